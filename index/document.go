@@ -1,0 +1,79 @@
+package index
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+)
+
+// A Document is a JSON answer, encoded once for all requests. It names files
+// by their bare names; a site that hands out longer URLs puts something before
+// each of them, which is why their places are known.
+type Document struct {
+	// Head and Tail together are the document. The tail is shared between
+	// documents that end alike, and has no links.
+	Head, Tail []byte
+
+	// Links are the places of file names in Head, in order.
+	Links []Link
+
+	// Tag is a strong validator of the document without what a site adds.
+	Tag string
+}
+
+// A Link is a file name in a document: Head[Start:End].
+type Link struct{ Start, End int }
+
+// Size of the document as it is.
+func (d *Document) Size() int { return len(d.Head) + len(d.Tail) }
+
+// A documentWriter collects the head of a document.
+type documentWriter struct {
+	bytes.Buffer
+	links []Link
+}
+
+// value writes v as JSON. What is encoded here are strings, numbers and
+// structures of them, which always encode.
+func (w *documentWriter) value(v any) {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	w.Write(encoded)
+}
+
+// link writes the URL of a file as a JSON string and notes its place. Escaped
+// for a URL, a file name has no character JSON would escape.
+func (w *documentWriter) link(file string) {
+	w.WriteByte('"')
+	start := w.Len()
+	w.WriteString(url.PathEscape(file))
+	w.links = append(w.links, Link{start, w.Len()})
+	w.WriteByte('"')
+}
+
+// document ends the writing; tail may be nil.
+func (w *documentWriter) document(tail *sharedTail) *Document {
+	d := &Document{Head: bytes.Clone(w.Bytes()), Links: w.links}
+	h := sha256.New()
+	h.Write(d.Head)
+	if tail != nil {
+		d.Tail = tail.content
+		h.Write(tail.sum[:])
+	}
+	d.Tag = base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
+	return d
+}
+
+// A sharedTail is the end of several documents.
+type sharedTail struct {
+	content []byte
+	sum     SHA256
+}
+
+func newSharedTail(content []byte) *sharedTail {
+	return &sharedTail{bytes.Clone(content), sha256Of(content)}
+}

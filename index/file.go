@@ -1,0 +1,125 @@
+package index
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"sync"
+)
+
+// A File is something clients download: a package, or one of the documents
+// that vouch for it.
+type File struct {
+	// Name is the last part of its URL.
+	Name string
+
+	// Version and Platform, OS_ARCH, of what it is of; Platform is empty where
+	// it is of all, or of a module.
+	Version, Platform string
+
+	// Size in bytes; zero for a signature the registry makes, which is made
+	// when it is first asked for.
+	Size int64
+
+	// SHA256 of its bytes, or of the document a signature is of.
+	SHA256 SHA256
+
+	// ContentType is its media type.
+	ContentType string
+
+	in      func(*Tree) Part // the part of the tree it lies in
+	path    string           // there
+	modTime int64            // nanoseconds
+	inode   uint64
+
+	folder   []packedFile // of a packed module folder
+	checksum uint32       // of its packing
+
+	content []byte // of a document, which stays in memory
+	sign    func() ([]byte, error)
+	signer  string // the key's ID
+}
+
+// Tag is a strong validator: the digest of the bytes.
+func (f *File) Tag() string {
+	if f.sign != nil {
+		return f.SHA256.String() + "-" + f.signer
+	}
+	return f.SHA256.String()
+}
+
+// Immutable tells whether the bytes stay the same as long as the file is
+// offered. The registry's own SHA256SUMS grows with its packages.
+func (f *File) Immutable() bool { return f.content == nil && f.sign == nil }
+
+const (
+	zipType       = "application/zip"
+	gzipType      = "application/gzip"
+	textType      = "text/plain; charset=utf-8"
+	signatureType = "application/pgp-signature"
+)
+
+// newDocumentFile makes a file of bytes that were verified and are kept: what
+// is served is what was checked, whatever becomes of the file on the disk.
+func newDocumentFile(name, version, contentType string, content []byte) *File {
+	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256Of(content), ContentType: contentType, content: content}
+}
+
+// newSignatureFile makes a signature over document when it is first asked for:
+// an RSA signature takes milliseconds, a tree may have thousands of releases,
+// and most of them are never asked for.
+func newSignatureFile(name, version string, document []byte, signer Signer) *File {
+	return &File{
+		Name: name, Version: version, SHA256: sha256Of(document), ContentType: signatureType, signer: signer.PublicKey().ID,
+		sign: sync.OnceValues(func() ([]byte, error) { return signer.Sign(document) }),
+	}
+}
+
+func sha256Of(content []byte) SHA256 { return sha256.Sum256(content) }
+
+// Open opens f as it was verified. The error is ErrChanged when the file on the
+// disk is not that one any more.
+func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
+	switch {
+	case f.sign != nil:
+		signature, err := f.sign()
+		if err != nil {
+			return nil, fmt.Errorf("signing: %w", err)
+		}
+		return inMemory{bytes.NewReader(signature)}, nil
+	case f.content != nil:
+		return inMemory{bytes.NewReader(f.content)}, nil
+	case f.folder != nil:
+		return openPacking(f.in(&s.tree), f)
+	}
+	return f.in(&s.tree).openUnchanged(f.path, f.Size, f.modTime, f.inode)
+}
+
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }
+
+// openPacking lays the folder out again, which also looks whether a file of it
+// has changed.
+func openPacking(part Part, f *File) (io.ReadSeekCloser, error) {
+	k, err := part.packFolder(f.folder)
+	if err != nil {
+		return nil, err
+	}
+	k.checksum = f.checksum
+	if k.size() != f.Size {
+		return nil, ErrChanged
+	}
+	r := &packingReader{packing: k, part: part}
+	return packingFile{io.NewSectionReader(r, 0, f.Size), r}, nil
+}
+
+type packingFile struct {
+	*io.SectionReader
+	io.Closer
+}
+
+func inProviders(t *Tree) Part { return t.Providers }
+
+func inModules(t *Tree) Part { return t.Modules }

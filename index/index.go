@@ -1,0 +1,215 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// Index keeps the latest Snapshot of a tree. Create it with New, begin with
+// Start, end with Close. All methods are safe for concurrent use.
+type Index struct {
+	options  Options
+	snapshot atomic.Pointer[Snapshot]
+	progress atomic.Pointer[Progress]
+	observer atomic.Pointer[Observer]
+
+	looking sync.Mutex // one scan at a time
+	prepare sync.Once  // before the first of them
+	looker  looker
+	logged  atomic.Int64 // when progress was logged last
+	unkept  string       // why the memo could not be kept last, which is logged once
+
+	counting sync.Mutex
+	stats    Stats
+
+	start  sync.Once
+	ready  chan struct{}
+	hints  chan struct{}
+	ctx    context.Context // ends with Close
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+// New makes an Index that has not looked at anything yet.
+func New(o Options) *Index {
+	ctx, cancel := context.WithCancel(context.Background())
+	x := &Index{
+		options: o,
+		looker:  looker{options: o},
+		ready:   make(chan struct{}),
+		hints:   make(chan struct{}, 1),
+		ctx:     ctx,
+		cancel:  cancel,
+	}
+	x.looker.progress = x.advance
+	return x
+}
+
+// Start begins the first scan and those that follow in the background. Only
+// the first call does something.
+func (x *Index) Start() {
+	x.start.Do(func() { x.done.Go(x.run) })
+}
+
+// Ready is closed when there is a first Snapshot.
+func (x *Index) Ready() <-chan struct{} { return x.ready }
+
+// Snapshot is the latest one; nil until Ready.
+func (x *Index) Snapshot() *Snapshot { return x.snapshot.Load() }
+
+// Progress tells how far the scan is that runs now; nil when none reads.
+func (x *Index) Progress() *Progress { return x.progress.Load() }
+
+// Hint asks for a scan soon and returns at once.
+func (x *Index) Hint() {
+	select {
+	case x.hints <- struct{}{}:
+	default: // one is already asked for
+	}
+}
+
+// Close ends scanning. Snapshots stay good: requests may still read them.
+func (x *Index) Close() error {
+	x.cancel()
+	x.start.Do(func() {}) // what has not begun by now never will
+	x.done.Wait()
+	return nil
+}
+
+// Destruct is Close under the name Caddy's pools call.
+func (x *Index) Destruct() error { return x.Close() }
+
+// A scan that fails as a whole, because the root is gone, is tried again sooner
+// than the next one is due.
+const (
+	firstRetry = time.Second
+	lastRetry  = 30 * time.Second
+)
+
+// young is how long after a scan files are looked at again that were too young
+// to be remembered.
+const young = 1500 * time.Millisecond
+
+func (x *Index) run() {
+	retry := firstRetry
+	for {
+		var again <-chan time.Time
+		if _, err := x.Rescan(x.ctx); err != nil {
+			again = time.After(retry)
+			retry = min(2*retry, lastRetry)
+		} else {
+			retry = firstRetry
+			if x.looker.memo.forgot() {
+				again = time.After(young)
+			}
+		}
+		var changes <-chan struct{}
+		if x.looker.watch != nil {
+			changes = x.looker.watch.changes
+		}
+		var tick <-chan time.Time
+		if x.options.Rescan > 0 {
+			tick = time.After(x.options.Rescan)
+		}
+		select {
+		case <-x.ctx.Done():
+			return
+		case <-tick:
+		case <-again:
+		case <-x.hints:
+		case <-changes:
+			x.looker.watch.settle(x.ctx, x.hints)
+		}
+	}
+}
+
+func (x *Index) warnPolling(err error) {
+	x.log(slog.LevelWarn, "changes are not noticed at once, only by the periodic scan", "reason", err.Error(), "rescan", x.options.Rescan)
+}
+
+// begin prepares for the first scan, whoever asked for it.
+func (x *Index) begin() {
+	if x.options.Watch {
+		w, err := newWatcher(x.ctx, x.warnPolling)
+		if err != nil {
+			x.warnPolling(err)
+		} else {
+			x.looker.watch = w
+		}
+	}
+	x.recall()
+}
+
+// recall takes over what the store has kept.
+func (x *Index) recall() {
+	if x.options.Store == nil {
+		return
+	}
+	err := x.looker.memo.load(x.options.Store, x.options.Identity)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		x.log(slog.LevelWarn, "the memo of digests is of no use, archives are read again", "reason", withoutPath(err).Error())
+	}
+}
+
+// keep saves the memo. That it fails costs time at the next start, no more.
+func (x *Index) keep() {
+	if x.options.Store == nil {
+		return
+	}
+	err := x.looker.memo.save(x.options.Store, x.options.Identity)
+	if err == nil {
+		x.unkept = ""
+		return
+	}
+	if reason := err.Error(); reason != x.unkept {
+		x.unkept = reason
+		x.log(slog.LevelWarn, "the memo of digests cannot be kept, the next start will read archives again", "reason", reason)
+	}
+}
+
+// Rescan looks at the whole tree now. A scan that fails as a whole leaves the
+// last good Snapshot in place. It ends with ctx, and with the Index.
+func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	asked := ctx
+	ctx, cancel := context.WithCancel(x.ctx)
+	defer cancel()
+	defer context.AfterFunc(asked, cancel)()
+
+	x.looking.Lock()
+	defer x.looking.Unlock()
+	x.prepare.Do(x.begin)
+
+	began := time.Now()
+	before := x.snapshot.Load()
+	snapshot, err := x.looker.look(ctx, func(partial *Snapshot) {
+		x.publish(partial)
+		x.keep() // what has been read is not read again after a crash
+	})
+	x.progress.Store(nil)
+	took := time.Since(began)
+	x.count(snapshot, took)
+	if err != nil {
+		if ctx.Err() == nil {
+			x.log(slog.LevelError, "scan failed, what was offered before stays offered", "error", err.Error())
+		}
+		return nil, err
+	}
+	x.publish(snapshot)
+	x.keep()
+	x.report(before, snapshot, took)
+	return snapshot, nil
+}
+
+func (x *Index) publish(s *Snapshot) {
+	if x.snapshot.Swap(s) == nil {
+		close(x.ready)
+	}
+}

@@ -1,0 +1,289 @@
+package index_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// rescan looks at a tree once more.
+func rescan(t *testing.T, x *index.Index) *index.Snapshot {
+	t.Helper()
+	s, err := x.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if x.Snapshot() != s {
+		t.Error("what was scanned is not the snapshot")
+	}
+	return s
+}
+
+func TestTheLifeOfAnIndex(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+
+	t.Run("before it begins there is no snapshot", func(t *testing.T) {
+		x := index.New(options(t, tree.Open))
+		defer x.Close()
+		select {
+		case <-x.Ready():
+			t.Error("it is ready")
+		default:
+		}
+		if x.Snapshot() != nil {
+			t.Error("there is a snapshot")
+		}
+	})
+	t.Run("it begins once, and is ready with the first snapshot", func(t *testing.T) {
+		x := run(t, options(t, tree.Open))
+		x.Start() // again
+		<-x.Ready()
+		if x.Snapshot() == nil {
+			t.Error("there is no snapshot")
+		}
+		if !offers("acme/demo", "1.0.0")(x.scan(t)) {
+			t.Error("the provider is not offered")
+		}
+	})
+	t.Run("a hint has it look again", func(t *testing.T) {
+		x := run(t, options(t, tree.Open))
+		x.scan(t)
+		for range 100 {
+			x.Hint() // never waits
+		}
+		x.scan(t)
+	})
+	t.Run("closed it stays closed, and its snapshot good", func(t *testing.T) {
+		x := run(t, options(t, tree.Open))
+		s := x.scan(t)
+		for range 2 {
+			if err := x.Close(); err != nil {
+				t.Error(err)
+			}
+		}
+		x.Start()
+		x.Hint()
+		if _, err := x.Rescan(t.Context()); !errors.Is(err, context.Canceled) {
+			t.Errorf("it looks again: %v", err)
+		}
+		if x.Snapshot() != s || served(t, s, s.Provider(ownDemo).File(zipName)) == "" {
+			t.Error("the snapshot is of no use any more")
+		}
+	})
+	t.Run("closed before it begins it never does", func(t *testing.T) {
+		x := index.New(options(t, tree.Open))
+		x.Close()
+		x.Start()
+		x.Close()
+		if x.Snapshot() != nil {
+			t.Error("there is a snapshot")
+		}
+	})
+	t.Run("a scan ends with who asked for it", func(t *testing.T) {
+		x := index.New(options(t, tree.Open))
+		defer x.Close()
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := x.Rescan(ctx); !errors.Is(err, context.Canceled) || x.Snapshot() != nil {
+			t.Errorf("the error is %v", err)
+		}
+	})
+	t.Run("all of it at once", func(*testing.T) {
+		x := index.New(options(t, tree.Open))
+		var all sync.WaitGroup
+		for range 4 {
+			for _, f := range []func(){x.Start, x.Hint, func() { x.Rescan(t.Context()) }, func() { x.Snapshot() }, func() { x.Progress() }, func() { x.Stats() }, func() { x.Observe(nil) }, func() { x.Close() }} {
+				all.Go(f)
+			}
+		}
+		all.Wait()
+	})
+}
+
+// opening calls something whenever a package is opened.
+type opening struct {
+	afero.Fs
+	call func(name string)
+}
+
+func (o opening) Open(name string) (afero.File, error) {
+	o.call(name)
+	return o.Fs.Open(name)
+}
+
+func TestClosingInTheMiddleOfAScan(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
+	var x *index.Index
+	x = index.New(options(t, indextest.On(t, opening{tree.Fs, func(name string) {
+		if strings.HasSuffix(name, ".zip") {
+			x.Close()
+		}
+	}}).Open))
+	if _, err := x.Rescan(t.Context()); !errors.Is(err, context.Canceled) {
+		t.Errorf("the error is %v", err)
+	}
+	if s := x.Snapshot(); s != nil && (len(s.Report.Offered) > 0 || len(s.Report.Withheld) > 0) {
+		t.Errorf("half a scan is published: %+v", s.Report)
+	}
+}
+
+func TestAScanThatFailsKeepsWhatThereIs(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "root")
+	indextest.OnDisk(t, dir).Provider("acme/demo", "1.0.0", "linux_amd64")
+	x := index.New(options(t, index.Directories{Root: dir}.Open))
+	defer x.Close()
+	first := rescan(t, x)
+
+	if err := os.Rename(dir, dir+".away"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Rescan(t.Context()); err == nil || strings.Contains(err.Error(), dir) {
+		t.Errorf("the error is %v", err)
+	}
+	if x.Snapshot() != first {
+		t.Fatal("what was offered is not any more")
+	}
+	if served(t, first, first.Provider(ownDemo).File(zipName)) == "" {
+		t.Error("what is offered cannot be served")
+	}
+
+	if err := os.Rename(dir+".away", dir); err != nil {
+		t.Fatal(err)
+	}
+	indextest.OnDisk(t, dir).Provider("acme/demo", "1.1.0", "linux_amd64")
+	if s := rescan(t, x); !offers("acme/demo", "1.0.0")(s) || !offers("acme/demo", "1.1.0")(s) {
+		t.Errorf("offered is %+v", s.Report.Offered)
+	}
+}
+
+func TestWhatIsWithheldIsLoggedOncePerChange(t *testing.T) {
+	const name = "providers/acme/demo/" + zipName
+	tree := indextest.New(t)
+	tree.Write(name, "no zip")
+	x := index.New(options(t, tree.Open))
+	defer x.Close()
+	var log bytes.Buffer
+	x.Observe(&index.Observer{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
+	for _, test := range []struct {
+		rule   string
+		change func()
+		lines  int
+	}{
+		{"the first time", func() {}, 1},
+		{"not again", func() {}, 0},
+		{"for another reason", func() { tree.Write(name, "") }, 1},
+		{"not when it is good", func() { tree.Provider("acme/demo", "1.0.0", "linux_amd64") }, 0},
+		{"when it is bad again", func() { tree.Write(name, "no zip") }, 1},
+	} {
+		test.change()
+		log.Reset()
+		rescan(t, x)
+		if n := strings.Count(log.String(), "level=WARN"); n != test.lines {
+			t.Errorf("%s: %d lines\n%s", test.rule, n, &log)
+		}
+	}
+}
+
+// What has been read once is not read again, as long as it is the same.
+func TestWhatIsRead(t *testing.T) {
+	const name = "providers/acme/demo/" + zipName
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "no zip")
+	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
+	tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "x")
+	zip := tree.Read(name)
+	now := indextest.Born.Add(365 * 24 * time.Hour)
+
+	var mutex sync.Mutex
+	opened := make(map[string]int)
+	o := options(t, indextest.On(t, opening{tree.Fs, func(name string) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		opened[name]++
+	}}).Open)
+	o.Now = func() time.Time { return now }
+	x := index.New(o)
+	defer x.Close()
+
+	all := []string{name, "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "modules/acme/vpc/aws/1.0.0.zip", "modules/acme/vpc/aws/1.1.0/main.tf"}
+	touch := func(name string, at time.Time) {
+		if err := tree.Fs.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		rule   string
+		change func()
+		read   []string
+	}{
+		{"everything, the first time", func() {}, all},
+		{"nothing that stayed the same, good or bad", func() {}, nil},
+		{"what has another time", func() { touch(name, indextest.Born) }, all[:1]},
+		{"what has another size", func() { tree.Write(all[1], "no zip either") }, all[1:2]},
+		{"a folder of which a file is new", func() { tree.Write("modules/acme/vpc/aws/1.1.0/outputs.tf", "x") }, all[3:]},
+		{"a folder of which a file is gone", func() { tree.Remove("modules/acme/vpc/aws/1.1.0/outputs.tf") }, all[3:]},
+		{"what is so young that it may change unnoticed", func() { touch(name, now.Add(-time.Second)) }, all[:1]},
+		{"and that again", func() {}, all[:1]},
+		{"until it is old enough", func() { now = now.Add(time.Minute) }, all[:1]},
+		{"and then no more", func() {}, nil},
+		{"what was gone for a while", func() {
+			tree.Remove(name)
+			rescan(t, x)
+			tree.Write(name, zip)
+		}, all[:1]},
+	} {
+		test.change()
+		clear(opened)
+		s := rescan(t, x)
+		for _, name := range all {
+			want := false
+			for _, read := range test.read {
+				want = want || read == name
+			}
+			if (opened[name] > 0) != want {
+				t.Errorf("%s: %s is opened %d times", test.rule, name, opened[name])
+			}
+		}
+		if len(s.Report.Offered) != 3 || len(s.Report.Withheld) != 1 {
+			t.Errorf("%s: offered is %+v, withheld is %+v", test.rule, s.Report.Offered, s.Report.Withheld)
+		}
+	}
+}
+
+// What a scan that was broken off has read, the next one knows.
+func TestAScanThatIsBrokenOffIsNotForNothing(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	ctx, cancel := context.WithCancel(t.Context())
+	var once sync.Once
+	count := 0
+	o := options(t, indextest.On(t, opening{tree.Fs, func(name string) {
+		if strings.HasSuffix(name, ".zip") {
+			if count++; count == 2 {
+				once.Do(cancel)
+			}
+		}
+	}}).Open)
+	o.Workers = 1
+	x := index.New(o)
+	defer x.Close()
+	x.Rescan(ctx)
+	if s := rescan(t, x); s.Recalled == 0 || len(s.Report.Offered) != 1 {
+		t.Errorf("%d archives were known, offered is %+v", s.Recalled, s.Report.Offered)
+	}
+}

@@ -1,0 +1,85 @@
+package index
+
+import (
+	"path"
+	"strings"
+
+	tfaddr "github.com/hashicorp/terraform-registry-address"
+	svchost "github.com/hashicorp/terraform-svchost"
+)
+
+// keysOf names the namespace a keys file is for.
+type keysOf struct {
+	hostname  svchost.Hostname
+	namespace string
+}
+
+// A keysFile is a namespace's keys, and what tells them from others.
+type keysFile struct {
+	Keyring
+	bad   []error // about blocks it leaves out
+	stamp stamp
+	sum   SHA256
+}
+
+// readKeys reads keys/[HOSTNAME/]NAMESPACE.asc.
+func (w *walker) readKeys() map[keysOf]*keysFile {
+	keys := make(map[keysOf]*keysFile)
+	for _, e := range w.list(w.tree.Keys, ".", "keys") {
+		if e.info.IsDir() && isHostname(e.name) {
+			hostname, err := ParseHostname(e.name)
+			if err != nil {
+				w.report.withhold(Problem{Path: path.Join("keys", e.name), Reason: BadName, Detail: err.Error()})
+				continue
+			}
+			for _, e := range w.list(w.tree.Keys, e.path, path.Join("keys", e.name)) {
+				w.readKeysFile(keys, hostname, e)
+			}
+			continue
+		}
+		w.readKeysFile(keys, "", e)
+	}
+	return keys
+}
+
+func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostname, e entry) {
+	report := path.Join("keys", e.path)
+	name, ok := strings.CutSuffix(e.name, ".asc")
+	if !ok || e.info.IsDir() {
+		w.report.ignore(report, NotPartOfTree, "keys are in files named NAMESPACE.asc")
+		return
+	}
+	withhold := func(f *finding) {
+		w.report.withhold(Problem{Path: report, Reason: f.reason, Detail: f.detail})
+	}
+	namespace, err := tfaddr.ParseProviderNamespace(name)
+	if err != nil {
+		withhold(found(BadName, "%q is not a provider namespace: %v", name, err))
+		return
+	}
+	of := keysOf{hostname, namespace}
+	if keys[of] != nil {
+		withhold(found(Duplicate, "another file has the keys of this namespace already"))
+		return
+	}
+	now := stampOf(e.info)
+	file := w.keysFiles[of]
+	if file == nil || file.stamp != now || !now.settled(w.now) {
+		content, err := w.tree.Keys.read(e.path)
+		if err != nil {
+			withhold(asFinding(err))
+			return
+		}
+		file = &keysFile{stamp: now, sum: sha256Of(content)}
+		file.Keyring, file.bad = w.options.ReadKeyring(content)
+		w.keysFiles[of] = file
+	}
+	for _, err := range file.bad {
+		withhold(found(BadKeys, "%v", err))
+	}
+	// A file without one usable key is as good as none: its releases are then
+	// signed by a key nobody knows.
+	if file.Keyring != nil && len(file.Keys()) > 0 {
+		keys[of] = file
+	}
+}

@@ -1,0 +1,48 @@
+package index_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+func TestKeys(t *testing.T) {
+	a, b := indextest.NewPublisher(t), indextest.NewPublisher(t)
+	for _, test := range []struct {
+		rule   string
+		build  func(tree *indextest.Tree)
+		path   string
+		reason index.Reason
+	}{
+		{"a namespace in upper case is the same", func(tree *indextest.Tree) { tree.Keys("ACME", a) }, "", ""},
+		{"what is no key is ignored", func(tree *indextest.Tree) {
+			tree.Keys("acme", a).Write("keys/README.md", "x").Write("keys/x/y.asc", "x")
+		}, "", ""},
+		{"a block that is no key is withheld, the others are not", func(tree *indextest.Tree) {
+			tree.Write("keys/acme.asc", a.PublicKey()+"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n")
+		}, "keys/acme.asc", index.BadKeys},
+		{"two files of one namespace", func(tree *indextest.Tree) { tree.Keys("Acme", a).Keys("acme", b) }, "keys/acme.asc", index.Duplicate},
+		{"an empty file", func(tree *indextest.Tree) { tree.Keys("acme", a).Write("keys/other.asc", "") }, "keys/other.asc", index.Empty},
+		{"a file of any size", func(tree *indextest.Tree) {
+			tree.Keys("acme", a).Write("keys/other.asc", strings.Repeat("x", 1<<20+1))
+		}, "keys/other.asc", index.TooLarge},
+		{"a folder of no hostname", func(tree *indextest.Tree) { tree.Keys("acme", a).Keys("a..b/acme", b) }, "keys/a..b", index.BadName},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			test.build(tree)
+			tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(a)
+			s := scan(t, tree)
+			if o := offerOf(s, "acme/demo", "1.0.0"); o.Signature != "publisher "+a.ID() {
+				t.Errorf("the offer is %+v", o)
+			}
+			if test.reason == "" {
+				nothingWithheld(t, s)
+			} else if p := problemOf(s.Report.Withheld, test.path); p.Reason != test.reason || len(s.Report.Withheld) != 1 {
+				t.Errorf("withheld is %+v", s.Report.Withheld)
+			}
+		})
+	}
+}

@@ -1,0 +1,387 @@
+package index_test
+
+import (
+	"bytes"
+	"context"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// memoryStore keeps a memo over what would be restarts.
+type memoryStore struct {
+	mutex sync.Mutex
+	memo  []byte
+	saves int
+	fails error
+}
+
+func (s *memoryStore) Load() ([]byte, error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.memo == nil {
+		return nil, fs.ErrNotExist
+	}
+	return s.memo, nil
+}
+
+func (s *memoryStore) Save(memo []byte) error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.fails != nil {
+		return s.fails
+	}
+	s.memo = memo
+	s.saves++
+	return nil
+}
+
+// A running index, its scans as they end, and what it logs.
+type running struct {
+	*index.Index
+	scans chan *index.Snapshot
+	log   *syncBuffer
+}
+
+type syncBuffer struct {
+	mutex sync.Mutex
+	bytes.Buffer
+}
+
+func (b *syncBuffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.Buffer.Write(p)
+}
+
+func (b *syncBuffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.Buffer.String()
+}
+
+func run(t *testing.T, o index.Options) *running {
+	t.Helper()
+	r := &running{Index: index.New(o), scans: make(chan *index.Snapshot, 1000), log: new(syncBuffer)}
+	r.Observe(&index.Observer{
+		Logger:  slog.New(slog.NewTextHandler(r.log, nil)),
+		Scanned: func(_, now *index.Snapshot, _ time.Duration) { r.scans <- now },
+	})
+	r.Start()
+	t.Cleanup(func() { r.Close() })
+	return r
+}
+
+// scan waits for the next scan to end.
+func (r *running) scan(t *testing.T) *index.Snapshot {
+	t.Helper()
+	select {
+	case s := <-r.scans:
+		return s
+	case <-time.After(30 * time.Second):
+		t.Fatalf("no scan; the log says:\n%s", r.log)
+		return nil
+	}
+}
+
+// until waits for a scan that shows what is wanted.
+func (r *running) until(t *testing.T, wanted func(*index.Snapshot) bool) *index.Snapshot {
+	t.Helper()
+	for {
+		if s := r.scan(t); wanted(s) {
+			return s
+		}
+	}
+}
+
+func offers(address, version string) func(*index.Snapshot) bool {
+	return func(s *index.Snapshot) bool {
+		for _, o := range s.Report.Offered {
+			if o.Address == address && o.Version == version {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+func not(f func(*index.Snapshot) bool) func(*index.Snapshot) bool {
+	return func(s *index.Snapshot) bool { return !f(s) }
+}
+
+func TestARestartReadsNothing(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+	tree.Write("providers/acme/demo/terraform-provider-demo_2.0.0_linux_amd64.zip", "no zip")
+	store := new(memoryStore)
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Store, o.Identity = store, dir
+
+	first := run(t, o)
+	first.scan(t)
+	s := first.scan(t) // what was written a moment ago is read twice
+	first.Close()
+
+	second := run(t, o).scan(t)
+	if second.Read != 0 || second.Recalled != 4 {
+		t.Errorf("%d archives are read, %d recalled", second.Read, second.Recalled)
+	}
+	if len(second.Report.Withheld) != 1 || second.Report.Withheld[0] != s.Report.Withheld[0] {
+		t.Errorf("withheld is %+v", second.Report.Withheld)
+	}
+	for _, address := range []string{"acme/demo", "acme/vpc/aws"} {
+		if !offers(address, "1.0.0")(second) {
+			t.Errorf("%s is not offered", address)
+		}
+	}
+
+	t.Run("but what was changed under its old size and time", func(t *testing.T) {
+		name := filepath.Join(dir, "providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip")
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, _ := os.ReadFile(name)
+		content[len(content)/2] ^= 0xff
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		if s := run(t, o).scan(t); s.Read != 1 {
+			t.Errorf("%d archives are read", s.Read)
+		}
+	})
+}
+
+func TestAMemoOfNoUse(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	for _, test := range []struct {
+		rule  string
+		store *memoryStore
+		log   string
+	}{
+		{"junk is dropped with one line", &memoryStore{memo: []byte("junk")}, "the memo of digests is of no use"},
+		{"one that cannot be saved is no failure", &memoryStore{fails: &fs.PathError{Op: "write", Path: "/secret/path", Err: os.ErrPermission}}, "the memo of digests cannot be kept"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			o := options(t, tree.Open)
+			o.Store = test.store
+			r := run(t, o)
+			if s := r.scan(t); !offers("acme/demo", "1.0.0")(s) {
+				t.Error("it is not offered")
+			}
+			if log := r.log.String(); strings.Count(log, test.log) != 1 || strings.Contains(log, "/secret/path") {
+				t.Errorf("the log says:\n%s", log)
+			}
+		})
+	}
+}
+
+func TestWatching(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch = true // and no periodic scan
+	r := run(t, o)
+	r.until(t, offers("acme/demo", "1.0.0"))
+
+	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
+	r.until(t, offers("acme/demo", "1.1.0"))
+
+	tree.Provider("acme/another", "1.0.0", "linux_amd64")
+	r.until(t, offers("acme/another", "1.0.0"))
+
+	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# the first module\n")
+	r.until(t, offers("acme/vpc/aws", "1.0.0"))
+
+	tree.Remove("providers/acme/another")
+	r.until(t, not(offers("acme/another", "1.0.0")))
+
+	away := dir + ".away"
+	if err := os.Rename(dir, away); err != nil {
+		t.Fatal(err)
+	}
+	if !offers("acme/demo", "1.1.0")(r.Snapshot()) {
+		t.Error("what was offered is not while the root is away")
+	}
+	indextest.OnDisk(t, away).Provider("acme/late", "1.0.0", "linux_amd64")
+	if err := os.Rename(away, dir); err != nil {
+		t.Fatal(err)
+	}
+	r.until(t, offers("acme/late", "1.0.0"))
+	tree.Provider("acme/later", "1.0.0", "linux_amd64")
+	r.until(t, offers("acme/later", "1.0.0"))
+}
+
+func TestACopyOfManyFilesIsFewSnapshots(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch = true
+	r := run(t, o)
+	r.scan(t)
+	var platforms []string
+	for i := range 500 {
+		platforms = append(platforms, "linux_arch"+strings.Repeat("x", i%10)+string(rune('a'+i/10%26))+string(rune('a'+i/260)))
+	}
+	tree.Provider("acme/demo", "2.0.0", platforms...)
+	scans := 1
+	r.until(t, func(s *index.Snapshot) bool {
+		scans++
+		return offers("acme/demo", "2.0.0")(s)
+	})
+	if scans > 12 {
+		t.Errorf("%d scans", scans)
+	}
+}
+
+func TestPollingWhereNothingIsWatched(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, tree.Open)
+	o.Watch, o.Rescan = true, time.Millisecond
+	r := run(t, o)
+	r.scan(t)
+	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
+	r.until(t, offers("acme/demo", "1.1.0"))
+	if n := strings.Count(r.log.String(), "changes are not noticed at once"); n != 1 {
+		t.Errorf("%d warnings", n)
+	}
+}
+
+// gate holds back the reading of archives until it is opened.
+type gate struct {
+	afero.Fs
+	open chan struct{}
+}
+
+func (g gate) Open(name string) (afero.File, error) {
+	if strings.HasSuffix(name, ".zip") {
+		<-g.open
+	}
+	return g.Fs.Open(name)
+}
+
+func TestAColdStartServesAtOnce(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/known", "1.0.0", "linux_amd64")
+	store := new(memoryStore)
+	o := options(t, tree.Open)
+	o.Store = store
+	first := run(t, o)
+	first.scan(t)
+	first.Close()
+
+	tree.Provider("acme/new", "1.0.0", "linux_amd64")
+	g := gate{tree.Fs, make(chan struct{})}
+	o.Open = indextest.On(t, g).Open
+	r := run(t, o)
+	<-r.Ready()
+	s := r.Snapshot()
+	if !offers("acme/known", "1.0.0")(s) || offers("acme/new", "1.0.0")(s) {
+		t.Errorf("offered at once is %+v", s.Report.Offered)
+	}
+	if s.Report.Pending != 1 || !s.ProviderPending(index.ProviderAddress{Namespace: "acme", Type: "new"}) {
+		t.Error("what is still to be read is not told")
+	}
+	close(g.open)
+	if s := r.scan(t); !offers("acme/new", "1.0.0")(s) || s.Report.Pending != 0 {
+		t.Errorf("offered in the end is %+v", s.Report.Offered)
+	}
+}
+
+func TestAReleaseThatIsAddedToStaysAsItWas(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	g := gate{tree.Fs, make(chan struct{}, 100)}
+	g.open <- struct{}{}
+	o := options(t, indextest.On(t, g).Open)
+	o.Workers = 1
+	r := run(t, o)
+	before := r.scan(t)
+
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	r.Hint()
+	g.open <- struct{}{} // for linux_arm64
+	after := r.scan(t)
+	address := index.ProviderAddress{Namespace: "acme", Type: "demo"}
+	if n := len(before.Provider(address).Releases[0].Packages); n != 1 {
+		t.Errorf("before it had %d packages", n)
+	}
+	if n := len(after.Provider(address).Releases[0].Packages); n != 2 {
+		t.Errorf("now it has %d packages", n)
+	}
+}
+
+func TestAScanThatFindsNothingNewKeepsWhatThereIs(t *testing.T) {
+	tree := indextest.New(t)
+	p := indextest.NewPublisher(t)
+	tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
+	x := index.New(options(t, tree.Open))
+	defer x.Close()
+	address := index.ProviderAddress{Namespace: "acme", Type: "demo"}
+	provider := func() *index.Provider {
+		s, err := x.Rescan(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(s.Report.Offered) != 1 {
+			t.Fatalf("offered is %+v", s.Report.Offered)
+		}
+		return s.Provider(address)
+	}
+	first := provider()
+	if provider() != first {
+		t.Error("the same files give another provider")
+	}
+	tree.Keys("acme", indextest.NewPublisher(t), indextest.NewPublisher(t))
+	if second := provider(); second == first || second.Releases[0].Keys[0].ID == p.ID() {
+		t.Error("other keys give the same release")
+	}
+}
+
+// A module folder has no end that could be seen: it is offered once it rests.
+func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# what was there at the start\n")
+	var clock atomic.Pointer[time.Time]
+	set := func(now time.Time) { clock.Store(&now) }
+	set(time.Now())
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch, o.Now = true, func() time.Time { return *clock.Load() }
+	r := run(t, o)
+	r.until(t, offers("acme/vpc/aws", "1.0.0"))
+
+	tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# what is being copied\n")
+	set(time.Now())
+	s, err := r.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if offers("acme/vpc/aws", "1.1.0")(s) || s.Report.Pending != 1 {
+		t.Errorf("at once, offered is %+v", s.Report.Offered)
+	}
+	set(time.Now().Add(2 * time.Second))
+	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/vpc/aws", "1.1.0")(s) {
+		t.Errorf("when it rests, offered is %+v", s.Report.Offered)
+	}
+}

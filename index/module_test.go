@@ -1,0 +1,129 @@
+package index_test
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+var ownVPC = index.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+
+// A module's package is found in any of these forms.
+func TestFormsOfAModule(t *testing.T) {
+	for _, test := range []struct {
+		rule                   string
+		files                  []string // names and contents
+		version, archive, kind string
+		ignored                int
+	}{
+		{"a folder", []string{"1.0.0/main.tf", "x"}, "1.0.0", "archive.tar.gz", "application/gzip", 0},
+		{"a folder with a v", []string{"v1.0.0/main.tf", "x"}, "1.0.0", "archive.tar.gz", "application/gzip", 0},
+		{"a folder of a version in short", []string{"1.2/main.tf", "x"}, "1.2.0", "archive.tar.gz", "application/gzip", 0},
+		{"a folder with submodules only", []string{"1.0.0/modules/a/main.tf", "x"}, "1.0.0", "archive.tar.gz", "application/gzip", 0},
+		{"a .tar.gz", []string{"1.0.0.tar.gz", indextest.TarGz("main.tf", "x")}, "1.0.0", "archive.tar.gz", "application/gzip", 0},
+		{"a .tgz", []string{"1.0.0.tgz", indextest.TarGz("main.tf", "x")}, "1.0.0", "archive.tar.gz", "application/gzip", 0},
+		{"a .zip", []string{"1.0.0.zip", indextest.Zip("main.tf", "x")}, "1.0.0", "archive.zip", "application/zip", 0},
+		{"a .zip of a pre-release with a v", []string{"v1.0.0-rc.1+b.zip", indextest.Zip("main.tf", "x")}, "1.0.0-rc.1+b", "archive.zip", "application/zip", 0},
+		{"beside anything else", []string{"1.0.0/main.tf", "x", "README.md", "x", "docs/a.md", "x", ".git/config", "x", "2.0.0.tar.gz.part", "x"}, "1.0.0", "archive.tar.gz", "application/gzip", 4},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			for i := 0; i < len(test.files); i += 2 {
+				tree.Write("modules/Acme/VPC/aws/"+test.files[i], test.files[i+1])
+			}
+			s := scan(t, tree)
+			nothingWithheld(t, s)
+			m := s.OwnModule(ownVPC)
+			if m == nil || len(m.Versions) != 1 || m.Version(test.version) == nil {
+				t.Fatalf("it is %+v", m)
+			}
+			a := m.Version(test.version).Archive
+			if a.Name != test.archive || a.ContentType != test.kind || !a.Immutable() {
+				t.Errorf("the package is %+v", a)
+			}
+			if b := served(t, s, a); int64(len(b)) != a.Size || a.Tag() != a.SHA256.String() {
+				t.Errorf("%d bytes of %d are served", len(b), a.Size)
+			}
+			if s.Report.IgnoredTotal != test.ignored {
+				t.Errorf("ignored is %+v", s.Report.Ignored)
+			}
+		})
+	}
+}
+
+// Of a version that is there twice one is offered, and never by chance: an
+// archive before a folder, and what can be read before what cannot.
+func TestAVersionThatIsThereTwice(t *testing.T) {
+	targz, zipped := indextest.TarGz("main.tf", "x"), indextest.Zip("main.tf", "x")
+	for _, test := range []struct {
+		rule     string
+		files    []string // names and contents
+		archive  string
+		withheld []string
+	}{
+		{"a .tar.gz comes first", []string{"1.0.0.tar.gz", targz, "1.0.0.tgz", targz, "1.0.0.zip", zipped, "1.0.0/main.tf", "x"}, "archive.tar.gz", []string{"1.0.0", "1.0.0.tgz", "1.0.0.zip"}},
+		{"a .zip before a folder", []string{"1.0.0.zip", zipped, "1.0.0/main.tf", "x"}, "archive.zip", []string{"1.0.0"}},
+		{"a folder before a .zip that cannot be read", []string{"1.0.0.zip", "no zip", "1.0.0/main.tf", "x"}, "archive.tar.gz", []string{"1.0.0.zip"}},
+		{"written with a v or without", []string{"v1.0.0.zip", zipped, "1.0.0.zip", zipped}, "archive.zip", []string{"v1.0.0.zip"}},
+		{"written out or in short", []string{"1.0/main.tf", "x", "1.0.0/main.tf", "x"}, "archive.tar.gz", []string{"1.0.0"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			for i := 0; i < len(test.files); i += 2 {
+				tree.Write("modules/acme/vpc/aws/"+test.files[i], test.files[i+1])
+			}
+			s := scan(t, tree)
+			m := s.Module(ownVPC)
+			if m == nil || len(m.Versions) != 1 || m.Versions[0].Archive.Name != test.archive {
+				t.Fatalf("it is %+v", m)
+			}
+			var withheld []string
+			for _, p := range s.Report.Withheld {
+				withheld = append(withheld, strings.TrimPrefix(p.Path, "modules/acme/vpc/aws/"))
+				if p.Address != "acme/vpc/aws" || p.Version != "1.0.0" {
+					t.Errorf("the problem is %+v", p)
+				}
+			}
+			if !slices.Equal(withheld, test.withheld) {
+				t.Errorf("withheld is %q", withheld)
+			}
+		})
+	}
+}
+
+func TestTheListOfAModule(t *testing.T) {
+	tree := indextest.New(t)
+	for _, version := range []string{"1.0.0", "v1.10.0", "1.9", "2.0.0-rc.1"} {
+		tree.Write("modules/acme/vpc/aws/"+version+"/main.tf", "x")
+	}
+	m := scan(t, tree).Module(ownVPC)
+	d := m.List()
+	const want = `{"modules":[{"versions":[{"version":"2.0.0-rc.1"},{"version":"1.10.0"},{"version":"1.9.0"},{"version":"1.0.0"}]}]}`
+	if string(d.Head) != want || len(d.Tail) != 0 || len(d.Links) != 0 {
+		t.Errorf("the list is %s", d.Head)
+	}
+	if m.Version("1.9") != nil || m.Version("1.9.0") == nil {
+		t.Error("a version is found by another form than clients request")
+	}
+}
+
+func TestAFolderIsServedAsItWasPacked(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n").Write("modules/acme/vpc/aws/1.0.0/modules/a/main.tf", "# a submodule\n")
+	s := scan(t, tree)
+	z, err := gzip.NewReader(strings.NewReader(served(t, s, s.Module(ownVPC).Versions[0].Archive)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := tar.NewReader(z)
+	for _, want := range []string{"main.tf", "modules/a/main.tf"} {
+		if h, err := r.Next(); err != nil || h.Name != want {
+			t.Fatalf("the entry is %+v, %v", h, err)
+		}
+	}
+}

@@ -1,0 +1,205 @@
+package index
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"context"
+	"io"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/afero"
+)
+
+// digestModuleArchive reads a module package to its end: its bytes for the
+// sha256, its entries to see that a client can unpack it and finds a module.
+func digestModuleArchive(ctx context.Context, f afero.File, size int64, format string) (SHA256, error) {
+	sum, err := digestFile(ctx, f)
+	if err != nil {
+		return sum, err
+	}
+	var m moduleFinder
+	if format == "zip" {
+		err = zipEntries(ctx, f, size, &m)
+	} else {
+		err = tarEntries(ctx, f, size, &m)
+	}
+	if err != nil {
+		return sum, archiveFinding(ctx, err)
+	}
+	if f := m.finding(); f != nil {
+		return sum, f
+	}
+	return sum, nil
+}
+
+func zipEntries(ctx context.Context, f io.ReaderAt, size int64, m *moduleFinder) error {
+	z, err := openZip(ctx, f, size)
+	if err != nil {
+		return err
+	}
+	for _, member := range z.File {
+		r, err := member.Open()
+		if err != nil {
+			return err
+		}
+		_, err = io.Copy(io.Discard, r) // the zip reader compares the CRC
+		r.Close()
+		if err != nil {
+			return err
+		}
+		m.add(member.Name)
+	}
+	return nil
+}
+
+func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinder) error {
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	z, err := gzip.NewReader(contextReader{ctx, f})
+	if err != nil {
+		return err
+	}
+	limit := maxUnpackedFrom(size)
+	tooLarge := found(TooLarge, "the archive unpacks to more than %d bytes", limit)
+	bounded := &io.LimitedReader{R: z, N: limit + 1}
+	t := tar.NewReader(bounded)
+	left := limit // a sparse file unpacks to more than it takes in the tar
+	for entries := 0; ; entries++ {
+		header, err := t.Next()
+		if bounded.N <= 0 {
+			return tooLarge
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+		if entries >= maxEntries {
+			return found(TooLarge, "the archive has more than %d entries", maxEntries)
+		}
+		if left -= header.Size; left < 0 {
+			return tooLarge
+		}
+		if header.Typeflag == tar.TypeXGlobalHeader {
+			continue // git archive writes one; clients skip it
+		}
+		if f := checkEntry(header.Name); f != nil {
+			return f
+		}
+		if linkLeaves(header) {
+			return found(BadArchive, "it has a link %q that leaves its folder: pack the file it leads to", header.Name)
+		}
+		name := path.Clean(header.Name)
+		if header.Typeflag == tar.TypeDir {
+			name += "/"
+		}
+		m.add(name)
+	}
+	// What follows the tar's end still has to be there for gzip's own checksum.
+	if _, err := io.Copy(io.Discard, bounded); err != nil {
+		return err
+	}
+	if bounded.N <= 0 {
+		return tooLarge
+	}
+	return nil
+}
+
+// linkLeaves tells a link to a file outside of the archive. A symlink's target
+// is relative to the symlink, a hard link's to the archive.
+func linkLeaves(h *tar.Header) bool {
+	switch h.Typeflag {
+	case tar.TypeSymlink:
+		return path.IsAbs(h.Linkname) || !filepath.IsLocal(path.Join(path.Dir(h.Name), h.Linkname))
+	case tar.TypeLink:
+		return checkEntry(h.Linkname) != nil
+	}
+	return false
+}
+
+// isConfiguration tells the files that make a folder a module, as clients do:
+// what an editor or a system leaves beside them is none.
+func isConfiguration(name string) bool {
+	name = path.Base(name)
+	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") {
+		return false
+	}
+	for _, suffix := range []string{".tf", ".tf.json", ".tofu", ".tofu.json"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// A moduleFinder looks for a module where clients look: at the root, or in
+// folders below it for a package that is used by //submodule only. A package
+// with one top folder that is the module itself, as code hosts make them, would
+// not be found (checklist 96). It is shown the name of every entry and keeps
+// none of them: an archive may have any number.
+type moduleFinder struct {
+	atRoot   bool   // there is configuration at the root
+	anywhere bool   // there is configuration in a folder
+	top      string // the first folder, or file with an extension, at the root
+	several  bool   // there is another
+	direct   bool   // there is configuration right in the top folder
+}
+
+// add shows it an entry. A folder's own entry ends in a slash.
+func (m *moduleFinder) add(name string) {
+	name = strings.TrimPrefix(name, "./")
+	top, rest, nested := strings.Cut(name, "/")
+	switch {
+	case strings.HasPrefix(top, ".") || top == "__MACOSX":
+		return // left there by a system or an editor
+	case !nested && isConfiguration(name):
+		m.atRoot = true
+		return
+	case !nested && path.Ext(name) == "":
+		return // a file like LICENSE, which may lie beside the one folder
+	case strings.HasSuffix(name, "/"):
+		return // what counts are the files in it
+	}
+	if m.top == "" {
+		m.top = top
+	}
+	m.several = m.several || top != m.top
+	if nested && isConfiguration(rest) {
+		m.anywhere = true
+		m.direct = m.direct || !strings.Contains(rest, "/")
+	}
+}
+
+func (m *moduleFinder) finding() *finding {
+	switch {
+	case m.atRoot:
+		return nil
+	case !m.anywhere:
+		return found(NoConfiguration, "there is no .tf file in it: a module package has the module at its root")
+	case !m.several && m.direct:
+		return found(NoConfiguration, "the module is in a folder inside the archive: pack it with the module at the archive's root")
+	}
+	return nil
+}
+
+// moduleFormats are the packages of a module by suffix, the preferred first.
+var moduleFormats = []struct{ suffix, format string }{
+	{".tar.gz", "tar.gz"},
+	{".tgz", "tar.gz"},
+	{".zip", "zip"},
+}
+
+// parseModuleFile splits the name of a module package into its version's text
+// and its format, which has a rank.
+func parseModuleFile(name string) (text, format string, rank int, ok bool) {
+	for rank, f := range moduleFormats {
+		if text, ok := strings.CutSuffix(name, f.suffix); ok {
+			return text, f.format, rank, true
+		}
+	}
+	return "", "", 0, false
+}

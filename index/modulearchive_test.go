@@ -1,0 +1,251 @@
+package index
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"context"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// tarOf packs entries as they are; a regular file without a size is empty.
+func tarOf(headers ...tar.Header) []byte {
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	for _, h := range headers {
+		if h.Typeflag == tar.TypeXGlobalHeader {
+			h.Name = ""
+		}
+		if err := w.WriteHeader(&h); err != nil {
+			panic(err)
+		}
+		io.CopyN(w, zeroReader{}, h.Size)
+	}
+	w.Close()
+	return b.Bytes()
+}
+
+// tarHeader is an entry's header alone.
+func tarHeader(h tar.Header) []byte {
+	var b bytes.Buffer
+	if err := tar.NewWriter(&b).WriteHeader(&h); err != nil {
+		panic(err)
+	}
+	return b.Bytes()
+}
+
+func gzipOf(content []byte) []byte {
+	var b bytes.Buffer
+	z, _ := gzip.NewWriterLevel(&b, gzip.BestSpeed)
+	z.Write(content)
+	z.Close()
+	return b.Bytes()
+}
+
+func named(names ...string) []tar.Header {
+	var headers []tar.Header
+	for _, name := range names {
+		h := tar.Header{Name: name, Typeflag: tar.TypeReg}
+		if strings.HasSuffix(name, "/") {
+			h.Typeflag = tar.TypeDir
+		}
+		headers = append(headers, h)
+	}
+	return headers
+}
+
+func moduleFinding(content []byte, format string) *finding {
+	sum, err := digestModuleArchive(context.Background(), fileOf(content), int64(len(content)), format)
+	if err != nil {
+		return asFinding(err)
+	}
+	if sum != sha256Of(content) {
+		return found(ChecksumMismatch, "the sha256 is %s", sum)
+	}
+	return nil
+}
+
+func TestWhereAModuleIsFound(t *testing.T) {
+	const elsewhere = "at the archive's root"
+	for _, test := range []struct {
+		rule  string
+		names []string
+		says  string // empty: found
+	}{
+		{"at the root", []string{"main.tf"}, ""},
+		{"at the root, called here", []string{"./", "./main.tf"}, ""},
+		{"in JSON", []string{"main.tf.json"}, ""},
+		{"for OpenTofu", []string{"main.tofu"}, ""},
+		{"for OpenTofu in JSON", []string{"main.tofu.json"}, ""},
+		{"whatever lies beside it", []string{"LICENSE", "README.md", "vpc/main.tf", "main.tf"}, ""},
+		{"in several folders, used by //folder", []string{"modules/", "modules/a/main.tf", "modules/b/main.tf"}, ""},
+		{"deeper, used by //folder/folder", []string{"modules/a/main.tf"}, ""},
+		{"in two top folders, used by //folder", []string{"a/main.tf", "b/main.tf"}, ""},
+		{"in one top folder beside another", []string{"a/main.tf", "docs/a.md"}, ""},
+		{"in one top folder beside a document", []string{"a/main.tf", "README.md"}, ""},
+		{"not in a folder of the archive, as code hosts make it", []string{"vpc-1.0.0/", "vpc-1.0.0/LICENSE", "vpc-1.0.0/main.tf", "vpc-1.0.0/modules/a/main.tf"}, elsewhere},
+		{"not in a folder called here", []string{"./", "./vpc/", "./vpc/main.tf"}, elsewhere},
+		{"not beside nothing but a licence", []string{"LICENSE", "vpc/main.tf"}, elsewhere},
+		{"not beside what macOS adds", []string{"vpc/main.tf", "__MACOSX/vpc/._main.tf", ".DS_Store", "._vpc"}, elsewhere},
+		{"not in a folder beside an empty one", []string{"vpc/", "vpc/main.tf", "docs/"}, elsewhere},
+		{"not in a hidden file", []string{".main.tf", "README.md"}, "no .tf file"},
+		{"not in what an editor leaves", []string{"main.tf~", "#main.tf#", ".#main.tf"}, "no .tf file"},
+		{"not in variables", []string{"terraform.tfvars", "main.tfstate"}, "no .tf file"},
+		{"not in a folder called like a file", []string{"main.tf/", "main.tf/README.md"}, "no .tf file"},
+		{"not in nothing", nil, "no .tf file"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			var inZip []string
+			for _, name := range test.names {
+				inZip = append(inZip, name, "")
+			}
+			for format, content := range map[string][]byte{"zip": zipOf(inZip...), "tar.gz": gzipOf(tarOf(named(test.names...)...))} {
+				f := moduleFinding(content, format)
+				if test.says == "" && f != nil || test.says != "" && (f == nil || f.reason != NoConfiguration || !strings.Contains(f.detail, test.says)) {
+					t.Errorf("in a %s the finding is %+v", format, f)
+				}
+			}
+		})
+	}
+}
+
+func TestTarsThatAreRefused(t *testing.T) {
+	main := tar.Header{Name: "main.tf", Typeflag: tar.TypeReg, Size: 3000}
+	with := func(h ...tar.Header) []byte { return gzipOf(tarOf(append(h, main)...)) }
+	good := with()
+	header := tarHeader(tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: 1 << 40})
+	zeros := bytes.Repeat(gzipOf(make([]byte, 16<<20)), freeUnpacked>>24+1)
+	for _, test := range []struct {
+		rule    string
+		content []byte
+		reason  Reason // empty: accepted
+		says    string
+	}{
+		{"as it should be", good, "", ""},
+		{"with git's global header", with(tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "70e004b"}}), "", ""},
+		{"with a long name", with(tar.Header{Name: strings.Repeat("folder/", 60) + "x", Typeflag: tar.TypeReg}), "", ""},
+		{"with a symlink inside", with(tar.Header{Name: "modules/a/common.md", Typeflag: tar.TypeSymlink, Linkname: "../../README.md"}), "", ""},
+		{"with a hard link inside", with(tar.Header{Name: "a/README.md", Typeflag: tar.TypeLink, Linkname: "main.tf"}), "", ""},
+		{"without the tar's end", gzipOf(tarOf(main)[:512*7]), "", ""},
+		{"with a device", with(tar.Header{Name: "null", Typeflag: tar.TypeChar}), "", ""},
+		{"in two parts", append(gzipOf(tarOf(main)[:512]), gzipOf(tarOf(main)[512:])...), "", ""},
+
+		{"with a symlink outside", with(tar.Header{Name: "a/x", Typeflag: tar.TypeSymlink, Linkname: "../../x"}), BadArchive, "leaves its folder"},
+		{"with an absolute symlink", with(tar.Header{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), BadArchive, "leaves its folder"},
+		{"with a hard link outside", with(tar.Header{Name: "a/x", Typeflag: tar.TypeLink, Linkname: "../x"}), BadArchive, "leaves its folder"},
+		{"with an absolute hard link", with(tar.Header{Name: "x", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}), BadArchive, "leaves its folder"},
+		{"with a parent folder", with(tar.Header{Name: "../x.tf", Typeflag: tar.TypeReg}), BadArchive, "leaves its folder"},
+		{"with a way back in, which clients refuse too", with(tar.Header{Name: "a/../x.tf", Typeflag: tar.TypeReg}), BadArchive, "leaves its folder"},
+		{"with an absolute name", with(tar.Header{Name: "/x.tf", Typeflag: tar.TypeReg}), BadArchive, "leaves its folder"},
+		{"with a folder as Windows writes it", with(tar.Header{Name: `a\x.tf`, Typeflag: tar.TypeReg}), BadArchive, "not every client"},
+
+		{"cut short in gzip's trailer", good[:len(good)-1], BadArchive, "copy it again"},
+		{"cut short in the middle", good[:len(good)/2], BadArchive, "copy it again"},
+		{"cut short before it was packed", gzipOf(tarOf(main)[:1000]), BadArchive, "copy it again"},
+		{"with a wrong checksum", append(bytes.Clone(good[:len(good)-8]), make([]byte, 8)...), BadArchive, "copy it again"},
+		{"with something behind it", append(bytes.Clone(good), "junk"...), BadArchive, "copy it again"},
+		{"of no tar", gzipOf(bytes.Repeat([]byte("x"), 1000)), BadArchive, "copy it again"},
+		{"of no gzip", tarOf(main), BadArchive, "copy it again"},
+		{"of nothing", gzipOf(nil), NoConfiguration, "no .tf file"},
+
+		{"that unpacks without end", append(gzipOf(tarHeader(tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: freeUnpacked})), zeros...), TooLarge, "unpacks to more than"},
+		{"that goes on without end behind its end", append(bytes.Clone(good), zeros...), TooLarge, "unpacks to more than"},
+		{"that says it unpacks without end", gzipOf(header), TooLarge, "unpacks to more than"},
+		{"with more entries than any module has", gzipOf(bytes.Repeat(tarOf(tar.Header{Name: "x"})[:512], maxEntries+1)), TooLarge, "more than 50000 entries"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if testing.Short() && len(test.content) > 100_000 {
+				t.Skip("it takes seconds to unpack")
+			}
+			f := moduleFinding(test.content, "tar.gz")
+			if test.reason == "" && f != nil || test.reason != "" && (f == nil || f.reason != test.reason || !strings.Contains(f.detail, test.says)) {
+				t.Errorf("the finding is %+v", f)
+			}
+		})
+	}
+}
+
+// Names in a tar are longer than the tar when it is packed: none may be kept.
+func TestANameInATarTakesNoMemory(t *testing.T) {
+	var m moduleFinder
+	name := "a/" + strings.Repeat("x", 1<<20)
+	used := allocated(func() {
+		for range 1000 {
+			m.add(name)
+		}
+	})
+	if used > 1<<20 {
+		t.Errorf("it took %d bytes", used)
+	}
+}
+
+func TestModuleFormats(t *testing.T) {
+	for name, want := range map[string]string{
+		"1.0.0.tar.gz": "1.0.0 tar.gz 0", "1.0.0.tgz": "1.0.0 tar.gz 1", "1.0.0.zip": "1.0.0 zip 2", "v1.0.tgz": "v1.0 tar.gz 1",
+		"1.0.0.tar": "", "1.0.0.tar.xz": "", "1.0.0.gz": "", "README.md": "", "1.0.0.TGZ": "",
+	} {
+		text, format, preference, ok := parseModuleFile(name)
+		got := fmt.Sprintln(text, format, preference)
+		if !ok {
+			got = ""
+		}
+		if strings.TrimSpace(got) != want {
+			t.Errorf("%s is %q", name, got)
+		}
+	}
+}
+
+// Whatever is accepted, a client can unpack without leaving the folder, and
+// finds configuration in it.
+func FuzzDigestModuleArchive(f *testing.F) {
+	f.Add(zipOf("main.tf", "x"), true)
+	f.Add(zipOf("a/../main.tf", "x"), true)
+	f.Add(zipOf("vpc/main.tf", "x"), true)
+	f.Add(gzipOf(tarOf(named("./", "./main.tf")...)), false)
+	f.Add(gzipOf(tarOf(named("../main.tf")...)), false)
+	f.Add(gzipOf(tarOf(tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "/etc"}, tar.Header{Name: "main.tf", Typeflag: tar.TypeReg})), false)
+	// What is fuzzed is the tar: gzip's checksum would refuse every change.
+	f.Add(tarOf(named("main.tf")...), false)
+	f.Add(tarOf(tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}}, tar.Header{Name: "main.tf"}), false)
+	f.Fuzz(func(t *testing.T, content []byte, isZip bool) {
+		format := "zip"
+		if !isZip {
+			format = "tar.gz"
+			if !bytes.HasPrefix(content, []byte{0x1f, 0x8b}) {
+				content = gzipOf(content)
+			}
+		}
+		if moduleFinding(content, format) != nil || isZip {
+			return
+		}
+		z, err := gzip.NewReader(bytes.NewReader(content))
+		if err != nil {
+			t.Fatal(err)
+		}
+		configured := false
+		for r := tar.NewReader(z); ; {
+			h, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			if h.Typeflag == tar.TypeXGlobalHeader {
+				continue
+			}
+			if slices.Contains(strings.Split(h.Name, "/"), "..") || path.IsAbs(h.Name) {
+				t.Errorf("%q is accepted", h.Name)
+			}
+			configured = configured || isConfiguration(h.Name)
+		}
+		if !configured {
+			t.Error("there is no configuration in it")
+		}
+	})
+}

@@ -1,0 +1,49 @@
+package index
+
+import "time"
+
+// Options say what an Index looks at and how it judges it.
+type Options struct {
+	// Open opens the tree. It is called for every scan, so that a root
+	// replaced by a rename or a symlink swap is seen.
+	Open func() (Tree, error)
+
+	// ReadKeyring parses a keys file; the errors are about blocks it leaves out.
+	ReadKeyring func(armored []byte) (Keyring, []error)
+
+	// Signer signs what publishers did not. Nil: such releases are offered
+	// by the mirror only.
+	Signer Signer
+
+	// RequireSignatures withholds releases their publisher did not sign.
+	RequireSignatures bool
+
+	// Rescan is the time between two scans. Zero: only when asked, or when
+	// something changes.
+	Rescan time.Duration
+
+	// Watch has a change scanned at once, where the tree is on the local disk.
+	Watch bool
+
+	// Store keeps across restarts what reading archives gave. Nil: nothing is
+	// kept. Identity names the tree in it.
+	Store    Store
+	Identity string
+
+	// Workers is how many archives are read at once. Zero: one a core.
+	Workers int
+
+	// Progress hears of every archive that has been read, from several
+	// goroutines. May be nil. An Index has its own.
+	Progress func(Progress)
+
+	// Now is the clock. Nil: time.Now.
+	Now func() time.Time
+}
+
+func (o Options) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}

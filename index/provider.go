@@ -1,0 +1,197 @@
+package index
+
+import (
+	"context"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	version "github.com/hashicorp/go-version"
+	"github.com/spf13/afero"
+)
+
+// A providerFolder is the folder of one provider and the releases in it,
+// before anything is verified.
+type providerFolder struct {
+	folder
+	address  ProviderAddress
+	releases map[string]*releaseFiles // by version
+	ordered  []*releaseFiles          // the newest first
+}
+
+// releaseFiles are the files of one version, wherever in the folder they lie.
+type releaseFiles struct {
+	version   *version.Version
+	packages  []*packageArchive
+	checksums *document
+	signature *document
+	manifest  *document
+}
+
+// A packageArchive is a provider's zip for one platform.
+type packageArchive struct {
+	*archive
+	name     string
+	platform Platform
+}
+
+// A document is one of the small files beside the packages.
+type document struct {
+	name, path, report string
+	stamp              stamp
+}
+
+// walkProviders finds the releases of all providers and queues their packages
+// for reading.
+func (w *walker) walkProviders() []*providerFolder {
+	var providers []*providerFolder
+	known := make(map[ProviderAddress]bool)
+	for _, f := range w.walkAddresses(w.tree.Providers, "providers", 2) {
+		address, err := ParseProviderAddress(f.hostname, f.names[0], f.names[1])
+		if err != nil {
+			w.report.withhold(Problem{Path: f.report, Reason: BadName, Detail: err.Error()})
+			continue
+		}
+		if known[address] {
+			w.report.withhold(Problem{Path: f.report, Address: address.String(), Reason: Duplicate,
+				Detail: "another folder has the same address, written differently: keep one of them"})
+			continue
+		}
+		known[address] = true
+		providers = append(providers, &providerFolder{folder: f, address: address, releases: make(map[string]*releaseFiles)})
+	}
+	w.each(len(providers), func(w *walker, i int) {
+		p := providers[i]
+		w.walkReleases(p, p.part, p.dir, p.report, "")
+		p.order()
+	})
+	return providers
+}
+
+// walkReleases sorts the files of a provider's folder, or of the folder of one
+// version in it, by version.
+func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only string) {
+	for _, e := range w.list(part, dir, report) {
+		report := path.Join(report, e.name)
+		problem := func(f *finding, version string) {
+			w.report.withhold(Problem{Path: report, Address: p.address.String(), Version: version, Reason: f.reason, Detail: f.detail})
+		}
+		if e.info.IsDir() {
+			switch v, err := ParseProviderVersion(e.name); {
+			case only != "":
+				w.report.ignore(report, NotPartOfTree, "packages are zip files beside SHA256SUMS, not folders in a version's folder")
+			case err == nil:
+				w.walkReleases(p, part, e.path, report, v.String())
+			case looksLikeVersion(e.name):
+				problem(found(BadVersion, "%v", err), "")
+			default:
+				w.report.ignore(report, NotPartOfTree, "a folder here is named after a version")
+			}
+			continue
+		}
+		f, ok, bad := parseReleaseFile(p.address.Type, e.name)
+		switch {
+		case bad != nil:
+			problem(bad, "")
+			continue
+		case !ok:
+			w.report.ignore(report, NotPartOfTree, "it is no file of a provider release")
+			continue
+		case only != "" && f.version.String() != only:
+			problem(found(NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.version, only), f.version.String())
+			continue
+		}
+		w.addReleaseFile(p, f, part, report, e)
+	}
+}
+
+// looksLikeVersion tells a folder that was meant to be a version from one that
+// was not.
+func looksLikeVersion(name string) bool {
+	name = strings.TrimPrefix(name, "v")
+	return name != "" && name[0] >= '0' && name[0] <= '9'
+}
+
+func (w *walker) addReleaseFile(p *providerFolder, f releaseFile, part Part, report string, e entry) {
+	version := f.version.String()
+	r := p.releases[version]
+	if r == nil {
+		r = &releaseFiles{version: f.version}
+		p.releases[version] = r
+	}
+	if f.kind == packageFile {
+		a := w.newArchive(part, report, e, func(ctx context.Context, a *archive) (digest, error) {
+			return readFile(ctx, a, func(f afero.File, size int64) (digest, error) {
+				d, err := digestPackage(ctx, f, size, p.address.Type)
+				d.size = size
+				return d, err
+			})
+		})
+		r.packages = append(r.packages, &packageArchive{archive: a, name: e.name, platform: f.platform})
+		return
+	}
+	slot := map[fileKind]**document{checksumsFile: &r.checksums, signatureFile: &r.signature, manifestFile: &r.manifest}[f.kind]
+	if *slot != nil {
+		w.report.withhold(Problem{Path: report, Address: p.address.String(), Version: version, Reason: Duplicate,
+			Detail: "the release has this file twice: keep one of them"})
+		return
+	}
+	*slot = &document{name: e.name, path: e.path, report: report, stamp: stampOf(e.info)}
+}
+
+// order puts the newest release first, which is also read first.
+func (p *providerFolder) order() {
+	p.ordered = slices.Collect(maps.Values(p.releases))
+	newestFirst(p.ordered, func(r *releaseFiles) *version.Version { return r.version })
+	for rank, r := range p.ordered {
+		for _, k := range r.packages {
+			k.rank = rank
+		}
+	}
+}
+
+// addProviders offers what can be offered of the providers' folders. Verifying
+// goes on on all cores, each folder with a report of its own.
+func (a *assembly) addProviders() {
+	type result struct {
+		report   *Report
+		provider *Provider
+		pending  bool
+	}
+	results := make([]result, len(a.providers))
+	inParallel(a.options.workers(), len(a.providers), func(i int) {
+		r := &results[i]
+		r.report = newReport()
+		part := &assembly{scanner: a.scanner, report: r.report}
+		r.provider, r.pending = part.provider(a.providers[i])
+	})
+	for i, r := range results {
+		address := a.providers[i].address
+		a.report.merge(r.report)
+		if r.pending {
+			a.snapshot.pendingProviders[address] = true
+		}
+		if r.provider != nil {
+			a.snapshot.providers[address] = r.provider
+			a.snapshot.noteExpiry(r.provider)
+		}
+	}
+}
+
+// provider is what can be offered of a folder, nil if nothing, and whether
+// something of it has not been read yet.
+func (a *assembly) provider(p *providerFolder) (provider *Provider, pending bool) {
+	var releases []*Release
+	for _, files := range p.ordered {
+		r := a.addRelease(p, files)
+		if r != nil {
+			releases = append(releases, r)
+		}
+		pending = pending || files.pending()
+	}
+	if releases == nil {
+		return nil, pending
+	}
+	return a.releases.provider(p.address, releases), pending
+}

@@ -1,0 +1,209 @@
+package index_test
+
+import (
+	"encoding/json"
+	"io"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// served is what a client downloads.
+func served(t *testing.T, s *index.Snapshot, f *index.File) string {
+	t.Helper()
+	if f == nil {
+		t.Fatal("there is no such file")
+	}
+	r, err := s.Open(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// decoded is a document as a client reads it.
+func decoded(t *testing.T, d *index.Document) map[string]any {
+	t.Helper()
+	if d == nil {
+		t.Fatal("there is no document")
+	}
+	var v map[string]any
+	if err := json.Unmarshal(append(slices.Clone(d.Head), d.Tail...), &v); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range d.Links {
+		if l.Start >= l.End || d.Head[l.Start-1] != '"' || d.Head[l.End] != '"' {
+			t.Errorf("%+v is no link", l)
+		}
+	}
+	if d.Size() != len(d.Head)+len(d.Tail) || d.Tag == "" {
+		t.Error("it has no size or no tag")
+	}
+	return v
+}
+
+// Releases lie in a provider's folder in any of these ways.
+func TestLayoutsOfAProvider(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		build   func(tree *indextest.Tree)
+		address string
+		ignored int
+	}{
+		{"in its folder", func(tree *indextest.Tree) {
+			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Checksums()
+		}, "acme/demo", 0},
+		{"in a folder of its version", func(tree *indextest.Tree) {
+			tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Checksums()
+		}, "acme/demo", 0},
+		{"a platform here and one there", func(tree *indextest.Tree) {
+			tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")
+			tree.Provider("acme/demo", "1.0.0", "darwin_arm64")
+		}, "acme/demo", 0},
+		{"as goreleaser leaves it", func(tree *indextest.Tree) {
+			tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Checksums()
+			tree.Write("providers/acme/demo/1.0.0/artifacts.json", "[]").Write("providers/acme/demo/1.0.0/metadata.json", "{}").
+				Write("providers/acme/demo/1.0.0/config.yaml", "x").
+				Write("providers/acme/demo/1.0.0/demo_linux_amd64_v1/terraform-provider-demo_v1.0.0", "x")
+		}, "acme/demo", 4},
+		{"as terraform providers mirror leaves it", func(tree *indextest.Tree) {
+			tree.Provider("registry.example.com/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+			tree.Write("providers/registry.example.com/acme/demo/index.json", `{"versions":{"1.0.0":{}}}`).
+				Write("providers/registry.example.com/acme/demo/1.0.0.json", `{"archives":{}}`)
+		}, "registry.example.com/acme/demo", 2},
+		{"under a hostname with a port", func(tree *indextest.Tree) {
+			tree.Provider("localhost:8443/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		}, "localhost:8443/acme/demo", 0},
+		{"under localhost", func(tree *indextest.Tree) {
+			tree.Provider("localhost/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		}, "localhost/acme/demo", 0},
+		{"under a hostname in punycode", func(tree *indextest.Tree) {
+			tree.Provider("xn--bcher-kva.example/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		}, "bücher.example/acme/demo", 0},
+		{"in folders in upper case", func(tree *indextest.Tree) {
+			tree.ProviderIn("providers/Acme/Demo", "demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		}, "acme/demo", 0},
+		{"beside what is not there yet", func(tree *indextest.Tree) {
+			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+			tree.Write("providers/acme/demo/.terraform-provider-demo_1.0.0_linux_arm64.zip.Xy12", "x").
+				Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_arm.zip.part", "x").
+				Write("providers/acme/.new/x", "x").Write("providers/.tmp/acme/x", "x")
+		}, "acme/demo", 4},
+		{"beside a release without a package", func(tree *indextest.Tree) {
+			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+			tree.Provider("acme/demo", "2.0.0").Manifest("6.0").Checksums()
+		}, "acme/demo", 2},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			test.build(tree)
+			s := scan(t, tree)
+			nothingWithheld(t, s)
+			if len(s.Report.Offered) != 1 {
+				t.Errorf("offered is %+v", s.Report.Offered)
+			}
+			o := offerOf(s, test.address, "1.0.0")
+			if !slices.Equal(o.Platforms, []string{"darwin_arm64", "linux_amd64"}) || !strings.HasPrefix(o.Signature, "registry ") {
+				t.Errorf("the offer is %+v", o)
+			}
+			if s.Report.IgnoredTotal != test.ignored {
+				t.Errorf("ignored is %+v", s.Report.Ignored)
+			}
+		})
+	}
+}
+
+func TestWithoutAKeyOfItsOwnTheRegistryOnlyMirrors(t *testing.T) {
+	tree := indextest.New(t)
+	p := indextest.NewPublisher(t)
+	tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
+	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
+	tree.Provider("acme/unsigned", "1.0.0", "linux_amd64")
+	o := options(t, tree.Open)
+	o.Signer = nil
+	s := scanWith(t, o)
+	nothingWithheld(t, s)
+	demo, unsigned := s.Provider(ownDemo), s.Provider(index.ProviderAddress{Namespace: "acme", Type: "unsigned"})
+	if n := len(decoded(t, demo.Versions())["versions"].([]any)); n != 1 {
+		t.Errorf("the registry lists %d versions", n)
+	}
+	if n := len(decoded(t, demo.Index())["versions"].(map[string]any)); n != 2 {
+		t.Errorf("the mirror lists %d versions", n)
+	}
+	if demo.Release("1.1.0").Packages[0].Download() != nil || demo.Release("1.1.0").Archives() == nil {
+		t.Error("the release that is not signed is not the mirror's alone")
+	}
+	if unsigned.Versions() != nil || unsigned.Index() == nil || unsigned.File("terraform-provider-unsigned_1.0.0_SHA256SUMS.sig") != nil {
+		t.Error("the provider that is not signed is not the mirror's alone")
+	}
+	if o := offerOf(s, "acme/demo", "1.1.0"); o.Signature != "none" || len(o.Notes) != 1 {
+		t.Errorf("the offer is %+v", o)
+	}
+}
+
+func TestTheAnswersOfAProvider(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0", "6.0")
+	tree.Provider("acme/demo", "1.1.0-rc.1+b.5", "linux_amd64")
+	tree.Provider("acme/demo", "0.9.0", "linux_amd64")
+	// The same bytes for two platforms make OpenTofu panic if it is told so.
+	tree.Write("providers/acme/demo/terraform-provider-demo_0.9.0_linux_arm64.zip", tree.Read("providers/acme/demo/terraform-provider-demo_0.9.0_linux_amd64.zip"))
+	s := scan(t, tree)
+	nothingWithheld(t, s)
+	demo := s.Provider(ownDemo)
+
+	var versions []string
+	for _, v := range decoded(t, demo.Versions())["versions"].([]any) {
+		v := v.(map[string]any)
+		versions = append(versions, v["version"].(string))
+		if len(v["protocols"].([]any)) == 0 || len(v["platforms"].([]any)) == 0 {
+			t.Errorf("it lists %v", v)
+		}
+	}
+	if !slices.Equal(versions, []string{"1.1.0-rc.1+b.5", "1.0.0", "0.9.0"}) {
+		t.Errorf("the versions are %q", versions)
+	}
+
+	r := demo.Release("1.0.0")
+	k := r.Package("linux", "amd64")
+	d := decoded(t, k.Download())
+	if d["os"] != "linux" || d["arch"] != "amd64" || d["filename"] != zipName || d["download_url"] != zipName || d["shasum"] != k.File.SHA256.String() ||
+		d["shasums_url"] != "terraform-provider-demo_1.0.0_SHA256SUMS" || d["shasums_signature_url"] != "terraform-provider-demo_1.0.0_SHA256SUMS.sig" ||
+		len(d["protocols"].([]any)) != 2 || len(k.Download().Links) != 3 {
+		t.Errorf("the download is %v", d)
+	}
+	packages := d["packages"].(map[string]any)
+	archives := decoded(t, r.Archives())["archives"].(map[string]any)
+	if len(packages) != 2 || len(archives) != 2 {
+		t.Errorf("the packages are %v, the archives %v", packages, archives)
+	}
+	for platform := range archives {
+		system, arch, _ := strings.Cut(platform, "_")
+		k := r.Package(system, arch)
+		want := []any{k.H1, "zh:" + k.File.SHA256.String()}
+		p, a := packages[platform].(map[string]any), archives[platform].(map[string]any)
+		if !slices.Equal(p["hashes"].([]any), want) || !slices.Equal(a["hashes"].([]any), want) || p["package_size"] != float64(k.File.Size) || a["url"] != k.File.Name {
+			t.Errorf("of %s the package is %v, the archive %v", platform, p, a)
+		}
+	}
+	for _, k := range demo.Release("0.9.0").Packages {
+		if _, told := decoded(t, k.Download())["packages"]; told {
+			t.Error("two platforms with the same bytes are told of")
+		}
+	}
+	// A + in a link is a + : none of the clients takes it for a space.
+	if u := decoded(t, demo.Release("1.1.0-rc.1+b.5").Packages[0].Download())["download_url"]; u != "terraform-provider-demo_1.1.0-rc.1+b.5_linux_amd64.zip" {
+		t.Errorf("the link is %s", u)
+	}
+	if demo.Release("2.0.0") != nil || r.Package("plan9", "amd64") != nil || demo.File("x") != nil {
+		t.Error("what is not there is found")
+	}
+}

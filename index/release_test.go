@@ -1,0 +1,147 @@
+package index_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+var ownDemo = index.ProviderAddress{Namespace: "acme", Type: "demo"}
+
+// Whose signature clients get, and what the operator is told of it.
+func TestWhoSigns(t *testing.T) {
+	const day = 24 * time.Hour
+	acme, other := indextest.NewPublisher(t), indextest.NewPublisher(t)
+	expired := indextest.NewExpiringPublisher(t, 30*day, day)
+	late := indextest.NewExpiringPublisher(t, day, 2*day)
+	release := func(tree *indextest.Tree) *indextest.Release {
+		return tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	}
+	const sig = "providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS.sig"
+	for _, test := range []struct {
+		rule      string
+		build     func(tree *indextest.Tree)
+		signature string       // prefix of what the report says; empty: withheld
+		note      string       // empty: none
+		required  index.Reason // under `signatures require`; empty: offered as well
+	}{
+		{"the publisher, with a key that is known", func(tree *indextest.Tree) {
+			tree.Keys("acme", acme)
+			release(tree).Signed(acme)
+		}, "publisher " + acme.ID(), "", ""},
+		{"the publisher, with one key of several", func(tree *indextest.Tree) {
+			tree.Keys("acme", other, acme)
+			release(tree).Signed(acme)
+		}, "publisher " + acme.ID(), "", ""},
+		{"the publisher, with a key that has expired since", func(tree *indextest.Tree) {
+			tree.Keys("acme", expired)
+			release(tree).Signed(expired)
+		}, "publisher " + expired.ID(), "has expired on 2026-01-31: clients warn", ""},
+		{"nobody, with a key that had expired by then", func(tree *indextest.Tree) {
+			tree.Keys("acme", late)
+			release(tree).Signed(late)
+		}, "", "", index.KeyExpired},
+		{"nobody, with a signature of another document", func(tree *indextest.Tree) {
+			tree.Keys("acme", acme)
+			release(tree).Signed(acme)
+			tree.Write(sig, acme.Sign("another"))
+		}, "", "", index.BadSignature},
+		{"nobody, with an empty signature", func(tree *indextest.Tree) {
+			release(tree).Signed(acme)
+			tree.Write(sig, "")
+		}, "", "", index.Empty},
+		{"nobody, with a signature of any size", func(tree *indextest.Tree) {
+			release(tree).Signed(acme)
+			tree.Write(sig, strings.Repeat("x", 1<<20+1))
+		}, "", "", index.TooLarge},
+		{"the registry, when the publisher did not", func(tree *indextest.Tree) { release(tree) }, "registry ", "", index.Unsigned},
+		{"the registry, when there are only sums", func(tree *indextest.Tree) { release(tree).Checksums() }, "registry ", "", index.Unsigned},
+		{"the registry, when there is only a signature", func(tree *indextest.Tree) {
+			release(tree)
+			tree.Write(sig, acme.Sign("?"))
+		}, "registry ", "a signature without the SHA256SUMS", index.Unsigned},
+		{"the registry, when there are no keys", func(tree *indextest.Tree) {
+			release(tree).Signed(acme)
+		}, "registry ", "put the publisher's public key in keys/acme.asc", index.Unsigned},
+		{"the registry, when the keys are another's", func(tree *indextest.Tree) {
+			tree.Keys("acme", other)
+			release(tree).Signed(acme)
+		}, "registry ", "add the publisher's public key to keys/acme.asc", index.Unsigned},
+		{"the registry, when the keys are of another namespace", func(tree *indextest.Tree) {
+			tree.Keys("other", acme)
+			release(tree).Signed(acme)
+		}, "registry ", "keys/acme.asc", index.Unsigned},
+		{"the registry, when the keys are of another hostname", func(tree *indextest.Tree) {
+			tree.Keys("registry.example.com/acme", acme)
+			release(tree).Signed(acme)
+		}, "registry ", "keys/acme.asc", index.Unsigned},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			test.build(tree)
+			o := options(t, tree.Open)
+			o.Now = func() time.Time { return indextest.Born.Add(365 * day) }
+			s := scanWith(t, o)
+			offer := offerOf(s, "acme/demo", "1.0.0")
+			notes := strings.Join(offer.Notes, "\n")
+			if offer.Version == "" != (test.signature == "") || !strings.HasPrefix(offer.Signature, test.signature) ||
+				!strings.Contains(notes, test.note) || (notes == "") != (test.note == "") {
+				t.Errorf("the offer is %+v, withheld is %+v", offer, s.Report.Withheld)
+			}
+			if test.signature != "" {
+				nothingWithheld(t, s)
+				if !strings.HasPrefix(offer.Signature, "publisher") && strings.Contains(served(t, s, s.Provider(ownDemo).File("terraform-provider-demo_1.0.0_SHA256SUMS.sig")), acme.Sign("?")) {
+					t.Error("the publisher's signature is served as the registry's")
+				}
+			}
+
+			o.RequireSignatures = true
+			s = scanWith(t, o)
+			if test.required == "" {
+				nothingWithheld(t, s)
+				return
+			}
+			if len(s.Report.Offered) > 0 || len(s.Report.Withheld) != 1 || s.Report.Withheld[0].Reason != test.required {
+				t.Errorf("when signatures are required, offered is %+v, withheld is %+v", s.Report.Offered, s.Report.Withheld)
+			}
+			if !strings.Contains(s.Report.Withheld[0].Detail, test.note) {
+				t.Errorf("the detail is %s", s.Report.Withheld[0].Detail)
+			}
+		})
+	}
+}
+
+func TestThePublishersFilesAreServedAsTheyAre(t *testing.T) {
+	tree := indextest.New(t)
+	p := indextest.NewPublisher(t)
+	r := tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
+	// CRLF, upper case and lines of other files are the publisher's own.
+	sums := strings.ReplaceAll(strings.ToUpper(tree.Read(r.ChecksumsName())[:64])+tree.Read(r.ChecksumsName())[64:], "\n", "\r\n") +
+		strings.Repeat("0", 64) + "  terraform-provider-demo_1.0.0_windows_amd64.zip"
+	tree.Write(r.ChecksumsName(), sums)
+	r.Signed(p)
+	s := scan(t, tree)
+	nothingWithheld(t, s)
+	demo := s.Provider(ownDemo)
+	if got := served(t, s, demo.File("terraform-provider-demo_1.0.0_SHA256SUMS")); got != sums {
+		t.Errorf("SHA256SUMS is %q", got)
+	}
+	if got := served(t, s, demo.File("terraform-provider-demo_1.0.0_SHA256SUMS.sig")); got != tree.Read(r.ChecksumsName()+".sig") {
+		t.Error("the signature is another")
+	}
+	if got := served(t, s, demo.File(zipName)); got != tree.Read("providers/acme/demo/"+zipName) {
+		t.Error("the package is another")
+	}
+	keys := decoded(t, demo.Release("1.0.0").Package("linux", "amd64").Download())["signing_keys"].(map[string]any)["gpg_public_keys"].([]any)
+	if k := keys[0].(map[string]any); len(keys) != 1 || k["key_id"] != p.ID() || !strings.Contains(k["ascii_armor"].(string), "BEGIN PGP PUBLIC KEY BLOCK") || k["trust_signature"] != "" {
+		t.Errorf("the keys are %v", keys)
+	}
+	for name, immutable := range map[string]bool{zipName: true, "terraform-provider-demo_1.0.0_SHA256SUMS": false} {
+		if demo.File(name).Immutable() != immutable {
+			t.Errorf("%s is immutable: %v", name, !immutable)
+		}
+	}
+}

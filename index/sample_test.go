@@ -1,0 +1,83 @@
+package index_test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// The sample tree has one of everything, and nothing wrong with it.
+func TestSampleTree(t *testing.T) {
+	dir := filepath.Join("..", "testdata", "registry")
+	if *update {
+		writeSample(t, indextest.OnDisk(t, dir))
+	}
+	s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
+	if len(s.Report.Withheld) > 0 {
+		t.Errorf("withheld: %+v", s.Report.Withheld)
+	}
+	for _, want := range []struct{ address, version, signature string }{
+		{"acme/demo", "0.1.0", "publisher"},
+		{"registry.terraform.io/example/hello", "1.2.3", "registry"},
+		{"acme/naming/any", "1.0.0", ""},
+		{"acme/naming/any", "1.1.0", ""},
+	} {
+		if !slices.ContainsFunc(s.Report.Offered, func(o index.Offer) bool {
+			return o.Address == want.address && o.Version == want.version && strings.HasPrefix(o.Signature, want.signature)
+		}) {
+			t.Errorf("%s %s is not offered, or not signed by its %s", want.address, want.version, want.signature)
+		}
+	}
+}
+
+func writeSample(t *testing.T, tree *indextest.Tree) {
+	publisher := indextest.NewPublisher(t)
+	tree.Remove("providers").Remove("modules").Remove("keys")
+
+	// The registry's own provider, as its publisher released it. The release
+	// that runs is built when the sample is served.
+	tree.Keys("acme", publisher)
+	tree.ProviderIn("providers/acme/demo/0.1.0", "demo", "0.1.0", "darwin_arm64", "linux_amd64", "linux_arm64", "windows_amd64").
+		Manifest("5.0").Signed(publisher)
+
+	// A provider of another registry, as `terraform providers mirror` leaves it.
+	tree.Provider("registry.terraform.io/example/hello", "1.2.3", "darwin_arm64", "linux_amd64")
+	tree.Write("providers/registry.terraform.io/example/hello/index.json", "{\n  \"versions\": {\n    \"1.2.3\": {}\n  }\n}\n")
+
+	// A module with a submodule: one version as a folder, one packed.
+	tree.Write("modules/acme/naming/any/1.0.0/main.tf", namingModule)
+	tree.Write("modules/acme/naming/any/1.0.0/modules/label/main.tf", labelModule)
+	tree.Write("modules/acme/naming/any/1.1.0.tar.gz", indextest.TarGz(
+		"main.tf", namingModule, "modules/label/main.tf", labelModule))
+}
+
+const namingModule = `variable "team" {
+  type = string
+}
+
+variable "service" {
+  type = string
+}
+
+module "label" {
+  source = "./modules/label"
+  parts  = [var.team, var.service]
+}
+
+output "name" {
+  value = module.label.text
+}
+`
+
+const labelModule = `variable "parts" {
+  type = list(string)
+}
+
+output "text" {
+  value = lower(join("-", var.parts))
+}
+`

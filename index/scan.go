@@ -1,0 +1,115 @@
+package index
+
+import (
+	"context"
+	"sync"
+	"time"
+)
+
+// Scan looks at the tree once, to the end.
+func Scan(ctx context.Context, o Options) (*Snapshot, error) {
+	return (&looker{options: o, progress: o.Progress}).look(ctx, nil)
+}
+
+// A looker looks at a tree again and again, and remembers what it saw.
+type looker struct {
+	options  Options
+	memo     memo
+	releases releaseMemo
+	watch    *watcher
+	progress func(Progress)
+	begun    bool // there was a look before this one
+
+	keysFiles map[keysOf]*keysFile // as they were read last
+	rested    map[string]stamp     // module folders, as they were offered last
+}
+
+// look walks the tree, reads what is not known, and verifies. Whenever a batch
+// of archives has been read on the way, it calls publish, which may be nil, with
+// what can be offered by then.
+func (l *looker) look(ctx context.Context, publish func(*Snapshot)) (*Snapshot, error) {
+	tree, err := l.options.Open()
+	if err != nil {
+		return nil, err
+	}
+	s := &scanner{looker: l, ctx: ctx, tree: tree, now: l.options.now()}
+	l.memo.begin()
+	if l.keysFiles == nil {
+		l.keysFiles = make(map[keysOf]*keysFile)
+	}
+	s.walk()
+
+	if len(s.unread) > 0 {
+		batches := newBatches(s, publish)
+		if !l.begun {
+			batches.publish() // what is known is served at once
+		}
+		s.readArchives(batches.add)
+	}
+	l.begun = true
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	snapshot := s.assemble()
+	if err := snapshot.Report.failure(); err != nil {
+		return nil, err
+	}
+	snapshot.Read, snapshot.Recalled = len(s.unread), s.recalled
+	l.memo.finish()
+	l.releases.finish(snapshot)
+	return snapshot, nil
+}
+
+// walk finds out what there is.
+func (s *scanner) walk() {
+	w := &walker{scanner: s, report: newReport()}
+	s.keys = w.readKeys()
+	s.providers = w.walkProviders()
+	s.modules = w.walkModules()
+	s.report, s.unread, s.recalled = w.report, w.unread, w.recalled
+}
+
+// A scanner is the state of one scan.
+type scanner struct {
+	*looker
+	ctx  context.Context
+	tree Tree
+	now  time.Time
+
+	report    *Report // of the walk
+	keys      map[keysOf]*keysFile
+	providers []*providerFolder
+	modules   []*moduleFolder
+	recalled  int
+
+	mutex  sync.Mutex // guards what reading gives to the archives
+	unread []*archive
+}
+
+// assemble verifies what has been read and makes a snapshot of it.
+func (s *scanner) assemble() *Snapshot {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	a := &assembly{scanner: s, folders: make(map[string]stamp), report: s.report.clone(), snapshot: newSnapshot(s.tree, s.now)}
+	a.addProviders()
+	for _, m := range s.modules {
+		a.addModule(m)
+	}
+	a.snapshot.Report = a.report
+	s.rested = a.folders
+	var twice shadows
+	a.snapshot.joinProviders(&twice)
+	a.snapshot.joinModules(&twice)
+	twice.note(a.report)
+	a.report.sort()
+	return a.snapshot
+}
+
+// An assembly is a snapshot under construction, with a report of its own: there
+// may be several in one scan.
+type assembly struct {
+	*scanner
+	folders  map[string]stamp
+	report   *Report
+	snapshot *Snapshot
+}

@@ -1,0 +1,164 @@
+package index_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+func at(hostname svchost.Hostname, a index.ProviderAddress) index.ProviderAddress {
+	a.Hostname = hostname
+	return a
+}
+
+func versionsOf(p *index.Provider) []string {
+	if p == nil {
+		return nil
+	}
+	var versions []string
+	for _, r := range p.Releases {
+		versions = append(versions, r.Version)
+	}
+	return versions
+}
+
+// An address found with a hostname and without is one address for a registry
+// that answers as that hostname, and two for every other.
+func TestAnAddressWithAndWithoutHostname(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
+	tree.Provider("acme/alone", "1.0.0", "linux_amd64")
+	tree.Provider("registry.example.com/acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64")
+	tree.Provider("registry.example.com/acme/named", "1.0.0", "linux_amd64")
+	s := scan(t, tree)
+	nothingWithheld(t, s)
+
+	demo, alone, named := ownDemo, index.ProviderAddress{Namespace: "acme", Type: "alone"}, index.ProviderAddress{Namespace: "acme", Type: "named"}
+	for _, test := range []struct {
+		rule    string
+		lookup  func(index.ProviderAddress) *index.Provider
+		address index.ProviderAddress
+		want    []string
+	}{
+		{"called by its hostname, the registry offers both", s.OwnProvider, at("registry.example.com", demo), []string{"2.0.0", "1.1.0", "1.0.0"}},
+		{"called otherwise, what has no hostname", s.OwnProvider, at("other.example.com", demo), []string{"1.1.0", "1.0.0"}},
+		{"called nothing, what has no hostname", s.OwnProvider, demo, []string{"1.1.0", "1.0.0"}},
+		{"what has no hostname belongs to each of its names", s.OwnProvider, at("registry.example.com", alone), []string{"1.0.0"}},
+		{"what has one belongs to that name", s.OwnProvider, at("registry.example.com", named), []string{"1.0.0"}},
+		{"and to no other", s.OwnProvider, at("other.example.com", named), nil},
+		{"a mirror offers what lies under the hostname", s.Provider, at("registry.example.com", demo), []string{"2.0.0", "1.0.0"}},
+		{"and nothing under any other", s.Provider, at("other.example.com", demo), nil},
+		{"nor what is not there", s.OwnProvider, at("registry.example.com", index.ProviderAddress{Namespace: "acme", Type: "x"}), nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if got := versionsOf(test.lookup(test.address)); !slices.Equal(got, test.want) {
+				t.Errorf("it is %q", got)
+			}
+		})
+	}
+
+	joined := s.OwnProvider(at("registry.example.com", demo))
+	if n := len(joined.Release("1.0.0").Packages); n != 1 {
+		t.Errorf("of the version that is there twice the one without hostname is offered: it has %d packages", n)
+	}
+	if n := len(decoded(t, joined.Versions())["versions"].([]any)); n != 3 {
+		t.Errorf("the list has %d versions", n)
+	}
+	for _, name := range []string{"terraform-provider-demo_1.1.0_linux_amd64.zip", "terraform-provider-demo_2.0.0_SHA256SUMS.sig"} {
+		if served(t, s, joined.File(name)) == "" {
+			t.Errorf("%s is empty", name)
+		}
+	}
+	if notes := offerOf(s, "acme/demo", "1.0.0").Notes; len(notes) != 1 || !strings.Contains(notes[0], "found under registry.example.com too") {
+		t.Errorf("of the clash is noted %q", notes)
+	}
+	for _, o := range s.Report.Offered {
+		if len(o.Notes) > 0 && (o.Address != "acme/demo" || o.Version != "1.0.0") {
+			t.Errorf("of %s %s is noted %q", o.Address, o.Version, o.Notes)
+		}
+	}
+}
+
+func TestAModuleWithAndWithoutHostname(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# without\n")
+	tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# without\n")
+	tree.Write("modules/registry.example.com/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# with\n"))
+	s := scan(t, tree)
+	nothingWithheld(t, s)
+	own := index.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+	named := own
+	named.Hostname = "registry.example.com"
+
+	joined := s.OwnModule(named)
+	if len(joined.Versions) != 2 || joined.Version("1.0.0").Archive.Name != "archive.zip" || joined.Version("1.1.0").Archive.Name != "archive.tar.gz" {
+		t.Errorf("joined is %+v", joined.Versions)
+	}
+	if len(s.Module(named).Versions) != 1 || len(s.Module(own).Versions) != 2 || s.OwnModule(own) != s.Module(own) {
+		t.Error("they are not separately there")
+	}
+	other := own
+	other.Hostname = "other.example.com"
+	if s.Module(other) != nil || s.OwnModule(other) != s.Module(own) {
+		t.Error("another name of the registry is not answered with what has no hostname")
+	}
+	if notes := offerOf(s, "acme/vpc/aws", "1.0.0").Notes; len(notes) != 1 {
+		t.Errorf("of the clash is noted %q", notes)
+	}
+}
+
+// Two folders that stand for one address cannot both be it.
+func TestOneAddressWrittenTwoWays(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("bücher.example/acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("xn--bcher-kva.example/acme/demo", "2.0.0", "linux_amd64")
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.ProviderIn("providers/ACME/demo", "demo", "2.0.0", "linux_amd64")
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	tree.Write("modules/acme/VPC/aws/1.0.0/main.tf", "x")
+	s := scan(t, tree)
+	if len(s.Report.Withheld) != 3 || len(s.Report.Offered) != 3 {
+		t.Errorf("offered is %+v, withheld is %+v", s.Report.Offered, s.Report.Withheld)
+	}
+	for _, p := range s.Report.Withheld {
+		if p.Reason != index.Duplicate || p.Address == "" {
+			t.Errorf("the problem is %+v", p)
+		}
+	}
+}
+
+// A snapshot that is in use is not changed by those that follow.
+func TestASnapshotStaysAsItIs(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("a.example/acme/demo", "1.0.0", "linux_amd64")
+	x := index.New(options(t, tree.Open))
+	defer x.Close()
+	first, err := x.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := offerOf(first, "acme/demo", "1.0.0").Notes
+	tree.Provider("b.example/acme/demo", "1.0.0", "linux_amd64")
+	tree.Remove("providers/a.example")
+	second, err := x.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if notes := offerOf(second, "acme/demo", "1.0.0").Notes; len(notes) != 1 || !strings.Contains(notes[0], "b.example") {
+		t.Errorf("now is noted %q", notes)
+	}
+	if notes := offerOf(first, "acme/demo", "1.0.0").Notes; !slices.Equal(notes, before) || !strings.Contains(notes[0], "a.example") {
+		t.Errorf("before was noted %q", notes)
+	}
+	if first.OwnProvider(at("a.example", ownDemo)) == nil || second.Provider(at("a.example", ownDemo)) != nil {
+		t.Error("what was removed is gone from the first, or not from the second")
+	}
+}

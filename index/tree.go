@@ -1,0 +1,237 @@
+package index
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+)
+
+// A Tree is what one scan looks at. Its parts may lie on different file systems.
+type Tree struct {
+	Providers, Modules, Keys Part
+}
+
+// A Part is one directory of a tree: Dir on Fs, with slashes.
+type Part struct {
+	Fs  afero.Fs
+	Dir string
+
+	disk string // where Fs begins on the local disk, if it is there
+}
+
+// Directories locate a tree. Relative ones lie under Root, empty ones are the
+// directory of their own name there.
+type Directories struct {
+	Root, Providers, Modules, Keys string
+}
+
+// Open opens the tree on the local disk. Parts that lie under Root share its
+// boundary, so a symlink may lead from one to another but not out of Root; a
+// part elsewhere has its own. A missing root is an error, a missing part is empty.
+func (d Directories) Open() (Tree, error) {
+	root, err := os.OpenRoot(d.Root)
+	if err != nil {
+		return Tree{}, fmt.Errorf("opening the root: %w", withoutPath(err))
+	}
+	shared := rootFs{root}
+	return d.parts(func(dir, fallback string) (Part, error) {
+		dir = cmp.Or(dir, fallback)
+		if !filepath.IsAbs(dir) {
+			return Part{Fs: shared, Dir: path.Clean(filepath.ToSlash(dir)), disk: d.Root}, nil
+		}
+		own, err := os.OpenRoot(dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return Part{Fs: afero.NewMemMapFs(), Dir: ".", disk: dir}, nil
+		}
+		if err != nil {
+			return Part{}, fmt.Errorf("opening %s: %w", fallback, withoutPath(err))
+		}
+		return Part{Fs: rootFs{own}, Dir: ".", disk: dir}, nil
+	})
+}
+
+// OpenIn opens the tree on a file system that has slash-separated paths and no
+// notion of an absolute one.
+func (d Directories) OpenIn(fsys fs.FS) (Tree, error) {
+	root := path.Clean(strings.Trim(filepath.ToSlash(d.Root), "/"))
+	info, err := fs.Stat(fsys, root)
+	if err != nil {
+		return Tree{}, fmt.Errorf("opening the root: %w", withoutPath(err))
+	}
+	if !info.IsDir() {
+		return Tree{}, errors.New("opening the root: it is not a directory")
+	}
+	shared := afero.FromIOFS{FS: fsys}
+	return d.parts(func(dir, fallback string) (Part, error) {
+		dir = filepath.ToSlash(cmp.Or(dir, fallback))
+		if strings.HasPrefix(dir, "/") {
+			return Part{Fs: shared, Dir: path.Clean(strings.Trim(dir, "/"))}, nil
+		}
+		return Part{Fs: shared, Dir: path.Join(root, dir)}, nil
+	})
+}
+
+func (d Directories) parts(open func(dir, fallback string) (Part, error)) (t Tree, err error) {
+	if t.Providers, err = open(d.Providers, "providers"); err != nil {
+		return Tree{}, err
+	}
+	if t.Modules, err = open(d.Modules, "modules"); err != nil {
+		return Tree{}, err
+	}
+	if t.Keys, err = open(d.Keys, "keys"); err != nil {
+		return Tree{}, err
+	}
+	return t, nil
+}
+
+// withoutPath drops the path from a file system error. Errors of the index
+// reach answers and reports, where no path of the server belongs.
+func withoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// An entry is one name in a directory, symlinks followed.
+type entry struct {
+	name string
+	path string // in its part, with slashes
+	info fs.FileInfo
+	bad  *finding // why info is nil
+}
+
+// list reads a directory by name. A missing one is empty.
+func (p Part) list(dir string) ([]entry, error) {
+	name := path.Join(p.Dir, dir)
+	if dir == "." && !p.named() { // all others were seen in a list to be directories
+		info, err := p.Fs.Stat(name)
+		if err == nil && !info.IsDir() {
+			return nil, found(Unreadable, "it is not a directory")
+		}
+	}
+	f, err := p.Fs.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if info, err := f.Stat(); dir == "." && p.named() && err == nil && !info.IsDir() {
+		f.Close()
+		return nil, found(Unreadable, "it is not a directory")
+	}
+	infos, err := f.Readdir(-1)
+	f.Close()
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
+	}
+	entries := make([]entry, 0, len(infos))
+	for _, info := range infos {
+		e := entry{name: info.Name(), path: path.Join(dir, info.Name()), info: info}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			if e.info, err = p.Fs.Stat(path.Join(p.Dir, e.path)); err != nil {
+				e.info, e.bad = nil, asFinding(err)
+			}
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
+	return entries, nil
+}
+
+// open opens a regular file. On the disk anything else is refused unopened:
+// opening a named pipe would wait for its writer. Elsewhere to look is to open.
+func (p Part) open(name string) (afero.File, fs.FileInfo, error) {
+	name = path.Join(p.Dir, name)
+	notRegular := found(Unreadable, "it is not a regular file")
+	if !p.named() {
+		info, err := p.Fs.Stat(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, nil, notRegular
+		}
+	}
+	f, err := p.Fs.Open(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	// What counts is what was opened, not what Stat saw before.
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		f.Close()
+		return nil, nil, notRegular
+	}
+	return p.sequential(name, f, info), info, nil
+}
+
+// ErrChanged: a file is no longer the one the snapshot speaks of. A scan will
+// see what it is now.
+var ErrChanged = errors.New("the file has changed since it was verified")
+
+// openUnchanged opens a file only as the one that was verified. Times are
+// compared as nanoseconds, also those that these cannot tell: some file systems
+// have no times.
+func (p Part) openUnchanged(name string, size, modTime int64, inode uint64) (afero.File, error) {
+	f, info, err := p.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrChanged
+	}
+	if err != nil {
+		return nil, err
+	}
+	// A file that replaces another may well have its size and time, as when both
+	// were built reproducibly. It has another inode.
+	now := stampOf(info)
+	if now.size != size || now.modTime != modTime || now.inode != inode && p.keepsInodes(name) {
+		f.Close()
+		return nil, ErrChanged
+	}
+	return f, nil
+}
+
+// keepsInodes tells whether a file's inode is its own. Some file systems make
+// them up, and anew when they have forgotten a file.
+func (p Part) keepsInodes(name string) bool {
+	return p.disk == "" || networkFileSystem(filepath.Join(p.disk, filepath.FromSlash(path.Join(p.Dir, name)))) == ""
+}
+
+// maxDocument bounds the small documents of a tree: SHA256SUMS, signatures,
+// manifests, keys.
+const maxDocument = 1 << 20
+
+// read returns a small document.
+func (p Part) read(name string) ([]byte, error) {
+	f, info, err := p.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() == 0 {
+		return nil, found(Empty, "it is empty: copy it again")
+	}
+	content, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > maxDocument {
+		return nil, found(TooLarge, "it is larger than %d bytes, which no such document is", maxDocument)
+	}
+	return content, nil
+}

@@ -1,0 +1,290 @@
+//go:build unix
+
+package index_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// A disk is a directory with a root in it and something beside the root.
+type disk struct {
+	*indextest.Tree
+	t   *testing.T
+	dir string
+}
+
+func newDisk(t *testing.T) disk {
+	dir := t.TempDir()
+	d := disk{indextest.OnDisk(t, filepath.Join(dir, "root")), t, dir}
+	indextest.OnDisk(t, dir).ProviderIn("outside", "demo", "1.0.0", "linux_amd64")
+	d.Provider("acme/healthy", "1.0.0", "linux_amd64")
+	return d
+}
+
+// link makes a symlink in the root that leads where it is told.
+func (d disk) link(name, to string) {
+	d.t.Helper()
+	name = filepath.Join(d.dir, "root", name)
+	os.MkdirAll(filepath.Dir(name), 0o755)
+	if err := os.Symlink(to, name); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+func (d disk) pipe(name string) {
+	d.t.Helper()
+	name = filepath.Join(d.dir, "root", name)
+	os.MkdirAll(filepath.Dir(name), 0o755)
+	if err := syscall.Mkfifo(name, 0o644); err != nil {
+		d.t.Fatal(err)
+	}
+}
+
+// A symlink is followed within the root and refused when it leaves it; a name
+// that is not what it should be is not opened.
+func TestWhatIsOnADisk(t *testing.T) {
+	const at = "providers/acme/demo/" + zipName
+	for _, test := range []struct {
+		rule   string
+		build  func(d disk)
+		path   string       // of the problem
+		reason index.Reason // empty: the provider is offered
+		says   string
+	}{
+		{"a symlink to a file in the root is the file", func(d disk) {
+			d.ProviderIn("pool", "demo", "1.0.0", "linux_amd64")
+			d.link(at, "../../../pool/"+zipName)
+		}, "", "", ""},
+		{"a symlink to a folder in the root is the folder", func(d disk) {
+			d.ProviderIn("pool/demo", "demo", "1.0.0", "linux_amd64")
+			d.link("providers/acme/demo", "../../pool/demo")
+		}, "", "", ""},
+		{"a part may be a symlink", func(d disk) {
+			d.Remove("providers").ProviderIn("pool/acme/demo", "demo", "1.0.0", "linux_amd64")
+			d.ProviderIn("pool/acme/healthy", "healthy", "1.0.0", "linux_amd64")
+			d.link("providers", "pool")
+		}, "", "", ""},
+		{"a symlink out of the root", func(d disk) { d.link(at, "../../../../outside/"+zipName) }, at, index.Unreadable, "leaves the root"},
+		{"a symlink to a folder out of the root", func(d disk) { d.link("providers/acme/demo", "../../../outside") }, "providers/acme/demo", index.Unreadable, "leaves the root"},
+		{"an absolute symlink, even into the root", func(d disk) {
+			d.ProviderIn("pool", "demo", "1.0.0", "linux_amd64")
+			d.link(at, filepath.Join(d.dir, "root/pool", zipName))
+		}, at, index.Unreadable, "or is absolute"},
+		{"a symlink to nothing", func(d disk) { d.link(at, "nothing") }, at, index.Unreadable, "a symlink to nothing"},
+		{"a symlink to itself", func(d disk) { d.link(at, zipName) }, at, index.Unreadable, "too many levels of symbolic links"},
+		{"a symlink to the folder it is in", func(d disk) { d.link("providers/loop", ".") }, "", index.Unreadable, ""},
+		{"a named pipe", func(d disk) { d.pipe(at) }, at, index.Unreadable, "not a regular file"},
+		{"a named pipe as SHA256SUMS", func(d disk) {
+			d.Provider("acme/demo", "1.0.0", "linux_amd64")
+			d.pipe("providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS")
+		}, "providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS", index.Unreadable, "not a regular file"},
+		{"a named pipe as keys", func(d disk) { d.pipe("keys/acme.asc") }, "keys/acme.asc", index.Unreadable, "not a regular file"},
+		{"a named pipe as a part", func(d disk) { d.pipe("keys") }, "keys", index.Unreadable, "not a directory"},
+		{"a named pipe in a module", func(d disk) {
+			d.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+			d.pipe("modules/acme/vpc/aws/1.0.0/pipe")
+		}, "modules/acme/vpc/aws/1.0.0", index.Unreadable, `"pipe" in it is not a regular file`},
+		{"a file as a part", func(d disk) { d.Write("modules", "x") }, "modules", index.Unreadable, "not a directory"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			d := newDisk(t)
+			test.build(d)
+			s := scanWith(t, options(t, index.Directories{Root: filepath.Join(d.dir, "root")}.Open))
+			if !offers("acme/healthy", "1.0.0")(s) {
+				t.Error("the rest is not offered")
+			}
+			if test.reason == "" {
+				nothingWithheld(t, s)
+				if !offers("acme/demo", "1.0.0")(s) {
+					t.Error("it is not offered")
+				}
+				return
+			}
+			if offers("acme/demo", "1.0.0")(s) && !strings.HasPrefix(test.path, "modules") {
+				t.Error("it is offered")
+			}
+			if p := problemOf(s.Report.Withheld, test.path); test.path != "" && (p.Reason != test.reason || !strings.Contains(p.Detail, test.says)) {
+				t.Errorf("the problem is %+v", p)
+			}
+			for _, p := range s.Report.Withheld {
+				if strings.Contains(p.Detail, d.dir) {
+					t.Errorf("a path of the server is told: %s", p.Detail)
+				}
+			}
+		})
+	}
+}
+
+func TestAFolderWhereAFileIsExpected(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip/x", "x")
+	tree.Write("providers/acme/demo/1.2.0/linux_amd64/terraform-provider-demo", "unpacked, as a filesystem mirror may be")
+	tree.Write("keys/acme.asc/x", "x")
+	tree.Write("modules/acme/vpc/aws/1.0.0.zip/main.tf", "x")
+	s := scan(t, tree)
+	if !offers("acme/demo", "1.0.0")(s) {
+		t.Error("the rest is not offered")
+	}
+	for _, path := range []string{"providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "providers/acme/demo/1.2.0/linux_amd64"} {
+		if problemOf(s.Report.Ignored, path).Detail == "" {
+			t.Errorf("%s is not reported", path)
+		}
+	}
+	if len(s.Report.Offered) != 1 {
+		t.Errorf("offered is %+v", s.Report.Offered)
+	}
+}
+
+// forbidden refuses what ends in one of its names, as a file system does that
+// the server has no right to. Tests may run as root, who has every right.
+type forbidden struct {
+	afero.Fs
+	name string
+}
+
+func (f forbidden) Open(name string) (afero.File, error) {
+	if strings.HasSuffix(name, f.name) {
+		return nil, &fs.PathError{Op: "open", Path: "/secret/" + name, Err: syscall.EACCES}
+	}
+	return f.Fs.Open(name)
+}
+
+func TestWhatCannotBeRead(t *testing.T) {
+	for _, name := range []string{
+		"providers/acme/demo/" + zipName, "providers/acme/demo", "providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS",
+		"providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS.sig", "keys/acme.asc", "keys", "modules",
+		"modules/acme/vpc/aws/1.0.0/main.tf", "modules/acme/vpc/aws/2.0.0.zip",
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := indextest.New(t)
+			p := indextest.NewPublisher(t)
+			tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
+			tree.Provider("other/healthy", "1.0.0", "linux_amd64")
+			tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+			tree.Write("modules/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "x"))
+			tree.Fs = forbidden{tree.Fs, name}
+			s := scan(t, tree)
+			if len(s.Report.Withheld) != 1 {
+				t.Fatalf("withheld is %+v", s.Report.Withheld)
+			}
+			w := s.Report.Withheld[0]
+			if w.Reason != index.Unreadable || !strings.Contains(w.Detail, "give the server the right to") || strings.Contains(w.Detail, "secret") {
+				t.Errorf("the problem is %+v", w)
+			}
+			if !strings.HasPrefix(name, w.Path) {
+				t.Errorf("it is said of %s", w.Path)
+			}
+			if !offers("other/healthy", "1.0.0")(s) {
+				t.Error("the rest is not offered")
+			}
+		})
+	}
+}
+
+func TestWhereATreeIs(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.ProviderIn("root/providers/acme/inside", "inside", "1.0.0", "linux_amd64")
+	tree.ProviderIn("root/other/acme/beside", "beside", "1.0.0", "linux_amd64")
+	tree.ProviderIn("mirror/acme/elsewhere", "elsewhere", "1.0.0", "linux_amd64")
+	root := filepath.Join(dir, "root")
+	named := os.DirFS(dir)
+	in := func(d index.Directories) func() (index.Tree, error) {
+		return func() (index.Tree, error) { return d.OpenIn(named) }
+	}
+	for _, test := range []struct {
+		rule  string
+		open  func() (index.Tree, error)
+		offer string // empty: an error, or nothing is offered
+		fails string
+	}{
+		{"in the folders of their own names", index.Directories{Root: root}.Open, "acme/inside", ""},
+		{"in another folder of the root", index.Directories{Root: root, Providers: "other"}.Open, "acme/beside", ""},
+		{"elsewhere on the disk", index.Directories{Root: root, Providers: filepath.Join(dir, "mirror")}.Open, "acme/elsewhere", ""},
+		{"in no folder, which is empty", index.Directories{Root: root, Providers: "nothing"}.Open, "", ""},
+		{"in no folder elsewhere, which is empty too", index.Directories{Root: root, Providers: filepath.Join(dir, "nothing")}.Open, "", ""},
+		{"not in no root", index.Directories{Root: filepath.Join(dir, "nothing")}.Open, "", "opening the root: no such file or directory"},
+		{"not in a file", index.Directories{Root: filepath.Join(root, "providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip")}.Open, "", "opening the root: not a directory"},
+		{"in a file system that has a name", in(index.Directories{Root: "root"}), "acme/inside", ""},
+		{"there with a slash in front", in(index.Directories{Root: "/root/"}), "acme/inside", ""},
+		{"there in another folder of the root", in(index.Directories{Root: "root", Providers: "other"}), "acme/beside", ""},
+		{"there elsewhere", in(index.Directories{Root: "root", Providers: "/mirror"}), "acme/elsewhere", ""},
+		{"there not in no root", in(index.Directories{Root: "nothing"}), "", "opening the root: no such file or directory"},
+		{"there not in a file", in(index.Directories{Root: "root/providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip"}), "", "it is not a directory"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s, err := index.Scan(t.Context(), options(t, test.open))
+			if test.fails != "" {
+				if err == nil || !strings.HasSuffix(err.Error(), test.fails) || strings.Contains(err.Error(), dir) {
+					t.Errorf("the error is %v", err)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			nothingWithheld(t, s)
+			if test.offer == "" && len(s.Report.Offered) > 0 || test.offer != "" && !offers(test.offer, "1.0.0")(s) {
+				t.Errorf("offered is %+v", s.Report.Offered)
+			}
+		})
+	}
+}
+
+// Some file systems, those built into a binary among them, have no times.
+func TestAFileSystemWithoutTimes(t *testing.T) {
+	embedded := fstest.MapFS{
+		"providers/acme/demo/" + zipName:     {Data: []byte(indextest.ProviderZip("demo", "1.0.0", "linux_amd64"))},
+		"modules/acme/vpc/aws/1.0.0/main.tf": {Data: []byte("# a module\n")},
+	}
+	s := scanWith(t, options(t, func() (index.Tree, error) { return index.Directories{Root: "."}.OpenIn(embedded) }))
+	nothingWithheld(t, s)
+	for _, f := range []*index.File{
+		s.Provider(index.ProviderAddress{Namespace: "acme", Type: "demo"}).Releases[0].Packages[0].File,
+		s.Module(index.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}).Versions[0].Archive,
+	} {
+		r, err := s.Open(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, r); n != f.Size || err != nil {
+			t.Errorf("%s has %d bytes, %v", f.Name, n, err)
+		}
+		r.Close()
+	}
+}
+
+func TestAFileThatHasChangedIsNotServed(t *testing.T) {
+	const name = "providers/acme/demo/" + zipName
+	for rule, change := range map[string]func(tree *indextest.Tree){
+		"another size":    func(tree *indextest.Tree) { tree.Write(name, "x") },
+		"another time":    func(tree *indextest.Tree) { tree.Fs.Chtimes(name, indextest.Born, indextest.Born) },
+		"gone":            func(tree *indextest.Tree) { tree.Remove(name) },
+		"its folder, too": func(tree *indextest.Tree) { tree.Remove("providers") },
+	} {
+		t.Run(rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+			s := scan(t, tree)
+			f := s.Provider(index.ProviderAddress{Namespace: "acme", Type: "demo"}).File(zipName)
+			change(tree)
+			if _, err := s.Open(f); !errors.Is(err, index.ErrChanged) {
+				t.Errorf("the error is %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,119 @@
+package signing
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+)
+
+// maxSize bounds what is read from a keys file, a key file or a signature. Real
+// ones have a few kilobytes.
+const maxSize = 1 << 20
+
+// OpenPGP packet tags, RFC 9580 section 5. The library keeps its own names
+// for them to itself.
+const (
+	tagSignature     = 2
+	tagPrivateKey    = 5
+	tagPublicKey     = 6
+	tagPrivateSubkey = 7
+)
+
+// errCutOff is what is wrong with an armor block that does not end.
+var errCutOff = errors.New("it is cut off, its END line is missing: copy the whole block")
+
+// A block is one ASCII armor block of a file.
+type block struct {
+	label string // what stands after BEGIN: "PGP PUBLIC KEY BLOCK"
+	text  []byte // from the BEGIN line to the END line
+	ended bool
+}
+
+// blocks finds the armor blocks of a file; the text around them is skipped.
+func blocks(file []byte) []block {
+	var found []block
+	open := false
+	for line := range bytes.Lines(bytes.TrimPrefix(file, []byte("\ufeff"))) {
+		trimmed := string(bytes.TrimSpace(line))
+		rest, begins := strings.CutPrefix(trimmed, "-----BEGIN ")
+		if label, ok := strings.CutSuffix(rest, "-----"); begins && ok {
+			found = append(found, block{label: label})
+			open = true
+		}
+		if !open {
+			continue
+		}
+		last := &found[len(found)-1]
+		last.text = append(last.text, line...)
+		if strings.HasPrefix(trimmed, "-----END ") {
+			last.ended, open = true, false
+		}
+	}
+	return found
+}
+
+// keys decodes the block into keys: a primary key's packet and all that follow
+// it up to the next primary key.
+func (b block) keys() ([][]*packet.OpaquePacket, error) {
+	if !b.ended {
+		return nil, errCutOff
+	}
+	decoded, err := armor.Decode(bytes.NewReader(b.text))
+	if err != nil {
+		return nil, fmt.Errorf("its armor is damaged, export it again: %w", err)
+	}
+	var keys [][]*packet.OpaquePacket
+	packets := packet.NewOpaqueReader(decoded.Body)
+	for {
+		next, err := packets.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return nil, fmt.Errorf("its armor is damaged, export it again: %w", err)
+		}
+		if next.Tag == tagPublicKey || next.Tag == tagPrivateKey {
+			keys = append(keys, nil)
+		}
+		if len(keys) > 0 {
+			keys[len(keys)-1] = append(keys[len(keys)-1], next)
+		}
+	}
+	if len(keys) == 0 {
+		return nil, errors.New("there is no key in it: export it again")
+	}
+	return keys, nil
+}
+
+// enarmor is the reverse: one block of packets. The text depends on them alone.
+func enarmor(label string, packets []byte) ([]byte, error) {
+	var text bytes.Buffer
+	body, err := armor.Encode(&text, label, nil)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := body.Write(packets); err != nil {
+		return nil, err
+	}
+	if err := body.Close(); err != nil {
+		return nil, err
+	}
+	text.WriteByte('\n')
+	return text.Bytes(), nil
+}
+
+// noBlock says what to do about a file without any armor block. Exports without
+// --armor, and those redirected by a Windows shell into UTF-16, end up here.
+func noBlock(want string) error {
+	option := "--export"
+	if want == openpgp.PrivateKeyType {
+		option = "--export-secret-keys"
+	}
+	return fmt.Errorf("it holds no %s in ASCII armor: write it with gpg --armor --output FILE %s KEY", want, option)
+}

@@ -1,0 +1,197 @@
+package signing
+
+import (
+	"bytes"
+	"crypto"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A Key is a private key that signs SHA256SUMS documents. It does not change,
+// and is safe for concurrent use.
+type Key struct {
+	public  index.PublicKey
+	private *packet.PrivateKey // the primary key, or the sub-key that signs
+	packets []byte             // the whole key, not encrypted
+}
+
+var _ index.Signer = (*Key)(nil)
+
+// ReadKey reads a file with one private key in ASCII armor, as written by
+// gpg --armor --export-secret-keys. The passphrase does not matter to a key
+// that has none.
+func ReadKey(armored []byte, passphrase string) (*Key, error) {
+	locked, err := onlyPrivateKey(armored)
+	if err != nil {
+		return nil, fmt.Errorf("signing key: %w", err)
+	}
+	private, public, err := unlock(locked, passphrase)
+	if err != nil {
+		return nil, fmt.Errorf("signing key: %w", err)
+	}
+	m, err := newMember(public)
+	if err != nil {
+		return nil, fmt.Errorf("signing key: %w", err)
+	}
+	fail := func(err error) (*Key, error) { return nil, fmt.Errorf("signing key %s: %w", m.public.ID, err) }
+	entity, err := openpgp.ReadEntity(packet.NewReader(bytes.NewReader(private)))
+	if err != nil {
+		return fail(err)
+	}
+	signer, err := signingKey(entity, m.public, time.Now())
+	if err != nil {
+		return fail(err)
+	}
+	key := &Key{private: signer, packets: private}
+	// Private numbers that do not belong to the public ones had better show here
+	// than on a user's machine.
+	signature, err := key.Sign(nil)
+	if err != nil {
+		return fail(err)
+	}
+	ring := &Keyring{members: []member{m}, now: time.Now}
+	if key.public, err = ring.Verify(nil, signature); err != nil {
+		return fail(fmt.Errorf("clients would refuse what it signs: %w", err))
+	}
+	return key, nil
+}
+
+// PublicKey is the key that clients verify the signatures with.
+func (k *Key) PublicKey() index.PublicKey { return k.public }
+
+// Sign returns a binary detached signature over document. It is a function of
+// key and document alone, so that all instances with this key serve the same
+// bytes: dated to when the key was made, and without the library's random salt.
+func (k *Key) Sign(document []byte) ([]byte, error) {
+	made := &packet.Signature{
+		Version:      k.private.Version,
+		SigType:      packet.SigTypeBinary,
+		PubKeyAlgo:   k.private.PubKeyAlgo,
+		Hash:         crypto.SHA512,
+		CreationTime: k.private.CreationTime,
+		IssuerKeyId:  &k.private.KeyId,
+	}
+	config := unsalted()
+	digest, err := made.PrepareSign(config)
+	if err != nil {
+		return nil, fmt.Errorf("signing: %w", err)
+	}
+	digest.Write(document)
+	if err := made.Sign(digest, k.private, config); err != nil {
+		return nil, fmt.Errorf("signing: %w", err)
+	}
+	var signature bytes.Buffer
+	if err := made.Serialize(&signature); err != nil {
+		return nil, fmt.Errorf("signing: %w", err)
+	}
+	return signature.Bytes(), nil
+}
+
+func unsalted() *packet.Config {
+	return &packet.Config{NonDeterministicSignaturesViaNotation: packet.BoolPointer(false)}
+}
+
+// Armor returns the private key in ASCII armor and without a passphrase, for a
+// place that is safe as it is. ReadKey reads it back.
+func (k *Key) Armor() ([]byte, error) {
+	return enarmor(openpgp.PrivateKeyType, k.packets)
+}
+
+// onlyPrivateKey finds the one private key of a file.
+func onlyPrivateKey(armored []byte) ([]*packet.OpaquePacket, error) {
+	if len(armored) > maxSize {
+		return nil, fmt.Errorf("the file is larger than %d bytes: keep only the key in it", maxSize)
+	}
+	var found []block
+	for _, b := range blocks(armored) {
+		if b.label == openpgp.PrivateKeyType {
+			found = append(found, b)
+		}
+	}
+	if len(found) == 0 {
+		return nil, noBlock(openpgp.PrivateKeyType)
+	}
+	keys, err := found[0].keys()
+	if err != nil {
+		return nil, err
+	}
+	if len(found) > 1 || len(keys) > 1 {
+		return nil, errors.New("there are several private keys in the file: leave one")
+	}
+	return keys[0], nil
+}
+
+// unlock decrypts a private key, and takes its public half out of it.
+func unlock(locked []*packet.OpaquePacket, passphrase string) (private []byte, public []*packet.OpaquePacket, err error) {
+	var all bytes.Buffer
+	for _, p := range locked {
+		if p.Tag != tagPrivateKey && p.Tag != tagPrivateSubkey {
+			public = append(public, p)
+			if err := p.Serialize(&all); err != nil {
+				return nil, nil, err
+			}
+			continue
+		}
+		parsed, err := p.Parse()
+		if err != nil {
+			return nil, nil, fmt.Errorf("it cannot be read, use an RSA or Ed25519 key that is not on a smart card: %w", err)
+		}
+		key, ok := parsed.(*packet.PrivateKey)
+		if !ok {
+			return nil, nil, errors.New("it cannot be read: export it again")
+		}
+		if key.Encrypted && passphrase == "" {
+			return nil, nil, fmt.Errorf("key %s has a passphrase: configure it with the key", key.KeyIdString())
+		}
+		if key.Encrypted {
+			if err := key.Decrypt([]byte(passphrase)); err != nil {
+				return nil, nil, fmt.Errorf("the passphrase of key %s is a different one: %w", key.KeyIdString(), err)
+			}
+		}
+		if err := key.Serialize(&all); err != nil {
+			return nil, nil, err
+		}
+		var half bytes.Buffer
+		if err := key.PublicKey.Serialize(&half); err != nil {
+			return nil, nil, err
+		}
+		p, err = packet.NewOpaqueReader(&half).Next()
+		if err != nil {
+			return nil, nil, err
+		}
+		public = append(public, p)
+	}
+	return all.Bytes(), public, nil
+}
+
+// signingKey chooses the part of a key that signs, as gpg does: the newest
+// sub-key that may, or else the primary key.
+func signingKey(entity *openpgp.Entity, public index.PublicKey, now time.Time) (*packet.PrivateKey, error) {
+	if !public.Expires.IsZero() && !public.Expires.After(now) {
+		return nil, fmt.Errorf("it expired %s: extend it with gpg --quick-set-expire and export it again", public.Expires.Format(time.RFC3339))
+	}
+	chosen, ok := entity.SigningKey(now)
+	if !ok {
+		return nil, errors.New("no part of it may sign now, for it is revoked, expired, dated in the future or not marked for signing: use another key")
+	}
+	key := chosen.PrivateKey
+	if key == nil || key.Dummy() {
+		return nil, fmt.Errorf("the private part of %s, which signs, is not in the file: export it from where it is", chosen.PublicKey.KeyIdString())
+	}
+	switch key.PubKeyAlgo {
+	case packet.PubKeyAlgoRSA, packet.PubKeyAlgoRSASignOnly:
+		if bits, err := key.BitLength(); err != nil || bits < 2048 {
+			return nil, fmt.Errorf("it is an RSA key of %d bits: use one of 2048 bits or more", bits)
+		}
+	case packet.PubKeyAlgoEdDSA, packet.PubKeyAlgoEd25519, packet.PubKeyAlgoEd448:
+	default:
+		return nil, errors.New("it cannot give the same signature twice, which instances that share a key must: use an RSA or Ed25519 key")
+	}
+	return key, nil
+}

@@ -1,0 +1,183 @@
+package signing
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A Keyring is a namespace's public keys. It does not change, and is safe for
+// concurrent use.
+type Keyring struct {
+	members []member
+	now     func() time.Time
+}
+
+var _ index.Keyring = (*Keyring)(nil)
+
+// A member is a public key twice: as clients are given it, and as they read it.
+type member struct {
+	public   index.PublicKey
+	entities openpgp.EntityList
+}
+
+// ReadKeyring reads a keys file: ASCII armor blocks of public keys, with any
+// text between them. Blocks and keys that clients could not use are left out and
+// reported, one error each; the Keyring holds the rest and is never nil.
+func ReadKeyring(armored []byte) (*Keyring, []error) {
+	ring := &Keyring{now: time.Now}
+	if len(armored) > maxSize {
+		return ring, []error{fmt.Errorf("the keys file is larger than %d bytes: keep only public keys in it", maxSize)}
+	}
+	found := blocks(armored)
+	if len(found) == 0 {
+		return ring, []error{fmt.Errorf("the keys file is not usable: %w", noBlock(openpgp.PublicKeyType))}
+	}
+	var problems []error
+	for i, b := range found {
+		members, errs := b.members()
+		for _, err := range errs {
+			problems = append(problems, fmt.Errorf("key block %d: %w", i+1, err))
+		}
+		for _, m := range members {
+			ring.add(m)
+		}
+	}
+	return ring, problems
+}
+
+// add appends a key unless the very same is there. A copy that differs, say in
+// its expiry, stays: clients get both and try both.
+func (r *Keyring) add(m member) {
+	for _, known := range r.members {
+		if known.public.Armor == m.public.Armor {
+			return
+		}
+	}
+	r.members = append(r.members, m)
+}
+
+// Keys lists the usable public keys in the order of the file.
+func (r *Keyring) Keys() []index.PublicKey {
+	keys := make([]index.PublicKey, len(r.members))
+	for i, m := range r.members {
+		keys[i] = m.public
+	}
+	return keys
+}
+
+func (b block) members() ([]member, []error) {
+	switch b.label {
+	case openpgp.PublicKeyType:
+	case openpgp.PrivateKeyType:
+		return nil, []error{errPrivate}
+	default:
+		return nil, []error{fmt.Errorf("it is a %s, not a public key: remove it", b.label)}
+	}
+	keys, err := b.keys()
+	if err != nil {
+		return nil, []error{err}
+	}
+	var members []member
+	var problems []error
+	for _, packets := range keys {
+		m, err := newMember(packets)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		members = append(members, m)
+	}
+	return members, problems
+}
+
+// errPrivate goes by packets, too: a wrong label makes a private key no less
+// private.
+var errPrivate = errors.New("it is a private key and is not used: remove it, " +
+	"and put in the public key as written by gpg --armor --export KEY; if others could read this file, replace the key")
+
+// newMember makes one public key of its packets, or says why clients could not
+// use it (checklist 42).
+func newMember(packets []*packet.OpaquePacket) (member, error) {
+	var raw bytes.Buffer
+	for _, p := range packets {
+		if p.Tag == tagPrivateKey || p.Tag == tagPrivateSubkey {
+			return member{}, errPrivate
+		}
+		if err := p.Serialize(&raw); err != nil {
+			return member{}, err
+		}
+	}
+	first, err := packets[0].Parse()
+	if err != nil {
+		return member{}, fmt.Errorf("clients cannot read this kind of key, use RSA or Ed25519: %w", err)
+	}
+	primary, ok := first.(*packet.PublicKey)
+	if !ok {
+		return member{}, errors.New("it does not begin with a public key: export it again")
+	}
+	text, err := enarmor(openpgp.PublicKeyType, raw.Bytes())
+	if err != nil {
+		return member{}, err
+	}
+	entities, err := openpgp.ReadArmoredKeyRing(bytes.NewReader(text))
+	if err == nil && len(entities) != 1 {
+		err = errors.New("there is no key in it")
+	}
+	if err != nil {
+		return member{}, fmt.Errorf("clients cannot read key %s, export it again: %w", primary.KeyIdString(), err)
+	}
+	if err := usable(entities); err != nil {
+		return member{}, fmt.Errorf("clients cannot use key %s: %w", primary.KeyIdString(), err)
+	}
+	self, _ := entities[0].PrimarySelfSignature()
+	return member{
+		public: index.PublicKey{
+			ID:      primary.KeyIdString(),
+			Armor:   string(text),
+			Expires: expiry(primary, self),
+		},
+		entities: entities,
+	}, nil
+}
+
+// usable finds what is wrong with a key that this version of the library reads.
+func usable(entities openpgp.EntityList) error {
+	entity := entities[0]
+	// Clients' versions of the library do not know post-quantum sub-keys, and
+	// then take their signatures for those of the sub-key before.
+	modern := entity.PrimaryKey.Version != 4
+	signs := len(entities.KeysByIdUsage(entity.PrimaryKey.KeyId, packet.KeyFlagSign)) > 0
+	for _, sub := range entity.Subkeys {
+		modern = modern || sub.PublicKey.Version != 4 || sub.IsPQ()
+		signs = signs || len(entities.KeysByIdUsage(sub.PublicKey.KeyId, packet.KeyFlagSign)) > 0
+	}
+	if modern {
+		return errors.New("it is newer than OpenPGP version 4: use an RSA or Ed25519 key of version 4")
+	}
+	// The library dereferences the self-signature of a user ID that has only been
+	// revoked, and takes the client down.
+	for _, identity := range entity.Identities {
+		if identity.SelfSignature == nil {
+			return fmt.Errorf("its user ID %q is not self-signed: export it again with --export-options export-clean", identity.Name)
+		}
+	}
+	if !signs {
+		return errors.New("neither it nor a sub-key is marked for signing: use a key made for signing")
+	}
+	return nil
+}
+
+// expiry is when the self-signature ends the key's life; zero for never.
+func expiry(key *packet.PublicKey, self *packet.Signature) time.Time {
+	if self == nil || self.KeyLifetimeSecs == nil || *self.KeyLifetimeSecs == 0 {
+		return time.Time{}
+	}
+	return key.CreationTime.Add(time.Duration(*self.KeyLifetimeSecs) * time.Second).UTC()
+}

@@ -1,0 +1,136 @@
+package signing
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// Verify returns the key that made the binary detached signature over document,
+// as [index.Keyring] demands. Its Expires is that of the sub-key that signed
+// where this is the earlier one; a time in the past means that the key has
+// expired since it signed.
+func (r *Keyring) Verify(document, signature []byte) (index.PublicKey, error) {
+	if len(signature) == 0 {
+		return index.PublicKey{}, fmt.Errorf("%w: the signature file is empty: sign again", index.ErrBadSignature)
+	}
+	if len(signature) > maxSize {
+		return index.PublicKey{}, fmt.Errorf("%w: the signature file is larger than %d bytes", index.ErrBadSignature, maxSize)
+	}
+	now := r.now()
+	config := &packet.Config{Time: func() time.Time { return now }}
+	var expired *index.PublicKey
+	var refusal error
+	for _, m := range r.members {
+		made, _, err := openpgp.VerifyDetachedSignature(m.entities, bytes.NewReader(document), bytes.NewReader(signature), config)
+		if errors.Is(err, pgperrors.ErrUnknownIssuer) {
+			continue
+		}
+		key, err := m.judge(made, err, now)
+		switch {
+		case errors.Is(err, index.ErrKeyExpired):
+			// A renewed copy may follow; OpenTofu looks for it, too.
+			refusal = err
+		case err != nil:
+			return index.PublicKey{}, err
+		case key.Expires.IsZero() || key.Expires.After(now):
+			return key, nil
+		case expired == nil:
+			expired = &key
+		}
+	}
+	switch {
+	case expired != nil:
+		return *expired, nil
+	case refusal != nil:
+		return index.PublicKey{}, refusal
+	}
+	return index.PublicKey{}, unknown(signature)
+}
+
+// judge turns what the library said of a signature by this key into an answer.
+func (m member) judge(made *packet.Signature, err error, now time.Time) (index.PublicKey, error) {
+	switch {
+	case err == nil, errors.Is(err, pgperrors.ErrKeyExpired):
+		// Terraform accepts a signature by an expired key and OpenTofu does so
+		// with a warning, whenever it was made (checklist 56).
+	case errors.Is(err, pgperrors.ErrSignatureExpired) && made.CreationTime.After(now):
+		// As below; with an expired key the library reports only that.
+	case errors.Is(err, pgperrors.ErrSignatureExpired):
+		return index.PublicKey{}, fmt.Errorf("%w: the time it was made for, or the key's own signature, is over: sign again: %w", index.ErrBadSignature, err)
+	case errors.Is(err, pgperrors.ErrKeyRevoked):
+		return index.PublicKey{}, fmt.Errorf("%w: key %s is revoked: sign again with another key", index.ErrBadSignature, m.public.ID)
+	default:
+		return index.PublicKey{}, unreadable(err)
+	}
+	if made.CreationTime.After(now) {
+		return index.PublicKey{}, fmt.Errorf("%w: %s", index.ErrSignedInFuture, made.CreationTime.UTC().Format(time.RFC3339))
+	}
+	key := m.public
+	for _, signer := range m.entities.KeysByIdUsage(*made.IssuerKeyId, packet.KeyFlagSign) {
+		end := expiry(signer.PublicKey, signer.SelfSignature)
+		if !end.IsZero() && (key.Expires.IsZero() || end.Before(key.Expires)) {
+			key.Expires = end
+		}
+	}
+	if !key.Expires.IsZero() && made.CreationTime.After(key.Expires) {
+		return index.PublicKey{}, fmt.Errorf("%w: key %s expired %s, signed %s", index.ErrKeyExpired, key.ID,
+			key.Expires.Format(time.RFC3339), made.CreationTime.UTC().Format(time.RFC3339))
+	}
+	return key, nil
+}
+
+// unknown tells a signature by a key that is not there from bytes that clients
+// would pass over as well, but which no key can make good.
+func unknown(signature []byte) error {
+	var issuers []string
+	reason := errors.New("it names no key")
+	packets := packet.NewOpaqueReader(bytes.NewReader(signature))
+	for {
+		next, err := packets.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err != nil {
+			return unreadable(err)
+		}
+		if next.Tag != tagSignature {
+			return unreadable(errors.New("it is not a detached signature"))
+		}
+		parsed, err := next.Parse()
+		var unsupported pgperrors.UnsupportedError
+		if errors.As(err, &unsupported) {
+			reason = err
+			continue
+		}
+		if err != nil {
+			return unreadable(err)
+		}
+		if signature, ok := parsed.(*packet.Signature); ok && signature.IssuerKeyId != nil {
+			issuers = append(issuers, fmt.Sprintf("%016X", *signature.IssuerKeyId))
+		}
+	}
+	if len(issuers) == 0 {
+		return fmt.Errorf("%w: clients do not know this kind of signature, sign again with gpg --digest-algo SHA256: %w",
+			index.ErrBadSignature, reason)
+	}
+	return fmt.Errorf("%w: key ID %s", index.ErrUnknownKey, strings.Join(issuers, ", "))
+}
+
+// unreadable says what to do about a signature that the library refused.
+func unreadable(err error) error {
+	var wrong pgperrors.SignatureError
+	if errors.As(err, &wrong) {
+		return fmt.Errorf("%w: the document is not the one that was signed: upload both again: %w", index.ErrBadSignature, err)
+	}
+	return fmt.Errorf("%w: it is no binary detached signature: make one with gpg --detach-sign, without --armor: %w", index.ErrBadSignature, err)
+}

@@ -1,0 +1,180 @@
+package signing
+
+import (
+	"bytes"
+	"encoding/base64"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+func TestVerify(t *testing.T) {
+	g := newGnuPG(t)
+	document := []byte("e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855  terraform-provider-demo_1.0.0_linux_amd64.zip\n")
+	in2020 := func(day string) string { return "--faked-system-time=2020" + day + "T000000!" }
+	for _, name := range []string{"publisher", "stranger", "revoked"} {
+		g.generate(name, "ed25519", "sign", "0")
+	}
+	g.generate("classic", "rsa2048", "sign", "0")
+	g.generate("split", "ed25519", "cert", "0")
+	g.run(nil, "--passphrase", "", "--quick-add-key", g.fingerprint("split"), "ed25519", "sign", "1y")
+	g.generate("lapsed", "ed25519", "sign", "1y", in2020("0101"))
+	lapsed := g.sign("lapsed", document, in2020("0601"))
+	g.generate("belated", "ed25519", "sign", "0", in2020("0101"))
+	belated := g.sign("belated", document, in2020("0601"))
+	g.run(nil, in2020("0601"), "--quick-set-expire", g.fingerprint("belated"), "20200301T000000")
+	revoked := g.sign("revoked", document)
+	g.revoke("revoked")
+
+	good := g.sign("publisher", document)
+	strange := g.sign("stranger", document)
+	classic := g.sign("classic", document)
+	tests := []struct {
+		rule      string
+		key       string // the only one in the file
+		signature []byte
+		document  []byte        // if another
+		in        time.Duration // from now
+		signer    string        // if good
+		expired   bool
+		err       error
+		says      string
+	}{
+		{rule: "Ed25519", key: "publisher", signature: good, signer: "publisher"},
+		{rule: "RSA", key: "classic", signature: classic, signer: "classic"},
+		{rule: "text mode", key: "classic", signature: g.sign("classic", document, "--textmode"), signer: "classic"},
+		{rule: "a sub-key signs for its key", key: "split", signature: g.sign("split", document), signer: "split"},
+		{rule: "a sub-key expires by itself", key: "split", signature: g.sign("split", document), in: 2 * 365 * 24 * time.Hour, signer: "split", expired: true},
+		{rule: "a key that expired since is named", key: "lapsed", signature: lapsed, signer: "lapsed", expired: true},
+		{rule: "a key that had expired", key: "belated", signature: belated, err: index.ErrKeyExpired, says: "expired 2020-03-01T00:00:00Z, signed 2020-06-01T00:00:00Z"},
+		{rule: "a revoked key", key: "revoked", signature: revoked, err: index.ErrBadSignature, says: "is revoked"},
+		{rule: "dated in the future", key: "publisher", signature: good, in: -time.Hour, err: index.ErrSignedInFuture},
+		{rule: "dated in the future, by an expired key", key: "belated", signature: belated, in: time.Until(time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC)), err: index.ErrSignedInFuture},
+		{rule: "past its own lifetime", key: "publisher", signature: g.sign("publisher", document, "--default-sig-expire=1d"), in: 48 * time.Hour, err: index.ErrBadSignature, says: "time it was made for"},
+		{rule: "an unknown key is named", key: "publisher", signature: strange, err: index.ErrUnknownKey, says: g.fingerprint("stranger")[24:]},
+		{rule: "several signatures, the second by the key", key: "publisher", signature: append(bytes.Clone(strange), good...), signer: "publisher"},
+		{rule: "several signatures, none by the key", key: "publisher", signature: append(bytes.Clone(strange), classic...), err: index.ErrUnknownKey, says: ", "},
+		{rule: "another document", key: "publisher", signature: good, document: []byte("other"), err: index.ErrBadSignature, says: "not the one that was signed"},
+		{rule: "another document, RSA", key: "classic", signature: classic, document: []byte("other"), err: index.ErrBadSignature, says: "not the one that was signed"},
+		{rule: "SHA-1, as old releases have and clients verify", key: "classic", signature: g.sign("classic", document, "--digest-algo=SHA1"), signer: "classic"},
+		{rule: "MD5", key: "classic", signature: g.sign("classic", document, "--digest-algo=MD5", "--allow-weak-digest-algos"), err: index.ErrBadSignature, says: "--digest-algo SHA256"},
+		{rule: "armored", key: "publisher", signature: g.sign("publisher", document, "--armor"), err: index.ErrBadSignature, says: "without --armor"},
+		{rule: "base64", key: "publisher", signature: []byte(base64.StdEncoding.EncodeToString(good)), err: index.ErrBadSignature, says: "without --armor"},
+		{rule: "armored, with no usable key", signature: g.sign("publisher", document, "--armor"), err: index.ErrBadSignature, says: "without --armor"},
+		{rule: "truncated", key: "publisher", signature: good[:len(good)-1], err: index.ErrBadSignature},
+		{rule: "truncated, with no usable key", signature: good[:len(good)-1], err: index.ErrBadSignature},
+		{rule: "not detached", key: "publisher", signature: g.run(document, "--local-user", "publisher", "--sign"), err: index.ErrBadSignature, says: "--detach-sign"},
+		{rule: "a key in its place", signature: g.run(nil, "--export", "publisher"), err: index.ErrBadSignature, says: "--detach-sign"},
+		{rule: "empty", key: "publisher", err: index.ErrBadSignature, says: "empty"},
+		{rule: "over the limit", key: "publisher", signature: bytes.Repeat(good, maxSize/len(good)+1), err: index.ErrBadSignature, says: "larger"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			ring := &Keyring{}
+			if test.key != "" {
+				ring, _ = ReadKeyring(g.public(test.key))
+			}
+			now := time.Now().Add(test.in)
+			ring.now = func() time.Time { return now }
+			if test.document == nil {
+				test.document = document
+			}
+			key, err := ring.Verify(test.document, test.signature)
+			if !errors.Is(err, test.err) || test.err == nil && err != nil {
+				t.Fatalf("error %v, want %v", err, test.err)
+			}
+			if err != nil {
+				if !strings.Contains(err.Error(), test.says) || key != (index.PublicKey{}) {
+					t.Fatalf("key %q, error %q, want no key and %q", key.ID, err, test.says)
+				}
+				return
+			}
+			if want := g.fingerprint(test.signer)[24:]; key.ID != want {
+				t.Errorf("key %s, want %s", key.ID, want)
+			}
+			if expired := !key.Expires.IsZero() && key.Expires.Before(now); expired != test.expired {
+				t.Errorf("expires %v", key.Expires)
+			}
+			if err := clientVerify(ring.Keys(), test.document, test.signature, now); err != nil {
+				t.Errorf("clients refuse it: %v", err)
+			}
+		})
+	}
+}
+
+// A renewed copy of a key that expired counts, wherever it is in the file.
+func TestVerifyPrefersTheRenewedCopy(t *testing.T) {
+	g := newGnuPG(t)
+	g.generate("publisher", "ed25519", "sign", "1y", "--faked-system-time=20200101T000000!")
+	before := g.public("publisher")
+	g.run(nil, "--quick-set-expire", g.fingerprint("publisher"), "0")
+	ring, _ := ReadKeyring(append(before, g.public("publisher")...))
+	key, err := ring.Verify([]byte("document"), g.sign("publisher", []byte("document")))
+	if err != nil || !key.Expires.IsZero() || len(ring.Keys()) != 2 {
+		t.Errorf("key expires %v of %d keys, error %v", key.Expires, len(ring.Keys()), err)
+	}
+}
+
+func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
+	key, err := generate(2048)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ring, _ := ReadKeyring([]byte(key.PublicKey().Armor))
+	first, _ := key.Sign([]byte("document"))
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			signature, err := key.Sign([]byte("document"))
+			if err != nil || !bytes.Equal(signature, first) {
+				t.Errorf("another signature, or error %v", err)
+			}
+			if _, err := ring.Verify([]byte("document"), signature); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+}
+
+// clientVerify does what Terraform's and OpenTofu's findSigningKey do, as
+// strictly as either of them.
+func clientVerify(keys []index.PublicKey, document, signature []byte, now time.Time) error {
+	config := &packet.Config{Time: func() time.Time { return now }}
+	expired := pgperrors.ErrUnknownIssuer
+	for _, key := range keys {
+		entities, err := openpgp.ReadArmoredKeyRing(strings.NewReader(key.Armor))
+		if err != nil {
+			return err
+		}
+		_, err = openpgp.CheckDetachedSignature(entities, bytes.NewReader(document), bytes.NewReader(signature), config)
+		switch {
+		case errors.Is(err, pgperrors.ErrUnknownIssuer):
+		case errors.Is(err, pgperrors.ErrKeyExpired):
+			expired = nil
+		default:
+			return err
+		}
+	}
+	return expired
+}
+
+// revoke imports the certificate gpg wrote when it made the key.
+func (g gnupg) revoke(name string) {
+	g.Helper()
+	certificate, err := os.ReadFile(filepath.Join(g.home, "openpgp-revocs.d", g.fingerprint(name)+".rev"))
+	if err != nil {
+		g.Fatal(err)
+	}
+	g.run(bytes.Replace(certificate, []byte(":-----BEGIN"), []byte("-----BEGIN"), 1), "--import")
+}

@@ -1,0 +1,4 @@
+-----BEGIN PGP SIGNATURE-----
+
+wnUE
+-----END PGP SIGNATURE-----

@@ -1,0 +1,7 @@
+variable "parts" {
+  type = list(string)
+}
+
+output "text" {
+  value = lower(join("-", var.parts))
+}
