@@ -1,0 +1,93 @@
+package handlers_test
+
+import (
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// A sink is a response nobody reads, so that what is measured is the registry.
+type sink struct {
+	header http.Header
+	status int
+	size   int64
+}
+
+func (s *sink) Header() http.Header { return s.header }
+
+func (s *sink) WriteHeader(status int) { s.status = status }
+
+func (s *sink) Write(p []byte) (int, error) {
+	s.size += int64(len(p))
+	return len(p), nil
+}
+
+func (s *sink) ReadFrom(r io.Reader) (int64, error) {
+	n, err := io.Copy(io.Discard, r)
+	s.size += n
+	return n, err
+}
+
+func BenchmarkServeHTTP(b *testing.B) {
+	tree := indextest.New(b)
+	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
+		tree.Provider("acme/demo", v, "linux_amd64", "linux_arm64", "darwin_arm64", "windows_amd64")
+		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", `output "a" { value = 1 }`)
+	}
+	snapshot := scan(b, tree)
+	const own8443 = "https://" + own + ":8443"
+	rows := []struct {
+		name, url, public string
+		headers           http.Header
+	}{
+		{"discovery", home + wellKnown, "", nil},
+		{"versions", home + "/v1/providers/acme/demo/versions", "", nil},
+		{"versions at a port", own8443 + "/v1/providers/acme/demo/versions", "", nil},
+		{"versions not modified", home + "/v1/providers/acme/demo/versions", "", http.Header{"If-None-Match": {"*"}}},
+		{"download", home + "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "", nil},
+		{"download public", home + "/v1/providers/acme/demo/1.0.0/download/linux/amd64", home, nil},
+		{"index.json", home + "/v1/mirror/" + own + "/acme/demo/index.json", "", nil},
+		{"VERSION.json", home + "/v1/mirror/" + own + "/acme/demo/1.0.0.json", "", nil},
+		{"VERSION.json public", home + "/v1/mirror/" + own + "/acme/demo/1.0.0.json", home, nil},
+		{"module versions", home + "/v1/modules/acme/vpc/aws/versions", "", nil},
+		{"module download", home + "/v1/modules/acme/vpc/aws/1.0.0/download", "", nil},
+		{"archive", home + "/v1/mirror/" + own + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "", nil},
+		{"module archive of a folder", home + "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", "", nil},
+		{"not found", home + "/v1/providers/acme/none/versions", "", nil},
+	}
+	for _, row := range rows {
+		b.Run(row.name, func(b *testing.B) {
+			g := registry(snapshot)
+			g.PublicURL = row.public
+			r := httptest.NewRequest(http.MethodGet, row.url, nil)
+			if row.headers != nil {
+				r.Header = row.headers
+			}
+			w := &sink{header: make(http.Header)}
+			b.ReportAllocs()
+			for b.Loop() {
+				clear(w.header)
+				if !g.ServeHTTP(w, r) {
+					b.Fatal("it is not the registry's")
+				}
+			}
+		})
+	}
+}
+
+// A request may make what is not the registry's no slower.
+func BenchmarkNotOurs(b *testing.B) {
+	g := &handlers.Registry{}
+	r := httptest.NewRequest(http.MethodGet, home+"/index.html", nil)
+	w := &sink{header: make(http.Header)}
+	b.ReportAllocs()
+	for b.Loop() {
+		if g.ServeHTTP(w, r) {
+			b.Fatal("it is the registry's")
+		}
+	}
+}

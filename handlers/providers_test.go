@@ -1,0 +1,204 @@
+package handlers_test
+
+import (
+	"context"
+	"net/http"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	version "github.com/hashicorp/go-version"
+	"golang.org/x/mod/semver"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// sampleTree has one of everything a provider can be: signed by its publisher
+// and not, with the names and versions that other registries stumble over.
+func sampleTree(t testing.TB, publisher *indextest.Publisher) *indextest.Tree {
+	t.Helper()
+	tree := indextest.New(t)
+	tree.Keys("acme", indextest.NewPublisher(t), publisher)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64", "windows_amd64").Signed(publisher)
+	tree.Provider("acme/demo", "1.9.0", "linux_amd64")
+	tree.Provider("acme/demo", "1.10.0", "linux_amd64", "linux_arm64").Manifest("6.0")
+	tree.Provider("acme/demo", "1.10.0-rc.1", "linux_amd64")
+	tree.Provider("acme/demo", "1.0.0+build.5", "linux_amd64").Manifest("5.0", "6.0").Signed(publisher)
+	tree.Provider("acme/google-beta", "2.0.0", "linux_amd64")
+	tree.Provider("münchen/straße", "1.0.0", "linux_amd64")
+	tree.Provider("registry.terraform.io/hashicorp/null", "3.2.0", "linux_amd64", "darwin_arm64")
+	return tree
+}
+
+// Checklist §6.B. 21 is about texts this registry does not send; 31 allows what
+// it does not do.
+func TestProviderVersions(t *testing.T) {
+	tree := sampleTree(t, indextest.NewPublisher(t))
+	x := index.New(options(t, tree))
+	if _, err := x.Rescan(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	g := registry(nil)
+	g.Snapshot = x.Snapshot
+	s := serve(t, g)
+	const path = "/v1/providers/acme/demo/versions"
+	demo := s.versions("acme/demo")
+	raw := s.get(path)
+
+	s.rule("13 it is 200 with versions, protocols and platforms", func(t *testing.T, s *site) {
+		const want = `{"versions":[` +
+			`{"version":"1.10.0","protocols":["6.0"],"platforms":[{"os":"linux","arch":"amd64"},{"os":"linux","arch":"arm64"}]},`
+		if !strings.HasPrefix(raw.body, want) {
+			t.Errorf("got %s, want %s…", raw.body, want)
+		}
+	})
+	s.rule("14 every version is strict semver", func(t *testing.T, s *site) {
+		for _, v := range demo.names() {
+			parsed, err := version.NewSemver(v)
+			if err != nil || !semver.IsValid("v"+v) || parsed.String() != v {
+				t.Errorf("%q is read as %v (%v)", v, parsed, err)
+			}
+		}
+		if want := []string{"1.10.0", "1.10.0-rc.1", "1.9.0", "1.0.0+build.5", "1.0.0"}; !slices.Equal(demo.names(), want) {
+			t.Errorf("got %v, want %v: the newest first", demo.names(), want)
+		}
+	})
+	s.rule("15 16 every version has protocols, strings of MAJOR.MINOR", func(t *testing.T, s *site) {
+		for _, v := range demo.Versions {
+			if len(v.Protocols) == 0 {
+				t.Errorf("%s has none", v.Version)
+			}
+			for _, p := range v.Protocols {
+				if !regexp.MustCompile(`^\d+\.\d+$`).MatchString(p) {
+					t.Errorf("%s has %q", v.Version, p)
+				}
+			}
+		}
+	})
+	s.rule("17 every version has platforms", func(t *testing.T, s *site) {
+		for _, v := range demo.Versions {
+			if len(v.Platforms) == 0 || v.Platforms[0].OS == "" || v.Platforms[0].Arch == "" {
+				t.Errorf("%s has %v", v.Version, v.Platforms)
+			}
+		}
+	})
+	for _, path := range []string{"acme/none", "none/demo", "hashicorp/null", "terraform-x/-", "a_b/c.d"} {
+		s.rule("18 an unknown provider is 404: "+path, func(t *testing.T, s *site) {
+			mustRefuse(t, s.get("/v1/providers/"+path+"/versions"), http.StatusNotFound)
+		})
+	}
+	for _, token := range []string{"Bearer token", "Bearer ", "Bearer", "Basic Z3Vlc3Q6Z3Vlc3Q="} {
+		s.rule("19 a registry without access rules gives everybody the anonymous view: "+token, func(t *testing.T, s *site) {
+			if a := s.get(path, "Authorization: "+token); a.StatusCode != http.StatusOK || a.body != raw.body {
+				t.Errorf("got %d %q", a.StatusCode, a.body)
+			}
+		})
+	}
+	s.rule("20 21 there are no warnings", func(t *testing.T, s *site) {
+		if strings.Contains(raw.body, "warnings") {
+			t.Errorf("got %s", raw.body)
+		}
+	})
+	s.rule("22 a version stays when others come, good or bad", func(t *testing.T, s *site) {
+		tree.Provider("acme/demo", "2.0.0", "linux_amd64")
+		tree.Write("providers/acme/demo/terraform-provider-demo_3.0.0_linux_amd64.zip", "not a zip")
+		if _, err := x.Rescan(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if now := s.versions("acme/demo").names(); !slices.Equal(now, append([]string{"2.0.0"}, demo.names()...)) {
+			t.Errorf("got %v after %v", now, demo.names())
+		}
+	})
+	now := s.get(path)
+	s.rule("23 upper case gets the same answer", func(t *testing.T, s *site) {
+		if a := s.get("/v1/providers/ACME/Demo/versions"); a.StatusCode != http.StatusOK || a.body != now.body {
+			t.Errorf("got %d %q", a.StatusCode, a.body)
+		}
+	})
+	for _, path := range []string{"m%C3%BCnchen/stra%C3%9Fe", "M%C3%9Cnchen/stra%c3%9fe", "acme/google%2Dbeta"} {
+		s.rule("24 percent-encoded names are accepted: "+path, func(t *testing.T, s *site) {
+			if l := s.versions(path); len(l.Versions) != 1 {
+				t.Errorf("got %v", l)
+			}
+		})
+	}
+	s.rule("27 a permanent error is a 4xx", func(t *testing.T, s *site) {
+		for _, path := range []string{"acme", "acme/demo", "acme/demo/versions/", "acme/demo/1.0.0", "acme/demo/9.9.9/download/linux/amd64", "//versions"} {
+			a := s.get("/v1/providers/" + path)
+			if a.StatusCode < 400 || a.StatusCode > 499 {
+				t.Errorf("%s: got %d", path, a.StatusCode)
+			}
+			checkError(t, a.Header, a.body)
+		}
+	})
+	for _, headers := range [][]string{nil, {"Accept-Encoding: gzip"}, {"Accept-Encoding: identity"}, {"Accept: application/vnd.api+json"}, {"Accept: *;q=0.1"}} {
+		s.rule("29 neither Accept nor Accept-Encoding matters: "+strings.Join(headers, ""), func(t *testing.T, s *site) {
+			a := s.get(path, headers...)
+			if a.StatusCode != http.StatusOK || a.body != now.body || a.Header.Get("Content-Encoding") != "" {
+				t.Errorf("got %d %q", a.StatusCode, a.body)
+			}
+		})
+	}
+	s.rule("30 there is no redirect", func(t *testing.T, s *site) {
+		if now.StatusCode != http.StatusOK || now.Header.Get("Location") != "" {
+			t.Errorf("got %d to %q", now.StatusCode, now.Header.Get("Location"))
+		}
+	})
+}
+
+func TestManyVersions(t *testing.T) {
+	t.Run("25 28 all versions are in one document, at once", func(t *testing.T) {
+		tree := indextest.New(t)
+		for i := range 500 {
+			tree.Provider("acme/demo", "1."+strconv.Itoa(i)+".0", "linux_amd64")
+		}
+		s := serve(t, registry(scan(t, tree))) // whose client gives up after 10 s
+		l := s.versions("acme/demo")
+		if len(l.Versions) != 500 || l.Versions[0].Version != "1.499.0" {
+			t.Errorf("got %d, the first %v", len(l.Versions), l.names()[0])
+		}
+	})
+}
+
+func TestTemporaryErrors(t *testing.T) {
+	for _, path := range []string{"/v1/providers/acme/demo/versions", "/v1/modules/acme/vpc/aws/versions", "/v1/mirror/registry.terraform.io/hashicorp/null/index.json"} {
+		t.Run("26 503 has a small Retry-After: "+path, func(t *testing.T) {
+			a := serve(t, registry((*index.Snapshot)(nil))).get(path)
+			mustRefuse(t, a, http.StatusServiceUnavailable)
+			if got := a.Header.Get("Retry-After"); got != "1" {
+				t.Errorf("Retry-After is %q", got)
+			}
+		})
+	}
+}
+
+// Without a key of the registry's own, nobody vouches for a release that its
+// publisher did not sign: no client would take it from a registry.
+func TestUnsignedReleases(t *testing.T) {
+	publisher := indextest.NewPublisher(t)
+	o := options(t, sampleTree(t, publisher))
+	o.Signer = nil
+	s := serve(t, registry(scanWith(t, o)))
+
+	s.rule("the registry lists signed releases only", func(t *testing.T, s *site) {
+		if got, want := s.versions("acme/demo").names(), []string{"1.0.0+build.5", "1.0.0"}; !slices.Equal(got, want) {
+			t.Errorf("got %v, want %v", got, want)
+		}
+		s.install("acme/demo/1.0.0/download/linux/amd64")
+	})
+	s.rule("an unsigned one has no download", func(t *testing.T, s *site) {
+		mustRefuse(t, s.get("/v1/providers/acme/demo/1.9.0/download/linux/amd64"), http.StatusNotFound)
+	})
+	s.rule("a provider with unsigned ones only is 404", func(t *testing.T, s *site) {
+		mustRefuse(t, s.get("/v1/providers/acme/google-beta/versions"), http.StatusNotFound)
+	})
+	s.rule("the mirror has them all", func(t *testing.T, s *site) {
+		if got := s.mirrored(own + "/acme/google-beta"); !slices.Equal(got, []string{"2.0.0"}) {
+			t.Errorf("got %v", got)
+		}
+		s.installMirrored(own+"/acme/google-beta", "2.0.0", "linux_amd64")
+	})
+}

@@ -1,0 +1,108 @@
+package handlers_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+)
+
+func TestRanges(t *testing.T) {
+	tree, _ := everything(t)
+	snapshot := scan(t, tree)
+	s := serve(t, registry(snapshot))
+	for _, path := range []string{
+		"/v1/mirror/" + own + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
+		"/v1/mirror/" + own + "/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS.sig",
+		"/v1/modules/acme/vpc/aws/1.2.0/archive.zip",
+		"/v1/modules/acme/vpc/aws/1.10.0/archive.tar.gz", // which exists nowhere
+	} {
+		whole := s.get(path)
+		size, etag := len(whole.body), whole.Header.Get("Etag")
+		s.rule("the ETag of an archive is its sha256: "+path, func(t *testing.T, s *site) {
+			if want := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(whole.body))); etag != want && !strings.HasSuffix(path, ".sig") {
+				t.Errorf("got %s, want %s", etag, want)
+			}
+			if got := whole.Header.Get("Accept-Ranges"); got != "bytes" {
+				t.Errorf("Accept-Ranges is %q", got)
+			}
+		})
+		tests := []struct {
+			rule       string
+			headers    []string
+			from, to   int
+			wantStatus int
+		}{
+			{"a range is 206", []string{"Range: bytes=5-24"}, 5, 25, 206},
+			{"a range to the end is 206", []string{"Range: bytes=7-"}, 7, size, 206},
+			{"a range of the last bytes is 206", []string{"Range: bytes=-9"}, size - 9, size, 206},
+			{"a range beyond the end is cut", []string{"Range: bytes=3-999999999"}, 3, size, 206},
+			{"a range of this file, if it is this, is 206", []string{"Range: bytes=1-2", "If-Range: " + etag}, 1, 3, 206},
+			{"a range of another file is all of this one", []string{"Range: bytes=1-2", `If-Range: "another"`}, 0, size, 200},
+			{"a weak If-Range is no guarantee: all of it", []string{"Range: bytes=1-2", "If-Range: W/" + etag}, 0, size, 200},
+			{"a date as If-Range is no guarantee: all of it", []string{"Range: bytes=1-2", "If-Range: Fri, 02 Jan 2026 03:04:05 GMT"}, 0, size, 200},
+			{"a condition comes before a range", []string{"Range: bytes=1-2", "If-None-Match: " + etag}, 0, 0, 304},
+			{"If-Match of another file is 412", []string{`If-Match: "another"`}, 0, 0, 412},
+			{"If-Modified-Since is not answered: times do not tell files apart", []string{"If-Modified-Since: Fri, 02 Jan 2099 03:04:05 GMT"}, 0, size, 200},
+		}
+		for _, test := range tests {
+			s.rule(test.rule+": "+path, func(t *testing.T, s *site) {
+				a := s.get(path, test.headers...)
+				if a.StatusCode != test.wantStatus || a.body != whole.body[test.from:test.to] {
+					t.Errorf("got %d with %d bytes, want %d with %d", a.StatusCode, len(a.body), test.wantStatus, test.to-test.from)
+				}
+				if want := fmt.Sprintf("bytes %d-%d/%d", test.from, test.to-1, size); a.StatusCode == 206 && a.Header.Get("Content-Range") != want {
+					t.Errorf("Content-Range is %q, want %q", a.Header.Get("Content-Range"), want)
+				}
+			})
+		}
+		s.rule("what is told of an answer is how it was: "+path, func(t *testing.T, s *site) {
+			var told handlers.Exchange
+			g := registry(snapshot)
+			g.Answered = func(_ *http.Request, e *handlers.Exchange) { told = *e }
+			for _, header := range []string{"", "Range: bytes=5-24", "Range: bytes=0-1,9-12", "Range: bytes=999999-", "Range: none", "If-None-Match: *", `If-Match: "another"`} {
+				r := httptest.NewRequest(http.MethodGet, home+path, nil)
+				name, value, _ := strings.Cut(header, ": ")
+				r.Header.Set(name, value)
+				w := serveRecorded(g, r)
+				if told.Status != w.Code || w.Code < 400 && told.Bytes != int64(w.Body.Len()) {
+					t.Errorf("%s: got %d with %d bytes, told to be %d with %d", header, w.Code, w.Body.Len(), told.Status, told.Bytes)
+				}
+			}
+		})
+		s.rule("two ranges are two parts: "+path, func(t *testing.T, s *site) {
+			a := s.get(path, "Range: bytes=0-1,9-12")
+			_, parameters, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
+			if err != nil || a.StatusCode != http.StatusPartialContent {
+				t.Fatalf("got %d with %v", a.StatusCode, a.Header)
+			}
+			parts := multipart.NewReader(strings.NewReader(a.body), parameters["boundary"])
+			for _, want := range []string{whole.body[0:2], whole.body[9:13]} {
+				p, err := parts.NextPart()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := io.ReadAll(p); err != nil || string(got) != want {
+					t.Errorf("got %q (%v), want %q", got, err, want)
+				}
+			}
+		})
+		s.rule("a range past the end is 416, not kept: "+path, func(t *testing.T, s *site) {
+			a := s.get(path, "Range: bytes="+strconv.Itoa(size)+"-")
+			if a.StatusCode != http.StatusRequestedRangeNotSatisfiable || a.Header.Get("Content-Range") != fmt.Sprintf("bytes */%d", size) {
+				t.Errorf("got %d with %v", a.StatusCode, a.Header)
+			}
+			if got := a.Header.Get("Cache-Control"); strings.Contains(got, "immutable") {
+				t.Errorf("Cache-Control is %q", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,184 @@
+package handlers
+
+import (
+	"log/slog"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// DefaultPrefix is where clients that do no discovery look.
+const DefaultPrefix = "/v1"
+
+// Registry answers the requests of one site. Its fields are not to change once
+// it serves.
+type Registry struct {
+	// Snapshot returns what is offered now; nil while the first scan runs.
+	Snapshot func() *index.Snapshot
+
+	// Hostnames are the registry's own names. Empty: the name it was asked by.
+	Hostnames []svchost.Hostname
+
+	// Prefix of every path but discovery's, with a slash before and none
+	// behind. Empty: DefaultPrefix.
+	Prefix string
+
+	// PublicURL makes the URLs in answers absolute, for clients that do not
+	// resolve relative ones. It has no slash at its end.
+	PublicURL string
+
+	// Changed is called when a file is no longer what the snapshot says; a
+	// scan should follow. May be nil.
+	Changed func()
+
+	// Answered is called after each request with what it was about. May be nil.
+	Answered func(*http.Request, *Exchange)
+
+	// Logger hears of failures that are the server's. May be nil.
+	Logger *slog.Logger
+
+	once      sync.Once
+	discovery *index.Document
+	prefix    string
+	base      string // of every URL handed out
+	tag       string // what it adds to validators
+
+	buffers sync.Pool
+}
+
+// ServeHTTP answers r and returns true, or returns false without having
+// written anything when the path is not one of the registry's.
+func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
+	g.once.Do(g.prepare)
+
+	path := r.URL.EscapedPath()
+	serve := g.serveDiscovery
+	if path != discoveryPath {
+		rest, ok := strings.CutPrefix(path, g.prefix+"/")
+		if !ok {
+			return false
+		}
+		protocol, below, nested := strings.Cut(rest, "/")
+		switch {
+		case protocol == "providers" && nested:
+			serve = g.serveProviders
+		case protocol == "modules":
+			serve = g.serveModules
+		case protocol == "mirror" && nested:
+			serve = g.serveMirror
+		default:
+			return false
+		}
+		path = below
+	}
+	q := &request{Request: r, self: g.self(r)}
+	if err := g.answer(w, q, path, serve); err != nil {
+		g.writeError(w, q, err)
+	}
+	if g.Answered != nil {
+		g.Answered(r, &q.Exchange)
+	}
+	return true
+}
+
+// A protocol answers the paths below its own.
+type protocol func(w http.ResponseWriter, r *request) error
+
+// A request is what every protocol needs to know of one.
+type request struct {
+	*http.Request
+	Exchange
+	snapshot *index.Snapshot
+	segments []string         // of the path below the protocol's
+	array    [6]string        // where they are: no path of the registry has more
+	self     svchost.Hostname // the name the registry was asked by
+}
+
+func (g *Registry) answer(w http.ResponseWriter, r *request, path string, serve protocol) error {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		return fail(http.StatusMethodNotAllowed, "this registry is read with GET and HEAD")
+	}
+	if path == discoveryPath {
+		return serve(w, r) // which needs nothing to have been read
+	}
+	var err error
+	if r.segments, err = split(path, r.array[:0]); err != nil {
+		return err
+	}
+	if r.snapshot = g.Snapshot(); r.snapshot == nil {
+		return unavailable("the registry is reading its files for the first time: try again in a moment", nil)
+	}
+	return serve(w, r)
+}
+
+// prepare derives what depends on the configuration only.
+func (g *Registry) prepare() {
+	g.prefix = g.Prefix
+	if g.prefix == "" {
+		g.prefix = DefaultPrefix
+	}
+	g.base = g.PublicURL + g.prefix
+	if g.base != DefaultPrefix {
+		g.tag = "-" + shortHash(g.base)
+	}
+	g.discovery = discoveryDocument(g.base)
+}
+
+// self is the name the registry answers r as: the one it was asked by, or, with
+// names configured, one of those.
+func (g *Registry) self(r *http.Request) svchost.Hostname {
+	name, err := hostname(r.Host)
+	switch {
+	case len(g.Hostnames) > 0 && !slices.Contains(g.Hostnames, name):
+		return g.Hostnames[0]
+	case err != nil:
+		// An address no provider can have, like [::1], still reaches the
+		// registry; it needs some name in the URLs it is given.
+		return "localhost"
+	}
+	return name
+}
+
+// isSelf tells whether a hostname in a mirror's path is the registry's own.
+func (g *Registry) isSelf(name svchost.Hostname, r *request) bool {
+	if len(g.Hostnames) > 0 {
+		return slices.Contains(g.Hostnames, name)
+	}
+	return name == r.self
+}
+
+// hostname normalises s. Names that are in the normal form already, as
+// nearly all are, cost nothing.
+func hostname(s string) (svchost.Hostname, error) {
+	if isNormal(s) {
+		return svchost.Hostname(s), nil
+	}
+	return index.ParseHostname(s)
+}
+
+// isNormal tells names of lower-case labels, with a port or without. Not every
+// name in the normal form is told, and not every name that is told exists.
+func isNormal(s string) bool {
+	name, port, hasPort := strings.Cut(s, ":")
+	if hasPort && (port == "" || port == "443" || len(port) > 4 || port[0] == '0' || strings.Trim(port, "0123456789") != "") {
+		return false
+	}
+	label := false // whether one has begun
+	for i := range len(name) {
+		switch c := name[i]; {
+		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-':
+			label = true
+		case c == '.' && label:
+			label = false
+		default:
+			return false
+		}
+	}
+	return label && len(s) <= maxSegment
+}

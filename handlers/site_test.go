@@ -1,0 +1,228 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+// The registry of the tests, by the name it is asked by.
+const (
+	own  = "registry.example.com"
+	home = "https://" + own
+)
+
+// fallenThrough is the status of a request the registry left to the next handler.
+const fallenThrough = http.StatusTeapot
+
+// options are those of a registry that signs what publishers did not.
+func options(t testing.TB, tree *indextest.Tree) index.Options {
+	t.Helper()
+	return optionsWith(t, tree, newKey(t))
+}
+
+func optionsWith(t testing.TB, tree *indextest.Tree, key index.Signer) index.Options {
+	t.Helper()
+	return index.Options{
+		Open: tree.Open,
+		ReadKeyring: func(armored []byte) (index.Keyring, []error) {
+			return signing.ReadKeyring(armored)
+		},
+		Signer: key,
+	}
+}
+
+func newKey(t testing.TB) *signing.Key {
+	t.Helper()
+	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// scan looks at a tree once.
+func scan(t testing.TB, tree *indextest.Tree) *index.Snapshot {
+	t.Helper()
+	return scanWith(t, options(t, tree))
+}
+
+func scanWith(t testing.TB, o index.Options) *index.Snapshot {
+	t.Helper()
+	s, err := index.Scan(context.Background(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// registry offers one snapshot.
+func registry(s *index.Snapshot) *handlers.Registry {
+	return &handlers.Registry{Snapshot: func() *index.Snapshot { return s }}
+}
+
+func hostnames(t testing.TB, names ...string) (list []svchost.Hostname) {
+	t.Helper()
+	for _, name := range names {
+		h, err := index.ParseHostname(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, h)
+	}
+	return list
+}
+
+// ServeHTTP of a handler is the registry with something behind it that shows
+// which requests are not the registry's.
+type handler struct{ *handlers.Registry }
+
+func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !h.Registry.ServeHTTP(w, r) {
+		w.WriteHeader(fallenThrough)
+	}
+}
+
+// A site is a registry on TLS that is reached under every hostname.
+type site struct {
+	t      testing.TB
+	client *http.Client
+}
+
+// serve starts a site. Its client offers HTTP/2, as the real ones do, and like
+// them asks for gzip; it follows no redirect, since the registry sends none.
+func serve(t testing.TB, g *handlers.Registry) *site {
+	t.Helper()
+	return serveOver(t, g, true)
+}
+
+func serveOver(t testing.TB, g *handlers.Registry, http2 bool) *site {
+	t.Helper()
+	server := httptest.NewUnstartedServer(handler{g})
+	server.EnableHTTP2 = http2
+	server.StartTLS()
+	t.Cleanup(server.Close)
+
+	transport := server.Client().Transport.(*http.Transport).Clone()
+	transport.TLSClientConfig.ServerName = "example.com" // the name of httptest's certificate
+	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
+	}
+	t.Cleanup(transport.CloseIdleConnections)
+	return &site{t, &http.Client{
+		Transport:     transport,
+		Timeout:       10 * time.Second, // of real clients (checklist 25)
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+}
+
+// rule is a subtest: its site fails it and no other.
+func (s *site) rule(name string, f func(t *testing.T, s *site)) {
+	s.t.(*testing.T).Run(name, func(t *testing.T) { f(t, &site{t, s.client}) })
+}
+
+// An answer is a response, read to its end.
+type answer struct {
+	*http.Response
+	body string
+}
+
+// do sends a request with headers given as "Name: value".
+func (s *site) do(method, url string, headers ...string) answer {
+	s.t.Helper()
+	r, err := http.NewRequest(method, url, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for _, h := range headers {
+		name, value, _ := strings.Cut(h, ": ")
+		r.Header.Add(name, value)
+	}
+	return s.send(r)
+}
+
+func (s *site) send(r *http.Request) answer {
+	s.t.Helper()
+	response, err := s.client.Do(r)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return answer{response, string(body)}
+}
+
+// get asks for a path of the site under its own name, or for a whole URL.
+func (s *site) get(url string, headers ...string) answer {
+	s.t.Helper()
+	return s.do(http.MethodGet, absolute(url), headers...)
+}
+
+func absolute(url string) string {
+	if strings.HasPrefix(url, "/") {
+		return home + url
+	}
+	return url
+}
+
+// json reads the JSON of a 200.
+func (s *site) json(url string, v any, headers ...string) answer {
+	s.t.Helper()
+	a := s.get(url, headers...)
+	if a.StatusCode != http.StatusOK {
+		s.t.Fatalf("%s: got %d %s, want 200", url, a.StatusCode, a.body)
+	}
+	if err := json.Unmarshal([]byte(a.body), v); err != nil {
+		s.t.Fatalf("%s: %v in %s", url, err, a.body)
+	}
+	return a
+}
+
+// mustRefuse checks an answer that is an error: its status, and that its body
+// is one line of JSON with one sentence.
+func mustRefuse(t testing.TB, a answer, status int) {
+	t.Helper()
+	if a.StatusCode != status {
+		t.Fatalf("got %d %q, want %d", a.StatusCode, a.body, status)
+	}
+	checkError(t, a.Header, a.body)
+}
+
+func checkError(t testing.TB, h http.Header, body string) {
+	t.Helper()
+	var document struct {
+		Errors []string `json:"errors"`
+	}
+	if err := json.Unmarshal([]byte(body), &document); err != nil || len(document.Errors) != 1 || document.Errors[0] == "" {
+		t.Errorf("body is %.500q (%v), want one error in JSON", body, err)
+	}
+	if strings.ContainsAny(body, "\r\n") || len(body) > 1000 {
+		t.Errorf("body is %.500q, want one short line", body)
+	}
+	if got := h.Get("Content-Type"); got != "application/json" {
+		t.Errorf("Content-Type is %q", got)
+	}
+}
+
+// serveRecorded asks a registry without a network.
+func serveRecorded(g *handlers.Registry, r *http.Request) *httptest.ResponseRecorder {
+	w := httptest.NewRecorder()
+	handler{g}.ServeHTTP(w, r)
+	return w
+}
