@@ -1,0 +1,65 @@
+// Package caddyfile is the registry's directive:
+//
+//	terraform_registry [<matcher>] {
+//	    root        <folder>
+//	    providers   <folder>
+//	    modules     <folder>
+//	    keys        <folder>
+//	    fs          <name>
+//	    hostname    <name...>
+//	    prefix      <path>
+//	    public_url  <url>
+//	    signing_key <file> [<passphrase>] | off
+//	    signatures  prefer | require
+//	    rescan      <duration> | off
+//	}
+//
+// It only fills the exported fields of [module.Handler], whose documentation
+// says what they mean: a Caddyfile becomes JSON, and nothing else gets across.
+package caddyfile
+
+import (
+	"strings"
+
+	"github.com/caddyserver/caddy/v2/caddyconfig/httpcaddyfile"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+)
+
+func init() {
+	httpcaddyfile.RegisterDirective("terraform_registry", parseDirective)
+
+	// After those that authenticate and those that are used to refuse access,
+	// before those that answer for everything.
+	httpcaddyfile.RegisterDirectiveOrder("terraform_registry", httpcaddyfile.Before, "reverse_proxy")
+}
+
+// parseDirective makes the route of one terraform_registry directive.
+func parseDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
+	h.Next() // the directive's name
+	if h.NextArg() && strings.HasPrefix(h.Val(), "/") {
+		// Caddy takes such an argument for a path matcher. Whoever writes it means
+		// the root, and would get a registry that never answers: discovery has a
+		// path of its own.
+		return nil, h.Errf("'%s' is not a matcher the registry can have: the folder to serve goes into the block as 'root %s', a path to serve it under as 'prefix %s'", h.Val(), h.Val(), h.Val())
+	}
+	h.Reset()
+	h.Next()
+	matchers, err := h.ExtractMatcherSet()
+	if err != nil {
+		return nil, err // has the position
+	}
+	handler := new(module.Handler)
+	if err := unmarshal(h.Dispenser, handler); err != nil {
+		return nil, err
+	}
+	if handler.Root == "" {
+		// The root directive of a site is a variable of each request, but its
+		// value is here if it stands alone and before this one.
+		handler.Root, _ = h.BlockState["root"].(string)
+	}
+	if handler.Root == "" {
+		return nil, h.Err("the folder to serve is missing: add 'root <folder>' to the block")
+	}
+	return h.NewRoute(matchers, handler), nil
+}

@@ -1,0 +1,155 @@
+package caddyfile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+)
+
+// off is the value that switches an option off.
+const off = "off"
+
+// An option is a subdirective: its name, and how its arguments get into the
+// handler.
+type option struct {
+	name  string
+	parse func(d *caddyfile.Dispenser, h *module.Handler) error
+	list  bool // may be repeated
+}
+
+// options lists all of them, in the order of the manual.
+func options() []option {
+	return []option{
+		{name: "root", parse: text(func(h *module.Handler) *string { return &h.Root })},
+		{name: "providers", parse: text(func(h *module.Handler) *string { return &h.Providers })},
+		{name: "modules", parse: text(func(h *module.Handler) *string { return &h.Modules })},
+		{name: "keys", parse: text(func(h *module.Handler) *string { return &h.Keys })},
+		{name: "fs", parse: text(func(h *module.Handler) *string { return &h.FileSystem })},
+		{name: "hostname", parse: hostname, list: true},
+		{name: "prefix", parse: text(func(h *module.Handler) *string { return &h.Prefix })},
+		{name: "public_url", parse: text(func(h *module.Handler) *string { return &h.PublicURL })},
+		{name: "signing_key", parse: signingKey},
+		{name: "signatures", parse: signatures},
+		{name: "rescan", parse: rescan},
+	}
+}
+
+// unmarshal parses the tokens of one directive into h. Every error has the
+// file and the line.
+func unmarshal(d *caddyfile.Dispenser, h *module.Handler) error {
+	d.Next() // the directive's name
+	if d.NextArg() {
+		return d.Errf("unexpected argument '%s': the folder to serve goes into the block, as 'root %s'", d.Val(), d.Val())
+	}
+	allowed, seen := options(), make(map[string]bool)
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		o, ok := find(allowed, d.Val())
+		if !ok {
+			return d.Errf("unrecognized subdirective '%s', the allowed ones are: %s", d.Val(), names(allowed))
+		}
+		if seen[o.name] && !o.list {
+			return d.Errf("%s is already specified", o.name)
+		}
+		seen[o.name] = true
+		if err := o.parse(d, h); err != nil {
+			return err
+		}
+		if d.NextBlock(d.Nesting()) {
+			return d.Errf("%s does not have a block", o.name)
+		}
+	}
+	return nil
+}
+
+func find(all []option, name string) (option, bool) {
+	for _, o := range all {
+		if o.name == name {
+			return o, true
+		}
+	}
+	return option{}, false
+}
+
+func names(all []option) string {
+	var names []string
+	for _, o := range all {
+		names = append(names, o.name)
+	}
+	return strings.Join(names, ", ")
+}
+
+// text is an option with one argument that is kept as it is.
+func text(field func(*module.Handler) *string) func(*caddyfile.Dispenser, *module.Handler) error {
+	return func(d *caddyfile.Dispenser, h *module.Handler) error {
+		name := d.Val()
+		if !d.AllArgs(field(h)) {
+			return d.ArgErr()
+		}
+		if *field(h) == "" {
+			return d.Errf("%s is empty", name)
+		}
+		return nil
+	}
+}
+
+func hostname(d *caddyfile.Dispenser, h *module.Handler) error {
+	names := d.RemainingArgs()
+	if len(names) == 0 {
+		return d.ArgErr()
+	}
+	h.Hostnames = append(h.Hostnames, names...)
+	return nil
+}
+
+func signingKey(d *caddyfile.Dispenser, h *module.Handler) error {
+	args := d.RemainingArgs()
+	if len(args) == 0 || len(args) > 2 || args[0] == "" {
+		return d.ArgErr()
+	}
+	key := &module.SigningKey{File: args[0]}
+	if len(args) == 2 {
+		key.Passphrase = args[1]
+	}
+	if args[0] == off {
+		if len(args) == 2 {
+			return d.ArgErr()
+		}
+		key = &module.SigningKey{Off: true}
+	}
+	h.SigningKey = key
+	return nil
+}
+
+func signatures(d *caddyfile.Dispenser, h *module.Handler) error {
+	if !d.AllArgs(&h.Signatures) {
+		return d.ArgErr()
+	}
+	if h.Signatures != module.PreferSignatures && h.Signatures != module.RequireSignatures {
+		return d.Errf("signatures is either %s or %s, not '%s'", module.PreferSignatures, module.RequireSignatures, h.Signatures)
+	}
+	return nil
+}
+
+func rescan(d *caddyfile.Dispenser, h *module.Handler) error {
+	var value string
+	if !d.AllArgs(&value) {
+		return d.ArgErr()
+	}
+	if value == off {
+		h.Rescan = -1
+		return nil
+	}
+	interval, err := caddy.ParseDuration(value)
+	if err != nil {
+		return d.WrapErr(fmt.Errorf("rescan: %w", err))
+	}
+	if interval <= 0 {
+		return d.Errf("rescan must be longer than nothing, not '%s': use 'rescan off' to have no periodic scans", value)
+	}
+	h.Rescan = caddy.Duration(interval)
+	return nil
+}

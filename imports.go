@@ -1,0 +1,15 @@
+// Package terraformregistry adds the Terraform and OpenTofu registry to Caddy:
+//
+//	xcaddy build --with github.com/caddy-terraform/caddy-terraform-registry
+//
+// It holds no code of its own. It exists so that the module's path is one that
+// can be imported, which is how xcaddy, Caddy's download page and Caddy's
+// documentation find the modules below it.
+package terraformregistry
+
+import (
+	// The directive of the Caddyfile.
+	_ "github.com/caddy-terraform/caddy-terraform-registry/caddyfile"
+	// The app, the HTTP handler and the command.
+	_ "github.com/caddy-terraform/caddy-terraform-registry/module"
+)

@@ -1,0 +1,110 @@
+package terraformregistry_test
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const modulePath = "github.com/caddy-terraform/caddy-terraform-registry"
+
+// A layer is a package that may import those listed before it.
+type layer struct {
+	name        string
+	http, caddy bool
+	only        []string // of the packages before it, when not all
+}
+
+// The core, up to handlers, knows no Caddy; below upstream it knows no HTTP.
+var layers = []layer{
+	{name: "index"},
+	{name: "signing"},
+	{name: "access"},
+	{name: "upstream", http: true},
+	{name: "handlers", http: true},
+	{name: "module", http: true, caddy: true},
+	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
+}
+
+// directDependencies are those of the core and the glue. A further one is a
+// decision, with its reason in the commit that makes it.
+var directDependencies = []string{
+	"github.com/ProtonMail/go-crypto",
+	"github.com/caddyserver/caddy/v2",
+	"github.com/caddyserver/certmagic",
+	"github.com/dustin/go-humanize",
+	"github.com/fsnotify/fsnotify",
+	"github.com/hashicorp/go-version",
+	"github.com/hashicorp/terraform-registry-address",
+	"github.com/hashicorp/terraform-svchost",
+	"github.com/prometheus/client_golang",
+	"github.com/spf13/afero",
+	"github.com/spf13/cobra",
+	"go.uber.org/zap",
+	"golang.org/x/mod",
+}
+
+func TestImportsGoOneWay(t *testing.T) {
+	for _, p := range packages(t) {
+		name := strings.TrimPrefix(p.ImportPath, modulePath+"/")
+		at := slices.IndexFunc(layers, func(l layer) bool { return l.name == name })
+		if at < 0 {
+			continue // the custom build, tests and what they need
+		}
+		l := layers[at]
+		for _, i := range p.Imports {
+			below, ours := strings.CutPrefix(i, modulePath+"/")
+			switch {
+			case ours && !slices.ContainsFunc(layers[:at], func(l layer) bool { return l.name == below }):
+				t.Errorf("%s must not import %s", name, below)
+			case ours && l.only != nil && !slices.Contains(l.only, below):
+				t.Errorf("%s imports %s past %v", name, below, l.only)
+			case !l.caddy && strings.HasPrefix(i, "github.com/caddyserver/"):
+				t.Errorf("%s must not know Caddy, and imports %s", name, i)
+			case !l.http && strings.HasPrefix(i, "net/http"):
+				t.Errorf("%s must not know HTTP, and imports %s", name, i)
+			}
+		}
+	}
+}
+
+func TestDependenciesAreChosen(t *testing.T) {
+	for _, p := range packages(t) {
+		for _, i := range p.Imports {
+			if first, _, _ := strings.Cut(i, "/"); !strings.Contains(first, ".") || strings.HasPrefix(i, modulePath) {
+				continue // the standard library, ourselves
+			}
+			if !slices.ContainsFunc(directDependencies, func(d string) bool { return i == d || strings.HasPrefix(i, d+"/") }) {
+				t.Errorf("%s imports %s, which is not among the chosen dependencies", p.ImportPath, i)
+			}
+		}
+	}
+}
+
+type listedPackage struct {
+	ImportPath string
+	Imports    []string
+}
+
+// packages lists the module's packages with what they import, tests apart.
+func packages(t *testing.T) []listedPackage {
+	t.Helper()
+	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var list []listedPackage
+	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p listedPackage
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return list
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, p)
+	}
+}

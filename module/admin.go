@@ -1,0 +1,155 @@
+package module
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+func init() {
+	caddy.RegisterModule(Admin{})
+}
+
+// Admin adds to Caddy's admin API:
+//
+//   - `GET /terraform_registry/indexes`: the trees that are served, what they
+//     offer in numbers, and how far a scan is that reads;
+//   - `GET /terraform_registry/report`: all that is offered, withheld and
+//     ignored, and why; with `?root=` of that tree only;
+//   - `POST /terraform_registry/rescan`: has all trees scanned, or that of
+//     `?root=`, and answers when it is done.
+type Admin struct{}
+
+// CaddyModule returns the Caddy module information.
+func (Admin) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{
+		ID:  "admin.api.terraform_registry",
+		New: func() caddy.Module { return new(Admin) },
+	}
+}
+
+// Routes implements caddy.AdminRouter.
+func (Admin) Routes() []caddy.AdminRoute {
+	route := func(name, method string, serve func(*http.Request, map[string]*index.Index) (any, error)) caddy.AdminRoute {
+		return caddy.AdminRoute{
+			Pattern: "/terraform_registry/" + name,
+			Handler: caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+				if r.Method != method {
+					w.Header().Set("Allow", method)
+					return caddy.APIError{HTTPStatus: http.StatusMethodNotAllowed, Err: fmt.Errorf("use %s", method)}
+				}
+				found, err := indexesOf(r)
+				if err != nil {
+					return err
+				}
+				answer, err := serve(r, found)
+				if err != nil {
+					return err
+				}
+				w.Header().Set("Content-Type", "application/json")
+				return json.NewEncoder(w).Encode(answer)
+			}),
+		}
+	}
+	return []caddy.AdminRoute{
+		route("indexes", http.MethodGet, listIndexes),
+		route("report", http.MethodGet, reportIndexes),
+		route("rescan", http.MethodPost, rescanIndexes),
+	}
+}
+
+// indexesOf are the indexes a request is about, of the configuration that is
+// live now: admin routers are older than any.
+func indexesOf(r *http.Request) (map[string]*index.Index, error) {
+	ctx := caddy.ActiveContext()
+	app, err := ctx.AppIfConfigured("terraform_registry")
+	var found map[string]*index.Index
+	switch {
+	case err == nil:
+		found = app.(*App).byRoot()
+	case !errors.Is(err, caddy.ErrNotConfigured):
+		return nil, caddy.APIError{HTTPStatus: http.StatusInternalServerError, Err: err}
+	}
+	root := r.URL.Query().Get("root")
+	if root == "" {
+		return found, nil
+	}
+	if found[root] == nil {
+		return nil, caddy.APIError{HTTPStatus: http.StatusNotFound, Err: fmt.Errorf("no tree with the root %q is served", root)}
+	}
+	return map[string]*index.Index{root: found[root]}, nil
+}
+
+// An indexState is what the admin API tells of an index in numbers.
+type indexState struct {
+	Offered  map[string]int       `json:"offered"`
+	Withheld map[index.Reason]int `json:"withheld"`
+	Ignored  int                  `json:"ignored"`
+	Pending  int                  `json:"pending"`
+
+	Taken        time.Time `json:"taken"`
+	ScanDuration float64   `json:"scan_duration_seconds"`
+	Scans        uint64    `json:"scans"`
+	Failed       uint64    `json:"failed"`
+
+	Progress *progressState `json:"progress,omitempty"`
+}
+
+// A progressState is how far a scan is with what it has to read.
+type progressState struct {
+	Done           int     `json:"done"`
+	Total          int     `json:"total"`
+	Bytes          int64   `json:"bytes"`
+	TotalBytes     int64   `json:"total_bytes"`
+	BytesPerSecond int64   `json:"bytes_per_second"`
+	Remaining      float64 `json:"remaining_seconds"`
+}
+
+func listIndexes(_ *http.Request, found map[string]*index.Index) (any, error) {
+	states := make(map[string]indexState, len(found))
+	for root, x := range found {
+		stats := x.Stats()
+		state := indexState{ScanDuration: stats.LastScan.Seconds(), Scans: stats.Scans, Failed: stats.Failed}
+		if s := x.Snapshot(); s != nil {
+			state.Offered, state.Withheld = counts(s.Report)
+			state.Ignored, state.Pending, state.Taken = s.Report.IgnoredTotal, s.Report.Pending, s.Taken
+		}
+		if p := x.Progress(); p != nil {
+			now := time.Now()
+			state.Progress = &progressState{
+				Done: p.Done, Total: p.Total, Bytes: p.DoneBytes, TotalBytes: p.TotalBytes,
+				BytesPerSecond: p.Rate(now), Remaining: p.Remaining(now).Seconds(),
+			}
+		}
+		states[root] = state
+	}
+	return states, nil
+}
+
+func reportIndexes(_ *http.Request, found map[string]*index.Index) (any, error) {
+	reports := make(map[string]*index.Report, len(found))
+	for root, x := range found {
+		if s := x.Snapshot(); s != nil {
+			reports[root] = s.Report
+		}
+	}
+	return reports, nil
+}
+
+func rescanIndexes(r *http.Request, found map[string]*index.Index) (any, error) {
+	for root, x := range found {
+		if _, err := x.Rescan(r.Context()); err != nil {
+			return nil, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Err: fmt.Errorf("scanning %s: %w", root, err)}
+		}
+	}
+	return listIndexes(r, found)
+}
+
+// Interface guards
+var _ caddy.AdminRouter = Admin{}

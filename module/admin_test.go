@@ -1,0 +1,164 @@
+package module
+
+import (
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// live runs a configuration as the process's own, which is the one the admin API
+// tells of.
+func live(t *testing.T, handlers ...Handler) {
+	t.Helper()
+	routes := []any{}
+	for _, h := range handlers {
+		raw := map[string]any{"handler": "terraform_registry"}
+		encoded, err := json.Marshal(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := json.Unmarshal(encoded, &raw); err != nil {
+			t.Fatal(err)
+		}
+		routes = append(routes, map[string]any{"handle": []any{raw}})
+	}
+	config, err := json.Marshal(map[string]any{
+		"admin":   map[string]any{"disabled": true, "config": map[string]any{"persist": false}},
+		"storage": map[string]any{"module": "file_system", "root": t.TempDir()},
+		"apps": map[string]any{"http": map[string]any{"servers": map[string]any{"registry": map[string]any{
+			"listen":          []string{"unix/" + t.TempDir() + "/socket"},
+			"automatic_https": map[string]any{"disable": true},
+			"routes":          routes,
+		}}}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caddy.Load(config, true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// administer asks the admin API as Caddy does: an error is not written by the
+// handler but returned.
+func administer(t *testing.T, method, target string, answer any) (int, http.Header) {
+	t.Helper()
+	r := httptest.NewRequest(method, target, nil)
+	for _, route := range (Admin{}).Routes() {
+		if route.Pattern != r.URL.Path {
+			continue
+		}
+		w := httptest.NewRecorder()
+		err := route.Handler.ServeHTTP(w, r)
+		var failed caddy.APIError
+		switch {
+		case errors.As(err, &failed):
+			return failed.HTTPStatus, w.Header()
+		case err != nil:
+			t.Fatal(err)
+		}
+		if answer == nil {
+			t.Fatalf("%s %s is answered: %s", method, target, w.Body)
+		}
+		if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
+			t.Fatalf("%v in %s", err, w.Body)
+		}
+		return w.Code, w.Header()
+	}
+	t.Fatalf("there is no %s", r.URL.Path)
+	return 0, nil
+}
+
+func TestAdmin(t *testing.T) {
+	root, other := archivesTree(t), t.TempDir()
+	live(t,
+		Handler{Root: root, Rescan: -1, SigningKey: &SigningKey{Off: true}},
+		Handler{Root: other, Rescan: -1, SigningKey: &SigningKey{Off: true}})
+	only := "?root=" + url.QueryEscape(root)
+
+	t.Run("a rescan answers with what it found", func(t *testing.T) {
+		indextest.OnDisk(t, root).Provider("acme/demo", "1.3.0", "linux_amd64")
+		var states map[string]indexState
+		if status, _ := administer(t, http.MethodPost, "/terraform_registry/rescan"+only, &states); status != 200 {
+			t.Errorf("status %d", status)
+		}
+		if len(states) != 1 || states[root].Offered[index.KindProvider] != 2 || states[root].Offered[index.KindModule] != 1 {
+			t.Errorf("it tells %+v", states)
+		}
+	})
+	t.Run("all trees are told of", func(t *testing.T) {
+		var states map[string]indexState
+		administer(t, http.MethodPost, "/terraform_registry/rescan", &states)
+		status, header := administer(t, http.MethodGet, "/terraform_registry/indexes", &states)
+		if status != 200 || header.Get("Content-Type") != "application/json" {
+			t.Errorf("status %d, header %v", status, header)
+		}
+		if s := states[root]; len(states) != 2 || s.Pending != 0 || s.Scans < 2 || s.Failed != 0 || s.Taken.IsZero() || s.Progress != nil {
+			t.Errorf("it tells %+v", states)
+		}
+	})
+	t.Run("a report is the index's own", func(t *testing.T) {
+		var reports map[string]*index.Report
+		administer(t, http.MethodGet, "/terraform_registry/report"+only, &reports)
+		if len(reports) != 1 || len(reports[root].Offered) != 3 {
+			t.Errorf("it tells %+v", reports)
+		}
+	})
+	t.Run("what is not there", func(t *testing.T) {
+		for _, test := range []struct {
+			method, target string
+			status         int
+			allow          string
+		}{
+			{http.MethodGet, "/terraform_registry/indexes?root=/nowhere", 404, ""},
+			{http.MethodPost, "/terraform_registry/rescan?root=/nowhere", 404, ""},
+			{http.MethodGet, "/terraform_registry/rescan", 405, "POST"},
+			{http.MethodPost, "/terraform_registry/indexes", 405, "GET"},
+			{http.MethodHead, "/terraform_registry/report", 405, "GET"},
+		} {
+			status, header := administer(t, test.method, test.target, nil)
+			if status != test.status || header.Get("Allow") != test.allow {
+				t.Errorf("%s %s: %d, Allow %q", test.method, test.target, status, header.Get("Allow"))
+			}
+		}
+	})
+	t.Run("a scan that fails is the answer", func(t *testing.T) {
+		if err := os.Rename(other, other+".away"); err != nil {
+			t.Fatal(err)
+		}
+		if status, _ := administer(t, http.MethodPost, "/terraform_registry/rescan", nil); status != 503 {
+			t.Errorf("status %d", status)
+		}
+		var states map[string]indexState
+		administer(t, http.MethodGet, "/terraform_registry/indexes", &states)
+		if states[other].Failed == 0 || states[root].Failed != 0 {
+			t.Errorf("it tells %+v", states)
+		}
+	})
+}
+
+// A configuration without a registry has no indexes, which is no error.
+func TestAdminWithoutARegistry(t *testing.T) {
+	live(t)
+	var states map[string]indexState
+	if status, _ := administer(t, http.MethodGet, "/terraform_registry/indexes", &states); status != 200 || len(states) > 0 {
+		t.Errorf("status %d, %v", status, states)
+	}
+	if status, _ := administer(t, http.MethodPost, "/terraform_registry/rescan?root=/nowhere", nil); status != 404 {
+		t.Errorf("of a root, status %d", status)
+	}
+}

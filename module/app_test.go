@@ -1,0 +1,246 @@
+package module
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+func TestSitesOfOneTreeShareAnIndex(t *testing.T) {
+	root := sampleTree(t)
+	c := newConfiguration(t)
+	one := c.mustHandle(Handler{Root: root})
+	two := c.mustHandle(Handler{Root: root + "/.", Hostnames: []string{"registry.example.com"}, Prefix: "/other"})
+	c.mustStart()
+	if one.source.Index() != two.source.Index() {
+		t.Error("they have an index each")
+	}
+	wantPooled(t, root, 1, 1)
+	c.cancel()
+	wantPooled(t, root, 0, 0)
+}
+
+func TestWhatAScanDependsOnIsNotShared(t *testing.T) {
+	root := sampleTree(t)
+	c := newConfiguration(t)
+	c.mustHandle(Handler{Root: root})
+	c.mustHandle(Handler{Root: root, Signatures: RequireSignatures})
+	c.mustHandle(Handler{Root: root, SigningKey: &SigningKey{Off: true}})
+	c.mustHandle(Handler{Root: root, Rescan: -1})
+	c.mustHandle(Handler{Root: root, Providers: "modules"})
+	c.mustHandle(Handler{Root: root, Providers: "providers"}) // the default
+	c.mustStart()
+	wantPooled(t, root, 5, 5)
+}
+
+func TestReloadKeepsTheIndex(t *testing.T) {
+	root := sampleTree(t)
+	before := newConfiguration(t)
+	old := before.mustHandle(Handler{Root: root})
+	before.mustStart()
+	if first := snapshot(t, old); len(first.Report.Offered) != 2 {
+		t.Fatalf("it offers %d, want 2", len(first.Report.Offered))
+	}
+
+	// Caddy starts the new configuration before it cleans up the old one.
+	after := newConfigurationIn(t, before.storage)
+	kept := after.mustHandle(Handler{Root: root})
+	after.mustStart()
+	wantPooled(t, root, 1, 2)
+	before.cancel()
+	wantPooled(t, root, 1, 1)
+
+	if kept.source.Index() != old.source.Index() {
+		t.Error("the reload made another index")
+	}
+	if s := kept.source.Snapshot(); s == nil || len(s.Report.Offered) != 2 {
+		t.Error("the reload offers less, for a while")
+	}
+	after.cancel()
+	wantPooled(t, root, 0, 0)
+	if old.source.Snapshot() == nil {
+		t.Error("requests of the old configuration cannot end")
+	}
+}
+
+func TestReloadWithAnotherKeyMakesAnotherIndex(t *testing.T) {
+	root := sampleTree(t)
+	before := newConfiguration(t)
+	old := before.mustHandle(Handler{Root: root})
+	before.mustStart()
+	after := newConfiguration(t) // another storage
+	kept := after.mustHandle(Handler{Root: root})
+	after.mustStart()
+	if old.source.Index() == kept.source.Index() {
+		t.Error("the index signs with the key of another storage")
+	}
+}
+
+func TestConfigurationThatFailsToStart(t *testing.T) {
+	root := sampleTree(t)
+	live := newConfiguration(t)
+	h := live.mustHandle(Handler{Root: root, SigningKey: &SigningKey{Off: true}})
+	logged := live.listen()
+	live.mustStart()
+	snapshot(t, h)
+
+	failing := newConfiguration(t)
+	failing.generate = func() (*signing.Key, error) { return nil, errors.New("no entropy") }
+	failing.mustHandle(Handler{Root: root, SigningKey: &SigningKey{Off: true}})
+	last := failing.mustHandle(Handler{Root: root})
+	err := failing.start()
+	if err == nil || !strings.Contains(err.Error(), "no entropy") {
+		t.Fatalf("got error %v", err)
+	}
+	if last.source.Snapshot() != nil { // and it does not wait for one
+		t.Error("a handler without an index has a snapshot")
+	}
+	failing.cancel()
+
+	wantPooled(t, root, 1, 1)
+	awaitChange(t, h, logged) // or it was closed
+}
+
+func TestConfigurationThatFailsToProvision(t *testing.T) {
+	root := sampleTree(t)
+	live := newConfiguration(t)
+	live.mustHandle(Handler{Root: root})
+	live.mustStart()
+
+	failing := newConfiguration(t)
+	failing.mustHandle(Handler{Root: root})
+	if _, err := failing.handle(Handler{Root: root + "/missing"}); err == nil {
+		t.Fatal("a missing root was accepted")
+	}
+	failing.cancel()
+	wantPooled(t, root, 1, 1)
+}
+
+func TestValidateStartsNothing(t *testing.T) {
+	root := sampleTree(t)
+	c := newConfiguration(t)
+	c.mustHandle(Handler{Root: root})
+	wantPooled(t, root, 0, 0)
+	if c.ctx.Storage().Exists(c.ctx, ownKeyName) {
+		t.Error("a signing key was generated")
+	}
+	c.cancel()
+	wantPooled(t, root, 0, 0)
+}
+
+// lines counts what is written to it.
+type lines struct{ atomic.Int64 }
+
+func (l *lines) Write(line []byte) (int, error) {
+	l.Add(1)
+	return len(line), nil
+}
+
+// TestLogger follows where an index logs to while configurations come and go.
+func TestLogger(t *testing.T) {
+	root := sampleTree(t)
+	shared := Handler{Root: root, SigningKey: &SigningKey{Off: true}}
+	begin := func() (*configuration, *Handler, *lines) {
+		c := newConfiguration(t)
+		h := c.mustHandle(shared)
+		logged := new(lines)
+		c.app().logger = slog.New(slog.NewTextHandler(logged, nil))
+		c.mustStart()
+		snapshot(t, h)
+		return c, h, logged
+	}
+	speak := func(h *Handler, logs ...*lines) (spoke []bool) {
+		t.Helper()
+		scan := func() {
+			// One that is closed does not look any more, and has nobody to tell.
+			if _, err := h.source.Index().Rescan(t.Context()); err != nil && !errors.Is(err, context.Canceled) {
+				t.Fatal(err)
+			}
+		}
+		scan() // there is one at a time: after this one, none is left from before
+		for _, l := range logs {
+			l.Store(0)
+		}
+		scan()
+		for _, l := range logs {
+			spoke = append(spoke, l.Load() > 0)
+		}
+		return spoke
+	}
+
+	first, h, firstLog := begin()
+	second, _, secondLog := begin()
+	if got := speak(h, firstLog, secondLog); got[0] || !got[1] {
+		t.Errorf("after a reload, it logs to old and new: %v", got)
+	}
+	second.cancel()
+	if got := speak(h, firstLog, secondLog); !got[0] || got[1] {
+		t.Errorf("after a failed reload, it logs to old and new: %v", got)
+	}
+	third, _, thirdLog := begin()
+	first.cancel()
+	if got := speak(h, firstLog, thirdLog); got[0] || !got[1] {
+		t.Errorf("after another reload, it logs to old and new: %v", got)
+	}
+	third.cancel()
+	if got := speak(h, firstLog, secondLog, thirdLog); got[0] || got[1] || got[2] {
+		t.Errorf("without a configuration, it logs to one that is gone: %v", got)
+	}
+}
+
+func TestNamedFileSystem(t *testing.T) {
+	tree := indextest.New(t)
+	writeSample(tree)
+	files := make(fstest.MapFS)
+	for _, name := range []string{
+		"providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip",
+		"modules/acme/vpc/aws/1.0.0/main.tf",
+	} {
+		files["archive/"+name] = &fstest.MapFile{Data: []byte(tree.Read(name)), Mode: 0o644}
+	}
+	testFileSystems.Store(t.Name(), fs.FS(files))
+	filesystems, err := json.Marshal(map[string]any{
+		"filesystems": []any{map[string]any{
+			"name": "archive", "file_system": map[string]any{"backend": "test", "name": t.Name()},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+
+	for _, root := range []string{"archive", "/archive", "/archive/"} {
+		c := newConfiguration(t, "caddy.filesystems", string(filesystems))
+		h := c.mustHandle(Handler{FileSystem: "archive", Root: root})
+		other := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Providers: "archive/providers", Modules: "/archive/modules"})
+		c.mustStart()
+		if got := len(snapshot(t, h).Report.Offered); got != 2 {
+			t.Errorf("root %s: it offers %d, want 2", root, got)
+		}
+		if got := len(snapshot(t, other).Report.Offered); got != 2 {
+			t.Errorf("at the root of the file system: it offers %d, want 2", got)
+		}
+		c.cancel()
+	}
+
+	c := newConfiguration(t, "caddy.filesystems", string(filesystems))
+	if _, err := c.handle(Handler{FileSystem: "archives", Root: "archive"}); err == nil ||
+		!strings.Contains(err.Error(), `no file system named "archives"`) {
+		t.Errorf("an unknown file system: got error %v", err)
+	}
+	if _, err := c.handle(Handler{FileSystem: "archive", Root: "missing"}); err == nil || !strings.Contains(err.Error(), "root: ") {
+		t.Errorf("a missing root: got error %v", err)
+	}
+	local := sampleTree(t)
+	if h := c.mustHandle(Handler{FileSystem: "default", Root: local}); h.source.tree.fsys != nil {
+		t.Error("the local disk by its name is taken for a named file system")
+	}
+}

@@ -1,0 +1,170 @@
+package module
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+func TestWriteReport(t *testing.T) {
+	const want = `OFFERED                                        VERSION      SIGNED BY                   PLATFORMS
+provider acme/demo                             2.0.0-beta1  registry 0123456789ABCDEF   linux_amd64
+provider acme/demo                             1.2.0        publisher FEDCBA9876543210  darwin_arm64 linux_amd64
+provider registry.terraform.io/hashicorp/null  3.2.1        none                        linux_amd64
+module acme/vpc/aws                            1.0.0        -                           -
+
+NOTES
+provider registry.terraform.io/hashicorp/null 3.2.1: nobody signed it: only the mirror offers it
+
+WITHHELD                                                           REASON             WHAT TO DO
+providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip  checksum_mismatch  its sha256 is not the one SHA256SUMS lists: copy it again
+
+Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored: 1 file that has no place in the tree.
+`
+	var b strings.Builder
+	if err := writeReport(&b, sampleReport()); err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+func TestWriteReportKeepsItsColumns(t *testing.T) {
+	var b strings.Builder
+	err := writeReport(&b, &index.Report{Withheld: []index.Problem{
+		{Path: "providers/a\tb\nc", Reason: index.BadName, Detail: "rename it"},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "\n\"providers/a\\tb\\nc\"  bad_name  rename it\n") {
+		t.Errorf("got\n%s", b.String())
+	}
+}
+
+func TestSummary(t *testing.T) {
+	tests := []struct {
+		rule   string
+		report index.Report
+		want   string
+	}{
+		{"nothing at all", index.Report{}, "Nothing is offered. Withheld: 0."},
+		{"only junk", index.Report{IgnoredTotal: 2}, "Nothing is offered. Withheld: 0. Ignored: 2 files that have no place in the tree."},
+		{"a provider and a module of one name", index.Report{Offered: []index.Offer{
+			{Kind: "provider", Address: "a/b", Version: "1.0.0"}, {Kind: "module", Address: "a/b/c", Version: "1.0.0"},
+			{Kind: "module", Address: "a/b/c", Version: "0.9.0"}, {Kind: "module", Address: "a/d/c", Version: "0.9.0"},
+		}}, "Offered: 1 provider in 1 version, 2 modules in 3 versions. Withheld: 0."},
+	}
+	for _, test := range tests {
+		if got := summary(&test.report); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.rule, got, test.want)
+		}
+	}
+}
+
+// runCheckCommand runs the command as the process would, but for its status.
+func runCheckCommand(t *testing.T, args ...string) (string, error) {
+	t.Helper()
+	var out strings.Builder
+	cmd := checkCommand()
+	cmd.SetOut(&out)
+	cmd.SetErr(&out)
+	cmd.SilenceUsage = true
+	cmd.SetArgs(args)
+	err := cmd.Execute()
+	return out.String(), err
+}
+
+func TestCheck(t *testing.T) {
+	root := sampleTree(t)
+	out, err := runCheckCommand(t, "--root", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "provider acme/demo   1.2.0    registry   darwin_arm64 linux_amd64\n") {
+		t.Errorf("got\n%s", out)
+	}
+	again, _ := runCheckCommand(t, "--root", root)
+	if again != out {
+		t.Errorf("got another report of the same tree:\n%s", again)
+	}
+
+	out, err = runCheckCommand(t, "--root", root, "--signatures", "require")
+	if !errors.Is(err, errWithheld) || !strings.Contains(out, string(index.Unsigned)) {
+		t.Errorf("with signatures required: got error %v and\n%s", err, out)
+	}
+}
+
+func TestCheckDirectories(t *testing.T) {
+	mirror := t.TempDir()
+	indextest.OnDisk(t, mirror).ProviderIn("registry.terraform.io/hashicorp/null", "null", "3.2.1", "linux_amd64")
+	out, err := runCheckCommand(t, "--root", t.TempDir(), "--providers", mirror)
+	if err != nil || !strings.Contains(out, "registry.terraform.io/hashicorp/null") {
+		t.Errorf("got error %v and\n%s", err, out)
+	}
+}
+
+func TestCheckJSON(t *testing.T) {
+	root := sampleTree(t)
+	tree := indextest.OnDisk(t, root)
+	tree.Provider("acme/demo", "1.3.0", "linux_amd64").Checksums()
+	tree.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.3.0", "another"))
+
+	out, err := runCheckCommand(t, "--root", root, "--json")
+	if !errors.Is(err, errWithheld) {
+		t.Errorf("got error %v", err)
+	}
+	var report index.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("%v in\n%s", err, out)
+	}
+	if len(report.Offered) != 2 || report.Offered[0].Signature != "registry" {
+		t.Errorf("got offered %+v", report.Offered)
+	}
+	if len(report.Withheld) != 1 || report.Withheld[0].Reason != index.ChecksumMismatch {
+		t.Errorf("got withheld %+v", report.Withheld)
+	}
+
+	out, err = runCheckCommand(t, "--root", t.TempDir(), "--json")
+	if err != nil || strings.Contains(out, "null") {
+		t.Errorf("of an empty folder: got error %v and\n%s", err, out)
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		rule string
+		args []string
+		want string
+	}{
+		{"no root", nil, "--root is required"},
+		{"a missing root", []string{"--root", filepath.Join(root, "missing")}, "--root: "},
+		{"a root that is a file", []string{"--root", filepath.Join(root, "file")}, "is not a folder"},
+		{"missing providers", []string{"--root", root, "--providers", "missing"}, "--providers: "},
+		{"unknown signatures", []string{"--root", root, "--signatures", "always"}, "--signatures: "},
+		{"an unknown flag", []string{"--rot", root}, "unknown flag: --rot"},
+		{"an argument", []string{root}, "the folder is given by --root"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			out, err := runCheckCommand(t, test.args...)
+			if err == nil || errors.Is(err, errWithheld) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+			if out != "" {
+				t.Errorf("it printed\n%s", out)
+			}
+		})
+	}
+}

@@ -1,0 +1,61 @@
+package module
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// The events of the registry, for handlers in Caddy's `events` app.
+const (
+	// eventRescanned follows every scan of a whole tree, with root, offered,
+	// withheld, pending and duration.
+	eventRescanned = "terraform_registry_rescanned"
+
+	// eventWithheld follows for each thing that was not withheld before, with
+	// root, path, address, version, reason and detail.
+	eventWithheld = "terraform_registry_withheld"
+)
+
+func (a *App) provisionEvents() error {
+	app, err := a.ctx.App("events")
+	if err != nil {
+		return fmt.Errorf("getting the events app: %w", err)
+	}
+	a.events = app.(*caddyevents.App)
+	return nil
+}
+
+// emitScanned tells the configuration's event handlers of a scan. An index may
+// still be scanning when the configuration it served has gone, whose handlers
+// are then not to be called any more.
+func (a *App) emitScanned(t tree, before, now *index.Snapshot, took time.Duration) {
+	if a.ctx.Err() != nil {
+		return
+	}
+	if a.events.ShouldEmit(eventRescanned) {
+		a.events.Emit(a.ctx, eventRescanned, map[string]any{
+			"root":     t.directories.Root,
+			"offered":  len(now.Report.Offered),
+			"withheld": len(now.Report.Withheld),
+			"pending":  now.Report.Pending,
+			"duration": took.Seconds(),
+		})
+	}
+	if !a.events.ShouldEmit(eventWithheld) {
+		return
+	}
+	for _, p := range now.NewlyWithheld(before) {
+		a.events.Emit(a.ctx, eventWithheld, map[string]any{
+			"root":    t.directories.Root,
+			"path":    p.Path,
+			"address": p.Address,
+			"version": p.Version,
+			"reason":  string(p.Reason),
+			"detail":  p.Detail,
+		})
+	}
+}

@@ -1,0 +1,169 @@
+package module
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// heard is a handler of Caddy's events, which has none of its own.
+type heard struct {
+	mutex  sync.Mutex
+	events []caddy.Event
+	fails  error
+}
+
+func (h *heard) Handle(_ context.Context, e caddy.Event) error {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.events = append(h.events, e)
+	return h.fails
+}
+
+// take returns what was heard since it was last asked for.
+func (h *heard) take() []caddy.Event {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	events := h.events
+	h.events = nil
+	return events
+}
+
+// hear has the events of that name heard.
+func (c *configuration) hear(name string) *heard {
+	c.t.Helper()
+	app, err := c.ctx.App("events")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	h := new(heard)
+	if err := app.(*caddyevents.App).On(name, h); err != nil {
+		c.t.Fatal(err)
+	}
+	return h
+}
+
+// archivesTree writes a tree of a provider and a module, both packed, and returns
+// its root.
+func archivesTree(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	indextest.OnDisk(t, root).
+		Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n")).
+		Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64")
+	return root
+}
+
+// rescan scans and waits for it.
+func rescan(t *testing.T, h *Handler) {
+	t.Helper()
+	if _, err := h.source.Index().Rescan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestEvents(t *testing.T) {
+	root := archivesTree(t)
+	tree := indextest.OnDisk(t, root)
+	c := newConfiguration(t)
+	rescanned, withheld := c.hear(eventRescanned), c.hear(eventWithheld)
+	h := c.mustHandle(Handler{Root: root, Rescan: -1})
+	c.mustStart()
+	rescan(t, h)
+	events := rescanned.take()
+	if len(events) == 0 || events[0].Name() != eventRescanned {
+		t.Fatalf("heard %v", events)
+	}
+	for _, e := range events {
+		if e.Data["root"] != root || e.Data["offered"] != 2 || e.Data["withheld"] != 0 || e.Data["pending"] != 0 || e.Data["duration"].(float64) <= 0 {
+			t.Errorf("it has %v", e.Data)
+		}
+	}
+	if events := withheld.take(); len(events) > 0 {
+		t.Errorf("without anything withheld, heard %v", events)
+	}
+
+	const bad = "providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip"
+	tree.Write(bad+".tmp", "not a zip") // or it could be seen empty
+	if err := tree.Fs.Rename(bad+".tmp", bad); err != nil {
+		t.Fatal(err)
+	}
+	rescan(t, h)
+	rescan(t, h)
+	events = withheld.take()
+	if len(events) != 1 {
+		t.Fatalf("of one file that is withheld in two scans, heard %v", events)
+	}
+	for name, want := range map[string]any{
+		"root": root, "path": bad, "address": "acme/demo", "version": "1.3.0", "reason": "bad_archive",
+	} {
+		if got := events[0].Data[name]; got != want {
+			t.Errorf("%s is %v, want %v", name, got, want)
+		}
+	}
+	if detail, _ := events[0].Data["detail"].(string); detail == "" {
+		t.Error("it does not say what to do")
+	}
+	if events := rescanned.take(); len(events) == 0 || events[len(events)-1].Data["withheld"] != 1 {
+		t.Errorf("of the scans, heard %v", events)
+	}
+}
+
+// A handler that fails, or ends an event, ends no scan.
+func TestEventHandlerThatFails(t *testing.T) {
+	root := archivesTree(t)
+	c := newConfiguration(t)
+	rescanned := c.hear(eventRescanned)
+	rescanned.fails = errors.Join(caddy.ErrEventAborted, errors.New("nothing works"))
+	h := c.mustHandle(Handler{Root: root})
+	c.mustStart()
+	indextest.OnDisk(t, root).Provider("acme/demo", "1.3.0", "linux_amd64")
+	rescan(t, h)
+	if got := len(snapshot(t, h).Report.Offered); got != 3 {
+		t.Errorf("it offers %d, want 3", got)
+	}
+}
+
+// An index outlives the configuration that it was made for. Only the handlers
+// of the one that lives are called.
+func TestEventsOfAConfigurationThatIsGone(t *testing.T) {
+	root := archivesTree(t)
+	shared := Handler{Root: root, SigningKey: &SigningKey{Off: true}, Rescan: -1}
+	old := newConfiguration(t)
+	before := old.hear(eventRescanned)
+	old.mustHandle(shared)
+	old.mustStart()
+
+	now := newConfiguration(t)
+	after := now.hear(eventRescanned)
+	h := now.mustHandle(shared)
+	now.mustStart()
+	rescan(t, h) // one at a time: none that the old one hears of is left
+	old.cancel()
+	before.take()
+	after.take()
+	rescan(t, h)
+	if got := before.take(); len(got) > 0 {
+		t.Errorf("the old configuration hears %v", got)
+	}
+	if got := after.take(); len(got) == 0 {
+		t.Error("the new configuration hears nothing")
+	}
+
+	now.cancel()
+	deadline, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	if _, err := h.source.Index().Rescan(deadline); err == nil {
+		t.Error("an index that nobody holds still scans")
+	}
+	if got := after.take(); len(got) > 0 {
+		t.Errorf("a configuration that is gone hears %v", got)
+	}
+}

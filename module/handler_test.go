@@ -1,0 +1,234 @@
+package module
+
+import (
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// get asks a handler as Caddy does. The next handler answers with 418.
+func get(t *testing.T, h *Handler, target string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := caddyhttp.PrepareRequest(httptest.NewRequest(http.MethodGet, target, nil), caddy.NewReplacer(), w, &caddyhttp.Server{})
+	next := caddyhttp.HandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
+		w.WriteHeader(http.StatusTeapot)
+		return nil
+	})
+	if err := h.ServeHTTP(w, r, next); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+func TestServeHTTP(t *testing.T) {
+	c := newConfiguration(t)
+	root := sampleTree(t)
+	h := c.mustHandle(Handler{Root: root})
+	custom := c.mustHandle(Handler{Root: root, Prefix: "/terraform", PublicURL: "https://registry.example.com/"})
+	c.mustStart()
+	snapshot(t, h)
+
+	tests := []struct {
+		rule    string
+		handler *Handler
+		path    string
+		status  int
+		body    string
+	}{
+		{"discovery", h, "/.well-known/terraform.json", 200, `"/v1/providers/"`},
+		{"a provider", h, "/v1/providers/acme/demo/versions", 200, `"1.2.0"`},
+		{"a provider that is not there", h, "/v1/providers/acme/other/versions", 404, `"errors"`},
+		{"a path of another handler", h, "/index.html", 418, ""},
+		{"the prefix in discovery", custom, "/.well-known/terraform.json", 200, `"https://registry.example.com/terraform/providers/"`},
+		{"the prefix", custom, "/terraform/providers/acme/demo/versions", 200, `"1.2.0"`},
+		{"the default prefix, when there is another", custom, "/v1/providers/acme/demo/versions", 418, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			w := get(t, test.handler, "https://registry.example.com"+test.path)
+			if w.Code != test.status || !strings.Contains(w.Body.String(), test.body) {
+				t.Errorf("got %d %s, want %d with %s", w.Code, w.Body, test.status, test.body)
+			}
+		})
+	}
+}
+
+// TestRequestBeforeStart: the HTTP server may be up before the app is.
+func TestRequestBeforeStart(t *testing.T) {
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: sampleTree(t)})
+	answered := make(chan *httptest.ResponseRecorder)
+	go func() { answered <- get(t, h, "https://registry.example.com/v1/providers/acme/demo/versions") }()
+	c.mustStart()
+	switch w := <-answered; w.Code {
+	case http.StatusOK: // the scan was faster
+	case http.StatusServiceUnavailable:
+		if w.Header().Get("Retry-After") != "1" {
+			t.Errorf("the client is to try again after %q", w.Header().Get("Retry-After"))
+		}
+	default:
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
+// TestChangedHasTheTreeScanned: what a request finds changed is what the next
+// ones get.
+func TestChangedHasTheTreeScanned(t *testing.T) {
+	root := sampleTree(t)
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: root, Rescan: -1})
+	logged := c.listen()
+	c.mustStart()
+	snapshot(t, h)
+	indextest.OnDisk(t, root).Provider("acme/demo", "1.3.0", "linux_amd64")
+	awaitChange(t, h, logged)
+	if got := len(h.source.Snapshot().Report.Offered); got != 3 {
+		t.Errorf("it offers %d, want 3", got)
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	h := newConfiguration(t).mustHandle(Handler{Root: sampleTree(t)})
+	if h.Prefix != "/v1" || h.Signatures != "prefer" || h.Rescan != caddy.Duration(5*time.Minute) || h.source.tree.rescan != 5*time.Minute {
+		t.Errorf("got %+v", h)
+	}
+	if !h.source.tree.signing.own {
+		t.Error("the registry's own key is not used")
+	}
+}
+
+func TestPlaceholders(t *testing.T) {
+	root := sampleTree(t)
+	t.Setenv("REGISTRY_ROOT", root)
+	t.Setenv("REGISTRY_NAME", "registry.example.com")
+	h := newConfiguration(t).mustHandle(Handler{
+		Root:      "{env.REGISTRY_ROOT}",
+		Hostnames: []string{"{env.REGISTRY_NAME}"},
+		PublicURL: "https://{env.REGISTRY_NAME}",
+	})
+	if h.source.tree.directories.Root != root {
+		t.Errorf("the root is %q, want %q", h.source.tree.directories.Root, root)
+	}
+	if h.registry.Hostnames[0] != "registry.example.com" || h.registry.PublicURL != "https://registry.example.com" {
+		t.Errorf("got %v and %v", h.registry.Hostnames, h.registry.PublicURL)
+	}
+}
+
+func TestProvisionAccepts(t *testing.T) {
+	root := sampleTree(t)
+	if err := os.Mkdir(filepath.Join(root, "mirror"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	elsewhere := t.TempDir()
+	tests := []struct {
+		rule    string
+		handler Handler
+	}{
+		{"a tree without one of its parts", Handler{}},
+		{"a part under the root", Handler{Providers: "mirror"}},
+		{"a part elsewhere", Handler{Providers: elsewhere, Keys: elsewhere}},
+		{"a hostname with a port", Handler{Hostnames: []string{"registry.example.com:8443"}}},
+		{"a hostname in Unicode", Handler{Hostnames: []string{"bücher.example.com"}}},
+		{"a prefix of two", Handler{Prefix: "/terraform/v1"}},
+		{"a public URL with a port", Handler{PublicURL: "https://registry.example.com:8443"}},
+		{"a public URL with a path", Handler{PublicURL: "https://registry.example.com/tools/"}},
+		{"a public URL without TLS", Handler{PublicURL: "http://localhost:8080"}},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			test.handler.Root = root
+			newConfiguration(t).mustHandle(test.handler)
+		})
+	}
+}
+
+func TestProvisionRefuses(t *testing.T) {
+	root := sampleTree(t)
+	file := filepath.Join(root, "file")
+	if err := os.WriteFile(file, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		rule    string
+		handler Handler // with root unless it has one
+		want    string
+	}{
+		{"a missing root", Handler{Root: filepath.Join(root, "missing")}, "root: "},
+		{"a root that is a file", Handler{Root: file}, "is not a folder"},
+		{"a root known with requests only", Handler{Root: "{http.vars.root}"}, "root: "},
+		{"a root of an unset variable", Handler{Root: "{env.REGISTRY_UNSET}"}, "root: "},
+		{"missing providers", Handler{Providers: "missing"}, "providers: "},
+		{"missing modules elsewhere", Handler{Modules: filepath.Join(root, "missing")}, "modules: "},
+		{"keys that are a file", Handler{Keys: "file"}, "keys: "},
+		{"a part outside by a relative path", Handler{Providers: "../mirror"}, "leads out of the root: give an absolute path"},
+		{"a hostname with a scheme", Handler{Hostnames: []string{"https://registry.example.com"}}, `hostname: "https://registry.example.com" is not one`},
+		{"an empty hostname", Handler{Hostnames: []string{""}}, "hostname: "},
+		{"a prefix without slash", Handler{Prefix: "v1"}, `prefix: "v1" does not start with a slash`},
+		{"a prefix with a slash behind", Handler{Prefix: "/v1/"}, `prefix: "/v1/" must not end in a slash`},
+		{"a prefix of nothing", Handler{Prefix: "/"}, "must not end in a slash"},
+		{"a prefix with dots", Handler{Prefix: "/a/../b"}, "has empty or dot segments"},
+		{"a prefix with a space", Handler{Prefix: "/my registry"}, "need escaping"},
+		{"a prefix with a query", Handler{Prefix: "/v1?a=b"}, "need escaping"},
+		{"a public URL without scheme", Handler{PublicURL: "registry.example.com"}, "does not begin with https://"},
+		{"a public URL of another scheme", Handler{PublicURL: "ftp://registry.example.com"}, "does not begin with https://"},
+		{"a public URL without host", Handler{PublicURL: "https:///v1"}, "has no host"},
+		{"a public URL with a user", Handler{PublicURL: "https://bob:secret@registry.example.com"}, "must not have a user name"},
+		{"a public URL with a query", Handler{PublicURL: "https://registry.example.com?a=b"}, "query or a fragment"},
+		{"a public URL with a fragment", Handler{PublicURL: "https://registry.example.com#"}, "query or a fragment"},
+		{"unknown signatures", Handler{Signatures: "always"}, `signatures: "always" is neither prefer nor require`},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			if test.handler.Root == "" {
+				test.handler.Root = root
+			}
+			_, err := newConfiguration(t).handle(test.handler)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got error %v, want one with %q", err, test.want)
+			}
+			if strings.Contains(err.Error(), "secret") {
+				t.Errorf("error %q has the password in it", err)
+			}
+		})
+	}
+	if _, err := newConfiguration(t).handle(Handler{}); err == nil || !strings.Contains(err.Error(), "root: it is required") {
+		t.Errorf("without a root: got error %v", err)
+	}
+}
+
+func TestLocateInANamedFileSystem(t *testing.T) {
+	tests := []struct{ root, part, wantRoot, wantPart string }{
+		{"/", "/", ".", "."},
+		{".", "a", ".", "a"},
+		{"a/", "b/", "a", "a/b"},
+		{"/a/../b", "/c", "b", "c"},
+	}
+	for _, test := range tests {
+		var n namedFileSystem
+		root, err := n.absolute(test.root)
+		if err != nil || root != test.wantRoot {
+			t.Errorf("root %s: got %s, %v", test.root, root, err)
+		}
+		part, err := n.part(test.part)
+		if got := n.under(root, part); err != nil || got != test.wantPart || !fs.ValidPath(got) {
+			t.Errorf("part %s: got %s, %v", test.part, got, err)
+		}
+	}
+	if root, err := (namedFileSystem{}).absolute("../a"); err == nil {
+		t.Errorf("a root outside became %s", root)
+	}
+	if part, err := (namedFileSystem{}).part("a/../../b"); err == nil {
+		t.Errorf("a part outside became %s", part)
+	}
+}

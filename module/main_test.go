@@ -1,0 +1,248 @@
+package module
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	_ "github.com/caddyserver/caddy/v2/modules/caddyfs"
+	_ "github.com/caddyserver/caddy/v2/modules/filestorage"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+// TestMain keeps Caddy out of the developer's own directories. For some of them
+// it has read the environment by now, so its variables have to be set.
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "module")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		os.Setenv("XDG_DATA_HOME", dir)
+		caddy.DefaultStorage.Path = dir
+		caddy.ConfigAutosavePath = filepath.Join(dir, "autosave.json")
+		return m.Run()
+	}())
+}
+
+// sampleTree writes a small tree and returns its root.
+func sampleTree(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	writeSample(indextest.OnDisk(t, root))
+	return root
+}
+
+func writeSample(tree *indextest.Tree) {
+	tree.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64")
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
+}
+
+// A configuration is a Caddy configuration with handlers, as far as it has
+// come: provisioned, and perhaps started.
+type configuration struct {
+	t        *testing.T
+	ctx      caddy.Context
+	handlers []*Handler
+	generate func() (*signing.Key, error) // nil: as it is
+	storage  string
+	cancel   func()
+}
+
+// newConfiguration begins one, with a storage of its own.
+func newConfiguration(t *testing.T, apps ...string) *configuration {
+	return newConfigurationIn(t, t.TempDir(), apps...)
+}
+
+// newConfigurationIn begins one with the given storage. Apps are name and JSON
+// in turn.
+func newConfigurationIn(t *testing.T, storage string, apps ...string) *configuration {
+	t.Helper()
+	config := &caddy.Config{
+		StorageRaw: json.RawMessage(fmt.Sprintf(`{"module":"file_system","root":%q}`, storage)),
+		AppsRaw:    make(caddy.ModuleMap),
+	}
+	for i := 0; i < len(apps); i += 2 {
+		config.AppsRaw[apps[i]] = json.RawMessage(apps[i+1])
+	}
+	base, err := caddy.ProvisionContext(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := caddy.NewContext(base)
+	c := &configuration{t: t, ctx: ctx, storage: storage, cancel: sync.OnceFunc(cancel)}
+	t.Cleanup(c.cancel)
+	return c
+}
+
+// handle provisions and validates a handler.
+func (c *configuration) handle(h Handler) (*Handler, error) {
+	c.t.Helper()
+	raw, err := json.Marshal(h)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	loaded, err := c.ctx.LoadModuleByID("http.handlers.terraform_registry", raw)
+	if err != nil {
+		return nil, err
+	}
+	c.handlers = append(c.handlers, loaded.(*Handler))
+	return loaded.(*Handler), nil
+}
+
+// mustHandle is handle for a handler that is right.
+func (c *configuration) mustHandle(h Handler) *Handler {
+	c.t.Helper()
+	loaded, err := c.handle(h)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return loaded
+}
+
+func (c *configuration) app() *App {
+	c.t.Helper()
+	app, err := c.ctx.App("terraform_registry")
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return app.(*App)
+}
+
+// start starts the app, with a key that is generated in a moment.
+func (c *configuration) start() error {
+	c.t.Helper()
+	app := c.app()
+	app.generate = c.generate
+	if app.generate == nil {
+		app.generate = func() (*signing.Key, error) { return shortKey(c.t), nil }
+	}
+	return app.Start()
+}
+
+func (c *configuration) mustStart() *configuration {
+	c.t.Helper()
+	if err := c.start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return c
+}
+
+// snapshot waits for the first one of which everything has been read.
+func snapshot(t *testing.T, h *Handler) *index.Snapshot {
+	t.Helper()
+	x := h.source.Index()
+	if x == nil {
+		t.Fatal("the handler has no index")
+	}
+	first, err := firstSnapshot(t.Context(), x)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return first
+}
+
+// listen tells of everything that the app's indexes log.
+func (c *configuration) listen() <-chan struct{} {
+	logged := make(logSignal, 1)
+	c.app().logger = slog.New(logged)
+	return logged
+}
+
+// awaitChange tells the index of a change and waits until it has scanned, which
+// it logs.
+func awaitChange(t *testing.T, h *Handler, logged <-chan struct{}) {
+	t.Helper()
+	before := h.source.Snapshot()
+	h.source.Changed()
+	for now := before; now == before || now.Report.Pending > 0; now = h.source.Snapshot() {
+		select {
+		case <-logged:
+		case <-time.After(time.Minute):
+			t.Fatal("the tree was not scanned again")
+		}
+	}
+}
+
+// A logSignal is a logger that only says that something was logged.
+type logSignal chan struct{}
+
+func (s logSignal) Enabled(context.Context, slog.Level) bool { return true }
+func (s logSignal) WithAttrs([]slog.Attr) slog.Handler       { return s }
+func (s logSignal) WithGroup(string) slog.Handler            { return s }
+
+func (s logSignal) Handle(context.Context, slog.Record) error {
+	select {
+	case s <- struct{}{}:
+	default: // it is said already
+	}
+	return nil
+}
+
+// shortKey is a key that is generated in a moment.
+func shortKey(t *testing.T) *signing.Key {
+	t.Helper()
+	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// pooled counts the indexes of a root in the pool, and the references to them.
+func pooled(root string) (count, references int) {
+	var keys []any
+	indexes.Range(func(key, _ any) bool {
+		if key.(poolKey).directories.Root == root {
+			keys = append(keys, key)
+		}
+		return true
+	})
+	for _, key := range keys {
+		n, _ := indexes.References(key)
+		references += n
+	}
+	return len(keys), references
+}
+
+func wantPooled(t *testing.T, root string, count, references int) {
+	t.Helper()
+	if c, r := pooled(root); c != count || r != references {
+		t.Errorf("the pool has %d indexes with %d references, want %d with %d", c, r, count, references)
+	}
+}
+
+// testFS is a file system module for tests: the one given by name.
+type testFS struct {
+	Name string `json:"name"`
+	fs.FS
+}
+
+var testFileSystems sync.Map
+
+func init() { caddy.RegisterModule(new(testFS)) }
+
+func (*testFS) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "caddy.fs.test", New: func() caddy.Module { return new(testFS) }}
+}
+
+func (f *testFS) Provision(caddy.Context) error {
+	value, ok := testFileSystems.Load(f.Name)
+	if !ok {
+		return fmt.Errorf("no file system %s", f.Name)
+	}
+	f.FS = value.(fs.FS)
+	return nil
+}

@@ -1,0 +1,189 @@
+package module
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+func TestOwnKeyIsGeneratedOnceForACluster(t *testing.T) {
+	const instances = 4
+	storage, root := t.TempDir(), sampleTree(t)
+	var generated atomic.Int32
+	var done sync.WaitGroup
+	handlers := make([]*Handler, instances)
+	for i := range instances {
+		c := newConfigurationIn(t, storage)
+		c.generate = func() (*signing.Key, error) {
+			generated.Add(1)
+			return shortKey(t), nil
+		}
+		handlers[i] = c.mustHandle(Handler{Root: root})
+		done.Go(func() {
+			if err := c.start(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	if n := generated.Load(); n != 1 {
+		t.Errorf("%d keys were generated, want 1", n)
+	}
+	for _, h := range handlers {
+		if h.source.Index() != handlers[0].source.Index() {
+			t.Error("the instances sign with different keys")
+		}
+	}
+	o := snapshot(t, handlers[0]).Report.Offered[0]
+	if !strings.HasPrefix(o.Signature, "registry ") {
+		t.Errorf("the release is signed by %q, want the registry", o.Signature)
+	}
+}
+
+func TestDamagedOwnKeyIsNotReplaced(t *testing.T) {
+	c := newConfiguration(t)
+	c.mustHandle(Handler{Root: sampleTree(t)})
+	damaged := []byte("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlost\n")
+	if err := c.ctx.Storage().Store(c.ctx, ownKeyName, damaged); err != nil {
+		t.Fatal(err)
+	}
+	c.generate = func() (*signing.Key, error) {
+		t.Error("a key was generated")
+		return shortKey(t), nil
+	}
+	err := c.start()
+	if err == nil || !strings.Contains(err.Error(), ownKeyName) || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("got error %v", err)
+	}
+	if kept, err := c.ctx.Storage().Load(c.ctx, ownKeyName); err != nil || !bytes.Equal(kept, damaged) {
+		t.Errorf("the stored key was replaced by %q (%v)", kept, err)
+	}
+}
+
+func TestOwnKeyIsNotNeeded(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key.asc")
+	if err := os.WriteFile(file, []byte(indextest.NewPublisher(t).PrivateKey()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c := newConfiguration(t)
+	c.generate = func() (*signing.Key, error) { return nil, errors.New("generated") }
+	signed := c.mustHandle(Handler{Root: sampleTree(t), SigningKey: &SigningKey{File: file}})
+	unsigned := c.mustHandle(Handler{Root: sampleTree(t), SigningKey: &SigningKey{Off: true}})
+	c.mustStart()
+	if c.ctx.Storage().Exists(c.ctx, ownKeyName) {
+		t.Error("there is a key in the storage")
+	}
+	if o := snapshot(t, signed).Report.Offered[0]; !strings.HasPrefix(o.Signature, "registry ") {
+		t.Errorf("with a file, the release is signed by %q", o.Signature)
+	}
+	if o := snapshot(t, unsigned).Report.Offered[0]; o.Signature != "none" {
+		t.Errorf("off, the release is signed by %q", o.Signature)
+	}
+}
+
+func TestSigningKeyFile(t *testing.T) {
+	dir, root := t.TempDir(), sampleTree(t)
+	write := func(name, content string) string {
+		file := filepath.Join(dir, name)
+		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	plain := write("plain.asc", indextest.NewPublisher(t).PrivateKey())
+	locked := write("locked.asc", lockedKey(t, "correct horse"))
+	public := write("public.asc", indextest.NewPublisher(t).PublicKey())
+	passphrase := write("passphrase", "correct horse\n")
+	t.Setenv("REGISTRY_KEY", locked)
+	t.Setenv("REGISTRY_PASSPHRASE", "correct horse")
+
+	tests := []struct {
+		rule string
+		key  SigningKey
+		want string // a part of the error, empty without
+	}{
+		{"a key without passphrase", SigningKey{File: plain}, ""},
+		{"a passphrase that is not needed", SigningKey{File: plain, Passphrase: "any"}, ""},
+		{"a key with its passphrase", SigningKey{File: locked, Passphrase: "correct horse"}, ""},
+		{"placeholders of the environment", SigningKey{File: "{env.REGISTRY_KEY}", Passphrase: "{env.REGISTRY_PASSPHRASE}"}, ""},
+		{"a placeholder of a file", SigningKey{File: locked, Passphrase: "{file." + passphrase + "}"}, ""},
+		{"a wrong passphrase", SigningKey{File: locked, Passphrase: "battery staple"}, "passphrase"},
+		{"no passphrase", SigningKey{File: locked}, "passphrase"},
+		{"a passphrase of an unset variable", SigningKey{File: locked, Passphrase: "{env.REGISTRY_UNSET}"}, "signing_key: passphrase:"},
+		{"a placeholder of requests", SigningKey{File: "{http.request.host}"}, "signing_key: file:"},
+		{"a public key", SigningKey{File: public}, public},
+		{"a missing file", SigningKey{File: filepath.Join(dir, "missing")}, "missing"},
+		{"no file", SigningKey{}, "it has no file"},
+		{"a passphrase without file", SigningKey{Passphrase: "any"}, "it has no file"},
+		{"a file and off", SigningKey{File: plain, Off: true}, "choose one"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			c := newConfiguration(t)
+			_, err := c.handle(Handler{Root: root, SigningKey: &test.key})
+			if test.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got error %v, want one with %q", err, test.want)
+			}
+			if strings.Contains(err.Error(), "battery") {
+				t.Errorf("error %q has the passphrase in it", err)
+			}
+		})
+	}
+}
+
+// TestLoadKeyTellsMissingFromUnreadable: only a key that is not there may be
+// generated.
+func TestLoadKeyTellsMissingFromUnreadable(t *testing.T) {
+	c := newConfiguration(t)
+	if _, err := loadKey(c.ctx, c.ctx.Storage()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("without a key: %v", err)
+	}
+	if err := c.ctx.Storage().Store(c.ctx, ownKeyName, nil); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := loadKey(c.ctx, c.ctx.Storage()); err == nil || errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("with an empty key: %v", err)
+	}
+}
+
+// lockedKey is an armored private key with a passphrase.
+func lockedKey(t *testing.T, passphrase string) string {
+	t.Helper()
+	config := &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA}
+	entity, err := openpgp.NewEntity("Registry", "", "registry@example.com", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := entity.EncryptPrivateKeys([]byte(passphrase), config); err != nil {
+		t.Fatal(err)
+	}
+	var b bytes.Buffer
+	w, err := armor.Encode(&b, openpgp.PrivateKeyType, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := entity.SerializePrivateWithoutSigning(w, config); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	return b.String() + "\n"
+}
