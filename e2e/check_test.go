@@ -1,0 +1,50 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"errors"
+	"os/exec"
+	"testing"
+)
+
+// Report is what `caddy terraform-registry check --json` prints: the part of
+// it that the tests read.
+type Report struct {
+	Offered []struct {
+		Address, Version string
+		Platforms        []string
+		Signature        string
+	}
+	Withheld []struct{ Path, Reason, Detail string }
+}
+
+// check runs `caddy terraform-registry check` on a tree, and returns its
+// report and exit status.
+func check(t *testing.T, tree *Tree) (Report, int) {
+	t.Helper()
+	binary, err := caddyBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.Command(binary, "terraform-registry", "check", "--root", tree.Dir, "--json")
+	cmd.Env = []string{"HOME=" + t.TempDir()}
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	var report Report
+	if err := json.Unmarshal(out, &report); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	return report, cmd.ProcessState.ExitCode()
+}
+
+// reasons are why things are withheld, by path.
+func (r Report) reasons() map[string]string {
+	reasons := map[string]string{}
+	for _, w := range r.Withheld {
+		reasons[w.Path] = w.Reason
+	}
+	return reasons
+}

@@ -1,0 +1,148 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Client is a Terraform or OpenTofu executable.
+type Client struct {
+	Name    string // terraform or tofu
+	Path    string
+	Version string
+
+	missing error
+}
+
+// eachClient runs a test with OpenTofu and every terraform on PATH.
+func eachClient(t *testing.T, test func(t *testing.T, c Client)) {
+	t.Helper()
+	for _, c := range clients() {
+		name := c.Name
+		if c.Version != "" {
+			name += "-" + c.Version
+		}
+		t.Run(name, func(t *testing.T) {
+			require(t, c.missing)
+			test(t, c)
+		})
+	}
+}
+
+var clients = sync.OnceValue(func() []Client {
+	return append([]Client{openTofu()}, terraforms()...)
+})
+
+// openTofu is built from its Go module, at the version that tofu/go.mod pins.
+func openTofu() Client {
+	path, err := goTool("tofu", "tofu")
+	if err != nil {
+		return Client{Name: "tofu", missing: err}
+	}
+	return askVersion("tofu", path)
+}
+
+// terraforms are the executables on PATH that are called terraform, alone or
+// with a version as in terraform-1.5.7 or terraform_0.13.7.
+func terraforms() []Client {
+	name := regexp.MustCompile(`^terraform([-_]?v?[0-9][0-9A-Za-z.-]*)?(\.exe)?$`)
+	var found []Client
+	seen := map[string]bool{}
+	for _, dir := range filepath.SplitList(os.Getenv("PATH")) {
+		files, _ := os.ReadDir(dir)
+		for _, file := range files {
+			if !name.MatchString(file.Name()) {
+				continue
+			}
+			// LookPath knows what is executable.
+			path, err := exec.LookPath(filepath.Join(dir, file.Name()))
+			if err != nil {
+				continue
+			}
+			resolved, err := filepath.EvalSymlinks(path)
+			if err != nil || seen[resolved] {
+				continue
+			}
+			seen[resolved] = true
+			found = append(found, askVersion("terraform", path))
+		}
+	}
+	if len(found) == 0 {
+		return []Client{{Name: "terraform", missing: errors.New("no terraform on PATH")}}
+	}
+	return found
+}
+
+func askVersion(name, path string) Client {
+	c := Client{Name: name, Path: path}
+	cmd := exec.Command(path, "version", "-json")
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + runDir, "CHECKPOINT_DISABLE=1"}
+	out, err := cmd.Output()
+	if err != nil {
+		c.missing = fmt.Errorf("%v: %w", cmd.Args, err)
+		return c
+	}
+	var answer struct {
+		Version string `json:"terraform_version"`
+	}
+	if err := json.Unmarshal(out, &answer); err != nil {
+		c.missing = fmt.Errorf("%v: %w", cmd.Args, err)
+	}
+	c.Version = answer.Version
+	return c
+}
+
+// Run runs a command of the client in a workspace and returns what it
+// printed. It fails the test when the command does.
+func (c Client) Run(t *testing.T, ws *Workspace, args ...string) string {
+	t.Helper()
+	out, err := c.exec(t, ws, args)
+	if err != nil {
+		t.Fatalf("%s %s: %v\n%s", c.Name, strings.Join(args, " "), err, out)
+	}
+	return plain(out)
+}
+
+// Refused runs a command that must fail, and returns what it printed.
+func (c Client) Refused(t *testing.T, ws *Workspace, args ...string) string {
+	t.Helper()
+	out, err := c.exec(t, ws, args)
+	if err == nil {
+		t.Fatalf("%s %s did not fail:\n%s", c.Name, strings.Join(args, " "), out)
+	}
+	return plain(out)
+}
+
+func (c Client) exec(t *testing.T, ws *Workspace, args []string) (string, error) {
+	t.Helper()
+	cmd := exec.CommandContext(beforeDeadline(t), c.Path, args...)
+	cmd.Dir = ws.Dir
+	cmd.Env = ws.env
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+var decoration = regexp.MustCompile("\x1b\\[[0-9;]*m|[│╷╵]")
+
+// plain undoes what the clients do to their messages for the eye, colours,
+// frames and line breaks, so that a sentence can be looked for.
+func plain(out string) string {
+	return strings.Join(strings.Fields(decoration.ReplaceAllString(out, "")), " ")
+}
+
+// executable is a program's file name on this system.
+func executable(name string) string {
+	if runtime.GOOS == "windows" {
+		return name + ".exe"
+	}
+	return name
+}

@@ -1,0 +1,44 @@
+package e2e_test
+
+import "strings"
+
+// greeting is a configuration that needs one provider and has it greet the
+// world. What it says is the output text.
+func greeting(source, version string) string {
+	local := lastElement(source)
+	resource := strings.ReplaceAll(local, "-", "_") + "_greeting"
+	return `
+terraform {
+  required_providers {
+    ` + local + ` = {
+      source  = "` + source + `"
+      version = "` + version + `"
+    }
+  }
+}
+
+resource "` + resource + `" "world" {
+  provider = ` + local + `
+  name     = "world"
+}
+
+output "text" {
+  value = ` + resource + `.world.text
+}
+`
+}
+
+// calling is a configuration that calls one module. What the module says is
+// the output text.
+func calling(source, version string) string {
+	return `
+module "it" {
+  source  = "` + source + `"
+  version = "` + version + `"
+}
+
+output "text" {
+  value = module.it.text
+}
+`
+}

@@ -1,0 +1,165 @@
+package e2e_test
+
+import (
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+// While the root is away, what was offered stays offered, archives included;
+// when it is back, so is everything that has come into it meanwhile.
+func TestRootRenamedAway(t *testing.T) {
+	t.Parallel()
+	tree := newTree(t).
+		Provider("acme/demo", "1.0.0", platforms("plan9_386")).
+		Module("acme/vpc/aws", "1.0.0", asTarGz)
+	registry := startRegistry(t, site("registry.example.com", tree, "rescan off"))
+	urls := []string{
+		versionsOfDemo,
+		"https://registry.example.com/v1/providers/acme/demo/1.0.0/download/plan9/386",
+		"https://registry.example.com/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.0.0_plan9_386.zip",
+		"https://registry.example.com/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz",
+	}
+	before := map[string]Response{}
+	for _, url := range urls {
+		before[url] = registry.Get(t, url)
+	}
+	unchanged := func(when string) {
+		t.Helper()
+		for _, url := range urls {
+			if now := registry.Get(t, url); now.Status != 200 || now.Body != before[url].Body {
+				t.Errorf("%s, %s: %d", when, url, now.Status)
+			}
+		}
+	}
+
+	away := tree.Dir + ".away"
+	if err := os.Rename(tree.Dir, away); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(away) })
+	answer := registry.Admin(t, http.MethodPost, "/terraform_registry/rescan")
+	if answer.Status != 503 || !strings.Contains(answer.Body, "opening the root") {
+		t.Errorf("a scan without the root: %d %s", answer.Status, answer.Body)
+	}
+	unchanged("without the root")
+
+	(&Tree{Dir: away, t: t}).Provider("acme/demo", "1.1.0", platforms("plan9_386"))
+	if err := os.Rename(away, tree.Dir); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "what came meanwhile is listed", func() bool { return registry.lists(t, versionsOfDemo, "1.1.0") })
+	if got := registry.Get(t, urls[1]); got.Body != before[urls[1]].Body {
+		t.Error("the release that was there all the time is another")
+	}
+	// And the folder is watched again.
+	tree.Provider("acme/demo", "1.2.0", platforms("plan9_386"))
+	eventually(t, "what comes later is listed", func() bool { return registry.lists(t, versionsOfDemo, "1.2.0") })
+}
+
+// withoutOverride has root's process obey the permissions of files, as those of
+// any other user do.
+func withoutOverride(t *testing.T) func(*exec.Cmd) {
+	if os.Getuid() != 0 {
+		return func(*exec.Cmd) {}
+	}
+	setpriv, err := exec.LookPath("setpriv")
+	require(t, err)
+	return func(cmd *exec.Cmd) {
+		cmd.Args = append([]string{setpriv, "--bounding-set", "-dac_override,-dac_read_search", cmd.Path}, cmd.Args[1:]...)
+		cmd.Path = setpriv
+	}
+}
+
+// A folder that cannot be read takes down what is in it, with a reason, and
+// nothing else; when it can be read again, it is served again. The log tells of
+// it once.
+func TestFolderThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	tree := newTree(t).
+		Provider("acme/demo", "1.0.0", platforms("plan9_386")).
+		Provider("acme/other", "1.0.0", platforms("plan9_386"))
+	registry := startRegistryAs(t, withoutOverride(t), site("registry.example.com", tree, "rescan off"))
+
+	folder := tree.Path("providers/acme/other")
+	t.Cleanup(func() { os.Chmod(folder, 0o755) })
+	other := "https://registry.example.com/v1/providers/acme/other/versions"
+	for range 2 {
+		point := len(registry.Log.Entries())
+		if err := os.Chmod(folder, 0); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is gone", func() bool { return registry.Get(t, other).Status == 404 })
+		registry.Rescan(t)
+		withheld := registry.Log.Find(point, func(e Entry) bool { return e.Message == "withheld" })
+		if len(withheld) != 1 || !strings.Contains(withheld[0].Line, `"path":"providers/acme/other","reason":"unreadable"`) {
+			t.Errorf("the log tells of it: %v", withheld)
+		}
+		if !registry.lists(t, versionsOfDemo, "1.0.0") {
+			t.Error("another provider is gone, too")
+		}
+		if err := os.Chmod(folder, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "it is back", func() bool { return registry.lists(t, other, "1.0.0") })
+	}
+}
+
+// A clock that was set back leaves files with times to come. They are served,
+// remembered and watched like any others. (A file's time of change cannot be
+// set by a test, so what a clock does to that is for the index's own tests.)
+func TestFilesFromTheFuture(t *testing.T) {
+	t.Parallel()
+	tree := newTree(t).
+		Provider("acme/demo", "1.0.0", platforms("plan9_386"), zipsOnly).
+		Module("acme/vpc/aws", "1.0.0", asFolder)
+	future := time.Now().Add(10 * 365 * 24 * time.Hour).Truncate(time.Second)
+	files := []string{demoPackage("1.0.0", "plan9_386"), "modules/acme/vpc/aws/1.0.0/main.tf"}
+	date := func(when time.Time) {
+		t.Helper()
+		for _, name := range files {
+			if err := os.Chtimes(tree.Path(name), when, when); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	date(future)
+	s := site("registry.example.com", tree, "rescan off")
+	registry := startRegistry(t, s)
+	archives := []string{
+		"https://registry.example.com/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.0.0_plan9_386.zip",
+		"https://registry.example.com/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz",
+	}
+	for _, url := range archives {
+		if answer := registry.Get(t, url); answer.Status != 200 {
+			t.Errorf("%s: %d", url, answer.Status)
+		}
+	}
+
+	// Changed, with the same size and an earlier time, as after a clock was put right.
+	etags := map[string]string{}
+	for _, url := range archives {
+		etags[url] = registry.Get(t, url).Header.Get("ETag")
+	}
+	if err := writeZip(tree.Path(files[0]), "terraform-provider-demo_v1.0.0", strings.NewReader("another")); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, tree.Path(files[1]), strings.ToUpper(tree.Read(files[1])))
+	date(time.Now().Add(-time.Hour))
+	for _, url := range archives {
+		eventually(t, url+" has other bytes", func() bool {
+			answer := registry.Get(t, url)
+			return answer.Status == 200 && answer.Header.Get("ETag") != etags[url]
+		})
+	}
+
+	date(future)
+	registry.Settle(t)
+	registry.Restart(t, s)
+	if scan := registry.firstScan(t); scan.number("read") != 0 || scan.Offered != 2 {
+		t.Errorf("after a restart: %s", scan.Line)
+	}
+}

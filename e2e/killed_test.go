@@ -1,0 +1,105 @@
+package e2e_test
+
+import (
+	"archive/zip"
+	"fmt"
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// bigPackages are packages that take long to read, of a provider's versions
+// 1.0.0 and up. They are small on the disk and each has other bytes.
+func bigPackages(t *testing.T, tree *Tree, count int, size int64) (versions []string) {
+	t.Helper()
+	model := filepath.Join(t.TempDir(), "model.zip")
+	if err := writeZip(model, "terraform-provider-demo", io.LimitReader(zeros{}, size)); err != nil {
+		t.Fatal(err)
+	}
+	packed, err := zip.OpenReader(model)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer packed.Close()
+	for i := range count {
+		version := fmt.Sprintf("1.%d.0", i)
+		create(t, tree.Path(demoPackage(version, "plan9_386")), func(w io.Writer) error {
+			archive := zip.NewWriter(w)
+			for _, f := range packed.File {
+				if err := archive.Copy(f); err != nil {
+					return err
+				}
+			}
+			if err := archive.SetComment(version); err != nil {
+				return err
+			}
+			return archive.Close()
+		})
+		versions = append(versions, version)
+	}
+	return versions
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
+}
+
+// A Caddy that is killed while it reads a tree for the first time goes on where
+// it was: what had been read is not read again, nothing is served wrong, and
+// nothing is left behind.
+func TestKilledWhileReading(t *testing.T) {
+	t.Parallel()
+	empty, tree := newTree(t), newTree(t)
+	const count = 24
+	versions := bigPackages(t, tree, count, 240<<20)
+	slow := func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "GOMAXPROCS=1") }
+	registry := startRegistryAs(t, slow, site("registry.example.com", empty))
+
+	// Start and Reload would wait until all has been read.
+	s := site("registry.example.com", tree)
+	registry.Load(t, s)
+	eventually(t, "some of the packages are remembered", func() bool {
+		names := registry.memos(t)
+		return len(names) > 0 && !strings.HasPrefix(names[0], ".") // which is one being written
+	})
+	state := registry.Indexes(t)[tree.Dir]
+	if state.Progress == nil || state.Progress.Done == 0 || state.Progress.Done >= count || state.Pending == 0 {
+		t.Fatalf("it is not in the middle of reading: %+v", state)
+	}
+	t.Logf("killed after reading %d of %d", state.Progress.Done, count)
+	if answer := registry.Get(t, versionsOfDemo); answer.Status != 200 || !strings.Contains(answer.Body, `"1.23.0"`) {
+		t.Errorf("the newest version, which is read first, is not listed: %d %s", answer.Status, answer.Body)
+	}
+	absent := "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/1.0.0.json"
+	if answer := registry.Get(t, absent); answer.Status != 503 || answer.Header.Get("Retry-After") == "" {
+		t.Errorf("the oldest version, which is still to be read: %d %s", answer.Status, answer.Body)
+	}
+	if err := registry.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-registry.ended
+
+	registry.run = nil
+	registry.start(t, []Site{s})
+	if scan := registry.firstScan(t); scan.number("read") >= count || scan.Offered != count {
+		t.Errorf("after it was killed: %s", scan.Line)
+	}
+	if lines := registry.Log.Find(0, aboutTheMemo); len(lines) > 0 {
+		t.Errorf("the memo was of no use: %v", lines)
+	}
+	for _, version := range versions {
+		answer := registry.Get(t, "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/"+version+".json")
+		if zh := "zh:" + sha256Of(t, tree.Path(demoPackage(version, "plan9_386"))); !strings.Contains(answer.Body, zh) {
+			t.Errorf("%s has not %s: %s", version, zh, answer.Body)
+		}
+	}
+	if names := registry.memos(t); len(names) != 1 {
+		t.Errorf("beside the memo lies something: %v", names)
+	}
+}

@@ -1,0 +1,96 @@
+package e2e_test
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+)
+
+// Packaging is how a module's version is stored at a path: as a folder, or as
+// an archive with an extension after the version.
+type Packaging func(t *testing.T, path string, files map[string]string)
+
+// moduleFiles is a module with a submodule: the outputs tell them apart.
+func moduleFiles(address, version string) map[string]string {
+	return map[string]string{
+		"main.tf":                `output "text" { value = "` + address + " " + version + `" }` + "\n",
+		"README.md":              "# " + address + "\n",
+		"modules/subnet/main.tf": `output "text" { value = "subnet of ` + address + " " + version + `" }` + "\n",
+	}
+}
+
+func asFolder(t *testing.T, path string, files map[string]string) {
+	t.Helper()
+	for name, content := range files {
+		writeFile(t, filepath.Join(path, filepath.FromSlash(name)), content)
+	}
+}
+
+func asZip(t *testing.T, path string, files map[string]string) {
+	t.Helper()
+	create(t, path+".zip", func(w io.Writer) error {
+		archive := zip.NewWriter(w)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			f, err := archive.Create(name)
+			if err != nil {
+				return err
+			}
+			if _, err := io.WriteString(f, files[name]); err != nil {
+				return err
+			}
+		}
+		return archive.Close()
+	})
+}
+
+func asTarGz(t *testing.T, path string, files map[string]string) {
+	t.Helper()
+	tarGz(t, path+".tar.gz", files)
+}
+
+func asTgz(t *testing.T, path string, files map[string]string) {
+	t.Helper()
+	tarGz(t, path+".tgz", files)
+}
+
+func tarGz(t *testing.T, path string, files map[string]string) {
+	t.Helper()
+	create(t, path, func(w io.Writer) error {
+		compressed := gzip.NewWriter(w)
+		archive := tar.NewWriter(compressed)
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			header := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))}
+			if err := archive.WriteHeader(header); err != nil {
+				return err
+			}
+			if _, err := io.WriteString(archive, files[name]); err != nil {
+				return err
+			}
+		}
+		if err := archive.Close(); err != nil {
+			return err
+		}
+		return compressed.Close()
+	})
+}
+
+func create(t *testing.T, path string, write func(io.Writer) error) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if err := write(file); err != nil {
+		t.Fatal(err)
+	}
+}

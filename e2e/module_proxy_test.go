@@ -1,0 +1,84 @@
+package e2e_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+// moduleProxy offers the checkout as a version of its Go module that nobody
+// has published: a module proxy of plain files, in the layout that `go help
+// goproxy` describes. It returns the environment in which the go command and
+// all it is called by find that version, and the version.
+func moduleProxy(t *testing.T, path, checkout string) ([]string, module.Version) {
+	t.Helper()
+	var archive bytes.Buffer
+	if err := zip.CreateFromDir(&archive, module.Version{Path: path, Version: "v0.0.0-test"}, checkout); err != nil {
+		t.Fatal(err)
+	}
+	// The go command trusts that a version never changes, so every state of
+	// the checkout has one of its own.
+	sum := sha256.Sum256(archive.Bytes())
+	v := module.Version{Path: path, Version: "v0.0.0-test.h" + hex.EncodeToString(sum[:6])}
+	archive.Reset()
+	if err := zip.CreateFromDir(&archive, v, checkout); err != nil {
+		t.Fatal(err)
+	}
+
+	dir := t.TempDir()
+	offer := func(name, content string) {
+		writeFile(t, filepath.Join(dir, filepath.FromSlash(v.Path), "@v", name), content)
+	}
+	goMod, err := os.ReadFile(filepath.Join(checkout, "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := json.Marshal(map[string]any{"Version": v.Version, "Time": time.Now().UTC()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	offer("list", v.Version+"\n")
+	offer(v.Version+".info", string(info))
+	offer(v.Version+".mod", string(goMod))
+	offer(v.Version+".zip", archive.String())
+
+	forgetModule(t, v)
+	return append(os.Environ(),
+		"GOPROXY=file://"+filepath.ToSlash(dir)+","+goEnv(t, "GOPROXY"),
+		"GONOSUMDB="+v.Path,
+		"GOFLAGS=-mod=mod -modcacherw",
+	), v
+}
+
+// forgetModule removes the version from the module cache after the test.
+func forgetModule(t *testing.T, v module.Version) {
+	t.Helper()
+	cache := goEnv(t, "GOMODCACHE")
+	t.Cleanup(func() {
+		files, _ := filepath.Glob(filepath.Join(cache, "cache", "download", filepath.FromSlash(v.Path), "@v", v.Version+"*"))
+		for _, path := range append(files, filepath.Join(cache, filepath.FromSlash(v.Path)+"@"+v.Version)) {
+			if err := os.RemoveAll(path); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func goEnv(t *testing.T, name string) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", name).Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(string(out))
+}

@@ -1,0 +1,77 @@
+package e2e_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// Modules in every form that they are stored in and called in (#75, #80 to
+// #82, #87, #88, #91, #94, #96).
+func TestModules(t *testing.T) {
+	t.Parallel()
+	tree := newTree(t).
+		Module("acme/vpc/aws", "1.0.0", asFolder).
+		Module("acme/vpc/aws", "1.1.0", asTarGz).
+		Module("acme/vpc/aws", "1.2.0", asTgz).
+		Module("acme/vpc/aws", "1.3.0", asZip).
+		Module("acme/vpc/aws", "2.0.0-rc.1", asFolder).
+		Module("acme/under_score/null", "0.1.0", asZip)
+	registry := startRegistry(t, site("registry.example.com", tree))
+
+	calls := map[string]struct{ source, constraint, want string }{
+		"folder":              {"acme/vpc/aws", "1.0.0", "acme/vpc/aws 1.0.0"},
+		"tar_gz":              {"acme/vpc/aws", "1.1.0", "acme/vpc/aws 1.1.0"},
+		"tgz":                 {"acme/vpc/aws", "1.2.0", "acme/vpc/aws 1.2.0"},
+		"zip":                 {"acme/vpc/aws", "1.3.0", "acme/vpc/aws 1.3.0"},
+		"newest":              {"acme/vpc/aws", ">= 1.0.0", "acme/vpc/aws 1.3.0"},
+		"constraint":          {"acme/vpc/aws", "~> 1.0, < 1.2", "acme/vpc/aws 1.1.0"},
+		"pre_release":         {"acme/vpc/aws", "2.0.0-rc.1", "acme/vpc/aws 2.0.0-rc.1"},
+		"submodule_of_folder": {"acme/vpc/aws//modules/subnet", "1.0.0", "subnet of acme/vpc/aws 1.0.0"},
+		"submodule_of_tar_gz": {"acme/vpc/aws//modules/subnet", "1.1.0", "subnet of acme/vpc/aws 1.1.0"},
+		"submodule_of_zip":    {"acme/vpc/aws//modules/subnet", "1.3.0", "subnet of acme/vpc/aws 1.3.0"},
+		"underscore":          {"acme/under_score/null", "0.1.0", "acme/under_score/null 0.1.0"}, // #79
+		"another_case":        {"Acme/VPC/aws", "1.0.0", "acme/vpc/aws 1.0.0"},                   // #78
+	}
+	// One configuration with all of them: clients are slow to start.
+	var configuration strings.Builder
+	for name, call := range calls {
+		configuration.WriteString(`
+module "` + name + `" {
+  source  = "registry.example.com/` + call.source + `"
+  version = "` + call.constraint + `"
+}
+
+output "` + name + `" {
+  value = module.` + name + `.text
+}
+`)
+	}
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, configuration.String())
+		c.Run(t, ws, "init")
+		out := c.Run(t, ws, "apply", "-auto-approve")
+		_, outputs, _ := strings.Cut(out, "Outputs:")
+		for name, call := range calls {
+			if want := " " + name + ` = "` + call.want + `"`; !strings.Contains(outputs, want) {
+				t.Errorf("the outputs lack%s:%s", want, outputs)
+			}
+		}
+	})
+}
+
+// What is not there: a module that does not exist (#77), and a version.
+func TestAbsentModule(t *testing.T) {
+	t.Parallel()
+	tree := newTree(t).
+		Module("acme/vpc/aws", "1.0.0", asFolder).
+		Module("acme/vpc/aws", "2.0.0-rc.1", asFolder)
+	registry := startRegistry(t, site("registry.example.com", tree))
+
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, calling("registry.example.com/acme/missing/aws", "1.0.0"))
+		expect(t, c.Refused(t, ws, "init"), "cannot be found in the module registry at registry.example.com")
+
+		ws = newWorkspace(t, registry, calling("registry.example.com/acme/vpc/aws", ">= 1.1.0"))
+		expect(t, c.Refused(t, ws, "init"), "There is no available version of module")
+	})
+}

@@ -1,0 +1,95 @@
+package e2e_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Publisher signs releases with an OpenPGP key of its own, by gpg, as
+// publishers do.
+type Publisher struct{ email string }
+
+// publisher makes a publisher's key, once a run. A test without gpg is
+// skipped, or fails in CI.
+func publisher(t *testing.T, name string) *Publisher {
+	t.Helper()
+	p := &Publisher{email: "releases@" + name + ".example"}
+	require(t, gpgKeys.once(p.email, func() error {
+		if _, err := exec.LookPath("gpg"); err != nil {
+			return err
+		}
+		if err := os.MkdirAll(gpgHome(), 0o700); err != nil {
+			return err
+		}
+		_, err := gpg("--passphrase", "", "--quick-generate-key", name+" <"+p.email+">", "rsa3072", "sign", "never")
+		return err
+	}))
+	return p
+}
+
+var gpgKeys onceEach
+
+// Sign writes a binary detached signature of a file beside it.
+func (p *Publisher) Sign(t *testing.T, path string) {
+	t.Helper()
+	if _, err := gpg("--local-user", p.email, "--output", path+".sig", "--detach-sign", path); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// PublicKey is the publisher's public key in ASCII armor.
+func (p *Publisher) PublicKey(t *testing.T) string {
+	t.Helper()
+	armor, err := gpg("--armor", "--export", p.email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return armor
+}
+
+// KeyID is the long ID of the publisher's key: what clients print.
+func (p *Publisher) KeyID(t *testing.T) string {
+	t.Helper()
+	listing, err := gpg("--with-colons", "--list-keys", p.email)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(listing) {
+		if fields := strings.Split(line, ":"); fields[0] == "pub" {
+			return fields[4]
+		}
+	}
+	t.Fatalf("gpg lists no key of %s:\n%s", p.email, listing)
+	return ""
+}
+
+func gpgHome() string { return filepath.Join(runDir, "gpg") }
+
+// gpgLock keeps gpg processes apart: they share a keyring and start one
+// agent.
+var gpgLock sync.Mutex
+
+func gpg(args ...string) (string, error) {
+	gpgLock.Lock()
+	defer gpgLock.Unlock()
+	cmd := exec.Command("gpg", append([]string{"--homedir", gpgHome(), "--batch", "--yes", "--quiet"}, args...)...)
+	out, err := cmd.Output()
+	var exit *exec.ExitError
+	if errors.As(err, &exit) {
+		err = fmt.Errorf("%v: %w\n%s", cmd.Args, err, exit.Stderr)
+	}
+	return string(out), err
+}
+
+// stopGPGAgent ends the daemon that gpg has started for gpgHome, if it did.
+func stopGPGAgent() {
+	if _, err := os.Stat(gpgHome()); err == nil {
+		_ = exec.Command("gpgconf", "--homedir", gpgHome(), "--kill", "gpg-agent").Run()
+	}
+}

@@ -1,0 +1,127 @@
+//go:build unix
+
+package e2e_test
+
+import (
+	"bufio"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// What the README tells a newcomer works as it is written there.
+
+// readme returns the code blocks of the README in a language.
+func readme(t *testing.T, language string) []string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(repository(), "README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var blocks []string
+	for _, match := range regexp.MustCompile("(?s)\n```"+language+"\n(.*?)```").FindAllSubmatch(content, -1) {
+		blocks = append(blocks, string(match[1]))
+	}
+	if len(blocks) == 0 {
+		t.Fatalf("the README has no block of %s", language)
+	}
+	return blocks
+}
+
+func TestReadmeCaddyfiles(t *testing.T) {
+	binary, err := caddyBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, block := range readme(t, "caddyfile") {
+		file := filepath.Join(t.TempDir(), "Caddyfile")
+		writeFile(t, file, block)
+		for _, args := range [][]string{
+			{"validate", "--config", file, "--adapter", "caddyfile"},
+			{"fmt", "--diff", file},
+		} {
+			cmd := exec.Command(binary, args...)
+			cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_DATA_HOME=", "XDG_CONFIG_HOME=")
+			out, err := cmd.CombinedOutput()
+			if err != nil || strings.Contains(string(out), "not formatted") {
+				t.Errorf("caddy %s: %v\n%s\n%s", args[0], err, block, out)
+			}
+		}
+	}
+}
+
+func TestReadmeFirstCommand(t *testing.T) {
+	command := strings.TrimSpace(readme(t, "sh")[0])
+	if !strings.HasPrefix(command, "go run ./testdata/serve") {
+		t.Fatalf("the README begins with %q", command)
+	}
+	_, port := freePorts(t)
+	home := t.TempDir()
+	cmd := exec.Command("sh", "-c", command+` --listen "$0"`, "127.0.0.1:"+port)
+	cmd.Dir = repository()
+	// Built as the other tests build, which saves minutes.
+	cmd.Env = append(os.Environ(), "GOFLAGS=-tags="+caddyTags+" "+os.Getenv("GOFLAGS"),
+		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOPATH="+goEnv(t, "GOPATH"),
+		"HOME="+home, "XDG_DATA_HOME="+filepath.Join(home, "data"), "XDG_CONFIG_HOME="+filepath.Join(home, "config"))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run does not pass signals on
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan struct{})
+	t.Cleanup(func() {
+		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		<-ended
+	})
+
+	printed := make(chan string, 1)
+	go func() {
+		printed <- readUntil(stdout, "module \"naming\"")
+		io.Copy(io.Discard, stdout)
+		cmd.Wait()
+		close(ended)
+	}()
+	var out string
+	select {
+	case out = <-printed:
+	case <-beforeDeadline(t).Done():
+	}
+	authority := regexp.MustCompile(`export SSL_CERT_FILE=(\S+)`).FindStringSubmatch(out)
+	if authority == nil {
+		t.Fatalf("it printed:\n%s\n%s", out, stderr.String())
+	}
+
+	configuration, err := os.ReadFile(filepath.Join(repository(), "testdata", "configuration", "main.tf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Loopback addresses are asked for past any proxy.
+	machine := &Registry{CA: authority[1], Proxy: newProxy(t)}
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, machine, strings.ReplaceAll(string(configuration), "127.0.0.1:8443", "127.0.0.1:"+port))
+		c.Run(t, ws, "init")
+		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `greeting = "hello acme-shop from 1.0.0"`)
+	})
+}
+
+// readUntil reads lines up to and with the one that begins as wanted.
+func readUntil(r io.Reader, last string) string {
+	var read strings.Builder
+	for lines := bufio.NewScanner(r); lines.Scan(); {
+		read.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), last) {
+			break
+		}
+	}
+	return read.String()
+}

@@ -1,0 +1,322 @@
+package e2e_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Registry is a running Caddy, the custom build as users run it. It is
+// reached by its host names through its Proxy.
+type Registry struct {
+	Proxy *Proxy
+	Log   *Log
+
+	// CA is the file with the certificate of the authority that clients
+	// trust: the one of this Caddy, which issues what `tls internal` sites
+	// serve.
+	CA string
+
+	dir     string // short: see runDir
+	cmd     *exec.Cmd
+	run     func(*exec.Cmd) // changes the command; nil: as it is
+	ended   chan struct{}   // closed when the process has
+	options []string        // global ones that say where it listens
+	https   endpoint
+	http    endpoint // zero: none
+}
+
+// startRegistry runs a Caddy with the given sites until the test ends. It
+// returns when every site answers.
+func startRegistry(t *testing.T, sites ...Site) *Registry {
+	t.Helper()
+	return startRegistryOn(t, newProxy(t), sites...)
+}
+
+// startRegistryOn is startRegistry on a network that others are on as well.
+// The Caddy listens on a socket in its folder: no port can be taken.
+func startRegistryOn(t *testing.T, proxy *Proxy, sites ...Site) *Registry {
+	t.Helper()
+	r := newRegistry(t, proxy)
+	r.onSocket()
+	r.start(t, sites)
+	return r
+}
+
+// startRegistryAs is startRegistry with a change to how the process is run,
+// such as fewer rights.
+func startRegistryAs(t *testing.T, run func(*exec.Cmd), sites ...Site) *Registry {
+	t.Helper()
+	r := newRegistry(t, newProxy(t))
+	r.run = run
+	r.onSocket()
+	r.start(t, sites)
+	return r
+}
+
+func (r *Registry) onSocket() {
+	r.https = endpoint{"unix", r.path("https.sock")}
+	r.options = []string{
+		"auto_https disable_redirects",
+		"default_bind unix/" + r.https.address,
+	}
+}
+
+// startRegistryOnPorts is startRegistryOn with the listeners that Caddy has
+// by default, HTTPS and HTTP, on ports that the system has chosen: what
+// getting a certificate by ACME needs.
+func startRegistryOnPorts(t *testing.T, proxy *Proxy, sites ...Site) *Registry {
+	t.Helper()
+	r := newRegistry(t, proxy)
+	http, https := freePorts(t)
+	r.http = endpoint{"tcp", net.JoinHostPort("127.0.0.1", http)}
+	r.https = endpoint{"tcp", net.JoinHostPort("127.0.0.1", https)}
+	r.options = []string{
+		"http_port " + http,
+		"https_port " + https,
+		"default_bind 127.0.0.1",
+	}
+	r.start(t, sites)
+	return r
+}
+
+func newRegistry(t *testing.T, proxy *Proxy) *Registry {
+	t.Helper()
+	dir, err := os.MkdirTemp(runDir, "caddy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &Registry{
+		Proxy: proxy,
+		CA:    filepath.Join(dir, "data", "caddy", "pki", "authorities", "local", "root.crt"),
+		dir:   dir,
+	}
+}
+
+func (r *Registry) start(t *testing.T, sites []Site) {
+	t.Helper()
+	binary, err := caddyBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if slices.ContainsFunc(sites, func(s Site) bool { return s.Root != "" }) {
+		shareSigningKey(t, r.path("data", "caddy"))
+	}
+	r.configure(t, sites)
+	r.join(sites) // early: an authority may ask before it serves
+	r.cmd = exec.CommandContext(beforeDeadline(t), binary, "run", "--config", r.path("Caddyfile"))
+	r.cmd.Dir = r.dir
+	r.cmd.Env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + r.dir,
+		"TMPDIR=" + r.dir,
+		"XDG_DATA_HOME=" + r.path("data"),
+		"XDG_CONFIG_HOME=" + r.path("config"),
+		// For a Caddy that gets certificates by ACME, and for one that is
+		// the authority and looks at their challenges.
+		"HTTP_PROXY=" + r.Proxy.URL,
+		"HTTPS_PROXY=" + r.Proxy.URL,
+	}
+	if r.run != nil {
+		r.run(r.cmd)
+	}
+	stderr, err := r.cmd.StderrPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if r.Log, err = readLog(stderr, r.path("log")); err != nil {
+		t.Fatal(err)
+	}
+	r.ended = make(chan struct{})
+	go func(log *Log, cmd *exec.Cmd, ended chan struct{}) {
+		<-log.End()
+		cmd.Wait()
+		close(ended)
+	}(r.Log, r.cmd, r.ended)
+	log := r.Log
+	t.Cleanup(func() {
+		r.Stop(t)
+		if t.Failed() {
+			t.Logf("end of Caddy's log:\n%s", log.tail())
+		}
+	})
+	r.Log.Wait(t, "it serves", func(e Entry) bool { return e.Message == "serving initial configuration" })
+	r.ready(t, 0, sites)
+}
+
+// Reload gives the Caddy another set of sites, as `caddy reload` does, and
+// returns when they answer.
+func (r *Registry) Reload(t *testing.T, sites ...Site) {
+	t.Helper()
+	before := len(r.Log.Entries())
+	r.configure(t, sites)
+	r.join(sites)
+	cmd := exec.Command(r.cmd.Path, "reload", "--force", "--config", r.path("Caddyfile"),
+		"--address", "unix/"+r.path("admin.sock"))
+	cmd.Env = r.cmd.Env
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+	}
+	r.ready(t, before, sites)
+}
+
+// Restart ends the Caddy and runs it again on what it has stored.
+func (r *Registry) Restart(t *testing.T, sites ...Site) {
+	t.Helper()
+	r.Stop(t)
+	r.start(t, sites)
+}
+
+// join puts the sites on the network.
+func (r *Registry) join(sites []Site) {
+	for _, s := range sites {
+		r.Proxy.Route(s.HostPort(), r.https)
+		if r.http != (endpoint{}) {
+			r.Proxy.Route(net.JoinHostPort(s.Host(), "80"), r.http)
+		}
+	}
+}
+
+// ready waits until the sites have their certificates, and since a point in
+// the log have looked at their trees.
+func (r *Registry) ready(t *testing.T, point int, sites []Site) {
+	t.Helper()
+	trees := map[string]bool{}
+	for _, s := range sites {
+		if s.Root != "" {
+			trees[s.Root+strings.Join(s.Options, "\n")] = true
+		}
+	}
+	for _, s := range sites {
+		r.Log.Wait(t, "it has a certificate for "+s.Host(), func(e Entry) bool {
+			return e.Event == "cached_managed_cert" && slices.Contains(e.Data.SANs, s.Host())
+		})
+	}
+	r.Log.WaitAfter(t, point, len(trees), "it has scanned its trees", Entry.scan)
+}
+
+// Stop ends the Caddy as a service manager does.
+func (r *Registry) Stop(t *testing.T) {
+	t.Helper()
+	// An error means that it has ended already.
+	_ = r.cmd.Process.Signal(os.Interrupt)
+	select {
+	case <-r.ended:
+	case <-time.After(30 * time.Second):
+		t.Errorf("Caddy did not stop within 30 s of being told to")
+		r.cmd.Process.Kill()
+		<-r.ended
+	}
+}
+
+// configure writes the Caddyfile.
+func (r *Registry) configure(t *testing.T, sites []Site) {
+	t.Helper()
+	global := append([]string{
+		"debug", // tells when a certificate is in use
+		"log {", "format json", "}",
+		"admin unix/" + r.path("admin.sock"),
+		"skip_install_trust",
+		"persist_config off",
+		"servers {", "protocols h1 h2", "}",
+	}, r.options...)
+	blocks := []string{"{\n" + strings.Join(global, "\n") + "\n}\n"}
+	for _, s := range sites {
+		blocks = append(blocks, s.Caddyfile())
+	}
+	writeFile(t, r.path("Caddyfile"), strings.Join(blocks, "\n"))
+}
+
+func (r *Registry) path(names ...string) string {
+	return filepath.Join(append([]string{r.dir}, names...)...)
+}
+
+// freePorts asks the system for two ports.
+func freePorts(t *testing.T) (string, string) {
+	t.Helper()
+	var ports []string
+	for range 2 {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer listener.Close()
+		ports = append(ports, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port))
+	}
+	return ports[0], ports[1]
+}
+
+// Response is an answer of the registry, read to its end.
+type Response struct {
+	Status int
+	Header http.Header
+	Body   string
+}
+
+// Get asks for a URL as any HTTP client does: for what no Terraform shows.
+func (r *Registry) Get(t *testing.T, url string) Response {
+	t.Helper()
+	answer, err := r.ask(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return answer
+}
+
+// ask is Get for goroutines other than the test's own.
+func (r *Registry) ask(url string) (Response, error) {
+	client, err := r.client()
+	if err != nil {
+		return Response{}, err
+	}
+	defer client.CloseIdleConnections()
+	return fetch(client, url)
+}
+
+// client is an HTTP client that trusts the registry and reaches it by all its
+// names. It keeps its connections, of HTTP/1.1 each.
+func (r *Registry) client() (*http.Client, error) {
+	pem, err := os.ReadFile(r.CA)
+	if err != nil {
+		return nil, err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(pem)
+	return &http.Client{
+		Timeout: time.Minute,
+		Transport: &http.Transport{
+			TLSClientConfig: &tls.Config{RootCAs: roots},
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return r.https.dial(ctx)
+			},
+		},
+	}, nil
+}
+
+func fetch(client *http.Client, url string) (Response, error) {
+	answer, err := client.Get(url)
+	if err != nil {
+		return Response{}, err
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		return Response{}, fmt.Errorf("%s: %w", url, err)
+	}
+	return Response{Status: answer.StatusCode, Header: answer.Header, Body: string(body)}, nil
+}

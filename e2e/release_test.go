@@ -1,0 +1,241 @@
+package e2e_test
+
+import (
+	"archive/zip"
+	"compress/flate"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+)
+
+// Release is what a publisher releases of a provider at once: packages for
+// several platforms, their checksums and a signature over those.
+type Release struct {
+	address   string // [HOSTNAME/]NAMESPACE/TYPE
+	version   string
+	platforms []string
+	build     string // what the executable says that it is
+
+	sums      bool
+	editSums  func(string) string
+	signer    *Publisher
+	signs     func(string) string // what is signed, given SHA256SUMS
+	protocols string              // of the manifest; "": no manifest
+	perFolder bool
+	tampered  []string // platforms
+}
+
+// thisPlatform is the only one whose package has a provider that runs.
+const thisPlatform = runtime.GOOS + "_" + runtime.GOARCH
+
+// threePlatforms are this one and two others.
+func threePlatforms() []string {
+	platforms := []string{thisPlatform}
+	for _, other := range []string{"linux_amd64", "darwin_arm64", "windows_amd64"} {
+		if other != thisPlatform && len(platforms) < 3 {
+			platforms = append(platforms, other)
+		}
+	}
+	return platforms
+}
+
+func newRelease(address, version string) *Release {
+	return &Release{
+		address:   address,
+		version:   version,
+		platforms: threePlatforms(),
+		build:     version,
+		sums:      true,
+		protocols: "5.0",
+	}
+}
+
+// platforms limits a release to some platforms.
+func platforms(names ...string) func(*Release) {
+	return func(r *Release) { r.platforms = names }
+}
+
+// signedBy has the SHA256SUMS signed.
+func signedBy(p *Publisher) func(*Release) {
+	return func(r *Release) { r.signer = p }
+}
+
+// wronglySignedBy has something else signed, as when SHA256SUMS is made anew
+// and the signature is not.
+func wronglySignedBy(p *Publisher) func(*Release) {
+	return func(r *Release) {
+		r.signer = p
+		r.signs = func(sums string) string { return sums + sums }
+	}
+}
+
+// zipsOnly leaves out all but the packages, as in a mirrored directory.
+func zipsOnly(r *Release) { r.sums, r.protocols = false, "" }
+
+// perFolder puts the files of the release in a folder VERSION.
+func perFolder(r *Release) { r.perFolder = true }
+
+// built has the executable call itself something other than its version, to
+// tell two releases of the same version apart.
+func built(build string) func(*Release) {
+	return func(r *Release) { r.build = build }
+}
+
+// sums publishes a SHA256SUMS other than the plain one: it is edited before
+// it is signed.
+func sums(edit func(string) string) func(*Release) {
+	return func(r *Release) { r.editSums = edit }
+}
+
+// tampered changes a package after its release.
+func tampered(platform string) func(*Release) {
+	return func(r *Release) { r.tampered = append(r.tampered, platform) }
+}
+
+func (r *Release) publish(t *testing.T, root string) {
+	t.Helper()
+	dir := filepath.Join(root, "providers", filepath.FromSlash(r.address))
+	if r.perFolder {
+		dir = filepath.Join(dir, r.version)
+	}
+	base := filepath.Join(dir, "terraform-provider-"+r.providerType()+"_"+r.version+"_")
+
+	var document strings.Builder
+	for _, platform := range r.platforms {
+		zip := base + platform + ".zip"
+		copyFile(t, r.pack(t, platform), zip)
+		fmt.Fprintf(&document, "%s  %s\n", sha256Of(t, zip), filepath.Base(zip))
+	}
+	if r.protocols != "" {
+		manifest := base + "manifest.json"
+		writeFile(t, manifest, `{"version":1,"metadata":{"protocol_versions":["`+r.protocols+`"]}}`+"\n")
+		fmt.Fprintf(&document, "%s  %s\n", sha256Of(t, manifest), filepath.Base(manifest))
+	}
+	if r.sums {
+		text := document.String()
+		if r.editSums != nil {
+			text = r.editSums(text)
+		}
+		if r.signer != nil {
+			signed := text
+			if r.signs != nil {
+				signed = r.signs(text)
+			}
+			writeFile(t, base+"SHA256SUMS", signed)
+			r.signer.Sign(t, base+"SHA256SUMS")
+		}
+		writeFile(t, base+"SHA256SUMS", text)
+	}
+	for _, platform := range r.tampered {
+		appendTo(t, base+platform+".zip", "tampered with")
+	}
+}
+
+func (r *Release) providerType() string { return lastElement(r.address) }
+
+// pack is the package for a platform. It is made once a run.
+func (r *Release) pack(t *testing.T, platform string) string {
+	t.Helper()
+	path := filepath.Join(runDir, "packages", r.providerType(), r.version, r.build, platform+".zip")
+	name := "terraform-provider-" + r.providerType() + "_v" + r.version
+	if strings.HasPrefix(platform, "windows_") {
+		name += ".exe"
+	}
+	var executable string
+	if platform == thisPlatform {
+		executable = buildProvider(t, r.providerType(), r.build)
+	}
+	err := packages.once(path, func() error {
+		if executable == "" {
+			// Never run here, but unlike that of any other platform.
+			return writeZip(path, name, strings.NewReader("a "+name+" of "+r.build+" for "+platform+"\n"))
+		}
+		file, err := os.Open(executable)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		return writeZip(path, name, file)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path
+}
+
+var packages onceEach
+
+// writeZip packs an executable and a licence, as releases do.
+func writeZip(path, name string, executable io.Reader) error {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return err
+	}
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	archive := zip.NewWriter(file)
+	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+		return flate.NewWriter(w, flate.BestSpeed)
+	})
+	for _, entry := range []struct {
+		name    string
+		mode    os.FileMode
+		content io.Reader
+	}{
+		{"LICENSE", 0o644, strings.NewReader("Do with it what you like.\n")},
+		{name, 0o755, executable},
+	} {
+		header := &zip.FileHeader{Name: entry.name, Method: zip.Deflate}
+		header.SetMode(entry.mode)
+		w, err := archive.CreateHeader(header)
+		if err != nil {
+			return err
+		}
+		if _, err := io.Copy(w, entry.content); err != nil {
+			return err
+		}
+	}
+	if err := archive.Close(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+func copyFile(t *testing.T, from, to string) {
+	t.Helper()
+	content, err := os.ReadFile(from)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, to, string(content))
+}
+
+func appendTo(t *testing.T, path, text string) {
+	t.Helper()
+	file, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteString(text); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func sha256Of(t *testing.T, path string) string {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	sum := sha256.Sum256(content)
+	return hex.EncodeToString(sum[:])
+}

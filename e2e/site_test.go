@@ -1,0 +1,61 @@
+package e2e_test
+
+import (
+	"net"
+	"strings"
+)
+
+// Site is one site of a Caddyfile.
+type Site struct {
+	// Address is the host name, with a port if it is not 443.
+	Address string
+
+	// TLS is where its certificate comes from. Default: "tls internal".
+	TLS string
+
+	// Root is the folder that the registry serves, and Options are further
+	// lines of its block. A site without Root has no registry.
+	Root    string
+	Options []string
+
+	// Directives are further lines of the site.
+	Directives []string
+}
+
+// site serves a tree as a registry, as the README says to.
+func site(address string, tree *Tree, options ...string) Site {
+	return Site{Address: address, Root: tree.Dir, Options: options}
+}
+
+// Caddyfile is the site as a user would write it, with an access log.
+func (s Site) Caddyfile() string {
+	lines := []string{"log"}
+	if s.TLS == "" {
+		lines = append(lines, "tls internal")
+	} else {
+		lines = append(lines, s.TLS)
+	}
+	lines = append(lines, s.Directives...)
+	if s.Root != "" {
+		lines = append(lines, "terraform_registry {", `root "`+s.Root+`"`)
+		lines = append(lines, s.Options...)
+		lines = append(lines, "}")
+	}
+	return s.Address + " {\n" + strings.Join(lines, "\n") + "\n}\n"
+}
+
+// Host is the address without a port.
+func (s Site) Host() string {
+	if host, _, err := net.SplitHostPort(s.Address); err == nil {
+		return host
+	}
+	return s.Address
+}
+
+// HostPort is the address with the port.
+func (s Site) HostPort() string {
+	if s.Host() != s.Address {
+		return s.Address
+	}
+	return net.JoinHostPort(s.Address, "443")
+}

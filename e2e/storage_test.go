@@ -1,0 +1,31 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"sync"
+	"testing"
+)
+
+// shareSigningKey puts the registry's own signing key into the storage of a
+// Caddy that is about to start, as if all Caddys of a run were one cluster:
+// the first one to start generates it, which takes seconds.
+func shareSigningKey(t *testing.T, storage string) {
+	t.Helper()
+	path := filepath.Join("terraform_registry", "signing_key.asc")
+	cluster.Lock()
+	if cluster.first == "" {
+		cluster.first = storage
+	}
+	first := filepath.Join(cluster.first, path)
+	cluster.Unlock()
+	// Not there: it is being generated, and this one will have another.
+	if _, err := os.Stat(first); err == nil && cluster.first != storage {
+		copyFile(t, first, filepath.Join(storage, path))
+	}
+}
+
+var cluster struct {
+	sync.Mutex
+	first string // storage
+}

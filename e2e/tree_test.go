@@ -1,0 +1,86 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Tree builds a registry's folder: each call adds what a user would copy in.
+type Tree struct {
+	Dir string
+
+	t *testing.T
+}
+
+func newTree(t *testing.T) *Tree {
+	t.Helper()
+	return &Tree{Dir: t.TempDir(), t: t}
+}
+
+// Keys adds public keys to those of a namespace.
+func (tree *Tree) Keys(namespace string, publishers ...*Publisher) *Tree {
+	tree.t.Helper()
+	for _, p := range publishers {
+		tree.append("keys/"+namespace+".asc", p.PublicKey(tree.t))
+	}
+	return tree
+}
+
+// Provider adds a release of a provider: NAMESPACE/TYPE, with a HOSTNAME in
+// front if it is another registry's. Default: for this platform and two
+// others, with SHA256SUMS, unsigned.
+func (tree *Tree) Provider(address, version string, as ...func(*Release)) *Tree {
+	tree.t.Helper()
+	r := newRelease(address, version)
+	for _, f := range as {
+		f(r)
+	}
+	r.publish(tree.t, tree.Dir)
+	return tree
+}
+
+// Module adds a version of a module: NAMESPACE/NAME/SYSTEM. It holds one
+// submodule, and its outputs tell which module and version it is.
+func (tree *Tree) Module(address, version string, stored Packaging) *Tree {
+	tree.t.Helper()
+	stored(tree.t, filepath.Join(tree.Dir, "modules", filepath.FromSlash(address), version), moduleFiles(address, version))
+	return tree
+}
+
+// Path is a file's place on disk, given its path in the tree.
+func (tree *Tree) Path(name string) string { return filepath.Join(tree.Dir, filepath.FromSlash(name)) }
+
+// Read is a file of the tree.
+func (tree *Tree) Read(name string) string {
+	tree.t.Helper()
+	content, err := os.ReadFile(tree.Path(name))
+	if err != nil {
+		tree.t.Fatal(err)
+	}
+	return string(content)
+}
+
+func (tree *Tree) append(name, text string) {
+	tree.t.Helper()
+	path := tree.Path(name)
+	before, err := os.ReadFile(path)
+	if err != nil && !os.IsNotExist(err) {
+		tree.t.Fatal(err)
+	}
+	writeFile(tree.t, path, string(before)+text)
+}
+
+func writeFile(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// lastElement is the TYPE of NAMESPACE/TYPE.
+func lastElement(address string) string { return address[strings.LastIndex(address, "/")+1:] }

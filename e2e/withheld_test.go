@@ -1,0 +1,158 @@
+package e2e_test
+
+import (
+	"maps"
+	"strings"
+	"testing"
+)
+
+// What would fail in a client, or harm it, is never offered: `check` says so
+// with a reason and ends with status 1, the running registry stays up, and a
+// client gets the good version beside it. (#57)
+func TestWithheldRelease(t *testing.T) {
+	t.Parallel()
+	acme := publisher(t, "acme")
+	const dir = "providers/acme/demo/terraform-provider-demo_1.1.0_"
+	for name, defect := range map[string]struct {
+		release []func(*Release)
+		reasons map[string]string // by path
+	}{
+		"tampered package": {
+			[]func(*Release){signedBy(acme), platforms(thisPlatform), tampered(thisPlatform)},
+			map[string]string{dir + thisPlatform + ".zip": "checksum_mismatch"},
+		},
+		"wrong signature": {
+			[]func(*Release){wronglySignedBy(acme)},
+			map[string]string{dir + "SHA256SUMS.sig": "bad_signature"},
+		},
+		"blank line in SHA256SUMS": { // #50
+			[]func(*Release){signedBy(acme), sums(func(s string) string { return s + "\n" })},
+			map[string]string{dir + "SHA256SUMS": "bad_checksums"},
+		},
+		"comment in SHA256SUMS": { // #51
+			[]func(*Release){signedBy(acme), sums(func(s string) string { return "# demo\n" + s })},
+			map[string]string{dir + "SHA256SUMS": "bad_checksums"},
+		},
+		"binary mode in SHA256SUMS": { // #52
+			[]func(*Release){signedBy(acme), sums(func(s string) string { return strings.ReplaceAll(s, "  ", " *") })},
+			map[string]string{dir + "SHA256SUMS": "bad_checksums"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tree := newTree(t).
+				Provider("acme/demo", "1.0.0", signedBy(acme)).
+				Provider("acme/demo", "1.1.0", defect.release...).
+				Keys("acme", acme)
+
+			report, status := check(t, tree)
+			if status != 1 {
+				t.Errorf("check exits with %d, want 1", status)
+			}
+			if got := report.reasons(); !maps.Equal(got, defect.reasons) {
+				t.Errorf("check withholds %v, want %v", got, defect.reasons)
+			}
+
+			registry := startRegistry(t, site("registry.example.com", tree))
+			for _, path := range []string{
+				"/v1/providers/acme/demo/versions",
+				"/v1/mirror/registry.example.com/acme/demo/index.json",
+			} {
+				if answer := registry.Get(t, "https://registry.example.com"+path); strings.Contains(answer.Body, "1.1.0") {
+					t.Errorf("%s offers it: %s", path, answer.Body)
+				}
+			}
+			eachClient(t, func(t *testing.T, c Client) {
+				ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", ">= 1.0.0"))
+				c.Run(t, ws, "init")
+				if got := ws.Lock(t, "registry.example.com/acme/demo").Version; got != "1.0.0" {
+					t.Errorf("%s is selected, want 1.0.0", got)
+				}
+			})
+		})
+	}
+}
+
+// A package that was tampered with takes no other platform's down with it.
+func TestWithheldPackage(t *testing.T) {
+	t.Parallel()
+	acme := publisher(t, "acme")
+	other := threePlatforms()[1]
+	tree := newTree(t).
+		Provider("acme/demo", "1.0.0", signedBy(acme), tampered(other)).
+		Keys("acme", acme)
+	registry := startRegistry(t, site("registry.example.com", tree))
+
+	report, status := check(t, tree)
+	if status != 1 {
+		t.Errorf("check exits with %d, want 1", status)
+	}
+	zip := "terraform-provider-demo_1.0.0_" + other + ".zip"
+	if got := report.reasons()["providers/acme/demo/"+zip]; got != "checksum_mismatch" {
+		t.Errorf("check gives the reason %q, want checksum_mismatch", got)
+	}
+	for _, path := range []string{
+		"/v1/providers/acme/demo/1.0.0/download/" + strings.ReplaceAll(other, "_", "/"),
+		"/v1/mirror/registry.example.com/acme/demo/" + zip,
+	} {
+		if answer := registry.Get(t, "https://registry.example.com"+path); answer.Status != 404 {
+			t.Errorf("%s: %d, want 404", path, answer.Status)
+		}
+	}
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))
+		c.Run(t, ws, "init")
+		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `text = "hello world from 1.0.0"`)
+	})
+}
+
+// A package that changes under a running registry is served no more from that
+// moment on, and is withheld after the scan that this starts (#60).
+func TestPackageThatChanges(t *testing.T) {
+	t.Parallel()
+	acme := publisher(t, "acme")
+	tree := newTree(t).
+		Provider("acme/demo", "1.0.0", signedBy(acme)).
+		Provider("acme/demo", "1.1.0", signedBy(acme), platforms(thisPlatform)).
+		Keys("acme", acme)
+	registry := startRegistry(t, site("registry.example.com", tree, "rescan off"))
+	zip := "terraform-provider-demo_1.1.0_" + thisPlatform + ".zip"
+	url := "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/" + zip
+	if answer := registry.Get(t, url); answer.Status != 200 {
+		t.Fatalf("%s: %d, want 200", url, answer.Status)
+	}
+
+	appendTo(t, tree.Path("providers/acme/demo/"+zip), "tampered with")
+	if answer := registry.Get(t, url); answer.Status != 503 || answer.Header.Get("Retry-After") != "1" {
+		t.Errorf("%s: %d, Retry-After %q, want 503 and 1", url, answer.Status, answer.Header.Get("Retry-After"))
+	}
+	registry.Log.Wait(t, "it offers one release", func(e Entry) bool { return e.scan() && e.Offered == 1 })
+	if answer := registry.Get(t, url); answer.Status != 404 {
+		t.Errorf("%s after the scan: %d, want 404", url, answer.Status)
+	}
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", ">= 1.0.0"))
+		c.Run(t, ws, "init")
+		if got := ws.Lock(t, "registry.example.com/acme/demo").Version; got != "1.0.0" {
+			t.Errorf("%s is selected, want 1.0.0", got)
+		}
+	})
+}
+
+// With `signatures require`, only what publishers signed is offered.
+func TestSignaturesRequired(t *testing.T) {
+	t.Parallel()
+	acme := publisher(t, "acme")
+	tree := newTree(t).
+		Provider("acme/demo", "1.0.0", signedBy(acme)).
+		Provider("acme/demo", "1.1.0").
+		Keys("acme", acme)
+	registry := startRegistry(t, site("registry.example.com", tree, "signatures require"))
+
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", ">= 1.0.0"))
+		c.Run(t, ws, "init")
+		if got := ws.Lock(t, "registry.example.com/acme/demo").Version; got != "1.0.0" {
+			t.Errorf("%s is selected, want 1.0.0", got)
+		}
+	})
+}

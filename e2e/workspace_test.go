@@ -1,0 +1,105 @@
+package e2e_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// Workspace is a user's machine and working directory: configuration, a home
+// of its own, and a network that only has the registries of the test.
+type Workspace struct {
+	Dir string
+
+	home string
+	env  []string
+}
+
+// newWorkspace is a workspace of one who trusts the registry's authority. Its
+// main.tf is the given configuration.
+func newWorkspace(t *testing.T, r *Registry, configuration string) *Workspace {
+	t.Helper()
+	home := t.TempDir()
+	ws := &Workspace{Dir: filepath.Join(home, "work"), home: home}
+	ws.env = []string{
+		"PATH=" + os.Getenv("PATH"),
+		"HOME=" + home,
+		"TMPDIR=" + filepath.Join(home, "tmp"),
+		"TF_CLI_CONFIG_FILE=" + filepath.Join(home, "cli.tfrc"),
+		"TF_IN_AUTOMATION=1",
+		"TF_INPUT=0",
+		"CHECKPOINT_DISABLE=1",
+		// A busy machine is not what is tested.
+		"TF_REGISTRY_CLIENT_TIMEOUT=60",
+		"HTTP_PROXY=" + r.Proxy.URL,
+		"HTTPS_PROXY=" + r.Proxy.URL,
+		"SSL_CERT_FILE=" + r.CA,
+		// Empty, or else the system's authorities are trusted as well.
+		"SSL_CERT_DIR=" + filepath.Join(home, "tmp"),
+	}
+	if err := os.MkdirAll(filepath.Join(home, "tmp"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(home, "cli.tfrc"), "")
+	ws.Write(t, "main.tf", configuration)
+	return ws
+}
+
+// Write puts a file into the working directory.
+func (ws *Workspace) Write(t *testing.T, name, text string) {
+	t.Helper()
+	writeFile(t, filepath.Join(ws.Dir, filepath.FromSlash(name)), text)
+}
+
+// CLIConfig is what the user has in ~/.terraformrc or ~/.tofurc.
+func (ws *Workspace) CLIConfig(t *testing.T, text string) {
+	t.Helper()
+	writeFile(t, filepath.Join(ws.home, "cli.tfrc"), text)
+}
+
+// Setenv sets an environment variable of the client.
+func (ws *Workspace) Setenv(name, value string) { ws.env = append(ws.env, name+"="+value) }
+
+// Netrc is what the user has in ~/.netrc, which HTTP clients may send.
+func (ws *Workspace) Netrc(t *testing.T, text string) {
+	t.Helper()
+	writeFile(t, filepath.Join(ws.home, ".netrc"), text)
+}
+
+// Lock is what the dependency lock file says of a provider.
+type Lock struct {
+	Version string
+	H1, ZH  []string // without the scheme, sorted
+}
+
+// Lock reads .terraform.lock.hcl. The address is HOSTNAME/NAMESPACE/TYPE.
+func (ws *Workspace) Lock(t *testing.T, address string) Lock {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(ws.Dir, ".terraform.lock.hcl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, block, found := strings.Cut(string(content), `provider "`+address+`" {`)
+	if !found {
+		t.Fatalf("%s is not locked:\n%s", address, content)
+	}
+	block, _, _ = strings.Cut(block, "\n}")
+	var l Lock
+	if m := regexp.MustCompile(`version\s*=\s*"([^"]*)"`).FindStringSubmatch(block); m != nil {
+		l.Version = m[1]
+	}
+	for _, m := range regexp.MustCompile(`"(h1|zh):([^"]*)"`).FindAllStringSubmatch(block, -1) {
+		switch m[1] {
+		case "h1":
+			l.H1 = append(l.H1, m[2])
+		case "zh":
+			l.ZH = append(l.ZH, m[2])
+		}
+	}
+	slices.Sort(l.H1)
+	slices.Sort(l.ZH)
+	return l
+}
