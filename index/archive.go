@@ -25,8 +25,8 @@ type archive struct {
 	digest
 }
 
-// newArchive notes a file to be read. An empty one needs no
-// reading, and what is no file has none.
+// newArchive notes a file to be read. An empty one needs no reading, and what
+// is no file has none.
 func (w *walker) newArchive(part Part, report string, e entry, read func(context.Context, *archive) (digest, error)) *archive {
 	a := &archive{part: part, path: e.path, report: report, read: read}
 	a.stamp = stampOf(e.info)

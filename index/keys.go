@@ -25,6 +25,8 @@ type keysFile struct {
 // readKeys reads keys/[HOSTNAME/]NAMESPACE.asc.
 func (w *walker) readKeys() map[keysOf]*keysFile {
 	keys := make(map[keysOf]*keysFile)
+	before := w.keysFiles
+	w.keysFiles = make(map[keysOf]*keysFile)
 	for _, e := range w.list(w.tree.Keys, ".", "keys") {
 		if e.info.IsDir() && isHostname(e.name) {
 			hostname, err := ParseHostname(e.name)
@@ -33,16 +35,16 @@ func (w *walker) readKeys() map[keysOf]*keysFile {
 				continue
 			}
 			for _, e := range w.list(w.tree.Keys, e.path, path.Join("keys", e.name)) {
-				w.readKeysFile(keys, hostname, e)
+				w.readKeysFile(keys, before, hostname, e)
 			}
 			continue
 		}
-		w.readKeysFile(keys, "", e)
+		w.readKeysFile(keys, before, "", e)
 	}
 	return keys
 }
 
-func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostname, e entry) {
+func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchost.Hostname, e entry) {
 	report := path.Join("keys", e.path)
 	name, ok := strings.CutSuffix(e.name, ".asc")
 	if !ok || e.info.IsDir() {
@@ -63,7 +65,7 @@ func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostna
 		return
 	}
 	now := stampOf(e.info)
-	file := w.keysFiles[of]
+	file := before[of]
 	if file == nil || file.stamp != now || !now.settled(w.now) {
 		content, err := w.tree.Keys.read(e.path)
 		if err != nil {
@@ -72,8 +74,8 @@ func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostna
 		}
 		file = &keysFile{stamp: now, sum: sha256Of(content)}
 		file.Keyring, file.bad = w.options.ReadKeyring(content)
-		w.keysFiles[of] = file
 	}
+	w.keysFiles[of] = file
 	for _, err := range file.bad {
 		withhold(found(BadKeys, "%v", err))
 	}

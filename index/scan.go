@@ -34,9 +34,6 @@ func (l *looker) look(ctx context.Context, publish func(*Snapshot)) (*Snapshot, 
 	}
 	s := &scanner{looker: l, ctx: ctx, tree: tree, now: l.options.now()}
 	l.memo.begin()
-	if l.keysFiles == nil {
-		l.keysFiles = make(map[keysOf]*keysFile)
-	}
 	s.walk()
 
 	if len(s.unread) > 0 {

@@ -69,3 +69,51 @@ func countedBytes(h *Handler) (n uint64) {
 	}
 	return n
 }
+
+// Every status the registry answers with is counted.
+func TestTrafficCountsEveryStatus(t *testing.T) {
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: sampleTree(t)})
+	c.mustStart()
+	snapshot(t, h)
+	const file = "/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip"
+	for _, test := range []struct {
+		status              int
+		method, path        string
+		header, headerValue string
+	}{
+		{200, http.MethodGet, file, "", ""},
+		{204, http.MethodGet, "/v1/modules/acme/vpc/aws/1.0.0/download", "", ""},
+		{206, http.MethodGet, file, "Range", "bytes=0-1"},
+		{304, http.MethodGet, file, "If-None-Match", "*"},
+		{400, http.MethodGet, "/v1/providers/acme/de%2Fmo/versions", "", ""},
+		{404, http.MethodGet, "/v1/providers/acme/nothing/versions", "", ""},
+		{405, http.MethodPost, file, "", ""},
+		{412, http.MethodGet, file, "If-Match", `"another"`},
+		{416, http.MethodGet, file, "Range", "bytes=1000000-"},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(test.method, "https://registry.example.com"+test.path, nil)
+		if test.header != "" {
+			r.Header.Set(test.header, test.headerValue)
+		}
+		before := counted(h, test.status)
+		if err := h.ServeHTTP(w, r, nil); err != nil || w.Code != test.status {
+			t.Fatalf("status %d, not %d: %v", w.Code, test.status, err)
+		}
+		if counted(h, test.status) != before+1 {
+			t.Errorf("%d is not counted", test.status)
+		}
+	}
+}
+
+func counted(h *Handler, status int) (n uint64) {
+	for i, s := range statuses {
+		for kind := range h.traffic.requests {
+			if s == status {
+				n += h.traffic.requests[kind][i].Load()
+			}
+		}
+	}
+	return n
+}
