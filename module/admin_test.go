@@ -104,6 +104,9 @@ func TestAdmin(t *testing.T) {
 		var states map[string]indexState
 		administer(t, http.MethodPost, "/terraform_registry/rescan", &states)
 		status, header := administer(t, http.MethodGet, "/terraform_registry/indexes", &states)
+		for states[root].Progress != nil { // of the look again at what was just written, which ends
+			status, header = administer(t, http.MethodGet, "/terraform_registry/indexes", &states)
+		}
 		if status != 200 || header.Get("Content-Type") != "application/json" {
 			t.Errorf("status %d, header %v", status, header)
 		}
