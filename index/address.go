@@ -76,16 +76,31 @@ func ParseProviderAddress(hostname, namespace, typ string) (ProviderAddress, err
 	if !utf8.ValidString(namespace + "/" + typ) {
 		return ProviderAddress{}, fmt.Errorf("%q is not a provider's namespace and type: %w", namespace+"/"+typ, errNotUTF8)
 	}
-	if a.Namespace, err = tfaddr.ParseProviderNamespace(namespace); err != nil {
+	if a.Namespace, err = normalised(namespace, tfaddr.ParseProviderNamespace); err != nil {
 		return ProviderAddress{}, fmt.Errorf("%q is not a provider namespace: %w", namespace, err)
 	}
-	if a.Type, err = tfaddr.ParseProviderPart(typ); err != nil {
+	if a.Type, err = normalised(typ, tfaddr.ParseProviderPart); err != nil {
 		return ProviderAddress{}, fmt.Errorf("%q is not a provider type: %w", typ, err)
 	}
 	if strings.HasPrefix(a.Type, "terraform-") {
 		return ProviderAddress{}, fmt.Errorf("%q is not a provider type: leave out the prefix %q", typ, "terraform-")
 	}
 	return a, nil
+}
+
+// normalised parses a part of an address, and what comes of it once more: the
+// clients' library looks for what a name must not have before it makes plain
+// characters of full-width ones. It lets "／" through, and makes a slash of it.
+func normalised(part string, parse func(string) (string, error)) (string, error) {
+	normal, err := parse(part)
+	if err != nil {
+		return "", err
+	}
+	again, err := parse(normal)
+	if err == nil && again != normal {
+		err = errors.New("it is not written in its normal form")
+	}
+	return again, err
 }
 
 // ParseModuleAddress checks the parts of a module's address with the clients'
