@@ -1,0 +1,167 @@
+package access_test
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+)
+
+func TestLinkKeysRotate(t *testing.T) {
+	first := access.NewLinkKeys(linkTime)
+	second := first.Rotate(linkTime.Add(time.Hour))
+	third := second.Rotate(linkTime.Add(2 * time.Hour))
+	if got := second.Rotated(); !got.Equal(linkTime.Add(time.Hour)) {
+		t.Errorf("rotated at %v", got)
+	}
+	query := sign(t, linksOf(first), linkRealm, linkPath, linkTime)
+	tests := []struct {
+		rule string
+		keys *access.LinkKeys
+		want error
+	}{
+		{"the current key verifies", first, nil},
+		{"the previous key verifies", second, nil},
+		{"an older key is dropped", third, access.ErrLinkInvalid},
+		{"another set's does not", access.NewLinkKeys(linkTime), access.ErrLinkInvalid},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			if err := linksOf(test.keys).Verify(linkRealm, linkPath, query, linkTime); err != test.want {
+				t.Errorf("got %v, want %v", err, test.want)
+			}
+		})
+	}
+	if sign(t, linksOf(second), linkRealm, linkPath, linkTime) == query {
+		t.Error("the previous key signs")
+	}
+	if first.Current().ID() == second.Current().ID() {
+		t.Error("the keys have the same ID")
+	}
+}
+
+func TestLinkKeysDocument(t *testing.T) {
+	keys := access.NewLinkKeys(linkTime)
+	for range 2 {
+		document := keys.Encode()
+		decoded, err := access.DecodeLinkKeys(document)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if again := decoded.Encode(); !bytes.Equal(again, document) {
+			t.Errorf("it comes back as another document")
+		}
+		if !decoded.Rotated().Equal(keys.Rotated()) {
+			t.Errorf("rotated at %v, want %v", decoded.Rotated(), keys.Rotated())
+		}
+		query := sign(t, linksOf(keys), linkRealm, linkPath, linkTime)
+		if query != sign(t, linksOf(decoded), linkRealm, linkPath, linkTime) {
+			t.Error("what is decoded signs differently")
+		}
+		keys = keys.Rotate(linkTime.Add(1500 * time.Millisecond))
+	}
+}
+
+func TestDecodeLinkKeys(t *testing.T) {
+	secret, other := linkSecret(1), linkSecret(2)
+	document := func(version int, rotated string, keys ...string) string {
+		d, _ := json.Marshal(map[string]any{"version": version, "rotated": rotated, "keys": keys})
+		return string(d)
+	}
+	const rotated = "2026-01-02T03:04:05Z"
+	tests := []struct {
+		rule, document string
+		want           string // a part of the error, empty without
+	}{
+		{"one key", document(1, rotated, secret), ""},
+		{"two keys", document(1, rotated, secret, other), ""},
+		{"a time with an offset", document(1, "2026-01-02T03:04:05+02:00", secret), ""},
+
+		{"nothing", "", "not the JSON"},
+		{"no JSON", secret, "not the JSON"},
+		{"half of it", document(1, rotated, secret)[:40], "not the JSON"},
+		{"more after it", document(1, rotated, secret) + secret, "not the JSON"},
+		{"a list", "[" + document(1, rotated, secret) + "]", "not the JSON"},
+		{"endless nesting", strings.Repeat(`{"version":`, 20_000), "not the JSON"},
+		{"no version", "{}", "its version is 0"},
+		{"null", "null", "its version is 0"},
+		{"a later version", `{"version":2,"` + secret + `":1}`, "its version is 2"},
+		{"an unknown member", `{"version":1,"` + secret + `":1}`, "members"},
+		{"a key that is a number", `{"version":1,"keys":[1]}`, "members"},
+		{"no time", document(1, "", secret), "when the keys were rotated"},
+		{"a time that is no year of ours", document(1, "0000-01-01T00:00:00+23:59", secret), "when the keys were rotated"},
+		{"a key for a time", document(1, secret, secret), "when the keys were rotated"},
+		{"no keys", document(1, rotated), "0 keys"},
+		{"three keys", document(1, rotated, secret, other, linkSecret(3)), "3 keys"},
+		{"a key twice", document(1, rotated, secret, secret), "the same"},
+		{"an empty key", document(1, rotated, secret, ""), "key 2 is not 32 bytes"},
+		{"a short key", document(1, rotated, secret[:40]), "key 1 is not 32 bytes"},
+		{"a long key", document(1, rotated, secret+"AAAA"), "key 1 is not 32 bytes"},
+		{"a key with padding", document(1, rotated, secret+"="), "key 1 is not 32 bytes"},
+		{"a key with bits left over", document(1, rotated, secret[:42]+"_"), "key 1 is not 32 bytes"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			keys, err := access.DecodeLinkKeys([]byte(test.document))
+			if test.want == "" {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if keys.Rotated().IsZero() {
+					t.Error("it does not know when it was rotated")
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got %v, %v, want an error with %q", keys, err, test.want)
+			}
+			if strings.Contains(err.Error(), secret[:20]) {
+				t.Errorf("error %q has a key in it", err)
+			}
+		})
+	}
+}
+
+func TestLinkKeyIsNotPrinted(t *testing.T) {
+	keys, err := access.DecodeLinkKeys(fixedLinkKeys(1).Encode())
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := struct{ keys *access.LinkKeys }{keys}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%t"} {
+		text := fmt.Sprintf(verb+" "+verb+" "+verb+" "+verb, keys, *keys, keys.Current(), in)
+		for _, secret := range []string{"\x01\x01", linkSecret(1), "010101", "1 1 1", "0x1, 0x1", `\x01`, "%!t(uint8=1)"} {
+			if strings.Contains(text, secret) {
+				t.Errorf("%s prints the key: %s", verb, text)
+			}
+		}
+	}
+	//lint:ignore SA9005 that nothing of them gets into JSON is what is tested
+	if document, err := json.Marshal(keys); err != nil || string(document) != "{}" {
+		t.Errorf("as JSON it is %s, %v", document, err)
+	}
+}
+
+// linkSecret is a key, 32 times the byte, as it is in a document.
+func linkSecret(b byte) string {
+	return base64.RawURLEncoding.EncodeToString(bytes.Repeat([]byte{b}, 32))
+}
+
+// fixedLinkKeys are keys that are the same for every test.
+func fixedLinkKeys(secrets ...byte) *access.LinkKeys {
+	var keys []string
+	for _, b := range secrets {
+		keys = append(keys, fmt.Sprintf("%q", linkSecret(b)))
+	}
+	document := fmt.Sprintf(`{"version":1,"rotated":%q,"keys":[%s]}`, linkTime.Format(time.RFC3339), strings.Join(keys, ","))
+	decoded, err := access.DecodeLinkKeys([]byte(document))
+	if err != nil {
+		panic(err)
+	}
+	return decoded
+}

@@ -1,0 +1,68 @@
+package access
+
+import (
+	"iter"
+	"slices"
+)
+
+// Rules are rules in order. They do not change. Without any, and nil, they allow
+// nobody anything.
+type Rules struct {
+	rules []Rule
+}
+
+// NewRules puts rules in order.
+func NewRules(rules ...Rule) *Rules {
+	return &Rules{slices.Clone(rules)}
+}
+
+// All are the rules in their order, each under the address that a Decision gives
+// for it.
+func (r *Rules) All() iter.Seq[*Rule] {
+	return func(yield func(*Rule) bool) {
+		if r == nil {
+			return
+		}
+		for i := range r.rules {
+			if !yield(&r.rules[i]) {
+				return
+			}
+		}
+	}
+}
+
+// A Decision is what the rules say, and which of them says so.
+type Decision struct {
+	Allowed bool
+	Rule    *Rule // nil: there is none, so it is denied
+}
+
+// Decide tells whether s has the right to the address.
+func (r *Rules) Decide(s Subject, right Right, a Address) Decision {
+	// What anonymous may, everybody may, even if a rule before that one denies it
+	// to this subject: without credentials it would be allowed.
+	d := r.first(&Subject{}, right, &a)
+	if d.Allowed || s.Anonymous() {
+		return d
+	}
+	return r.first(&s, right, &a)
+}
+
+// Public tells whether everybody may read what is at the address, so that nobody
+// has to be asked who they are.
+func (r *Rules) Public(a Address) bool {
+	return r.first(&Subject{}, Read, &a).Allowed
+}
+
+// first is the decision of the first rule that is about all three.
+func (r *Rules) first(s *Subject, right Right, a *Address) Decision {
+	if r == nil {
+		return Decision{}
+	}
+	for i := range r.rules {
+		if rule := &r.rules[i]; rule.about(s, right, a) {
+			return Decision{rule.allow, rule}
+		}
+	}
+	return Decision{}
+}
