@@ -2,6 +2,7 @@ package handlers
 
 import (
 	"net/http"
+	"net/url"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -27,46 +28,84 @@ func (g *Registry) serveMirror(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
+	version, isJSON := strings.CutSuffix(s[3], ".json")
+	if !isJSON {
+		return g.serveProviderFile(w, r, address, p, s[3])
+	}
+	r.Kind = KindMirrorArchives
+	if s[3] == "index.json" {
+		r.Kind = KindMirrorIndex
+	}
+	readable, err := g.mayRead(r, g.onProvider(r, address, g.isSelf(address.Hostname, r)))
+	if err != nil {
+		return err
+	}
+	if p == nil && readable && r.snapshot.ProviderPending(address) {
+		return pending
+	}
+	if !readable {
+		p = nil
+	}
 	if p != nil {
 		r.provider = &p.Address
 	}
-	version, isJSON := strings.CutSuffix(s[3], ".json")
-	switch {
-	case s[3] == "index.json":
-		r.Kind = KindMirrorIndex
-		if p == nil && r.snapshot.ProviderPending(address) {
-			return pending
-		}
+	if r.Kind == KindMirrorIndex {
 		if p == nil {
 			return fail(http.StatusNotFound, "this mirror has no provider %s", address)
 		}
-		return g.writeDocument(w, r, p.Index(), "")
+		return g.writeDocument(w, r, p.Index(), links{})
+	}
+	return g.serveArchives(w, r, address, p, version)
+}
 
-	case isJSON:
-		r.Kind = KindMirrorArchives
-		if p != nil {
-			if release := p.Release(version); release != nil {
-				r.Version = release.Version
-				return g.writeDocument(w, r, release.Archives(), g.mirrorURL(address))
+// serveArchives answers with VERSION.json of the provider p, which is nil if
+// there is none or r may not read it.
+func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, version string) error {
+	if p != nil {
+		if release := p.Release(version); release != nil {
+			r.Version = release.Version
+			l := links{folder: g.providerFolder(a)}
+			if g.PublicURL != "" {
+				l.prefix = g.PublicURL + l.folder // otherwise relative to the document
 			}
+			return g.writeDocument(w, r, release.Archives(), l)
 		}
-		if _, err := index.ParseProviderVersion(version); err != nil {
-			return fail(http.StatusNotFound, "that is not a version: use MAJOR.MINOR.PATCH")
-		}
-		if r.snapshot.ProviderPending(address) {
-			return pending
-		}
-		return g.writeDocument(w, r, emptyArchives, "")
 	}
-	r.Kind = KindProviderFile
-	if f := g.file(r, address, p, s[3]); f != nil {
-		r.Version, r.Platform = f.Version, f.Platform
-		return g.writeFile(w, r, f)
+	if _, err := index.ParseProviderVersion(version); err != nil {
+		return fail(http.StatusNotFound, "that is not a version: use MAJOR.MINOR.PATCH")
 	}
-	if r.snapshot.ProviderPending(address) {
+	if p != nil && r.snapshot.ProviderPending(a) {
 		return pending
 	}
-	return fail(http.StatusNotFound, "%s has no such file", address)
+	return g.writeDocument(w, r, emptyArchives, links{})
+}
+
+// serveProviderFile answers with a file of the provider p, which is nil if there
+// is none of that name.
+func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, name string) error {
+	r.Kind = KindProviderFile
+	own := g.isSelf(a.Hostname, r)
+	if (p == nil || p.File(name) == nil) && g.PublicURL != "" && len(g.Hostnames) == 0 {
+		// A document has the name the registry was asked by in its URLs, and a
+		// public URL has them asked for by another: then any name in the path may
+		// be the registry's own.
+		p, own = r.snapshot.OwnProvider(a), true
+	}
+	readable, err := g.mayReadFile(r, g.onProvider(r, a, own), g.providerFolder(a)+url.PathEscape(name))
+	if err != nil {
+		return err
+	}
+	if readable && p != nil {
+		r.provider = &p.Address
+		if f := p.File(name); f != nil {
+			r.Version, r.Platform = f.Version, f.Platform
+			return g.writeFile(w, r, f)
+		}
+	}
+	if readable && r.snapshot.ProviderPending(a) {
+		return pending
+	}
+	return fail(http.StatusNotFound, "%s has no such file", a)
 }
 
 // mirrored finds a provider by its whole address, which is valid also when
@@ -93,31 +132,4 @@ func (g *Registry) mirrored(r *request, host, namespace, typ string) (index.Prov
 		return a, nil, fail(http.StatusNotFound, "that is not the address of a provider: use HOSTNAME/NAMESPACE/TYPE")
 	}
 	return a, find(a), nil
-}
-
-// file finds one of the provider p, which may be nil. A document has the name
-// the registry was asked by in its URLs, and a public URL has them asked for by
-// another: then any name in the path may be the registry's own.
-func (g *Registry) file(r *request, a index.ProviderAddress, p *index.Provider, name string) *index.File {
-	if p != nil {
-		if f := p.File(name); f != nil {
-			return f
-		}
-	}
-	if g.PublicURL != "" && len(g.Hostnames) == 0 {
-		if p := r.snapshot.OwnProvider(a); p != nil {
-			r.provider = &p.Address
-			return p.File(name)
-		}
-	}
-	return nil
-}
-
-// mirrorURL comes before the names of files in the mirror's documents, which
-// are relative to the document itself unless a public URL is wanted.
-func (g *Registry) mirrorURL(a index.ProviderAddress) string {
-	if g.PublicURL == "" {
-		return ""
-	}
-	return g.fileURL(a.Hostname, a)
 }

@@ -3,6 +3,7 @@ package handlers
 import (
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -17,30 +18,23 @@ func (g *Registry) serveModules(w http.ResponseWriter, r *request) error {
 	switch {
 	case len(s) == 4 && s[3] == "versions":
 		r.Kind = KindModuleVersions
-		m, err := r.ownModule(s[0], s[1], s[2])
+		m, err := g.ownModule(r, s[0], s[1], s[2], "")
 		if err != nil {
 			return err
 		}
-		return g.writeDocument(w, r, m.List(), "")
+		return g.writeDocument(w, r, m.List(), links{})
 
 	case len(s) == 5 && s[4] == "download":
 		r.Kind = KindModuleDownload
-		m, v, err := r.ownModuleVersion(s)
+		m, v, err := g.ownModuleVersion(r, s, "")
 		if err != nil {
 			return err
 		}
-		// 204 with this header works in every client (checklist 82).
-		a := m.Address
-		set(w,
-			"X-Terraform-Get", g.base+"/modules/"+a.Namespace+"/"+a.Name+"/"+a.System+"/"+v.Version+"/"+v.Archive.Name,
-			"Cache-Control", "no-cache")
-		w.WriteHeader(http.StatusNoContent)
-		r.answered(r.Request, http.StatusNoContent, 0)
-		return nil
+		return g.writeLocation(w, r, m, v)
 
 	case len(s) == 5 && strings.HasPrefix(s[4], "archive."):
 		r.Kind = KindModuleArchive
-		m, v, err := r.ownModuleVersion(s)
+		m, v, err := g.ownModuleVersion(r, s, s[4])
 		if err != nil {
 			return err
 		}
@@ -52,32 +46,78 @@ func (g *Registry) serveModules(w http.ResponseWriter, r *request) error {
 	return notFound
 }
 
-// ownModule finds a module of the registry itself, in whatever case it is
-// written (checklist 78).
-func (r *request) ownModule(namespace, name, system string) (*index.Module, error) {
+// writeLocation tells where the package of a module is.
+func (g *Registry) writeLocation(w http.ResponseWriter, r *request, m *index.Module, v *index.ModuleVersion) error {
+	path := g.moduleFolder(m.Address) + v.Version + "/" + v.Archive.Name
+	location := g.PublicURL + path
+	if r.private {
+		if g.Links == nil {
+			return unavailable("the registry cannot sign links yet: try again in a moment", nil)
+		}
+		signed, err := g.Links.AppendQuery([]byte(location), g.realm(r), path, g.Links.Expiry(time.Now()))
+		if err != nil {
+			return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
+		}
+		set(w, "X-Terraform-Get", string(signed), "Cache-Control", r.revalidate())
+		if r.downloadsWithToken(v.Archive.Size) {
+			return writeTokenLocation(w, r, location)
+		}
+	} else {
+		set(w, "X-Terraform-Get", location, "Cache-Control", r.revalidate())
+	}
+	// 204 with this header works in every client (checklist 82).
+	w.WriteHeader(http.StatusNoContent)
+	r.answered(r.Request, http.StatusNoContent, 0)
+	return nil
+}
+
+// moduleFolder is the path of all that is a module's.
+func (g *Registry) moduleFolder(a index.ModuleAddress) string {
+	return g.prefix + "/modules/" + a.Namespace + "/" + a.Name + "/" + a.System + "/"
+}
+
+// ownModule finds a module of the registry itself that r may read, in whatever
+// case it is written (checklist 78). If r asks for a file of it, that is its path below the
+// module's.
+func (g *Registry) ownModule(r *request, namespace, name, system, file string) (*index.Module, error) {
 	a := index.ModuleAddress{Hostname: r.self, Namespace: namespace, Name: name, System: system}
-	if m := r.snapshot.OwnModule(a); m != nil {
-		r.module = &m.Address
-		return m, nil
+	m := r.snapshot.OwnModule(a)
+	if m == nil {
+		parsed, err := index.ParseModuleAddress("", namespace, name, system)
+		if err != nil {
+			return nil, fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
+		}
+		a = parsed
+		a.Hostname = r.self
+		m = r.snapshot.OwnModule(a)
 	}
-	a, err := index.ParseModuleAddress("", namespace, name, system)
+	var readable bool
+	var err error
+	if file == "" {
+		readable, err = g.mayRead(r, g.onModule(r, a))
+	} else {
+		readable, err = g.mayReadFile(r, g.onModule(r, a), g.moduleFolder(a)+file)
+	}
 	if err != nil {
-		return nil, fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
+		return nil, err
 	}
-	a.Hostname = r.self
-	if m := r.snapshot.OwnModule(a); m != nil {
+	if readable && m != nil {
 		r.module = &m.Address
 		return m, nil
 	}
-	if r.snapshot.ModulePending(a) {
+	if readable && r.snapshot.ModulePending(a) {
 		return nil, pending
 	}
 	return nil, fail(http.StatusNotFound, "this registry has no module %s/%s/%s", a.Namespace, a.Name, a.System)
 }
 
-// ownModuleVersion finds the version that the first four segments name.
-func (r *request) ownModuleVersion(s []string) (*index.Module, *index.ModuleVersion, error) {
-	m, err := r.ownModule(s[0], s[1], s[2])
+// ownModuleVersion finds the version that the first four segments of the path
+// name; file is the fifth if that is a file's.
+func (g *Registry) ownModuleVersion(r *request, s []string, file string) (*index.Module, *index.ModuleVersion, error) {
+	if file != "" {
+		file = s[3] + "/" + file
+	}
+	m, err := g.ownModule(r, s[0], s[1], s[2], file)
 	if err != nil {
 		return nil, nil, err
 	}

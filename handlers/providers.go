@@ -4,8 +4,6 @@ import (
 	"net/http"
 	"net/url"
 
-	svchost "github.com/hashicorp/terraform-svchost"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -18,7 +16,7 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 	switch {
 	case len(s) == 3 && s[2] == "versions":
 		r.Kind = KindProviderVersions
-		p, err := r.ownProvider(s[0], s[1])
+		p, err := g.ownProvider(r, s[0], s[1])
 		if err != nil {
 			return err
 		}
@@ -28,11 +26,11 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 		if p.Versions() == nil {
 			return fail(http.StatusNotFound, "no release of %s is signed: the network mirror alone offers it", p.Address)
 		}
-		return g.writeDocument(w, r, p.Versions(), "")
+		return g.writeDocument(w, r, p.Versions(), links{})
 
 	case len(s) == 6 && s[3] == "download":
 		r.Kind = KindProviderDownload
-		p, err := r.ownProvider(s[0], s[1])
+		p, err := g.ownProvider(r, s[0], s[1])
 		if err != nil {
 			return err
 		}
@@ -48,34 +46,42 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 			return fail(http.StatusNotFound, "%s %s has no package for this platform", p.Address, release.Version)
 		}
 		r.Version, r.Platform = release.Version, pkg.File.Platform
-		return g.writeDocument(w, r, pkg.Download(), g.fileURL(r.self, p.Address))
+		a := p.Address
+		a.Hostname = r.self
+		folder := g.providerFolder(a)
+		return g.writeDocument(w, r, pkg.Download(), links{g.PublicURL + folder, folder})
 	}
 	return notFound
 }
 
-// fileURL is what comes before the name of a provider's file.
-func (g *Registry) fileURL(host svchost.Hostname, a index.ProviderAddress) string {
-	return g.base + "/mirror/" + string(host) + "/" + url.PathEscape(a.Namespace) + "/" + url.PathEscape(a.Type) + "/"
+// providerFolder is the path of a provider's files.
+func (g *Registry) providerFolder(a index.ProviderAddress) string {
+	return g.prefix + "/mirror/" + string(a.Hostname) + "/" + url.PathEscape(a.Namespace) + "/" + url.PathEscape(a.Type) + "/"
 }
 
-// ownProvider finds a provider of the registry itself.
-func (r *request) ownProvider(namespace, typ string) (*index.Provider, error) {
+// ownProvider finds a provider of the registry itself that r may read.
+func (g *Registry) ownProvider(r *request, namespace, typ string) (*index.Provider, error) {
 	a := index.ProviderAddress{Hostname: r.self, Namespace: namespace, Type: typ}
-	if p := r.snapshot.OwnProvider(a); p != nil {
-		r.provider = &p.Address
-		return p, nil
+	p := r.snapshot.OwnProvider(a)
+	if p == nil {
+		// Clients ask in the normal form; others may not (checklist 23).
+		parsed, err := index.ParseProviderAddress("", namespace, typ)
+		if err != nil {
+			return nil, fail(http.StatusNotFound, "that is not the address of a provider: use NAMESPACE/TYPE")
+		}
+		a = parsed
+		a.Hostname = r.self
+		p = r.snapshot.OwnProvider(a)
 	}
-	// Clients ask in the normal form; others may not (checklist 23).
-	a, err := index.ParseProviderAddress("", namespace, typ)
+	readable, err := g.mayRead(r, g.onProvider(r, a, true))
 	if err != nil {
-		return nil, fail(http.StatusNotFound, "that is not the address of a provider: use NAMESPACE/TYPE")
+		return nil, err
 	}
-	a.Hostname = r.self
-	if p := r.snapshot.OwnProvider(a); p != nil {
+	if readable && p != nil {
 		r.provider = &p.Address
 		return p, nil
 	}
-	if r.snapshot.ProviderPending(a) {
+	if readable && r.snapshot.ProviderPending(a) {
 		return nil, pending
 	}
 	return nil, fail(http.StatusNotFound, "this registry has no provider %s/%s", a.Namespace, a.Type)

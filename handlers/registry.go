@@ -1,14 +1,17 @@
 package handlers
 
 import (
+	"context"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -32,6 +35,23 @@ type Registry struct {
 	// resolve relative ones. It has no slash at its end.
 	PublicURL string
 
+	// Rules say who may read what. Nil: everybody may read everything. Discovery
+	// is everybody's in any case (checklist 4).
+	Rules *access.Rules
+
+	// Authenticate tells who asks. It is called for what not everybody may read.
+	// An error means that it cannot be told at the moment. Nil: nobody is known.
+	Authenticate func(*http.Request) (access.Subject, error)
+
+	// Links are what authorises clients to fetch files that not everybody may
+	// read. Needed with Rules.
+	Links *access.Links
+
+	// Login returns what discovery says of `terraform login`, the same pointer as
+	// long as that is the same; nil when it is not known at the moment, after
+	// waiting a little. May be nil.
+	Login func(context.Context) *Login
+
 	// Changed is called when a file is no longer what the snapshot says; a
 	// scan should follow. May be nil.
 	Changed func()
@@ -43,12 +63,12 @@ type Registry struct {
 	Logger *slog.Logger
 
 	once      sync.Once
-	discovery *index.Document
+	discovery atomic.Pointer[discovery]
 	prefix    string
 	base      string // of every URL handed out
 	tag       string // what it adds to validators
 
-	buffers sync.Pool
+	buffers sync.Pool // of *[]byte
 }
 
 // ServeHTTP answers r and returns true, or returns false without having
@@ -97,6 +117,7 @@ type request struct {
 	segments []string         // of the path below the protocol's
 	array    [6]string        // where they are: no path of the registry has more
 	self     svchost.Hostname // the name the registry was asked by
+	private  bool             // not everybody may read what it asks for
 }
 
 func (g *Registry) answer(w http.ResponseWriter, r *request, path string, serve protocol) error {
@@ -127,7 +148,6 @@ func (g *Registry) prepare() {
 	if g.base != DefaultPrefix {
 		g.tag = "-" + shortHash(g.base)
 	}
-	g.discovery = discoveryDocument(g.base)
 }
 
 // self is the name the registry answers r as: the one it was asked by, or, with

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
@@ -15,46 +14,84 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// writeDocument answers with a document, prefix before each link in it.
-func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Document, prefix string) error {
-	etag := `"` + d.Tag + g.tag + `"`
+// links are how a site writes the names of files in a document: prefix comes
+// before each, and where not everybody may read the files, what authorises to
+// fetch the one of that name in folder comes behind.
+type links struct{ prefix, folder string }
+
+// writeDocument answers with a document.
+func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Document, l links) error {
+	tag, expiry := d.Tag+g.tag, int64(0)
+	if r.private && len(d.Links) > 0 {
+		if g.Links == nil {
+			return unavailable("the registry cannot sign links yet: try again in a moment", nil)
+		}
+		expiry = g.Links.Expiry(time.Now())
+		tag += "-" + strconv.FormatInt(expiry, 36)
+	}
+	etag, caching := `"`+tag+`"`, r.revalidate()
 	if matches(r.Header.Get("If-None-Match"), etag) {
-		set(w, "Etag", etag, "Cache-Control", "no-cache")
+		set(w, "Etag", etag, "Cache-Control", caching)
 		w.WriteHeader(http.StatusNotModified)
 		r.answered(r.Request, http.StatusNotModified, 0)
 		return nil
 	}
-	size := d.Size() + len(d.Links)*len(prefix)
+	body, size := d.Head, d.Size()
+	if expiry != 0 || l.prefix != "" || len(d.Tail) > 0 {
+		b, _ := g.buffers.Get().(*[]byte)
+		if b == nil {
+			b = new([]byte)
+		}
+		defer g.buffers.Put(b)
+		var err error
+		if *b, err = g.appendDocument((*b)[:0], r, d, l, expiry); err != nil {
+			return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
+		}
+		body, size = *b, len(*b)
+	}
 	r.answered(r.Request, http.StatusOK, int64(size))
 	set(w,
 		"Etag", etag,
-		"Cache-Control", "no-cache",
+		"Cache-Control", caching,
 		"Content-Type", "application/json", // exactly (checklist 2, 63)
 		"Content-Length", strconv.Itoa(size))
 	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodHead {
-		return nil
+	if r.Method != http.MethodHead {
+		w.Write(body) // a client that left is no error of ours
 	}
-	if prefix == "" && len(d.Tail) == 0 {
-		w.Write(d.Head) // a client that left is no error of ours
-		return nil
+	return nil
+}
+
+// appendDocument writes a document with its links; expiry is when they end, or
+// zero where they need nothing.
+func (g *Registry) appendDocument(b []byte, r *request, d *index.Document, l links, expiry int64) ([]byte, error) {
+	var realm string
+	if expiry != 0 {
+		realm = g.realm(r)
 	}
-	b, _ := g.buffers.Get().(*bytes.Buffer)
-	if b == nil {
-		b = new(bytes.Buffer)
-	}
-	b.Reset()
 	done := 0
 	for _, link := range d.Links {
-		b.Write(d.Head[done:link.Start])
-		b.WriteString(prefix)
-		done = link.Start
+		b = append(b, d.Head[done:link.Start]...)
+		b = append(b, l.prefix...)
+		b = append(b, d.Head[link.Start:link.End]...)
+		if done = link.End; expiry == 0 {
+			continue
+		}
+		var err error
+		if b, err = g.Links.AppendQuery(b, realm, l.folder+string(d.Head[link.Start:link.End]), expiry); err != nil {
+			return b, err
+		}
 	}
-	b.Write(d.Head[done:])
-	b.Write(d.Tail)
-	w.Write(b.Bytes())
-	g.buffers.Put(b)
-	return nil
+	b = append(b, d.Head[done:]...)
+	return append(b, d.Tail...), nil
+}
+
+// revalidate is the Cache-Control of what may change.
+func (r *request) revalidate() string {
+	if r.private {
+		return "private, no-cache"
+	}
+	return "no-cache"
 }
 
 // writeFile answers with a file. Headers are set once the file is open: they
@@ -71,8 +108,11 @@ func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) e
 		return unavailable("the file cannot be read at the moment: try again, and tell the registry's operator", err)
 	}
 	defer content.Close()
-	caching := "no-cache"
-	if f.Immutable() {
+	caching := r.revalidate()
+	switch {
+	case f.Immutable() && r.private:
+		caching = "private, max-age=31536000, immutable"
+	case f.Immutable():
 		caching = "public, max-age=31536000, immutable"
 	}
 	set(w, "Etag", `"`+f.Tag()+`"`, "Cache-Control", caching, "Content-Type", f.ContentType)
@@ -172,9 +212,12 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	set(w,
 		"Content-Type", "application/json",
 		"Content-Length", strconv.Itoa(len(body)),
-		"Cache-Control", "no-cache")
-	if answer.status == http.StatusServiceUnavailable {
+		"Cache-Control", r.revalidate())
+	switch answer.status {
+	case http.StatusServiceUnavailable:
 		set(w, "Retry-After", "1") // clients sleep whatever is asked (checklist 26)
+	case http.StatusUnauthorized:
+		set(w, "Www-Authenticate", r.challenge())
 	}
 	w.WriteHeader(answer.status)
 	r.answered(r.Request, answer.status, int64(len(body)))

@@ -148,8 +148,9 @@ func (s *site) do(method, url string, headers ...string) answer {
 		s.t.Fatal(err)
 	}
 	for _, h := range headers {
-		name, value, _ := strings.Cut(h, ": ")
-		r.Header.Add(name, value)
+		if name, value, ok := strings.Cut(h, ": "); ok {
+			r.Header.Add(name, value)
+		}
 	}
 	return s.send(r)
 }

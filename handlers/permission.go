@@ -1,0 +1,187 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A permission is the question whether a request may read something, of one
+// address or of two that are offered as one: what lies under no hostname, and
+// what lies under the name the registry was asked by.
+//
+// That name is the client's to choose unless the registry's names are
+// configured. So it must not make mirrored content count as the registry's own,
+// nor its own as that of a hostname, for which other rules are meant: both
+// rules have to agree.
+type permission struct {
+	addresses [2]access.Address
+	count     int
+}
+
+func (p *permission) of(a access.Address) {
+	p.addresses[p.count] = a
+	p.count++
+}
+
+// onProvider is the question about a provider, by the hostname it is asked for.
+func (g *Registry) onProvider(r *request, a index.ProviderAddress, own bool) (p permission) {
+	asked := access.Address{Hostname: string(a.Hostname), Namespace: a.Namespace, Name: a.Type}
+	g.on(&p, asked, own, own && len(g.Hostnames) == 0 && r.snapshot.Provider(a) != nil)
+	return p
+}
+
+// onModule is the question about a module of the registry itself.
+func (g *Registry) onModule(r *request, a index.ModuleAddress) (p permission) {
+	asked := access.Address{Hostname: string(a.Hostname), Namespace: a.Namespace, Name: a.Name, System: a.System}
+	g.on(&p, asked, true, len(g.Hostnames) == 0 && r.snapshot.Module(a) != nil)
+	return p
+}
+
+func (g *Registry) on(p *permission, asked access.Address, own, hosted bool) {
+	if !own {
+		p.of(asked)
+		return
+	}
+	if hosted {
+		p.of(asked)
+	}
+	asked.Own = true
+	if len(g.Hostnames) == 0 {
+		asked.Hostname = ""
+	}
+	p.of(asked)
+}
+
+// mayRead tells whether the request may read what p asks about. A request
+// without credentials that may not is an error, whether there is anything or
+// not; one with credentials gets false, and an answer as if there was nothing:
+// existence is not told.
+func (g *Registry) mayRead(r *request, p permission) (bool, error) {
+	if g.Rules == nil || g.public(p) {
+		return true, nil
+	}
+	r.private = true
+	if g.Authenticate == nil {
+		return false, g.unauthorized(r, p)
+	}
+	subject, err := g.Authenticate(r.Request)
+	if err != nil {
+		return false, unavailable("the credentials cannot be checked at the moment: try again in a moment", err)
+	}
+	if g.allowed(subject, p) {
+		return true, nil
+	}
+	if subject.Anonymous() {
+		return false, g.unauthorized(r, p)
+	}
+	return false, nil
+}
+
+// mayReadFile is mayRead for a file, which a signed link opens too: clients
+// send no credentials when they download (clients' credentials, §3). The path
+// is that of the file as it is signed.
+func (g *Registry) mayReadFile(r *request, p permission, path string) (bool, error) {
+	if g.Rules == nil || g.public(p) {
+		return true, nil
+	}
+	r.private = true
+	link := access.ErrNoLink
+	if g.Links != nil {
+		link = g.Links.Verify(g.realm(r), path, r.URL.RawQuery, time.Now())
+	}
+	if link == nil {
+		return true, nil
+	}
+	readable, err := g.mayRead(r, p)
+	if readable || errors.Is(link, access.ErrNoLink) {
+		return readable, err
+	}
+	switch {
+	case errors.Is(link, access.ErrNoLinkKeys):
+		return false, unavailable("links cannot be checked at the moment: try again in a moment", nil)
+	case errors.Is(link, access.ErrLinkExpired):
+		return false, fail(http.StatusForbidden, "this link has expired: run the command again to be given a new one")
+	}
+	return false, fail(http.StatusForbidden, "this link is not one of this registry's for this file: run the command again to be given one")
+}
+
+func (g *Registry) public(p permission) bool {
+	for _, a := range p.addresses[:p.count] {
+		if !g.Rules.Public(a) {
+			return false
+		}
+	}
+	return true
+}
+
+func (g *Registry) allowed(s access.Subject, p permission) bool {
+	for _, a := range p.addresses[:p.count] {
+		if !g.Rules.Decide(s, access.Read, a).Allowed {
+			return false
+		}
+	}
+	return true
+}
+
+// unauthorized says how to be somebody. Only module clients show it.
+func (g *Registry) unauthorized(r *request, p permission) error {
+	a := p.addresses[p.count-1]
+	name := a.Namespace + "/" + a.Name
+	if a.System != "" {
+		name += "/" + a.System
+	}
+	how := "give your client a token for " + svchost.ForDisplay(string(r.self))
+	if g.Login != nil {
+		how = "run terraform login " + svchost.ForDisplay(string(r.self)) + ", or " + how
+	}
+	if variable, ok := tokenVariable(r.self); ok {
+		how += " in " + variable
+	}
+	if r.hasCredentials() {
+		return fail(http.StatusUnauthorized, "the credentials for %s are not known here, expired or revoked: %s", name, how)
+	}
+	return fail(http.StatusUnauthorized, "%s is not for everybody: %s", name, how)
+}
+
+// tokenVariable is the environment variable in which clients look for a
+// hostname's token; one with a port has none.
+func tokenVariable(name svchost.Hostname) (string, bool) {
+	if strings.ContainsRune(string(name), ':') {
+		return "", false
+	}
+	return "TF_TOKEN_" + strings.NewReplacer("-", "__", ".", "_").Replace(string(name)), true
+}
+
+// hasCredentials tells whether somebody is named at all: some clients send
+// `Bearer` without a token, which is nobody.
+func (r *request) hasCredentials() bool {
+	_, credentials, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	return strings.TrimSpace(credentials) != ""
+}
+
+// challenge is the WWW-Authenticate of a 401 (RFC 6750 §3).
+func (r *request) challenge() string {
+	if r.hasCredentials() {
+		return `Bearer realm="terraform registry", error="invalid_token"`
+	}
+	return `Bearer realm="terraform registry"`
+}
+
+// realm is what a link is good at: this registry, by a name that is the same
+// when the link is used.
+func (g *Registry) realm(r *request) string {
+	switch {
+	case g.PublicURL != "":
+		return g.PublicURL
+	case len(g.Hostnames) > 0:
+		return string(g.Hostnames[0])
+	}
+	return string(r.self)
+}

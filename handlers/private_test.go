@@ -1,0 +1,499 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// Who asks, by their tokens.
+const (
+	nobody   = ""
+	reader   = "Authorization: Bearer reader"   // of the namespace acme
+	stranger = "Authorization: Bearer stranger" // reads another namespace
+	garbage  = "Authorization: Bearer garbage"
+)
+
+// privateTree has what is everybody's under open and what is not under acme.
+func privateTree(t testing.TB) *indextest.Tree {
+	t.Helper()
+	tree := indextest.New(t)
+	for _, namespace := range []string{"acme", "open"} {
+		tree.Provider(namespace+"/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		tree.Write("modules/"+namespace+"/vpc/aws/1.0.0/main.tf", "# a module")
+	}
+	tree.Provider("registry.terraform.io/acme/null", "3.2.0", "linux_amd64")
+	tree.Provider("registry.terraform.io/open/null", "3.2.0", "linux_amd64")
+	return tree
+}
+
+// private is a registry of privateTree that knows two people.
+func private(t testing.TB, rules ...string) *handlers.Registry {
+	t.Helper()
+	if rules == nil {
+		rules = []string{
+			"allow anonymous read open registry.terraform.io/open",
+			"allow reader read acme registry.terraform.io/acme",
+			"allow stranger read other registry.terraform.io/other",
+		}
+	}
+	return privately(t, registry(scan(t, privateTree(t))), rules...)
+}
+
+// privately has a registry go by rules.
+func privately(t testing.TB, g *handlers.Registry, rules ...string) *handlers.Registry {
+	t.Helper()
+	var list []access.Rule
+	for _, line := range rules {
+		rule, err := access.ParseRule(strings.Fields(line)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = append(list, rule)
+	}
+	g.Rules = access.NewRules(list...)
+	g.Authenticate = func(r *http.Request) (access.Subject, error) {
+		switch _, token, _ := strings.Cut(r.Header.Get("Authorization"), "Bearer "); token {
+		case "reader", "stranger":
+			return access.Subject{ID: token}, nil
+		case "unknowable":
+			return access.Subject{}, errors.New("the issuer is down")
+		}
+		return access.Subject{}, nil
+	}
+	keys := linkKeys(t)
+	g.Links = &access.Links{Life: 15 * time.Minute, Keys: func() *access.LinkKeys { return keys }}
+	return g
+}
+
+// Every endpoint, asked by everybody: what may be read is, and what may not is
+// refused in the same way whether it exists or not.
+func TestWhoReadsWhat(t *testing.T) {
+	s := serve(t, private(t))
+	const (
+		ok, found, unauthorized, notFound = http.StatusOK, http.StatusNoContent, http.StatusUnauthorized, http.StatusNotFound
+		mirror                            = "/v1/mirror/registry.terraform.io/"
+		zip                               = "terraform-provider-null_3.2.0_linux_amd64.zip"
+	)
+	callers := []string{nobody, stranger, reader, garbage}
+	tests := []struct {
+		rule, path string
+		want       [4]int
+	}{
+		{"discovery is everybody's (checklist 4)", wellKnown, [4]int{ok, ok, ok, ok}},
+
+		{"provider versions", "/v1/providers/acme/demo/versions", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"provider download", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"module versions", "/v1/modules/acme/vpc/aws/versions", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"module download", "/v1/modules/acme/vpc/aws/1.0.0/download", [4]int{unauthorized, notFound, found, unauthorized}},
+		{"module package", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"mirror index", mirror + "acme/null/index.json", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"mirror archives: nothing, as of what there is not (checklist 66)", mirror + "acme/null/3.2.0.json", [4]int{unauthorized, ok, ok, unauthorized}},
+		{"mirror package", mirror + "acme/null/" + zip, [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"mirror checksums", mirror + "acme/null/terraform-provider-null_3.2.0_SHA256SUMS", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"mirror signature", mirror + "acme/null/terraform-provider-null_3.2.0_SHA256SUMS.sig", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"the registry's own, by the mirror", "/v1/mirror/" + own + "/acme/demo/index.json", [4]int{unauthorized, notFound, ok, unauthorized}},
+
+		{"public provider versions", "/v1/providers/open/demo/versions", [4]int{ok, ok, ok, ok}},
+		{"public provider download", "/v1/providers/open/demo/1.0.0/download/linux/amd64", [4]int{ok, ok, ok, ok}},
+		{"public module versions", "/v1/modules/open/vpc/aws/versions", [4]int{ok, ok, ok, ok}},
+		{"public module download", "/v1/modules/open/vpc/aws/1.0.0/download", [4]int{found, found, found, found}},
+		{"public module package", "/v1/modules/open/vpc/aws/1.0.0/archive.tar.gz", [4]int{ok, ok, ok, ok}},
+		{"public mirror index", mirror + "open/null/index.json", [4]int{ok, ok, ok, ok}},
+		{"public mirror archives", mirror + "open/null/3.2.0.json", [4]int{ok, ok, ok, ok}},
+		{"public mirror package", mirror + "open/null/" + zip, [4]int{ok, ok, ok, ok}},
+
+		{"a provider that is not there", "/v1/providers/acme/nothing/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"a release that is not there", "/v1/providers/acme/demo/9.0.0/download/linux/amd64", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"a module that is not there", "/v1/modules/acme/nothing/aws/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"a module package that is not there", "/v1/modules/acme/nothing/aws/1.0.0/archive.zip", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"a mirrored provider that is not there", mirror + "acme/nothing/index.json", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"archives that are not there", mirror + "acme/nothing/1.0.0.json", [4]int{unauthorized, ok, ok, unauthorized}},
+		{"a mirrored package that is not there", mirror + "acme/null/terraform-provider-null_9.0.0_linux_amd64.zip", [4]int{unauthorized, notFound, notFound, unauthorized}},
+
+		{"what no rule names", "/v1/providers/nobodys/demo/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"the rules of own addresses are not those of a hostname", mirror + "acme/demo/index.json", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"another way to write the address", "/v1/modules/ACME/Vpc/aws/versions", [4]int{unauthorized, notFound, ok, unauthorized}},
+	}
+	for _, test := range tests {
+		s.rule(test.rule, func(t *testing.T, s *site) {
+			for i, caller := range callers {
+				for _, method := range []string{http.MethodGet, http.MethodHead} {
+					a := s.do(method, home+test.path, caller)
+					if a.StatusCode != test.want[i] {
+						t.Errorf("%s as %q: got %d %s, want %d", method, caller, a.StatusCode, a.body, test.want[i])
+					}
+					if method == http.MethodGet && a.StatusCode >= 400 {
+						checkError(t, a.Header, a.body)
+					}
+				}
+			}
+		})
+	}
+	s.rule("what may not be read is like what is not there, to the byte", func(t *testing.T, s *site) {
+		for _, path := range []string{
+			"/v1/providers/acme/demo/versions", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/modules/acme/vpc/aws/versions",
+			"/v1/modules/acme/vpc/aws/1.0.0/download", mirror + "acme/null/index.json", mirror + "acme/null/3.2.0.json", mirror + "acme/null/" + zip,
+		} {
+			for _, caller := range []string{nobody, stranger, garbage} {
+				is, isNot := s.get(path, caller), s.get(strings.NewReplacer("demo", "xxxx", "vpc", "xxx", "acme/null", "acme/xxxx").Replace(path), caller)
+				is.body = strings.NewReplacer("demo", "xxxx", "vpc", "xxx", "acme/null", "acme/xxxx").Replace(is.body)
+				for _, h := range []http.Header{is.Header, isNot.Header} {
+					h.Del("Date")
+					h.Del("Content-Length")
+				}
+				if is.StatusCode != isNot.StatusCode || is.body != isNot.body || !sameHeader(is.Header, isNot.Header) {
+					t.Errorf("%s as %q: %v %s, but what is not there %v %s", path, caller, is.Header, is.body, isNot.Header, isNot.body)
+				}
+			}
+		}
+	})
+}
+
+func sameHeader(a, b http.Header) bool {
+	x, _ := json.Marshal(a)
+	y, _ := json.Marshal(b)
+	return string(x) == string(y)
+}
+
+func TestUnauthorized(t *testing.T) {
+	g := private(t)
+	tests := []struct {
+		rule, host, path, credentials string
+		login                         bool
+		challenge, message            string
+	}{
+		{"without credentials: how to have some", own, "/v1/modules/acme/vpc/aws/1.0.0/download", "", false,
+			`Bearer realm="terraform registry"`,
+			"acme/vpc/aws is not for everybody: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+		{"with a login: it comes first", own, "/v1/modules/acme/vpc/aws/1.0.0/download", "", true,
+			`Bearer realm="terraform registry"`,
+			"acme/vpc/aws is not for everybody: run terraform login registry.example.com, or give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+		{"with a token nobody knows", own, "/v1/providers/acme/demo/versions", "Bearer garbage", false,
+			`Bearer realm="terraform registry", error="invalid_token"`,
+			"the credentials for acme/demo are not known here, expired or revoked: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+		{"an empty token is nobody", own, "/v1/providers/acme/demo/versions", "Bearer ", false,
+			`Bearer realm="terraform registry"`,
+			"acme/demo is not for everybody: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+		{"a dash of the hostname is two of its variable", "my-registry.example.com", "/v1/providers/acme/demo/versions", "", false,
+			`Bearer realm="terraform registry"`,
+			"acme/demo is not for everybody: give your client a token for my-registry.example.com in TF_TOKEN_my__registry_example_com"},
+		{"a name with a port has no variable", own + ":8443", "/v1/providers/acme/demo/versions", "", false,
+			`Bearer realm="terraform registry"`,
+			"acme/demo is not for everybody: give your client a token for registry.example.com:8443"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			g := &handlers.Registry{Snapshot: g.Snapshot, Rules: g.Rules, Authenticate: g.Authenticate, Links: g.Links}
+			if test.login {
+				g.Login = func(context.Context) *handlers.Login { return &handlers.Login{Client: "terraform-cli"} }
+			}
+			r := httptest.NewRequest(http.MethodGet, test.path, nil)
+			r.Host = test.host
+			if test.credentials != "" {
+				r.Header.Set("Authorization", test.credentials)
+			}
+			w := serveRecorded(g, r)
+			var body struct{ Errors []string }
+			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil || len(body.Errors) != 1 {
+				t.Fatalf("body is %s", w.Body)
+			}
+			if w.Code != http.StatusUnauthorized || body.Errors[0] != test.message {
+				t.Errorf("got %d %q\nwant 401 %q", w.Code, body.Errors[0], test.message)
+			}
+			if got := w.Header().Get("WWW-Authenticate"); got != test.challenge {
+				t.Errorf("challenge is %s, want %s", got, test.challenge)
+			}
+		})
+	}
+}
+
+func TestCredentialsThatCannotBeChecked(t *testing.T) {
+	s := serve(t, private(t))
+	a := s.get("/v1/providers/acme/demo/versions", "Authorization: Bearer unknowable")
+	mustRefuse(t, a, http.StatusServiceUnavailable)
+	if a.Header.Get("Retry-After") != "1" {
+		t.Error("clients are not told to try again")
+	}
+	if got := s.get("/v1/providers/open/demo/versions", "Authorization: Bearer unknowable").StatusCode; got != http.StatusOK {
+		t.Errorf("what is everybody's: got %d", got)
+	}
+}
+
+// A client follows the links it is given without its token (checklist 67, 91).
+func TestFilesOfPrivateReleases(t *testing.T) {
+	for _, public := range []string{"", home} {
+		g := private(t)
+		g.PublicURL = public
+		s := serve(t, g)
+		token := strings.TrimPrefix(reader, "Authorization: ")
+
+		s.rule("provider registry, public URL "+public, func(t *testing.T, s *site) {
+			var d struct {
+				DownloadURL  string `json:"download_url"`
+				ChecksumsURL string `json:"shasums_url"`
+				SignatureURL string `json:"shasums_signature_url"`
+			}
+			a := s.json("/v1/providers/acme/demo/1.0.0/download/linux/amd64", &d, "Authorization: "+token)
+			for _, link := range []string{d.DownloadURL, d.ChecksumsURL, d.SignatureURL} {
+				checkLink(t, s, resolve(t, a, link))
+			}
+		})
+		s.rule("mirror, public URL "+public, func(t *testing.T, s *site) {
+			var l archives
+			a := s.json("/v1/mirror/registry.terraform.io/acme/null/3.2.0.json", &l, "Authorization: "+token)
+			checkLink(t, s, resolve(t, a, l.Archives["linux_amd64"].URL))
+		})
+		s.rule("module registry, public URL "+public, func(t *testing.T, s *site) {
+			a := s.get("/v1/modules/acme/vpc/aws/1.0.0/download", "Authorization: "+token)
+			checkLink(t, s, resolve(t, a, a.Header.Get("X-Terraform-Get")))
+		})
+	}
+}
+
+// checkLink uses a link in all the ways clients do.
+func checkLink(t *testing.T, s *site, link *url.URL) {
+	t.Helper()
+	whole := s.get(link.String())
+	if whole.StatusCode != http.StatusOK || whole.body == "" {
+		t.Fatalf("%s: got %d %s", link, whole.StatusCode, whole.body)
+	}
+	if got := whole.Header.Get("Cache-Control"); !strings.HasPrefix(got, "private, ") {
+		t.Errorf("%s: Cache-Control is %q, shared caches may keep it", link, got)
+	}
+	if a := s.do(http.MethodHead, link.String()); a.StatusCode != http.StatusOK {
+		t.Errorf("HEAD: got %d (checklist 92)", a.StatusCode)
+	}
+	if a := s.get(link.String(), "Range: bytes=2-5"); a.StatusCode != http.StatusPartialContent || a.body != whole.body[2:6] {
+		t.Errorf("a range: got %d %q", a.StatusCode, a.body)
+	}
+	if a := s.get(link.String(), "Authorization: Basic bmV0cmM6c2VjcmV0"); a.StatusCode != http.StatusOK {
+		t.Errorf("with what a .netrc adds: got %d", a.StatusCode)
+	}
+	q := link.Query()
+	again := *link
+	again.RawQuery = "zzz=1&sig=" + url.QueryEscape(q.Get("sig")) + "&archive=tar.gz&exp=" + q.Get("exp")
+	if a := s.get(again.String()); a.StatusCode != http.StatusOK {
+		t.Errorf("with the query in another order: got %d (checklist 93)", a.StatusCode)
+	}
+
+	for rule, changed := range map[string]func(*url.URL){
+		"another file":     func(u *url.URL) { u.Path = "/v1/modules/acme/vpc/aws/9.9.9/archive.zip" },
+		"another provider": func(u *url.URL) { u.Path = "/v1/mirror/" + own + "/acme/other/x.zip" },
+		"a longer life":    func(u *url.URL) { u.RawQuery = "exp=9999999999&sig=" + q.Get("sig") },
+		"no life":          func(u *url.URL) { u.RawQuery = "sig=" + q.Get("sig") },
+		"a forged one":     func(u *url.URL) { u.RawQuery = "exp=" + q.Get("exp") + "&sig=AAAA" },
+	} {
+		u := *link
+		changed(&u)
+		if a := s.get(u.String()); a.StatusCode != http.StatusForbidden {
+			t.Errorf("%s: got %d %s, want 403", rule, a.StatusCode, a.body)
+		} else {
+			checkError(t, a.Header, a.body)
+		}
+	}
+	bare := *link
+	bare.RawQuery = ""
+	if a := s.get(bare.String()); a.StatusCode != http.StatusUnauthorized {
+		t.Errorf("without a signature: got %d, want 401", a.StatusCode)
+	}
+	bad := *link
+	bad.RawQuery = "exp=1&sig=AAAA"
+	if a := s.get(bad.String(), reader); a.StatusCode != http.StatusOK {
+		t.Errorf("a bad link with a token that may read: got %d", a.StatusCode)
+	}
+}
+
+func TestLinksAreOfOneRegistry(t *testing.T) {
+	g := private(t)
+	link := func(host string) string {
+		r := httptest.NewRequest(http.MethodGet, "/v1/modules/acme/vpc/aws/1.0.0/download", nil)
+		r.Host = host
+		r.Header.Set("Authorization", "Bearer reader")
+		return serveRecorded(g, r).Header().Get("X-Terraform-Get")
+	}
+	if w := ask(g, "a.example.com", link("a.example.com")); w.Code != http.StatusOK {
+		t.Errorf("where it was given: got %d %s", w.Code, w.Body)
+	}
+	if w := ask(g, "b.example.com", link("a.example.com")); w.Code != http.StatusForbidden {
+		t.Errorf("at another registry with the same keys: got %d, want 403", w.Code)
+	}
+}
+
+func resolve(t *testing.T, a answer, reference string) *url.URL {
+	t.Helper()
+	u, err := a.Request.URL.Parse(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u.Query().Get("sig") == "" {
+		t.Fatalf("%s is not signed", u)
+	}
+	return u
+}
+
+// What is everybody's costs nothing and carries no secret.
+func TestPublicAnswersAreAsWithoutRules(t *testing.T) {
+	snapshot := scan(t, privateTree(t))
+	plain, ruled := serve(t, registry(snapshot)), serve(t, privately(t, registry(snapshot), "allow anonymous read open registry.terraform.io/open"))
+	for _, path := range []string{
+		"/v1/providers/open/demo/versions", "/v1/providers/open/demo/1.0.0/download/linux/amd64", "/v1/modules/open/vpc/aws/1.0.0/download",
+		"/v1/mirror/registry.terraform.io/open/null/3.2.0.json", "/v1/mirror/registry.terraform.io/open/null/terraform-provider-null_3.2.0_linux_amd64.zip",
+	} {
+		for _, caller := range []string{nobody, reader} {
+			a, b := plain.get(path), ruled.get(path, caller)
+			a.Header.Del("Date")
+			b.Header.Del("Date")
+			if a.body != b.body || !sameHeader(a.Header, b.Header) {
+				t.Errorf("%s as %q: %v %s\nwithout rules %v %s", path, caller, b.Header, b.body, a.Header, a.body)
+			}
+		}
+	}
+}
+
+// The name in a request is the client's to choose. It gives nobody what the
+// rules keep from them under the name it really has.
+func TestHostOfRequestDoesNotChangeWhatMayBeRead(t *testing.T) {
+	tree := privateTree(t)
+	tree.Provider("secret.example.com/open/hidden", "1.0.0", "linux_amd64")
+	tree.Provider("secret.example.com/open/demo", "2.0.0", "linux_amd64")
+	g := privately(t, registry(scan(t, tree)), "allow anonymous read open public.example.com/acme")
+	tests := []struct {
+		rule, host, path string
+		configured       []string
+		want             int
+	}{
+		{"mirrored content is not the registry's own", "secret.example.com", "/v1/providers/open/hidden/versions", nil, http.StatusUnauthorized},
+		{"nor when it is joined with its own", "secret.example.com", "/v1/providers/open/demo/versions", nil, http.StatusUnauthorized},
+		{"nor by the mirror", "secret.example.com", "/v1/mirror/secret.example.com/open/hidden/index.json", nil, http.StatusUnauthorized},
+		{"its own is not that of a hostname", "public.example.com", "/v1/providers/acme/demo/versions", nil, http.StatusUnauthorized},
+		{"nor a module", "public.example.com", "/v1/modules/acme/vpc/aws/versions", nil, http.StatusUnauthorized},
+		{"with the name configured, it is", "public.example.com", "/v1/providers/acme/demo/versions", []string{"public.example.com"}, http.StatusOK},
+		{"also asked by another", "whatever.example.com", "/v1/providers/acme/demo/versions", []string{"public.example.com"}, http.StatusOK},
+		{"and no other name is", "public.example.com", "/v1/providers/acme/demo/versions", []string{"registry.example.com"}, http.StatusUnauthorized},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			g := &handlers.Registry{Snapshot: g.Snapshot, Rules: g.Rules, Authenticate: g.Authenticate, Links: g.Links, Hostnames: hostnames(t, test.configured...)}
+			if w := ask(g, test.host, test.path); w.Code != test.want {
+				t.Errorf("got %d %s, want %d", w.Code, w.Body, test.want)
+			}
+		})
+	}
+}
+
+// Documents with links keep their ETag for a while, and never longer than the
+// links in them are good.
+func TestDocumentsWithLinksChangeInTime(t *testing.T) {
+	g := private(t)
+	synctest.Test(t, func(t *testing.T) {
+		ask := func(ifNoneMatch string) *httptest.ResponseRecorder {
+			r := httptest.NewRequest(http.MethodGet, home+"/v1/mirror/registry.terraform.io/acme/null/3.2.0.json", nil)
+			r.Header.Set("Authorization", "Bearer reader")
+			r.Header.Set("If-None-Match", ifNoneMatch)
+			return serveRecorded(g, r)
+		}
+		first := ask("")
+		if got := ask(first.Header().Get("Etag")).Code; got != http.StatusNotModified {
+			t.Errorf("at once: got %d, want 304", got)
+		}
+		time.Sleep(2 * time.Minute) // of the test's own clock
+		later := ask(first.Header().Get("Etag"))
+		if later.Code != http.StatusOK || later.Body.String() == first.Body.String() {
+			t.Errorf("after two of fifteen minutes: got %d with the links of before", later.Code)
+		}
+		link := "https://" + own + "/v1/mirror/registry.terraform.io/acme/null/" + firstLink(t, later.Body.Bytes())
+		if w := serveRecorded(g, httptest.NewRequest(http.MethodGet, link, nil)); w.Code != http.StatusOK {
+			t.Errorf("a link: got %d", w.Code)
+		}
+		time.Sleep(17 * time.Minute)
+		w := serveRecorded(g, httptest.NewRequest(http.MethodGet, link, nil))
+		if w.Code != http.StatusForbidden || !strings.Contains(w.Body.String(), "this link has expired") {
+			t.Errorf("an old link: got %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+func firstLink(t *testing.T, document []byte) string {
+	t.Helper()
+	var l archives
+	if err := json.Unmarshal(document, &l); err != nil {
+		t.Fatal(err)
+	}
+	return l.Archives["linux_amd64"].URL
+}
+
+// OpenTofu since 1.12 fetches small packages with its token (checklist 84).
+func TestModulesForOpenTofu(t *testing.T) {
+	tests := []struct {
+		rule, client, module string
+		credentials          string
+		status               int
+	}{
+		{"OpenTofu 1.12", "OpenTofu/1.12.6", "acme", reader, http.StatusOK},
+		{"a later one", "OpenTofu/1.20.0", "acme", reader, http.StatusOK},
+		{"a release candidate", "OpenTofu/1.12.0-rc1", "acme", reader, http.StatusOK},
+		{"one before", "OpenTofu/1.11.9", "acme", reader, http.StatusNoContent},
+		{"Terraform", "Terraform/1.15.0", "acme", reader, http.StatusNoContent},
+		{"a module that is everybody's", "OpenTofu/1.12.6", "open", reader, http.StatusNoContent},
+		{"without a token", "OpenTofu/1.12.6", "open", nobody, http.StatusNoContent},
+	}
+	s := serve(t, private(t))
+	for _, test := range tests {
+		s.rule(test.rule, func(t *testing.T, s *site) {
+			a := s.get("/v1/modules/"+test.module+"/vpc/aws/1.0.0/download", "User-Agent: "+test.client, test.credentials)
+			if a.StatusCode != test.status {
+				t.Fatalf("got %d %s, want %d", a.StatusCode, a.body, test.status)
+			}
+			if a.Header.Get("X-Terraform-Get") == "" {
+				t.Error("there is no X-Terraform-Get, which Terragrunt reads first")
+			}
+			if test.status == http.StatusNoContent {
+				return
+			}
+			const want = `{"location":"/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz","use_registry_credentials":true}`
+			if a.body != want {
+				t.Errorf("got %s, want %s", a.body, want)
+			}
+			if got := s.get("/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", reader).StatusCode; got != http.StatusOK {
+				t.Errorf("there: got %d", got)
+			}
+		})
+	}
+	s.rule("a package that may take longer than ten seconds", func(t *testing.T, _ *site) {
+		tree := privateTree(t)
+		tree.Write("modules/acme/big/aws/1.0.0/data.bin", strings.Repeat("0123456789abcdef", 1<<17))
+		tree.Write("modules/acme/big/aws/1.0.0/main.tf", "# a module")
+		s := serve(t, privately(t, registry(scan(t, tree)), "allow reader read acme"))
+		if a := s.get("/v1/modules/acme/big/aws/1.0.0/download", "User-Agent: OpenTofu/1.12.6", reader); a.StatusCode != http.StatusNoContent {
+			t.Errorf("got %d %s, want a link", a.StatusCode, a.body)
+		}
+	})
+}
+
+func TestNothingIsHandedOutUnsigned(t *testing.T) {
+	g := private(t)
+	g.Links = &access.Links{Life: time.Minute, Keys: func() *access.LinkKeys { return nil }}
+	s := serve(t, g)
+	for _, path := range []string{"/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/modules/acme/vpc/aws/1.0.0/download", "/v1/mirror/registry.terraform.io/acme/null/3.2.0.json"} {
+		mustRefuse(t, s.get(path, reader), http.StatusServiceUnavailable)
+	}
+	// Nor is a link called forged that just cannot be checked.
+	mustRefuse(t, s.get("/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz?exp=1&sig="+strings.Repeat("A", 48)), http.StatusServiceUnavailable)
+}
+
+func linkKeys(t testing.TB) *access.LinkKeys {
+	t.Helper()
+	return access.NewLinkKeys(time.Now())
+}
