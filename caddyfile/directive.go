@@ -12,6 +12,21 @@
 //	    signing_key <file> [<passphrase>] | off
 //	    signatures  prefer | require
 //	    rescan      <duration> | off
+//	    auth        <provider> ...
+//	    access {
+//	        subject    <placeholder>
+//	        groups     <placeholder>
+//	        allow|deny <subject>|group:<name>|anonymous|authenticated read|publish <address pattern...>
+//	    }
+//	    links       <duration>
+//	    login {
+//	        client <id>
+//	        issuer <url>
+//	        authz  <url>
+//	        token  <url>
+//	        ports  <min> <max>
+//	        scopes <scope...>
+//	    }
 //	}
 //
 // It only fills the exported fields of [module.Handler], whose documentation

@@ -19,6 +19,7 @@ type option struct {
 	name  string
 	parse func(d *caddyfile.Dispenser, h *module.Handler) error
 	list  bool // may be repeated
+	block bool // has one of its own
 }
 
 // options lists all of them, in the order of the manual.
@@ -35,6 +36,10 @@ func options() []option {
 		{name: "signing_key", parse: signingKey},
 		{name: "signatures", parse: signatures},
 		{name: "rescan", parse: rescan},
+		{name: "auth", parse: auth, list: true, block: true},
+		{name: "access", parse: accessRules, block: true},
+		{name: "links", parse: links},
+		{name: "login", parse: login, block: true},
 	}
 }
 
@@ -58,7 +63,7 @@ func unmarshal(d *caddyfile.Dispenser, h *module.Handler) error {
 		if err := o.parse(d, h); err != nil {
 			return err
 		}
-		if d.NextBlock(d.Nesting()) {
+		if !o.block && d.NextBlock(d.Nesting()) {
 			return d.Errf("%s does not have a block", o.name)
 		}
 	}

@@ -1,6 +1,7 @@
 package caddyfile
 
 import (
+	"encoding/json"
 	"reflect"
 	"strings"
 	"testing"
@@ -41,6 +42,32 @@ func TestUnmarshal(t *testing.T) {
 		{"rescan", `rescan 90s`, module.Handler{Rescan: caddy.Duration(90 * time.Second)}},
 		{"rescan in days", `rescan 1d`, module.Handler{Rescan: caddy.Duration(24 * time.Hour)}},
 		{"rescan off", `rescan off`, module.Handler{Rescan: -1}},
+		{"auth with a guest's own syntax", "auth terraform_tokens /etc/caddy/tokens",
+			module.Handler{AuthRaw: []json.RawMessage{json.RawMessage(`{"file":"/etc/caddy/tokens","provider":"terraform_tokens"}`)}}},
+		{"several guests, in order", "auth terraform_oidc https://a.example.com {\n\taudience a\n}\nauth terraform_tokens b",
+			module.Handler{AuthRaw: []json.RawMessage{
+				json.RawMessage(`{"audience":["a"],"issuer":"https://a.example.com","provider":"terraform_oidc"}`),
+				json.RawMessage(`{"file":"b","provider":"terraform_tokens"}`),
+			}}},
+		{"access", "access {\n\tallow ci read acme registry.terraform.io/*\n\tdeny anonymous publish *\n}",
+			module.Handler{Access: &module.Access{Rules: []module.AccessRule{
+				{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"acme", "registry.terraform.io/*"}},
+				{Effect: "deny", Who: "anonymous", Right: "publish", Addresses: []string{"*"}},
+			}}}},
+		{"access by other placeholders", "access {\n\tsubject {http.request.header.Remote-User}\n\tgroups {http.request.header.Remote-Groups}\n\tallow group:dev read *\n}",
+			module.Handler{Access: &module.Access{
+				Subject: "{http.request.header.Remote-User}", Groups: "{http.request.header.Remote-Groups}",
+				Rules: []module.AccessRule{{Effect: "allow", Who: "group:dev", Right: "read", Addresses: []string{"*"}}},
+			}}},
+		{"links", `links 5m`, module.Handler{Links: caddy.Duration(5 * time.Minute)}},
+		{"login", "login {\n\tclient terraform-cli\n\tissuer https://login.example.com\n\tports 10000 10010\n\tscopes openid groups\n}",
+			module.Handler{Login: &module.Login{
+				Client: "terraform-cli", Issuer: "https://login.example.com", Ports: []int{10000, 10010}, Scopes: []string{"openid", "groups"},
+			}}},
+		{"an option after a block", "access {\n\tallow ci read *\n}\nlinks 1h", module.Handler{
+			Links:  caddy.Duration(time.Hour),
+			Access: &module.Access{Rules: []module.AccessRule{{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"*"}}}},
+		}},
 		{"an empty block", ``, module.Handler{}},
 	}
 	for _, test := range tests {
@@ -80,6 +107,21 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"an interval without unit", `rescan 300`, "rescan: time: missing unit in duration"},
 		{"an interval of nothing", `rescan 0s`, "rescan must be longer than nothing"},
 		{"a negative interval", `rescan -1m`, "rescan must be longer than nothing"},
+		{"auth with nobody", `auth`, "auth needs the name of an authentication provider, such as terraform_tokens or terraform_oidc"},
+		{"auth with what is no provider", `auth nothing`, "http.authentication.providers.nothing"},
+		{"a guest without what it needs", `auth terraform_tokens`, "terraform_tokens needs one argument, the file that has the tokens"},
+		{"access with arguments", `access ci {` + "\n}", "wrong argument count"},
+		{"access without a rule", "access {\n}", "access has no rule, so nobody could read anything"},
+		{"access twice", "access {\n\tallow ci read *\n}\naccess {\n\tallow ci read *\n}", "access is already specified"},
+		{"what is no rule", "access {\n\tpermit ci read *\n}", "unrecognized word 'permit' in access, the allowed ones are: subject, groups, allow, deny"},
+		{"a rule without address", "access {\n\tallow ci read\n}", "address"},
+		{"a rule with an unknown right", "access {\n\tallow ci write *\n}", "write"},
+		{"a rule for everything", "access {\n\tallow * read *\n}", "anonymous"},
+		{"two subjects", "access {\n\tsubject {a}\n\tsubject {b}\n\tallow ci read *\n}", "subject is already specified"},
+		{"an empty subject", "access {\n\tsubject \"\"\n\tallow ci read *\n}", "wrong argument count"},
+		{"links without a unit", `links 15`, "links: time: missing unit in duration"},
+		{"links that are good for nothing", `links 0s`, "links must be longer than nothing"},
+
 		{"an option with a block", "root /srv {\n\tproviders a\n}", "root does not have a block"},
 	}
 	for _, test := range tests {

@@ -36,6 +36,7 @@ type App struct {
 	held     map[poolKey]*pooledIndex
 	started  chan struct{}
 	generate func() (*signing.Key, error)
+	links    *linkKeys // nil when no handler signs links
 }
 
 // CaddyModule returns the Caddy module information.
@@ -77,12 +78,26 @@ func (a *App) Acquire(t tree) *Source {
 	return s
 }
 
+// signsLinks promises the handler the keys of signed links from when the app has
+// started. It is for handlers that are being provisioned.
+func (a *App) signsLinks() *linkKeys {
+	if a.links == nil {
+		a.links = newLinkKeys(a.ctx, a.ctx.Storage(), a.logger, time.Now)
+	}
+	return a.links
+}
+
 // Start takes the indexes from the pool and has the new ones scan. Only now is
 // the registry's own signing key needed, which may have to be generated first.
 func (a *App) Start() error {
 	// Also when this fails, so that no request waits for what never comes.
 	defer close(a.started)
 
+	if a.links != nil {
+		if err := a.links.Load(); err != nil {
+			return err
+		}
+	}
 	var own *signing.Key
 	for _, s := range a.sources {
 		signer := s.tree.signing.signer
@@ -167,6 +182,9 @@ func (a *App) Stop() error { return nil }
 // Cleanup gives back the indexes this app took, and no others: Caddy calls it
 // after a failed start as well, when some or all were not taken yet.
 func (a *App) Cleanup() error {
+	if a.links != nil {
+		a.links.Close()
+	}
 	a.holding.Lock()
 	defer a.holding.Unlock()
 	var errs []error

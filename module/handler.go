@@ -1,11 +1,13 @@
 package module
 
 import (
+	"encoding/json"
 	"log/slog"
 	"net/http"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
@@ -58,7 +60,7 @@ func init() {
 //
 // All options are fixed when the configuration is loaded. Placeholders that are
 // known then, such as `{env.*}` and `{file.*}`, work in all of them; those of a
-// request do not.
+// request do not, but for the subject and groups of `access`.
 type Handler struct {
 	// The folder to serve. Required. It must exist when the configuration is
 	// loaded. A relative path is relative to the working directory of Caddy.
@@ -128,10 +130,42 @@ type Handler struct {
 	// something changes. Default: `5m`.
 	Rescan caddy.Duration `json:"rescan,omitempty"`
 
+	// Authentication providers, tried in turn until one knows who asks. They see
+	// requests for what not everybody may read, and no others: discovery has to
+	// be everybody's. Terraform and OpenTofu send a bearer token, for which there
+	// are `terraform_tokens` and `terraform_oidc`; any provider of the
+	// `authentication` handler works. With `auth` and without `access`, everybody
+	// who is authenticated may read everything.
+	AuthRaw []json.RawMessage `json:"auth,omitempty" caddy:"namespace=http.authentication.providers inline_key=provider"`
+
+	// Who may read and publish what. Default: without `auth`, everybody may read
+	// everything.
+	//
+	// Who has no credentials and may not read something is told so with 401,
+	// whether it exists or not. Who has some, but not the right, is told with 404
+	// that there is nothing.
+	Access *Access `json:"access,omitempty"`
+
+	// How long links to files are good. Clients do not send their token when they
+	// download, so what not everybody may read is downloaded by links that are
+	// signed, for that time. They are signed with a key in Caddy's storage that
+	// all instances of a cluster share. Between 1s and 12h. Default: `15m`.
+	Links caddy.Duration `json:"links,omitempty"`
+
+	// What `terraform login` needs to know to get a token for its user. The tokens
+	// it gets are checked by a provider in `auth`, such as `terraform_oidc`.
+	// Default: clients are not told of a login.
+	Login *Login `json:"login,omitempty"`
+
 	logger   *slog.Logger
 	source   *Source
 	traffic  *traffic
 	registry *handlers.Registry
+
+	log             *accessLog // nil: there are no links to keep out of it
+	login           *login
+	guests          []caddyauth.Authenticator
+	subject, groups string // templates
 }
 
 // CaddyModule returns the Caddy module information.
@@ -144,15 +178,19 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 
 // ServeHTTP answers requests for the registry and passes on all others.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
-	if h.registry.ServeHTTP(w, r) {
+	if h.log.serve(w, r, h.registry.ServeHTTP) {
 		return nil
 	}
 	return next.ServeHTTP(w, r)
 }
 
+// Cleanup gives back what Provision took.
+func (h *Handler) Cleanup() error { return h.login.close() }
+
 // Interface guards
 var (
 	_ caddy.Provisioner           = (*Handler)(nil)
+	_ caddy.CleanerUpper          = (*Handler)(nil)
 	_ caddy.Validator             = (*Handler)(nil)
 	_ caddyhttp.MiddlewareHandler = (*Handler)(nil)
 )

@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -61,6 +62,13 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	rules, err := h.provisionAccess(ctx)
+	if err != nil {
+		return err
+	}
+	if h.login, err = h.Login.read(repl, h.logger); err != nil {
+		return err
+	}
 	h.traffic = &app.(*App).traffic
 	h.source = app.(*App).Acquire(tree{
 		fsys:        fsys,
@@ -78,6 +86,16 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Changed:   h.source.Changed,
 		Answered:  h.answered,
 		Logger:    h.logger,
+	}
+	if h.login != nil {
+		h.registry.Login = h.login.document
+	}
+	if rules != nil {
+		keys := app.(*App).signsLinks()
+		h.log = newAccessLog(ctx)
+		h.registry.Rules = rules
+		h.registry.Authenticate = h.authenticate
+		h.registry.Links = &access.Links{Life: time.Duration(h.Links), Keys: keys.Keys, Unknown: keys.Unknown}
 	}
 	return nil
 }

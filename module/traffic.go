@@ -24,7 +24,7 @@ type traffic struct {
 // statuses are all the registry answers with.
 var statuses = [...]int{
 	http.StatusOK, http.StatusNoContent, http.StatusPartialContent, http.StatusNotModified,
-	http.StatusBadRequest, http.StatusNotFound, http.StatusMethodNotAllowed,
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 	http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable,
 	http.StatusInternalServerError, http.StatusServiceUnavailable,
 }

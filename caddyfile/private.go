@@ -1,0 +1,88 @@
+package caddyfile
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+)
+
+// auth is an authentication provider with its own syntax.
+func auth(d *caddyfile.Dispenser, h *module.Handler) error {
+	if !d.NextArg() {
+		return d.Err("auth needs the name of an authentication provider, such as terraform_tokens or terraform_oidc")
+	}
+	name := d.Val()
+	provider, err := caddyfile.UnmarshalModule(d, "http.authentication.providers."+name)
+	if err != nil {
+		return err // has the position
+	}
+	h.AuthRaw = append(h.AuthRaw, caddyconfig.JSONModuleObject(provider, "provider", name, nil))
+	return nil
+}
+
+// accessRules is the block of rules:
+//
+//	access {
+//	    subject    <placeholder>
+//	    groups     <placeholder>
+//	    allow|deny <who> read|publish <address pattern...>
+//	}
+func accessRules(d *caddyfile.Dispenser, h *module.Handler) error {
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	h.Access = new(module.Access)
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		switch word := d.Val(); word {
+		case "subject", "groups":
+			field := &h.Access.Subject
+			if word == "groups" {
+				field = &h.Access.Groups
+			}
+			if *field != "" {
+				return d.Errf("%s is already specified", word)
+			}
+			if !d.AllArgs(field) || *field == "" {
+				return d.ArgErr()
+			}
+		case "allow", "deny":
+			rule, err := module.NewAccessRule(append([]string{word}, d.RemainingArgs()...))
+			if err != nil {
+				return d.WrapErr(err)
+			}
+			h.Access.Rules = append(h.Access.Rules, rule)
+		default:
+			return d.Errf("unrecognized word '%s' in access, the allowed ones are: subject, groups, allow, deny", word)
+		}
+	}
+	if len(h.Access.Rules) == 0 {
+		return d.Err("access has no rule, so nobody could read anything: add one such as 'allow authenticated read *'")
+	}
+	return nil
+}
+
+func links(d *caddyfile.Dispenser, h *module.Handler) error {
+	var value string
+	if !d.AllArgs(&value) {
+		return d.ArgErr()
+	}
+	life, err := caddy.ParseDuration(value)
+	if err != nil {
+		return d.WrapErr(fmt.Errorf("links: %w", err))
+	}
+	if life <= 0 {
+		return d.Errf("links must be longer than nothing, not '%s'", strings.TrimSpace(value))
+	}
+	h.Links = caddy.Duration(life)
+	return nil
+}
+
+func login(d *caddyfile.Dispenser, h *module.Handler) error {
+	h.Login = new(module.Login)
+	return h.Login.UnmarshalCaddyfile(d)
+}

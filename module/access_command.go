@@ -1,0 +1,167 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+)
+
+// errDenied makes the process end with exit status 1. What it means has been
+// printed by then.
+var errDenied = errors.New("it is denied")
+
+func accessCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "access [--as <subject>] [--group <group>]... [--config <file>] [--adapter <name>] [--root <folder>] read|publish <address>",
+		Short: "Says what the rules allow, and which rule decides",
+		Long: `
+Reads a configuration and says whether its access rules allow somebody to read
+or publish something, and which of the rules decides. It starts nothing, asks
+nobody and needs no secrets: who it is about is taken as it is given.
+
+The address is one of a provider or a module, [HOSTNAME/]NAMESPACE/TYPE or
+[HOSTNAME/]NAMESPACE/NAME/SYSTEM. Without HOSTNAME it is one of the registry's
+own; so it is with a name of the registry's, which is one of its option hostname
+or of its site.
+
+The configuration is the Caddyfile in the working directory, unless --config
+names another file. If it has several registries with different rules, --root
+says by its folder which one is meant.
+
+The exit status is 0 if it is allowed, 1 if it is denied, and 2 if that cannot
+be told.`,
+		Example: `  caddy terraform-registry access --as ci --group builders read acme/vpc/aws
+  caddy terraform-registry access --config /etc/caddy/Caddyfile read registry.terraform.io/hashicorp/null`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError(cmd, errors.New("give a right and an address, such as: read acme/vpc/aws"))
+			}
+			return nil
+		},
+		RunE: runAccess,
+	}
+	cmd.Flags().String("as", "", "Who asks, as the rules know them (default: somebody without credentials)")
+	cmd.Flags().StringSliceP("group", "g", nil, "A group that they are in; can be repeated")
+	cmd.Flags().StringP("config", "c", "", "Configuration file (default: the Caddyfile in the working directory)")
+	cmd.Flags().StringP("adapter", "a", "", "Name of the config adapter to apply")
+	cmd.Flags().StringP("root", "r", "", "The root of the registry that is meant, if there are several")
+	cmd.SetFlagErrorFunc(usageError)
+	return cmd
+}
+
+func runAccess(cmd *cobra.Command, args []string) error {
+	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
+	q, err := parseQuestion(fl, args)
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	config, _, _, err := caddycmd.LoadConfig(fl.String("config"), fl.String("adapter"))
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	if len(config) == 0 {
+		return usageError(cmd, errors.New("there is no Caddyfile in the working directory: name the configuration with --config"))
+	}
+	found, err := configuredRegistries(caddy.RemoveMetaFields(config))
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	registry, err := chooseRegistry(found, fl.String("root"))
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	allowed, err := q.answer(cmd.OutOrStdout(), cmd.ErrOrStderr(), registry)
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	if !allowed {
+		cmd.SilenceErrors = true
+		return errDenied
+	}
+	return nil
+}
+
+// A question is whether somebody may do something.
+type question struct {
+	subject access.Subject
+	right   access.Right
+	address access.Address
+}
+
+func parseQuestion(fl caddycmd.Flags, args []string) (q question, err error) {
+	q.subject.ID = fl.String("as")
+	if q.subject.Groups, err = fl.GetStringSlice("group"); err != nil {
+		return q, fmt.Errorf("--group: %w", err)
+	}
+	if q.subject.Anonymous() && len(q.subject.Groups) > 0 {
+		return q, errors.New("--group: who is nobody is in no group: say with --as who it is")
+	}
+	if q.right, err = access.ParseRight(args[0]); err != nil {
+		return q, err
+	}
+	q.address, err = access.ParseAddress(args[1])
+	return q, err
+}
+
+// answer prints the decision and why it is so.
+func (q question) answer(out, notes io.Writer, c configuredRegistry) (allowed bool, err error) {
+	rules, err := c.rules()
+	if err != nil {
+		return false, err
+	}
+	if rules == nil {
+		why := "denied: there are no access rules, and without one nobody may publish"
+		if q.right == access.Read {
+			why = "allowed: there are no access rules, everybody may read everything"
+		}
+		_, err := fmt.Fprintln(out, why)
+		return q.right == access.Read, err
+	}
+	address, err := c.address(q.address)
+	if err != nil {
+		return false, err
+	}
+	if !address.Own && !c.named() {
+		fmt.Fprintf(notes, "%s is taken for the name of another registry: if it is one of this registry's, leave it out\n", address.Hostname)
+	}
+	d := rules.Decide(q.subject, q.right, address)
+	verdict, why := "denied", ": no rule allows it"
+	if d.Allowed {
+		verdict = "allowed"
+	}
+	switch {
+	case d.Rule == nil:
+	case c.Access == nil:
+		why = fmt.Sprintf(" by the rule that auth has without access: %s", d.Rule)
+	default:
+		number := slices.Index(slices.Collect(rules.All()), d.Rule) + 1
+		why = fmt.Sprintf(" by rule %d: %s", number, d.Rule)
+	}
+	_, err = fmt.Fprintln(out, verdict+why)
+	return d.Allowed, err
+}
+
+// address is a as the registry asks its rules about it.
+func (c configuredRegistry) address(a access.Address) (access.Address, error) {
+	names, err := c.hostnames()
+	if err != nil {
+		return a, err
+	}
+	switch {
+	case len(names) > 0 && a.Own:
+		a.Hostname = string(names[0]) // what it is asked by when it does not know the name
+	case len(names) > 0:
+		a.Own = slices.Contains(names, svchost.Hostname(a.Hostname))
+	case c.onSite(a.Hostname):
+		a.Own, a.Hostname = true, "" // a name that the client chose says nothing
+	}
+	return a, nil
+}

@@ -1,0 +1,338 @@
+package module
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
+	_ "github.com/caddyserver/caddy/v2/modules/logging"
+)
+
+// unloggedHandler is a registry that does what the headers of requests say: know
+// somebody, and panic.
+type unloggedHandler struct {
+	Handler
+	log *accessLog
+}
+
+func init() { caddy.RegisterModule(new(unloggedHandler)) }
+
+func (*unloggedHandler) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.handlers.unlogged", New: func() caddy.Module { return new(unloggedHandler) }}
+}
+
+func (h *unloggedHandler) Provision(ctx caddy.Context) error {
+	h.log = newAccessLog(ctx)
+	return h.Handler.Provision(ctx)
+}
+
+func (h *unloggedHandler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
+	if user := r.Header.Get("X-User"); user != "" {
+		r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer).Set("http.auth.user.id", user)
+	}
+	if h.log.serve(w, r, func(w http.ResponseWriter, r *http.Request) bool {
+		if r.Header.Get("X-Panic") != "" {
+			panic(http.ErrAbortHandler)
+		}
+		return h.registry.ServeHTTP(w, r)
+	}) {
+		return nil
+	}
+	return next.ServeHTTP(w, r)
+}
+
+// A loggedSite is a running Caddy with a registry and an access log.
+type loggedSite struct {
+	t         *testing.T
+	dir, addr string
+	stop      func()
+}
+
+// newLoggedSite runs a Caddy with the access log that logs says. All entries go to
+// the file all, and those logged to one or one.* to the file one too.
+func newLoggedSite(t *testing.T, logs string) *loggedSite {
+	t.Helper()
+	s := &loggedSite{t: t, dir: t.TempDir()}
+	const log = `%q:{"level":"DEBUG","writer":{"output":"file","filename":%q},"encoder":{"format":"json"},"include":[%q]}`
+	registry, _ := json.Marshal(Handler{
+		Root: sampleTree(t), Hostnames: []string{"registry.example.com"}, SigningKey: &SigningKey{Off: true},
+		Access: &Access{Rules: []AccessRule{
+			{Effect: "allow", Who: "anonymous", Right: "read", Addresses: []string{"acme/demo"}},
+			{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"acme"}},
+		}},
+	})
+	options := strings.TrimPrefix(string(registry), "{")
+	config := fmt.Sprintf(`{
+		"admin":{"disabled":true,"config":{"persist":false}},
+		"storage":{"module":"file_system","root":%q},
+		"logging":{"logs":{`+log+","+log+`}},
+		"apps":{"http":{"servers":{"registry":{"listen":["127.0.0.1:0"],"automatic_https":{"disable":true},"logs":%s,"routes":[
+			{"match":[{"header":{"X-Skip":["*"]}}],"handle":[{"handler":"vars","log_skip":true}]},
+			{"match":[{"header":{"X-Warn":["*"]}}],"handle":[{"handler":"vars","log_level":"warn"}]},
+			{"match":[{"header":{"X-Name":["*"]}}],"handle":[{"handler":"vars","access_logger_names":["one.chosen",""]}]},
+			{"handle":[{"handler":"rewrite","strip_path_prefix":"/below"}]},
+			{"match":[{"header":{"X-Real":["*"]}}],"handle":[{"handler":"terraform_registry",%s]},
+			{"handle":[{"handler":"unlogged",%s]},
+			{"handle":[{"handler":"static_response","body":"another handler's"}]}]}}}}}`,
+		t.TempDir(),
+		"all", filepath.Join(s.dir, "all"), "http.log.access",
+		"one", filepath.Join(s.dir, "one"), "http.log.access.one",
+		logs, options, options)
+	if err := caddy.Load([]byte(config), true); err != nil {
+		t.Fatal(err)
+	}
+	stopped := false
+	s.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(s.stop)
+	app, err := caddy.ActiveContext().AppIfConfigured("http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.addr = app.(*caddyhttp.App).Servers["registry"].Listeners()[0].Addr().String()
+	x, err := served()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := firstSnapshot(t.Context(), x); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+const (
+	loggedFile    = "/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip"
+	signatureText = "c2lnbmF0dXJlIG9mIGEgbGluaw"
+	signedQuery   = "?exp=1900000000&sig=" + signatureText
+)
+
+// get makes a request. Header fields are name and value in turn.
+func (s *loggedSite) get(method, host, target string, header ...string) http.Header {
+	s.t.Helper()
+	r, err := http.NewRequest(method, "http://"+s.addr+target, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	r.Host = host
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	answer, err := http.DefaultTransport.RoundTrip(r)
+	if err != nil {
+		return nil // it panicked
+	}
+	defer answer.Body.Close()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
+		s.t.Error(err)
+	}
+	return answer.Header
+}
+
+// entries stops Caddy, which waits for its handlers, and returns what is in a log.
+func (s *loggedSite) entries(file string) (text string, entries []map[string]any) {
+	s.t.Helper()
+	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
+	s.stop()
+	raw, err := os.ReadFile(filepath.Join(s.dir, file))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for line := range bytes.Lines(raw) {
+		entry := make(map[string]any)
+		if err := json.Unmarshal(line, &entry); err != nil {
+			s.t.Fatalf("%v in %s", err, line)
+		}
+		entries = append(entries, entry)
+	}
+	return string(raw), entries
+}
+
+// comparable takes out of an entry what differs between two requests.
+func comparable(entry map[string]any) (uri string, rest map[string]any) {
+	for _, name := range []string{"ts", "duration"} {
+		entry[name] = reflect.TypeOf(entry[name]).String()
+	}
+	request := entry["request"].(map[string]any)
+	uri = request["uri"].(string)
+	delete(request, "uri")
+	delete(request, "remote_port")
+	return uri, entry
+}
+
+// An entry is the same with a signature in the request and without, but for the
+// query, in the same logs, and the signature is in none of them.
+func TestAccessLog(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		logs   string
+		method string
+		host   string
+		path   string
+		header []string
+		want   []string // the loggers, below http.log.access
+	}{
+		{"one log", `{}`, "GET", "registry.example.com", loggedFile, nil, []string{""}},
+		{"the handler itself", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Real", "yes"}, []string{""}},
+		{"a HEAD", `{}`, "HEAD", "registry.example.com", loggedFile, nil, []string{""}},
+		{"a part", `{}`, "GET", "registry.example.com", loggedFile, []string{"Range", "bytes=10-19"}, []string{""}},
+		{"another method", `{}`, "POST", "registry.example.com", loggedFile, nil, []string{""}},
+		{"nothing there", `{}`, "GET", "registry.example.com", "/v1/modules/acme/nothing/aws/1.0.0/archive.tar.gz", []string{"X-User", "ci"}, []string{""}},
+		{"a module", `{}`, "GET", "registry.example.com", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", []string{"X-User", "ci"}, []string{""}},
+		{"somebody", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-User", "ci", "Authorization", "Bearer t"}, []string{""}},
+		{"a path that is rewritten", `{}`, "GET", "registry.example.com", "/below" + loggedFile, nil, []string{""}},
+		{"a panic", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Panic", "now"}, []string{""}},
+		{"skipped before", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Skip", "yes"}, nil},
+		{"a level chosen before", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Warn", "yes"}, []string{""}},
+		{"loggers chosen before", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Name", "yes"}, []string{"one.chosen", ""}},
+		{"a site with its logger", twoSites, "GET", "One.example.com:8080", loggedFile, nil, []string{"one"}},
+		{"another site with two", twoSites, "GET", "a.example.org", loggedFile, nil, []string{"one.more", "two"}},
+		{"more labels", twoSites, "GET", "a.b.example.net", loggedFile, nil, []string{"two"}},
+		{"no site", twoSites, "GET", "example.org", loggedFile, nil, []string{"rest"}},
+		{"no site, with a trailing dot", twoSites, "GET", "a.example.org.", loggedFile, nil, []string{"rest"}},
+		{"a site without a log", twoSites, "GET", "quiet.example.com", loggedFile, nil, nil},
+		{"a site without loggers", twoSites, "GET", "none.example.com", loggedFile, nil, nil},
+		{"a site without loggers, chosen before", twoSites, "GET", "none.example.com", loggedFile, []string{"X-Name", "yes"}, []string{"one.chosen", ""}},
+		{"hosts that are not mapped", `{"skip_unmapped_hosts":true,"logger_names":{"one.example.com":["one"]}}`, "GET", "two.example.com", loggedFile, nil, nil},
+		{"hosts that are", `{"skip_unmapped_hosts":true,"logger_names":{"one.example.com":["one"]}}`, "GET", "one.example.com", loggedFile, nil, []string{"one"}},
+		{"no log", `null`, "GET", "registry.example.com", loggedFile, nil, nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newLoggedSite(t, test.logs)
+			s.get(test.method, test.host, test.path, test.header...)
+			s.get(test.method, test.host, test.path+signedQuery, test.header...)
+			for file, prefix := range map[string]string{"all": "", "one": "one"} {
+				text, entries := s.entries(file)
+				if strings.Contains(text, signatureText) {
+					t.Errorf("the signature is in %s", text)
+				}
+				want := slices.DeleteFunc(slices.Clone(test.want), func(name string) bool { return !strings.HasPrefix(name, prefix) })
+				if len(entries) != 2*len(want) {
+					t.Fatalf("%s has %d entries, want %d: %s", file, len(entries), 2*len(want), text)
+				}
+				for i, name := range want {
+					plainURI, plain := comparable(entries[i])
+					signedURI, signed := comparable(entries[len(want)+i])
+					if !reflect.DeepEqual(plain, signed) {
+						t.Errorf("without and with a signature\n%v\n%v", plain, signed)
+					}
+					if logger := strings.TrimSuffix("http.log.access."+name, "."); signed["logger"] != logger {
+						t.Errorf("logged to %s, want %s", signed["logger"], logger)
+					}
+					if plainURI != test.path || signedURI != test.path+"?exp=1900000000&sig=REDACTED" {
+						t.Errorf("logged as %s and %s", plainURI, signedURI)
+					}
+				}
+			}
+		})
+	}
+}
+
+const twoSites = `{"default_logger_name":"rest","skip_hosts":["quiet.example.com"],"logger_names":{
+	"one.example.com":["one"],"*.example.org":["one.more","two"],"*.*.example.net":["two"],"none.example.com":[]}}`
+
+// What a link was for is in its entry.
+func TestAccessLogSaysWhatItWas(t *testing.T) {
+	s := newLoggedSite(t, `{}`)
+	s.get("GET", "registry.example.com", loggedFile+signedQuery)
+	_, entries := s.entries("all")
+	want := map[string]any{"kind": "provider_file", "address": "acme/demo", "version": "1.2.0", "platform": "linux_amd64"}
+	if len(entries) != 1 || !reflect.DeepEqual(entries[0]["terraform_registry"], want) || entries[0]["duration"].(float64) > 60 {
+		t.Errorf("got %v", entries)
+	}
+}
+
+// The answer to where a module is has the link in a header.
+func TestAccessLogHidesLinksThatAreHandedOut(t *testing.T) {
+	s := newLoggedSite(t, `{}`)
+	link := s.get("GET", "registry.example.com", "/v1/modules/acme/vpc/aws/1.0.0/download", "X-User", "ci").Get("X-Terraform-Get")
+	_, sig, signed := strings.Cut(link, "&sig=")
+	if !signed || sig == "REDACTED" {
+		t.Fatalf("the client is given %s", link)
+	}
+	s.get("GET", "registry.example.com", link)
+	text, entries := s.entries("all")
+	if len(entries) != 2 || strings.Contains(text, sig) || strings.Count(text, "&sig=REDACTED") != 2 {
+		t.Fatalf("got %s", text)
+	}
+	for i, want := range []struct {
+		user   string
+		status float64
+	}{{"ci", 204}, {"", 200}} {
+		if e := entries[i]; e["user_id"] != want.user || e["status"] != want.status {
+			t.Errorf("got %v", e)
+		}
+	}
+}
+
+// Clients and proxies repeat URLs in headers.
+func TestAccessLogHidesSignaturesInHeaders(t *testing.T) {
+	s := newLoggedSite(t, `{}`)
+	s.get("GET", "registry.example.com", loggedFile+signedQuery,
+		"Referer", "http://registry.example.com"+loggedFile+signedQuery, "X-Original-Url", loggedFile+signedQuery)
+	if text, entries := s.entries("all"); len(entries) != 1 || strings.Contains(text, signatureText) {
+		t.Errorf("got %s", text)
+	}
+}
+
+// What is not the registry's is none of its business, and neither is what is to
+// be logged with credentials.
+func TestAccessLogLeavesTheRest(t *testing.T) {
+	for _, test := range []struct{ rule, logs, path string }{
+		{"another handler's", `{}`, "/elsewhere"},
+		{"with credentials", `{"should_log_credentials":true}`, loggedFile},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newLoggedSite(t, test.logs)
+			s.get("GET", "registry.example.com", test.path+signedQuery)
+			if text, entries := s.entries("all"); len(entries) != 1 || !strings.Contains(text, test.path+signedQuery) {
+				t.Errorf("got %s", text)
+			}
+		})
+	}
+}
+
+// Requests without a signature, and where there is no log, cost nothing more.
+func TestAccessLogCostsNothing(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		log    *accessLog
+		target string
+	}{
+		{"no signature", newAccessLog(newConfiguration(t).ctx), loggedFile + "?exp=1"},
+		{"no access log", newAccessLog(newConfiguration(t).ctx), loggedFile + signedQuery},
+		{"no access log of links", newAccessLog(newConfiguration(t).ctx), "/v1/modules/acme/vpc/aws/1.0.0/download"},
+		{"nothing is signed", nil, loggedFile + signedQuery},
+	} {
+		r, err := http.NewRequest("GET", "http://registry.example.com"+test.target, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), nil, new(caddyhttp.Server))
+		registry := new(servedRequests)
+		if n := testing.AllocsPerRun(100, func() { test.log.serve(nil, r, registry.serve) }); n != 0 || *registry == 0 {
+			t.Errorf("%s: %d allocations, %d requests", test.rule, int(n), *registry)
+		}
+	}
+}
+
+type servedRequests int
+
+func (n *servedRequests) serve(http.ResponseWriter, *http.Request) bool { *n++; return true }

@@ -1,0 +1,204 @@
+package module
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+)
+
+func allow(who string, addresses ...string) AccessRule {
+	return AccessRule{Effect: "allow", Who: who, Right: "read", Addresses: addresses}
+}
+
+// tokensGuest is an `auth` with tokens of the given names, in groups of their
+// names with an s.
+func tokensGuest(t *testing.T, names ...string) (json.RawMessage, map[string]string) {
+	t.Helper()
+	file, tokens := filepath.Join(t.TempDir(), "tokens"), make(map[string]string)
+	for _, name := range names {
+		tokens[name] = access.NewToken()
+		if err := access.AddToken(file, access.TokenEntry{Name: name, Groups: []string{name + "s"}}, tokens[name]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return json.RawMessage(fmt.Sprintf(`{"provider":"terraform_tokens","file":%q}`, file)), tokens
+}
+
+// ask asks a handler as somebody whom prepare makes of the request, which may be
+// nil.
+func ask(t *testing.T, h *Handler, path, token string, prepare func(*http.Request, *caddy.Replacer)) *httptest.ResponseRecorder {
+	t.Helper()
+	w, repl := httptest.NewRecorder(), caddy.NewReplacer()
+	r := httptest.NewRequest(http.MethodGet, "https://registry.example.com"+path, nil)
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	r = caddyhttp.PrepareRequest(r, repl, w, &caddyhttp.Server{})
+	if prepare != nil {
+		prepare(r, repl)
+	}
+	next := caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error { return errors.New("not the registry's") })
+	if err := h.ServeHTTP(w, r, next); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+const versionsOfDemo = "/v1/providers/acme/demo/versions"
+
+func TestWhoMayRead(t *testing.T) {
+	c, root := newConfiguration(t), sampleTree(t)
+	guest, tokens := tokensGuest(t, "ci", "stranger")
+	byGuest := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}})
+	byGroup := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}, Access: &Access{Rules: []AccessRule{allow("group:cis", "acme")}}})
+	withoutRules := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}})
+	byUser := c.mustHandle(Handler{Root: root, Access: &Access{Rules: []AccessRule{allow("bob", "acme"), allow("group:dev", "acme")}}})
+	byHeader := c.mustHandle(Handler{Root: root, Access: &Access{
+		Subject: "{http.request.header.Remote-User}", Groups: "{http.request.header.Remote-Groups}",
+		Rules: []AccessRule{allow("bob", "acme"), allow("group:dev", "acme")},
+	}})
+	open := c.mustHandle(Handler{Root: root})
+	c.mustStart()
+	snapshot(t, byGuest)
+
+	user := func(id, groups string) func(*http.Request, *caddy.Replacer) {
+		return func(_ *http.Request, repl *caddy.Replacer) {
+			repl.Set("http.auth.user.id", id)
+			repl.Set("http.auth.user.groups", groups)
+		}
+	}
+	header := func(user, groups string) func(*http.Request, *caddy.Replacer) {
+		return func(r *http.Request, _ *caddy.Replacer) {
+			r.Header.Set("Remote-User", user)
+			r.Header.Set("Remote-Groups", groups)
+		}
+	}
+	tests := []struct {
+		rule    string
+		handler *Handler
+		token   string
+		prepare func(*http.Request, *caddy.Replacer)
+		want    int
+	}{
+		{"everybody, without rules", open, "", nil, http.StatusOK},
+		{"nobody", byGuest, "", nil, http.StatusUnauthorized},
+		{"whom a guest knows", byGuest, tokens["ci"], nil, http.StatusOK},
+		{"whom a guest knows, and who may not", byGuest, tokens["stranger"], nil, http.StatusNotFound},
+		{"whom no guest knows", byGuest, "tfr_wrong", nil, http.StatusUnauthorized},
+		{"a member of a group, by a guest", byGroup, tokens["ci"], nil, http.StatusOK},
+		{"a member of another group, by a guest", byGroup, tokens["stranger"], nil, http.StatusNotFound},
+		{"with auth and no access, whoever is known", withoutRules, tokens["stranger"], nil, http.StatusOK},
+		{"with auth and no access, nobody else", withoutRules, "", nil, http.StatusUnauthorized},
+		{"whom a handler before has found", byUser, "", user("bob", ""), http.StatusOK},
+		{"a group that a handler before has found", byUser, "", user("alice", "ops, dev"), http.StatusOK},
+		{"a group without anybody", byUser, "", user("", "dev"), http.StatusUnauthorized},
+		{"a name that is only part of one", byUser, "", user("bobby", "developers"), http.StatusNotFound},
+		{"whom a header names", byHeader, "", header("bob", ""), http.StatusOK},
+		{"a group in a header", byHeader, "", header("alice", "ops,dev"), http.StatusOK},
+		{"an empty header", byHeader, "", header("", "dev"), http.StatusUnauthorized},
+		{"the default placeholder counts no more when there is another", byHeader, "", user("bob", "dev"), http.StatusUnauthorized},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			if w := ask(t, test.handler, versionsOfDemo, test.token, test.prepare); w.Code != test.want {
+				t.Errorf("got %d %s, want %d", w.Code, w.Body, test.want)
+			}
+			if w := ask(t, test.handler, "/.well-known/terraform.json", test.token, test.prepare); w.Code != http.StatusOK {
+				t.Errorf("discovery: got %d (checklist 4)", w.Code)
+			}
+		})
+	}
+	t.Run("the access log is told who a guest has found", func(t *testing.T) {
+		ask(t, byGuest, versionsOfDemo, tokens["ci"], func(_ *http.Request, repl *caddy.Replacer) {
+			t.Cleanup(func() {
+				if id, _ := repl.GetString("http.auth.user.id"); id != "ci" {
+					t.Errorf("{http.auth.user.id} is %q", id)
+				}
+			})
+		})
+	})
+	t.Run("links are good at every handler of the configuration", func(t *testing.T) {
+		w := ask(t, byGuest, "/v1/modules/acme/vpc/aws/1.0.0/download", tokens["ci"], nil)
+		if w := ask(t, byGroup, w.Header().Get("X-Terraform-Get"), "", nil); w.Code != http.StatusOK {
+			t.Errorf("got %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// A challenge that a guest writes must not reach those whom another one knows.
+func TestGuestsDoNotAnswer(t *testing.T) {
+	guest, tokens := tokensGuest(t, "ci")
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: sampleTree(t), AuthRaw: []json.RawMessage{json.RawMessage(`{"provider":"test_guest"}`), guest}})
+	c.mustStart()
+	snapshot(t, h)
+	w := ask(t, h, versionsOfDemo, tokens["ci"], nil)
+	if w.Code != http.StatusOK || w.Header().Get("WWW-Authenticate") != "" {
+		t.Errorf("got %d with %v", w.Code, w.Header())
+	}
+	if w := ask(t, h, versionsOfDemo, "fails", nil); w.Code != http.StatusUnauthorized {
+		t.Errorf("a guest that fails: got %d, want 401", w.Code)
+	}
+	if w := ask(t, h, versionsOfDemo, "down", nil); w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "issuer.internal") {
+		t.Errorf("a guest that cannot tell: got %d %s, want 503 without its reason", w.Code, w.Body)
+	}
+}
+
+// testGuest is an authentication provider that misbehaves.
+type testGuest struct{}
+
+func init() { caddy.RegisterModule(testGuest{}) }
+
+func (testGuest) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.authentication.providers.test_guest", New: func() caddy.Module { return new(testGuest) }}
+}
+
+func (testGuest) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
+	w.Header().Set("WWW-Authenticate", "Basic")
+	switch r.Header.Get("Authorization") {
+	case "Bearer fails":
+		return caddyauth.User{}, false, errors.New("it failed")
+	case "Bearer down":
+		return caddyauth.User{}, false, fmt.Errorf("issuer.internal: %w", access.ErrIssuerUnavailable)
+	}
+	return caddyauth.User{}, false, nil
+}
+
+func TestWhatAccessCannotBe(t *testing.T) {
+	guest, _ := tokensGuest(t, "ci")
+	tests := []struct {
+		rule string
+		h    Handler
+		want string
+	}{
+		{"access without a rule", Handler{Access: &Access{}}, "access: it has no rule, so nobody could read anything"},
+		{"a rule that is none", Handler{Access: &Access{Rules: []AccessRule{allow("ci", "acme"), {Effect: "permit", Who: "ci", Right: "read", Addresses: []string{"*"}}}}}, "access: rule 2: "},
+		{"links where everything is everybody's", Handler{Links: caddy.Duration(time.Minute)}, "links: nothing is signed where everybody may read everything"},
+		{"links that are too short", Handler{AuthRaw: []json.RawMessage{guest}, Links: caddy.Duration(time.Millisecond)}, "links: 1ms is not between 1s and 12h"},
+		{"links that are too long", Handler{AuthRaw: []json.RawMessage{guest}, Links: caddy.Duration(24 * time.Hour)}, "links: 24h0m0s is not between 1s and 12h"},
+		{"a guest that is none", Handler{AuthRaw: []json.RawMessage{json.RawMessage(`{"provider":"nobody"}`)}}, "auth: "},
+		{"a file of tokens that is not there", Handler{AuthRaw: []json.RawMessage{json.RawMessage(`{"provider":"terraform_tokens","file":"/nowhere/tokens"}`)}}, "auth: "},
+		{"a login that is none", Handler{Login: &Login{}}, "login: client: it is missing"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			test.h.Root = sampleTree(t)
+			_, err := newConfiguration(t).handle(test.h)
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}

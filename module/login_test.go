@@ -1,0 +1,269 @@
+package module
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"log/slog"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+)
+
+func readLogin(t *testing.T, l Login, logger *slog.Logger) *login {
+	t.Helper()
+	worked, err := l.read(caddy.NewReplacer(), logger)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = worked.close() })
+	return worked
+}
+
+func TestLoginDocument(t *testing.T) {
+	s := newOIDCServer(t)
+	t.Setenv("REGISTRY_CLIENT", "terraform-cli")
+	tests := []struct {
+		rule  string
+		login Login
+		want  string
+	}{
+		{"fixed endpoints", Login{Client: "cli", Authz: "https://a.example.com/authorize?audience=registry", Token: "/oauth/token"},
+			`{"client":"cli","grant_types":["authz_code"],"authz":"https://a.example.com/authorize?audience=registry","token":"/oauth/token","ports":[10000,10010]}`},
+		{"ports and scopes", Login{Client: "cli", Authz: "/a", Token: "/t", Ports: []int{20000, 20020}, Scopes: []string{"openid", "registry"}},
+			`{"client":"cli","grant_types":["authz_code"],"authz":"/a","token":"/t","ports":[20000,20020],"scopes":["openid","registry"]}`},
+		{"an issuer's endpoints", Login{Client: "{env.REGISTRY_CLIENT}", Issuer: s.URL},
+			`{"client":"terraform-cli","grant_types":["authz_code"],"authz":"` + s.URL + `/authorize","token":"` + s.URL + `/token","ports":[10000,10010]}`},
+		{"one of them instead", Login{Client: "cli", Issuer: s.URL, Authz: s.URL + "/authorize?audience=registry"},
+			`{"client":"cli","grant_types":["authz_code"],"authz":"` + s.URL + `/authorize?audience=registry","token":"` + s.URL + `/token","ports":[10000,10010]}`},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			l := readLogin(t, test.login, slog.New(slog.DiscardHandler))
+			document := l.document(t.Context())
+			got, err := json.Marshal(document)
+			if err != nil || string(got) != test.want {
+				t.Errorf("got %s, %v, want %s", got, err, test.want)
+			}
+			if l.document(t.Context()) != document {
+				t.Error("it is made anew every time")
+			}
+		})
+	}
+}
+
+// TestLoginOfAnUnavailableIssuer is not offered, which is said once.
+func TestLoginOfAnUnavailableIssuer(t *testing.T) {
+	s := newOIDCServer(t)
+	s.broken.Store(true)
+	var log bytes.Buffer
+	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.NewTextHandler(&log, nil)))
+	for range 3 {
+		if document := l.document(t.Context()); document != nil {
+			t.Errorf("it offers %+v", document)
+		}
+	}
+	if n := strings.Count(log.String(), "level=WARN"); n != 1 || strings.Count(log.String(), "\n") != 1 {
+		t.Errorf("it warned %d times: %s", n, &log)
+	}
+	if n := s.asked.Load(); n != 1 {
+		t.Errorf("it asked %d times", n)
+	}
+}
+
+func TestLoginOutageEnds(t *testing.T) {
+	s := newOIDCServer(t)
+	var log bytes.Buffer
+	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.NewTextHandler(&log, nil)))
+	l.out = true
+	for range 2 {
+		if l.document(t.Context()) == nil {
+			t.Error("it offers nothing")
+		}
+	}
+	if log.Len() == 0 || strings.Count(log.String(), "\n") != 1 || l.out {
+		t.Errorf("the log has %q", &log)
+	}
+}
+
+// TestLoginOfAClientThatWentAway says nothing of the issuer.
+func TestLoginOfAClientThatWentAway(t *testing.T) {
+	s := newOIDCServer(t)
+	s.broken.Store(true)
+	var log bytes.Buffer
+	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.NewTextHandler(&log, nil)))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if l.document(ctx) != nil || log.Len() > 0 {
+		t.Errorf("the log has %q", &log)
+	}
+}
+
+func TestLoginIsOptional(t *testing.T) {
+	var none *Login
+	l, err := none.read(caddy.NewReplacer(), slog.New(slog.DiscardHandler))
+	if l != nil || err != nil {
+		t.Errorf("got %v, %v", l, err)
+	}
+	if err := l.close(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestLoginSharesTheIssuer(t *testing.T) {
+	s := newOIDCServer(t)
+	o := mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
+	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.DiscardHandler))
+	if l.issuer != o.issuer {
+		t.Error("they have two")
+	}
+	if err := l.close(); err != nil {
+		t.Error(err)
+	}
+	if n, _ := issuers.References(s.URL); n != 1 {
+		t.Errorf("%d have it, want 1", n)
+	}
+	l.issuer = nil // given back
+}
+
+func TestLoginOptions(t *testing.T) {
+	good := func(change func(*Login)) Login {
+		l := Login{Client: "cli", Authz: "/authorize", Token: "/token"}
+		change(&l)
+		return l
+	}
+	tests := []struct {
+		rule  string
+		login Login
+		want  string // in the error, empty without
+	}{
+		{"paths", good(func(l *Login) {}), ""},
+		{"a path with a query", good(func(l *Login) { l.Authz = "/authorize?a=b" }), ""},
+		{"https", good(func(l *Login) { l.Token = "https://auth.example.com/token" }), ""},
+		{"http on this machine", good(func(l *Login) { l.Token = "http://localhost:8080/token" }), ""},
+		{"a span of two ports", good(func(l *Login) { l.Ports = []int{1024, 1025} }), ""},
+		{"the highest port", good(func(l *Login) { l.Ports = []int{65000, 65535} }), ""},
+		{"a scope that is a URL", good(func(l *Login) { l.Scopes = []string{"api://registry/.default"} }), ""},
+		{"no client", good(func(l *Login) { l.Client = "" }), "login: client: it is missing"},
+		{"no authz", good(func(l *Login) { l.Authz = "" }), "login: authz and token are needed"},
+		{"no token", good(func(l *Login) { l.Token = "" }), "login: authz and token are needed"},
+		{"an issuer nobody asks", good(func(l *Login) { l.Issuer = "https://issuer.example.com" }), "is not asked for anything"},
+		{"an issuer over http", Login{Client: "cli", Issuer: "http://issuer.example.com"}, "login: issuer:"},
+		{"http elsewhere", good(func(l *Login) { l.Authz = "http://auth.example.com/" }), "login: authz: "},
+		{"no slash", good(func(l *Login) { l.Token = "oauth/token" }), "login: token: "},
+		{"a host without scheme", good(func(l *Login) { l.Token = "//auth.example.com/token" }), "neither a URL"},
+		{"another scheme", good(func(l *Login) { l.Token = "ftp://auth.example.com/token" }), "does not begin with https://"},
+		{"a password", good(func(l *Login) { l.Token = "https://a:secret@auth.example.com/token" }), "must not have a user name or password"},
+		{"a fragment", good(func(l *Login) { l.Authz = "/authorize#a" }), "must not have a fragment"},
+		{"no path", good(func(l *Login) { l.Authz = "/%zz" }), "is not a path"},
+		{"one port", good(func(l *Login) { l.Ports = []int{10000} }), "ports: there are 1"},
+		{"three ports", good(func(l *Login) { l.Ports = []int{10000, 10001, 10002} }), "ports: there are 3"},
+		{"equal ports", good(func(l *Login) { l.Ports = []int{10000, 10000} }), "is not lower than"},
+		{"ports the wrong way round", good(func(l *Login) { l.Ports = []int{10010, 10000} }), "is not lower than"},
+		{"a port for root", good(func(l *Login) { l.Ports = []int{1023, 10000} }), "not both between"},
+		{"a port that is none", good(func(l *Login) { l.Ports = []int{10000, 65536} }), "not both between"},
+		{"scopes in one", good(func(l *Login) { l.Scopes = []string{"openid profile"} }), `scopes: "openid profile" is not one`},
+		{"an empty scope", good(func(l *Login) { l.Scopes = []string{""} }), "scopes:"},
+		{"a quoted scope", good(func(l *Login) { l.Scopes = []string{`"openid"`} }), "scopes:"},
+		{"a placeholder of requests", good(func(l *Login) { l.Client = "{http.request.host}" }), "login: client:"},
+		{"an unset variable", good(func(l *Login) { l.Scopes = []string{"{env.REGISTRY_UNSET}"} }), "login: scopes:"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			l, err := test.login.read(caddy.NewReplacer(), slog.New(slog.DiscardHandler))
+			switch {
+			case test.want == "":
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := l.close(); err != nil {
+					t.Error(err)
+				}
+			case err == nil || !strings.Contains(err.Error(), test.want):
+				t.Errorf("got error %v, want one with %q", err, test.want)
+			case strings.Contains(err.Error(), "secret"):
+				t.Errorf("error %q has the password in it", err)
+			}
+		})
+	}
+}
+
+// loginTokens returns a dispenser that stands on the word login, within the
+// block of the registry.
+func loginTokens(t *testing.T, text string) *caddyfile.Dispenser {
+	t.Helper()
+	d := caddyfile.NewTestDispenser("terraform_registry {\n" + text + "\n}")
+	d.Next()
+	if !d.NextBlock(0) || d.Val() != "login" {
+		t.Fatalf("it stands on %q", d.Val())
+	}
+	return d
+}
+
+func TestLoginUnmarshalCaddyfile(t *testing.T) {
+	d := loginTokens(t, `login {
+		client cli
+		issuer https://issuer.example.com
+		authz  /authorize
+		token  /token
+		ports  20000 20010
+		scopes openid registry
+		scopes email
+	}
+	links 15m`)
+	var l Login
+	if err := l.UnmarshalCaddyfile(d); err != nil {
+		t.Fatal(err)
+	}
+	want := Login{
+		Client: "cli",
+		Issuer: "https://issuer.example.com",
+		Authz:  "/authorize",
+		Token:  "/token",
+		Ports:  []int{20000, 20010},
+		Scopes: []string{"openid", "registry", "email"},
+	}
+	if !reflect.DeepEqual(l, want) {
+		t.Errorf("got %+v, want %+v", l, want)
+	}
+	if !d.NextBlock(0) || d.Val() != "links" {
+		t.Errorf("after it comes %q, want the next option", d.Val())
+	}
+}
+
+func TestLoginUnmarshalCaddyfileRefuses(t *testing.T) {
+	tests := []struct{ rule, text, want string }{
+		{"an argument", "login cli", "unexpected argument 'cli'"},
+		{"no block", "login", "the client is missing"},
+		{"no client", "login {\nauthz /a\n}", "the client is missing"},
+		{"an unknown option", "login {\nport 1\n}", "unrecognized subdirective 'port', the allowed ones are: client,"},
+		{"a client without ID", "login {\nclient\n}", "wrong argument count"},
+		{"an empty client", "login {\nclient \"\"\n}", "client is empty"},
+		{"two clients in a line", "login {\nclient a b\n}", "wrong argument count"},
+		{"two clients", "login {\nclient a\nclient b\n}", "client is already specified"},
+		{"two issuers", "login {\nissuer https://a\nissuer https://b\n}", "issuer is already specified"},
+		{"two authz", "login {\nauthz /a\nauthz /b\n}", "authz is already specified"},
+		{"two tokens", "login {\ntoken /a\ntoken /b\n}", "token is already specified"},
+		{"two lines of ports", "login {\nports 10000 10010\nports 10000 10010\n}", "ports is already specified"},
+		{"one port", "login {\nports 10000\n}", "ports takes two numbers"},
+		{"a range of ports", "login {\nports 10000-10010\n}", "ports takes two numbers"},
+		{"ports by name", "login {\nports low high\n}", "'low' is not a number"},
+		{"equal ports", "login {\nports 10000 10000\n}", "10000 is not lower than 10000"},
+		{"no scopes", "login {\nscopes\n}", "wrong argument count"},
+		{"an option with a block", "login {\nscopes a {\nb\n}\n}", "scopes does not have a block"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			err := new(Login).UnmarshalCaddyfile(loginTokens(t, test.text))
+			if err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Fatalf("got error %v, want one with %q", err, test.want)
+			}
+			if !strings.Contains(err.Error(), "at Testfile:") {
+				t.Errorf("error %q does not have the position", err)
+			}
+		})
+	}
+}
