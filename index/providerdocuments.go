@@ -33,18 +33,10 @@ func versionsDocument(releases []*Release) *Document {
 	return w.document(nil)
 }
 
-// mirrorIndex is the mirror's index.json. The values are objects (checklist 64).
+// mirrorIndex is the mirror's index.json.
 func mirrorIndex(releases []*Release) *Document {
 	var w documentWriter
-	w.WriteString(`{"versions":{`)
-	for i, r := range releases {
-		if i > 0 {
-			w.WriteByte(',')
-		}
-		w.value(r.Version)
-		w.WriteString(`:{}`)
-	}
-	w.WriteString(`}}`)
+	writeVersions(&w, releases, func(r *Release) string { return r.Version })
 	return w.document(nil)
 }
 
@@ -53,7 +45,7 @@ func mirrorIndex(releases []*Release) *Document {
 func (r *Release) encode() { r.encoding.Do(r.encodeNow) }
 
 func (r *Release) encodeNow() {
-	r.archives = r.mirrorArchives()
+	r.archives = MirrorArchives(r, nil)
 	if len(r.Keys) == 0 {
 		return
 	}
@@ -63,26 +55,7 @@ func (r *Release) encodeNow() {
 	}
 }
 
-// mirrorArchives is the mirror's VERSION.json, with h1: and zh: of every
-// platform (checklist 69).
-func (r *Release) mirrorArchives() *Document {
-	var w documentWriter
-	w.WriteString(`{"archives":{`)
-	for i, p := range r.Packages {
-		if i > 0 {
-			w.WriteByte(',')
-		}
-		w.value(p.Platform.String())
-		w.WriteString(`:{"hashes":`)
-		w.value(p.hashes())
-		w.WriteString(`,"url":`)
-		w.link(p.File.Name)
-		w.WriteByte('}')
-	}
-	w.WriteString(`}}`)
-	return w.document(nil)
-}
-
+// hashes are those the mirror lists, h1: and zh: of every platform (checklist 69).
 func (p *Package) hashes() []string { return []string{p.H1, "zh:" + p.File.SHA256.String()} }
 
 // downloadDocument is the registry's answer for one platform. All links are in
