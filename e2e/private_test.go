@@ -119,6 +119,12 @@ output "vpc" {
 // GetAs asks for a URL with a token.
 func (r *Registry) GetAs(t *testing.T, token, url string) Response {
 	t.Helper()
+	return r.GetWith(t, http.Header{"Authorization": {"Bearer " + token}}, url)
+}
+
+// GetWith asks for a URL with a header.
+func (r *Registry) GetWith(t *testing.T, header http.Header, url string) Response {
+	t.Helper()
 	client, err := r.client()
 	if err != nil {
 		t.Fatal(err)
@@ -128,7 +134,7 @@ func (r *Registry) GetAs(t *testing.T, token, url string) Response {
 	if err != nil {
 		t.Fatal(err)
 	}
-	request.Header.Set("Authorization", "Bearer "+token)
+	request.Header = header
 	answer, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)

@@ -19,39 +19,14 @@ import (
 // readme returns the code blocks of the README in a language.
 func readme(t *testing.T, language string) []string {
 	t.Helper()
-	content, err := os.ReadFile(filepath.Join(repository(), "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var blocks []string
-	for _, match := range regexp.MustCompile("(?s)\n```"+language+"\n(.*?)```").FindAllSubmatch(content, -1) {
-		blocks = append(blocks, string(match[1]))
-	}
-	if len(blocks) == 0 {
-		t.Fatalf("the README has no block of %s", language)
-	}
-	return blocks
+	return codeBlocks(t, "README.md", language)
 }
 
 func TestReadmeCaddyfiles(t *testing.T) {
-	binary, err := caddyBinary()
-	if err != nil {
-		t.Fatal(err)
-	}
+	tokens := filepath.Join(t.TempDir(), "tokens")
+	writeFile(t, tokens, "")
 	for _, block := range readme(t, "caddyfile") {
-		file := filepath.Join(t.TempDir(), "Caddyfile")
-		writeFile(t, file, block)
-		for _, args := range [][]string{
-			{"validate", "--config", file, "--adapter", "caddyfile"},
-			{"fmt", "--diff", file},
-		} {
-			cmd := exec.Command(binary, args...)
-			cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_DATA_HOME=", "XDG_CONFIG_HOME=")
-			out, err := cmd.CombinedOutput()
-			if err != nil || strings.Contains(string(out), "not formatted") {
-				t.Errorf("caddy %s: %v\n%s\n%s", args[0], err, block, out)
-			}
-		}
+		validateCaddyfile(t, strings.ReplaceAll(block, "/etc/caddy/tokens", tokens))
 	}
 }
 

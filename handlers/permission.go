@@ -130,7 +130,9 @@ func (g *Registry) allowed(s access.Subject, p permission) bool {
 	return true
 }
 
-// unauthorized says how to be somebody. Only module clients show it.
+// unauthorized says how to be somebody. Clients do not show it, but for where a
+// module lies, before which they ask for its versions: it is for people who look
+// with other tools.
 func (g *Registry) unauthorized(r *request, p permission) error {
 	a := p.addresses[p.count-1]
 	name := a.Namespace + "/" + a.Name

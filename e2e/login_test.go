@@ -1,0 +1,257 @@
+package e2e_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"html"
+	"io"
+	"net/http"
+	"net/http/cookiejar"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// authorizationURL is what the clients print for browsers they cannot open.
+var authorizationURL = regexp.MustCompile(`https?://\S*[?&]code_challenge=\S*`)
+
+// terraformLogin runs `terraform login`. The user agrees, and drive does in
+// the user's browser what is to be done at the URL. From then on the
+// workspace's clients use the token.
+func terraformLogin(t *testing.T, c Client, ws *Workspace, host string, drive func(url string)) string {
+	t.Helper()
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no way to keep the clients from opening a real browser")
+	}
+	ws.readsHome(t)
+	ctx, cancel := context.WithCancel(beforeDeadline(t))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, c.Path, "login", host)
+	cmd.Dir = ws.Dir
+	// With nothing on PATH no browser opens, and the URL is printed.
+	cmd.Env = append(slices.Clone(ws.env), "PATH="+t.TempDir(), "TF_INPUT=1")
+	cmd.Stdin = strings.NewReader("yes\n")
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Stderr = cmd.Stdout
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	// It waits for ever for a user who does not come back.
+	defer func() { cancel(); cmd.Wait() }()
+
+	var printed strings.Builder
+	driven := false
+	for lines := bufio.NewScanner(stdout); lines.Scan(); {
+		line := decoration.ReplaceAllString(lines.Text(), "")
+		printed.WriteString(line + "\n")
+		if url := authorizationURL.FindString(line); url != "" && !driven {
+			driven = true
+			drive(url)
+		}
+	}
+	if err := cmd.Wait(); err != nil || !driven {
+		t.Fatalf("%s login: %v, a browser was wanted: %v\n%s", c.Name, err, driven, &printed)
+	}
+	return plain(printed.String())
+}
+
+// readsHome has the clients read their configuration from the home folder.
+// While TF_CLI_CONFIG_FILE names a file they leave out what a login stores.
+func (ws *Workspace) readsHome(t *testing.T) {
+	t.Helper()
+	ws.Setenv("TF_CLI_CONFIG_FILE", "")
+	// Terraform makes this folder only when it looks for a newer release.
+	if err := os.MkdirAll(filepath.Join(ws.home, ".terraform.d"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{".terraformrc", ".tofurc"} {
+		err := os.Symlink("cli.tfrc", filepath.Join(ws.home, name))
+		if err != nil && !os.IsExist(err) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// StoredToken is the one that a login to the host has stored.
+func (ws *Workspace) StoredToken(t *testing.T, host string) string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(ws.home, ".terraform.d", "credentials.tfrc.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stored struct {
+		Credentials map[string]struct {
+			Token string `json:"token"`
+		} `json:"credentials"`
+	}
+	if err := json.Unmarshal(content, &stored); err != nil {
+		t.Fatal(err)
+	}
+	token := stored.Credentials[host].Token
+	if token == "" {
+		t.Fatalf("no token is stored for %s: %s", host, content)
+	}
+	return token
+}
+
+// Login is what a user does in the browser that Terraform opens: logs in,
+// consents, and is sent back to where Terraform waits.
+func (o *OpenID) Login(t *testing.T, authorization, user string) {
+	t.Helper()
+	jar, err := cookiejar.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Past any proxy: all of this is on loopback.
+	browser := &http.Client{Jar: jar, Timeout: time.Minute, Transport: &http.Transport{}}
+	defer browser.CloseIdleConnections()
+
+	page := openPage(t)(browser.Get(authorization))
+	action, fields := page.form(t, "login")
+	fields.Set("login", user)
+	fields.Set("password", "any")
+	page = openPage(t)(browser.PostForm(action, fields))
+	action, fields = page.form(t, "consent")
+	page = openPage(t)(browser.PostForm(action, fields))
+
+	if page.url.Hostname() != "localhost" || page.url.Path != "/login" || page.status != http.StatusOK ||
+		!strings.Contains(page.body, "has returned an authentication code") {
+		t.Fatalf("the browser ends at %s with %d:\n%s", page.url, page.status, page.body)
+	}
+}
+
+// page is what a browser shows.
+type page struct {
+	url    *url.URL // after all redirects
+	status int
+	body   string
+}
+
+func openPage(t *testing.T) func(*http.Response, error) page {
+	t.Helper()
+	return func(answer *http.Response, err error) page {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer answer.Body.Close()
+		body, err := io.ReadAll(answer.Body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return page{url: answer.Request.URL, status: answer.StatusCode, body: string(body)}
+	}
+}
+
+var (
+	formAction  = regexp.MustCompile(`<form [^>]*\baction="([^"]*)"`)
+	hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
+)
+
+// form is where the page's form is sent to, and what is in it already. The
+// provider says in it what it asks the user for.
+func (p page) form(t *testing.T, prompt string) (string, url.Values) {
+	t.Helper()
+	fields := url.Values{}
+	for _, m := range hiddenField.FindAllStringSubmatch(p.body, -1) {
+		fields.Set(html.UnescapeString(m[1]), html.UnescapeString(m[2]))
+	}
+	m := formAction.FindStringSubmatch(p.body)
+	if m == nil || fields.Get("prompt") != prompt {
+		t.Fatalf("%s with %d does not ask for %s:\n%s", p.url, p.status, prompt, p.body)
+	}
+	action, err := p.url.Parse(html.UnescapeString(m[1]))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return action.String(), fields
+}
+
+// Authenticates are the options of a registry that takes the provider's tokens.
+func (o *OpenID) Authenticates(further ...string) []string {
+	return slices.Concat([]string{"auth terraform_oidc " + o.Issuer + " {", "audience " + openIDAudience}, further, []string{"}"})
+}
+
+// devReadsAcme are rules for what everybody may read and what one group may.
+var devReadsAcme = []string{"access {", "allow anonymous read open", "allow group:dev read acme", "}"}
+
+// logsIn is the option that leads users to where they log in.
+func logsIn(where ...string) []string {
+	return slices.Concat([]string{"login {", "client terraform-cli"}, where,
+		[]string{"ports 10000 10010", "scopes openid groups", "}"})
+}
+
+// A user logs in where the registry says, and may then read what is for the
+// user's groups (#98 to #103). The client sends the token from then on.
+func TestLogin(t *testing.T) {
+	t.Parallel()
+	openid := startOpenID(t)
+	endpoints := openid.Endpoints(t)
+	const host, byHand = "registry.example.com", "by-hand.example.com"
+	registry := startRegistry(t,
+		site(host, privateTree(t), slices.Concat(openid.Authenticates("groups groups"), devReadsAcme,
+			logsIn("issuer "+openid.Issuer))...),
+		site(byHand, newTree(t).Provider("acme/demo", "1.0.0"), slices.Concat(openid.Authenticates(), devReadsAcme,
+			logsIn("authz "+endpoints.Authorization, "token "+endpoints.Token))...))
+
+	eachClient(t, func(t *testing.T, c Client) {
+		t.Run("a member of the group", func(t *testing.T) {
+			ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.0.0"))
+			ws.Write(t, "module.tf", everyPrivateThing)
+			expect(t, terraformLogin(t, c, ws, host, func(url string) { openid.Login(t, url, "alice") }), "Success!")
+
+			token := ws.StoredToken(t, host)
+			got := readClaims(t, token)
+			want := claims{Key: got.Key, Issuer: openid.Issuer, Audience: openIDAudience, Subject: "alice",
+				Groups: []string{"dev", "ops"}, Expires: got.Expires}
+			if !reflect.DeepEqual(got, want) {
+				t.Errorf("the stored token says %+v, want %+v", got, want)
+			}
+			c.Run(t, ws, "init")
+			expect(t, c.Run(t, ws, "apply", "-auto-approve"),
+				`text = "hello world from 1.0.0"`, `vpc = "acme/vpc/aws 1.0.0 and subnet of acme/vpc/aws 1.1.0"`)
+
+			c.Run(t, ws, "logout", host)
+			expect(t, c.Refused(t, ws, "init", "-upgrade"), "error looking up module versions: 401 Unauthorized")
+		})
+		t.Run("who is not in the group", func(t *testing.T) {
+			ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.0.0"))
+			terraformLogin(t, c, ws, host, func(url string) { openid.Login(t, url, "bob") })
+			expect(t, c.Refused(t, ws, "init"), "does not have a provider named "+host+"/acme/demo")
+			ws.Write(t, "main.tf", calling(host+"/acme/vpc/aws", "1.0.0"))
+			expect(t, c.Refused(t, ws, "init"), "cannot be found in the module registry")
+			ws.Write(t, "main.tf", greeting(host+"/open/demo", "1.0.0"))
+			c.Run(t, ws, "init")
+		})
+		t.Run("who has not logged in", func(t *testing.T) {
+			ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.0.0"))
+			expect(t, c.Refused(t, ws, "init"), "requires authentication credentials")
+			ws.Write(t, "main.tf", calling(host+"/acme/vpc/aws", "1.0.0"))
+			expect(t, c.Refused(t, ws, "init"), "error looking up module versions: 401 Unauthorized")
+		})
+		t.Run("at endpoints that the registry is given", func(t *testing.T) {
+			ws := newWorkspace(t, registry, greeting(byHand+"/acme/demo", "1.0.0"))
+			terraformLogin(t, c, ws, byHand, func(url string) { openid.Login(t, url, "alice") })
+			c.Run(t, ws, "init")
+		})
+	})
+
+	// Tokens of users are as secret as any other.
+	for _, e := range registry.Log.Entries() {
+		if strings.Contains(e.Line, "eyJ") {
+			t.Errorf("a token is in the log: %s", e.Line)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+// An OpenID provider as an organisation has one beside its registry:
+// oidc-provider, which is certified, with the users and clients below.
+//
+// Environment: PORT on loopback, 0 or unset for any that is free; AUDIENCE is
+// what access tokens are for. When it answers, it prints {"issuer": "http://…"}.
+// It ends when its standard input does, so that no test can leave it behind.
+
+import { generateKeyPairSync, randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import Provider, { errors } from 'oidc-provider';
+
+// Any password will do.
+const users = {
+  alice: { groups: ['dev', 'ops'] },
+  bob: {},
+};
+
+// What CI and its like are, with ID and secret the same. Tokens of the second
+// one were issued a day ago, and so have expired when they arrive: nobody has
+// to wait for that.
+const machines = {
+  ci: {},
+  'ci-of-yesterday': { ago: 24 * 60 * 60 },
+};
+
+const audience = process.env.AUDIENCE;
+// Another service of the same organisation: its tokens are none for us.
+const elsewhere = 'https://elsewhere.example.test';
+
+// A key of this run only: a provider that is started again has another one.
+const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
+
+const configuration = {
+  jwks: { keys: [{ ...privateKey.export({ format: 'jwk' }), alg: 'RS256', use: 'sig' }] },
+  cookies: { keys: [randomBytes(32).toString('hex')] },
+  pkce: { methods: ['S256'], required: () => true },
+
+  clients: [
+    {
+      client_id: 'terraform-cli',
+      token_endpoint_auth_method: 'none',
+      // Of native applications, the port of a loopback address is not
+      // compared: Terraform takes any that is free.
+      application_type: 'native',
+      redirect_uris: ['http://localhost/login'],
+    },
+    ...Object.keys(machines).map((id) => ({
+      client_id: id,
+      client_secret: id,
+      token_endpoint_auth_method: 'client_secret_basic',
+      grant_types: ['client_credentials'],
+      response_types: [],
+      redirect_uris: [],
+    })),
+  ],
+
+  findAccount: (ctx, id) => (users[id] ? { accountId: id, claims: () => ({ sub: id }) } : undefined),
+  extraTokenClaims: (ctx, token) => ({ groups: users[token.accountId]?.groups }),
+  formats: {
+    customizers: {
+      jwt(ctx, token, { payload }) {
+        const ago = machines[token.clientId]?.ago ?? 0;
+        payload.iat -= ago;
+        payload.exp -= ago;
+      },
+    },
+  },
+
+  features: {
+    devInteractions: { enabled: true }, // forms to log in and to consent
+    clientCredentials: { enabled: true },
+    resourceIndicators: {
+      enabled: true,
+      // Terraform does not say what its token is for.
+      defaultResource: (ctx, client, oneOf) => oneOf ?? audience,
+      useGrantedResource: () => true,
+      getResourceServerInfo(ctx, resource) {
+        if (resource !== audience && resource !== elsewhere) {
+          throw new errors.InvalidTarget();
+        }
+        return {
+          audience: resource,
+          scope: 'registry',
+          accessTokenFormat: 'jwt',
+          accessTokenTTL: 60 * 60,
+          jwt: { sign: { alg: 'RS256' } },
+        };
+      },
+    },
+  },
+};
+
+const server = createServer().listen(Number(process.env.PORT ?? 0), '127.0.0.1');
+await once(server, 'listening');
+const provider = new Provider(`http://127.0.0.1:${server.address().port}`, configuration);
+for (const event of ['authorization.error', 'grant.error', 'server_error']) {
+  provider.on(event, (ctx, error) => console.error(event, error));
+}
+server.on('request', provider.callback());
+console.log(JSON.stringify({ issuer: provider.issuer }));
+process.stdin.resume().on('end', () => process.exit());

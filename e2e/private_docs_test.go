@@ -1,0 +1,174 @@
+package e2e_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// What docs/private.md tells to do works as it is written there.
+
+// privateCaddyfiles are the three ways it describes.
+func privateCaddyfiles(t *testing.T) (tokens, openid, forwardAuth string) {
+	t.Helper()
+	blocks := codeBlocks(t, "docs/private.md", "caddyfile")
+	if len(blocks) != 3 {
+		t.Fatalf("docs/private.md has %d Caddyfiles, want three", len(blocks))
+	}
+	return blocks[0], blocks[1], blocks[2]
+}
+
+// substitute puts what the test has in place of what a document names.
+func substitute(t *testing.T, text string, pairs ...string) string {
+	t.Helper()
+	for i := 0; i < len(pairs); i += 2 {
+		if !strings.Contains(text, pairs[i]) {
+			t.Fatalf("it no longer names %s:\n%s", pairs[i], text)
+		}
+		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
+	}
+	return text
+}
+
+func TestPrivateDocsCaddyfiles(t *testing.T) {
+	t.Parallel()
+	k := newTokens(t)
+	k.New("ci")
+	tokens, openid, forwardAuth := privateCaddyfiles(t)
+	root := t.TempDir()
+	validateCaddyfile(t, substitute(t, tokens, "/srv", root, "/etc/caddy/tokens", k.File))
+	validateCaddyfile(t, substitute(t, openid, "/srv", root))
+	validateCaddyfile(t, substitute(t, forwardAuth, "/srv", root))
+}
+
+// The example of the access command is about the first Caddyfile.
+func TestPrivateDocsAccessCommand(t *testing.T) {
+	t.Parallel()
+	binary, err := caddyBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	caddyfile, _, _ := privateCaddyfiles(t)
+	file := filepath.Join(t.TempDir(), "Caddyfile")
+	writeFile(t, file, caddyfile)
+	for _, block := range codeBlocks(t, "docs/private.md", "sh") {
+		command, want, found := strings.Cut(block, "\n")
+		command, shown := strings.CutPrefix(command, "$ caddy ")
+		if !found || !shown {
+			continue
+		}
+		cmd := exec.Command(binary, strings.Fields(substitute(t, command, "/etc/caddy/Caddyfile", file))...)
+		out, err := cmd.Output()
+		if err != nil || string(out) != want {
+			t.Errorf("caddy %s: %v\n%swant\n%s", command, err, out, want)
+		}
+		return
+	}
+	t.Error("docs/private.md shows no command with what it prints")
+}
+
+// authorisation is a service that knows some by their token, and has a page to
+// log in for everybody else.
+type authorisation map[string]struct{ user, groups string }
+
+func (a authorisation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	who, known := a[token]
+	if r.URL.Path != "/api/verify" || !known {
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusUnauthorized)
+		w.Write([]byte("<form>Who are you?</form>"))
+		return
+	}
+	w.Header().Set("Remote-User", who.user)
+	if who.groups != "" {
+		w.Header().Set("Remote-Groups", who.groups)
+	}
+}
+
+// The third Caddyfile is run, with a certificate and an access log added to it.
+func TestPrivateDocsForwardAuth(t *testing.T) {
+	t.Parallel()
+	service := httptest.NewServer(authorisation{
+		"member":   {"alice", "dev,platform"},
+		"outsider": {"bob", "dev"},
+		"loner":    {"carol", ""},
+	})
+	t.Cleanup(service.Close)
+	address, err := url.Parse(service.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const host = "registry.example.com"
+	_, _, block := privateCaddyfiles(t)
+	block = substitute(t, block, "/srv", privateTree(t).Dir, "auth.internal:9091", address.Host)
+	body, isSite := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(block), "}"), host+" {\n")
+	if !isSite {
+		t.Fatalf("it is not of the site %s:\n%s", host, block)
+	}
+	registry := startRegistry(t, Site{Address: host, Directives: []string{body}})
+	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
+
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.0.0"))
+		ws.Write(t, "module.tf", everyPrivateThing)
+		ws.Setenv("TF_TOKEN_registry_example_com", "member")
+		c.Run(t, ws, "init")
+		expect(t, c.Run(t, ws, "apply", "-auto-approve"),
+			`text = "hello world from 1.0.0"`, `vpc = "acme/vpc/aws 1.0.0 and subnet of acme/vpc/aws 1.1.0"`)
+
+		for token, want := range map[string]string{
+			"":         "requires authentication credentials",
+			"wrong":    "rejected the given authentication credentials",
+			"outsider": "does not have a provider named " + host + "/acme/demo",
+		} {
+			ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.0.0"))
+			if token != "" {
+				ws.Setenv("TF_TOKEN_registry_example_com", token)
+			}
+			expect(t, c.Refused(t, ws, "init"), want)
+		}
+	})
+
+	link := registry.Download(t, host, "member").Package
+	unsigned, _, _ := strings.Cut(link, "?")
+	const discovery = "https://" + host + "/.well-known/terraform.json"
+	const document = "https://" + host + "/v1/providers/acme/demo/versions"
+	for _, test := range []struct {
+		rule       string
+		url, token string
+		named      bool // the client says itself who it is
+		want       int
+	}{
+		{"discovery without a token", discovery, "", false, http.StatusOK},
+		{"discovery with a token", discovery, "member", false, http.StatusOK},
+		{"discovery with a wrong token", discovery, "wrong", false, http.StatusOK},
+		{"a document with a token", document, "member", false, http.StatusOK},
+		{"a document without", document, "", false, http.StatusUnauthorized},
+		{"a document with a wrong token", document, "wrong", false, http.StatusUnauthorized},
+		{"a name is not believed", document, "", true, http.StatusUnauthorized},
+		{"nor with a wrong token", document, "wrong", true, http.StatusUnauthorized},
+		{"nor with one of somebody else", document, "outsider", true, http.StatusNotFound},
+		{"nor are groups where there are none", document, "loner", true, http.StatusNotFound},
+		{"a link", link, "", false, http.StatusOK},
+		{"a link, by a client that sends its token", link, "member", false, http.StatusOK},
+		{"a file without a link", unsigned, "", false, http.StatusUnauthorized},
+		{"a file without a link, with a name", unsigned, "", true, http.StatusUnauthorized},
+	} {
+		header := http.Header{}
+		if test.token != "" {
+			header.Set("Authorization", "Bearer "+test.token)
+		}
+		if test.named {
+			header.Set("Remote-User", "x")
+			header.Set("Remote-Groups", "platform")
+		}
+		if got := registry.GetWith(t, header, test.url); got.Status != test.want {
+			t.Errorf("%s: got %d %.200s, want %d", test.rule, got.Status, got.Body, test.want)
+		}
+	}
+}
