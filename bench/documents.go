@@ -47,7 +47,7 @@ func (l *lab) askFor(ctx context.Context, t *tree.Tree, documents []document) er
 			if err != nil {
 				return err
 			}
-			if answer.Status != http.StatusOK {
+			if answer.Status != http.StatusOK && answer.Status != http.StatusNoContent {
 				return fmt.Errorf("%s: the registry answers %d: %s", d.path, answer.Status, answer.Body)
 			}
 			d.answer = answer
@@ -99,7 +99,7 @@ func (d document) job(l *lab, p *server.Process, protocol load.Protocol, site, p
 	j := load.Job{
 		Protocol: protocol, Address: p.Address(site), Host: server.Host, Path: path,
 		Connections: l.connections, Warmup: l.slice / 4, Duration: l.slice,
-		Length: int64(len(body)), SHA256: load.Digest(body), Server: p.PID(),
+		Status: d.answer.Status, Length: int64(len(body)), SHA256: load.Digest(body), Server: p.PID(),
 	}
 	if protocol != load.HTTP {
 		j.CA = l.certificate.File

@@ -23,6 +23,7 @@ func experiments() []experiment {
 	return []experiment{
 		{"metadata", "metadata requests/s", none, measureMetadata},
 		{"tls", "metadata requests/s over TLS", none, measureTLS},
+		{"private", "metadata requests/s, private", none, measurePrivate},
 		{"archive", "archive throughput", func(s *settings) int64 { return int64(s.archive) }, measureArchive},
 		{"warm", "warm start to the first answer", none, measureWarm},
 		{"cold", "cold index", func(s *settings) int64 { return 2 * int64(s.cold) }, measureCold},

@@ -13,21 +13,24 @@ type pinning struct {
 	note           string
 }
 
+// pinnedRows are those that ask as fast as the server can answer.
+const pinnedRows = "metadata, tls, private, archive"
+
 var core = regexp.MustCompile(`[0-9]+`)
 
 func newPinning() pinning {
 	allowed := core.FindAllString(field("/proc/self/status", "Cpus_allowed_list"), -1)
 	switch taskset, err := exec.LookPath("taskset"); {
 	case err != nil:
-		return pinning{note: "metadata, archive: the server has GOMAXPROCS=1 on no core in particular, for there is no taskset"}
+		return pinning{note: pinnedRows + ": the server has GOMAXPROCS=1 on no core in particular, for there is no taskset"}
 	case len(allowed) < 2:
-		return pinning{note: "metadata, archive: server and client share one core"}
+		return pinning{note: pinnedRows + ": server and client share one core"}
 	default:
 		first, last := allowed[0], allowed[len(allowed)-1]
 		return pinning{
 			server: []string{taskset, "-c", first},
 			client: []string{taskset, "-c", last},
-			note:   "metadata, archive: the server has core " + first + " with GOMAXPROCS=1, the client core " + last + "; all else: all cores",
+			note:   pinnedRows + ": the server has core " + first + " with GOMAXPROCS=1, the client core " + last + "; all else: all cores",
 		}
 	}
 }

@@ -3,7 +3,6 @@ package load
 import (
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"io"
 	"net/http"
@@ -25,10 +24,7 @@ func (s *stream) verify() error {
 	if err := s.get(h); err != nil {
 		return err
 	}
-	if got := hex.EncodeToString(h.Sum(nil)); got != s.job.SHA256 {
-		return fmt.Errorf("the answer's sha256 is %s, want %s", got, s.job.SHA256)
-	}
-	return nil
+	return s.job.verify(h)
 }
 
 func (s *stream) get(sink io.Writer) error {
@@ -36,12 +32,15 @@ func (s *stream) get(sink io.Writer) error {
 	if err != nil {
 		return err
 	}
+	if s.job.Authorization != "" {
+		request.Header.Set("Authorization", s.job.Authorization)
+	}
 	answer, err := s.client.Do(request)
 	if err != nil {
 		return err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode != http.StatusOK || answer.ProtoMajor != 2 {
+	if answer.StatusCode != s.job.status() || answer.ProtoMajor != 2 {
 		return fmt.Errorf("the answer is %s in %s", answer.Status, answer.Proto)
 	}
 	n, err := io.Copy(sink, answer.Body)

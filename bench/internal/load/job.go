@@ -4,8 +4,12 @@
 package load
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
+	"hash"
+	"net/http"
 	"time"
 )
 
@@ -29,15 +33,34 @@ type Job struct {
 	CA          string // file with the certificate to trust
 	Connections int    // with H2: streams of one connection
 
+	// Authorization is the header of that name; without it, it is not sent.
+	Authorization string
+
 	Warmup, Duration time.Duration
 
+	// Status is the answer's; zero is 200. With 204 there is no body.
+	Status int
+
 	// Length and SHA256 are the body's. The first answer of each connection is
-	// compared byte by byte, as it were; later ones have to be as long.
+	// compared byte by byte, as it were; later ones have to be as long. Without
+	// SHA256 the first has to be as long, too, and that is all: signed links
+	// change as time goes by, and their length does not.
 	Length int64
 	SHA256 string
 
 	// Server is the process whose CPU time is of interest.
 	Server int
+}
+
+// status is the answer's.
+func (j Job) status() int { return cmp.Or(j.Status, http.StatusOK) }
+
+// verify compares the body of a first answer, by its hash.
+func (j Job) verify(h hash.Hash) error {
+	if got := hex.EncodeToString(h.Sum(nil)); j.SHA256 != "" && got != j.SHA256 {
+		return fmt.Errorf("the answer's sha256 is %s, want %s", got, j.SHA256)
+	}
+	return nil
 }
 
 // A Result is what happened in the Duration after the Warmup.

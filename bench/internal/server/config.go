@@ -5,8 +5,10 @@ package server
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
 	"path/filepath"
+	"strings"
 )
 
 // A Site is what one listener serves.
@@ -36,6 +38,20 @@ func Registry(root, signingKey, rescan string) map[string]any {
 	if rescan != "" {
 		handler["rescan"] = rescan
 	}
+	return handler
+}
+
+// Private is a registry with a tokens file, and with rules that are written as
+// in a Caddyfile.
+func Private(registry map[string]any, tokens string, rules []string) map[string]any {
+	access := make([]any, len(rules))
+	for i, rule := range rules {
+		words := strings.Fields(rule)
+		access[i] = map[string]any{"effect": words[0], "who": words[1], "right": words[2], "addresses": words[3:]}
+	}
+	handler := maps.Clone(registry)
+	handler["auth"] = []any{map[string]any{"provider": "terraform_tokens", "file": tokens}}
+	handler["access"] = map[string]any{"rules": access}
 	return handler
 }
 

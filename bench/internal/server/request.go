@@ -22,7 +22,13 @@ type Answer struct {
 
 // Get asks a site that speaks plain HTTP.
 func (p *Process) Get(ctx context.Context, site, path string) (*Answer, error) {
+	return p.GetAs(ctx, site, path, "")
+}
+
+// GetAs is Get with an Authorization header, unless that is empty.
+func (p *Process) GetAs(ctx context.Context, site, path, authorization string) (*Answer, error) {
 	c := p.connect(site)
+	c.authorization = authorization
 	defer c.close()
 	return c.get(ctx, path)
 }
@@ -55,10 +61,11 @@ func (p *Process) Await(ctx context.Context, site, path string, good func(*Answe
 
 // A requester keeps one connection to a site.
 type requester struct {
-	process *Process
-	address string
-	conn    net.Conn
-	reader  *bufio.Reader
+	process       *Process
+	address       string
+	authorization string
+	conn          net.Conn
+	reader        *bufio.Reader
 }
 
 func (p *Process) connect(site string) *requester {
@@ -83,6 +90,9 @@ func (c *requester) get(ctx context.Context, path string) (a *Answer, err error)
 	request, err := http.NewRequest(http.MethodGet, "http://"+Host+path, nil)
 	if err != nil {
 		return nil, err
+	}
+	if c.authorization != "" {
+		request.Header.Set("Authorization", c.authorization)
 	}
 	fail := func(err error) (*Answer, error) {
 		if ctx.Err() != nil {
