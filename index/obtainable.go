@@ -7,12 +7,22 @@ import (
 	version "github.com/hashicorp/go-version"
 )
 
-// An Obtainable is a package that a mirror does not hold and can get: what the signed
-// SHA256SUMS of its release says of it.
+// An Obtainable is a package that a mirror does not hold and can get, with what
+// is known of it: the digest that the signed SHA256SUMS of its release has, or
+// what another mirror says.
 type Obtainable struct {
 	Platform
 	Name   string
-	SHA256 SHA256
+	SHA256 SHA256   // zero: not known
+	H1     []string // "h1:…", of the files in it
+}
+
+// hashes are those that clients can check (checklist 68).
+func (o Obtainable) hashes() []string {
+	if o.SHA256 == (SHA256{}) {
+		return o.H1
+	}
+	return append(slices.Clone(o.H1), "zh:"+o.SHA256.String())
 }
 
 // ObtainableIn are the packages of one version of the provider called typ that a
@@ -72,8 +82,7 @@ func MirrorIndex(held *Provider, further []string) *Document {
 }
 
 // MirrorArchives is VERSION.json of a release with what the mirror holds of it,
-// which may be nil, and the packages that it can get. Of those only the zh: is
-// known, which is enough for clients (checklist 68).
+// which may be nil, and the packages that it can get.
 func MirrorArchives(held *Release, further []Obtainable) *Document {
 	var w documentWriter
 	w.WriteString(`{"archives":{`)
@@ -84,7 +93,7 @@ func MirrorArchives(held *Release, further []Obtainable) *Document {
 	}
 	for _, o := range further {
 		if held == nil || held.Package(o.OS, o.Arch) == nil {
-			w.archive(o.Platform, []string{"zh:" + o.SHA256.String()}, o.Name)
+			w.archive(o.Platform, o.hashes(), o.Name)
 		}
 	}
 	w.WriteString(`}}`)

@@ -46,6 +46,10 @@ func TestMissingPackages(t *testing.T) {
 	if again := string(index.MirrorArchives(p.Release("3.2.0"), nil).Head); again != held {
 		t.Errorf("with nothing missing: got %s, want %s", again, held)
 	}
+	h1 := []index.Obtainable{{Platform: index.Platform{OS: "linux", Arch: "amd64"}, Name: "x.zip", H1: []string{"h1:abc="}}}
+	if got := string(index.MirrorArchives(nil, h1).Head); got != `{"archives":{"linux_amd64":{"hashes":["h1:abc="],"url":"x.zip"}}}` {
+		t.Errorf("with h1: alone: got %s", got)
+	}
 	if got := string(index.MirrorArchives(nil, nil).Head); got != `{"archives":{}}` {
 		t.Errorf("with nothing at all: got %s", got)
 	}

@@ -1,0 +1,143 @@
+package upstream
+
+import (
+	"time"
+)
+
+// At first sight of a provider it may have hundreds of versions, most of them
+// old. They are asked about from the newest on, until so many in a row are old
+// enough; what is listed behind them is taken to be older still.
+const (
+	enoughOld = 3
+	mostDates = 24 // asked for at a time
+)
+
+// A dated version is one with what is known of its age.
+type dated struct {
+	Version
+	Published time.Time // as the origin says; zero: it does not, or was not asked
+	Seen      time.Time // when it was new in the list; zero: it was there at first sight
+}
+
+// matures is when a version becomes old enough. One whose date nobody tells
+// counts from when it was seen. If that was at first sight it is old, unless it
+// could not be found out then which versions are.
+func (r *record) matures(d dated, age time.Duration) time.Time {
+	since := r.Unsettled
+	switch {
+	case age == 0:
+		return time.Time{}
+	case !d.Published.IsZero():
+		since = d.Published
+	case !d.Seen.IsZero():
+		since = d.Seen
+	}
+	if since.IsZero() {
+		return time.Time{}
+	}
+	return since.Add(age)
+}
+
+// mature are the versions that are old enough, and when there will be more.
+func (c *catalog) mature(now time.Time) (list *Listing, until time.Time) {
+	list = &Listing{Warnings: c.record.Warnings}
+	for _, d := range c.record.Versions {
+		at := c.record.matures(d, c.source.Policy.MinAge)
+		if !at.After(now) {
+			list.Versions = append(list.Versions, d.Version)
+		} else if until.IsZero() || at.Before(until) {
+			until = at
+		}
+	}
+	return list, until
+}
+
+// dated makes the record of a list, with what was known before. It returns both
+// a record and an error when the origin could not be asked for a date.
+func (c *catalog) dated(list Listing, before *record) (*record, error) {
+	now := time.Now()
+	r := &record{Fetched: now, Warnings: list.Warnings, Versions: make([]dated, len(list.Versions))}
+	known := make(map[string]dated)
+	if before != nil {
+		for _, d := range before.Versions {
+			known[d.Version.Version] = d
+		}
+	}
+	for i, v := range list.Versions {
+		d, ok := known[v.Version]
+		if d.Version = v; !ok && before != nil {
+			d.Seen = now
+		}
+		r.Versions[i] = d
+	}
+	if r.Unsettled = now; before != nil {
+		r.Unsettled = before.Unsettled
+	}
+	switch {
+	case c.source.Policy.MinAge == 0:
+		return r, nil // it may be asked for later, and then is found out
+	case !r.Unsettled.IsZero():
+		return r, c.dateFirst(r)
+	}
+	return r, c.dateNew(r)
+}
+
+// dateFirst finds out at first sight which versions are old. An error has cut
+// it short.
+func (c *catalog) dateFirst(r *record) error {
+	inARow, asked := 0, 0
+	for i := range r.Versions {
+		d := &r.Versions[i]
+		if d.Published.IsZero() && asked == mostDates {
+			if d.Seen.IsZero() {
+				d.Seen = r.Fetched
+			}
+			continue
+		}
+		if d.Published.IsZero() {
+			asked++
+			if err := c.ask(d); err != nil {
+				return err
+			}
+		}
+		// One whose date the origin does not tell, as most do not, is old then.
+		settled := record{}
+		if inARow++; settled.matures(*d, c.source.Policy.MinAge).After(r.Fetched) {
+			inARow = 0
+		}
+		if inARow == enoughOld {
+			break
+		}
+	}
+	r.Unsettled = time.Time{}
+	return nil
+}
+
+// dateNew asks for the dates of versions that are new, and of those that the
+// origin did not tell when they were.
+func (c *catalog) dateNew(r *record) error {
+	asked := 0
+	for i := range r.Versions {
+		d := &r.Versions[i]
+		if d.Published.IsZero() && r.matures(*d, c.source.Policy.MinAge).After(r.Fetched) && asked < mostDates {
+			asked++
+			if err := c.ask(d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// ask gets the date of a version if the origin tells it. The error is that it
+// may tell another time.
+func (c *catalog) ask(d *dated) error {
+	at, err := c.source.Client.Published(c.ctx, c.address, d.Version.Version)
+	switch {
+	case err == nil:
+		d.Published = at
+	case isKind(err, ErrUnavailable, ErrTimeout) || givenUp(err):
+		return err
+	}
+	return nil
+}

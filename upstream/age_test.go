@@ -1,0 +1,177 @@
+package upstream_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+func readOnly() afero.Fs { return afero.NewReadOnlyFs(afero.NewMemMapFs()) }
+
+const day = 24 * time.Hour
+
+var threeDays = upstream.Policy{MinAge: 3 * day}
+
+// lists has the site list versions, the newest first, each as old as given; one
+// with a negative age has no date.
+func (s *site) lists(versionsAndAges ...any) {
+	var entries []string
+	for i := 0; i < len(versionsAndAges); i += 2 {
+		v, age := versionsAndAges[i].(string), versionsAndAges[i+1].(time.Duration)
+		entries = append(entries, fmt.Sprintf(`{"version":%q}`, v))
+		if age < 0 {
+			s.fault(details(v), status(404))
+			continue
+		}
+		s.fault(details(v), body(fmt.Sprintf(`{"published_at":%q}`, time.Now().Add(-age).Format(time.RFC3339))))
+	}
+	s.fault(versions, body(`{"versions":[`+strings.Join(entries, ",")+`]}`))
+}
+
+func details(version string) string { return "/v1/providers/acme/demo/" + version }
+
+func TestMinAge(t *testing.T) {
+	s := newAcme(t)
+	s.mirrored(t, threeDays, func(t *testing.T, m *mirroring) {
+		s.lists("1.4.0", time.Hour, "1.3.0", 10*day, "1.2.0", day, "1.1.0", 20*day, "1.0.0", 30*day, "0.9.0", 40*day, "0.8.0", 50*day, "0.7.0", 60*day)
+		if got := versionsOf(t, m); got != "1.3.0 1.1.0 1.0.0 0.9.0 0.8.0 0.7.0" {
+			t.Errorf("at first sight: %q", got)
+		}
+		if s.count(details("0.9.0")) != 1 || s.count(details("0.8.0")) != 0 {
+			t.Error("dates are asked for of what is behind three old ones")
+		}
+		time.Sleep(2 * day)
+		versionsOf(t, m)
+		if got := versionsOf(t, m); got != "1.3.0 1.2.0 1.1.0 1.0.0 0.9.0 0.8.0 0.7.0" {
+			t.Errorf("two days later: %q", got)
+		}
+		if s.count(details("1.4.0")) != 1 {
+			t.Error("what is known is asked for again")
+		}
+		time.Sleep(day)
+		versionsOf(t, m)
+		if got := versionsOf(t, m); !strings.HasPrefix(got, "1.4.0 ") {
+			t.Errorf("three days later: %q", got)
+		}
+	})
+}
+
+// A list changes when a version has become old enough, not only when it is
+// renewed.
+func TestVersionsMature(t *testing.T) {
+	s := newAcme(t)
+	s.mirrored(t, threeDays, func(t *testing.T, m *mirroring) {
+		s.lists("1.1.0", 3*day-time.Minute, "1.0.0", 9*day)
+		first, err := m.Versions(background(), demo)
+		if err != nil || listedIn(first) != "1.0.0" {
+			t.Fatalf("got %q, %v", listedIn(first), err)
+		}
+		time.Sleep(time.Minute)
+		if got := versionsOf(t, m); got != "1.1.0 1.0.0" || s.count(versions) != 1 {
+			t.Errorf("got %q", got)
+		}
+	})
+}
+
+// Versions that nobody dates count from when they were new.
+func TestMinAgeWithoutDates(t *testing.T) {
+	s := newAcme(t)
+	s.mirrored(t, threeDays, func(t *testing.T, m *mirroring) {
+		s.lists("1.1.0", -day, "1.0.0", -day)
+		if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
+			t.Errorf("at first sight: %q", got)
+		}
+		s.lists("1.2.0", -day, "1.1.0", -day, "1.0.0", -day)
+		time.Sleep(time.Hour)
+		if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
+			t.Errorf("a new one: %q", got)
+		}
+		time.Sleep(3 * day)
+		if got := versionsOf(t, m); got != "1.2.0 1.1.0 1.0.0" {
+			t.Errorf("three days later: %q", got)
+		}
+	})
+}
+
+// That the origin does not answer for dates makes nothing old.
+func TestMinAgeWhileDatesFail(t *testing.T) {
+	s := newAcme(t)
+	s.mirrored(t, threeDays, func(t *testing.T, m *mirroring) {
+		s.lists("1.1.0", time.Hour, "1.0.0", 9*day)
+		dates := map[string]http.HandlerFunc{details("1.1.0"): nil, details("1.0.0"): nil}
+		s.mutex.Lock()
+		for path := range dates {
+			dates[path], s.faults[path] = s.faults[path], status(500)
+		}
+		s.mutex.Unlock()
+		if _, err := m.Versions(background(), demo); !errors.Is(err, upstream.ErrUnavailable) {
+			t.Fatalf("got %v", err)
+		}
+		if _, err := m.Fill(background(), demo, linuxZip); err == nil {
+			t.Error("it came")
+		}
+		for path, f := range dates {
+			s.fault(path, f)
+		}
+		time.Sleep(time.Minute)
+		if got := versionsOf(t, m); got != "1.0.0" {
+			t.Errorf("later: %q", got)
+		}
+		s.lists("1.2.0", time.Hour, "1.1.0", time.Hour, "1.0.0", 9*day)
+		s.fault(details("1.2.0"), status(500))
+		time.Sleep(time.Hour)
+		if got := versionsOf(t, m); got != "1.0.0" {
+			t.Errorf("a new one without a date: %q", got)
+		}
+	})
+	s.mirrored(t, threeDays, func(t *testing.T, m *mirroring) {
+		s.lists("1.1.0", time.Hour, "1.0.0", 9*day)
+		s.fault(details("1.1.0"), status(500))
+		for range 4 * 24 * 2 { // it never answers for dates
+			m.Versions(background(), demo)
+			time.Sleep(30 * time.Minute)
+		}
+		if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
+			t.Errorf("three days after first sight: %q", got)
+		}
+	})
+}
+
+// A version too young is nowhere: not listed, not obtainable, not filled.
+func TestTooYoungAVersion(t *testing.T) {
+	s := newAcme(t)
+	s.inBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.lists("1.0.0", time.Hour)
+		tree := indextest.New(t)
+		m := inMemory(t, c, threeDays, tree)
+		defer m.Close()
+		if o, err := m.Versions(background(), demo); err != nil || listedIn(o) != "" {
+			t.Errorf("got %+v, %v", o, err)
+		}
+		if _, err := m.Obtainable(background(), demo, "1.0.0"); !errors.Is(err, upstream.ErrTooYoung) {
+			t.Errorf("got %v", err)
+		}
+		m.mustRefuse(t, linuxZip, upstream.ErrTooYoung, "")
+		time.Sleep(3 * day)
+		m.fill(t, linuxZip)
+
+		// The least age of versions is not only for those that come later.
+		other := inMemory(t, c, upstream.Policy{}, indextest.New(t))
+		defer other.Close()
+		s.lists("1.0.0", time.Hour)
+		versionsOf(t, other)
+		strict := inMemory(t, c, threeDays, other.Tree)
+		defer strict.Close()
+		if got := versionsOf(t, strict); got != "" {
+			t.Errorf("got %q", got)
+		}
+	})
+}

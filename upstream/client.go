@@ -1,0 +1,218 @@
+package upstream
+
+import (
+	"context"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+const userAgent = "caddy-terraform-registry"
+
+// A Client asks one origin. It is safe for concurrent use.
+type Client struct {
+	origin   Origin
+	home     *url.URL
+	http     *retryablehttp.Client
+	breaker  breaker
+	service  service
+	protocol protocol
+
+	readKeyring func(armored []byte) (index.Keyring, []error)
+}
+
+// A protocol is how an origin is asked: as a registry or as a mirror.
+type protocol interface {
+	versions(context.Context, index.ProviderAddress) (Listing, error)
+	published(ctx context.Context, a index.ProviderAddress, version string) (time.Time, error)
+	release(ctx context.Context, a index.ProviderAddress, v Version, pinned index.Keyring) (*Release, error)
+	locate(context.Context, *Release, Package) (link, error)
+}
+
+type settings struct {
+	roots   *x509.CertPool
+	connect connector
+}
+
+// An Option changes how a Client connects.
+type Option func(*settings)
+
+// Trust verifies certificates against these authorities in place of the
+// system's.
+func Trust(roots *x509.CertPool) Option { return func(s *settings) { s.roots = roots } }
+
+// NewClient makes the client of an origin. It reads the proxies from the
+// environment and sends nothing yet.
+func NewClient(o Origin, options ...Option) (*Client, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	home, err := o.home()
+	if err != nil {
+		return nil, err
+	}
+	s := settings{connect: connect}
+	for _, option := range options {
+		option(&s)
+	}
+	client := &http.Client{
+		Transport:     newTransport(newGuard(home, o.Private), o.Timeout, s.roots, s.connect),
+		CheckRedirect: checkRedirect,
+	}
+	c := &Client{
+		origin: o, home: home, http: newRetrying(client, o.Timeout), breaker: newBreaker(home.Host, o.Pause),
+		readKeyring: func(armored []byte) (index.Keyring, []error) { return signing.ReadKeyring(armored) },
+	}
+	if c.protocol = (registry{c}); o.Mirror != "" {
+		c.protocol = mirror{c}
+	}
+	return c, nil
+}
+
+// Close ends the connections that are idle. Requests under way go on.
+func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
+
+// Versions lists the versions of a provider, newest first.
+func (c *Client) Versions(ctx context.Context, a index.ProviderAddress) (Listing, error) {
+	if err := c.check(a); err != nil {
+		return Listing{}, err
+	}
+	return c.protocol.versions(ctx, a)
+}
+
+// Published tells when a version was published. The public registry's API says
+// so; ErrNotFound means that this origin does not.
+func (c *Client) Published(ctx context.Context, a index.ProviderAddress, version string) (time.Time, error) {
+	if err := c.checkVersion(a, version); err != nil {
+		return time.Time{}, err
+	}
+	return c.protocol.published(ctx, a, version)
+}
+
+// Release fetches what vouches for the packages of a version, and verifies it.
+// With pinned keys only those count; nil leaves it to the keys the origin sends.
+// Of v only the version must be there: platforms save asking for those that
+// there are not.
+func (c *Client) Release(ctx context.Context, a index.ProviderAddress, v Version, pinned index.Keyring) (*Release, error) {
+	if err := c.checkVersion(a, v.Version); err != nil {
+		return nil, err
+	}
+	a.Hostname = c.origin.Hostname
+	return c.protocol.release(ctx, a, v, pinned)
+}
+
+// check keeps addresses from being asked of the wrong origin, and from
+// being more than two segments of a path.
+func (c *Client) check(a index.ProviderAddress) error {
+	if a.Hostname != "" && a.Hostname != c.origin.Hostname {
+		return fmt.Errorf("%s is not of %s", a, c.origin)
+	}
+	if normal, err := index.ParseProviderAddress(string(a.Hostname), a.Namespace, a.Type); err != nil || normal != a {
+		return fail(c.home, ErrNotFound, "that is not the address of a provider")
+	}
+	return nil
+}
+
+func (c *Client) checkVersion(a index.ProviderAddress, version string) error {
+	if err := c.check(a); err != nil {
+		return err
+	}
+	if _, err := index.ParseProviderVersion(version); err != nil {
+		return fail(c.home, ErrNotFound, "that is not a version")
+	}
+	return nil
+}
+
+// own tells the hosts of the origin, which its token is for and which its
+// breaker is about, from those it links to.
+func (c *Client) own(u *url.URL) bool {
+	if sameHost(u, c.home) {
+		return true
+	}
+	base, _ := c.service.known()
+	return base != nil && sameHost(u, base)
+}
+
+// A document is the body of an answer, and where it came from in the end:
+// links in it are relative to that.
+type document struct {
+	body []byte
+	url  *url.URL
+}
+
+// read gets a document as a whole, within the origin's timeout.
+func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (d document, err error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, c.origin.Timeout, errSlow)
+	defer cancel()
+	err = c.guarded(u, func() error {
+		answer, err := c.open(ctx, u, nil)
+		if err != nil {
+			return err
+		}
+		defer answer.Body.Close()
+		body, tooLarge, err := readBounded(answer, limit)
+		// A server that notices how we give up may end its answer in good order.
+		if err != nil || ctx.Err() != nil {
+			return transportFailure(ctx, answer.Request.URL, err)
+		}
+		if tooLarge {
+			return fail(answer.Request.URL, ErrTooLarge, "the limit is %d bytes", limit)
+		}
+		d = document{body, answer.Request.URL}
+		return nil
+	})
+	return d, err
+}
+
+// guarded runs a request to the origin's own hosts through the breaker. That
+// another host is down says nothing about the origin.
+func (c *Client) guarded(u *url.URL, ask func() error) error {
+	if !c.own(u) {
+		return ask()
+	}
+	return c.breaker.run(u.Host, ask)
+}
+
+// open sends a request until it succeeds or fails for good. The body of a
+// success is the caller's to close.
+func (c *Client) open(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
+	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, fail(u, ErrMalformed, "it is linked to by what is not a URL")
+	}
+	r.Header.Set("User-Agent", userAgent)
+	if c.origin.Token != "" && c.own(u) {
+		r.Header.Set("Authorization", "Bearer "+c.origin.Token)
+	}
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	answer, err := c.http.Do(r)
+	if err != nil {
+		return nil, transportFailure(ctx, u, err)
+	}
+	if f := c.statusFailure(answer, r.Header.Get("Range") != ""); f != nil {
+		answer.Body.Close()
+		return nil, f
+	}
+	return answer, nil
+}
+
+// isKind tells a failure of one of these kinds.
+func isKind(err error, kinds ...error) bool {
+	for _, kind := range kinds {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,206 @@
+package upstream
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+// documents are what the tree has beside the packages of a version. They may
+// lie in the provider's folder or in that of the version.
+type documents struct {
+	dir                            string // where SHA256SUMS is, or would be
+	checksums, signature, manifest []byte // each nil when it is not there
+}
+
+func (p *place) documents(r *Release) (d documents, err error) {
+	d.dir = p.dir
+	for _, document := range []struct {
+		rest    string
+		content *[]byte
+	}{{"SHA256SUMS", &d.checksums}, {"SHA256SUMS.sig", &d.signature}, {"manifest.json", &d.manifest}} {
+		name := p.locate(r.Version, r.fileName(document.rest))
+		if name == "" {
+			continue
+		}
+		if *document.content, err = read(p.providers, name, maxHeld); err != nil {
+			return d, err
+		}
+		if document.rest == "SHA256SUMS" {
+			d.dir = path.Dir(name)
+		}
+	}
+	return d, nil
+}
+
+// keptRelease is a release as the tree vouches for it; nil if it does not. Then
+// nothing but its packages is needed from the origin, and no other release of
+// the same version can take its place.
+func keptRelease(a index.ProviderAddress, version string, d documents, k namespaceKeys) *Release {
+	if d.checksums == nil || d.signature == nil || k.ring == nil {
+		return nil
+	}
+	by, err := k.ring.Verify(d.checksums, d.signature)
+	if err != nil {
+		return nil // the origin's may be another: that is for settle to say
+	}
+	sums, err := index.ParseChecksums(d.checksums)
+	if err != nil {
+		return nil
+	}
+	r := &Release{
+		Address: a, Version: version, Checksums: d.checksums, Signature: d.signature, Manifest: d.manifest,
+		Keys: k.ring.Keys(), SignedBy: by, sums: sums,
+	}
+	r.Packages = r.listed()
+	return r
+}
+
+// settle makes sure that a release agrees with what the tree has of it, or else
+// is an ErrConflict: what is held is never replaced, and never made invalid by
+// what is put beside it. With keep it also writes what is missing, in an order
+// in which the index offers what was there, whenever it looks. It returns the
+// documents that were there.
+func (p *place) settle(r *Release, keep bool) (d documents, err error) {
+	k, err := p.readKeys()
+	if err != nil {
+		return d, err
+	}
+	if d, err = p.documents(r); err != nil {
+		return d, err
+	}
+	if err := agree(r, d, k); err != nil {
+		return d, err
+	}
+	if d.checksums == nil && r.Checksums != nil {
+		if err := p.packagesAgree(r); err != nil {
+			return d, err
+		}
+	}
+	if !keep {
+		return d, nil
+	}
+	return d, p.keep(r, d, k)
+}
+
+// lists tells whether the tree's SHA256SUMS, if it has one, lists a package as
+// it is.
+func (d *documents) lists(name string, sum index.SHA256) bool {
+	if d.checksums == nil {
+		return true
+	}
+	sums, err := index.ParseChecksums(d.checksums)
+	listed, ok := sums[name]
+	return err == nil && ok && listed == sum
+}
+
+// conflict is what the tree has and the origin has otherwise.
+func conflict(name string) error {
+	return fmt.Errorf("%w: its %s differs: to have the origin's, remove the version from the tree", ErrConflict, name)
+}
+
+var errPinned = fmt.Errorf("%w: the keys of the namespace are pinned", ErrUnsigned)
+
+// agree compares a release with the documents that the tree has.
+func agree(r *Release, d documents, k namespaceKeys) error {
+	if k.pinned { // perhaps since the release was verified
+		if !r.Signed() {
+			return errPinned
+		}
+		if _, err := k.ring.Verify(r.Checksums, r.Signature); err != nil {
+			return fmt.Errorf("%w: by the pinned keys: %w", ErrBadSignature, err)
+		}
+	}
+	if d.checksums != nil && r.Checksums != nil && !bytes.Equal(d.checksums, r.Checksums) {
+		return conflict("SHA256SUMS")
+	}
+	if d.signature != nil && r.Signed() && !bytes.Equal(d.signature, r.Signature) {
+		// Signed once more, it is as good as long as the keys that will lie beside it
+		// say so.
+		if d.checksums == nil || !verifies(r, d.signature) {
+			return conflict("signature")
+		}
+	}
+	if d.manifest != nil {
+		if sum, listed := r.sums[r.fileName("manifest.json")]; listed && sha256.Sum256(d.manifest) != sum {
+			return conflict("manifest")
+		}
+	}
+	return nil
+}
+
+// verifies tells whether the keys of a release verify another signature of it.
+func verifies(r *Release, signature []byte) bool {
+	var armored bytes.Buffer
+	for _, key := range r.Keys {
+		fmt.Fprintf(&armored, "%s\n", key.Armor)
+	}
+	ring, _ := signing.ReadKeyring(armored.Bytes())
+	_, err := ring.Verify(r.Checksums, signature)
+	return err == nil
+}
+
+// packagesAgree compares packages that lie in the tree without a SHA256SUMS with
+// the one that is to come beside them. It reads them, which happens once for a
+// release that was copied in by `terraform providers mirror`.
+func (p *place) packagesAgree(r *Release) error {
+	for _, name := range p.packages(r.Version) {
+		digest, err := digestOf(p.providers, name)
+		if err != nil {
+			return err
+		}
+		if sum, listed := r.sums[path.Base(name)]; !listed || sum != digest.SHA256 {
+			return conflict(path.Base(name))
+		}
+	}
+	return nil
+}
+
+// digestOf reads a file to its end.
+func digestOf(in index.Part, name string) (d Digest, err error) {
+	f, err := in.Fs.Open(path.Join(in.Dir, name))
+	if err != nil {
+		return d, storageError(err)
+	}
+	defer f.Close()
+	h := sha256.New()
+	if d.Size, err = io.Copy(h, f); err != nil {
+		return d, storageError(err)
+	}
+	h.Sum(d.SHA256[:0])
+	return d, nil
+}
+
+// keep writes what the tree does not have. Keys come first, since without them
+// the signature is worth nothing, and then SHA256SUMS, which the signature is
+// of: until it is there the registry signs the release itself.
+func (p *place) keep(r *Release, d documents, k namespaceKeys) error {
+	if r.Signed() && !k.pinned {
+		file, err := k.with(r.Keys)
+		if err != nil {
+			return err
+		}
+		if file != nil {
+			if err := write(p.keys, p.keysFile, file); err != nil {
+				return err
+			}
+		}
+	}
+	for _, document := range []struct {
+		rest         string
+		held, origin []byte
+	}{{"manifest.json", d.manifest, r.Manifest}, {"SHA256SUMS", d.checksums, r.Checksums}, {"SHA256SUMS.sig", d.signature, r.Signature}} {
+		if document.held != nil || document.origin == nil {
+			continue
+		}
+		if err := write(p.providers, path.Join(d.dir, r.fileName(document.rest)), document.origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,210 @@
+package upstream
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// maxResumes is how often a package may break off.
+const maxResumes = 4
+
+// A Digest is what a package turned out to be.
+type Digest struct {
+	Size   int64
+	SHA256 index.SHA256
+}
+
+// A link is where a package is to be had.
+type link struct {
+	url  *url.URL
+	size int64 // as announced; zero: it was not
+}
+
+// Download writes the package of a platform to w, and then says what it was. The
+// bytes are verified once they are all there: on any error what was written is
+// worth nothing and must not be kept. See Package.H1 for packages without a
+// sha256.
+func (c *Client) Download(ctx context.Context, r *Release, platform index.Platform, w io.Writer) (Digest, error) {
+	p, ok := r.Package(platform)
+	if !ok {
+		return Digest{}, fail(c.home, ErrNotFound, "the release has no package for %s", platform)
+	}
+	from, err := c.protocol.locate(ctx, r, p)
+	if err != nil {
+		return Digest{}, err
+	}
+	d := &download{client: c, url: from.url, w: w, hash: sha256.New(), size: -1}
+	if from.size > 0 {
+		d.size = from.size
+	}
+	if err := d.run(ctx); err != nil {
+		return Digest{}, brokenLink(err, "package")
+	}
+	digest := Digest{d.received, index.SHA256(d.hash.Sum(nil))}
+	if len(p.sums) > 0 && !slices.Contains(p.sums, digest.SHA256) {
+		return Digest{}, fail(from.url, ErrBadChecksum, "%s is not the file that was released", p.Name)
+	}
+	return digest, nil
+}
+
+// A download is a package on its way.
+type download struct {
+	client    *Client
+	url       *url.URL
+	w         io.Writer
+	hash      hash.Hash
+	received  int64
+	skip      int64  // bytes that come once more
+	size      int64  // of the whole; negative: not known
+	validator string // for If-Range
+}
+
+// errBroken is a connection that broke off amid the package.
+var errBroken = errors.New("broken off")
+
+func (d *download) run(ctx context.Context) error {
+	for try := 0; ; try++ {
+		err := d.stream(ctx)
+		if !errors.Is(err, errBroken) {
+			return err
+		}
+		if d.received > 0 && d.received == d.size {
+			return nil // it broke off behind the last byte
+		}
+		if try == maxResumes {
+			return fail(d.url, ErrUnavailable, "the package broke off %d times", try+1)
+		}
+	}
+}
+
+// stream receives up to the end, or as far as it gets.
+func (d *download) stream(parent context.Context) error {
+	ctx, cancel := context.WithCancelCause(parent)
+	defer cancel(nil)
+	// There is no telling how long a package takes, but bytes must keep coming.
+	timeout := d.client.origin.Timeout
+	stalled := time.AfterFunc(timeout, func() { cancel(errSlow) })
+	defer stalled.Stop()
+
+	answer, err := d.open(ctx)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if err := d.accept(answer); err != nil {
+		return err
+	}
+	buffer := make([]byte, 64<<10)
+	for {
+		stalled.Reset(timeout)
+		n, failed := answer.Body.Read(buffer)
+		stalled.Stop() // the time that w takes is not the origin's
+		if err := d.take(buffer[:n]); err != nil {
+			return err
+		}
+		switch {
+		case failed != nil && ctx.Err() != nil: // also at a regular end: see Client.read
+			return transportFailure(ctx, answer.Request.URL, failed)
+		case failed == io.EOF && d.skip == 0 && (d.size < 0 || d.received == d.size):
+			return nil
+		case failed == io.EOF && d.received > d.size && d.size >= 0:
+			return fail(d.url, ErrBadChecksum, "the package is larger than announced")
+		case failed != nil:
+			return errBroken
+		}
+	}
+}
+
+// open asks for what is missing.
+func (d *download) open(ctx context.Context) (answer *http.Response, err error) {
+	// A range of a compressed body would be a range of something else.
+	header := http.Header{"Accept-Encoding": {"identity"}}
+	if d.received > 0 {
+		header.Set("Range", fmt.Sprintf("bytes=%d-", d.received))
+		if d.validator != "" {
+			header.Set("If-Range", d.validator)
+		}
+	}
+	err = d.client.guarded(d.url, func() error {
+		answer, err = d.client.open(ctx, d.url, header)
+		return err
+	})
+	return answer, err
+}
+
+// accept finds out what part of the package an answer is, and refuses one that
+// is of another package than the first.
+func (d *download) accept(answer *http.Response) error {
+	start, size := int64(0), answer.ContentLength
+	if answer.StatusCode == http.StatusPartialContent {
+		var ok bool
+		if start, size, ok = contentRange(answer.Header); !ok || start != d.received {
+			return fail(answer.Request.URL, ErrMalformed, "it sends another part of the package than it was asked for")
+		}
+	}
+	d.skip = d.received - start
+	switch {
+	case size >= 0 && d.size >= 0 && size != d.size:
+		return fail(answer.Request.URL, ErrBadChecksum, "the package has %d bytes where %d were announced", size, d.size)
+	case size > d.client.origin.MaxPackage:
+		return fail(answer.Request.URL, ErrTooLarge, "the limit of a package is %d bytes", d.client.origin.MaxPackage)
+	case size >= 0:
+		d.size = size
+	}
+	if d.received == 0 {
+		d.validator = validator(answer.Header)
+	}
+	return nil
+}
+
+// contentRange reads where the body of a 206 begins in the whole, and the size of
+// that, which is negative where it is not told.
+func contentRange(h http.Header) (start, size int64, ok bool) {
+	text, ok := strings.CutPrefix(h.Get("Content-Range"), "bytes ")
+	first, rest, found := strings.Cut(text, "-")
+	_, whole, slash := strings.Cut(rest, "/")
+	start, err := strconv.ParseInt(first, 10, 64)
+	if !ok || !found || !slash || err != nil {
+		return 0, 0, false
+	}
+	if whole == "*" {
+		return start, -1, true
+	}
+	size, err = strconv.ParseInt(whole, 10, 64)
+	return start, size, err == nil && size >= 0
+}
+
+// validator is what If-Range takes: not a weak ETag.
+func validator(h http.Header) string {
+	if tag := h.Get("Etag"); tag != "" && !strings.HasPrefix(tag, "W/") {
+		return tag
+	}
+	return h.Get("Last-Modified")
+}
+
+// take writes what is new.
+func (d *download) take(bytes []byte) error {
+	again := min(d.skip, int64(len(bytes)))
+	d.skip -= again
+	bytes = bytes[again:]
+	if d.received += int64(len(bytes)); d.received > d.client.origin.MaxPackage {
+		return fail(d.url, ErrTooLarge, "the limit of a package is %d bytes", d.client.origin.MaxPackage)
+	}
+	d.hash.Write(bytes)
+	if _, err := d.w.Write(bytes); err != nil {
+		return fmt.Errorf("writing the package: %w", err)
+	}
+	return nil
+}

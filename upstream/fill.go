@@ -1,0 +1,261 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// heldLife is how long a filled file is known by heart: longer than any index
+// takes to see it, and not for good, since keys may be pinned meanwhile.
+const heldLife = 15 * time.Minute
+
+// Held returns a file that was filled a short time ago and is still there, or
+// nil.
+func (f *Filler) Held(a index.ProviderAddress, name string) *Filled {
+	filled, ok := f.held.get(fileID{a, name})
+	if !ok || !filled.there() {
+		return nil
+	}
+	return filled
+}
+
+// Fill gets a file of a provider by its name into the tree, and returns when it
+// is there and verified. A package is fetched once for all who want it, and goes
+// on being fetched when they have left. What vouches for packages, SHA256SUMS
+// and the like, comes into the tree with a package only.
+func (f *Filler) Fill(ctx context.Context, a index.ProviderAddress, name string) (*Filled, error) {
+	return f.FillWatched(ctx, a, name, nil)
+}
+
+// FillWatched is Fill with a function that hears how many bytes there are, while
+// they come in. It is called from one goroutine at a time, and not any more when
+// FillWatched has returned.
+func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name string, progress func(received int64)) (*Filled, error) {
+	s, err := f.source(a)
+	if err != nil {
+		return nil, err
+	}
+	p, ok := parsePackageName(a.Type, name)
+	if !ok {
+		return f.document(ctx, a, name)
+	}
+	if !s.Policy.takesPlatform(p.platform) {
+		return nil, errNotMirrored
+	}
+	id := fileID{a, name}
+	if filled := f.Held(a, name); filled != nil {
+		return filled, nil
+	}
+	if err, ok := f.unfilled.get(id); ok {
+		return nil, err
+	}
+	v, _, err := f.vouched(ctx, a, p.version)
+	if err != nil {
+		return nil, err
+	}
+	defer f.watchers.add(id, progress)()
+	return f.filling.do(ctx, id, func() (*Filled, error) {
+		began := time.Now()
+		filled, fetched, err := f.fill(s, v, p.platform, id)
+		e := Event{Kind: PackageFilled, Hostname: a.Hostname, Took: time.Since(began)}
+		switch {
+		case err == nil:
+			f.held.put(id, filled, heldLife)
+			if !fetched {
+				return filled, nil
+			}
+			e.Bytes = filled.Size
+			if f.options.Changed != nil {
+				f.options.Changed()
+			}
+		case !givenUp(err):
+			f.unfilled.put(id, err, lifeOf(err))
+			f.log(slog.LevelWarn, "a package could not be mirrored", "provider", a.String(), "file", name, "error", err.Error())
+		}
+		f.observe(e, err)
+		return filled, err
+	})
+}
+
+// document is one of the files that vouch for packages, for mirrors that are
+// chained to this one.
+func (f *Filler) document(ctx context.Context, a index.ProviderAddress, name string) (*Filled, error) {
+	rest, ours := strings.CutPrefix(name, "terraform-provider-"+a.Type+"_")
+	version, kind, _ := strings.Cut(rest, "_")
+	of, known := map[string]func(*Release) []byte{
+		"SHA256SUMS":     func(r *Release) []byte { return r.Checksums },
+		"SHA256SUMS.sig": func(r *Release) []byte { return r.Signature },
+		"manifest.json":  func(r *Release) []byte { return r.Manifest },
+	}[kind]
+	if !ours || !known {
+		return nil, errNotMirrored
+	}
+	v, _, err := f.vouched(ctx, a, version)
+	if err != nil {
+		return nil, err
+	}
+	content := of(v.Release)
+	if content == nil {
+		return nil, errNotMirrored
+	}
+	return &Filled{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256.Sum256(content), At: time.Now(), content: content}, nil
+}
+
+// fill finds a package in the tree, or fetches it.
+func (f *Filler) fill(s *Source, v *vouched, platform index.Platform, id fileID) (filled *Filled, fetched bool, err error) {
+	p, ok := v.Package(platform)
+	if !ok {
+		return nil, false, fmt.Errorf("the release has no package for %s: %w", platform, ErrNotFound)
+	}
+	if p.SHA256 == (index.SHA256{}) && len(p.sums)+len(p.H1) == 0 {
+		return nil, false, fmt.Errorf("%w: its mirror gives no hash of the package", ErrUnsigned)
+	}
+	unlock, err := f.lock(path.Join(string(id.Hostname), id.Namespace, id.Type, id.name))
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	where, err := f.place(id.ProviderAddress)
+	if err != nil {
+		return nil, false, err
+	}
+	if name := where.locate(v.Version, id.name); name != "" {
+		filled, err := f.verifyHeld(where, v, p, name)
+		return filled, false, err
+	}
+	filled, err = f.fetch(s, where, v, p)
+	if errors.Is(err, ErrBadChecksum) {
+		f.releases.drop(releaseID{id.ProviderAddress, v.Version})
+		err = f.explain(s, v, err)
+	}
+	return filled, true, err
+}
+
+// verifyHeld checks a package that has come into the tree otherwise: another
+// instance has filled it, or the index has not got round to it.
+func (f *Filler) verifyHeld(where *place, v *vouched, p Package, name string) (*Filled, error) {
+	d, err := where.settle(v.Release, false)
+	if err != nil {
+		return nil, err
+	}
+	info, err := where.providers.Fs.Stat(path.Join(where.providers.Dir, name)) // of what is read next, or it will not be opened
+	if err != nil {
+		return nil, storageError(err)
+	}
+	digest, err := digestOf(where.providers, name)
+	if err != nil {
+		return nil, err
+	}
+	file, err := where.providers.Fs.Open(path.Join(where.providers.Dir, name))
+	if err != nil {
+		return nil, storageError(err)
+	}
+	defer file.Close()
+	if v.verify(p, digest, file) != nil || !d.lists(p.Name, digest.SHA256) {
+		return nil, conflict(p.Name)
+	}
+	return newFilled(where, v, p, name, digest, info), nil
+}
+
+// verify compares a package with what vouches for it.
+func (v *vouched) verify(p Package, digest Digest, file io.ReaderAt) error {
+	var h1 []string
+	if p.SHA256 == (index.SHA256{}) {
+		h1 = p.H1
+	}
+	refuse := func(kind error, detail string) error {
+		return &Failure{Host: v.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
+	}
+	if len(p.sums) > 0 && !slices.Contains(p.sums, digest.SHA256) {
+		return refuse(ErrBadChecksum, p.Name+" is not the file that was released")
+	}
+	switch err := inspect(file, digest.Size, v.Address.Type, h1); {
+	case errors.Is(err, ErrBadChecksum):
+		return refuse(ErrBadChecksum, p.Name+" has other files in it than the mirror says")
+	case err != nil:
+		return refuse(ErrMalformed, p.Name+": "+err.Error())
+	}
+	return nil
+}
+
+// fetch gets a package from its origin.
+func (f *Filler) fetch(s *Source, where *place, v *vouched, p Package) (*Filled, error) {
+	d, err := where.settle(v.Release, false) // before megabytes come in for nothing
+	if err != nil {
+		return nil, err
+	}
+	if p.SHA256 != (index.SHA256{}) && !d.lists(p.Name, p.SHA256) {
+		return nil, conflict("SHA256SUMS")
+	}
+	name := path.Join(d.dir, p.Name)
+	part, err := f.newPart(where.providers, name)
+	if err != nil {
+		return nil, err
+	}
+	to := &watched{part: part, watchers: &f.watchers, id: fileID{v.Address, p.Name}}
+	digest, err := s.Client.Download(f.ctx, v.Release, p.Platform, to)
+	if err == nil {
+		err = v.verify(p, digest, part)
+	}
+	if err == nil {
+		err = f.keepDocuments(where, v, p, digest)
+	}
+	if err != nil {
+		part.discard()
+		return nil, err
+	}
+	info, err := part.publish(name)
+	if err != nil {
+		return nil, err
+	}
+	return newFilled(where, v, p, name, digest, info), nil
+}
+
+// keepDocuments puts into the tree what vouches for a package, one release of a
+// namespace at a time: their keys are in one file.
+func (f *Filler) keepDocuments(where *place, v *vouched, p Package, digest Digest) error {
+	namespace := path.Join(string(v.Address.Hostname), v.Address.Namespace)
+	defer f.writing.lock(namespace)()
+	unlock, err := f.lock(namespace)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	d, err := where.settle(v.Release, true)
+	if err == nil && !d.lists(p.Name, digest.SHA256) {
+		err = conflict("SHA256SUMS")
+	}
+	return err
+}
+
+// explain tells an origin that has released a version again from one that sends
+// wrong bytes.
+func (f *Filler) explain(s *Source, v *vouched, wrong error) error {
+	if !v.held {
+		return wrong
+	}
+	now, err := s.Client.Release(f.ctx, v.Address, Version{Version: v.Version}, nil)
+	if err != nil || bytes.Equal(now.Checksums, v.Checksums) {
+		return wrong
+	}
+	return fmt.Errorf("%w: it has been released again: to have the new one, remove the version from the tree", ErrConflict)
+}
+
+func newFilled(where *place, v *vouched, p Package, name string, digest Digest, info os.FileInfo) *Filled {
+	return &Filled{
+		Name: p.Name, Version: v.Version, Platform: p.Platform.String(), Size: digest.Size, SHA256: digest.SHA256, At: time.Now(),
+		in: where.providers, path: name, modTime: info.ModTime(), info: info,
+	}
+}

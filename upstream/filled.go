@@ -1,0 +1,70 @@
+package upstream
+
+import (
+	"bytes"
+	"io"
+	"os"
+	"path"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A Filled file is one of a release that is verified and there, though the index
+// may not have seen it yet.
+type Filled struct {
+	// Name is the last part of its URL.
+	Name string
+
+	// Version and Platform, OS_ARCH, of what it is of; Platform is empty for what
+	// vouches for all packages of a version.
+	Version, Platform string
+
+	Size   int64
+	SHA256 index.SHA256
+
+	// At is when it was filled. A snapshot taken later and not pending tells what
+	// the index makes of it.
+	At time.Time
+
+	in      index.Part
+	path    string
+	modTime time.Time
+	info    os.FileInfo
+	content []byte // of what is not a package
+}
+
+// Open opens the file as it was verified. The error is index.ErrChanged when it
+// is not that one any more.
+func (f *Filled) Open() (io.ReadSeekCloser, error) {
+	if f.content != nil {
+		return inMemory{bytes.NewReader(f.content)}, nil
+	}
+	file, err := f.in.Fs.Open(path.Join(f.in.Dir, f.path))
+	if err != nil {
+		return nil, index.ErrChanged
+	}
+	if info, err := file.Stat(); err != nil || !f.is(info) {
+		file.Close()
+		return nil, index.ErrChanged
+	}
+	return file, nil
+}
+
+// is tells whether a file is the one that was verified.
+func (f *Filled) is(info os.FileInfo) bool {
+	return info.Size() == f.Size && info.ModTime().Equal(f.modTime) && sameFile(info, f.info)
+}
+
+// sameFile is as os.SameFile, where the file system tells files apart.
+func sameFile(a, b os.FileInfo) bool { return a.Sys() == nil || os.SameFile(a, b) }
+
+// there tells whether the file still is.
+func (f *Filled) there() bool {
+	info, err := f.in.Fs.Stat(path.Join(f.in.Dir, f.path))
+	return err == nil && f.is(info)
+}
+
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }

@@ -1,0 +1,26 @@
+package upstream
+
+import (
+	"io"
+	"net/http"
+)
+
+// The largest documents. Real ones have a tenth of it and less; a registry that
+// needs more would not be read by every client either.
+const (
+	maxDiscovery = 1 << 20 // that of the clients
+	maxVersions  = 16 << 20
+	maxMetadata  = 4 << 20
+	maxChecksums = 1 << 20
+	maxSignature = 64 << 10
+	maxManifest  = 64 << 10
+)
+
+// readBounded reads the body of an answer, as unpacked by net/http.
+func readBounded(answer *http.Response, limit int64) (body []byte, tooLarge bool, err error) {
+	if answer.ContentLength > limit {
+		return nil, true, nil
+	}
+	body, err = io.ReadAll(io.LimitReader(answer.Body, limit+1))
+	return body, err == nil && int64(len(body)) > limit, err
+}

@@ -1,0 +1,38 @@
+package upstream
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := newMemory[string, int](2)
+		has := func(key string, want int) {
+			t.Helper()
+			if got, ok := m.get(key); got != want || ok != (want != 0) {
+				t.Errorf("%s is %d, %v", key, got, ok)
+			}
+		}
+		m.put("a", 1, 0)
+		m.put("b", 2, time.Minute)
+		has("a", 1)
+		m.put("c", 3, 0) // there is no room for b, which was not used
+		has("a", 1)
+		has("b", 0)
+		has("c", 3)
+		m.put("c", 4, time.Minute)
+		has("c", 4)
+		time.Sleep(time.Minute)
+		has("c", 0)
+		m.drop("a")
+		has("a", 0)
+		if got := m.getOrPut("d", func() int { return 5 }) + m.getOrPut("d", func() int { return 6 }); got != 10 {
+			t.Errorf("d is made twice: %d", got)
+		}
+		if len(m.entries) != m.order.Len() || len(m.entries) != 1 {
+			t.Errorf("%d entries are in %d places", len(m.entries), m.order.Len())
+		}
+	})
+}

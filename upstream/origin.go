@@ -1,0 +1,122 @@
+package upstream
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"strings"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// What applies where an Origin says nothing.
+const (
+	DefaultTimeout    = 10 * time.Second // that of the clients, which wait for us meanwhile
+	DefaultPause      = 30 * time.Second
+	DefaultMaxPackage = 4 << 30
+)
+
+// An Origin is where the providers of one hostname come from.
+type Origin struct {
+	// Hostname is what the addresses of its providers begin with.
+	Hostname svchost.Hostname
+
+	// URL is the same registry at another address. Without a path it is asked
+	// for its services, as the hostname would be; with one it is the provider
+	// service itself, as in the host blocks of the clients' configuration.
+	URL string
+
+	// Mirror is the base URL of a network mirror to ask in place of the
+	// registry. Not together with URL.
+	Mirror string
+
+	// Token is sent to the origin's own hosts, over TLS only.
+	Token string
+
+	// Timeout is how long a document may take, and how long a package may send
+	// nothing.
+	Timeout time.Duration
+
+	// Pause is how long the origin is left alone after it has failed several
+	// times in a row.
+	Pause time.Duration
+
+	// MaxPackage is the size in bytes beyond which a package is refused.
+	MaxPackage int64
+
+	// Private are hosts, names or IP addresses without a port, that may be in a
+	// private network. The host configured above may be in any case.
+	Private []string
+}
+
+// String leaves out the token, for logs.
+func (o Origin) String() string { return o.Hostname.ForDisplay() }
+
+// GoString leaves out the token, for logs.
+func (o Origin) GoString() string { return fmt.Sprintf("upstream.Origin(%q)", o.Hostname) }
+
+// withDefaults fills in what was left out, or says what is wrong.
+func (o Origin) withDefaults() (Origin, error) {
+	switch {
+	case o.Hostname == "":
+		return o, errors.New("an origin needs the hostname its providers are addressed by")
+	case o.URL != "" && o.Mirror != "":
+		return o, errors.New("an origin is asked at its URL or through a mirror: leave out one of them")
+	case o.Timeout < 0 || o.Pause < 0 || o.MaxPackage < 0:
+		return o, errors.New("timeout, pause and largest package of an origin must not be negative")
+	case strings.ContainsAny(o.Token, "\r\n\x00"):
+		return o, errors.New("the token has a line break in it: copy it again")
+	}
+	if o.Timeout == 0 {
+		o.Timeout = DefaultTimeout
+	}
+	if o.Pause == 0 {
+		o.Pause = DefaultPause
+	}
+	if o.MaxPackage == 0 {
+		o.MaxPackage = DefaultMaxPackage
+	}
+	for _, host := range o.Private {
+		if _, err := netip.ParseAddr(host); err == nil {
+			continue
+		}
+		if _, err := index.ParseHostname(host); err != nil || strings.ContainsAny(host, ":/") {
+			return o, fmt.Errorf("%q is not a host: write a name or an IP address, without scheme and port", host)
+		}
+	}
+	return o, nil
+}
+
+// home is where the first request goes. A base to resolve against ends in a
+// slash: without one clients drop its last segment.
+func (o Origin) home() (*url.URL, error) {
+	name, text := "URL", o.URL
+	switch {
+	case o.Mirror != "":
+		name, text = "mirror", o.Mirror
+	case o.URL == "":
+		text = "https://" + string(o.Hostname)
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Host == "":
+		return nil, fmt.Errorf("the %s of an origin is not a URL: write it like https://registry.example.com/", name)
+	case u.Scheme != "https":
+		return nil, fmt.Errorf("the %s of an origin must begin with https://", name)
+	case u.User != nil:
+		return nil, fmt.Errorf("the %s of an origin must not have a user name or password in it: use a token", name)
+	case u.RawQuery != "" || u.Fragment != "":
+		return nil, fmt.Errorf("the %s of an origin must end with its path", name)
+	}
+	if !strings.HasSuffix(u.Path, "/") {
+		u = u.JoinPath("/")
+	}
+	return u, nil
+}
+
+// discovers tells whether the provider service has to be asked for.
+func (o Origin) discovers(home *url.URL) bool { return o.Mirror == "" && home.Path == "/" }

@@ -1,0 +1,81 @@
+package upstream_test
+
+import (
+	"fmt"
+	"io"
+	"log"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+var (
+	quiet = log.New(io.Discard, "", 0)
+	demo2 = index.ProviderAddress{Namespace: "acme", Type: "demo"}
+)
+
+func TestOrigin(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		origin upstream.Origin
+		says   string // empty: it is one
+	}{
+		{"a hostname is enough", upstream.Origin{Hostname: host}, ""},
+		{"a hostname with a port", upstream.Origin{Hostname: host + ":8443"}, ""},
+		{"at another address", upstream.Origin{Hostname: host, URL: "https://10.0.0.1:8443"}, ""},
+		{"through a mirror", upstream.Origin{Hostname: host, Mirror: "https://mirror.example.com/a/b"}, ""},
+		{"with private hosts", upstream.Origin{Hostname: host, Private: []string{"files.internal", "10.0.0.1", "fd00::1"}}, ""},
+		{"no hostname", upstream.Origin{}, "needs the hostname"},
+		{"both at once", upstream.Origin{Hostname: host, URL: "https://a.example.com", Mirror: "https://b.example.com"}, "leave out one"},
+		{"without TLS", upstream.Origin{Hostname: host, URL: "http://a.example.com"}, "must begin with https://"},
+		{"no URL", upstream.Origin{Hostname: host, Mirror: "mirror.example.com"}, "not a URL"},
+		{"a password", upstream.Origin{Hostname: host, URL: "https://me:secret@a.example.com"}, "use a token"},
+		{"a query", upstream.Origin{Hostname: host, URL: "https://a.example.com/?a=secret"}, "end with its path"},
+		{"a private host with a port", upstream.Origin{Hostname: host, Private: []string{"files.internal:8443"}}, "without scheme and port"},
+		{"a private host with a scheme", upstream.Origin{Hostname: host, Private: []string{"https://files.internal"}}, "without scheme and port"},
+		{"a token with its line break", upstream.Origin{Hostname: host, Token: "secret\n"}, "copy it again"},
+		{"a negative time", upstream.Origin{Hostname: host, Timeout: -1}, "negative"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			_, err := upstream.NewClient(test.origin)
+			if test.says == "" && err != nil {
+				t.Error(err)
+			}
+			if test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret")) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+func TestOriginKeepsItsToken(t *testing.T) {
+	o := upstream.Origin{Hostname: host, Token: "secret"}
+	for _, text := range []string{fmt.Sprint(o), fmt.Sprintf("%+v", o), fmt.Sprintf("%#v", o)} {
+		if strings.Contains(text, "secret") {
+			t.Errorf("it prints as %s", text)
+		}
+	}
+}
+
+// A URL with a path is the provider service; one without is asked for it.
+func TestOriginAtAnotherAddress(t *testing.T) {
+	for _, test := range []struct {
+		url       string
+		discovers int
+	}{
+		{"https://other.example.com", 1},
+		{"https://other.example.com/", 1},
+		{"https://other.example.com/v1/providers", 0},
+		{"https://other.example.com/v1/providers/", 0},
+	} {
+		t.Run(test.url, func(t *testing.T) {
+			s := newAcme(t)
+			list, err := s.client(t, upstream.Origin{URL: test.url}).Versions(background(), demo)
+			if err != nil || len(list.Versions) != 1 || s.count(discovery) != test.discovers {
+				t.Errorf("got %v, %v, asked %d times for services", list, err, s.count(discovery))
+			}
+		})
+	}
+}

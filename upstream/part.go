@@ -1,0 +1,160 @@
+package upstream
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A part is a package on its way into the tree, under a name that nobody else
+// has and nobody is served.
+type part struct {
+	afero.File
+	in   index.Part
+	name string
+	lock *flock.Flock // nil: there are no locks here
+
+	unsynced int64
+	syncing  chan error // nil: nothing is being synced
+	failed   error      // of an earlier sync, which the next one does not tell
+}
+
+// syncEvery is how much is written until the disk is told to begin with it, so
+// that in the end there is not a whole package to wait for.
+const syncEvery = 32 << 20
+
+// newPart begins a package that will be called name. The lock of its file tells
+// other instances that it is no leftover.
+func (f *Filler) newPart(in index.Part, name string) (*part, error) {
+	for {
+		p := &part{in: in, name: temporaryName(name, partSuffix)}
+		var err error
+		if p.File, err = create(in.Fs, path.Join(in.Dir, p.name)); err != nil {
+			return nil, storageError(err)
+		}
+		taken, err := p.tryLock(f.diskPath(p.name))
+		if err == nil && taken {
+			return p, nil
+		}
+		p.discard()
+		if err != nil {
+			return nil, storageError(err)
+		}
+		// In the moment it was not locked, somebody took it for a leftover.
+	}
+}
+
+// diskPath is where the locks of files are to be had; empty if nowhere.
+func (f *Filler) diskPath(name string) string {
+	if f.options.Path == nil {
+		return ""
+	}
+	return f.options.Path(name)
+}
+
+// tryLock locks the file; not taken when another has it, or has removed it.
+func (p *part) tryLock(disk string) (taken bool, err error) {
+	if disk == "" {
+		return true, nil
+	}
+	lock := flock.New(disk, flock.SetFlag(os.O_RDWR))
+	switch taken, err = lock.TryLock(); {
+	case errors.Is(err, fs.ErrNotExist):
+		return false, nil
+	case err != nil:
+		return true, nil // a file system without locks
+	case !taken:
+		return false, nil
+	}
+	if _, err := os.Stat(disk); errors.Is(err, fs.ErrNotExist) {
+		lock.Close()
+		return false, nil
+	}
+	p.lock = lock
+	return true, nil
+}
+
+// publish gives the part its name, for good, and returns what it then is.
+func (p *part) publish(name string) (os.FileInfo, error) {
+	err := p.sync()
+	written, unknown := p.File.Stat()
+	if err == nil {
+		err = unknown
+	}
+	if closed := p.File.Close(); err == nil {
+		err = closed
+	}
+	from, to := path.Join(p.in.Dir, p.name), path.Join(p.in.Dir, name)
+	if err == nil {
+		if err = p.in.Fs.MkdirAll(path.Dir(to), 0o755); err == nil {
+			err = p.in.Fs.Rename(from, to)
+		}
+	}
+	if err != nil {
+		p.discard()
+		return nil, storageError(err)
+	}
+	syncFolder(p.in.Fs, path.Dir(to))
+	p.unlock()
+	info, err := p.in.Fs.Stat(to)
+	if err != nil || !sameFile(info, written) || info.Size() != written.Size() {
+		return nil, index.ErrChanged
+	}
+	return info, nil
+}
+
+// discard removes the part.
+func (p *part) discard() {
+	p.File.Close()
+	p.in.Fs.Remove(path.Join(p.in.Dir, p.name))
+	p.unlock()
+}
+
+func (p *part) unlock() {
+	if p.lock != nil {
+		p.lock.Close()
+	}
+}
+
+// Write tells what the disk refuses.
+func (p *part) Write(b []byte) (int, error) {
+	n, err := p.File.Write(b)
+	if p.unsynced += int64(n); p.unsynced >= syncEvery {
+		p.syncAhead()
+	}
+	return n, storageError(err)
+}
+
+// syncAhead syncs in the background what is written, unless that is going on.
+func (p *part) syncAhead() {
+	if p.syncing != nil {
+		select {
+		case p.failed = <-p.syncing:
+		default:
+			return
+		}
+	}
+	if p.failed != nil {
+		return
+	}
+	p.unsynced = 0
+	p.syncing = make(chan error, 1)
+	go func(done chan<- error) { done <- p.File.Sync() }(p.syncing)
+}
+
+// sync waits until everything is on the disk.
+func (p *part) sync() error {
+	if p.syncing != nil && p.failed == nil {
+		p.failed = <-p.syncing
+	}
+	if p.failed != nil {
+		return p.failed
+	}
+	return p.File.Sync()
+}

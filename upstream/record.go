@@ -1,0 +1,113 @@
+package upstream
+
+import (
+	"encoding/json"
+	"errors"
+	"path"
+	"slices"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// recordName is the file beside a provider's packages that outlives a restart,
+// and tells other instances over the same tree. The index ignores it.
+const recordName = ".versions.json"
+
+// recordFormat is the only one there is.
+const recordFormat = 1
+
+// A record is a list of versions as an origin gave it. It does not change.
+type record struct {
+	Fetched   time.Time
+	Versions  []dated // the newest first
+	Warnings  []string
+	Unsettled time.Time // since first sight it is not known which versions are old; zero: it is
+}
+
+type recordFile struct {
+	Format    int               `json:"format"`
+	Fetched   time.Time         `json:"fetched"`
+	Unsettled time.Time         `json:"unsettled,omitzero"`
+	Warnings  []string          `json:"warnings,omitempty"`
+	Versions  []recordedVersion `json:"versions"`
+}
+
+type recordedVersion struct {
+	Version   string           `json:"version"`
+	Protocols []string         `json:"protocols,omitempty"`
+	Platforms []index.Platform `json:"platforms,omitempty"`
+	Published time.Time        `json:"published,omitzero"`
+	Seen      time.Time        `json:"seen,omitzero"`
+}
+
+func (r *record) encode() []byte {
+	file := recordFile{Format: recordFormat, Fetched: r.Fetched.UTC(), Unsettled: r.Unsettled.UTC(), Warnings: r.Warnings, Versions: make([]recordedVersion, len(r.Versions))}
+	for i, d := range r.Versions {
+		file.Versions[i] = recordedVersion{d.Version.Version, d.Protocols, d.Platforms, d.Published.UTC(), d.Seen.UTC()}
+	}
+	content, err := json.Marshal(file)
+	if err != nil {
+		return nil // a date of the year 10000: the record is not kept
+	}
+	return append(content, '\n')
+}
+
+var errRecordDamaged = errors.New("the record of versions is damaged")
+
+// decodeRecord reads what encode wrote. A record of which anything is wrong is
+// worth nothing: the origin has a better one.
+func decodeRecord(content []byte) (*record, error) {
+	var file recordFile
+	if err := json.Unmarshal(content, &file); err != nil || file.Format != recordFormat || file.Fetched.IsZero() {
+		return nil, errRecordDamaged
+	}
+	r := &record{Fetched: file.Fetched, Unsettled: file.Unsettled, Warnings: file.Warnings}
+	list := make([]Version, len(file.Versions))
+	for i, v := range file.Versions {
+		list[i] = Version{v.Version, v.Protocols, v.Platforms}
+		r.Versions = append(r.Versions, dated{list[i], v.Published, v.Seen})
+		for _, p := range v.Platforms {
+			if _, err := index.ParsePlatform(p.OS, p.Arch); err != nil {
+				return nil, errRecordDamaged
+			}
+		}
+		if len(protocolsOf(slices.Clone(v.Protocols))) != len(v.Protocols) {
+			return nil, errRecordDamaged
+		}
+	}
+	sorted := newestFirst(list)
+	if !slices.EqualFunc(list, sorted, func(a, b Version) bool { return a.Version == b.Version }) {
+		return nil, errRecordDamaged
+	}
+	return r, nil
+}
+
+// readRecord is what the tree remembers; nil if that is nothing of use.
+func (c *catalog) readRecord() *record {
+	p, err := c.place(c.address)
+	if err != nil {
+		return nil
+	}
+	content, err := read(p.providers, path.Join(p.dir, recordName), maxVersions)
+	if err != nil {
+		return nil
+	}
+	r, err := decodeRecord(content)
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
+func (c *catalog) keepRecord(r *record) error {
+	content := r.encode()
+	if content == nil || len(content) > maxVersions {
+		return nil
+	}
+	p, err := c.place(c.address)
+	if err != nil {
+		return err
+	}
+	return write(p.providers, path.Join(p.dir, recordName), content)
+}

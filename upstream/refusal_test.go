@@ -1,0 +1,307 @@
+package upstream_test
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net/http"
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+// Whatever is wrong with a package has a name of its own, is told at once to who
+// asks again, and leaves the tree as it was.
+func TestPackagesThatAreRefused(t *testing.T) {
+	for _, test := range []struct {
+		rule string
+		path string
+		says func(s *site) http.HandlerFunc
+		kind error
+		tell string
+	}{
+		{"no such package", zipFile, func(*site) http.HandlerFunc { return status(404) }, upstream.ErrMalformed, "links to a package that is not there"},
+		{"no such platform", metadata, func(*site) http.HandlerFunc { return status(404) }, upstream.ErrNotFound, ""},
+		{"a server error", zipFile, func(*site) http.HandlerFunc { return status(500) }, upstream.ErrUnavailable, "answered 500"},
+		{"too many requests", zipFile, func(*site) http.HandlerFunc { return status(429) }, upstream.ErrUnavailable, "answered 429"},
+		{"access is refused", zipFile, func(*site) http.HandlerFunc { return status(403) }, upstream.ErrRefused, "answered 403"},
+		{"other bytes", zipFile, func(s *site) http.HandlerFunc { return s.edited("PK", "PX") }, upstream.ErrBadChecksum, linuxZip},
+		{"a body that is cut off", zipFile, func(s *site) http.HandlerFunc { return s.part(10, new([]string), breakOff) }, upstream.ErrUnavailable, "broke off"},
+		{"other bytes in SHA256SUMS", sumsFile, func(s *site) http.HandlerFunc { return s.edited(s.sum(t, darwinZip), strings.Repeat("0", 64)) }, upstream.ErrBadChecksum, ""},
+		{"a wrong signature", sigFile, func(*site) http.HandlerFunc { return body("nonsense") }, upstream.ErrBadSignature, ""},
+		{"an unknown signature", sigFile, func(s *site) http.HandlerFunc {
+			return body(indextest.NewPublisher(t).Sign(""))
+		}, upstream.ErrBadSignature, ""},
+		{"no signature", sigFile, func(*site) http.HandlerFunc { return status(404) }, upstream.ErrMalformed, "signature that is not there"},
+		{"a list that is none", versions, func(*site) http.HandlerFunc { return body("<html>") }, upstream.ErrMalformed, ""},
+		{"no such provider", versions, func(*site) http.HandlerFunc { return status(404) }, upstream.ErrNotFound, ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newAcme(t)
+			s.fault(test.path, test.says(s))
+			m := onDisk(t, s.client(t, upstream.Origin{Timeout: time.Second}), upstream.Policy{})
+			m.mustRefuse(t, linuxZip, test.kind, test.tell)
+			asked := len(s.asked)
+			m.mustRefuse(t, linuxZip, test.kind, test.tell)
+			if len(s.asked) != asked {
+				t.Error("the origin was asked again at once")
+			}
+			if strings.Contains(strings.Join(m.files(t), " "), linuxZip) {
+				t.Error("it is in the tree")
+			}
+		})
+	}
+}
+
+// An origin that is down, and one that says nothing.
+func TestOriginsThatAreNotThere(t *testing.T) {
+	t.Run("down", func(t *testing.T) {
+		s := newAcme(t)
+		server := s.serve(t)
+		c := newClient(t, upstream.Origin{Hostname: host, Timeout: 100 * time.Millisecond}, upstream.Trust(roots(server)), resolving(server))
+		server.Close()
+		onDisk(t, c, upstream.Policy{}).mustRefuse(t, linuxZip, upstream.ErrUnavailable, "")
+	})
+	s := newAcme(t)
+	s.fault(zipFile, silence)
+	s.inBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		m := inMemory(t, c, upstream.Policy{}, indextest.New(t))
+		began := time.Now()
+		m.mustRefuse(t, linuxZip, upstream.ErrTimeout, "")
+		if took := time.Since(began); took > 2*time.Minute {
+			t.Errorf("it took %v", took)
+		}
+		m.Close()
+	})
+}
+
+// Failures are forgotten, those that pass sooner.
+func TestFailuresAreForgotten(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		answer http.HandlerFunc
+		after  time.Duration
+	}{
+		{"a server error", status(503), 15 * time.Second},
+		{"wrong bytes", body("wrong"), time.Minute},
+	} {
+		s := newAcme(t)
+		s.fault(zipFile, test.answer)
+		s.inBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+			m := inMemory(t, c, upstream.Policy{}, indextest.New(t))
+			defer m.Close()
+			if _, err := m.Fill(background(), demo, linuxZip); err == nil {
+				t.Fatal("it came")
+			}
+			s.fault(zipFile, nil)
+			time.Sleep(test.after - time.Second)
+			if _, err := m.Fill(background(), demo, linuxZip); err == nil {
+				t.Errorf("%s: it is forgotten already", test.rule)
+			}
+			time.Sleep(time.Second)
+			if _, err := m.Fill(background(), demo, linuxZip); err != nil {
+				t.Errorf("%s: %v", test.rule, err)
+			}
+		})
+	}
+}
+
+// A disk is a file system that fails at what is written to it.
+type disk struct {
+	afero.Fs
+	fails error
+	part  string // of the names it fails at
+}
+
+func (d disk) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
+	f, err := d.Fs.OpenFile(name, flag, perm)
+	if err != nil || !strings.Contains(name, d.part) {
+		return f, err
+	}
+	return failingFile{f, d.fails}, nil
+}
+
+type failingFile struct {
+	afero.File
+	fails error
+}
+
+func (f failingFile) Write([]byte) (int, error) {
+	return 0, &fs.PathError{Op: "write", Path: "/secret/path", Err: f.fails}
+}
+
+func TestDisksThatFail(t *testing.T) {
+	s := newAcme(t)
+	c := s.client(t, upstream.Origin{})
+	memory := afero.NewMemMapFs()
+	for _, test := range []struct {
+		rule string
+		fs   afero.Fs
+		kind error
+	}{
+		{"no room for the package", disk{memory, syscall.ENOSPC, ".part"}, upstream.ErrDiskFull},
+		{"no room within the quota", disk{memory, syscall.EDQUOT, ".part"}, upstream.ErrDiskFull},
+		{"no room for what vouches for it", disk{memory, syscall.ENOSPC, "SHA256SUMS"}, upstream.ErrDiskFull},
+		{"a disk that is broken", disk{memory, syscall.EIO, ".part"}, upstream.ErrNotWritable},
+		{"no right to write", afero.NewReadOnlyFs(memory), upstream.ErrNotWritable},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := inMemory(t, c, upstream.Policy{}, indextest.On(t, test.fs))
+			_, err := m.Fill(background(), demo, linuxZip)
+			if !errors.Is(err, test.kind) || strings.Contains(err.Error(), "path") {
+				t.Errorf("got %v", err)
+			}
+			for _, name := range m.files(t) {
+				if strings.Contains(name, ".zip") || strings.Contains(name, ".part") || strings.Contains(name, ".tmp") {
+					t.Errorf("there is %s", name)
+				}
+			}
+		})
+	}
+}
+
+// What clients could not use is not worth keeping, whoever has signed it.
+func TestPackagesThatAreNone(t *testing.T) {
+	for rule, zip := range map[string]string{
+		"no zip":                  "not a zip",
+		"a zip without provider":  indextest.Zip("README.md", "hello"),
+		"a provider of other use": indextest.Zip("terraform-provider-demonic", "hello"),
+	} {
+		t.Run(rule, func(t *testing.T) {
+			tree, publisher := indextest.New(t), indextest.NewPublisher(t)
+			tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
+			tree.Keys("acme", publisher)
+			s := newSite(t, tree)
+			document := sumOf(zip) + "  " + linuxZip + "\n"
+			s.fault(zipFile, body(zip))
+			s.fault(sumsFile, body(document))
+			s.fault(sigFile, body(publisher.Sign(document)))
+			s.fault(metadata, s.rewritten(s.sum(t, linuxZip), sumOf(zip), `"package_size"`, `"size"`))
+			root := t.TempDir()
+			indextest.OnDisk(t, root).Keys(host+"/acme", publisher)
+			over(t, s.client(t, upstream.Origin{}), upstream.Policy{}, root).mustRefuse(t, linuxZip, upstream.ErrMalformed, "not a zip with the provider")
+		})
+	}
+}
+
+// Pinned keys are the only ones that count, with a signature and without.
+func TestPinnedKeys(t *testing.T) {
+	tree, publisher := acme(t)
+	for _, test := range []struct {
+		rule  string
+		keys  string
+		fault string
+		kind  error
+	}{
+		{"the publisher's", publisher.PublicKey(), "", nil},
+		{"the publisher's and others", indextest.NewPublisher(t).PublicKey() + publisher.PublicKey(), "", nil},
+		{"somebody else's", indextest.NewPublisher(t).PublicKey(), "", upstream.ErrBadSignature},
+		{"none that is usable", "to be filled in\n", "", upstream.ErrBadSignature},
+		{"the publisher's, and no signature", publisher.PublicKey(), sigFile, upstream.ErrMalformed},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newSite(t, tree)
+			if test.fault != "" {
+				s.fault(test.fault, status(404))
+			}
+			root := t.TempDir()
+			indextest.OnDisk(t, root).Write(keysFile, test.keys)
+			m := over(t, s.client(t, upstream.Origin{}), upstream.Policy{Signatures: upstream.PreferSignatures}, root)
+			if test.kind != nil {
+				m.mustRefuse(t, linuxZip, test.kind, "")
+				return
+			}
+			m.fill(t, linuxZip)
+			if m.Read(keysFile) != test.keys {
+				t.Errorf("the file is now\n%s", m.Read(keysFile))
+			}
+			if m.scan(t).Provider(demo) == nil {
+				t.Error("the index does not offer it")
+			}
+		})
+	}
+}
+
+// With pinned keys a mirror cannot get around them by leaving signatures out.
+func TestPinnedKeysOfAMirrorWithoutSignatures(t *testing.T) {
+	tree, publisher := acme(t)
+	s := newSite(t, tree)
+	s.fault(sumsFile, status(404))
+	root := t.TempDir()
+	indextest.OnDisk(t, root).Keys(host+"/acme", publisher)
+	m := over(t, s.client(t, upstream.Origin{Mirror: mirrorBase}), upstream.Policy{Signatures: upstream.PreferSignatures}, root)
+	m.mustRefuse(t, linuxZip, upstream.ErrUnsigned, "pinned")
+}
+
+// A release that nobody known has signed comes in only if it may.
+func TestUnsignedReleases(t *testing.T) {
+	tree, _ := acme(t)
+	s := newSite(t, tree)
+	s.fault(sumsFile, status(404))
+	c := s.client(t, upstream.Origin{Mirror: mirrorBase})
+	onDisk(t, c, upstream.Policy{}).mustRefuse(t, linuxZip, upstream.ErrUnsigned, "signatures prefer")
+
+	m := onDisk(t, c, upstream.Policy{Signatures: upstream.PreferSignatures})
+	m.fill(t, linuxZip)
+	m.mustHave(t, held+linuxZip, record)
+}
+
+// Of a package without a sha256 the hash of its files is checked.
+func TestPackagesByTheirFiles(t *testing.T) {
+	tree, _ := acme(t)
+	s := newSite(t, tree)
+	s.fault(sumsFile, status(404))
+	archives := files + "1.0.0.json"
+	h1 := scanned(t, tree).Provider(index.ProviderAddress{Namespace: "acme", Type: "demo"}).Release("1.0.0").Package("linux", "amd64").H1
+	answer := func(hashes string) http.HandlerFunc {
+		return body(`{"archives":{"linux_amd64":{"url":"` + linuxZip + `"` + hashes + `}}}`)
+	}
+	c := s.client(t, upstream.Origin{Mirror: mirrorBase})
+	for _, test := range []struct {
+		rule, hashes string
+		kind         error
+	}{
+		{"the right hash", `,"hashes":["` + h1 + `"]`, nil},
+		{"one of them is right", `,"hashes":["h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=","` + h1 + `"]`, nil},
+		{"a wrong hash", `,"hashes":["h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]`, upstream.ErrBadChecksum},
+		{"no hash", ``, upstream.ErrUnsigned},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s.fault(archives, answer(test.hashes))
+			m := onDisk(t, c, upstream.Policy{Signatures: upstream.PreferSignatures})
+			if test.kind != nil {
+				m.mustRefuse(t, linuxZip, test.kind, "")
+				return
+			}
+			m.fill(t, linuxZip)
+			m.mustHave(t, held+linuxZip, record)
+		})
+	}
+}
+
+func TestReasons(t *testing.T) {
+	for _, test := range []struct {
+		err  error
+		want string
+	}{
+		{upstream.ErrTooYoung, "too_young"},
+		{upstream.ErrNotFound, "not_found"},
+		{context.Canceled, "given_up"},
+		{os.ErrInvalid, "other"},
+	} {
+		if got := upstream.Reason(test.err); got != test.want {
+			t.Errorf("%v is %q", test.err, got)
+		}
+	}
+	if !errors.Is(upstream.ErrTooYoung, upstream.ErrNotFound) {
+		t.Error("too young a version is not as one that is not there")
+	}
+}

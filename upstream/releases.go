@@ -1,0 +1,136 @@
+package upstream
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// releaseLife is how long a release is not asked for again. It does not change;
+// but if it has, the origin's packages have too and none comes in until then.
+const releaseLife = DefaultVersionsTTL
+
+// A vouched release is one that may come in.
+type vouched struct {
+	*Release
+	held bool // by documents that the tree has
+}
+
+// Obtainable are the packages of a version that Fill gets. Those are left out
+// that nobody says anything of which a client could check.
+func (f *Filler) Obtainable(ctx context.Context, a index.ProviderAddress, version string) ([]index.Obtainable, error) {
+	v, s, err := f.vouched(ctx, a, version)
+	if err != nil {
+		return nil, err
+	}
+	var list []index.Obtainable
+	for _, p := range v.Packages {
+		vouched := p.SHA256 != (index.SHA256{}) || len(p.H1) > 0
+		if vouched && s.Policy.takesPlatform(p.Platform) {
+			list = append(list, index.Obtainable{Platform: p.Platform, Name: p.Name, SHA256: p.SHA256, H1: p.H1})
+		}
+	}
+	return list, nil
+}
+
+// Release is what vouches for a version, as the origin or the tree has it.
+func (f *Filler) Release(ctx context.Context, a index.ProviderAddress, version string) (*Release, error) {
+	v, _, err := f.vouched(ctx, a, version)
+	if err != nil {
+		return nil, err
+	}
+	return v.Release, nil
+}
+
+// vouched gets a release, from memory or once for all who ask.
+func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version string) (*vouched, *Source, error) {
+	s, err := f.source(a)
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := index.ParseProviderVersion(version); err != nil {
+		return nil, nil, errNotMirrored
+	}
+	if s.Policy.MinAge > 0 {
+		// What the origin does not list, it does not let be dated either; only what is
+		// held can be of it.
+		if _, _, err := f.listed(ctx, a, version); errors.Is(err, ErrTooYoung) || err != nil && !errors.Is(err, ErrNotFound) {
+			return nil, nil, err
+		}
+	}
+	id := releaseID{a, version}
+	if v, ok := f.releases.get(id); ok {
+		return v, s, nil
+	}
+	if err, ok := f.unproven.get(id); ok {
+		return nil, nil, err
+	}
+	v, err := f.vouching.do(ctx, id, func() (*vouched, error) {
+		v, err := f.vouch(s, a, version)
+		switch {
+		case err == nil:
+			f.releases.put(id, v, releaseLife)
+		case !givenUp(err):
+			f.unproven.put(id, err, lifeOf(err))
+			if !errors.Is(err, ErrNotFound) {
+				f.log(slog.LevelWarn, "a release cannot be mirrored", "provider", a.String(), "version", version, "error", err.Error())
+			}
+			f.observe(Event{Kind: ReleaseRefused, Hostname: a.Hostname}, err)
+		}
+		return v, err
+	})
+	return v, s, err
+}
+
+// vouch takes the tree's word for a release, or else the origin's.
+func (f *Filler) vouch(s *Source, a index.ProviderAddress, version string) (*vouched, error) {
+	p, err := f.place(a)
+	if err != nil {
+		return nil, err
+	}
+	k, err := p.readKeys()
+	if err != nil {
+		return nil, err
+	}
+	d, err := p.documents(&Release{Address: a, Version: version})
+	if err != nil {
+		return nil, err
+	}
+	if r := keptRelease(a, version, d, k); r != nil {
+		return &vouched{r, true}, nil
+	}
+	v, listed, err := f.listed(f.ctx, a, version)
+	if err != nil {
+		return nil, err
+	}
+	if !listed {
+		return nil, fmt.Errorf("the origin does not list version %s: %w", version, ErrNotFound)
+	}
+	r, err := s.Client.Release(f.ctx, a, v, k.pin())
+	if err != nil {
+		return nil, err
+	}
+	return &vouched{Release: r}, s.accept(r, k)
+}
+
+// accept lets a release in, or says why not.
+func (s *Source) accept(r *Release, k namespaceKeys) error {
+	if !r.Signed() && r.Signature != nil && k.ring != nil {
+		// The origin has no keys now, but had some before.
+		if by, err := k.ring.Verify(r.Checksums, r.Signature); err == nil {
+			r.Keys, r.SignedBy = k.ring.Keys(), by
+		}
+	}
+	switch {
+	case r.Signed():
+		return nil
+	case k.pinned: // or an origin could get around them by leaving signatures out
+		return errPinned
+	case s.Policy.Signatures == RequireSignatures:
+		return fmt.Errorf("%w: put the publisher's public key in the tree, or configure `signatures prefer`", ErrUnsigned)
+	}
+	return nil
+}

@@ -1,0 +1,56 @@
+package upstream
+
+import (
+	"slices"
+	"sync"
+)
+
+// Watchers hear how far the fills are that they wait for.
+type watchers struct {
+	mutex sync.Mutex
+	of    map[fileID][]*func(int64)
+}
+
+// add adds one, which may be nil, until it is removed.
+func (w *watchers) add(id fileID, progress func(int64)) (remove func()) {
+	if progress == nil {
+		return func() {}
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.of == nil {
+		w.of = make(map[fileID][]*func(int64))
+	}
+	w.of[id] = append(w.of[id], &progress)
+	return func() {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.of[id] = slices.DeleteFunc(w.of[id], func(p *func(int64)) bool { return p == &progress })
+		if len(w.of[id]) == 0 {
+			delete(w.of, id)
+		}
+	}
+}
+
+func (w *watchers) tell(id fileID, received int64) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for _, progress := range w.of[id] {
+		(*progress)(received)
+	}
+}
+
+// A watched part tells as it grows.
+type watched struct {
+	*part
+	watchers *watchers
+	id       fileID
+	received int64
+}
+
+func (w *watched) Write(b []byte) (int, error) {
+	n, err := w.part.Write(b)
+	w.received += int64(n)
+	w.watchers.tell(w.id, w.received)
+	return n, err
+}
