@@ -27,6 +27,19 @@
 //	        ports  <min> <max>
 //	        scopes <scope...>
 //	    }
+//	    upstream <hostname...> {
+//	        mirror       <url>
+//	        url          <url>
+//	        allow        <address pattern...>
+//	        deny         <address pattern...>
+//	        platforms    <platform...>
+//	        versions_ttl <duration>
+//	        min_age      <duration>
+//	        signatures   require | prefer
+//	        token        <token>
+//	        timeout      <duration>
+//	        private      <host...>
+//	    }
 //	}
 //
 // It only fills the exported fields of [module.Handler], whose documentation

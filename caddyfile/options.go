@@ -40,6 +40,7 @@ func options() []option {
 		{name: "access", parse: accessRules, block: true},
 		{name: "links", parse: links},
 		{name: "login", parse: login, block: true},
+		{name: "upstream", parse: upstream, list: true, block: true},
 	}
 }
 

@@ -64,6 +64,15 @@ func TestUnmarshal(t *testing.T) {
 			module.Handler{Login: &module.Login{
 				Client: "terraform-cli", Issuer: "https://login.example.com", Ports: []int{10000, 10010}, Scopes: []string{"openid", "groups"},
 			}}},
+		{"upstream", "upstream a.example.com b.example.com {\n\tmirror https://m.example.com/\n\tallow x/* y\n\tallow z\n\tdeny x/y\n\tplatforms linux_amd64\n\tversions_ttl 1m\n\tmin_age 3d\n\tsignatures prefer\n\ttoken {env.T}\n\ttimeout 5s\n\tprivate files.example.com\n}",
+			module.Handler{Upstreams: []*module.Upstream{{
+				Hostnames: []string{"a.example.com", "b.example.com"}, Mirror: "https://m.example.com/",
+				Allow: []string{"x/*", "y", "z"}, Deny: []string{"x/y"}, Platforms: []string{"linux_amd64"},
+				VersionsTTL: caddy.Duration(time.Minute), MinAge: caddy.Duration(72 * time.Hour), Signatures: "prefer",
+				Token: "{env.T}", Timeout: caddy.Duration(5 * time.Second), Private: []string{"files.example.com"},
+			}}}},
+		{"upstreams without a block", "upstream a.example.com\nupstream b.example.com",
+			module.Handler{Upstreams: []*module.Upstream{{Hostnames: []string{"a.example.com"}}, {Hostnames: []string{"b.example.com"}}}}},
 		{"an option after a block", "access {\n\tallow ci read *\n}\nlinks 1h", module.Handler{
 			Links:  caddy.Duration(time.Hour),
 			Access: &module.Access{Rules: []module.AccessRule{{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"*"}}}},
@@ -122,6 +131,12 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"links without a unit", `links 15`, "links: time: missing unit in duration"},
 		{"links that are good for nothing", `links 0s`, "links must be longer than nothing"},
 
+		{"upstream of nothing", `upstream`, "upstream needs the hostnames that are mirrored, such as registry.terraform.io"},
+		{"what upstream does not know", "upstream a.example.com {\n\tversion 1\n}", "unrecognized word 'version' in upstream, the allowed ones are: mirror, url,"},
+		{"two URLs of an upstream", "upstream a.example.com {\n\turl https://a\n\turl https://b\n}", "url is already specified"},
+		{"nothing allowed", "upstream a.example.com {\n\tallow\n}", "wrong argument count"},
+		{"a life without a unit", "upstream a.example.com {\n\tversions_ttl 10\n}", "versions_ttl: time: missing unit in duration"},
+		{"an age of nothing", "upstream a.example.com {\n\tmin_age 0s\n}", "min_age must be longer than nothing"},
 		{"an option with a block", "root /srv {\n\tproviders a\n}", "root does not have a block"},
 	}
 	for _, test := range tests {

@@ -1,10 +1,6 @@
 package caddyfile
 
 import (
-	"fmt"
-	"strings"
-
-	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
@@ -66,21 +62,7 @@ func accessRules(d *caddyfile.Dispenser, h *module.Handler) error {
 	return nil
 }
 
-func links(d *caddyfile.Dispenser, h *module.Handler) error {
-	var value string
-	if !d.AllArgs(&value) {
-		return d.ArgErr()
-	}
-	life, err := caddy.ParseDuration(value)
-	if err != nil {
-		return d.WrapErr(fmt.Errorf("links: %w", err))
-	}
-	if life <= 0 {
-		return d.Errf("links must be longer than nothing, not '%s'", strings.TrimSpace(value))
-	}
-	h.Links = caddy.Duration(life)
-	return nil
-}
+func links(d *caddyfile.Dispenser, h *module.Handler) error { return positiveDuration(d, &h.Links) }
 
 func login(d *caddyfile.Dispenser, h *module.Handler) error {
 	h.Login = new(module.Login)

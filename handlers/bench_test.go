@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
@@ -74,6 +75,32 @@ func BenchmarkServeHTTP(b *testing.B) {
 				if !g.ServeHTTP(w, r) {
 					b.Fatal("it is not the registry's")
 				}
+			}
+		})
+	}
+}
+
+// What rules and links cost.
+func BenchmarkPrivate(b *testing.B) {
+	g := private(b)
+	for _, row := range []struct{ name, path, token string }{
+		{"versions", "/v1/providers/acme/demo/versions", reader},
+		{"download", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", reader},
+		{"VERSION.json", "/v1/mirror/" + own + "/acme/demo/1.0.0.json", reader},
+		{"module download", "/v1/modules/acme/vpc/aws/1.0.0/download", reader},
+		{"public versions", "/v1/providers/open/demo/versions", nobody},
+		{"nobody", "/v1/providers/acme/demo/versions", nobody},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			r := httptest.NewRequest(http.MethodGet, home+row.path, nil)
+			if name, value, ok := strings.Cut(row.token, ": "); ok {
+				r.Header.Set(name, value)
+			}
+			w := &sink{header: make(http.Header)}
+			b.ReportAllocs()
+			for b.Loop() {
+				clear(w.header)
+				g.ServeHTTP(w, r)
 			}
 		})
 	}

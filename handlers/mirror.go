@@ -40,44 +40,76 @@ func (g *Registry) serveMirror(w http.ResponseWriter, r *request) error {
 	if err != nil {
 		return err
 	}
-	if p == nil && readable && r.snapshot.ProviderPending(address) {
-		return pending
-	}
 	if !readable {
-		p = nil
+		return g.serveNothing(w, r, address, version)
 	}
 	if p != nil {
 		r.provider = &p.Address
 	}
 	if r.Kind == KindMirrorIndex {
-		if p == nil {
-			return fail(http.StatusNotFound, "this mirror has no provider %s", address)
-		}
-		return g.writeDocument(w, r, p.Index(), links{})
+		return g.serveIndex(w, r, address, p)
 	}
 	return g.serveArchives(w, r, address, p, version)
 }
 
-// serveArchives answers with VERSION.json of the provider p, which is nil if
-// there is none or r may not read it.
-func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, version string) error {
-	if p != nil {
-		if release := p.Release(version); release != nil {
-			r.Version = release.Version
-			l := links{folder: g.providerFolder(a)}
-			if g.PublicURL != "" {
-				l.prefix = g.PublicURL + l.folder // otherwise relative to the document
-			}
-			return g.writeDocument(w, r, release.Archives(), l)
-		}
+// serveNothing answers as if there was no such provider.
+func (g *Registry) serveNothing(w http.ResponseWriter, r *request, a index.ProviderAddress, version string) error {
+	if r.Kind == KindMirrorIndex {
+		return fail(http.StatusNotFound, "this mirror has no provider %s", a)
 	}
 	if _, err := index.ParseProviderVersion(version); err != nil {
 		return fail(http.StatusNotFound, "that is not a version: use MAJOR.MINOR.PATCH")
 	}
-	if p != nil && r.snapshot.ProviderPending(a) {
+	return g.writeDocument(w, r, emptyArchives, links{})
+}
+
+// serveIndex answers with index.json of the provider p, which is nil if there is
+// none.
+func (g *Registry) serveIndex(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider) error {
+	switch {
+	case g.mirrors(r, a):
+		return g.serveJoinedIndex(w, r, a, p)
+	case p != nil:
+		return g.writeDocument(w, r, p.Index(), links{})
+	case r.snapshot.ProviderPending(a):
 		return pending
 	}
-	return g.writeDocument(w, r, emptyArchives, links{})
+	return g.serveNothing(w, r, a, "")
+}
+
+// serveArchives answers with VERSION.json of the provider p, which is nil if
+// there is none.
+func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, version string) error {
+	var release *index.Release
+	if p != nil {
+		release = p.Release(version)
+	}
+	if release != nil {
+		r.Version = release.Version
+	} else if _, err := index.ParseProviderVersion(version); err != nil {
+		return g.serveNothing(w, r, a, version)
+	}
+	switch {
+	case g.mirrors(r, a):
+		return g.serveJoinedArchives(w, r, a, p, release, version)
+	case release != nil:
+		return g.writeDocument(w, r, release.Archives(), g.archiveLinks(r, a))
+	case r.snapshot.ProviderPending(a):
+		return pending
+	}
+	return g.serveNothing(w, r, a, version)
+}
+
+// archiveLinks are those of VERSION.json: relative to the document itself,
+// unless a public URL is wanted.
+func (g *Registry) archiveLinks(r *request, a index.ProviderAddress) (l links) {
+	if r.private || g.PublicURL != "" {
+		l.folder = g.providerFolder(a)
+	}
+	if g.PublicURL != "" {
+		l.prefix = g.PublicURL + l.folder
+	}
+	return l
 }
 
 // serveProviderFile answers with a file of the provider p, which is nil if there
@@ -102,7 +134,10 @@ func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.
 			return g.writeFile(w, r, f)
 		}
 	}
-	if readable && r.snapshot.ProviderPending(a) {
+	switch {
+	case readable && g.mirrors(r, a):
+		return g.serveFilled(w, r, a, name)
+	case readable && r.snapshot.ProviderPending(a):
 		return pending
 	}
 	return fail(http.StatusNotFound, "%s has no such file", a)

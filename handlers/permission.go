@@ -158,8 +158,10 @@ func tokenVariable(name svchost.Hostname) (string, bool) {
 	if strings.ContainsRune(string(name), ':') {
 		return "", false
 	}
-	return "TF_TOKEN_" + strings.NewReplacer("-", "__", ".", "_").Replace(string(name)), true
+	return "TF_TOKEN_" + inVariable.Replace(string(name)), true
 }
+
+var inVariable = strings.NewReplacer("-", "__", ".", "_")
 
 // hasCredentials tells whether somebody is named at all: some clients send
 // `Bearer` without a token, which is nobody.

@@ -52,8 +52,11 @@ type Registry struct {
 	// waiting a little. May be nil.
 	Login func(context.Context) *Login
 
-	// Changed is called when a file is no longer what the snapshot says; a
-	// scan should follow. May be nil.
+	// Upstream gets what the mirror does not hold. Nil: it has what it holds.
+	Upstream Upstream
+
+	// Changed is called when a file is no longer what the snapshot says, or has
+	// come in; a scan should follow. May be nil.
 	Changed func()
 
 	// Answered is called after each request with what it was about. May be nil.
@@ -69,6 +72,8 @@ type Registry struct {
 	tag       string // what it adds to validators
 
 	buffers sync.Pool // of *[]byte
+	joined  joinedDocuments
+	signed  signedDocuments
 }
 
 // ServeHTTP answers r and returns true, or returns false without having

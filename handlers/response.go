@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -36,25 +37,28 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Doc
 		r.answered(r.Request, http.StatusNotModified, 0)
 		return nil
 	}
-	body, size := d.Head, d.Size()
-	if expiry != 0 || l.prefix != "" || len(d.Tail) > 0 {
+	body := d.Head
+	switch {
+	case expiry != 0:
+		var err error
+		if body, err = g.sign(r, d, l, expiry); err != nil {
+			return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
+		}
+	case l.prefix != "" || len(d.Tail) > 0:
 		b, _ := g.buffers.Get().(*[]byte)
 		if b == nil {
 			b = new([]byte)
 		}
 		defer g.buffers.Put(b)
-		var err error
-		if *b, err = g.appendDocument((*b)[:0], r, d, l, expiry); err != nil {
-			return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
-		}
-		body, size = *b, len(*b)
+		*b = appendDocument((*b)[:0], d, l)
+		body = *b
 	}
-	r.answered(r.Request, http.StatusOK, int64(size))
+	r.answered(r.Request, http.StatusOK, int64(len(body)))
 	set(w,
 		"Etag", etag,
 		"Cache-Control", caching,
 		"Content-Type", "application/json", // exactly (checklist 2, 63)
-		"Content-Length", strconv.Itoa(size))
+		"Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
 		w.Write(body) // a client that left is no error of ours
@@ -62,28 +66,41 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Doc
 	return nil
 }
 
-// appendDocument writes a document with its links; expiry is when they end, or
-// zero where they need nothing.
-func (g *Registry) appendDocument(b []byte, r *request, d *index.Document, l links, expiry int64) ([]byte, error) {
-	var realm string
-	if expiry != 0 {
-		realm = g.realm(r)
-	}
+// appendDocument writes a document with its links.
+func appendDocument(b []byte, d *index.Document, l links) []byte {
 	done := 0
 	for _, link := range d.Links {
 		b = append(b, d.Head[done:link.Start]...)
 		b = append(b, l.prefix...)
-		b = append(b, d.Head[link.Start:link.End]...)
-		if done = link.End; expiry == 0 {
-			continue
-		}
-		var err error
-		if b, err = g.Links.AppendQuery(b, realm, l.folder+string(d.Head[link.Start:link.End]), expiry); err != nil {
-			return b, err
-		}
+		done = link.Start
 	}
 	b = append(b, d.Head[done:]...)
-	return append(b, d.Tail...), nil
+	return append(b, d.Tail...)
+}
+
+// sign is the document with links that are good until expiry.
+func (g *Registry) sign(r *request, d *index.Document, l links, expiry int64) ([]byte, error) {
+	id := signedID{d, l, g.realm(r)}
+	if body := g.signed.get(id, expiry); body != nil {
+		return body, nil
+	}
+	var body []byte
+	var err error
+	done := 0
+	for _, link := range d.Links {
+		name := d.Head[link.Start:link.End]
+		body = append(body, d.Head[done:link.Start]...)
+		body = append(body, l.prefix...)
+		body = append(body, name...)
+		if body, err = g.Links.AppendQuery(body, id.realm, l.folder+string(name), expiry); err != nil {
+			return nil, err
+		}
+		done = link.End
+	}
+	body = append(body, d.Head[done:]...)
+	body = append(body, d.Tail...)
+	g.signed.put(id, expiry, body)
+	return body, nil
 }
 
 // revalidate is the Cache-Control of what may change.
@@ -94,31 +111,52 @@ func (r *request) revalidate() string {
 	return "no-cache"
 }
 
-// writeFile answers with a file. Headers are set once the file is open: they
-// must not reach an error's answer.
+// writeFile answers with a file of the tree.
 func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) error {
-	content, err := r.snapshot.Open(f)
+	return g.write(w, r, content{
+		open: func() (io.ReadSeekCloser, error) { return r.snapshot.Open(f) },
+		tag:  f.Tag(), mediaType: f.ContentType, immutable: f.Immutable(),
+	})
+}
+
+// content is the bytes of a file, and what an answer with them says of them.
+type content struct {
+	open      func() (io.ReadSeekCloser, error)
+	tag       string
+	mediaType string
+	immutable bool // the same under this name for ever
+}
+
+// write answers with a file. Headers are set once it is open: they must not
+// reach an error's answer.
+func (g *Registry) write(w http.ResponseWriter, r *request, c content) error {
+	file, err := c.open()
 	if errors.Is(err, index.ErrChanged) {
-		if g.Changed != nil {
-			g.Changed()
-		}
+		g.changed()
 		return unavailable("the file is just being replaced: try again in a moment", nil)
 	}
 	if err != nil {
 		return unavailable("the file cannot be read at the moment: try again, and tell the registry's operator", err)
 	}
-	defer content.Close()
+	defer file.Close()
 	caching := r.revalidate()
 	switch {
-	case f.Immutable() && r.private:
+	case c.immutable && r.private:
 		caching = "private, max-age=31536000, immutable"
-	case f.Immutable():
+	case c.immutable:
 		caching = "public, max-age=31536000, immutable"
 	}
-	set(w, "Etag", `"`+f.Tag()+`"`, "Cache-Control", caching, "Content-Type", f.ContentType)
-	http.ServeContent(w, r.Request, "", time.Time{}, content)
+	set(w, "Etag", `"`+c.tag+`"`, "Cache-Control", caching, "Content-Type", c.mediaType)
+	http.ServeContent(w, r.Request, "", time.Time{}, file)
 	r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header()))
 	return nil
+}
+
+// changed has a scan follow.
+func (g *Registry) changed() {
+	if g.Changed != nil {
+		g.Changed()
+	}
 }
 
 // servedStatus reads from its header what http.ServeContent has answered: a

@@ -32,8 +32,9 @@ type App struct {
 	events   *caddyevents.App
 	traffic  traffic
 	sources  []*Source
-	holding  sync.Mutex // guards held, which scrapes and admin calls read
+	holding  sync.Mutex // guards what follows, which scrapes and admin calls read
 	held     map[poolKey]*pooledIndex
+	filling  map[fillerKey]*pooledFiller
 	started  chan struct{}
 	generate func() (*signing.Key, error)
 	links    *linkKeys // nil when no handler signs links
@@ -52,6 +53,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx = ctx
 	a.logger = ctx.Slogger()
 	a.held = make(map[poolKey]*pooledIndex)
+	a.filling = make(map[fillerKey]*pooledFiller)
 	a.started = make(chan struct{})
 	a.generate = signing.Generate
 	if err := a.provisionEvents(); err != nil {
@@ -111,6 +113,11 @@ func (a *App) Start() error {
 			signer = own
 		}
 		s.index.Store(a.hold(s.tree, signer))
+	}
+	a.holding.Lock()
+	defer a.holding.Unlock()
+	for _, p := range a.filling {
+		p.begin(a)
 	}
 	return nil
 }
@@ -179,7 +186,7 @@ func readKeyring(armored []byte) (index.Keyring, []error) {
 // next configuration may already use them. See Cleanup.
 func (a *App) Stop() error { return nil }
 
-// Cleanup gives back the indexes this app took, and no others: Caddy calls it
+// Cleanup gives back the indexes and fillers this app took, and no others: Caddy calls it
 // after a failed start as well, when some or all were not taken yet.
 func (a *App) Cleanup() error {
 	if a.links != nil {
@@ -194,7 +201,13 @@ func (a *App) Cleanup() error {
 			errs = append(errs, fmt.Errorf("closing the index: %w", err))
 		}
 	}
-	a.held = nil
+	for key, p := range a.filling {
+		p.newest.CompareAndSwap(a, nil)
+		if _, err := fillers.Delete(key); err != nil {
+			errs = append(errs, fmt.Errorf("closing an upstream: %w", err))
+		}
+	}
+	a.held, a.filling = nil, nil
 	return errors.Join(errs...)
 }
 

@@ -157,6 +157,10 @@ type Handler struct {
 	// Default: clients are not told of a login.
 	Login *Login `json:"login,omitempty"`
 
+	// Registries whose providers the mirror gets as clients ask for them, and
+	// keeps. Default: none, the mirror has what lies in the tree.
+	Upstreams []*Upstream `json:"upstream,omitempty"`
+
 	logger   *slog.Logger
 	source   *Source
 	traffic  *traffic

@@ -54,6 +54,7 @@ func (collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		metricOffered, metricWithheld, metricPending, metricAge, metricDuration,
 		metricScans, metricArchives, metricKeyExpiry, metricRequests, metricBytes,
+		metricUpstream, metricUpstreamBytes, metricUpstreamSeconds,
 	} {
 		to <- d
 	}
@@ -68,6 +69,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
 	}
 	c.app.traffic.collect(to)
+	c.app.collectFillers(to)
 	for root, x := range c.app.byRoot() {
 		stats := x.Stats()
 		counter(metricScans, stats.Scans-stats.Failed, root, "success")

@@ -70,14 +70,19 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.traffic = &app.(*App).traffic
-	h.source = app.(*App).Acquire(tree{
+	t := tree{
 		fsys:        fsys,
 		fsName:      h.FileSystem,
 		directories: directories,
 		require:     h.Signatures == RequireSignatures,
 		rescan:      max(time.Duration(h.Rescan), 0),
 		signing:     policy,
-	})
+	}
+	filler, err := h.provisionUpstreams(app.(*App), repl, t)
+	if err != nil {
+		return err
+	}
+	h.source = app.(*App).Acquire(t)
 	h.registry = &handlers.Registry{
 		Snapshot:  h.source.Snapshot,
 		Hostnames: hostnames,
@@ -86,6 +91,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Changed:   h.source.Changed,
 		Answered:  h.answered,
 		Logger:    h.logger,
+	}
+	if filler != nil {
+		h.registry.Upstream = filler
 	}
 	if h.login != nil {
 		h.registry.Login = h.login.document

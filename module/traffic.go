@@ -26,7 +26,7 @@ var statuses = [...]int{
 	http.StatusOK, http.StatusNoContent, http.StatusPartialContent, http.StatusNotModified,
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
 	http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable,
-	http.StatusInternalServerError, http.StatusServiceUnavailable,
+	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
 }
 
 func (t *traffic) count(e *handlers.Exchange) {

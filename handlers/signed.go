@@ -1,0 +1,47 @@
+package handlers
+
+import (
+	"sync"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// signedDocuments are documents with the links in them signed. All that are
+// made within a minute or so have the same links (access.Links.Expiry), so they
+// are made once in that time.
+type signedDocuments struct {
+	mutex  sync.RWMutex
+	expiry int64 // of all links
+	made   map[signedID][]byte
+	size   int
+}
+
+// A signedID is everything but the expiry that the bytes depend on.
+type signedID struct {
+	*index.Document
+	links
+	realm string
+}
+
+// maxSigned bounds them, in bytes.
+const maxSigned = 8 << 20
+
+// get returns the document, or nil if it has to be made.
+func (s *signedDocuments) get(id signedID, expiry int64) []byte {
+	s.mutex.RLock()
+	defer s.mutex.RUnlock()
+	if s.expiry != expiry {
+		return nil
+	}
+	return s.made[id]
+}
+
+func (s *signedDocuments) put(id signedID, expiry int64, body []byte) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.expiry != expiry || s.size > maxSigned {
+		s.expiry, s.made, s.size = expiry, make(map[signedID][]byte), 0
+	}
+	s.made[id] = body
+	s.size += len(body)
+}

@@ -1,0 +1,259 @@
+package handlers_test
+
+import (
+	"crypto/x509"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+const (
+	originHost = "origin.example.com"
+	joined     = "/v1/mirror/" + originHost + "/acme/"
+)
+
+// A pulling is a mirror that fills itself from an origin, which is a registry
+// like it.
+type pulling struct {
+	*site
+	registry *handlers.Registry
+	tree     *indextest.Tree // that is filled
+	down     atomic.Bool     // whether the origin fails
+	mutex    sync.Mutex
+	asked    []string // of the origin
+}
+
+// pull has a mirror of the origin's tree, which also holds what hold writes.
+func pull(t *testing.T, origin *indextest.Tree, policy upstream.Policy, hold func(*indextest.Tree)) *pulling {
+	t.Helper()
+	p := new(pulling)
+	behind := handler{&handlers.Registry{Snapshot: registry(scan(t, origin)).Snapshot, Hostnames: hostnames(t, originHost)}}
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.mutex.Lock()
+		p.asked = append(p.asked, r.URL.Path)
+		p.mutex.Unlock()
+		if p.down.Load() {
+			w.WriteHeader(http.StatusNotImplemented) // which is not tried again
+			return
+		}
+		behind.ServeHTTP(w, r)
+	}))
+	t.Cleanup(server.Close)
+	roots := x509.NewCertPool()
+	roots.AddCert(server.Certificate())
+	client, err := upstream.NewClient(upstream.Origin{Hostname: originHost, URL: server.URL}, upstream.Trust(roots))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.Close)
+
+	root := t.TempDir()
+	p.tree = indextest.OnDisk(t, root)
+	if hold != nil {
+		hold(p.tree)
+	}
+	filler, err := upstream.NewFiller(upstream.FillerOptions{
+		Sources: map[svchost.Hostname]upstream.Source{originHost: {Client: client, Policy: policy}},
+		Open:    index.Directories{Root: root}.Open,
+		Path:    func(name string) string { return filepath.Join(root, "providers", name) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(filler.Close)
+	var now atomic.Pointer[index.Snapshot]
+	o := optionsWith(t, p.tree, newKey(t))
+	rescan := func() { now.Store(scanWith(t, o)) }
+	rescan()
+	p.registry = &handlers.Registry{Snapshot: now.Load, Upstream: filler, Changed: rescan}
+	p.site = serve(t, p.registry)
+	return p
+}
+
+// askedFor counts requests to the origin.
+func (p *pulling) askedFor(name string) int {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return len(slices.DeleteFunc(slices.Clone(p.asked), func(path string) bool { return !strings.HasSuffix(path, name) }))
+}
+
+// hashes are those that VERSION.json has, by platform.
+func (s *site) hashes(url string) map[string][]string {
+	s.t.Helper()
+	var l struct {
+		Archives map[string]struct{ Hashes []string }
+	}
+	s.json(url, &l)
+	hashes := make(map[string][]string)
+	for platform, a := range l.Archives {
+		hashes[platform] = a.Hashes
+	}
+	return hashes
+}
+
+func signedTree(t *testing.T) (*indextest.Tree, *indextest.Publisher) {
+	t.Helper()
+	publisher := indextest.NewPublisher(t)
+	tree := indextest.New(t).Keys("acme", publisher)
+	tree.Provider("acme/demo", "1.0.0", "darwin_arm64", "linux_amd64").Signed(publisher)
+	tree.Provider("acme/demo", "1.1.0", "darwin_arm64", "linux_amd64").Signed(publisher)
+	tree.Provider("acme/denied", "1.0.0", "linux_amd64").Signed(publisher)
+	return tree, publisher
+}
+
+// A client sees what the mirror holds and what it can get as one.
+func TestPullThrough(t *testing.T) {
+	origin, _ := signedTree(t)
+	denied, err := upstream.ParsePattern("acme/denied")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pull(t, origin, upstream.Policy{Deny: []upstream.Pattern{denied}}, nil)
+	const zip = "terraform-provider-demo_1.0.0_linux_amd64.zip"
+
+	p.rule("versions are the origin's", func(t *testing.T, s *site) {
+		if got := s.get(joined + "demo/index.json").body; got != `{"versions":{"1.1.0":{},"1.0.0":{}}}` {
+			t.Errorf("got %s", got)
+		}
+	})
+	p.rule("of a version that is not held, zh: is known", func(t *testing.T, s *site) {
+		got := s.hashes(joined + "demo/1.0.0.json")
+		for _, platform := range []string{"darwin_arm64", "linux_amd64"} {
+			if len(got[platform]) != 1 || !strings.HasPrefix(got[platform][0], "zh:") {
+				t.Errorf("%s: got %v", platform, got[platform])
+			}
+		}
+		if p.askedFor(".zip") != 0 {
+			t.Error("a package was fetched before anybody wanted it")
+		}
+	})
+	p.rule("a package is the publisher's", func(t *testing.T, s *site) {
+		a := s.get(joined + "demo/" + zip)
+		if a.StatusCode != http.StatusOK || a.body != origin.Read("providers/acme/demo/"+zip) {
+			t.Fatalf("got %d %.100s", a.StatusCode, a.body)
+		}
+		if got := a.Header.Get("Content-Type"); got != "application/zip" {
+			t.Errorf("Content-Type is %s", got)
+		}
+		if !strings.HasSuffix(a.Header.Get("Cache-Control"), "immutable") || a.Header.Get("Etag") == "" {
+			t.Errorf("header is %v", a.Header)
+		}
+	})
+	p.rule("from then on it is held", func(t *testing.T, s *site) {
+		fetched := p.askedFor(".zip")
+		if a := s.get(joined+"demo/"+zip, "Range: bytes=0-3"); a.StatusCode != http.StatusPartialContent || a.body != "PK\x03\x04" {
+			t.Errorf("a range: got %d %q", a.StatusCode, a.body)
+		}
+		if got := p.askedFor(".zip"); got != fetched || got != 1 {
+			t.Errorf("the origin was asked %d times for packages", got)
+		}
+		got := s.hashes(joined + "demo/1.0.0.json")
+		if len(got["linux_amd64"]) != 2 || len(got["darwin_arm64"]) != 1 {
+			t.Errorf("got %v, want h1: and zh: of what is held, zh: of the other", got)
+		}
+	})
+	p.rule("what vouches for it is there too", func(t *testing.T, s *site) {
+		for _, name := range []string{"terraform-provider-demo_1.0.0_SHA256SUMS", "terraform-provider-demo_1.0.0_SHA256SUMS.sig"} {
+			if a := s.get(joined + "demo/" + name); a.body != origin.Read("providers/acme/demo/"+name) {
+				t.Errorf("%s: got %d %q", name, a.StatusCode, a.body)
+			}
+		}
+	})
+	p.rule("what neither has", func(t *testing.T, s *site) {
+		mustRefuse(t, s.get(joined+"nothing/index.json"), http.StatusNotFound)
+		mustRefuse(t, s.get(joined+"demo/terraform-provider-demo_9.0.0_linux_amd64.zip"), http.StatusNotFound)
+		mustRefuse(t, s.get(joined+"demo/terraform-provider-demo_1.0.0_plan9_386.zip"), http.StatusNotFound)
+		mustRefuse(t, s.get(joined+"demo/README.md"), http.StatusNotFound)
+		if got := s.get(joined + "demo/9.0.0.json"); got.StatusCode != http.StatusOK || got.body != `{"archives":{}}` {
+			t.Errorf("a version: got %d %s (checklist 66)", got.StatusCode, got.body)
+		}
+	})
+	p.rule("what is denied, or another registry's, is not asked for", func(t *testing.T, s *site) {
+		mustRefuse(t, s.get(joined+"denied/index.json"), http.StatusNotFound)
+		mustRefuse(t, s.get("/v1/mirror/elsewhere.example.com/acme/demo/index.json"), http.StatusNotFound)
+		mustRefuse(t, s.get("/v1/providers/acme/demo/versions"), http.StatusNotFound)
+		if p.askedFor("denied/versions") != 0 {
+			t.Error("the origin was asked")
+		}
+	})
+	p.rule("a Host header makes nothing the registry's own", func(t *testing.T, _ *site) {
+		before := len(p.asked)
+		if w := ask(p.registry, originHost, joined+"demo/1.1.0.json"); w.Body.String() != `{"archives":{}}` {
+			t.Errorf("got %s", w.Body)
+		}
+		if len(p.asked) != before {
+			t.Error("the origin was asked for what would be its own")
+		}
+	})
+}
+
+// An origin that fails takes nothing away that is held, and says why for the rest.
+func TestPullThroughWithoutOrigin(t *testing.T) {
+	origin, publisher := signedTree(t)
+	p := pull(t, origin, upstream.Policy{}, func(tree *indextest.Tree) {
+		tree.Keys(originHost+"/acme", publisher)
+		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
+	})
+	p.down.Store(true)
+	if got := p.get(joined + "demo/index.json").body; got != `{"versions":{"1.0.0":{}}}` {
+		t.Errorf("versions: got %s", got)
+	}
+	if got := p.hashes(joined + "demo/1.0.0.json"); len(got["linux_amd64"]) != 2 {
+		t.Errorf("archives: got %v", got)
+	}
+	if got := p.get(joined + "demo/terraform-provider-demo_1.0.0_linux_amd64.zip").StatusCode; got != http.StatusOK {
+		t.Errorf("a package: got %d", got)
+	}
+	for _, path := range []string{"demo/1.1.0.json", "demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "other/index.json"} {
+		a := p.get(joined + path)
+		mustRefuse(t, a, http.StatusBadGateway)
+		var body struct{ Errors []string }
+		if err := json.Unmarshal([]byte(a.body), &body); err != nil || !strings.Contains(body.Errors[0], "127.0.0.1") || !strings.Contains(body.Errors[0], "501") {
+			t.Errorf("%s: got %s, want the host and its status", path, a.body)
+		}
+	}
+}
+
+// Nothing is fetched for those who may not read it, and they are not told.
+func TestPullThroughAsksRulesFirst(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pull(t, origin, upstream.Policy{}, nil)
+	g := privately(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: p.registry.Changed},
+		"allow reader read "+originHost+"/acme")
+	s := serve(t, g)
+	const zip = "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+	for _, path := range []string{"demo/index.json", "demo/1.0.0.json", zip} {
+		mustRefuse(t, s.get(joined+path), http.StatusUnauthorized)
+	}
+	mustRefuse(t, s.get(joined+"demo/index.json", stranger), http.StatusNotFound)
+	mustRefuse(t, s.get(joined+zip, stranger), http.StatusNotFound)
+	if got := s.get(joined+"demo/1.0.0.json", stranger).body; got != `{"archives":{}}` {
+		t.Errorf("got %s", got)
+	}
+	if len(p.asked) != 0 {
+		t.Errorf("the origin was asked for %v", p.asked)
+	}
+
+	var l archives
+	a := s.json(joined+"demo/1.0.0.json", &l, reader)
+	link := resolve(t, a, l.Archives["linux_amd64"].URL)
+	if got := s.get(link.String()); got.StatusCode != http.StatusOK || got.body != origin.Read("providers/acme/"+zip) {
+		t.Errorf("by a link: got %d %.100s", got.StatusCode, got.body)
+	}
+	if got := s.get(link.String()).Header.Get("Cache-Control"); !strings.HasPrefix(got, "private") {
+		t.Errorf("Cache-Control is %s", got)
+	}
+}

@@ -1,0 +1,138 @@
+package module
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+func TestWhatUpstreamCannotBe(t *testing.T) {
+	tests := []struct {
+		rule string
+		u    Upstream
+		want string
+	}{
+		{"no hostname", Upstream{}, "hostnames: name one at least"},
+		{"a hostname that is none", Upstream{Hostnames: []string{"a..b"}}, `hostnames: "a..b" is not one`},
+		{"one that no tree has a folder for", Upstream{Hostnames: []string{"internal"}}, "internal: a tree has no folder for a hostname without a dot"},
+		{"one URL for two", Upstream{Hostnames: []string{"a.example.com", "b.example.com"}, URL: "https://c.example.com"}, "url: several hostnames cannot be at one address"},
+		{"a URL without TLS", Upstream{Hostnames: []string{"a.example.com"}, URL: "http://a.example.com"}, "must begin with https://"},
+		{"a URL and a mirror", Upstream{Hostnames: []string{"a.example.com"}, URL: "https://a.example.com", Mirror: "https://m.example.com/"}, "leave out one of them"},
+		{"a pattern with a hostname", Upstream{Hostnames: []string{"a.example.com"}, Allow: []string{"a.example.com/acme"}}, "allow: "},
+		{"a pattern that is none", Upstream{Hostnames: []string{"a.example.com"}, Deny: []string{"a/b/c"}}, "deny: "},
+		{"a platform that is none", Upstream{Hostnames: []string{"a.example.com"}, Platforms: []string{"linux"}}, "platforms: "},
+		{"signatures that are none", Upstream{Hostnames: []string{"a.example.com"}, Signatures: "never"}, "signatures: "},
+		{"a negative life", Upstream{Hostnames: []string{"a.example.com"}, VersionsTTL: -1}, "must not be negative"},
+		{"a placeholder of a request", Upstream{Hostnames: []string{"a.example.com"}, Token: "{http.request.header.X}"}, "token: "},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			_, err := newConfiguration(t).handle(Handler{Root: sampleTree(t), Upstreams: []*Upstream{&test.u}})
+			if err == nil || !strings.Contains(err.Error(), "upstream: ") || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want one of upstream with %q", err, test.want)
+			}
+		})
+	}
+	t.Run("a hostname twice", func(t *testing.T) {
+		_, err := newConfiguration(t).handle(Handler{Root: sampleTree(t), Upstreams: []*Upstream{{Hostnames: []string{"a.example.com"}}, {Hostnames: []string{"A.example.com"}}}})
+		if err == nil || !strings.Contains(err.Error(), "is in two upstreams") {
+			t.Errorf("got error %v", err)
+		}
+	})
+}
+
+func mirrored(ttl time.Duration) []*Upstream {
+	return []*Upstream{{Hostnames: []string{"origin.example.com"}, VersionsTTL: caddy.Duration(ttl)}}
+}
+
+// A reload neither cuts off what is being fetched nor forgets what is known, as
+// long as nothing of the upstream changes.
+func TestFillersOutliveReloads(t *testing.T) {
+	root := sampleTree(t)
+	before := newConfiguration(t)
+	a := before.mustHandle(Handler{Root: root, Upstreams: mirrored(time.Minute)})
+	b := before.mustHandle(Handler{Root: root, Prefix: "/b", Upstreams: mirrored(time.Minute)})
+	before.mustStart()
+	after := newConfiguration(t)
+	c := after.mustHandle(Handler{Root: root, Upstreams: mirrored(time.Minute)})
+	d := after.mustHandle(Handler{Root: root, Prefix: "/d", Upstreams: mirrored(time.Hour)})
+	after.mustStart()
+	if a.registry.Upstream != b.registry.Upstream || a.registry.Upstream != c.registry.Upstream {
+		t.Error("handlers with the same upstream have different fillers")
+	}
+	if a.registry.Upstream == d.registry.Upstream {
+		t.Error("handlers with different upstreams have one filler")
+	}
+	filler := a.registry.Upstream.(*pooledFiller)
+	if filler.newest.Load() != after.app() {
+		t.Error("the filler does not use the newer configuration")
+	}
+	before.cancel()
+	if filler.newest.Load() != after.app() {
+		t.Error("the end of the older configuration took the newer one away")
+	}
+	count := func() (n int) {
+		fillers.Range(func(key, _ any) bool {
+			if key.(fillerKey).directories.Root == root {
+				n++
+			}
+			return true
+		})
+		return n
+	}
+	if got := count(); got != 2 {
+		t.Errorf("there are %d fillers, want 2", got)
+	}
+	after.cancel()
+	if got := count(); got != 0 {
+		t.Errorf("in the end there are %d fillers", got)
+	}
+	if filler.newest.Load() != nil {
+		t.Error("the filler holds on to a configuration that has gone")
+	}
+	if _, err := filler.lock(t.Context(), "x"); err == nil {
+		t.Error("it locks in a storage that has gone")
+	}
+}
+
+// A configuration that was only provisioned, or failed, takes nothing with it.
+func TestFillerOfAFailedConfiguration(t *testing.T) {
+	root := sampleTree(t)
+	c := newConfiguration(t)
+	c.mustHandle(Handler{Root: root, Upstreams: mirrored(time.Minute)})
+	if _, err := c.handle(Handler{Root: root, Upstreams: []*Upstream{{}}}); err == nil {
+		t.Fatal("no error")
+	}
+	c.cancel()
+	fillers.Range(func(key, _ any) bool {
+		if key.(fillerKey).directories.Root == root {
+			t.Error("a filler is left")
+		}
+		return true
+	})
+}
+
+func TestUpstreamMetrics(t *testing.T) {
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: sampleTree(t), Upstreams: mirrored(time.Minute)})
+	c.mustStart()
+	p := h.registry.Upstream.(*pooledFiller)
+	p.observe(upstream.Event{Kind: upstream.PackageFilled, Hostname: "origin.example.com", Bytes: 1000, Took: 2 * time.Second})
+	p.observe(upstream.Event{Kind: upstream.PackageFilled, Hostname: "origin.example.com", Bytes: 500, Took: time.Second})
+	p.observe(upstream.Event{Kind: upstream.PackageFilled, Hostname: "origin.example.com", Reason: "timeout"})
+	got := c.gathered()
+	for name, want := range map[string]float64{
+		"upstream_total event=package_filled hostname=origin.example.com reason=":        2,
+		"upstream_total event=package_filled hostname=origin.example.com reason=timeout": 1,
+		"upstream_bytes_total hostname=origin.example.com":                               1500,
+		"upstream_fill_seconds_total hostname=origin.example.com":                        3,
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %v, want %v, of %v", name, got[name], want, got)
+		}
+	}
+}
