@@ -1,5 +1,18 @@
 // Package upstream speaks to origin registries and to other mirrors as a
-// client, so that a mirror can fill itself from them.
+// client, and fills a tree from them.
+//
+// # From an origin into the tree
+//
+// A [Filler] belongs to a tree, and has a [Client] and a [Policy] for each
+// hostname that it mirrors. It lists what versions there are, tells which
+// packages of one can be had, and fetches one when somebody wants it: once for
+// all who do, into a file that has another name until it is verified. What
+// vouches for a package is in the tree before it, so what a Filler leaves is a
+// tree like any other, that needs none.
+//
+// Lock files and configurations say what a project needs ([ParseLockFile],
+// [Configuration]): with those a tree is filled ahead of being asked, and rid of
+// what nobody needs any more ([PlanPruning]).
 //
 // # What is trusted
 //
