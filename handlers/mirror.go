@@ -36,7 +36,8 @@ func (g *Registry) serveMirror(w http.ResponseWriter, r *request) error {
 	if s[3] == "index.json" {
 		r.Kind = KindMirrorIndex
 	}
-	readable, err := g.mayRead(r, g.onProvider(r, address, g.isSelf(address.Hostname, r)))
+	own := g.isSelf(address.Hostname, r)
+	readable, err := g.mayRead(r, g.onProvider(address, own))
 	if err != nil {
 		return err
 	}
@@ -47,9 +48,9 @@ func (g *Registry) serveMirror(w http.ResponseWriter, r *request) error {
 		r.provider = &p.Address
 	}
 	if r.Kind == KindMirrorIndex {
-		return g.serveIndex(w, r, address, p)
+		return g.serveIndex(w, r, address, p, own)
 	}
-	return g.serveArchives(w, r, address, p, version)
+	return g.serveArchives(w, r, address, p, own, version)
 }
 
 // serveNothing answers as if there was no such provider.
@@ -65,13 +66,13 @@ func (g *Registry) serveNothing(w http.ResponseWriter, r *request, a index.Provi
 
 // serveIndex answers with index.json of the provider p, which is nil if there is
 // none.
-func (g *Registry) serveIndex(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider) error {
+func (g *Registry) serveIndex(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, own bool) error {
 	switch {
-	case g.mirrors(r, a):
+	case !own && g.mirrors(a):
 		return g.serveJoinedIndex(w, r, a, p)
 	case p != nil:
 		return g.writeDocument(w, r, p.Index(), links{})
-	case r.snapshot.ProviderPending(a):
+	case g.providerPending(r, a, own):
 		return pending
 	}
 	return g.serveNothing(w, r, a, "")
@@ -79,7 +80,7 @@ func (g *Registry) serveIndex(w http.ResponseWriter, r *request, a index.Provide
 
 // serveArchives answers with VERSION.json of the provider p, which is nil if
 // there is none.
-func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, version string) error {
+func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, own bool, version string) error {
 	var release *index.Release
 	if p != nil {
 		release = p.Release(version)
@@ -90,11 +91,11 @@ func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.Prov
 		return g.serveNothing(w, r, a, version)
 	}
 	switch {
-	case g.mirrors(r, a):
+	case !own && g.mirrors(a):
 		return g.serveJoinedArchives(w, r, a, p, release, version)
 	case release != nil:
 		return g.writeDocument(w, r, release.Archives(), g.archiveLinks(r, a))
-	case r.snapshot.ProviderPending(a):
+	case g.providerPending(r, a, own):
 		return pending
 	}
 	return g.serveNothing(w, r, a, version)
@@ -113,34 +114,54 @@ func (g *Registry) archiveLinks(r *request, a index.ProviderAddress) (l links) {
 }
 
 // serveProviderFile answers with a file of the provider p, which is nil if there
-// is none of that name.
+// is none.
 func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, name string) error {
 	r.Kind = KindProviderFile
-	own := g.isSelf(a.Hostname, r)
-	if (p == nil || p.File(name) == nil) && g.PublicURL != "" && len(g.Hostnames) == 0 {
-		// A document has the name the registry was asked by in its URLs, and a
-		// public URL has them asked for by another: then any name in the path may
-		// be the registry's own.
-		p, own = r.snapshot.OwnProvider(a), true
+	path := g.providerFolder(a) + url.PathEscape(name)
+	if own := g.ownUnderPublicURL(r, a, p, name); own != nil {
+		readable, err := g.mayReadFile(r, g.onProvider(a, true), path)
+		if readable {
+			return g.serveFile(w, r, own, own.File(name))
+		}
+		if temporary(err) {
+			return err
+		}
+		r.private = false // it is judged as what it is asked as
 	}
-	readable, err := g.mayReadFile(r, g.onProvider(r, a, own), g.providerFolder(a)+url.PathEscape(name))
+	own := g.isSelf(a.Hostname, r)
+	readable, err := g.mayReadFile(r, g.onProvider(a, own), path)
 	if err != nil {
 		return err
 	}
-	if readable && p != nil {
-		r.provider = &p.Address
-		if f := p.File(name); f != nil {
-			r.Version, r.Platform = f.Version, f.Platform
-			return g.writeFile(w, r, f)
-		}
-	}
 	switch {
-	case readable && g.mirrors(r, a):
+	case !readable:
+	case p != nil && p.File(name) != nil:
+		return g.serveFile(w, r, p, p.File(name))
+	case !own && g.mirrors(a):
 		return g.serveFilled(w, r, a, name)
-	case readable && r.snapshot.ProviderPending(a):
+	case g.providerPending(r, a, own):
 		return pending
 	}
 	return fail(http.StatusNotFound, "%s has no such file", a)
+}
+
+func (g *Registry) serveFile(w http.ResponseWriter, r *request, p *index.Provider, f *index.File) error {
+	r.provider, r.Version, r.Platform = &p.Address, f.Version, f.Platform
+	return g.writeFile(w, r, f)
+}
+
+// ownUnderPublicURL is the registry's own provider that has a file of that name,
+// where p has none. A document has the name the registry was asked by in its
+// URLs, and a public URL has them asked for by another: then any name in the
+// path may be the registry's own.
+func (g *Registry) ownUnderPublicURL(r *request, a index.ProviderAddress, p *index.Provider, name string) *index.Provider {
+	if g.PublicURL == "" || len(g.Hostnames) > 0 || p != nil && p.File(name) != nil {
+		return nil
+	}
+	if own := g.ownProviderAt(r, a); own != nil && own.File(name) != nil {
+		return own
+	}
+	return nil
 }
 
 // mirrored finds a provider by its whole address, which is valid also when
@@ -148,7 +169,7 @@ func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.
 func (g *Registry) mirrored(r *request, host, namespace, typ string) (index.ProviderAddress, *index.Provider, error) {
 	find := func(a index.ProviderAddress) *index.Provider {
 		if g.isSelf(a.Hostname, r) {
-			return r.snapshot.OwnProvider(a)
+			return g.ownProviderAt(r, a)
 		}
 		return r.snapshot.Provider(a)
 	}

@@ -48,13 +48,13 @@ func (g *Registry) serveModules(w http.ResponseWriter, r *request) error {
 
 // writeLocation tells where the package of a module is.
 func (g *Registry) writeLocation(w http.ResponseWriter, r *request, m *index.Module, v *index.ModuleVersion) error {
-	path := g.moduleFolder(m.Address) + v.Version + "/" + v.Archive.Name
-	location := g.PublicURL + path
+	file := v.Version + "/" + v.Archive.Name
+	location := g.PublicURL + g.moduleFolder(m.Address) + file
 	if r.private {
 		if g.Links == nil {
 			return unavailable("the registry cannot sign links yet: try again in a moment", nil)
 		}
-		signed, err := g.Links.AppendQuery([]byte(location), g.realm(r), path, g.Links.Expiry(time.Now()))
+		signed, err := g.Links.AppendQuery([]byte(location), g.realm(r), g.signedModule(m, file), g.Links.Expiry(time.Now()))
 		if err != nil {
 			return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
 		}
@@ -76,12 +76,22 @@ func (g *Registry) moduleFolder(a index.ModuleAddress) string {
 	return g.prefix + "/modules/" + a.Namespace + "/" + a.Name + "/" + a.System + "/"
 }
 
+// signedModule is what a link to a file of a module is signed for: the path alone
+// does not tell modules of two names of the registry apart. Nil is one that is
+// not there, to which there are no links.
+func (g *Registry) signedModule(m *index.Module, file string) string {
+	if m == nil {
+		return ""
+	}
+	return string(m.Address.Hostname) + g.moduleFolder(m.Address) + file
+}
+
 // ownModule finds a module of the registry itself that r may read, in whatever
 // case it is written (checklist 78). If r asks for a file of it, that is its path below the
 // module's.
 func (g *Registry) ownModule(r *request, namespace, name, system, file string) (*index.Module, error) {
 	a := index.ModuleAddress{Hostname: r.self, Namespace: namespace, Name: name, System: system}
-	m := r.snapshot.OwnModule(a)
+	m := g.ownModuleAt(r, a)
 	if m == nil {
 		parsed, err := index.ParseModuleAddress("", namespace, name, system)
 		if err != nil {
@@ -89,14 +99,14 @@ func (g *Registry) ownModule(r *request, namespace, name, system, file string) (
 		}
 		a = parsed
 		a.Hostname = r.self
-		m = r.snapshot.OwnModule(a)
+		m = g.ownModuleAt(r, a)
 	}
 	var readable bool
 	var err error
 	if file == "" {
-		readable, err = g.mayRead(r, g.onModule(r, a))
+		readable, err = g.mayRead(r, g.onModule(a))
 	} else {
-		readable, err = g.mayReadFile(r, g.onModule(r, a), g.moduleFolder(a)+file)
+		readable, err = g.mayReadFile(r, g.onModule(a), g.signedModule(m, file))
 	}
 	if err != nil {
 		return nil, err
@@ -105,7 +115,7 @@ func (g *Registry) ownModule(r *request, namespace, name, system, file string) (
 		r.module = &m.Address
 		return m, nil
 	}
-	if readable && r.snapshot.ModulePending(a) {
+	if readable && g.modulePending(r, a) {
 		return nil, pending
 	}
 	return nil, fail(http.StatusNotFound, "this registry has no module %s/%s/%s", a.Namespace, a.Name, a.System)
@@ -122,7 +132,7 @@ func (g *Registry) ownModuleVersion(r *request, s []string, file string) (*index
 		return nil, nil, err
 	}
 	v := m.Version(s[3])
-	if v == nil && r.snapshot.ModulePending(m.Address) {
+	if v == nil && g.modulePending(r, m.Address) {
 		return nil, nil, pending
 	}
 	if v == nil {

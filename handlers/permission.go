@@ -9,77 +9,30 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A permission is the question whether a request may read something, of one
-// address or of two that are offered as one: what lies under no hostname, and
-// what lies under the name the registry was asked by.
-//
-// That name is the client's to choose unless the registry's names are
-// configured. So it must not make mirrored content count as the registry's own,
-// nor its own as that of a hostname, for which other rules are meant: both
-// rules have to agree.
-type permission struct {
-	addresses [2]access.Address
-	count     int
-}
-
-func (p *permission) of(a access.Address) {
-	p.addresses[p.count] = a
-	p.count++
-}
-
-// onProvider is the question about a provider, by the hostname it is asked for.
-func (g *Registry) onProvider(r *request, a index.ProviderAddress, own bool) (p permission) {
-	asked := access.Address{Hostname: string(a.Hostname), Namespace: a.Namespace, Name: a.Type}
-	g.on(&p, asked, own, own && len(g.Hostnames) == 0 && r.snapshot.Provider(a) != nil)
-	return p
-}
-
-// onModule is the question about a module of the registry itself.
-func (g *Registry) onModule(r *request, a index.ModuleAddress) (p permission) {
-	asked := access.Address{Hostname: string(a.Hostname), Namespace: a.Namespace, Name: a.Name, System: a.System}
-	g.on(&p, asked, true, len(g.Hostnames) == 0 && r.snapshot.Module(a) != nil)
-	return p
-}
-
-func (g *Registry) on(p *permission, asked access.Address, own, hosted bool) {
-	if !own {
-		p.of(asked)
-		return
-	}
-	if hosted {
-		p.of(asked)
-	}
-	asked.Own = true
-	if len(g.Hostnames) == 0 {
-		asked.Hostname = ""
-	}
-	p.of(asked)
-}
-
-// mayRead tells whether the request may read what p asks about. A request
+// mayRead tells whether the request may read what is at an address. A request
 // without credentials that may not is an error, whether there is anything or
 // not; one with credentials gets false, and an answer as if there was nothing:
 // existence is not told.
-func (g *Registry) mayRead(r *request, p permission) (bool, error) {
-	if g.Rules == nil || g.public(p) {
+func (g *Registry) mayRead(r *request, a access.Address) (bool, error) {
+	if g.Rules == nil || g.Rules.Public(a) {
 		return true, nil
 	}
 	r.private = true
 	if g.Authenticate == nil {
-		return false, g.unauthorized(r, p)
+		return false, g.unauthorized(r, a)
 	}
 	subject, err := g.Authenticate(r.Request)
 	if err != nil {
-		return false, unavailable("the credentials cannot be checked at the moment: try again in a moment", err)
+		// Whoever finds out says so in the log, once: anybody can cause this answer.
+		return false, unavailable("the credentials cannot be checked at the moment: try again in a moment", nil)
 	}
-	if g.allowed(subject, p) {
+	if g.Rules.Decide(subject, access.Read, a).Allowed {
 		return true, nil
 	}
 	if subject.Anonymous() {
-		return false, g.unauthorized(r, p)
+		return false, g.unauthorized(r, a)
 	}
 	return false, nil
 }
@@ -87,8 +40,8 @@ func (g *Registry) mayRead(r *request, p permission) (bool, error) {
 // mayReadFile is mayRead for a file, which a signed link opens too: clients
 // send no credentials when they download (clients' credentials, §3). The path
 // is that of the file as it is signed.
-func (g *Registry) mayReadFile(r *request, p permission, path string) (bool, error) {
-	if g.Rules == nil || g.public(p) {
+func (g *Registry) mayReadFile(r *request, a access.Address, path string) (bool, error) {
+	if g.Rules == nil || g.Rules.Public(a) {
 		return true, nil
 	}
 	r.private = true
@@ -99,7 +52,7 @@ func (g *Registry) mayReadFile(r *request, p permission, path string) (bool, err
 	if link == nil {
 		return true, nil
 	}
-	readable, err := g.mayRead(r, p)
+	readable, err := g.mayRead(r, a)
 	if readable || errors.Is(link, access.ErrNoLink) {
 		return readable, err
 	}
@@ -112,29 +65,10 @@ func (g *Registry) mayReadFile(r *request, p permission, path string) (bool, err
 	return false, fail(http.StatusForbidden, "this link is not one of this registry's for this file: run the command again to be given one")
 }
 
-func (g *Registry) public(p permission) bool {
-	for _, a := range p.addresses[:p.count] {
-		if !g.Rules.Public(a) {
-			return false
-		}
-	}
-	return true
-}
-
-func (g *Registry) allowed(s access.Subject, p permission) bool {
-	for _, a := range p.addresses[:p.count] {
-		if !g.Rules.Decide(s, access.Read, a).Allowed {
-			return false
-		}
-	}
-	return true
-}
-
 // unauthorized says how to be somebody. Clients do not show it, but for where a
 // module lies, before which they ask for its versions: it is for people who look
 // with other tools.
-func (g *Registry) unauthorized(r *request, p permission) error {
-	a := p.addresses[p.count-1]
+func (g *Registry) unauthorized(r *request, a access.Address) error {
 	name := a.Namespace + "/" + a.Name
 	if a.System != "" {
 		name += "/" + a.System

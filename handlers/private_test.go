@@ -362,37 +362,6 @@ func TestPublicAnswersAreAsWithoutRules(t *testing.T) {
 	}
 }
 
-// The name in a request is the client's to choose. It gives nobody what the
-// rules keep from them under the name it really has.
-func TestHostOfRequestDoesNotChangeWhatMayBeRead(t *testing.T) {
-	tree := privateTree(t)
-	tree.Provider("secret.example.com/open/hidden", "1.0.0", "linux_amd64")
-	tree.Provider("secret.example.com/open/demo", "2.0.0", "linux_amd64")
-	g := privately(t, registry(scan(t, tree)), "allow anonymous read open public.example.com/acme")
-	tests := []struct {
-		rule, host, path string
-		configured       []string
-		want             int
-	}{
-		{"mirrored content is not the registry's own", "secret.example.com", "/v1/providers/open/hidden/versions", nil, http.StatusUnauthorized},
-		{"nor when it is joined with its own", "secret.example.com", "/v1/providers/open/demo/versions", nil, http.StatusUnauthorized},
-		{"nor by the mirror", "secret.example.com", "/v1/mirror/secret.example.com/open/hidden/index.json", nil, http.StatusUnauthorized},
-		{"its own is not that of a hostname", "public.example.com", "/v1/providers/acme/demo/versions", nil, http.StatusUnauthorized},
-		{"nor a module", "public.example.com", "/v1/modules/acme/vpc/aws/versions", nil, http.StatusUnauthorized},
-		{"with the name configured, it is", "public.example.com", "/v1/providers/acme/demo/versions", []string{"public.example.com"}, http.StatusOK},
-		{"also asked by another", "whatever.example.com", "/v1/providers/acme/demo/versions", []string{"public.example.com"}, http.StatusOK},
-		{"and no other name is", "public.example.com", "/v1/providers/acme/demo/versions", []string{"registry.example.com"}, http.StatusUnauthorized},
-	}
-	for _, test := range tests {
-		t.Run(test.rule, func(t *testing.T) {
-			g := &handlers.Registry{Snapshot: g.Snapshot, Rules: g.Rules, Authenticate: g.Authenticate, Links: g.Links, Hostnames: hostnames(t, test.configured...)}
-			if w := ask(g, test.host, test.path); w.Code != test.want {
-				t.Errorf("got %d %s, want %d", w.Code, w.Body, test.want)
-			}
-		})
-	}
-}
-
 // Documents with links keep their ETag for a while, and never longer than the
 // links in them are good.
 func TestDocumentsWithLinksChangeInTime(t *testing.T) {

@@ -20,7 +20,7 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return err
 		}
-		if p.Versions() == nil && r.snapshot.ProviderPending(p.Address) {
+		if p.Versions() == nil && g.providerPending(r, p.Address, true) {
 			return pending
 		}
 		if p.Versions() == nil {
@@ -35,7 +35,7 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 			return err
 		}
 		release := p.Release(s[2])
-		if release == nil && r.snapshot.ProviderPending(p.Address) {
+		if release == nil && g.providerPending(r, p.Address, true) {
 			return pending
 		}
 		if release == nil {
@@ -62,7 +62,7 @@ func (g *Registry) providerFolder(a index.ProviderAddress) string {
 // ownProvider finds a provider of the registry itself that r may read.
 func (g *Registry) ownProvider(r *request, namespace, typ string) (*index.Provider, error) {
 	a := index.ProviderAddress{Hostname: r.self, Namespace: namespace, Type: typ}
-	p := r.snapshot.OwnProvider(a)
+	p := g.ownProviderAt(r, a)
 	if p == nil {
 		// Clients ask in the normal form; others may not (checklist 23).
 		parsed, err := index.ParseProviderAddress("", namespace, typ)
@@ -71,9 +71,9 @@ func (g *Registry) ownProvider(r *request, namespace, typ string) (*index.Provid
 		}
 		a = parsed
 		a.Hostname = r.self
-		p = r.snapshot.OwnProvider(a)
+		p = g.ownProviderAt(r, a)
 	}
-	readable, err := g.mayRead(r, g.onProvider(r, a, true))
+	readable, err := g.mayRead(r, g.onProvider(a, true))
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (g *Registry) ownProvider(r *request, namespace, typ string) (*index.Provid
 		r.provider = &p.Address
 		return p, nil
 	}
-	if readable && r.snapshot.ProviderPending(a) {
+	if readable && g.providerPending(r, a, true) {
 		return nil, pending
 	}
 	return nil, fail(http.StatusNotFound, "this registry has no provider %s/%s", a.Namespace, a.Type)

@@ -170,14 +170,6 @@ func (g *Registry) self(r *http.Request) svchost.Hostname {
 	return name
 }
 
-// isSelf tells whether a hostname in a mirror's path is the registry's own.
-func (g *Registry) isSelf(name svchost.Hostname, r *request) bool {
-	if len(g.Hostnames) > 0 {
-		return slices.Contains(g.Hostnames, name)
-	}
-	return name == r.self
-}
-
 // hostname normalises s. Names that are in the normal form already, as
 // nearly all are, cost nothing.
 func hostname(s string) (svchost.Hostname, error) {

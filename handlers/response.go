@@ -238,6 +238,12 @@ func unavailable(message string, cause error) error {
 	return &answerError{status: http.StatusServiceUnavailable, message: message, cause: cause}
 }
 
+// temporary tells a failure that passes.
+func temporary(err error) bool {
+	var answer *answerError
+	return errors.As(err, &answer) && answer.status == http.StatusServiceUnavailable
+}
+
 // writeError is the one place where errors become answers. Module clients print
 // the body as it is, so it is one line (checklist 86).
 func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {

@@ -23,8 +23,12 @@ type signedID struct {
 	realm string
 }
 
-// maxSigned bounds them, in bytes.
-const maxSigned = 8 << 20
+// maxSigned bounds them, in bytes; the realm is as long as a client likes its
+// Host header to be. signedOverhead is about what one costs beside its bytes.
+const (
+	maxSigned      = 8 << 20
+	signedOverhead = 256
+)
 
 // get returns the document, or nil if it has to be made.
 func (s *signedDocuments) get(id signedID, expiry int64) []byte {
@@ -43,5 +47,5 @@ func (s *signedDocuments) put(id signedID, expiry int64, body []byte) {
 		s.expiry, s.made, s.size = expiry, make(map[signedID][]byte), 0
 	}
 	s.made[id] = body
-	s.size += len(body)
+	s.size += len(body) + len(id.folder) + len(id.prefix) + len(id.realm) + signedOverhead
 }

@@ -23,10 +23,10 @@ type Upstream interface {
 	Fill(ctx context.Context, a index.ProviderAddress, file string) (*upstream.Filled, error)
 }
 
-// mirrors tells whether what is not held of a provider may be had. What is the
-// registry's own comes from nowhere else.
-func (g *Registry) mirrors(r *request, a index.ProviderAddress) bool {
-	return g.Upstream != nil && !g.isSelf(a.Hostname, r) && g.Upstream.Mirrors(a)
+// mirrors tells whether what is not held of another registry's provider may be
+// had.
+func (g *Registry) mirrors(a index.ProviderAddress) bool {
+	return g.Upstream != nil && g.Upstream.Mirrors(a)
 }
 
 // serveJoinedIndex answers with index.json of what is held, if anything is, and
@@ -47,7 +47,7 @@ func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a index.P
 		return g.writeDocument(w, r, d, links{})
 	case held != nil:
 		return g.writeDocument(w, r, held.Index(), links{})
-	case r.snapshot.ProviderPending(a):
+	case g.providerPending(r, a, false):
 		return pending
 	case errors.Is(err, upstream.ErrNotFound):
 		return fail(http.StatusNotFound, "this mirror has no provider %s, nor has its registry", a)
@@ -82,7 +82,7 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 		return g.writeDocument(w, r, d, l)
 	case release != nil:
 		return g.writeDocument(w, r, release.Archives(), l)
-	case r.snapshot.ProviderPending(a):
+	case g.providerPending(r, a, false):
 		return pending
 	case errors.Is(err, upstream.ErrNotFound):
 		return g.writeDocument(w, r, emptyArchives, links{}) // as of whatever is not held (checklist 66)
@@ -132,7 +132,8 @@ func upstreamFailure(err error) error {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return unavailable("the request took too long: try again", nil)
 	case errors.Is(err, upstream.ErrDiskFull), errors.Is(err, upstream.ErrNotWritable):
-		return unavailable("the mirror cannot keep what it fetches: tell its operator", err)
+		// The Upstream has logged it, once, where here it would be for each request.
+		return unavailable("the mirror cannot keep what it fetches: tell its operator", nil)
 	case errors.Is(err, upstream.ErrTimeout):
 		status = http.StatusGatewayTimeout
 	}

@@ -49,6 +49,10 @@ func (f *File) Tag() string {
 	return f.SHA256.String()
 }
 
+// Path is where a package lies in its part of the tree, with slashes. It is empty
+// for what is kept in memory. Paths are for operators: none belongs in an answer.
+func (f *File) Path() string { return f.path }
+
 // Immutable tells whether the bytes stay the same as long as the file is
 // offered. The registry's own SHA256SUMS grows with its packages.
 func (f *File) Immutable() bool { return f.content == nil && f.sign == nil }

@@ -118,19 +118,12 @@ func (s *Snapshot) OwnModule(a ModuleAddress) *Module {
 	return s.modules[a]
 }
 
-// ProviderPending tells whether some of what lies under an address, or under the
-// same without its hostname, has not been read yet: what is not found may be
-// there in a moment.
-func (s *Snapshot) ProviderPending(a ProviderAddress) bool {
-	own := ProviderAddress{Namespace: a.Namespace, Type: a.Type}
-	return s.pendingProviders[a] || s.pendingProviders[own]
-}
+// ProviderPending tells whether some of what lies under an address has not been
+// read yet: what is not found may be there in a moment.
+func (s *Snapshot) ProviderPending(a ProviderAddress) bool { return s.pendingProviders[a] }
 
 // ModulePending tells the same of a module.
-func (s *Snapshot) ModulePending(a ModuleAddress) bool {
-	own := ModuleAddress{Namespace: a.Namespace, Name: a.Name, System: a.System}
-	return s.pendingModules[a] || s.pendingModules[own]
-}
+func (s *Snapshot) ModulePending(a ModuleAddress) bool { return s.pendingModules[a] }
 
 // NewlyWithheld is what is withheld and was not in the snapshot before, which
 // may be nil.

@@ -3,6 +3,8 @@ package module
 import (
 	"errors"
 	"fmt"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -94,13 +96,16 @@ func NewAccessRule(words []string) (AccessRule, error) {
 }
 
 func newRules(list []AccessRule) (*access.Rules, error) {
-	rules := make([]access.Rule, len(list))
+	repl, rules := caddy.NewReplacer(), make([]access.Rule, len(list))
 	for i, r := range list {
-		rule, err := access.ParseRule(append([]string{r.Effect, r.Who, r.Right}, r.Addresses...)...)
+		words := append([]string{r.Effect, r.Who, r.Right}, r.Addresses...)
+		err := expand(repl, "words", pointers(words))
+		if err == nil {
+			rules[i], err = access.ParseRule(words...)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("access: rule %d: %w", i+1, err)
 		}
-		rules[i] = rule
 	}
 	return access.NewRules(rules...), nil
 }
@@ -127,8 +132,11 @@ func (h *Handler) provisionAccess(ctx caddy.Context) (*access.Rules, error) {
 	if h.Links < caddy.Duration(time.Second) || h.Links > caddy.Duration(maxLinkLife) {
 		return nil, fmt.Errorf("links: %s is not between 1s and %s", time.Duration(h.Links), maxLinkLife)
 	}
-	h.subject, h.groups = defaultSubject, defaultGroups
+	h.subject, h.groups, h.outage = defaultSubject, defaultGroups, new(atomic.Bool)
 	if h.Access != nil && h.Access.Subject != "" {
+		if !strings.Contains(h.Access.Subject, "{") {
+			return nil, fmt.Errorf("access: subject: %q has no placeholder, so everybody would be the same one: write it like {http.auth.user.id}", h.Access.Subject)
+		}
 		h.subject = h.Access.Subject
 	}
 	if h.Access != nil && h.Access.Groups != "" {

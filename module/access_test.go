@@ -69,6 +69,13 @@ func TestWhoMayRead(t *testing.T) {
 		Subject: "{http.request.header.Remote-User}", Groups: "{http.request.header.Remote-Groups}",
 		Rules: []AccessRule{allow("bob", "acme"), allow("group:dev", "acme")},
 	}})
+	t.Setenv("BANNED", "bob")
+	byText := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}, Access: &Access{
+		Subject: "user:{http.auth.user.id}", Rules: []AccessRule{{Effect: "deny", Who: "user:{env.BANNED}", Right: "read", Addresses: []string{"*"}}, allow("authenticated", "*")},
+	}})
+	byCertificate := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}, Access: &Access{
+		Subject: "{http.request.tls.client.subject}", Rules: []AccessRule{allow("group:cis", "acme")},
+	}})
 	open := c.mustHandle(Handler{Root: root})
 	c.mustStart()
 	snapshot(t, byGuest)
@@ -108,6 +115,12 @@ func TestWhoMayRead(t *testing.T) {
 		{"whom a header names", byHeader, "", header("bob", ""), http.StatusOK},
 		{"a group in a header", byHeader, "", header("alice", "ops,dev"), http.StatusOK},
 		{"an empty header", byHeader, "", header("", "dev"), http.StatusUnauthorized},
+		{"text around a placeholder makes nobody somebody", byText, "", nil, http.StatusUnauthorized},
+		{"text around a placeholder", byText, "", user("alice", ""), http.StatusOK},
+		{"a rule with a placeholder", byText, "", user("bob", ""), http.StatusNotFound},
+		{"a placeholder in a name is text", byText, "", user("{env.BANNED}", ""), http.StatusOK},
+		{"whom a guest knows, where the subject is something else", byCertificate, tokens["ci"], nil, http.StatusOK},
+		{"and who may not", byCertificate, tokens["stranger"], nil, http.StatusNotFound},
 		{"the default placeholder counts no more when there is another", byHeader, "", user("bob", "dev"), http.StatusUnauthorized},
 	}
 	for _, test := range tests {
@@ -185,6 +198,8 @@ func TestWhatAccessCannotBe(t *testing.T) {
 	}{
 		{"access without a rule", Handler{Access: &Access{}}, "access: it has no rule, so nobody could read anything"},
 		{"a rule that is none", Handler{Access: &Access{Rules: []AccessRule{allow("ci", "acme"), {Effect: "permit", Who: "ci", Right: "read", Addresses: []string{"*"}}}}}, "access: rule 2: "},
+		{"a subject that is everybody's", Handler{Access: &Access{Subject: "http.auth.user.id", Rules: []AccessRule{allow("ci", "*")}}}, "has no placeholder, so everybody would be the same one"},
+		{"a rule with a placeholder of a request", Handler{Access: &Access{Rules: []AccessRule{allow("{http.auth.user.id}", "*")}}}, "access: rule 1: "},
 		{"links where everything is everybody's", Handler{Links: caddy.Duration(time.Minute)}, "links: nothing is signed where everybody may read everything"},
 		{"links that are too short", Handler{AuthRaw: []json.RawMessage{guest}, Links: caddy.Duration(time.Millisecond)}, "links: 1ms is not between 1s and 12h"},
 		{"links that are too long", Handler{AuthRaw: []json.RawMessage{guest}, Links: caddy.Duration(24 * time.Hour)}, "links: 24h0m0s is not between 1s and 12h"},

@@ -25,8 +25,14 @@ func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 	for _, guest := range h.guests {
 		user, ok, err := guest.Authenticate(discardedWriter{}, r)
 		if ok {
+			h.noteOutage(nil)
 			announce(repl, user)
-			return h.subjectOf(repl), nil
+			if s := h.subjectOf(repl); !s.Anonymous() {
+				return s, nil
+			}
+			// The subject is made of something else, such as a client certificate that
+			// this client does not have.
+			return access.Subject{ID: user.ID, Groups: access.ParseGroups(user.Metadata["groups"])}, nil
 		}
 		if errors.Is(err, access.ErrIssuerUnavailable) {
 			unavailable = err
@@ -34,14 +40,36 @@ func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 			h.logger.Error("authentication provider failed", "error", err.Error())
 		}
 	}
+	if unavailable != nil {
+		h.noteOutage(unavailable)
+	}
 	return access.Subject{}, unavailable
 }
 
-func (h *Handler) subjectOf(repl *caddy.Replacer) access.Subject {
-	s := access.Subject{ID: repl.ReplaceAll(h.subject, "")}
-	if s.ID == "" {
-		return s
+// noteOutage logs that credentials cannot be checked, and that they can again:
+// once each, as anybody can send some.
+func (h *Handler) noteOutage(err error) {
+	switch {
+	case err != nil && h.outage.CompareAndSwap(false, true):
+		h.logger.Error("credentials cannot be checked", "error", err.Error())
+	case err == nil && h.outage.Load() && h.outage.CompareAndSwap(true, false):
+		h.logger.Info("credentials can be checked again")
 	}
+}
+
+// subjectOf is whom the placeholders name. It is nobody as long as they are all
+// empty, whatever text is around them.
+func (h *Handler) subjectOf(repl *caddy.Replacer) access.Subject {
+	named := false
+	id, err := repl.ReplaceFunc(h.subject, func(_ string, value any) (any, error) {
+		text := caddy.ToString(value)
+		named = named || text != ""
+		return text, nil
+	})
+	if err != nil || !named {
+		return access.Subject{}
+	}
+	s := access.Subject{ID: id}
 	if h.groups == defaultGroups {
 		groups, _ := repl.Get("http.auth.user.groups")
 		s.Groups = access.ParseGroups(groups)

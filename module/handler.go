@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"log/slog"
 	"net/http"
+	"sync/atomic"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -169,7 +170,8 @@ type Handler struct {
 	log             *accessLog // nil: there are no links to keep out of it
 	login           *login
 	guests          []caddyauth.Authenticator
-	subject, groups string // templates
+	subject, groups string       // templates
+	outage          *atomic.Bool // credentials could not be checked the last time
 }
 
 // CaddyModule returns the Caddy module information.
