@@ -65,6 +65,15 @@ func (l *Links) Expiry(now time.Time) int64 {
 	return expiry
 }
 
+// Key is the one that signs now; nil if there is none. What was signed with it can
+// be handed out again as long as it is the same.
+func (l *Links) Key() *LinkKey {
+	if keys := l.Keys(); keys != nil {
+		return keys.Current()
+	}
+	return nil
+}
+
 // AppendQuery appends the query that makes path a signed link. Realm is the name
 // of the registry, so that its links are worth nothing at another that has the
 // same keys. Path is that of the file, decoded; how it is escaped is up to the

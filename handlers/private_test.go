@@ -394,6 +394,25 @@ func TestDocumentsWithLinksChangeInTime(t *testing.T) {
 	})
 }
 
+// Once there is another key, links are signed with that: other instances may not
+// have the one before any more.
+func TestDocumentsWithLinksChangeWithTheKey(t *testing.T) {
+	g := private(t)
+	keys := linkKeys(t)
+	g.Links = &access.Links{Life: 15 * time.Minute, Keys: func() *access.LinkKeys { return keys }}
+	const document = "/v1/mirror/registry.terraform.io/acme/null/3.2.0.json"
+	before := firstLink(t, askAs(g, reader, own, document).Body.Bytes())
+	keys = linkKeys(t)
+	after := firstLink(t, askAs(g, reader, own, document).Body.Bytes())
+	if before == after {
+		t.Fatal("the link is signed with a key that is gone")
+	}
+	const folder = "/v1/mirror/registry.terraform.io/acme/null/"
+	if w := ask(g, own, folder+after); w.Code != http.StatusOK {
+		t.Errorf("got %d %s", w.Code, w.Body)
+	}
+}
+
 func firstLink(t *testing.T, document []byte) string {
 	t.Helper()
 	var l archives

@@ -80,7 +80,7 @@ func appendDocument(b []byte, d *index.Document, l links) []byte {
 
 // sign is the document with links that are good until expiry.
 func (g *Registry) sign(r *request, d *index.Document, l links, expiry int64) ([]byte, error) {
-	id := signedID{d, l, g.realm(r)}
+	id := signedID{d, l, g.realm(r), g.Links.Key()}
 	if body := g.signed.get(id, expiry); body != nil {
 		return body, nil
 	}

@@ -3,6 +3,7 @@ package handlers
 import (
 	"sync"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -21,6 +22,7 @@ type signedID struct {
 	*index.Document
 	links
 	realm string
+	key   *access.LinkKey
 }
 
 // maxSigned bounds them, in bytes; the realm is as long as a client likes its
