@@ -51,7 +51,7 @@ and kept in Caddy's data directory.`,
 			cmd.Flags().BoolP("debug", "v", false, "Enable verbose debug logs")
 			cmd.Args = cobra.NoArgs
 			cmd.RunE = caddycmd.WrapCommandFuncForCobra(cmdServe)
-			cmd.AddCommand(checkCommand(), accessCommand(), tokenCommand())
+			cmd.AddCommand(checkCommand(), accessCommand(), tokenCommand(), mirrorCommand(), pruneCommand())
 		},
 	})
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A progressBar shows on a terminal how far a scan is. Elsewhere it shows
+// A progressBar shows on a terminal how far something is. Elsewhere it shows
 // nothing: in a log it would be noise.
 type progressBar struct {
 	out io.Writer // nil: not a terminal
@@ -37,24 +37,36 @@ func newProgressBar(f *os.File) *progressBar {
 
 // show draws the bar. It is called from several goroutines.
 func (b *progressBar) show(p index.Progress) {
+	b.line(p.Done >= p.Total, func(now time.Time) string {
+		return fmt.Sprintf("%s %d of %d, %s/s, %s left", cells(p.DoneBytes, p.TotalBytes),
+			p.Done, p.Total, humanize.Bytes(uint64(p.Rate(now))), p.Remaining(now))
+	})
+}
+
+// cells are a bar that is filled as far as something is done.
+func cells(done, total int64) string {
+	const width = 30
+	filled := 0
+	if total > 0 {
+		filled = int(width * done / total)
+	}
+	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "]"
+}
+
+// line draws a line in place of the one before, but not more often than can be
+// seen. The last one is drawn in any case.
+func (b *progressBar) line(last bool, text func(now time.Time) string) {
 	if b.out == nil {
 		return
 	}
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	now := b.now()
-	if now.Sub(b.drawn) < redraw && p.Done < p.Total {
+	if now.Sub(b.drawn) < redraw && !last {
 		return
 	}
 	b.drawn = now
-	const cells = 30
-	filled := 0
-	if p.TotalBytes > 0 {
-		filled = int(cells * p.DoneBytes / p.TotalBytes)
-	}
-	b.draw(fmt.Sprintf("[%s%s] %d of %d, %s/s, %s left",
-		strings.Repeat("#", filled), strings.Repeat(".", cells-filled),
-		p.Done, p.Total, humanize.Bytes(uint64(p.Rate(now))), p.Remaining(now)))
+	b.draw(text(now))
 }
 
 // clear removes the bar, so that what follows begins on an empty line.

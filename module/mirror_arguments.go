@@ -1,0 +1,182 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+// A want is a provider that an argument asks for.
+type want struct {
+	upstream.Requirement
+	locked *upstream.Locked // nil: it is not from a lock file
+}
+
+// wanted is what all arguments ask for together.
+type wanted struct {
+	wants      []want
+	unresolved []upstream.Unresolved
+	leftOut    []string // addresses of the registry's own
+}
+
+func readArguments(args []string, tofu bool) (w wanted, err error) {
+	var bad []error
+	for _, arg := range args {
+		if err := w.read(arg, tofu); err != nil {
+			bad = append(bad, err)
+		}
+	}
+	return w, errors.Join(bad...)
+}
+
+// read adds what one argument asks for. A provider that has the name of a folder
+// here can be given with its hostname.
+func (w *wanted) read(arg string, tofu bool) error {
+	info, err := os.Stat(arg)
+	switch {
+	case err != nil && isPath(arg):
+		return err
+	case err != nil:
+		return w.readProvider(arg, tofu)
+	case info.IsDir():
+		return w.readFolder(arg, tofu)
+	}
+	return w.readLockFile(arg)
+}
+
+// isPath tells whether an argument cannot be a provider.
+func isPath(arg string) bool {
+	slashes := filepath.ToSlash(arg)
+	return filepath.IsAbs(arg) || slashes == "." || slashes == ".." || strings.HasPrefix(slashes, "./") || strings.HasPrefix(slashes, "../")
+}
+
+func (w *wanted) readProvider(arg string, tofu bool) error {
+	var host svchost.Hostname
+	if tofu {
+		host = upstream.OpenTofuHost
+	}
+	r, err := upstream.ParseRequirement(arg, host)
+	if err != nil {
+		return fmt.Errorf("there is no file or folder %s, and as a provider: %w", printable(arg), err)
+	}
+	w.wants = append(w.wants, want{Requirement: r})
+	return nil
+}
+
+func (w *wanted) readFolder(dir string, tofu bool) error {
+	file := filepath.Join(dir, upstream.LockFileName)
+	if _, err := os.Stat(file); err == nil {
+		return w.readLockFile(file)
+	}
+	c := upstream.Configuration{Fs: afero.NewOsFs(), Tofu: tofu}
+	requirements, unresolved, err := c.Requirements(dir)
+	if err != nil {
+		return err
+	}
+	for _, r := range requirements {
+		w.wants = append(w.wants, want{Requirement: r})
+	}
+	w.unresolved = append(w.unresolved, unresolved...)
+	return nil
+}
+
+func (w *wanted) readLockFile(file string) error {
+	locks, err := readLockFile(file)
+	if err != nil {
+		return err
+	}
+	for _, l := range locks {
+		r, err := l.Requirement()
+		if err != nil {
+			return fmt.Errorf("%s: %w", l.From, err)
+		}
+		w.wants = append(w.wants, want{r, &l})
+	}
+	return nil
+}
+
+// leaveOut takes out what is of these hostnames.
+func (w *wanted) leaveOut(own []svchost.Hostname) {
+	w.wants = slices.DeleteFunc(w.wants, func(one want) bool {
+		ours := slices.Contains(own, one.Address.Hostname)
+		if text := one.Address.String(); ours && !slices.Contains(w.leftOut, text) {
+			w.leftOut = append(w.leftOut, text)
+		}
+		return ours
+	})
+}
+
+// hostnames are those of all providers that are asked for.
+func (w *wanted) hostnames() (all []svchost.Hostname) {
+	for _, one := range w.wants {
+		if !slices.Contains(all, one.Address.Hostname) {
+			all = append(all, one.Address.Hostname)
+		}
+	}
+	return all
+}
+
+// maxLockFile is more than what a lock file may have, which its parser says.
+const maxLockFile = 2 << 20
+
+// readLockFile reads a lock file. It may be a pipe.
+func readLockFile(name string) ([]upstream.Locked, error) {
+	if extension := filepath.Ext(strings.TrimSuffix(name, ".json")); extension == ".tf" || extension == ".tofu" {
+		return nil, fmt.Errorf("%s is a part of a configuration: give the folder it is in", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxLockFile))
+	if err != nil {
+		return nil, err
+	}
+	return upstream.ParseLockFile(name, content)
+}
+
+// lockFilesIn finds the lock files in a folder and below, but for those that
+// came with modules.
+func lockFilesIn(dir string) (files []string, err error) {
+	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case e.IsDir() && (e.Name() == ".terraform" || e.Name() == ".git"):
+			return fs.SkipDir
+		case !e.IsDir() && e.Name() == upstream.LockFileName:
+			files = append(files, name)
+		}
+		return nil
+	})
+	return files, err
+}
+
+// hostnamesFlag reads the hostnames of a flag that can be repeated.
+func hostnamesFlag(fl caddycmd.Flags, name string) (hostnames []svchost.Hostname, err error) {
+	words, err := fl.GetStringSlice(name)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", name, err)
+	}
+	for _, word := range words {
+		hostname, err := index.ParseHostname(word)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %q is not a hostname: %w", name, word, err)
+		}
+		hostnames = append(hostnames, hostname)
+	}
+	return hostnames, nil
+}

@@ -1,0 +1,197 @@
+package module
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+// A mirroring is one run of the mirror command.
+type mirroring struct {
+	wanted
+	filler      *upstream.Filler
+	platforms   []index.Platform
+	thisMachine bool   // nobody named platforms
+	into        string // the folder of the providers
+	workers     int
+	dry         bool
+	bar         *progressBar
+
+	began    time.Time
+	done     atomic.Int64 // packages
+	received atomic.Int64 // bytes
+}
+
+// A chosen release is one to be mirrored.
+type chosen struct {
+	address index.ProviderAddress
+	version string
+	locks   []*upstream.Locked // that name it
+	asked   []string           // who wants it
+}
+
+// An outcome is what came of a package, or of a provider of which no version
+// could be chosen.
+type outcome struct {
+	what  string // ADDRESS VERSION PLATFORM, separated by tabs
+	size  int64
+	added bool // in a dry run, it would be
+	err   error
+	asked []string // by whom
+}
+
+// run fetches what is wanted. What fails does not stop the rest; when ctx ends
+// nothing more is begun.
+func (m *mirroring) run(ctx context.Context) *mirrorResult {
+	m.began = time.Now()
+	result := &mirrorResult{mirroring: m}
+	releases, failed := m.choose(ctx)
+	result.outcomes = failed
+	packages := make([]outcome, len(releases)*len(m.platforms))
+	inParallel(m.workers, len(packages), func(i int) {
+		r, p := releases[i/len(m.platforms)], m.platforms[i%len(m.platforms)]
+		packages[i] = m.fill(ctx, r, p, len(packages))
+	})
+	result.outcomes = append(result.outcomes, packages...)
+	if ctx.Err() != nil {
+		// What was cut off or not begun has not failed.
+		result.interrupted = true
+		result.outcomes = slices.DeleteFunc(result.outcomes, func(o outcome) bool { return errors.Is(o.err, context.Canceled) })
+	}
+	return result
+}
+
+// choose finds the versions that are wanted, each once.
+func (m *mirroring) choose(ctx context.Context) (releases []*chosen, failed []outcome) {
+	type release struct {
+		index.ProviderAddress
+		version string
+	}
+	versions, errs := make([]string, len(m.wants)), make([]error, len(m.wants))
+	inParallel(m.workers, len(m.wants), func(i int) { versions[i], errs[i] = m.version(ctx, m.wants[i]) })
+	seen := make(map[release]*chosen)
+	for i, w := range m.wants {
+		if errs[i] != nil {
+			failed = append(failed, outcome{what: w.Requirement.String(), err: errs[i]})
+			continue
+		}
+		id := release{w.Address, versions[i]}
+		r := seen[id]
+		if r == nil {
+			r = &chosen{address: w.Address, version: versions[i]}
+			seen[id] = r
+			releases = append(releases, r)
+		}
+		r.asked = append(r.asked, w.From...)
+		if w.locked != nil {
+			r.locks = append(r.locks, w.locked)
+		}
+	}
+	slices.SortStableFunc(releases, func(a, b *chosen) int { return strings.Compare(a.address.String(), b.address.String()) })
+	return releases, failed
+}
+
+// version is the one that a client would choose. A locked one needs no asking.
+func (m *mirroring) version(ctx context.Context, w want) (string, error) {
+	if w.locked != nil {
+		return w.locked.Version, nil
+	}
+	if ctx.Err() != nil {
+		return "", ctx.Err()
+	}
+	offering, err := m.filler.Versions(ctx, w.Address)
+	if err != nil {
+		return "", fmt.Errorf("%w (for %s)", err, strings.Join(w.From, ", "))
+	}
+	versions := make([]string, len(offering.Versions))
+	for i, v := range offering.Versions {
+		versions[i] = v.Version
+	}
+	return w.Select(versions)
+}
+
+// fill fetches a package unless it is there.
+func (m *mirroring) fill(ctx context.Context, r *chosen, p index.Platform, of int) outcome {
+	o := outcome{what: fmt.Sprintf("%s\t%s\t%s", r.address, r.version, p), asked: r.asked}
+	if o.err = ctx.Err(); o.err == nil {
+		o.size, o.added, o.err = m.fetch(ctx, r, p, of)
+	}
+	m.done.Add(1)
+	m.draw(of)
+	return o
+}
+
+func (m *mirroring) fetch(ctx context.Context, r *chosen, p index.Platform, of int) (size int64, added bool, err error) {
+	release, err := m.filler.Release(ctx, r.address, r.version)
+	if err != nil {
+		return 0, false, err
+	}
+	k, ok := release.Package(p)
+	if !ok {
+		return 0, false, fmt.Errorf("the release has no package for %s, but for %s", p, platformsOf(release))
+	}
+	for _, l := range r.locks {
+		if err := l.CheckRelease(release, p); err != nil {
+			return 0, false, err
+		}
+	}
+	var before int64
+	filled, err := m.filler.FillWatched(context.WithoutCancel(ctx), r.address, k.Name, func(received int64) {
+		m.received.Add(received - before)
+		before = received
+		m.draw(of)
+	})
+	switch {
+	case m.dry && errors.Is(err, upstream.ErrNotWritable):
+		return 0, true, nil
+	case err != nil:
+		return 0, false, err
+	}
+	for _, l := range r.locks {
+		if err := l.CheckFilled(filled, p); err != nil {
+			return 0, false, fmt.Errorf("%w. It is in the tree now, as its publisher released it", err)
+		}
+	}
+	return filled.Size, before > 0, nil
+}
+
+func platformsOf(r *upstream.Release) string {
+	names := make([]string, len(r.Packages))
+	for i, p := range r.Packages {
+		names[i] = p.Platform.String()
+	}
+	return cmp.Or(strings.Join(names, ", "), "none")
+}
+
+func (m *mirroring) draw(of int) {
+	done, received := m.done.Load(), m.received.Load()
+	m.bar.line(done >= int64(of), func(now time.Time) string {
+		rate := float64(received) / max(now.Sub(m.began).Seconds(), 0.001)
+		return fmt.Sprintf("%s %d of %d, %s, %s/s", cells(done, int64(of)), done, of, humanize.Bytes(uint64(received)), humanize.Bytes(uint64(rate)))
+	})
+}
+
+// inParallel calls do for every number below n, by so many workers.
+func inParallel(workers, n int, do func(int)) {
+	var next atomic.Int64
+	var all sync.WaitGroup
+	for range min(workers, n) {
+		all.Go(func() {
+			for i := int(next.Add(1)) - 1; i < n; i = int(next.Add(1)) - 1 {
+				do(i)
+			}
+		})
+	}
+	all.Wait()
+}

@@ -1,0 +1,164 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+// Holdings are the releases that a tree offers, with their files.
+type holdings struct {
+	in       index.Part
+	releases []upstream.Held
+	sizes    map[string]int64 // of packages, by file
+	withheld int
+}
+
+func newHoldings(in index.Part, s *index.Snapshot) *holdings {
+	h := &holdings{in: in, sizes: make(map[string]int64), withheld: len(s.Report.Withheld)}
+	for _, o := range s.Report.Offered {
+		parts := strings.Split("/"+o.Address, "/")
+		parts = parts[len(parts)-3:] // an empty hostname, if there is none
+		address, err := index.ParseProviderAddress(parts[0], parts[1], parts[2])
+		provider := s.Provider(address)
+		if err != nil || provider == nil {
+			continue // it has just been parsed, so this is not
+		}
+		h.releases = append(h.releases, h.held(address, provider.Release(o.Version)))
+	}
+	return h
+}
+
+// held are the files of a release: its packages, and behind them what vouches
+// for these.
+func (h *holdings) held(address index.ProviderAddress, r *index.Release) upstream.Held {
+	held := upstream.Held{Address: address, Version: r.Version}
+	for _, p := range r.Packages {
+		held.Files = append(held.Files, p.File.Path())
+		h.sizes[p.File.Path()] = p.File.Size
+	}
+	dir := providerFolder(held.Files[0])
+	for _, folder := range []string{dir, path.Join(dir, r.Version)} {
+		for _, rest := range []string{"SHA256SUMS.sig", "SHA256SUMS", "manifest.json"} {
+			name := path.Join(folder, "terraform-provider-"+address.Type+"_"+r.Version+"_"+rest)
+			if _, err := h.in.Fs.Stat(path.Join(h.in.Dir, name)); err == nil {
+				held.Files = append(held.Files, name)
+			}
+		}
+	}
+	return held
+}
+
+// providerFolder is that of the provider of a package, which may lie in a folder
+// of its version there. No type is a version: it has no dots.
+func providerFolder(file string) string {
+	dir := path.Dir(file)
+	if _, err := index.ParseProviderVersion(path.Base(dir)); err == nil {
+		return path.Dir(dir)
+	}
+	return dir
+}
+
+// A pruning is one run of the prune command.
+type pruning struct {
+	*holdings
+	plan   upstream.Pruning
+	files  int    // lock files
+	from   string // the folder of the providers
+	dry    bool
+	failed []error
+}
+
+// size is that of the packages that go.
+func (p *pruning) size() (sum int64) {
+	for _, file := range p.plan.Files() {
+		sum += p.sizes[file]
+	}
+	return sum
+}
+
+// remove carries out the plan. A failure does not stop the rest, and takes its
+// release out of what was removed.
+func (p *pruning) remove() {
+	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h upstream.Held) bool {
+		failed := len(p.failed)
+		p.removeRelease(h)
+		return len(p.failed) > failed
+	})
+}
+
+// removeRelease removes the packages first, and what vouches for them only if
+// none is left: a package that is withheld because it is not the one that was
+// signed would be offered without it.
+func (p *pruning) removeRelease(h upstream.Held) {
+	var documents []string
+	for _, file := range h.Files {
+		if !strings.HasSuffix(file, ".zip") {
+			documents = append(documents, file)
+		} else if !p.removeFile(file) {
+			return
+		}
+	}
+	if len(h.Files) == 0 {
+		return
+	}
+	dir := providerFolder(h.Files[0])
+	if !p.hasPackages(dir, h) && !p.hasPackages(path.Join(dir, h.Version), h) {
+		for _, file := range documents {
+			p.removeFile(file)
+		}
+	}
+	p.removeFolder(path.Join(dir, h.Version))
+	if p.onlyRecord(dir) {
+		p.removeFile(path.Join(dir, recordName))
+	}
+	for dir != "." && p.removeFolder(dir) {
+		dir = path.Dir(dir)
+	}
+}
+
+func (p *pruning) removeFile(name string) bool {
+	err := p.in.Fs.Remove(path.Join(p.in.Dir, name))
+	if err == nil || errors.Is(err, fs.ErrNotExist) {
+		return true
+	}
+	var inner *fs.PathError
+	if errors.As(err, &inner) {
+		err = inner.Err
+	}
+	p.failed = append(p.failed, fmt.Errorf("%s: %w", name, err))
+	return false
+}
+
+// removeFolder removes one that is empty: others are refused.
+func (p *pruning) removeFolder(dir string) bool {
+	name := path.Join(p.in.Dir, dir)
+	entries, err := afero.ReadDir(p.in.Fs, name)
+	return err == nil && len(entries) == 0 && p.in.Fs.Remove(name) == nil
+}
+
+// hasPackages tells whether a folder has packages of a release, also such as are
+// not offered.
+func (p *pruning) hasPackages(dir string, h upstream.Held) bool {
+	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
+	return slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
+		return strings.HasPrefix(e.Name(), "terraform-provider-"+h.Address.Type+"_"+h.Version+"_") && strings.HasSuffix(e.Name(), ".zip")
+	})
+}
+
+// recordName is the file in which a mirror keeps the list of a provider's
+// versions, which is of no use without the provider.
+const recordName = ".versions.json"
+
+func (p *pruning) onlyRecord(dir string) bool {
+	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
+	return len(entries) == 1 && entries[0].Name() == recordName
+}
