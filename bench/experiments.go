@@ -24,12 +24,15 @@ func experiments() []experiment {
 		{"metadata", "metadata requests/s", none, measureMetadata},
 		{"tls", "metadata requests/s over TLS", none, measureTLS},
 		{"private", "metadata requests/s, private", none, measurePrivate},
+		{"upstream", "throughput of a mirror with an upstream", diskOfUpstream, measureUpstream},
 		{"archive", "archive throughput", func(s *settings) int64 { return int64(s.archive) }, measureArchive},
 		{"warm", "warm start to the first answer", none, measureWarm},
 		{"cold", "cold index", func(s *settings) int64 { return 2 * int64(s.cold) }, measureCold},
 		{"heap", "heap for each package", none, measureHeap},
 		{"publish", "file renamed in → served", none, measurePublish},
 		{"large", "a large zip indexed and served", func(s *settings) int64 { return int64(s.large) }, measureLarge},
+		{"fill", "cold fill", func(s *settings) int64 { return 3 * int64(s.archive) }, measureFill},
+		{"largefill", "a large zip filled and served", func(s *settings) int64 { return 2 * int64(s.large) }, measureLargeFill},
 	}
 }
 

@@ -29,7 +29,7 @@ type lab struct {
 }
 
 func newLab(ctx context.Context, s *settings) (l *lab, err error) {
-	for _, tool := range []string{"find", "sha256sum", "unzip", "sh", "df"} {
+	for _, tool := range []string{"find", "sha256sum", "unzip", "curl", "sync", "sh", "df"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			return nil, err
 		}

@@ -27,25 +27,30 @@ func measureLarge(ctx context.Context, l *lab) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := largeMeasurement{lab: l, root: root, file: file, provider: big}
-	if m.length, m.digest, err = digestFile(file); err != nil {
+	m := largeMeasurement{lab: l, name: "large", root: root, file: file, provider: big, site: l.registry("site", root, "1s")}
+	m.appearing, m.appear = "indexing", m.index
+	return m.measure(ctx, bytesText(float64(l.large))+" zip indexed and served")
+}
+
+// measure makes the rows.
+func (m *largeMeasurement) measure(ctx context.Context, what string) (_ []result, err error) {
+	if m.length, m.digest, err = digestFile(m.file); err != nil {
 		return nil, err
 	}
-	for round := range l.heavyRounds {
-		progress("large: round %d of %d", round+1, l.heavyRounds)
+	for round := range m.heavyRounds {
+		progress("%s: round %d of %d", m.name, round+1, m.heavyRounds)
 		if err := m.round(ctx); err != nil {
 			return nil, err
 		}
 	}
 	const against = "the same process idle, its peak too"
-	what := bytesText(float64(l.large)) + " zip indexed and served"
 	return []result{
 		{
 			what: what + ", peak heap above idle", against: against,
 			goal: goal{atMost: 32e6}, text: bytesText, values: differences(m.heap.busy, m.heap.idle),
 			details: []string{
 				"idle: " + bytesText(median(m.heap.idle)) + ", of which " + bytesText(median(m.live)) + " after garbage collection",
-				"indexing: " + bytesText(median(m.heap.indexing)),
+				m.appearing + ": " + bytesText(median(m.heap.appearing)),
 				"serving over HTTP and TLS: " + bytesText(median(m.heap.serving)),
 			},
 		},
@@ -57,28 +62,36 @@ func measureLarge(ctx context.Context, l *lab) ([]result, error) {
 	}, nil
 }
 
+// A phase is what a server is watched during.
+type phase func(context.Context, *server.Process) error
+
 // A largeMeasurement is one large package and what it has cost.
 type largeMeasurement struct {
 	*lab
-	root, file string
+	name       string
+	root, file string // the tree, and the package, which is elsewhere
 	provider   tree.Big
+	site       server.Site
 	length     int64
 	digest     string
+
+	// How the package comes into the tree, up to when it has been read there.
+	appearing string
+	appear    phase
 
 	live      []float64
 	heap, rss peaks
 }
 
 // peaks of the phases, one of each round.
-type peaks struct{ idle, indexing, serving, busy []float64 }
+type peaks struct{ idle, appearing, serving, busy []float64 }
 
 func (m *largeMeasurement) round(ctx context.Context) error {
 	dir := m.provider.Dir(m.root)
 	defer os.RemoveAll(dir)
-	plain := m.registry("site", m.root, "1s")
-	secure := plain
+	secure := m.site
 	secure.Name, secure.TLS = "site-tls", true
-	o := m.server("large", plain, secure)
+	o := m.server(m.name, m.site, secure)
 	defer os.RemoveAll(o.Dir) // what it remembers
 	return while(ctx, o, func(p *server.Process) error {
 		if _, _, err := p.Await(ctx, "site", "/.well-known/terraform.json", ok); err != nil {
@@ -97,7 +110,7 @@ func (m *largeMeasurement) round(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		indexing, err := m.watch(ctx, p, m.index)
+		appearing, err := m.watch(ctx, p, m.appear)
 		if err != nil {
 			return err
 		}
@@ -109,14 +122,14 @@ func (m *largeMeasurement) round(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		m.heap.add(idle, indexing, serving, max(indexing, serving))
+		m.heap.add(idle, appearing, serving, max(appearing, serving))
 		m.rss.add(float64(idleRSS), 0, 0, float64(rss))
 		return nil
 	})
 }
 
-func (k *peaks) add(idle, indexing, serving, busy float64) {
-	k.idle, k.indexing = append(k.idle, idle), append(k.indexing, indexing)
+func (k *peaks) add(idle, appearing, serving, busy float64) {
+	k.idle, k.appearing = append(k.idle, idle), append(k.appearing, appearing)
 	k.serving, k.busy = append(k.serving, serving), append(k.busy, busy)
 }
 
@@ -125,9 +138,9 @@ func (k *peaks) add(idle, indexing, serving, busy float64) {
 const sampling = 10 * time.Millisecond
 
 // watch is the largest heap during a phase.
-func (m *largeMeasurement) watch(ctx context.Context, p *server.Process, phase func(context.Context, *server.Process) error) (float64, error) {
+func (m *largeMeasurement) watch(ctx context.Context, p *server.Process, during phase) (float64, error) {
 	done := make(chan error, 1)
-	go func() { done <- phase(ctx, p) }()
+	go func() { done <- during(ctx, p) }()
 	var peak int64
 	for {
 		select {

@@ -14,7 +14,7 @@ type pinning struct {
 }
 
 // pinnedRows are those that ask as fast as the server can answer.
-const pinnedRows = "metadata, tls, private, archive"
+const pinnedRows = "metadata, tls, private, upstream, archive"
 
 var core = regexp.MustCompile(`[0-9]+`)
 

@@ -8,12 +8,14 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"math/big"
+	"net"
 	"os"
 	"path/filepath"
 	"time"
 )
 
-// A Certificate for Host, and the key of it: two files.
+// A Certificate for Host and the address of all sites, and the key of it: two
+// files.
 type Certificate struct{ File, Key string }
 
 // NewCertificate makes one that signs itself, of the kind that Caddy gets by
@@ -28,6 +30,7 @@ func NewCertificate(dir string) (Certificate, error) {
 		SerialNumber: big.NewInt(1),
 		Subject:      pkix.Name{CommonName: Host},
 		DNSNames:     []string{Host},
+		IPAddresses:  []net.IP{net.IPv4(127, 0, 0, 1)},
 		NotBefore:    time.Now().Add(-time.Hour),
 		NotAfter:     time.Now().Add(24 * time.Hour),
 		KeyUsage:     x509.KeyUsageDigitalSignature,

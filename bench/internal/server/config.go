@@ -55,6 +55,14 @@ func Private(registry map[string]any, tokens string, rules []string) map[string]
 	return handler
 }
 
+// Mirror is a registry that fills its tree with the providers of a hostname,
+// which are to be had at a URL.
+func Mirror(registry map[string]any, hostname, url string) map[string]any {
+	handler := maps.Clone(registry)
+	handler["upstream"] = []any{map[string]any{"hostnames": []string{hostname}, "url": url}}
+	return handler
+}
+
 // configuration is the JSON for sites whose listeners the process inherits
 // from file descriptor 3 on. That way the kernel chooses the ports, and a
 // request can be on its way before the process listens.

@@ -117,6 +117,9 @@ func (o Options) environment() []string {
 		return strings.HasPrefix(name, "XDG_") || strings.HasPrefix(name, "CADDY") || strings.HasPrefix(name, "GO") || name == "HOME"
 	})
 	env = append(env, "HOME="+o.Dir, "XDG_DATA_HOME="+filepath.Join(o.Dir, "data"), "XDG_CONFIG_HOME="+filepath.Join(o.Dir, "config"))
+	if o.Certificate.File != "" {
+		env = append(env, "SSL_CERT_FILE="+o.Certificate.File) // of the process that this one asks
+	}
 	if o.Cores > 0 {
 		env = append(env, "GOMAXPROCS="+strconv.Itoa(o.Cores))
 	}

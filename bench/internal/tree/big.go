@@ -2,6 +2,7 @@ package tree
 
 import (
 	"archive/zip"
+	"crypto/sha256"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -42,6 +43,26 @@ func (b Big) Write(root, version string) (string, error) {
 		return "", err
 	}
 	return path, os.Chtimes(path, written, written)
+}
+
+// Sign publishes a version that Write has made: with SHA256SUMS, and a signature
+// of it.
+func (b Big) Sign(root, version string, publisher index.Signer) error {
+	dir, name := b.Dir(root), b.PackageName(version, linux)
+	f, err := os.Open(filepath.Join(dir, name))
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return err
+	}
+	if err := b.writeKeys(root, publisher); err != nil {
+		return err
+	}
+	b.documents = signed
+	return b.writeDocuments(dir, version, fmt.Sprintf("%x  %s\n", h.Sum(nil), name), publisher)
 }
 
 // writeZip lays out pieces that were compressed before, which is as fast as the

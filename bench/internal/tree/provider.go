@@ -19,6 +19,7 @@ type Provider struct {
 	Versions []string
 
 	packages int
+	held     int  // of each release; the others are only listed. Zero: all
 	folders  bool // one for each version
 	documents
 }
@@ -52,6 +53,25 @@ func newProvider(number, packages int) Provider {
 	return p
 }
 
+// Signed is a provider with so many releases, all signed by its publisher.
+func Signed(hostname, namespace, typ string, versions int) Provider {
+	p := Provider{Hostname: hostname, Namespace: namespace, Type: typ, packages: versions * len(platforms), documents: signed}
+	for version := range versions {
+		p.Versions = append(p.Versions, fmt.Sprintf("1.%d.0", version))
+	}
+	return p
+}
+
+// Platforms are how many packages each of the releases has.
+func (p Provider) Platforms() int { return len(platforms) }
+
+// Holding is the provider in a mirror that holds so many packages of each
+// release.
+func (p Provider) Holding(packages int) Provider {
+	p.held = packages
+	return p
+}
+
 // PackageName is the name of a file.
 func (p Provider) PackageName(version string, platform index.Platform) string {
 	return fmt.Sprintf("terraform-provider-%s_%s_%s.zip", p.Type, version, platform)
@@ -67,14 +87,10 @@ func (p Provider) Binary(version string) string {
 	return fmt.Sprintf("terraform-provider-%s_v%s", p.Type, version)
 }
 
-func (p Provider) write(root string, publisher index.Signer) error {
+// Write makes the provider's folder under root.
+func (p Provider) Write(root string, publisher index.Signer) error {
 	if p.documents == signed {
-		// Written by each of the namespace's providers, always the same.
-		keys := filepath.Join(root, "keys", p.Hostname)
-		if err := os.MkdirAll(keys, 0o755); err != nil {
-			return err
-		}
-		if err := writeFile(filepath.Join(keys, p.Namespace+".asc"), []byte(publisher.PublicKey().Armor)); err != nil {
+		if err := p.writeKeys(root, publisher); err != nil {
 			return err
 		}
 	}
@@ -94,34 +110,50 @@ func (p Provider) write(root string, publisher index.Signer) error {
 	return nil
 }
 
+// writeKeys is done by each of the namespace's providers, always the same.
+func (p Provider) writeKeys(root string, publisher index.Signer) error {
+	keys := filepath.Join(root, "keys", p.Hostname)
+	if err := os.MkdirAll(keys, 0o755); err != nil {
+		return err
+	}
+	return writeFile(filepath.Join(keys, p.Namespace+".asc"), []byte(publisher.PublicKey().Armor))
+}
+
 func (p Provider) writeRelease(dir, version string, count int, publisher index.Signer) error {
 	var sums strings.Builder
-	for _, platform := range platforms[:count] {
+	for i, platform := range platforms[:count] {
 		name := p.PackageName(version, platform)
 		content, err := tinyZip(p.Binary(version), name)
 		if err != nil {
 			return err
 		}
-		if err := writeFile(filepath.Join(dir, name), content); err != nil {
-			return err
+		if p.held == 0 || i < p.held {
+			if err := writeFile(filepath.Join(dir, name), content); err != nil {
+				return err
+			}
 		}
 		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(content), name)
 	}
 	if p.documents == none {
 		return nil
 	}
+	return p.writeDocuments(dir, version, sums.String(), publisher)
+}
+
+// writeDocuments has all that a release has beside its packages.
+func (p Provider) writeDocuments(dir, version, sums string, publisher index.Signer) error {
 	manifest := []byte(`{"version":1,"metadata":{"protocol_versions":["5.0","6.0"]}}` + "\n")
 	prefix := filepath.Join(dir, fmt.Sprintf("terraform-provider-%s_%s_", p.Type, version))
 	if err := writeFile(prefix+"manifest.json", manifest); err != nil {
 		return err
 	}
-	if err := writeFile(prefix+"SHA256SUMS", []byte(sums.String())); err != nil {
+	if err := writeFile(prefix+"SHA256SUMS", []byte(sums)); err != nil {
 		return err
 	}
 	if p.documents == unsigned {
 		return nil
 	}
-	signature, err := publisher.Sign([]byte(sums.String()))
+	signature, err := publisher.Sign([]byte(sums))
 	if err != nil {
 		return err
 	}

@@ -67,7 +67,7 @@ func Make(ctx context.Context, root string, packages int, publisher index.Signer
 	for number, left := 0, packages; left > 0; number, left = number+1, left-perProvider {
 		p := newProvider(number, min(left, perProvider))
 		t.Providers = append(t.Providers, p)
-		jobs = append(jobs, func() error { return p.write(root, publisher) })
+		jobs = append(jobs, func() error { return p.Write(root, publisher) })
 	}
 	for number, left := 0, max(packages/modulesShare, 1); left > 0; number, left = number+1, left-versionsEach {
 		m := newModule(number, min(left, versionsEach))

@@ -28,6 +28,13 @@ func TestAllIsOffered(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	if err := (tree.Big{Provider: tree.Provider{Namespace: "bench", Type: "big"}}).Sign(made.Root, "1.0.0", publisher); err != nil {
+		t.Fatal(err)
+	}
+	part := tree.Signed("registry.terraform.io", "bench", "part", 2).Holding(3)
+	if err := part.Write(made.Root, publisher); err != nil {
+		t.Fatal(err)
+	}
 	snapshot, err := index.Scan(t.Context(), index.Options{
 		Open: index.Directories{Root: made.Root}.Open,
 		ReadKeyring: func(armored []byte) (index.Keyring, []error) {
@@ -47,8 +54,15 @@ func TestAllIsOffered(t *testing.T) {
 			bySignature[o.Signature != "none"] += len(o.Platforms)
 		}
 	}
-	if offered != packages+2 {
-		t.Errorf("%d packages are offered, want %d", offered, packages+2)
+	if offered != packages+2+2*3 {
+		t.Errorf("%d packages are offered, want %d", offered, packages+2+2*3)
+	}
+	held := snapshot.Provider(index.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "bench", Type: "part"})
+	if held == nil {
+		t.Fatal("the provider with some packages is not there")
+	}
+	if n := len(held.Missing(held.Release("1.1.0"))); n != part.Platforms()-3 {
+		t.Errorf("%d packages are listed and not held, want %d", n, part.Platforms()-3)
 	}
 	if bySignature[true] == 0 || bySignature[false] == 0 {
 		t.Errorf("packages by whether their publisher signed them: %v, want some of both", bySignature)
