@@ -22,6 +22,7 @@ type Client struct {
 	origin   Origin
 	home     *url.URL
 	http     *retryablehttp.Client
+	packages *retryablehttp.Client // see newTransport
 	breaker  breaker
 	service  service
 	protocol protocol
@@ -64,12 +65,14 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 	for _, option := range options {
 		option(&s)
 	}
-	client := &http.Client{
-		Transport:     newTransport(newGuard(home, o.Private), o.Timeout, s.roots, s.connect),
-		CheckRedirect: checkRedirect,
+	over := func(http2 bool) *retryablehttp.Client {
+		return newRetrying(&http.Client{
+			Transport:     newTransport(newGuard(home, o.Private), o.Timeout, s.roots, s.connect, http2),
+			CheckRedirect: checkRedirect,
+		}, o.Timeout)
 	}
 	c := &Client{
-		origin: o, home: home, http: newRetrying(client, o.Timeout), breaker: newBreaker(home.Host, o.Pause),
+		origin: o, home: home, http: over(true), packages: over(false), breaker: newBreaker(home.Host, o.Pause),
 		readKeyring: func(armored []byte) (index.Keyring, []error) { return signing.ReadKeyring(armored) },
 	}
 	if c.protocol = (registry{c}); o.Mirror != "" {
@@ -79,7 +82,10 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 }
 
 // Close ends the connections that are idle. Requests under way go on.
-func (c *Client) Close() { c.http.HTTPClient.CloseIdleConnections() }
+func (c *Client) Close() {
+	c.http.HTTPClient.CloseIdleConnections()
+	c.packages.HTTPClient.CloseIdleConnections()
+}
 
 // Versions lists the versions of a provider, newest first.
 func (c *Client) Versions(ctx context.Context, a index.ProviderAddress) (Listing, error) {
@@ -154,7 +160,7 @@ func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (d document,
 	ctx, cancel := context.WithTimeoutCause(ctx, c.origin.Timeout, errSlow)
 	defer cancel()
 	err = c.guarded(u, func() error {
-		answer, err := c.open(ctx, u, nil)
+		answer, err := c.open(ctx, c.http, u, nil)
 		if err != nil {
 			return err
 		}
@@ -184,7 +190,7 @@ func (c *Client) guarded(u *url.URL, ask func() error) error {
 
 // open sends a request until it succeeds or fails for good. The body of a
 // success is the caller's to close.
-func (c *Client) open(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
+func (c *Client) open(ctx context.Context, over *retryablehttp.Client, u *url.URL, header http.Header) (*http.Response, error) {
 	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
 		return nil, fail(u, ErrMalformed, "it is linked to by what is not a URL")
@@ -196,7 +202,7 @@ func (c *Client) open(ctx context.Context, u *url.URL, header http.Header) (*htt
 	for name, values := range header {
 		r.Header[name] = values
 	}
-	answer, err := c.http.Do(r)
+	answer, err := over.Do(r)
 	if err != nil {
 		return nil, transportFailure(ctx, u, err)
 	}

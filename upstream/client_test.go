@@ -59,7 +59,11 @@ func TestRegistry(t *testing.T) {
 		mustDownload(t, c, r, tree.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"))
 	}
 	for _, r := range s.asked {
-		if r.ProtoMajor != 2 || r.UserAgent() != "caddy-terraform-registry" {
+		want := 2 // but for packages
+		if strings.HasSuffix(r.URL.Path, ".zip") {
+			want = 1
+		}
+		if r.ProtoMajor != want || r.UserAgent() != "caddy-terraform-registry" {
 			t.Errorf("%s was asked for with %s by %q", r.URL, r.Proto, r.UserAgent())
 		}
 	}

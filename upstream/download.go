@@ -138,7 +138,7 @@ func (d *download) open(ctx context.Context) (answer *http.Response, err error) 
 		}
 	}
 	err = d.client.guarded(d.url, func() error {
-		answer, err = d.client.open(ctx, d.url, header)
+		answer, err = d.client.open(ctx, d.client.packages, d.url, header)
 		return err
 	})
 	return answer, err

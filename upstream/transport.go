@@ -41,8 +41,9 @@ type transport struct {
 }
 
 // newTransport has a second one for proxies: theirs are the only connections
-// that may go anywhere.
-func newTransport(g guard, timeout time.Duration, roots *x509.CertPool, connect connector) *transport {
+// that may go anywhere. Documents are many and small, which HTTP/2 is for;
+// packages are few and large, and Go receives those faster without.
+func newTransport(g guard, timeout time.Duration, roots *x509.CertPool, connect connector, http2 bool) *transport {
 	t := &transport{guard: g, proxy: httpproxy.FromEnvironment().ProxyFunc()}
 	t.direct = &http.Transport{
 		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -54,7 +55,7 @@ func newTransport(g guard, timeout time.Duration, roots *x509.CertPool, connect 
 		},
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    timeout,
-		ForceAttemptHTTP2:      true, // which a dialer and a TLS configuration of one's own turn off
+		ForceAttemptHTTP2:      http2, // which a dialer and a TLS configuration of one's own turn off
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
