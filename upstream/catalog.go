@@ -188,9 +188,7 @@ func (c *catalog) refresh() <-chan struct{} {
 				c.retry = time.Now().Add(lifeOf(err))
 			}
 			c.mutex.Unlock()
-			if before != nil || err == nil {
-				c.noteRefresh(c.address, err)
-			}
+			c.noteRefresh(c.address, before != nil, err)
 			close(running)
 		}()
 	}

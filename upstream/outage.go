@@ -1,7 +1,10 @@
 package upstream
 
 import (
+	"errors"
 	"log/slog"
+	"maps"
+	"strings"
 	"sync"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -36,11 +39,20 @@ func (o *outages) end(of string) bool {
 	return there
 }
 
-// noteRefresh logs that a list could not be renewed that clients are given all
-// the same: once for an origin that is down, whatever it is asked for, and once
-// for a provider that it fails at.
-func (f *Filler) noteRefresh(a index.ProviderAddress, err error) {
+// forget ends those that begin with prefix, without a word.
+func (o *outages) forget(prefix string) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	maps.DeleteFunc(o.present, func(of string, _ bool) bool { return strings.HasPrefix(of, prefix) })
+}
+
+// noteRefresh logs that a list could not be had: once for an origin that is down,
+// whatever it is asked for, once for a provider that is known and that it fails
+// at, and once for each way it fails at others. That it does not know a provider
+// is no failure.
+func (f *Filler) noteRefresh(a index.ProviderAddress, known bool, err error) {
 	origin, provider := a.Hostname.ForDisplay(), a.String()
+	failing := origin + " " + Reason(err)
 	switch {
 	case err == nil:
 		if f.outages.end(origin) {
@@ -49,13 +61,19 @@ func (f *Filler) noteRefresh(a index.ProviderAddress, err error) {
 		if f.outages.end(provider) {
 			f.log(slog.LevelInfo, "the origin lists the provider again", "provider", provider)
 		}
-	case givenUp(err):
+		f.outages.forget(origin + " ")
+	case givenUp(err), errors.Is(err, ErrNotFound) && !known:
 	case isKind(err, ErrUnavailable, ErrTimeout):
 		if f.outages.begin(origin) {
-			f.log(slog.LevelWarn, "the origin does not answer, what it listed before is served", "origin", origin, "error", err.Error())
+			f.log(slog.LevelWarn, "the origin does not answer, what is known of it is served", "origin", origin, "error", err.Error())
 		}
-	case f.outages.begin(provider):
-		f.log(slog.LevelWarn, "the origin does not list the provider, what it listed before is served", "provider", provider, "error", err.Error())
+	case known:
+		if f.outages.begin(provider) {
+			f.log(slog.LevelWarn, "the origin does not list the provider, what it listed before is served", "provider", provider, "error", err.Error())
+		}
+	case f.outages.begin(failing):
+		// Anybody may ask for any provider: they are not told apart here.
+		f.log(slog.LevelWarn, "the origin gives no list of a provider", "provider", provider, "error", err.Error())
 	}
 }
 

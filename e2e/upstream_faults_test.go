@@ -1,0 +1,137 @@
+package e2e_test
+
+import (
+	"bytes"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// failures are the reasons for which something of a hostname has been counted.
+func (r *Registry) failures(t *testing.T, hostname string) (reasons []string) {
+	t.Helper()
+	for series := range r.Metrics(t) {
+		labels, ours := strings.CutPrefix(series, "caddy_terraform_registry_upstream_total{")
+		_, reason, _ := strings.Cut(labels, `reason="`)
+		reason, _, _ = strings.Cut(reason, `"`)
+		if ours && reason != "" && strings.Contains(labels, `hostname="`+hostname+`"`) {
+			reasons = append(reasons, reason)
+		}
+	}
+	return reasons
+}
+
+// misquoted has another digest in front.
+func misquoted(sums []byte) []byte {
+	sums = bytes.Clone(sums)
+	digit := byte('0')
+	if sums[0] == digit {
+		digit = '1'
+	}
+	sums[0] = digit
+	return sums
+}
+
+// Whatever an origin fails at, clients are told by whom and why, operators find
+// one line in the log and a counter, the origin is not asked again at once, and
+// nothing that is not verified comes into the tree.
+func TestOriginFails(t *testing.T) {
+	t.Parallel()
+	acme, stranger := publisher(t, "acme"), publisher(t, "stranger")
+	other := threePlatforms()[1]
+	const (
+		index    = "index.json"
+		archives = "1.0.0.json"
+	)
+	zip := zipOfDemo("1.0.0", other)
+	faults := map[string]struct {
+		fault   Fault
+		asked   string // of the mirror
+		status  int
+		says    string // what the answer has
+		reason  string // of which it is counted
+		clients string // what clients print; "": they are not run
+	}{
+		"down":      {hangUp, index, 502, "down.example.com: it is not available: the connection broke off", "unavailable", "502"},
+		"slow":      {keepWaiting, index, 504, "slow.example.com: it takes too long", "timeout", "504"},
+		"missing":   {at(answers(404, ""), "/versions"), index, 404, "nor has its registry", "not_found", "was not found in any of the search locations"},
+		"busy":      {answers(429, "60"), index, 502, "busy.example.com answered 429: it is not available: it has had too many requests", "unavailable", ""},
+		"broken":    {answers(500, ""), index, 502, "broken.example.com answered 500", "unavailable", ""},
+		"away":      {answers(503, "3600"), index, 502, "away.example.com answered 503", "unavailable", ""},
+		"closed":    {answers(401, ""), index, 502, "closed.example.com answered 401: it refuses access: configure a token", "refused", ""},
+		"babbling":  {at(edited(func([]byte) []byte { return []byte("<html>") }), "/versions"), index, 502, "babbling.example.com: its answer is not usable", "malformed", ""},
+		"sums":      {at(edited(misquoted), "SHA256SUMS"), archives, 502, "sums.example.com: the signature does not verify", "bad_signature", ""},
+		"signature": {at(edited(flipped), ".sig"), archives, 502, "signature.example.com: the signature does not verify", "bad_signature", "502"},
+		"unknown":   {nil, archives, 502, "unknown.example.com: the signature does not verify", "bad_signature", ""},
+		"bytes":     {at(edited(flipped), ".zip"), zip, 502, "bytes.example.com: the checksum does not match", "bad_checksum", "Error while installing bytes.example.com/acme/demo v1.0.0"},
+		"cut":       {at(cutOff(func() {}), ".zip"), zip, 502, "cut.example.com: it is not available: the package broke off", "unavailable", ""},
+		"stalled":   {at(keepWaiting, ".zip"), zip, 504, "stalled.example.com: it takes too long", "timeout", ""},
+		"dangling":  {at(answers(404, ""), ".zip"), zip, 502, "dangling.example.com answered 404: its answer is not usable: the origin links to a package that is not there", "malformed", ""},
+	}
+	patient, impatient := []string{}, []string{}
+	for name, of := range faults {
+		if of.status == http.StatusGatewayTimeout {
+			impatient = append(impatient, name+".example.com")
+		} else {
+			patient = append(patient, name+".example.com")
+		}
+	}
+	outside := newOutside(t, newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme)).Keys("acme", acme))
+	front := outside.Front(t, append(patient, impatient...)...)
+	tree := newTree(t).Keys("unknown.example.com/acme", stranger)
+	s := mirrorOf(strings.Join(patient, " "), tree)
+	s.Options = append(s.Options, mirrorOf(strings.Join(impatient, " "), tree, "timeout 1s").Options...)
+	mirror := outside.StartMirror(t, s)
+	before := tree.files()
+
+	for name, of := range faults {
+		t.Run(name, func(t *testing.T) {
+			hostname := name + ".example.com"
+			front.Fails(hostname, of.fault)
+			point := len(mirror.Log.Entries())
+			for range 2 {
+				got := mirror.Get(t, mirrored(hostname, of.asked))
+				if got.Status != of.status || !strings.Contains(got.Body, of.says) {
+					t.Errorf("%s: %d %s", of.asked, got.Status, got.Body)
+				}
+				if strings.Contains(got.Body, "internal") || strings.Contains(got.Body, "/v1/") || strings.Contains(got.Body, outside.Proxy.URL) {
+					t.Errorf("it tells what is nobody's business: %s", got.Body)
+				}
+			}
+			asked := times(front.Asked(hostname, ""))
+			if got := mirror.Get(t, mirrored(hostname, of.asked)); got.Status != of.status || times(front.Asked(hostname, "")) != asked {
+				t.Errorf("it is not remembered: %d, the origin was asked for %v", got.Status, front.Asked(hostname, ""))
+			}
+			if counted := mirror.failures(t, hostname); !slices.Equal(counted, []string{of.reason}) {
+				t.Errorf("counted are: %v, want %s", counted, of.reason)
+			}
+			mirror.Log.waitAnswers(t, point, 3, mirrored(hostname, of.asked))
+			lines := mirror.Log.Find(point, func(e Entry) bool {
+				return (e.Level == "warn" || e.Level == "error") && !e.access() && strings.Contains(e.Line, hostname)
+			})
+			want := 1
+			if of.status == http.StatusNotFound { // which is no failure
+				want = 0
+			}
+			if len(lines) != want {
+				t.Errorf("the log has %d lines: %v", len(lines), lines)
+			}
+			if of.clients != "" {
+				eachClient(t, func(t *testing.T, c Client) {
+					ws := newWorkspace(t, mirror, greeting(hostname+"/acme/demo", "1.0.0"))
+					ws.CLIConfig(t, viaMirror)
+					expect(t, c.Refused(t, ws, "init"), of.clients)
+				})
+			}
+			if unfinished := tree.unfinished(); len(unfinished) > 0 {
+				t.Errorf("left behind: %v", unfinished)
+			}
+		})
+	}
+	after := slices.DeleteFunc(tree.files(), func(name string) bool { return path.Base(name) == ".versions.json" })
+	if !slices.Equal(before, after) {
+		t.Errorf("the tree has %v, had %v", after, before)
+	}
+}

@@ -1,0 +1,167 @@
+package e2e_test
+
+import (
+	"bytes"
+	"encoding/pem"
+	"log"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// Front stands before an origin and answers in its place: it counts what is
+// asked for, and fails as it is told to. Each of its hostnames is an origin of
+// its own to a mirror, with all that the one behind it publishes.
+type Front struct {
+	origin http.Handler
+
+	mu     sync.Mutex
+	faults map[string]Fault // by hostname
+	asked  map[string]int   // by hostname and path
+}
+
+// A Fault answers a request, or has the origin answer it.
+type Fault func(w http.ResponseWriter, r *http.Request, origin http.Handler)
+
+// Front puts one before the origin, by these hostnames, each HOST.example.com.
+func (o *Outside) Front(t *testing.T, hostnames ...string) *Front {
+	t.Helper()
+	client, err := o.Origin.client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(client.CloseIdleConnections)
+	f := &Front{
+		origin: &httputil.ReverseProxy{
+			Transport: client.Transport,
+			Rewrite: func(r *httputil.ProxyRequest) {
+				r.SetURL(&url.URL{Scheme: "https", Host: "origin.example.com"})
+			},
+			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+			ErrorLog:     log.New(t.Output(), "", 0),
+		},
+		faults: map[string]Fault{},
+		asked:  map[string]int{},
+	}
+	server := httptest.NewUnstartedServer(f)
+	server.Config.ErrorLog = log.New(t.Output(), "", 0)
+	server.StartTLS()
+	t.Cleanup(func() { server.CloseClientConnections(); server.Close() })
+	o.trusted += string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw}))
+	for _, hostname := range hostnames {
+		o.Proxy.Route(hostname+":443", endpoint{"tcp", server.Listener.Addr().String()})
+	}
+	return f
+}
+
+// Fails has a hostname fail from now on. Nil ends that.
+func (f *Front) Fails(hostname string, fault Fault) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.faults[hostname] = fault
+}
+
+// Asked is how often each path of a hostname that ends in something was asked
+// for.
+func (f *Front) Asked(hostname, end string) map[string]int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	asked := maps.Clone(f.asked)
+	maps.DeleteFunc(asked, func(path string, _ int) bool {
+		return !strings.HasPrefix(path, hostname+"/") || !strings.HasSuffix(path, end)
+	})
+	return asked
+}
+
+// times is how often all of them were.
+func times(asked map[string]int) (n int) {
+	for times := range maps.Values(asked) {
+		n += times
+	}
+	return n
+}
+
+func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	f.mu.Lock()
+	f.asked[r.Host+r.URL.Path]++
+	fault := f.faults[r.Host]
+	f.mu.Unlock()
+	if fault == nil {
+		f.origin.ServeHTTP(w, r)
+		return
+	}
+	fault(w, r, f.origin)
+}
+
+// at limits a fault to paths that end in one of these.
+func at(fault Fault, ends ...string) Fault {
+	return func(w http.ResponseWriter, r *http.Request, origin http.Handler) {
+		if !slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(r.URL.Path, end) }) {
+			origin.ServeHTTP(w, r)
+			return
+		}
+		fault(w, r, origin)
+	}
+}
+
+// hangUp closes the connection without an answer.
+func hangUp(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
+
+// keepWaiting answers nothing for as long as somebody waits.
+func keepWaiting(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }
+
+// answers gives a status, and says for how long to stay away.
+func answers(status int, retryAfter string) Fault {
+	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
+		if retryAfter != "" {
+			w.Header().Set("Retry-After", retryAfter)
+		}
+		http.Error(w, "internal.example.com:5432 says no", status)
+	}
+}
+
+// edited changes what the origin answers.
+func edited(edit func([]byte) []byte) Fault {
+	return func(w http.ResponseWriter, r *http.Request, origin http.Handler) {
+		answer := ask(origin, r)
+		body := edit(answer.Body.Bytes())
+		answer.HeaderMap.Set("Content-Length", strconv.Itoa(len(body)))
+		maps.Copy(w.Header(), answer.HeaderMap)
+		w.WriteHeader(answer.Code)
+		w.Write(body)
+	}
+}
+
+// cutOff sends half of what was announced, and hangs up; before that, it waits.
+func cutOff(wait func()) Fault {
+	return func(w http.ResponseWriter, r *http.Request, origin http.Handler) {
+		answer := ask(origin, r)
+		maps.Copy(w.Header(), answer.HeaderMap)
+		w.WriteHeader(answer.Code)
+		body := answer.Body.Bytes()
+		w.Write(body[:len(body)/2])
+		w.(http.Flusher).Flush()
+		wait()
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func ask(origin http.Handler, r *http.Request) *httptest.ResponseRecorder {
+	answer := httptest.NewRecorder()
+	origin.ServeHTTP(answer, r)
+	return answer
+}
+
+// flipped has one bit changed in the middle.
+func flipped(body []byte) []byte {
+	body = bytes.Clone(body)
+	body[len(body)/2] ^= 1
+	return body
+}

@@ -1,0 +1,79 @@
+package e2e_test
+
+import (
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// A mirror that is killed while a package comes in leaves half of it, under a
+// name that nobody is served. The next one removes that, and fetches the package
+// as if nothing had been.
+func TestKilledWhileFilling(t *testing.T) {
+	t.Parallel()
+	acme := publisher(t, "acme")
+	published := newTree(t).
+		Provider("acme/demo", "1.0.0", signedBy(acme)).
+		Keys("acme", acme)
+	outside := newOutside(t, published)
+	front := outside.Front(t, "origin.example.com")
+	tree := newTree(t)
+	s := mirrorOf("origin.example.com", tree)
+	mirror := outside.StartMirror(t, s)
+	zip := zipOfDemo("1.0.0", thisPlatform)
+	held := func() bool {
+		return slices.ContainsFunc(tree.files(), func(name string) bool { return strings.HasSuffix(name, ".zip") })
+	}
+
+	cut := newGate(t)
+	front.Fails("origin.example.com", at(cutOff(cut.wait), ".zip"))
+	answered := make(chan error, 1)
+	go func() {
+		_, err := mirror.ask(mirrored("origin.example.com", zip))
+		answered <- err
+	}()
+	eventually(t, "half of the package is there", func() bool {
+		parts := tree.unfinished()
+		return len(parts) == 1 && size(tree.Path(parts[0])) > 1<<20
+	})
+	half := tree.unfinished()[0]
+	if err := mirror.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	<-mirror.ended
+	cut.open()
+	if err := <-answered; err == nil {
+		t.Error("a client was told something of a package that had not come in")
+	}
+	if parts := tree.unfinished(); !slices.Equal(parts, []string{half}) || held() {
+		t.Errorf("the tree has %v", tree.files())
+	}
+
+	// Without the origin, nothing is made of the half.
+	front.Fails("origin.example.com", hangUp)
+	mirror.start(t, []Site{s})
+	eventually(t, "what was left is gone", func() bool { return len(tree.unfinished()) == 0 })
+	mirror.Log.Wait(t, "leftovers were removed", func(e Entry) bool {
+		return e.Message == "removed what fills that were cut off have left" && e.number("files") == 1
+	})
+	for _, name := range []string{zip, lastElement(half)} {
+		if answer := mirror.Get(t, mirrored("origin.example.com", name)); answer.Status != 502 && answer.Status != 404 {
+			t.Errorf("%s: %d", name, answer.Status)
+		}
+	}
+	if held() {
+		t.Errorf("the tree has %v", tree.files())
+	}
+
+	// With the origin it comes in.
+	front.Fails("origin.example.com", nil)
+	mirror.Restart(t, s)
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, mirror, greeting(demoOfOrigin, "1.0.0"))
+		ws.CLIConfig(t, viaMirror)
+		c.Run(t, ws, "init")
+		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `text = "hello world from 1.0.0"`)
+	})
+	isPlainTree(t, published, tree, map[string][]string{"1.0.0": {thisPlatform}})
+}
