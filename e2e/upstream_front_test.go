@@ -132,8 +132,8 @@ func edited(edit func([]byte) []byte) Fault {
 	return func(w http.ResponseWriter, r *http.Request, origin http.Handler) {
 		answer := ask(origin, r)
 		body := edit(answer.Body.Bytes())
-		answer.HeaderMap.Set("Content-Length", strconv.Itoa(len(body)))
-		maps.Copy(w.Header(), answer.HeaderMap)
+		maps.Copy(w.Header(), answer.Result().Header)
+		w.Header().Set("Content-Length", strconv.Itoa(len(body)))
 		w.WriteHeader(answer.Code)
 		w.Write(body)
 	}
@@ -143,7 +143,7 @@ func edited(edit func([]byte) []byte) Fault {
 func cutOff(wait func()) Fault {
 	return func(w http.ResponseWriter, r *http.Request, origin http.Handler) {
 		answer := ask(origin, r)
-		maps.Copy(w.Header(), answer.HeaderMap)
+		maps.Copy(w.Header(), answer.Result().Header)
 		w.WriteHeader(answer.Code)
 		body := answer.Body.Bytes()
 		w.Write(body[:len(body)/2])
