@@ -32,11 +32,14 @@ func (g *Registry) mirrors(a index.ProviderAddress) bool {
 // serveJoinedIndex answers with index.json of what is held, if anything is, and
 // of what the origin offers. A failed origin takes nothing away.
 func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a index.ProviderAddress, held *index.Provider) error {
-	offering, err := g.Upstream.Versions(r.Context(), a)
+	ctx, cancel := r.patient(held != nil)
+	defer cancel()
+	offering, err := g.Upstream.Versions(ctx, a)
 	switch {
 	case err == nil:
 		if offering.Stale {
-			set(w, "Age", strconv.FormatInt(int64(offering.Age/time.Second), 10))
+			age := min(offering.Age, maxAge) // a clock may have been set
+			set(w, "Age", strconv.FormatInt(int64(age/time.Second), 10))
 		}
 		of := joinedID{address: a}
 		d := g.joined.get(of, held, offering.Listing)
@@ -55,6 +58,21 @@ func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a index.P
 	return upstreamFailure(err)
 }
 
+// heldPatience is how long a client that can be told of what is held waits for
+// the rest. It gives us ten seconds, and some ask once only.
+const heldPatience = 3 * time.Second
+
+// maxAge is what RFC 9111 §1.2.2 has caches understand.
+const maxAge = (1<<31 - 1) * time.Second
+
+// patient is how long the request waits for an origin. What is asked for goes on.
+func (r *request) patient(held bool) (context.Context, context.CancelFunc) {
+	if !held {
+		return r.Context(), func() {}
+	}
+	return context.WithTimeout(r.Context(), heldPatience)
+}
+
 func versionsOf(l *upstream.Listing) []string {
 	versions := make([]string, len(l.Versions))
 	for i, v := range l.Versions {
@@ -70,11 +88,13 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 	if d := g.joined.get(of, release, nil); d != nil {
 		return g.writeDocument(w, r, d, l)
 	}
-	if release != nil && len(held.Missing(release)) == 0 {
+	if release != nil && release.SignedByPublisher() && len(held.Missing(release)) == 0 {
 		g.joined.put(of, release, nil, release.Archives())
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
-	obtainable, err := g.Upstream.Obtainable(r.Context(), a, version)
+	ctx, cancel := r.patient(release != nil)
+	defer cancel()
+	obtainable, err := g.Upstream.Obtainable(ctx, a, version)
 	switch {
 	case err == nil:
 		d := index.MirrorArchives(release, obtainable)
@@ -102,7 +122,9 @@ func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a index.Provid
 		case err != nil:
 			return upstreamFailure(err)
 		}
-		g.changed() // the index does not know it yet
+		if filled.Platform != "" { // what vouches for packages comes in with them only
+			g.changed()
+		}
 	}
 	r.provider, r.Version, r.Platform = &a, filled.Version, filled.Platform
 	return g.write(w, r, content{

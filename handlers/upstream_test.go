@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"context"
 	"crypto/x509"
 	"encoding/json"
 	"net/http"
@@ -11,6 +12,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -198,6 +201,72 @@ func TestPullThrough(t *testing.T) {
 			t.Error("the origin was asked for what would be its own")
 		}
 	})
+}
+
+// What the registry has signed itself says nothing of platforms that are not
+// held: those that can be had are listed all the same.
+func TestPullThroughOfPackagesAlone(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pull(t, origin, upstream.Policy{}, func(tree *indextest.Tree) {
+		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64") // as `terraform providers mirror` writes it
+	})
+	got := p.hashes(joined + "demo/1.0.0.json")
+	if len(got["linux_amd64"]) != 2 || len(got["darwin_arm64"]) != 1 {
+		t.Errorf("got %v, want what is held and what can be had", got)
+	}
+}
+
+// Asking for what vouches for a package brings nothing in, so nothing is looked
+// for in the tree.
+func TestPullThroughOfDocumentsScansNothing(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pull(t, origin, upstream.Policy{}, nil)
+	scans := 0
+	s := serve(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: func() { scans++ }})
+	for range 3 {
+		if a := s.get(joined + "demo/terraform-provider-demo_1.0.0_SHA256SUMS"); a.StatusCode != http.StatusOK {
+			t.Fatalf("got %d %s", a.StatusCode, a.body)
+		}
+	}
+	if scans != 0 {
+		t.Errorf("the tree was scanned %d times", scans)
+	}
+	if a := s.get(joined + "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"); a.StatusCode != http.StatusOK || scans != 1 {
+		t.Errorf("a package: got %d, and %d scans", a.StatusCode, scans)
+	}
+}
+
+// An origin that hangs does not keep clients from what is held: they give up
+// after ten seconds.
+func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
+	snapshot := scan(t, tree)
+	synctest.Test(t, func(t *testing.T) {
+		g := &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: hanging{}}
+		for _, path := range []string{"demo/index.json", "demo/1.0.0.json"} {
+			began := time.Now()
+			w := ask(g, own, joined+path)
+			if w.Code != http.StatusOK || time.Since(began) > 5*time.Second {
+				t.Errorf("%s: got %d after %s", path, w.Code, time.Since(began))
+			}
+		}
+	})
+}
+
+// hanging is an upstream that never answers: a real one would need real seconds.
+type hanging struct{ handlers.Upstream }
+
+func (hanging) Mirrors(index.ProviderAddress) bool { return true }
+
+func (hanging) Versions(ctx context.Context, _ index.ProviderAddress) (upstream.Offering, error) {
+	<-ctx.Done()
+	return upstream.Offering{}, ctx.Err()
+}
+
+func (hanging) Obtainable(ctx context.Context, _ index.ProviderAddress, _ string) ([]index.Obtainable, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
 }
 
 // An origin that fails takes nothing away that is held, and says why for the rest.

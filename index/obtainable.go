@@ -39,10 +39,14 @@ func ObtainableIn(typ, version string, sums Checksums) []Obtainable {
 	return list
 }
 
+// SignedByPublisher tells whether the SHA256SUMS of r is its publisher's, which
+// lists all packages there are.
+func (r *Release) SignedByPublisher() bool { return r.signature != nil && r.signature.sign == nil }
+
 // Missing are the packages that are not held of a release its publisher signed.
 // Of one that the registry signed nothing is known beyond what is held.
 func (p *Provider) Missing(r *Release) []Obtainable {
-	if r.signature == nil || r.signature.sign != nil {
+	if !r.SignedByPublisher() {
 		return nil
 	}
 	sums, err := ParseChecksums(r.checksums.content)

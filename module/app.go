@@ -117,7 +117,7 @@ func (a *App) Start() error {
 	a.holding.Lock()
 	defer a.holding.Unlock()
 	for _, p := range a.filling {
-		p.begin(a)
+		p.attach(a)
 	}
 	return nil
 }
@@ -202,7 +202,7 @@ func (a *App) Cleanup() error {
 		}
 	}
 	for key, p := range a.filling {
-		p.newest.CompareAndSwap(a, nil)
+		p.detach(a)
 		if _, err := fillers.Delete(key); err != nil {
 			errs = append(errs, fmt.Errorf("closing an upstream: %w", err))
 		}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -30,14 +31,15 @@ type fillerKey struct {
 // outlive the configuration they came to.
 const retirement = 10 * time.Minute
 
-// A pooledFiller is a filler and the newest app that uses it, whose logger and
-// storage it works with.
+// A pooledFiller is a filler and the apps that use it. It works with the logger
+// and the storage of the newest: a configuration that is gone has closed its own.
 type pooledFiller struct {
 	*upstream.Filler
 	newest atomic.Pointer[App]
 
 	tidying  sync.Once
-	mutex    sync.Mutex
+	mutex    sync.Mutex // guards what follows
+	users    []*App
 	counters map[fillCount]*fillCounter
 }
 
@@ -67,11 +69,27 @@ func (a *App) fill(key fillerKey, options func() (upstream.FillerOptions, error)
 	return pooled, nil
 }
 
-// begin has the filler use this app from now on, and tidies up after an earlier
+// attach has the filler use this app from now on, and tidies up after an earlier
 // process that was killed.
-func (p *pooledFiller) begin(a *App) {
+func (p *pooledFiller) attach(a *App) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.users = append(p.users, a)
 	p.newest.Store(a)
 	p.tidying.Do(func() { go p.RemoveLeftovers(context.Background()) })
+}
+
+// detach has it use the newest that remains: not always an older configuration
+// goes, but the newer one if that failed to start.
+func (p *pooledFiller) detach(a *App) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.users = slices.DeleteFunc(p.users, func(user *App) bool { return user == a })
+	var newest *App
+	if len(p.users) > 0 {
+		newest = p.users[len(p.users)-1]
+	}
+	p.newest.Store(newest)
 }
 
 // Destruct implements caddy.Destructor. What is being fetched may come to its

@@ -99,6 +99,27 @@ func TestFillersOutliveReloads(t *testing.T) {
 	}
 }
 
+// A reload that fails gives the filler back to the configuration that goes on.
+func TestFillerAfterAFailedReload(t *testing.T) {
+	root := sampleTree(t)
+	running := newConfiguration(t)
+	h := running.mustHandle(Handler{Root: root, Upstreams: mirrored(time.Minute)})
+	running.mustStart()
+	failed := newConfiguration(t)
+	failed.mustHandle(Handler{Root: root, Upstreams: mirrored(time.Minute)})
+	failed.mustStart() // and then something else did not
+	failed.cancel()
+	filler := h.registry.Upstream.(*pooledFiller)
+	if filler.newest.Load() != running.app() {
+		t.Error("the filler has no configuration")
+	}
+	unlock, err := filler.lock(t.Context(), "x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	unlock()
+}
+
 // A configuration that was only provisioned, or failed, takes nothing with it.
 func TestFillerOfAFailedConfiguration(t *testing.T) {
 	root := sampleTree(t)
