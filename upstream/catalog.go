@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -86,6 +87,8 @@ type catalog struct {
 	failure error   // of the last refresh
 	retry   time.Time
 	running chan struct{} // closed at the end of the refresh that runs
+
+	kept atomic.Bool // there is a record in the tree
 
 	offered *Listing // of record, good until then
 	until   time.Time
@@ -216,8 +219,13 @@ func (c *catalog) fetch(before *record) (*record, error) {
 		return nil, err
 	}
 	r, err := c.dated(list, before)
+	c.keep(r)
+	return r, err
+}
+
+// keep is keepRecord, which nothing depends on.
+func (c *catalog) keep(r *record) {
 	if err := c.keepRecord(r); err != nil && c.outages.begin("keeping") {
 		c.log(slog.LevelWarn, "lists of versions cannot be kept, they will be asked for again after a restart", "error", err.Error())
 	}
-	return r, err
 }

@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -144,9 +147,7 @@ func TestVersionsThatAreNotKnown(t *testing.T) {
 				if got := versionsOf(t, m); got != "1.0.0" {
 					t.Errorf("got %q", got)
 				}
-				if len(m.files(t)) != 1 {
-					t.Errorf("there are %q", m.files(t))
-				}
+				m.mustHave(t) // nothing of it is held
 			})
 		})
 	}
@@ -175,7 +176,7 @@ func TestVersionsWithoutTheirClient(t *testing.T) {
 func TestVersionsAreKept(t *testing.T) {
 	s := newAcme(t)
 	s.inBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-		tree := indextest.New(t)
+		tree := indextest.New(t).Write(held+".keep", "")
 		start := func() *mirroring {
 			m := inMemory(t, c, upstream.Policy{}, tree)
 			return m
@@ -225,8 +226,32 @@ func TestVersionsAreKept(t *testing.T) {
 
 // A tree that cannot be written to still lists.
 func TestVersionsThatCannotBeKept(t *testing.T) {
-	m := inMemory(t, newAcme(t).client(t, upstream.Origin{}), upstream.Policy{}, indextest.On(t, readOnly()))
+	m := inMemory(t, newAcme(t).client(t, upstream.Origin{}), threeDays, indextest.On(t, readOnly()))
 	if versionsOf(t, m) != "1.0.0" || m.log.count("cannot be kept") != 1 {
 		t.Error("it is not logged")
+	}
+}
+
+// To ask for a provider leaves nothing in the tree. Its list is kept once a
+// package of it is, or where it says when versions were seen.
+func TestVersionsOfProvidersThatAreNotHeld(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		policy upstream.Policy
+		kept   bool
+	}{
+		{"nothing is kept", upstream.Policy{}, false},
+		{"but of when versions were seen", upstream.Policy{MinAge: time.Nanosecond}, true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			m := onDisk(t, newAcme(t).client(t, upstream.Origin{}), test.policy)
+			m.mustRefuse(t, strings.Replace(linuxZip, "1.0.0", "9.0.0", 1), upstream.ErrNotFound, "")
+			versionsOf(t, m)
+			if _, err := os.Stat(filepath.Join(m.root, held)); (err == nil) != test.kept {
+				t.Errorf("its folder: %v", err)
+			}
+			m.fill(t, linuxZip)
+			m.mustHave(t, held+linuxZip, held+sums, held+sums+".sig", keysFile, record)
+		})
 	}
 }

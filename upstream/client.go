@@ -27,6 +27,8 @@ type Client struct {
 	service  service
 	protocol protocol
 
+	documents *slots
+
 	readKeyring func(armored []byte) (index.Keyring, []error)
 }
 
@@ -72,7 +74,7 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 		}, o.Timeout)
 	}
 	c := &Client{
-		origin: o, home: home, http: over(true), packages: over(false), breaker: newBreaker(home.Host, o.Pause),
+		origin: o, home: home, http: over(true), packages: over(false), breaker: newBreaker(home.Host, o.Pause), documents: newSlots(mostDocuments),
 		readKeyring: func(armored []byte) (index.Keyring, []error) { return signing.ReadKeyring(armored) },
 	}
 	if c.protocol = (registry{c}); o.Mirror != "" {
@@ -155,8 +157,17 @@ type document struct {
 	url  *url.URL
 }
 
-// read gets a document as a whole, within the origin's timeout.
+// read gets a document as a whole, within the origin's timeout from when it is
+// its turn.
 func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (d document, err error) {
+	free, ok, err := c.documents.take(ctx)
+	switch {
+	case err != nil:
+		return d, transportFailure(ctx, u, err)
+	case !ok:
+		return d, busy(c.home.Host)
+	}
+	defer free()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.origin.Timeout, errSlow)
 	defer cancel()
 	err = c.guarded(u, func() error {

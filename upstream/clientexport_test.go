@@ -19,4 +19,11 @@ const (
 	MaxResumes     = maxResumes
 	DiscoveryLife  = discoveryLife
 	MaxDiscovery   = maxDiscovery
+	MostDownloads  = mostDownloads
+	MostDocuments  = mostDocuments
+	MostWaiting    = mostWaiting
+	MostReleases   = mostReleases
+	MaxChecksums   = maxChecksums
+	MaxSignature   = maxSignature
+	MaxManifest    = maxManifest
 )

@@ -178,6 +178,26 @@ func TestLargeDocuments(t *testing.T) {
 	}
 }
 
+// What vouches for releases is remembered: all of it together must not be much,
+// whatever origins send.
+func TestWhatIsRememberedIsSmall(t *testing.T) {
+	const each = upstream.MaxChecksums + upstream.MaxSignature + upstream.MaxManifest
+	if all := each * upstream.MostReleases; all > 128<<20 {
+		t.Errorf("%d MiB may be remembered", all>>20)
+	}
+	tree, publisher := indextest.New(t), indextest.NewPublisher(t)
+	release := tree.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
+	tree.Keys("acme", publisher)
+	list := tree.Read(release.ChecksumsName())
+	for i := 0; len(list) <= upstream.MaxChecksums; i++ {
+		list += fmt.Sprintf("%064x  terraform-provider-demo_1.0.0_linux_cpu%d.zip\n", i, i)
+	}
+	tree.Write(release.ChecksumsName(), list)
+	release.Signed(publisher)
+	_, err := newSite(t, tree).client(t, upstream.Origin{}).Release(background(), demo, v1, nil)
+	mustFail(t, err, upstream.ErrTooLarge, "the limit is")
+}
+
 // An origin that is down is asked no more until its pause is over, and then
 // once.
 func TestBreaker(t *testing.T) {

@@ -66,13 +66,14 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 		return nil, err
 	}
 	defer f.watchers.add(id, progress)()
-	return f.filling.do(ctx, id, func() (*Filled, error) {
+	filled, err := f.filling.do(ctx, id, func() (*Filled, error) {
 		began := time.Now()
 		filled, fetched, err := f.fill(s, v, p.platform, id)
 		e := Event{Kind: PackageFilled, Hostname: a.Hostname, Took: time.Since(began)}
 		switch {
 		case err == nil:
 			f.held.put(id, filled, heldLife)
+			f.keepRecordOf(a)
 			if !fetched {
 				return filled, nil
 			}
@@ -87,6 +88,10 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 		f.observe(e, err)
 		return filled, err
 	})
+	if errors.Is(err, errTooMany) {
+		err = busy(a.Hostname.ForDisplay())
+	}
+	return filled, err
 }
 
 // document is one of the files that vouch for packages, for mirrors that are
@@ -166,7 +171,7 @@ func (f *Filler) verifyHeld(where *place, v *vouched, p Package, name string) (*
 	if v.verify(p, digest, file) != nil || !d.lists(p.Name, digest.SHA256) {
 		return nil, conflict(p.Name)
 	}
-	return newFilled(where, v, p, name, digest, info), nil
+	return f.newFilled(v, p, name, digest, info), nil
 }
 
 // verify compares a package with what vouches for it.
@@ -199,6 +204,14 @@ func (f *Filler) fetch(s *Source, where *place, v *vouched, p Package) (*Filled,
 	if p.SHA256 != (index.SHA256{}) && !d.lists(p.Name, p.SHA256) {
 		return nil, conflict("SHA256SUMS")
 	}
+	free, ok, err := f.downloads[v.Address.Hostname].take(f.ctx)
+	switch {
+	case err != nil:
+		return nil, err
+	case !ok:
+		return nil, busy(v.Address.Hostname.ForDisplay())
+	}
+	defer free()
 	name := path.Join(d.dir, p.Name)
 	part, err := f.newPart(where.providers, name)
 	if err != nil {
@@ -220,7 +233,7 @@ func (f *Filler) fetch(s *Source, where *place, v *vouched, p Package) (*Filled,
 	if err != nil {
 		return nil, err
 	}
-	return newFilled(where, v, p, name, digest, info), nil
+	return f.newFilled(v, p, name, digest, info), nil
 }
 
 // keepDocuments puts into the tree what vouches for a package, one release of a
@@ -253,9 +266,9 @@ func (f *Filler) explain(s *Source, v *vouched, wrong error) error {
 	return fmt.Errorf("%w: it has been released again: to have the new one, remove the version from the tree", ErrConflict)
 }
 
-func newFilled(where *place, v *vouched, p Package, name string, digest Digest, info os.FileInfo) *Filled {
+func (f *Filler) newFilled(v *vouched, p Package, name string, digest Digest, info os.FileInfo) *Filled {
 	return &Filled{
 		Name: p.Name, Version: v.Version, Platform: p.Platform.String(), Size: digest.Size, SHA256: digest.SHA256, At: time.Now(),
-		in: where.providers, path: name, modTime: info.ModTime(), info: info,
+		tree: f.tree, path: name, modTime: info.ModTime(), info: info,
 	}
 }

@@ -162,7 +162,7 @@ func TestClosingEndsFills(t *testing.T) {
 	if err := <-ended; !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
-	m.mustHave(t, record)
+	m.mustHave(t)
 }
 
 // noise is what does not get smaller in a zip.
@@ -201,7 +201,7 @@ func TestDocumentsOfAReleaseThatIsNotHeld(t *testing.T) {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
-	m.mustHave(t, record)
+	m.mustHave(t)
 }
 
 func TestObtainable(t *testing.T) {
@@ -217,6 +217,40 @@ func TestObtainable(t *testing.T) {
 	}
 	if n := s.count("/v1/providers/acme/demo/2.0.0/download/linux/amd64"); n != 0 {
 		t.Error("the origin was asked for what it does not list")
+	}
+}
+
+// A mirror's own hashes of files are handed on only where they are what the
+// package is checked with: nobody has signed them.
+func TestHashesOfAMirrorThatNobodyChecks(t *testing.T) {
+	tree, publisher := acme(t)
+	const wrong = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
+	zh := "zh:" + sumOf(tree.Read("providers/acme/demo/"+linuxZip))
+	for _, test := range []struct {
+		rule, hashes string
+		signed       bool
+		want         int
+	}{
+		{"beside a signed SHA256SUMS", `"` + wrong + `"`, true, 0},
+		{"beside a sha256", `"` + wrong + `","` + zh + `"`, false, 0},
+		{"alone", `"` + wrong + `"`, false, 1},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newSite(t, tree)
+			s.fault(files+"1.0.0.json", body(`{"archives":{"linux_amd64":{"url":"`+linuxZip+`","hashes":[`+test.hashes+`]}}}`))
+			if !test.signed {
+				s.fault(sumsFile, status(404))
+			}
+			root := t.TempDir()
+			if test.signed {
+				indextest.OnDisk(t, root).Keys(host+"/acme", publisher)
+			}
+			m := over(t, s.client(t, upstream.Origin{Mirror: mirrorBase}), upstream.Policy{Signatures: upstream.PreferSignatures}, root)
+			list, err := m.Obtainable(background(), demo, "1.0.0")
+			if err != nil || len(list) != 1 || len(list[0].H1) != test.want {
+				t.Errorf("got %+v, %v", list, err)
+			}
+		})
 	}
 }
 

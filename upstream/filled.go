@@ -27,8 +27,8 @@ type Filled struct {
 	// the index makes of it.
 	At time.Time
 
-	in      index.Part
-	path    string
+	tree    *trees // not its root: that would stay open as long as the file is known
+	path    string // in the tree's providers
 	modTime time.Time
 	info    os.FileInfo
 	content []byte // of what is not a package
@@ -40,7 +40,11 @@ func (f *Filled) Open() (io.ReadSeekCloser, error) {
 	if f.content != nil {
 		return inMemory{bytes.NewReader(f.content)}, nil
 	}
-	file, err := f.in.Fs.Open(path.Join(f.in.Dir, f.path))
+	tree, err := f.tree.get()
+	if err != nil {
+		return nil, index.ErrChanged
+	}
+	file, err := tree.Providers.Fs.Open(path.Join(tree.Providers.Dir, f.path))
 	if err != nil {
 		return nil, index.ErrChanged
 	}
@@ -61,7 +65,11 @@ func sameFile(a, b os.FileInfo) bool { return a.Sys() == nil || os.SameFile(a, b
 
 // there tells whether the file still is.
 func (f *Filled) there() bool {
-	info, err := f.in.Fs.Stat(path.Join(f.in.Dir, f.path))
+	tree, err := f.tree.get()
+	if err != nil {
+		return false
+	}
+	info, err := tree.Providers.Fs.Stat(path.Join(tree.Providers.Dir, f.path))
 	return err == nil && f.is(info)
 }
 

@@ -24,8 +24,8 @@ type FillerOptions struct {
 	// Sources by the hostname of their providers.
 	Sources map[svchost.Hostname]Source
 
-	// Open opens the tree, whenever something is looked for or written there, so
-	// that a root replaced by a rename is seen.
+	// Open opens the tree, when something is looked for or written there and it has
+	// not been opened within a second, so that a root replaced by a rename is seen.
 	Open func() (index.Tree, error)
 
 	// Path is the path on the local disk of a file of the tree's providers. The
@@ -53,6 +53,9 @@ type FillerOptions struct {
 type Filler struct {
 	options FillerOptions
 	sources map[svchost.Hostname]Source
+	tree    *trees
+
+	downloads map[svchost.Hostname]*slots // one that dawdles holds up no other
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -91,7 +94,7 @@ const (
 
 // NewFiller makes a Filler. It does nothing until it is asked.
 func NewFiller(o FillerOptions) (*Filler, error) {
-	sources := maps.Clone(o.Sources)
+	sources, downloads := maps.Clone(o.Sources), make(map[svchost.Hostname]*slots)
 	for hostname, s := range sources {
 		// The index tells a hostname from a namespace by this.
 		if name := hostname.ForDisplay(); name != "localhost" && !strings.ContainsAny(name, ".:") {
@@ -104,20 +107,22 @@ func NewFiller(o FillerOptions) (*Filler, error) {
 		if s.Policy, err = s.Policy.withDefaults(); err != nil {
 			return nil, fmt.Errorf("%s: %w", hostname.ForDisplay(), err)
 		}
-		sources[hostname] = s
+		sources[hostname], downloads[hostname] = s, newSlots(mostDownloads)
 	}
 	if o.Open == nil {
 		return nil, errors.New("there is no tree to fill")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	return &Filler{
-		options: o, sources: sources, ctx: ctx, cancel: cancel,
+	f := &Filler{
+		options: o, sources: sources, downloads: downloads, tree: &trees{open: o.Open}, ctx: ctx, cancel: cancel,
 		catalogs: newMemory[index.ProviderAddress, *catalog](mostCatalogs),
 		releases: newMemory[releaseID, *vouched](mostReleases),
 		unproven: newMemory[releaseID, error](mostFiles),
 		unfilled: newMemory[fileID, error](mostFiles),
 		held:     newMemory[fileID, *Filled](mostFiles),
-	}, nil
+	}
+	f.filling.most, f.vouching.most = mostDownloads+mostWaiting, mostDocuments+mostWaiting
+	return f, nil
 }
 
 // Close ends all that is under way, and waits for none of it. Fills that are

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode"
 )
 
 // A guard keeps an origin from reaching into the network the server stands in,
@@ -45,6 +46,11 @@ func (g guard) checkName(host string) error {
 	}
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return checkIP(ip)
+	}
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		// What is dialled, or asked of a proxy, is what IDNA makes of it: of
+		// full-width digits and dots an address.
+		return &unsafeAddress{"its name has letters beyond ASCII: link to it by its xn-- name, or configure the host by name to allow it"}
 	}
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	switch {

@@ -57,6 +57,10 @@ func TestOriginDoesNotReachThePrivateNetwork(t *testing.T) {
 		{rule: "the metadata of a cloud", to: "https://169.254.169.254", kind: upstream.ErrUnsafe},
 		{rule: "a short form that resolvers know", to: "https://127.1", kind: upstream.ErrUnsafe},
 		{rule: "a number that resolvers know", to: "https://2130706433", kind: upstream.ErrUnsafe},
+		{rule: "an address in full-width digits", to: "https://10.0.0.１", kind: upstream.ErrUnsafe},
+		{rule: "with dots that are none", to: "https://169。254。169。254", kind: upstream.ErrUnsafe},
+		{rule: "escaped", to: "https://10.0.0.%EF%BC%91", kind: upstream.ErrUnsafe},
+		{rule: "the server itself, in letters that become its", to: "https://ⓛocalhost", kind: upstream.ErrUnsafe},
 		{rule: "the server itself", to: "https://localhost", kind: upstream.ErrUnsafe},
 		{rule: "and below it", to: "https://a.LocalHost.", kind: upstream.ErrUnsafe},
 		{rule: "a name that resolves to a private address", to: "https://files.example.com", kind: upstream.ErrUnsafe},
@@ -135,7 +139,7 @@ func TestProxy(t *testing.T) {
 	if len(asked) != 1 || asked[0] != host+":443" {
 		t.Errorf("the proxy was asked for %q", asked)
 	}
-	for _, to := range []string{"https://10.1.2.3", "https://[fd00::1]", "https://167772161", "https://0x0a.1"} {
+	for _, to := range []string{"https://10.1.2.3", "https://[fd00::1]", "https://167772161", "https://0x0a.1", "https://10.0.0.１", "https://10。0。0。1"} {
 		s.fault(versions, redirect(to))
 		_, err := c.Versions(background(), demo)
 		mustFail(t, err, upstream.ErrUnsafe, "")

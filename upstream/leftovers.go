@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"os"
 	"path"
-	"strings"
 	"time"
 
 	"github.com/gofrs/flock"
@@ -24,7 +23,7 @@ const abandoned = time.Hour
 // was. It is meant for the start, and needs not be waited for: none of it is
 // ever served.
 func (f *Filler) RemoveLeftovers(ctx context.Context) int {
-	tree, err := f.options.Open()
+	tree, err := f.tree.get()
 	if err != nil {
 		return 0
 	}
@@ -57,10 +56,10 @@ func removeLeftovers(ctx context.Context, in index.Part, dir string, depth int, 
 			return removed
 		case e.IsDir() && depth > 0:
 			removed += removeLeftovers(ctx, in, name, depth-1, disk)
-		case !e.Mode().IsRegular() || !strings.HasPrefix(e.Name(), "."):
-		case strings.HasSuffix(e.Name(), partSuffix) && disk != nil && disk(name) != "":
+		case !e.Mode().IsRegular():
+		case isTemporary(e.Name(), partSuffix) && disk != nil && disk(name) != "":
 			removed += removeUnlocked(in, name, disk(name), e)
-		case strings.HasSuffix(e.Name(), partSuffix), strings.HasSuffix(e.Name(), temporarySuffix):
+		case isTemporary(e.Name(), partSuffix), isTemporary(e.Name(), temporarySuffix):
 			removed += removeAbandoned(in, name, e)
 		}
 	}

@@ -20,13 +20,14 @@ func TestLeftovers(t *testing.T) {
 	c := s.client(t, upstream.Origin{})
 	root := t.TempDir()
 	mine := indextest.OnDisk(t, root)
-	left, alive := held+"."+linuxZip+".LEFT.part", held+"."+linuxZip+".ALIVE.part"
-	deep := held + "1.0.0/." + linuxZip + ".LEFT.part"
-	old, young := held+"."+sums+".OLD.tmp", held+"."+sums+".YOUNG.tmp"
-	oldKeys := "keys/" + host + "/.acme.asc.OLD.tmp"
+	left, alive := held+"."+linuxZip+".LEFTLEFT22.part", held+"."+linuxZip+".ALIVEALIVE.part"
+	deep := held + "1.0.0/." + linuxZip + ".LEFTLEFT22.part"
+	old, young := held+"."+sums+".OLDOLDOLD2.tmp", held+"."+sums+".YOUNGYOUNG.tmp"
+	oldKeys := "keys/" + host + "/.acme.asc.OLDOLDOLD2.tmp"
 	others := []string{
-		held + "notes.part", held + ".notes", "providers/acme/demo/." + linuxZip + ".LEFT.part",
-		"providers/other.example.com/acme/demo/." + linuxZip + ".LEFT.part",
+		held + "notes.part", held + ".notes", held + ".notes.part", held + ".my.notes.part", held + ".x.LEFTLEFT2.part", held + ".x.leftleft22.part",
+		held + ".x.LEFTLEFT221.part", held + "..LEFTLEFT22.part", held + "x.LEFTLEFT22.tmp", held + ".x.LEFTLEFT22.bak", "providers/acme/demo/." + linuxZip + ".LEFTLEFT22.part",
+		"providers/other.example.com/acme/demo/." + linuxZip + ".LEFTLEFT22.part",
 	}
 	for _, name := range append([]string{left, alive, deep, old, young, oldKeys}, others...) {
 		mine.Write(name, "half a package")
@@ -54,7 +55,7 @@ func TestLeftovers(t *testing.T) {
 // Where files have no locks, their age tells.
 func TestLeftoversWithoutLocks(t *testing.T) {
 	tree := indextest.New(t)
-	left, alive := held+"."+linuxZip+".LEFT.part", held+"."+linuxZip+".ALIVE.part"
+	left, alive := held+"."+linuxZip+".LEFTLEFT22.part", held+"."+linuxZip+".ALIVEALIVE.part"
 	tree.Write(left, "").Write(alive, "")
 	now := time.Now()
 	if err := tree.Fs.Chtimes(alive, now, now); err != nil {

@@ -11,9 +11,13 @@ const (
 	maxDiscovery = 1 << 20 // that of the clients
 	maxVersions  = 16 << 20
 	maxMetadata  = 4 << 20
-	maxChecksums = 1 << 20
-	maxSignature = 64 << 10
-	maxManifest  = 64 << 10
+
+	// These are remembered, for as many releases as mostReleases. SHA256SUMS has a
+	// line of some 110 bytes for each platform: of the largest providers 15 to 20,
+	// where there is room for 500.
+	maxChecksums = 64 << 10
+	maxSignature = 16 << 10
+	maxManifest  = 16 << 10
 )
 
 // readBounded reads the body of an answer, as unpacked by net/http.

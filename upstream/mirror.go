@@ -165,7 +165,7 @@ func (c mirror) release(ctx context.Context, a index.ProviderAddress, v Version,
 
 // archived is the package of an archive; nil when the release does not list it.
 func (r *Release) archived(platform index.Platform, a archive) (*Package, error) {
-	p := &Package{Platform: platform, Name: r.fileName(platform.String() + ".zip"), H1: a.h1, sums: a.zh}
+	p := &Package{Platform: platform, Name: r.fileName(platform.String() + ".zip"), sums: a.zh}
 	if r.sums != nil {
 		sum, listed := r.sums[p.Name]
 		if !listed {
@@ -178,6 +178,10 @@ func (r *Release) archived(platform index.Platform, a archive) (*Package, error)
 	}
 	if len(p.sums) == 1 {
 		p.SHA256 = p.sums[0]
+	} else {
+		// Beside a sha256 nobody would compare them with anything, and nobody has
+		// signed them: clients must not be told that they are the package's.
+		p.H1 = a.h1
 	}
 	return p, nil
 }

@@ -26,7 +26,7 @@ type place struct {
 // been made by hand: beside ACME the index would take acme for a second folder
 // of the same address.
 func (f *Filler) place(a index.ProviderAddress) (*place, error) {
-	tree, err := f.options.Open()
+	tree, err := f.tree.get()
 	if err != nil {
 		return nil, storageError(err)
 	}

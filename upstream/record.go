@@ -3,6 +3,7 @@ package upstream
 import (
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"path"
 	"slices"
 	"time"
@@ -97,9 +98,14 @@ func (c *catalog) readRecord() *record {
 	if err != nil {
 		return nil
 	}
+	c.kept.Store(true)
 	return r
 }
 
+// keepRecord writes a record down if something of the provider is held: anybody
+// may ask for any provider, and is not to fill the tree with folders of them by
+// it. Where versions have to be of some age it is written all the same, since it
+// says when they were seen.
 func (c *catalog) keepRecord(r *record) error {
 	content := r.encode()
 	if content == nil || len(content) > maxVersions {
@@ -109,5 +115,29 @@ func (c *catalog) keepRecord(r *record) error {
 	if err != nil {
 		return err
 	}
-	return write(p.providers, path.Join(p.dir, recordName), content)
+	if c.source.Policy.MinAge == 0 {
+		if _, err := p.providers.Fs.Stat(path.Join(p.providers.Dir, p.dir)); errors.Is(err, fs.ErrNotExist) {
+			return nil // keepRecordOf does it with the first fill
+		}
+	}
+	if err := write(p.providers, path.Join(p.dir, recordName), content); err != nil {
+		return err
+	}
+	c.kept.Store(true)
+	return nil
+}
+
+// keepRecordOf writes down, with the first package of a provider, what there was
+// no folder for before.
+func (f *Filler) keepRecordOf(a index.ProviderAddress) {
+	c, ok := f.catalogs.get(a)
+	if !ok || c.kept.Load() {
+		return
+	}
+	c.mutex.Lock()
+	r := c.record
+	c.mutex.Unlock()
+	if r != nil {
+		c.keep(r)
+	}
 }

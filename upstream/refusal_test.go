@@ -241,6 +241,41 @@ func TestPinnedKeysOfAMirrorWithoutSignatures(t *testing.T) {
 	m.mustRefuse(t, linuxZip, upstream.ErrUnsigned, "pinned")
 }
 
+// Where the origin sends no keys, those that were kept tell a signature that is
+// wrong from one by somebody unknown.
+func TestSignaturesByKeptKeys(t *testing.T) {
+	const kept = "Kept by the registry: these keys came from the origin.\n\n"
+	tree, publisher := acme(t)
+	other := indextest.NewPublisher(t)
+	for _, test := range []struct {
+		rule, signature string
+		kind            error
+	}{
+		{"one that is right is taken", tree.Read("providers/acme/demo/" + sums + ".sig"), nil},
+		{"one of another document is not", publisher.Sign("something else"), upstream.ErrBadSignature},
+		{"one that is none is not", "nonsense", upstream.ErrBadSignature},
+		{"one by an unknown key is as good as none", other.Sign(tree.Read("providers/acme/demo/" + sums)), nil},
+	} {
+		for _, mirror := range []string{"", mirrorBase} {
+			t.Run(test.rule+" "+mirror, func(t *testing.T) {
+				s := newSite(t, tree)
+				s.fault(metadata, s.edited(`"gpg_public_keys"`, `"no_keys"`))
+				s.fault("/v1/providers/acme/demo/1.0.0/download/darwin/arm64", s.edited(`"gpg_public_keys"`, `"no_keys"`))
+				s.fault(sigFile, body(test.signature))
+				root := t.TempDir()
+				// What is held must not be withheld for what comes in beside it.
+				indextest.OnDisk(t, root).Write(keysFile, kept+publisher.PublicKey()).Write(held+darwinZip, tree.Read("providers/acme/demo/"+darwinZip))
+				m := over(t, s.client(t, upstream.Origin{Mirror: mirror}), upstream.Policy{Signatures: upstream.PreferSignatures}, root)
+				if test.kind != nil {
+					m.mustRefuse(t, linuxZip, test.kind, "")
+					return
+				}
+				m.fill(t, linuxZip)
+			})
+		}
+	}
+}
+
 // A release that nobody known has signed comes in only if it may.
 func TestUnsignedReleases(t *testing.T) {
 	tree, _ := acme(t)

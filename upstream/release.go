@@ -49,9 +49,9 @@ type Package struct {
 	// is zero, and the hashes in H1 are all there is.
 	SHA256 index.SHA256
 
-	// H1 are hashes a mirror gives of the files in the zip, "h1:…". Download does
-	// not check them, since they need the whole file. Where SHA256 is zero the
-	// caller has to: dirhash.HashZip(file, dirhash.Hash1) of golang.org/x/mod must
+	// H1 are hashes a mirror gives of the files in the zip, "h1:…", where SHA256 is
+	// zero; those beside it are left out. Download does not check them, since they
+	// need the whole file. The caller has to: dirhash.HashZip(file, dirhash.Hash1) of golang.org/x/mod must
 	// be one of them, and so must the H1 of the index.Package it becomes. Empty,
 	// with a zero SHA256: the mirror vouches for nothing.
 	H1 []string

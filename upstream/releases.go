@@ -82,6 +82,9 @@ func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version s
 		}
 		return v, err
 	})
+	if errors.Is(err, errTooMany) {
+		err = busy(a.Hostname.ForDisplay())
+	}
 	return v, s, err
 }
 
@@ -119,9 +122,14 @@ func (f *Filler) vouch(s *Source, a index.ProviderAddress, version string) (*vou
 // accept lets a release in, or says why not.
 func (s *Source) accept(r *Release, k namespaceKeys) error {
 	if !r.Signed() && r.Signature != nil && k.ring != nil {
-		// The origin has no keys now, but had some before.
-		if by, err := k.ring.Verify(r.Checksums, r.Signature); err == nil {
+		// The origin has no keys now, but had some before. What they say is wrong
+		// is so whatever the policy; only of a key that is not among them nothing
+		// is known.
+		switch by, err := k.ring.Verify(r.Checksums, r.Signature); {
+		case err == nil:
 			r.Keys, r.SignedBy = k.ring.Keys(), by
+		case !errors.Is(err, index.ErrUnknownKey):
+			return &Failure{Host: r.Address.Hostname.ForDisplay(), Kind: ErrBadSignature, Detail: err.Error(), cause: err}
 		}
 	}
 	switch {

@@ -4,6 +4,7 @@ import (
 	"crypto/rand"
 	"os"
 	"path"
+	"strings"
 
 	"github.com/spf13/afero"
 
@@ -16,11 +17,22 @@ import (
 const (
 	temporarySuffix = ".tmp"
 	partSuffix      = ".part"
+	temporaryText   = 10 // characters of rand.Text
 )
 
 // temporaryName is one beside name that nobody else has.
 func temporaryName(name, suffix string) string {
-	return path.Join(path.Dir(name), "."+path.Base(name)+"."+rand.Text()[:10]+suffix)
+	return path.Join(path.Dir(name), "."+path.Base(name)+"."+rand.Text()[:temporaryText]+suffix)
+}
+
+// isTemporary tells a name that temporaryName has made. Others may have files
+// that are hidden, too, and end in the same.
+func isTemporary(name, suffix string) bool {
+	rest, ends := strings.CutSuffix(name, suffix)
+	rest, hidden := strings.CutPrefix(rest, ".")
+	dot := strings.LastIndexByte(rest, '.')
+	return ends && hidden && dot > 0 && len(rest)-dot-1 == temporaryText &&
+		strings.Trim(rest[dot+1:], "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567") == ""
 }
 
 // create makes a file and the folders it lies in.
