@@ -1,10 +1,12 @@
 package module
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -135,7 +137,18 @@ func (s *loggedSite) get(method, host, target string, header ...string) http.Hea
 	for i := 0; i < len(header); i += 2 {
 		r.Header.Set(header[i], header[i+1])
 	}
-	answer, err := http.DefaultTransport.RoundTrip(r)
+	// The server hangs up when it has logged the request, and not before.
+	r.Close = true
+	conn, err := net.Dial("tcp", s.addr)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer conn.Close()
+	if err := r.Write(conn); err != nil {
+		s.t.Fatal(err)
+	}
+	stream := bufio.NewReader(conn)
+	answer, err := http.ReadResponse(stream, r)
 	if err != nil {
 		return nil // it panicked
 	}
@@ -143,13 +156,15 @@ func (s *loggedSite) get(method, host, target string, header ...string) http.Hea
 	if _, err := io.Copy(io.Discard, answer.Body); err != nil {
 		s.t.Error(err)
 	}
+	if _, err := io.Copy(io.Discard, stream); err != nil {
+		s.t.Error(err)
+	}
 	return answer.Header
 }
 
-// entries stops Caddy, which waits for its handlers, and returns what is in a log.
+// entries stops Caddy and returns what is in a log.
 func (s *loggedSite) entries(file string) (text string, entries []map[string]any) {
 	s.t.Helper()
-	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	s.stop()
 	raw, err := os.ReadFile(filepath.Join(s.dir, file))
 	if err != nil {
