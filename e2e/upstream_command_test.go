@@ -56,9 +56,9 @@ func TestMirrorAndPrune(t *testing.T) {
 		held := map[string][]string{"1.0.0": two, "1.1.0": two}
 		isPlainTree(t, published, tree, held)
 
-		outside.command(t, "prune", "--root", tree.Dir, "--dry-run", project.Dir)
+		outside.command(t, "prune", "--root", tree.Dir, "--own", "", "--dry-run", project.Dir)
 		isPlainTree(t, published, tree, held)
-		if out := outside.command(t, "prune", "--root", tree.Dir, project.Dir); !strings.Contains(out, "1.1.0") || strings.Contains(out, "1.0.0") {
+		if out := outside.command(t, "prune", "--root", tree.Dir, "--own", "", project.Dir); !strings.Contains(out, "1.1.0") || strings.Contains(out, "1.0.0") {
 			t.Errorf("it says that it has removed: %s", out)
 		}
 		isPlainTree(t, published, tree, map[string][]string{"1.0.0": two})

@@ -149,20 +149,56 @@ func readLockFile(name string) ([]upstream.Locked, error) {
 }
 
 // lockFilesIn finds the lock files in a folder and below, but for those that
-// came with modules.
-func lockFilesIn(dir string) (files []string, err error) {
-	err = filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case e.IsDir() && (e.Name() == ".terraform" || e.Name() == ".git"):
-			return fs.SkipDir
-		case !e.IsDir() && e.Name() == upstream.LockFileName:
-			files = append(files, name)
+// came with modules. Symlinks are followed, and every folder is visited once.
+func lockFilesIn(dir string) ([]string, error) {
+	search := lockFileSearch{visited: make(map[string]bool)}
+	err := search.folder(dir)
+	return search.files, err
+}
+
+type lockFileSearch struct {
+	visited map[string]bool // folders, by the name that has no symlinks in it
+	files   []string
+}
+
+func (s *lockFileSearch) folder(dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || s.visited[real] {
+		return err
+	}
+	s.visited[real] = true
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	// What lies here is visited by its own name, rather than by that of a symlink.
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return int(a.Type()&fs.ModeSymlink) - int(b.Type()&fs.ModeSymlink) })
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		if e.Name() == ".terraform" || e.Name() == ".git" {
+			continue
 		}
-		return nil
-	})
-	return files, err
+		isFolder := e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			info, err := os.Stat(name)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return fmt.Errorf("%s: it is a symlink to nothing, and what is missing may have lock files: remove it, or bring back what it leads to", name)
+			case err != nil:
+				return err
+			}
+			isFolder = info.IsDir()
+		}
+		switch {
+		case isFolder:
+			if err := s.folder(name); err != nil {
+				return err
+			}
+		case e.Name() == upstream.LockFileName:
+			s.files = append(s.files, name)
+		}
+	}
+	return nil
 }
 
 // hostnamesFlag reads the hostnames of a flag that can be repeated.

@@ -30,12 +30,20 @@ none of the given lock files names. Of a folder, all lock files in it and below
 count (.terraform.lock.hcl). Give those of everything that uses the registry, all
 at once: what they do not name goes, for all platforms.
 
+Symlinks are followed; one that leads nowhere is an error, since lock files might
+be missing with it.
+
 Try it with --dry-run first. It says what would be removed, and removes nothing.
 
 The registry's own releases stay, since nothing could bring them back: those that
 lie under no hostname, and those under the hostnames given by --own. So do
 modules, keys, and whatever the registry withholds or does not know: "check"
-lists that.
+lists that. What is reached by several names, through symlinks, stays if one of
+them does.
+
+If something would be removed of a hostname other than registry.terraform.io and
+registry.opentofu.org, it might be the registry's own: --own must be given then,
+for --dry-run too. If there is nothing of its own under a hostname, give --own "".
 
 It may run beside a server. A release is withdrawn before what vouches for it is
 removed. If the server fills itself, clients that ask for a release bring it back.
@@ -53,7 +61,7 @@ if it could not begin.`,
 		RunE: runPrune,
 	}
 	addProvidersFlags(cmd)
-	cmd.Flags().StringSlice("own", nil, "A hostname of the registry itself, whose providers stay; can be repeated")
+	cmd.Flags().StringSlice("own", nil, "A hostname of the registry itself, whose providers stay; can be repeated; \"\" for none")
 	cmd.Flags().Bool("dry-run", false, "Say what would be removed, and remove nothing")
 	cmd.SetFlagErrorFunc(usageError)
 	return cmd
@@ -86,6 +94,10 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	p := &pruning{
 		holdings: h, plan: plan, files: len(locks), dry: fl.Bool("dry-run"),
 		from: localDisk{}.under(directories.Root, directories.Providers),
+	}
+	p.keepShared()
+	if err := p.knowsOwn(cmd.Flags().Changed("own")); err != nil {
+		return usageError(cmd, err)
 	}
 	if !p.dry {
 		p.remove()
@@ -163,6 +175,15 @@ func (p *pruning) write(out, errs io.Writer) error {
 			fmt.Fprintf(out, "  %s\n", printable(file))
 		}
 	}
+	for i, file := range p.shared {
+		if i == 0 {
+			if len(p.plan.Remove) > 0 {
+				fmt.Fprintln(out)
+			}
+			fmt.Fprintln(out, "KEPT, SINCE IT IS REACHED BY ANOTHER NAME TOO")
+		}
+		fmt.Fprintln(out, printable(file))
+	}
 	for i, err := range p.failed {
 		if i == 0 {
 			fmt.Fprintln(errs, "\nCOULD NOT BE REMOVED")
@@ -178,7 +199,7 @@ func (p *pruning) write(out, errs io.Writer) error {
 	if p.withheld > 0 {
 		summary += fmt.Sprintf(" Left alone, since the registry withholds it: %s (`check` says why).", count(p.withheld, "thing"))
 	}
-	if len(p.plan.Remove) > 0 {
+	if len(p.plan.Remove)+len(p.shared) > 0 {
 		summary = "\n" + summary
 	}
 	_, err := fmt.Fprintln(out, summary)

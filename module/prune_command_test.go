@@ -2,6 +2,7 @@ package module
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -111,7 +112,7 @@ registry.terraform.io/acme/gone 0.1.0
 func TestPruneLeavesWithheldPackages(t *testing.T) {
 	root, _ := prunable(t)
 	bad := write(t, root, mirroredDir+"demo/terraform-provider-demo_1.1.0_darwin_arm64.zip", indextest.ProviderZip("demo", "1.1.0", "another"))
-	out, errs, err := runPruneCommand(t, "--root", root, infra(t))
+	out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", infra(t))
 	if err != nil || !strings.Contains(out, "since the registry withholds it: 1 thing (`check` says why).") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
@@ -124,6 +125,102 @@ func TestPruneLeavesWithheldPackages(t *testing.T) {
 	snapshot, err := check(t.Context(), index.Directories{Root: root}, false, nil)
 	if err != nil || slices.ContainsFunc(snapshot.Offered, func(o index.Offer) bool { return o.Version == "1.1.0" }) {
 		t.Errorf("%s is offered now, error %v", bad, err)
+	}
+}
+
+// What is removed by one name is gone by all.
+func TestPruneKeepsWhatHasAnotherName(t *testing.T) {
+	const zip = "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+	tests := []struct {
+		rule     string
+		links    map[string]string // below providers: what leads where
+		kept     string
+		releases int // that are kept
+	}{
+		{"a hostname that is a symlink to another", map[string]string{"registry.opentofu.org": "registry.terraform.io"}, "registry.opentofu.org/acme/" + zip, 3},
+		{"a namespace that is one of the registry's own", map[string]string{"old.example.com/acme": "../acme"}, "old.example.com/acme/own/terraform-provider-own_1.0.0_linux_amd64.zip", 3},
+		{"a package that is a symlink to one that stays", map[string]string{"old.example.com/acme/" + zip: "../../../registry.terraform.io/acme/" + zip}, "old.example.com/acme/" + zip, 3},
+		{"what a package that stays is a symlink to", map[string]string{"acme/own/terraform-provider-own_2.0.0_linux_amd64.zip": "../../other.example.com/acme/own/terraform-provider-own_2.0.0_linux_amd64.zip"}, "other.example.com/acme/own/terraform-provider-own_2.0.0_linux_amd64.zip", 4},
+		{"what the registry withholds by its other name", map[string]string{"acme/another": "../other.example.com/acme/signed"}, "other.example.com/acme/signed/terraform-provider-signed_1.0.0_linux_amd64.zip", 3},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			root := t.TempDir()
+			acme := indextest.NewPublisher(t)
+			tree := indextest.OnDisk(t, root).Keys("registry.terraform.io/acme", acme).Keys("other.example.com/acme", acme)
+			tree.Provider("acme/own", "1.0.0", "linux_amd64")
+			tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64").Signed(acme)
+			tree.Provider("registry.terraform.io/acme/demo", "1.1.0", "linux_amd64").Signed(acme)
+			tree.Provider("other.example.com/acme/signed", "1.0.0", "linux_amd64").Signed(acme)
+			tree.Provider("other.example.com/acme/own", "2.0.0", "linux_amd64")
+			for name, to := range test.links {
+				name = filepath.Join(root, "providers", name)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.Symlink(to, name)); err != nil {
+					t.Fatal(err)
+				}
+			}
+			out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", infra(t))
+			if removed, kept, _ := strings.Cut(out, "KEPT, SINCE IT IS REACHED BY ANOTHER NAME TOO\n"); err != nil || errs != "" || strings.Contains(removed, test.kept) ||
+				!strings.HasPrefix(kept, test.kept+"\n") || !strings.Contains(kept, fmt.Sprintf(". Kept: %d, by ", test.releases)) {
+				t.Errorf("got error %v and\n%s%s", err, out, errs)
+			}
+			for _, name := range []string{test.kept, "acme/own/terraform-provider-own_1.0.0_linux_amd64.zip", "registry.terraform.io/acme/" + zip,
+				"registry.terraform.io/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS", "registry.terraform.io/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS.sig"} {
+				if _, err := os.Stat(filepath.Join(root, "providers", name)); err != nil {
+					t.Errorf("what stays is gone: %v", err)
+				}
+			}
+			gone := filepath.Join(root, mirroredDir, "demo/terraform-provider-demo_1.1.0_linux_amd64.zip")
+			if _, err := os.Stat(gone); !errors.Is(err, os.ErrNotExist) {
+				t.Errorf("what no lock file names is there by all its names: %v", err)
+			}
+		})
+	}
+}
+
+func TestLockFilesBehindSymlinks(t *testing.T) {
+	tests := []struct {
+		rule  string
+		links map[string]string // what leads where
+		want  string            // files, or what the error says
+	}{
+		{"a folder elsewhere", map[string]string{"infra/b": "../elsewhere"}, "infra/a infra/b infra/b/deep"},
+		{"one by two names", map[string]string{"infra/b": "../elsewhere", "infra/c": "../elsewhere"}, "infra/a infra/b infra/b/deep"},
+		{"one that is there as itself too", map[string]string{"infra/c": "a"}, "infra/a"},
+		{"one that leads to what it is in", map[string]string{"infra/a/up": "..", "elsewhere/up": "../infra", "infra/b": "../elsewhere"}, "infra/a infra/b infra/b/deep"},
+		{"a file", map[string]string{"infra/b/.terraform.lock.hcl": "../../elsewhere/.terraform.lock.hcl"}, "infra/a infra/b"},
+		{"what came with modules", map[string]string{"infra/.terraform": "../elsewhere"}, "infra/a"},
+		{"the folder itself", map[string]string{"link": "infra"}, "link/a"},
+		{"nothing is an error, since there may be lock files at other times", map[string]string{"infra/b": "../missing"}, "infra/b: it is a symlink to nothing"},
+		{"itself, too", map[string]string{"infra/b": "b"}, "infra/b: "},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			dir := t.TempDir()
+			for _, name := range []string{"infra/a", "elsewhere", "elsewhere/deep"} {
+				write(t, dir, name+"/.terraform.lock.hcl", lock("registry.terraform.io/acme/demo", "1.0.0"))
+			}
+			arg := filepath.Join(dir, "infra")
+			for name, to := range test.links {
+				name = filepath.Join(dir, name)
+				if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.Symlink(to, name)); err != nil {
+					t.Fatal(err)
+				}
+				if to == "infra" {
+					arg = name
+				}
+			}
+			files, err := lockFilesIn(arg)
+			var got []string
+			for _, file := range files {
+				file, _ = filepath.Rel(dir, filepath.Dir(file))
+				got = append(got, filepath.ToSlash(file))
+			}
+			slices.Sort(got)
+			if err != nil && !strings.Contains(filepath.ToSlash(err.Error()), test.want) || err == nil && strings.Join(got, " ") != test.want {
+				t.Errorf("got %q, %v", got, err)
+			}
+		})
 	}
 }
 
@@ -145,6 +242,8 @@ func TestPruneRefuses(t *testing.T) {
 		{"a folder without one", []string{dir}, "there is no .terraform.lock.hcl in it or below"},
 		{"one that names nothing", []string{empty}, "everything would be removed"},
 		{"one of several that is broken", []string{broken}, "b/.terraform.lock.hcl:1: "},
+		{"hostnames that may be its own", []string{infra(t)}, "not known whether other.example.com, registry.example.com belong to the registry itself"},
+		{"the same when it only asks", []string{infra(t), "--dry-run"}, "--own"},
 		{"own of no hostname", []string{infra(t), "--own", "a..b"}, "--own: "},
 		{"no root", []string{infra(t), "--root", ""}, "--root is required"},
 	}
@@ -157,6 +256,40 @@ func TestPruneRefuses(t *testing.T) {
 		})
 	}
 	wantFiles(t, root, before...)
+}
+
+// The public registries are nobody's own, and whoever mirrors only them need
+// not say so.
+func TestPruneWithoutOwn(t *testing.T) {
+	tests := []struct {
+		rule     string
+		hostname string
+		args     []string
+		refused  bool
+	}{
+		{"the public registry of Terraform", "registry.terraform.io", nil, false},
+		{"that of OpenTofu", "registry.opentofu.org", nil, false},
+		{"another, of which nothing is said", "other.example.com", nil, true},
+		{"another, when there is none of its own", "other.example.com", []string{"--own", ""}, false},
+		{"another, when its own are named", "other.example.com", []string{"--own", "registry.example.com"}, false},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			root := t.TempDir()
+			tree := indextest.OnDisk(t, root)
+			tree.Provider("kept.example.com/acme/demo", "1.0.0", "linux_amd64")
+			tree.Provider(test.hostname+"/acme/demo", "1.1.0", "linux_amd64")
+			lockFile := write(t, t.TempDir(), "lock.hcl", lock("kept.example.com/acme/demo", "1.0.0"))
+			out, errs, err := runPruneCommand(t, append([]string{"--root", root, lockFile}, test.args...)...)
+			if (err != nil) != test.refused {
+				t.Errorf("got error %v and\n%s%s", err, out, errs)
+			}
+			_, err = os.Stat(filepath.Join(root, "providers", test.hostname, "acme/demo"))
+			if there := err == nil; there != test.refused {
+				t.Errorf("it is there: %v", there)
+			}
+		})
+	}
 }
 
 // What cannot be removed does not stop the rest, and keeps what vouches for it.

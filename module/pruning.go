@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -74,8 +75,95 @@ type pruning struct {
 	files  int    // lock files
 	from   string // the folder of the providers
 	dry    bool
+	shared []string // files that stay, since they are reached by another name too
 	failed []error
 }
+
+// knowsOwn refuses to remove what may be the registry's own. Only of the public
+// registries it is known that they are not; lock files name both kinds.
+func (p *pruning) knowsOwn(said bool) error {
+	var hostnames []string
+	for _, h := range p.plan.Remove {
+		if host := h.Address.Hostname; host != upstream.TerraformHost && host != upstream.OpenTofuHost && !slices.Contains(hostnames, host.ForDisplay()) {
+			hostnames = append(hostnames, host.ForDisplay())
+		}
+	}
+	if said || len(hostnames) == 0 {
+		return nil
+	}
+	return fmt.Errorf("it is not known whether %s belong to the registry itself: give its hostnames with --own, or --own \"\" if it has no providers under a hostname of its own", strings.Join(hostnames, ", "))
+}
+
+// keepShared takes out of the plan what is reached by a name that is not in it
+// too. Folders may be symlinks to one another, and what is removed by one name
+// is gone by all: what a lock file names, or what is the registry's own.
+func (p *pruning) keepShared() {
+	goes := make(map[string]bool)
+	for _, file := range p.plan.Files() {
+		goes[file] = true
+	}
+	if len(goes) == 0 {
+		return
+	}
+	stays := make(map[int64][]fs.FileInfo) // by size, since identity is only known of two
+	p.eachFile(".", 0, func(name string, info fs.FileInfo) {
+		if !goes[name] {
+			stays[info.Size()] = append(stays[info.Size()], info)
+		}
+	})
+	shared := func(name string) bool {
+		info, err := p.in.Fs.Stat(path.Join(p.in.Dir, name))
+		return err == nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
+	}
+	var remove []upstream.Held
+	for _, h := range p.plan.Remove {
+		var files []string
+		packages, kept := 0, 0
+		for _, file := range h.Files {
+			switch is := shared(file); {
+			case is:
+				p.shared = append(p.shared, file)
+				if isPackage(file) {
+					kept++
+				}
+			case isPackage(file):
+				packages++
+				files = append(files, file)
+			case kept == 0: // packages come first; one that stays needs what vouches for it
+				files = append(files, file)
+			}
+		}
+		if h.Files = files; packages == 0 && kept > 0 {
+			p.plan.Kept++
+			continue
+		}
+		remove = append(remove, h)
+	}
+	p.plan.Remove = remove
+}
+
+// maxFolders is how deep a package may lie: in folders of its hostname,
+// namespace, type and version.
+const maxFolders = 4
+
+// eachFile visits all files by all their names, symlinks followed. What cannot
+// be read is passed over: the registry does not offer it.
+func (p *pruning) eachFile(dir string, depth int, visit func(name string, info fs.FileInfo)) {
+	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
+	for _, e := range entries {
+		name := path.Join(dir, e.Name())
+		info, err := p.in.Fs.Stat(path.Join(p.in.Dir, name))
+		switch {
+		case err != nil:
+		case !info.IsDir():
+			visit(name, info)
+		case depth < maxFolders:
+			p.eachFile(name, depth+1, visit)
+		}
+	}
+}
+
+func isPackage(file string) bool { return strings.HasSuffix(file, ".zip") }
 
 // size is that of the packages that go.
 func (p *pruning) size() (sum int64) {
@@ -101,7 +189,7 @@ func (p *pruning) remove() {
 func (p *pruning) removeRelease(h upstream.Held) {
 	var documents []string
 	for _, file := range h.Files {
-		if !strings.HasSuffix(file, ".zip") {
+		if !isPackage(file) {
 			documents = append(documents, file)
 		} else if !p.removeFile(file) {
 			return

@@ -1,12 +1,16 @@
 package upstream
 
 import (
+	"context"
+	"log/slog"
+	"slices"
 	"time"
 )
 
 // At first sight of a provider it may have hundreds of versions, most of them
 // old. They are asked about from the newest on, until so many in a row are old
-// enough; what is listed behind them is taken to be older still.
+// enough; what is listed behind them is taken to be older still, until somebody
+// wants one.
 const (
 	enoughOld = 3
 	mostDates = 24 // asked for at a time
@@ -140,4 +144,64 @@ func (c *catalog) ask(d *dated) error {
 		return err
 	}
 	return nil
+}
+
+// date asks for the date of a version that somebody wants, if it counts as old
+// only for its place in the list. A backport stands behind much that is older.
+func (c *catalog) date(ctx context.Context, version string) error {
+	c.mutex.Lock()
+	d, guessed := c.guessed(version)
+	c.mutex.Unlock()
+	if !guessed {
+		return nil
+	}
+	_, err := c.dating.do(ctx, version, func() (struct{}, error) {
+		if err := c.ask(&d); err != nil {
+			return struct{}{}, err
+		}
+		c.mutex.Lock()
+		if c.told == nil {
+			c.told = make(map[string]time.Time)
+		}
+		c.told[version] = d.Published
+		c.record = c.record.with(c.told)
+		if c.record.matures(d, c.source.Policy.MinAge).After(time.Now()) {
+			c.offered = nil // it was in there
+		}
+		r := c.record
+		c.mutex.Unlock()
+		if err := c.keepRecord(r); err != nil {
+			c.log(slog.LevelDebug, "the date of a version cannot be kept, it will be asked for again after a restart", "error", err.Error())
+		}
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// guessed finds a version whose date was not asked for, although the origin
+// tells those of others. The mutex is held.
+func (c *catalog) guessed(version string) (d dated, ok bool) {
+	if _, asked := c.told[version]; asked || c.source.Policy.MinAge == 0 || !c.record.Unsettled.IsZero() {
+		return d, false
+	}
+	i := slices.IndexFunc(c.record.Versions, func(d dated) bool { return d.Version.Version == version })
+	if i < 0 || !c.record.Versions[i].Published.IsZero() || !c.record.Versions[i].Seen.IsZero() {
+		return d, false
+	}
+	return c.record.Versions[i], slices.ContainsFunc(c.record.Versions, func(d dated) bool { return !d.Published.IsZero() })
+}
+
+// with is the record with dates that were not known when it was made.
+func (r *record) with(told map[string]time.Time) *record {
+	if len(told) == 0 {
+		return r
+	}
+	changed := *r
+	changed.Versions = slices.Clone(r.Versions)
+	for i := range changed.Versions {
+		if d := &changed.Versions[i]; d.Published.IsZero() {
+			d.Published = told[d.Version.Version]
+		}
+	}
+	return &changed
 }

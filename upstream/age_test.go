@@ -175,3 +175,101 @@ func TestTooYoungAVersion(t *testing.T) {
 		}
 	})
 }
+
+// A backport is new, and stands behind versions that are old. Its date is asked
+// for before anybody gets it.
+func TestMinAgeOfBackports(t *testing.T) {
+	backport := []any{"3.0.0", 20 * day, "2.1.0", 30 * day, "2.0.0", 40 * day, "1.0.0", time.Hour, "0.9.0", 50 * day}
+	tests := []struct {
+		rule  string
+		age   time.Duration // of 1.0.0; negative: it has no date
+		fails bool          // while it is asked for
+		want  error
+		then  string // what is listed afterwards
+	}{
+		{"one that is too young does not come, and is not listed any more", time.Hour, false, upstream.ErrTooYoung, "3.0.0 2.1.0 2.0.0 0.9.0"},
+		{"one that is old comes", 10 * day, false, nil, "3.0.0 2.1.0 2.0.0 1.0.0 0.9.0"},
+		{"one whose date the origin does not tell is old", -day, false, nil, "3.0.0 2.1.0 2.0.0 1.0.0 0.9.0"},
+		{"one whose date cannot be asked for does not come for now", time.Hour, true, upstream.ErrUnavailable, "3.0.0 2.1.0 2.0.0 1.0.0 0.9.0"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newAcme(t)
+			s.inBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				backport[7] = test.age
+				s.lists(backport...)
+				if test.fails {
+					s.fault(details("1.0.0"), status(500))
+				}
+				tree := indextest.New(t)
+				m := inMemory(t, c, threeDays, tree)
+				defer m.Close()
+				listed := versionsOf(t, m)
+				asked := s.count(details("1.0.0"))
+				for range 3 {
+					if _, err := m.Obtainable(background(), demo, "1.0.0"); !errors.Is(err, test.want) {
+						t.Errorf("got %v", err)
+					}
+				}
+				if listed != "3.0.0 2.1.0 2.0.0 1.0.0 0.9.0" || asked != 0 || !test.fails && s.count(details("1.0.0")) != 1 {
+					t.Errorf("at first %q is listed; its date is asked for %d times, and then %d", listed, asked, s.count(details("1.0.0")))
+				}
+				if got := versionsOf(t, m); got != test.then {
+					t.Errorf("then %q is listed", got)
+				}
+				time.Sleep(time.Hour) // the list is renewed
+				versionsOf(t, m)
+				if got := versionsOf(t, m); got != test.then {
+					t.Errorf("later %q is listed", got)
+				}
+
+				for name, tree := range map[string]*indextest.Tree{"with its record": tree, "without": indextest.New(t)} {
+					again := inMemory(t, c, threeDays, tree)
+					if _, err := again.Obtainable(background(), demo, "1.0.0"); !errors.Is(err, test.want) {
+						t.Errorf("after a restart, %s: got %v", name, err)
+					}
+					if got := versionsOf(t, again); got != test.then {
+						t.Errorf("after a restart, %s: %q is listed", name, got)
+					}
+					again.Close()
+				}
+				if test.want == upstream.ErrTooYoung {
+					m.mustRefuse(t, linuxZip, upstream.ErrTooYoung, "")
+					time.Sleep(3 * day)
+					m.fill(t, linuxZip)
+				}
+			})
+		})
+	}
+}
+
+// Who wants a version at the same time waits for one question, and a list that
+// is renewed meanwhile does not lose the answer.
+func TestMinAgeIsAskedForOnce(t *testing.T) {
+	s := newAcme(t)
+	s.mirrored(t, threeDays, func(t *testing.T, m *mirroring) {
+		s.lists("3.0.0", 20*day, "2.1.0", 30*day, "2.0.0", 40*day, "1.0.0", time.Hour)
+		versionsOf(t, m)
+		time.Sleep(time.Hour)
+		young := body(fmt.Sprintf(`{"published_at":%q}`, time.Now().Add(-2*time.Hour).Format(time.RFC3339)))
+		s.fault(details("1.0.0"), func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(2 * time.Second)
+			young(w, r)
+		})
+		errs := make(chan error)
+		for range 5 {
+			go func() {
+				_, err := m.Obtainable(background(), demo, "1.0.0")
+				errs <- err
+			}()
+		}
+		for range 5 {
+			if err := <-errs; !errors.Is(err, upstream.ErrTooYoung) {
+				t.Errorf("got %v", err)
+			}
+		}
+		if got := versionsOf(t, m); got != "3.0.0 2.1.0 2.0.0" || s.count(details("1.0.0")) != 1 {
+			t.Errorf("%q is listed, and its date was asked for %d times", got, s.count(details("1.0.0")))
+		}
+	})
+}

@@ -52,6 +52,9 @@ func (f *Filler) listed(ctx context.Context, a index.ProviderAddress, version st
 	if err := c.wait(ctx); err != nil {
 		return v, false, err
 	}
+	if err := c.date(ctx, version); err != nil {
+		return v, false, err
+	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for _, d := range c.record.Versions {
@@ -87,6 +90,9 @@ type catalog struct {
 	failure error   // of the last refresh
 	retry   time.Time
 	running chan struct{} // closed at the end of the refresh that runs
+
+	dating flights[string, struct{}]
+	told   map[string]time.Time // dates that were asked for one by one; zero: the origin does not tell
 
 	kept atomic.Bool // there is a record in the tree
 
@@ -184,7 +190,7 @@ func (c *catalog) refresh() <-chan struct{} {
 			running := c.running
 			c.running = nil
 			if r != nil {
-				c.record, c.offered = r, nil
+				c.record, c.offered = r.with(c.told), nil
 				c.undated = err != nil
 			}
 			if c.failure = err; err != nil {
