@@ -32,22 +32,21 @@ func (g *Registry) mirrors(a index.ProviderAddress) bool {
 // serveJoinedIndex answers with index.json of what is held, if anything is, and
 // of what the origin offers. A failed origin takes nothing away.
 func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a index.ProviderAddress, held *index.Provider) error {
+	of := joinedID{address: a}
+	if d, ok := g.joined.get(of, held); ok {
+		return g.writeJoinedIndex(w, r, d)
+	}
 	ctx, cancel := r.patient(held != nil)
 	defer cancel()
 	offering, err := g.Upstream.Versions(ctx, a)
 	switch {
 	case err == nil:
+		d := joinedDocument{held: held, Document: index.MirrorIndex(held, versionsOf(offering.Listing))}
 		if offering.Stale {
-			age := min(offering.Age, maxAge) // a clock may have been set
-			set(w, "Age", strconv.FormatInt(int64(age/time.Second), 10))
+			d.age = min(offering.Age, maxAge) // a clock may have been set
 		}
-		of := joinedID{address: a}
-		d := g.joined.get(of, held, offering.Listing)
-		if d == nil {
-			d = index.MirrorIndex(held, versionsOf(offering.Listing))
-			g.joined.put(of, held, offering.Listing, d)
-		}
-		return g.writeDocument(w, r, d, links{})
+		g.joined.put(of, d, min(joinedIndexLife, offering.Age))
+		return g.writeJoinedIndex(w, r, d)
 	case held != nil:
 		return g.writeDocument(w, r, held.Index(), links{})
 	case g.providerPending(r, a, false):
@@ -56,6 +55,14 @@ func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a index.P
 		return fail(http.StatusNotFound, "this mirror has no provider %s, nor has its registry", a)
 	}
 	return upstreamFailure(err)
+}
+
+// writeJoinedIndex says how old the list is if it should have been renewed.
+func (g *Registry) writeJoinedIndex(w http.ResponseWriter, r *request, d joinedDocument) error {
+	if d.age > 0 {
+		set(w, "Age", strconv.FormatInt(int64(d.age/time.Second), 10))
+	}
+	return g.writeDocument(w, r, d.Document, links{})
 }
 
 // heldPatience is how long a client that can be told of what is held waits for
@@ -85,11 +92,11 @@ func versionsOf(l *upstream.Listing) []string {
 // and of those that can be had.
 func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a index.ProviderAddress, held *index.Provider, release *index.Release, version string) error {
 	l, of := g.archiveLinks(r, a), joinedID{a, version}
-	if d := g.joined.get(of, release, nil); d != nil {
-		return g.writeDocument(w, r, d, l)
+	if d, ok := g.joined.get(of, release); ok {
+		return g.writeDocument(w, r, d.Document, l)
 	}
 	if release != nil && release.SignedByPublisher() && len(held.Missing(release)) == 0 {
-		g.joined.put(of, release, nil, release.Archives())
+		g.joined.put(of, joinedDocument{held: release, Document: release.Archives()}, joinedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
 	ctx, cancel := r.patient(release != nil)
@@ -98,7 +105,7 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 	switch {
 	case err == nil:
 		d := index.MirrorArchives(release, obtainable)
-		g.joined.put(of, release, nil, d)
+		g.joined.put(of, joinedDocument{held: release, Document: d}, joinedLife)
 		return g.writeDocument(w, r, d, l)
 	case release != nil:
 		return g.writeDocument(w, r, release.Archives(), l)
@@ -163,7 +170,7 @@ func upstreamFailure(err error) error {
 }
 
 // joinedDocuments are documents that were made of what is held and of what can
-// be had. They are good while what is held is the same, for a minute.
+// be had. They are good while what is held is the same, for a while.
 type joinedDocuments struct {
 	mutex sync.RWMutex
 	made  map[joinedID]joinedDocument
@@ -176,34 +183,37 @@ type joinedID struct {
 }
 
 type joinedDocument struct {
-	held    any // *index.Provider or *index.Release
-	listing *upstream.Listing
-	until   time.Time
+	held  any           // *index.Provider or *index.Release
+	age   time.Duration // of a stale list; zero: it is not
+	until time.Time
 	*index.Document
 }
 
-// joinedLife is for how long a VERSION.json is not looked at again. What can be
-// had of a version does not change.
-const joinedLife = time.Minute
+// What can be had of a version does not change, so a VERSION.json is not looked
+// at again for a minute. A list of versions is renewed behind the scenes when it
+// is asked for: an index.json is not looked at for a second, nor for longer than
+// its list is old, so that one that is to be renewed all the time is.
+const (
+	joinedLife      = time.Minute
+	joinedIndexLife = time.Second
+)
 
 // mostJoined bounds them. They are made again in microseconds.
 const mostJoined = 4096
 
-func (j *joinedDocuments) get(of joinedID, held any, listing *upstream.Listing) *index.Document {
+func (j *joinedDocuments) get(of joinedID, held any) (joinedDocument, bool) {
 	j.mutex.RLock()
 	d, ok := j.made[of]
 	j.mutex.RUnlock()
-	if !ok || d.held != held || d.listing != listing || time.Now().After(d.until) {
-		return nil
-	}
-	return d.Document
+	return d, ok && d.held == held && time.Now().Before(d.until)
 }
 
-func (j *joinedDocuments) put(of joinedID, held any, listing *upstream.Listing, d *index.Document) {
+func (j *joinedDocuments) put(of joinedID, d joinedDocument, life time.Duration) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
 	if j.made == nil || len(j.made) >= mostJoined {
 		j.made = make(map[joinedID]joinedDocument)
 	}
-	j.made[of] = joinedDocument{held, listing, time.Now().Add(joinedLife), d}
+	d.until = time.Now().Add(life)
+	j.made[of] = d
 }
