@@ -18,10 +18,31 @@ func measureFill(ctx context.Context, l *lab) ([]result, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := coldFill{lab: l, release: release, root: l.path("fill")}
+	var results []result
+	for _, rate := range []float64{0, gigabit} {
+		f := coldFill{lab: l, release: release, root: l.path("fill"), rate: rate}
+		if err := f.measure(ctx, published); err != nil {
+			return nil, err
+		}
+		results = append(results, f.results()...)
+	}
+	return results, nil
+}
+
+// measure has both of them fetch it in turns.
+func (f *coldFill) measure(ctx context.Context, published string) error {
+	l := f.lab
 	defer os.RemoveAll(f.root)
-	err = l.whileOrigin(ctx, published, []tree.Provider{ownOf(release.Provider)}, func(o *origin) error {
-		if f.link, err = l.link(ctx, o, release); err != nil {
+	return l.whileOrigin(ctx, published, []tree.Provider{ownOf(f.release.Provider)}, func(o *origin) (err error) {
+		if f.rate > 0 {
+			slow, url, err := newSlowLine(o.url, f.rate)
+			if err != nil {
+				return err
+			}
+			defer slow.Close()
+			o = &origin{o.Process, url}
+		}
+		if f.link, err = l.link(ctx, o, f.release); err != nil {
 			return err
 		}
 		f.origin = o
@@ -37,10 +58,6 @@ func measureFill(ctx context.Context, l *lab) ([]result, error) {
 			})
 		})
 	})
-	if err != nil {
-		return nil, err
-	}
-	return f.results(), nil
 }
 
 // A coldFill is one package, fetched over and over into nothing.
@@ -48,8 +65,9 @@ type coldFill struct {
 	*lab
 	*origin
 	release bigRelease
-	link    string // to the origin's file
-	root    string // of the mirror
+	link    string  // to the origin's file
+	root    string  // of the mirror
+	rate    float64 // of the line to the origin, bytes a second; zero: the loopback interface as it is
 
 	direct, mirrored []downloaded
 }
@@ -133,6 +151,9 @@ func (f *coldFill) results() []result {
 	total := func(d downloaded) float64 { return d.total }
 	sync := func(d downloaded) float64 { return d.sync }
 	what := fmt.Sprintf("cold fill of %s, ", bytesText(float64(f.archive)))
+	if f.rate > 0 {
+		what = fmt.Sprintf("cold fill of %s over a line of 1 Gbit/s, ", bytesText(float64(f.archive)))
+	}
 	fetched := each(f.direct, total)
 	text := func(name string, seconds []float64) string { return name + ": " + secondsText(median(seconds)) }
 	return []result{
