@@ -78,7 +78,7 @@ func (m claimMapping) apply(claims map[string]any) (Subject, error) {
 }
 
 func (r requiredClaim) allows(value string) bool {
-	return slices.ContainsFunc(r.values, func(pattern string) bool { return wildcard(pattern).matches(value) })
+	return slices.ContainsFunc(r.values, func(pattern string) bool { return Wildcard(pattern).Matches(value) })
 }
 
 // separable tells whether a group is the same once it has been in a list that

@@ -16,8 +16,8 @@ import (
 type addressPattern struct {
 	text       string // as it is printed; parsed again it is the same
 	everything bool
-	hostname   wildcard // empty: the registry's own addresses
-	parts      [3]wildcard
+	hostname   Wildcard // empty: the registry's own addresses
+	parts      [3]Wildcard
 	depth      int // how many parts it has
 }
 
@@ -84,12 +84,12 @@ func parseAddressPattern(s string) (p addressPattern, err error) {
 }
 
 // parsePartPattern reads a NAMESPACE, NAME or SYSTEM, by its place.
-func parsePartPattern(word string, place int) (wildcard, error) {
+func parsePartPattern(word string, place int) (Wildcard, error) {
 	if inASCII(word) {
 		if i := strings.IndexFunc(word, notInName); i >= 0 {
 			return "", fmt.Errorf("%q has %q in it, and may have letters, digits, - and _ only, and * for any of them", word, word[i])
 		}
-		return wildcard(strings.ToLower(word)), nil
+		return Wildcard(strings.ToLower(word)), nil
 	}
 	// Only the clients' library knows how they write such a name, and only
 	// providers have one.
@@ -111,17 +111,17 @@ func parsePartPattern(word string, place int) (wildcard, error) {
 	case place == 0 && startsWithHostname(name): // full-width letters become plain ones
 		return "", fmt.Errorf("%q is a hostname: write %s", word, name)
 	}
-	return wildcard(name), nil
+	return Wildcard(name), nil
 }
 
 // parseHostnamePattern reads a HOSTNAME and returns also how it is printed.
-func parseHostnamePattern(word string) (pattern wildcard, display string, err error) {
+func parseHostnamePattern(word string) (pattern Wildcard, display string, err error) {
 	if !strings.Contains(word, "*") {
 		h, err := index.ParseHostname(word)
 		if err != nil {
 			return "", "", fmt.Errorf("%q is not a hostname: %w", word, err)
 		}
-		return wildcard(h), markedHostname(svchost.ForDisplay(string(h))), nil
+		return Wildcard(h), markedHostname(svchost.ForDisplay(string(h))), nil
 	}
 	name, port, hasPort := strings.Cut(word, ":")
 	if hasPort {
@@ -146,7 +146,7 @@ func parseHostnamePattern(word string) (pattern wildcard, display string, err er
 		}
 		labels[i], printed[i] = string(h), svchost.ForDisplay(string(h))
 	}
-	return wildcard(strings.Join(labels, ".") + port), strings.Join(printed, ".") + port, nil
+	return Wildcard(strings.Join(labels, ".") + port), strings.Join(printed, ".") + port, nil
 }
 
 // parsePortPattern reads what comes behind the colon of a hostname with a *, and
@@ -177,54 +177,3 @@ func notInLabel(r rune) bool {
 }
 
 func notInName(r rune) bool { return notInLabel(r) && r != '_' }
-
-// A wildcard is a text in which * stands for any run of characters.
-type wildcard string
-
-// matches tells whether s is what the wildcard says, in the same case.
-func (w wildcard) matches(s string) bool { return w.match(s, false) }
-
-// matchesFolded does not mind the case of s. The wildcard must be in lower
-// case, and may have letters other than a to z only if it has no *.
-func (w wildcard) matchesFolded(s string) bool {
-	if strings.IndexByte(string(w), '*') < 0 {
-		return strings.EqualFold(string(w), s)
-	}
-	return w.match(s, true)
-}
-
-// match takes one star at a time for as little as will do, and goes back to the
-// last one only: if that cannot be made to fit, an earlier one cannot either. So
-// no wildcard takes more than the product of both lengths.
-func (w wildcard) match(s string, folded bool) bool {
-	fold := func(c byte) byte {
-		if folded && c >= 'A' && c <= 'Z' {
-			c += 'a' - 'A'
-		}
-		return c
-	}
-	if w == "*" {
-		return true
-	}
-	if w != "" && s != "" && w[len(w)-1] != '*' && w[len(w)-1] != fold(s[len(s)-1]) {
-		return false // as most of what is not under *.example.com
-	}
-	star, resume := -1, 0 // the last star in w, and where in s to go on when it takes one more
-	i := 0
-	for j := 0; j < len(s); {
-		switch {
-		case i < len(w) && w[i] == '*':
-			star, resume = i, j
-			i++
-		case i < len(w) && w[i] == fold(s[j]):
-			i++
-			j++
-		case star >= 0:
-			resume++
-			i, j = star+1, resume
-		default:
-			return false
-		}
-	}
-	return strings.Trim(string(w[i:]), "*") == ""
-}

@@ -90,7 +90,7 @@ func (r *Rule) about(s *Subject, right Right, a *Address) bool {
 // A holder is whom a rule gives a right, or denies it.
 type holder struct {
 	kind holderKind
-	name wildcard // of a group or of a subject
+	name Wildcard // of a group or of a subject
 }
 
 type holderKind int
@@ -115,10 +115,10 @@ func (h *holder) includes(s *Subject, allow bool) bool {
 	case holderAuthenticated:
 		return true
 	case holderID:
-		return h.name.matches(s.ID)
+		return h.name.Matches(s.ID)
 	case holderGroup:
 		for _, group := range s.Groups {
-			if h.name.matches(group) {
+			if h.name.Matches(group) {
 				return true
 			}
 		}
@@ -149,13 +149,13 @@ func parseHolder(word string) (holder, error) {
 	group, isGroup := strings.CutPrefix(word, groupPrefix)
 	switch {
 	case !isGroup:
-		return holder{holderID, wildcard(word)}, nil
+		return holder{holderID, Wildcard(word)}, nil
 	case group == "":
 		return holder{}, fmt.Errorf("%q has no name: write the group's behind it", word)
 	case strings.TrimSpace(group) != group:
 		return holder{}, fmt.Errorf("%q has a space around the name, and no group has: leave it out", word)
 	}
-	return holder{holderGroup, wildcard(group)}, nil
+	return holder{holderGroup, Wildcard(group)}, nil
 }
 
 // inKeywordCase returns what is likely to be meant by a word that is a keyword but

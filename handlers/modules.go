@@ -51,9 +51,6 @@ func (g *Registry) writeLocation(w http.ResponseWriter, r *request, m *index.Mod
 	file := v.Version + "/" + v.Archive.Name
 	location := g.PublicURL + g.moduleFolder(m.Address) + file
 	if r.private {
-		if g.Links == nil {
-			return unavailable("the registry cannot sign links yet: try again in a moment", nil)
-		}
 		signed, err := g.Links.AppendQuery([]byte(location), g.realm(r), g.signedModule(m, file), g.Links.Expiry(time.Now()))
 		if err != nil {
 			return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
@@ -87,8 +84,8 @@ func (g *Registry) signedModule(m *index.Module, file string) string {
 }
 
 // ownModule finds a module of the registry itself that r may read, in whatever
-// case it is written (checklist 78). If r asks for a file of it, that is its path below the
-// module's.
+// case it is written (checklist 78). If r asks for a package, file is where that
+// lies below the module: a link may open it.
 func (g *Registry) ownModule(r *request, namespace, name, system, file string) (*index.Module, error) {
 	a := index.ModuleAddress{Hostname: r.self, Namespace: namespace, Name: name, System: system}
 	m := g.ownModuleAt(r, a)

@@ -45,10 +45,7 @@ func (g *Registry) mayReadFile(r *request, a access.Address, path string) (bool,
 		return true, nil
 	}
 	r.private = true
-	link := access.ErrNoLink
-	if g.Links != nil {
-		link = g.Links.Verify(g.realm(r), path, r.URL.RawQuery, time.Now())
-	}
+	link := g.Links.Verify(g.realm(r), path, r.URL.RawQuery, time.Now())
 	if link == nil {
 		return true, nil
 	}

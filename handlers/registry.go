@@ -44,7 +44,7 @@ type Registry struct {
 	Authenticate func(*http.Request) (access.Subject, error)
 
 	// Links are what authorises clients to fetch files that not everybody may
-	// read. Needed with Rules.
+	// read. Required with Rules.
 	Links *access.Links
 
 	// Login returns what discovery says of `terraform login`, the same pointer as

@@ -24,9 +24,6 @@ type links struct{ prefix, folder string }
 func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Document, l links) error {
 	tag, expiry := d.Tag+g.tag, int64(0)
 	if r.private && len(d.Links) > 0 {
-		if g.Links == nil {
-			return unavailable("the registry cannot sign links yet: try again in a moment", nil)
-		}
 		expiry = g.Links.Expiry(time.Now())
 		tag += "-" + strconv.FormatInt(expiry, 36)
 	}
@@ -50,7 +47,7 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Doc
 			b = new([]byte)
 		}
 		defer g.buffers.Put(b)
-		*b = appendDocument((*b)[:0], d, l)
+		*b, _ = appendDocument((*b)[:0], d, l.prefix, nil) // which cannot fail
 		body = *b
 	}
 	r.answered(r.Request, http.StatusOK, int64(len(body)))
@@ -66,41 +63,26 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Doc
 	return nil
 }
 
-// appendDocument writes a document with its links.
-func appendDocument(b []byte, d *index.Document, l links) []byte {
+// appendDocument writes a document with prefix before each link, and behind it
+// what sign appends for the file of that name; nil appends nothing.
+func appendDocument(b []byte, d *index.Document, prefix string, sign func(b []byte, name string) ([]byte, error)) ([]byte, error) {
 	done := 0
 	for _, link := range d.Links {
 		b = append(b, d.Head[done:link.Start]...)
-		b = append(b, l.prefix...)
+		b = append(b, prefix...)
 		done = link.Start
-	}
-	b = append(b, d.Head[done:]...)
-	return append(b, d.Tail...)
-}
-
-// sign is the document with links that are good until expiry.
-func (g *Registry) sign(r *request, d *index.Document, l links, expiry int64) ([]byte, error) {
-	id := signedID{d, l, g.realm(r), g.Links.Key()}
-	if body := g.signed.get(id, expiry); body != nil {
-		return body, nil
-	}
-	var body []byte
-	var err error
-	done := 0
-	for _, link := range d.Links {
+		if sign == nil {
+			continue
+		}
 		name := d.Head[link.Start:link.End]
-		body = append(body, d.Head[done:link.Start]...)
-		body = append(body, l.prefix...)
-		body = append(body, name...)
-		if body, err = g.Links.AppendQuery(body, id.realm, l.folder+string(name), expiry); err != nil {
-			return nil, err
+		var err error
+		if b, err = sign(append(b, name...), string(name)); err != nil {
+			return b, err
 		}
 		done = link.End
 	}
-	body = append(body, d.Head[done:]...)
-	body = append(body, d.Tail...)
-	g.signed.put(id, expiry, body)
-	return body, nil
+	b = append(b, d.Head[done:]...)
+	return append(b, d.Tail...), nil
 }
 
 // revalidate is the Cache-Control of what may change.

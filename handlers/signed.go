@@ -25,6 +25,22 @@ type signedID struct {
 	key   *access.LinkKey
 }
 
+// sign is the document with links that are good until expiry.
+func (g *Registry) sign(r *request, d *index.Document, l links, expiry int64) ([]byte, error) {
+	id := signedID{d, l, g.realm(r), g.Links.Key()}
+	if body := g.signed.get(id, expiry); body != nil {
+		return body, nil
+	}
+	body, err := appendDocument(nil, d, l.prefix, func(b []byte, name string) ([]byte, error) {
+		return g.Links.AppendQuery(b, id.realm, l.folder+name, expiry)
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.signed.put(id, expiry, body)
+	return body, nil
+}
+
 // maxSigned bounds them, in bytes; the realm is as long as a client likes its
 // Host header to be. signedOverhead is about what one costs beside its bytes.
 const (

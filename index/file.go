@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"path"
 	"sync"
 )
 
@@ -64,10 +65,21 @@ const (
 	signatureType = "application/pgp-signature"
 )
 
+// ContentTypeOf is the media type of a file of a release, by its name.
+func ContentTypeOf(name string) string {
+	switch path.Ext(name) {
+	case ".zip":
+		return zipType
+	case ".sig":
+		return signatureType
+	}
+	return textType
+}
+
 // newDocumentFile makes a file of bytes that were verified and are kept: what
 // is served is what was checked, whatever becomes of the file on the disk.
-func newDocumentFile(name, version, contentType string, content []byte) *File {
-	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256Of(content), ContentType: contentType, content: content}
+func newDocumentFile(name, version string, content []byte) *File {
+	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256Of(content), ContentType: ContentTypeOf(name), content: content}
 }
 
 // newSignatureFile makes a signature over document when it is first asked for:

@@ -214,8 +214,8 @@ func (v *verification) verifySignature() bool {
 	}
 	v.release.Keys = keyring.Keys()
 	v.release.signedBy = "publisher " + key.ID
-	v.release.checksums = newDocumentFile(v.files.checksums.name, v.release.Version, textType, v.sums)
-	v.release.signature = newDocumentFile(d.name, v.release.Version, signatureType, signature)
+	v.release.checksums = newDocumentFile(v.files.checksums.name, v.release.Version, v.sums)
+	v.release.signature = newDocumentFile(d.name, v.release.Version, signature)
 	return true
 }
 
@@ -278,7 +278,7 @@ func (v *verification) signUnsigned() bool {
 		sums[p.File.Name] = p.File.SHA256
 	}
 	name := providerPrefix + v.provider.address.Type + "_" + r.Version + "_SHA256SUMS"
-	r.checksums = newDocumentFile(name, r.Version, textType, sums.Document())
+	r.checksums = newDocumentFile(name, r.Version, sums.Document())
 	if v.options.Signer != nil {
 		r.Keys = []PublicKey{v.options.Signer.PublicKey()}
 		r.signedBy = "registry " + r.Keys[0].ID

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -35,7 +34,6 @@ const retirement = 10 * time.Minute
 // and the storage of the newest: a configuration that is gone has closed its own.
 type pooledFiller struct {
 	*upstream.Filler
-	newest atomic.Pointer[App]
 
 	tidying  sync.Once
 	mutex    sync.Mutex // guards what follows
@@ -75,7 +73,6 @@ func (p *pooledFiller) attach(a *App) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.users = append(p.users, a)
-	p.newest.Store(a)
 	p.tidying.Do(func() { go p.RemoveLeftovers(context.Background()) })
 }
 
@@ -85,11 +82,16 @@ func (p *pooledFiller) detach(a *App) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.users = slices.DeleteFunc(p.users, func(user *App) bool { return user == a })
-	var newest *App
-	if len(p.users) > 0 {
-		newest = p.users[len(p.users)-1]
+}
+
+// newest is the app it works for; nil if there is none.
+func (p *pooledFiller) newest() *App {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if len(p.users) == 0 {
+		return nil
 	}
-	p.newest.Store(newest)
+	return p.users[len(p.users)-1]
 }
 
 // Destruct implements caddy.Destructor. What is being fetched may come to its
@@ -103,7 +105,7 @@ var errNoConfiguration = errors.New("the configuration that had the storage has 
 
 // lock has one instance of a cluster fetch what several are asked for.
 func (p *pooledFiller) lock(ctx context.Context, name string) (unlock func(), err error) {
-	app := p.newest.Load()
+	app := p.newest()
 	if app == nil {
 		return nil, errNoConfiguration
 	}
@@ -123,7 +125,7 @@ func (p *pooledFiller) lock(ctx context.Context, name string) (unlock func(), er
 type fillLog struct{ *pooledFiller }
 
 func (l fillLog) handler() slog.Handler {
-	if app := l.newest.Load(); app != nil {
+	if app := l.newest(); app != nil {
 		return app.logger.Handler()
 	}
 	return slog.DiscardHandler

@@ -68,11 +68,11 @@ func TestFillersOutliveReloads(t *testing.T) {
 		t.Error("handlers with different upstreams have one filler")
 	}
 	filler := a.registry.Upstream.(*pooledFiller)
-	if filler.newest.Load() != after.app() {
+	if filler.newest() != after.app() {
 		t.Error("the filler does not use the newer configuration")
 	}
 	before.cancel()
-	if filler.newest.Load() != after.app() {
+	if filler.newest() != after.app() {
 		t.Error("the end of the older configuration took the newer one away")
 	}
 	count := func() (n int) {
@@ -91,7 +91,7 @@ func TestFillersOutliveReloads(t *testing.T) {
 	if got := count(); got != 0 {
 		t.Errorf("in the end there are %d fillers", got)
 	}
-	if filler.newest.Load() != nil {
+	if filler.newest() != nil {
 		t.Error("the filler holds on to a configuration that has gone")
 	}
 	if _, err := filler.lock(t.Context(), "x"); err == nil {
@@ -110,7 +110,7 @@ func TestFillerAfterAFailedReload(t *testing.T) {
 	failed.mustStart() // and then something else did not
 	failed.cancel()
 	filler := h.registry.Upstream.(*pooledFiller)
-	if filler.newest.Load() != running.app() {
+	if filler.newest() != running.app() {
 		t.Error("the filler has no configuration")
 	}
 	unlock, err := filler.lock(t.Context(), "x")

@@ -78,9 +78,6 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 				return filled, nil
 			}
 			e.Bytes = filled.Size
-			if f.options.Changed != nil {
-				f.options.Changed()
-			}
 		case !givenUp(err):
 			f.unfilled.put(id, err, lifeOf(err))
 			f.log(slog.LevelWarn, "a package could not be mirrored", "provider", a.String(), "file", name, "error", err.Error())
@@ -115,7 +112,7 @@ func (f *Filler) document(ctx context.Context, a index.ProviderAddress, name str
 	if content == nil {
 		return nil, errNotMirrored
 	}
-	return &Filled{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256.Sum256(content), At: time.Now(), content: content}, nil
+	return &Filled{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256.Sum256(content), content: content}, nil
 }
 
 // fill finds a package in the tree, or fetches it.
@@ -268,7 +265,7 @@ func (f *Filler) explain(s *Source, v *vouched, wrong error) error {
 
 func (f *Filler) newFilled(v *vouched, p Package, name string, digest Digest, info os.FileInfo) *Filled {
 	return &Filled{
-		Name: p.Name, Version: v.Version, Platform: p.Platform.String(), Size: digest.Size, SHA256: digest.SHA256, At: time.Now(),
+		Name: p.Name, Version: v.Version, Platform: p.Platform.String(), Size: digest.Size, SHA256: digest.SHA256,
 		tree: f.tree, path: name, modTime: info.ModTime(), info: info,
 	}
 }

@@ -23,10 +23,6 @@ type Filled struct {
 	Size   int64
 	SHA256 index.SHA256
 
-	// At is when it was filled. A snapshot taken later and not pending tells what
-	// the index makes of it.
-	At time.Time
-
 	tree    *trees // not its root: that would stay open as long as the file is known
 	path    string // in the tree's providers
 	modTime time.Time

@@ -37,9 +37,6 @@ type FillerOptions struct {
 	// has the lock of that name, or ctx ends. Nil: this is the only one.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)
 
-	// Changed is called when a package has come in; a scan should follow. May be nil.
-	Changed func()
-
 	// Observe hears of what is done, from several goroutines. May be nil.
 	Observe func(Event)
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -90,7 +91,7 @@ func (p *Policy) takesPlatform(platform index.Platform) bool {
 
 // A Pattern covers providers of one origin: NAMESPACE or NAMESPACE/TYPE, where *
 // stands for any characters. A namespace alone covers all its providers.
-type Pattern struct{ namespace, typ string }
+type Pattern struct{ namespace, typ access.Wildcard }
 
 const maxPattern = 512
 
@@ -103,8 +104,8 @@ func ParsePattern(s string) (Pattern, error) {
 	if len(s) > maxPattern { // do not feed the parser more
 		return Pattern{}, fmt.Errorf("a pattern of providers is at most %d bytes long", maxPattern)
 	}
-	p := Pattern{strings.ToLower(namespace), strings.ToLower(typ)}
-	for _, part := range []string{p.namespace, p.typ} {
+	p := Pattern{access.Wildcard(strings.ToLower(namespace)), access.Wildcard(strings.ToLower(typ))}
+	for _, part := range []string{string(p.namespace), string(p.typ)} {
 		switch {
 		case part == "" || strings.Contains(part, "/"):
 			return Pattern{}, fmt.Errorf("%q is not a pattern of providers: write NAMESPACE/TYPE, like hashicorp/aws or hashicorp/*", s)
@@ -119,30 +120,8 @@ func ParsePattern(s string) (Pattern, error) {
 	return p, nil
 }
 
-func (p Pattern) String() string { return p.namespace + "/" + p.typ }
+func (p Pattern) String() string { return string(p.namespace + "/" + p.typ) }
 
 func (p Pattern) covers(a index.ProviderAddress) bool {
-	return matches(p.namespace, a.Namespace) && matches(p.typ, a.Type)
-}
-
-// matches compares a name with a pattern in which * stands for any characters.
-func matches(pattern, name string) bool {
-	first, rest, star := strings.Cut(pattern, "*")
-	name, ok := strings.CutPrefix(name, first)
-	if !ok || !star {
-		return ok && name == ""
-	}
-	for {
-		var middle string
-		middle, rest, star = strings.Cut(rest, "*")
-		if !star {
-			return strings.HasSuffix(name, middle)
-		}
-		// The first place it is found at leaves most for what follows.
-		i := strings.Index(name, middle)
-		if i < 0 {
-			return false
-		}
-		name = name[i+len(middle):]
-	}
+	return p.namespace.Matches(a.Namespace) && p.typ.Matches(a.Type)
 }

@@ -1,0 +1,57 @@
+package handlers
+
+import (
+	"sync"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// joinedDocuments are documents that were made of what is held and of what can
+// be had. They are good while what is held is the same, for a while.
+type joinedDocuments struct {
+	mutex sync.RWMutex
+	made  map[joinedID]joinedDocument
+}
+
+// A joinedID is index.json of a provider, or VERSION.json of a version.
+type joinedID struct {
+	address index.ProviderAddress
+	version string
+}
+
+type joinedDocument struct {
+	held  any           // *index.Provider or *index.Release
+	age   time.Duration // of a stale list; zero: it is not
+	until time.Time
+	*index.Document
+}
+
+// What can be had of a version does not change, so a VERSION.json is not looked
+// at again for a minute. A list of versions is renewed behind the scenes when it
+// is asked for: an index.json is not looked at for a second, nor for longer than
+// its list is old, so that one that is to be renewed all the time is.
+const (
+	joinedLife      = time.Minute
+	joinedIndexLife = time.Second
+)
+
+// mostJoined bounds them. They are made again in microseconds.
+const mostJoined = 4096
+
+func (j *joinedDocuments) get(of joinedID, held any) (joinedDocument, bool) {
+	j.mutex.RLock()
+	d, ok := j.made[of]
+	j.mutex.RUnlock()
+	return d, ok && d.held == held && time.Now().Before(d.until)
+}
+
+func (j *joinedDocuments) put(of joinedID, d joinedDocument, life time.Duration) {
+	j.mutex.Lock()
+	defer j.mutex.Unlock()
+	if j.made == nil || len(j.made) >= mostJoined {
+		j.made = make(map[joinedID]joinedDocument)
+	}
+	d.until = time.Now().Add(life)
+	j.made[of] = d
+}
