@@ -187,8 +187,10 @@ func TestASignedReleaseIsStillRead(t *testing.T) {
 	<-x.Ready()
 	s := serve(t, registry(x.Snapshot()))
 
-	if got := s.mirrored(own + "/acme/demo"); !slices.Equal(got, []string{"1.0.0"}) {
-		t.Fatalf("the mirror has %v", got)
+	// A list without it would have clients choose the older one.
+	mustRefuse(t, s.get("/v1/mirror/"+own+"/acme/demo/index.json"), http.StatusServiceUnavailable)
+	if a := s.get("/v1/mirror/" + own + "/acme/demo/1.0.0.json"); a.StatusCode != http.StatusOK {
+		t.Errorf("what has been read is answered with %d", a.StatusCode)
 	}
 	mustRefuse(t, s.get("/v1/providers/acme/demo/versions"), http.StatusServiceUnavailable)
 	mustRefuse(t, s.get("/v1/providers/acme/demo/2.0.0/download/linux/amd64"), http.StatusServiceUnavailable)

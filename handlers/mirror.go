@@ -68,6 +68,8 @@ func (g *Registry) serveNothing(w http.ResponseWriter, r *request, a index.Provi
 // none.
 func (g *Registry) serveIndex(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, own bool) error {
 	switch {
+	case g.providerListPending(r, a, own):
+		return pending
 	case !own && g.mirrors(a):
 		return g.serveJoinedIndex(w, r, a, p)
 	case p != nil:
@@ -81,10 +83,8 @@ func (g *Registry) serveIndex(w http.ResponseWriter, r *request, a index.Provide
 // serveArchives answers with VERSION.json of the provider p, which is nil if
 // there is none.
 func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, own bool, version string) error {
-	var release *index.Release
-	if p != nil {
-		release = p.Release(version)
-	}
+	release := p.Release(version)
+	r.asked = version
 	if release != nil {
 		r.Version = release.Version
 	} else if _, err := index.ParseProviderVersion(version); err != nil {

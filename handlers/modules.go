@@ -22,6 +22,11 @@ func (g *Registry) serveModules(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return err
 		}
+		a := m.Address
+		a.Hostname = r.self
+		if g.moduleListPending(r, a) {
+			return pending
+		}
 		return g.writeDocument(w, r, m.List(), links{})
 
 	case len(s) == 5 && s[4] == "download":
@@ -121,6 +126,7 @@ func (g *Registry) ownModule(r *request, namespace, name, system, file string) (
 // ownModuleVersion finds the version that the first four segments of the path
 // name; file is the fifth if that is a file's.
 func (g *Registry) ownModuleVersion(r *request, s []string, file string) (*index.Module, *index.ModuleVersion, error) {
+	r.asked = s[3]
 	if file != "" {
 		file = s[3] + "/" + file
 	}
@@ -129,7 +135,9 @@ func (g *Registry) ownModuleVersion(r *request, s []string, file string) (*index
 		return nil, nil, err
 	}
 	v := m.Version(s[3])
-	if v == nil && g.modulePending(r, m.Address) {
+	a := m.Address
+	a.Hostname = r.self
+	if v == nil && g.modulePending(r, a) {
 		return nil, nil, pending
 	}
 	if v == nil {

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"fmt"
 	"slices"
 
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -47,23 +48,62 @@ func (g *Registry) ownModuleAt(r *request, a index.ModuleAddress) *index.Module 
 	return r.snapshot.Module(a)
 }
 
-// providerPending tells whether some of what lies under an address has not been
-// read yet: what is not found may be there in a moment.
+// providerPending reports whether some of what lies under an address has not been
+// read yet: what is not found may be there in a moment. Then it is wanted.
 func (g *Registry) providerPending(r *request, a index.ProviderAddress, own bool) bool {
-	if own && !g.byName() {
-		a.Hostname = ""
-	}
-	nameless := index.ProviderAddress{Namespace: a.Namespace, Type: a.Type}
-	return r.snapshot.ProviderPending(a) || own && r.snapshot.ProviderPending(nameless)
+	pending := func(a index.ProviderAddress) bool { return r.snapshot.ProviderPending(a, r.asked) }
+	return wantIf(r, pending, r.asked, g.providerAddresses(a, own))
 }
 
-// modulePending is the same of one of the registry's own modules.
+// providerListPending reports whether the list of versions may lack some that
+// clients know: without them they would choose an older one.
+func (g *Registry) providerListPending(r *request, a index.ProviderAddress, own bool) bool {
+	return wantIf(r, r.snapshot.ProviderListPending, "", g.providerAddresses(a, own))
+}
+
+// modulePending is providerPending for one of the registry's own modules.
 func (g *Registry) modulePending(r *request, a index.ModuleAddress) bool {
-	if !g.byName() {
-		a.Hostname = ""
+	pending := func(a index.ModuleAddress) bool { return r.snapshot.ModulePending(a, r.asked) }
+	return wantIf(r, pending, r.asked, g.moduleAddresses(a))
+}
+
+// moduleListPending is providerListPending for one of the registry's own modules.
+func (g *Registry) moduleListPending(r *request, a index.ModuleAddress) bool {
+	return wantIf(r, r.snapshot.ModuleListPending, "", g.moduleAddresses(a))
+}
+
+// providerAddresses are those in the tree under which a provider may lie.
+func (g *Registry) providerAddresses(a index.ProviderAddress, own bool) [2]index.ProviderAddress {
+	if !own {
+		return [2]index.ProviderAddress{a, a}
 	}
+	nameless := index.ProviderAddress{Namespace: a.Namespace, Type: a.Type}
+	if !g.byName() {
+		a = nameless
+	}
+	return [2]index.ProviderAddress{a, nameless}
+}
+
+// moduleAddresses are the same of a module.
+func (g *Registry) moduleAddresses(a index.ModuleAddress) [2]index.ModuleAddress {
 	nameless := index.ModuleAddress{Namespace: a.Namespace, Name: a.Name, System: a.System}
-	return r.snapshot.ModulePending(a) || r.snapshot.ModulePending(nameless)
+	if !g.byName() {
+		a = nameless
+	}
+	return [2]index.ModuleAddress{a, nameless}
+}
+
+// wantIf reports whether one of the addresses is pending, and notes them, with
+// the version, as what the request waits for.
+func wantIf[A interface {
+	comparable
+	fmt.Stringer
+}](r *request, pending func(A) bool, version string, addresses [2]A) bool {
+	if !pending(addresses[0]) && (addresses[1] == addresses[0] || !pending(addresses[1])) {
+		return false
+	}
+	r.wanted = []index.Wanted{{Address: addresses[0], Version: version}, {Address: addresses[1], Version: version}}
+	return true
 }
 
 // onProvider is what the rules are asked about a provider.

@@ -20,7 +20,9 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 		if err != nil {
 			return err
 		}
-		if p.Versions() == nil && g.providerPending(r, p.Address, true) {
+		a := p.Address
+		a.Hostname = r.self
+		if g.providerListPending(r, a, true) {
 			return pending
 		}
 		if p.Versions() == nil {
@@ -29,13 +31,15 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 		return g.writeDocument(w, r, p.Versions(), links{})
 
 	case len(s) == 6 && s[3] == "download":
-		r.Kind = KindProviderDownload
+		r.Kind, r.asked = KindProviderDownload, s[2]
 		p, err := g.ownProvider(r, s[0], s[1])
 		if err != nil {
 			return err
 		}
+		a := p.Address
+		a.Hostname = r.self
 		release := p.Release(s[2])
-		if release == nil && g.providerPending(r, p.Address, true) {
+		if release == nil && g.providerPending(r, a, true) {
 			return pending
 		}
 		if release == nil {
@@ -46,8 +50,6 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 			return fail(http.StatusNotFound, "%s %s has no package for this platform", p.Address, release.Version)
 		}
 		r.Version, r.Platform = release.Version, pkg.File.Platform
-		a := p.Address
-		a.Hostname = r.self
 		folder := g.providerFolder(a)
 		return g.writeDocument(w, r, pkg.Download(), links{g.PublicURL + folder, folder})
 	}

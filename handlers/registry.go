@@ -2,12 +2,14 @@ package handlers
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -54,6 +56,11 @@ type Registry struct {
 
 	// Upstream gets what the mirror does not hold. Nil: it has what it holds.
 	Upstream Upstream
+
+	// Next waits for a snapshot other than the one given, for which what is wanted
+	// has been read first; nil when ctx ends first. A request that cannot be
+	// answered from its snapshot waits for the next. Nil: none does.
+	Next func(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot
 
 	// Changed is called when a file is no longer what the snapshot says, or has
 	// come in; a scan should follow. May be nil.
@@ -123,6 +130,8 @@ type request struct {
 	array    [6]string        // where they are: no path of the registry has more
 	self     svchost.Hostname // the name the registry was asked by
 	private  bool             // not everybody may read what it asks for
+	asked    string           // the version that it asks for, if it is for one
+	wanted   []index.Wanted   // what it is about, under each address that it may have in the tree
 }
 
 func (g *Registry) answer(w http.ResponseWriter, r *request, path string, serve protocol) error {
@@ -133,6 +142,7 @@ func (g *Registry) answer(w http.ResponseWriter, r *request, path string, serve 
 	if path == discoveryPath {
 		return serve(w, r) // which needs nothing to have been read
 	}
+	began := time.Now()
 	var err error
 	if r.segments, err = split(path, r.array[:0]); err != nil {
 		return err
@@ -140,8 +150,25 @@ func (g *Registry) answer(w http.ResponseWriter, r *request, path string, serve 
 	if r.snapshot = g.Snapshot(); r.snapshot == nil {
 		return unavailable("the registry is reading its files for the first time: try again in a moment", nil)
 	}
-	return serve(w, r)
+	err = serve(w, r)
+	for g.Next != nil && (errors.Is(err, pending) || errors.Is(err, replaced)) {
+		// Nothing has been written. What comes next may have the answer: OpenTofu
+		// asks a mirror once only (checklist 72).
+		ctx, cancel := context.WithDeadline(r.Context(), began.Add(Patience))
+		next := g.Next(ctx, r.snapshot, r.wanted...)
+		cancel()
+		if next == nil {
+			return err
+		}
+		r.snapshot = next
+		err = serve(w, r)
+	}
+	return err
 }
+
+// Patience is how long a request waits for what has not been read yet, from its
+// beginning. Clients give an attempt ten seconds (checklist 25).
+const Patience = 8 * time.Second
 
 // prepare derives what depends on the configuration only.
 func (g *Registry) prepare() {

@@ -115,7 +115,7 @@ func (g *Registry) write(w http.ResponseWriter, r *request, c content) error {
 	file, err := c.open()
 	if errors.Is(err, index.ErrChanged) {
 		g.changed()
-		return unavailable("the file is just being replaced: try again in a moment", nil)
+		return replaced
 	}
 	if err != nil {
 		return unavailable("the file cannot be read at the moment: try again, and tell the registry's operator", err)
@@ -214,6 +214,9 @@ var notFound = fail(http.StatusNotFound, "there is nothing at this path: see the
 // pending is the answer for what lies in the tree and has not been read yet. A
 // 404 would send clients elsewhere, or end their work.
 var pending = unavailable("the registry is still reading this: try again in a moment", nil)
+
+// replaced is the answer for a file that is not the one that was verified.
+var replaced = unavailable("the file is just being replaced: try again in a moment", nil)
 
 // unavailable is a failure that passes.
 func unavailable(message string, cause error) error {

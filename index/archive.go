@@ -1,9 +1,8 @@
 package index
 
 import (
-	"cmp"
 	"context"
-	"slices"
+	"fmt"
 
 	"github.com/spf13/afero"
 )
@@ -11,13 +10,20 @@ import (
 // An archive is a file or folder whose content has to be read, and then what
 // that gave.
 type archive struct {
-	part   Part
-	path   string // in its part
-	report string // the path a report names
-	stamp  stamp
-	folder []packedFile // of a module folder
-	rank   int          // how many newer versions there are
-	read   func(context.Context, *archive) (digest, error)
+	part    Part
+	path    string       // in its part
+	report  string       // the path a report names
+	address fmt.Stringer // of the provider or module it is of
+	version string
+	stamp   stamp
+	folder  []packedFile // of a module folder
+	rank    int          // how many newer versions there are
+	read    func(context.Context, *archive) (digest, error)
+
+	// Of the reading, which guards them.
+	reading                 *reading
+	begun, urgent, finished bool
+	wishes                  []*wish
 
 	// Until it is read, an archive is pending: nothing is known of it, and
 	// nothing is offered that would need it.
@@ -38,33 +44,24 @@ func (w *walker) newArchive(part Part, report string, e entry, read func(context
 		a.bad = found(Empty, "it is empty: copy it again")
 		return a
 	}
-	w.recall(a)
+	if !w.recall(a) {
+		w.queue(a)
+	}
 	return a
 }
 
-// recall takes what the memo knows of an archive, or leaves it to be read.
-func (w *walker) recall(a *archive) {
-	var known bool
+// recall takes what the memo knows of an archive, if it does.
+func (w *walker) recall(a *archive) (known bool) {
 	if a.digest, known = w.memo.get(a.report, a.stamp); known {
 		w.recalled++
-		return
 	}
-	a.pending = true
-	w.unread = append(w.unread, a)
+	return known
 }
 
-// readArchives reads every archive the memo does not know, as many at once as
-// there are workers, the newest versions first: those are asked for.
-func (s *scanner) readArchives(each func(*archive)) {
-	slices.SortStableFunc(s.unread, func(a, b *archive) int { return cmp.Compare(a.rank, b.rank) })
-	inParallel(s.options.workers(), len(s.unread), func(i int) {
-		a := s.unread[i]
-		d := s.readArchive(a)
-		s.mutex.Lock()
-		a.digest, a.pending = d, false
-		s.mutex.Unlock()
-		each(a)
-	})
+// queue leaves an archive to be read.
+func (w *walker) queue(a *archive) {
+	a.pending = true
+	w.unread = append(w.unread, a)
 }
 
 func (s *scanner) readArchive(a *archive) digest {
@@ -87,7 +84,7 @@ func readFile(ctx context.Context, a *archive, digestOf func(f afero.File, size 
 		return digest{}, err
 	}
 	defer f.Close()
-	if info.Size() != a.stamp.size || info.ModTime().UnixNano() != a.stamp.modTime {
+	if !stampOf(info).sameContent(a.stamp) {
 		return digest{}, found(BeingWritten, "it is still being written")
 	}
 	if s, ok := f.(*sequentialFile); ok {
@@ -95,11 +92,11 @@ func readFile(ctx context.Context, a *archive, digestOf func(f afero.File, size 
 			return digest{}, err
 		}
 	}
-	d, failed := digestOf(f, info.Size())
+	d, failed := digestOf(pacedFile{f, a}, info.Size())
 	if info, err = f.Stat(); err != nil {
 		return digest{}, err
 	}
-	if info.Size() != a.stamp.size || info.ModTime().UnixNano() != a.stamp.modTime {
+	if !stampOf(info).sameContent(a.stamp) {
 		return digest{}, found(BeingWritten, "it is still being written")
 	}
 	return d, failed

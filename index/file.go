@@ -33,6 +33,7 @@ type File struct {
 	path    string           // there
 	modTime int64            // nanoseconds
 	inode   uint64
+	changed int64 // nanoseconds: when its inode was last changed
 
 	folder   []packedFile // of a packed module folder
 	checksum uint32       // of its packing
@@ -54,9 +55,10 @@ func (f *File) Tag() string {
 // for what is kept in memory. Paths are for operators: none belongs in an answer.
 func (f *File) Path() string { return f.path }
 
-// Immutable tells whether the bytes stay the same as long as the file is
-// offered. The registry's own SHA256SUMS grows with its packages.
-func (f *File) Immutable() bool { return f.content == nil && f.sign == nil }
+// Immutable reports whether the bytes stay the same as long as the file is
+// offered. The registry's own SHA256SUMS grows with its packages, and a folder
+// may be edited under its version.
+func (f *File) Immutable() bool { return f.content == nil && f.sign == nil && f.folder == nil }
 
 const (
 	zipType       = "application/zip"
@@ -109,7 +111,7 @@ func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
 	case f.folder != nil:
 		return openPacking(f.in(&s.tree), f)
 	}
-	return f.in(&s.tree).openUnchanged(f.path, f.Size, f.modTime, f.inode)
+	return f.in(&s.tree).openUnchanged(f.path, stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed})
 }
 
 type inMemory struct{ *bytes.Reader }

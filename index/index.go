@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 )
 
@@ -21,8 +22,11 @@ type Index struct {
 	looking sync.Mutex // one scan at a time
 	prepare sync.Once  // before the first of them
 	looker  looker
+	waiting waiting
 	logged  atomic.Int64 // when progress was logged last
 	unkept  string       // why the memo could not be kept last, which is logged once
+	polling string       // why nothing can be watched, which is logged once
+	watch   func(context.Context, func(error)) (*watcher, error)
 
 	counting sync.Mutex
 	stats    Stats
@@ -41,6 +45,7 @@ func New(o Options) *Index {
 	x := &Index{
 		options: o,
 		looker:  looker{options: o},
+		watch:   newWatcher,
 		ready:   make(chan struct{}),
 		hints:   make(chan struct{}, 1),
 		ctx:     ctx,
@@ -92,8 +97,9 @@ const (
 )
 
 // young is how long after a scan files are looked at again that were too young
-// to be remembered.
-const young = 1500 * time.Millisecond
+// to be remembered, or to be offered: a moment more than module folders have to
+// rest.
+const young = folderRest + 50*time.Millisecond
 
 func (x *Index) run() {
 	retry := firstRetry
@@ -104,13 +110,11 @@ func (x *Index) run() {
 			retry = min(2*retry, lastRetry)
 		} else {
 			retry = firstRetry
-			if x.looker.memo.forgot() {
-				again = time.After(young)
-			}
 		}
 		var changes <-chan struct{}
-		if x.looker.watch != nil {
-			changes = x.looker.watch.changes
+		w := x.watcher()
+		if w != nil {
+			changes = w.changes
 		}
 		var tick <-chan time.Time
 		if x.options.Rescan > 0 {
@@ -123,26 +127,39 @@ func (x *Index) run() {
 		case <-again:
 		case <-x.hints:
 		case <-changes:
-			x.looker.watch.settle(x.ctx, x.hints)
+			w.settle(x.ctx, x.hints)
 		}
+	}
+}
+
+func (x *Index) watcher() *watcher {
+	x.looking.Lock()
+	defer x.looking.Unlock()
+	return x.looker.watch
+}
+
+// startWatching tries to, before each scan until it succeeds: a system's limits
+// may have been reached for a while only.
+func (x *Index) startWatching() {
+	if !x.options.Watch || x.looker.watch != nil {
+		return
+	}
+	w, err := x.watch(x.ctx, x.warnPolling)
+	if err == nil {
+		x.looker.watch, x.polling = w, ""
+		return
+	}
+	if errors.Is(err, syscall.EMFILE) {
+		err = errors.New("the system allows no more watchers: raise fs.inotify.max_user_instances with sysctl, or the limit of open files")
+	}
+	if reason := err.Error(); reason != x.polling {
+		x.polling = reason
+		x.warnPolling(err)
 	}
 }
 
 func (x *Index) warnPolling(err error) {
 	x.log(slog.LevelWarn, "changes are not noticed at once, only by the periodic scan", "reason", err.Error(), "rescan", x.options.Rescan)
-}
-
-// begin prepares for the first scan, whoever asked for it.
-func (x *Index) begin() {
-	if x.options.Watch {
-		w, err := newWatcher(x.ctx, x.warnPolling)
-		if err != nil {
-			x.warnPolling(err)
-		} else {
-			x.looker.watch = w
-		}
-	}
-	x.recall()
 }
 
 // recall takes over what the store has kept.
@@ -185,11 +202,12 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 
 	x.looking.Lock()
 	defer x.looking.Unlock()
-	x.prepare.Do(x.begin)
+	x.prepare.Do(x.recall)
+	x.startWatching()
 
 	began := time.Now()
 	before := x.snapshot.Load()
-	snapshot, err := x.looker.look(ctx, func(partial *Snapshot) {
+	snapshot, err := x.looker.look(ctx, &x.waiting, func(partial *Snapshot) {
 		x.publish(partial)
 		x.keep() // what has been read is not read again after a crash
 	})
@@ -205,11 +223,34 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	x.publish(snapshot)
 	x.keep()
 	x.report(before, snapshot, took)
+	if x.looker.memo.forgot() {
+		time.AfterFunc(young, x.Hint) // whoever asked for this scan
+	}
 	return snapshot, nil
 }
 
 func (x *Index) publish(s *Snapshot) {
 	if x.snapshot.Swap(s) == nil {
 		close(x.ready)
+	}
+	x.waiting.published()
+}
+
+// Next waits for a snapshot other than the one given, and has what is wanted
+// read before everything else. It returns nil when ctx, or the Index, ends first.
+func (x *Index) Next(ctx context.Context, after *Snapshot, wanted ...Wanted) *Snapshot {
+	defer x.waiting.add(wanted)()
+	for {
+		news := x.waiting.news()
+		if s := x.Snapshot(); s != nil && s != after {
+			return s
+		}
+		select {
+		case <-news:
+		case <-ctx.Done():
+			return nil
+		case <-x.ctx.Done():
+			return nil
+		}
 	}
 }

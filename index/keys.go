@@ -1,7 +1,9 @@
 package index
 
 import (
+	"cmp"
 	"path"
+	"slices"
 	"strings"
 
 	tfaddr "github.com/hashicorp/terraform-registry-address"
@@ -22,19 +24,20 @@ type keysFile struct {
 	sum   SHA256
 }
 
-// readKeys reads keys/[HOSTNAME/]NAMESPACE.asc.
+// readKeys reads keys/[HOSTNAME/]NAMESPACE.asc. Of two spellings of a namespace
+// the one in lower case counts.
 func (w *walker) readKeys() map[keysOf]*keysFile {
 	keys := make(map[keysOf]*keysFile)
 	before := w.keysFiles
 	w.keysFiles = make(map[keysOf]*keysFile)
-	for _, e := range w.list(w.tree.Keys, ".", "keys") {
+	for _, e := range lowerCaseFirst(w.list(w.tree.Keys, ".", "keys")) {
 		if e.info.IsDir() && isHostname(e.name) {
 			hostname, err := ParseHostname(e.name)
 			if err != nil {
 				w.report.withhold(Problem{Path: path.Join("keys", e.name), Reason: BadName, Detail: err.Error()})
 				continue
 			}
-			for _, e := range w.list(w.tree.Keys, e.path, path.Join("keys", e.name)) {
+			for _, e := range lowerCaseFirst(w.list(w.tree.Keys, e.path, path.Join("keys", e.name))) {
 				w.readKeysFile(keys, before, hostname, e)
 			}
 			continue
@@ -42,6 +45,19 @@ func (w *walker) readKeys() map[keysOf]*keysFile {
 		w.readKeysFile(keys, before, "", e)
 	}
 	return keys
+}
+
+func lowerCaseFirst(entries []entry) []entry {
+	slices.SortStableFunc(entries, func(a, b entry) int {
+		lower := func(e entry) int {
+			if e.name == strings.ToLower(e.name) {
+				return 0
+			}
+			return 1
+		}
+		return cmp.Compare(lower(a), lower(b))
+	})
+	return entries
 }
 
 func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchost.Hostname, e entry) {
@@ -61,7 +77,7 @@ func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchos
 	}
 	of := keysOf{hostname, namespace}
 	if keys[of] != nil {
-		withhold(found(Duplicate, "another file has the keys of this namespace already"))
+		withhold(found(Duplicate, "another file has the keys of this namespace, %s.asc: move its keys there", namespace))
 		return
 	}
 	now := stampOf(e.info)

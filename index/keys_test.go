@@ -23,7 +23,7 @@ func TestKeys(t *testing.T) {
 		{"a block that is no key is withheld, the others are not", func(tree *indextest.Tree) {
 			tree.Write("keys/acme.asc", a.PublicKey()+"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n")
 		}, "keys/acme.asc", index.BadKeys},
-		{"two files of one namespace", func(tree *indextest.Tree) { tree.Keys("Acme", a).Keys("acme", b) }, "keys/acme.asc", index.Duplicate},
+		{"two files of one namespace", func(tree *indextest.Tree) { tree.Keys("Acme", b).Keys("acme", a) }, "keys/Acme.asc", index.Duplicate},
 		{"an empty file", func(tree *indextest.Tree) { tree.Keys("acme", a).Write("keys/other.asc", "") }, "keys/other.asc", index.Empty},
 		{"a file of any size", func(tree *indextest.Tree) {
 			tree.Keys("acme", a).Write("keys/other.asc", strings.Repeat("x", 1<<20+1))

@@ -299,7 +299,7 @@ func TestAColdStartServesAtOnce(t *testing.T) {
 	if !offers("acme/known", "1.0.0")(s) || offers("acme/new", "1.0.0")(s) {
 		t.Errorf("offered at once is %+v", s.Report.Offered)
 	}
-	if s.Report.Pending != 1 || !s.ProviderPending(index.ProviderAddress{Namespace: "acme", Type: "new"}) {
+	if s.Report.Pending != 1 || !s.ProviderPending(index.ProviderAddress{Namespace: "acme", Type: "new"}, "") {
 		t.Error("what is still to be read is not told")
 	}
 	close(g.open)
@@ -365,7 +365,7 @@ func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# what was there at the start\n")
 	var clock atomic.Pointer[time.Time]
 	set := func(now time.Time) { clock.Store(&now) }
-	set(time.Now())
+	set(time.Now().Add(2 * time.Second)) // it has rested by then
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Watch, o.Now = true, func() time.Time { return *clock.Load() }
 	r := run(t, o)

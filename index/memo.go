@@ -34,6 +34,12 @@ func stampOf(info fs.FileInfo) stamp {
 	return s
 }
 
+// sameContent reports whether size and time of the content agree. On file systems
+// without inodes that has to do.
+func (s stamp) sameContent(other stamp) bool {
+	return s.size == other.size && s.modTime == other.modTime
+}
+
 // A digest is what reading an archive gave: for all kinds the sha256 of what
 // is served, for a provider's package its h1, for a module folder the size and
 // checksum of its packing; or why it is not offered.
@@ -87,6 +93,18 @@ func (m *memo) get(path string, now stamp) (digest, bool) {
 	}
 	m.seen[path] = d
 	return d, true
+}
+
+// retain keeps records that were not asked for because what they prove is known
+// in this process. The next one will ask.
+func (m *memo) retain(records []string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for _, record := range records {
+		if d, ok := m.before[record]; ok {
+			m.seen[record] = d
+		}
+	}
 }
 
 // put remembers d, unless the file is so young that it could still change

@@ -32,8 +32,13 @@ type ModuleVersion struct {
 	Archive *File
 }
 
-// Version returns the one of that number, or nil.
-func (m *Module) Version(v string) *ModuleVersion { return m.byVersion[v] }
+// Version returns the one of that number, or nil, also of a nil Module.
+func (m *Module) Version(v string) *ModuleVersion {
+	if m == nil {
+		return nil
+	}
+	return m.byVersion[v]
+}
 
 // List is the registry's answer with all versions.
 func (m *Module) List() *Document { return m.versions }
@@ -55,29 +60,34 @@ type modulePackage struct {
 
 // walkModules finds the packages of all modules and queues them for reading.
 func (w *walker) walkModules() []*moduleFolder {
-	var modules []*moduleFolder
-	known := make(map[ModuleAddress]bool)
+	var folders []*moduleFolder
 	for _, f := range w.walkAddresses(w.tree.Modules, "modules", 3) {
 		address, err := ParseModuleAddress(f.hostname, f.names[0], f.names[1], f.names[2])
 		if err != nil {
 			w.report.withhold(Problem{Path: f.report, Reason: BadName, Detail: err.Error()})
 			continue
 		}
-		if known[address] {
-			w.report.withhold(Problem{Path: f.report, Address: address.String(), Reason: Duplicate,
-				Detail: "another folder has the same address, written differently: keep one of them"})
-			continue
-		}
-		known[address] = true
-		modules = append(modules, &moduleFolder{folder: f, address: address})
+		folders = append(folders, &moduleFolder{folder: f, address: address})
 	}
-	w.each(len(modules), func(w *walker, i int) {
-		m := modules[i]
+	found := w.each(len(folders), func(w *walker, i int) {
+		m := folders[i]
 		for _, e := range w.list(m.part, m.dir, m.report) {
 			w.addModulePackage(m, m.part, path.Join(m.report, e.name), e)
 		}
 		m.order()
 	})
+	spellings := make([]spelling, len(folders))
+	for i, m := range folders {
+		spellings[i] = spelling{
+			folder: &m.folder, address: m.address,
+			normal: m.inNormalForm(m.address.Hostname, m.address.Namespace, m.address.Name, m.address.System),
+			empty:  len(m.packages) == 0,
+		}
+	}
+	var modules []*moduleFolder
+	for _, i := range w.oneSpellingEach(spellings, found) {
+		modules = append(modules, folders[i])
+	}
 	return modules
 }
 
@@ -120,6 +130,7 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 			})
 		})
 	}
+	p.archive.address, p.archive.version = m.address, v.String()
 	m.packages = append(m.packages, p)
 }
 
@@ -127,7 +138,7 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 // names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 	a := &archive{part: part, path: e.path, report: report, read: readFolder}
-	if a.folder, a.bad = part.walkFolder(e.path); a.bad != nil {
+	if a.folder, a.bad = part.walkFolder(e.path, func(dir string) { w.watch.add(part, dir) }); a.bad != nil {
 		return a
 	}
 	var m moduleFinder
@@ -138,16 +149,20 @@ func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 		return a
 	}
 	a.stamp = stampFolder(a.folder)
-	if w.begun && w.watch != nil && w.rested[report] != a.stamp && w.memo.tooYoung(a.stamp, folderRest, w.options.now()) {
+	if w.recall(a) {
+		return a
+	}
+	if w.live && w.rested[report] != a.stamp && w.memo.tooYoung(a.stamp, folderRest, w.options.now()) {
 		a.pending = true // nothing tells that a folder is whole but that it rests
 		return a
 	}
-	w.recall(a)
+	w.queue(a)
 	return a
 }
 
-// folderRest is how long a module folder that comes while the index watches has
-// to rest before it is offered. One that is renamed into place has rested.
+// folderRest is how long a module folder has to rest before it is offered, since
+// nothing else tells that its copy is complete. One that is renamed into place
+// has rested.
 const folderRest = time.Second
 
 // readFolder reads the packing of a folder to its end.
@@ -158,7 +173,7 @@ func readFolder(ctx context.Context, a *archive) (digest, error) {
 	}
 	r := &packingReader{packing: k, part: a.part, crc: true}
 	defer r.Close()
-	sum, err := digestFile(ctx, io.NewSectionReader(r, 0, k.size()))
+	sum, err := digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, k.size()))
 	if err != nil {
 		return digest{}, changedWhileRead(err)
 	}
@@ -167,7 +182,12 @@ func readFolder(ctx context.Context, a *archive) (digest, error) {
 
 // addModule offers what can be offered of a module's folder.
 func (a *assembly) addModule(f *moduleFolder) {
+	var before *Module // as clients know it; nil if they may know more than the index does
+	if a.last != nil && !a.last.ModuleListPending(f.address) {
+		before = a.last.Module(f.address)
+	}
 	kept := make(map[string]*modulePackage)
+	asBefore := make(map[string]*ModuleVersion) // until what is new has been read
 	for _, p := range f.packages {
 		v := p.version.String()
 		withhold := func(p *modulePackage, bad *finding) {
@@ -175,11 +195,21 @@ func (a *assembly) addModule(f *moduleFolder) {
 		}
 		switch {
 		case p.pending:
+			lacks := a.snapshot.pendingModules[f.address]
+			lacks.versions = append(lacks.versions, v)
+			if known := a.lastModule(f.address).Version(v); known != nil {
+				asBefore[v] = known // a list without it would have clients choose an older one
+			} else if before == nil {
+				lacks.list = true
+			}
 			a.report.Pending++
-			a.snapshot.pendingModules[f.address] = true
+			a.snapshot.pendingModules[f.address] = lacks
 			continue
 		case p.bad != nil:
 			withhold(p, p.bad)
+			if known := a.lastModule(f.address).Version(v); known != nil && p.bad.reason == BeingWritten {
+				asBefore[v] = known
+			}
 			continue
 		}
 		duplicate := found(Duplicate, "the version is there twice: keep one of them")
@@ -193,10 +223,15 @@ func (a *assembly) addModule(f *moduleFolder) {
 			withhold(other, duplicate)
 		}
 	}
-	if len(kept) == 0 {
+	if len(kept) == 0 && len(asBefore) == 0 {
 		return
 	}
 	var versions []*ModuleVersion
+	for v, known := range asBefore {
+		if kept[v] == nil {
+			versions = append(versions, known)
+		}
+	}
 	for v, p := range kept {
 		versions = append(versions, &ModuleVersion{version: p.version, Version: v, Archive: p.file()})
 	}
@@ -212,10 +247,18 @@ func (a *assembly) addModule(f *moduleFolder) {
 	a.snapshot.modules[f.address] = m
 }
 
+// lastModule is a module as it was offered after the last scan, or nil.
+func (a *assembly) lastModule(address ModuleAddress) *Module {
+	if a.last == nil {
+		return nil
+	}
+	return a.last.Module(address)
+}
+
 func (p *modulePackage) file() *File {
 	f := &File{
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, folder: p.folder, checksum: p.checksum,
+		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed, folder: p.folder, checksum: p.checksum,
 	}
 	if p.format == "zip" {
 		f.ContentType = zipType

@@ -25,6 +25,11 @@ type Options struct {
 	// Watch has a change scanned at once, where the tree is on the local disk.
 	Watch bool
 
+	// Paths are where the tree begins on the local disk. With Watch they may
+	// become other directories, by a symlink that is pointed elsewhere or one
+	// that is made anew, which is noticed too.
+	Paths []string
+
 	// Store keeps across restarts what reading archives gave. Nil: nothing is
 	// kept. Identity names the tree in it.
 	Store    Store

@@ -47,6 +47,10 @@ type packedFile struct {
 	script  bool
 }
 
+func (f packedFile) stamp() stamp {
+	return stamp{size: f.size, modTime: f.modTime, inode: f.inode, changed: f.changed}
+}
+
 const (
 	maxFolderFiles = 10_000 // and folders
 	maxFolderDepth = 32
@@ -54,7 +58,8 @@ const (
 
 // walkFolder finds the files of a module folder, ordered by their path in the
 // archive. Version control and the clients' own caches are no part of a module.
-func (p Part) walkFolder(dir string) ([]packedFile, *finding) {
+// It calls visit for each folder before it reads it.
+func (p Part) walkFolder(dir string, visit func(dir string)) ([]packedFile, *finding) {
 	var files []packedFile
 	var folders int
 	var walk func(dir, prefix string, depth int) *finding
@@ -65,6 +70,7 @@ func (p Part) walkFolder(dir string) ([]packedFile, *finding) {
 		if folders++; folders > maxFolderFiles { // two symlinks to a parent double them at every level
 			return found(TooLarge, "it has more than %d folders: is there a symlink to a parent?", maxFolderFiles)
 		}
+		visit(dir)
 		entries, err := p.list(dir)
 		if err != nil {
 			return asFinding(err)
@@ -133,7 +139,7 @@ func (k *packing) add(part packingPart) {
 }
 
 func (p Part) isScript(file packedFile) (bool, error) {
-	f, err := p.openUnchanged(file.path, file.size, file.modTime, file.inode)
+	f, err := p.openUnchanged(file.path, file.stamp())
 	if err != nil {
 		return false, err
 	}
@@ -268,7 +274,7 @@ func (r *packingReader) openFile(file packedFile) (err error) {
 	}
 	r.Close()
 	r.path = file.path
-	r.current, err = r.part.openUnchanged(file.path, file.size, file.modTime, file.inode)
+	r.current, err = r.part.openUnchanged(file.path, file.stamp())
 	return err
 }
 

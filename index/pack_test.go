@@ -51,7 +51,7 @@ func (m moduleFiles) inMemory(t testing.TB) Part {
 func packed(t testing.TB, part Part) *File {
 	t.Helper()
 	a := &archive{part: part, path: "module"}
-	if a.folder, a.bad = part.walkFolder("module"); a.bad != nil {
+	if a.folder, a.bad = part.walkFolder("module", func(string) {}); a.bad != nil {
 		t.Fatal(a.bad)
 	}
 	d, err := readFolder(t.Context(), a)
@@ -340,7 +340,7 @@ func TestFoldersThatAreNotPacked(t *testing.T) {
 		{"one with a symlink to nothing", disk("nothing", "x"), Unreadable, "a symlink to nothing"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, f := test.part.walkFolder("module")
+			_, f := test.part.walkFolder("module", func(string) {})
 			if f == nil || f.reason != test.reason || !strings.Contains(f.detail, test.says) {
 				t.Errorf("the finding is %+v", f)
 			}

@@ -43,6 +43,7 @@ type batches struct {
 	to      func(*Snapshot)
 
 	publishing sync.Mutex // a snapshot never follows a newer one
+	included   int        // archives that had been read when the last was made
 
 	mutex    sync.Mutex
 	progress Progress
@@ -60,8 +61,9 @@ func newBatches(s *scanner, to func(*Snapshot)) *batches {
 	return b
 }
 
-// add counts an archive that has been read, and publishes when it is time.
-func (b *batches) add(a *archive) {
+// add counts an archive that has been read, and publishes when it is time, or
+// when a request waits for nothing else.
+func (b *batches) add(a *archive, granted bool) {
 	b.mutex.Lock()
 	b.progress.Done++
 	b.progress.DoneBytes += a.stamp.size
@@ -71,6 +73,7 @@ func (b *batches) add(a *archive) {
 		b.interval = min(2*b.interval, lastBatch)
 		b.next = now.Add(b.interval)
 	}
+	due = due || granted
 	progress := b.progress
 	b.mutex.Unlock()
 
@@ -82,13 +85,24 @@ func (b *batches) add(a *archive) {
 	}
 }
 
+// publish makes a snapshot of what has been read by now. Of several calls at once
+// those return early that an earlier one has served too.
 func (b *batches) publish() {
+	done := b.done()
 	b.publishing.Lock()
 	defer b.publishing.Unlock()
-	if b.to == nil || b.scanner.ctx.Err() != nil {
+	if b.to == nil || b.scanner.ctx.Err() != nil || done > 0 && b.included >= done {
 		return
 	}
+	done = b.done()
 	if s := b.scanner.assemble(); s.Report.failure() == nil {
 		b.to(s)
+		b.included = done
 	}
+}
+
+func (b *batches) done() int {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.progress.Done
 }

@@ -45,28 +45,42 @@ type document struct {
 // walkProviders finds the releases of all providers and queues their packages
 // for reading.
 func (w *walker) walkProviders() []*providerFolder {
-	var providers []*providerFolder
-	known := make(map[ProviderAddress]bool)
+	var folders []*providerFolder
 	for _, f := range w.walkAddresses(w.tree.Providers, "providers", 2) {
 		address, err := ParseProviderAddress(f.hostname, f.names[0], f.names[1])
 		if err != nil {
 			w.report.withhold(Problem{Path: f.report, Reason: BadName, Detail: err.Error()})
 			continue
 		}
-		if known[address] {
-			w.report.withhold(Problem{Path: f.report, Address: address.String(), Reason: Duplicate,
-				Detail: "another folder has the same address, written differently: keep one of them"})
-			continue
-		}
-		known[address] = true
-		providers = append(providers, &providerFolder{folder: f, address: address, releases: make(map[string]*releaseFiles)})
+		folders = append(folders, &providerFolder{folder: f, address: address, releases: make(map[string]*releaseFiles)})
 	}
-	w.each(len(providers), func(w *walker, i int) {
-		p := providers[i]
+	found := w.each(len(folders), func(w *walker, i int) {
+		p := folders[i]
 		w.walkReleases(p, p.part, p.dir, p.report, "")
 		p.order()
 	})
+	spellings := make([]spelling, len(folders))
+	for i, p := range folders {
+		spellings[i] = spelling{
+			folder: &p.folder, address: p.address,
+			normal: p.inNormalForm(p.address.Hostname, p.address.Namespace, p.address.Type),
+			empty:  !p.hasPackages(),
+		}
+	}
+	var providers []*providerFolder
+	for _, i := range w.oneSpellingEach(spellings, found) {
+		providers = append(providers, folders[i])
+	}
 	return providers
+}
+
+func (p *providerFolder) hasPackages() bool {
+	for _, r := range p.releases {
+		if len(r.packages) > 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // walkReleases sorts the files of a provider's folder, or of the folder of one
@@ -128,6 +142,7 @@ func (w *walker) addReleaseFile(p *providerFolder, f releaseFile, part Part, rep
 				return d, err
 			})
 		})
+		a.address, a.version = p.address, version
 		r.packages = append(r.packages, &packageArchive{archive: a, name: e.name, platform: f.platform})
 		return
 	}
@@ -157,7 +172,7 @@ func (a *assembly) addProviders() {
 	type result struct {
 		report   *Report
 		provider *Provider
-		pending  bool
+		pending  pending
 	}
 	results := make([]result, len(a.providers))
 	inParallel(a.options.workers(), len(a.providers), func(i int) {
@@ -169,8 +184,8 @@ func (a *assembly) addProviders() {
 	for i, r := range results {
 		address := a.providers[i].address
 		a.report.merge(r.report)
-		if r.pending {
-			a.snapshot.pendingProviders[address] = true
+		if r.pending.has("") {
+			a.snapshot.pendingProviders[address] = r.pending
 		}
 		if r.provider != nil {
 			a.snapshot.providers[address] = r.provider
@@ -179,16 +194,23 @@ func (a *assembly) addProviders() {
 	}
 }
 
-// provider is what can be offered of a folder, nil if nothing, and whether
-// something of it has not been read yet.
-func (a *assembly) provider(p *providerFolder) (provider *Provider, pending bool) {
+// provider is what can be offered of a folder, nil if nothing, and what of it
+// has not been read yet.
+func (a *assembly) provider(p *providerFolder) (provider *Provider, pending pending) {
+	var before *Provider // as clients know it; nil if they may know more than the index does
+	if a.last != nil && !a.last.ProviderListPending(p.address) {
+		before = a.last.Provider(p.address)
+	}
 	var releases []*Release
 	for _, files := range p.ordered {
 		r := a.addRelease(p, files)
 		if r != nil {
 			releases = append(releases, r)
 		}
-		pending = pending || files.pending()
+		if files.pending() {
+			pending.versions = append(pending.versions, files.version.String())
+			pending.list = pending.list || r == nil && before == nil
+		}
 	}
 	if releases == nil {
 		return nil, pending

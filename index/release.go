@@ -32,6 +32,7 @@ type Release struct {
 	checksums *File
 	signature *File
 	signedBy  string // for the report
+	offer     Offer  // as the report has it
 
 	encoding sync.Once
 	archives *Document // the mirror's VERSION.json
@@ -59,19 +60,29 @@ func (a *assembly) addRelease(p *providerFolder, files *releaseFiles) *Release {
 		return nil
 	}
 	id := releaseID{p.address, files.version.String()}
+	if files.pending() || files.beingWritten() {
+		// A release that is added to, or whose files were touched, stays as it was
+		// until all of it has been read: a list without it would have clients
+		// choose an older one. A file of it that is another by now is not served.
+		if known := a.lastRelease(id); known != nil {
+			for _, k := range files.packages {
+				if k.bad != nil && !k.pending {
+					a.report.withhold(Problem{Path: k.report, Address: p.address.String(), Version: known.Version, Reason: k.bad.reason, Detail: k.bad.detail})
+				}
+			}
+			a.report.Pending += files.unread()
+			a.report.Offered = append(a.report.Offered, known.offer)
+			return known
+		}
+	}
 	if files.pending() {
 		a.report.Pending += files.unread()
-		// A release that is being added to stays as it was until it is whole. A file
-		// of it that is another by now is not served.
-		if known := a.releases.last(id); known != nil {
-			a.report.Offered = append(a.report.Offered, known.offer)
-			return known.release
-		}
 		return nil
 	}
 	state := files.state(a.keys[keysOf{p.address.Hostname, p.address.Namespace}])
 	if known := a.releases.get(id, state, a.now); known != nil {
-		a.report.Offered = append(a.report.Offered, known.offer)
+		a.memo.retain(known.records)
+		a.report.Offered = append(a.report.Offered, known.release.offer)
 		return known.release
 	}
 	problems := len(a.report.Withheld)
@@ -81,12 +92,20 @@ func (a *assembly) addRelease(p *providerFolder, files *releaseFiles) *Release {
 	if !v.run() {
 		return nil
 	}
-	offer := v.offer()
-	a.report.Offered = append(a.report.Offered, offer)
+	v.release.offer = v.offer()
+	a.report.Offered = append(a.report.Offered, v.release.offer)
 	if len(a.report.Withheld) == problems && files.settled(a.now) {
-		a.releases.put(id, verified{state, a.now, v.release, offer})
+		a.releases.put(id, verified{state, a.now, v.release, v.records})
 	}
 	return v.release
+}
+
+// lastRelease is a release as it was offered after the last scan, or nil.
+func (a *assembly) lastRelease(id releaseID) *Release {
+	if a.last == nil {
+		return nil
+	}
+	return a.last.Provider(id.address).Release(id.version)
 }
 
 // A verification is a release on its way from files to an offer.
@@ -97,6 +116,7 @@ type verification struct {
 	release  *Release
 	sums     []byte
 	notes    []string
+	records  []string // of the memo
 }
 
 // run tells whether the release can be offered.
@@ -122,6 +142,7 @@ func (v *verification) withhold(report string, f *finding) {
 
 // read returns one of the release's documents, or reports that it can't.
 func (v *verification) read(d *document) ([]byte, bool) {
+	v.records = append(v.records, d.report)
 	if known, ok := v.memo.get(d.report, d.stamp); ok {
 		return known.content, true
 	}
@@ -197,7 +218,9 @@ func (v *verification) verifySignature() bool {
 		v.notes = append(v.notes, "the publisher's signature is not checked: put the publisher's public key in "+file)
 		return true
 	}
-	key, err := v.memo.verify(v.sums, signature, keyring, v.now)
+	record := signatureRecord(v.sums, signature, keyring)
+	v.records = append(v.records, record)
+	key, err := v.memo.verify(record, v.sums, signature, keyring, v.now)
 	switch {
 	case errors.Is(err, ErrUnknownKey):
 		v.notes = append(v.notes, fmt.Sprintf("%v: add the publisher's public key to %s", err, file))
@@ -236,7 +259,7 @@ func (v *verification) checkPackages(sums Checksums) {
 			H1:       p.h1,
 			File: &File{
 				Name: p.name, Version: v.release.Version, Platform: platform.String(), ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
-				in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode,
+				in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
 			},
 		})
 	}

@@ -26,7 +26,7 @@ type verified struct {
 	state   SHA256 // of all its files
 	since   time.Time
 	release *Release
-	offer   Offer
+	records []string // of the memo, which it was verified with
 }
 
 // verifiedFor is how long a verification holds: keys expire with time alone.
@@ -34,7 +34,7 @@ const verifiedFor = time.Hour
 
 // get returns the release if its files are as they were.
 func (m *releaseMemo) get(id releaseID, state SHA256, now time.Time) *verified {
-	known := m.last(id)
+	known := m.known(id)
 	if known == nil || known.state != state || now.Sub(known.since) >= verifiedFor || now.Before(known.since) {
 		return nil
 	}
@@ -42,8 +42,8 @@ func (m *releaseMemo) get(id releaseID, state SHA256, now time.Time) *verified {
 	return known
 }
 
-// last returns the release as it was, whatever has become of its files.
-func (m *releaseMemo) last(id releaseID) *verified {
+// known returns the release as it was, whatever has become of its files.
+func (m *releaseMemo) known(id releaseID) *verified {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if v, ok := m.seen[id]; ok {
@@ -106,6 +106,12 @@ func (r *releaseFiles) unread() int {
 }
 
 func (r *releaseFiles) pending() bool { return r.unread() > 0 }
+
+// beingWritten reports whether a package changed while it was read. The next scan
+// tries again.
+func (r *releaseFiles) beingWritten() bool {
+	return slices.ContainsFunc(r.packages, func(p *packageArchive) bool { return p.bad != nil && p.bad.reason == BeingWritten })
+}
 
 // settled tells whether a further change to a document would be seen. A
 // package's was looked at when it was read.

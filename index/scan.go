@@ -8,7 +8,7 @@ import (
 
 // Scan looks at the tree once, to the end.
 func Scan(ctx context.Context, o Options) (*Snapshot, error) {
-	return (&looker{options: o, progress: o.Progress}).look(ctx, nil)
+	return (&looker{options: o, progress: o.Progress}).look(ctx, nil, nil)
 }
 
 // A looker looks at a tree again and again, and remembers what it saw.
@@ -18,32 +18,36 @@ type looker struct {
 	releases releaseMemo
 	watch    *watcher
 	progress func(Progress)
-	begun    bool // there was a look before this one
+	last     *Snapshot // of the look before this one; nil at first
 
 	keysFiles map[keysOf]*keysFile // as they were read last
 	rested    map[string]stamp     // module folders, as they were offered last
 }
 
 // look walks the tree, reads what is not known, and verifies. Whenever a batch
-// of archives has been read on the way, it calls publish, which may be nil, with
-// what can be offered by then.
-func (l *looker) look(ctx context.Context, publish func(*Snapshot)) (*Snapshot, error) {
+// of archives has been read on the way, or what a request waits for, it calls
+// publish with what can be offered by then. Both may be nil.
+func (l *looker) look(ctx context.Context, waiting *waiting, publish func(*Snapshot)) (*Snapshot, error) {
+	for _, name := range l.options.Paths {
+		l.watch.pass(name) // before it is taken
+	}
 	tree, err := l.options.Open()
 	if err != nil {
 		return nil, err
 	}
-	s := &scanner{looker: l, ctx: ctx, tree: tree, now: l.options.now()}
+	s := &scanner{looker: l, ctx: ctx, tree: tree, now: l.options.now(), live: waiting != nil}
 	l.memo.begin()
 	s.walk()
 
 	if len(s.unread) > 0 {
-		batches := newBatches(s, publish)
-		if !l.begun {
-			batches.publish() // what is known is served at once
+		r := newReading(s, publish)
+		waiting.begin(r)
+		if l.last == nil {
+			r.batches.publish() // what is known is served at once
 		}
-		s.readArchives(batches.add)
+		r.run()
+		waiting.end()
 	}
-	l.begun = true
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -54,6 +58,8 @@ func (l *looker) look(ctx context.Context, publish func(*Snapshot)) (*Snapshot, 
 	snapshot.Read, snapshot.Recalled = len(s.unread), s.recalled
 	l.memo.finish()
 	l.releases.finish(snapshot)
+	l.watch.finish()
+	l.last = snapshot
 	return snapshot, nil
 }
 
@@ -72,6 +78,7 @@ type scanner struct {
 	ctx  context.Context
 	tree Tree
 	now  time.Time
+	live bool // another scan follows when something is too young to be offered
 
 	report    *Report // of the walk
 	keys      map[keysOf]*keysFile

@@ -15,8 +15,7 @@ func signatureRecord(document, signature []byte, keys *keysFile) string {
 }
 
 // verify is the keyring's Verify, or what it said of the same before.
-func (m *memo) verify(document, signature []byte, keys *keysFile, now time.Time) (PublicKey, error) {
-	record := signatureRecord(document, signature, keys)
+func (m *memo) verify(record string, document, signature []byte, keys *keysFile, now time.Time) (PublicKey, error) {
 	if known, ok := m.recent(record, now); ok {
 		key := PublicKey{ID: known.h1}
 		if known.size != 0 {

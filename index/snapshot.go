@@ -35,8 +35,23 @@ type Snapshot struct {
 	joinedProviders map[ProviderAddress]*Provider
 	joinedModules   map[ModuleAddress]*Module
 
-	pendingProviders map[ProviderAddress]bool
-	pendingModules   map[ModuleAddress]bool
+	pendingProviders map[ProviderAddress]pending
+	pendingModules   map[ModuleAddress]pending
+}
+
+// pending says what of an address a snapshot lacks because it has not been read
+// yet. The zero value is nothing.
+type pending struct {
+	versions []string // of which something is new
+
+	// Versions may be missing that clients have been told of, by an instance
+	// before this one. A list without them would have clients choose an older one.
+	list bool
+}
+
+// has reports whether something of a version is pending; empty is any version.
+func (p pending) has(version string) bool {
+	return len(p.versions) > 0 && (version == "" || slices.Contains(p.versions, version))
 }
 
 // A Provider is everything offered under one provider address.
@@ -52,8 +67,13 @@ type Provider struct {
 	index     *Document
 }
 
-// Release returns the one of a version, or nil.
-func (p *Provider) Release(version string) *Release { return p.byVersion[version] }
+// Release returns the one of a version, or nil, also of a nil Provider.
+func (p *Provider) Release(version string) *Release {
+	if p == nil {
+		return nil
+	}
+	return p.byVersion[version]
+}
 
 // File returns the file of that name, or nil.
 func (p *Provider) File(name string) *File { return p.files[name] }
@@ -118,12 +138,24 @@ func (s *Snapshot) OwnModule(a ModuleAddress) *Module {
 	return s.modules[a]
 }
 
-// ProviderPending tells whether some of what lies under an address has not been
-// read yet: what is not found may be there in a moment.
-func (s *Snapshot) ProviderPending(a ProviderAddress) bool { return s.pendingProviders[a] }
+// ProviderPending reports whether something of a provider's version has not been
+// read yet, of any version if that is empty: what is not found may be there in a
+// moment.
+func (s *Snapshot) ProviderPending(a ProviderAddress, version string) bool {
+	return s.pendingProviders[a].has(version)
+}
 
-// ModulePending tells the same of a module.
-func (s *Snapshot) ModulePending(a ModuleAddress) bool { return s.pendingModules[a] }
+// ProviderListPending reports whether the list of versions may lack some that
+// clients have been told of before.
+func (s *Snapshot) ProviderListPending(a ProviderAddress) bool { return s.pendingProviders[a].list }
+
+// ModulePending reports the same as ProviderPending of a module.
+func (s *Snapshot) ModulePending(a ModuleAddress, version string) bool {
+	return s.pendingModules[a].has(version)
+}
+
+// ModuleListPending reports the same as ProviderListPending of a module.
+func (s *Snapshot) ModuleListPending(a ModuleAddress) bool { return s.pendingModules[a].list }
 
 // NewlyWithheld is what is withheld and was not in the snapshot before, which
 // may be nil.
@@ -163,8 +195,8 @@ func newSnapshot(tree Tree, taken time.Time) *Snapshot {
 		joinedProviders: make(map[ProviderAddress]*Provider),
 		joinedModules:   make(map[ModuleAddress]*Module),
 
-		pendingProviders: make(map[ProviderAddress]bool),
-		pendingModules:   make(map[ModuleAddress]bool),
+		pendingProviders: make(map[ProviderAddress]pending),
+		pendingModules:   make(map[ModuleAddress]pending),
 	}
 }
 

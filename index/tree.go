@@ -59,6 +59,18 @@ func (d Directories) Open() (Tree, error) {
 	})
 }
 
+// Paths are where the tree begins on the local disk: the root, and the parts
+// elsewhere.
+func (d Directories) Paths() []string {
+	paths := []string{d.Root}
+	for _, dir := range []string{d.Providers, d.Modules, d.Keys} {
+		if filepath.IsAbs(dir) {
+			paths = append(paths, dir)
+		}
+	}
+	return paths
+}
+
 // OpenIn opens the tree on a file system that has slash-separated paths and no
 // notion of an absolute one.
 func (d Directories) OpenIn(fsys fs.FS) (Tree, error) {
@@ -109,6 +121,7 @@ type entry struct {
 	path string // in its part, with slashes
 	info fs.FileInfo
 	bad  *finding // why info is nil
+	link bool     // it is a symlink
 }
 
 // list reads a directory by name. A missing one is empty.
@@ -140,6 +153,7 @@ func (p Part) list(dir string) ([]entry, error) {
 	for _, info := range infos {
 		e := entry{name: info.Name(), path: path.Join(dir, info.Name()), info: info}
 		if info.Mode()&fs.ModeSymlink != 0 {
+			e.link = true
 			if e.info, err = p.Fs.Stat(path.Join(p.Dir, e.path)); err != nil {
 				e.info, e.bad = nil, asFinding(err)
 			}
@@ -185,10 +199,11 @@ func (p Part) open(name string) (afero.File, fs.FileInfo, error) {
 // see what it is now.
 var ErrChanged = errors.New("the file has changed since it was verified")
 
-// openUnchanged opens a file only as the one that was verified. Times are
-// compared as nanoseconds, also those that these cannot tell: some file systems
-// have no times.
-func (p Part) openUnchanged(name string, size, modTime int64, inode uint64) (afero.File, error) {
+// openUnchanged opens a file only as the one that was verified. A file that
+// replaces another may well have its size and time, as when both were built
+// reproducibly: then it has another inode. One that was rewritten in its place
+// and given its old time has another change time.
+func (p Part) openUnchanged(name string, verified stamp) (afero.File, error) {
 	f, info, err := p.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, ErrChanged
@@ -196,18 +211,15 @@ func (p Part) openUnchanged(name string, size, modTime int64, inode uint64) (afe
 	if err != nil {
 		return nil, err
 	}
-	// A file that replaces another may well have its size and time, as when both
-	// were built reproducibly. It has another inode.
-	now := stampOf(info)
-	if now.size != size || now.modTime != modTime || now.inode != inode && p.keepsInodes(name) {
+	if now := stampOf(info); now != verified && (!now.sameContent(verified) || p.keepsInodes(name)) {
 		f.Close()
 		return nil, ErrChanged
 	}
 	return f, nil
 }
 
-// keepsInodes tells whether a file's inode is its own. Some file systems make
-// them up, and anew when they have forgotten a file.
+// keepsInodes reports whether a file's inode and change time are its own.
+// Network file systems make them up, and anew when they have forgotten a file.
 func (p Part) keepsInodes(name string) bool {
 	return p.disk == "" || networkFileSystem(filepath.Join(p.disk, filepath.FromSlash(path.Join(p.Dir, name)))) == ""
 }

@@ -1,6 +1,9 @@
 package index
 
-import "path"
+import (
+	"path"
+	"path/filepath"
+)
 
 // A walker finds out what there is, and what of it the memo knows.
 type walker struct {
@@ -11,18 +14,21 @@ type walker struct {
 }
 
 // each calls walk for every one of n folders, on all cores. Each has a walker of
-// its own; what they found is put together in the order of the folders.
-func (w *walker) each(n int, walk func(w *walker, i int)) {
+// its own, which the caller merges or drops.
+func (w *walker) each(n int, walk func(w *walker, i int)) []walker {
 	walkers := make([]walker, n)
 	inParallel(w.options.workers(), n, func(i int) {
 		walkers[i] = walker{scanner: w.scanner, report: newReport()}
 		walk(&walkers[i], i)
 	})
-	for i := range walkers {
-		w.report.merge(walkers[i].report)
-		w.unread = append(w.unread, walkers[i].unread...)
-		w.recalled += walkers[i].recalled
-	}
+	return walkers
+}
+
+// merge takes over what another walker found.
+func (w *walker) merge(other *walker) {
+	w.report.merge(other.report)
+	w.unread = append(w.unread, other.unread...)
+	w.recalled += other.recalled
 }
 
 // A folder is a directory whose path is an address.
@@ -83,6 +89,9 @@ func (w *walker) list(part Part, dir, report string) []entry {
 		case e.bad != nil:
 			w.report.withhold(Problem{Path: path.Join(report, e.name), Reason: e.bad.reason, Detail: e.bad.detail})
 		default:
+			if e.link && e.info.IsDir() && part.disk != "" {
+				w.watch.pass(filepath.Join(part.disk, filepath.FromSlash(path.Join(part.Dir, e.path))))
+			}
 			kept = append(kept, e)
 		}
 	}

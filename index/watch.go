@@ -5,9 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -30,7 +33,23 @@ type watcher struct {
 	warn    func(error)
 
 	once sync.Once // one warning for all that cannot be watched
+
+	mutex         sync.Mutex
+	before, since watched // what the last scan watched, and what has been added since
 }
+
+// watched is what a scan has come by.
+type watched struct {
+	tree     map[string]bool            // the directories of the tree
+	passages map[string]map[string]bool // names in other directories, see pass
+}
+
+func newWatched() watched {
+	return watched{make(map[string]bool), make(map[string]map[string]bool)}
+}
+
+// has reports whether a directory is watched for something.
+func (w *watched) has(dir string) bool { return w.tree[dir] || w.passages[dir] != nil }
 
 // newWatcher begins to watch nothing. It ends with ctx.
 func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
@@ -38,7 +57,7 @@ func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &watcher{notify: notify, changes: make(chan struct{}, 1), warn: warn}
+	w := &watcher{notify: notify, changes: make(chan struct{}, 1), warn: warn, since: newWatched()}
 	go w.run(ctx)
 	return w, nil
 }
@@ -54,22 +73,123 @@ func (w *watcher) add(p Part, dir string) {
 		return
 	}
 	if dir == "." {
-		w.addPath(p.disk) // the part itself may come and go
+		w.addTree(p.disk) // the part itself may come and go
 	}
-	w.addPath(filepath.Join(p.disk, filepath.FromSlash(path.Join(p.Dir, dir))))
+	w.addTree(filepath.Join(p.disk, filepath.FromSlash(path.Join(p.Dir, dir))))
+}
+
+func (w *watcher) addTree(name string) {
+	w.mutex.Lock()
+	known := w.before.tree[name] || w.since.tree[name]
+	w.since.tree[name] = true
+	w.mutex.Unlock()
+	if !known {
+		if network := networkFileSystem(name); network != "" {
+			// What this machine changes is still reported.
+			w.warnOnce(fmt.Errorf("%s does not report changes made by others", network))
+		}
+	}
+	// Also one that is known: another directory may have its name by now.
+	w.addPath(name)
 }
 
 func (w *watcher) addPath(name string) {
-	if network := networkFileSystem(name); network != "" {
-		w.warnOnce(fmt.Errorf("%s does not report changes made by others", network))
-		return
-	}
-	if err := w.notify.Add(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	switch err := w.notify.Add(name); {
+	case err == nil, errors.Is(err, fs.ErrNotExist):
+	case errors.Is(err, syscall.ENOSPC):
+		w.warnOnce(errors.New("the system allows no more watches: raise fs.inotify.max_user_watches with sysctl"))
+	default:
 		w.warnOnce(withoutPath(err))
 	}
 }
 
 func (w *watcher) warnOnce(err error) { w.once.Do(func() { w.warn(err) }) }
+
+// maxLinks is how many symlinks a path is followed through, as in Linux.
+const maxLinks = 40
+
+// pass watches the way to a directory: each symlink on it may be pointed
+// elsewhere, and its last name, or the first that is missing, may be given to
+// another directory. Of the directories on the way only these names matter, as
+// they may have any traffic: /srv or /tmp.
+func (w *watcher) pass(name string) {
+	if w == nil {
+		return
+	}
+	root := filepath.VolumeName(name) + string(filepath.Separator)
+	at, rest := root, split(strings.TrimPrefix(name, root))
+	for links := 0; len(rest) > 0; {
+		step := rest[0]
+		rest = rest[1:]
+		if step == ".." {
+			at = filepath.Dir(at)
+			continue
+		}
+		next := filepath.Join(at, step)
+		info, err := os.Lstat(next)
+		link := err == nil && info.Mode()&fs.ModeSymlink != 0
+		if link || err != nil || len(rest) == 0 {
+			w.passThrough(at, step)
+		}
+		switch {
+		case err != nil:
+			return
+		case !link:
+			at = next
+			continue
+		}
+		if links++; links > maxLinks {
+			return
+		}
+		target, err := os.Readlink(next)
+		if err != nil {
+			return
+		}
+		if filepath.IsAbs(target) {
+			at = root
+		}
+		rest = append(split(target), rest...)
+	}
+}
+
+// split cuts a path into its names, without empty ones and dots.
+func split(name string) []string {
+	return strings.FieldsFunc(filepath.ToSlash(name), func(r rune) bool { return r == '/' })
+}
+
+// passThrough watches one name in a directory.
+func (w *watcher) passThrough(dir, name string) {
+	w.mutex.Lock()
+	if w.since.passages[dir] == nil {
+		w.since.passages[dir] = make(map[string]bool)
+	}
+	w.since.passages[dir][name] = true
+	w.mutex.Unlock()
+	w.addPath(dir)
+}
+
+// finish ends a scan that has seen the whole tree: what it did not come by is
+// not watched any more.
+func (w *watcher) finish() {
+	if w == nil {
+		return
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for dir := range w.before.tree {
+		w.forget(dir)
+	}
+	for dir := range w.before.passages {
+		w.forget(dir)
+	}
+	w.before, w.since = w.since, newWatched()
+}
+
+func (w *watcher) forget(dir string) {
+	if !w.since.has(dir) {
+		w.notify.Remove(dir) // which fails for one that is gone
+	}
+}
 
 // run turns events into changes.
 func (w *watcher) run(ctx context.Context) {
@@ -82,9 +202,7 @@ func (w *watcher) run(ctx context.Context) {
 			if !open {
 				return
 			}
-			// A file under a temporary name is not there yet; when it gets its
-			// own, that is an event of that name.
-			if !hiddenOrTemporary(filepath.Base(event.Name)) {
+			if w.concerns(event.Name) {
 				w.change()
 			}
 		case _, open := <-w.notify.Errors:
@@ -96,6 +214,27 @@ func (w *watcher) run(ctx context.Context) {
 	}
 }
 
+// concerns reports whether an event of that path can change what is offered.
+func (w *watcher) concerns(name string) bool {
+	if name == "" {
+		return false // of a directory that is not watched any more
+	}
+	dir, base := filepath.Split(name)
+	dir = filepath.Clean(dir)
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.before.passages[dir][base] || w.since.passages[dir][base] {
+		return true
+	}
+	if !w.before.tree[dir] && !w.since.tree[dir] && !w.before.tree[name] && !w.since.tree[name] {
+		return false
+	}
+	// A file under a temporary name is skipped until it is renamed, which is an
+	// event of its new name. But Kubernetes replaces a volume's content by
+	// renaming ..data, through which everything else in it is reached.
+	return strings.HasPrefix(base, "..") || !hiddenOrTemporary(base)
+}
+
 func (w *watcher) change() {
 	select {
 	case w.changes <- struct{}{}:
@@ -103,9 +242,8 @@ func (w *watcher) change() {
 	}
 }
 
-// settle waits after a change until the burst it began is over, or until
-// somebody asks for a scan: who is told to try again in a second does not wait
-// for others to finish.
+// settle waits after a change until the burst it began is over, or until a scan
+// is asked for: a request that waits for one does not wait for others to finish.
 func (w *watcher) settle(ctx context.Context, asked <-chan struct{}) {
 	deadline := time.NewTimer(latest)
 	defer deadline.Stop()

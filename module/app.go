@@ -1,6 +1,7 @@
 package module
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
@@ -155,6 +157,10 @@ func (a *App) hold(t tree, signer index.Signer) *index.Index {
 // options are those of the index of a tree. They must not hold anything of the
 // configuration but the file system, which the pool tells apart by.
 func (t tree) options(signer index.Signer) index.Options {
+	var paths []string
+	if t.fsys == nil {
+		paths = t.directories.Paths()
+	}
 	return index.Options{
 		Open:              t.open,
 		ReadKeyring:       readKeyring,
@@ -162,6 +168,7 @@ func (t tree) options(signer index.Signer) index.Options {
 		RequireSignatures: t.require,
 		Rescan:            max(t.rescan, 0),
 		Watch:             true,
+		Paths:             paths,
 		Store:             t.store(),
 		Identity:          t.identity(),
 	}
@@ -218,12 +225,6 @@ type Source struct {
 	index   atomic.Pointer[index.Index]
 }
 
-// patience is how long a request waits for the first snapshot. Caddy starts
-// apps in any order, so the HTTP server may be listening first; and some clients
-// make one attempt only, so an answer after seconds is better than none. They
-// give an attempt ten seconds.
-const patience = 8 * time.Second
-
 // Index returns the index; nil before the app has started.
 func (s *Source) Index() *index.Index {
 	select {
@@ -235,14 +236,15 @@ func (s *Source) Index() *index.Index {
 }
 
 // Snapshot returns what the registry offers now; nil if that is not known in
-// time.
+// time. Caddy starts apps in any order, so the HTTP server may be listening
+// first; and some clients make one attempt only.
 func (s *Source) Snapshot() *index.Snapshot {
 	if x := s.index.Load(); x != nil {
 		if snapshot := x.Snapshot(); snapshot != nil {
 			return snapshot
 		}
 	}
-	enough := time.NewTimer(patience)
+	enough := time.NewTimer(handlers.Patience)
 	defer enough.Stop()
 	select {
 	case <-s.started:
@@ -258,6 +260,14 @@ func (s *Source) Snapshot() *index.Snapshot {
 	case <-enough.C:
 	}
 	return x.Snapshot()
+}
+
+// Next waits for a snapshot other than the one given; see index.Index.
+func (s *Source) Next(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot {
+	if x := s.index.Load(); x != nil {
+		return x.Next(ctx, after, wanted...)
+	}
+	return nil
 }
 
 // Changed has the tree scanned soon.

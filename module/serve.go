@@ -158,8 +158,25 @@ func firstSnapshot(ctx context.Context, x *index.Index) (*index.Snapshot, error)
 		return s, nil
 	}
 	// There is one scan at a time: this one is after the one that reads.
-	return x.Rescan(ctx)
+	s, err := x.Rescan(ctx)
+	if err != nil {
+		return nil, err
+	}
+	rest, cancel := context.WithTimeout(ctx, restPatience)
+	defer cancel()
+	for s.Report.Pending > 0 {
+		next := x.Next(rest, s)
+		if next == nil {
+			break
+		}
+		s = next
+	}
+	return s, ctx.Err()
 }
+
+// restPatience is for module folders, which are offered once they have been at
+// rest. One that never rests keeps nothing else waiting.
+const restPatience = 5 * time.Second
 
 // certificatePatience is for a local authority, which takes some milliseconds.
 const certificatePatience = 10 * time.Second

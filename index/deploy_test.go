@@ -1,0 +1,135 @@
+//go:build unix
+
+package index_test
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// A deployment puts another directory in the place of one. That is noticed where
+// it happens, which may be outside of what is watched for files.
+func TestDeploymentsAreSeen(t *testing.T) {
+	symlink := func(t *testing.T, target, name string) {
+		t.Helper()
+		if err := os.Symlink(target, name+"_new"); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Rename(name+"_new", name); err != nil { // as deployments do, in one step
+			t.Fatal(err)
+		}
+	}
+	mkdir := func(t *testing.T, name string) {
+		t.Helper()
+		if err := os.MkdirAll(name, 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	release := func(t *testing.T, dir, version string) {
+		t.Helper()
+		indextest.OnDisk(t, dir).Provider("acme/demo", version, "linux_amd64")
+	}
+	for _, test := range []struct {
+		rule   string
+		first  func(t *testing.T, dir string) index.Directories
+		deploy func(t *testing.T, dir string)
+	}{
+		{
+			"the root is a symlink that is pointed elsewhere",
+			func(t *testing.T, dir string) index.Directories {
+				release(t, dir+"/releases/1", "1.0.0")
+				symlink(t, "releases/1", dir+"/current")
+				return index.Directories{Root: dir + "/current"}
+			},
+			func(t *testing.T, dir string) {
+				release(t, dir+"/releases/2", "2.0.0")
+				symlink(t, "releases/2", dir+"/current")
+			},
+		},
+		{
+			"a folder above the root is",
+			func(t *testing.T, dir string) index.Directories {
+				release(t, dir+"/releases/1/tree", "1.0.0")
+				symlink(t, dir+"/releases/1", dir+"/current")
+				return index.Directories{Root: dir + "/current/tree"}
+			},
+			func(t *testing.T, dir string) {
+				release(t, dir+"/releases/2/tree", "2.0.0")
+				symlink(t, dir+"/releases/2", dir+"/current")
+			},
+		},
+		{
+			"a hidden symlink is, which everything else leads through, as in Kubernetes' volumes",
+			func(t *testing.T, dir string) index.Directories {
+				release(t, dir+"/..2026_01_01", "1.0.0")
+				symlink(t, "..2026_01_01", dir+"/..data")
+				symlink(t, "..data/providers", dir+"/providers")
+				return index.Directories{Root: dir}
+			},
+			func(t *testing.T, dir string) {
+				release(t, dir+"/..2026_01_02", "2.0.0")
+				symlink(t, "..2026_01_02", dir+"/..data")
+			},
+		},
+		{
+			"a symlink is that a folder of the tree leads through",
+			func(t *testing.T, dir string) index.Directories {
+				release(t, dir+"/.store/1", "1.0.0")
+				symlink(t, "1", dir+"/.store/current")
+				mkdir(t, dir+"/providers")
+				symlink(t, "../.store/current/providers/acme", dir+"/providers/acme")
+				return index.Directories{Root: dir}
+			},
+			func(t *testing.T, dir string) {
+				release(t, dir+"/.store/2", "2.0.0")
+				symlink(t, "2", dir+"/.store/current")
+			},
+		},
+		{
+			"a part that lies elsewhere is removed and made again",
+			func(t *testing.T, dir string) index.Directories {
+				mkdir(t, dir+"/root")
+				release(t, dir+"/mnt", "1.0.0")
+				return index.Directories{Root: dir + "/root", Providers: dir + "/mnt/providers"}
+			},
+			func(t *testing.T, dir string) {
+				if err := os.RemoveAll(dir + "/mnt"); err != nil {
+					t.Fatal(err)
+				}
+				release(t, dir+"/mnt", "2.0.0")
+			},
+		},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			dir, err := filepath.EvalSymlinks(t.TempDir())
+			if err != nil {
+				t.Fatal(err)
+			}
+			d := test.first(t, dir)
+			o := options(t, d.Open)
+			o.Watch, o.Paths = true, d.Paths() // and no periodic scan
+			r := run(t, o)
+			r.until(t, offers("acme/demo", "1.0.0"))
+			test.deploy(t, dir)
+			s := r.until(t, offers("acme/demo", "2.0.0"))
+			if offers("acme/demo", "1.0.0")(s) {
+				t.Error("what was there before is still offered")
+			}
+			// So is what comes into the new one.
+			indextest.OnDisk(t, "/").ProviderIn(filepath.Join(providersOf(d), "acme/demo"), "demo", "3.0.0", "linux_amd64")
+			r.until(t, offers("acme/demo", "3.0.0"))
+		})
+	}
+}
+
+// providersOf is where the providers lie.
+func providersOf(d index.Directories) string {
+	if d.Providers != "" {
+		return d.Providers
+	}
+	return filepath.Join(d.Root, "providers")
+}

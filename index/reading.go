@@ -1,0 +1,205 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/spf13/afero"
+)
+
+// A reading is the part of a scan in which the archives are read that the memo
+// does not know: as many at once as there are workers, the newest versions
+// first, since those are asked for. What a request waits for comes before all
+// that; it does not even wait for a worker, and the others pause meanwhile.
+type reading struct {
+	scanner *scanner
+	batches *batches
+
+	mutex   sync.Mutex
+	resumed *sync.Cond
+	queue   []*archive                  // not begun, in order; some have been, as urgent
+	urgent  []*archive                  // not begun, and waited for
+	of      map[fmt.Stringer][]*archive // by address
+	hurried atomic.Int64                // archives that are waited for and not read
+	workers int                         // that read what is urgent
+	ended   bool
+	hurries sync.WaitGroup // of what is urgent; added to only before the end
+}
+
+// A wish counts the archives that a request still waits for.
+type wish struct{ left int }
+
+func newReading(s *scanner, publish func(*Snapshot)) *reading {
+	slices.SortStableFunc(s.unread, func(a, b *archive) int { return cmp.Compare(a.rank, b.rank) })
+	r := &reading{scanner: s, batches: newBatches(s, publish), queue: s.unread, of: make(map[fmt.Stringer][]*archive)}
+	r.resumed = sync.NewCond(&r.mutex)
+	for _, a := range s.unread {
+		a.reading = r
+		r.of[a.address] = append(r.of[a.address], a)
+	}
+	return r
+}
+
+// run reads everything, or as much as there is time for.
+func (r *reading) run() {
+	stop := context.AfterFunc(r.scanner.ctx, func() {
+		r.mutex.Lock()
+		defer r.mutex.Unlock()
+		r.resumed.Broadcast()
+	})
+	defer stop()
+	var background sync.WaitGroup
+	for range min(r.scanner.options.workers(), len(r.queue)) {
+		background.Go(func() {
+			for a := r.take(); a != nil; a = r.take() {
+				r.read(a)
+			}
+		})
+	}
+	background.Wait()
+	r.mutex.Lock()
+	r.ended = true
+	r.mutex.Unlock()
+	r.hurries.Wait()
+}
+
+// take returns the next archive to read, nil when there is none.
+func (r *reading) take() *archive {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if a := r.takeUrgent(); a != nil || r.scanner.ctx.Err() != nil {
+		return a
+	}
+	for len(r.queue) > 0 {
+		a := r.queue[0]
+		r.queue = r.queue[1:]
+		if !a.begun {
+			a.begun = true
+			return a
+		}
+	}
+	return nil
+}
+
+func (r *reading) takeUrgent() *archive {
+	if len(r.urgent) == 0 || r.scanner.ctx.Err() != nil {
+		return nil
+	}
+	a := r.urgent[0]
+	r.urgent = r.urgent[1:]
+	a.begun = true
+	return a
+}
+
+// hurry has what is wanted read at once, and published when it is. What has been
+// read already is published.
+func (r *reading) hurry(w Wanted) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.ended || len(r.of[w.Address]) == 0 {
+		return
+	}
+	hope := new(wish)
+	for _, a := range r.of[w.Address] {
+		if a.finished || w.Version != "" && a.version != w.Version {
+			continue
+		}
+		hope.left++
+		a.wishes = append(a.wishes, hope)
+		if a.urgent {
+			continue
+		}
+		a.urgent = true
+		r.hurried.Add(1)
+		if !a.begun {
+			r.urgent = append(r.urgent, a)
+		}
+	}
+	r.resumed.Broadcast() // one that pauses may be urgent now
+	if hope.left == 0 {
+		r.hurries.Go(r.batches.publish)
+	}
+	for ; r.workers < min(r.scanner.options.workers(), len(r.urgent)); r.workers++ {
+		r.hurries.Go(r.readUrgent)
+	}
+}
+
+func (r *reading) readUrgent() {
+	for {
+		r.mutex.Lock()
+		a := r.takeUrgent()
+		if a == nil {
+			r.workers--
+		}
+		r.mutex.Unlock()
+		if a == nil {
+			return
+		}
+		r.read(a)
+	}
+}
+
+// read reads an archive, and publishes it when a request waits for nothing else.
+func (r *reading) read(a *archive) {
+	d := r.scanner.readArchive(a)
+	r.scanner.mutex.Lock()
+	a.digest, a.pending = d, false
+	r.scanner.mutex.Unlock()
+
+	r.mutex.Lock()
+	a.finished = true
+	if a.urgent && r.hurried.Add(-1) == 0 {
+		r.resumed.Broadcast()
+	}
+	granted := false
+	for _, hope := range a.wishes {
+		hope.left--
+		granted = granted || hope.left == 0
+	}
+	r.mutex.Unlock()
+	r.batches.add(a, granted)
+}
+
+// pace pauses the reading of an archive while others are waited for.
+func (r *reading) pace(a *archive) {
+	if r == nil || r.hurried.Load() == 0 {
+		return
+	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	for r.hurried.Load() > 0 && !a.urgent && r.scanner.ctx.Err() == nil {
+		r.resumed.Wait()
+	}
+}
+
+// A pacedFile is read at the pace of its reading.
+type pacedFile struct {
+	afero.File
+	archive *archive
+}
+
+func (f pacedFile) Read(p []byte) (int, error) {
+	f.archive.reading.pace(f.archive)
+	return f.File.Read(p)
+}
+
+func (f pacedFile) ReadAt(p []byte, offset int64) (int, error) {
+	f.archive.reading.pace(f.archive)
+	return f.File.ReadAt(p, offset)
+}
+
+// pacedReaderAt is the same of what is no file.
+type pacedReaderAt struct {
+	io.ReaderAt
+	archive *archive
+}
+
+func (r pacedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
+	r.archive.reading.pace(r.archive)
+	return r.ReaderAt.ReadAt(p, offset)
+}

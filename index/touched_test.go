@@ -1,0 +1,229 @@
+package index_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// What was offered stays listed while its files are read again: a list without a
+// version has clients choose an older one, and say nothing.
+
+// A clock that tests set. It may be ahead, so that files have been at rest.
+type clock struct{ ahead atomic.Int64 }
+
+func (c *clock) now() time.Time { return time.Now().Add(time.Duration(c.ahead.Load())) }
+
+func (c *clock) set(ahead time.Duration) { c.ahead.Store(int64(ahead)) }
+
+func versionsOfVPC(s *index.Snapshot) string {
+	m := s.Module(ownVPC)
+	if m == nil {
+		return "none"
+	}
+	var versions []string
+	for _, v := range m.Versions {
+		versions = append(versions, v.Version)
+	}
+	return strings.Join(versions, " ")
+}
+
+func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# 1.0.0\n")
+	tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# 1.1.0\n")
+	var c clock
+	c.set(time.Hour)
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Now = c.now
+	x := index.New(o)
+	defer x.Close()
+	before, err := x.Rescan(t.Context())
+	if err != nil || versionsOfVPC(before) != "1.1.0 1.0.0" {
+		t.Fatalf("at first %s are listed, %v", versionsOfVPC(before), err)
+	}
+
+	c.set(0)
+	touched := time.Now()
+	if err := os.Chtimes(filepath.Join(dir, "modules/acme/vpc/aws/1.1.0/main.tf"), touched, touched); err != nil {
+		t.Fatal(err)
+	}
+	s, err := x.Rescan(t.Context())
+	if err != nil || versionsOfVPC(s) != "1.1.0 1.0.0" {
+		t.Fatalf("while it is touched %s are listed, %v", versionsOfVPC(s), err)
+	}
+	if _, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive); !errors.Is(err, index.ErrChanged) {
+		t.Errorf("its archive, of which it is not known whether it is the same, gives %v", err)
+	}
+	if len(s.Report.Offered) != 2 || s.Report.Pending != 1 {
+		t.Errorf("reported are %+v and %d pending", s.Report.Offered, s.Report.Pending)
+	}
+	if !s.ModulePending(ownVPC, "") || s.ModuleListPending(ownVPC) {
+		t.Error("the list is said to be incomplete, or the archive not to be read")
+	}
+
+	c.set(time.Hour)
+	s, err = x.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Close()
+}
+
+// The same for whatever has to be read again, with something wrong beside it.
+func TestWhatIsReadAgainStaysListed(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	tree.Provider("acme/demo", "1.1.0", "linux_amd64", "linux_arm64")
+	tree.Write("providers/acme/demo/terraform-provider-demo_1.1.0_darwin_arm64.zip", "no zip")
+	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# 1.0.0\n"))
+	tree.Write("modules/acme/vpc/aws/1.1.0.zip", indextest.Zip("main.tf", "# 1.1.0\n"))
+	g := gate{tree.Fs, make(chan struct{}, 1000)}
+	for range 100 {
+		g.open <- struct{}{}
+	}
+	o := options(t, indextest.On(t, g).Open)
+	r := run(t, o)
+	before := r.scan(t)
+
+	for len(g.open) > 0 {
+		<-g.open
+	}
+	restored := time.Date(2026, 3, 3, 3, 3, 3, 0, time.UTC)
+	afero.Walk(tree.Fs, ".", func(name string, info os.FileInfo, err error) error {
+		if err == nil && !info.IsDir() {
+			tree.Fs.Chtimes(name, restored, restored)
+		}
+		return nil
+	})
+	reading := make(chan *index.Snapshot)
+	go func() { // the scan that follows reads all of it, and is held back
+		defer close(reading)
+		x, _ := r.Rescan(t.Context())
+		reading <- x
+	}()
+	during := r.Next(t.Context(), before, index.Wanted{Address: ownVPC, Version: "1.0.0"}) // no gate holds that back
+	if got := versionsOfVPC(during); got != "1.1.0 1.0.0" {
+		t.Errorf("of the module %s are listed", got)
+	}
+	if p := during.Provider(ownDemo); p == nil || len(p.Releases) != 2 || p.Releases[0].Version != "1.1.0" {
+		t.Errorf("of the provider is offered %+v", p)
+	}
+	close(g.open)
+	after := <-reading
+	if !slices.EqualFunc(after.Report.Offered, before.Report.Offered, func(a, b index.Offer) bool { return a.Address == b.Address && a.Version == b.Version }) {
+		t.Errorf("in the end is offered %+v", after.Report.Offered)
+	}
+}
+
+// A folder is offered once it has been at rest, also when the index has just
+// begun and has never seen it.
+func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	o := options(t, index.Directories{Root: dir}.Open)
+	x := index.New(o)
+	t.Cleanup(func() { x.Close() })
+	s, err := x.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if versionsOfVPC(s) != "none" || !s.ModuleListPending(ownVPC) {
+		t.Fatalf("at once %s are listed", versionsOfVPC(s))
+	}
+	// Whoever asked for the scan, another follows, although nothing is watched
+	// and no time between scans is set.
+	x.Start()
+	for versionsOfVPC(s) == "none" {
+		if s = x.Next(t.Context(), s, index.Wanted{Address: ownVPC}); s == nil {
+			t.Fatal("no scan follows")
+		}
+	}
+}
+
+// An edit is served as soon as it has been at rest, in one piece.
+func TestAnEditedModuleFolder(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# before\n")
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch = true // and no scan but when something changes
+	r := run(t, o)
+	r.until(t, offers("acme/vpc/aws", "1.0.0"))
+
+	for _, name := range []string{"main.tf", "modules/subnet/main.tf", "modules/subnet/new.tf"} {
+		before := r.Snapshot()
+		tag := before.Module(ownVPC).Version("1.0.0").Archive.Tag()
+		if err := os.WriteFile(filepath.Join(dir, "modules/acme/vpc/aws/1.0.0", name), []byte("# after "+name+"\n"), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		s := r.until(t, func(s *index.Snapshot) bool { return s.Module(ownVPC).Version("1.0.0").Archive.Tag() != tag })
+		f, err := s.Open(s.Module(ownVPC).Version("1.0.0").Archive)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		content, err := io.ReadAll(f)
+		f.Close()
+		if err != nil || !strings.Contains(string(content), "# after "+name) {
+			t.Errorf("%s: what is served does not have the edit, %v", name, err)
+		}
+	}
+}
+
+// A file that is rewritten in its place and given its old time is not served
+// under its old digest.
+func TestAFileRewrittenUnderItsOldTime(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
+	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "x"))
+	s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
+	for _, file := range []struct {
+		name string
+		file *index.File
+	}{
+		{"providers/acme/demo/" + zipName, s.Provider(ownDemo).Releases[0].Packages[0].File},
+		{"modules/acme/vpc/aws/1.1.0.tar.gz", s.Module(ownVPC).Version("1.1.0").Archive},
+		{"modules/acme/vpc/aws/1.0.0/main.tf", s.Module(ownVPC).Version("1.0.0").Archive},
+	} {
+		name := filepath.Join(dir, file.name)
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f, err := os.OpenFile(name, os.O_RDWR, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.WriteAt([]byte("?"), info.Size()/2)
+		f.Close()
+		if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
+			t.Fatal(err)
+		}
+		if opened, err := s.Open(file.file); !errors.Is(err, index.ErrChanged) {
+			t.Errorf("%s: it is served, or the error is %v", file.name, err)
+			if opened != nil {
+				opened.Close()
+			}
+		}
+	}
+}

@@ -1,0 +1,213 @@
+package index_test
+
+import (
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// What a request waits for is read at once, although all workers are busy with
+// something else.
+func TestWhatIsWaitedForIsReadFirst(t *testing.T) {
+	tree := indextest.New(t)
+	for _, name := range []string{"a", "b", "c"} {
+		tree.Provider("acme/"+name, "1.0.0", "linux_amd64")
+	}
+	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
+	tree.Write("modules/acme/vpc/aws/0.9.0.tar.gz", indextest.TarGz("main.tf", "y"))
+	g := gate{tree.Fs, make(chan struct{})} // which holds back all zips
+	o := options(t, indextest.On(t, g).Open)
+	o.Workers = 1
+	r := run(t, o)
+	<-r.Ready()
+	before := r.Snapshot()
+	if !before.ModuleListPending(ownVPC) || !before.ProviderListPending(index.ProviderAddress{Namespace: "acme", Type: "a"}) {
+		t.Error("lists are said to be complete before anything has been read")
+	}
+	s := r.Next(t.Context(), before, index.Wanted{Address: ownVPC})
+	if got := versionsOfVPC(s); got != "1.0.0 0.9.0" || s.ModulePending(ownVPC, "") {
+		t.Errorf("%s are listed", got)
+	}
+	if len(s.Report.Offered) != 2 || s.Report.Pending != 3 {
+		t.Errorf("offered is %+v, %d are pending", s.Report.Offered, s.Report.Pending)
+	}
+	close(g.open)
+	if s = r.scan(t); len(s.Report.Offered) != 5 {
+		t.Errorf("in the end is offered %+v", s.Report.Offered)
+	}
+}
+
+// A version of many is read alone.
+func TestAVersionThatIsWaitedForIsReadAlone(t *testing.T) {
+	tree := indextest.New(t)
+	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
+		tree.Provider("acme/demo", v, "linux_amd64")
+	}
+	g := gate{tree.Fs, make(chan struct{})}
+	o := options(t, indextest.On(t, oldest{g, "_1.0.0_"}).Open)
+	o.Workers = 1 // which is held back with 1.2.0
+	r := run(t, o)
+	<-r.Ready()
+	s := r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: ownDemo, Version: "1.0.0"})
+	if p := s.Provider(ownDemo); p.Release("1.0.0") == nil || p.Release("1.1.0") != nil {
+		t.Errorf("offered is %+v", s.Report.Offered)
+	}
+	close(g.open)
+}
+
+// oldest lets files through whose name has something in it.
+type oldest struct {
+	gate
+	name string
+}
+
+func (o oldest) Open(name string) (afero.File, error) {
+	if strings.Contains(name, o.name) {
+		return o.gate.Fs.Open(name)
+	}
+	return o.gate.Open(name)
+}
+
+// pacing notes in which order files are read.
+type pacing struct {
+	afero.Fs
+	mutex  sync.Mutex
+	reads  []string
+	begun  chan struct{} // closed when the first archive is read
+	resume chan struct{} // closed when it may go on
+	once   sync.Once
+}
+
+type pacingFile struct {
+	afero.File
+	of   *pacing
+	name string
+}
+
+func (p *pacing) Open(name string) (afero.File, error) {
+	f, err := p.Fs.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".zip") && !strings.HasSuffix(name, ".gz") {
+		return f, err
+	}
+	return &pacingFile{f, p, name}, nil
+}
+
+func (f *pacingFile) Read(b []byte) (int, error) {
+	urgent := strings.HasSuffix(f.name, ".gz")
+	if urgent {
+		f.of.once.Do(func() { close(f.of.resume) })
+	} else {
+		select {
+		case <-f.of.begun:
+		default:
+			close(f.of.begun)
+			<-f.of.resume
+		}
+	}
+	f.of.mutex.Lock()
+	f.of.reads = append(f.of.reads, f.name)
+	f.of.mutex.Unlock()
+	return f.File.Read(b)
+}
+
+// Whatever else is read pauses meanwhile: it would share the disk and the cores.
+func TestOtherReadingPausesForWhatIsWaitedFor(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("providers/acme/demo/"+zipName, indextest.Zip("terraform-provider-demo", strings.Repeat("some program ", 1<<20)))
+	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", strings.Repeat("# text\n", 1<<20)))
+	p := &pacing{Fs: tree.Fs, begun: make(chan struct{}), resume: make(chan struct{})}
+	o := options(t, indextest.On(t, p).Open)
+	o.Workers = 1
+	r := run(t, o)
+	<-p.begun
+	s := r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: ownVPC})
+	if got := versionsOfVPC(s); got != "1.0.0" {
+		t.Errorf("%s are listed", got)
+	}
+	r.until(t, offers("acme/demo", "1.0.0"))
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	isUrgent := func(name string) bool { return strings.HasSuffix(name, ".gz") }
+	first := slices.IndexFunc(p.reads, isUrgent)
+	last := len(p.reads) - 1
+	for !isUrgent(p.reads[last]) {
+		last--
+	}
+	others := 0
+	for _, name := range p.reads[first : last+1] {
+		if !isUrgent(name) {
+			others++
+		}
+	}
+	if others > 1 { // the read that had begun
+		t.Errorf("%d other reads in between", others)
+	}
+}
+
+// A request ends with its context, and with the index.
+func TestWaitingEnds(t *testing.T) {
+	tree := indextest.New(t)
+	r := run(t, options(t, tree.Open))
+	s := r.scan(t)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if s := r.Next(t.Context(), s); s != nil {
+			t.Error("there is a snapshot without a scan")
+		}
+	}()
+	r.Close()
+	<-ended
+}
+
+// keyrings count the signatures they verify.
+type keyrings struct {
+	index.Keyring
+	verified *int
+}
+
+func (k keyrings) Verify(document, signature []byte) (index.PublicKey, error) {
+	*k.verified++
+	return k.Keyring.Verify(document, signature)
+}
+
+// What has been verified once is remembered over restarts, however many scans
+// there were before.
+func TestSignaturesAreRememberedOverManyScans(t *testing.T) {
+	tree := indextest.New(t)
+	p := indextest.NewPublisher(t)
+	tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
+	var verified int
+	o := options(t, tree.Open)
+	o.Store = new(memoryStore)
+	read := o.ReadKeyring
+	o.ReadKeyring = func(armored []byte) (index.Keyring, []error) {
+		ring, errs := read(armored)
+		return keyrings{ring, &verified}, errs
+	}
+	first := index.New(o)
+	for range 3 {
+		if _, err := first.Rescan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first.Close()
+	if verified != 1 {
+		t.Errorf("%d signatures are verified in three scans", verified)
+	}
+	second := index.New(o)
+	defer second.Close()
+	s, err := second.Rescan(t.Context())
+	if err != nil || !offers("acme/demo", "1.0.0")(s) {
+		t.Fatalf("offered is %+v, %v", s.Report.Offered, err)
+	}
+	if verified != 1 {
+		t.Error("after a restart it is verified again")
+	}
+}
