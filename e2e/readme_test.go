@@ -4,7 +4,6 @@ package e2e_test
 
 import (
 	"bufio"
-	"crypto/tls"
 	"io"
 	"os"
 	"os/exec"
@@ -21,14 +20,6 @@ import (
 func readme(t *testing.T, language string) []string {
 	t.Helper()
 	return codeBlocks(t, "README.md", language)
-}
-
-func TestReadmeCaddyfiles(t *testing.T) {
-	tokens := filepath.Join(t.TempDir(), "tokens")
-	writeFile(t, tokens, "")
-	for _, block := range readme(t, "caddyfile") {
-		validateCaddyfile(t, strings.ReplaceAll(block, "/etc/caddy/tokens", tokens))
-	}
 }
 
 func TestReadmeFirstCommand(t *testing.T) {
@@ -77,7 +68,7 @@ func TestReadmeFirstCommand(t *testing.T) {
 		t.Fatalf("it printed:\n%s\n%s", out, stderr.String())
 	}
 
-	if got := negotiated(t, "127.0.0.1:"+port, "h2", "http/1.1"); got != "http/1.1" {
+	if got := negotiated(t, endpoint{"tcp", "127.0.0.1:" + port}, "127.0.0.1", "h2", "http/1.1").NegotiatedProtocol; got != "http/1.1" {
 		t.Errorf("a client that prefers HTTP/2 gets %q, want http/1.1", got)
 	}
 
@@ -92,19 +83,6 @@ func TestReadmeFirstCommand(t *testing.T) {
 		c.Run(t, ws, "init")
 		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `greeting = "hello acme-shop from 1.0.0"`)
 	})
-}
-
-// negotiated is the protocol that a server on this machine chooses of those
-// that a client offers, by ALPN.
-func negotiated(t *testing.T, address string, offered ...string) string {
-	t.Helper()
-	dialer := tls.Dialer{Config: &tls.Config{NextProtos: offered, InsecureSkipVerify: true}}
-	conn, err := dialer.DialContext(beforeDeadline(t), "tcp", address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
-	return conn.(*tls.Conn).ConnectionState().NegotiatedProtocol
 }
 
 // readUntil reads lines up to and with the one that begins as wanted.
