@@ -77,3 +77,10 @@ func (c *contender) throughputDetail() string {
 	return fmt.Sprintf("%s: %s/s, %s of the server's CPU time for 1 GB (%s)",
 		c.name, bytesText(median(c.each(load.Result.Throughput))), secondsText(median(c.each(perByte))), c.busy())
 }
+
+func (c *contender) fleetDetail() string {
+	elapsed := func(r load.Result) float64 { return r.Elapsed.Seconds() }
+	server := func(r load.Result) float64 { return r.Server.Seconds() }
+	return fmt.Sprintf("%s: %s of the server's CPU time, all have theirs after %s",
+		c.name, secondsText(median(c.each(server))), secondsText(median(c.each(elapsed))))
+}

@@ -26,6 +26,7 @@ func experiments() []experiment {
 		{"private", "metadata requests/s, private", none, measurePrivate},
 		{"upstream", "throughput of a mirror with an upstream", diskOfUpstream, measureUpstream},
 		{"archive", "archive throughput", func(s *settings) int64 { return int64(s.archive) }, measureArchive},
+		{"fleet", "a fleet of clients", none, measureFleet},
 		{"warm", "warm start to the first answer", none, measureWarm},
 		{"cold", "cold index", func(s *settings) int64 { return 2 * int64(s.cold) }, measureCold},
 		{"heap", "heap for each package", none, measureHeap},

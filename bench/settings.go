@@ -21,6 +21,7 @@ type settings struct {
 	heavyRounds int
 	slice       time.Duration
 	connections int
+	fleet       int
 	archive     size
 	cold        size
 	large       size
@@ -36,7 +37,7 @@ type settings struct {
 
 // quick is what -quick changes: enough to see that everything works.
 var quick = map[string]string{
-	"packages": "1000", "rounds": "2", "heavy-rounds": "1", "slice": "200ms",
+	"packages": "1000", "rounds": "2", "heavy-rounds": "1", "slice": "200ms", "fleet": "20",
 	"archive": "20MB", "cold": "40MB", "large": "40MB", "patience": "3s",
 }
 
@@ -54,6 +55,7 @@ func parseSettings(args []string, output io.Writer) (*settings, error) {
 	f.IntVar(&s.heavyRounds, "heavy-rounds", 3, "pairs of measurements that take long: cold, large")
 	f.DurationVar(&s.slice, "slice", time.Second, "how long each contender is asked in a round")
 	f.IntVar(&s.connections, "connections", 16, "connections that ask for documents")
+	f.IntVar(&s.fleet, "fleet", 200, "`clients` of the fleet")
 	f.Var(&s.archive, "archive", "`size` of the file of archive")
 	f.Var(&s.cold, "cold", "`size` of all packages of cold")
 	f.Var(&s.large, "large", "`size` of the package of large")
@@ -98,7 +100,7 @@ func (s *settings) finish(f *flag.FlagSet) error {
 	switch {
 	case s.quick && s.write != "":
 		return errors.New("a quick run has nothing to write down")
-	case s.rounds < 1 || s.heavyRounds < 1 || s.connections < 1 || s.slice <= 0 || s.patience <= 0:
+	case s.rounds < 1 || s.heavyRounds < 1 || s.connections < 1 || s.fleet < 1 || s.slice <= 0 || s.patience <= 0:
 		return errors.New("nothing is measured in no time and no rounds")
 	case min(s.archive, s.cold, s.large) < 10e6:
 		return errors.New("a size is at least 10MB")

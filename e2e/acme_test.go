@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/asn1"
 	"slices"
 	"testing"
 )
@@ -30,6 +31,7 @@ func TestACME(t *testing.T) {
 			dir https://ca.example.com/acme/local/directory
 			trusted_roots "` + authority.CA + `"
 		}
+		alpn http/1.1
 	}`
 	registry := startRegistryOnPorts(t, network, s)
 	registry.CA = authority.CA
@@ -43,4 +45,30 @@ func TestACME(t *testing.T) {
 	if !slices.Contains(network.Asked(), "registry.example.com:80") {
 		t.Error("the authority looked at no challenge")
 	}
+	answersTLSALPN(t, registry, "registry.example.com", "ca.example.com-acme-local-directory")
+}
+
+// answersTLSALPN makes sure that a site whose ALPN is customised still answers
+// the other challenge, tls-alpn-01, which an authority asks for on port 443. It
+// is one that another instance with the same storage has begun.
+func answersTLSALPN(t *testing.T, registry *Registry, host, issuer string) {
+	t.Helper()
+	writeFile(t, registry.path("data", "caddy", "acme", issuer, "challenge_tokens", host+".json"), `{
+		"type": "tls-alpn-01", "status": "pending", "url": "https://ca.example.com/challenge",
+		"token": "token", "keyAuthorization": "token.thumbprint",
+		"identifier": {"type": "dns", "value": "`+host+`"}
+	}`)
+	// RFC 8737, section 3.
+	const protocol = "acme-tls/1"
+	identifier := asn1.ObjectIdentifier{1, 3, 6, 1, 5, 5, 7, 1, 31}
+	state := negotiated(t, registry.https, host, protocol)
+	if state.NegotiatedProtocol != protocol {
+		t.Errorf("the authority gets protocol %q, want %q", state.NegotiatedProtocol, protocol)
+	}
+	for _, extension := range state.PeerCertificates[0].Extensions {
+		if extension.Id.Equal(identifier) {
+			return
+		}
+	}
+	t.Errorf("the certificate is no answer to a challenge: it is of %q", state.PeerCertificates[0].DNSNames)
 }

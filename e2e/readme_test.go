@@ -22,14 +22,6 @@ func readme(t *testing.T, language string) []string {
 	return codeBlocks(t, "README.md", language)
 }
 
-func TestReadmeCaddyfiles(t *testing.T) {
-	tokens := filepath.Join(t.TempDir(), "tokens")
-	writeFile(t, tokens, "")
-	for _, block := range readme(t, "caddyfile") {
-		validateCaddyfile(t, strings.ReplaceAll(block, "/etc/caddy/tokens", tokens))
-	}
-}
-
 func TestReadmeFirstCommand(t *testing.T) {
 	command := strings.TrimSpace(readme(t, "sh")[0])
 	if !strings.HasPrefix(command, "go run ./testdata/serve") {
@@ -74,6 +66,10 @@ func TestReadmeFirstCommand(t *testing.T) {
 	authority := regexp.MustCompile(`export SSL_CERT_FILE=(\S+)`).FindStringSubmatch(out)
 	if authority == nil {
 		t.Fatalf("it printed:\n%s\n%s", out, stderr.String())
+	}
+
+	if got := negotiated(t, endpoint{"tcp", "127.0.0.1:" + port}, "127.0.0.1", "h2", "http/1.1").NegotiatedProtocol; got != "http/1.1" {
+		t.Errorf("a client that prefers HTTP/2 gets %q, want http/1.1", got)
 	}
 
 	configuration, err := os.ReadFile(filepath.Join(repository(), "testdata", "configuration", "main.tf"))

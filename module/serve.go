@@ -68,7 +68,11 @@ func (s site) config(directories index.Directories, accessLog, debug bool) *cadd
 		}, "handler", "terraform_registry", nil),
 	}}
 	server := &caddyhttp.Server{
-		Listen:            []string{s.listen},
+		Listen: []string{s.listen},
+		// Packages are large, and Go's HTTP/2 server spends several times the
+		// CPU of its HTTP/1.1 server on large bodies. Clients make few requests
+		// and download over connections of their own: they lose nothing.
+		Protocols:         []string{"h1"},
 		ReadHeaderTimeout: caddy.Duration(10 * time.Second),
 		IdleTimeout:       caddy.Duration(30 * time.Second),
 		MaxHeaderBytes:    1024 * 10,

@@ -48,7 +48,12 @@ type Job struct {
 	Length int64
 	SHA256 string
 
-	// Server is the process whose CPU time is of interest.
+	// Requests make it a fleet: Connections is how many clients make them, once
+	// each and all at the same time, for which they have the Duration. There is
+	// no Path then, and no Warmup.
+	Requests []Request
+
+	// Server is the process whose CPU time is of interest, its workers included.
 	Server int
 }
 

@@ -26,6 +26,9 @@ type exchanger func() error
 
 // run does a job.
 func run(ctx context.Context, j Job) (r Result, err error) {
+	if len(j.Requests) > 0 {
+		return runFleet(ctx, j)
+	}
 	ctx, cancel := context.WithTimeout(ctx, j.Warmup+j.Duration+grace)
 	defer cancel()
 	counts := make([]counters, j.Connections)
