@@ -51,14 +51,22 @@ func (m moduleFiles) inMemory(t testing.TB) Part {
 func packed(t testing.TB, part Part) *File {
 	t.Helper()
 	a := &archive{part: part, path: "module"}
-	if a.folder, a.bad = part.walkFolder("module"); a.bad != nil {
+	if a.folder, a.left, a.bad = part.walkFolder("module"); a.bad != nil {
 		t.Fatal(a.bad)
 	}
 	d, err := readFolder(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &File{Size: d.size, SHA256: d.sha256, checksum: d.checksum, folder: a.folder}
+	a.digest = d
+	return &File{Size: d.size, SHA256: d.sha256, folder: a.layout()}
+}
+
+// openPacking opens a packing as an answer does that sends all of it.
+func openPacking(part Part, f *File) (io.ReadSeekCloser, error) {
+	of := *f
+	of.in = func(*Tree) Part { return part }
+	return (&Snapshot{}).Open(&of)
 }
 
 func content(t testing.TB, part Part, f *File) []byte {
@@ -340,7 +348,7 @@ func TestFoldersThatAreNotPacked(t *testing.T) {
 		{"one with a symlink to nothing", disk("nothing", "x"), Unreadable, "a symlink to nothing"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, f := test.part.walkFolder("module")
+			_, _, f := test.part.walkFolder("module")
 			if f == nil || f.reason != test.reason || !strings.Contains(f.detail, test.says) {
 				t.Errorf("the finding is %+v", f)
 			}
