@@ -73,7 +73,10 @@ func zipEntries(ctx context.Context, f io.ReaderAt, size int64, m *moduleFinder)
 		if err != nil {
 			return err
 		}
-		if err = m.look(member.Name, r, int64(min(member.UncompressedSize64, maxUnpacked))); err == nil {
+		if !member.Mode().IsDir() {
+			err = m.look(member.Name, r, int64(min(member.UncompressedSize64, maxUnpacked)))
+		}
+		if err == nil {
 			_, err = io.Copy(io.Discard, r) // the zip reader compares the CRC
 		}
 		r.Close()

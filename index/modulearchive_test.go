@@ -198,7 +198,7 @@ func TestSecretsInAnArchive(t *testing.T) {
 		files []string // names and contents
 		want  string
 	}{
-		{"none", []string{"main.tf", "", ".terraform.lock.hcl", "x", ".env.example", "x", "certs/ca.pem", "x"}, ""},
+		{"none", []string{"main.tf", "", ".terraform.lock.hcl", "x", ".env.example", "x", "certs/ca.pem", "x", ".aws/", ""}, ""},
 		{"state", []string{"main.tf", "", "terraform.tfstate", "{}"}, "terraform.tfstate (state)"},
 		{"state in a folder of workspaces", []string{"main.tf", "", "terraform.tfstate.d/prod/x", "{}"}, "terraform.tfstate.d/prod/x (state)"},
 		{"credentials", []string{"main.tf", "", "a/.aws/config", "x", ".env", "x"}, "a/.aws/config (credentials) and .env (credentials)"},
@@ -211,7 +211,11 @@ func TestSecretsInAnArchive(t *testing.T) {
 			var headers bytes.Buffer
 			w := tar.NewWriter(&headers)
 			for i := 0; i < len(test.files); i += 2 {
-				w.WriteHeader(&tar.Header{Name: "./" + test.files[i], Typeflag: tar.TypeReg, Size: int64(len(test.files[i+1])), Mode: 0o644})
+				kind := byte(tar.TypeReg)
+				if strings.HasSuffix(test.files[i], "/") {
+					kind = tar.TypeDir
+				}
+				w.WriteHeader(&tar.Header{Name: "./" + test.files[i], Typeflag: kind, Size: int64(len(test.files[i+1])), Mode: 0o644})
 				io.WriteString(w, test.files[i+1])
 			}
 			w.Close()

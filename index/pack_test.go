@@ -326,7 +326,7 @@ func TestFoldersThatAreNotPacked(t *testing.T) {
 		t.Cleanup(func() { root.Close() })
 		os.MkdirAll(filepath.Join(dir, "module"), 0o755)
 		for i := range 2 {
-			if err := os.Symlink(to, filepath.Join(dir, "module", fmt.Sprint(link, i))); err != nil {
+			if err := os.Symlink(strings.ReplaceAll(to, "DIR", dir), filepath.Join(dir, "module", fmt.Sprint(link, i))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -342,6 +342,7 @@ func TestFoldersThatAreNotPacked(t *testing.T) {
 		{"one with too many files", Part{Fs: afero.FromIOFS{FS: many}, Dir: "."}, TooLarge, "more than 10000 files"},
 		{"one with too many folders", Part{Fs: afero.FromIOFS{FS: folders}, Dir: "."}, TooLarge, "more than 10000 folders"},
 		{"one with two symlinks to itself", disk("again", "."), Unreadable, "too many levels of symbolic links"},
+		{"one with two absolute symlinks to itself", disk("again", "DIR/module"), TooLarge, "deeper than 32"},
 		{"one with a symlink to itself as a file", disk("loop", "loop1"), Unreadable, `"loop0" in it`},
 		{"one with a symlink that leaves the root", disk("out", "../../../etc"), Unreadable, "a symlink leaves the root"},
 		{"one with an absolute symlink", disk("out", "/etc"), Unreadable, "a symlink leaves the root"},

@@ -3,8 +3,9 @@ package index
 import (
 	"bufio"
 	"bytes"
-	"fmt"
+	"errors"
 	"io"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -63,6 +64,7 @@ func parseIgnoreRules(content []byte) (*ignoreRules, error) {
 	if !utf8.Valid(content) || bytes.ContainsRune(content, 0) {
 		return nil, found(BadName, "it is not a text in UTF-8: write it again")
 	}
+	content = bytes.TrimPrefix(content, []byte("\ufeff")) // as some editors begin a text
 	r := &ignoreRules{}
 	var all, last []string
 	lines := bufio.NewScanner(bytes.NewReader(content))
@@ -117,12 +119,15 @@ func ignorePattern(line string) string {
 // checkPattern has the matcher make of a pattern what it otherwise makes when it
 // first matches.
 func checkPattern(pattern string) error {
+	if slices.Contains(strings.Split(pattern, "/"), "..") {
+		return errors.New("it leaves the folder")
+	}
 	one, err := patternmatcher.New([]string{strings.TrimPrefix(pattern, "!")})
 	if err != nil {
 		return err
 	}
 	if len(one.Patterns()) == 0 {
-		return fmt.Errorf("there is nothing in it")
+		return errors.New("there is nothing in it")
 	}
 	_, err = one.MatchesOrParentMatches("x")
 	return err

@@ -39,6 +39,7 @@ func TestIgnoreRules(t *testing.T) {
 		{"a folder but for a file in it", "docs/\n!docs/keep.md\n", []string{"docs/a.md", "docs/b/c.md", "!docs/keep.md"}},
 		{"what a later line ignores again", "*.md\n!a.md\na.md\n", []string{"a.md", "b.md"}},
 		{"everything but", "/*\n!*.tf\n!/.terraformignore\n", []string{"a.md", "!x.tf"}},
+		{"the first line behind a byte order mark", "\ufeff*.md\n", []string{"a.md"}},
 		{"itself", ".terraformignore", []string{".terraformignore"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -117,6 +118,7 @@ func TestIgnoreRulesThatAreRefused(t *testing.T) {
 		{"that are no regular expression", "[z-a]", BadName, "line 1 is not a pattern"},
 		{"that bring back nothing", "a\n!\n", BadName, "line 2 is not a pattern"},
 		{"that are nothing", "a\n/\n\\\n", BadName, "line 3 is not a pattern"},
+		{"that leave the folder", "!../*.md", BadName, "it leaves the folder"},
 		{"that are no text", "a\n\xff\n", BadName, "not a text in UTF-8"},
 		{"that are UTF-16", "a\x00b\x00", BadName, "not a text in UTF-8"},
 		{"that are too large", strings.Repeat("# x\n", maxIgnoreSize/4+1), TooLarge, "larger than 16384 bytes"},
@@ -157,6 +159,32 @@ func TestTheWorkOfIgnoring(t *testing.T) {
 	if f := asFinding(err); f.reason != TooLarge {
 		t.Errorf("a folder more is %+v", f)
 	}
+}
+
+// Rules that were parsed can be matched, with whatever a name is.
+func FuzzIgnoreRules(f *testing.F) {
+	f.Add("*.md\n!README.md\n/docs/\n", "docs/a.md")
+	f.Add("a/**/b\n[a-c]?\n\\*\n", "a/x/y/b")
+	f.Add("!\n/\n**\n", "a")
+	f.Fuzz(func(t *testing.T, patterns, name string) {
+		if len(patterns) > 1000 || len(name) > 1000 || name == "" {
+			return
+		}
+		rules, err := parseIgnoreRules([]byte(patterns))
+		if err != nil {
+			if f := asFinding(err); f.reason != BadName {
+				t.Errorf("the finding is %+v", f)
+			}
+			return
+		}
+		_, within, err := rules.ignoresFolder(name, inFolder{})
+		if err == nil {
+			_, err = rules.ignoresFile(name+"/a", within)
+		}
+		if err != nil && asFinding(err).reason != TooLarge {
+			t.Error(err)
+		}
+	})
 }
 
 func BenchmarkIgnoring(b *testing.B) {
