@@ -59,11 +59,36 @@ func asTgz(t *testing.T, path string, files map[string]string) {
 	tarGz(t, path+".tgz", files)
 }
 
-func tarGz(t *testing.T, path string, files map[string]string) {
+// asHostedTarGz and asHostedZip are as code hosts make them of a tag: all is in
+// one folder, and git archive has written which commit it is.
+func asHostedTarGz(t *testing.T, path string, files map[string]string) {
+	t.Helper()
+	tarGz(t, path+".tar.gz", inFolder(path, files), tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "70e004b"}})
+}
+
+func asHostedZip(t *testing.T, path string, files map[string]string) {
+	t.Helper()
+	asZip(t, path, inFolder(path, files))
+}
+
+func inFolder(path string, files map[string]string) map[string]string {
+	moved := make(map[string]string)
+	for name, content := range files {
+		moved["terraform-aws-vpc_"+filepath.Base(path)+"+x/"+name] = content
+	}
+	return moved
+}
+
+func tarGz(t *testing.T, path string, files map[string]string, before ...tar.Header) {
 	t.Helper()
 	create(t, path, func(w io.Writer) error {
 		compressed := gzip.NewWriter(w)
 		archive := tar.NewWriter(compressed)
+		for _, header := range before {
+			if err := archive.WriteHeader(&header); err != nil {
+				return err
+			}
+		}
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			header := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))}
 			if err := archive.WriteHeader(header); err != nil {

@@ -15,7 +15,13 @@ func TestModules(t *testing.T) {
 		Module("acme/vpc/aws", "1.2.0", asTgz).
 		Module("acme/vpc/aws", "1.3.0", asZip).
 		Module("acme/vpc/aws", "2.0.0-rc.1", asFolder).
-		Module("acme/under_score/null", "0.1.0", asZip)
+		Module("acme/under_score/null", "0.1.0", asZip).
+		Module("acme/hosted/aws", "1.0.0", asHostedTarGz).
+		Module("acme/hosted/aws", "1.1.0", asHostedZip).
+		Module("acme/several/aws", "1.0.0", func(t *testing.T, path string, files map[string]string) {
+			delete(files, "main.tf")
+			asHostedTarGz(t, path, files)
+		})
 	registry := startRegistry(t, site("registry.example.com", tree))
 
 	calls := map[string]struct{ source, constraint, want string }{
@@ -29,6 +35,11 @@ func TestModules(t *testing.T) {
 		"submodule_of_folder": {"acme/vpc/aws//modules/subnet", "1.0.0", "subnet of acme/vpc/aws 1.0.0"},
 		"submodule_of_tar_gz": {"acme/vpc/aws//modules/subnet", "1.1.0", "subnet of acme/vpc/aws 1.1.0"},
 		"submodule_of_zip":    {"acme/vpc/aws//modules/subnet", "1.3.0", "subnet of acme/vpc/aws 1.3.0"},
+		"hosted_tar_gz":       {"acme/hosted/aws", "1.0.0", "acme/hosted/aws 1.0.0"}, // #89, #96
+		"hosted_zip":          {"acme/hosted/aws", "1.1.0", "acme/hosted/aws 1.1.0"},
+		"submodule_of_hosted": {"acme/hosted/aws//modules/subnet", "1.0.0", "subnet of acme/hosted/aws 1.0.0"},
+		"submodule_of_zipped": {"acme/hosted/aws//modules/subnet", "1.1.0", "subnet of acme/hosted/aws 1.1.0"},
+		"submodules_only":     {"acme/several/aws//modules/subnet", "1.0.0", "subnet of acme/several/aws 1.0.0"},
 		"underscore":          {"acme/under_score/null", "0.1.0", "acme/under_score/null 0.1.0"}, // #79
 		"another_case":        {"Acme/VPC/aws", "1.0.0", "acme/vpc/aws 1.0.0"},                   // #78
 	}
@@ -73,5 +84,36 @@ func TestAbsentModule(t *testing.T) {
 
 		ws = newWorkspace(t, registry, calling("registry.example.com/acme/vpc/aws", ">= 1.1.0"))
 		expect(t, c.Refused(t, ws, "init"), "There is no available version of module")
+	})
+}
+
+// A module that is for few, in the one folder of its archive: the link is signed
+// for the archive and names the folder (#89, #93). OpenTofu, which would be sent
+// there with its token, is given the link too (#84).
+func TestPrivateModuleInAFolderOfItsArchive(t *testing.T) {
+	t.Parallel()
+	tree, tokens := newTree(t).Module("acme/hosted/aws", "1.0.0", asHostedTarGz).Module("acme/hosted/aws", "1.1.0", asHostedZip), newTokens(t)
+	ci := tokens.New("ci")
+	registry := startRegistry(t, site("registry.example.com", tree, privately(tokens)...))
+
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, `
+module "hosted" {
+  source  = "registry.example.com/acme/hosted/aws"
+  version = "1.0.0"
+}
+
+module "subnet" {
+  source  = "registry.example.com/acme/hosted/aws//modules/subnet"
+  version = "1.1.0"
+}
+
+output "hosted" {
+  value = "${module.hosted.text} and ${module.subnet.text}"
+}
+`)
+		ws.Setenv("TF_TOKEN_registry_example_com", ci)
+		c.Run(t, ws, "init")
+		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `hosted = "acme/hosted/aws 1.0.0 and subnet of acme/hosted/aws 1.1.0"`)
 	})
 }

@@ -55,13 +55,18 @@ func (g *Registry) serveModules(w http.ResponseWriter, r *request) error {
 func (g *Registry) writeLocation(w http.ResponseWriter, r *request, m *index.Module, v *index.ModuleVersion) error {
 	file := v.Version + "/" + v.Archive.Name
 	location := g.PublicURL + g.moduleFolder(m.Address) + file
+	if v.Folder != "" {
+		// Clients take the folder off again: what they ask for, and what a link is
+		// signed for, ends in the archive's name (checklist 89).
+		location += "//" + v.Folder
+	}
 	if r.private {
 		signed, err := g.Links.AppendQuery([]byte(location), g.realm(r), g.signedModule(m, file), g.Links.Expiry(time.Now()))
 		if err != nil {
 			return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
 		}
 		set(w, "X-Terraform-Get", string(signed), "Cache-Control", r.revalidate())
-		if r.downloadsWithToken(v.Archive.Size) {
+		if v.Folder == "" && r.downloadsWithToken(v.Archive.Size) { // which knows no folders
 			return writeTokenLocation(w, r, location)
 		}
 	} else {

@@ -96,8 +96,13 @@ func (r *request) revalidate() string {
 // writeFile answers with a file of the tree.
 func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) error {
 	return g.write(w, r, content{
-		open: func() (io.ReadSeekCloser, error) { return r.snapshot.Open(f) },
-		tag:  f.Tag(), mediaType: f.ContentType, immutable: f.Immutable(),
+		open: func() (io.ReadSeekCloser, error) {
+			if r.Header.Get("Range") != "" {
+				return r.snapshot.OpenRange(f)
+			}
+			return r.snapshot.Open(f)
+		},
+		tag: f.Tag(), mediaType: f.ContentType, immutable: f.Immutable(),
 	})
 }
 

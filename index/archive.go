@@ -17,8 +17,11 @@ type archive struct {
 	version string
 	stamp   stamp
 	folder  []packedFile // of a module folder
-	rank    int          // how many newer versions there are
-	read    func(context.Context, *archive) (digest, error)
+	left    *nameList    // and what is not among them
+
+	subfolder string // the one folder in it in which the module lies, if that is so
+	rank      int    // how many newer versions there are
+	read      func(context.Context, *archive) (digest, error)
 
 	// Of the reading, which guards them.
 	reading                 *reading
@@ -29,6 +32,20 @@ type archive struct {
 	// nothing is offered that would need it.
 	pending bool
 	digest
+
+	packing *packing // of a module folder, once it is needed
+}
+
+// layout returns the packing of a module folder that has been read; nil for
+// anything else.
+func (a *archive) layout() *packing {
+	if a.folder != nil && a.packing == nil {
+		if k, err := packFolder(a.folder); err == nil { // as it was when it was read
+			k.checksum = a.checksum
+			a.packing = k
+		}
+	}
+	return a.packing
 }
 
 // newArchive notes a file to be read. An empty one needs no reading, and what

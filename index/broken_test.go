@@ -272,7 +272,7 @@ var broken = []struct {
 	{
 		defect: "module-in-a-folder-of-its-archive",
 		build: func(t *testing.T, tree *indextest.Tree) {
-			tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("vpc-1.0.0/main.tf", "# a module\n", "vpc-1.0.0/LICENSE", "…"))
+			tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("vpc 1.0.0/main.tf", "# a module\n", "vpc 1.0.0/LICENSE", "…"))
 		},
 		path: "modules/acme/vpc/aws/1.0.0.tar.gz", reason: index.NoConfiguration, says: "at the archive's root",
 	},

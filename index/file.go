@@ -35,8 +35,7 @@ type File struct {
 	inode   uint64
 	changed int64 // nanoseconds: when its inode was last changed
 
-	folder   []packedFile // of a packed module folder
-	checksum uint32       // of its packing
+	folder *packing // of a module folder
 
 	content []byte // of a document, which stays in memory
 	sign    func() ([]byte, error)
@@ -99,6 +98,18 @@ func sha256Of(content []byte) SHA256 { return sha256.Sum256(content) }
 // Open opens f as it was verified. The error is ErrChanged when the file on the
 // disk is not that one any more.
 func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
+	if f.folder != nil {
+		if err := f.folder.unchanged(f.in(&s.tree)); err != nil {
+			return nil, err
+		}
+	}
+	return s.OpenRange(f)
+}
+
+// OpenRange opens f for a reader of some of it. Of a packed module folder only
+// the files that are read are looked at: reading fails with ErrChanged when one
+// of them has changed.
+func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
 	switch {
 	case f.sign != nil:
 		signature, err := f.sign()
@@ -109,7 +120,8 @@ func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
 	case f.content != nil:
 		return inMemory{bytes.NewReader(f.content)}, nil
 	case f.folder != nil:
-		return openPacking(f.in(&s.tree), f)
+		r := &packingReader{packing: f.folder, part: f.in(&s.tree)}
+		return packingFile{io.NewSectionReader(r, 0, f.Size), r}, nil
 	}
 	return f.in(&s.tree).openUnchanged(f.path, stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed})
 }
@@ -117,21 +129,6 @@ func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
 type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
-
-// openPacking lays the folder out again, which also looks whether a file of it
-// has changed.
-func openPacking(part Part, f *File) (io.ReadSeekCloser, error) {
-	k, err := part.packFolder(f.folder)
-	if err != nil {
-		return nil, err
-	}
-	k.checksum = f.checksum
-	if k.size() != f.Size {
-		return nil, ErrChanged
-	}
-	r := &packingReader{packing: k, part: part}
-	return packingFile{io.NewSectionReader(r, 0, f.Size), r}, nil
-}
 
 type packingFile struct {
 	*io.SectionReader

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"strings"
 	"syscall"
 )
 
@@ -40,8 +39,8 @@ func asFinding(err error) *finding {
 		return found(Unreadable, "it cannot be read: give the server the right to (%v)", err)
 	case errors.Is(err, fs.ErrNotExist):
 		return found(Unreadable, "it is gone, or a symlink to nothing")
-	case strings.Contains(err.Error(), "escapes"): // os.Root has no error value for it
-		return found(Unreadable, "a symlink leaves the root or is absolute: make it relative and keep its target inside")
+	case escapes(err):
+		return found(Unreadable, "a symlink leaves the root: keep its target inside, or copy what it leads to")
 	}
 	return found(Unreadable, "it cannot be read: %v", err)
 }

@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"io"
 	"path"
 	"time"
 
@@ -30,6 +29,12 @@ type ModuleVersion struct {
 
 	// Archive is the package, named archive.tar.gz or archive.zip.
 	Archive *File
+
+	// Folder is the one folder at the package's root, if the module lies in it
+	// and not at the root. It is safe in a URL as it is.
+	Folder string
+
+	notes []string // for the report
 }
 
 // Version returns the one of that number, or nil, also of a nil Module.
@@ -125,8 +130,7 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 	} else {
 		p.archive = w.newArchive(part, report, e, func(ctx context.Context, a *archive) (digest, error) {
 			return readFile(ctx, a, func(f afero.File, size int64) (digest, error) {
-				sum, err := digestModuleArchive(ctx, f, size, format)
-				return digest{sha256: sum, size: size}, err
+				return digestModuleArchive(ctx, f, size, format)
 			})
 		})
 	}
@@ -138,18 +142,19 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 // names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 	a := &archive{part: part, path: e.path, report: report, read: readFolder}
-	if a.folder, a.bad = part.walkFolder(e.path, func(dir string) { w.watch.add(part, dir) }); a.bad != nil {
+	if a.folder, a.left, a.bad = part.walkFolder(e.path, func(dir string) { w.watch.add(part, dir) }); a.bad != nil {
 		return a
 	}
 	var m moduleFinder
 	for _, f := range a.folder {
 		m.add(f.name)
 	}
-	if a.bad = m.finding(); a.bad != nil {
+	if a.subfolder, a.bad = m.module(); a.bad != nil {
 		return a
 	}
 	a.stamp = stampFolder(a.folder)
 	if w.recall(a) {
+		recallExecutables(a.folder, a.content)
 		return a
 	}
 	if w.live && w.rested[report] != a.stamp && w.memo.tooYoung(a.stamp, folderRest, w.options.now()) {
@@ -164,21 +169,6 @@ func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 // nothing else tells that its copy is complete. One that is renamed into place
 // has rested.
 const folderRest = time.Second
-
-// readFolder reads the packing of a folder to its end.
-func readFolder(ctx context.Context, a *archive) (digest, error) {
-	k, err := a.part.packFolder(a.folder)
-	if err != nil {
-		return digest{}, changedWhileRead(err)
-	}
-	r := &packingReader{packing: k, part: a.part, crc: true}
-	defer r.Close()
-	sum, err := digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, k.size()))
-	if err != nil {
-		return digest{}, changedWhileRead(err)
-	}
-	return digest{sha256: sum, size: k.size(), checksum: k.checksum}, nil
-}
 
 // addModule offers what can be offered of a module's folder.
 func (a *assembly) addModule(f *moduleFolder) {
@@ -233,7 +223,7 @@ func (a *assembly) addModule(f *moduleFolder) {
 		}
 	}
 	for v, p := range kept {
-		versions = append(versions, &ModuleVersion{version: p.version, Version: v, Archive: p.file()})
+		versions = append(versions, &ModuleVersion{version: p.version, Version: v, Archive: p.file(), Folder: p.moduleIn(), notes: p.notes()})
 	}
 	for _, p := range kept {
 		if p.folder != nil {
@@ -242,7 +232,7 @@ func (a *assembly) addModule(f *moduleFolder) {
 	}
 	m := newModule(f.address, versions) // which orders them
 	for _, v := range m.Versions {
-		a.report.Offered = append(a.report.Offered, Offer{Kind: KindModule, Address: f.address.String(), Version: v.Version})
+		a.report.Offered = append(a.report.Offered, Offer{Kind: KindModule, Address: f.address.String(), Version: v.Version, Notes: v.notes})
 	}
 	a.snapshot.modules[f.address] = m
 }
@@ -258,12 +248,36 @@ func (a *assembly) lastModule(address ModuleAddress) *Module {
 func (p *modulePackage) file() *File {
 	f := &File{
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed, folder: p.folder, checksum: p.checksum,
+		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed, folder: p.archive.layout(),
 	}
 	if p.format == "zip" {
 		f.ContentType = zipType
 	}
 	return f
+}
+
+// moduleIn is the folder of the package in which the module lies.
+func (p *modulePackage) moduleIn() string {
+	if p.folder != nil {
+		return p.subfolder
+	}
+	return decodeFacts(p.content).Folder
+}
+
+// notes are what the operator should know of a package that is offered.
+func (p *modulePackage) notes() []string {
+	if p.folder != nil {
+		if p.left.total == 0 {
+			return nil
+		}
+		return []string{"leaves out " + p.left.String()}
+	}
+	facts := decodeFacts(p.content)
+	if facts.SecretsTotal == 0 {
+		return nil
+	}
+	secrets := nameList{facts.Secrets, facts.SecretsTotal}
+	return []string{"contains " + secrets.String() + ", which everyone who downloads the module gets: pack it without"}
 }
 
 // newModule orders versions and encodes the list of them. There is exactly one

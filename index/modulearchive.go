@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"context"
+	"encoding/json"
 	"io"
 	"path"
 	"path/filepath"
@@ -13,11 +14,12 @@ import (
 )
 
 // digestModuleArchive reads a module package to its end: its bytes for the
-// sha256, its entries to see that a client can unpack it and finds a module.
-func digestModuleArchive(ctx context.Context, f afero.File, size int64, format string) (SHA256, error) {
-	sum, err := digestFile(ctx, f)
-	if err != nil {
-		return sum, err
+// sha256, its entries to see that a client can unpack it and finds a module, and
+// what of it should better not be in it.
+func digestModuleArchive(ctx context.Context, f afero.File, size int64, format string) (d digest, err error) {
+	d.size = size
+	if d.sha256, err = digestFile(ctx, f); err != nil {
+		return d, err
 	}
 	var m moduleFinder
 	if format == "zip" {
@@ -26,12 +28,39 @@ func digestModuleArchive(ctx context.Context, f afero.File, size int64, format s
 		err = tarEntries(ctx, f, size, &m)
 	}
 	if err != nil {
-		return sum, archiveFinding(ctx, err)
+		return d, archiveFinding(ctx, err)
 	}
-	if f := m.finding(); f != nil {
-		return sum, f
+	facts := archiveFacts{Secrets: m.secrets.first, SecretsTotal: m.secrets.total}
+	folder, bad := m.module()
+	if bad != nil {
+		return d, bad
 	}
-	return sum, nil
+	facts.Folder = folder
+	d.content = facts.encode()
+	return d, nil
+}
+
+// archiveFacts are what the entries of an archive tell, as the memo remembers it.
+type archiveFacts struct {
+	Folder       string   `json:"folder,omitempty"`
+	Secrets      []string `json:"secrets,omitempty"` // the first of them
+	SecretsTotal int      `json:"secrets_total,omitempty"`
+}
+
+// encode returns nothing for an archive as most are.
+func (a archiveFacts) encode() []byte {
+	if a.Folder == "" && a.SecretsTotal == 0 {
+		return nil
+	}
+	b, _ := json.Marshal(a) // which cannot fail
+	return b
+}
+
+func decodeFacts(b []byte) (a archiveFacts) {
+	if len(b) > 0 {
+		json.Unmarshal(b, &a) // it is what encode made
+	}
+	return a
 }
 
 func zipEntries(ctx context.Context, f io.ReaderAt, size int64, m *moduleFinder) error {
@@ -44,7 +73,12 @@ func zipEntries(ctx context.Context, f io.ReaderAt, size int64, m *moduleFinder)
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(io.Discard, r) // the zip reader compares the CRC
+		if !member.Mode().IsDir() {
+			err = m.look(member.Name, r, int64(min(member.UncompressedSize64, maxUnpacked)))
+		}
+		if err == nil {
+			_, err = io.Copy(io.Discard, r) // the zip reader compares the CRC
+		}
 		r.Close()
 		if err != nil {
 			return err
@@ -98,6 +132,11 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 			name += "/"
 		}
 		m.add(name)
+		if header.Typeflag == tar.TypeReg {
+			if err := m.look(name, t, header.Size); err != nil {
+				return err
+			}
+		}
 	}
 	// What follows the tar's end still has to be there for gzip's own checksum.
 	if _, err := io.Copy(io.Discard, bounded); err != nil {
@@ -137,16 +176,19 @@ func isConfiguration(name string) bool {
 }
 
 // A moduleFinder looks for a module where clients look: at the root, or in
-// folders below it for a package that is used by //submodule only. A package
-// with one top folder that is the module itself, as code hosts make them, would
-// not be found (checklist 96). It is shown the name of every entry and keeps
-// none of them: an archive may have any number.
+// folders below it for a package that is used by //submodule only. In a package
+// with one top folder that is the module itself, as code hosts make them, clients
+// look where they are told (checklist 89, 96). It is shown the name of every
+// entry and keeps none of them: an archive may have any number.
 type moduleFinder struct {
 	atRoot   bool   // there is configuration at the root
 	anywhere bool   // there is configuration in a folder
 	top      string // the first folder, or file with an extension, at the root
 	several  bool   // there is another
-	direct   bool   // there is configuration right in the top folder
+	direct   bool   // there is configuration right in the top folder, or in modules/ there
+
+	secrets nameList // with their kinds
+	buffer  []byte
 }
 
 // add shows it an entry. A folder's own entry ends in a slash.
@@ -165,23 +207,58 @@ func (m *moduleFinder) add(name string) {
 		return // what counts are the files in it
 	}
 	if m.top == "" {
-		m.top = top
+		m.top = strings.Clone(top)
 	}
 	m.several = m.several || top != m.top
 	if nested && isConfiguration(rest) {
 		m.anywhere = true
-		m.direct = m.direct || !strings.Contains(rest, "/")
+		m.direct = m.direct || !strings.Contains(rest, "/") || strings.HasPrefix(rest, "modules/")
 	}
 }
 
-func (m *moduleFinder) finding() *finding {
+// module returns the folder in which the module lies; empty is the root.
+func (m *moduleFinder) module() (folder string, bad *finding) {
 	switch {
 	case m.atRoot:
-		return nil
+		return "", nil
 	case !m.anywhere:
-		return found(NoConfiguration, "there is no .tf file in it: a module package has the module at its root")
-	case !m.several && m.direct:
-		return found(NoConfiguration, "the module is in a folder inside the archive: pack it with the module at the archive's root")
+		return "", found(NoConfiguration, "there is no .tf file in it: a module package has the module at its root")
+	case m.several || !m.direct:
+		return "", nil
+	case !canFollow(m.top):
+		return "", found(NoConfiguration, "the module is in a folder inside the archive, whose name no client finds: pack it with the module at the archive's root")
+	}
+	return m.top, nil
+}
+
+// canFollow reports whether clients find a folder that is named behind // in the
+// location of a package. They look for the name as it is written in the URL,
+// escaped, and as a pattern of names.
+func canFollow(folder string) bool {
+	return len(folder) <= 255 && strings.Trim(folder, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+") == ""
+}
+
+// look notes an entry that is a secret by its name or its content, of which it
+// reads the beginning.
+func (m *moduleFinder) look(name string, r io.Reader, size int64) error {
+	if m.buffer == nil {
+		m.buffer = make([]byte, lookSize)
+	}
+	start, err := readStart(r, m.buffer)
+	if err != nil {
+		return err
+	}
+	kind := ""
+	for part := range strings.SplitSeq(name, "/") {
+		if kind = secretByName(part); kind != "" {
+			break
+		}
+	}
+	if kind == "" {
+		kind = secretByContent(start, size)
+	}
+	if kind != "" {
+		m.secrets.add(name, kind)
 	}
 	return nil
 }

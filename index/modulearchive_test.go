@@ -60,22 +60,27 @@ func named(names ...string) []tar.Header {
 }
 
 func moduleFinding(content []byte, format string) *finding {
-	sum, err := digestModuleArchive(context.Background(), fileOf(content), int64(len(content)), format)
+	_, f := factsOf(content, format)
+	return f
+}
+
+func factsOf(content []byte, format string) (archiveFacts, *finding) {
+	d, err := digestModuleArchive(context.Background(), fileOf(content), int64(len(content)), format)
 	if err != nil {
-		return asFinding(err)
+		return archiveFacts{}, asFinding(err)
 	}
-	if sum != sha256Of(content) {
-		return found(ChecksumMismatch, "the sha256 is %s", sum)
+	if d.sha256 != sha256Of(content) || d.size != int64(len(content)) {
+		return archiveFacts{}, found(ChecksumMismatch, "the sha256 of %d bytes is %s", d.size, d.sha256)
 	}
-	return nil
+	return decodeFacts(d.content), nil
 }
 
 func TestWhereAModuleIsFound(t *testing.T) {
-	const elsewhere = "at the archive's root"
+	const elsewhere, in = "at the archive's root", "//"
 	for _, test := range []struct {
 		rule  string
 		names []string
-		says  string // empty: found
+		says  string // empty: found at the root; in and a folder: found there
 	}{
 		{"at the root", []string{"main.tf"}, ""},
 		{"at the root, called here", []string{"./", "./main.tf"}, ""},
@@ -88,11 +93,22 @@ func TestWhereAModuleIsFound(t *testing.T) {
 		{"in two top folders, used by //folder", []string{"a/main.tf", "b/main.tf"}, ""},
 		{"in one top folder beside another", []string{"a/main.tf", "docs/a.md"}, ""},
 		{"in one top folder beside a document", []string{"a/main.tf", "README.md"}, ""},
-		{"not in a folder of the archive, as code hosts make it", []string{"vpc-1.0.0/", "vpc-1.0.0/LICENSE", "vpc-1.0.0/main.tf", "vpc-1.0.0/modules/a/main.tf"}, elsewhere},
-		{"not in a folder called here", []string{"./", "./vpc/", "./vpc/main.tf"}, elsewhere},
-		{"not beside nothing but a licence", []string{"LICENSE", "vpc/main.tf"}, elsewhere},
-		{"not beside what macOS adds", []string{"vpc/main.tf", "__MACOSX/vpc/._main.tf", ".DS_Store", "._vpc"}, elsewhere},
-		{"not in a folder beside an empty one", []string{"vpc/", "vpc/main.tf", "docs/"}, elsewhere},
+		{"in a folder of the archive, as code hosts make it", []string{"vpc-1.0.0/", "vpc-1.0.0/LICENSE", "vpc-1.0.0/main.tf", "vpc-1.0.0/modules/a/main.tf"}, in + "vpc-1.0.0"},
+		{"in a folder that has the modules only", []string{"vpc-1.0.0/", "vpc-1.0.0/README.md", "vpc-1.0.0/modules/a/main.tf", "vpc-1.0.0/examples/b/main.tf"}, in + "vpc-1.0.0"},
+		{"in a folder, beside what git archive adds", []string{"pax_global_header", "vpc-0a1b2c/main.tf"}, in + "vpc-0a1b2c"},
+		{"in a folder called here", []string{"./", "./vpc/", "./vpc/main.tf"}, in + "vpc"},
+		{"in a folder beside nothing but a licence", []string{"LICENSE", "vpc/main.tf"}, in + "vpc"},
+		{"in a folder beside what macOS adds", []string{"vpc/main.tf", "__MACOSX/vpc/._main.tf", ".DS_Store", "._vpc"}, in + "vpc"},
+		{"in a folder beside an empty one", []string{"vpc/", "vpc/main.tf", "docs/"}, in + "vpc"},
+		{"in a folder with every character that is safe", []string{"Vpc_1.0~rc-1+b5/main.tf"}, in + "Vpc_1.0~rc-1+b5"},
+		{"in a folder, whatever else has files in it", []string{"vpc/docs/a.md", "vpc/main.tf", "vpc/.git/config"}, in + "vpc"},
+		{"in folders of one top folder, used by //folder/folder", []string{"vpc/a/main.tf", "vpc/b/main.tf"}, ""},
+		{"not in a folder with a space", []string{"vpc 1.0.0/main.tf"}, elsewhere},
+		{"not in a folder with a letter that URLs escape", []string{"übersicht/main.tf"}, elsewhere},
+		{"not in a folder whose name is a pattern", []string{"vpc[1]/main.tf"}, elsewhere},
+		{"not in a folder whose name ends a URL's path", []string{"vpc?a=b/main.tf"}, elsewhere},
+		{"not in a folder whose name ends a URL", []string{"vpc#1/main.tf"}, elsewhere},
+		{"not in a folder whose name is escaped", []string{"vpc%201/main.tf"}, elsewhere},
 		{"not in a hidden file", []string{".main.tf", "README.md"}, "no .tf file"},
 		{"not in what an editor leaves", []string{"main.tf~", "#main.tf#", ".#main.tf"}, "no .tf file"},
 		{"not in variables", []string{"terraform.tfvars", "main.tfstate"}, "no .tf file"},
@@ -105,8 +121,12 @@ func TestWhereAModuleIsFound(t *testing.T) {
 				inZip = append(inZip, name, "")
 			}
 			for format, content := range map[string][]byte{"zip": zipOf(inZip...), "tar.gz": gzipOf(tarOf(named(test.names...)...))} {
-				f := moduleFinding(content, format)
-				if test.says == "" && f != nil || test.says != "" && (f == nil || f.reason != NoConfiguration || !strings.Contains(f.detail, test.says)) {
+				facts, f := factsOf(content, format)
+				if folder, ok := strings.CutPrefix(test.says, in); ok || test.says == "" {
+					if f != nil || facts.Folder != folder {
+						t.Errorf("in a %s it is in %q, and the finding is %+v", format, facts.Folder, f)
+					}
+				} else if f == nil || f.reason != NoConfiguration || !strings.Contains(f.detail, test.says) {
 					t.Errorf("in a %s the finding is %+v", format, f)
 				}
 			}
@@ -165,6 +185,45 @@ func TestTarsThatAreRefused(t *testing.T) {
 			f := moduleFinding(test.content, "tar.gz")
 			if test.reason == "" && f != nil || test.reason != "" && (f == nil || f.reason != test.reason || !strings.Contains(f.detail, test.says)) {
 				t.Errorf("the finding is %+v", f)
+			}
+		})
+	}
+}
+
+// State, plans and keys are noted, and refuse nothing.
+func TestSecretsInAnArchive(t *testing.T) {
+	key, plan := privateKeys(t)["PKCS#8"], testdata(t, "saved-plan")
+	for _, test := range []struct {
+		rule  string
+		files []string // names and contents
+		want  string
+	}{
+		{"none", []string{"main.tf", "", ".terraform.lock.hcl", "x", ".env.example", "x", "certs/ca.pem", "x", ".aws/", ""}, ""},
+		{"state", []string{"main.tf", "", "terraform.tfstate", "{}"}, "terraform.tfstate (state)"},
+		{"state in a folder of workspaces", []string{"main.tf", "", "terraform.tfstate.d/prod/x", "{}"}, "terraform.tfstate.d/prod/x (state)"},
+		{"credentials", []string{"main.tf", "", "a/.aws/config", "x", ".env", "x"}, "a/.aws/config (credentials) and .env (credentials)"},
+		{"a plan", []string{"main.tf", "", "release", plan}, "release (a saved plan)"},
+		{"a key", []string{"main.tf", "", "certs/server.txt", key}, "certs/server.txt (a private key)"},
+		{"in the folder of the module", []string{"vpc/main.tf", "", "vpc/terraform.tfstate", "{}"}, "vpc/terraform.tfstate (state)"},
+		{"many", []string{"main.tf", "", "a", key, "b", key, "c", key, "d", key, "e", key}, "a (a private key), b (a private key), c (a private key) and 2 others"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			var headers bytes.Buffer
+			w := tar.NewWriter(&headers)
+			for i := 0; i < len(test.files); i += 2 {
+				kind := byte(tar.TypeReg)
+				if strings.HasSuffix(test.files[i], "/") {
+					kind = tar.TypeDir
+				}
+				w.WriteHeader(&tar.Header{Name: "./" + test.files[i], Typeflag: kind, Size: int64(len(test.files[i+1])), Mode: 0o644})
+				io.WriteString(w, test.files[i+1])
+			}
+			w.Close()
+			for format, content := range map[string][]byte{"zip": zipOf(test.files...), "tar.gz": gzipOf(headers.Bytes())} {
+				facts, f := factsOf(content, format)
+				if got := (&nameList{facts.Secrets, facts.SecretsTotal}).String(); f != nil || got != test.want {
+					t.Errorf("in a %s it is %q, %v", format, got, f)
+				}
 			}
 		})
 	}

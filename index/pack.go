@@ -3,13 +3,12 @@ package index
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"hash/crc32"
 	"io"
 	"path"
+	"slices"
 	"time"
 
 	"github.com/spf13/afero"
@@ -18,138 +17,68 @@ import (
 // A packing is a module folder as a .tar.gz that exists nowhere: its bytes are
 // computed from the folder's files whenever they are read. The same folder
 // gives the same bytes on every machine and after every restart: files are
-// ordered by path, times, owners and mode bits are fixed, and deflate's blocks
-// are stored, not compressed, since what a compressor makes of the same bytes
-// may change with its next version. Stored blocks also make every byte's place
-// known in advance, so a packing has a size and can seek without ever being
-// written anywhere.
+// ordered by path, times and owners are fixed, and so are mode bits but for that
+// of executables (modulefolder.go). Deflate's blocks are stored, not compressed,
+// since what a compressor makes of the same bytes may change with its next
+// version. Stored blocks also make every byte's place known in advance, so a
+// packing has a size and can seek without ever being written anywhere.
 type packing struct {
-	parts    []packingPart // the tar, in order
-	tar      int64         // its size
-	checksum uint32        // its CRC-32, known once it has been read through
-}
-
-// packingPart is a run of the tar: headers and padding, or a file's content.
-type packingPart struct {
-	offset, size int64
-	fixed        []byte
-	file         packedFile
-}
-
-// packedFile is a file of a module folder as the walk found it.
-type packedFile struct {
-	name    string // in the archive
-	path    string // in its part of the tree
-	size    int64
-	modTime int64 // nanoseconds
-	inode   uint64
-	changed int64 // nanoseconds: when its inode was last changed
-	script  bool
-}
-
-func (f packedFile) stamp() stamp {
-	return stamp{size: f.size, modTime: f.modTime, inode: f.inode, changed: f.changed}
+	files    []packedFile
+	offsets  []int64 // in the tar, where each file's header begins; the last one is that of the tar's end
+	tar      int64   // its size
+	checksum uint32  // its CRC-32, known once it has been read through
 }
 
 const (
-	maxFolderFiles = 10_000 // and folders
-	maxFolderDepth = 32
+	tarBlock = 512
+	tarEnd   = 2 * tarBlock // two empty blocks
 )
 
-// walkFolder finds the files of a module folder, ordered by their path in the
-// archive. Version control and the clients' own caches are no part of a module.
-// It calls visit for each folder before it reads it.
-func (p Part) walkFolder(dir string, visit func(dir string)) ([]packedFile, *finding) {
-	var files []packedFile
-	var folders int
-	var walk func(dir, prefix string, depth int) *finding
-	walk = func(dir, prefix string, depth int) *finding {
-		if depth > maxFolderDepth {
-			return found(TooLarge, "it is deeper than %d folders: is there a symlink to a parent?", maxFolderDepth)
-		}
-		if folders++; folders > maxFolderFiles { // two symlinks to a parent double them at every level
-			return found(TooLarge, "it has more than %d folders: is there a symlink to a parent?", maxFolderFiles)
-		}
-		visit(dir)
-		entries, err := p.list(dir)
+// packFolder lays out the archive of files. It opens none of them.
+func packFolder(files []packedFile) (*packing, error) {
+	k := &packing{files: files, offsets: make([]int64, 0, len(files)+1)}
+	for i := range files {
+		k.offsets = append(k.offsets, k.tar)
+		header, err := files[i].headerSize()
 		if err != nil {
-			return asFinding(err)
+			return nil, found(BadName, "%q in it cannot be packed: %v", files[i].name, err)
 		}
-		for _, e := range entries {
-			name := path.Join(prefix, e.name)
-			switch {
-			case e.name == ".git" || e.name == ".terraform" || temporary(e.name):
-				continue
-			case e.bad != nil:
-				return found(e.bad.reason, "%q in it: %s", name, e.bad.detail)
-			case e.info.IsDir():
-				if f := walk(e.path, name, depth+1); f != nil {
-					return f
-				}
-				continue
-			case !e.info.Mode().IsRegular():
-				return found(Unreadable, "%q in it is not a regular file: remove it", name)
-			}
-			is := stampOf(e.info)
-			if files = append(files, packedFile{name: name, path: e.path, size: is.size, modTime: is.modTime, inode: is.inode, changed: is.changed}); len(files) > maxFolderFiles {
-				return found(TooLarge, "it has more than %d files: is there a symlink to a parent?", maxFolderFiles)
-			}
-		}
-		return nil
+		k.tar += header + files[i].size + -files[i].size&(tarBlock-1)
 	}
-	return files, walk(dir, "", 0)
-}
-
-// packFolder lays out the archive of files. It reads the first bytes of each:
-// a file that begins with #! is executable, everything else is not. A file's
-// own mode bits differ between checkouts and mounts.
-func (p Part) packFolder(files []packedFile) (*packing, error) {
-	k := &packing{}
-	var fixed bytes.Buffer
-	flush := func() {
-		k.add(packingPart{size: int64(fixed.Len()), fixed: bytes.Clone(fixed.Bytes())})
-		fixed.Reset()
-	}
-	for _, file := range files {
-		var err error
-		if file.script, err = p.isScript(file); err != nil {
-			return nil, err
-		}
-		mode := int64(0o644)
-		if file.script {
-			mode = 0o755
-		}
-		header := tar.Header{Typeflag: tar.TypeReg, Name: file.name, Size: file.size, Mode: mode, ModTime: time.Unix(0, 0)}
-		if err := tar.NewWriter(&fixed).WriteHeader(&header); err != nil {
-			return nil, found(BadName, "%q in it cannot be packed: %v", file.name, err)
-		}
-		flush()
-		k.add(packingPart{size: file.size, file: file})
-		fixed.Write(make([]byte, -file.size&511)) // a tar's blocks have 512 bytes
-	}
-	fixed.Write(make([]byte, 1024)) // and two empty ones end it
-	flush()
+	k.offsets = append(k.offsets, k.tar)
+	k.tar += tarEnd
 	return k, nil
 }
 
-func (k *packing) add(part packingPart) {
-	part.offset = k.tar
-	k.tar += part.size
-	k.parts = append(k.parts, part)
+// header is what comes before a file's content in the tar.
+func (f *packedFile) header() ([]byte, error) {
+	mode := int64(0o644)
+	if f.executable {
+		mode = 0o755
+	}
+	var b bytes.Buffer
+	err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: f.size, Mode: mode, ModTime: time.Unix(0, 0)})
+	return b.Bytes(), err
 }
 
-func (p Part) isScript(file packedFile) (bool, error) {
-	f, err := p.openUnchanged(file.path, file.stamp())
-	if err != nil {
-		return false, err
+// headerSize is one block for a name and a size that every tar can have. Others
+// need more, which depends on neither the content nor the mode.
+func (f *packedFile) headerSize() (int64, error) {
+	if len(f.name) <= 100 && f.size < 1<<33 && isASCII(f.name) {
+		return tarBlock, nil
 	}
-	defer f.Close()
-	start := make([]byte, 2)
-	_, err = io.ReadFull(f, start)
-	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
-		return false, err
+	header, err := f.header()
+	return int64(len(header)), err
+}
+
+// isASCII reports whether a name is all printable ASCII.
+func isASCII(name string) bool {
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] > '~' {
+			return false
+		}
 	}
-	return string(start) == "#!", nil
+	return true
 }
 
 // The frame around the tar: a gzip header without a name or a time, deflate
@@ -176,6 +105,8 @@ type packingReader struct {
 	part    Part
 	current afero.File // the one read last, kept open for the next read
 	path    string
+	header  []byte // the one made last, that of the file with this number
+	of      int
 	crc     bool // the first reading through, which makes the checksum
 }
 
@@ -229,24 +160,12 @@ func (r *packingReader) readSome(p []byte, offset int64) (int, error) {
 	return r.readTar(p[:min(int64(len(p)), length-within)], block*blockSize+within)
 }
 
-func (r *packingReader) readTar(p []byte, offset int64) (int, error) {
-	part := r.find(offset)
-	offset -= part.offset
-	p = p[:min(int64(len(p)), part.size-offset)]
-	var n int
-	if part.fixed != nil {
-		n = copy(p, part.fixed[offset:])
-	} else {
-		if err := r.openFile(part.file); err != nil {
-			return 0, err
-		}
-		var err error
-		if n, err = r.current.ReadAt(p, offset); n <= 0 && err != nil {
-			if errors.Is(err, io.EOF) {
-				err = ErrChanged // shorter than it was
-			}
-			return 0, err
-		}
+func (r *packingReader) readTar(p []byte, offset int64) (n int, err error) {
+	i := r.find(offset)
+	if i == len(r.files) {
+		n = zero(p, r.tar-offset)
+	} else if n, err = r.readFile(p, i, offset-r.offsets[i]); err != nil {
+		return 0, err
 	}
 	if r.crc {
 		r.checksum = crc32.Update(r.checksum, crc32.IEEETable, p[:n])
@@ -254,21 +173,53 @@ func (r *packingReader) readTar(p []byte, offset int64) (int, error) {
 	return n, nil
 }
 
-// find returns the part with the byte at offset.
-func (k *packing) find(offset int64) packingPart {
-	low, high := 0, len(k.parts)
-	for low < high {
-		middle := (low + high) / 2
-		if k.parts[middle].offset+k.parts[middle].size <= offset {
-			low = middle + 1
-		} else {
-			high = middle
+// readFile reads what lies at offset in the entry of a file: its header, its
+// content, or the padding behind that.
+func (r *packingReader) readFile(p []byte, i int, offset int64) (int, error) {
+	if r.header == nil || r.of != i {
+		header, err := r.files[i].header()
+		if err != nil {
+			return 0, err
 		}
+		r.header, r.of = header, i
 	}
-	return k.parts[low]
+	if offset < int64(len(r.header)) {
+		return copy(p, r.header[offset:]), nil
+	}
+	file := &r.files[i]
+	if offset -= int64(len(r.header)); offset >= file.size {
+		return zero(p, -file.size&(tarBlock-1)-(offset-file.size)), nil
+	}
+	if err := r.openFile(file); err != nil {
+		return 0, err
+	}
+	n, err := r.current.ReadAt(p[:min(int64(len(p)), file.size-offset)], offset)
+	if n <= 0 && err != nil {
+		if errors.Is(err, io.EOF) {
+			err = ErrChanged // shorter than it was
+		}
+		return 0, err
+	}
+	return n, nil
 }
 
-func (r *packingReader) openFile(file packedFile) (err error) {
+// zero clears p, at most n bytes of it.
+func zero(p []byte, n int64) int {
+	p = p[:min(int64(len(p)), n)]
+	clear(p)
+	return len(p)
+}
+
+// find returns the number of the file whose entry has the byte at offset.
+func (k *packing) find(offset int64) int {
+	i, found := slices.BinarySearch(k.offsets, offset)
+	if !found {
+		i--
+	}
+	return i
+}
+
+func (r *packingReader) openFile(file *packedFile) (err error) {
 	if r.current != nil && r.path == file.path {
 		return nil
 	}
@@ -278,25 +229,33 @@ func (r *packingReader) openFile(file packedFile) (err error) {
 	return err
 }
 
-// stampFolder tells whether anything in a folder can have changed. Its time is
-// the newest of its files.
-func stampFolder(files []packedFile) stamp {
-	var s stamp
-	h := sha256.New()
-	for _, f := range files {
-		s.size += f.size
-		s.modTime, s.changed = max(s.modTime, f.modTime), max(s.changed, f.changed)
-		fmt.Fprintf(h, "%s\x00%d %d %d %d\n", f.name, f.size, f.modTime, f.inode, f.changed)
+// unchanged looks whether every file is still the one that was packed. To list a
+// folder costs a fraction of opening what is in it.
+func (k *packing) unchanged(part Part) error {
+	stamps := make(map[string]stamp, len(k.files)) // of all in the folders listed
+	listed := make(map[string]bool)
+	for i := range k.files {
+		file := &k.files[i]
+		if dir := path.Dir(file.path); !listed[dir] {
+			listed[dir] = true
+			entries, err := part.list(dir)
+			if err != nil {
+				return err
+			}
+			for _, e := range entries {
+				if e.bad == nil {
+					stamps[e.path] = stampOf(e.info)
+				}
+			}
+		}
+		if is, ok := stamps[file.path]; ok && is == file.stamp() {
+			continue
+		}
+		f, err := part.openUnchanged(file.path, file.stamp()) // which knows what counts
+		if err != nil {
+			return err
+		}
+		f.Close()
 	}
-	s.files = SHA256(h.Sum(nil))
-	return s
-}
-
-// changedWhileRead tells a folder that changed during the scan from one that
-// cannot be read.
-func changedWhileRead(err error) error {
-	if errors.Is(err, ErrChanged) {
-		return found(BeingWritten, "it is still being written")
-	}
-	return err
+	return nil
 }

@@ -51,14 +51,22 @@ func (m moduleFiles) inMemory(t testing.TB) Part {
 func packed(t testing.TB, part Part) *File {
 	t.Helper()
 	a := &archive{part: part, path: "module"}
-	if a.folder, a.bad = part.walkFolder("module", func(string) {}); a.bad != nil {
+	if a.folder, a.left, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
 		t.Fatal(a.bad)
 	}
 	d, err := readFolder(t.Context(), a)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &File{Size: d.size, SHA256: d.sha256, checksum: d.checksum, folder: a.folder}
+	a.digest = d
+	return &File{Size: d.size, SHA256: d.sha256, folder: a.layout()}
+}
+
+// openPacking opens a packing as an answer does that sends all of it.
+func openPacking(part Part, f *File) (io.ReadSeekCloser, error) {
+	of := *f
+	of.in = func(*Tree) Part { return part }
+	return (&Snapshot{}).Open(&of)
 }
 
 func content(t testing.TB, part Part, f *File) []byte {
@@ -318,7 +326,7 @@ func TestFoldersThatAreNotPacked(t *testing.T) {
 		t.Cleanup(func() { root.Close() })
 		os.MkdirAll(filepath.Join(dir, "module"), 0o755)
 		for i := range 2 {
-			if err := os.Symlink(to, filepath.Join(dir, "module", fmt.Sprint(link, i))); err != nil {
+			if err := os.Symlink(strings.ReplaceAll(to, "DIR", dir), filepath.Join(dir, "module", fmt.Sprint(link, i))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -334,13 +342,14 @@ func TestFoldersThatAreNotPacked(t *testing.T) {
 		{"one with too many files", Part{Fs: afero.FromIOFS{FS: many}, Dir: "."}, TooLarge, "more than 10000 files"},
 		{"one with too many folders", Part{Fs: afero.FromIOFS{FS: folders}, Dir: "."}, TooLarge, "more than 10000 folders"},
 		{"one with two symlinks to itself", disk("again", "."), Unreadable, "too many levels of symbolic links"},
+		{"one with two absolute symlinks to itself", disk("again", "DIR/module"), TooLarge, "deeper than 32"},
 		{"one with a symlink to itself as a file", disk("loop", "loop1"), Unreadable, `"loop0" in it`},
 		{"one with a symlink that leaves the root", disk("out", "../../../etc"), Unreadable, "a symlink leaves the root"},
 		{"one with an absolute symlink", disk("out", "/etc"), Unreadable, "a symlink leaves the root"},
 		{"one with a symlink to nothing", disk("nothing", "x"), Unreadable, "a symlink to nothing"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, f := test.part.walkFolder("module", func(string) {})
+			_, _, f := test.part.walkFolder("module", unwatched)
 			if f == nil || f.reason != test.reason || !strings.Contains(f.detail, test.says) {
 				t.Errorf("the finding is %+v", f)
 			}
@@ -370,3 +379,6 @@ func TestAFileSystemWithoutSeeking(t *testing.T) {
 		t.Error("the bytes differ")
 	}
 }
+
+// unwatched is for folders that are walked once.
+func unwatched(string) {}

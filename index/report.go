@@ -31,6 +31,7 @@ const (
 	TooLarge         Reason = "too_large"         // beyond the limits of bounded reading
 	Unreadable       Reason = "unreadable"        // permission, I/O, or a symlink that leaves the root
 	BeingWritten     Reason = "being_written"     // changed while it was read; the next scan tries again
+	Secret           Reason = "secret"            // a module folder with a private key or a saved plan in it
 	NotPartOfTree    Reason = "not_part_of_tree"  // no place in the tree has a file like this
 )
 

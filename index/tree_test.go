@@ -79,10 +79,38 @@ func TestWhatIsOnADisk(t *testing.T) {
 		}, "", "", ""},
 		{"a symlink out of the root", func(d disk) { d.link(at, "../../../../outside/"+zipName) }, at, index.Unreadable, "leaves the root"},
 		{"a symlink to a folder out of the root", func(d disk) { d.link("providers/acme/demo", "../../../outside") }, "providers/acme/demo", index.Unreadable, "leaves the root"},
-		{"an absolute symlink, even into the root", func(d disk) {
+		{"an absolute symlink to a file in the root is the file", func(d disk) {
 			d.ProviderIn("pool", "demo", "1.0.0", "linux_amd64")
 			d.link(at, filepath.Join(d.dir, "root/pool", zipName))
-		}, at, index.Unreadable, "or is absolute"},
+		}, "", "", ""},
+		{"an absolute symlink to a folder in the root is the folder", func(d disk) {
+			d.ProviderIn("pool/demo", "demo", "1.0.0", "linux_amd64")
+			d.link("providers/acme/demo", filepath.Join(d.dir, "root/pool/demo"))
+		}, "", "", ""},
+		{"a part may be an absolute symlink", func(d disk) {
+			d.Remove("providers").ProviderIn("pool/acme/demo", "demo", "1.0.0", "linux_amd64")
+			d.ProviderIn("pool/acme/healthy", "healthy", "1.0.0", "linux_amd64")
+			d.link("providers", filepath.Join(d.dir, "root/pool"))
+		}, "", "", ""},
+		{"symlinks of both kinds may lead to one another", func(d disk) {
+			d.ProviderIn("pool/demo", "demo", "1.0.0", "linux_amd64")
+			d.link("providers/acme/demo", filepath.Join(d.dir, "root/links/folder"))
+			d.link("links/folder", "../pool/../links/again")
+			d.link("links/again", filepath.Join(d.dir, "root/links/../pool/demo/"))
+		}, "", "", ""},
+		{"an absolute symlink out of the root", func(d disk) { d.link(at, filepath.Join(d.dir, "outside", zipName)) }, at, index.Unreadable, "leaves the root"},
+		{"an absolute symlink to a folder whose name begins as the root's", func(d disk) {
+			d.link("providers/acme/demo", filepath.Join(d.dir, "root2"))
+		}, "providers/acme/demo", index.Unreadable, "leaves the root"},
+		{"an absolute symlink that leaves the root by dots", func(d disk) {
+			d.link("providers/acme/demo", filepath.Join(d.dir, "root")+"/pool/../../outside")
+		}, "providers/acme/demo", index.Unreadable, "leaves the root"},
+		{"an absolute symlink to one that leaves the root", func(d disk) {
+			d.link(at, filepath.Join(d.dir, "root/providers/acme/demo/out"))
+			d.link("providers/acme/demo/out", "../../../../outside/"+zipName)
+		}, at, index.Unreadable, "leaves the root"},
+		{"an absolute symlink to nothing", func(d disk) { d.link(at, filepath.Join(d.dir, "root/nothing")) }, at, index.Unreadable, "a symlink to nothing"},
+		{"an absolute symlink to itself", func(d disk) { d.link(at, filepath.Join(d.dir, "root", at)) }, at, index.Unreadable, "too many levels of symbolic links"},
 		{"a symlink to nothing", func(d disk) { d.link(at, "nothing") }, at, index.Unreadable, "a symlink to nothing"},
 		{"a symlink to itself", func(d disk) { d.link(at, zipName) }, at, index.Unreadable, "too many levels of symbolic links"},
 		{"a symlink to the folder it is in", func(d disk) { d.link("providers/loop", ".") }, "", index.Unreadable, ""},

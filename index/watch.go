@@ -105,9 +105,6 @@ func (w *watcher) addPath(name string) {
 
 func (w *watcher) warnOnce(err error) { w.once.Do(func() { w.warn(err) }) }
 
-// maxLinks is how many symlinks a path is followed through, as in Linux.
-const maxLinks = 40
-
 // pass watches the way to a directory: each symlink on it may be pointed
 // elsewhere, and its last name, or the first that is missing, may be given to
 // another directory. Of the directories on the way only these names matter, as
@@ -150,11 +147,6 @@ func (w *watcher) pass(name string) {
 		}
 		rest = append(split(target), rest...)
 	}
-}
-
-// split cuts a path into its names, without empty ones and dots.
-func split(name string) []string {
-	return strings.FieldsFunc(filepath.ToSlash(name), func(r rune) bool { return r == '/' })
 }
 
 // passThrough watches one name in a directory.

@@ -1,0 +1,95 @@
+package index_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// What a package leaves out, and what had better not be in it, is told with what
+// is offered, also when nothing is read again.
+func TestNotesOnModules(t *testing.T) {
+	tree := indextest.New(t)
+	for name, content := range map[string]string{
+		"1.0.0/main.tf": "# a module\n", "1.0.0/modules/a/main.tf": "# a submodule\n",
+		"1.1.0/main.tf": "# a module\n", "1.1.0/.terraform/x": "x", "1.1.0/terraform.tfstate": "{}",
+		"1.2.0/main.tf": "# a module\n", "1.2.0/.env": "x", "1.2.0/a.md": "x", "1.2.0/b.md": "x", "1.2.0/docs/c.md": "x", "1.2.0/docs/d.md": "x", "1.2.0/.terraformignore": "*.md\n",
+		"1.3.0.tar.gz": indextest.TarGz("main.tf", "# a module\n"),
+		"1.4.0.tar.gz": indextest.TarGz("vpc-1.4.0/main.tf", "# a module\n", "vpc-1.4.0/terraform.tfstate", "{}"),
+		"1.5.0.zip":    indextest.Zip("main.tf", "# a module\n", ".netrc", "x"),
+	} {
+		tree.Write("modules/acme/vpc/aws/"+name, content)
+	}
+	want := map[string][]string{
+		"1.0.0": nil,
+		"1.1.0": {"leaves out .terraform and terraform.tfstate"},
+		"1.2.0": {"leaves out .env, a.md, b.md and 2 others"},
+		"1.3.0": nil,
+		"1.4.0": {"contains vpc-1.4.0/terraform.tfstate (state), which everyone who downloads the module gets: pack it without"},
+		"1.5.0": {"contains .netrc (credentials), which everyone who downloads the module gets: pack it without"},
+	}
+	x := index.New(options(t, tree.Open))
+	defer x.Close()
+	for _, recalled := range []int{0, len(want)} {
+		s, err := x.Rescan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		nothingWithheld(t, s)
+		if s.Recalled != recalled || len(s.Report.Offered) != len(want) {
+			t.Errorf("%d are known, not %d, and %d are offered", s.Recalled, recalled, len(s.Report.Offered))
+		}
+		for _, o := range s.Report.Offered {
+			if !slices.Equal(o.Notes, want[o.Version]) {
+				t.Errorf("of %s it says %q", o.Version, o.Notes)
+			}
+		}
+		for _, v := range s.Module(ownVPC).Versions {
+			if folder := map[string]string{"1.4.0": "vpc-1.4.0"}[v.Version]; v.Folder != folder {
+				t.Errorf("%s is in %q", v.Version, v.Folder)
+			}
+		}
+	}
+}
+
+// A folder in which someone has unpacked what a code host made.
+func TestAModuleInTheOneFolderOfAFolder(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("modules/acme/vpc/aws/1.0.0/vpc-1.0.0/main.tf", "# a module\n").Write("modules/acme/vpc/aws/1.0.0/vpc-1.0.0/README.md", "# VPC\n")
+	s := scan(t, tree)
+	nothingWithheld(t, s)
+	if m := s.Module(ownVPC); m == nil || m.Versions[0].Folder != "vpc-1.0.0" {
+		t.Errorf("it is %+v", m)
+	}
+}
+
+// A folder with a secret withholds its version and no other, until it is gone.
+func TestAModuleWithASecret(t *testing.T) {
+	tree := indextest.New(t)
+	const folder = "modules/acme/vpc/aws/1.1.0"
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+	tree.Write(folder+"/main.tf", "# a module\n").Write(folder+"/server.key", indextest.NewPublisher(t).PrivateKey())
+	x := index.New(options(t, tree.Open))
+	defer x.Close()
+	scanned := func() *index.Snapshot {
+		s, err := x.Rescan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	for range 2 { // read, and known
+		s := scanned()
+		if p := problemOf(s.Report.Withheld, folder); p.Reason != index.Secret || len(s.Report.Withheld) != 1 || !offers("acme/vpc/aws", "1.0.0")(s) {
+			t.Fatalf("withheld is %+v", s.Report.Withheld)
+		}
+	}
+	tree.Write(folder+"/.terraformignore", "*.key\n")
+	s := scanned()
+	nothingWithheld(t, s)
+	if !offers("acme/vpc/aws", "1.1.0")(s) {
+		t.Error("it is not offered once its secret is ignored")
+	}
+}
