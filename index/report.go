@@ -31,7 +31,9 @@ const (
 	TooLarge         Reason = "too_large"         // beyond the limits of bounded reading
 	Unreadable       Reason = "unreadable"        // permission, I/O, or a symlink that leaves the root
 	BeingWritten     Reason = "being_written"     // changed while it was read; the next scan tries again
-	NotPartOfTree    Reason = "not_part_of_tree"  // no place in the tree has a file like this
+	Misplaced        Reason = "misplaced"         // meant to be offered, but not where or how clients ask for it
+	NotPartOfTree    Reason = "not_part_of_tree"  // the tree has no files like this
+	Temporary        Reason = "temporary"         // a hidden or temporary name: not looked at until it is renamed
 )
 
 // A Report says what a scan made of everything it found, in the manner of
@@ -44,8 +46,8 @@ type Report struct {
 	// Withheld is what was meant to be offered and is not.
 	Withheld []Problem `json:"withheld"`
 
-	// Ignored is what has no place in the tree, of which at most
-	// MaxIgnored are listed.
+	// Ignored is what the tree has no use for, and files with temporary names.
+	// At most MaxIgnored are listed.
 	Ignored []Problem `json:"ignored"`
 
 	// Pending counts the packages that have not been read yet.
@@ -53,6 +55,9 @@ type Report struct {
 
 	// IgnoredTotal counts the ignored files, listed or not.
 	IgnoredTotal int `json:"ignored_total"`
+
+	// TemporaryTotal counts those of them that have temporary names.
+	TemporaryTotal int `json:"temporary_total"`
 }
 
 // MaxIgnored is how many ignored files a report lists. A tree may lie beside
@@ -102,6 +107,9 @@ func (r *Report) withhold(p Problem) { r.Withheld = append(r.Withheld, p) }
 
 func (r *Report) ignore(path string, reason Reason, detail string) {
 	r.IgnoredTotal++
+	if reason == Temporary {
+		r.TemporaryTotal++
+	}
 	if len(r.Ignored) < MaxIgnored {
 		r.Ignored = append(r.Ignored, Problem{Path: path, Reason: reason, Detail: detail})
 	}
@@ -113,6 +121,7 @@ func (r *Report) merge(other *Report) {
 	r.Withheld = append(r.Withheld, other.Withheld...)
 	r.Pending += other.Pending
 	r.IgnoredTotal += other.IgnoredTotal
+	r.TemporaryTotal += other.TemporaryTotal
 	room := MaxIgnored - len(r.Ignored)
 	r.Ignored = append(r.Ignored, other.Ignored[:min(room, len(other.Ignored))]...)
 }
