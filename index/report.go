@@ -50,6 +50,10 @@ type Report struct {
 	// At most MaxIgnored are listed.
 	Ignored []Problem `json:"ignored"`
 
+	// Hint says what to do where nothing of a tree is found: which folder the root
+	// should be, or where the first file goes.
+	Hint string `json:"hint,omitempty"`
+
 	// Pending counts the packages that have not been read yet.
 	Pending int `json:"pending"`
 
