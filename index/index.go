@@ -18,11 +18,13 @@ type Index struct {
 	progress atomic.Pointer[Progress]
 	observer atomic.Pointer[Observer]
 
-	looking sync.Mutex // one scan at a time
-	prepare sync.Once  // before the first of them
-	looker  looker
-	logged  atomic.Int64 // when progress was logged last
-	unkept  string       // why the memo could not be kept last, which is logged once
+	looking    sync.Mutex // one scan at a time
+	prepare    sync.Once  // before the first of them
+	looker     looker
+	logged     atomic.Int64    // when progress was logged last
+	unkept     string          // why the memo could not be kept last, which is logged once
+	unfinished map[string]bool // by path, what is withheld but may still be written
+	waiting    atomic.Bool     // for some of that
 
 	counting sync.Mutex
 	stats    Stats
@@ -106,6 +108,8 @@ func (x *Index) run() {
 			retry = firstRetry
 			if x.looker.memo.forgot() {
 				again = time.After(young)
+			} else if x.waiting.Load() {
+				again = time.After(rest)
 			}
 		}
 		var changes <-chan struct{}
