@@ -179,5 +179,7 @@ func TestADamagedCopyIsAProblemSoon(t *testing.T) {
 	}
 	r.Hint()
 	r.until(t, func(*index.Snapshot) bool { return strings.Contains(r.log.String(), "still being written") })
-	r.until(t, func(*index.Snapshot) bool { return strings.Contains(r.log.String(), "level=WARN msg=withheld path="+name) })
+	r.until(t, func(*index.Snapshot) bool {
+		return strings.Contains(r.log.String(), "level=WARN msg=withheld path="+name)
+	})
 }

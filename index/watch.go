@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -36,7 +37,7 @@ type watcher struct {
 func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, err
+		return nil, watchError(err)
 	}
 	w := &watcher{notify: notify, changes: make(chan struct{}, 1), warn: warn}
 	go w.run(ctx)
@@ -65,8 +66,20 @@ func (w *watcher) addPath(name string) {
 		return
 	}
 	if err := w.notify.Add(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		w.warnOnce(withoutPath(err))
+		w.warnOnce(watchError(err))
 	}
+}
+
+// watchError says what to do about a limit of inotify. Its own errors speak of
+// disks and of open files.
+func watchError(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return errors.New("there are more folders than inotify may watch: raise fs.inotify.max_user_watches with sysctl")
+	case errors.Is(err, syscall.EMFILE):
+		return errors.New("inotify or open files are at their limit: raise fs.inotify.max_user_instances with sysctl, or the limit of open files")
+	}
+	return withoutPath(err)
 }
 
 func (w *watcher) warnOnce(err error) { w.once.Do(func() { w.warn(err) }) }
