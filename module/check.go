@@ -56,8 +56,7 @@ folder cannot be looked at.`,
 
 // usageError ends the command with exitUsage.
 func usageError(cmd *cobra.Command, err error) error {
-	fail := func(caddycmd.Flags) (int, error) { return exitUsage, err }
-	return caddycmd.WrapCommandFuncForCobra(fail)(cmd, nil)
+	return failWith(cmd, exitUsage, err)
 }
 
 func runCheck(cmd *cobra.Command, _ []string) error {

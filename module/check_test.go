@@ -3,10 +3,14 @@ package module
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -75,11 +79,45 @@ func runCheckCommand(t *testing.T, args ...string) (string, error) {
 	var out strings.Builder
 	cmd := checkCommand()
 	cmd.SetOut(&out)
-	cmd.SetErr(&out)
+	cmd.SetErr(io.Discard) // errors are printed there, see TestCommandErrors
 	cmd.SilenceUsage = true
 	cmd.SetArgs(args)
 	err := cmd.Execute()
 	return out.String(), err
+}
+
+// Errors of commands are sentences, with the exit status that scripts rely on.
+func TestCommandErrors(t *testing.T) {
+	for _, test := range []struct {
+		cmd    *cobra.Command
+		args   []string
+		want   string
+		status int
+	}{
+		{checkCommand(), nil, "Error: --root is required: name the folder to serve\n", 2},
+		{checkCommand(), []string{"--root", "/nope"}, "Error: --root: there is no folder /nope: make it, or name another\n", 2},
+		{tokenNewCommand(), []string{"ci"}, "Error: --file is required: name the tokens file\n", 1},
+		{tokenNewCommand(), []string{"ci", "--bad"}, "Error: unknown flag: --bad\n", 1},
+		{accessCommand(), []string{"read"}, "Error: give a right and an address, such as: read acme/vpc/aws\n", 2},
+	} {
+		var out, errs strings.Builder
+		test.cmd.SetOut(&out)
+		test.cmd.SetErr(&errs)
+		test.cmd.SilenceUsage = true // as Caddy has it
+		test.cmd.SetArgs(test.args)
+		err := test.cmd.Execute()
+		if errs.String() != test.want || out.String() != "" {
+			t.Errorf("%q prints %q and %q, want %q", test.args, errs.String(), out.String(), test.want)
+		}
+		// Caddy's own error carries the status, unless that is 1.
+		var failed *commandError
+		if !errors.As(err, &failed) {
+			t.Fatalf("%q: got error %v", test.args, err)
+		}
+		if status := fmt.Sprint(failed.status); (test.status > 1) != (status == fmt.Sprintf("exiting with status %d", test.status)) {
+			t.Errorf("%q: the status is %s, want %d", test.args, status, test.status)
+		}
+	}
 }
 
 func TestCheck(t *testing.T) {

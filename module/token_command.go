@@ -103,8 +103,7 @@ func addTokenFlags(cmd *cobra.Command) {
 
 // tokenError ends the command with exit status 1, as Caddy's own commands do.
 func tokenError(cmd *cobra.Command, err error) error {
-	fail := func(caddycmd.Flags) (int, error) { return caddy.ExitCodeFailedStartup, err }
-	return caddycmd.WrapCommandFuncForCobra(fail)(cmd, nil)
+	return failWith(cmd, caddy.ExitCodeFailedStartup, err)
 }
 
 // tokenName wants the one argument, and does not repeat others: one may be a
