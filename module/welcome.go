@@ -26,6 +26,9 @@ type welcome struct {
 	authority string // the certificate clients have to trust; empty if public
 }
 
+// maxWelcome is how many problems are printed: what is to be pasted comes below.
+const maxWelcome = 20
+
 // elsewhere stands for the name of a proxy that only the user knows.
 const elsewhere = "registry.example.com"
 
@@ -40,14 +43,22 @@ func (w welcome) write(out io.Writer) error {
 }
 
 func (w welcome) writeFound(b *bufio.Writer) {
-	fmt.Fprintln(b, summary(w.report))
+	fmt.Fprint(b, wrap(summary(w.report), 0))
+	if w.report.Hint != "" {
+		fmt.Fprint(b, "\n", wrap(sentence(w.report.Hint), 0))
+	}
 	if len(w.report.Withheld) == 0 {
 		fmt.Fprintln(b)
 		return
 	}
 	fmt.Fprint(b, "\nWithheld, and what to do:\n")
-	for _, p := range w.report.Withheld {
-		fmt.Fprintf(b, "  %s\n    %s: %s\n", printable(p.Path), p.Reason, printable(p.Detail))
+	problems := new(strings.Builder)
+	for _, p := range w.report.Withheld[:min(len(w.report.Withheld), maxWelcome)] {
+		writeProblem(problems, p, 2)
+	}
+	b.WriteString(problems.String())
+	if more := len(w.report.Withheld) - maxWelcome; more > 0 {
+		fmt.Fprintf(b, "  … and %d more: `caddy terraform-registry check` lists all\n", more)
 	}
 	fmt.Fprintln(b)
 }
