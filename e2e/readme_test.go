@@ -53,7 +53,7 @@ func TestReadmeFirstCommand(t *testing.T) {
 
 	printed := make(chan string, 1)
 	go func() {
-		printed <- readUntil(stdout, "module \"naming\"")
+		printed <- readUntil(stdout, "module \"naming\"", "}")
 		io.Copy(io.Discard, stdout)
 		cmd.Wait()
 		close(ended)
@@ -82,16 +82,27 @@ func TestReadmeFirstCommand(t *testing.T) {
 		ws := newWorkspace(t, machine, strings.ReplaceAll(string(configuration), "127.0.0.1:8443", "127.0.0.1:"+port))
 		c.Run(t, ws, "init")
 		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `greeting = "hello acme-shop from 1.0.0"`)
+
+		// What is printed to be pasted installs, plans and applies as it is.
+		_, pasted, found := strings.Cut(out, "As a registry, in a configuration:\n\n")
+		if !found {
+			t.Fatalf("it printed:\n%s", out)
+		}
+		ws = newWorkspace(t, machine, pasted)
+		c.Run(t, ws, "init")
+		c.Run(t, ws, "plan")
+		expect(t, c.Run(t, ws, "apply", "-auto-approve"), "Apply complete!")
 	})
 }
 
-// readUntil reads lines up to and with the one that begins as wanted.
-func readUntil(r io.Reader, last string) string {
+// readUntil reads lines up to and with those that begin as wanted, one after the
+// other.
+func readUntil(r io.Reader, wanted ...string) string {
 	var read strings.Builder
-	for lines := bufio.NewScanner(r); lines.Scan(); {
+	for lines := bufio.NewScanner(r); len(wanted) > 0 && lines.Scan(); {
 		read.WriteString(lines.Text() + "\n")
-		if strings.HasPrefix(lines.Text(), last) {
-			break
+		if strings.HasPrefix(lines.Text(), wanted[0]) {
+			wanted = wanted[1:]
 		}
 	}
 	return read.String()

@@ -83,7 +83,11 @@ func ParseProviderAddress(hostname, namespace, typ string) (ProviderAddress, err
 		return ProviderAddress{}, fmt.Errorf("%q is not a provider type: %w", typ, err)
 	}
 	if strings.HasPrefix(a.Type, "terraform-") {
-		return ProviderAddress{}, fmt.Errorf("%q is not a provider type: leave out the prefix %q", typ, "terraform-")
+		prefix := "terraform-"
+		if strings.HasPrefix(a.Type, providerPrefix) {
+			prefix = providerPrefix
+		}
+		return ProviderAddress{}, fmt.Errorf("%q is not a provider type: leave out the prefix %q", typ, prefix)
 	}
 	return a, nil
 }

@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 )
 
@@ -27,6 +26,8 @@ type Index struct {
 	unkept  string       // why the memo could not be kept last, which is logged once
 	polling string       // why nothing can be watched, which is logged once
 	watch   func(context.Context, func(error)) (*watcher, error)
+
+	unfinished map[string]bool // by path, what is withheld but may still be written
 
 	counting sync.Mutex
 	stats    Stats
@@ -149,9 +150,6 @@ func (x *Index) startWatching() {
 		x.looker.watch, x.polling = w, ""
 		return
 	}
-	if errors.Is(err, syscall.EMFILE) {
-		err = errors.New("the system allows no more watchers: raise fs.inotify.max_user_instances with sysctl, or the limit of open files")
-	}
 	if reason := err.Error(); reason != x.polling {
 		x.polling = reason
 		x.warnPolling(err)
@@ -223,8 +221,11 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	x.publish(snapshot)
 	x.keep()
 	x.report(before, snapshot, took)
-	if x.looker.memo.forgot() {
-		time.AfterFunc(young, x.Hint) // whoever asked for this scan
+	switch { // whoever asked for this scan
+	case x.looker.memo.forgot():
+		time.AfterFunc(young, x.Hint)
+	case len(x.unfinished) > 0:
+		time.AfterFunc(rest, x.Hint)
 	}
 	return snapshot, nil
 }

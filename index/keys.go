@@ -64,7 +64,7 @@ func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchos
 	report := path.Join("keys", e.path)
 	name, ok := strings.CutSuffix(e.name, ".asc")
 	if !ok || e.info.IsDir() {
-		w.report.ignore(report, NotPartOfTree, "keys are in files named NAMESPACE.asc")
+		w.strayInKeys(report, e)
 		return
 	}
 	withhold := func(f *finding) {

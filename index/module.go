@@ -69,15 +69,18 @@ func (w *walker) walkModules() []*moduleFolder {
 	for _, f := range w.walkAddresses(w.tree.Modules, "modules", 3) {
 		address, err := ParseModuleAddress(f.hostname, f.names[0], f.names[1], f.names[2])
 		if err != nil {
-			w.report.withhold(Problem{Path: f.report, Reason: BadName, Detail: err.Error()})
+			w.badModuleAddress(f, err)
 			continue
 		}
 		folders = append(folders, &moduleFolder{folder: f, address: address})
 	}
 	found := w.each(len(folders), func(w *walker, i int) {
 		m := folders[i]
-		for _, e := range w.list(m.part, m.dir, m.report) {
-			w.addModulePackage(m, m.part, path.Join(m.report, e.name), e)
+		entries := w.list(m.part, m.dir, m.report)
+		for _, e := range entries {
+			if !w.strayInModule(m, e, entries) {
+				w.addModulePackage(m, m.part, path.Join(m.report, e.name), e)
+			}
 		}
 		m.order()
 	})
@@ -110,14 +113,7 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 	}
 	text, format, preference := e.name, "tar.gz", len(moduleFormats)
 	if !e.info.IsDir() {
-		var ok bool
-		if text, format, preference, ok = parseModuleFile(e.name); !ok {
-			w.report.ignore(report, NotPartOfTree, "a module is in a folder or an archive named after its version")
-			return
-		}
-	} else if !looksLikeVersion(e.name) {
-		w.report.ignore(report, NotPartOfTree, "a folder here is named after a version")
-		return
+		text, format, preference, _ = parseModuleFile(e.name)
 	}
 	v, err := ParseModuleVersion(text)
 	if err != nil {

@@ -2,14 +2,17 @@ package index
 
 import (
 	"context"
+	"fmt"
 	"log/slog"
+	"strings"
 	"time"
 )
 
 // An Observer hears of what an Index does. An Index may outlive the
 // configuration that made it, so its observer can be exchanged.
 type Observer struct {
-	// Logger hears of scans, and of each thing withheld once. May be nil.
+	// Logger hears of scans and of what has changed since the one before. May be
+	// nil.
 	Logger *slog.Logger
 
 	// Scanned is called after each scan that succeeded, with the snapshot
@@ -47,7 +50,11 @@ func (x *Index) count(s *Snapshot, took time.Duration) {
 // Observe directs what the index has to tell; nil is nobody.
 func (x *Index) Observe(o *Observer) { x.observer.Store(o) }
 
-// report tells of a scan: in one line, and each thing withheld once.
+// maxLogged is how many things of a kind a scan logs one by one. A tree can be
+// copied in as a whole.
+const maxLogged = 20
+
+// report tells of a scan: in one line, then what has changed.
 func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	x.log(slog.LevelInfo, "scanned",
 		"offered", len(now.Report.Offered),
@@ -55,11 +62,92 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 		"ignored", now.Report.IgnoredTotal,
 		"read", now.Read,
 		"duration", took)
-	for _, p := range now.NewlyWithheld(before) {
-		x.log(slog.LevelWarn, "withheld", "path", p.Path, "reason", string(p.Reason), "detail", p.Detail)
+	if before != nil {
+		x.reportOffers(before, now)
 	}
+	x.reportWithheld(before, now)
+	x.reportIgnored(before, now)
 	if o := x.observer.Load(); o != nil && o.Scanned != nil {
 		o.Scanned(before, now, took)
+	}
+}
+
+// reportOffers tells what clients can install now and could not before, and the
+// other way round.
+func (x *Index) reportOffers(before, now *Snapshot) {
+	added, removed := offerChanges(before.Report.Offered, now.Report.Offered)
+	for _, of := range []struct {
+		what   string
+		offers []Offer
+	}{{"now offered", added}, {"no longer offered", removed}} {
+		limited(x, slog.LevelInfo, of.what, of.offers, func(o Offer) {
+			message := of.what + " " + o.Address + " " + o.Version
+			fields := []any{"kind", o.Kind, "address", o.Address, "version", o.Version}
+			if len(o.Platforms) > 0 {
+				platforms := strings.Join(o.Platforms, " ")
+				message += " " + platforms
+				fields = append(fields, "platforms", platforms)
+			}
+			x.log(slog.LevelInfo, message, fields...)
+		})
+	}
+}
+
+// reportWithheld tells of each thing withheld once. What may still be written is
+// a problem only if it stays as it is.
+func (x *Index) reportWithheld(before, now *Snapshot) {
+	known := x.unfinished
+	x.unfinished = make(map[string]bool)
+	var problems []Problem
+	fresh := now.NewlyWithheld(before)
+	for _, p := range now.Report.Withheld {
+		isNew := len(fresh) > 0 && fresh[0] == p // they are in the order of the report
+		if isNew {
+			fresh = fresh[1:]
+		}
+		switch {
+		case !isNew && !known[p.Path]:
+		case !now.beingWritten(p, x.options.now()):
+			problems = append(problems, p)
+		default:
+			x.unfinished[p.Path] = true
+			if !known[p.Path] {
+				x.log(slog.LevelInfo, "still being written", "path", p.Path)
+			}
+		}
+	}
+	limited(x, slog.LevelWarn, "withheld", problems, func(p Problem) {
+		x.log(slog.LevelWarn, "withheld", "path", p.Path, "version", p.Version, "reason", string(p.Reason), "detail", p.Detail)
+	})
+}
+
+// reportIgnored tells of files that the tree has no use for. Temporary names
+// come and go with every copy.
+func (x *Index) reportIgnored(before, now *Snapshot) {
+	known := make(map[string]bool)
+	if before != nil {
+		for _, p := range before.Report.Ignored {
+			known[p.Path] = true
+		}
+	}
+	var ignored []Problem
+	for _, p := range now.Report.Ignored {
+		if p.Reason != Temporary && !known[p.Path] {
+			ignored = append(ignored, p)
+		}
+	}
+	limited(x, slog.LevelInfo, "ignored", ignored, func(p Problem) {
+		x.log(slog.LevelInfo, "ignored", "path", p.Path, "detail", p.Detail)
+	})
+}
+
+// limited logs the first of many things and the number of the others.
+func limited[T any](x *Index, level slog.Level, what string, all []T, log func(T)) {
+	for _, one := range all[:min(len(all), maxLogged)] {
+		log(one)
+	}
+	if more := len(all) - maxLogged; more > 0 {
+		x.log(level, fmt.Sprintf("%s: and %d more", what, more), "more", more)
 	}
 }
 
@@ -71,7 +159,7 @@ func (x *Index) advance(p Progress) {
 	if known := x.progress.Load(); known == nil || p.Done > known.Done {
 		x.progress.Store(&p)
 	}
-	now := time.Now()
+	now := x.options.now()
 	last := x.logged.Load()
 	if now.Sub(p.Began) < progressEvery || now.UnixNano()-last < int64(progressEvery) || !x.logged.CompareAndSwap(last, now.UnixNano()) {
 		return

@@ -49,7 +49,7 @@ func (w *walker) walkProviders() []*providerFolder {
 	for _, f := range w.walkAddresses(w.tree.Providers, "providers", 2) {
 		address, err := ParseProviderAddress(f.hostname, f.names[0], f.names[1])
 		if err != nil {
-			w.report.withhold(Problem{Path: f.report, Reason: BadName, Detail: err.Error()})
+			w.badProviderAddress(f, err)
 			continue
 		}
 		folders = append(folders, &providerFolder{folder: f, address: address, releases: make(map[string]*releaseFiles)})
@@ -86,21 +86,22 @@ func (p *providerFolder) hasPackages() bool {
 // walkReleases sorts the files of a provider's folder, or of the folder of one
 // version in it, by version.
 func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only string) {
-	for _, e := range w.list(part, dir, report) {
-		report := path.Join(report, e.name)
+	entries := w.list(part, dir, report)
+	for _, e := range entries {
+		folder, report := report, path.Join(report, e.name)
 		problem := func(f *finding, version string) {
 			w.report.withhold(Problem{Path: report, Address: p.address.String(), Version: version, Reason: f.reason, Detail: f.detail})
 		}
 		if e.info.IsDir() {
 			switch v, err := ParseProviderVersion(e.name); {
 			case only != "":
-				w.report.ignore(report, NotPartOfTree, "packages are zip files beside SHA256SUMS, not folders in a version's folder")
+				w.strayProviderFolder(p, part, folder, e)
 			case err == nil:
 				w.walkReleases(p, part, e.path, report, v.String())
 			case looksLikeVersion(e.name):
 				problem(found(BadVersion, "%v", err), "")
 			default:
-				w.report.ignore(report, NotPartOfTree, "a folder here is named after a version")
+				w.strayProviderFolder(p, part, folder, e)
 			}
 			continue
 		}
@@ -110,7 +111,7 @@ func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only st
 			problem(bad, "")
 			continue
 		case !ok:
-			w.report.ignore(report, NotPartOfTree, "it is no file of a provider release")
+			w.strayProviderFile(p, folder, only, e, entries)
 			continue
 		case only != "" && f.version.String() != only:
 			problem(found(NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.version, only), f.version.String())

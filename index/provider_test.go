@@ -73,12 +73,12 @@ func TestLayoutsOfAProvider(t *testing.T) {
 			tree.Write("providers/acme/demo/1.0.0/artifacts.json", "[]").Write("providers/acme/demo/1.0.0/metadata.json", "{}").
 				Write("providers/acme/demo/1.0.0/config.yaml", "x").
 				Write("providers/acme/demo/1.0.0/demo_linux_amd64_v1/terraform-provider-demo_v1.0.0", "x")
-		}, "acme/demo", 4},
+		}, "acme/demo", 0},
 		{"as terraform providers mirror leaves it", func(tree *indextest.Tree) {
 			tree.Provider("registry.example.com/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
 			tree.Write("providers/registry.example.com/acme/demo/index.json", `{"versions":{"1.0.0":{}}}`).
 				Write("providers/registry.example.com/acme/demo/1.0.0.json", `{"archives":{}}`)
-		}, "registry.example.com/acme/demo", 2},
+		}, "registry.example.com/acme/demo", 0},
 		{"under a hostname with a port", func(tree *indextest.Tree) {
 			tree.Provider("localhost:8443/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
 		}, "localhost:8443/acme/demo", 0},

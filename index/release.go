@@ -55,7 +55,7 @@ type Package struct {
 func (a *assembly) addRelease(p *providerFolder, files *releaseFiles) *Release {
 	if len(files.packages) == 0 {
 		for _, d := range files.documents() {
-			a.report.ignore(d.report, NotPartOfTree, "no package of its version is here")
+			a.report.ignore(d.report, NotPartOfTree, "no package of version "+files.version.String()+" is here: copy its zip files too, or remove it")
 		}
 		return nil
 	}

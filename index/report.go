@@ -32,7 +32,9 @@ const (
 	Unreadable       Reason = "unreadable"        // permission, I/O, or a symlink that leaves the root
 	BeingWritten     Reason = "being_written"     // changed while it was read; the next scan tries again
 	Secret           Reason = "secret"            // a module folder with a private key or a saved plan in it
-	NotPartOfTree    Reason = "not_part_of_tree"  // no place in the tree has a file like this
+	Misplaced        Reason = "misplaced"         // meant to be offered, but not where or how clients ask for it
+	NotPartOfTree    Reason = "not_part_of_tree"  // the tree has no files like this
+	Temporary        Reason = "temporary"         // a hidden or temporary name: not looked at until it is renamed
 )
 
 // A Report says what a scan made of everything it found, in the manner of
@@ -45,15 +47,22 @@ type Report struct {
 	// Withheld is what was meant to be offered and is not.
 	Withheld []Problem `json:"withheld"`
 
-	// Ignored is what has no place in the tree, of which at most
-	// MaxIgnored are listed.
+	// Ignored is what the tree has no use for, and files with temporary names.
+	// At most MaxIgnored are listed.
 	Ignored []Problem `json:"ignored"`
+
+	// Hint says what to do where nothing of a tree is found: which folder the root
+	// should be, or where the first file goes.
+	Hint string `json:"hint,omitempty"`
 
 	// Pending counts the packages that have not been read yet.
 	Pending int `json:"pending"`
 
 	// IgnoredTotal counts the ignored files, listed or not.
 	IgnoredTotal int `json:"ignored_total"`
+
+	// TemporaryTotal counts those of them that have temporary names.
+	TemporaryTotal int `json:"temporary_total"`
 }
 
 // MaxIgnored is how many ignored files a report lists. A tree may lie beside
@@ -103,6 +112,9 @@ func (r *Report) withhold(p Problem) { r.Withheld = append(r.Withheld, p) }
 
 func (r *Report) ignore(path string, reason Reason, detail string) {
 	r.IgnoredTotal++
+	if reason == Temporary {
+		r.TemporaryTotal++
+	}
 	if len(r.Ignored) < MaxIgnored {
 		r.Ignored = append(r.Ignored, Problem{Path: path, Reason: reason, Detail: detail})
 	}
@@ -114,6 +126,7 @@ func (r *Report) merge(other *Report) {
 	r.Withheld = append(r.Withheld, other.Withheld...)
 	r.Pending += other.Pending
 	r.IgnoredTotal += other.IgnoredTotal
+	r.TemporaryTotal += other.TemporaryTotal
 	room := MaxIgnored - len(r.Ignored)
 	r.Ignored = append(r.Ignored, other.Ignored[:min(room, len(other.Ignored))]...)
 }

@@ -55,6 +55,11 @@ func (l *looker) look(ctx context.Context, waiting *waiting, publish func(*Snaps
 	if err := snapshot.Report.failure(); err != nil {
 		return nil, err
 	}
+	if r := snapshot.Report; len(r.Offered)+len(r.Withheld)+r.Pending == 0 {
+		if r.Hint = tree.hint(); r.Hint == nothingYet && len(s.keys) > 0 {
+			r.Hint = "" // the keys came first
+		}
+	}
 	snapshot.Read, snapshot.Recalled = len(s.unread), s.recalled
 	l.memo.finish()
 	l.releases.finish(snapshot)

@@ -18,6 +18,8 @@ import (
 // A Tree is what one scan looks at. Its parts may lie on different file systems.
 type Tree struct {
 	Providers, Modules, Keys Part
+
+	root Part // Fs is nil if there is none
 }
 
 // A Part is one directory of a tree: Dir on Fs, with slashes.
@@ -43,7 +45,7 @@ func (d Directories) Open() (Tree, error) {
 		return Tree{}, fmt.Errorf("opening the root: %w", withoutPath(err))
 	}
 	shared := rootFs{root}
-	return d.parts(func(dir, fallback string) (Part, error) {
+	return d.parts(Part{Fs: shared, Dir: ".", disk: d.Root}, func(dir, fallback string) (Part, error) {
 		dir = cmp.Or(dir, fallback)
 		if !filepath.IsAbs(dir) {
 			return Part{Fs: shared, Dir: path.Clean(filepath.ToSlash(dir)), disk: d.Root}, nil
@@ -83,7 +85,7 @@ func (d Directories) OpenIn(fsys fs.FS) (Tree, error) {
 		return Tree{}, errors.New("opening the root: it is not a directory")
 	}
 	shared := afero.FromIOFS{FS: fsys}
-	return d.parts(func(dir, fallback string) (Part, error) {
+	return d.parts(Part{Fs: shared, Dir: root}, func(dir, fallback string) (Part, error) {
 		dir = filepath.ToSlash(cmp.Or(dir, fallback))
 		if strings.HasPrefix(dir, "/") {
 			return Part{Fs: shared, Dir: path.Clean(strings.Trim(dir, "/"))}, nil
@@ -92,7 +94,8 @@ func (d Directories) OpenIn(fsys fs.FS) (Tree, error) {
 	})
 }
 
-func (d Directories) parts(open func(dir, fallback string) (Part, error)) (t Tree, err error) {
+func (d Directories) parts(root Part, open func(dir, fallback string) (Part, error)) (t Tree, err error) {
+	t.root = root
 	if t.Providers, err = open(d.Providers, "providers"); err != nil {
 		return Tree{}, err
 	}

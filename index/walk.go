@@ -50,10 +50,11 @@ func (w *walker) walkAddresses(part Part, name string, depth int) []folder {
 			folders = append(folders, f)
 			return
 		}
-		for _, e := range w.list(part, f.dir, f.report) {
+		entries := w.list(part, f.dir, f.report)
+		for _, e := range entries {
 			report := path.Join(f.report, e.name)
 			if !e.info.IsDir() {
-				w.report.ignore(report, NotPartOfTree, "a file has no address here")
+				w.fileWithoutAddress(f, name, e, entries)
 				continue
 			}
 			next := folder{part: part, dir: e.path, report: report, hostname: f.hostname, names: f.names}
@@ -84,8 +85,9 @@ func (w *walker) list(part Part, dir, report string) []entry {
 	kept := entries[:0]
 	for _, e := range entries {
 		switch {
+		case harmless(e.name, e.info == nil || !e.info.IsDir()):
 		case hiddenOrTemporary(e.name):
-			w.report.ignore(path.Join(report, e.name), NotPartOfTree, "its name says it is hidden or temporary")
+			w.report.ignore(path.Join(report, e.name), Temporary, "its name is hidden or temporary: it is not looked at until it is renamed")
 		case e.bad != nil:
 			w.report.withhold(Problem{Path: path.Join(report, e.name), Reason: e.bad.reason, Detail: e.bad.detail})
 		default:

@@ -55,7 +55,7 @@ func (w *watched) has(dir string) bool { return w.tree[dir] || w.passages[dir] !
 func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
-		return nil, err
+		return nil, watchError(err)
 	}
 	w := &watcher{notify: notify, changes: make(chan struct{}, 1), warn: warn, since: newWatched()}
 	go w.run(ctx)
@@ -94,13 +94,21 @@ func (w *watcher) addTree(name string) {
 }
 
 func (w *watcher) addPath(name string) {
-	switch err := w.notify.Add(name); {
-	case err == nil, errors.Is(err, fs.ErrNotExist):
-	case errors.Is(err, syscall.ENOSPC):
-		w.warnOnce(errors.New("the system allows no more watches: raise fs.inotify.max_user_watches with sysctl"))
-	default:
-		w.warnOnce(withoutPath(err))
+	if err := w.notify.Add(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		w.warnOnce(watchError(err))
 	}
+}
+
+// watchError says what to do about a limit of inotify. Its own errors speak of
+// disks and of open files.
+func watchError(err error) error {
+	switch {
+	case errors.Is(err, syscall.ENOSPC):
+		return errors.New("there are more folders than inotify may watch: raise fs.inotify.max_user_watches with sysctl")
+	case errors.Is(err, syscall.EMFILE):
+		return errors.New("inotify or open files are at their limit: raise fs.inotify.max_user_instances with sysctl, or the limit of open files")
+	}
+	return withoutPath(err)
 }
 
 func (w *watcher) warnOnce(err error) { w.once.Do(func() { w.warn(err) }) }

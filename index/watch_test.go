@@ -3,6 +3,9 @@ package index
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
+	"io/fs"
 	"log/slog"
 	"strings"
 	"syscall"
@@ -14,16 +17,15 @@ import (
 // The system's limits may be reached for a while: the next scan tries again, and
 // says so once.
 func TestAWatcherThatCannotStartIsTriedAgain(t *testing.T) {
-	fs := afero.NewMemMapFs()
-	part := Part{Fs: fs, Dir: "."}
-	x := New(Options{Watch: true, Open: func() (Tree, error) { return Tree{part, part, part}, nil }})
+	part := Part{Fs: afero.NewMemMapFs(), Dir: "."}
+	x := New(Options{Watch: true, Open: func() (Tree, error) { return Tree{Providers: part, Modules: part, Keys: part}, nil }})
 	defer x.Close()
 	var log bytes.Buffer
 	x.Observe(&Observer{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	tries := 0
 	x.watch = func(ctx context.Context, warn func(error)) (*watcher, error) {
 		if tries++; tries < 4 {
-			return nil, syscall.EMFILE
+			return nil, watchError(syscall.EMFILE)
 		}
 		return newWatcher(ctx, func(error) {})
 	}
@@ -37,5 +39,21 @@ func TestAWatcherThatCannotStartIsTriedAgain(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "fs.inotify.max_user_instances"); n != 1 {
 		t.Errorf("%d warnings say what to do:\n%s", n, &log)
+	}
+}
+
+// The system says "no space left on device" when it means a limit that can be
+// raised.
+func TestLimitsOfInotify(t *testing.T) {
+	for err, says := range map[error]string{
+		syscall.ENOSPC: "raise fs.inotify.max_user_watches",
+		syscall.EMFILE: "raise fs.inotify.max_user_instances",
+		&fs.PathError{Op: "inotify_add_watch", Path: "/srv/providers", Err: syscall.ENOSPC}: "raise fs.inotify.max_user_watches",
+		fmt.Errorf("watching: %w", syscall.ENOSPC):                                          "raise fs.inotify.max_user_watches",
+		&fs.PathError{Op: "stat", Path: "/srv/providers", Err: errors.New("it failed")}:     "it failed",
+	} {
+		if got := watchError(err).Error(); !strings.Contains(got, says) || strings.Contains(got, "/srv") || strings.Contains(got, "no space") {
+			t.Errorf("of %q it says %q", err, got)
+		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -23,9 +24,13 @@ func accessCommand() *cobra.Command {
 		Use:   "access [--as <subject>] [--group <group>]... [--config <file>] [--adapter <name>] [--root <folder>] read|publish <address>",
 		Short: "Says what the rules allow, and which rule decides",
 		Long: `
-Reads a configuration and says whether its access rules allow somebody to read
-or publish something, and which of the rules decides. It starts nothing, asks
-nobody and needs no secrets: who it is about is taken as it is given.
+Reads a configuration and says whether its access rules allow a user to read or
+publish something, and which of the rules decides. It starts nothing, makes no
+requests and needs no secrets: the user is taken as given.
+
+--as is the name of the user, --group a group that they are in. The command
+does not know who is in which group: give every group that matters. Without
+--as, it is about clients without a token.
 
 The address is one of a provider or a module, [HOSTNAME/]NAMESPACE/TYPE or
 [HOSTNAME/]NAMESPACE/NAME/SYSTEM. Without HOSTNAME it is one of the registry's
@@ -48,8 +53,8 @@ be told.`,
 		},
 		RunE: runAccess,
 	}
-	cmd.Flags().String("as", "", "Who asks, as the rules know them (default: somebody without credentials)")
-	cmd.Flags().StringSliceP("group", "g", nil, "A group that they are in; can be repeated")
+	cmd.Flags().String("as", "", "The user's name; groups are given with --group (default: a client without a token)")
+	cmd.Flags().StringSliceP("group", "g", nil, "A group that the user is in; can be repeated")
 	cmd.Flags().StringP("config", "c", "", "Configuration file (default: the Caddyfile in the working directory)")
 	cmd.Flags().StringP("adapter", "a", "", "Name of the config adapter to apply")
 	cmd.Flags().StringP("root", "r", "", "The root of the registry that is meant, if there are several")
@@ -98,6 +103,9 @@ type question struct {
 
 func parseQuestion(fl caddycmd.Flags, args []string) (q question, err error) {
 	q.subject.ID = fl.String("as")
+	if prefix, group, ok := strings.Cut(q.subject.ID, ":"); ok && (prefix == "group" || prefix == "groups") {
+		return q, fmt.Errorf("--as: it names a user: give a group with --group, as in --as NAME --group %s", group)
+	}
 	if q.subject.Groups, err = fl.GetStringSlice("group"); err != nil {
 		return q, fmt.Errorf("--group: %w", err)
 	}

@@ -156,6 +156,8 @@ func TestAccessMistakes(t *testing.T) {
 		{"an address that is none", []string{ruled}, "read acme", `"acme" is not an address`},
 		{"a flag that is none", []string{ruled}, "--user ci read acme/demo", "unknown flag: --user"},
 		{"groups of nobody", []string{ruled}, "--group dev read acme/demo", "who is nobody is in no group"},
+		{"a group as a user", []string{ruled}, "--as group:dev read acme/demo", "give a group with --group, as in --as NAME --group dev"},
+		{"a group as a user, misspelled", []string{ruled}, "--as groups:dev read acme/demo", "give a group with --group"},
 		{"no configuration", nil, "read acme/demo", "there is no Caddyfile in the working directory"},
 		{"a configuration that is not there", nil, "--config missing.json read acme/demo", "reading config from file"},
 		{"an adapter that is none", []string{ruled}, "--adapter nonsense read acme/demo", "unrecognized config adapter"},

@@ -72,6 +72,7 @@ type tree struct {
 	require     bool
 	rescan      time.Duration
 	signing     signingPolicy
+	filled      bool // from upstreams, as clients ask
 }
 
 // Acquire promises the handler an index of the tree from when the app has
@@ -147,8 +148,11 @@ func (a *App) hold(t tree, signer index.Signer) *index.Index {
 	}
 	a.held[key] = pooled
 	pooled.attach(a, &index.Observer{
-		Logger:  a.logger,
-		Scanned: func(before, now *index.Snapshot, took time.Duration) { a.emitScanned(t, before, now, took) },
+		Logger: a.logger,
+		Scanned: func(before, now *index.Snapshot, took time.Duration) {
+			a.warnOfRoot(t, before, now)
+			a.emitScanned(t, before, now, took)
+		},
 	})
 	pooled.Start()
 	return pooled.Index

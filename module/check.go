@@ -17,13 +17,16 @@ import (
 
 // Exit statuses of `caddy terraform-registry check`.
 const (
-	exitWithheld = 1 // something is not offered
+	exitWithheld = 1 // something is not offered, or there is nothing to offer
 	exitUsage    = 2 // it could not be checked
 )
 
 // errWithheld makes the process end with exitWithheld. What it means has been
 // printed by then.
 var errWithheld = errors.New("something is withheld")
+
+// errNothing does the same where nothing of a tree is found.
+var errNothing = errors.New("nothing is where the tree should be")
 
 func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
@@ -35,8 +38,8 @@ clients would be offered, what would be withheld, and what to do about that.
 It starts no server, writes nothing and needs no key: where it says that a
 release is signed by the registry, the registry would sign it.
 
-The exit status is 0 if all is well, 1 if something is withheld, and 2 if the
-folder cannot be looked at.`,
+The exit status is 0 if all is well, 1 if something is withheld or nothing of a
+tree is found in the folder, and 2 if the folder cannot be looked at.`,
 		Example: `  caddy terraform-registry check --root /srv/terraform
   caddy terraform-registry check --root /srv/terraform --json | jq .withheld`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -56,8 +59,7 @@ folder cannot be looked at.`,
 
 // usageError ends the command with exitUsage.
 func usageError(cmd *cobra.Command, err error) error {
-	fail := func(caddycmd.Flags) (int, error) { return exitUsage, err }
-	return caddycmd.WrapCommandFuncForCobra(fail)(cmd, nil)
+	return failWith(cmd, exitUsage, err)
 }
 
 func runCheck(cmd *cobra.Command, _ []string) error {
@@ -85,6 +87,10 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 	if len(report.Withheld) > 0 {
 		cmd.SilenceErrors = true
 		return errWithheld
+	}
+	if report.Hint != "" {
+		cmd.SilenceErrors = true
+		return errNothing
 	}
 	return nil
 }

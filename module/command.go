@@ -50,7 +50,10 @@ and kept in Caddy's data directory.`,
 			cmd.Flags().BoolP("access-log", "a", false, "Enable the access log")
 			cmd.Flags().BoolP("debug", "v", false, "Enable verbose debug logs")
 			cmd.Args = cobra.NoArgs
-			cmd.RunE = caddycmd.WrapCommandFuncForCobra(cmdServe)
+			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+				status, err := cmdServe(caddycmd.Flags{FlagSet: cmd.Flags()})
+				return failWith(cmd, status, err)
+			}
 			cmd.AddCommand(checkCommand(), accessCommand(), tokenCommand(), mirrorCommand(), pruneCommand())
 		},
 	})

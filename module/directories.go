@@ -57,6 +57,9 @@ func locate(fsys fs.FS, d index.Directories) (index.Directories, error) {
 
 func isDirectory(t directoryTree, dir string) error {
 	info, err := t.stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("there is no folder %s: make it, or name another", dir)
+	}
 	if err != nil {
 		return err
 	}

@@ -29,6 +29,17 @@ func (a *App) provisionEvents() error {
 	return nil
 }
 
+// warnOfRoot logs what to do about a root in which nothing of a tree is found,
+// when that is so for the first time. What is filled from upstreams may begin
+// with nothing.
+func (a *App) warnOfRoot(t tree, before, now *index.Snapshot) {
+	hint := now.Report.Hint
+	if hint == "" || t.filled || before != nil && before.Report.Hint == hint {
+		return
+	}
+	a.logger.Warn(hint, "root", t.directories.Root)
+}
+
 // emitScanned tells the configuration's event handlers of a scan. An index may
 // still be scanning when the configuration it served has gone, whose handlers
 // are then not to be called any more.

@@ -333,7 +333,7 @@ func TestMirrorRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			out, errs, err := o.mirrorAs(t, root, test.args...)
-			if err == nil || errors.Is(err, errIncomplete) || !strings.Contains(err.Error(), test.want) || out+errs != "" {
+			if err == nil || errors.Is(err, errIncomplete) || !strings.Contains(err.Error(), test.want) || out != "" || errs != "Error: "+err.Error()+"\n" {
 				t.Errorf("got error %v, want one with %q, and\n%s%s", err, test.want, out, errs)
 			}
 		})

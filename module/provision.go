@@ -82,6 +82,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	t.filled = filler != nil
 	h.source = app.(*App).Acquire(t)
 	h.registry = &handlers.Registry{
 		Snapshot:  h.source.Snapshot,

@@ -250,7 +250,7 @@ func TestPruneRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			out, errs, err := runPruneCommand(t, append([]string{"--root", root}, test.args...)...)
-			if err == nil || errors.Is(err, errLeft) || !strings.Contains(err.Error(), test.want) || out+errs != "" {
+			if err == nil || errors.Is(err, errLeft) || !strings.Contains(err.Error(), test.want) || out != "" || errs != "Error: "+err.Error()+"\n" {
 				t.Errorf("got error %v, want one with %q, and\n%s%s", err, test.want, out, errs)
 			}
 		})

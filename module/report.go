@@ -1,61 +1,133 @@
 package module
 
 import (
-	"cmp"
 	"fmt"
 	"io"
 	"strconv"
 	"strings"
-	"text/tabwriter"
 	"unicode"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// writeReport prints a report as tables.
+// writeReport prints a report for people. It fits a terminal of the usual width
+// but for paths, which are kept whole to be copied.
 func writeReport(out io.Writer, r *index.Report) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	if len(r.Offered) > 0 {
-		fmt.Fprintln(w, "OFFERED\tVERSION\tSIGNED BY\tPLATFORMS")
-		for _, o := range r.Offered {
-			fmt.Fprintf(w, "%s %s\t%s\t%s\t%s\n", o.Kind, o.Address, o.Version,
-				cmp.Or(o.Signature, "-"), cmp.Or(strings.Join(o.Platforms, " "), "-"))
+	b := new(strings.Builder)
+	writeOffered(b, r.Offered)
+	writeNotes(b, r.Offered)
+	writeProblems(b, "WITHHELD", r.Withheld)
+	var ignored, temporary []index.Problem
+	for _, p := range r.Ignored {
+		if p.Reason == index.Temporary {
+			temporary = append(temporary, p)
+		} else {
+			ignored = append(ignored, p)
 		}
-		fmt.Fprintln(w)
 	}
-	if err := w.Flush(); err != nil { // columns are aligned up to here
-		return err
-	}
-	writeNotes(out, r.Offered)
-	if len(r.Withheld) > 0 {
-		fmt.Fprintln(w, "WITHHELD\tREASON\tWHAT TO DO")
-		for _, p := range r.Withheld {
-			fmt.Fprintf(w, "%s\t%s\t%s\n", printable(p.Path), p.Reason, printable(p.Detail))
+	writeProblems(b, "IGNORED", ignored)
+	if len(temporary) > 0 {
+		fmt.Fprintln(b, "NOT LOOKED AT UNTIL RENAMED")
+		for _, p := range temporary {
+			fmt.Fprintln(b, printable(p.Path))
 		}
-		fmt.Fprintln(w)
+		fmt.Fprintln(b)
 	}
-	if err := w.Flush(); err != nil {
-		return err
+	if more := r.IgnoredTotal - len(r.Ignored); more > 0 {
+		fmt.Fprintf(b, "… and %s more that are ignored.\n\n", count(more, "file"))
 	}
-	_, err := fmt.Fprintln(out, summary(r))
+	b.WriteString(wrap(summary(r), 0))
+	if r.Hint != "" {
+		b.WriteString("\n" + wrap(sentence(r.Hint), 0))
+	}
+	_, err := io.WriteString(out, b.String())
 	return err
 }
 
+// writeOffered lists the versions of each address below it.
+func writeOffered(b *strings.Builder, offered []index.Offer) {
+	if len(offered) == 0 {
+		return
+	}
+	fmt.Fprintln(b, "OFFERED")
+	for i := 0; i < len(offered); {
+		n := i
+		for n < len(offered) && offered[n].Kind == offered[i].Kind && offered[n].Address == offered[i].Address {
+			n++
+		}
+		fmt.Fprintf(b, "%s %s\n", offered[i].Kind, printable(offered[i].Address))
+		writeVersions(b, offered[i:n])
+		i = n
+	}
+	fmt.Fprintln(b)
+}
+
+// writeVersions prints the columns of one address. Platforms that do not fit
+// into the last one go on below.
+func writeVersions(b *strings.Builder, offered []index.Offer) {
+	version, signature := 0, 0
+	for _, o := range offered {
+		version, signature = max(version, len(o.Version)), max(signature, len(o.Signature))
+	}
+	for _, o := range offered {
+		line := fmt.Sprintf("%*s%-*s", indent, "", version, o.Version)
+		if o.Signature != "" {
+			line += fmt.Sprintf("  %-*s", signature, o.Signature)
+		}
+		if len(o.Platforms) == 0 {
+			fmt.Fprintln(b, strings.TrimRight(line, " "))
+			continue
+		}
+		column := len(line) + 2
+		if column > width-24 {
+			column = 2 * indent
+			fmt.Fprintln(b, strings.TrimRight(line, " "))
+			line = strings.Repeat(" ", column-2)
+		}
+		lines := strings.TrimLeft(wrap(strings.Join(o.Platforms, " "), column), " ")
+		b.WriteString(line + "  " + lines)
+	}
+}
+
 // writeNotes prints what the operator should know of things that are offered.
-func writeNotes(out io.Writer, offered []index.Offer) {
+func writeNotes(b *strings.Builder, offered []index.Offer) {
 	printed := false
 	for _, o := range offered {
 		for _, note := range o.Notes {
 			if !printed {
-				fmt.Fprintln(out, "NOTES")
+				fmt.Fprintln(b, "NOTES")
 				printed = true
 			}
-			fmt.Fprintf(out, "%s %s %s: %s\n", o.Kind, o.Address, o.Version, printable(note))
+			fmt.Fprintf(b, "%s %s %s\n", o.Kind, printable(o.Address), o.Version)
+			b.WriteString(wrap(printable(note), indent))
 		}
 	}
 	if printed {
-		fmt.Fprintln(out)
+		fmt.Fprintln(b)
 	}
+}
+
+// writeProblems prints each path, and below it what it is of, why it is not
+// offered and what to do.
+func writeProblems(b *strings.Builder, title string, problems []index.Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	fmt.Fprintln(b, title)
+	for _, p := range problems {
+		writeProblem(b, p, 0)
+	}
+	fmt.Fprintln(b)
+}
+
+func writeProblem(b *strings.Builder, p index.Problem, margin int) {
+	of := strings.TrimSpace(p.Address + " " + p.Version)
+	if of != "" {
+		of += ": "
+	}
+	fmt.Fprintf(b, "%*s%s\n", margin, "", printable(p.Path))
+	b.WriteString(wrap(printable(of)+string(p.Reason), margin+indent))
+	b.WriteString(wrap(printable(p.Detail), margin+indent))
 }
 
 // summary counts, in one sentence.
@@ -81,12 +153,15 @@ func summary(r *index.Report) string {
 		sentence = "Offered: " + strings.Join(offered, ", ")
 	}
 	sentence += fmt.Sprintf(". Withheld: %d.", len(r.Withheld))
-	if r.IgnoredTotal > 0 {
+	if n := r.IgnoredTotal - r.TemporaryTotal; n > 0 {
 		have := "have"
-		if r.IgnoredTotal == 1 {
+		if n == 1 {
 			have = "has"
 		}
-		sentence += fmt.Sprintf(" Ignored: %s that %s no place in the tree.", count(r.IgnoredTotal, "file"), have)
+		sentence += fmt.Sprintf(" Ignored: %s that %s no place in the tree.", count(n, "file"), have)
+	}
+	if r.TemporaryTotal > 0 {
+		sentence += fmt.Sprintf(" Not looked at until renamed: %s.", count(r.TemporaryTotal, "file"))
 	}
 	return sentence
 }

@@ -48,6 +48,7 @@ func cmdServe(fl caddycmd.Flags) (int, error) {
 	}
 	s.awaitCertificate()
 	w := welcome{site: s, root: directories.Root, report: snapshot.Report}
+	w.variables = func(address, version string) []exampleVariable { return exampleVariables(snapshot, address, version) }
 	if len(s.internal) > 0 {
 		w.authority = filepath.Join(caddy.AppDataDir(), "pki", "authorities", caddypki.DefaultCAID, "root.crt")
 	}

@@ -3,6 +3,7 @@ package module
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -86,7 +87,13 @@ func (t *Tokens) Provision(ctx caddy.Context) error {
 	if file == "" {
 		return errors.New("file: it is required: name the file that has the tokens")
 	}
-	if t.tokens, err = access.OpenTokenFile(file, t.logger, time.Now); err != nil {
+	t.tokens, err = access.OpenTokenFile(file, t.logger, time.Now)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("file: %w: make a first token with `caddy terraform-registry token new NAME --file %s`", err, file)
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Errorf("file: %w: let the user that Caddy runs as read it", err)
+	case err != nil:
 		return fmt.Errorf("file: %w", err)
 	}
 	return nil

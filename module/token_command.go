@@ -43,22 +43,25 @@ read by whoever made it only; an existing one keeps its owner and its mode.`,
 
 func tokenNewCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "new <name> --file <file> [--group <group>]... [--expires <duration>|<time>]",
+		Use:   "new <name> --file <file> [--group <group>]... [--expires <duration>|<date>|<time>]",
 		Short: "Makes a token and prints it, once",
 		Long: `
 Makes a token, adds its name and its hash to the file, and prints the token. The
 token is printed this once and kept nowhere. It is all there is on the standard
 output, so that it can be piped to where it is to be kept.
 
-The name is who the client is in the registry's rules and in the access log.`,
+The name is who the client is in the registry's rules and in the access log.
+
+With --expires, the token is good for a duration such as 90d, until the end of a
+day such as 2027-01-01 in UTC, or until a time such as 2027-01-01T08:00:00Z.`,
 		Example: `  caddy terraform-registry token new ci --file /etc/caddy/tokens --group dev --expires 90d
-  caddy terraform-registry token new jane --file /etc/caddy/tokens --expires 2027-01-01T00:00:00Z`,
+  caddy terraform-registry token new jane --file /etc/caddy/tokens --expires 2027-01-01`,
 		Args: tokenName,
 		RunE: runTokenNew,
 	}
 	addTokenFlags(cmd)
 	cmd.Flags().StringSliceP("group", "g", nil, "A group that the token is in; can be repeated")
-	cmd.Flags().StringP("expires", "e", "", "When the token expires: a duration such as 90d, or a time such as 2027-01-01T00:00:00Z (default never)")
+	cmd.Flags().StringP("expires", "e", "", "When the token expires: a duration such as 90d, a day such as 2027-01-01, at whose end in UTC it does, or a time such as 2027-01-01T08:00:00Z (default never)")
 	return cmd
 }
 
@@ -103,8 +106,7 @@ func addTokenFlags(cmd *cobra.Command) {
 
 // tokenError ends the command with exit status 1, as Caddy's own commands do.
 func tokenError(cmd *cobra.Command, err error) error {
-	fail := func(caddycmd.Flags) (int, error) { return caddy.ExitCodeFailedStartup, err }
-	return caddycmd.WrapCommandFuncForCobra(fail)(cmd, nil)
+	return failWith(cmd, caddy.ExitCodeFailedStartup, err)
 }
 
 // tokenName wants the one argument, and does not repeat others: one may be a
@@ -157,16 +159,20 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// tokenExpiry reads a duration from now, or a time; zero is never.
+// tokenExpiry reads a duration from now, a day, at whose end in UTC the token
+// expires, or a time; zero is never.
 func tokenExpiry(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
 	}
 	expires, err := time.Parse(time.RFC3339, s)
+	if day, notDay := time.Parse(time.DateOnly, s); notDay == nil {
+		expires, err = day.AddDate(0, 0, 1).Add(-time.Second), nil
+	}
 	if err != nil {
 		life, err := caddy.ParseDuration(s)
 		if err != nil {
-			return time.Time{}, errors.New("it is neither a duration such as 90d nor a time such as 2027-01-01T00:00:00Z")
+			return time.Time{}, errors.New("it is neither a duration such as 90d, nor a day such as 2027-01-01, nor a time such as 2027-01-01T00:00:00Z")
 		}
 		expires = now.Add(life)
 	}

@@ -80,7 +80,10 @@ func TestTokenExpiry(t *testing.T) {
 		{"now", "0s", ""},
 		{"less than a second", "1ns", ""},
 		{"a duration backwards", "-1d", ""},
-		{"a day", "2027-01-01", ""},
+		{"a day, to its end", "2027-01-01", "2027-01-01T23:59:59Z"},
+		{"today", "2026-11-20", "2026-11-20T23:59:59Z"},
+		{"a day that is past", "2026-11-19", ""},
+		{"a day that is none", "2027-02-30", ""},
 		{"a word", "tomorrow", ""},
 	}
 	for _, test := range tests {

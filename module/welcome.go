@@ -10,6 +10,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/hashicorp/hcl/v2/hclwrite"
 	tfaddr "github.com/hashicorp/terraform-registry-address"
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -24,7 +25,13 @@ type welcome struct {
 	root      string
 	report    *index.Report
 	authority string // the certificate clients have to trust; empty if public
+
+	// variables are those that a module needs. May be nil.
+	variables func(address, version string) []exampleVariable
 }
+
+// maxWelcome is how many problems are printed: what is to be pasted comes below.
+const maxWelcome = 20
 
 // elsewhere stands for the name of a proxy that only the user knows.
 const elsewhere = "registry.example.com"
@@ -40,14 +47,22 @@ func (w welcome) write(out io.Writer) error {
 }
 
 func (w welcome) writeFound(b *bufio.Writer) {
-	fmt.Fprintln(b, summary(w.report))
+	fmt.Fprint(b, wrap(summary(w.report), 0))
+	if w.report.Hint != "" {
+		fmt.Fprint(b, "\n", wrap(sentence(w.report.Hint), 0))
+	}
 	if len(w.report.Withheld) == 0 {
 		fmt.Fprintln(b)
 		return
 	}
 	fmt.Fprint(b, "\nWithheld, and what to do:\n")
-	for _, p := range w.report.Withheld {
-		fmt.Fprintf(b, "  %s\n    %s: %s\n", printable(p.Path), p.Reason, printable(p.Detail))
+	problems := new(strings.Builder)
+	for _, p := range w.report.Withheld[:min(len(w.report.Withheld), maxWelcome)] {
+		writeProblem(problems, p, 2)
+	}
+	b.WriteString(problems.String())
+	if more := len(w.report.Withheld) - maxWelcome; more > 0 {
+		fmt.Fprintf(b, "  … and %d more: `caddy terraform-registry check` lists all\n", more)
 	}
 	fmt.Fprintln(b)
 }
@@ -114,13 +129,32 @@ func (w welcome) writeExample(b *bufio.Writer) {
 	if hasModule {
 		fmt.Fprintf(b, "module %q {\n"+
 			"  source  = %q\n"+
-			"  version = %q\n"+
-			"}\n\n", module.name, module.source, module.version)
+			"  version = %q\n", module.name, module.source, module.version)
+		writeVariables(b, module.variables)
+		fmt.Fprint(b, "}\n\n")
 	}
 }
 
 // An example is one thing the tree offers, as configurations name it.
-type example struct{ name, source, version string }
+type example struct {
+	name, source, version string
+	variables             []exampleVariable
+}
+
+// writeVariables gives a module the values without which clients do not plan.
+func writeVariables(b *bufio.Writer, variables []exampleVariable) {
+	if len(variables) == 0 {
+		return
+	}
+	var arguments strings.Builder
+	for _, v := range variables {
+		fmt.Fprintf(&arguments, "%s = %s\n", v.name, v.value)
+	}
+	fmt.Fprint(b, "\n  # Required by the module; the values are examples.\n")
+	for line := range strings.Lines(string(hclwrite.Format([]byte(arguments.String())))) {
+		fmt.Fprint(b, "  ", line)
+	}
+}
 
 // firstProvider is one of the registry's own; if it is only a mirror, one that
 // it mirrors.
@@ -133,10 +167,10 @@ func (w welcome) firstProvider() (example, bool) {
 		parts := strings.Split(o.Address, "/")
 		name := parts[len(parts)-1]
 		if own, ok := w.own(parts, 2); ok && o.Signature != "none" {
-			return example{name, w.authorityOf(w.host()) + "/" + own, w.newest(o)}, true
+			return example{name: name, source: w.authorityOf(w.host()) + "/" + own, version: w.newest(o)}, true
 		}
 		if mirrored.source == "" && len(parts) == 3 {
-			mirrored = example{name, o.Address, w.newest(o)}
+			mirrored = example{name: name, source: o.Address, version: w.newest(o)}
 		}
 	}
 	return mirrored, mirrored.source != ""
@@ -153,7 +187,11 @@ func (w welcome) firstModule() (example, bool) {
 			continue
 		}
 		if source, ok := w.moduleSource(own); ok {
-			return example{parts[len(parts)-2], source, w.newest(o)}, true
+			e := example{name: parts[len(parts)-2], source: source, version: w.newest(o)}
+			if w.variables != nil {
+				e.variables = w.variables(o.Address, e.version)
+			}
+			return e, true
 		}
 	}
 	return example{}, false

@@ -46,11 +46,13 @@ func welcomeText(t *testing.T, domain, listen string, internalCerts bool, report
 func TestWelcome(t *testing.T) {
 	const want = `Serving /srv/terraform on https://localhost:8443
 
-Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored: 1 file that has no place in the tree.
+Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored:
+1 file that has no place in the tree.
 
 Withheld, and what to do:
   providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip
-    checksum_mismatch: its sha256 is not the one SHA256SUMS lists: copy it again
+      acme/demo 1.3.0: checksum_mismatch
+      its sha256 is not the one SHA256SUMS lists: copy it again
 
 Its certificate is by an authority on this machine. On Linux, have clients trust it:
 

@@ -78,6 +78,8 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 				return filled, nil
 			}
 			e.Bytes = filled.Size
+			f.log(slog.LevelInfo, "filled "+a.String()+" "+filled.Version+" "+filled.Platform,
+				"provider", a.String(), "version", filled.Version, "platform", filled.Platform, "bytes", filled.Size, "duration", e.Took)
 		case !givenUp(err):
 			f.unfilled.put(id, err, lifeOf(err))
 			f.log(slog.LevelWarn, "a package could not be mirrored", "provider", a.String(), "file", name, "error", err.Error())

@@ -48,6 +48,10 @@ func TestFill(t *testing.T) {
 	if got := m.log.observed(upstream.PackageFilled); len(got) != 1 || got[0] != "" {
 		t.Errorf("observed %q", got)
 	}
+	m.fill(t, linuxZip) // which is there by now
+	if n := m.log.count("filled registry.example.com/acme/demo 1.0.0 linux_amd64"); n != 1 {
+		t.Errorf("the log tells of it %d times:\n%s", n, &m.log.text)
+	}
 }
 
 // However many ask, each file is fetched once.

@@ -1,0 +1,223 @@
+package index_test
+
+import (
+	"path"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+const helloZip = "terraform-provider-hello_1.0.0_linux_amd64.zip"
+
+// What was meant to be offered and is not where clients ask for it is a problem,
+// and the report says where it belongs. Where that is a path, doing what the
+// report says has it offered.
+func TestMisplacedFiles(t *testing.T) {
+	zip := indextest.ProviderZip("hello", "1.0.0", "linux_amd64")
+	module := indextest.TarGz("main.tf", "# a module\n")
+	key := indextest.NewPublisher(t).PublicKey()
+	for _, test := range []struct {
+		rule    string
+		files   []string // names and contents
+		path    string   // of the one problem
+		says    string
+		offered string // when it has been moved or renamed
+	}{
+		{"a package in the folder of its namespace", []string{"providers/acme/" + helloZip, zip},
+			"providers/acme/" + helloZip, "move it to providers/acme/hello/", "acme/hello"},
+		{"a package in the folder of a registry", []string{"providers/registry.example.com/" + helloZip, zip},
+			"providers/registry.example.com/" + helloZip, "move it to providers/registry.example.com/NAMESPACE/hello/", "registry.example.com/acme/hello"},
+		{"a package in providers", []string{"providers/" + helloZip, zip},
+			"providers/" + helloZip, "move it to providers/NAMESPACE/hello/", "acme/hello"},
+		{"a package without its namespace", []string{"providers/hello/" + helloZip, zip},
+			"providers/hello/" + helloZip, "move it to providers/NAMESPACE/hello/", "acme/hello"},
+		{"a version without the folder of its provider", []string{"providers/acme/1.0.0/" + helloZip, zip},
+			"providers/acme/1.0.0", "move it to providers/acme/hello/1.0.0/", "acme/hello"},
+		{"a version without its namespace", []string{"providers/hello/1.0.0/" + helloZip, zip},
+			"providers/hello/1.0.0", "move it to providers/NAMESPACE/hello/1.0.0/", "acme/hello"},
+		{"a package one folder too low", []string{"providers/acme/hello/dist/" + helloZip, zip},
+			"providers/acme/hello/dist/" + helloZip, "move it to providers/acme/hello/", "acme/hello"},
+		{"a package in a folder of its platform", []string{"providers/acme/hello/linux_amd64/" + helloZip, zip},
+			"providers/acme/hello/linux_amd64/" + helloZip, "move it to providers/acme/hello/", "acme/hello"},
+		{"a package below the folder of its version", []string{"providers/acme/hello/1.0.0/dist/" + helloZip, zip},
+			"providers/acme/hello/1.0.0/dist/" + helloZip, "move it to providers/acme/hello/1.0.0/", "acme/hello"},
+		{"a package with a folder too many", []string{"providers/acme/team/hello/" + helloZip, zip},
+			"providers/acme/team/hello/" + helloZip, "move it to providers/acme/hello/", "acme/hello"},
+		{"a version with a folder too many", []string{"providers/acme/team/hello/1.0.0/" + helloZip, zip},
+			"providers/acme/team/hello/1.0.0/" + helloZip, "move it to providers/acme/hello/", "acme/hello"},
+		{"a package among the modules", []string{"modules/acme/" + helloZip, zip},
+			"modules/acme/" + helloZip, "move it to providers/acme/hello/", "acme/hello"},
+		{"a package in the folder of a module", []string{"modules/acme/hello/linux/" + helloZip, zip},
+			"modules/acme/hello/linux/" + helloZip, "move it to providers/acme/hello/", "acme/hello"},
+		{"a zip of any name", []string{"providers/acme/hello.zip", zip},
+			"providers/acme/hello.zip", "providers/acme/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip", ""},
+		{"a release in another format", []string{"providers/acme/hello/terraform-provider-hello_1.0.0_linux_amd64.tar.gz", "x"},
+			"providers/acme/hello/terraform-provider-hello_1.0.0_linux_amd64.tar.gz", "from zip files only", ""},
+		{"a program that is not packed", []string{"providers/acme/hello/terraform-provider-hello_v1.0.0", "x"},
+			"providers/acme/hello/terraform-provider-hello_v1.0.0", "pack it as providers/acme/hello/terraform-provider-hello_VERSION_OS_ARCH.zip", ""},
+		{"a module package in the folder of a provider", []string{"providers/acme/hello/1.0.0.tar.gz", module},
+			"providers/acme/hello/1.0.0.tar.gz", "move it to modules/acme/NAME/SYSTEM/1.0.0.tar.gz", "acme/vpc/aws"},
+		{"a module in the folder of a provider", []string{"providers/acme/hello/main.tf", "x", "providers/acme/hello/outputs.tf", "x"},
+			"providers/acme/hello/main.tf", "modules/acme/NAME/SYSTEM/VERSION/", ""},
+		{"keys among the providers", []string{"providers/acme/acme.asc", key},
+			"providers/acme/acme.asc", "move it to keys/acme.asc", ""},
+
+		{"a signature in text form", []string{"providers/acme/hello/" + helloZip, zip, "providers/acme/hello/terraform-provider-hello_1.0.0_SHA256SUMS.asc", "x"},
+			"providers/acme/hello/terraform-provider-hello_1.0.0_SHA256SUMS.asc",
+			"`gpg --dearmor --output terraform-provider-hello_1.0.0_SHA256SUMS.sig terraform-provider-hello_1.0.0_SHA256SUMS.asc`", ""},
+		{"a signature named by its key", []string{"providers/acme/hello/" + helloZip, zip, "providers/acme/hello/terraform-provider-hello_1.0.0_SHA256SUMS.72D7468F.sig", "x"},
+			"providers/acme/hello/terraform-provider-hello_1.0.0_SHA256SUMS.72D7468F.sig", "rename it to terraform-provider-hello_1.0.0_SHA256SUMS.sig", ""},
+		{"checksums of any provider", []string{"providers/acme/hello/1.0.0/" + helloZip, zip, "providers/acme/hello/1.0.0/SHA256SUMS", "x"},
+			"providers/acme/hello/1.0.0/SHA256SUMS", "rename it to terraform-provider-hello_1.0.0_SHA256SUMS", ""},
+		{"a manifest as it is in the provider's repository", []string{"providers/acme/hello/1.0.0/" + helloZip, zip, "providers/acme/hello/1.0.0/terraform-registry-manifest.json", "{}"},
+			"providers/acme/hello/1.0.0/terraform-registry-manifest.json", "rename it to terraform-provider-hello_1.0.0_manifest.json", ""},
+
+		{"a module package without SYSTEM", []string{"modules/acme/vpc/1.0.0.tar.gz", module},
+			"modules/acme/vpc/1.0.0.tar.gz", "the folder SYSTEM (such as aws, or any) is missing: move it to modules/acme/vpc/SYSTEM/1.0.0.tar.gz", "acme/vpc/aws"},
+		{"a module folder without SYSTEM", []string{"modules/acme/vpc/1.0.0/main.tf", "x"},
+			"modules/acme/vpc/1.0.0", "the folder SYSTEM (such as aws, or any) is missing: move the module to modules/acme/vpc/SYSTEM/1.0.0/", "acme/vpc/aws"},
+		{"a module package without NAME and SYSTEM", []string{"modules/acme/1.0.0.tgz", module},
+			"modules/acme/1.0.0.tgz", "the folders NAME and SYSTEM (such as aws, or any) are missing: move it to modules/acme/NAME/SYSTEM/1.0.0.tgz", "acme/vpc/aws"},
+		{"a version of a module in the folder of a namespace", []string{"modules/acme/1.0.0/main.tf", "x"},
+			"modules/acme/1.0.0/main.tf", "move the module to modules/acme/NAME/SYSTEM/1.0.0/", ""},
+		{"a module without VERSION", []string{"modules/acme/vpc/aws/main.tf", "x", "modules/acme/vpc/aws/variables.tf", "x", "modules/acme/vpc/aws/modules/a/main.tf", "x", "modules/acme/vpc/aws/examples/a/main.tf", "x"},
+			"modules/acme/vpc/aws/main.tf", "the folder VERSION is missing: move the module to modules/acme/vpc/aws/VERSION/", ""},
+		{"a module without SYSTEM and VERSION", []string{"modules/acme/vpc/a.tf", "x", "modules/acme/vpc/main.tf", "x"},
+			"modules/acme/vpc/main.tf", "the folders SYSTEM (such as aws, or any) and VERSION are missing: move the module to modules/acme/vpc/SYSTEM/VERSION/", ""},
+		{"a module package without a version", []string{"modules/acme/vpc.zip", "x"},
+			"modules/acme/vpc.zip", "move it to modules/acme/NAME/SYSTEM/VERSION.tar.gz", ""},
+		{"a module folder named after a branch", []string{"modules/acme/vpc/aws/main/main.tf", "x"},
+			"modules/acme/vpc/aws/main", "rename it to its version, such as 1.0.0", ""},
+		{"a module folder named after a tag", []string{"modules/acme/vpc/aws/vpc-1.0.0/main.tf", "x"},
+			"modules/acme/vpc/aws/vpc-1.0.0", "rename it to 1.0.0", "acme/vpc/aws"},
+		{"a module package one folder too low", []string{"modules/acme/vpc/aws/archives/1.0.0.tar.gz", module},
+			"modules/acme/vpc/aws/archives/1.0.0.tar.gz", "move it to modules/acme/vpc/aws/", "acme/vpc/aws"},
+		{"a module as .tar", []string{"modules/acme/vpc/aws/1.0.0.tar", "x"}, "modules/acme/vpc/aws/1.0.0.tar", "pack the module as modules/acme/vpc/aws/1.0.0.tar.gz", ""},
+		{"a module as .tar.bz2", []string{"modules/acme/vpc/aws/1.0.0.tar.bz2", "x"}, "modules/acme/vpc/aws/1.0.0.tar.bz2", "pack the module as modules/acme/vpc/aws/1.0.0.tar.gz", ""},
+		{"a module as .tar.xz", []string{"modules/acme/vpc/aws/1.0.0.tar.xz", "x"}, "modules/acme/vpc/aws/1.0.0.tar.xz", "pack the module as modules/acme/vpc/aws/1.0.0.tar.gz", ""},
+		{"a module as .rar", []string{"modules/acme/vpc/aws/1.0.0.rar", "x"}, "modules/acme/vpc/aws/1.0.0.rar", ".tar.gz, .tgz or .zip", ""},
+		{"a module as .tar without SYSTEM", []string{"modules/acme/vpc/1.0.0.tar", "x"}, "modules/acme/vpc/1.0.0.tar", "as modules/acme/vpc/SYSTEM/1.0.0.tar.gz", ""},
+
+		{"keys in binary form", []string{"keys/acme.gpg", "\x99\x01"}, "keys/acme.gpg", "`gpg --armor --export KEY > keys/acme.asc`", ""},
+		{"keys of another registry in binary form", []string{"keys/registry.example.com/acme.gpg", "\x99\x01"}, "keys/registry.example.com/acme.gpg", "`gpg --armor --export KEY > keys/registry.example.com/acme.asc`", ""},
+		{"keys named .pub", []string{"keys/acme.pub", "x"}, "keys/acme.pub", "`gpg --armor --export KEY > keys/acme.asc`", ""},
+		{"keys in text form, named .key", []string{"keys/acme.key", key}, "keys/acme.key", "rename it to keys/acme.asc", ""},
+		{"keys without an extension", []string{"keys/acme", key}, "keys/acme", "rename it to keys/acme.asc", ""},
+		{"keys in a folder", []string{"keys/acme/release.asc", key}, "keys/acme", "put them into keys/acme.asc", ""},
+		{"a private key", []string{"keys/acme.key", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n"}, "keys/acme.key", "it is a private key: remove it", ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			tree.Provider("other/healthy", "1.0.0", "linux_amd64")
+			for i := 0; i < len(test.files); i += 2 {
+				tree.Write(test.files[i], test.files[i+1])
+			}
+			s := scan(t, tree)
+			if !offers("other/healthy", "1.0.0")(s) {
+				t.Error("the rest is not offered")
+			}
+			if len(s.Report.Withheld) != 1 || s.Report.IgnoredTotal != 0 {
+				t.Fatalf("withheld is %+v, ignored %+v", s.Report.Withheld, s.Report.Ignored)
+			}
+			p := s.Report.Withheld[0]
+			if p.Path != test.path || p.Reason != index.Misplaced || !strings.Contains(p.Detail, test.says) {
+				t.Errorf("the problem is %+v", p)
+			}
+			if test.offered == "" {
+				return
+			}
+			follow(t, tree, p)
+			s = scan(t, tree)
+			nothingWithheld(t, s)
+			if !offers(test.offered, "1.0.0")(s) {
+				t.Errorf("after %q, offered is %+v, ignored %+v", p.Detail, s.Report.Offered, s.Report.Ignored)
+			}
+		})
+	}
+}
+
+var moveTo = regexp.MustCompile(`(move it to|move the module to|rename it to) (\S+)$`)
+
+// follow does what the report says.
+func follow(t *testing.T, tree *indextest.Tree, p index.Problem) {
+	t.Helper()
+	m := moveTo.FindStringSubmatch(p.Detail)
+	if m == nil {
+		t.Fatalf("it does not say where to: %s", p.Detail)
+	}
+	to := strings.NewReplacer("NAMESPACE", "acme", "NAME", "vpc", "SYSTEM", "aws").Replace(m[2])
+	if m[1] == "rename it to" {
+		to = path.Join(path.Dir(p.Path), to)
+	}
+	// A folder is named with a slash: a file is moved into it, a folder becomes it.
+	if info, err := tree.Fs.Stat(p.Path); err == nil && strings.HasSuffix(to, "/") && !info.IsDir() {
+		to = path.Join(to, path.Base(p.Path))
+	}
+	to = path.Clean(to)
+	if err := tree.Fs.MkdirAll(path.Dir(to), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := tree.Fs.Rename(p.Path, to); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What tools and file systems leave in a tree is not reported at all.
+func TestHarmlessFiles(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/hello", "1.0.0", "linux_amd64").Checksums()
+	const sums = "providers/acme/hello/terraform-provider-hello_1.0.0_SHA256SUMS"
+	tree.Keys("acme", indextest.NewPublisher(t))
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	for _, dir := range []string{"providers/", "providers/acme/", "providers/acme/hello/", "modules/", "modules/acme/vpc/", "modules/acme/vpc/aws/", "keys/"} {
+		for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md", "NOTICE.txt", ".gitkeep", ".gitignore", ".gitattributes", ".git/config",
+			".DS_Store", "Thumbs.db", "lost+found/x", ".snapshot/x", "@eaDir/x", ".nfs0000000001", ".terraform.lock.hcl"} {
+			tree.Write(dir+name, "x")
+		}
+	}
+	for _, name := range []string{"index.json", "1.0.0.json", "2.0.0.json", ".versions.json", "artifacts.json", "config.yaml", "metadata.json",
+		"terraform-provider-hello_1.0.0_linux_amd64.tar.gz", "terraform-provider-hello_1.0.0_linux_amd64.deb", "terraform-provider-hello_1.0.0_linux_amd64.zip.sbom.json",
+		"hello_linux_amd64_v1/terraform-provider-hello_v1.0.0", "terraform-provider-hello_v1.0.0"} {
+		tree.Write("providers/acme/hello/"+name, "x")
+	}
+	tree.Write(sums+".sig", "").Write(sums+".asc", "x").Write(sums+".72D7468F.sig", "x")
+	s := scan(t, tree)
+	if s.Report.IgnoredTotal != 0 {
+		t.Errorf("ignored is %+v", s.Report.Ignored)
+	}
+	for _, p := range s.Report.Withheld {
+		if p.Path != sums+".sig" {
+			t.Errorf("withheld is %+v", p)
+		}
+	}
+	if !offers("acme/vpc/aws", "1.0.0")(s) {
+		t.Error("the module is not offered")
+	}
+}
+
+// What is neither is ignored, by name and with what to do. Temporary names are
+// told apart.
+func TestIgnoredFiles(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/hello", "1.0.0", "linux_amd64")
+	ignored := []string{"providers/notes.txt", "providers/acme/hello/notes.txt", "modules/acme/notes", "modules/acme/vpc/aws/notes", "keys/notes"}
+	temporary := []string{"providers/acme/hello/" + helloZip + ".part", "providers/acme/hello/." + helloZip + ".Ab12Cd", "modules/acme/vpc/aws/1.0.0.zip~", "keys/acme.asc.tmp"}
+	for _, name := range append(ignored, temporary...) {
+		tree.Write(name, "x")
+	}
+	s := scan(t, tree)
+	nothingWithheld(t, s)
+	if s.Report.IgnoredTotal != len(ignored)+len(temporary) || s.Report.TemporaryTotal != len(temporary) {
+		t.Errorf("%d are ignored, %d of them temporary: %+v", s.Report.IgnoredTotal, s.Report.TemporaryTotal, s.Report.Ignored)
+	}
+	for reason, names := range map[index.Reason][]string{index.NotPartOfTree: ignored, index.Temporary: temporary} {
+		for _, name := range names {
+			if p := problemOf(s.Report.Ignored, name); p.Reason != reason || !strings.Contains(p.Detail, ": ") {
+				t.Errorf("of %s, the report says %+v", name, p)
+			}
+		}
+	}
+}

@@ -1,0 +1,185 @@
+package index_test
+
+import (
+	"bytes"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// A logged index writes its log to memory, without times.
+type logged struct {
+	*index.Index
+	log bytes.Buffer
+}
+
+func newLogged(t *testing.T, o index.Options) *logged {
+	l := &logged{Index: index.New(o)}
+	t.Cleanup(func() { l.Close() })
+	withoutTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	l.Observe(&index.Observer{Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{ReplaceAttr: withoutTime}))})
+	return l
+}
+
+// scan returns what one scan logs beside the line with its numbers.
+func (l *logged) scan(t *testing.T) []string {
+	t.Helper()
+	l.log.Reset()
+	rescan(t, l.Index)
+	lines := strings.Split(strings.TrimSpace(l.log.String()), "\n")
+	return slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "msg=scanned") })
+}
+
+// The log tells what clients can install now and what they cannot any more, but
+// not at the start, where that is everything.
+func TestTheLogTellsWhatIsOffered(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/hello", "1.2.0", "linux_amd64")
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	x := newLogged(t, options(t, tree.Open))
+	for _, test := range []struct {
+		rule   string
+		change func()
+		lines  []string
+	}{
+		{"the start", func() {}, nil},
+		{"nothing new", func() {}, nil},
+		{"a version", func() { tree.Provider("acme/hello", "1.3.0", "linux_amd64") },
+			[]string{`level=INFO msg="now offered acme/hello 1.3.0 linux_amd64" kind=provider address=acme/hello version=1.3.0 platforms=linux_amd64`}},
+		{"another platform", func() { tree.Provider("acme/hello", "1.3.0", "darwin_arm64", "linux_amd64", "linux_arm64") },
+			[]string{`level=INFO msg="now offered acme/hello 1.3.0 darwin_arm64 linux_arm64" kind=provider address=acme/hello version=1.3.0 platforms="darwin_arm64 linux_arm64"`}},
+		{"a platform less", func() { tree.Remove("providers/acme/hello/terraform-provider-hello_1.3.0_linux_arm64.zip") },
+			[]string{`level=INFO msg="no longer offered acme/hello 1.3.0 linux_arm64" kind=provider address=acme/hello version=1.3.0 platforms=linux_arm64`}},
+		{"a module, and another provider", func() {
+			tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "x")
+			tree.Provider("registry.example.com/acme/abc", "1.0.0", "linux_amd64")
+		}, []string{
+			`level=INFO msg="now offered registry.example.com/acme/abc 1.0.0 linux_amd64" kind=provider address=registry.example.com/acme/abc version=1.0.0 platforms=linux_amd64`,
+			`level=INFO msg="now offered acme/vpc/aws 1.1.0" kind=module address=acme/vpc/aws version=1.1.0`,
+		}},
+		{"a provider less", func() { tree.Remove("providers/acme/hello") }, []string{
+			`level=INFO msg="no longer offered acme/hello 1.3.0 darwin_arm64 linux_amd64" kind=provider address=acme/hello version=1.3.0 platforms="darwin_arm64 linux_amd64"`,
+			`level=INFO msg="no longer offered acme/hello 1.2.0 linux_amd64" kind=provider address=acme/hello version=1.2.0 platforms=linux_amd64`,
+		}},
+	} {
+		test.change()
+		if lines := x.scan(t); !slices.Equal(lines, test.lines) {
+			t.Errorf("%s: it logs\n%s\nwant\n%s", test.rule, strings.Join(lines, "\n"), strings.Join(test.lines, "\n"))
+		}
+	}
+}
+
+// However much changes at once, the log tells of the first and counts the rest.
+func TestTheLogIsBounded(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("modules/acme/vpc/aws/0.1.0/main.tf", "x")
+	x := newLogged(t, options(t, tree.Open))
+	x.scan(t)
+	for i := range 400 {
+		tree.Write(fmt.Sprintf("modules/acme/vpc/aws/1.%d.0/main.tf", i), "x")
+		tree.Write(fmt.Sprintf("modules/acme/vpc/aws/2.%d.0.tar", i), "x")
+		tree.Write(fmt.Sprintf("modules/acme/vpc/aws/notes%d", i), "x")
+	}
+	lines := x.scan(t)
+	count := func(part string) (n int) {
+		for _, line := range lines {
+			if strings.Contains(line, part) {
+				n++
+			}
+		}
+		return n
+	}
+	if len(lines) != 3*21 || count(`msg="now offered acme/vpc/aws`) != 20 || count("level=WARN msg=withheld") != 20 || count("level=INFO msg=ignored") != 20 {
+		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+	for _, more := range []string{`level=INFO msg="now offered: and 380 more" more=380`, `level=WARN msg="withheld: and 380 more" more=380`, `level=INFO msg="ignored: and 380 more" more=380`} {
+		if count(more) != 1 {
+			t.Errorf("%s is not logged", more)
+		}
+	}
+	tree.Remove("modules")
+	if lines = x.scan(t); count("msg=\"no longer offered acme/vpc/aws") != 20 || count("no longer offered: and 381 more") != 1 {
+		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
+	}
+}
+
+// A file that is copied under its final name is no problem while it grows, and
+// one when it stays as it is.
+func TestASlowCopyIsNoProblem(t *testing.T) {
+	const name = "providers/acme/demo/" + zipName
+	tree := indextest.New(t)
+	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
+	o := options(t, tree.Open)
+	o.Now = func() time.Time { return now }
+	x := newLogged(t, o)
+	zip := indextest.ProviderZip("demo", "1.0.0", "linux_amd64")
+	grow := func(length int) {
+		tree.Write(name, zip[:length])
+		if err := tree.Fs.Chtimes(name, now, now); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const writing = "level=INFO msg=\"still being written\" path=" + name
+	warning := func(lines []string) bool {
+		return len(lines) == 1 && strings.HasPrefix(lines[0], "level=WARN msg=withheld path="+name+" version=1.0.0 reason=bad_archive ")
+	}
+
+	grow(0)
+	if lines := x.scan(t); !slices.Equal(lines, []string{writing}) {
+		t.Errorf("when it has begun, it logs %q", lines)
+	}
+	for length := 10; length < 100; length += 30 {
+		now = now.Add(time.Second)
+		grow(length)
+		if lines := x.scan(t); len(lines) != 0 {
+			t.Errorf("when it grows, it logs %q", lines)
+		}
+	}
+	now = now.Add(time.Minute)
+	if lines := x.scan(t); !warning(lines) {
+		t.Errorf("when it is at rest, it logs %q", lines)
+	}
+	if lines := x.scan(t); len(lines) != 0 {
+		t.Errorf("then it logs %q", lines)
+	}
+	grow(120) // it goes on
+	if lines := x.scan(t); !slices.Equal(lines, nil) && !slices.Equal(lines, []string{writing}) {
+		t.Errorf("when it goes on, it logs %q", lines)
+	}
+	grow(len(zip))
+	if lines := x.scan(t); len(lines) != 1 || !strings.Contains(lines[0], "now offered acme/demo 1.0.0 linux_amd64") {
+		t.Errorf("when it is whole, it logs %q", lines)
+	}
+}
+
+// What is damaged and was copied just now is a problem soon, without anything
+// that happens in between.
+func TestADamagedCopyIsAProblemSoon(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	r := run(t, options(t, index.Directories{Root: dir}.Open))
+	r.until(t, offers("acme/demo", "1.0.0"))
+	const name = "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip"
+	tree.Write(name, "no zip")
+	just := time.Now()
+	if err := tree.Fs.Chtimes(name, just, just); err != nil {
+		t.Fatal(err)
+	}
+	r.Hint()
+	r.until(t, func(*index.Snapshot) bool { return strings.Contains(r.log.String(), "still being written") })
+	r.until(t, func(*index.Snapshot) bool {
+		return strings.Contains(r.log.String(), "level=WARN msg=withheld path="+name)
+	})
+}
