@@ -74,8 +74,9 @@ func (w *walker) walkModules() []*moduleFolder {
 	w.each(len(modules), func(w *walker, i int) {
 		m := modules[i]
 		entries := w.list(m.part, m.dir, m.report)
+		beside := newSiblings(entries)
 		for _, e := range entries {
-			if !w.strayInModule(m, e, entries) {
+			if !w.strayInModule(m, e, beside) {
 				w.addModulePackage(m, m.part, path.Join(m.report, e.name), e)
 			}
 		}
