@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What an operator sees of a tree with something of each kind: metrics, the
@@ -160,7 +161,13 @@ func TestOperations(t *testing.T) {
 			how  func() error
 			logs int
 		}{
-			{func() error { return os.WriteFile(tree.Path(bad), nil, 0o644) }, 1},
+			{func() error {
+				if err := os.WriteFile(tree.Path(bad), nil, 0o644); err != nil {
+					return err
+				}
+				// One that is written just now could be a copy that goes on.
+				return os.Chtimes(tree.Path(bad), time.Time{}, time.Now().Add(-time.Hour))
+			}, 1},
 			{func() error { return os.Remove(tree.Path(bad)) }, 0},
 			{func() error { return os.WriteFile(tree.Path(bad), []byte(content), 0o644) }, 1},
 		} {

@@ -4,10 +4,13 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // What docs/private.md tells to do works as it is written there.
@@ -43,6 +46,49 @@ func TestPrivateDocsCaddyfiles(t *testing.T) {
 	validateCaddyfile(t, substitute(t, tokens, "/srv", root, "/etc/caddy/tokens", k.File))
 	validateCaddyfile(t, substitute(t, openid, "/srv", root))
 	validateCaddyfile(t, substitute(t, forwardAuth, "/srv", root))
+}
+
+// What it tells of tokens works in the order in which it tells it: each step
+// finds what the ones before it have made.
+func TestPrivateDocsTokensInOrder(t *testing.T) {
+	t.Parallel()
+	binary, err := caddyBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	caddyfile, tokens := filepath.Join(dir, "Caddyfile"), filepath.Join(dir, "tokens")
+	here := strings.NewReplacer("/etc/caddy/Caddyfile", caddyfile, "/etc/caddy/tokens", tokens, "/srv", dir)
+	var made, loaded, asked bool
+	for _, block := range codeBlocks(t, "docs/private.md", "(?:sh|caddyfile)") {
+		if strings.Contains(block, "terraform_registry {") {
+			if loaded {
+				break // the next way
+			}
+			loaded = true
+			writeFile(t, caddyfile, here.Replace(block))
+			validateCaddyfile(t, here.Replace(block))
+			continue
+		}
+		for line := range strings.Lines(block) {
+			command, isOurs := strings.CutPrefix(strings.TrimSpace(line), "caddy terraform-registry ")
+			if !isOurs {
+				continue
+			}
+			command = regexp.MustCompile(`\d{4}-\d\d-\d\d`).ReplaceAllString(here.Replace(command), time.Now().AddDate(1, 0, 0).Format(time.DateOnly))
+			cmd := exec.Command(binary, append([]string{"terraform-registry"}, strings.Fields(command)...)...)
+			cmd.Env = append(os.Environ(), "HOME="+dir)
+			out, err := cmd.CombinedOutput()
+			if err != nil {
+				t.Errorf("caddy terraform-registry %s: %v\n%s", command, err, out)
+			}
+			made = made || strings.HasPrefix(command, "token new")
+			asked = asked || strings.HasPrefix(command, "access") && strings.Contains(string(out), "allowed by rule")
+		}
+	}
+	if !made || !loaded || !asked {
+		t.Errorf("a step is missing: tokens %v, configuration %v, rules %v", made, loaded, asked)
+	}
 }
 
 // The example of the access command is about the first Caddyfile.

@@ -105,8 +105,10 @@ func (c clue) hint(root Part) string {
 		return fmt.Sprintf("the folder %s in the root must be named %s: rename it", plain(c.folders[0]), c.part)
 	case at == 0:
 		return fmt.Sprintf("the root has the folder %s, but another one is configured: take out the option %[1]s, or point it there", c.part)
+	case is(above[len(above)-1]):
+		return fmt.Sprintf("the root is the folder %s of a tree (it has %s): make the folder above it the root", c.part, plain(c.path))
 	case slices.ContainsFunc(above, is):
-		return fmt.Sprintf("the root is the folder %s of the tree, or in it (it has %s): make the folder that has %[1]s in it the root", c.part, plain(c.path))
+		return fmt.Sprintf("the root is inside of the folder %s of a tree (it has %s): make the folder that has %[1]s in it the root", c.part, plain(c.path))
 	case len(c.folders) >= depth:
 		return fmt.Sprintf("%s are right in the root (%s): move them to the folder %[1]s in the root, or have the option %[1]s name the folder that they are in", c.part, plain(c.path))
 	}

@@ -213,10 +213,7 @@ func missingFolders(names []string) string {
 // misnamedReleaseFile is about a file in a provider's folder, or in that of one
 // of its versions, which is none of a release by its name. extra reports whether
 // it is of no use to clients and belongs to the release all the same.
-func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside []entry) (bad *finding, extra bool) {
-	has := func(wanted string) bool {
-		return slices.ContainsFunc(beside, func(e entry) bool { return e.name == wanted })
-	}
+func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *siblings) (bad *finding, extra bool) {
 	if harmlessInProvider(name) {
 		return nil, true
 	}
@@ -226,9 +223,7 @@ func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside [
 			version = text
 		}
 	}
-	packaged := slices.ContainsFunc(beside, func(e entry) bool {
-		return strings.HasPrefix(e.name, prefix+version) && strings.HasSuffix(e.name, ".zip")
-	})
+	ofVersion := version // empty for any
 	version = cmp.Or(version, "VERSION")
 	sums, manifest := prefix+version+"_SHA256SUMS", prefix+version+"_manifest.json"
 	kind, ofSums := strings.CutPrefix(name, sums)
@@ -243,7 +238,7 @@ func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside [
 	case kind == "" || kind == ".txt":
 		want = sums
 	case kind == ".asc":
-		if !has(sums + ".sig") {
+		if !beside.has(sums + ".sig") {
 			return misplaced("clients take the signature in binary form only: `gpg --dearmor --output %s.sig %s`", sums, plain(name)), false
 		}
 		return nil, true
@@ -251,7 +246,7 @@ func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside [
 		want = sums + ".sig"
 	}
 	if want != "" {
-		if has(want) {
+		if beside.has(want) {
 			return nil, true
 		}
 		return misplaced("rename it to %s: clients do not know it by another name", plain(want)), false
@@ -260,7 +255,7 @@ func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside [
 		return bad, false
 	}
 	bad = misnamedPackage(plain(dir), p.address.Type, name)
-	if bad != nil && packaged {
+	if bad != nil && beside.packaged(prefix, ofVersion) {
 		return nil, true // the same release for other ways to install it
 	}
 	return bad, false

@@ -77,8 +77,9 @@ func (w *walker) walkModules() []*moduleFolder {
 	found := w.each(len(folders), func(w *walker, i int) {
 		m := folders[i]
 		entries := w.list(m.part, m.dir, m.report)
+		beside := newSiblings(entries)
 		for _, e := range entries {
-			if !w.strayInModule(m, e, entries) {
+			if !w.strayInModule(m, e, beside) {
 				w.addModulePackage(m, m.part, path.Join(m.report, e.name), e)
 			}
 		}

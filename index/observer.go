@@ -18,6 +18,10 @@ type Observer struct {
 	// Scanned is called after each scan that succeeded, with the snapshot
 	// before it, which is nil at first. May be nil.
 	Scanned func(before, now *Snapshot, took time.Duration)
+
+	// Withheld is called after that for each thing that was not withheld before,
+	// and not for what may still be written. May be nil.
+	Withheld func(Problem)
 }
 
 // Stats counts what an Index has done since it was made.
@@ -65,10 +69,16 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	if before != nil {
 		x.reportOffers(before, now)
 	}
-	x.reportWithheld(before, now)
+	problems := x.reportWithheld(before, now)
 	x.reportIgnored(before, now)
-	if o := x.observer.Load(); o != nil && o.Scanned != nil {
+	o := x.observer.Load()
+	if o != nil && o.Scanned != nil {
 		o.Scanned(before, now, took)
+	}
+	if o != nil && o.Withheld != nil {
+		for _, p := range problems {
+			o.Withheld(p)
+		}
 	}
 }
 
@@ -93,12 +103,11 @@ func (x *Index) reportOffers(before, now *Snapshot) {
 	}
 }
 
-// reportWithheld tells of each thing withheld once. What may still be written is
-// a problem only if it stays as it is.
-func (x *Index) reportWithheld(before, now *Snapshot) {
+// reportWithheld logs each thing withheld once, and returns those that are new.
+// What may still be written is a problem only if it stays as it is.
+func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 	known := x.unfinished
 	x.unfinished = make(map[string]bool)
-	var problems []Problem
 	fresh := now.NewlyWithheld(before)
 	for _, p := range now.Report.Withheld {
 		isNew := len(fresh) > 0 && fresh[0] == p // they are in the order of the report
@@ -119,6 +128,7 @@ func (x *Index) reportWithheld(before, now *Snapshot) {
 	limited(x, slog.LevelWarn, "withheld", problems, func(p Problem) {
 		x.log(slog.LevelWarn, "withheld", "path", p.Path, "version", p.Version, "reason", string(p.Reason), "detail", p.Detail)
 	})
+	return problems
 }
 
 // reportIgnored tells of files that the tree has no use for. Temporary names

@@ -16,7 +16,8 @@ import (
 // A logged index writes its log to memory, without times.
 type logged struct {
 	*index.Index
-	log bytes.Buffer
+	log      bytes.Buffer
+	withheld []string // that it was told of
 }
 
 func newLogged(t *testing.T, o index.Options) *logged {
@@ -28,7 +29,7 @@ func newLogged(t *testing.T, o index.Options) *logged {
 		}
 		return a
 	}
-	l.Observe(&index.Observer{Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{ReplaceAttr: withoutTime}))})
+	l.Observe(&index.Observer{Withheld: func(p index.Problem) { l.withheld = append(l.withheld, p.Path) }, Logger: slog.New(slog.NewTextHandler(&l.log, &slog.HandlerOptions{ReplaceAttr: withoutTime}))})
 	return l
 }
 
@@ -146,12 +147,18 @@ func TestASlowCopyIsNoProblem(t *testing.T) {
 			t.Errorf("when it grows, it logs %q", lines)
 		}
 	}
+	if len(x.withheld) != 0 {
+		t.Errorf("while it grows, the observer is told of %q", x.withheld)
+	}
 	now = now.Add(time.Minute)
 	if lines := x.scan(t); !warning(lines) {
 		t.Errorf("when it is at rest, it logs %q", lines)
 	}
 	if lines := x.scan(t); len(lines) != 0 {
 		t.Errorf("then it logs %q", lines)
+	}
+	if !slices.Equal(x.withheld, []string{name}) {
+		t.Errorf("the observer is told of %q", x.withheld)
 	}
 	grow(120) // it goes on
 	if lines := x.scan(t); !slices.Equal(lines, nil) && !slices.Equal(lines, []string{writing}) {

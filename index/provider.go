@@ -87,6 +87,7 @@ func (p *providerFolder) hasPackages() bool {
 // version in it, by version.
 func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only string) {
 	entries := w.list(part, dir, report)
+	beside := newSiblings(entries)
 	for _, e := range entries {
 		folder, report := report, path.Join(report, e.name)
 		problem := func(f *finding, version string) {
@@ -111,7 +112,7 @@ func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only st
 			problem(bad, "")
 			continue
 		case !ok:
-			w.strayProviderFile(p, folder, only, e, entries)
+			w.strayProviderFile(p, folder, only, e, beside)
 			continue
 		case only != "" && f.version.String() != only:
 			problem(found(NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.version, only), f.version.String())

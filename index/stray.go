@@ -19,15 +19,55 @@ func (w *walker) misplace(report string, address fmt.Stringer, version string, f
 	w.report.withhold(p)
 }
 
+// siblings are what is in a folder, looked up by what a stray file in it would be
+// called if it were right. There may be any number of either.
+type siblings struct {
+	entries []entry
+
+	configuration string          // which stands for a module in a report
+	names         map[string]bool // nil until one is asked for
+	versions      map[string]bool // of which there are packages; the same
+}
+
+func newSiblings(entries []entry) *siblings {
+	return &siblings{entries: entries, configuration: firstConfiguration(entries)}
+}
+
+// has reports whether there is a file or folder of that name.
+func (s *siblings) has(name string) bool {
+	if s.names == nil {
+		s.names = make(map[string]bool, len(s.entries))
+		for _, e := range s.entries {
+			s.names[e.name] = true
+		}
+	}
+	return s.names[name]
+}
+
+// packaged reports whether there are packages of a version, or of any if it is
+// empty, whose names have the prefix.
+func (s *siblings) packaged(prefix, version string) bool {
+	if s.versions == nil {
+		s.versions = make(map[string]bool)
+		for _, e := range s.entries {
+			rest, ours := strings.CutPrefix(e.name, prefix)
+			if of, _, ok := strings.Cut(rest, "_"); ours && ok && strings.HasSuffix(rest, ".zip") {
+				s.versions[of], s.versions[""] = true, true
+			}
+		}
+	}
+	return s.versions[version]
+}
+
 // fileWithoutAddress reports a file in a folder on the way to an address.
-func (w *walker) fileWithoutAddress(f folder, part string, e entry, beside []entry) {
+func (w *walker) fileWithoutAddress(f folder, part string, e entry, beside *siblings) {
 	kind := KindProvider
 	if part == "modules" {
 		kind = KindModule
 	}
 	report := path.Join(f.report, e.name)
-	if isConfiguration(e.name) && e.name != firstConfiguration(beside) {
-		return // the first one stands for the module
+	if isConfiguration(e.name) && e.name != beside.configuration {
+		return // one stands for the module
 	}
 	switch bad := f.misplaced(kind, e.name); {
 	case bad != nil:
@@ -72,9 +112,9 @@ func (w *walker) badModuleAddress(f folder, err error) {
 
 // strayProviderFile reports a file of a provider's folder that is none of a
 // release.
-func (w *walker) strayProviderFile(p *providerFolder, dir, version string, e entry, beside []entry) {
+func (w *walker) strayProviderFile(p *providerFolder, dir, version string, e entry, beside *siblings) {
 	report := path.Join(dir, e.name)
-	if isConfiguration(e.name) && e.name != firstConfiguration(beside) {
+	if isConfiguration(e.name) && e.name != beside.configuration {
 		return
 	}
 	switch bad, extra := p.misnamedReleaseFile(dir, version, e.name, beside); {
@@ -132,16 +172,16 @@ func (w *walker) releaseFilesIn(part Part, dir, report string, depth int) []foun
 
 // strayInModule reports what is not named after a version in a module's folder;
 // false if it is.
-func (w *walker) strayInModule(m *moduleFolder, e entry, beside []entry) bool {
+func (w *walker) strayInModule(m *moduleFolder, e entry, beside *siblings) bool {
 	report := path.Join(m.report, e.name)
 	if e.info.IsDir() {
 		if looksLikeVersion(e.name) {
 			return false
 		}
-		w.strayModuleFolder(m, e, firstConfiguration(beside) != "")
+		w.strayModuleFolder(m, e, beside.configuration != "")
 		return true
 	}
-	if isConfiguration(e.name) && e.name != firstConfiguration(beside) {
+	if isConfiguration(e.name) && e.name != beside.configuration {
 		return true
 	}
 	if bad := m.misplaced(KindModule, e.name); bad != nil {

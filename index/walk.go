@@ -51,10 +51,11 @@ func (w *walker) walkAddresses(part Part, name string, depth int) []folder {
 			return
 		}
 		entries := w.list(part, f.dir, f.report)
+		beside := newSiblings(entries)
 		for _, e := range entries {
 			report := path.Join(f.report, e.name)
 			if !e.info.IsDir() {
-				w.fileWithoutAddress(f, name, e, entries)
+				w.fileWithoutAddress(f, name, e, beside)
 				continue
 			}
 			next := folder{part: part, dir: e.path, report: report, hostname: f.hostname, names: f.names}

@@ -151,8 +151,9 @@ func (a *App) hold(t tree, signer index.Signer) *index.Index {
 		Logger: a.logger,
 		Scanned: func(before, now *index.Snapshot, took time.Duration) {
 			a.warnOfRoot(t, before, now)
-			a.emitScanned(t, before, now, took)
+			a.emitScanned(t, now, took)
 		},
+		Withheld: func(p index.Problem) { a.emitWithheld(t, p) },
 	})
 	pooled.Start()
 	return pooled.Index

@@ -66,6 +66,12 @@ func addTreeFlags(cmd *cobra.Command) {
 	cmd.Flags().String("keys", "", "The folder with the publishers' keys, if it is not keys under the root")
 }
 
+// namedDirectories are the directories as a configuration has them, in which
+// those that are only defaults, and may be missing, are not named.
+func namedDirectories(fl caddycmd.Flags, root string) index.Directories {
+	return index.Directories{Root: root, Providers: fl.String("providers"), Modules: fl.String("modules"), Keys: fl.String("keys")}
+}
+
 // treeFlags returns the directories that the flags name, which exist.
 func treeFlags(fl caddycmd.Flags) (index.Directories, error) {
 	directories := index.Directories{

@@ -16,7 +16,8 @@ const (
 	eventRescanned = "terraform_registry_rescanned"
 
 	// eventWithheld follows for each thing that was not withheld before, with
-	// root, path, address, version, reason and detail.
+	// root, path, address, version, reason and detail; for a file that may still
+	// be written, only when it stays as it is.
 	eventWithheld = "terraform_registry_withheld"
 )
 
@@ -43,30 +44,30 @@ func (a *App) warnOfRoot(t tree, before, now *index.Snapshot) {
 // emitScanned tells the configuration's event handlers of a scan. An index may
 // still be scanning when the configuration it served has gone, whose handlers
 // are then not to be called any more.
-func (a *App) emitScanned(t tree, before, now *index.Snapshot, took time.Duration) {
-	if a.ctx.Err() != nil {
+func (a *App) emitScanned(t tree, now *index.Snapshot, took time.Duration) {
+	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventRescanned) {
 		return
 	}
-	if a.events.ShouldEmit(eventRescanned) {
-		a.events.Emit(a.ctx, eventRescanned, map[string]any{
-			"root":     t.directories.Root,
-			"offered":  len(now.Report.Offered),
-			"withheld": len(now.Report.Withheld),
-			"pending":  now.Report.Pending,
-			"duration": took.Seconds(),
-		})
-	}
-	if !a.events.ShouldEmit(eventWithheld) {
+	a.events.Emit(a.ctx, eventRescanned, map[string]any{
+		"root":     t.directories.Root,
+		"offered":  len(now.Report.Offered),
+		"withheld": len(now.Report.Withheld),
+		"pending":  now.Report.Pending,
+		"duration": took.Seconds(),
+	})
+}
+
+// emitWithheld tells them of something that is withheld.
+func (a *App) emitWithheld(t tree, p index.Problem) {
+	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventWithheld) {
 		return
 	}
-	for _, p := range now.NewlyWithheld(before) {
-		a.events.Emit(a.ctx, eventWithheld, map[string]any{
-			"root":    t.directories.Root,
-			"path":    p.Path,
-			"address": p.Address,
-			"version": p.Version,
-			"reason":  string(p.Reason),
-			"detail":  p.Detail,
-		})
-	}
+	a.events.Emit(a.ctx, eventWithheld, map[string]any{
+		"root":    t.directories.Root,
+		"path":    p.Path,
+		"address": p.Address,
+		"version": p.Version,
+		"reason":  string(p.Reason),
+		"detail":  p.Detail,
+	})
 }

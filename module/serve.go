@@ -34,7 +34,7 @@ func cmdServe(fl caddycmd.Flags) (int, error) {
 	if err != nil {
 		return caddy.ExitCodeFailedStartup, err
 	}
-	err = caddy.Run(s.config(directories, fl.Bool("access-log"), fl.Bool("debug")))
+	err = caddy.Run(s.config(namedDirectories(fl, directories.Root), fl.Bool("access-log"), fl.Bool("debug")))
 	if err != nil {
 		return caddy.ExitCodeFailedStartup, err
 	}
