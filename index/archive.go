@@ -11,12 +11,12 @@ import (
 // An archive is a file or folder whose content has to be read, and then what
 // that gave.
 type archive struct {
-	part   Part
-	path   string // in its part
-	report string // the path a report names
-	stamp  stamp
-	folder []packedFile // of a module folder
-	left   *nameList    // and what is not among them
+	part    Part
+	path    string // in its part
+	report  string // the path a report names
+	stamp   stamp
+	folder  []packedFile // of a module folder
+	leftOut *nameList    // and what is not among them
 
 	subfolder string // the one folder in it in which the module lies, if that is so
 	rank      int    // how many newer versions there are
