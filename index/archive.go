@@ -17,7 +17,7 @@ type archive struct {
 	version string
 	stamp   stamp
 	folder  []packedFile // of a module folder
-	left    *nameList    // and what is not among them
+	leftOut *nameList    // and what is not among them
 
 	subfolder string // the one folder in it in which the module lies, if that is so
 	rank      int    // how many newer versions there are

@@ -139,7 +139,7 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 // names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 	a := &archive{part: part, path: e.path, report: report, read: readFolder}
-	if a.folder, a.left, a.bad = part.walkFolder(e.path, func(dir string) { w.watch.add(part, dir) }); a.bad != nil {
+	if a.folder, a.leftOut, a.bad = part.walkFolder(e.path, func(dir string) { w.watch.add(part, dir) }); a.bad != nil {
 		return a
 	}
 	var m moduleFinder
@@ -220,7 +220,7 @@ func (a *assembly) addModule(f *moduleFolder) {
 		}
 	}
 	for v, p := range kept {
-		versions = append(versions, &ModuleVersion{version: p.version, Version: v, Archive: p.file(), Folder: p.moduleIn(), notes: p.notes()})
+		versions = append(versions, &ModuleVersion{version: p.version, Version: v, Archive: p.file(), Folder: p.subfolderOfModule(), notes: p.notes()})
 	}
 	for _, p := range kept {
 		if p.folder != nil {
@@ -253,8 +253,8 @@ func (p *modulePackage) file() *File {
 	return f
 }
 
-// moduleIn is the folder of the package in which the module lies.
-func (p *modulePackage) moduleIn() string {
+// subfolderOfModule is the folder of the package in which the module lies.
+func (p *modulePackage) subfolderOfModule() string {
 	if p.folder != nil {
 		return p.subfolder
 	}
@@ -264,10 +264,10 @@ func (p *modulePackage) moduleIn() string {
 // notes are what the operator should know of a package that is offered.
 func (p *modulePackage) notes() []string {
 	if p.folder != nil {
-		if p.left.total == 0 {
+		if p.leftOut.total == 0 {
 			return nil
 		}
-		return []string{"leaves out " + p.left.String()}
+		return []string{"leaves out " + p.leftOut.String()}
 	}
 	facts := decodeFacts(p.content)
 	if facts.SecretsTotal == 0 {

@@ -74,7 +74,7 @@ func zipEntries(ctx context.Context, f io.ReaderAt, size int64, m *moduleFinder)
 			return err
 		}
 		if !member.Mode().IsDir() {
-			err = m.look(member.Name, r, int64(min(member.UncompressedSize64, maxUnpacked)))
+			err = m.inspect(member.Name, r, int64(min(member.UncompressedSize64, maxUnpacked)))
 		}
 		if err == nil {
 			_, err = io.Copy(io.Discard, r) // the zip reader compares the CRC
@@ -133,7 +133,7 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 		}
 		m.add(name)
 		if header.Typeflag == tar.TypeReg {
-			if err := m.look(name, t, header.Size); err != nil {
+			if err := m.inspect(name, t, header.Size); err != nil {
 				return err
 			}
 		}
@@ -225,24 +225,24 @@ func (m *moduleFinder) module() (folder string, bad *finding) {
 		return "", found(NoConfiguration, "there is no .tf file in it: a module package has the module at its root")
 	case m.several || !m.direct:
 		return "", nil
-	case !canFollow(m.top):
-		return "", found(NoConfiguration, "the module is in a folder inside the archive, whose name no client finds: pack it with the module at the archive's root")
+	case !safeInURL(m.top):
+		return "", found(NoConfiguration, "the module is in a folder inside the archive, whose name clients cannot find by a URL: pack it with the module at the archive's root")
 	}
 	return m.top, nil
 }
 
-// canFollow reports whether clients find a folder that is named behind // in the
+// safeInURL reports whether clients find a folder that is named behind // in the
 // location of a package. They look for the name as it is written in the URL,
 // escaped, and as a pattern of names.
-func canFollow(folder string) bool {
+func safeInURL(folder string) bool {
 	return len(folder) <= 255 && strings.Trim(folder, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+") == ""
 }
 
-// look notes an entry that is a secret by its name or its content, of which it
+// inspect notes an entry that is a secret by its name or its content, of which it
 // reads the beginning.
-func (m *moduleFinder) look(name string, r io.Reader, size int64) error {
+func (m *moduleFinder) inspect(name string, r io.Reader, size int64) error {
 	if m.buffer == nil {
-		m.buffer = make([]byte, lookSize)
+		m.buffer = make([]byte, inspectSize)
 	}
 	start, err := readStart(r, m.buffer)
 	if err != nil {

@@ -42,8 +42,8 @@ func (p Part) walkFolder(dir string, visit func(dir string)) (files []packedFile
 		f := asFinding(err)
 		return found(f.reason, "%q in it: %s", ignoreName, f.detail)
 	}
-	var walk func(dir, prefix string, depth int, in inFolder) *finding
-	walk = func(dir, prefix string, depth int, in inFolder) *finding {
+	var walk func(dir, prefix string, depth int, in folderMatch) *finding
+	walk = func(dir, prefix string, depth int, in folderMatch) *finding {
 		if depth > maxFolderDepth {
 			return found(TooLarge, "it is deeper than %d folders: is there a symlink to a parent?", maxFolderDepth)
 		}
@@ -64,7 +64,7 @@ func (p Part) walkFolder(dir string, visit func(dir string)) (files []packedFile
 			name := path.Join(prefix, e.name)
 			isFolder := e.bad == nil && e.info.IsDir()
 			ignored := isLeftOut(e.name) // whatever it is, also a symlink to nothing
-			var within inFolder
+			var within folderMatch
 			switch {
 			case ignored:
 			case isFolder:
@@ -99,7 +99,7 @@ func (p Part) walkFolder(dir string, visit func(dir string)) (files []packedFile
 		}
 		return nil
 	}
-	f = walk(dir, "", 0, inFolder{})
+	f = walk(dir, "", 0, folderMatch{})
 	trustModes(files)
 	return files, left, f
 }
@@ -153,7 +153,7 @@ func stampFolder(files []packedFile) stamp {
 // readFolder reads the beginning of each file of a folder, and then its packing
 // to the end.
 func readFolder(ctx context.Context, a *archive) (digest, error) {
-	if err := a.part.lookAtFiles(ctx, a.folder); err != nil {
+	if err := a.part.inspectFiles(ctx, a.folder); err != nil {
 		return digest{}, changedWhileRead(err)
 	}
 	k, err := packFolder(a.folder)
@@ -170,10 +170,10 @@ func readFolder(ctx context.Context, a *archive) (digest, error) {
 	return digest{sha256: sum, size: k.size(), checksum: k.checksum, content: executables(a.folder)}, nil
 }
 
-// lookAtFiles finds out which files are executable, and refuses a folder with a
+// inspectFiles finds out which files are executable, and refuses a folder with a
 // secret in it.
-func (p Part) lookAtFiles(ctx context.Context, files []packedFile) error {
-	buffer := make([]byte, lookSize)
+func (p Part) inspectFiles(ctx context.Context, files []packedFile) error {
+	buffer := make([]byte, inspectSize)
 	for i := range files {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("reading ended: %w", err)

@@ -131,7 +131,7 @@ func TestFoldersWithASecret(t *testing.T) {
 	for rule, files := range map[string]moduleFiles{
 		"ignored":                  {"main.tf": "", "a.pem": key, ".terraformignore": "*.pem"},
 		"left out":                 {"main.tf": "", ".ssh/id_ed25519": key, "main.tf~": key},
-		"far behind the beginning": {"main.tf": "", "a.bin": noise(lookSize) + key},
+		"far behind the beginning": {"main.tf": "", "a.bin": noise(inspectSize) + key},
 	} {
 		if _, f := readModule(files.inMemory(t)); f != nil {
 			t.Errorf("with one that is %s the finding is %+v", rule, f)
@@ -142,7 +142,7 @@ func TestFoldersWithASecret(t *testing.T) {
 // readModule reads the folder module as a scan does.
 func readModule(part Part) (*archive, *finding) {
 	a := &archive{part: part, path: "module"}
-	if a.folder, a.left, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
+	if a.folder, a.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
 		return a, a.bad
 	}
 	d, err := readFolder(context.Background(), a)

@@ -54,7 +54,7 @@ func TestNotesOnModules(t *testing.T) {
 	}
 }
 
-// A folder in which someone has unpacked what a code host made.
+// A folder into which an archive of a code host was unpacked.
 func TestAModuleInTheOneFolderOfAFolder(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Write("modules/acme/vpc/aws/1.0.0/vpc-1.0.0/main.tf", "# a module\n").Write("modules/acme/vpc/aws/1.0.0/vpc-1.0.0/README.md", "# VPC\n")

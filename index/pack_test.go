@@ -51,7 +51,7 @@ func (m moduleFiles) inMemory(t testing.TB) Part {
 func packed(t testing.TB, part Part) *File {
 	t.Helper()
 	a := &archive{part: part, path: "module"}
-	if a.folder, a.left, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
+	if a.folder, a.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
 		t.Fatal(a.bad)
 	}
 	d, err := readFolder(t.Context(), a)

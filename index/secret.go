@@ -13,11 +13,11 @@ const (
 	privateKey = "a private key"
 )
 
-// lookSize is how much of a file's beginning is looked at. Keys are smaller by
+// inspectSize is how much of a file's beginning is looked at. Keys are smaller by
 // far, and so is most of what has one in it.
-const lookSize = 64 << 10
+const inspectSize = 64 << 10
 
-// readStart reads the beginning of a file into a buffer of lookSize bytes.
+// readStart reads the beginning of a file into a buffer of inspectSize bytes.
 func readStart(r io.Reader, buffer []byte) ([]byte, error) {
 	n, err := io.ReadFull(r, buffer)
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
@@ -136,15 +136,15 @@ func hasAgeKey(b []byte) bool {
 // and in it a version.
 func isBinaryKey(start []byte, size int64) bool {
 	const sequence, integer, octets = "\x30", "\x02", "\x04"
-	content, whole, ok := enter(start, sequence)
+	content, whole, ok := openDER(start, sequence)
 	if !ok || whole != 0 && whole != size {
 		return false
 	}
 	if rest, ok := bytes.CutPrefix(content, []byte("\x02\x01\x03")); ok {
-		inner, _, ok := enter(rest, sequence)
+		inner, _, ok := openDER(rest, sequence)
 		return ok && bytes.HasPrefix(inner, []byte("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07")) // of PKCS#7
 	}
-	if inner, _, ok := enter(content, sequence); ok { // a PKCS#8 key that is encrypted has no version
+	if inner, _, ok := openDER(content, sequence); ok { // a PKCS#8 key that is encrypted has no version
 		return bytes.HasPrefix(inner, []byte("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x05")) // by PKCS#5
 	}
 	for _, version := range []string{"\x02\x01\x00", "\x02\x01\x01"} {
@@ -152,22 +152,22 @@ func isBinaryKey(start []byte, size int64) bool {
 		if !ok {
 			continue
 		}
-		if inner, _, ok := enter(rest, sequence); ok { // PKCS#8 names the algorithm
+		if inner, _, ok := openDER(rest, sequence); ok { // PKCS#8 names the algorithm
 			return bytes.HasPrefix(inner, []byte("\x06"))
 		}
-		_, length, ok := enter(rest, integer)
+		_, length, ok := openDER(rest, integer)
 		if ok && length > 64 { // PKCS#1 has the modulus
 			return true
 		}
-		_, length, ok = enter(rest, octets)
+		_, length, ok = openDER(rest, octets)
 		return ok && length > 16 // SEC 1 has the key
 	}
 	return false
 }
 
-// enter returns what follows the tag and the length of a value in DER, and the
+// openDER returns what follows the tag and the length of a value in DER, and the
 // size of all of it; zero where the length is not given.
-func enter(b []byte, tag string) (content []byte, size int64, ok bool) {
+func openDER(b []byte, tag string) (content []byte, size int64, ok bool) {
 	b, ok = bytes.CutPrefix(b, []byte(tag))
 	if !ok || len(b) == 0 {
 		return nil, 0, false

@@ -144,7 +144,7 @@ func TestWhatIsNoSecret(t *testing.T) {
 		"noise":                      noise(100_000),
 		"base64":                     base64.StdEncoding.EncodeToString([]byte(noise(3000))),
 	} {
-		start := content[:min(len(content), lookSize)]
+		start := content[:min(len(content), inspectSize)]
 		if got := secretByContent([]byte(start), int64(len(content))); got != "" {
 			t.Errorf("%s is %s", rule, got)
 		}

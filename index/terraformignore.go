@@ -39,9 +39,9 @@ type ignoreRules struct {
 	work   int
 }
 
-// inFolder is what the rules say of a folder: what they say of all in it depends
+// folderMatch is what the rules say of a folder: what they say of all in it depends
 // on that.
-type inFolder = patternmatcher.MatchInfo
+type folderMatch = patternmatcher.MatchInfo
 
 // readIgnoreRules reads a folder's .terraformignore.
 func (p Part) readIgnoreRules(name string) (*ignoreRules, error) {
@@ -135,7 +135,7 @@ func checkPattern(pattern string) error {
 
 // ignoresFile reports whether the file at path, relative to the module's folder,
 // is no part of the module.
-func (r *ignoreRules) ignoresFile(path string, in inFolder) (bool, error) {
+func (r *ignoreRules) ignoresFile(path string, in folderMatch) (bool, error) {
 	if r == nil {
 		return false, nil
 	}
@@ -147,7 +147,7 @@ func (r *ignoreRules) ignoresFile(path string, in inFolder) (bool, error) {
 }
 
 // ignoresFolder reports whether nothing in a folder can be a part of the module.
-func (r *ignoreRules) ignoresFolder(path string, in inFolder) (ignored bool, within inFolder, err error) {
+func (r *ignoreRules) ignoresFolder(path string, in folderMatch) (ignored bool, within folderMatch, err error) {
 	if r == nil {
 		return false, within, nil
 	}

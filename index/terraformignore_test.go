@@ -148,14 +148,14 @@ func TestTheWorkOfIgnoring(t *testing.T) {
 	name := strings.Repeat("a", 200) + "/b"
 	allowed := maxIgnoreWork / (rules.weight * len(name))
 	rules.work = (allowed - 1) * rules.weight * len(name)
-	if ignored, err := rules.ignoresFile(name, inFolder{}); ignored || err != nil {
+	if ignored, err := rules.ignoresFile(name, folderMatch{}); ignored || err != nil {
 		t.Errorf("the last one is %v, %v", ignored, err)
 	}
-	_, err = rules.ignoresFile(name, inFolder{})
+	_, err = rules.ignoresFile(name, folderMatch{})
 	if f := asFinding(err); f.reason != TooLarge || !strings.Contains(f.detail, "too many patterns for so many files") {
 		t.Errorf("one more is %+v", f)
 	}
-	_, _, err = rules.ignoresFolder(name, inFolder{})
+	_, _, err = rules.ignoresFolder(name, folderMatch{})
 	if f := asFinding(err); f.reason != TooLarge {
 		t.Errorf("a folder more is %+v", f)
 	}
@@ -177,7 +177,7 @@ func FuzzIgnoreRules(f *testing.F) {
 			}
 			return
 		}
-		_, within, err := rules.ignoresFolder(name, inFolder{})
+		_, within, err := rules.ignoresFolder(name, folderMatch{})
 		if err == nil {
 			_, err = rules.ignoresFile(name+"/a", within)
 		}
@@ -203,7 +203,7 @@ func BenchmarkIgnoring(b *testing.B) {
 		b.Run(rule, func(b *testing.B) {
 			for b.Loop() {
 				rules.work = 0
-				rules.ignoresFile(name, inFolder{})
+				rules.ignoresFile(name, folderMatch{})
 			}
 			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)*float64(maxIgnoreWork)/float64(rules.weight*len(name))/1e9, "s/all")
 		})
