@@ -175,8 +175,9 @@ func (v *verification) readManifest(sums Checksums) bool {
 }
 
 // verifySignature keeps the publisher's SHA256SUMS, signature and keys when
-// they verify. A signature that nobody's key made is as none; one that is wrong
-// withholds the release.
+// they verify. A signature that is wrong, or by a key that the namespace's keys
+// file does not have, withholds the release. Without such a file nothing is
+// known of the publisher, and the signature is as none.
 func (v *verification) verifySignature() bool {
 	d := v.files.signature
 	if d == nil {
@@ -197,11 +198,15 @@ func (v *verification) verifySignature() bool {
 		v.notes = append(v.notes, "the publisher's signature is not checked: put the publisher's public key in "+file)
 		return true
 	}
+	if keyring.Keyring == nil || len(keyring.Keys()) == 0 {
+		v.withhold(d.report, found(UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or remove that file", file))
+		return false
+	}
 	key, err := v.memo.verify(v.sums, signature, keyring, v.now)
 	switch {
 	case errors.Is(err, ErrUnknownKey):
-		v.notes = append(v.notes, fmt.Sprintf("%v: add the publisher's public key to %s", err, file))
-		return true
+		v.withhold(d.report, found(UnknownKey, "%v; if it is the publisher's, add it to %s", err, file))
+		return false
 	case errors.Is(err, ErrKeyExpired):
 		v.withhold(d.report, found(KeyExpired, "%v: sign the release with a valid key", err))
 		return false

@@ -242,7 +242,7 @@ func TestPinnedKeysOfAMirrorWithoutSignatures(t *testing.T) {
 }
 
 // Where the origin sends no keys, those that were kept tell a signature that is
-// wrong from one by somebody unknown.
+// wrong, or by another key, from one that is right.
 func TestSignaturesByKeptKeys(t *testing.T) {
 	const kept = "Kept by the registry: these keys came from the origin.\n\n"
 	tree, publisher := acme(t)
@@ -254,7 +254,7 @@ func TestSignaturesByKeptKeys(t *testing.T) {
 		{"one that is right is taken", tree.Read("providers/acme/demo/" + sums + ".sig"), nil},
 		{"one of another document is not", publisher.Sign("something else"), upstream.ErrBadSignature},
 		{"one that is none is not", "nonsense", upstream.ErrBadSignature},
-		{"one by an unknown key is as good as none", other.Sign(tree.Read("providers/acme/demo/" + sums)), nil},
+		{"one by another key is not", other.Sign(tree.Read("providers/acme/demo/" + sums)), upstream.ErrBadSignature},
 	} {
 		for _, mirror := range []string{"", mirrorBase} {
 			t.Run(test.rule+" "+mirror, func(t *testing.T) {
