@@ -25,7 +25,7 @@ type Store interface {
 // of, the records, and the sha256 of all that. A memo that is not whole, or of
 // another tree or format, is worth nothing; one that is whole is still only
 // believed of files whose stamp has not changed.
-const memoFormat = "caddy-terraform-registry memo 1\n"
+const memoFormat = "caddy-terraform-registry memo 2\n"
 
 var (
 	errMemoDamaged = errors.New("it is damaged")

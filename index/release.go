@@ -42,9 +42,11 @@ type Package struct {
 	Platform
 	File *File
 
-	// H1 is Go's dirhash of the files in the zip, "h1:…".
+	// H1 is Go's dirhash of the files in the zip as clients unpack them, "h1:…":
+	// the one in their lock files.
 	H1 string
 
+	packedH1 string // that of the zip's entries, where it is another
 	release  *Release
 	download *Document // the registry's answer
 }
@@ -96,6 +98,7 @@ type verification struct {
 	files    *releaseFiles
 	release  *Release
 	sums     []byte
+	kept     map[Platform]*packageArchive
 	notes    []string
 }
 
@@ -109,7 +112,11 @@ func (v *verification) run() bool {
 	if len(v.release.Packages) == 0 {
 		return false // each package's problem is reported already
 	}
-	return v.signUnsigned()
+	if !v.signUnsigned() {
+		return false
+	}
+	v.noteDetails()
+	return true
 }
 
 // withhold reports a problem with one file of the release.
@@ -234,11 +241,13 @@ func (v *verification) checkPackages(sums Checksums) {
 		}
 		kept[p.platform] = p
 	}
+	v.kept = kept
 	for platform, p := range kept {
 		v.release.Packages = append(v.release.Packages, &Package{
 			Platform: platform,
 			release:  v.release,
 			H1:       p.h1,
+			packedH1: decodePackageDetail(p.content).packedH1,
 			File: &File{
 				Name: p.name, Version: v.release.Version, Platform: platform.String(), ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
 				in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode,
@@ -258,10 +267,39 @@ func (v *verification) checkPackage(p *packageArchive, sums Checksums, other *pa
 		return found(NotListed, "SHA256SUMS does not list it: release it with the others or remove it")
 	case sums != nil && sum != p.sha256:
 		return found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy it again")
+	case p.platform.OS != "windows" && decodePackageDetail(p.content).program == programNotExecutable:
+		return found(NotExecutable, "the provider in the zip is not executable, which clients notice when they run it: chmod +x it and pack it again")
 	case other != nil:
 		return found(Duplicate, "the release has a package of this platform twice: keep one of them")
 	}
 	return nil
+}
+
+// noteDetails notes what clients on some platforms stumble over.
+func (v *verification) noteDetails() {
+	var withoutMode, otherHash []string
+	for platform, p := range v.kept {
+		detail := decodePackageDetail(p.content)
+		if platform.OS != "windows" && detail.program == programWithoutMode {
+			withoutMode = append(withoutMode, platform.String())
+		}
+		if detail.packedH1 != "" {
+			otherHash = append(otherHash, platform.String())
+		}
+	}
+	for _, note := range []struct {
+		platforms []string
+		text      string
+	}{
+		{withoutMode, "clients on %s cannot run it, since its zip was made on a system without file modes: pack it with the executable bit, as on Linux or macOS"},
+		{otherHash, "Terraform that has locked %s from the mirror alone refuses to install it again, since its zip has entries for folders, names like ./x or one name twice: " +
+			"pack the files alone, or lock it from its registry"},
+	} {
+		if len(note.platforms) > 0 {
+			slices.Sort(note.platforms)
+			v.notes = append(v.notes, fmt.Sprintf(note.text, strings.Join(note.platforms, ", ")))
+		}
+	}
 }
 
 // signUnsigned gives a release that has no usable signature the registry's own.
