@@ -15,7 +15,7 @@ type archive struct {
 	path   string // in its part
 	report string // the path a report names
 	stamp  stamp
-	folder []packedFile // of a module folder
+	folder []packedFile // of a module folder, or an unpacked package
 	rank   int          // how many newer versions there are
 	read   func(context.Context, *archive) (digest, error)
 

@@ -44,7 +44,7 @@ type digest struct {
 	size     int64
 	checksum uint32
 	bad      *finding
-	content  []byte // of a small document, or the packageDetail
+	content  []byte // of a small document, a packageDetail, or an unpacked package's zipMembers
 }
 
 // begin starts a scan. What one that was broken off has read is known too.

@@ -234,7 +234,12 @@ func (v *verification) verifySignature() bool {
 // checkPackages keeps the packages that are what the release says they are.
 func (v *verification) checkPackages(sums Checksums) {
 	kept := make(map[Platform]*packageArchive)
-	for _, p := range v.files.packages {
+	// A zip goes before a folder of the same platform.
+	packages := slices.Clone(v.files.packages)
+	slices.SortStableFunc(packages, func(a, b *packageArchive) int {
+		return cmp.Compare(min(len(a.folder), 1), min(len(b.folder), 1))
+	})
+	for _, p := range packages {
 		if f := v.checkPackage(p, sums, kept[p.platform]); f != nil {
 			v.withhold(p.report, f)
 			continue
@@ -247,16 +252,25 @@ func (v *verification) checkPackages(sums Checksums) {
 			Platform: platform,
 			release:  v.release,
 			H1:       p.h1,
-			packedH1: decodePackageDetail(p.content).packedH1,
-			File: &File{
-				Name: p.name, Version: v.release.Version, Platform: platform.String(), ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
-				in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode,
-			},
+			packedH1: p.detail().packedH1,
+			File:     p.file(v.release.Version),
 		})
 	}
 	slices.SortFunc(v.release.Packages, func(a, b *Package) int {
 		return cmp.Or(strings.Compare(a.OS, b.OS), strings.Compare(a.Arch, b.Arch))
 	})
+}
+
+// file is what clients download of a package that has been read.
+func (p *packageArchive) file(version string) *File {
+	f := &File{
+		Name: p.name, Version: version, Platform: p.platform.String(), ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
+		in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, folder: p.folder,
+	}
+	if p.folder != nil {
+		f.zipped = layOutZip(p.folder, decodeMembers(p.content, len(p.folder))) // as it was laid out to be read
+	}
+	return f
 }
 
 func (v *verification) checkPackage(p *packageArchive, sums Checksums, other *packageArchive) *finding {
@@ -265,9 +279,11 @@ func (v *verification) checkPackage(p *packageArchive, sums Checksums, other *pa
 		return p.bad
 	case sums != nil && !listed:
 		return found(NotListed, "SHA256SUMS does not list it: release it with the others or remove it")
+	case sums != nil && sum != p.sha256 && p.folder != nil:
+		return found(ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists: put that zip in its place, or remove SHA256SUMS and its signature")
 	case sums != nil && sum != p.sha256:
 		return found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy it again")
-	case p.platform.OS != "windows" && decodePackageDetail(p.content).program == programNotExecutable:
+	case p.platform.OS != "windows" && p.detail().program == programNotExecutable:
 		return found(NotExecutable, "the provider in the zip is not executable, which clients notice when they run it: chmod +x it and pack it again")
 	case other != nil:
 		return found(Duplicate, "the release has a package of this platform twice: keep one of them")
@@ -279,7 +295,7 @@ func (v *verification) checkPackage(p *packageArchive, sums Checksums, other *pa
 func (v *verification) noteDetails() {
 	var withoutMode, otherHash []string
 	for platform, p := range v.kept {
-		detail := decodePackageDetail(p.content)
+		detail := p.detail()
 		if platform.OS != "windows" && detail.program == programWithoutMode {
 			withoutMode = append(withoutMode, platform.String())
 		}

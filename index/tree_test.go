@@ -132,14 +132,14 @@ func TestAFolderWhereAFileIsExpected(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
 	tree.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip/x", "x")
-	tree.Write("providers/acme/demo/1.2.0/linux_amd64/terraform-provider-demo", "unpacked, as a filesystem mirror may be")
+	tree.Write("providers/acme/demo/1.2.0/builds/terraform-provider-demo", "unpacked, in no folder of a platform")
 	tree.Write("keys/acme.asc/x", "x")
 	tree.Write("modules/acme/vpc/aws/1.0.0.zip/main.tf", "x")
 	s := scan(t, tree)
 	if !offers("acme/demo", "1.0.0")(s) {
 		t.Error("the rest is not offered")
 	}
-	for _, path := range []string{"providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "providers/acme/demo/1.2.0/linux_amd64"} {
+	for _, path := range []string{"providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "providers/acme/demo/1.2.0/builds"} {
 		if problemOf(s.Report.Ignored, path).Detail == "" {
 			t.Errorf("%s is not reported", path)
 		}

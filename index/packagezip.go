@@ -1,0 +1,122 @@
+package index
+
+import (
+	"encoding/binary"
+	"io"
+	"math"
+)
+
+// A zip of an unpacked package exists nowhere, as the packing of a module folder
+// does not: its bytes are computed from the folder's files whenever they are
+// read, and are the same on every machine. Files are ordered by path and stored,
+// not compressed, times are the first that a zip can have, and modes follow from
+// the files' content. Every byte's place is known in advance, so that it has a
+// size and can seek.
+
+const (
+	zipVersion     = 20 // 2.0
+	zipNamesInUTF8 = 1 << 11
+	zipFirstDay    = 1<<5 | 1 // 1 January 1980
+)
+
+// maxZipped is how much the files of an unpacked package may have: what a zip can
+// say without its extension for large ones, with room for the headers.
+const maxZipped = math.MaxUint32 - 256<<20
+
+// layOutZip lays out the zip of a folder's files, of which there is one member
+// each.
+func layOutZip(files []packedFile, members []zipMember) *packing {
+	k := &packing{}
+	var directory []byte
+	for i, f := range files {
+		directory = appendCentralHeader(directory, f, members[i], uint32(k.tar))
+		header := appendLocalHeader(nil, f, members[i])
+		k.add(packingPart{size: int64(len(header)), fixed: header})
+		if f.size > 0 {
+			k.add(packingPart{size: f.size, file: f})
+		}
+	}
+	end := appendZipEnd(directory, len(files), uint32(k.tar))
+	k.add(packingPart{size: int64(len(end)), fixed: end})
+	return k
+}
+
+// appendCommonHeader writes what both headers of a file have.
+func appendCommonHeader(b []byte, f packedFile, m zipMember) []byte {
+	b = binary.LittleEndian.AppendUint16(b, zipVersion)
+	b = binary.LittleEndian.AppendUint16(b, zipNamesInUTF8)
+	b = binary.LittleEndian.AppendUint16(b, 0) // stored
+	b = binary.LittleEndian.AppendUint16(b, 0) // midnight
+	b = binary.LittleEndian.AppendUint16(b, zipFirstDay)
+	b = binary.LittleEndian.AppendUint32(b, m.crc)
+	b = binary.LittleEndian.AppendUint32(b, uint32(f.size)) // as stored
+	b = binary.LittleEndian.AppendUint32(b, uint32(f.size))
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.name)))
+	return binary.LittleEndian.AppendUint16(b, 0) // nothing extra
+}
+
+func appendLocalHeader(b []byte, f packedFile, m zipMember) []byte {
+	b = append(b, "PK\x03\x04"...)
+	b = appendCommonHeader(b, f, m)
+	return append(b, f.name...)
+}
+
+func appendCentralHeader(b []byte, f packedFile, m zipMember, offset uint32) []byte {
+	mode := uint32(0o100644)
+	if m.executable {
+		mode = 0o100755
+	}
+	b = append(b, "PK\x01\x02"...)
+	b = binary.LittleEndian.AppendUint16(b, madeOnUnix<<8|zipVersion)
+	b = appendCommonHeader(b, f, m)
+	b = append(b, make([]byte, 6)...) // no comment, on the first disk, no attributes inside
+	b = binary.LittleEndian.AppendUint32(b, mode<<16)
+	b = binary.LittleEndian.AppendUint32(b, offset)
+	return append(b, f.name...)
+}
+
+func appendZipEnd(directory []byte, count int, offset uint32) []byte {
+	size := uint32(len(directory))
+	b := append(directory, "PK\x05\x06\x00\x00\x00\x00"...)
+	b = binary.LittleEndian.AppendUint16(b, uint16(count))
+	b = binary.LittleEndian.AppendUint16(b, uint16(count))
+	b = binary.LittleEndian.AppendUint32(b, size)
+	b = binary.LittleEndian.AppendUint32(b, offset)
+	return binary.LittleEndian.AppendUint16(b, 0) // no comment
+}
+
+// A zipReader reads a zip's bytes from the files of a part of the tree, for one
+// reader at a time.
+type zipReader struct{ *packingReader }
+
+func newZipReader(part Part, layout *packing) zipReader {
+	return zipReader{&packingReader{packing: layout, part: part}}
+}
+
+// ReadAt implements io.ReaderAt.
+func (r zipReader) ReadAt(p []byte, offset int64) (n int, err error) {
+	for n < len(p) {
+		if offset+int64(n) >= r.tar {
+			return n, io.EOF
+		}
+		m, err := r.readTar(p[n:], offset+int64(n))
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// openPackageZip opens the zip of an unpacked package, if no file of it has changed.
+func (p Part) openPackageZip(f *File) (io.ReadSeekCloser, error) {
+	for _, file := range f.folder {
+		opened, err := p.openUnchanged(file.path, file.size, file.modTime, file.inode)
+		if err != nil {
+			return nil, err
+		}
+		opened.Close()
+	}
+	r := newZipReader(p, f.zipped)
+	return packingFile{io.NewSectionReader(r, 0, f.Size), r}, nil
+}
