@@ -346,6 +346,21 @@ func TestAnUnpackedPackageIsOfferedOnceItRests(t *testing.T) {
 	}
 }
 
+// What changes inside the folder is noticed.
+func TestAnUnpackedPackageIsWatched(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "x")
+	tree.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "before")
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch = true
+	r := run(t, o)
+	of := func(s *index.Snapshot) index.SHA256 { return s.Provider(ownDemo).File(zipName).SHA256 }
+	before := of(r.until(t, offers("acme/demo", "1.0.0")))
+	tree.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "now")
+	r.until(t, func(s *index.Snapshot) bool { return offers("acme/demo", "1.0.0")(s) && of(s) != before })
+}
+
 // The file system is not the disk: it has files that cannot seek, and no times.
 func TestAnUnpackedPackageOnANamedFileSystem(t *testing.T) {
 	dir := t.TempDir()
