@@ -34,9 +34,9 @@ type File struct {
 	modTime int64            // nanoseconds
 	inode   uint64
 
-	folder   []packedFile // of a packed module folder, or an unpacked package
-	checksum uint32       // of a module folder's packing
-	zipped   *packing     // of an unpacked package
+	folder   []packedFile // of a packed module folder
+	checksum uint32       // of its packing
+	unpacked *packageZip  // of an unpacked package
 
 	content []byte // of a document, which stays in memory
 	sign    func() ([]byte, error)
@@ -57,12 +57,12 @@ func (f *File) Tag() string {
 func (f *File) Path() string { return f.path }
 
 // IsFolder reports whether Path is a folder.
-func (f *File) IsFolder() bool { return f.folder != nil }
+func (f *File) IsFolder() bool { return f.folder != nil || f.unpacked != nil }
 
 // Immutable tells whether the bytes stay the same as long as the file is
 // offered. The registry's own SHA256SUMS grows with its packages, and in the
 // folder of an unpacked package anything can change.
-func (f *File) Immutable() bool { return f.content == nil && f.sign == nil && f.zipped == nil }
+func (f *File) Immutable() bool { return f.content == nil && f.sign == nil && f.unpacked == nil }
 
 const (
 	zipType       = "application/zip"
@@ -112,8 +112,8 @@ func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
 		return inMemory{bytes.NewReader(signature)}, nil
 	case f.content != nil:
 		return inMemory{bytes.NewReader(f.content)}, nil
-	case f.zipped != nil:
-		return f.in(&s.tree).openPackageZip(f)
+	case f.unpacked != nil:
+		return f.unpacked.open(f.in(&s.tree))
 	case f.folder != nil:
 		return openPacking(f.in(&s.tree), f)
 	}

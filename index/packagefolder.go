@@ -15,7 +15,7 @@ import (
 
 // A provider's package may lie in the tree as clients unpack it, in a folder
 // VERSION/OS_ARCH: filesystem mirrors and plugin caches are like that. It is
-// offered as a zip that exists nowhere, see layOutZip.
+// offered as a zip that exists nowhere, see packageZip.
 
 // addPackageFolder queues the unpacked package of a platform for reading, and
 // reports whether the folder's name is one.
@@ -139,13 +139,13 @@ func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d diges
 			members[i].executable = true
 		}
 	}
-	layout := layOutZip(a.folder, members)
-	r := newZipReader(a.part, layout)
+	zipped := layOutZip(a.folder, members)
+	r := zipped.reader(a.part)
 	defer r.Close()
-	if d.sha256, err = digestFile(ctx, io.NewSectionReader(r, 0, layout.tar)); err != nil {
+	if d.sha256, err = digestFile(ctx, io.NewSectionReader(r, 0, zipped.size())); err != nil {
 		return d, changedWhileRead(err)
 	}
-	d.size, d.content = layout.tar, encodeMembers(members)
+	d.size, d.content = zipped.size(), encodeMembers(members)
 	d.h1 = hash1(names, func(name string) SHA256 { return sums[name] })
 	return d, nil
 }

@@ -6,12 +6,16 @@ import (
 	"math"
 )
 
-// A zip of an unpacked package exists nowhere, as the packing of a module folder
-// does not: its bytes are computed from the folder's files whenever they are
-// read, and are the same on every machine. Files are ordered by path and stored,
-// not compressed, times are the first that a zip can have, and modes follow from
-// the files' content. Every byte's place is known in advance, so that it has a
-// size and can seek.
+// A packageZip is the zip of an unpacked package. It exists nowhere: as with the
+// packing of a module folder, its bytes are computed from the folder's files
+// whenever they are read, and are the same on every machine. Files are ordered by
+// path and stored, not compressed, times are the first that a zip can have, and
+// modes follow from the files' content. Every byte's place is known in advance,
+// so that it has a size and can seek.
+type packageZip struct {
+	files  []packedFile
+	layout packing
+}
 
 const (
 	zipVersion     = 20 // 2.0
@@ -25,8 +29,9 @@ const maxZipped = math.MaxUint32 - 256<<20
 
 // layOutZip lays out the zip of a folder's files, of which there is one member
 // each.
-func layOutZip(files []packedFile, members []zipMember) *packing {
-	k := &packing{}
+func layOutZip(files []packedFile, members []zipMember) *packageZip {
+	z := &packageZip{files: files}
+	k := &z.layout
 	var directory []byte
 	for i, f := range files {
 		directory = appendCentralHeader(directory, f, members[i], uint32(k.tar))
@@ -38,7 +43,7 @@ func layOutZip(files []packedFile, members []zipMember) *packing {
 	}
 	end := appendZipEnd(directory, len(files), uint32(k.tar))
 	k.add(packingPart{size: int64(len(end)), fixed: end})
-	return k
+	return z
 }
 
 // appendCommonHeader writes what both headers of a file have.
@@ -85,12 +90,15 @@ func appendZipEnd(directory []byte, count int, offset uint32) []byte {
 	return binary.LittleEndian.AppendUint16(b, 0) // no comment
 }
 
+// size is the zip's.
+func (z *packageZip) size() int64 { return z.layout.tar }
+
 // A zipReader reads a zip's bytes from the files of a part of the tree, for one
 // reader at a time.
 type zipReader struct{ *packingReader }
 
-func newZipReader(part Part, layout *packing) zipReader {
-	return zipReader{&packingReader{packing: layout, part: part}}
+func (z *packageZip) reader(part Part) zipReader {
+	return zipReader{&packingReader{packing: &z.layout, part: part}}
 }
 
 // ReadAt implements io.ReaderAt.
@@ -108,15 +116,15 @@ func (r zipReader) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-// openPackageZip opens the zip of an unpacked package, if no file of it has changed.
-func (p Part) openPackageZip(f *File) (io.ReadSeekCloser, error) {
-	for _, file := range f.folder {
-		opened, err := p.openUnchanged(file.path, file.size, file.modTime, file.inode)
+// open opens the zip, if no file of it has changed.
+func (z *packageZip) open(part Part) (io.ReadSeekCloser, error) {
+	for _, file := range z.files {
+		opened, err := part.openUnchanged(file.path, file.size, file.modTime, file.inode)
 		if err != nil {
 			return nil, err
 		}
 		opened.Close()
 	}
-	r := newZipReader(p, f.zipped)
-	return packingFile{io.NewSectionReader(r, 0, f.Size), r}, nil
+	r := z.reader(part)
+	return packingFile{io.NewSectionReader(r, 0, z.size()), r}, nil
 }

@@ -265,10 +265,10 @@ func (v *verification) checkPackages(sums Checksums) {
 func (p *packageArchive) file(version string) *File {
 	f := &File{
 		Name: p.name, Version: version, Platform: p.platform.String(), ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, folder: p.folder,
+		in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode,
 	}
 	if p.folder != nil {
-		f.zipped = layOutZip(p.folder, decodeMembers(p.content, len(p.folder))) // as it was laid out to be read
+		f.unpacked = layOutZip(p.folder, decodeMembers(p.content, len(p.folder))) // as when it was read
 	}
 	return f
 }
