@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/spf13/afero"
 )
@@ -16,8 +17,8 @@ type archive struct {
 	address fmt.Stringer // of the provider or module it is of
 	version string
 	stamp   stamp
-	folder  []packedFile // of a module folder
-	leftOut *nameList    // and what is not among them
+	folder  []packedFile // of a module folder, or an unpacked package
+	leftOut *nameList    // of a module folder, what is not among them
 
 	subfolder string // the one folder in it in which the module lies, if that is so
 	rank      int    // how many newer versions there are
@@ -73,6 +74,25 @@ func (w *walker) recall(a *archive) (known bool) {
 		w.recalled++
 	}
 	return known
+}
+
+// folderRest is how long a folder has to rest before it is offered, since
+// nothing else tells that its copy is complete. One that is renamed into place
+// has rested.
+const folderRest = time.Second
+
+// recallOrQueueFolder takes what the memo knows of a folder, or leaves it to be
+// read, or to rest.
+func (w *walker) recallOrQueueFolder(a *archive) (known bool) {
+	switch {
+	case w.recall(a):
+		return true
+	case w.live && w.rested[a.report] != a.stamp && w.memo.tooYoung(a.stamp, folderRest, w.options.now()):
+		a.pending = true
+	default:
+		w.queue(a)
+	}
+	return false
 }
 
 // queue leaves an archive to be read.

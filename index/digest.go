@@ -14,7 +14,6 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
-	"golang.org/x/mod/sumdb/dirhash"
 )
 
 // Limits of bounded reading. A provider's zip holds a few files and unpacks to
@@ -33,8 +32,7 @@ func maxUnpackedFrom(size int64) int64 {
 }
 
 // digestPackage reads a provider's zip to its end, twice: its bytes for the
-// sha256, the files in it for h1, which is Go's dirhash Hash1. Nothing of it
-// stays in memory.
+// sha256, the files in it for their hashes. Nothing of it stays in memory.
 func digestPackage(ctx context.Context, f afero.File, size int64, typ string) (d digest, err error) {
 	if d.sha256, err = digestFile(ctx, f); err != nil {
 		return d, err
@@ -43,20 +41,23 @@ func digestPackage(ctx context.Context, f afero.File, size int64, typ string) (d
 	if err != nil {
 		return d, err
 	}
-	if !holdsProvider(z.File, typ) {
+	files, err := unpack(z.File)
+	if err != nil {
+		return d, err
+	}
+	program := files.program(typ)
+	if program == nil {
 		return d, found(NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", providerPrefix, typ)
 	}
-	// As dirhash.HashZip does it, which opens only files on the local disk.
-	byName := make(map[string]*zip.File, len(z.File))
-	names := make([]string, 0, len(z.File))
-	for _, member := range z.File {
-		names = append(names, member.Name)
-		byName[member.Name] = member
-	}
-	d.h1, err = dirhash.Hash1(names, func(name string) (io.ReadCloser, error) { return byName[name].Open() })
-	if err != nil {
+	detail := packageDetail{program: modeOf(program)}
+	var packed string
+	if d.h1, packed, err = files.hashes(ctx, z.File); err != nil {
 		return d, archiveFinding(ctx, err)
 	}
+	if packed != d.h1 {
+		detail.packedH1 = packed
+	}
+	d.content = detail.encode()
 	return d, nil
 }
 
@@ -106,18 +107,6 @@ func checkEntry(name string) *finding {
 		return found(BadArchive, "it has an entry %q, which not every client can unpack: rename it", name)
 	}
 	return nil
-}
-
-// holdsProvider looks for what clients look for once they have unpacked the
-// zip (checklist 58).
-func holdsProvider(files []*zip.File, typ string) bool {
-	for _, member := range files {
-		rest, ok := strings.CutPrefix(strings.TrimPrefix(member.Name, "./"), providerPrefix+typ)
-		if ok && !strings.Contains(rest, "/") && (rest == "" || rest[0] == '_' || rest[0] == '.') {
-			return true
-		}
-	}
-	return false
 }
 
 // archiveFinding tells an archive that is broken from a scan that was ended

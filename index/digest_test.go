@@ -3,6 +3,7 @@ package index
 import (
 	"archive/zip"
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -56,34 +57,153 @@ func zipOf(namesAndContents ...string) []byte {
 
 const binaryName = "terraform-provider-demo_v1.0.0"
 
+// unpacked is the hash of a zip's files once a client has unpacked them: each
+// entry in turn, later ones over earlier ones.
+func unpacked(t *testing.T, zipped string) string {
+	t.Helper()
+	z, err := zip.OpenReader(zipped)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	dir := t.TempDir()
+	for _, entry := range z.File {
+		name := filepath.Join(dir, filepath.FromSlash(entry.Name))
+		if entry.FileInfo().IsDir() {
+			if err := os.MkdirAll(name, 0o755); err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		r, err := entry.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, content, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	h1, err := dirhash.HashDir(dir, "", dirhash.Hash1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return h1
+}
+
+// Clients compute the hash of the zip before they unpack it and that of its
+// files afterwards. Lock files have the latter.
 func TestH1IsWhatClientsCompute(t *testing.T) {
-	for rule, content := range map[string][]byte{
-		"of one file":              zipOf(binaryName, "x"),
-		"of files in any order":    zipOf("z", "1", "a", "2", binaryName, "x"),
-		"of files in folders":      zipOf(binaryName, "x", "docs/a.md", "1", "docs/b/c.md", "2"),
-		"with entries for folders": zipOf("docs/", "", "docs/a.md", "1", binaryName, "x"),
-		"of empty files":           zipOf(binaryName, "", "README.md", ""),
-		"of names in Unicode":      zipOf(binaryName, "x", "übersicht.md", "1"),
-		"with a name twice":        zipOf(binaryName, "x", binaryName, "y"),
-		"with names from here":     zipOf("./"+binaryName, "x"),
+	folder := &zip.FileHeader{Name: "docs", CreatorVersion: madeOnUnix << 8, ExternalAttrs: 0o40755 << 16}
+	for rule, test := range map[string]struct {
+		content []byte
+		differ  bool
+	}{
+		"of one file":              {zipOf(binaryName, "x"), false},
+		"of files in any order":    {zipOf("z", "1", "a", "2", binaryName, "x"), false},
+		"of files in folders":      {zipOf(binaryName, "x", "docs/a.md", "1", "docs/b/c.md", "2"), false},
+		"with entries for folders": {zipOf("docs/", "", "docs/a.md", "1", binaryName, "x"), true},
+		"with an empty folder":     {zipOf("docs/", "", binaryName, "x"), true},
+		"with a folder by mode":    {zipOfHeaders(folder, "", &zip.FileHeader{Name: binaryName}, "x"), true},
+		"with the folder itself":   {zipOf("./", "", binaryName, "x"), true},
+		"of empty files":           {zipOf(binaryName, "", "README.md", ""), false},
+		"of names in Unicode":      {zipOf(binaryName, "x", "übersicht.md", "1"), false},
+		"with a name twice":        {zipOf(binaryName, "x", binaryName, "y"), true},
+		"with a name thrice":       {zipOf(binaryName, "x", "a", "1", "./"+binaryName, "y", "a", "2", binaryName, "z"), true},
+		"with names from here":     {zipOf("./"+binaryName, "x"), true},
+		"with two slashes":         {zipOf(binaryName, "x", "docs//a.md", "1"), true},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			name := filepath.Join(t.TempDir(), "a.zip")
-			if err := os.WriteFile(name, content, 0o644); err != nil {
+			if err := os.WriteFile(name, test.content, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			want, err := dirhash.HashZip(name, dirhash.Hash1)
+			packed, err := dirhash.HashZip(name, dirhash.Hash1)
 			if err != nil {
 				t.Fatal(err)
 			}
-			d, err := digestOf(content)
-			if err != nil || d.h1 != want {
-				t.Errorf("it is %q, not %q, %v", d.h1, want, err)
+			d, err := digestOf(test.content)
+			if want := unpacked(t, name); err != nil || d.h1 != want {
+				t.Errorf("of the files it is %q, not %q, %v", d.h1, want, err)
 			}
-			if d.sha256 != sha256Of(content) {
+			detail := decodePackageDetail(d.content)
+			if !test.differ {
+				if detail.packedH1 != "" || d.h1 != packed {
+					t.Errorf("of the zip it is %q, not %q", cmp.Or(detail.packedH1, d.h1), packed)
+				}
+			} else if detail.packedH1 != packed {
+				t.Errorf("of the zip it is %q, not %q", detail.packedH1, packed)
+			}
+			if d.sha256 != sha256Of(test.content) {
 				t.Errorf("the sha256 is %s", d.sha256)
 			}
 		})
+	}
+}
+
+// zipOfHeaders packs entries given as headers and contents in turn.
+func zipOfHeaders(headersAndContents ...any) []byte {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := 0; i < len(headersAndContents); i += 2 {
+		w, err := z.CreateHeader(headersAndContents[i].(*zip.FileHeader))
+		if err != nil {
+			panic(err)
+		}
+		io.WriteString(w, headersAndContents[i+1].(string))
+	}
+	z.Close()
+	return b.Bytes()
+}
+
+// A client that cannot unpack a zip says so in its own words, or not at all.
+func TestZipsThatNobodyCanUnpack(t *testing.T) {
+	for rule, content := range map[string][]byte{
+		"a file that is a folder":                 zipOf(binaryName, "x", "docs", "1", "docs/a.md", "2"),
+		"a folder that is a file":                 zipOf(binaryName, "x", "docs/", "", "docs", "1"),
+		"the program is a folder as well":         zipOf(binaryName, "x", binaryName+"/a", "1"),
+		"a file in the place of the whole folder": zipOf(binaryName, "x", ".", "1"),
+	} {
+		if _, err := digestOf(content); err == nil || asFinding(err).reason != BadArchive || !strings.Contains(err.Error(), "a file and a folder") {
+			t.Errorf("%s: %v", rule, err)
+		}
+	}
+}
+
+// Unpacked by a client, the provider has the mode that it was packed with.
+func TestTheModeOfTheProvider(t *testing.T) {
+	entry := func(name string, by, mode uint32) *zip.FileHeader {
+		return &zip.FileHeader{Name: name, CreatorVersion: uint16(by << 8), ExternalAttrs: mode << 16}
+	}
+	const fat, ntfs, os2 = 0, 10, 6
+	for _, test := range []struct {
+		rule    string
+		content []byte
+		want    programMode
+	}{
+		{"executable", zipOfHeaders(entry(binaryName, madeOnUnix, 0o100755), "x"), programExecutable},
+		{"executable by its owner", zipOfHeaders(entry(binaryName, madeOnMacOS, 0o100700), "x"), programExecutable},
+		{"not executable", zipOfHeaders(entry(binaryName, madeOnUnix, 0o100644), "x"), programNotExecutable},
+		{"not executable, made on macOS", zipOfHeaders(entry(binaryName, madeOnMacOS, 0o100644), "x"), programNotExecutable},
+		{"not executable by its owner", zipOfHeaders(entry(binaryName, madeOnUnix, 0o100611), "x"), programNotExecutable},
+		{"no mode at all", zipOfHeaders(entry(binaryName, madeOnUnix, 0), "x"), programNotExecutable},
+		{"made on FAT", zipOfHeaders(entry(binaryName, fat, 0), "x"), programWithoutMode},
+		{"made on NTFS", zipOfHeaders(entry(binaryName, ntfs, 0), "x"), programWithoutMode},
+		{"made on a system whose modes clients do not read", zipOfHeaders(entry(binaryName, os2, 0o100755), "x"), programWithoutMode},
+		{"clients run the first by name", zipOfHeaders(entry(binaryName, madeOnUnix, 0o100755), "x", entry("terraform-provider-demo", madeOnUnix, 0o100644), "x"), programNotExecutable},
+		{"clients unpack the last of one name", zipOfHeaders(entry(binaryName, madeOnUnix, 0o100644), "x", entry("./"+binaryName, madeOnUnix, 0o100755), "x"), programExecutable},
+		{"what lies in a folder is not run", zipOfHeaders(entry(binaryName, madeOnUnix, 0o100755), "x", entry("a/"+binaryName, madeOnUnix, 0o100644), "x"), programExecutable},
+	} {
+		d, err := digestOf(test.content)
+		if got := decodePackageDetail(d.content).program; err != nil || got != test.want {
+			t.Errorf("%s: it is %d, not %d, %v", test.rule, got, test.want, err)
+		}
 	}
 }
 
@@ -340,8 +460,9 @@ func FuzzDigestPackage(f *testing.F) {
 		if err := os.WriteFile(name, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if want, err := dirhash.HashZip(name, dirhash.Hash1); err != nil || want != d.h1 {
-			t.Errorf("h1 is %q, not %q, %v", d.h1, want, err)
+		packed := cmp.Or(decodePackageDetail(d.content).packedH1, d.h1)
+		if want, err := dirhash.HashZip(name, dirhash.Hash1); err != nil || want != packed {
+			t.Errorf("h1 is %q, not %q, %v", packed, want, err)
 		}
 		z, err := zip.NewReader(bytes.NewReader(content), int64(len(content)))
 		if err != nil {

@@ -35,7 +35,8 @@ type File struct {
 	inode   uint64
 	changed int64 // nanoseconds: when its inode was last changed
 
-	folder *packing // of a module folder
+	folder   *packing    // of a module folder
+	unpacked *packageZip // of an unpacked package
 
 	content []byte // of a document, which stays in memory
 	sign    func() ([]byte, error)
@@ -50,14 +51,18 @@ func (f *File) Tag() string {
 	return f.SHA256.String()
 }
 
-// Path is where a package lies in its part of the tree, with slashes. It is empty
-// for what is kept in memory. Paths are for operators: none belongs in an answer.
+// Path is where a package lies in its part of the tree, with slashes: a file, or
+// the folder of one that is packed when it is asked for. It is empty for what is
+// kept in memory. Paths are for operators: none belongs in an answer.
 func (f *File) Path() string { return f.path }
 
+// IsFolder reports whether Path is a folder.
+func (f *File) IsFolder() bool { return f.folder != nil || f.unpacked != nil }
+
 // Immutable reports whether the bytes stay the same as long as the file is
-// offered. The registry's own SHA256SUMS grows with its packages, and a folder
-// may be edited under its version.
-func (f *File) Immutable() bool { return f.content == nil && f.sign == nil && f.folder == nil }
+// offered. The registry's own SHA256SUMS grows with its packages, and in a folder
+// anything can change under its version.
+func (f *File) Immutable() bool { return f.content == nil && f.sign == nil && !f.IsFolder() }
 
 const (
 	zipType       = "application/zip"
@@ -119,6 +124,8 @@ func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
 		return inMemory{bytes.NewReader(signature)}, nil
 	case f.content != nil:
 		return inMemory{bytes.NewReader(f.content)}, nil
+	case f.unpacked != nil:
+		return f.unpacked.open(f.in(&s.tree))
 	case f.folder != nil:
 		r := &packingReader{packing: f.folder, part: f.in(&s.tree)}
 		return packingFile{io.NewSectionReader(r, 0, f.Size), r}, nil

@@ -16,7 +16,8 @@ type keysOf struct {
 	namespace string
 }
 
-// A keysFile is a namespace's keys, and what tells them from others.
+// A keysFile is a namespace's keys, and what tells them from others. One that
+// cannot be read has no Keyring.
 type keysFile struct {
 	Keyring
 	bad   []error // about blocks it leaves out
@@ -86,6 +87,7 @@ func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchos
 		content, err := w.tree.Keys.read(e.path)
 		if err != nil {
 			withhold(asFinding(err))
+			keys[of] = &keysFile{}
 			return
 		}
 		file = &keysFile{stamp: now, sum: sha256Of(content)}
@@ -95,9 +97,6 @@ func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchos
 	for _, err := range file.bad {
 		withhold(found(BadKeys, "%v", err))
 	}
-	// A file without one usable key is as good as none: its releases are then
-	// signed by a key nobody knows.
-	if file.Keyring != nil && len(file.Keys()) > 0 {
-		keys[of] = file
-	}
+	// A file without one usable key is still there to keep other keys out.
+	keys[of] = file
 }

@@ -352,8 +352,9 @@ func TestAScanThatFindsNothingNewKeepsWhatThereIs(t *testing.T) {
 	if provider() != first {
 		t.Error("the same files give another provider")
 	}
-	tree.Keys("acme", indextest.NewPublisher(t), indextest.NewPublisher(t))
-	if second := provider(); second == first || second.Releases[0].Keys[0].ID == p.ID() {
+	other := indextest.NewPublisher(t)
+	tree.Keys("acme", other, p)
+	if second := provider(); second == first || second.Releases[0].Keys[0].ID != other.ID() {
 		t.Error("other keys give the same release")
 	}
 }

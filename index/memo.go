@@ -50,7 +50,7 @@ type digest struct {
 	size     int64
 	checksum uint32
 	bad      *finding
-	content  []byte // of a small document; of a module's package, what else reading it told
+	content  []byte // of a small document; of a package, what else reading it told
 }
 
 // begin starts a scan. What one that was broken off has read is known too.

@@ -3,7 +3,6 @@ package index
 import (
 	"context"
 	"path"
-	"time"
 
 	version "github.com/hashicorp/go-version"
 	"github.com/spf13/afero"
@@ -150,22 +149,11 @@ func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 		return a
 	}
 	a.stamp = stampFolder(a.folder)
-	if w.recall(a) {
+	if w.recallOrQueueFolder(a) {
 		recallExecutables(a.folder, a.content)
-		return a
 	}
-	if w.live && w.rested[report] != a.stamp && w.memo.tooYoung(a.stamp, folderRest, w.options.now()) {
-		a.pending = true // nothing tells that a folder is whole but that it rests
-		return a
-	}
-	w.queue(a)
 	return a
 }
-
-// folderRest is how long a module folder has to rest before it is offered, since
-// nothing else tells that its copy is complete. One that is renamed into place
-// has rested.
-const folderRest = time.Second
 
 // addModule offers what can be offered of a module's folder.
 func (a *assembly) addModule(f *moduleFolder) {

@@ -185,7 +185,7 @@ func (p Part) inspectFiles(ctx context.Context, files []packedFile) error {
 		if kind := secretByContent(start, files[i].size); kind != "" {
 			return found(Secret, "%q in it holds %s, which everyone who downloads the module would get: remove it, or name it in the folder's %s", files[i].name, kind, ignoreName)
 		}
-		files[i].executable = files[i].byMode || isProgram(start)
+		files[i].executable = files[i].byMode || isExecutable(start)
 	}
 	return nil
 }
@@ -199,9 +199,9 @@ func (p Part) startOf(file *packedFile, buffer []byte) ([]byte, error) {
 	return readStart(f, buffer)
 }
 
-// isProgram reports whether a file that begins like this is a script, or a
+// isExecutable reports whether a file that begins like this is a script, or a
 // program of Linux, of a BSD or of macOS.
-func isProgram(start []byte) bool {
+func isExecutable(start []byte) bool {
 	if len(start) >= 2 && string(start[:2]) == "#!" {
 		return true
 	}

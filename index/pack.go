@@ -190,6 +190,11 @@ func (r *packingReader) readFile(p []byte, i int, offset int64) (int, error) {
 	if offset -= int64(len(r.header)); offset >= file.size {
 		return zero(p, -file.size&(tarBlock-1)-(offset-file.size)), nil
 	}
+	return r.readContent(p, file, offset)
+}
+
+// readContent reads from the content of a file.
+func (r *packingReader) readContent(p []byte, file *packedFile, offset int64) (int, error) {
 	if err := r.openFile(file); err != nil {
 		return 0, err
 	}

@@ -29,11 +29,21 @@ type releaseFiles struct {
 	manifest  *document
 }
 
-// A packageArchive is a provider's zip for one platform.
+// A packageArchive is a provider's zip for one platform, or the folder of an
+// unpacked one.
 type packageArchive struct {
 	*archive
 	name     string
 	platform Platform
+}
+
+// detail is what was found out about a zip. An unpacked package has none: it is
+// packed as it should be.
+func (p *packageArchive) detail() packageDetail {
+	if p.folder != nil {
+		return packageDetail{}
+	}
+	return decodePackageDetail(p.content)
 }
 
 // A document is one of the small files beside the packages.
@@ -96,7 +106,9 @@ func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only st
 		if e.info.IsDir() {
 			switch v, err := ParseProviderVersion(e.name); {
 			case only != "":
-				w.strayProviderFolder(p, part, folder, e)
+				if !w.addPackageFolder(p, part, report, only, e) {
+					w.strayProviderFolder(p, part, folder, e)
+				}
 			case err == nil:
 				w.walkReleases(p, part, e.path, report, v.String())
 			case looksLikeVersion(e.name):
@@ -131,11 +143,7 @@ func looksLikeVersion(name string) bool {
 
 func (w *walker) addReleaseFile(p *providerFolder, f releaseFile, part Part, report string, e entry) {
 	version := f.version.String()
-	r := p.releases[version]
-	if r == nil {
-		r = &releaseFiles{version: f.version}
-		p.releases[version] = r
-	}
+	r := p.release(f.version)
 	if f.kind == packageFile {
 		a := w.newArchive(part, report, e, func(ctx context.Context, a *archive) (digest, error) {
 			return readFile(ctx, a, func(f afero.File, size int64) (digest, error) {
@@ -155,6 +163,16 @@ func (w *walker) addReleaseFile(p *providerFolder, f releaseFile, part Part, rep
 		return
 	}
 	*slot = &document{name: e.name, path: e.path, report: report, stamp: stampOf(e.info)}
+}
+
+// release is the one of a version, which may be new.
+func (p *providerFolder) release(v *version.Version) *releaseFiles {
+	r := p.releases[v.String()]
+	if r == nil {
+		r = &releaseFiles{version: v}
+		p.releases[v.String()] = r
+	}
+	return r
 }
 
 // order puts the newest release first, which is also read first.
@@ -186,12 +204,25 @@ func (a *assembly) addProviders() {
 	for i, r := range results {
 		address := a.providers[i].address
 		a.report.merge(r.report)
+		a.noteRested(a.providers[i])
 		if r.pending.has("") {
 			a.snapshot.pendingProviders[address] = r.pending
 		}
 		if r.provider != nil {
 			a.snapshot.providers[address] = r.provider
 			a.snapshot.noteExpiry(r.provider)
+		}
+	}
+}
+
+// noteRested remembers the unpacked packages that have been read: they need not
+// rest again.
+func (a *assembly) noteRested(p *providerFolder) {
+	for _, files := range p.ordered {
+		for _, k := range files.packages {
+			if k.folder != nil && !k.pending && k.bad == nil {
+				a.folders[k.report] = k.stamp
+			}
 		}
 	}
 }

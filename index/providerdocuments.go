@@ -55,8 +55,14 @@ func (r *Release) encodeNow() {
 	}
 }
 
-// hashes are those the mirror lists, h1: and zh: of every platform (checklist 69).
-func (p *Package) hashes() []string { return []string{p.H1, "zh:" + p.File.SHA256.String()} }
+// hashes are those the mirror lists, h1: and zh: of every platform (checklist
+// 69). Where the zip's entries have a hash of their own, clients compute both.
+func (p *Package) hashes() []string {
+	if p.packedH1 != "" {
+		return []string{p.H1, p.packedH1, "zh:" + p.File.SHA256.String()}
+	}
+	return []string{p.H1, "zh:" + p.File.SHA256.String()}
+}
 
 // downloadDocument is the registry's answer for one platform. All links are in
 // its head; the tail is the same for every platform.
@@ -116,15 +122,17 @@ func (r *Release) downloadTail() *sharedTail {
 	return newSharedTail(w.Bytes())
 }
 
-// sharesBytes tells whether two platforms have the same zip. OpenTofu panics on
-// that when it is told so (checklist 49).
+// sharesBytes reports whether two platforms have a hash in common. OpenTofu
+// panics on that when it is told so (checklist 49).
 func (r *Release) sharesBytes() bool {
-	seen := make(map[SHA256]bool)
+	seen := make(map[string]bool)
 	for _, p := range r.Packages {
-		if seen[p.File.SHA256] {
-			return true
+		for _, hash := range p.hashes() {
+			if seen[hash] {
+				return true
+			}
+			seen[hash] = true
 		}
-		seen[p.File.SHA256] = true
 	}
 	return false
 }

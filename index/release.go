@@ -43,9 +43,11 @@ type Package struct {
 	Platform
 	File *File
 
-	// H1 is Go's dirhash of the files in the zip, "h1:…".
+	// H1 is Go's dirhash of the files in the zip as clients unpack them, "h1:…":
+	// the one in their lock files.
 	H1 string
 
+	packedH1 string // that of the zip's entries, where it is another
 	release  *Release
 	download *Document // the registry's answer
 }
@@ -115,6 +117,7 @@ type verification struct {
 	files    *releaseFiles
 	release  *Release
 	sums     []byte
+	kept     map[Platform]*packageArchive
 	notes    []string
 	records  []string // of the memo
 }
@@ -129,7 +132,11 @@ func (v *verification) run() bool {
 	if len(v.release.Packages) == 0 {
 		return false // each package's problem is reported already
 	}
-	return v.signUnsigned()
+	if !v.signUnsigned() {
+		return false
+	}
+	v.noteDetails()
+	return true
 }
 
 // withhold reports a problem with one file of the release.
@@ -196,8 +203,9 @@ func (v *verification) readManifest(sums Checksums) bool {
 }
 
 // verifySignature keeps the publisher's SHA256SUMS, signature and keys when
-// they verify. A signature that nobody's key made is as none; one that is wrong
-// withholds the release.
+// they verify. A signature that is wrong, or by a key that the namespace's keys
+// file does not have, withholds the release. Without such a file nothing is
+// known of the publisher, and the signature is as none.
 func (v *verification) verifySignature() bool {
 	d := v.files.signature
 	if d == nil {
@@ -218,13 +226,17 @@ func (v *verification) verifySignature() bool {
 		v.notes = append(v.notes, "the publisher's signature is not checked: put the publisher's public key in "+file)
 		return true
 	}
+	if keyring.Keyring == nil || len(keyring.Keys()) == 0 {
+		v.withhold(d.report, found(UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or remove that file", file))
+		return false
+	}
 	record := signatureRecord(v.sums, signature, keyring)
 	v.records = append(v.records, record)
 	key, err := v.memo.verify(record, v.sums, signature, keyring, v.now)
 	switch {
 	case errors.Is(err, ErrUnknownKey):
-		v.notes = append(v.notes, fmt.Sprintf("%v: add the publisher's public key to %s", err, file))
-		return true
+		v.withhold(d.report, found(UnknownKey, "%v; if it is the publisher's, add it to %s", err, file))
+		return false
 	case errors.Is(err, ErrKeyExpired):
 		v.withhold(d.report, found(KeyExpired, "%v: sign the release with a valid key", err))
 		return false
@@ -245,27 +257,43 @@ func (v *verification) verifySignature() bool {
 // checkPackages keeps the packages that are what the release says they are.
 func (v *verification) checkPackages(sums Checksums) {
 	kept := make(map[Platform]*packageArchive)
-	for _, p := range v.files.packages {
+	// A zip goes before a folder of the same platform.
+	packages := slices.Clone(v.files.packages)
+	slices.SortStableFunc(packages, func(a, b *packageArchive) int {
+		return cmp.Compare(min(len(a.folder), 1), min(len(b.folder), 1))
+	})
+	for _, p := range packages {
 		if f := v.checkPackage(p, sums, kept[p.platform]); f != nil {
 			v.withhold(p.report, f)
 			continue
 		}
 		kept[p.platform] = p
 	}
+	v.kept = kept
 	for platform, p := range kept {
 		v.release.Packages = append(v.release.Packages, &Package{
 			Platform: platform,
 			release:  v.release,
 			H1:       p.h1,
-			File: &File{
-				Name: p.name, Version: v.release.Version, Platform: platform.String(), ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
-				in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
-			},
+			packedH1: p.detail().packedH1,
+			File:     p.file(v.release.Version),
 		})
 	}
 	slices.SortFunc(v.release.Packages, func(a, b *Package) int {
 		return cmp.Or(strings.Compare(a.OS, b.OS), strings.Compare(a.Arch, b.Arch))
 	})
+}
+
+// file is what clients download of a package that has been read.
+func (p *packageArchive) file(version string) *File {
+	f := &File{
+		Name: p.name, Version: version, Platform: p.platform.String(), ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
+		in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
+	}
+	if p.folder != nil {
+		f.unpacked = layOutZip(p.folder, decodeMembers(p.content, len(p.folder))) // as when it was read
+	}
+	return f
 }
 
 func (v *verification) checkPackage(p *packageArchive, sums Checksums, other *packageArchive) *finding {
@@ -274,12 +302,43 @@ func (v *verification) checkPackage(p *packageArchive, sums Checksums, other *pa
 		return p.bad
 	case sums != nil && !listed:
 		return found(NotListed, "SHA256SUMS does not list it: release it with the others or remove it")
+	case sums != nil && sum != p.sha256 && p.folder != nil:
+		return found(ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists: put that zip in its place, or remove SHA256SUMS and its signature")
 	case sums != nil && sum != p.sha256:
 		return found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy it again")
+	case p.platform.OS != "windows" && p.detail().program == programNotExecutable:
+		return found(NotExecutable, "the provider in the zip is not executable, which clients notice when they run it: chmod +x it and pack it again")
 	case other != nil:
 		return found(Duplicate, "the release has a package of this platform twice: keep one of them")
 	}
 	return nil
+}
+
+// noteDetails notes what clients on some platforms stumble over.
+func (v *verification) noteDetails() {
+	var withoutMode, otherHash []string
+	for platform, p := range v.kept {
+		detail := p.detail()
+		if platform.OS != "windows" && detail.program == programWithoutMode {
+			withoutMode = append(withoutMode, platform.String())
+		}
+		if detail.packedH1 != "" {
+			otherHash = append(otherHash, platform.String())
+		}
+	}
+	for _, note := range []struct {
+		platforms []string
+		text      string
+	}{
+		{withoutMode, "clients on %s cannot run it, since its zip was made on a system without file modes: pack it with the executable bit, as on Linux or macOS"},
+		{otherHash, "Terraform that has locked %s from the mirror alone refuses to install it again, since its zip has entries for folders, names like ./x or one name twice: " +
+			"pack the files alone, or lock it from its registry"},
+	} {
+		if len(note.platforms) > 0 {
+			slices.Sort(note.platforms)
+			v.notes = append(v.notes, fmt.Sprintf(note.text, strings.Join(note.platforms, ", ")))
+		}
+	}
 }
 
 // signUnsigned gives a release that has no usable signature the registry's own.

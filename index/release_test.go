@@ -66,10 +66,10 @@ func TestWhoSigns(t *testing.T) {
 		{"the registry, when there are no keys", func(tree *indextest.Tree) {
 			release(tree).Signed(acme)
 		}, "registry ", "put the publisher's public key in keys/acme.asc", index.Unsigned},
-		{"the registry, when the keys are another's", func(tree *indextest.Tree) {
+		{"the registry, when there is no signature for the keys", func(tree *indextest.Tree) {
 			tree.Keys("acme", other)
-			release(tree).Signed(acme)
-		}, "registry ", "add the publisher's public key to keys/acme.asc", index.Unsigned},
+			release(tree).Checksums()
+		}, "registry ", "", index.Unsigned},
 		{"the registry, when the keys are of another namespace", func(tree *indextest.Tree) {
 			tree.Keys("other", acme)
 			release(tree).Signed(acme)
@@ -109,6 +109,53 @@ func TestWhoSigns(t *testing.T) {
 			}
 			if !strings.Contains(s.Report.Withheld[0].Detail, test.note) {
 				t.Errorf("the detail is %s", s.Report.Withheld[0].Detail)
+			}
+		})
+	}
+}
+
+// A keys file keeps all other keys out, also when nothing of it can be used.
+func TestSignaturesByOtherKeysWithhold(t *testing.T) {
+	acme, other := indextest.NewPublisher(t), indextest.NewPublisher(t)
+	for _, test := range []struct {
+		rule  string
+		build func(tree *indextest.Tree)
+		says  string
+	}{
+		{"the keys are another's", func(tree *indextest.Tree) { tree.Keys("acme", other) },
+			"key ID " + acme.ID() + "; if it is the publisher's, add it to keys/acme.asc"},
+		{"the keys cannot be used", func(tree *indextest.Tree) { tree.Write("keys/acme.asc", "no key\n") }, "keys/acme.asc has no usable key"},
+		{"the keys cannot be read", func(tree *indextest.Tree) { tree.Write("keys/acme.asc", "") }, "keys/acme.asc has no usable key"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			test.build(tree)
+			r := tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(acme)
+			tree.Provider("acme/demo", "0.9.0", "linux_amd64").Checksums() // has no signature at all
+			x := index.New(options(t, tree.Open))
+			defer x.Close()
+			s := rescan(t, x)
+			if o := offerOf(s, "acme/demo", "1.0.0"); o.Version != "" {
+				t.Errorf("it is offered: %+v", o)
+			}
+			if p := problemOf(s.Report.Withheld, r.ChecksumsName()+".sig"); p.Reason != index.UnknownKey || p.Version != "1.0.0" || !strings.Contains(p.Detail, test.says) {
+				t.Errorf("withheld is %+v", s.Report.Withheld)
+			}
+			if o := offerOf(s, "acme/demo", "0.9.0"); !strings.HasPrefix(o.Signature, "registry ") {
+				t.Errorf("the release without a signature: %+v", o)
+			}
+
+			tree.Remove("keys/acme.asc")
+			if o := offerOf(rescan(t, x), "acme/demo", "1.0.0"); !strings.HasPrefix(o.Signature, "registry ") {
+				t.Errorf("without keys: %+v", o)
+			}
+			tree.Keys("acme", other, acme)
+			if o := offerOf(rescan(t, x), "acme/demo", "1.0.0"); o.Signature != "publisher "+acme.ID() {
+				t.Errorf("with the key: %+v", o)
+			}
+			tree.Keys("acme", other)
+			if o := offerOf(rescan(t, x), "acme/demo", "1.0.0"); o.Version != "" {
+				t.Errorf("with the key removed again: %+v", o)
 			}
 		})
 	}

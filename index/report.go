@@ -23,7 +23,9 @@ const (
 	NotListed        Reason = "not_listed"        // a package SHA256SUMS does not list
 	NameMismatch     Reason = "name_mismatch"     // a file whose name disagrees with its folder
 	NoBinary         Reason = "no_binary"         // a provider package without the provider in it
+	NotExecutable    Reason = "not_executable"    // a provider that clients could not run
 	NoConfiguration  Reason = "no_configuration"  // a module package without a module at its root
+	UnknownKey       Reason = "unknown_key"       // signed by a key that the namespace's keys file does not have
 	KeyExpired       Reason = "key_expired"       // signed by a key that had expired by then
 	Unsigned         Reason = "unsigned"          // not signed by its publisher, where that is required
 	Duplicate        Reason = "duplicate"         // the same address found twice

@@ -175,14 +175,21 @@ func (p *pruning) write(out, errs io.Writer) error {
 			fmt.Fprintf(out, "  %s\n", printable(file))
 		}
 	}
-	for i, file := range p.shared {
-		if i == 0 {
-			if len(p.plan.Remove) > 0 {
-				fmt.Fprintln(out)
+	written := len(p.plan.Remove) > 0
+	for _, kept := range []struct {
+		heading string
+		files   []string
+	}{{"KEPT, SINCE IT IS REACHED BY ANOTHER NAME TOO", p.shared}, {"KEPT, SINCE IT IS UNPACKED: REMOVE THE FOLDER YOURSELF", p.unpacked}} {
+		for i, file := range kept.files {
+			if i == 0 {
+				if written {
+					fmt.Fprintln(out)
+				}
+				written = true
+				fmt.Fprintln(out, kept.heading)
 			}
-			fmt.Fprintln(out, "KEPT, SINCE IT IS REACHED BY ANOTHER NAME TOO")
+			fmt.Fprintln(out, printable(file))
 		}
-		fmt.Fprintln(out, printable(file))
 	}
 	for i, err := range p.failed {
 		if i == 0 {
@@ -199,7 +206,7 @@ func (p *pruning) write(out, errs io.Writer) error {
 	if p.withheld > 0 {
 		summary += fmt.Sprintf(" Left alone, since the registry withholds it: %s (`check` says why).", count(p.withheld, "thing"))
 	}
-	if len(p.plan.Remove)+len(p.shared) > 0 {
+	if written {
 		summary = "\n" + summary
 	}
 	_, err := fmt.Fprintln(out, summary)

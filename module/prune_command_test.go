@@ -107,6 +107,29 @@ registry.terraform.io/acme/gone 0.1.0
 	}
 }
 
+// An unpacked package is a folder that others may work with: it stays, and what
+// vouches for the packages beside it.
+func TestPruneLeavesUnpackedPackages(t *testing.T) {
+	root, stays := prunable(t)
+	tree := indextest.OnDisk(t, root)
+	const unpacked = "registry.terraform.io/acme/gone/0.2.0/linux_amd64"
+	tree.Write("providers/"+unpacked+"/terraform-provider-gone", "x").Write("providers/"+unpacked+"/docs/a.md", "x")
+	tree.Write(mirroredDir+"demo/1.2.0/windows_amd64/terraform-provider-demo.exe", "x") // withheld: SHA256SUMS does not list it
+	tree.Write(mirroredDir+"demo/1.3.0/linux_amd64/terraform-provider-demo", "x")
+	tree.Provider("registry.terraform.io/acme/demo", "1.3.0", "darwin_arm64")
+	dir := infra(t)
+	const heading = "KEPT, SINCE IT IS UNPACKED: REMOVE THE FOLDER YOURSELF\n" +
+		"registry.terraform.io/acme/demo/1.3.0/linux_amd64\n" + unpacked + "\n\n"
+	out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", dir)
+	if err != nil || errs != "" || !strings.Contains(out, heading) ||
+		strings.Contains(out, "acme/gone 0.2.0") || !strings.Contains(out, "demo/terraform-provider-demo_1.3.0_darwin_arm64.zip") {
+		t.Errorf("got error %v and\n%s%s", err, out, errs)
+	}
+	wantFiles(t, root, append(stays, "providers/"+unpacked+"/terraform-provider-gone", "providers/"+unpacked+"/docs/a.md",
+		mirroredDir+"demo/1.2.0/windows_amd64/terraform-provider-demo.exe", mirroredDir+"demo/1.3.0/linux_amd64/terraform-provider-demo",
+		mirroredDir+"gone/.versions.json")...)
+}
+
 // Without what says that it is not the package that was signed, it would be
 // offered.
 func TestPruneLeavesWithheldPackages(t *testing.T) {

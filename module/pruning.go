@@ -20,11 +20,12 @@ type holdings struct {
 	in       index.Part
 	releases []upstream.Held
 	sizes    map[string]int64 // of packages, by file
+	folders  map[string]bool  // packages that are folders
 	withheld int
 }
 
 func newHoldings(in index.Part, s *index.Snapshot) *holdings {
-	h := &holdings{in: in, sizes: make(map[string]int64), withheld: len(s.Report.Withheld)}
+	h := &holdings{in: in, sizes: make(map[string]int64), folders: make(map[string]bool), withheld: len(s.Report.Withheld)}
 	for _, o := range s.Report.Offered {
 		parts := strings.Split("/"+o.Address, "/")
 		parts = parts[len(parts)-3:] // an empty hostname, if there is none
@@ -45,6 +46,9 @@ func (h *holdings) held(address index.ProviderAddress, r *index.Release) upstrea
 	for _, p := range r.Packages {
 		held.Files = append(held.Files, p.File.Path())
 		h.sizes[p.File.Path()] = p.File.Size
+		if p.File.IsFolder() {
+			h.folders[p.File.Path()] = true
+		}
 	}
 	dir := providerFolder(held.Files[0])
 	for _, folder := range []string{dir, path.Join(dir, r.Version)} {
@@ -71,12 +75,13 @@ func providerFolder(file string) string {
 // A pruning is one run of the prune command.
 type pruning struct {
 	*holdings
-	plan   upstream.Pruning
-	files  int    // lock files
-	from   string // the folder of the providers
-	dry    bool
-	shared []string // files that stay, since they are reached by another name too
-	failed []error
+	plan     upstream.Pruning
+	files    int    // lock files
+	from     string // the folder of the providers
+	dry      bool
+	shared   []string // files that stay, since they are reached by another name too
+	unpacked []string // packages that stay, since they are folders
+	failed   []error
 }
 
 // knowsOwn refuses to remove what may be the registry's own. Only of the public
@@ -95,7 +100,8 @@ func (p *pruning) knowsOwn(said bool) error {
 }
 
 // keepShared takes out of the plan what is reached by a name that is not in it
-// too. Folders may be symlinks to one another, and what is removed by one name
+// too, and unpacked packages: their folders may be anything's, such as the
+// plugin cache that a client works with. Folders may be symlinks to one another, and what is removed by one name
 // is gone by all: what a lock file names, or what is the registry's own.
 func (p *pruning) keepShared() {
 	goes := make(map[string]bool)
@@ -121,6 +127,9 @@ func (p *pruning) keepShared() {
 		packages, kept := 0, 0
 		for _, file := range h.Files {
 			switch is := shared(file); {
+			case p.folders[file]:
+				p.unpacked = append(p.unpacked, file)
+				kept++
 			case is:
 				p.shared = append(p.shared, file)
 				if isPackage(file) {

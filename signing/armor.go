@@ -23,6 +23,7 @@ const (
 	tagPrivateKey    = 5
 	tagPublicKey     = 6
 	tagPrivateSubkey = 7
+	tagPublicSubkey  = 14
 )
 
 // errCutOff is what is wrong with an armor block that does not end.

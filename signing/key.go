@@ -35,7 +35,7 @@ func ReadKey(armored []byte, passphrase string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signing key: %w", err)
 	}
-	m, err := newMember(public)
+	m, err := newMember(public, new(int))
 	if err != nil {
 		return nil, fmt.Errorf("signing key: %w", err)
 	}

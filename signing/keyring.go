@@ -40,12 +40,25 @@ func ReadKeyring(armored []byte) (*Keyring, []error) {
 		return ring, []error{fmt.Errorf("the keys file is not usable: %w", noBlock(openpgp.PublicKeyType))}
 	}
 	var problems []error
+	count, work := 0, 0
+	keys := make([][][]*packet.OpaquePacket, len(found)) // of each block
+	failed := make([]error, len(found))
 	for i, b := range found {
-		members, errs := b.members()
-		for _, err := range errs {
-			problems = append(problems, fmt.Errorf("key block %d: %w", i+1, err))
+		keys[i], failed[i] = b.publicKeys()
+		if count += len(keys[i]); count > MaxKeys {
+			return ring, []error{fmt.Errorf("the keys file has more than %d keys: keep only those that sign releases", MaxKeys)}
 		}
-		for _, m := range members {
+	}
+	for i, block := range keys {
+		if failed[i] != nil {
+			problems = append(problems, fmt.Errorf("key block %d: %w", i+1, failed[i]))
+		}
+		for _, packets := range block {
+			m, err := newMember(packets, &work)
+			if err != nil {
+				problems = append(problems, fmt.Errorf("key block %d: %w", i+1, err))
+				continue
+			}
 			ring.add(m)
 		}
 	}
@@ -72,29 +85,15 @@ func (r *Keyring) Keys() []index.PublicKey {
 	return keys
 }
 
-func (b block) members() ([]member, []error) {
+// publicKeys decodes a block, if it is one of public keys.
+func (b block) publicKeys() ([][]*packet.OpaquePacket, error) {
 	switch b.label {
 	case openpgp.PublicKeyType:
+		return b.keys()
 	case openpgp.PrivateKeyType:
-		return nil, []error{errPrivate}
-	default:
-		return nil, []error{fmt.Errorf("it is a %s, not a public key: remove it", b.label)}
+		return nil, errPrivate
 	}
-	keys, err := b.keys()
-	if err != nil {
-		return nil, []error{err}
-	}
-	var members []member
-	var problems []error
-	for _, packets := range keys {
-		m, err := newMember(packets)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		members = append(members, m)
-	}
-	return members, problems
+	return nil, fmt.Errorf("it is a %s, not a public key: remove it", b.label)
 }
 
 // errPrivate goes by packets, too: a wrong label makes a private key no less
@@ -103,8 +102,8 @@ var errPrivate = errors.New("it is a private key and is not used: remove it, " +
 	"and put in the public key as written by gpg --armor --export KEY; if others could read this file, replace the key")
 
 // newMember makes one public key of its packets, or says why clients could not
-// use it (checklist 42).
-func newMember(packets []*packet.OpaquePacket) (member, error) {
+// use it (checklist 42). It adds to the work that the document's keys have taken.
+func newMember(packets []*packet.OpaquePacket, work *int) (member, error) {
 	var raw bytes.Buffer
 	for _, p := range packets {
 		if p.Tag == tagPrivateKey || p.Tag == tagPrivateSubkey {
@@ -113,6 +112,12 @@ func newMember(packets []*packet.OpaquePacket) (member, error) {
 		if err := p.Serialize(&raw); err != nil {
 			return member{}, err
 		}
+	}
+	if err := checkBounds(packets); err != nil {
+		return member{}, err
+	}
+	if *work += verifyingWork(packets); *work > maxVerifyingWork {
+		return member{}, errTooMuchWork
 	}
 	first, err := packets[0].Parse()
 	if err != nil {

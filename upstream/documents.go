@@ -158,6 +158,9 @@ func (p *place) packagesAgree(r *Release) error {
 			return conflict(path.Base(name))
 		}
 	}
+	if unpacked := p.unpacked(r.Version); len(unpacked) > 0 { // no publisher signs what the registry packs
+		return conflict("unpacked " + unpacked[0])
+	}
 	return nil
 }
 

@@ -88,6 +88,24 @@ func TestConflicts(t *testing.T) {
 	}
 }
 
+// Beside a signed SHA256SUMS, which cannot list what the registry packs itself, an
+// unpacked package would be withheld.
+func TestAnUnpackedPackageIsNotMadeInvalid(t *testing.T) {
+	tree, _ := acme(t)
+	s := newSite(t, tree)
+	root := t.TempDir()
+	indextest.OnDisk(t, root).Write(held+"1.0.0/darwin_arm64/terraform-provider-demo", "x").Write(held+"1.0.0/docs/README.md", "x")
+	m := over(t, s.client(t, upstream.Origin{}), upstream.Policy{}, root)
+	m.mustRefuse(t, linuxZip, upstream.ErrConflict, "unpacked darwin_arm64 differs")
+	for _, name := range m.files(t) {
+		if strings.Contains(name, "SHA256SUMS") {
+			t.Errorf("%s is in the tree", name)
+		}
+	}
+	m.Remove(held + "1.0.0")
+	over(t, s.client(t, upstream.Origin{}), upstream.Policy{}, root).fill(t, linuxZip)
+}
+
 func TestAManifestThatIsNotTheReleases(t *testing.T) {
 	tree := indextest.New(t)
 	publisher := indextest.NewPublisher(t)

@@ -44,7 +44,7 @@ func (k *namespaceKeys) pin() index.Keyring {
 // with is the file with further keys, nil when it has them all. Those that were
 // there stay: what is held may be signed by them.
 func (k *namespaceKeys) with(keys []index.PublicKey) ([]byte, error) {
-	known := make(map[string]bool)
+	known := make(map[string]bool) // all that the file will have
 	if k.ring != nil {
 		for _, key := range k.ring.Keys() {
 			known[key.Armor] = true
@@ -64,7 +64,7 @@ func (k *namespaceKeys) with(keys []index.PublicKey) ([]byte, error) {
 	switch {
 	case !added:
 		return nil, nil
-	case file.Len() > maxHeld:
+	case file.Len() > maxHeld || len(known) > signing.MaxKeys:
 		return nil, fmt.Errorf("%w: the namespace has had too many keys, remove those in its keys file that are not needed", ErrConflict)
 	}
 	return file.Bytes(), nil

@@ -5,6 +5,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
@@ -97,6 +98,23 @@ func (p *place) packages(version string) (paths []string) {
 		}
 	}
 	return paths
+}
+
+// unpacked are the platforms of a version that are there as folders, which the
+// index packs.
+func (p *place) unpacked(version string) (names []string) {
+	entries, _ := afero.ReadDir(p.providers.Fs, path.Join(p.providers.Dir, p.dir, version))
+	for _, e := range entries {
+		os, arch, _ := strings.Cut(e.Name(), "_")
+		if _, err := index.ParsePlatform(os, arch); err != nil {
+			continue
+		}
+		files, _ := afero.ReadDir(p.providers.Fs, path.Join(p.providers.Dir, p.dir, version, e.Name()))
+		if slices.ContainsFunc(files, func(f fs.FileInfo) bool { return strings.HasPrefix(f.Name(), "terraform-provider-"+p.address.Type) }) {
+			names = append(names, e.Name())
+		}
+	}
+	return names
 }
 
 // A packageName is what the name of a package's file says.

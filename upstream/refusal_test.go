@@ -1,7 +1,9 @@
 package upstream_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"io/fs"
 	"net/http"
@@ -11,6 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ProtonMail/go-crypto/openpgp"
+	"github.com/ProtonMail/go-crypto/openpgp/armor"
+	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -59,6 +64,33 @@ func TestPackagesThatAreRefused(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A key whose signatures take minutes to verify is refused unread.
+func TestHostileKeysOfAnOrigin(t *testing.T) {
+	numbers := []byte{4, 0x60, 0, 0, 0, 17} // DSA
+	for range 4 {
+		numbers = append(append(numbers, 0xff, 0xff), bytes.Repeat([]byte{0xff}, 8192)...)
+	}
+	var armored bytes.Buffer
+	w, err := armor.Encode(&armored, openpgp.PublicKeyType, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := (&packet.OpaquePacket{Tag: 6, Contents: numbers}).Serialize(w); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	text, err := json.Marshal(armored.String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := newAcme(t)
+	for _, path := range []string{metadata, "/v1/providers/acme/demo/1.0.0/download/darwin/arm64"} {
+		s.fault(path, s.edited(`"ascii_armor":`, `"ascii_armor":`+string(text)+`,"other":`))
+	}
+	m := onDisk(t, s.client(t, upstream.Origin{}), upstream.Policy{})
+	m.mustRefuse(t, linuxZip, upstream.ErrBadSignature, "DSA p has 65535 bits")
 }
 
 // An origin that is down, and one that says nothing.
@@ -242,7 +274,7 @@ func TestPinnedKeysOfAMirrorWithoutSignatures(t *testing.T) {
 }
 
 // Where the origin sends no keys, those that were kept tell a signature that is
-// wrong from one by somebody unknown.
+// wrong, or by another key, from one that is right.
 func TestSignaturesByKeptKeys(t *testing.T) {
 	const kept = "Kept by the registry: these keys came from the origin.\n\n"
 	tree, publisher := acme(t)
@@ -254,7 +286,7 @@ func TestSignaturesByKeptKeys(t *testing.T) {
 		{"one that is right is taken", tree.Read("providers/acme/demo/" + sums + ".sig"), nil},
 		{"one of another document is not", publisher.Sign("something else"), upstream.ErrBadSignature},
 		{"one that is none is not", "nonsense", upstream.ErrBadSignature},
-		{"one by an unknown key is as good as none", other.Sign(tree.Read("providers/acme/demo/" + sums)), nil},
+		{"one by another key is not", other.Sign(tree.Read("providers/acme/demo/" + sums)), upstream.ErrBadSignature},
 	} {
 		for _, mirror := range []string{"", mirrorBase} {
 			t.Run(test.rule+" "+mirror, func(t *testing.T) {

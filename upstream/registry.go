@@ -160,7 +160,11 @@ func (c registry) release(ctx context.Context, a index.ProviderAddress, v Versio
 	keys := pinned
 	if keys == nil && len(m.armored) > 0 {
 		// What of them is not usable, clients would not use either.
-		keys, _ = c.readKeyring(m.armored)
+		ring, problems := c.readKeyring(m.armored)
+		if len(ring.Keys()) == 0 && len(problems) > 0 {
+			return nil, fail(m.from, ErrBadSignature, "the keys it gives cannot be used: %v", problems[0])
+		}
+		keys = ring
 	}
 	r := &Release{Address: a, Version: v.Version, Protocols: m.protocols}
 	if len(r.Protocols) == 0 {

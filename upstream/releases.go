@@ -123,14 +123,13 @@ func (f *Filler) vouch(s *Source, a index.ProviderAddress, version string) (*vou
 func (s *Source) accept(r *Release, k namespaceKeys) error {
 	if !r.Signed() && r.Signature != nil && k.ring != nil {
 		// The origin has no keys now, but had some before. What they say is wrong
-		// is so whatever the policy; only of a key that is not among them nothing
-		// is known.
-		switch by, err := k.ring.Verify(r.Checksums, r.Signature); {
-		case err == nil:
-			r.Keys, r.SignedBy = k.ring.Keys(), by
-		case !errors.Is(err, index.ErrUnknownKey):
+		// is so whatever the policy, and so is a signature by another key: the index
+		// would withhold the release.
+		by, err := k.ring.Verify(r.Checksums, r.Signature)
+		if err != nil {
 			return &Failure{Host: r.Address.Hostname.ForDisplay(), Kind: ErrBadSignature, Detail: err.Error(), cause: err}
 		}
+		r.Keys, r.SignedBy = k.ring.Keys(), by
 	}
 	switch {
 	case r.Signed():

@@ -1,0 +1,374 @@
+package index_test
+
+import (
+	"archive/zip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"golang.org/x/mod/sumdb/dirhash"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+const unpackedFolder = "providers/registry.terraform.io/acme/demo/1.0.0/linux_amd64"
+
+var (
+	mirroredDemo = index.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "acme", Type: "demo"}
+
+	anUnpackedPackage = map[string]string{
+		"terraform-provider-demo_v1.0.0_x5": "a provider of no kind that is known\n",
+		"LICENSE":                           "Do with it what you like.\n",
+		"docs/übersicht.md":                 "# Übersicht\n",
+		"empty":                             "",
+		"tools/script":                      "#!/bin/sh\nexit 0\n",
+		"tools/linux":                       "\x7fELF and so on",
+		"tools/macos":                       "\xcf\xfa\xed\xfe and so on",
+		"tools/large":                       strings.Repeat("some of many bytes\n", 20_000),
+	}
+)
+
+func writeUnpacked(tree *indextest.Tree, folder string) *indextest.Tree {
+	for name, content := range anUnpackedPackage {
+		tree.Write(folder+"/"+name, content)
+	}
+	return tree
+}
+
+// An unpacked package is offered as a zip of the files in it.
+func TestAnUnpackedPackage(t *testing.T) {
+	dir := t.TempDir()
+	writeUnpacked(indextest.OnDisk(t, dir), unpackedFolder)
+	s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
+	nothingWithheld(t, s)
+	p := s.Provider(mirroredDemo).Release("1.0.0").Package("linux", "amd64")
+	if p.File.Name != zipName || p.File.Path() != strings.TrimPrefix(unpackedFolder, "providers/") || !p.File.IsFolder() {
+		t.Errorf("the file is %s at %s", p.File.Name, p.File.Path())
+	}
+	if offer := offerOf(s, "registry.terraform.io/acme/demo", "1.0.0"); !strings.HasPrefix(offer.Signature, "registry ") || len(offer.Notes) > 0 {
+		t.Errorf("the offer is %+v", offer)
+	}
+
+	if p.File.Immutable() {
+		t.Error("a folder can change")
+	}
+	content := served(t, s, p.File)
+	if int64(len(content)) != p.File.Size || sha256.Sum256([]byte(content)) != p.File.SHA256 {
+		t.Error("what is served has another size or digest than is told")
+	}
+	name := filepath.Join(t.TempDir(), "a.zip")
+	if err := os.WriteFile(name, []byte(content), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for of, hash := range map[string]func() (string, error){
+		"the folder": func() (string, error) {
+			return dirhash.HashDir(filepath.Join(dir, filepath.FromSlash(unpackedFolder)), "", dirhash.Hash1)
+		},
+		"the zip": func() (string, error) { return dirhash.HashZip(name, dirhash.Hash1) },
+	} {
+		if want, err := hash(); err != nil || p.H1 != want {
+			t.Errorf("h1 is %s, that of %s is %s, %v", p.H1, of, want, err)
+		}
+	}
+	z, err := zip.OpenReader(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer z.Close()
+	executables := []string{"terraform-provider-demo_v1.0.0_x5", "tools/linux", "tools/macos", "tools/script"}
+	for _, f := range z.File {
+		r, err := f.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(r) // which compares the CRC
+		if err != nil || string(content) != anUnpackedPackage[f.Name] {
+			t.Errorf("%s has other content, %v", f.Name, err)
+		}
+		mode := os.FileMode(0o644)
+		if slices.Contains(executables, f.Name) {
+			mode = 0o755
+		}
+		if f.Mode() != mode || f.Method != zip.Store {
+			t.Errorf("%s has mode %v, method %d", f.Name, f.Mode(), f.Method)
+		}
+	}
+	if len(z.File) != len(anUnpackedPackage) {
+		t.Errorf("there are %d files in it", len(z.File))
+	}
+}
+
+// The bytes are fixed for ever: lock files remember them. Neither another
+// machine nor another release may give others.
+func TestTheZipOfAnUnpackedPackageIsForEver(t *testing.T) {
+	const want = "9ceaefa6690e4b4e29b8d9cb29a416b42c434af1af02a5c04824c6dbe59e84af"
+	tree := writeUnpacked(indextest.New(t), unpackedFolder)
+	of := func(tree *indextest.Tree) string {
+		return scan(t, tree).Provider(mirroredDemo).File(zipName).SHA256.String()
+	}
+	if got := of(tree); got != want {
+		t.Errorf("in memory it is %s", got)
+	}
+	disk := writeUnpacked(indextest.OnDisk(t, t.TempDir()), unpackedFolder)
+	for name := range anUnpackedPackage {
+		if err := disk.Fs.Chmod(unpackedFolder+"/"+name, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := disk.Fs.Chtimes(unpackedFolder+"/"+name, indextest.Born, indextest.Born); err != nil {
+			t.Fatal(err)
+		}
+	}
+	// What is hidden or temporary is no part of it.
+	disk.Write(unpackedFolder+"/.DS_Store", "x").Write(unpackedFolder+"/a.tmp", "x").Write(unpackedFolder+"/.git/config", "x")
+	if got := of(disk); got != want {
+		t.Errorf("on a disk it is %s", got)
+	}
+}
+
+// Downloads are continued anywhere.
+func TestAnyByteOfAnUnpackedPackageCanBeRead(t *testing.T) {
+	s := scan(t, writeUnpacked(indextest.New(t), unpackedFolder))
+	f := s.Provider(mirroredDemo).File(zipName)
+	whole := served(t, s, f)
+	r, err := s.Open(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	for offset := 0; offset < len(whole); offset += 1 + offset/7 {
+		if _, err := r.Seek(int64(offset), io.SeekStart); err != nil {
+			t.Fatal(err)
+		}
+		b := make([]byte, min(3000, len(whole)-offset))
+		if _, err := io.ReadFull(r, b); err != nil || string(b) != whole[offset:offset+len(b)] {
+			t.Fatalf("at %d it is another, %v", offset, err)
+		}
+	}
+	if n, err := r.Seek(0, io.SeekEnd); n != f.Size || err != nil {
+		t.Errorf("its end is at %d, %v", n, err)
+	}
+	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("behind its end are %d bytes, %v", n, err)
+	}
+}
+
+// What changes in the folder is not served as what was verified.
+func TestAnUnpackedPackageThatChanges(t *testing.T) {
+	tree := writeUnpacked(indextest.New(t), unpackedFolder)
+	x := index.New(options(t, tree.Open))
+	defer x.Close()
+	before := rescan(t, x)
+	f := before.Provider(mirroredDemo).File(zipName)
+	open, err := before.Open(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer open.Close()
+
+	tree.Write(unpackedFolder+"/LICENSE", "Do with it what you like not.\n")
+	if _, err := before.Open(f); !errors.Is(err, index.ErrChanged) {
+		t.Errorf("opened: %v", err)
+	}
+	if _, err := io.ReadAll(open); !errors.Is(err, index.ErrChanged) {
+		t.Errorf("read on: %v", err)
+	}
+	after := rescan(t, x)
+	changed := after.Provider(mirroredDemo).File(zipName)
+	if changed.SHA256 == f.SHA256 || !strings.Contains(served(t, after, changed), "like not.") {
+		t.Error("a scan does not see the change")
+	}
+	tree.Remove(unpackedFolder + "/LICENSE")
+	if _, err := after.Open(changed); !errors.Is(err, index.ErrChanged) {
+		t.Errorf("with a file less: %v", err)
+	}
+}
+
+// After a restart no file is read again.
+func TestAnUnpackedPackageIsRemembered(t *testing.T) {
+	tree := writeUnpacked(indextest.New(t), unpackedFolder)
+	o := options(t, tree.Open)
+	o.Store = &memoryStore{}
+	var bytes [2]string
+	for i := range bytes {
+		x := index.New(o)
+		s := rescan(t, x)
+		x.Close()
+		if s.Recalled != i || s.Read != 1-i {
+			t.Errorf("read were %d, recalled %d", s.Read, s.Recalled)
+		}
+		bytes[i] = served(t, s, s.Provider(mirroredDemo).File(zipName))
+	}
+	if bytes[0] != bytes[1] {
+		t.Error("the zip is another")
+	}
+}
+
+func TestUnpackedPackagesThatAreNotOffered(t *testing.T) {
+	const sums = "providers/registry.terraform.io/acme/demo/1.0.0/terraform-provider-demo_1.0.0_SHA256SUMS"
+	zipped := func(t *testing.T) string {
+		s := scan(t, writeUnpacked(indextest.New(t), unpackedFolder))
+		return s.Provider(mirroredDemo).File(zipName).SHA256.String()
+	}
+	for _, test := range []struct {
+		rule   string
+		build  func(t *testing.T, tree *indextest.Tree)
+		path   string
+		reason index.Reason // empty: offered
+		says   string
+		folder bool // what is offered of linux_amd64 is the folder
+	}{
+		{"without a provider", func(_ *testing.T, tree *indextest.Tree) {
+			tree.Write(unpackedFolder+"/bin/terraform-provider-demo", "x").Write(unpackedFolder+"/terraform-provider-demos", "x")
+		}, unpackedFolder, index.NoBinary, "put the provider's binary there", false},
+		{"with an empty provider", func(_ *testing.T, tree *indextest.Tree) { tree.Write(unpackedFolder+"/terraform-provider-demo", "") },
+			unpackedFolder, index.Empty, "copy it again", false},
+		{"with a name that is none everywhere", func(_ *testing.T, tree *indextest.Tree) {
+			writeUnpacked(tree, unpackedFolder).Write(unpackedFolder+`/a\b`, "x")
+		}, unpackedFolder, index.BadArchive, "rename it", false},
+		{"with a name that is no text", func(_ *testing.T, tree *indextest.Tree) {
+			writeUnpacked(tree, unpackedFolder).Write(unpackedFolder+"/a\xff", "x")
+		}, unpackedFolder, index.BadName, "UTF-8", false},
+		{"in a release that does not list it", func(_ *testing.T, tree *indextest.Tree) {
+			writeUnpacked(tree, unpackedFolder).ProviderIn("providers/registry.terraform.io/acme/demo/1.0.0", "demo", "1.0.0", "darwin_arm64").Checksums()
+		}, unpackedFolder, index.NotListed, "SHA256SUMS does not list it", false},
+		{"in a release that lists another zip", func(_ *testing.T, tree *indextest.Tree) {
+			writeUnpacked(tree, unpackedFolder).Write(sums, strings.Repeat("0", 64)+"  "+zipName+"\n")
+		}, unpackedFolder, index.ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists", false},
+		{"in a release that lists it as it is packed", func(t *testing.T, tree *indextest.Tree) {
+			writeUnpacked(tree, unpackedFolder).Write(sums, zipped(t)+"  "+zipName+"\n")
+		}, "", "", "", true},
+		{"beside a zip of the platform", func(_ *testing.T, tree *indextest.Tree) {
+			writeUnpacked(tree, unpackedFolder).Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
+		}, unpackedFolder, index.Duplicate, "keep one of them", false},
+		{"beside a zip that is withheld", func(_ *testing.T, tree *indextest.Tree) {
+			writeUnpacked(tree, unpackedFolder).Write("providers/registry.terraform.io/acme/demo/"+zipName, "no zip")
+		}, "providers/registry.terraform.io/acme/demo/" + zipName, index.BadArchive, "", true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			tree.Provider("other/healthy", "1.0.0", "linux_amd64")
+			test.build(t, tree)
+			s := scan(t, tree)
+			if test.reason == "" {
+				nothingWithheld(t, s)
+			} else if p := problemOf(s.Report.Withheld, test.path); len(s.Report.Withheld) != 1 || p.Reason != test.reason || !strings.Contains(p.Detail, test.says) {
+				t.Errorf("withheld is %+v", s.Report.Withheld)
+			}
+			provider := s.Provider(mirroredDemo)
+			folder := provider != nil && provider.File(zipName) != nil && provider.File(zipName).IsFolder()
+			if folder != test.folder {
+				t.Errorf("the folder is offered: %v", folder)
+			}
+			if !offers("other/healthy", "1.0.0")(s) {
+				t.Error("the rest is not offered")
+			}
+		})
+	}
+}
+
+// Clients on Windows have no executable bit, and those programs an extension.
+func TestAnUnpackedPackageForWindows(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("providers/acme/demo/1.0.0/windows_amd64/terraform-provider-demo_v1.0.0.exe", "MZ")
+	s := scan(t, tree)
+	nothingWithheld(t, s)
+	content := served(t, s, s.Provider(ownDemo).File("terraform-provider-demo_1.0.0_windows_amd64.zip"))
+	z, err := zip.NewReader(strings.NewReader(content), int64(len(content)))
+	if err != nil || len(z.File) != 1 || z.File[0].Mode() != 0o644 {
+		t.Errorf("it is %+v, %v", z, err)
+	}
+}
+
+// In a plugin cache the folder of a platform may be a symlink.
+func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
+	for to, offered := range map[string]bool{"../../../../../elsewhere": true, "../../../../../../elsewhere": false} {
+		root := t.TempDir()
+		dir := filepath.Join(root, "tree")
+		tree := writeUnpacked(indextest.OnDisk(t, root), "tree/elsewhere")
+		writeUnpacked(tree, "elsewhere")
+		link := filepath.Join(dir, filepath.FromSlash(unpackedFolder))
+		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Symlink(filepath.FromSlash(to), link); err != nil {
+			t.Skip(err)
+		}
+		s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
+		if p := s.Provider(mirroredDemo); (p != nil) != offered {
+			t.Errorf("%s is offered: %v, withheld is %+v", to, p != nil, s.Report.Withheld)
+		} else if offered {
+			served(t, s, p.File(zipName))
+		} else if p := problemOf(s.Report.Withheld, unpackedFolder); p.Reason != index.Unreadable {
+			t.Errorf("withheld is %+v", s.Report.Withheld)
+		}
+	}
+}
+
+// A folder has no end that could be seen: it is offered once it rests.
+func TestAnUnpackedPackageIsOfferedOnceItRests(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "what was there at the start")
+	var clock atomic.Pointer[time.Time]
+	set := func(now time.Time) { clock.Store(&now) }
+	set(time.Now().Add(2 * time.Second)) // it has rested by then
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch, o.Now = true, func() time.Time { return *clock.Load() }
+	r := run(t, o)
+	r.until(t, offers("acme/demo", "1.0.0"))
+
+	tree.Write("providers/acme/demo/1.1.0/linux_amd64/terraform-provider-demo", "what is being copied")
+	set(time.Now())
+	s, err := r.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if offers("acme/demo", "1.1.0")(s) || s.Report.Pending != 1 || !s.ProviderPending(ownDemo, "") {
+		t.Errorf("at once, offered is %+v", s.Report.Offered)
+	}
+	set(time.Now().Add(2 * time.Second))
+	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) {
+		t.Errorf("when it rests, offered is %+v", s.Report.Offered)
+	}
+	// What is offered need not rest again.
+	set(time.Now())
+	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) || s.Report.Pending != 0 {
+		t.Errorf("then, offered is %+v", s.Report.Offered)
+	}
+}
+
+// What changes inside the folder is noticed.
+func TestAnUnpackedPackageIsWatched(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "x")
+	tree.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "before")
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch = true
+	r := run(t, o)
+	of := func(s *index.Snapshot) index.SHA256 { return s.Provider(ownDemo).File(zipName).SHA256 }
+	before := of(r.until(t, offers("acme/demo", "1.0.0")))
+	tree.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "now")
+	r.until(t, func(s *index.Snapshot) bool { return offers("acme/demo", "1.0.0")(s) && of(s) != before })
+}
+
+// The file system is not the disk: it has files that cannot seek, and no times.
+func TestAnUnpackedPackageOnANamedFileSystem(t *testing.T) {
+	dir := t.TempDir()
+	writeUnpacked(indextest.OnDisk(t, dir), unpackedFolder)
+	s := scanWith(t, options(t, func() (index.Tree, error) { return index.Directories{Root: "."}.OpenIn(os.DirFS(dir)) }))
+	nothingWithheld(t, s)
+	f := s.Provider(mirroredDemo).File(zipName)
+	if content := served(t, s, f); fmt.Sprintf("%x", sha256.Sum256([]byte(content))) != f.SHA256.String() {
+		t.Error("what is served is not what is told")
+	}
+}
