@@ -113,7 +113,11 @@ func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
 	case f.content != nil:
 		return inMemory{bytes.NewReader(f.content)}, nil
 	case f.unpacked != nil:
-		return f.unpacked.open(f.in(&s.tree))
+		part := f.in(&s.tree)
+		if err := f.unpacked.unchanged(part); err != nil {
+			return nil, err
+		}
+		return f.unpacked.open(part), nil
 	case f.folder != nil:
 		return openPacking(f.in(&s.tree), f)
 	}

@@ -62,11 +62,11 @@ func checkPackageFolder(files []packedFile, typ string) *finding {
 			return found(TooLarge, "its files have more than %d bytes: pack it as a zip", int64(maxZipped))
 		case !utf8.ValidString(f.name):
 			return found(BadName, "%q in it is not a name in UTF-8: rename it", f.name)
-		case isProgram(f.name, typ) && f.size == 0:
+		case isProviderFile(f.name, typ) && f.size == 0:
 			return found(Empty, "%s in it is empty: copy it again", f.name)
 		}
 		left -= f.size
-		program = program || isProgram(f.name, typ)
+		program = program || isProviderFile(f.name, typ)
 	}
 	if !program {
 		return found(NoBinary, "there is no file %s%s in the folder: put the provider's binary there", providerPrefix, typ)
@@ -135,17 +135,17 @@ func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d diges
 		if members[i], sums[f.name], err = readMember(ctx, a.part, f); err != nil {
 			return d, changedWhileRead(err)
 		}
-		if os != "windows" && isProgram(f.name, typ) {
+		if os != "windows" && isProviderFile(f.name, typ) {
 			members[i].executable = true
 		}
 	}
 	zipped := layOutZip(a.folder, members)
-	r := zipped.reader(a.part)
+	r := zipped.open(a.part)
 	defer r.Close()
-	if d.sha256, err = digestFile(ctx, io.NewSectionReader(r, 0, zipped.size())); err != nil {
+	if d.sha256, err = digestFile(ctx, r); err != nil {
 		return d, changedWhileRead(err)
 	}
-	d.size, d.content = zipped.size(), encodeMembers(members)
+	d.size, d.content = zipped.size, encodeMembers(members)
 	d.h1 = hash1(names, func(name string) SHA256 { return sums[name] })
 	return d, nil
 }
@@ -157,7 +157,7 @@ func readMember(ctx context.Context, part Part, file packedFile) (m zipMember, s
 		return m, sum, err
 	}
 	defer f.Close()
-	var start [4]byte
+	var start [8]byte
 	n, err := io.ReadFull(f, start[:])
 	if err != nil && !errors.Is(err, io.EOF) && !errors.Is(err, io.ErrUnexpectedEOF) {
 		return m, sum, err
@@ -175,13 +175,23 @@ func readMember(ctx context.Context, part Part, file packedFile) (m zipMember, s
 	return m, SHA256(h.Sum(nil)), nil
 }
 
-// isExecutable tells scripts and programs by how they begin, since mode bits
-// differ between checkouts and mounts.
+// isExecutable reports whether a file that begins like this is a script, or a
+// program of Linux, of a BSD or of macOS. Mode bits differ between checkouts and
+// mounts.
 func isExecutable(start []byte) bool {
-	for _, magic := range []string{"#!", "\x7fELF", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe", "\xca\xfe\xba\xbe"} {
-		if bytes.HasPrefix(start, []byte(magic)) {
-			return true
-		}
+	if bytes.HasPrefix(start, []byte("#!")) {
+		return true
+	}
+	if len(start) < 8 {
+		return false
+	}
+	switch string(start[:4]) {
+	case "\x7fELF", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe":
+		return true
+	case "\xca\xfe\xba\xbe", "\xca\xfe\xba\xbf":
+		// For several machines, whose number follows. Java's classes begin with
+		// the same bytes, and a version of 45 or more.
+		return string(start[4:7]) == "\x00\x00\x00" && start[7] < 45
 	}
 	return false
 }

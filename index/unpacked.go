@@ -53,15 +53,15 @@ const (
 func (u unpackedZip) program(typ string) *zip.File {
 	var first string
 	for name := range u {
-		if isProgram(name, typ) && (first == "" || name < first) {
+		if isProviderFile(name, typ) && (first == "" || name < first) {
 			first = name
 		}
 	}
 	return u[first]
 }
 
-// isProgram tells the names under which clients find a provider.
-func isProgram(name, typ string) bool {
+// isProviderFile tells the names under which clients find a provider.
+func isProviderFile(name, typ string) bool {
 	rest, ok := strings.CutPrefix(name, providerPrefix+typ)
 	return ok && !strings.Contains(rest, "/") && (rest == "" || rest[0] == '_' || rest[0] == '.')
 }
