@@ -130,6 +130,14 @@ type packageDetail struct {
 	packedH1 string
 }
 
+// findingOn is why a package is withheld for a platform, nil if it is not.
+func (d packageDetail) findingOn(p Platform) *finding {
+	if p.OS == "windows" || d.program != programNotExecutable {
+		return nil
+	}
+	return found(NotExecutable, "the provider in the zip is not executable, which clients notice when they run it: chmod +x it and pack it again")
+}
+
 // encode writes the detail as the memo keeps it, empty for most packages.
 func (d packageDetail) encode() []byte {
 	if d == (packageDetail{}) {
