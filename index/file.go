@@ -103,16 +103,21 @@ func sha256Of(content []byte) SHA256 { return sha256.Sum256(content) }
 // Open opens f as it was verified. The error is ErrChanged when the file on the
 // disk is not that one any more.
 func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
-	if f.folder != nil {
-		if err := f.folder.unchanged(f.in(&s.tree)); err != nil {
-			return nil, err
-		}
+	var err error
+	switch {
+	case f.folder != nil:
+		err = f.folder.unchanged(f.in(&s.tree))
+	case f.unpacked != nil:
+		err = f.unpacked.unchanged(f.in(&s.tree))
+	}
+	if err != nil {
+		return nil, err
 	}
 	return s.OpenRange(f)
 }
 
-// OpenRange opens f for a reader of some of it. Of a packed module folder only
-// the files that are read are looked at: reading fails with ErrChanged when one
+// OpenRange opens f for a reader of some of it. Of what is packed from a folder
+// only the files that are read are looked at: reading fails with ErrChanged when one
 // of them has changed.
 func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
 	switch {
@@ -125,7 +130,7 @@ func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
 	case f.content != nil:
 		return inMemory{bytes.NewReader(f.content)}, nil
 	case f.unpacked != nil:
-		return f.unpacked.open(f.in(&s.tree))
+		return f.unpacked.open(f.in(&s.tree)), nil
 	case f.folder != nil:
 		r := &packingReader{packing: f.folder, part: f.in(&s.tree)}
 		return packingFile{io.NewSectionReader(r, 0, f.Size), r}, nil

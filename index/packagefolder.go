@@ -58,11 +58,11 @@ func checkPackageFolder(files []packedFile, typ string) *finding {
 			return found(TooLarge, "its files have more than %d bytes: pack it as a zip", int64(maxZipped))
 		case !utf8.ValidString(f.name):
 			return found(BadName, "%q in it is not a name in UTF-8: rename it", f.name)
-		case isProgram(f.name, typ) && f.size == 0:
+		case isProviderFile(f.name, typ) && f.size == 0:
 			return found(Empty, "%s in it is empty: copy it again", f.name)
 		}
 		left -= f.size
-		program = program || isProgram(f.name, typ)
+		program = program || isProviderFile(f.name, typ)
 	}
 	if !program {
 		return found(NoBinary, "there is no file %s%s in the folder: put the provider's binary there", providerPrefix, typ)
@@ -131,17 +131,17 @@ func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d diges
 		if members[i], sums[f.name], err = readMember(ctx, a, f); err != nil {
 			return d, changedWhileRead(err)
 		}
-		if os != "windows" && isProgram(f.name, typ) {
+		if os != "windows" && isProviderFile(f.name, typ) {
 			members[i].executable = true
 		}
 	}
 	zipped := layOutZip(a.folder, members)
-	r := zipped.reader(a.part)
+	r := zipped.open(a.part)
 	defer r.Close()
-	if d.sha256, err = digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, zipped.size())); err != nil {
+	if d.sha256, err = digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, zipped.size)); err != nil {
 		return d, changedWhileRead(err)
 	}
-	d.size, d.content = zipped.size(), encodeMembers(members)
+	d.size, d.content = zipped.size, encodeMembers(members)
 	d.h1 = hash1(names, func(name string) SHA256 { return sums[name] })
 	return d, nil
 }

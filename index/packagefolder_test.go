@@ -33,6 +33,8 @@ var (
 		"tools/script":                      "#!/bin/sh\nexit 0\n",
 		"tools/linux":                       "\x7fELF and so on",
 		"tools/macos":                       "\xcf\xfa\xed\xfe and so on",
+		"tools/universal":                   "\xca\xfe\xba\xbe\x00\x00\x00\x02 and so on",
+		"tools/Java.class":                  "\xca\xfe\xba\xbe\x00\x00\x00\x41 and so on",
 		"tools/large":                       strings.Repeat("some of many bytes\n", 20_000),
 	}
 )
@@ -84,7 +86,7 @@ func TestAnUnpackedPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer z.Close()
-	executables := []string{"terraform-provider-demo_v1.0.0_x5", "tools/linux", "tools/macos", "tools/script"}
+	executables := []string{"terraform-provider-demo_v1.0.0_x5", "tools/linux", "tools/macos", "tools/script", "tools/universal"}
 	for _, f := range z.File {
 		r, err := f.Open()
 		if err != nil {
@@ -110,7 +112,7 @@ func TestAnUnpackedPackage(t *testing.T) {
 // The bytes are fixed for ever: lock files remember them. Neither another
 // machine nor another release may give others.
 func TestTheZipOfAnUnpackedPackageIsForEver(t *testing.T) {
-	const want = "9ceaefa6690e4b4e29b8d9cb29a416b42c434af1af02a5c04824c6dbe59e84af"
+	const want = "bb7f8ae926e3df983f273880ac2cea7a02f9334a1f82acd1f65159da502e092e"
 	tree := writeUnpacked(indextest.New(t), unpackedFolder)
 	of := func(tree *indextest.Tree) string {
 		return scan(t, tree).Provider(mirroredDemo).File(zipName).SHA256.String()

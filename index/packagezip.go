@@ -1,11 +1,13 @@
 package index
 
 import (
-	"cmp"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math"
-	"slices"
+	"sort"
+
+	"github.com/spf13/afero"
 )
 
 // A packageZip is the zip of an unpacked package. It exists nowhere: as with the
@@ -16,15 +18,15 @@ import (
 // so that it has a size and can seek.
 type packageZip struct {
 	files []packedFile
-	runs  []zipRun // the zip, in order
-	total int64    // its size
+	spans []zipSpan // in order
+	size  int64
 }
 
-// A zipRun is a part of a zip: headers, or the content of a file.
-type zipRun struct {
+// A zipSpan is a run of a zip's bytes: headers, or the content of a file.
+type zipSpan struct {
 	offset, size int64
 	fixed        []byte
-	file         *packedFile
+	file         packedFile
 }
 
 const (
@@ -42,24 +44,23 @@ const maxZipped = math.MaxUint32 - 256<<20
 func layOutZip(files []packedFile, members []zipMember) *packageZip {
 	z := &packageZip{files: files}
 	var directory []byte
-	for i := range files {
-		f := &files[i]
-		directory = appendCentralHeader(directory, *f, members[i], uint32(z.total))
-		header := appendLocalHeader(nil, *f, members[i])
-		z.add(zipRun{size: int64(len(header)), fixed: header})
+	for i, f := range files {
+		directory = appendCentralHeader(directory, f, members[i], uint32(z.size))
+		header := appendLocalHeader(nil, f, members[i])
+		z.add(zipSpan{size: int64(len(header)), fixed: header})
 		if f.size > 0 {
-			z.add(zipRun{size: f.size, file: f})
+			z.add(zipSpan{size: f.size, file: f})
 		}
 	}
-	end := appendZipEnd(directory, len(files), uint32(z.total))
-	z.add(zipRun{size: int64(len(end)), fixed: end})
+	end := appendZipEnd(directory, len(files), uint32(z.size))
+	z.add(zipSpan{size: int64(len(end)), fixed: end})
 	return z
 }
 
-func (z *packageZip) add(run zipRun) {
-	run.offset = z.total
-	z.total += run.size
-	z.runs = append(z.runs, run)
+func (z *packageZip) add(span zipSpan) {
+	span.offset = z.size
+	z.size += span.size
+	z.spans = append(z.spans, span)
 }
 
 // appendCommonHeader writes what both headers of a file have.
@@ -106,35 +107,50 @@ func appendZipEnd(directory []byte, count int, offset uint32) []byte {
 	return binary.LittleEndian.AppendUint16(b, 0) // no comment
 }
 
-// size is the zip's.
-func (z *packageZip) size() int64 { return z.total }
-
-// A zipReader reads a zip's bytes from the files of a part of the tree, for one
-// reader at a time.
-type zipReader struct {
-	*packageZip
-	content packingReader // which keeps the file open that was read last
+// unchanged returns ErrChanged if a file in the zip is no longer the one that was
+// read.
+func (z *packageZip) unchanged(part Part) error {
+	for _, file := range z.files {
+		f, err := part.openUnchanged(file.path, file.stamp())
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
+	return nil
 }
 
-func (z *packageZip) reader(part Part) *zipReader {
-	return &zipReader{z, packingReader{part: part}}
+// open opens the zip. Reading fails with ErrChanged when a file in it has changed.
+func (z *packageZip) open(part Part) *openPackageZip {
+	r := &packageZipReader{zip: z, part: part}
+	return &openPackageZip{io.NewSectionReader(r, 0, z.size), r}
 }
 
-func (r *zipReader) Close() error { return r.content.Close() }
+type openPackageZip struct {
+	*io.SectionReader
+	io.Closer
+}
+
+// A packageZipReader reads a zip's bytes from the files of a part of the tree,
+// for one reader at a time.
+type packageZipReader struct {
+	zip     *packageZip
+	part    Part
+	current afero.File // the one read last, kept open for the next read
+	path    string
+}
+
+func (r *packageZipReader) Close() error {
+	if r.current == nil {
+		return nil
+	}
+	return r.current.Close()
+}
 
 // ReadAt implements io.ReaderAt.
-func (r *zipReader) ReadAt(p []byte, offset int64) (n int, err error) {
+func (r *packageZipReader) ReadAt(p []byte, offset int64) (n int, err error) {
 	for n < len(p) {
-		at := offset + int64(n)
-		i, found := slices.BinarySearchFunc(r.runs, at, func(run zipRun, at int64) int { return cmp.Compare(run.offset, at) })
-		if !found {
-			i--
-		}
-		run := r.runs[i]
-		if at >= run.offset+run.size {
-			return n, io.EOF
-		}
-		m, err := r.readRun(p[n:], run, at-run.offset)
+		m, err := r.readSpan(p[n:], offset+int64(n))
 		n += m
 		if err != nil {
 			return n, err
@@ -143,22 +159,37 @@ func (r *zipReader) ReadAt(p []byte, offset int64) (n int, err error) {
 	return n, nil
 }
 
-func (r *zipReader) readRun(p []byte, run zipRun, offset int64) (int, error) {
-	if run.file == nil {
-		return copy(p, run.fixed[offset:]), nil
+// readSpan reads what lies at offset, up to the end of its span.
+func (r *packageZipReader) readSpan(p []byte, offset int64) (int, error) {
+	i := sort.Search(len(r.zip.spans), func(i int) bool { return r.zip.spans[i].offset+r.zip.spans[i].size > offset })
+	if i == len(r.zip.spans) {
+		return 0, io.EOF
 	}
-	return r.content.readContent(p, run.file, offset)
+	span := &r.zip.spans[i]
+	offset -= span.offset
+	p = p[:min(int64(len(p)), span.size-offset)]
+	if span.fixed != nil {
+		return copy(p, span.fixed[offset:]), nil
+	}
+	if err := r.openFile(span.file); err != nil {
+		return 0, err
+	}
+	n, err := r.current.ReadAt(p, offset)
+	switch {
+	case n > 0:
+		return n, nil
+	case errors.Is(err, io.EOF):
+		return 0, ErrChanged // shorter than it was
+	}
+	return 0, err
 }
 
-// open opens the zip, if no file of it has changed.
-func (z *packageZip) open(part Part) (io.ReadSeekCloser, error) {
-	for _, file := range z.files {
-		opened, err := part.openUnchanged(file.path, file.stamp())
-		if err != nil {
-			return nil, err
-		}
-		opened.Close()
+func (r *packageZipReader) openFile(file packedFile) (err error) {
+	if r.current != nil && r.path == file.path {
+		return nil
 	}
-	r := z.reader(part)
-	return packingFile{io.NewSectionReader(r, 0, z.size()), r}, nil
+	r.Close()
+	r.path = file.path
+	r.current, err = r.part.openUnchanged(file.path, file.stamp())
+	return err
 }

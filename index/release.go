@@ -297,6 +297,7 @@ func (p *packageArchive) file(version string) *File {
 }
 
 func (v *verification) checkPackage(p *packageArchive, sums Checksums, other *packageArchive) *finding {
+	unusable := p.detail().findingOn(p.platform)
 	switch sum, listed := sums[p.name]; {
 	case p.bad != nil:
 		return p.bad
@@ -306,8 +307,8 @@ func (v *verification) checkPackage(p *packageArchive, sums Checksums, other *pa
 		return found(ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists: put that zip in its place, or remove SHA256SUMS and its signature")
 	case sums != nil && sum != p.sha256:
 		return found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy it again")
-	case p.platform.OS != "windows" && p.detail().program == programNotExecutable:
-		return found(NotExecutable, "the provider in the zip is not executable, which clients notice when they run it: chmod +x it and pack it again")
+	case unusable != nil:
+		return unusable
 	case other != nil:
 		return found(Duplicate, "the release has a package of this platform twice: keep one of them")
 	}

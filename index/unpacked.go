@@ -53,15 +53,15 @@ const (
 func (u unpackedZip) program(typ string) *zip.File {
 	var first string
 	for name := range u {
-		if isProgram(name, typ) && (first == "" || name < first) {
+		if isProviderFile(name, typ) && (first == "" || name < first) {
 			first = name
 		}
 	}
 	return u[first]
 }
 
-// isProgram tells the names under which clients find a provider.
-func isProgram(name, typ string) bool {
+// isProviderFile tells the names under which clients find a provider.
+func isProviderFile(name, typ string) bool {
 	rest, ok := strings.CutPrefix(name, providerPrefix+typ)
 	return ok && !strings.Contains(rest, "/") && (rest == "" || rest[0] == '_' || rest[0] == '.')
 }
@@ -128,6 +128,14 @@ func hash1(names []string, sum func(name string) SHA256) string {
 type packageDetail struct {
 	program  programMode
 	packedH1 string
+}
+
+// findingOn is why a package is withheld for a platform, nil if it is not.
+func (d packageDetail) findingOn(p Platform) *finding {
+	if p.OS == "windows" || d.program != programNotExecutable {
+		return nil
+	}
+	return found(NotExecutable, "the provider in the zip is not executable, which clients notice when they run it: chmod +x it and pack it again")
 }
 
 // encode writes the detail as the memo keeps it, empty for most packages.
