@@ -109,7 +109,7 @@ func (x *Index) run() {
 			if x.looker.memo.forgot() {
 				again = time.After(young)
 			} else if x.waiting.Load() {
-				again = time.After(rest)
+				again = time.After(copyRest)
 			}
 		}
 		var changes <-chan struct{}
