@@ -8,7 +8,7 @@ import (
 
 const (
 	terminalWidth = 80
-	reportIndent  = 4  // of what is said about the line above
+	reportIndent  = 4 // of what is said about the line above
 )
 
 // wrap breaks a text into lines that fit, each behind a margin. Between two
