@@ -87,8 +87,8 @@ func missingFrom(known, offers []Offer) []Offer {
 }
 
 // A file that is copied slowly under its final name cannot be read until it is
-// whole. It counts as damaged when nothing has been written to it for rest.
-const rest = 5 * time.Second
+// whole. It counts as damaged when nothing has been written to it for copyRest.
+const copyRest = 5 * time.Second
 
 // unfinishedReasons are what a file that is not whole yet looks like.
 var unfinishedReasons = []Reason{BadArchive, BadChecksums, BadKeys, BadManifest, BadSignature, Empty, NoConfiguration, NotListed}
@@ -105,7 +105,7 @@ func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
 	if err != nil {
 		return false
 	}
-	return now.Sub(info.ModTime()).Abs() < rest // the clock of a file server may be ahead
+	return now.Sub(info.ModTime()).Abs() < copyRest // the clock of a file server may be ahead
 }
 
 // stat looks at a file by its path in the report.

@@ -3,7 +3,7 @@ package index
 import "strings"
 
 // What tools and file systems leave in a tree by design is neither reported nor
-// counted: nobody can do anything about it, and a report full of it hides the
+// counted: there is nothing to do about it, and a report full of it hides the
 // one file that matters.
 
 // harmlessNames are found anywhere, whatever they are.

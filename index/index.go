@@ -225,7 +225,7 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	case x.looker.memo.forgot():
 		time.AfterFunc(young, x.Hint)
 	case len(x.unfinished) > 0:
-		time.AfterFunc(rest, x.Hint)
+		time.AfterFunc(copyRest, x.Hint)
 	}
 	return snapshot, nil
 }

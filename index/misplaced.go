@@ -72,8 +72,8 @@ func plain(s string) string {
 	return strconv.Quote(s)
 }
 
-// known is a name that the tree has, or the word that stands for one.
-func known(names []string, i int, otherwise string) string {
+// nameOr is a name that the tree has, or the word that stands for one.
+func nameOr(names []string, i int, otherwise string) string {
 	if i < len(names) {
 		return names[i]
 	}
@@ -97,7 +97,7 @@ func (f folder) misplaced(kind, name string) *finding {
 
 // ofOtherPart is about a file that belongs below another folder of the root.
 func (f folder) ofOtherPart(kind, name string) *finding {
-	below := func(part string) string { return plain(path.Join(part, f.hostname, known(f.names, 0, "NAMESPACE"))) }
+	below := func(part string) string { return plain(path.Join(part, f.hostname, nameOr(f.names, 0, "NAMESPACE"))) }
 	if typ, ok := releaseOf(name); ok {
 		if kind == KindModule {
 			return misplaced("it is a file of a provider release: move it to %s/%s/", below("providers"), typ)
@@ -137,7 +137,7 @@ func (f folder) providerTarget(typ string) string {
 	if n := len(names); n > 0 && strings.EqualFold(names[n-1], typ) {
 		names = names[:n-1]
 	}
-	return plain(path.Join("providers", f.hostname, known(names, 0, "NAMESPACE"), typ, version))
+	return plain(path.Join("providers", f.hostname, nameOr(names, 0, "NAMESPACE"), typ, version))
 }
 
 // misnamedPackage is about what is a provider package in all but its name or

@@ -70,7 +70,7 @@ func writeVersions(b *strings.Builder, offered []index.Offer) {
 		version, signature = max(version, len(o.Version)), max(signature, len(o.Signature))
 	}
 	for _, o := range offered {
-		line := fmt.Sprintf("%*s%-*s", indent, "", version, o.Version)
+		line := fmt.Sprintf("%*s%-*s", reportIndent, "", version, o.Version)
 		if o.Signature != "" {
 			line += fmt.Sprintf("  %-*s", signature, o.Signature)
 		}
@@ -79,8 +79,8 @@ func writeVersions(b *strings.Builder, offered []index.Offer) {
 			continue
 		}
 		column := len(line) + 2
-		if column > width-24 {
-			column = 2 * indent
+		if column > terminalWidth-24 {
+			column = 2 * reportIndent
 			fmt.Fprintln(b, strings.TrimRight(line, " "))
 			line = strings.Repeat(" ", column-2)
 		}
@@ -99,7 +99,7 @@ func writeNotes(b *strings.Builder, offered []index.Offer) {
 				printed = true
 			}
 			fmt.Fprintf(b, "%s %s %s\n", o.Kind, printable(o.Address), o.Version)
-			b.WriteString(wrap(printable(note), indent))
+			b.WriteString(wrap(printable(note), reportIndent))
 		}
 	}
 	if printed {
@@ -126,8 +126,8 @@ func writeProblem(b *strings.Builder, p index.Problem, margin int) {
 		of += ": "
 	}
 	fmt.Fprintf(b, "%*s%s\n", margin, "", printable(p.Path))
-	b.WriteString(wrap(printable(of)+string(p.Reason), margin+indent))
-	b.WriteString(wrap(printable(p.Detail), margin+indent))
+	b.WriteString(wrap(printable(of)+string(p.Reason), margin+reportIndent))
+	b.WriteString(wrap(printable(p.Detail), margin+reportIndent))
 }
 
 // summary counts, in one sentence.

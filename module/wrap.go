@@ -7,8 +7,8 @@ import (
 )
 
 const (
-	width  = 80 // of a terminal
-	indent = 4  // of what is said about the line above
+	terminalWidth = 80
+	reportIndent  = 4 // of what is said about the line above
 )
 
 // wrap breaks a text into lines that fit, each behind a margin. Between two
@@ -20,7 +20,7 @@ func wrap(text string, margin int) string {
 		length := utf8.RuneCountInString(word)
 		switch {
 		case column == 0:
-		case column+1+length > width:
+		case column+1+length > terminalWidth:
 			b.WriteByte('\n')
 			column = 0
 		default:
