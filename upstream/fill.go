@@ -129,19 +129,30 @@ func (f *Filler) fill(s *Source, v *vouched, platform index.Platform, id fileID)
 		return nil, false, err
 	}
 	defer unlock()
-	where, err := f.place(id.ProviderAddress)
-	if err != nil {
-		return nil, false, err
+	for range maxBegins {
+		filled, fetched, err = f.findOrFetch(s, v, p)
+		if !errors.Is(err, errReplaced) {
+			break
+		}
+		f.tree.forget() // the next one is opened where it is now
 	}
-	if name := where.locate(v.Version, id.name); name != "" {
-		filled, err := f.verifyHeld(where, v, p, name)
-		return filled, false, err
-	}
-	filled, err = f.fetch(s, where, v, p)
 	if errors.Is(err, ErrBadChecksum) {
 		f.releases.drop(releaseID{id.ProviderAddress, v.Version})
 		err = f.explain(s, v, err)
 	}
+	return filled, fetched, err
+}
+
+func (f *Filler) findOrFetch(s *Source, v *vouched, p Package) (filled *Filled, fetched bool, err error) {
+	where, err := f.place(v.Address)
+	if err != nil {
+		return nil, false, err
+	}
+	if name := where.locate(v.Version, p.Name); name != "" {
+		filled, err := f.verifyHeld(where, v, p, name)
+		return filled, false, err
+	}
+	filled, err = f.fetch(s, where, v, p)
 	return filled, true, err
 }
 

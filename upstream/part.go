@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -29,13 +30,27 @@ type part struct {
 // that in the end there is not a whole package to wait for.
 const syncEvery = 32 << 20
 
+// A part is begun again when another instance has taken it for a leftover in the
+// moment in which it was not locked. More often than this it is not that: its
+// file is in a folder that is no longer where the tree is.
+const maxBegins = 5
+
+// errReplaced: the tree that was opened is not the one on the disk any more.
+var errReplaced = fmt.Errorf("%w: its folder has been replaced meanwhile, try again", ErrNotWritable)
+
 // newPart begins a package that will be called name. The lock of its file tells
 // other instances that it is no leftover.
 func (f *Filler) newPart(in index.Part, name string) (*part, error) {
-	for {
+	for range maxBegins {
+		if f.ctx.Err() != nil {
+			return nil, f.ctx.Err()
+		}
 		p := &part{in: in, name: temporaryName(name, partSuffix)}
 		var err error
-		if p.File, err = create(in.Fs, path.Join(in.Dir, p.name)); err != nil {
+		switch p.File, err = create(in.Fs, path.Join(in.Dir, p.name)); {
+		case errors.Is(err, fs.ErrNotExist): // folders are made, but not in one that has been removed
+			return nil, errReplaced
+		case err != nil:
 			return nil, storageError(err)
 		}
 		taken, err := p.tryLock(f.diskPath(p.name))
@@ -46,8 +61,8 @@ func (f *Filler) newPart(in index.Part, name string) (*part, error) {
 		if err != nil {
 			return nil, storageError(err)
 		}
-		// In the moment it was not locked, somebody took it for a leftover.
 	}
+	return nil, errReplaced
 }
 
 // diskPath is where the locks of files are to be had; empty if nowhere.
