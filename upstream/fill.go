@@ -6,13 +6,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -167,40 +168,48 @@ func (f *Filler) verifyHeld(where *place, v *vouched, p Package, name string) (*
 	if err != nil {
 		return nil, storageError(err)
 	}
-	digest, err := digestOf(where.providers, name)
-	if err != nil {
-		return nil, err
-	}
 	file, err := where.providers.Fs.Open(path.Join(where.providers.Dir, name))
 	if err != nil {
 		return nil, storageError(err)
 	}
 	defer file.Close()
-	if v.verify(p, digest, file) != nil || !d.lists(p.Name, digest.SHA256) {
+	sums, err := f.verify(v, p, file, info.Size())
+	switch {
+	case errors.Is(err, ErrMalformed), errors.Is(err, ErrBadChecksum), err == nil && !d.lists(p.Name, sums.SHA256):
 		return nil, conflict(p.Name)
+	case err != nil:
+		return nil, err
 	}
-	return f.newFilled(v, p, name, digest, info), nil
+	return f.newFilled(v, p, name, sums, info), nil
 }
 
-// verify compares a package with what vouches for it.
-func (v *vouched) verify(p Package, digest Digest, file io.ReaderAt) error {
-	var h1 []string
-	if p.SHA256 == (index.SHA256{}) {
-		h1 = p.H1
-	}
+// checked is what a package turned out to be, with the hash of the files in it.
+type checked struct {
+	Digest
+	h1 string
+}
+
+// verify reads a package to its end, and compares it with what vouches for it.
+// What the index would withhold is refused: it is not worth keeping.
+func (f *Filler) verify(v *vouched, p Package, file afero.File, size int64) (c checked, err error) {
 	refuse := func(kind error, detail string) error {
 		return &Failure{Host: v.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
 	}
-	if len(p.sums) > 0 && !slices.Contains(p.sums, digest.SHA256) {
-		return refuse(ErrBadChecksum, p.Name+" is not the file that was released")
+	sum, h1, err := index.CheckPackage(f.ctx, file, size, v.Address.Type)
+	var bad *index.PackageError
+	switch withheld := errors.As(err, &bad); {
+	case err != nil && !withheld && f.ctx.Err() != nil:
+		return c, f.ctx.Err()
+	case err != nil && !withheld:
+		return c, storageError(err)
+	case len(p.sums) > 0 && !slices.Contains(p.sums, sum):
+		return c, refuse(ErrBadChecksum, p.Name+" is not the file that was released")
+	case withheld:
+		return c, refuse(ErrMalformed, p.Name+": "+bad.Detail)
+	case p.SHA256 == (index.SHA256{}) && len(p.H1) > 0 && !slices.Contains(p.H1, h1):
+		return c, refuse(ErrBadChecksum, p.Name+" has other files in it than the mirror says")
 	}
-	switch err := inspect(file, digest.Size, v.Address.Type, h1); {
-	case errors.Is(err, ErrBadChecksum):
-		return refuse(ErrBadChecksum, p.Name+" has other files in it than the mirror says")
-	case err != nil:
-		return refuse(ErrMalformed, p.Name+": "+err.Error())
-	}
-	return nil
+	return checked{Digest{size, sum}, h1}, nil
 }
 
 // fetch gets a package from its origin.
@@ -226,12 +235,13 @@ func (f *Filler) fetch(s *Source, where *place, v *vouched, p Package) (*Filled,
 		return nil, err
 	}
 	to := &watched{part: part, watchers: &f.watchers, id: fileID{v.Address, p.Name}}
+	var sums checked
 	digest, err := s.Client.Download(f.ctx, v.Release, p.Platform, to)
 	if err == nil {
-		err = v.verify(p, digest, part)
+		sums, err = f.verify(v, p, part, digest.Size)
 	}
 	if err == nil {
-		err = f.keepDocuments(where, v, p, digest)
+		err = f.keepDocuments(where, v, p, sums.Digest)
 	}
 	if err != nil {
 		part.discard()
@@ -241,7 +251,7 @@ func (f *Filler) fetch(s *Source, where *place, v *vouched, p Package) (*Filled,
 	if err != nil {
 		return nil, err
 	}
-	return f.newFilled(v, p, name, digest, info), nil
+	return f.newFilled(v, p, name, sums, info), nil
 }
 
 // keepDocuments puts into the tree what vouches for a package, one release of a
@@ -274,9 +284,9 @@ func (f *Filler) explain(s *Source, v *vouched, wrong error) error {
 	return fmt.Errorf("%w: it has been released again: to have the new one, remove the version from the tree", ErrConflict)
 }
 
-func (f *Filler) newFilled(v *vouched, p Package, name string, digest Digest, info os.FileInfo) *Filled {
+func (f *Filler) newFilled(v *vouched, p Package, name string, sums checked, info os.FileInfo) *Filled {
 	return &Filled{
-		Name: p.Name, Version: v.Version, Platform: p.Platform.String(), Size: digest.Size, SHA256: digest.SHA256,
+		Name: p.Name, Version: v.Version, Platform: p.Platform.String(), Size: sums.Size, SHA256: sums.SHA256, h1: sums.h1,
 		tree: f.tree, path: name, modTime: info.ModTime(), info: info,
 	}
 }
