@@ -55,6 +55,10 @@ type Registry struct {
 	// Upstream gets what the mirror does not hold. Nil: it has what it holds.
 	Upstream Upstream
 
+	// ClientAddress returns the IP address of the client, by which what several of
+	// them want of an Upstream is shared out. Nil: that of the connection.
+	ClientAddress func(*http.Request) string
+
 	// Changed is called when a file is no longer what the snapshot says, or has
 	// come in; a scan should follow. May be nil.
 	Changed func()

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -167,6 +169,12 @@ func parsePatterns(words []string) ([]upstream.Pattern, error) {
 		patterns = append(patterns, p)
 	}
 	return patterns, nil
+}
+
+// clientAddress is that of the client, which trusted proxies may tell.
+func clientAddress(r *http.Request) string {
+	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	return address
 }
 
 // path is where a file of the providers is on the disk, for locks; empty where

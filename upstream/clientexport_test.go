@@ -22,6 +22,7 @@ const (
 	MostDownloads  = mostDownloads
 	MostDocuments  = mostDocuments
 	MostWaiting    = mostWaiting
+	MostVersions   = mostVersions
 	MostReleases   = mostReleases
 	MaxChecksums   = maxChecksums
 	MaxSignature   = maxSignature

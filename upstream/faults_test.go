@@ -24,6 +24,15 @@ import (
 // connections are pipes, since a socket would hold up that time.
 func (s *site) inBubble(t *testing.T, o upstream.Origin, test func(t *testing.T, c *upstream.Client)) {
 	t.Helper()
+	s.inBubbleOf(t, func(t *testing.T, client func(upstream.Origin) *upstream.Client) {
+		o.Hostname = host
+		test(t, client(o))
+	})
+}
+
+// inBubbleOf is inBubble with several clients.
+func (s *site) inBubbleOf(t *testing.T, test func(t *testing.T, client func(upstream.Origin) *upstream.Client)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(indextest.Born.AddDate(1, 0, 0))) // when releases have been signed
 		p := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
@@ -32,13 +41,18 @@ func (s *site) inBubble(t *testing.T, o upstream.Origin, test func(t *testing.T,
 		defer server.Close()
 		pool := x509.NewCertPool()
 		pool.AddCert(server.Certificate())
-		o.Hostname = host
-		c, err := upstream.NewClient(o, upstream.Trust(pool), upstream.Through(p.dial))
-		if err != nil {
-			t.Fatal(err)
+		var clients []*upstream.Client
+		test(t, func(o upstream.Origin) *upstream.Client {
+			c, err := upstream.NewClient(o, upstream.Trust(pool), upstream.Through(p.dial))
+			if err != nil {
+				t.Fatal(err)
+			}
+			clients = append(clients, c)
+			return c
+		})
+		for _, c := range clients {
+			c.Close()
 		}
-		defer c.Close()
-		test(t, c)
 	})
 }
 

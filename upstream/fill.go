@@ -67,9 +67,9 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 		return nil, err
 	}
 	defer f.watchers.add(id, progress)()
-	filled, err := f.filling.do(ctx, id, func() (*Filled, error) {
+	filled, err := f.filling.do(ctx, id, func(by *asker) (*Filled, error) {
 		began := time.Now()
-		filled, fetched, err := f.fill(s, v, p.platform, id)
+		filled, fetched, err := f.fill(by.in(f.ctx), s, v, p.platform, id)
 		e := Event{Kind: PackageFilled, Hostname: a.Hostname, Took: time.Since(began)}
 		switch {
 		case err == nil:
@@ -86,9 +86,6 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 		f.observe(e, err)
 		return filled, err
 	})
-	if errors.Is(err, errTooMany) {
-		err = busy(a.Hostname.ForDisplay())
-	}
 	return filled, err
 }
 
@@ -116,8 +113,9 @@ func (f *Filler) document(ctx context.Context, a index.ProviderAddress, name str
 	return &Filled{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256.Sum256(content), content: content}, nil
 }
 
-// fill finds a package in the tree, or fetches it.
-func (f *Filler) fill(s *Source, v *vouched, platform index.Platform, id fileID) (filled *Filled, fetched bool, err error) {
+// fill finds a package in the tree, or fetches it when it is its turn. Nothing is
+// locked before that: others wait for the locks.
+func (f *Filler) fill(ctx context.Context, s *Source, v *vouched, platform index.Platform, id fileID) (filled *Filled, fetched bool, err error) {
 	p, ok := v.Package(platform)
 	if !ok {
 		return nil, false, fmt.Errorf("the release has no package for %s: %w", platform, ErrNotFound)
@@ -125,13 +123,27 @@ func (f *Filler) fill(s *Source, v *vouched, platform index.Platform, id fileID)
 	if p.SHA256 == (index.SHA256{}) && len(p.sums)+len(p.H1) == 0 {
 		return nil, false, fmt.Errorf("%w: its mirror gives no hash of the package", ErrUnsigned)
 	}
+	where, err := f.place(v.Address)
+	if err != nil {
+		return nil, false, err
+	}
+	if where.locate(v.Version, p.Name) == "" {
+		free, ok, err := f.downloads[v.Address.Hostname].take(ctx)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case !ok:
+			return nil, false, busy(v.Address.Hostname.ForDisplay())
+		}
+		defer free()
+	}
 	unlock, err := f.lock(path.Join(string(id.Hostname), id.Namespace, id.Type, id.name))
 	if err != nil {
 		return nil, false, err
 	}
 	defer unlock()
 	for range maxBegins {
-		filled, fetched, err = f.findOrFetch(s, v, p)
+		filled, fetched, err = f.findOrFetch(ctx, s, v, p)
 		if !errors.Is(err, errReplaced) {
 			break
 		}
@@ -139,12 +151,12 @@ func (f *Filler) fill(s *Source, v *vouched, platform index.Platform, id fileID)
 	}
 	if errors.Is(err, ErrBadChecksum) {
 		f.releases.drop(releaseID{id.ProviderAddress, v.Version})
-		err = f.explain(s, v, err)
+		err = f.explain(ctx, s, v, err)
 	}
 	return filled, fetched, err
 }
 
-func (f *Filler) findOrFetch(s *Source, v *vouched, p Package) (filled *Filled, fetched bool, err error) {
+func (f *Filler) findOrFetch(ctx context.Context, s *Source, v *vouched, p Package) (filled *Filled, fetched bool, err error) {
 	where, err := f.place(v.Address)
 	if err != nil {
 		return nil, false, err
@@ -153,7 +165,7 @@ func (f *Filler) findOrFetch(s *Source, v *vouched, p Package) (filled *Filled, 
 		filled, err := f.verifyHeld(where, v, p, name)
 		return filled, false, err
 	}
-	filled, err = f.fetch(s, where, v, p)
+	filled, err = f.fetch(ctx, s, where, v, p)
 	return filled, true, err
 }
 
@@ -213,7 +225,7 @@ func (f *Filler) verify(v *vouched, p Package, file afero.File, size int64) (c c
 }
 
 // fetch gets a package from its origin.
-func (f *Filler) fetch(s *Source, where *place, v *vouched, p Package) (*Filled, error) {
+func (f *Filler) fetch(ctx context.Context, s *Source, where *place, v *vouched, p Package) (*Filled, error) {
 	d, err := where.settle(v.Release, false) // before megabytes come in for nothing
 	if err != nil {
 		return nil, err
@@ -221,14 +233,6 @@ func (f *Filler) fetch(s *Source, where *place, v *vouched, p Package) (*Filled,
 	if p.SHA256 != (index.SHA256{}) && !d.lists(p.Name, p.SHA256) {
 		return nil, conflict("SHA256SUMS")
 	}
-	free, ok, err := f.downloads[v.Address.Hostname].take(f.ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok:
-		return nil, busy(v.Address.Hostname.ForDisplay())
-	}
-	defer free()
 	name := path.Join(d.dir, p.Name)
 	part, err := f.newPart(where.providers, name)
 	if err != nil {
@@ -236,7 +240,7 @@ func (f *Filler) fetch(s *Source, where *place, v *vouched, p Package) (*Filled,
 	}
 	to := &watched{part: part, watchers: &f.watchers, id: fileID{v.Address, p.Name}}
 	var sums checked
-	digest, err := s.Client.Download(f.ctx, v.Release, p.Platform, to)
+	digest, err := s.Client.Download(ctx, v.Release, p.Platform, to)
 	if err == nil {
 		sums, err = f.verify(v, p, part, digest.Size)
 	}
@@ -273,11 +277,11 @@ func (f *Filler) keepDocuments(where *place, v *vouched, p Package, digest Diges
 
 // explain tells an origin that has released a version again from one that sends
 // wrong bytes.
-func (f *Filler) explain(s *Source, v *vouched, wrong error) error {
+func (f *Filler) explain(ctx context.Context, s *Source, v *vouched, wrong error) error {
 	if !v.held {
 		return wrong
 	}
-	now, err := s.Client.Release(f.ctx, v.Address, Version{Version: v.Version}, nil)
+	now, err := s.Client.Release(ctx, v.Address, Version{Version: v.Version}, nil)
 	if err != nil || bytes.Equal(now.Checksums, v.Checksums) {
 		return wrong
 	}

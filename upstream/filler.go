@@ -57,7 +57,9 @@ type Filler struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
-	catalogs *memory[index.ProviderAddress, *catalog]
+	catalogs *memory[index.ProviderAddress, *catalog] // of what is listed
+	opening  catalogsInProgress
+	unlisted *memory[index.ProviderAddress, error] // why there is no list
 	releases *memory[releaseID, *vouched]
 	vouching flights[releaseID, *vouched]
 	unproven *memory[releaseID, error]
@@ -82,9 +84,12 @@ type (
 )
 
 // How much is remembered. A provider's list has some ten kilobytes, a release
-// less; the rest is small.
+// less; the rest is small. What is not there is remembered apart from what is: a
+// flood of names that somebody made up is no reason to forget a real one.
 const (
-	mostCatalogs = 1024
+	mostCatalogs = 4096
+	mostListings = 64 << 20 // bytes of them
+	mostUnlisted = 4096
 	mostReleases = 1024
 	mostFiles    = 8192
 )
@@ -113,12 +118,14 @@ func NewFiller(o FillerOptions) (*Filler, error) {
 	f := &Filler{
 		options: o, sources: sources, downloads: downloads, tree: &trees{open: o.Open}, ctx: ctx, cancel: cancel,
 		catalogs: newMemory[index.ProviderAddress, *catalog](mostCatalogs),
+		opening:  catalogsInProgress{of: make(map[index.ProviderAddress]*catalog)},
+		unlisted: newMemory[index.ProviderAddress, error](mostUnlisted),
 		releases: newMemory[releaseID, *vouched](mostReleases),
 		unproven: newMemory[releaseID, error](mostFiles),
 		unfilled: newMemory[fileID, error](mostFiles),
 		held:     newMemory[fileID, *Filled](mostFiles),
 	}
-	f.filling.most, f.vouching.most = mostDownloads+mostWaiting, mostDocuments+mostWaiting
+	f.catalogs.room, f.catalogs.weigh = mostListings, (*catalog).weigh
 	return f, nil
 }
 

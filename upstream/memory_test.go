@@ -28,9 +28,7 @@ func TestMemory(t *testing.T) {
 		has("c", 0)
 		m.drop("a")
 		has("a", 0)
-		if got := m.getOrPut("d", func() int { return 5 }) + m.getOrPut("d", func() int { return 6 }); got != 10 {
-			t.Errorf("d is made twice: %d", got)
-		}
+		m.put("d", 5, 0)
 		if len(m.entries) != m.order.Len() || len(m.entries) != 1 {
 			t.Errorf("%d entries are in %d places", len(m.entries), m.order.Len())
 		}

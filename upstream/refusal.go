@@ -67,9 +67,10 @@ func lifeOf(err error) time.Duration {
 	return lasting
 }
 
-// givenUp tells an end that we have made ourselves: it says nothing of anybody.
+// givenUp reports whether an error is an end that we have made ourselves, which
+// says nothing of the origin and is not remembered.
 func givenUp(err error) bool {
-	return isKind(err, context.Canceled, context.DeadlineExceeded)
+	return isKind(err, context.Canceled, context.DeadlineExceeded, ErrBusy)
 }
 
 // Reason is a word for what an error of this package is, one of a few: for
@@ -82,6 +83,7 @@ func Reason(err error) string {
 		{ErrTooYoung, "too_young"},
 		{ErrNotFound, "not_found"},
 		{ErrTimeout, "timeout"},
+		{ErrBusy, "busy"},
 		{ErrUnavailable, "unavailable"},
 		{ErrRefused, "refused"},
 		{ErrConflict, "conflict"},

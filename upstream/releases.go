@@ -68,8 +68,8 @@ func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version s
 	if err, ok := f.unproven.get(id); ok {
 		return nil, nil, err
 	}
-	v, err := f.vouching.do(ctx, id, func() (*vouched, error) {
-		v, err := f.vouch(s, a, version)
+	v, err := f.vouching.do(ctx, id, func(by *asker) (*vouched, error) {
+		v, err := f.vouch(by.in(f.ctx), s, a, version)
 		switch {
 		case err == nil:
 			f.releases.put(id, v, releaseLife)
@@ -82,14 +82,11 @@ func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version s
 		}
 		return v, err
 	})
-	if errors.Is(err, errTooMany) {
-		err = busy(a.Hostname.ForDisplay())
-	}
 	return v, s, err
 }
 
 // vouch takes the tree's word for a release, or else the origin's.
-func (f *Filler) vouch(s *Source, a index.ProviderAddress, version string) (*vouched, error) {
+func (f *Filler) vouch(ctx context.Context, s *Source, a index.ProviderAddress, version string) (*vouched, error) {
 	p, err := f.place(a)
 	if err != nil {
 		return nil, err
@@ -105,14 +102,14 @@ func (f *Filler) vouch(s *Source, a index.ProviderAddress, version string) (*vou
 	if r := keptRelease(a, version, d, k); r != nil {
 		return &vouched{r, true}, nil
 	}
-	v, listed, err := f.listed(f.ctx, a, version)
+	v, listed, err := f.listed(ctx, a, version)
 	if err != nil {
 		return nil, err
 	}
 	if !listed {
 		return nil, fmt.Errorf("the origin does not list version %s: %w", version, ErrNotFound)
 	}
-	r, err := s.Client.Release(f.ctx, a, v, k.pin())
+	r, err := s.Client.Release(ctx, a, v, k.pin())
 	if err != nil {
 		return nil, err
 	}
