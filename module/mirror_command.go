@@ -151,7 +151,8 @@ func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) 
 	}
 	fo := upstream.FillerOptions{
 		Sources: sources, Open: directories.Open, Lock: lockDefaultStorage,
-		Path: func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
+		Path:      func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
+		FreeSpace: func() (int64, error) { return freeSpace(m.into) },
 	}
 	if m.dry {
 		fo.Open, fo.Lock = readOnly(directories), nil

@@ -23,6 +23,7 @@ const (
 	MostDocuments  = mostDocuments
 	MostWaiting    = mostWaiting
 	MostVersions   = mostVersions
+	Spare          = spare
 	MostReleases   = mostReleases
 	MaxChecksums   = maxChecksums
 	MaxSignature   = maxSignature

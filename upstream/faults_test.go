@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -333,6 +334,7 @@ func TestDownload(t *testing.T) {
 		kind   error // nil: it arrives whole
 		says   string
 		ranges string
+		takes  time.Duration // until it is given up; zero: the timeout
 	}{
 		{rule: "a connection that breaks is resumed", answer: func(s *site, ranges *[]string) http.HandlerFunc {
 			return s.part(100, ranges, breakOff)
@@ -378,10 +380,22 @@ func TestDownload(t *testing.T) {
 		}, kind: upstream.ErrTimeout, ranges: "[]"},
 		{rule: "bytes never come", answer: func(*site, *[]string) http.HandlerFunc { return silence }, kind: upstream.ErrTimeout},
 		{rule: "bytes come slowly", answer: func(*site, *[]string) http.HandlerFunc {
-			return func(w http.ResponseWriter, _ *http.Request) {
+			return func(w http.ResponseWriter, r *http.Request) {
 				for _, b := range []byte(zip) {
 					time.Sleep(timeout - time.Second)
+					if r.Context().Err() != nil {
+						return
+					}
 					w.Write([]byte{b})
+					w.(http.Flusher).Flush()
+				}
+			}
+		}, kind: upstream.ErrTimeout, says: "bytes a second", takes: 10 * (timeout - time.Second)},
+		{rule: "bytes come slowly, but for a minute only", answer: func(*site, *[]string) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) {
+				for i := range 8 {
+					time.Sleep(timeout - time.Second)
+					io.WriteString(w, zip[i*len(zip)/8:(i+1)*len(zip)/8])
 					w.(http.Flusher).Flush()
 				}
 			}
@@ -433,7 +447,7 @@ func TestDownload(t *testing.T) {
 					_, err = c.Download(background(), r, linux, io.Discard)
 					mustFail(t, err, test.kind, test.says)
 				}
-				if errors.Is(test.kind, upstream.ErrTimeout) && time.Since(begin) != timeout {
+				if errors.Is(test.kind, upstream.ErrTimeout) && time.Since(begin) != cmp.Or(test.takes, timeout) {
 					t.Errorf("it took %v", time.Since(begin))
 				}
 				if test.ranges != "" && test.ranges != "[]" && fmt.Sprint(ranges) != test.ranges {

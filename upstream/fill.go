@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"path"
 	"slices"
@@ -81,7 +80,7 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 			e.Bytes = filled.Size
 		case !givenUp(err):
 			f.unfilled.put(id, err, lifeOf(err))
-			f.log(slog.LevelWarn, "a package could not be mirrored", "provider", a.String(), "file", name, "error", err.Error())
+			f.noteRefusal("a package could not be mirrored", a, err, "file", name)
 		}
 		f.observe(e, err)
 		return filled, err
@@ -238,6 +237,9 @@ func (f *Filler) fetch(ctx context.Context, s *Source, where *place, v *vouched,
 	if err != nil {
 		return nil, err
 	}
+	part.room = f.newRoom(s, where.providers)
+	kept := false
+	defer func() { part.room.end(kept) }()
 	to := &watched{part: part, watchers: &f.watchers, id: fileID{v.Address, p.Name}}
 	var sums checked
 	digest, err := s.Client.Download(ctx, v.Release, p.Platform, to)
@@ -255,6 +257,7 @@ func (f *Filler) fetch(ctx context.Context, s *Source, where *place, v *vouched,
 	if err != nil {
 		return nil, err
 	}
+	kept = true
 	return f.newFilled(v, p, name, sums, info), nil
 }
 
@@ -268,7 +271,14 @@ func (f *Filler) keepDocuments(where *place, v *vouched, p Package, digest Diges
 		return err
 	}
 	defer unlock()
+	before, err := where.readKeys()
+	if err != nil {
+		return err
+	}
 	d, err := where.settle(v.Release, true)
+	if err == nil {
+		f.noteKeys(v.Release, before)
+	}
 	if err == nil && !d.lists(p.Name, digest.SHA256) {
 		err = conflict("SHA256SUMS")
 	}

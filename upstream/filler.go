@@ -17,6 +17,10 @@ import (
 type Source struct {
 	Client *Client
 	Policy Policy
+
+	// Quota bounds what is held, together with other sources that have the same
+	// one. Nil: nothing does but the disk.
+	Quota *Quota
 }
 
 // FillerOptions say what a Filler fills, and from where.
@@ -32,6 +36,10 @@ type FillerOptions struct {
 	// empty one, or no Path, is for file systems without locks of files; there, a
 	// fill that died is told from one under way by its age only.
 	Path func(name string) string
+
+	// FreeSpace returns how many bytes there is room for on the disk of the
+	// providers. Nil: it is not known before the disk is full.
+	FreeSpace func() (int64, error)
 
 	// Lock has one instance do what several share a tree for. It waits until it
 	// has the lock of that name, or ctx ends. Nil: this is the only one.
@@ -69,6 +77,7 @@ type Filler struct {
 	watchers watchers
 	writing  keyed // what vouches for packages, by namespace
 	outages  outages
+	refusals refusals
 }
 
 // A releaseID names a release, a fileID a file of one.

@@ -20,6 +20,7 @@ type part struct {
 	in   index.Part
 	name string
 	lock *flock.Flock // nil: there are no locks here
+	room *room        // nil: any amount
 
 	unsynced int64
 	syncing  chan error // nil: nothing is being synced
@@ -139,11 +140,24 @@ func (p *part) unlock() {
 
 // Write tells what the disk refuses.
 func (p *part) Write(b []byte) (int, error) {
+	if p.room != nil {
+		if err := p.room.take(int64(len(b))); err != nil {
+			return 0, err
+		}
+	}
 	n, err := p.File.Write(b)
 	if p.unsynced += int64(n); p.unsynced >= syncEvery {
 		p.syncAhead()
 	}
 	return n, storageError(err)
+}
+
+// Expect says how large the part will be, before it comes in.
+func (p *part) Expect(size int64) error {
+	if p.room == nil {
+		return nil
+	}
+	return p.room.expect(size)
 }
 
 // syncAhead syncs in the background what is written, unless that is going on.

@@ -93,6 +93,7 @@ func Reason(err error) string {
 		{ErrMalformed, "malformed"},
 		{ErrTooLarge, "too_large"},
 		{ErrUnsafe, "unsafe"},
+		{ErrMaxHeld, "max_held"},
 		{ErrDiskFull, "disk_full"},
 		{ErrNotWritable, "not_writable"},
 		{index.ErrChanged, "changed"},

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -76,7 +75,7 @@ func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version s
 		case !givenUp(err):
 			f.unproven.put(id, err, lifeOf(err))
 			if !errors.Is(err, ErrNotFound) {
-				f.log(slog.LevelWarn, "a release cannot be mirrored", "provider", a.String(), "version", version, "error", err.Error())
+				f.noteRefusal("a release cannot be mirrored", a, err, "version", version)
 			}
 			f.observe(Event{Kind: ReleaseRefused, Hostname: a.Hostname}, err)
 		}
@@ -113,7 +112,9 @@ func (f *Filler) vouch(ctx context.Context, s *Source, a index.ProviderAddress, 
 	if err != nil {
 		return nil, err
 	}
-	return &vouched{Release: r}, s.accept(r, k)
+	err = s.accept(r, k)
+	f.noteUnsigned(r, k)
+	return &vouched{Release: r}, err
 }
 
 // accept lets a release in, or says why not.
