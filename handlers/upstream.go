@@ -19,6 +19,7 @@ type Upstream interface {
 	Mirrors(index.ProviderAddress) bool
 	Versions(context.Context, index.ProviderAddress) (upstream.Offering, error)
 	Obtainable(ctx context.Context, a index.ProviderAddress, version string) ([]index.Obtainable, error)
+	MayHaveMore(a index.ProviderAddress, version string, held func(index.Platform) bool) bool
 	Held(a index.ProviderAddress, file string) *upstream.Filled
 	Fill(ctx context.Context, a index.ProviderAddress, file string) (*upstream.Filled, error)
 }
@@ -108,7 +109,7 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 	if d, ok := g.joined.get(of, release); ok {
 		return g.writeDocument(w, r, d.Document, l)
 	}
-	if release != nil && release.SignedByPublisher() && len(held.Missing(release)) == 0 {
+	if release != nil && release.SignedByPublisher() && len(held.Missing(release)) == 0 && !g.mayHaveMore(a, release) {
 		g.joined.put(of, joinedDocument{held: release, Document: release.Archives()}, joinedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
@@ -130,6 +131,12 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 	return upstreamFailure(err)
 }
 
+// mayHaveMore reports whether the registry of a provider may have added platforms
+// to a release since it came in.
+func (g *Registry) mayHaveMore(a index.ProviderAddress, r *index.Release) bool {
+	return g.Upstream.MayHaveMore(a, r.Version, func(p index.Platform) bool { return r.Package(p.OS, p.Arch) != nil })
+}
+
 // serveFilled answers with a file that is not held, once it is.
 func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
 	filled := g.Upstream.Held(a, name)
@@ -137,8 +144,12 @@ func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a index.Provid
 		var err error
 		filled, err = g.Upstream.Fill(g.forClient(r), a, name)
 		switch {
+		case errors.Is(err, upstream.ErrNotMirrored):
+			return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not get it from its registry", a)
+		case errors.Is(err, upstream.ErrTooYoung):
+			return fail(http.StatusNotFound, "this version of %s has been published too short a time ago to be mirrored: try again later", a)
 		case errors.Is(err, upstream.ErrNotFound):
-			return fail(http.StatusNotFound, "%s has no such file, nor has its registry", a)
+			return fail(http.StatusNotFound, "neither this mirror nor the registry of %s has such a file: see which platforms the version has", a)
 		case err != nil:
 			return upstreamFailure(err)
 		}

@@ -133,7 +133,7 @@ func (m *mirroring) fill(ctx context.Context, r *chosen, p index.Platform, of in
 }
 
 func (m *mirroring) fetch(ctx context.Context, r *chosen, p index.Platform, of int) (size int64, added bool, err error) {
-	release, err := m.filler.Release(ctx, r.address, r.version)
+	release, err := m.filler.ReleaseFor(ctx, r.address, r.version, p)
 	if err != nil {
 		return 0, false, err
 	}

@@ -52,7 +52,7 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 		return f.document(ctx, a, name)
 	}
 	if !s.Policy.takesPlatform(p.platform) {
-		return nil, errNotMirrored
+		return nil, ErrNotMirrored
 	}
 	id := fileID{a, name}
 	if filled := f.Held(a, name); filled != nil {
@@ -64,6 +64,14 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 	v, _, err := f.vouched(ctx, a, p.version)
 	if err != nil {
 		return nil, err
+	}
+	if _, ok := v.Package(p.platform); !ok && v.held {
+		switch now, err := f.grown(ctx, s, v); {
+		case err == nil:
+			v = now
+		case !errors.Is(err, errNotGrown):
+			return nil, err
+		}
 	}
 	defer f.watchers.add(id, progress)()
 	filled, err := f.filling.do(ctx, id, func(by *asker) (*Filled, error) {
@@ -99,7 +107,7 @@ func (f *Filler) document(ctx context.Context, a index.ProviderAddress, name str
 		"manifest.json":  func(r *Release) []byte { return r.Manifest },
 	}[kind]
 	if !ours || !known {
-		return nil, errNotMirrored
+		return nil, ErrNotMirrored
 	}
 	v, _, err := f.vouched(ctx, a, version)
 	if err != nil {
@@ -107,7 +115,7 @@ func (f *Filler) document(ctx context.Context, a index.ProviderAddress, name str
 	}
 	content := of(v.Release)
 	if content == nil {
-		return nil, errNotMirrored
+		return nil, ErrNotMirrored
 	}
 	return &Filled{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256.Sum256(content), content: content}, nil
 }
@@ -229,10 +237,10 @@ func (f *Filler) fetch(ctx context.Context, s *Source, where *place, v *vouched,
 	if err != nil {
 		return nil, err
 	}
-	if p.SHA256 != (index.SHA256{}) && !d.lists(p.Name, p.SHA256) {
+	if listed := d.vouching(v.Release); p.SHA256 != (index.SHA256{}) && !listed.lists(p.Name, p.SHA256) {
 		return nil, conflict("SHA256SUMS")
 	}
-	name := path.Join(d.dir, p.Name)
+	name := path.Join(d.packages, p.Name)
 	part, err := f.newPart(where.providers, name)
 	if err != nil {
 		return nil, err
@@ -279,7 +287,7 @@ func (f *Filler) keepDocuments(where *place, v *vouched, p Package, digest Diges
 	if err == nil {
 		f.noteKeys(v.Release, before)
 	}
-	if err == nil && !d.lists(p.Name, digest.SHA256) {
+	if listed := d.vouching(v.Release); err == nil && !listed.lists(p.Name, digest.SHA256) {
 		err = conflict("SHA256SUMS")
 	}
 	return err

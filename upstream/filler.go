@@ -71,6 +71,8 @@ type Filler struct {
 	releases *memory[releaseID, *vouched]
 	vouching flights[releaseID, *vouched]
 	unproven *memory[releaseID, error]
+	growing  flights[releaseID, *vouched]
+	ungrown  *memory[releaseID, error]
 	filling  flights[fileID, *Filled]
 	unfilled *memory[fileID, error]
 	held     *memory[fileID, *Filled]
@@ -131,6 +133,7 @@ func NewFiller(o FillerOptions) (*Filler, error) {
 		unlisted: newMemory[index.ProviderAddress, error](mostUnlisted),
 		releases: newMemory[releaseID, *vouched](mostReleases),
 		unproven: newMemory[releaseID, error](mostFiles),
+		ungrown:  newMemory[releaseID, error](mostFiles),
 		unfilled: newMemory[fileID, error](mostFiles),
 		held:     newMemory[fileID, *Filled](mostFiles),
 	}
@@ -152,7 +155,7 @@ func (f *Filler) Mirrors(a index.ProviderAddress) bool {
 func (f *Filler) source(a index.ProviderAddress) (*Source, error) {
 	s, ok := f.sources[a.Hostname]
 	if !ok || !s.Policy.takes(a) {
-		return nil, errNotMirrored
+		return nil, ErrNotMirrored
 	}
 	return &s, nil
 }

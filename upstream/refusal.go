@@ -33,8 +33,9 @@ var (
 	ErrNotWritable = errors.New("the tree cannot be read and written")
 )
 
-// errNotMirrored is why a provider, a platform or a file is not there to get.
-var errNotMirrored = fmt.Errorf("it is not mirrored: %w", ErrNotFound)
+// ErrNotMirrored: it is nothing that is got from an origin, by the Policy or since
+// there is no such name. The error is ErrNotFound as well.
+var ErrNotMirrored = fmt.Errorf("it is not mirrored: %w", ErrNotFound)
 
 // storageError tells what the disk refuses. Paths stay out of it.
 func storageError(err error) error {

@@ -25,6 +25,11 @@ func (f *Filler) Obtainable(ctx context.Context, a index.ProviderAddress, versio
 	if err != nil {
 		return nil, err
 	}
+	if f.mayHaveGrown(v) {
+		if now, err := f.grown(ctx, s, v); err == nil {
+			v = now // or else what is held is known
+		}
+	}
 	var list []index.Obtainable
 	for _, p := range v.Packages {
 		vouched := p.SHA256 != (index.SHA256{}) || len(p.H1) > 0
@@ -44,6 +49,25 @@ func (f *Filler) Release(ctx context.Context, a index.ProviderAddress, version s
 	return v.Release, nil
 }
 
+// ReleaseFor is Release, where the package of a platform is wanted: if what is held
+// has none, the origin may have added it meanwhile.
+func (f *Filler) ReleaseFor(ctx context.Context, a index.ProviderAddress, version string, p index.Platform) (*Release, error) {
+	v, s, err := f.vouched(ctx, a, version)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := v.Package(p); ok || !v.held {
+		return v.Release, nil
+	}
+	switch now, err := f.grown(ctx, s, v); {
+	case err == nil:
+		return now.Release, nil
+	case !errors.Is(err, errNotGrown):
+		return nil, err
+	}
+	return v.Release, nil
+}
+
 // vouched gets a release, from memory or once for all who ask.
 func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version string) (*vouched, *Source, error) {
 	s, err := f.source(a)
@@ -51,7 +75,7 @@ func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version s
 		return nil, nil, err
 	}
 	if _, err := index.ParseProviderVersion(version); err != nil {
-		return nil, nil, errNotMirrored
+		return nil, nil, ErrNotMirrored
 	}
 	if s.Policy.MinAge > 0 {
 		// What the origin does not list, it does not let be dated either; only what is
