@@ -40,9 +40,9 @@ func (f *Filler) Fill(ctx context.Context, a index.ProviderAddress, name string)
 }
 
 // FillWatched is Fill with a function that hears how many bytes there are, while
-// they come in. It is called from one goroutine at a time, and not any more when
+// they come in, and how many there will be; zero: it is not known. It is called from one goroutine at a time, and not any more when
 // FillWatched has returned.
-func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name string, progress func(received int64)) (*Filled, error) {
+func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name string, progress func(received, size int64)) (*Filled, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, err
@@ -86,7 +86,7 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 				return filled, nil
 			}
 			e.Bytes = filled.Size
-		case !givenUp(err):
+		case !givenUp(err) && !errors.Is(err, ErrWouldFill):
 			f.unfilled.put(id, err, lifeOf(err))
 			f.noteRefusal("a package could not be mirrored", a, err, "file", name)
 		}
@@ -239,6 +239,9 @@ func (f *Filler) fetch(ctx context.Context, s *Source, where *place, v *vouched,
 	}
 	if listed := d.vouching(v.Release); p.SHA256 != (index.SHA256{}) && !listed.lists(p.Name, p.SHA256) {
 		return nil, conflict("SHA256SUMS")
+	}
+	if f.options.ReadOnly {
+		return nil, ErrWouldFill
 	}
 	name := path.Join(d.packages, p.Name)
 	part, err := f.newPart(where.providers, name)

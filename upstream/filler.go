@@ -45,6 +45,10 @@ type FillerOptions struct {
 	// has the lock of that name, or ctx ends. Nil: this is the only one.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)
 
+	// ReadOnly has nothing written: a fill of what is not there ends in ErrWouldFill
+	// before it would begin.
+	ReadOnly bool
+
 	// Observe hears of what is done, from several goroutines. May be nil.
 	Observe func(Event)
 

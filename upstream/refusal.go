@@ -29,6 +29,10 @@ var (
 	// ErrDiskFull: there is no room for the package.
 	ErrDiskFull = errors.New("the disk is full")
 
+	// ErrWouldFill: a package is not there, and comes in unless the Filler is
+	// ReadOnly.
+	ErrWouldFill = errors.New("it would be fetched")
+
 	// ErrNotWritable: there is no right to write, or the disk fails.
 	ErrNotWritable = errors.New("the tree cannot be read and written")
 )
