@@ -1,0 +1,47 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+)
+
+// CheckPackage says of a package what a scan would.
+func TestCheckPackage(t *testing.T) {
+	good := zipOf(binaryName, "a provider")
+	f := fileOf(good)
+	if _, err := f.Seek(5, io.SeekStart); err != nil { // wherever it stands
+		t.Fatal(err)
+	}
+	sum, h1, err := CheckPackage(t.Context(), f, int64(len(good)), "demo")
+	if err != nil || sum != sha256Of(good) || !strings.HasPrefix(h1, "h1:") {
+		t.Errorf("got %s, %s, %v", sum, h1, err)
+	}
+	for _, test := range []struct {
+		rule    string
+		content []byte
+		reason  Reason
+	}{
+		{"another provider", zipOf("terraform-provider-other", "x"), NoBinary},
+		{"an entry that leaves", zipOf(binaryName, "x", "../x", "x"), BadArchive},
+		{"no zip", []byte("x"), BadArchive},
+		{"nothing", nil, Empty},
+	} {
+		_, _, err := CheckPackage(t.Context(), fileOf(test.content), int64(len(test.content)), "demo")
+		var bad *PackageError
+		if !errors.As(err, &bad) || bad.Reason != test.reason || bad.Detail == "" || err.Error() != bad.Detail {
+			t.Errorf("%s: got %v", test.rule, err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, _, err := CheckPackage(ctx, fileOf(good), int64(len(good)), "demo"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a check that is cut off: got %v", err)
+	}
+	var bad *PackageError
+	if _, _, err := CheckPackage(t.Context(), failing{fileOf(good)}, int64(len(good)), "demo"); err == nil || errors.As(err, &bad) {
+		t.Errorf("a disk that fails: got %v", err)
+	}
+}
