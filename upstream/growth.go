@@ -47,28 +47,54 @@ var errNotGrown = fmt.Errorf("the origin has added nothing to the release: %w", 
 // platforms than those that are held, as far as its list of versions is known now.
 // It asks for nothing.
 func (f *Filler) MayHaveMore(a index.ProviderAddress, version string, held func(index.Platform) bool) bool {
+	platforms, listed := f.listedPlatforms(a, version)
+	return listed && (len(platforms) == 0 || slices.ContainsFunc(platforms, func(p index.Platform) bool { return !held(p) }))
+}
+
+// listedPlatforms are those that the list of versions, as it is known now, has of
+// one. An origin that is a mirror does not tell any.
+func (f *Filler) listedPlatforms(a index.ProviderAddress, version string) (platforms []index.Platform, listed bool) {
 	c, ok := f.catalogs.get(a)
 	if !ok {
-		return false
+		return nil, false
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if c.record == nil {
-		return false
+		return nil, false
 	}
 	i := slices.IndexFunc(c.record.Versions, func(d dated) bool { return d.Version.Version == version })
 	if i < 0 {
-		return false
+		return nil, false
 	}
-	platforms := c.record.Versions[i].Platforms
-	return len(platforms) == 0 || slices.ContainsFunc(platforms, func(p index.Platform) bool { return !held(p) })
+	return c.record.Versions[i].Platforms, true
 }
 
-func (f *Filler) mayHaveGrown(v *vouched) bool {
-	return v.held && f.MayHaveMore(v.Address, v.Version, func(p index.Platform) bool {
+// withAdditions is a release that is held with what the origin has added to it. Who
+// wants it waits for the origin only if its list says that there is more. Of a
+// mirror that is not known: it is asked meanwhile, and held up to then is what was.
+func (f *Filler) withAdditions(ctx context.Context, s *Source, v *vouched) *vouched {
+	platforms, listed := f.listedPlatforms(v.Address, v.Version)
+	has := func(p index.Platform) bool {
 		_, ok := v.Package(p)
 		return ok
-	})
+	}
+	switch {
+	case !v.held || !listed:
+		return v
+	case len(platforms) == 0:
+		if _, known := f.ungrown.get(releaseID{v.Address, v.Version}); !known {
+			go f.grown(newAsker(ctx).in(f.ctx), s, v)
+		}
+		return v
+	case !slices.ContainsFunc(platforms, func(p index.Platform) bool { return !has(p) }):
+		return v
+	}
+	now, err := f.grown(ctx, s, v)
+	if err != nil {
+		return v // which is known, whatever the origin is like now
+	}
+	return now
 }
 
 // grown is a release that is held as the origin has it now, once for all who ask.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/afero"
@@ -107,6 +108,10 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 					time.Sleep(11 * time.Minute)
 					m.Versions(background(), demo) // as clients do first
 					time.Sleep(time.Second)
+					if mirror != "" { // which does not list platforms
+						m.Obtainable(background(), demo, "1.0.0")
+						synctest.Wait()
+					}
 					list, err := m.Obtainable(background(), demo, "1.0.0")
 					if err != nil || len(list) != i+2 {
 						t.Fatalf("%s: got %+v, %v", platform, list, err)
@@ -226,4 +231,26 @@ func TestPlatformsThatAreAddedLaterOnTheDisk(t *testing.T) {
 			t.Errorf("%s: %+v", step.platform, s.Report)
 		}
 	}
+}
+
+// A mirror that hangs keeps nobody from a release that is held, which it may have
+// more of.
+func TestAMirrorThatHangsHasNoAdditions(t *testing.T) {
+	g := newGrowing(t, "linux_amd64")
+	g.inBubble(t, upstream.Origin{Mirror: mirrorBase}, func(t *testing.T, c *upstream.Client) {
+		tree := indextest.New(t)
+		tree.Keys(host+"/acme", g.publisher)
+		before := inMemory(t, c, upstream.Policy{}, tree)
+		before.fill(t, zipFor("linux_amd64"))
+		before.Close()
+		m := inMemory(t, c, upstream.Policy{}, tree)
+		defer m.Close()
+		m.Versions(background(), demo)
+		g.fault(files+"1.0.0.json", silence)
+		began := time.Now()
+		list, err := m.Obtainable(background(), demo, "1.0.0")
+		if err != nil || len(list) != 1 || time.Since(began) > 0 {
+			t.Errorf("got %+v, %v after %v", list, err, time.Since(began))
+		}
+	})
 }

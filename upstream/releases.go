@@ -25,11 +25,7 @@ func (f *Filler) Obtainable(ctx context.Context, a index.ProviderAddress, versio
 	if err != nil {
 		return nil, err
 	}
-	if f.mayHaveGrown(v) {
-		if now, err := f.grown(ctx, s, v); err == nil {
-			v = now // or else what is held is known
-		}
-	}
+	v = f.withAdditions(ctx, s, v)
 	var list []index.Obtainable
 	for _, p := range v.Packages {
 		vouched := p.SHA256 != (index.SHA256{}) || len(p.H1) > 0
