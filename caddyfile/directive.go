@@ -33,6 +33,7 @@
 //	        allow        <address pattern...>
 //	        deny         <address pattern...>
 //	        platforms    <platform...>
+//	        max_held     <size>
 //	        versions_ttl <duration>
 //	        min_age      <duration>
 //	        signatures   require | prefer

@@ -64,10 +64,10 @@ func TestUnmarshal(t *testing.T) {
 			module.Handler{Login: &module.Login{
 				Client: "terraform-cli", Issuer: "https://login.example.com", Ports: []int{10000, 10010}, Scopes: []string{"openid", "groups"},
 			}}},
-		{"upstream", "upstream a.example.com b.example.com {\n\tmirror https://m.example.com/\n\tallow x/* y\n\tallow z\n\tdeny x/y\n\tplatforms linux_amd64\n\tversions_ttl 1m\n\tmin_age 3d\n\tsignatures prefer\n\ttoken {env.T}\n\ttimeout 5s\n\tprivate files.example.com\n}",
+		{"upstream", "upstream a.example.com b.example.com {\n\tmirror https://m.example.com/\n\tallow x/* y\n\tallow z\n\tdeny x/y\n\tplatforms linux_amd64\n\tmax_held 500GiB\n\tversions_ttl 1m\n\tmin_age 3d\n\tsignatures prefer\n\ttoken {env.T}\n\ttimeout 5s\n\tprivate files.example.com\n}",
 			module.Handler{Upstreams: []*module.Upstream{{
 				Hostnames: []string{"a.example.com", "b.example.com"}, Mirror: "https://m.example.com/",
-				Allow: []string{"x/*", "y", "z"}, Deny: []string{"x/y"}, Platforms: []string{"linux_amd64"},
+				Allow: []string{"x/*", "y", "z"}, Deny: []string{"x/y"}, Platforms: []string{"linux_amd64"}, MaxHeld: 500 << 30,
 				VersionsTTL: caddy.Duration(time.Minute), MinAge: caddy.Duration(72 * time.Hour), Signatures: "prefer",
 				Token: "{env.T}", Timeout: caddy.Duration(5 * time.Second), Private: []string{"files.example.com"},
 			}}}},
@@ -136,6 +136,9 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"two URLs of an upstream", "upstream a.example.com {\n\turl https://a\n\turl https://b\n}", "url is already specified"},
 		{"nothing allowed", "upstream a.example.com {\n\tallow\n}", "wrong argument count"},
 		{"a life without a unit", "upstream a.example.com {\n\tversions_ttl 10\n}", "versions_ttl: time: missing unit in duration"},
+		{"a size that is none", "upstream a.example.com {\n\tmax_held lots\n}", "max_held: 'lots' is not a size, write it like 500GiB"},
+		{"a size of nothing", "upstream a.example.com {\n\tmax_held 0\n}", "max_held: '0' is not a size"},
+		{"two sizes", "upstream a.example.com {\n\tmax_held 1GB\n\tmax_held 1GB\n}", "max_held is already specified"},
 		{"an age of nothing", "upstream a.example.com {\n\tmin_age 0s\n}", "min_age must be longer than nothing"},
 		{"an option with a block", "root /srv {\n\tproviders a\n}", "root does not have a block"},
 	}

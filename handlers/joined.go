@@ -12,6 +12,7 @@ import (
 type joinedDocuments struct {
 	mutex sync.RWMutex
 	made  map[joinedID]joinedDocument
+	bytes int
 }
 
 // A joinedID is index.json of a provider, or VERSION.json of a version.
@@ -36,8 +37,11 @@ const (
 	joinedIndexLife = time.Second
 )
 
-// mostJoined bounds them. They are made again in microseconds.
-const mostJoined = 4096
+// mostJoined and mostJoinedBytes bound them. They are made again in microseconds.
+const (
+	mostJoined      = 4096
+	mostJoinedBytes = 32 << 20
+)
 
 func (j *joinedDocuments) get(of joinedID, held any) (joinedDocument, bool) {
 	j.mutex.RLock()
@@ -49,8 +53,13 @@ func (j *joinedDocuments) get(of joinedID, held any) (joinedDocument, bool) {
 func (j *joinedDocuments) put(of joinedID, d joinedDocument, life time.Duration) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	if j.made == nil || len(j.made) >= mostJoined {
+	j.bytes += d.Size()
+	if old, ok := j.made[of]; ok {
+		j.bytes -= old.Size()
+	}
+	if j.made == nil || len(j.made) >= mostJoined || j.bytes > mostJoinedBytes {
 		j.made = make(map[joinedID]joinedDocument)
+		j.bytes = d.Size()
 	}
 	d.until = time.Now().Add(life)
 	j.made[of] = d

@@ -62,6 +62,10 @@ type Registry struct {
 	// answered from its snapshot waits for the next. Nil: none does.
 	Next func(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot
 
+	// ClientAddress returns the IP address of the client, by which what several of
+	// them want of an Upstream is shared out. Nil: that of the connection.
+	ClientAddress func(*http.Request) string
+
 	// Changed is called when a file is no longer what the snapshot says, or has
 	// come in; a scan should follow. May be nil.
 	Changed func()

@@ -1,9 +1,11 @@
 package handlers
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"strconv"
 	"time"
@@ -17,6 +19,7 @@ type Upstream interface {
 	Mirrors(index.ProviderAddress) bool
 	Versions(context.Context, index.ProviderAddress) (upstream.Offering, error)
 	Obtainable(ctx context.Context, a index.ProviderAddress, version string) ([]index.Obtainable, error)
+	MayHaveMore(a index.ProviderAddress, version string, held func(index.Platform) bool) bool
 	Held(a index.ProviderAddress, file string) *upstream.Filled
 	Fill(ctx context.Context, a index.ProviderAddress, file string) (*upstream.Filled, error)
 }
@@ -34,7 +37,7 @@ func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a index.P
 	if d, ok := g.joined.get(of, held); ok {
 		return g.writeJoinedIndex(w, r, d)
 	}
-	ctx, cancel := r.patient(held != nil)
+	ctx, cancel := g.patient(r, held != nil)
 	defer cancel()
 	offering, err := g.Upstream.Versions(ctx, a)
 	switch {
@@ -71,11 +74,24 @@ const heldPatience = 3 * time.Second
 const maxAge = (1<<31 - 1) * time.Second
 
 // patient is how long the request waits for an origin. What is asked for goes on.
-func (r *request) patient(held bool) (context.Context, context.CancelFunc) {
+func (g *Registry) patient(r *request, held bool) (context.Context, context.CancelFunc) {
+	ctx := g.forClient(r)
 	if !held {
-		return r.Context(), func() {}
+		return ctx, func() {}
 	}
-	return context.WithTimeout(r.Context(), heldPatience)
+	return context.WithTimeout(ctx, heldPatience)
+}
+
+// forClient is the request's context, with the address of its client.
+func (g *Registry) forClient(r *request) context.Context {
+	address, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		address = r.RemoteAddr
+	}
+	if g.ClientAddress != nil {
+		address = cmp.Or(g.ClientAddress(r.Request), address)
+	}
+	return upstream.ForClient(r.Context(), address)
 }
 
 func versionsOf(l *upstream.Listing) []string {
@@ -93,11 +109,11 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 	if d, ok := g.joined.get(of, release); ok {
 		return g.writeDocument(w, r, d.Document, l)
 	}
-	if release != nil && release.SignedByPublisher() && len(held.Missing(release)) == 0 {
+	if release != nil && release.SignedByPublisher() && len(held.Missing(release)) == 0 && !g.mayHaveMore(a, release) {
 		g.joined.put(of, joinedDocument{held: release, Document: release.Archives()}, joinedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
-	ctx, cancel := r.patient(release != nil)
+	ctx, cancel := g.patient(r, release != nil)
 	defer cancel()
 	obtainable, err := g.Upstream.Obtainable(ctx, a, version)
 	switch {
@@ -115,15 +131,25 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 	return upstreamFailure(err)
 }
 
+// mayHaveMore reports whether the registry of a provider may have added platforms
+// to a release since it came in.
+func (g *Registry) mayHaveMore(a index.ProviderAddress, r *index.Release) bool {
+	return g.Upstream.MayHaveMore(a, r.Version, func(p index.Platform) bool { return r.Package(p.OS, p.Arch) != nil })
+}
+
 // serveFilled answers with a file that is not held, once it is.
 func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
 	filled := g.Upstream.Held(a, name)
 	if filled == nil {
 		var err error
-		filled, err = g.Upstream.Fill(r.Context(), a, name)
+		filled, err = g.Upstream.Fill(g.forClient(r), a, name)
 		switch {
+		case errors.Is(err, upstream.ErrNotMirrored):
+			return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not get it from its registry", a)
+		case errors.Is(err, upstream.ErrTooYoung):
+			return fail(http.StatusNotFound, "this version of %s has been published too short a time ago to be mirrored: try again later", a)
 		case errors.Is(err, upstream.ErrNotFound):
-			return fail(http.StatusNotFound, "%s has no such file, nor has its registry", a)
+			return fail(http.StatusNotFound, "neither this mirror nor the registry of %s has such a file: see which platforms the version has", a)
 		case err != nil:
 			return upstreamFailure(err)
 		}
@@ -145,6 +171,8 @@ func upstreamFailure(err error) error {
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return unavailable("the request took too long: try again", nil)
+	case errors.Is(err, upstream.ErrBusy):
+		return unavailable("the mirror is asked for more than it can get at once: try again in a moment", nil)
 	case errors.Is(err, upstream.ErrDiskFull), errors.Is(err, upstream.ErrNotWritable):
 		// The Upstream has logged it, once, where here it would be for each request.
 		return unavailable("the mirror cannot keep what it fetches: tell its operator", nil)

@@ -20,8 +20,9 @@
 // sha256 that SHA256SUMS lists. A SHA256SUMS must have a form that no client
 // stumbles over, and its signature, where there is one, must verify. What
 // fails is withheld and named in the Report, with a Reason and a sentence that
-// says what to do; everything else is offered all the same. Only a root that
-// cannot be opened fails a scan, and then the Snapshot before it stays.
+// says what to do; everything else is offered all the same. Only a root, or a
+// part elsewhere, that cannot be opened fails a scan, and then the Snapshot before
+// it stays.
 //
 // # Data flows forward
 //

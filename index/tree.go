@@ -38,7 +38,8 @@ type Directories struct {
 
 // Open opens the tree on the local disk. Parts that lie under Root share its
 // boundary, so a symlink may lead from one to another but not out of Root; a
-// part elsewhere has its own. A missing root is an error, a missing part is empty.
+// part elsewhere has its own. A missing root is an error, and so is a missing part
+// elsewhere; a missing one under the root is empty.
 func (d Directories) Open() (Tree, error) {
 	root, err := os.OpenRoot(d.Root)
 	if err != nil {
@@ -51,10 +52,7 @@ func (d Directories) Open() (Tree, error) {
 			return Part{Fs: shared, Dir: path.Clean(filepath.ToSlash(dir)), disk: d.Root}, nil
 		}
 		own, err := os.OpenRoot(dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return Part{Fs: afero.NewMemMapFs(), Dir: ".", disk: dir}, nil
-		}
-		if err != nil {
+		if err != nil { // a missing one too: what is written to a stand-in would be lost
 			return Part{}, fmt.Errorf("opening %s: %w", fallback, withoutPath(err))
 		}
 		return Part{Fs: rootFs{own}, Dir: ".", disk: dir}, nil

@@ -251,7 +251,7 @@ func TestWhereATreeIs(t *testing.T) {
 		{"in another folder of the root", index.Directories{Root: root, Providers: "other"}.Open, "acme/beside", ""},
 		{"elsewhere on the disk", index.Directories{Root: root, Providers: filepath.Join(dir, "mirror")}.Open, "acme/elsewhere", ""},
 		{"in no folder, which is empty", index.Directories{Root: root, Providers: "nothing"}.Open, "", ""},
-		{"in no folder elsewhere, which is empty too", index.Directories{Root: root, Providers: filepath.Join(dir, "nothing")}.Open, "", ""},
+		{"not in no folder elsewhere", index.Directories{Root: root, Providers: filepath.Join(dir, "nothing")}.Open, "", "opening providers: no such file or directory"},
 		{"not in no root", index.Directories{Root: filepath.Join(dir, "nothing")}.Open, "", "opening the root: no such file or directory"},
 		{"not in a file", index.Directories{Root: filepath.Join(root, "providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip")}.Open, "", "opening the root: not a directory"},
 		{"in a file system that has a name", in(index.Directories{Root: "root"}), "acme/inside", ""},

@@ -7,6 +7,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 // The events of the registry, for handlers in Caddy's `events` app.
@@ -19,6 +20,14 @@ const (
 	// root, path, address, version, reason and detail; for a file that may still
 	// be written, only when it stays as it is.
 	eventWithheld = "terraform_registry_withheld"
+
+	// eventKeyAdded follows when the registry of a hostname sends further keys for a
+	// namespace of which some are kept, with hostname, namespace and keys.
+	eventKeyAdded = "terraform_registry_key_added"
+
+	// eventSignatureLost follows when a namespace of which keys are kept has a
+	// release that none of them has signed, with hostname and namespace.
+	eventSignatureLost = "terraform_registry_signature_lost"
 )
 
 func (a *App) provisionEvents() error {
@@ -70,4 +79,16 @@ func (a *App) emitWithheld(t tree, p index.Problem) {
 		"reason":  string(p.Reason),
 		"detail":  p.Detail,
 	})
+}
+
+// emitUpstream tells the configuration's event handlers what an origin has done.
+func (a *App) emitUpstream(e upstream.Event) {
+	data := map[string]any{"hostname": e.Hostname.ForDisplay(), "namespace": e.Namespace}
+	name := eventSignatureLost
+	if e.Kind == upstream.KeyAdded {
+		name, data["keys"] = eventKeyAdded, e.Keys
+	}
+	if a.ctx.Err() == nil && a.events.ShouldEmit(name) {
+		a.events.Emit(a.ctx, name, data)
+	}
 }

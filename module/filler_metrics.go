@@ -22,8 +22,19 @@ type fillCounter struct {
 	took  time.Duration
 }
 
-// observe counts what the filler has done.
+// observe counts what the filler has done, and tells of what an operator should
+// know.
 func (p *pooledFiller) observe(e upstream.Event) {
+	p.count(e)
+	if e.Kind != upstream.KeyAdded && e.Kind != upstream.SignatureLost {
+		return
+	}
+	if app := p.newest(); app != nil {
+		app.emitUpstream(e)
+	}
+}
+
+func (p *pooledFiller) count(e upstream.Event) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	of := fillCount{e.Hostname.ForDisplay(), e.Kind, e.Reason}

@@ -29,6 +29,22 @@ type wanted struct {
 	wants      []want
 	unresolved []upstream.Unresolved
 	leftOut    []string // addresses of the registry's own
+	skipped    []string // legacy providers of lock files
+	unlocked   []unlocked
+}
+
+// An unlocked provider is one that a configuration needs and its lock file does
+// not lock so.
+type unlocked struct {
+	Provider string   `json:"provider"` // with its constraints
+	From     []string `json:"from"`     // of the configuration
+	Why      string   `json:"why"`
+
+	address index.ProviderAddress
+}
+
+func (u unlocked) String() string {
+	return fmt.Sprintf("%s: %s (for %s)", u.Provider, u.Why, strings.Join(u.From, ", "))
 }
 
 func readArguments(args []string, tofu bool) (w wanted, err error) {
@@ -53,7 +69,8 @@ func (w *wanted) read(arg string, tofu bool) error {
 	case info.IsDir():
 		return w.readFolder(arg, tofu)
 	}
-	return w.readLockFile(arg)
+	_, err = w.readLockFile(arg)
+	return err
 }
 
 // isPath tells whether an argument cannot be a provider.
@@ -77,10 +94,15 @@ func (w *wanted) readProvider(arg string, tofu bool) error {
 
 func (w *wanted) readFolder(dir string, tofu bool) error {
 	file := filepath.Join(dir, upstream.LockFileName)
-	if _, err := os.Stat(file); err == nil {
-		return w.readLockFile(file)
-	}
 	c := upstream.Configuration{Fs: afero.NewOsFs(), Tofu: tofu}
+	if _, err := os.Stat(file); err == nil {
+		locks, err := w.readLockFile(file)
+		if err != nil {
+			return err
+		}
+		w.unlocked = append(w.unlocked, notLocked(c, dir, locks, file)...)
+		return nil
+	}
 	requirements, unresolved, err := c.Requirements(dir)
 	if err != nil {
 		return err
@@ -92,23 +114,69 @@ func (w *wanted) readFolder(dir string, tofu bool) error {
 	return nil
 }
 
-func (w *wanted) readLockFile(file string) error {
+func (w *wanted) readLockFile(file string) ([]upstream.Locked, error) {
 	locks, err := readLockFile(file)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for _, l := range locks {
+		if l.Legacy {
+			w.skipped = append(w.skipped, fmt.Sprintf("%s (%s)", l.Address, l.From))
+			continue
+		}
 		r, err := l.Requirement()
 		if err != nil {
-			return fmt.Errorf("%s: %w", l.From, err)
+			return nil, fmt.Errorf("%s: %w", l.From, err)
 		}
 		w.wants = append(w.wants, want{r, &l})
 	}
-	return nil
+	return locks, nil
+}
+
+// notLocked is what a configuration needs and its lock file does not have: init
+// would ask for more than is mirrored. A lock file does not say which client it is
+// of, so what one of them finds in it is there. What cannot be read, such as a
+// folder that has the lock file alone, asks for nothing that is known here, nor do
+// modules that are not installed.
+func notLocked(c upstream.Configuration, dir string, locks []upstream.Locked, file string) []unlocked {
+	var missing []unlocked
+	for i, tofu := range []bool{c.Tofu, !c.Tofu} {
+		c.Tofu = tofu
+		requirements, _, err := c.Requirements(dir)
+		if err != nil {
+			continue
+		}
+		found := compare(requirements, locks, file)
+		if len(found) == 0 {
+			return nil
+		}
+		if i == 0 {
+			missing = found
+		}
+	}
+	return missing
+}
+
+func compare(requirements []upstream.Requirement, locks []upstream.Locked, file string) (missing []unlocked) {
+	for _, r := range requirements {
+		i := slices.IndexFunc(locks, func(l upstream.Locked) bool { return l.Address == r.Address })
+		why := "it is not in " + file
+		if i >= 0 {
+			if _, err := r.Select([]string{locks[i].Version}); err == nil {
+				continue
+			}
+			why = fmt.Sprintf("%s is locked at %s", locks[i].Version, locks[i].From)
+		}
+		missing = append(missing, unlocked{Provider: r.String(), From: r.From, Why: why, address: r.Address})
+	}
+	return missing
 }
 
 // leaveOut takes out what is of these hostnames.
 func (w *wanted) leaveOut(own []svchost.Hostname) {
+	w.unlocked = slices.DeleteFunc(w.unlocked, func(u unlocked) bool {
+		return slices.Contains(own, u.address.Hostname)
+	})
 	w.wants = slices.DeleteFunc(w.wants, func(one want) bool {
 		ours := slices.Contains(own, one.Address.Hostname)
 		if text := one.Address.String(); ours && !slices.Contains(w.leftOut, text) {

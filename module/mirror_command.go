@@ -1,9 +1,11 @@
 package module
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/signal"
 	"path/filepath"
@@ -41,7 +43,8 @@ that begins with ./, ../ or /. All else is a provider.
 
   A lock file (.terraform.lock.hcl): the versions that it locks. What does not
     have the hashes it locks is refused.
-  A folder with a lock file: the same. A folder without one: the newest versions
+  A folder with a lock file: the same; what its configuration needs beyond that is
+    listed as missing. A folder without one: the newest versions
     that its configuration and the modules it calls allow. Modules that do not
     lie in the folder have to be installed by the client ("terraform get").
   [HOSTNAME/]NAMESPACE/TYPE[@CONSTRAINTS], such as hashicorp/null@3.2.2 or
@@ -55,6 +58,8 @@ mirror asked in place of all of them; with HOSTNAME=URL, the registry of that
 hostname at another address. A host that wants a token gets the one that clients
 would take from the environment, in a variable such as TF_TOKEN_example_com.
 Proxies are taken from HTTPS_PROXY.
+
+A folder to fill that is not there yet is made.
 
 The exit status is 0 if everything is there, 1 if something is not, which does
 not keep the rest from being fetched, and 2 if it could not begin.`,
@@ -78,6 +83,7 @@ not keep the rest from being fetched, and 2 if it could not begin.`,
 	cmd.Flags().Bool("tofu", false, "Read folders and providers without hostname as OpenTofu does")
 	cmd.Flags().IntP("parallel", "n", 4, "How many packages to fetch at once")
 	cmd.Flags().Bool("dry-run", false, "Say what would be fetched, and write nothing")
+	cmd.Flags().Bool("json", false, "Print what was done as JSON")
 	cmd.SetFlagErrorFunc(usageError)
 	return cmd
 }
@@ -105,7 +111,11 @@ func runMirror(cmd *cobra.Command, args []string, options []upstream.Option) err
 	done := m.run(ctx)
 	m.bar.clear()
 	m.filler.Close()
-	if err := done.write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+	write := done.write
+	if m.json {
+		write = done.writeJSON
+	}
+	if err := write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return usageError(cmd, err)
 	}
 	if !done.complete() {
@@ -119,13 +129,10 @@ func runMirror(cmd *cobra.Command, args []string, options []upstream.Option) err
 // wrong with it. Nothing is fetched yet.
 func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) (*mirroring, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-	directories, err := treeFlags(fl)
-	if err != nil {
-		return nil, err
-	}
-	m := &mirroring{
-		into: localDisk{}.under(directories.Root, directories.Providers),
-		dry:  fl.Bool("dry-run"), workers: fl.Int("parallel"), bar: newProgressBar(os.Stderr),
+	m := &mirroring{dry: fl.Bool("dry-run"), json: fl.Bool("json"), workers: fl.Int("parallel"), bar: newProgressBar(os.Stderr)}
+	var err error
+	if fl.String("root") == "" {
+		return nil, errors.New("--root is required: name the folder to fill")
 	}
 	if m.workers < 1 {
 		return nil, errors.New("--parallel: give the number of packages to fetch at once")
@@ -149,19 +156,68 @@ func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) 
 	if err != nil {
 		return nil, err
 	}
-	fo := upstream.FillerOptions{
-		Sources: sources, Open: directories.Open, Lock: lockDefaultStorage,
-		Path: func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
+	directories, missing, err := foldersToFill(fl, m.dry)
+	if err != nil {
+		return nil, err
 	}
-	if m.dry {
+	m.into = localDisk{}.under(directories.Root, directories.Providers)
+	fo := upstream.FillerOptions{
+		Sources: sources, Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
+		Path:      func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
+		FreeSpace: func() (int64, error) { return freeSpace(m.into) },
+	}
+	switch {
+	case missing:
+		fo.Open, fo.Lock = noTree, nil
+	case m.dry:
 		fo.Open, fo.Lock = readOnly(directories), nil
 	}
 	m.filler, err = upstream.NewFiller(fo)
 	return m, err
 }
 
-// readOnly opens a tree that nothing can be written to. A fill ends where it
-// would begin to write, which is before it would download.
+// foldersToFill are those that the flags name. They are made if they are not there,
+// once all else of the command line is right; a dry run makes nothing, and is told
+// that they are missing.
+func foldersToFill(fl caddycmd.Flags, dry bool) (d index.Directories, missing bool, err error) {
+	if d.Root, err = filepath.Abs(fl.String("root")); err != nil {
+		return d, false, fmt.Errorf("--root: %w", err)
+	}
+	for _, flag := range []string{"root", "providers", "keys"} {
+		name := fl.String(flag)
+		if name == "" {
+			continue
+		}
+		dir := localDisk{}.under(d.Root, name)
+		if flag == "root" {
+			dir = d.Root
+		}
+		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if dry {
+			missing = true
+			continue
+		}
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return d, false, fmt.Errorf("--%s: %w", flag, err)
+		}
+	}
+	if missing {
+		d.Providers = cmp.Or(fl.String("providers"), "providers")
+		return d, true, nil
+	}
+	d, err = treeFlags(fl)
+	return d, false, err
+}
+
+// noTree is one that nothing is in, nor can be written to.
+func noTree() (t index.Tree, err error) {
+	empty := index.Part{Fs: afero.NewReadOnlyFs(afero.NewMemMapFs()), Dir: "."}
+	return index.Tree{Providers: empty, Modules: empty, Keys: empty}, nil
+}
+
+// readOnly opens a tree that nothing can be written to.
 func readOnly(d index.Directories) func() (index.Tree, error) {
 	return func() (index.Tree, error) {
 		tree, err := d.Open()

@@ -92,8 +92,7 @@ func TestMirrorFromALockFile(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			root, dir := t.TempDir(), t.TempDir()
-			// In the folder, the configuration does not matter then.
-			write(t, dir, "main.tf", "terraform {\n required_providers {\n  x = { source = \"registry.example.com/acme/none\" }\n }\n}")
+			write(t, dir, "main.tf", "terraform {\n required_version = \">= 1.0\"\n}")
 			write(t, dir, ".terraform.lock.hcl", test.locked)
 			_, errs, err := o.mirror(t, root, dir, "--platform", test.platform)
 			if failed := test.says != ""; failed != errors.Is(err, errIncomplete) || failed != (err != nil) || !strings.Contains(errs, test.says) {

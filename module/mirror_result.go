@@ -19,7 +19,7 @@ type mirrorResult struct {
 // complete tells whether everything is there that was asked for.
 func (r *mirrorResult) complete() bool {
 	_, failed := r.counts()
-	return failed == 0 && len(r.unresolved) == 0 && !r.interrupted
+	return failed == 0 && len(r.unresolved)+len(r.unlocked) == 0 && !r.interrupted
 }
 
 func (r *mirrorResult) counts() (added, failed int) {
@@ -47,6 +47,13 @@ func (r *mirrorResult) write(out, errs io.Writer) error {
 			fmt.Fprintln(errs, printable(u.String()))
 		}
 		fmt.Fprintln(errs)
+	}
+	if len(r.unlocked) > 0 {
+		fmt.Fprintln(errs, "NOT LOCKED")
+		for _, u := range r.unlocked {
+			fmt.Fprintln(errs, printable(u.String()))
+		}
+		fmt.Fprint(errs, "The configurations need it, and what it would be is not known: have `terraform providers lock` or `init` write the lock files anew.\n\n")
 	}
 	if r.interrupted {
 		fmt.Fprint(errs, "Interrupted: the same command goes on from here.\n\n")
@@ -113,6 +120,9 @@ func (r *mirrorResult) summary() string {
 	fmt.Fprintf(&b, " There already: %d. Failed: %d.", len(r.outcomes)-added-failed, failed)
 	if len(r.leftOut) > 0 {
 		fmt.Fprintf(&b, " Left out as the registry's own: %s.", strings.Join(r.leftOut, ", "))
+	}
+	if len(r.skipped) > 0 {
+		fmt.Fprintf(&b, " Skipped, since no registry has legacy providers: %s.", strings.Join(r.skipped, ", "))
 	}
 	if r.thisMachine {
 		fmt.Fprintf(&b, "\nThat is for %s, the platform of this machine: name others with --platform.", r.platforms[0])

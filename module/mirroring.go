@@ -25,12 +25,14 @@ type mirroring struct {
 	thisMachine bool   // nobody named platforms
 	into        string // the folder of the providers
 	workers     int
-	dry         bool
+	dry, json   bool
 	bar         *progressBar
 
 	began    time.Time
 	done     atomic.Int64 // packages
 	received atomic.Int64 // bytes
+	sized    atomic.Int64 // packages of which it is known how much of them comes in
+	expected atomic.Int64 // bytes of those
 }
 
 // A chosen release is one to be mirrored.
@@ -132,8 +134,36 @@ func (m *mirroring) fill(ctx context.Context, r *chosen, p index.Platform, of in
 	return o
 }
 
+// A coming package is one as the progress bar counts it.
+type coming struct {
+	m              *mirroring
+	received, size int64
+	sized          bool
+}
+
+func (c *coming) heard(received, size int64) {
+	c.m.received.Add(received - c.received)
+	c.received = received
+	if size > 0 && !c.sized {
+		c.sized = true
+		c.m.sized.Add(1)
+	}
+	if c.sized {
+		c.m.expected.Add(max(size, received) - c.size)
+		c.size = max(size, received)
+	}
+}
+
+// ended settles how much came in: nothing of a package that was there already.
+func (c *coming) ended() {
+	if !c.sized {
+		c.m.sized.Add(1)
+	}
+	c.m.expected.Add(c.received - c.size)
+}
+
 func (m *mirroring) fetch(ctx context.Context, r *chosen, p index.Platform, of int) (size int64, added bool, err error) {
-	release, err := m.filler.Release(ctx, r.address, r.version)
+	release, err := m.filler.ReleaseFor(ctx, r.address, r.version, p)
 	if err != nil {
 		return 0, false, err
 	}
@@ -146,14 +176,14 @@ func (m *mirroring) fetch(ctx context.Context, r *chosen, p index.Platform, of i
 			return 0, false, err
 		}
 	}
-	var before int64
-	filled, err := m.filler.FillWatched(context.WithoutCancel(ctx), r.address, k.Name, func(received int64) {
-		m.received.Add(received - before)
-		before = received
+	c := &coming{m: m}
+	filled, err := m.filler.FillWatched(context.WithoutCancel(ctx), r.address, k.Name, func(received, size int64) {
+		c.heard(received, size)
 		m.draw(of)
 	})
+	c.ended()
 	switch {
-	case m.dry && errors.Is(err, upstream.ErrNotWritable):
+	case errors.Is(err, upstream.ErrWouldFill):
 		return 0, true, nil
 	case err != nil:
 		return 0, false, err
@@ -163,7 +193,7 @@ func (m *mirroring) fetch(ctx context.Context, r *chosen, p index.Platform, of i
 			return 0, false, fmt.Errorf("%w. It is in the tree now, as its publisher released it", err)
 		}
 	}
-	return filled.Size, before > 0, nil
+	return filled.Size, c.received > 0, nil
 }
 
 func platformsOf(r *upstream.Release) string {
@@ -175,11 +205,30 @@ func platformsOf(r *upstream.Release) string {
 }
 
 func (m *mirroring) draw(of int) {
-	done, received := m.done.Load(), m.received.Load()
-	m.bar.line(done >= int64(of), func(now time.Time) string {
-		rate := float64(received) / max(now.Sub(m.began).Seconds(), 0.001)
-		return fmt.Sprintf("%s %d of %d, %s, %s/s", cells(done, int64(of)), done, of, humanize.Bytes(uint64(received)), humanize.Bytes(uint64(rate)))
-	})
+	done := m.done.Load()
+	m.bar.line(done >= int64(of), func(now time.Time) string { return m.progress(now, done, int64(of)) })
+}
+
+// progress is how far it is, how much there is in all, and how long the rest takes.
+// Packages that have not begun are taken to be as large as the others are on
+// average.
+func (m *mirroring) progress(now time.Time, done, of int64) string {
+	received, total, about := m.received.Load(), m.expected.Load(), ""
+	sized := m.sized.Load()
+	rate := int64(float64(received) / max(now.Sub(m.began).Seconds(), 0.001))
+	text := fmt.Sprintf("%s %d of %d, %s", cells(done, of), done, of, humanize.Bytes(uint64(received)))
+	if sized > 0 {
+		if sized < of {
+			total, about = total/sized*of, "about "
+		}
+		total = max(total, received)
+		text += fmt.Sprintf(" of %s%s", about, humanize.Bytes(uint64(total)))
+	}
+	text += fmt.Sprintf(", %s/s", humanize.Bytes(uint64(rate)))
+	if sized > 0 && rate > 0 {
+		text += fmt.Sprintf(", %s left", time.Duration((total-received)/rate)*time.Second)
+	}
+	return text
 }
 
 // inParallel calls do for every number below n, by so many workers.

@@ -96,6 +96,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	if filler != nil {
 		h.registry.Upstream = filler
+		h.registry.ClientAddress = clientAddress
 	}
 	if h.login != nil {
 		h.registry.Login = h.login.document

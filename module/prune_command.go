@@ -63,6 +63,7 @@ if it could not begin.`,
 	addProvidersFlags(cmd)
 	cmd.Flags().StringSlice("own", nil, "A hostname of the registry itself, whose providers stay; can be repeated; \"\" for none")
 	cmd.Flags().Bool("dry-run", false, "Say what would be removed, and remove nothing")
+	cmd.Flags().Bool("json", false, "Print what was removed as JSON")
 	cmd.SetFlagErrorFunc(usageError)
 	return cmd
 }
@@ -102,7 +103,11 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if !p.dry {
 		p.remove()
 	}
-	if err := p.write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+	write := p.write
+	if fl.Bool("json") {
+		write = p.writeJSON
+	}
+	if err := write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
 		return usageError(cmd, err)
 	}
 	if len(p.failed) > 0 {

@@ -4,11 +4,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -52,6 +54,11 @@ type Upstream struct {
 	// Default: all that there are; of those, packages come in that clients ask
 	// for.
 	Platforms []string `json:"platforms,omitempty"`
+
+	// How much is held of the hostnames' providers, all together, in bytes. What
+	// would be more is not fetched, and clients are told that it cannot be kept.
+	// What is held already stays. Default: as much as there is room for.
+	MaxHeld int64 `json:"max_held,omitempty"`
 
 	// How long a list of versions is good. After that it is asked for again in
 	// the background. Default: `10m`.
@@ -118,6 +125,10 @@ func (u *Upstream) sources(to map[svchost.Hostname]upstream.Source) error {
 	case u.URL != "" && len(u.Hostnames) > 1:
 		return errors.New("url: several hostnames cannot be at one address: give each an upstream of its own")
 	}
+	quota, err := u.quota()
+	if err != nil {
+		return err
+	}
 	for _, name := range u.Hostnames {
 		hostname, err := index.ParseHostname(name)
 		if err != nil {
@@ -133,9 +144,21 @@ func (u *Upstream) sources(to map[svchost.Hostname]upstream.Source) error {
 		if err != nil {
 			return err
 		}
-		to[hostname] = upstream.Source{Client: client, Policy: policy}
+		to[hostname] = upstream.Source{Client: client, Policy: policy, Quota: quota}
 	}
 	return nil
+}
+
+// quota is what the hostnames share; nil without one.
+func (u *Upstream) quota() (*upstream.Quota, error) {
+	switch {
+	case u.MaxHeld < 0:
+		return nil, errors.New("max_held: it must not be negative")
+	case u.MaxHeld == 0:
+		return nil, nil
+	}
+	hostnames, err := parseHostnames(u.Hostnames)
+	return upstream.NewQuota(u.MaxHeld, hostnames), err
 }
 
 func (u *Upstream) policy() (p upstream.Policy, err error) {
@@ -167,6 +190,12 @@ func parsePatterns(words []string) ([]upstream.Pattern, error) {
 		patterns = append(patterns, p)
 	}
 	return patterns, nil
+}
+
+// clientAddress is that of the client, which trusted proxies may tell.
+func clientAddress(r *http.Request) string {
+	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	return address
 }
 
 // path is where a file of the providers is on the disk, for locks; empty where
@@ -206,7 +235,11 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*p
 				return upstream.FillerOptions{}, err
 			}
 		}
-		return upstream.FillerOptions{Sources: sources, Open: t.open, Path: t.path}, nil
+		providers := localDisk{}.under(t.directories.Root, t.directories.Providers)
+		return upstream.FillerOptions{
+			Sources: sources, Open: t.open, Path: t.path,
+			FreeSpace: func() (int64, error) { return freeSpace(providers) },
+		}, nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)

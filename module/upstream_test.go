@@ -1,11 +1,16 @@
 package module
 
 import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -155,5 +160,37 @@ func TestUpstreamMetrics(t *testing.T) {
 		if got[name] != want {
 			t.Errorf("%s is %v, want %v, of %v", name, got[name], want, got)
 		}
+	}
+}
+
+// Event handlers hear of keys that are added, and of signatures that are lost.
+func TestUpstreamEvents(t *testing.T) {
+	c := newConfiguration(t)
+	added, lost := c.hear(eventKeyAdded), c.hear(eventSignatureLost)
+	h := c.mustHandle(Handler{Root: sampleTree(t), Upstreams: mirrored(time.Minute)})
+	c.mustStart()
+	p := h.registry.Upstream.(*pooledFiller)
+	p.observe(upstream.Event{Kind: upstream.KeyAdded, Hostname: "origin.example.com", Namespace: "acme", Keys: []string{"ABCD"}})
+	p.observe(upstream.Event{Kind: upstream.SignatureLost, Hostname: "origin.example.com", Namespace: "acme"})
+	p.observe(upstream.Event{Kind: upstream.PackageFilled, Hostname: "origin.example.com"})
+	if e := added.take(); len(e) != 1 || e[0].Data["hostname"] != "origin.example.com" || e[0].Data["namespace"] != "acme" || !slices.Equal(e[0].Data["keys"].([]string), []string{"ABCD"}) {
+		t.Errorf("of a key, heard %v", e)
+	}
+	if e := lost.take(); len(e) != 1 || e[0].Data["namespace"] != "acme" {
+		t.Errorf("of a signature, heard %v", e)
+	}
+	c.cancel()
+	p.observe(upstream.Event{Kind: upstream.KeyAdded, Hostname: "origin.example.com"}) // nobody is there to hear
+}
+
+// The address of a client is what Caddy takes it for.
+func TestClientAddress(t *testing.T) {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	if got := clientAddress(r); got != "" {
+		t.Errorf("outside of Caddy it is %q", got)
+	}
+	r = r.WithContext(context.WithValue(r.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: "192.0.2.1"}))
+	if got := clientAddress(r); got != "192.0.2.1" {
+		t.Errorf("it is %q", got)
 	}
 }

@@ -58,7 +58,7 @@ func (c *catalog) mature(now time.Time) (list *Listing, until time.Time) {
 
 // dated makes the record of a list, with what was known before. It returns both
 // a record and an error when the origin could not be asked for a date.
-func (c *catalog) dated(list Listing, before *record) (*record, error) {
+func (c *catalog) dated(ctx context.Context, list Listing, before *record) (*record, error) {
 	now := time.Now()
 	r := &record{Fetched: now, Warnings: list.Warnings, Versions: make([]dated, len(list.Versions))}
 	known := make(map[string]dated)
@@ -81,14 +81,14 @@ func (c *catalog) dated(list Listing, before *record) (*record, error) {
 	case c.source.Policy.MinAge == 0:
 		return r, nil // it may be asked for later, and then is found out
 	case !r.Unsettled.IsZero():
-		return r, c.dateFirst(r)
+		return r, c.dateFirst(ctx, r)
 	}
-	return r, c.dateNew(r)
+	return r, c.dateNew(ctx, r)
 }
 
 // dateFirst finds out at first sight which versions are old. An error has cut
 // it short.
-func (c *catalog) dateFirst(r *record) error {
+func (c *catalog) dateFirst(ctx context.Context, r *record) error {
 	inARow, asked := 0, 0
 	for i := range r.Versions {
 		d := &r.Versions[i]
@@ -100,7 +100,7 @@ func (c *catalog) dateFirst(r *record) error {
 		}
 		if d.Published.IsZero() {
 			asked++
-			if err := c.ask(d); err != nil {
+			if err := c.ask(ctx, d); err != nil {
 				return err
 			}
 		}
@@ -119,13 +119,13 @@ func (c *catalog) dateFirst(r *record) error {
 
 // dateNew asks for the dates of versions that are new, and of those that the
 // origin did not tell when they were.
-func (c *catalog) dateNew(r *record) error {
+func (c *catalog) dateNew(ctx context.Context, r *record) error {
 	asked := 0
 	for i := range r.Versions {
 		d := &r.Versions[i]
 		if d.Published.IsZero() && r.matures(*d, c.source.Policy.MinAge).After(r.Fetched) && asked < mostDates {
 			asked++
-			if err := c.ask(d); err != nil {
+			if err := c.ask(ctx, d); err != nil {
 				return err
 			}
 		}
@@ -135,8 +135,8 @@ func (c *catalog) dateNew(r *record) error {
 
 // ask gets the date of a version if the origin tells it. The error is that it
 // may tell another time.
-func (c *catalog) ask(d *dated) error {
-	at, err := c.source.Client.Published(c.ctx, c.address, d.Version.Version)
+func (c *catalog) ask(ctx context.Context, d *dated) error {
+	at, err := c.source.Client.Published(ctx, c.address, d.Version.Version)
 	switch {
 	case err == nil:
 		d.Published = at
@@ -155,8 +155,8 @@ func (c *catalog) date(ctx context.Context, version string) error {
 	if !guessed {
 		return nil
 	}
-	_, err := c.dating.do(ctx, version, func() (struct{}, error) {
-		if err := c.ask(&d); err != nil {
+	_, err := c.dating.do(ctx, version, func(by *asker) (struct{}, error) {
+		if err := c.ask(by.in(c.ctx), &d); err != nil {
 			return struct{}{}, err
 		}
 		c.mutex.Lock()

@@ -74,8 +74,50 @@ func (f *Filler) catalog(a index.ProviderAddress) (*catalog, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.catalogs.getOrPut(a, func() *catalog { return &catalog{Filler: f, source: s, address: a} }), nil
+	f.opening.mutex.Lock() // what is no longer in progress is in one of the others
+	defer f.opening.mutex.Unlock()
+	if c := f.opening.of[a]; c != nil {
+		return c, nil
+	}
+	if c, ok := f.catalogs.get(a); ok {
+		return c, nil
+	}
+	if err, ok := f.unlisted.get(a); ok {
+		return nil, err
+	}
+	c := &catalog{Filler: f, source: s, address: a}
+	f.opening.of[a] = c
+	return c, nil
 }
+
+// catalogsInProgress are those of which nothing is known yet. They take up no
+// room among those that are listed until they are.
+type catalogsInProgress struct {
+	mutex sync.Mutex
+	of    map[index.ProviderAddress]*catalog
+}
+
+func (p *catalogsInProgress) end(c *catalog) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.of[c.address] == c {
+		delete(p.of, c.address)
+	}
+}
+
+// opened puts a catalog among those that are listed, or remembers why it is not.
+func (c *catalog) opened(listed bool, err error) {
+	switch {
+	case listed:
+		c.catalogs.put(c.address, c, 0)
+	case err != nil && !givenUp(err):
+		c.unlisted.put(c.address, err, lifeOf(err))
+	}
+	c.opening.end(c)
+}
+
+// weigh is about how many bytes a catalog has in memory.
+func (c *catalog) weigh() int { return int(c.bytes.Load()) }
 
 // A catalog is what is known of a provider's versions.
 type catalog struct {
@@ -90,6 +132,8 @@ type catalog struct {
 	failure error   // of the last refresh
 	retry   time.Time
 	running chan struct{} // closed at the end of the refresh that runs
+	by      *asker        // for whom it runs
+	bytes   atomic.Int64  // of record
 
 	dating flights[string, struct{}]
 	told   map[string]time.Time // dates that were asked for one by one; zero: the origin does not tell
@@ -107,6 +151,10 @@ func (c *catalog) wait(ctx context.Context) error {
 		c.looked = true
 		c.record = c.readRecord()
 		c.undated = c.unsettled(c.record)
+		if c.record != nil {
+			c.bytes.Store(c.record.weigh())
+			c.opened(true, nil)
+		}
 	}
 	now := time.Now()
 	known := c.record != nil
@@ -123,7 +171,7 @@ func (c *catalog) wait(ctx context.Context) error {
 		}
 		return c.failure
 	}
-	running := c.refresh()
+	running := c.refresh(ctx)
 	usable := known && age <= 2*ttl && !c.undated
 	c.mutex.Unlock()
 	var enough <-chan time.Time
@@ -180,27 +228,32 @@ func (c *catalog) offering() (Offering, error) {
 }
 
 // refresh begins to ask the origin, unless that is under way. The mutex is held.
-func (c *catalog) refresh() <-chan struct{} {
+func (c *catalog) refresh(ctx context.Context) <-chan struct{} {
 	if c.running == nil {
-		c.running = make(chan struct{})
-		before := c.record
+		c.running, c.by = make(chan struct{}), newAsker(ctx)
+		before, by := c.record, c.by
 		go func() {
-			r, err := c.fetch(before)
+			r, err := c.fetch(by.in(c.ctx), before)
 			c.mutex.Lock()
 			running := c.running
 			c.running = nil
 			if r != nil {
 				c.record, c.offered = r.with(c.told), nil
 				c.undated = err != nil
+				c.bytes.Store(c.record.weigh())
 			}
-			if c.failure = err; err != nil {
+			if c.failure = err; err != nil && !givenUp(err) {
 				c.retry = time.Now().Add(lifeOf(err))
 			}
+			listed := c.record != nil
 			c.mutex.Unlock()
+			c.opened(listed, err)
 			c.noteRefresh(c.address, before != nil, err)
 			close(running)
 		}()
+		return c.running
 	}
+	c.by.join(ctx)
 	return c.running
 }
 
@@ -211,7 +264,7 @@ func (c *catalog) unsettled(r *record) bool {
 
 // fetch asks the origin, or takes what another instance has been told. It may
 // return both a record and an error, when dates are missing.
-func (c *catalog) fetch(before *record) (*record, error) {
+func (c *catalog) fetch(ctx context.Context, before *record) (*record, error) {
 	if kept := c.readRecord(); kept != nil && (before == nil || kept.Fetched.After(before.Fetched)) {
 		since := time.Since(kept.Fetched)
 		if before = kept; since >= 0 && since <= c.source.Policy.VersionsTTL && !c.unsettled(kept) {
@@ -219,12 +272,12 @@ func (c *catalog) fetch(before *record) (*record, error) {
 		}
 	}
 	began := time.Now()
-	list, err := c.source.Client.Versions(c.ctx, c.address)
+	list, err := c.source.Client.Versions(ctx, c.address)
 	c.observe(Event{Kind: VersionsFetched, Hostname: c.address.Hostname, Took: time.Since(began)}, err)
 	if err != nil {
 		return nil, err
 	}
-	r, err := c.dated(list, before)
+	r, err := c.dated(ctx, list, before)
 	c.keep(r)
 	return r, err
 }

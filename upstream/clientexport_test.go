@@ -22,6 +22,8 @@ const (
 	MostDownloads  = mostDownloads
 	MostDocuments  = mostDocuments
 	MostWaiting    = mostWaiting
+	MostVersions   = mostVersions
+	Spare          = spare
 	MostReleases   = mostReleases
 	MaxChecksums   = maxChecksums
 	MaxSignature   = maxSignature

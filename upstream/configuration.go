@@ -35,7 +35,11 @@ type Configuration struct {
 
 // Unresolved is something that may need a provider that is not among the
 // requirements.
-type Unresolved struct{ What, From, Why string }
+type Unresolved struct {
+	What string `json:"what"`
+	From string `json:"from"`
+	Why  string `json:"why"`
+}
 
 func (u Unresolved) String() string { return u.From + ": " + u.What + ": " + u.Why }
 

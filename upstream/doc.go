@@ -30,10 +30,17 @@
 //
 // # What an origin may cost
 //
-// Every document has a largest size and a longest time, all tries together. A
-// package may take as long as it likes as long as bytes arrive. An origin that
-// fails several times in a row is left alone for a while, and callers are told
-// so at once.
+// Every document has a largest size and a longest time, all tries together, and a
+// list of versions has at most so many. A package may take as long as it likes as
+// long as bytes arrive, at a least rate. An origin that fails several times in a row
+// is left alone for a while, and callers are told so at once. What is held may have
+// a [Quota], and some of the disk stays free.
+//
+// # What a client may cost
+//
+// Anybody may ask for anything. Clients ([ForClient]) wait for each origin in turn,
+// and each has so much waiting at most. What does not exist is remembered apart from
+// what does, and is no reason to forget it.
 //
 // # Errors
 //

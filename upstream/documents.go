@@ -14,12 +14,19 @@ import (
 // documents are what the tree has beside the packages of a version. They may
 // lie in the provider's folder or in that of the version.
 type documents struct {
+	version                        string
 	dir                            string // where SHA256SUMS is, or would be
+	packages                       string // where a further package goes
+	apart                          bool   // the signature is elsewhere
 	checksums, signature, manifest []byte // each nil when it is not there
 }
 
 func (p *place) documents(r *Release) (d documents, err error) {
-	d.dir = p.dir
+	var signature string
+	d.version, d.dir, d.packages = r.Version, p.dir, p.dir
+	if names := p.packages(r.Version); len(names) > 0 {
+		d.packages = path.Dir(names[0])
+	}
 	for _, document := range []struct {
 		rest    string
 		content *[]byte
@@ -31,10 +38,14 @@ func (p *place) documents(r *Release) (d documents, err error) {
 		if *document.content, err = read(p.providers, name, maxHeld); err != nil {
 			return d, err
 		}
-		if document.rest == "SHA256SUMS" {
+		switch document.rest {
+		case "SHA256SUMS":
 			d.dir = path.Dir(name)
+		case "SHA256SUMS.sig":
+			signature = path.Dir(name)
 		}
 	}
+	d.apart = signature != "" && signature != d.dir
 	return d, nil
 }
 
@@ -74,7 +85,7 @@ func (p *place) settle(r *Release, keep bool) (d documents, err error) {
 	if d, err = p.documents(r); err != nil {
 		return d, err
 	}
-	if err := agree(r, d, k); err != nil {
+	if err := p.agree(r, d, k); err != nil {
 		return d, err
 	}
 	if d.checksums == nil && r.Checksums != nil {
@@ -86,6 +97,14 @@ func (p *place) settle(r *Release, keep bool) (d documents, err error) {
 		return d, nil
 	}
 	return d, p.keep(r, d, k)
+}
+
+// vouching are the documents with the SHA256SUMS that is there once r is kept.
+func (d documents) vouching(r *Release) documents {
+	if r.Checksums != nil {
+		d.checksums = r.Checksums
+	}
+	return d
 }
 
 // lists tells whether the tree's SHA256SUMS, if it has one, lists a package as
@@ -107,7 +126,7 @@ func conflict(name string) error {
 var errPinned = fmt.Errorf("%w: the keys of the namespace are pinned", ErrUnsigned)
 
 // agree compares a release with the documents that the tree has.
-func agree(r *Release, d documents, k namespaceKeys) error {
+func (p *place) agree(r *Release, d documents, k namespaceKeys) error {
 	if k.pinned { // perhaps since the release was verified
 		if !r.Signed() {
 			return errPinned
@@ -116,10 +135,16 @@ func agree(r *Release, d documents, k namespaceKeys) error {
 			return fmt.Errorf("%w: by the pinned keys: %w", ErrBadSignature, err)
 		}
 	}
+	grown := false
 	if d.checksums != nil && r.Checksums != nil && !bytes.Equal(d.checksums, r.Checksums) {
-		return conflict("SHA256SUMS")
+		switch grown = r.mayReplace(d.checksums); {
+		case !grown:
+			return conflict("SHA256SUMS")
+		case !p.mayExtend(d):
+			return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider", ErrConflict, d.version)
+		}
 	}
-	if d.signature != nil && r.Signed() && !bytes.Equal(d.signature, r.Signature) {
+	if d.signature != nil && r.Signed() && !grown && !bytes.Equal(d.signature, r.Signature) {
 		// Signed once more, it is as good as long as the keys that will lie beside it
 		// say so.
 		if d.checksums == nil || !verifies(r, d.signature) {
@@ -193,6 +218,9 @@ func (p *place) keep(r *Release, d documents, k namespaceKeys) error {
 				return err
 			}
 		}
+	}
+	if d.checksums != nil && r.Checksums != nil && !bytes.Equal(d.checksums, r.Checksums) {
+		return p.extend(r, d)
 	}
 	for _, document := range []struct {
 		rest         string

@@ -32,6 +32,10 @@ type link struct {
 	size int64 // as announced; zero: it was not
 }
 
+// An Expecter is a writer that wants to know how large a package is before it comes
+// in, where that is known. With an error it does not.
+type Expecter interface{ Expect(size int64) error }
+
 // Download writes the package of a platform to w, and then says what it was. The
 // bytes are verified once they are all there: on any error what was written is
 // worth nothing and must not be kept. See Package.H1 for packages without a
@@ -48,6 +52,9 @@ func (c *Client) Download(ctx context.Context, r *Release, platform index.Platfo
 	d := &download{client: c, url: from.url, w: w, hash: sha256.New(), size: -1}
 	if from.size > 0 {
 		d.size = from.size
+		if err := d.expect(); err != nil {
+			return Digest{}, err
+		}
 	}
 	if err := d.run(ctx); err != nil {
 		return Digest{}, brokenLink(err, "package")
@@ -57,6 +64,33 @@ func (c *Client) Download(ctx context.Context, r *Release, platform index.Platfo
 		return Digest{}, fail(from.url, ErrBadChecksum, "%s is not the file that was released", p.Name)
 	}
 	return digest, nil
+}
+
+// A package may take as long as it likes only if it comes in at all: one that
+// trickles would keep its slot for days. It is what a line of 1 Mbit/s gives each of
+// mostDownloads, and a little less.
+const (
+	minRate = 10 << 10 // bytes a second
+	rateOf  = time.Minute
+)
+
+// A pace is how fast bytes come, over each rateOf that is spent on waiting for
+// them.
+type pace struct {
+	waited   time.Duration
+	received int64
+}
+
+// tooSlow adds bytes that came in some time, and reports whether the last rateOf
+// had too few.
+func (p *pace) tooSlow(n int, took time.Duration) bool {
+	p.received += int64(n)
+	if p.waited += took; p.waited < rateOf {
+		return false
+	}
+	slow := float64(p.received) < minRate*p.waited.Seconds()
+	*p = pace{}
+	return slow
 }
 
 // A download is a package on its way.
@@ -69,6 +103,7 @@ type download struct {
 	skip      int64  // bytes that come once more
 	size      int64  // of the whole; negative: not known
 	validator string // for If-Range
+	pace      pace
 }
 
 // errBroken is a connection that broke off amid the package.
@@ -109,8 +144,10 @@ func (d *download) stream(parent context.Context) error {
 	buffer := make([]byte, 64<<10)
 	for {
 		stalled.Reset(timeout)
+		began := time.Now()
 		n, failed := answer.Body.Read(buffer)
 		stalled.Stop() // the time that w takes is not the origin's
+		slow := d.pace.tooSlow(n, time.Since(began))
 		if err := d.take(buffer[:n]); err != nil {
 			return err
 		}
@@ -123,6 +160,8 @@ func (d *download) stream(parent context.Context) error {
 			return fail(d.url, ErrBadChecksum, "the package is larger than announced")
 		case failed != nil:
 			return errBroken
+		case slow:
+			return fail(d.url, ErrTimeout, "it sends less than %d bytes a second", minRate)
 		}
 	}
 }
@@ -165,6 +204,18 @@ func (d *download) accept(answer *http.Response) error {
 	}
 	if d.received == 0 {
 		d.validator = validator(answer.Header)
+	}
+	return d.expect()
+}
+
+// expect tells the writer how large the package is.
+func (d *download) expect() error {
+	w, ok := d.w.(Expecter)
+	if !ok || d.size < 0 {
+		return nil
+	}
+	if err := w.Expect(d.size); err != nil {
+		return fmt.Errorf("writing the package: %w", err)
 	}
 	return nil
 }

@@ -13,6 +13,10 @@ type Event struct {
 	Reason   string           // of a failure, as Reason gives it
 	Bytes    int64            // of a package that has come in
 	Took     time.Duration
+
+	// Namespace that an event about keys is of, and the IDs of those.
+	Namespace string
+	Keys      []string
 }
 
 // An EventKind is what an Event is of.
@@ -31,6 +35,13 @@ const (
 
 	// PackageFilled: a package came in. With a Reason it did not.
 	PackageFilled EventKind = "package_filled"
+
+	// KeyAdded: the origin sends keys for a namespace that it did not send before.
+	KeyAdded EventKind = "key_added"
+
+	// SignatureLost: a namespace of which keys are known has a release that none of
+	// them has signed.
+	SignatureLost EventKind = "signature_lost"
 )
 
 func (f *Filler) observe(e Event, err error) {

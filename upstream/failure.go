@@ -24,6 +24,10 @@ var (
 	// origin that is left alone because of those.
 	ErrUnavailable = errors.New("it is not available")
 
+	// ErrBusy: too much of the origin is waited for already, by this client or by
+	// all. The error is ErrUnavailable as well.
+	ErrBusy = errors.New("too much is waited for")
+
 	// ErrRefused: it wants a token, or another one.
 	ErrRefused = errors.New("it refuses access")
 
@@ -59,7 +63,7 @@ type Failure struct {
 	// Detail says more, in a sentence for the operator. May be empty.
 	Detail string
 
-	cause error // an error of the caller's or of package index, where it tells more
+	cause error // ErrBusy, or an error of the caller's or of package index, where it tells more
 }
 
 func (f *Failure) Error() string {

@@ -2,6 +2,7 @@ package upstream_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/x509"
 	"errors"
@@ -24,6 +25,15 @@ import (
 // connections are pipes, since a socket would hold up that time.
 func (s *site) inBubble(t *testing.T, o upstream.Origin, test func(t *testing.T, c *upstream.Client)) {
 	t.Helper()
+	s.inBubbleOf(t, func(t *testing.T, client func(upstream.Origin) *upstream.Client) {
+		o.Hostname = host
+		test(t, client(o))
+	})
+}
+
+// inBubbleOf is inBubble with several clients.
+func (s *site) inBubbleOf(t *testing.T, test func(t *testing.T, client func(upstream.Origin) *upstream.Client)) {
+	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(indextest.Born.AddDate(1, 0, 0))) // when releases have been signed
 		p := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
@@ -32,13 +42,18 @@ func (s *site) inBubble(t *testing.T, o upstream.Origin, test func(t *testing.T,
 		defer server.Close()
 		pool := x509.NewCertPool()
 		pool.AddCert(server.Certificate())
-		o.Hostname = host
-		c, err := upstream.NewClient(o, upstream.Trust(pool), upstream.Through(p.dial))
-		if err != nil {
-			t.Fatal(err)
+		var clients []*upstream.Client
+		test(t, func(o upstream.Origin) *upstream.Client {
+			c, err := upstream.NewClient(o, upstream.Trust(pool), upstream.Through(p.dial))
+			if err != nil {
+				t.Fatal(err)
+			}
+			clients = append(clients, c)
+			return c
+		})
+		for _, c := range clients {
+			c.Close()
 		}
-		defer c.Close()
-		test(t, c)
 	})
 }
 
@@ -319,6 +334,7 @@ func TestDownload(t *testing.T) {
 		kind   error // nil: it arrives whole
 		says   string
 		ranges string
+		takes  time.Duration // until it is given up; zero: the timeout
 	}{
 		{rule: "a connection that breaks is resumed", answer: func(s *site, ranges *[]string) http.HandlerFunc {
 			return s.part(100, ranges, breakOff)
@@ -364,10 +380,22 @@ func TestDownload(t *testing.T) {
 		}, kind: upstream.ErrTimeout, ranges: "[]"},
 		{rule: "bytes never come", answer: func(*site, *[]string) http.HandlerFunc { return silence }, kind: upstream.ErrTimeout},
 		{rule: "bytes come slowly", answer: func(*site, *[]string) http.HandlerFunc {
-			return func(w http.ResponseWriter, _ *http.Request) {
+			return func(w http.ResponseWriter, r *http.Request) {
 				for _, b := range []byte(zip) {
 					time.Sleep(timeout - time.Second)
+					if r.Context().Err() != nil {
+						return
+					}
 					w.Write([]byte{b})
+					w.(http.Flusher).Flush()
+				}
+			}
+		}, kind: upstream.ErrTimeout, says: "bytes a second", takes: 10 * (timeout - time.Second)},
+		{rule: "bytes come slowly, but for a minute only", answer: func(*site, *[]string) http.HandlerFunc {
+			return func(w http.ResponseWriter, _ *http.Request) {
+				for i := range 8 {
+					time.Sleep(timeout - time.Second)
+					io.WriteString(w, zip[i*len(zip)/8:(i+1)*len(zip)/8])
 					w.(http.Flusher).Flush()
 				}
 			}
@@ -419,7 +447,7 @@ func TestDownload(t *testing.T) {
 					_, err = c.Download(background(), r, linux, io.Discard)
 					mustFail(t, err, test.kind, test.says)
 				}
-				if errors.Is(test.kind, upstream.ErrTimeout) && time.Since(begin) != timeout {
+				if errors.Is(test.kind, upstream.ErrTimeout) && time.Since(begin) != cmp.Or(test.takes, timeout) {
 					t.Errorf("it took %v", time.Since(begin))
 				}
 				if test.ranges != "" && test.ranges != "[]" && fmt.Sprint(ranges) != test.ranges {

@@ -6,13 +6,14 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -40,9 +41,9 @@ func (f *Filler) Fill(ctx context.Context, a index.ProviderAddress, name string)
 }
 
 // FillWatched is Fill with a function that hears how many bytes there are, while
-// they come in. It is called from one goroutine at a time, and not any more when
+// they come in, and how many there will be; zero: it is not known. It is called from one goroutine at a time, and not any more when
 // FillWatched has returned.
-func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name string, progress func(received int64)) (*Filled, error) {
+func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name string, progress func(received, size int64)) (*Filled, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, err
@@ -52,7 +53,7 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 		return f.document(ctx, a, name)
 	}
 	if !s.Policy.takesPlatform(p.platform) {
-		return nil, errNotMirrored
+		return nil, ErrNotMirrored
 	}
 	id := fileID{a, name}
 	if filled := f.Held(a, name); filled != nil {
@@ -65,10 +66,18 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 	if err != nil {
 		return nil, err
 	}
+	if _, ok := v.Package(p.platform); !ok && v.held {
+		switch now, err := f.grown(ctx, s, v); {
+		case err == nil:
+			v = now
+		case !errors.Is(err, errNotGrown):
+			return nil, err
+		}
+	}
 	defer f.watchers.add(id, progress)()
-	filled, err := f.filling.do(ctx, id, func() (*Filled, error) {
+	filled, err := f.filling.do(ctx, id, func(by *asker) (*Filled, error) {
 		began := time.Now()
-		filled, fetched, err := f.fill(s, v, p.platform, id)
+		filled, fetched, err := f.fill(by.in(f.ctx), s, v, p.platform, id)
 		e := Event{Kind: PackageFilled, Hostname: a.Hostname, Took: time.Since(began)}
 		switch {
 		case err == nil:
@@ -80,16 +89,13 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 			e.Bytes = filled.Size
 			f.log(slog.LevelInfo, "filled "+a.String()+" "+filled.Version+" "+filled.Platform,
 				"provider", a.String(), "version", filled.Version, "platform", filled.Platform, "bytes", filled.Size, "duration", e.Took)
-		case !givenUp(err):
+		case !givenUp(err) && !errors.Is(err, ErrWouldFill):
 			f.unfilled.put(id, err, lifeOf(err))
-			f.log(slog.LevelWarn, "a package could not be mirrored", "provider", a.String(), "file", name, "error", err.Error())
+			f.noteRefusal("a package could not be mirrored", a, err, "file", name)
 		}
 		f.observe(e, err)
 		return filled, err
 	})
-	if errors.Is(err, errTooMany) {
-		err = busy(a.Hostname.ForDisplay())
-	}
 	return filled, err
 }
 
@@ -104,7 +110,7 @@ func (f *Filler) document(ctx context.Context, a index.ProviderAddress, name str
 		"manifest.json":  func(r *Release) []byte { return r.Manifest },
 	}[kind]
 	if !ours || !known {
-		return nil, errNotMirrored
+		return nil, ErrNotMirrored
 	}
 	v, _, err := f.vouched(ctx, a, version)
 	if err != nil {
@@ -112,13 +118,14 @@ func (f *Filler) document(ctx context.Context, a index.ProviderAddress, name str
 	}
 	content := of(v.Release)
 	if content == nil {
-		return nil, errNotMirrored
+		return nil, ErrNotMirrored
 	}
 	return &Filled{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256.Sum256(content), content: content}, nil
 }
 
-// fill finds a package in the tree, or fetches it.
-func (f *Filler) fill(s *Source, v *vouched, platform index.Platform, id fileID) (filled *Filled, fetched bool, err error) {
+// fill finds a package in the tree, or fetches it when it is its turn. Nothing is
+// locked before that: others wait for the locks.
+func (f *Filler) fill(ctx context.Context, s *Source, v *vouched, platform index.Platform, id fileID) (filled *Filled, fetched bool, err error) {
 	p, ok := v.Package(platform)
 	if !ok {
 		return nil, false, fmt.Errorf("the release has no package for %s: %w", platform, ErrNotFound)
@@ -126,24 +133,49 @@ func (f *Filler) fill(s *Source, v *vouched, platform index.Platform, id fileID)
 	if p.SHA256 == (index.SHA256{}) && len(p.sums)+len(p.H1) == 0 {
 		return nil, false, fmt.Errorf("%w: its mirror gives no hash of the package", ErrUnsigned)
 	}
+	where, err := f.place(v.Address)
+	if err != nil {
+		return nil, false, err
+	}
+	if where.locate(v.Version, p.Name) == "" {
+		free, ok, err := f.downloads[v.Address.Hostname].take(ctx)
+		switch {
+		case err != nil:
+			return nil, false, err
+		case !ok:
+			return nil, false, busy(v.Address.Hostname.ForDisplay())
+		}
+		defer free()
+	}
 	unlock, err := f.lock(path.Join(string(id.Hostname), id.Namespace, id.Type, id.name))
 	if err != nil {
 		return nil, false, err
 	}
 	defer unlock()
-	where, err := f.place(id.ProviderAddress)
+	for range maxBegins {
+		filled, fetched, err = f.findOrFetch(ctx, s, v, p)
+		if !errors.Is(err, errReplaced) {
+			break
+		}
+		f.tree.forget() // the next one is opened where it is now
+	}
+	if errors.Is(err, ErrBadChecksum) {
+		f.releases.drop(releaseID{id.ProviderAddress, v.Version})
+		err = f.explain(ctx, s, v, err)
+	}
+	return filled, fetched, err
+}
+
+func (f *Filler) findOrFetch(ctx context.Context, s *Source, v *vouched, p Package) (filled *Filled, fetched bool, err error) {
+	where, err := f.place(v.Address)
 	if err != nil {
 		return nil, false, err
 	}
-	if name := where.locate(v.Version, id.name); name != "" {
+	if name := where.locate(v.Version, p.Name); name != "" {
 		filled, err := f.verifyHeld(where, v, p, name)
 		return filled, false, err
 	}
-	filled, err = f.fetch(s, where, v, p)
-	if errors.Is(err, ErrBadChecksum) {
-		f.releases.drop(releaseID{id.ProviderAddress, v.Version})
-		err = f.explain(s, v, err)
-	}
+	filled, err = f.fetch(ctx, s, where, v, p)
 	return filled, true, err
 }
 
@@ -158,71 +190,78 @@ func (f *Filler) verifyHeld(where *place, v *vouched, p Package, name string) (*
 	if err != nil {
 		return nil, storageError(err)
 	}
-	digest, err := digestOf(where.providers, name)
-	if err != nil {
-		return nil, err
-	}
 	file, err := where.providers.Fs.Open(path.Join(where.providers.Dir, name))
 	if err != nil {
 		return nil, storageError(err)
 	}
 	defer file.Close()
-	if v.verify(p, digest, file) != nil || !d.lists(p.Name, digest.SHA256) {
+	sums, err := f.verify(v, p, file, info.Size())
+	switch {
+	case errors.Is(err, ErrMalformed), errors.Is(err, ErrBadChecksum), err == nil && !d.lists(p.Name, sums.SHA256):
 		return nil, conflict(p.Name)
+	case err != nil:
+		return nil, err
 	}
-	return f.newFilled(v, p, name, digest, info), nil
+	return f.newFilled(v, p, name, sums, info), nil
 }
 
-// verify compares a package with what vouches for it.
-func (v *vouched) verify(p Package, digest Digest, file io.ReaderAt) error {
-	var h1 []string
-	if p.SHA256 == (index.SHA256{}) {
-		h1 = p.H1
-	}
+// checked is what a package turned out to be, with the hashes of the files in it.
+type checked struct {
+	Digest
+	h1 []string
+}
+
+// verify reads a package to its end, and compares it with what vouches for it.
+// What the index would withhold is refused: it is not worth keeping.
+func (f *Filler) verify(v *vouched, p Package, file afero.File, size int64) (c checked, err error) {
 	refuse := func(kind error, detail string) error {
 		return &Failure{Host: v.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
 	}
-	if len(p.sums) > 0 && !slices.Contains(p.sums, digest.SHA256) {
-		return refuse(ErrBadChecksum, p.Name+" is not the file that was released")
+	d, err := index.CheckPackage(f.ctx, file, size, v.Address.Type, p.Platform)
+	var bad *index.PackageError
+	switch withheld := errors.As(err, &bad); {
+	case err != nil && !withheld && f.ctx.Err() != nil:
+		return c, f.ctx.Err()
+	case err != nil && !withheld:
+		return c, storageError(err)
+	case len(p.sums) > 0 && !slices.Contains(p.sums, d.SHA256):
+		return c, refuse(ErrBadChecksum, p.Name+" is not the file that was released")
+	case withheld:
+		return c, refuse(ErrMalformed, p.Name+": "+bad.Detail)
+	case p.SHA256 == (index.SHA256{}) && len(p.H1) > 0 && !slices.ContainsFunc(d.H1, func(h1 string) bool { return slices.Contains(p.H1, h1) }):
+		return c, refuse(ErrBadChecksum, p.Name+" has other files in it than the mirror says")
 	}
-	switch err := inspect(file, digest.Size, v.Address.Type, h1); {
-	case errors.Is(err, ErrBadChecksum):
-		return refuse(ErrBadChecksum, p.Name+" has other files in it than the mirror says")
-	case err != nil:
-		return refuse(ErrMalformed, p.Name+": "+err.Error())
-	}
-	return nil
+	return checked{Digest{size, d.SHA256}, d.H1}, nil
 }
 
 // fetch gets a package from its origin.
-func (f *Filler) fetch(s *Source, where *place, v *vouched, p Package) (*Filled, error) {
+func (f *Filler) fetch(ctx context.Context, s *Source, where *place, v *vouched, p Package) (*Filled, error) {
 	d, err := where.settle(v.Release, false) // before megabytes come in for nothing
 	if err != nil {
 		return nil, err
 	}
-	if p.SHA256 != (index.SHA256{}) && !d.lists(p.Name, p.SHA256) {
+	if listed := d.vouching(v.Release); p.SHA256 != (index.SHA256{}) && !listed.lists(p.Name, p.SHA256) {
 		return nil, conflict("SHA256SUMS")
 	}
-	free, ok, err := f.downloads[v.Address.Hostname].take(f.ctx)
-	switch {
-	case err != nil:
-		return nil, err
-	case !ok:
-		return nil, busy(v.Address.Hostname.ForDisplay())
+	if f.options.ReadOnly {
+		return nil, ErrWouldFill
 	}
-	defer free()
-	name := path.Join(d.dir, p.Name)
+	name := path.Join(d.packages, p.Name)
 	part, err := f.newPart(where.providers, name)
 	if err != nil {
 		return nil, err
 	}
+	part.room = f.newRoom(s, where.providers)
+	kept := false
+	defer func() { part.room.end(kept) }()
 	to := &watched{part: part, watchers: &f.watchers, id: fileID{v.Address, p.Name}}
-	digest, err := s.Client.Download(f.ctx, v.Release, p.Platform, to)
+	var sums checked
+	digest, err := s.Client.Download(ctx, v.Release, p.Platform, to)
 	if err == nil {
-		err = v.verify(p, digest, part)
+		sums, err = f.verify(v, p, part, digest.Size)
 	}
 	if err == nil {
-		err = f.keepDocuments(where, v, p, digest)
+		err = f.keepDocuments(where, v, p, sums.Digest)
 	}
 	if err != nil {
 		part.discard()
@@ -232,7 +271,8 @@ func (f *Filler) fetch(s *Source, where *place, v *vouched, p Package) (*Filled,
 	if err != nil {
 		return nil, err
 	}
-	return f.newFilled(v, p, name, digest, info), nil
+	kept = true
+	return f.newFilled(v, p, name, sums, info), nil
 }
 
 // keepDocuments puts into the tree what vouches for a package, one release of a
@@ -245,8 +285,15 @@ func (f *Filler) keepDocuments(where *place, v *vouched, p Package, digest Diges
 		return err
 	}
 	defer unlock()
+	before, err := where.readKeys()
+	if err != nil {
+		return err
+	}
 	d, err := where.settle(v.Release, true)
-	if err == nil && !d.lists(p.Name, digest.SHA256) {
+	if err == nil {
+		f.noteKeys(v.Release, before)
+	}
+	if listed := d.vouching(v.Release); err == nil && !listed.lists(p.Name, digest.SHA256) {
 		err = conflict("SHA256SUMS")
 	}
 	return err
@@ -254,20 +301,20 @@ func (f *Filler) keepDocuments(where *place, v *vouched, p Package, digest Diges
 
 // explain tells an origin that has released a version again from one that sends
 // wrong bytes.
-func (f *Filler) explain(s *Source, v *vouched, wrong error) error {
+func (f *Filler) explain(ctx context.Context, s *Source, v *vouched, wrong error) error {
 	if !v.held {
 		return wrong
 	}
-	now, err := s.Client.Release(f.ctx, v.Address, Version{Version: v.Version}, nil)
+	now, err := s.Client.Release(ctx, v.Address, Version{Version: v.Version}, nil)
 	if err != nil || bytes.Equal(now.Checksums, v.Checksums) {
 		return wrong
 	}
 	return fmt.Errorf("%w: it has been released again: to have the new one, remove the version from the tree", ErrConflict)
 }
 
-func (f *Filler) newFilled(v *vouched, p Package, name string, digest Digest, info os.FileInfo) *Filled {
+func (f *Filler) newFilled(v *vouched, p Package, name string, sums checked, info os.FileInfo) *Filled {
 	return &Filled{
-		Name: p.Name, Version: v.Version, Platform: p.Platform.String(), Size: digest.Size, SHA256: digest.SHA256,
+		Name: p.Name, Version: v.Version, Platform: p.Platform.String(), Size: sums.Size, SHA256: sums.SHA256, h1: sums.h1,
 		tree: f.tree, path: name, modTime: info.ModTime(), info: info,
 	}
 }

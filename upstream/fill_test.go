@@ -187,11 +187,15 @@ func TestFillIsWatched(t *testing.T) {
 	s := newSite(t, tree)
 	m := onDisk(t, s.client(t, upstream.Origin{}), upstream.Policy{})
 	var heard []int64
-	if _, err := m.FillWatched(background(), demo, linuxZip, func(n int64) { heard = append(heard, n) }); err != nil {
+	var announced int64
+	if _, err := m.FillWatched(background(), demo, linuxZip, func(n, size int64) { heard, announced = append(heard, n), size }); err != nil {
 		t.Fatal(err)
 	}
 	if len(heard) < 2 || heard[len(heard)-1] != int64(len(large)) {
 		t.Errorf("heard %d times, at last %v of %d", len(heard), heard[len(heard)-1], len(large))
+	}
+	if announced != int64(len(large)) {
+		t.Errorf("its size is told as %d", announced)
 	}
 }
 

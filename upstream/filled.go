@@ -23,8 +23,9 @@ type Filled struct {
 	Size   int64
 	SHA256 index.SHA256
 
-	tree    *trees // not its root: that would stay open as long as the file is known
-	path    string // in the tree's providers
+	h1      []string // of the files in a package, "h1:…"
+	tree    *trees   // not its root: that would stay open as long as the file is known
+	path    string   // in the tree's providers
 	modTime time.Time
 	info    os.FileInfo
 	content []byte // of what is not a package

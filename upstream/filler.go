@@ -17,6 +17,10 @@ import (
 type Source struct {
 	Client *Client
 	Policy Policy
+
+	// Quota bounds what is held, together with other sources that have the same
+	// one. Nil: nothing does but the disk.
+	Quota *Quota
 }
 
 // FillerOptions say what a Filler fills, and from where.
@@ -33,9 +37,17 @@ type FillerOptions struct {
 	// fill that died is told from one under way by its age only.
 	Path func(name string) string
 
+	// FreeSpace returns how many bytes there is room for on the disk of the
+	// providers. Nil: it is not known before the disk is full.
+	FreeSpace func() (int64, error)
+
 	// Lock has one instance do what several share a tree for. It waits until it
 	// has the lock of that name, or ctx ends. Nil: this is the only one.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)
+
+	// ReadOnly has nothing written: a fill of what is not there ends in ErrWouldFill
+	// before it would begin.
+	ReadOnly bool
 
 	// Observe hears of what is done, from several goroutines. May be nil.
 	Observe func(Event)
@@ -57,16 +69,21 @@ type Filler struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
-	catalogs *memory[index.ProviderAddress, *catalog]
+	catalogs *memory[index.ProviderAddress, *catalog] // of what is listed
+	opening  catalogsInProgress
+	unlisted *memory[index.ProviderAddress, error] // why there is no list
 	releases *memory[releaseID, *vouched]
 	vouching flights[releaseID, *vouched]
 	unproven *memory[releaseID, error]
+	growing  flights[releaseID, *vouched]
+	ungrown  *memory[releaseID, error]
 	filling  flights[fileID, *Filled]
 	unfilled *memory[fileID, error]
 	held     *memory[fileID, *Filled]
 	watchers watchers
 	writing  keyed // what vouches for packages, by namespace
 	outages  outages
+	refusals refusals
 }
 
 // A releaseID names a release, a fileID a file of one.
@@ -82,9 +99,12 @@ type (
 )
 
 // How much is remembered. A provider's list has some ten kilobytes, a release
-// less; the rest is small.
+// less; the rest is small. What is not there is remembered apart from what is: a
+// flood of names that somebody made up is no reason to forget a real one.
 const (
-	mostCatalogs = 1024
+	mostCatalogs = 4096
+	mostListings = 64 << 20 // bytes of them
+	mostUnlisted = 4096
 	mostReleases = 1024
 	mostFiles    = 8192
 )
@@ -113,12 +133,15 @@ func NewFiller(o FillerOptions) (*Filler, error) {
 	f := &Filler{
 		options: o, sources: sources, downloads: downloads, tree: &trees{open: o.Open}, ctx: ctx, cancel: cancel,
 		catalogs: newMemory[index.ProviderAddress, *catalog](mostCatalogs),
+		opening:  catalogsInProgress{of: make(map[index.ProviderAddress]*catalog)},
+		unlisted: newMemory[index.ProviderAddress, error](mostUnlisted),
 		releases: newMemory[releaseID, *vouched](mostReleases),
 		unproven: newMemory[releaseID, error](mostFiles),
+		ungrown:  newMemory[releaseID, error](mostFiles),
 		unfilled: newMemory[fileID, error](mostFiles),
 		held:     newMemory[fileID, *Filled](mostFiles),
 	}
-	f.filling.most, f.vouching.most = mostDownloads+mostWaiting, mostDocuments+mostWaiting
+	f.catalogs.room, f.catalogs.weigh = mostListings, (*catalog).weigh
 	return f, nil
 }
 
@@ -136,7 +159,7 @@ func (f *Filler) Mirrors(a index.ProviderAddress) bool {
 func (f *Filler) source(a index.ProviderAddress) (*Source, error) {
 	s, ok := f.sources[a.Hostname]
 	if !ok || !s.Policy.takes(a) {
-		return nil, errNotMirrored
+		return nil, ErrNotMirrored
 	}
 	return &s, nil
 }

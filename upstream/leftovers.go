@@ -54,6 +54,10 @@ func removeLeftovers(ctx context.Context, in index.Part, dir string, depth int, 
 		switch {
 		case ctx.Err() != nil:
 			return removed
+		case e.IsDir() && isTemporary(e.Name(), temporarySuffix):
+			if time.Since(e.ModTime()) >= abandoned && in.Fs.RemoveAll(path.Join(in.Dir, name)) == nil {
+				removed++
+			}
 		case e.IsDir() && depth > 0:
 			removed += removeLeftovers(ctx, in, name, depth-1, disk)
 		case !e.Mode().IsRegular():

@@ -9,7 +9,7 @@ import (
 // needs more would not be read by every client either.
 const (
 	maxDiscovery = 1 << 20 // that of the clients
-	maxVersions  = 16 << 20
+	maxVersions  = 8 << 20
 	maxMetadata  = 4 << 20
 
 	// These are remembered, for as many releases as mostReleases. SHA256SUMS has a

@@ -25,6 +25,10 @@ type Locked struct {
 	Constraints string   // of the configuration when it was locked; not what binds
 	Hashes      []string // "h1:…", "zh:…", in the file's order
 	From        string   // FILE:LINE
+
+	// Legacy providers, registry.terraform.io/-/TYPE, are left behind by Terraform
+	// 0.13 and of no registry. Nothing but their address is there then.
+	Legacy bool
 }
 
 // Requirement asks for the locked version and no other.
@@ -84,6 +88,11 @@ func parseLocked(block *hcl.Block, src []byte) (Locked, error) {
 		return l, fmt.Errorf("%q is not HOSTNAME/NAMESPACE/TYPE, as clients lock providers: write its hostname too", source)
 	}
 	var err error
+	if typ, legacy := strings.CutPrefix(source, string(TerraformHost)+"/-/"); legacy {
+		l.Address, err = parseSource(string(TerraformHost)+"/hashicorp/"+typ, "")
+		l.Address.Namespace, l.Legacy = "-", true
+		return l, err
+	}
 	if l.Address, err = parseSource(source, ""); err != nil {
 		return l, err
 	}

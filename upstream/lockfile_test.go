@@ -149,3 +149,22 @@ func FuzzParseLockFile(f *testing.F) {
 		}
 	})
 }
+
+// Terraform 0.13 leaves providers of a legacy namespace behind, of no registry.
+func TestLegacyProvidersInALockFile(t *testing.T) {
+	locked, err := ParseLockFile("lock", []byte(`provider "registry.terraform.io/-/null" {
+  version = "3.2.2"
+}
+provider "registry.terraform.io/hashicorp/null" {
+  version = "3.2.2"
+}
+`))
+	if err != nil || len(locked) != 2 || !locked[0].Legacy || locked[0].Address.String() != "registry.terraform.io/-/null" || locked[0].From != "lock:1" || locked[1].Legacy {
+		t.Errorf("got %+v, %v", locked, err)
+	}
+	for _, source := range []string{"registry.example.com/-/null", "registry.terraform.io/-/", "registry.terraform.io/-/a/b"} {
+		if _, err := ParseLockFile("lock", []byte("provider \""+source+"\" {\n  version = \"3.2.2\"\n}\n")); err == nil {
+			t.Errorf("%s is taken", source)
+		}
+	}
+}

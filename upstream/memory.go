@@ -9,7 +9,10 @@ import (
 // A memory keeps values for some time, and of them only those used last: what
 // is asked for from outside must not fill the server.
 type memory[K comparable, V any] struct {
-	most int
+	most  int
+	room  int         // for the weight of all values; zero: any
+	weigh func(V) int // nil: nothing weighs anything
+	used  int
 
 	mutex   sync.Mutex
 	entries map[K]*list.Element // of *memorized[K, V]
@@ -19,6 +22,7 @@ type memory[K comparable, V any] struct {
 type memorized[K comparable, V any] struct {
 	key   K
 	value V
+	weigh int
 	until time.Time // zero: as long as there is room
 }
 
@@ -61,22 +65,14 @@ func (m *memory[K, V]) set(key K, value V, life time.Duration) {
 	if old := m.entries[key]; old != nil {
 		m.remove(old)
 	}
+	if m.weigh != nil {
+		e.weigh = m.weigh(value)
+	}
+	m.used += e.weigh
 	m.entries[key] = m.order.PushFront(e)
-	if m.order.Len() > m.most {
+	for m.order.Len() > m.most || m.room > 0 && m.used > m.room {
 		m.remove(m.order.Back())
 	}
-}
-
-// getOrPut gets what is there, or has it made.
-func (m *memory[K, V]) getOrPut(key K, make func() V) V {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	value, ok := m.find(key)
-	if !ok {
-		value = make()
-		m.set(key, value, 0)
-	}
-	return value
 }
 
 func (m *memory[K, V]) drop(key K) {
@@ -88,6 +84,8 @@ func (m *memory[K, V]) drop(key K) {
 }
 
 func (m *memory[K, V]) remove(element *list.Element) {
-	delete(m.entries, element.Value.(*memorized[K, V]).key)
+	e := element.Value.(*memorized[K, V])
+	m.used -= e.weigh
+	delete(m.entries, e.key)
 	m.order.Remove(element)
 }

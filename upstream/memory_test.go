@@ -28,11 +28,29 @@ func TestMemory(t *testing.T) {
 		has("c", 0)
 		m.drop("a")
 		has("a", 0)
-		if got := m.getOrPut("d", func() int { return 5 }) + m.getOrPut("d", func() int { return 6 }); got != 10 {
-			t.Errorf("d is made twice: %d", got)
-		}
+		m.put("d", 5, 0)
 		if len(m.entries) != m.order.Len() || len(m.entries) != 1 {
 			t.Errorf("%d entries are in %d places", len(m.entries), m.order.Len())
 		}
 	})
+}
+
+// What is kept may weigh so much, all together.
+func TestMemoryHasWeight(t *testing.T) {
+	m := newMemory[string, int](10)
+	m.room, m.weigh = 100, func(n int) int { return n }
+	m.put("a", 40, 0)
+	m.put("b", 40, 0)
+	m.put("b", 50, 0) // in place of what it was
+	if _, ok := m.get("a"); !ok || m.used != 90 {
+		t.Errorf("%d is used", m.used)
+	}
+	m.put("c", 20, 0)
+	if _, ok := m.get("b"); ok || m.used != 60 {
+		t.Errorf("what was used last is gone, %d is used", m.used)
+	}
+	m.drop("a")
+	if m.used != 20 {
+		t.Errorf("%d is used", m.used)
+	}
 }

@@ -29,22 +29,50 @@ func (c mirror) versions(ctx context.Context, a index.ProviderAddress) (Listing,
 	}
 	list, err := parseIndex(d.body)
 	if err != nil {
-		return Listing{}, fail(d.url, ErrMalformed, "%v", err)
+		return Listing{}, badList(d.url, err)
 	}
 	return list, nil
 }
 
-func parseIndex(body []byte) (Listing, error) {
-	var list struct {
-		Versions map[string]json.RawMessage `json:"versions"`
+// badList is a list of versions that is not taken.
+func badList(from *url.URL, err error) error {
+	if errors.Is(err, errTooManyVersions) {
+		return fail(from, ErrTooLarge, "%v", err)
 	}
-	if err := json.Unmarshal(body, &list); err != nil {
+	return fail(from, ErrMalformed, "%v", err)
+}
+
+func parseIndex(body []byte) (Listing, error) {
+	var versions []Version
+	err := eachMember(body, func(name string, d *json.Decoder) error {
+		if !strings.EqualFold(name, "versions") {
+			return d.Decode(new(json.RawMessage))
+		}
+		switch token, err := d.Token(); {
+		case err != nil:
+			return err
+		case token == nil:
+			return nil
+		case token != json.Delim('{'):
+			return errNoObject
+		}
+		return members(d, func(version string, d *json.Decoder) error {
+			if len(versions) == mostVersions {
+				return errTooManyVersions
+			}
+			if len(version) <= maxVersion {
+				versions = append(versions, Version{Version: version})
+			}
+			return d.Decode(new(json.RawMessage))
+		})
+	})
+	switch {
+	case errors.Is(err, errTooManyVersions):
+		return Listing{}, err
+	case err != nil:
 		return Listing{}, errors.New("its list of versions is not the JSON it should be")
 	}
-	var versions []Version
-	for _, v := range slices.Sorted(maps.Keys(list.Versions)) {
-		versions = append(versions, Version{Version: v})
-	}
+	slices.SortFunc(versions, func(a, b Version) int { return strings.Compare(a.Version, b.Version) })
 	return Listing{Versions: newestFirst(versions)}, nil
 }
 

@@ -2,6 +2,7 @@ package upstream
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path"
@@ -19,6 +20,7 @@ type part struct {
 	in   index.Part
 	name string
 	lock *flock.Flock // nil: there are no locks here
+	room *room        // nil: any amount
 
 	unsynced int64
 	syncing  chan error // nil: nothing is being synced
@@ -29,13 +31,27 @@ type part struct {
 // that in the end there is not a whole package to wait for.
 const syncEvery = 32 << 20
 
+// A part is begun again when another instance has taken it for a leftover in the
+// moment in which it was not locked. More often than this it is not that: its
+// file is in a folder that is no longer where the tree is.
+const maxBegins = 5
+
+// errReplaced: the tree that was opened is not the one on the disk any more.
+var errReplaced = fmt.Errorf("%w: its folder has been replaced meanwhile, try again", ErrNotWritable)
+
 // newPart begins a package that will be called name. The lock of its file tells
 // other instances that it is no leftover.
 func (f *Filler) newPart(in index.Part, name string) (*part, error) {
-	for {
+	for range maxBegins {
+		if f.ctx.Err() != nil {
+			return nil, f.ctx.Err()
+		}
 		p := &part{in: in, name: temporaryName(name, partSuffix)}
 		var err error
-		if p.File, err = create(in.Fs, path.Join(in.Dir, p.name)); err != nil {
+		switch p.File, err = create(in.Fs, path.Join(in.Dir, p.name)); {
+		case errors.Is(err, fs.ErrNotExist): // folders are made, but not in one that has been removed
+			return nil, errReplaced
+		case err != nil:
 			return nil, storageError(err)
 		}
 		taken, err := p.tryLock(f.diskPath(p.name))
@@ -46,8 +62,8 @@ func (f *Filler) newPart(in index.Part, name string) (*part, error) {
 		if err != nil {
 			return nil, storageError(err)
 		}
-		// In the moment it was not locked, somebody took it for a leftover.
 	}
+	return nil, errReplaced
 }
 
 // diskPath is where the locks of files are to be had; empty if nowhere.
@@ -124,11 +140,24 @@ func (p *part) unlock() {
 
 // Write tells what the disk refuses.
 func (p *part) Write(b []byte) (int, error) {
+	if p.room != nil {
+		if err := p.room.take(int64(len(b))); err != nil {
+			return 0, err
+		}
+	}
 	n, err := p.File.Write(b)
 	if p.unsynced += int64(n); p.unsynced >= syncEvery {
 		p.syncAhead()
 	}
 	return n, storageError(err)
+}
+
+// Expect says how large the part will be, before it comes in.
+func (p *part) Expect(size int64) error {
+	if p.room == nil {
+		return nil
+	}
+	return p.room.expect(size)
 }
 
 // syncAhead syncs in the background what is written, unless that is going on.

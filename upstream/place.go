@@ -71,9 +71,10 @@ func find(in index.Part, dir, name string, same func(string) bool) string {
 	return path.Join(dir, name)
 }
 
-// folders are those in which files of a version may lie.
+// folders are those in which files of a version may lie. Of what is in both the
+// index takes that of the first.
 func (p *place) folders(version string) []string {
-	return []string{p.dir, path.Join(p.dir, version)}
+	return []string{path.Join(p.dir, version), p.dir}
 }
 
 // locate is the path of a file of a version; empty when there is none.

@@ -114,7 +114,7 @@ func TestNewFiller(t *testing.T) {
 		{"no client", "registry.example.com", Source{}, open, "no client"},
 		{"the client of another", "other.example.com", Source{Client: client}, open, "no client"},
 		{"a hostname that has no folder", "registry", Source{Client: short}, open, "without a dot"},
-		{"a negative age", "registry.example.com", Source{client, Policy{MinAge: -time.Hour}}, open, "negative"},
+		{"a negative age", "registry.example.com", Source{Client: client, Policy: Policy{MinAge: -time.Hour}}, open, "negative"},
 		{"no tree", "registry.example.com", Source{Client: client}, nil, "no tree"},
 	} {
 		_, err := NewFiller(FillerOptions{Sources: map[svchost.Hostname]Source{test.hostname: test.source}, Open: test.open})

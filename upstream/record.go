@@ -3,6 +3,7 @@ package upstream
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"path"
 	"slices"
@@ -24,6 +25,30 @@ type record struct {
 	Versions  []dated // the newest first
 	Warnings  []string
 	Unsettled time.Time // since first sight it is not known which versions are old; zero: it is
+}
+
+// weigh is about how many bytes a record has in memory, and the listing of it.
+// Platforms that versions share count once.
+func (r *record) weigh() int64 {
+	total := 0
+	shared := make(map[*index.Platform]bool)
+	for _, d := range r.Versions {
+		total += 256 + len(d.Version.Version)
+		for _, p := range d.Protocols {
+			total += 16 + len(p)
+		}
+		if len(d.Platforms) == 0 || shared[&d.Platforms[0]] {
+			continue
+		}
+		shared[&d.Platforms[0]] = true
+		for _, p := range d.Platforms {
+			total += 32 + len(p.OS) + len(p.Arch)
+		}
+	}
+	for _, w := range r.Warnings {
+		total += 16 + len(w)
+	}
+	return int64(total)
 }
 
 type recordFile struct {
@@ -65,7 +90,15 @@ func decodeRecord(content []byte) (*record, error) {
 	}
 	r := &record{Fetched: file.Fetched, Unsettled: file.Unsettled, Warnings: file.Warnings}
 	list := make([]Version, len(file.Versions))
+	shared := make(map[string][]index.Platform)
 	for i, v := range file.Versions {
+		if len(v.Platforms) > 0 {
+			written := fmt.Sprint(v.Platforms)
+			if _, ok := shared[written]; !ok {
+				shared[written] = v.Platforms
+			}
+			v.Platforms = shared[written]
+		}
 		list[i] = Version{v.Version, v.Protocols, v.Platforms}
 		r.Versions = append(r.Versions, dated{list[i], v.Published, v.Seen})
 		for _, p := range v.Platforms {

@@ -29,12 +29,17 @@ var (
 	// ErrDiskFull: there is no room for the package.
 	ErrDiskFull = errors.New("the disk is full")
 
+	// ErrWouldFill: a package is not there, and comes in unless the Filler is
+	// ReadOnly.
+	ErrWouldFill = errors.New("it would be fetched")
+
 	// ErrNotWritable: there is no right to write, or the disk fails.
 	ErrNotWritable = errors.New("the tree cannot be read and written")
 )
 
-// errNotMirrored is why a provider, a platform or a file is not there to get.
-var errNotMirrored = fmt.Errorf("it is not mirrored: %w", ErrNotFound)
+// ErrNotMirrored: it is nothing that is got from an origin, by the Policy or since
+// there is no such name. The error is ErrNotFound as well.
+var ErrNotMirrored = fmt.Errorf("it is not mirrored: %w", ErrNotFound)
 
 // storageError tells what the disk refuses. Paths stay out of it.
 func storageError(err error) error {
@@ -67,9 +72,10 @@ func lifeOf(err error) time.Duration {
 	return lasting
 }
 
-// givenUp tells an end that we have made ourselves: it says nothing of anybody.
+// givenUp reports whether an error is an end that we have made ourselves, which
+// says nothing of the origin and is not remembered.
 func givenUp(err error) bool {
-	return isKind(err, context.Canceled, context.DeadlineExceeded)
+	return isKind(err, context.Canceled, context.DeadlineExceeded, ErrBusy)
 }
 
 // Reason is a word for what an error of this package is, one of a few: for
@@ -82,6 +88,7 @@ func Reason(err error) string {
 		{ErrTooYoung, "too_young"},
 		{ErrNotFound, "not_found"},
 		{ErrTimeout, "timeout"},
+		{ErrBusy, "busy"},
 		{ErrUnavailable, "unavailable"},
 		{ErrRefused, "refused"},
 		{ErrConflict, "conflict"},
@@ -91,6 +98,7 @@ func Reason(err error) string {
 		{ErrMalformed, "malformed"},
 		{ErrTooLarge, "too_large"},
 		{ErrUnsafe, "unsafe"},
+		{ErrMaxHeld, "max_held"},
 		{ErrDiskFull, "disk_full"},
 		{ErrNotWritable, "not_writable"},
 		{index.ErrChanged, "changed"},

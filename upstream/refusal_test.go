@@ -202,11 +202,21 @@ func TestDisksThatFail(t *testing.T) {
 
 // What clients could not use is not worth keeping, whoever has signed it.
 func TestPackagesThatAreNone(t *testing.T) {
-	for rule, zip := range map[string]string{
-		"no zip":                  "not a zip",
-		"a zip without provider":  indextest.Zip("README.md", "hello"),
-		"a provider of other use": indextest.Zip("terraform-provider-demonic", "hello"),
+	for rule, test := range map[string]struct{ zip, says string }{
+		"no zip":                   {"not a zip", "cannot be read to its end"},
+		"a zip without provider":   {indextest.Zip("README.md", "hello"), "no file terraform-provider-demo"},
+		"a provider of other use":  {indextest.Zip("terraform-provider-demonic", "hello"), "no file terraform-provider-demo"},
+		"an entry that leaves":     {zipWith("../evil"), "leaves its folder"},
+		"an absolute entry":        {zipWith("/etc/evil"), "leaves its folder"},
+		"a backslash in a name":    {zipWith(`a\evil`), "not every client can unpack"},
+		"a line break in a name":   {zipWith("a\nevil"), "not every client can unpack"},
+		"wrong bytes in a file":    {wrongCRC(), "cannot be read to its end"},
+		"a bomb":                   {bomb(), "would unpack to more than"},
+		"a directory without end":  {zip64Directory(1 << 40), "more than 50000 entries"},
+		"entries without end":      {manyEntries(), "zip"},
+		"nothing but an empty zip": {indextest.Zip(), "no file terraform-provider-demo"},
 	} {
+		zip := test.zip
 		t.Run(rule, func(t *testing.T) {
 			tree, publisher := indextest.New(t), indextest.NewPublisher(t)
 			tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
@@ -219,7 +229,7 @@ func TestPackagesThatAreNone(t *testing.T) {
 			s.fault(metadata, s.rewritten(s.sum(t, linuxZip), sumOf(zip), `"package_size"`, `"size"`))
 			root := t.TempDir()
 			indextest.OnDisk(t, root).Keys(host+"/acme", publisher)
-			over(t, s.client(t, upstream.Origin{}), upstream.Policy{}, root).mustRefuse(t, linuxZip, upstream.ErrMalformed, "not a zip with the provider")
+			over(t, s.client(t, upstream.Origin{}), upstream.Policy{}, root).mustRefuse(t, linuxZip, upstream.ErrMalformed, test.says)
 		})
 	}
 }

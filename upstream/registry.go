@@ -30,7 +30,7 @@ func (c registry) versions(ctx context.Context, a index.ProviderAddress) (Listin
 	}
 	list, err := parseVersions(d.body)
 	if err != nil {
-		return Listing{}, fail(d.url, ErrMalformed, "%v", err)
+		return Listing{}, badList(d.url, err)
 	}
 	return list, nil
 }

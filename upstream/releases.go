@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -26,6 +25,7 @@ func (f *Filler) Obtainable(ctx context.Context, a index.ProviderAddress, versio
 	if err != nil {
 		return nil, err
 	}
+	v = f.withAdditions(ctx, s, v)
 	var list []index.Obtainable
 	for _, p := range v.Packages {
 		vouched := p.SHA256 != (index.SHA256{}) || len(p.H1) > 0
@@ -45,6 +45,25 @@ func (f *Filler) Release(ctx context.Context, a index.ProviderAddress, version s
 	return v.Release, nil
 }
 
+// ReleaseFor is Release, where the package of a platform is wanted: if what is held
+// has none, the origin may have added it meanwhile.
+func (f *Filler) ReleaseFor(ctx context.Context, a index.ProviderAddress, version string, p index.Platform) (*Release, error) {
+	v, s, err := f.vouched(ctx, a, version)
+	if err != nil {
+		return nil, err
+	}
+	if _, ok := v.Package(p); ok || !v.held {
+		return v.Release, nil
+	}
+	switch now, err := f.grown(ctx, s, v); {
+	case err == nil:
+		return now.Release, nil
+	case !errors.Is(err, errNotGrown):
+		return nil, err
+	}
+	return v.Release, nil
+}
+
 // vouched gets a release, from memory or once for all who ask.
 func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version string) (*vouched, *Source, error) {
 	s, err := f.source(a)
@@ -52,7 +71,7 @@ func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version s
 		return nil, nil, err
 	}
 	if _, err := index.ParseProviderVersion(version); err != nil {
-		return nil, nil, errNotMirrored
+		return nil, nil, ErrNotMirrored
 	}
 	if s.Policy.MinAge > 0 {
 		// What the origin does not list, it does not let be dated either; only what is
@@ -68,28 +87,25 @@ func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version s
 	if err, ok := f.unproven.get(id); ok {
 		return nil, nil, err
 	}
-	v, err := f.vouching.do(ctx, id, func() (*vouched, error) {
-		v, err := f.vouch(s, a, version)
+	v, err := f.vouching.do(ctx, id, func(by *asker) (*vouched, error) {
+		v, err := f.vouch(by.in(f.ctx), s, a, version)
 		switch {
 		case err == nil:
 			f.releases.put(id, v, releaseLife)
 		case !givenUp(err):
 			f.unproven.put(id, err, lifeOf(err))
 			if !errors.Is(err, ErrNotFound) {
-				f.log(slog.LevelWarn, "a release cannot be mirrored", "provider", a.String(), "version", version, "error", err.Error())
+				f.noteRefusal("a release cannot be mirrored", a, err, "version", version)
 			}
 			f.observe(Event{Kind: ReleaseRefused, Hostname: a.Hostname}, err)
 		}
 		return v, err
 	})
-	if errors.Is(err, errTooMany) {
-		err = busy(a.Hostname.ForDisplay())
-	}
 	return v, s, err
 }
 
 // vouch takes the tree's word for a release, or else the origin's.
-func (f *Filler) vouch(s *Source, a index.ProviderAddress, version string) (*vouched, error) {
+func (f *Filler) vouch(ctx context.Context, s *Source, a index.ProviderAddress, version string) (*vouched, error) {
 	p, err := f.place(a)
 	if err != nil {
 		return nil, err
@@ -105,18 +121,20 @@ func (f *Filler) vouch(s *Source, a index.ProviderAddress, version string) (*vou
 	if r := keptRelease(a, version, d, k); r != nil {
 		return &vouched{r, true}, nil
 	}
-	v, listed, err := f.listed(f.ctx, a, version)
+	v, listed, err := f.listed(ctx, a, version)
 	if err != nil {
 		return nil, err
 	}
 	if !listed {
 		return nil, fmt.Errorf("the origin does not list version %s: %w", version, ErrNotFound)
 	}
-	r, err := s.Client.Release(f.ctx, a, v, k.pin())
+	r, err := s.Client.Release(ctx, a, v, k.pin())
 	if err != nil {
 		return nil, err
 	}
-	return &vouched{Release: r}, s.accept(r, k)
+	err = s.accept(r, k)
+	f.noteUnsigned(r, k)
+	return &vouched{Release: r}, err
 }
 
 // accept lets a release in, or says why not.

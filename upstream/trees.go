@@ -39,3 +39,10 @@ func (t *trees) get() (index.Tree, error) {
 	t.last, t.until = tree, now.Add(treeLife)
 	return tree, nil
 }
+
+// forget has the next get open the tree, whenever it was opened last.
+func (t *trees) forget() {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	t.last, t.until = index.Tree{}, time.Time{}
+}

@@ -1,8 +1,11 @@
 package upstream
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,35 +37,163 @@ type Listing struct {
 	Warnings []string
 }
 
+// What a list may have. The largest of the public registry has some 700 versions
+// for 16 platforms each.
+const (
+	mostVersions  = 10_000
+	maxVersion    = 256 // bytes
+	mostPlatforms = 256 // of a version, and of its protocols
+	mostWarnings  = 16
+	maxWarning    = 4 << 10
+)
+
+// errTooManyVersions is ErrTooLarge, whatever the bytes of a list.
+var errTooManyVersions = fmt.Errorf("it lists more than %d versions of the provider", mostVersions)
+
 // parseVersions reads a registry's list of versions. Clients differ in what they
-// forgive; here an entry that some refuse is left out and the others stay.
+// forgive; here an entry that some refuse is left out and the others stay. What
+// versions have in common is kept once.
 func parseVersions(body []byte) (Listing, error) {
-	var list struct {
-		Versions []json.RawMessage `json:"versions"`
-		Warnings json.RawMessage   `json:"warnings"`
-	}
-	if err := json.Unmarshal(body, &list); err != nil {
+	var versions []Version
+	var warnings []string
+	shared := sharing{platforms: make(map[string][]index.Platform), words: make(map[string]string)}
+	err := eachMember(body, func(name string, d *json.Decoder) error {
+		switch {
+		case strings.EqualFold(name, "versions"):
+			versions = nil
+			return eachElement(d, func(raw json.RawMessage) error {
+				if len(versions) == mostVersions {
+					return errTooManyVersions
+				}
+				if v, ok := shared.version(raw); ok {
+					versions = append(versions, v)
+				}
+				return nil
+			})
+		case strings.EqualFold(name, "warnings"):
+			var raw json.RawMessage
+			if err := d.Decode(&raw); err != nil {
+				return err
+			}
+			warnings = lenient[string](raw)
+			return nil
+		}
+		return d.Decode(new(json.RawMessage))
+	})
+	switch {
+	case errors.Is(err, errTooManyVersions):
+		return Listing{}, err
+	case err != nil:
 		return Listing{}, errors.New("its list of versions is not the JSON it should be")
 	}
-	var versions []Version
-	for _, raw := range list.Versions {
-		var entry struct {
-			Version   string          `json:"version"`
-			Protocols json.RawMessage `json:"protocols"`
-			Platforms json.RawMessage `json:"platforms"`
-		}
-		if json.Unmarshal(raw, &entry) != nil {
-			continue
-		}
-		v := Version{Version: entry.Version, Protocols: protocolsOf(lenient[string](entry.Protocols))}
-		for _, p := range lenient[index.Platform](entry.Platforms) {
-			if p, err := index.ParsePlatform(p.OS, p.Arch); err == nil && !slices.Contains(v.Platforms, p) {
-				v.Platforms = append(v.Platforms, p)
-			}
-		}
-		versions = append(versions, v)
+	warnings = slices.DeleteFunc(warnings, func(w string) bool { return len(w) > maxWarning })
+	return Listing{Versions: newestFirst(versions), Warnings: slices.Clone(warnings[:min(len(warnings), mostWarnings)])}, nil
+}
+
+// eachMember reads a JSON object member by member, so that the whole of a large one
+// is never in memory twice.
+func eachMember(body []byte, read func(name string, d *json.Decoder) error) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return errNoObject
 	}
-	return Listing{Versions: newestFirst(versions), Warnings: lenient[string](list.Warnings)}, nil
+	if err := members(d, read); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errNoObject
+	}
+	return nil
+}
+
+var errNoObject = errors.New("it is not one JSON object")
+
+func members(d *json.Decoder, read func(name string, d *json.Decoder) error) error {
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if err := read(token.(string), d); err != nil { // a name is a string, or an error before
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// eachElement reads an array; null is an empty one.
+func eachElement(d *json.Decoder, read func(json.RawMessage) error) error {
+	switch token, err := d.Token(); {
+	case err != nil:
+		return err
+	case token == nil:
+		return nil
+	case token != json.Delim('['):
+		return errNoObject
+	}
+	for d.More() {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return err
+		}
+		if err := read(raw); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// sharing has versions share what is the same.
+type sharing struct {
+	platforms map[string][]index.Platform // by how they are written
+	words     map[string]string
+}
+
+// version reads an entry; not ok: no client could use it.
+func (s *sharing) version(raw json.RawMessage) (v Version, ok bool) {
+	var entry struct {
+		Version   string          `json:"version"`
+		Protocols json.RawMessage `json:"protocols"`
+		Platforms json.RawMessage `json:"platforms"`
+	}
+	if json.Unmarshal(raw, &entry) != nil || len(entry.Version) > maxVersion {
+		return v, false
+	}
+	v.Version = entry.Version
+	for _, p := range protocolsOf(lenient[string](entry.Protocols)) {
+		if len(v.Protocols) < mostPlatforms {
+			v.Protocols = append(v.Protocols, s.word(p))
+		}
+	}
+	written := string(entry.Platforms)
+	platforms, known := s.platforms[written]
+	if !known {
+		platforms = s.readPlatforms(entry.Platforms)
+		s.platforms[written] = platforms
+	}
+	v.Platforms = platforms
+	return v, true
+}
+
+func (s *sharing) readPlatforms(raw json.RawMessage) (platforms []index.Platform) {
+	for _, p := range lenient[index.Platform](raw) {
+		p, err := index.ParsePlatform(p.OS, p.Arch)
+		if err == nil && len(platforms) < mostPlatforms && !slices.Contains(platforms, p) {
+			platforms = append(platforms, index.Platform{OS: s.word(p.OS), Arch: s.word(p.Arch)})
+		}
+	}
+	return platforms
+}
+
+func (s *sharing) word(w string) string {
+	if known, ok := s.words[w]; ok {
+		return known
+	}
+	w = strings.Clone(w)
+	s.words[w] = w
+	return w
 }
 
 // lenient reads the elements of an array that are of type T.
