@@ -20,6 +20,12 @@ import (
 // own too.
 func (g *Registry) byName() bool { return g.Rules == nil || len(g.Hostnames) > 0 }
 
+// isHosted reports whether what lies under a hostname is the registry's own by its
+// configuration, whatever name it is asked by. Without one it is.
+func (g *Registry) isHosted(name svchost.Hostname) bool {
+	return name == "" || slices.Contains(g.Hostnames, name)
+}
+
 // isSelf tells whether a hostname in a mirror's path is the registry's own.
 func (g *Registry) isSelf(name svchost.Hostname, r *request) bool {
 	if len(g.Hostnames) > 0 {
@@ -68,18 +74,18 @@ func (g *Registry) modulePending(r *request, a index.ModuleAddress) bool {
 
 // onProvider is what the rules are asked about a provider.
 func (g *Registry) onProvider(a index.ProviderAddress, own bool) access.Address {
-	asked := access.Address{Hostname: string(a.Hostname), Own: own, Namespace: a.Namespace, Name: a.Type}
-	if own && len(g.Hostnames) == 0 {
-		asked.Hostname = ""
+	asked := access.Address{Own: own, Namespace: a.Namespace, Name: a.Type}
+	if !own {
+		asked.Hostname = string(a.Hostname)
 	}
 	return asked
 }
 
-// onModule is what they are asked about a module of the registry itself.
-func (g *Registry) onModule(a index.ModuleAddress) access.Address {
-	asked := access.Address{Hostname: string(a.Hostname), Own: true, Namespace: a.Namespace, Name: a.Name, System: a.System}
-	if len(g.Hostnames) == 0 {
-		asked.Hostname = ""
+// onModule is what they are asked about a module.
+func (g *Registry) onModule(a index.ModuleAddress, own bool) access.Address {
+	asked := access.Address{Own: own, Namespace: a.Namespace, Name: a.Name, System: a.System}
+	if !own {
+		asked.Hostname = string(a.Hostname)
 	}
 	return asked
 }

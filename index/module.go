@@ -7,6 +7,7 @@ import (
 	"time"
 
 	version "github.com/hashicorp/go-version"
+	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 )
 
@@ -25,6 +26,9 @@ type Module struct {
 type ModuleVersion struct {
 	version *version.Version
 
+	// Hostname it lies under in the tree. Empty: it is hosted, not mirrored.
+	Hostname svchost.Hostname
+
 	// Version in the form clients request it.
 	Version string
 
@@ -34,6 +38,17 @@ type ModuleVersion struct {
 
 // Version returns the one of that number, or nil.
 func (m *Module) Version(v string) *ModuleVersion { return m.byVersion[v] }
+
+// Newest is the version to use where none is asked for: the newest that is no
+// prerelease, or the newest if all are.
+func (m *Module) Newest() *ModuleVersion {
+	for _, v := range m.Versions {
+		if v.version.Prerelease() == "" {
+			return v
+		}
+	}
+	return m.Versions[0]
+}
 
 // List is the registry's answer with all versions.
 func (m *Module) List() *Document { return m.versions }
@@ -198,7 +213,7 @@ func (a *assembly) addModule(f *moduleFolder) {
 	}
 	var versions []*ModuleVersion
 	for v, p := range kept {
-		versions = append(versions, &ModuleVersion{version: p.version, Version: v, Archive: p.file()})
+		versions = append(versions, &ModuleVersion{version: p.version, Hostname: f.address.Hostname, Version: v, Archive: p.file()})
 	}
 	for _, p := range kept {
 		if p.folder != nil {
