@@ -88,6 +88,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Hostnames: hostnames,
 		Prefix:    h.Prefix,
 		PublicURL: h.PublicURL,
+		BaseURL:   baseURL,
 		Tree:      t.identity(),
 		Changed:   h.source.Changed,
 		Answered:  h.answered,
