@@ -66,6 +66,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(hostnames) == 0 {
+		if _, err := checkRuleNames(rules, h.PublicURL, siteHosts(ctx)); err != nil {
+			return err
+		}
+	}
 	if h.login, err = h.Login.read(repl, h.logger); err != nil {
 		return err
 	}
