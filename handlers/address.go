@@ -60,15 +60,14 @@ func providerFiles(before string, a index.ProviderAddress) string {
 	return before + "/mirror/" + host + "/" + url.PathEscape(a.Namespace) + "/" + url.PathEscape(a.Type) + "/"
 }
 
-// moduleFiles is the same for a version of a module. A hosted one has no HOSTNAME
-// in its path, which has a segment less then and cannot be another's.
-func moduleFiles(before string, a index.ModuleAddress, version string) string {
-	if a.Hostname != "" {
-		before += "/modules/" + string(a.Hostname) + "/"
-	} else {
-		before += "/modules/"
+// moduleFile is the same for the package of a module's version. A hosted one has no
+// HOSTNAME in its path, which has a segment less then and cannot be another's.
+func moduleFile(before string, a index.ModuleAddress, version, name string) string {
+	host, slash := string(a.Hostname), ""
+	if host != "" {
+		slash = "/"
 	}
-	return before + a.Namespace + "/" + a.Name + "/" + a.System + "/" + version + "/"
+	return before + "/modules/" + host + slash + a.Namespace + "/" + a.Name + "/" + a.System + "/" + version + "/" + name
 }
 
 // maxLabel is the length of a hostname's label, and of a provider's name.

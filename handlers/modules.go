@@ -73,7 +73,7 @@ func (g *Registry) writeLocation(w http.ResponseWriter, r *request, m *index.Mod
 	base := g.baseFor(r)
 	a := m.Address
 	a.Hostname = v.Hostname
-	location := moduleFiles(base+g.prefix, a, v.Version) + v.Archive.Name
+	location := moduleFile(base+g.prefix, a, v.Version, v.Archive.Name)
 	if r.private {
 		file := location[len(base)+len(g.prefix):]
 		signed, err := g.Links.AppendQuery([]byte(location), g.Tree, file, g.Links.Expiry(time.Now()))

@@ -52,7 +52,7 @@ func (g *Registry) verifyModuleLink(r *request, a index.ModuleAddress, version, 
 	if g.Rules == nil || r.URL.RawQuery == "" {
 		return access.ErrNoLink
 	}
-	return g.Links.Verify(g.Tree, moduleFiles("", a, version)+name, r.URL.RawQuery, time.Now())
+	return g.Links.Verify(g.Tree, moduleFile("", a, version, name), r.URL.RawQuery, time.Now())
 }
 
 // moreTelling is the one of two reasons why a link opens neither of two files that
