@@ -13,8 +13,8 @@ import (
 // which has no System, or a module. Without a Name it is a whole namespace.
 type Address struct {
 	// Hostname it is asked for under, in the normal form: ASCII, lower case,
-	// without the port 443. It is empty where the registry does not know, or does
-	// not trust, the name it was asked by; then the address is its own.
+	// without the port 443. The registry's own addresses need none: they are the
+	// same under all its names.
 	Hostname string
 
 	// Own tells that the registry answers as the hostname. What is not its own is

@@ -59,6 +59,10 @@
 // somebody may read what the company publishes as hashicorp says nothing of what
 // HashiCorp does.
 //
+// A HOSTNAME that is one of the registry's names, or a wildcard that covers one,
+// is about the registry's own addresses, by whichever of its names they are asked
+// for ([Rules.WithHostnames]).
+//
 // # The decision
 //
 // The first rule with the subject, the right and the address decides. Where there

@@ -17,7 +17,7 @@ var (
 	ErrLinkExpired = errors.New("the link has expired: ask the registry for a new one")
 
 	// ErrLinkInvalid means that the registry has not signed this link: not for
-	// this file, not under this name, or not with a key it still has.
+	// this file, not of this tree, or not with a key it still has.
 	ErrLinkInvalid = errors.New("the link is not one of this registry's: ask the registry for a new one")
 
 	// ErrNoLinkKeys means that there are no keys now, so that links can neither
@@ -29,8 +29,11 @@ var (
 // one file until the link expires: clients fetch archives without credentials
 // (checklist 67, 91).
 //
-// A signed link is PATH?exp=UNIX_SECONDS&sig=BASE64URL. It can be used any
-// number of times, as clients ask with HEAD first (checklist 92).
+// A signed link is URL?exp=UNIX_SECONDS&sig=BASE64URL. What is signed is not the
+// URL but what it is meant to open: a tree and a file in it. Nothing that a client
+// chooses is part of that, neither the name it asks by nor how it spells the path.
+// A link can be used any number of times, as clients ask with HEAD first
+// (checklist 92).
 type Links struct {
 	// Life is how long a link is good, at least. Keys are to stay known for
 	// longer than that after they were last signed with.
@@ -74,42 +77,42 @@ func (l *Links) Key() *LinkKey {
 	return nil
 }
 
-// AppendQuery appends the query that makes path a signed link. Realm is the name
-// of the registry, so that its links are worth nothing at another that has the
-// same keys. Path is that of the file, decoded; how it is escaped is up to the
-// caller.
+// AppendQuery appends the query that makes a URL a signed link to a file. Tree
+// identifies where the file is, so that the link is worth nothing at a registry
+// of another tree that has the same keys. The file's name has all of its address
+// in it, and whether that is hosted or mirrored.
 //
 // The error is ErrNoLinkKeys, and b is returned as it was: there is never a link
 // that is not signed.
-func (l *Links) AppendQuery(b []byte, realm, path string, expiry int64) ([]byte, error) {
+func (l *Links) AppendQuery(b []byte, tree, file string, expiry int64) ([]byte, error) {
 	keys := l.Keys()
 	if keys == nil {
 		return b, ErrNoLinkKeys
 	}
-	signature := keys.Current().sign(realm, path, expiry)
+	signature := keys.Current().sign(tree, file, expiry)
 	b = append(b, "?exp="...)
 	b = strconv.AppendInt(b, expiry, 10)
 	b = append(b, "&sig="...)
 	return base64.RawURLEncoding.AppendEncode(b, signature[:]), nil
 }
 
-// Verify checks the query of a request for the file at path. It returns nil if
+// Verify checks the query of a request for a file of a tree. It returns nil if
 // the link is good, or ErrNoLink, ErrLinkExpired, ErrLinkInvalid or
 // ErrNoLinkKeys.
 //
 // The parameters may come in any order, as go-getter sorts them, and others
 // beside them are ignored: it takes `archive` and `checksum` off, and adds
 // `terraform-get` (checklist 93).
-func (l *Links) Verify(realm, path, rawQuery string, now time.Time) error {
+func (l *Links) Verify(tree, file, rawQuery string, now time.Time) error {
 	link, err := parseLink(rawQuery)
 	if err != nil {
 		return err
 	}
 	// With a NUL in them, they could be divided in another way than was signed.
-	if strings.IndexByte(realm, 0) >= 0 || strings.IndexByte(path, 0) >= 0 {
+	if strings.IndexByte(tree, 0) >= 0 || strings.IndexByte(file, 0) >= 0 {
 		return ErrLinkInvalid
 	}
-	if err := l.verify(&link, realm, path); err != nil {
+	if err := l.verify(&link, tree, file); err != nil {
 		return err
 	}
 	// Only now: a forged link is not to be called expired.
@@ -119,12 +122,12 @@ func (l *Links) Verify(realm, path, rawQuery string, now time.Time) error {
 	return nil
 }
 
-func (l *Links) verify(link *link, realm, path string) error {
+func (l *Links) verify(link *link, tree, file string) error {
 	reloaded := l.Unknown == nil
 	for {
 		keys := l.Keys()
 		if keys != nil {
-			genuine, known := keys.verify(&link.signature, realm, path, link.expiry)
+			genuine, known := keys.verify(&link.signature, tree, file, link.expiry)
 			if genuine {
 				return nil
 			}

@@ -9,7 +9,7 @@ import (
 // Whoever may not read anything must not make the registry work.
 func TestLinksAllocateLittle(t *testing.T) {
 	l := linksOf(fixedLinkKeys(1))
-	query := sign(t, l, linkRealm, linkPath, linkTime)
+	query := sign(t, l, linkTree, linkFile, linkTime)
 	expiry := l.Expiry(linkTime)
 	buffer := make([]byte, 0, 512)
 	huge := strings.Repeat("&sig="+strings.Repeat("a", 1000), 1000)
@@ -18,11 +18,11 @@ func TestLinksAllocateLittle(t *testing.T) {
 		rule string
 		do   func()
 	}{
-		{"signing", func() { buffer, _ = l.AppendQuery(buffer[:0], linkRealm, linkPath, expiry) }},
-		{"verifying", func() { l.Verify(linkRealm, linkPath, query, linkTime) }},
-		{"a huge query", func() { l.Verify(linkRealm, linkPath, huge, linkTime) }},
-		{"many parameters", func() { l.Verify(linkRealm, linkPath, huge[:4000], linkTime) }},
-		{"a long path", func() { l.Verify(linkRealm, long, query, linkTime) }},
+		{"signing", func() { buffer, _ = l.AppendQuery(buffer[:0], linkTree, linkFile, expiry) }},
+		{"verifying", func() { l.Verify(linkTree, linkFile, query, linkTime) }},
+		{"a huge query", func() { l.Verify(linkTree, linkFile, huge, linkTime) }},
+		{"many parameters", func() { l.Verify(linkTree, linkFile, huge[:4000], linkTime) }},
+		{"a long path", func() { l.Verify(linkTree, long, query, linkTime) }},
 	}
 	for _, test := range tests {
 		const runs, limit = 100, 4 << 10
@@ -45,13 +45,13 @@ func BenchmarkLinksAppendQuery(b *testing.B) {
 	expiry := l.Expiry(linkTime)
 	b.ReportAllocs()
 	for b.Loop() {
-		buffer, _ = l.AppendQuery(buffer[:0], linkRealm, linkPath, expiry)
+		buffer, _ = l.AppendQuery(buffer[:0], linkTree, linkFile, expiry)
 	}
 }
 
 func BenchmarkLinksVerify(b *testing.B) {
 	l := linksOf(fixedLinkKeys(1))
-	query := sign(b, l, linkRealm, linkPath, linkTime)
+	query := sign(b, l, linkTree, linkFile, linkTime)
 	rows := []struct{ name, query string }{
 		{"good", query},
 		{"no link", "archive=zip"},
@@ -61,7 +61,7 @@ func BenchmarkLinksVerify(b *testing.B) {
 		b.Run(row.name, func(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
-				l.Verify(linkRealm, linkPath, row.query, linkTime)
+				l.Verify(linkTree, linkFile, row.query, linkTime)
 			}
 		})
 	}

@@ -15,24 +15,24 @@ import (
 // reads it differently comes to the same end.
 func FuzzLinksVerify(f *testing.F) {
 	l := linksOf(fixedLinkKeys(1))
-	good := sign(f, l, linkRealm, linkPath, linkTime)
+	good := sign(f, l, linkTree, linkFile, linkTime)
 	exp, sig, _ := strings.Cut(good, "&")
 	for _, query := range []string{
 		good, sig + "&" + exp, "archive=zip&" + good, good + "&" + sig, good + "&" + exp, exp, sig, "", "&", "=",
 		"exp=0&" + sig, "exp=1&sig=", exp + "&sig=" + strings.Repeat("A", 48), exp + "&sig=" + strings.Repeat("\n", 48),
 		exp + "&%73ig=" + sig[4:], good + ";a", good + "%", exp + "&sig=" + url.QueryEscape("+/=="),
 	} {
-		f.Add(linkRealm, linkPath, query)
-		f.Add(linkRealm, linkPath+"x", query)
-		f.Add("other.example.com", linkPath, query)
+		f.Add(linkTree, linkFile, query)
+		f.Add(linkTree, linkFile+"x", query)
+		f.Add("other.example.com", linkFile, query)
 	}
 	f.Add("a\x00b", "c", good)
-	f.Fuzz(func(t *testing.T, realm, path, query string) {
-		err := l.Verify(realm, path, query, linkTime)
+	f.Fuzz(func(t *testing.T, tree, path, query string) {
+		err := l.Verify(tree, path, query, linkTime)
 		switch {
 		case err == nil:
-			if realm != linkRealm || path != linkPath {
-				t.Fatalf("it is good for %q %q", realm, path)
+			if tree != linkTree || path != linkFile {
+				t.Fatalf("it is good for %q %q", tree, path)
 			}
 			parsed, _ := url.ParseQuery(query) // others may be broken
 			if parsed.Get("exp") != exp[4:] || parsed.Get("sig") != sig[4:] {
@@ -53,17 +53,17 @@ func FuzzLinksVerify(f *testing.F) {
 // Whatever is signed is good for that, once clients have encoded it anew as
 // well, and for nothing else.
 func FuzzLinksAppendQuery(f *testing.F) {
-	f.Add(linkRealm, linkPath, int64(900), "archive", "zip")
+	f.Add(linkTree, linkFile, int64(900), "archive", "zip")
 	f.Add("", "", int64(1), "sig", "")
 	f.Add("a", "b\x00c", int64(60), "exp", "1")
 	f.Add("xn--bcher-kva.example:8443", "/é %?&#", int64(1e6), "a b", "&=;%")
-	f.Fuzz(func(t *testing.T, realm, path string, life int64, name, value string) {
-		if life <= 0 || life > 1e9 || strings.ContainsRune(realm+path, 0) || len(name)+len(value) > 1000 {
+	f.Fuzz(func(t *testing.T, tree, path string, life int64, name, value string) {
+		if life <= 0 || life > 1e9 || strings.ContainsRune(tree+path, 0) || len(name)+len(value) > 1000 {
 			return
 		}
 		l := linksOf(fixedLinkKeys(3, 1))
 		l.Life = time.Duration(life) * time.Second
-		query := sign(t, l, realm, path, linkTime)
+		query := sign(t, l, tree, path, linkTime)
 		values, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)
@@ -72,15 +72,15 @@ func FuzzLinksAppendQuery(f *testing.F) {
 			values.Add(name, value)
 		}
 		for _, query := range []string{query, values.Encode()} {
-			if err := l.Verify(realm, path, query, linkTime); err != nil {
-				t.Fatalf("query %q of %q %q: %v", query, realm, path, err)
+			if err := l.Verify(tree, path, query, linkTime); err != nil {
+				t.Fatalf("query %q of %q %q: %v", query, tree, path, err)
 			}
-			if err := l.Verify(realm, path, query, time.Unix(l.Expiry(linkTime), 0)); err != access.ErrLinkExpired {
+			if err := l.Verify(tree, path, query, time.Unix(l.Expiry(linkTime), 0)); err != access.ErrLinkExpired {
 				t.Fatalf("query %q has not expired: %v", query, err)
 			}
-			for _, other := range [][2]string{{realm + "x", path}, {realm, path + "x"}, {realm + "/", path}, {path, realm + "x"}} {
+			for _, other := range [][2]string{{tree + "x", path}, {tree, path + "x"}, {tree + "/", path}, {path, tree + "x"}} {
 				if err := l.Verify(other[0], other[1], query, linkTime); err != access.ErrLinkInvalid {
-					t.Fatalf("query %q of %q %q, for %q: %v", query, realm, path, other, err)
+					t.Fatalf("query %q of %q %q, for %q: %v", query, tree, path, other, err)
 				}
 			}
 		}
@@ -110,7 +110,7 @@ func FuzzDecodeLinkKeys(f *testing.F) {
 		if !bytes.Equal(again.Encode(), keys.Encode()) {
 			t.Fatalf("%s comes back as another", document)
 		}
-		if query := sign(t, linksOf(keys), linkRealm, linkPath, linkTime); linksOf(again).Verify(linkRealm, linkPath, query, linkTime) != nil {
+		if query := sign(t, linksOf(keys), linkTree, linkFile, linkTime); linksOf(again).Verify(linkTree, linkFile, query, linkTime) != nil {
 			t.Fatalf("%s does not verify what it signs", document)
 		}
 	})

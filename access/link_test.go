@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	linkRealm = "registry.example.com"
-	linkPath  = "/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip"
+	linkTree = `{"Root":"/srv"}`
+	linkFile = "/mirror/-/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip"
 )
 
 var linkTime = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -24,9 +24,9 @@ func linksOf(keys *access.LinkKeys) *access.Links {
 }
 
 // sign returns the raw query of a link made at that time.
-func sign(t testing.TB, l *access.Links, realm, path string, now time.Time) string {
+func sign(t testing.TB, l *access.Links, tree, path string, now time.Time) string {
 	t.Helper()
-	query, err := l.AppendQuery(nil, realm, path, l.Expiry(now))
+	query, err := l.AppendQuery(nil, tree, path, l.Expiry(now))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,11 +40,11 @@ func sign(t testing.TB, l *access.Links, realm, path string, now time.Time) stri
 // TestLinksAppendQuery pins the format: instances of different releases share keys.
 func TestLinksAppendQuery(t *testing.T) {
 	l := linksOf(fixedLinkKeys(1, 2))
-	got, err := l.AppendQuery([]byte(linkPath), linkRealm, linkPath, 1767324000)
+	got, err := l.AppendQuery([]byte(linkFile), linkTree, linkFile, 1767324000)
 	if err != nil {
 		t.Fatal(err)
 	}
-	const want = linkPath + "?exp=1767324000&sig=1pP1lbxSMhFc6MrhjZUQjYDPad0v2SjM5psC92EQmuTaGHWq"
+	const want = linkFile + "?exp=1767324000&sig=1pP1laegM9jjU4qp3UGokNeT3yjyBZN8yim417ft7lIPIpjn"
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -57,9 +57,23 @@ func TestLinksAppendQuery(t *testing.T) {
 	}
 }
 
+// What an earlier release has signed, the URL and a name of the registry, opens
+// nothing: not even if both are read as what is signed now.
+func TestLinksOfTheFormatBefore(t *testing.T) {
+	const (
+		realm = "registry.example.com"
+		path  = "/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip"
+		query = "exp=1767324000&sig=1pP1lbxSMhFc6MrhjZUQjYDPad0v2SjM5psC92EQmuTaGHWq"
+	)
+	l := linksOf(fixedLinkKeys(1, 2))
+	if err := l.Verify(realm, path, query, time.Unix(1767323000, 0)); !errors.Is(err, access.ErrLinkInvalid) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestLinksAppendQueryWithoutKeys(t *testing.T) {
-	got, err := linksOf(nil).AppendQuery([]byte(linkPath), linkRealm, linkPath, 1)
-	if !errors.Is(err, access.ErrNoLinkKeys) || string(got) != linkPath {
+	got, err := linksOf(nil).AppendQuery([]byte(linkFile), linkTree, linkFile, 1)
+	if !errors.Is(err, access.ErrNoLinkKeys) || string(got) != linkFile {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
@@ -99,7 +113,7 @@ func TestLinksStayTheSameForAWhile(t *testing.T) {
 		if left := expiry.Sub(now); left < l.Life || left >= l.Life+l.Life/16 {
 			t.Fatalf("a link made at %v is good for %v", now, left)
 		}
-		seen[sign(t, l, linkRealm, linkPath, now)] = true
+		seen[sign(t, l, linkTree, linkFile, now)] = true
 	}
 	if n := len(seen); n < 16 || n > 18 {
 		t.Errorf("there were %d different links in the time that one is good for", n)
@@ -108,68 +122,68 @@ func TestLinksStayTheSameForAWhile(t *testing.T) {
 
 func TestLinksVerify(t *testing.T) {
 	l := linksOf(fixedLinkKeys(1, 2))
-	query := sign(t, l, linkRealm, linkPath, linkTime)
+	query := sign(t, l, linkTree, linkFile, linkTime)
 	exp, sig, _ := strings.Cut(query, "&")
 	expiry := time.Unix(l.Expiry(linkTime), 0)
 	later := strings.Replace(exp, "exp=1", "exp=2", 1)
 	forged := "sig=" + sig[4:12] + strings.Repeat("A", 40)
 
 	tests := []struct {
-		rule, realm, path, query string
-		now                      time.Time
-		want                     error
+		rule, tree, path, query string
+		now                     time.Time
+		want                    error
 	}{
-		{"a link", linkRealm, linkPath, query, linkTime, nil},
-		{"sorted the other way", linkRealm, linkPath, sig + "&" + exp, linkTime, nil},
-		{"among others", linkRealm, linkPath, "archive=zip&" + sig + "&checksum=sha256%3A00&&" + exp + "&terraform-get=1", linkTime, nil},
-		{"others that are twice, broken or similar", linkRealm, linkPath, query + "&a&a=%zz&=&;&SIG=&exp2=1&%73ig=1", linkTime, nil},
-		{"in its last second", linkRealm, linkPath, query, expiry.Add(-1), nil},
-		{"before it was made", linkRealm, linkPath, query, linkTime.Add(-time.Hour), nil},
+		{"a link", linkTree, linkFile, query, linkTime, nil},
+		{"sorted the other way", linkTree, linkFile, sig + "&" + exp, linkTime, nil},
+		{"among others", linkTree, linkFile, "archive=zip&" + sig + "&checksum=sha256%3A00&&" + exp + "&terraform-get=1", linkTime, nil},
+		{"others that are twice, broken or similar", linkTree, linkFile, query + "&a&a=%zz&=&;&SIG=&exp2=1&%73ig=1", linkTime, nil},
+		{"in its last second", linkTree, linkFile, query, expiry.Add(-1), nil},
+		{"before it was made", linkTree, linkFile, query, linkTime.Add(-time.Hour), nil},
 
-		{"expired", linkRealm, linkPath, query, expiry, access.ErrLinkExpired},
-		{"expired long ago", linkRealm, linkPath, query, expiry.Add(1e6 * time.Hour), access.ErrLinkExpired},
-		{"forged and expired", linkRealm, linkPath, exp + "&" + forged, expiry, access.ErrLinkInvalid},
-		{"expired, of another file", linkRealm, linkPath + "x", query, expiry, access.ErrLinkInvalid},
+		{"expired", linkTree, linkFile, query, expiry, access.ErrLinkExpired},
+		{"expired long ago", linkTree, linkFile, query, expiry.Add(1e6 * time.Hour), access.ErrLinkExpired},
+		{"forged and expired", linkTree, linkFile, exp + "&" + forged, expiry, access.ErrLinkInvalid},
+		{"expired, of another file", linkTree, linkFile + "x", query, expiry, access.ErrLinkInvalid},
 
-		{"no query", linkRealm, linkPath, "", linkTime, access.ErrNoLink},
-		{"another query", linkRealm, linkPath, "archive=zip", linkTime, access.ErrNoLink},
-		{"no signature", linkRealm, linkPath, exp, linkTime, access.ErrNoLink},
-		{"names have a case", linkRealm, linkPath, exp + "&SIG=" + sig[4:], linkTime, access.ErrNoLink},
-		{"an escaped name", linkRealm, linkPath, exp + "&%73ig=" + sig[4:], linkTime, access.ErrNoLink},
+		{"no query", linkTree, linkFile, "", linkTime, access.ErrNoLink},
+		{"another query", linkTree, linkFile, "archive=zip", linkTime, access.ErrNoLink},
+		{"no signature", linkTree, linkFile, exp, linkTime, access.ErrNoLink},
+		{"names have a case", linkTree, linkFile, exp + "&SIG=" + sig[4:], linkTime, access.ErrNoLink},
+		{"an escaped name", linkTree, linkFile, exp + "&%73ig=" + sig[4:], linkTime, access.ErrNoLink},
 
-		{"another file", linkRealm, strings.Replace(linkPath, "1.2.0", "1.2.1", 1), query, linkTime, access.ErrLinkInvalid},
-		{"a file with more to its name", linkRealm, linkPath + "1", query, linkTime, access.ErrLinkInvalid},
-		{"no file", linkRealm, "", query, linkTime, access.ErrLinkInvalid},
-		{"another registry", "other.example.com", linkPath, query, linkTime, access.ErrLinkInvalid},
-		{"no registry", "", linkPath, query, linkTime, access.ErrLinkInvalid},
-		{"divided elsewhere", linkRealm + linkPath[:3], linkPath[3:], query, linkTime, access.ErrLinkInvalid},
-		{"a later expiry", linkRealm, linkPath, later + "&" + sig, linkTime, access.ErrLinkInvalid},
-		{"a forged signature", linkRealm, linkPath, exp + "&" + forged, linkTime, access.ErrLinkInvalid},
-		{"the last bit", linkRealm, linkPath, query[:len(query)-1] + otherLast(query), linkTime, access.ErrLinkInvalid},
+		{"another file", linkTree, strings.Replace(linkFile, "1.2.0", "1.2.1", 1), query, linkTime, access.ErrLinkInvalid},
+		{"a file with more to its name", linkTree, linkFile + "1", query, linkTime, access.ErrLinkInvalid},
+		{"no file", linkTree, "", query, linkTime, access.ErrLinkInvalid},
+		{"another tree", `{"Root":"/other"}`, linkFile, query, linkTime, access.ErrLinkInvalid},
+		{"no tree", "", linkFile, query, linkTime, access.ErrLinkInvalid},
+		{"divided elsewhere", linkTree + linkFile[:3], linkFile[3:], query, linkTime, access.ErrLinkInvalid},
+		{"a later expiry", linkTree, linkFile, later + "&" + sig, linkTime, access.ErrLinkInvalid},
+		{"a forged signature", linkTree, linkFile, exp + "&" + forged, linkTime, access.ErrLinkInvalid},
+		{"the last bit", linkTree, linkFile, query[:len(query)-1] + otherLast(query), linkTime, access.ErrLinkInvalid},
 
-		{"an empty signature", linkRealm, linkPath, exp + "&sig=", linkTime, access.ErrLinkInvalid},
-		{"a signature without value", linkRealm, linkPath, exp + "&sig", linkTime, access.ErrLinkInvalid},
-		{"a short signature", linkRealm, linkPath, query[:len(query)-4], linkTime, access.ErrLinkInvalid},
-		{"a long signature", linkRealm, linkPath, query + "AAAA", linkTime, access.ErrLinkInvalid},
-		{"a signature with padding", linkRealm, linkPath, query + "=", linkTime, access.ErrLinkInvalid},
-		{"a signature with a line feed", linkRealm, linkPath, query[:len(query)-1] + "\n", linkTime, access.ErrLinkInvalid},
-		{"a signature that is not base64", linkRealm, linkPath, query[:len(query)-1] + "!", linkTime, access.ErrLinkInvalid},
-		{"a signature of standard base64", linkRealm, linkPath, query[:len(query)-1] + "+", linkTime, access.ErrLinkInvalid},
-		{"no expiry", linkRealm, linkPath, sig, linkTime, access.ErrLinkInvalid},
-		{"an empty expiry", linkRealm, linkPath, "exp=&" + sig, linkTime, access.ErrLinkInvalid},
-		{"a leading zero", linkRealm, linkPath, "exp=0" + query[4:], linkTime, access.ErrLinkInvalid},
-		{"a sign", linkRealm, linkPath, "exp=+" + query[4:], linkTime, access.ErrLinkInvalid},
-		{"a negative expiry", linkRealm, linkPath, "exp=-" + query[4:], linkTime, access.ErrLinkInvalid},
-		{"no number", linkRealm, linkPath, "exp=1e9&" + sig, linkTime, access.ErrLinkInvalid},
-		{"an endless number", linkRealm, linkPath, "exp=" + strings.Repeat("9", 19) + "&" + sig, linkTime, access.ErrLinkInvalid},
-		{"the signature twice", linkRealm, linkPath, query + "&" + sig, linkTime, access.ErrLinkInvalid},
-		{"the expiry twice", linkRealm, linkPath, exp + "&" + query, linkTime, access.ErrLinkInvalid},
-		{"an expiry for either", linkRealm, linkPath, query + "&" + later, linkTime, access.ErrLinkInvalid},
-		{"a huge query", linkRealm, linkPath, query + "&a=" + strings.Repeat("a", 1<<20), linkTime, access.ErrLinkInvalid},
+		{"an empty signature", linkTree, linkFile, exp + "&sig=", linkTime, access.ErrLinkInvalid},
+		{"a signature without value", linkTree, linkFile, exp + "&sig", linkTime, access.ErrLinkInvalid},
+		{"a short signature", linkTree, linkFile, query[:len(query)-4], linkTime, access.ErrLinkInvalid},
+		{"a long signature", linkTree, linkFile, query + "AAAA", linkTime, access.ErrLinkInvalid},
+		{"a signature with padding", linkTree, linkFile, query + "=", linkTime, access.ErrLinkInvalid},
+		{"a signature with a line feed", linkTree, linkFile, query[:len(query)-1] + "\n", linkTime, access.ErrLinkInvalid},
+		{"a signature that is not base64", linkTree, linkFile, query[:len(query)-1] + "!", linkTime, access.ErrLinkInvalid},
+		{"a signature of standard base64", linkTree, linkFile, query[:len(query)-1] + "+", linkTime, access.ErrLinkInvalid},
+		{"no expiry", linkTree, linkFile, sig, linkTime, access.ErrLinkInvalid},
+		{"an empty expiry", linkTree, linkFile, "exp=&" + sig, linkTime, access.ErrLinkInvalid},
+		{"a leading zero", linkTree, linkFile, "exp=0" + query[4:], linkTime, access.ErrLinkInvalid},
+		{"a sign", linkTree, linkFile, "exp=+" + query[4:], linkTime, access.ErrLinkInvalid},
+		{"a negative expiry", linkTree, linkFile, "exp=-" + query[4:], linkTime, access.ErrLinkInvalid},
+		{"no number", linkTree, linkFile, "exp=1e9&" + sig, linkTime, access.ErrLinkInvalid},
+		{"an endless number", linkTree, linkFile, "exp=" + strings.Repeat("9", 19) + "&" + sig, linkTime, access.ErrLinkInvalid},
+		{"the signature twice", linkTree, linkFile, query + "&" + sig, linkTime, access.ErrLinkInvalid},
+		{"the expiry twice", linkTree, linkFile, exp + "&" + query, linkTime, access.ErrLinkInvalid},
+		{"an expiry for either", linkTree, linkFile, query + "&" + later, linkTime, access.ErrLinkInvalid},
+		{"a huge query", linkTree, linkFile, query + "&a=" + strings.Repeat("a", 1<<20), linkTime, access.ErrLinkInvalid},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			if err := l.Verify(test.realm, test.path, test.query, test.now); err != test.want {
+			if err := l.Verify(test.tree, test.path, test.query, test.now); err != test.want {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 		})
@@ -197,9 +211,9 @@ func TestLinksVerifyIsNotFooledByNUL(t *testing.T) {
 
 func TestLinksVerifyAsksForUnknownKeys(t *testing.T) {
 	ours, theirs := fixedLinkKeys(1), fixedLinkKeys(2, 1)
-	query := sign(t, linksOf(theirs), linkRealm, linkPath, linkTime)
+	query := sign(t, linksOf(theirs), linkTree, linkFile, linkTime)
 	forged := query[:len(query)-40] + strings.Repeat("A", 40)
-	known := sign(t, linksOf(ours), linkRealm, linkPath, linkTime)
+	known := sign(t, linksOf(ours), linkTree, linkFile, linkTime)
 	tests := []struct {
 		rule          string
 		before, after *access.LinkKeys
@@ -223,7 +237,7 @@ func TestLinksVerifyAsksForUnknownKeys(t *testing.T) {
 				Keys:    func() *access.LinkKeys { return keys },
 				Unknown: func() { keys, asked = test.after, asked+1 },
 			}
-			if err := l.Verify(linkRealm, linkPath, test.query, linkTime); err != test.want {
+			if err := l.Verify(linkTree, linkFile, test.query, linkTime); err != test.want {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 			if asked != test.asked {
@@ -231,7 +245,7 @@ func TestLinksVerifyAsksForUnknownKeys(t *testing.T) {
 			}
 		})
 	}
-	if err := linksOf(nil).Verify(linkRealm, linkPath, query, linkTime); err != access.ErrNoLinkKeys {
+	if err := linksOf(nil).Verify(linkTree, linkFile, query, linkTime); err != access.ErrNoLinkKeys {
 		t.Errorf("without keys and without anyone to ask: %v", err)
 	}
 }
@@ -240,12 +254,12 @@ func TestLinksAreSafeForConcurrentUse(t *testing.T) {
 	l := linksOf(fixedLinkKeys(1, 2))
 	var done sync.WaitGroup
 	for i := range 8 {
-		path := linkPath + strings.Repeat("x", i*100)
+		path := linkFile + strings.Repeat("x", i*100)
 		done.Go(func() {
 			for range 200 {
-				query, err := l.AppendQuery(nil, linkRealm, path, l.Expiry(linkTime))
+				query, err := l.AppendQuery(nil, linkTree, path, l.Expiry(linkTime))
 				if err == nil {
-					err = l.Verify(linkRealm, path, string(bytes.TrimPrefix(query, []byte("?"))), linkTime)
+					err = l.Verify(linkTree, path, string(bytes.TrimPrefix(query, []byte("?"))), linkTime)
 				}
 				if err != nil {
 					t.Error(err)

@@ -21,9 +21,10 @@ const (
 	linkSecretSize = 32
 	linkIDSize     = 4
 
-	// linkFormat begins everything that is signed, so that the signature of a
-	// later format, or of anything else, is never taken for one of this.
-	linkFormat = 1
+	// linkFormat begins everything that is signed, so that the signature of
+	// another format, or of anything else, is never taken for one of this. Format 1
+	// signed a name of the registry and the path of the URL.
+	linkFormat = 2
 )
 
 // A linkSignature is what a link carries: the ID of its key, and the HMAC. It
@@ -71,14 +72,14 @@ type linkState struct {
 }
 
 // sign computes the signature. What is signed reads in one way only as long as
-// realm and path have no NUL in them, which Verify sees to.
-func (k *LinkKey) sign(realm, path string, expiry int64) (s linkSignature) {
+// tree and file have no NUL in them, which Verify sees to.
+func (k *LinkKey) sign(tree, file string, expiry int64) (s linkSignature) {
 	state := k.states.Get().(*linkState)
 	state.mac.Reset()
 	state.writer.WriteByte(linkFormat)
-	state.writer.WriteString(realm)
+	state.writer.WriteString(tree)
 	state.writer.WriteByte(0)
-	state.writer.WriteString(path)
+	state.writer.WriteString(file)
 	state.writer.WriteByte(0)
 	state.number = strconv.AppendInt(state.number[:0], expiry, 10)
 	state.writer.Write(state.number)
@@ -120,13 +121,13 @@ func (k *LinkKeys) Rotated() time.Time { return k.rotated }
 
 // verify tells whether one of the keys has signed that, and whether there is
 // the key at all that is said to have.
-func (k *LinkKeys) verify(s *linkSignature, realm, path string, expiry int64) (genuine, known bool) {
+func (k *LinkKeys) verify(s *linkSignature, tree, file string, expiry int64) (genuine, known bool) {
 	for _, key := range k.keys {
 		if [linkIDSize]byte(s[:linkIDSize]) != key.id {
 			continue // an ID is public, so this may take as long as it takes
 		}
 		known = true
-		want := key.sign(realm, path, expiry)
+		want := key.sign(tree, file, expiry)
 		if hmac.Equal(s[:], want[:]) {
 			return true, true
 		}

@@ -19,7 +19,7 @@ func TestLinkKeysRotate(t *testing.T) {
 	if got := second.Rotated(); !got.Equal(linkTime.Add(time.Hour)) {
 		t.Errorf("rotated at %v", got)
 	}
-	query := sign(t, linksOf(first), linkRealm, linkPath, linkTime)
+	query := sign(t, linksOf(first), linkTree, linkFile, linkTime)
 	tests := []struct {
 		rule string
 		keys *access.LinkKeys
@@ -32,12 +32,12 @@ func TestLinkKeysRotate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			if err := linksOf(test.keys).Verify(linkRealm, linkPath, query, linkTime); err != test.want {
+			if err := linksOf(test.keys).Verify(linkTree, linkFile, query, linkTime); err != test.want {
 				t.Errorf("got %v, want %v", err, test.want)
 			}
 		})
 	}
-	if sign(t, linksOf(second), linkRealm, linkPath, linkTime) == query {
+	if sign(t, linksOf(second), linkTree, linkFile, linkTime) == query {
 		t.Error("the previous key signs")
 	}
 	if first.Current().ID() == second.Current().ID() {
@@ -59,8 +59,8 @@ func TestLinkKeysDocument(t *testing.T) {
 		if !decoded.Rotated().Equal(keys.Rotated()) {
 			t.Errorf("rotated at %v, want %v", decoded.Rotated(), keys.Rotated())
 		}
-		query := sign(t, linksOf(keys), linkRealm, linkPath, linkTime)
-		if query != sign(t, linksOf(decoded), linkRealm, linkPath, linkTime) {
+		query := sign(t, linksOf(keys), linkTree, linkFile, linkTime)
+		if query != sign(t, linksOf(decoded), linkTree, linkFile, linkTime) {
 			t.Error("what is decoded signs differently")
 		}
 		keys = keys.Rotate(linkTime.Add(1500 * time.Millisecond))

@@ -17,6 +17,7 @@ type addressPattern struct {
 	text       string // as it is printed; parsed again it is the same
 	everything bool
 	hostname   Wildcard // empty: the registry's own addresses
+	hosted     bool     // hostname covers one of the registry's names
 	parts      [3]Wildcard
 	depth      int // how many parts it has
 }
@@ -30,7 +31,7 @@ func (p *addressPattern) covers(a *Address) bool {
 		return false
 	case p.hostname == "" && !a.Own:
 		return false
-	case p.hostname != "" && !p.hostname.matchesFolded(a.Hostname):
+	case p.hostname != "" && !(a.Own && p.hosted) && !p.hostname.matchesFolded(a.Hostname):
 		return false
 	}
 	parts := a.parts()
@@ -40,6 +41,14 @@ func (p *addressPattern) covers(a *Address) bool {
 		}
 	}
 	return true
+}
+
+// literalHostname is the HOSTNAME of a pattern that names one and no others.
+func (p *addressPattern) literalHostname() (svchost.Hostname, bool) {
+	if p.hostname == "" || strings.Contains(string(p.hostname), "*") {
+		return "", false
+	}
+	return svchost.Hostname(p.hostname), true
 }
 
 func parseAddressPattern(s string) (p addressPattern, err error) {

@@ -143,6 +143,9 @@ func parseHolder(word string) (holder, error) {
 	if meant := inKeywordCase(word); meant != word {
 		return holder{}, fmt.Errorf("%q has the wrong case: write %q", word, meant)
 	}
+	if prefix, group, ok := strings.Cut(word, ":"); ok && strings.EqualFold(prefix, "groups") {
+		return holder{}, fmt.Errorf("%q is not a group: write %q", word, groupPrefix+group)
+	}
 	if strings.Trim(word, "*") == "" {
 		return holder{}, fmt.Errorf("%q may be anybody: write anonymous for everybody, with credentials or without, or authenticated for those with", word)
 	}

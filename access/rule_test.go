@@ -72,6 +72,8 @@ func TestParseRuleRefuses(t *testing.T) {
 		{"anonymous in another case", []string{"deny", "Anonymous", "read", "*"}, `write "anonymous"`},
 		{"authenticated in another case", []string{"deny", "AUTHENTICATED", "read", "*"}, `write "authenticated"`},
 		{"group: in another case", []string{"deny", "Group:Devs", "read", "*"}, `write "group:Devs"`},
+		{"groups: for group:", []string{"deny", "groups:devs", "read", "*"}, `"groups:devs" is not a group: write "group:devs"`},
+		{"groups: in another case", []string{"deny", "Groups:Devs", "read", "*"}, `write "group:Devs"`},
 		{"a group without a name", []string{"allow", "group:", "read", "*"}, `"group:" has no name`},
 		{"a group with a space in front", []string{"allow", "group: devs", "read", "*"}, "has a space around the name"},
 		{"a backquote", []string{"allow", "a`b", "read", "*"}, "write * in its place"},

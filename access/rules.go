@@ -3,6 +3,8 @@ package access
 import (
 	"iter"
 	"slices"
+
+	svchost "github.com/hashicorp/terraform-svchost"
 )
 
 // Rules are rules in order. They do not change. Without any, and nil, they allow
@@ -14,6 +16,39 @@ type Rules struct {
 // NewRules puts rules in order.
 func NewRules(rules ...Rule) *Rules {
 	return &Rules{slices.Clone(rules)}
+}
+
+// WithHostnames returns the rules of a registry that answers as these names. A
+// pattern whose HOSTNAME is one of them, or covers one, is about what is the
+// registry's own, by whichever of its names that is asked for.
+func (r *Rules) WithHostnames(names []svchost.Hostname) *Rules {
+	if r == nil || len(names) == 0 {
+		return r
+	}
+	named := &Rules{slices.Clone(r.rules)}
+	for i := range named.rules {
+		patterns := slices.Clone(named.rules[i].patterns)
+		for j := range patterns {
+			p := &patterns[j]
+			p.hosted = p.hostname != "" && slices.ContainsFunc(names, func(name svchost.Hostname) bool {
+				return p.hostname.matchesFolded(string(name))
+			})
+		}
+		named.rules[i].patterns = patterns
+	}
+	return named
+}
+
+// Hostnames yields each pattern that names one HOSTNAME, as it is printed, and
+// that hostname.
+func (r *Rule) Hostnames() iter.Seq2[string, svchost.Hostname] {
+	return func(yield func(string, svchost.Hostname) bool) {
+		for i := range r.patterns {
+			if name, ok := r.patterns[i].literalHostname(); ok && !yield(r.patterns[i].text, name) {
+				return
+			}
+		}
+	}
 }
 
 // All are the rules in their order, each under the address that a Decision gives

@@ -52,6 +52,7 @@ func unmarshal(d *caddyfile.Dispenser, h *module.Handler) error {
 		return d.Errf("unexpected argument '%s': the folder to serve goes into the block, as 'root %s'", d.Val(), d.Val())
 	}
 	allowed, seen := options(), make(map[string]bool)
+	var rules *caddyfile.Dispenser // where the block of rules begins
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		o, ok := find(allowed, d.Val())
 		if !ok {
@@ -61,12 +62,19 @@ func unmarshal(d *caddyfile.Dispenser, h *module.Handler) error {
 			return d.Errf("%s is already specified", o.name)
 		}
 		seen[o.name] = true
+		if o.name == "access" {
+			begin := *d
+			rules = &begin
+		}
 		if err := o.parse(d, h); err != nil {
 			return err
 		}
 		if !o.block && d.NextBlock(d.Nesting()) {
 			return d.Errf("%s does not have a block", o.name)
 		}
+	}
+	if number, err := h.CheckRuleNames(); err != nil {
+		return rulePosition(rules, number).WrapErr(err)
 	}
 	return nil
 }

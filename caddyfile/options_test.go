@@ -54,6 +54,10 @@ func TestUnmarshal(t *testing.T) {
 				{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"acme", "registry.terraform.io/*"}},
 				{Effect: "deny", Who: "anonymous", Right: "publish", Addresses: []string{"*"}},
 			}}}},
+		{"a rule with a name of the registry", "hostname r.example.com\npublic_url https://r.example.com\naccess {\n\tallow ci read r.example.com/acme\n}",
+			module.Handler{Hostnames: []string{"r.example.com"}, PublicURL: "https://r.example.com", Access: &module.Access{Rules: []module.AccessRule{
+				{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"r.example.com/acme"}},
+			}}}},
 		{"access by other placeholders", "access {\n\tsubject {http.request.header.Remote-User}\n\tgroups {http.request.header.Remote-Groups}\n\tallow group:dev read *\n}",
 			module.Handler{Access: &module.Access{
 				Subject: "{http.request.header.Remote-User}", Groups: "{http.request.header.Remote-Groups}",
@@ -126,6 +130,10 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"a rule without address", "access {\n\tallow ci read\n}", "address"},
 		{"a rule with an unknown right", "access {\n\tallow ci write *\n}", "write"},
 		{"a rule for everything", "access {\n\tallow * read *\n}", "anonymous"},
+		{"a rule with the name of public_url", "public_url https://r.example.com:8443\naccess {\n\tsubject {a}\n\tallow ci read acme\n\tdeny jo read other r.example.com/acme\n\tallow jo read *\n}\nlinks 1m",
+			"access: rule 2: the name in the pattern \"r.example.com/acme\" is that of public_url, so it is this registry's own: add the option `hostname r.example.com`, or write \"acme\", which is what is its own under every name, at Testfile:6"},
+		{"all under the name of public_url", "access {\n\tallow ci read R.Example.com\n}\npublic_url https://r.example.com", "write \"*/*\", which is what is its own under every name, at Testfile:3"},
+		{"groups: for group:", "access {\n\tallow groups:devs read acme\n}", "\"groups:devs\" is not a group: write \"group:devs\", at Testfile:3"},
 		{"two subjects", "access {\n\tsubject {a}\n\tsubject {b}\n\tallow ci read *\n}", "subject is already specified"},
 		{"an empty subject", "access {\n\tsubject \"\"\n\tallow ci read *\n}", "wrong argument count"},
 		{"links without a unit", `links 15`, "links: time: missing unit in duration"},

@@ -62,6 +62,20 @@ func accessRules(d *caddyfile.Dispenser, h *module.Handler) error {
 	return nil
 }
 
+// rulePosition goes from the beginning of a block of rules to the rule of that
+// number.
+func rulePosition(d *caddyfile.Dispenser, number int) *caddyfile.Dispenser {
+	for nesting := d.Nesting(); number > 0 && d.NextBlock(nesting); {
+		if word := d.Val(); word == "allow" || word == "deny" {
+			number--
+		}
+		for number > 0 && d.NextArg() {
+			continue
+		}
+	}
+	return d
+}
+
 func links(d *caddyfile.Dispenser, h *module.Handler) error { return positiveDuration(d, &h.Links) }
 
 func login(d *caddyfile.Dispenser, h *module.Handler) error {

@@ -130,7 +130,7 @@ func (c *loadClient) provider(namespace, name string, comesAndGoes func(version,
 				URL    string `json:"download_url"`
 			}
 			c.decode(answer, &download)
-			if archive := c.get("archive", download.URL, goes); archive.Status == 200 {
+			if archive := c.get("archive", strings.TrimPrefix(download.URL, host), goes); archive.Status == 200 {
 				c.compare(download.URL, archive, download.Shasum)
 			}
 		}

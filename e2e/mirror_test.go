@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -79,8 +80,11 @@ func TestMirrorThatLacks(t *testing.T) {
 					t.Errorf("version %s is selected, want %s", got, want.version)
 				}
 			})
-			local := lastElement(want.source)
-			registry.Log.WaitAccess(t, want.from, "/v1/mirror/"+want.source+"/terraform-provider-"+local+"_"+want.version+"_"+thisPlatform+".zip")
+			local, folder := lastElement(want.source), want.source
+			if want.from == "registry.example.com" { // where it is hosted
+				folder = strings.Replace(folder, want.from, "-", 1)
+			}
+			registry.Log.WaitAccess(t, want.from, "/v1/mirror/"+folder+"/terraform-provider-"+local+"_"+want.version+"_"+thisPlatform+".zip")
 		})
 	}
 }

@@ -43,6 +43,7 @@ func (o *Outside) Front(t *testing.T, hostnames ...string) *Front {
 			Transport: client.Transport,
 			Rewrite: func(r *httputil.ProxyRequest) {
 				r.SetURL(&url.URL{Scheme: "https", Host: "origin.example.com"})
+				r.SetXForwarded() // so the origin, which does not trust it, has relative URLs
 			},
 			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
 			ErrorLog:     log.New(t.Output(), "", 0),

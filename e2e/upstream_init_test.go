@@ -133,7 +133,7 @@ func archivesOf(t *testing.T, mirror *Registry, version string) map[string]archi
 func wantDownloads(t *testing.T, origin *Registry, want ...string) {
 	t.Helper()
 	for _, name := range want { // its log may be behind
-		origin.Log.WaitAccess(t, "origin.example.com", "/v1/mirror/origin.example.com/acme/demo/"+name)
+		origin.Log.WaitAccess(t, "origin.example.com", "/v1/mirror/-/acme/demo/"+name)
 	}
 	var got []string
 	for _, e := range origin.Log.Accesses("origin.example.com") {

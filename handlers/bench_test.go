@@ -51,6 +51,7 @@ func BenchmarkServeHTTP(b *testing.B) {
 		{"versions not modified", home + "/v1/providers/acme/demo/versions", "", http.Header{"If-None-Match": {"*"}}},
 		{"download", home + "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "", nil},
 		{"download public", home + "/v1/providers/acme/demo/1.0.0/download/linux/amd64", home, nil},
+		{"download absolute", home + "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "", nil},
 		{"index.json", home + "/v1/mirror/" + own + "/acme/demo/index.json", "", nil},
 		{"VERSION.json", home + "/v1/mirror/" + own + "/acme/demo/1.0.0.json", "", nil},
 		{"VERSION.json public", home + "/v1/mirror/" + own + "/acme/demo/1.0.0.json", home, nil},
@@ -64,6 +65,9 @@ func BenchmarkServeHTTP(b *testing.B) {
 		b.Run(row.name, func(b *testing.B) {
 			g := registry(snapshot)
 			g.PublicURL = row.public
+			if strings.HasSuffix(row.name, "absolute") {
+				g.BaseURL = func(r *http.Request) string { return "https://" + r.Host }
+			}
 			r := httptest.NewRequest(http.MethodGet, row.url, nil)
 			if row.headers != nil {
 				r.Header = row.headers

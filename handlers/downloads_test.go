@@ -77,7 +77,7 @@ func TestProviderDownload(t *testing.T) {
 		})
 		s.rule("37 there are three URLs: "+path, func(t *testing.T, s *site) {
 			for _, u := range []string{d.DownloadURL, d.SHA256SumsURL, d.SHA256SumsSignature} {
-				if !strings.HasPrefix(u, "/v1/mirror/"+own+"/") {
+				if !strings.HasPrefix(u, "/v1/mirror/-/") {
 					t.Errorf("got %q", u)
 				}
 			}
@@ -163,7 +163,7 @@ func TestPublicURL(t *testing.T) {
 	s.rule("38 with a public URL all URLs are absolute", func(t *testing.T, s *site) {
 		d := s.download("acme/demo/1.0.0/download/linux/amd64")
 		for _, u := range []string{d.DownloadURL, d.SHA256SumsURL, d.SHA256SumsSignature} {
-			if !strings.HasPrefix(u, home+"/v1/mirror/"+own+"/acme/demo/terraform-provider-demo_1.0.0_") {
+			if !strings.HasPrefix(u, home+"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_") {
 				t.Errorf("got %q", u)
 			}
 		}

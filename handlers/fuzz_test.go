@@ -34,6 +34,8 @@ func FuzzServeHTTP(f *testing.F) {
 	f.Add(zip, "HEAD", own, "", "items=1", "")
 	f.Add(zip, "GET", own, "", "items=1", "")
 	for _, path := range []string{
+		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/mirror/-/acme/demo/index.json", "/v1/modules/acme/vpc/aws/download",
+		"/v1/modules/registry.terraform.io/acme/vpc/aws/9.0.0/archive.zip", "/v1/modules/-/acme/vpc/aws/1.0.0/archive.zip", "/v1/modules//acme/vpc/aws/1.0.0/archive.zip",
 		"/v1/mirror/../../etc/passwd", "/v1/mirror/%2e%2e/%2e%2e/x/y", "/v1/providers/a%2fb/c/versions", "/v1/providers/a%00/b/versions",
 		"/v1/providers/%ff/b/versions", "/v1/providers/%/b/versions", "/v1/modules/a/b/c/1.0.0+b/download", "/v1/mirror/xn--a/b/c/1.0.0.json",
 		"/v1/mirror/a:443/b/c/index.json", `/v1/providers/a\b/c/versions`, "/v1/providers//////", "/v1/modules", "/", "*", "",
@@ -45,7 +47,7 @@ func FuzzServeHTTP(f *testing.F) {
 	for _, g := range []*handlers.Registry{plain, public} {
 		g.Answered = func(_ *http.Request, e *handlers.Exchange) { told = *e }
 	}
-	statuses := []int{200, 204, 206, 304, 400, 404, 405, 412, 416, 503, fallenThrough}
+	statuses := []int{200, 204, 206, 302, 304, 400, 404, 405, 412, 416, 503, fallenThrough}
 	f.Fuzz(func(t *testing.T, path, method, host, ifNoneMatch, ranges, ifRange string) {
 		for _, g := range []handler{{plain}, {public}} {
 			r := requestFor(method, path)

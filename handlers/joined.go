@@ -15,10 +15,12 @@ type joinedDocuments struct {
 	bytes int
 }
 
-// A joinedID is index.json of a provider, or VERSION.json of a version.
+// A joinedID is index.json of a provider, or VERSION.json of a version, which has
+// a form for clients that know h1: only.
 type joinedID struct {
 	address index.ProviderAddress
 	version string
+	h1Only  bool
 }
 
 type joinedDocument struct {

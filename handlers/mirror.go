@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"net/http"
-	"net/url"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -19,18 +18,19 @@ var emptyArchives = &index.Document{Head: []byte(`{"archives":{}}`), Tag: "empty
 //	:hostname/:namespace/:type/index.json
 //	:hostname/:namespace/:type/:version.json
 //	:hostname/:namespace/:type/:file
+//	-/:namespace/:type/:file
 func (g *Registry) serveMirror(w http.ResponseWriter, r *request) error {
 	s := r.segments
 	if len(s) != 4 {
 		return notFound
 	}
-	address, p, err := g.mirrored(r, s[0], s[1], s[2])
-	if err != nil {
-		return err
-	}
 	version, isJSON := strings.CutSuffix(s[3], ".json")
+	address, err := mirrorAddress(s[0], s[1], s[2])
+	if err != nil || isJSON && address.Hostname == "" {
+		return fail(http.StatusNotFound, "that is not the address of a provider: use HOSTNAME/NAMESPACE/TYPE")
+	}
 	if !isJSON {
-		return g.serveProviderFile(w, r, address, p, s[3])
+		return g.serveProviderFile(w, r, address, s[3])
 	}
 	r.Kind = KindMirrorArchives
 	if s[3] == "index.json" {
@@ -44,6 +44,7 @@ func (g *Registry) serveMirror(w http.ResponseWriter, r *request) error {
 	if !readable {
 		return g.serveNothing(w, r, address, version)
 	}
+	p := g.mirrored(r, address, own)
 	if p != nil {
 		r.provider = &p.Address
 	}
@@ -51,6 +52,26 @@ func (g *Registry) serveMirror(w http.ResponseWriter, r *request) error {
 		return g.serveIndex(w, r, address, p, own)
 	}
 	return g.serveArchives(w, r, address, p, own, version)
+}
+
+// mirrorAddress is that of a mirror's path; without hostname it is hosted.
+func mirrorAddress(host, namespace, typ string) (index.ProviderAddress, error) {
+	if host == hostedSegment {
+		return providerAddress("", namespace, typ)
+	}
+	name, err := hostname(host)
+	if err != nil {
+		return index.ProviderAddress{}, err
+	}
+	return providerAddress(name, namespace, typ)
+}
+
+// mirrored is what the mirror offers under an address, or nil.
+func (g *Registry) mirrored(r *request, a index.ProviderAddress, own bool) *index.Provider {
+	if own {
+		return g.ownProviderAt(r, a)
+	}
+	return r.snapshot.Provider(a)
 }
 
 // serveNothing answers as if there was no such provider.
@@ -94,6 +115,7 @@ func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.Prov
 	case !own && g.mirrors(a):
 		return g.serveJoinedArchives(w, r, a, p, release, version)
 	case release != nil:
+		a.Hostname = release.Hostname
 		return g.writeDocument(w, r, release.Archives(), g.archiveLinks(r, a))
 	case g.providerPending(r, a, own):
 		return pending
@@ -102,90 +124,75 @@ func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.Prov
 }
 
 // archiveLinks are those of VERSION.json: relative to the document itself,
-// unless a public URL is wanted.
+// unless a public URL is wanted. The address is the true one of the files.
 func (g *Registry) archiveLinks(r *request, a index.ProviderAddress) (l links) {
-	if r.private || g.PublicURL != "" {
-		l.folder = g.providerFolder(a)
-	}
-	if g.PublicURL != "" {
-		l.prefix = g.PublicURL + l.folder
+	switch {
+	case g.PublicURL != "":
+		l.prefix = providerFiles(g.base, a)
+		l.folder = l.prefix[len(g.base):]
+	case r.private:
+		l.folder = providerFiles("", a)
 	}
 	return l
 }
 
-// serveProviderFile answers with a file of the provider p, which is nil if there
-// is none.
-func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, name string) error {
+// serveProviderFile answers with a file of a provider.
+func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
 	r.Kind = KindProviderFile
-	path := g.providerFolder(a) + url.PathEscape(name)
-	if own := g.ownUnderPublicURL(r, a, p, name); own != nil {
-		readable, err := g.mayReadFile(r, g.onProvider(a, true), path)
-		if readable {
-			return g.serveFile(w, r, own, own.File(name))
-		}
-		if temporary(err) {
-			return err
-		}
-		r.private = false // it is judged as what it is asked as
+	// A link opens the file it was signed for and no other, whatever the registry
+	// was asked by. That may be a hosted one in any path: the mirror's documents
+	// name files by their bare names, which clients look for beside the document.
+	link := g.verifyLink(r, a, name)
+	if link == nil {
+		return g.serveTrueFile(w, r, a, name)
 	}
-	own := g.isSelf(a.Hostname, r)
-	readable, err := g.mayReadFile(r, g.onProvider(a, own), path)
+	if hosted := (index.ProviderAddress{Namespace: a.Namespace, Type: a.Type}); a != hosted {
+		other := g.verifyLink(r, hosted, name)
+		if other == nil {
+			return g.serveTrueFile(w, r, hosted, name)
+		}
+		link = moreTelling(link, other)
+	}
+	own := a.Hostname == "" || g.isSelf(a.Hostname, r)
+	readable, err := g.mayReadFile(r, g.onProvider(a, own), link)
 	if err != nil {
 		return err
 	}
-	switch {
-	case !readable:
-	case p != nil && p.File(name) != nil:
+	if readable {
+		if p := g.mirrored(r, a, own); p != nil && p.File(name) != nil {
+			return g.serveFile(w, r, p, p.File(name))
+		}
+		if !own && g.mirrors(a) {
+			return g.serveFilled(w, r, a, name)
+		}
+		if g.providerPending(r, a, own) {
+			return pending
+		}
+	}
+	return noSuchFile(a)
+}
+
+// serveTrueFile answers with the file that a link was signed for.
+func (g *Registry) serveTrueFile(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
+	hosted := g.isHosted(a.Hostname)
+	r.private = !g.rules.Public(g.onProvider(a, hosted))
+	if p := r.snapshot.Provider(a); p != nil && p.File(name) != nil {
 		return g.serveFile(w, r, p, p.File(name))
-	case !own && g.mirrors(a):
+	}
+	if !hosted && g.mirrors(a) {
 		return g.serveFilled(w, r, a, name)
-	case g.providerPending(r, a, own):
+	}
+	if g.providerPending(r, a, false) {
 		return pending
 	}
+	return noSuchFile(a)
+}
+
+func noSuchFile(a index.ProviderAddress) error {
 	return fail(http.StatusNotFound, "%s has no such file", a)
 }
 
 func (g *Registry) serveFile(w http.ResponseWriter, r *request, p *index.Provider, f *index.File) error {
 	r.provider, r.Version, r.Platform = &p.Address, f.Version, f.Platform
 	return g.writeFile(w, r, f)
-}
-
-// ownUnderPublicURL is the registry's own provider that has a file of that name,
-// where p has none. A document has the name the registry was asked by in its
-// URLs, and a public URL has them asked for by another: then any name in the
-// path may be the registry's own.
-func (g *Registry) ownUnderPublicURL(r *request, a index.ProviderAddress, p *index.Provider, name string) *index.Provider {
-	if g.PublicURL == "" || len(g.Hostnames) > 0 || p != nil && p.File(name) != nil {
-		return nil
-	}
-	if own := g.ownProviderAt(r, a); own != nil && own.File(name) != nil {
-		return own
-	}
-	return nil
-}
-
-// mirrored finds a provider by its whole address, which is valid also when
-// there is no such provider.
-func (g *Registry) mirrored(r *request, host, namespace, typ string) (index.ProviderAddress, *index.Provider, error) {
-	find := func(a index.ProviderAddress) *index.Provider {
-		if g.isSelf(a.Hostname, r) {
-			return g.ownProviderAt(r, a)
-		}
-		return r.snapshot.Provider(a)
-	}
-	if name, err := hostname(host); err == nil {
-		a := index.ProviderAddress{Hostname: name, Namespace: namespace, Type: typ}
-		if p := find(a); p != nil {
-			return a, p, nil
-		}
-	}
-	// Not as requested, then perhaps in the normal form.
-	if host == "" {
-		return index.ProviderAddress{}, nil, notFound
-	}
-	a, err := index.ParseProviderAddress(host, namespace, typ)
-	if err != nil {
-		return a, nil, fail(http.StatusNotFound, "that is not the address of a provider: use HOSTNAME/NAMESPACE/TYPE")
-	}
-	return a, find(a), nil
 }

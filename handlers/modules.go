@@ -11,14 +11,16 @@ import (
 // serveModules is the module registry protocol:
 //
 //	:namespace/:name/:system/versions
+//	:namespace/:name/:system/download
 //	:namespace/:name/:system/:version/download
 //	:namespace/:name/:system/:version/archive.tar.gz or .zip
+//	:hostname/:namespace/:name/:system/:version/archive.tar.gz or .zip
 func (g *Registry) serveModules(w http.ResponseWriter, r *request) error {
 	s := r.segments
 	switch {
 	case len(s) == 4 && s[3] == "versions":
 		r.Kind = KindModuleVersions
-		m, err := g.ownModule(r, s[0], s[1], s[2], "")
+		m, err := g.ownModule(r, s[0], s[1], s[2])
 		if err != nil {
 			return err
 		}
@@ -29,48 +31,77 @@ func (g *Registry) serveModules(w http.ResponseWriter, r *request) error {
 		}
 		return g.writeDocument(w, r, m.List(), links{})
 
+	case len(s) == 4 && s[3] == "download":
+		r.Kind = KindModuleDownload
+		m, err := g.ownModule(r, s[0], s[1], s[2])
+		if err != nil {
+			return err
+		}
+		a := m.Address
+		a.Hostname = r.self
+		if g.moduleListPending(r, a) {
+			return pending
+		}
+		return g.redirectToNewest(w, r, m)
+
 	case len(s) == 5 && s[4] == "download":
 		r.Kind = KindModuleDownload
-		m, v, err := g.ownModuleVersion(r, s, "")
+		m, v, err := g.ownModuleVersion(r, s)
 		if err != nil {
 			return err
 		}
 		return g.writeLocation(w, r, m, v)
 
-	case len(s) == 5 && strings.HasPrefix(s[4], "archive."):
-		r.Kind = KindModuleArchive
-		m, v, err := g.ownModuleVersion(r, s, s[4])
-		if err != nil {
-			return err
-		}
-		if v.Archive.Name != s[4] {
-			return fail(http.StatusNotFound, "%s %s is packed as %s", m.Address, v.Version, v.Archive.Name)
-		}
-		return g.writeFile(w, r, v.Archive)
+	case len(s) == 5 && isModuleArchive(s[4]):
+		return g.serveModuleFile(w, r, "", s)
+
+	case len(s) == 6 && isModuleArchive(s[5]) && s[0] != "":
+		return g.serveModuleFile(w, r, s[0], s[1:])
 	}
 	return notFound
 }
 
-// writeLocation tells where the package of a module is.
+func isModuleArchive(name string) bool { return strings.HasPrefix(name, "archive.") }
+
+// redirectToNewest answers tools that ask for a module without a version.
+func (g *Registry) redirectToNewest(w http.ResponseWriter, r *request, m *index.Module) error {
+	v := m.Newest()
+	r.Version = v.Version
+	a := m.Address
+	set(w,
+		"Location", g.baseFor(r)+g.prefix+"/modules/"+a.Namespace+"/"+a.Name+"/"+a.System+"/"+v.Version+"/download",
+		"Cache-Control", r.revalidate(),
+		contentTypeOptions, noSniff)
+	w.WriteHeader(http.StatusFound)
+	r.answered(r.Request, http.StatusFound, 0)
+	return nil
+}
+
+// writeLocation tells where the package of a module is: where it is in the tree,
+// which is the same whatever name the registry is asked by.
 func (g *Registry) writeLocation(w http.ResponseWriter, r *request, m *index.Module, v *index.ModuleVersion) error {
-	file := v.Version + "/" + v.Archive.Name
-	location := g.PublicURL + g.moduleFolder(m.Address) + file
+	base := g.baseFor(r)
+	a := m.Address
+	a.Hostname = v.Hostname
+	location := moduleFile(base+g.prefix, a, v.Version, v.Archive.Name)
+	folder := ""
 	if v.Folder != "" {
 		// Clients take the folder off again: what they ask for, and what a link is
 		// signed for, ends in the archive's name (checklist 89).
-		location += "//" + v.Folder
+		folder = "//" + v.Folder
 	}
 	if r.private {
-		signed, err := g.Links.AppendQuery([]byte(location), g.realm(r), g.signedModule(m, file), g.Links.Expiry(time.Now()))
+		file := location[len(base)+len(g.prefix):]
+		signed, err := g.Links.AppendQuery([]byte(location+folder), g.Tree, file, g.Links.Expiry(time.Now()))
 		if err != nil {
 			return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
 		}
-		set(w, "X-Terraform-Get", string(signed), "Cache-Control", r.revalidate())
+		set(w, "X-Terraform-Get", string(signed), "Cache-Control", r.revalidate(), contentTypeOptions, noSniff)
 		if v.Folder == "" && r.downloadsWithToken(v.Archive.Size) { // which knows no folders
 			return writeTokenLocation(w, r, location)
 		}
 	} else {
-		set(w, "X-Terraform-Get", location, "Cache-Control", r.revalidate())
+		set(w, "X-Terraform-Get", location+folder, "Cache-Control", r.revalidate(), contentTypeOptions, noSniff)
 	}
 	// 204 with this header works in every client (checklist 82).
 	w.WriteHeader(http.StatusNoContent)
@@ -78,64 +109,40 @@ func (g *Registry) writeLocation(w http.ResponseWriter, r *request, m *index.Mod
 	return nil
 }
 
-// moduleFolder is the path of all that is a module's.
-func (g *Registry) moduleFolder(a index.ModuleAddress) string {
-	return g.prefix + "/modules/" + a.Namespace + "/" + a.Name + "/" + a.System + "/"
-}
-
-// signedModule is what a link to a file of a module is signed for: the path alone
-// does not tell modules of two names of the registry apart. Nil is one that is
-// not there, to which there are no links.
-func (g *Registry) signedModule(m *index.Module, file string) string {
-	if m == nil {
-		return ""
-	}
-	return string(m.Address.Hostname) + g.moduleFolder(m.Address) + file
-}
-
 // ownModule finds a module of the registry itself that r may read, in whatever
-// case it is written (checklist 78). If r asks for a package, file is where that
-// lies below the module: a link may open it.
-func (g *Registry) ownModule(r *request, namespace, name, system, file string) (*index.Module, error) {
-	a := index.ModuleAddress{Hostname: r.self, Namespace: namespace, Name: name, System: system}
-	m := g.ownModuleAt(r, a)
-	if m == nil {
-		parsed, err := index.ParseModuleAddress("", namespace, name, system)
-		if err != nil {
-			return nil, fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
-		}
-		a = parsed
-		a.Hostname = r.self
-		m = g.ownModuleAt(r, a)
+// case it is written (checklist 78).
+func (g *Registry) ownModule(r *request, namespace, name, system string) (*index.Module, error) {
+	a, err := moduleAddress(r.self, namespace, name, system)
+	if err != nil {
+		return nil, notModuleAddress
 	}
-	var readable bool
-	var err error
-	if file == "" {
-		readable, err = g.mayRead(r, g.onModule(a))
-	} else {
-		readable, err = g.mayReadFile(r, g.onModule(a), g.signedModule(m, file))
-	}
+	readable, err := g.mayRead(r, g.onModule(a, true))
 	if err != nil {
 		return nil, err
 	}
-	if readable && m != nil {
-		r.module = &m.Address
-		return m, nil
+	if readable {
+		if m := g.ownModuleAt(r, a); m != nil {
+			r.module = &m.Address
+			return m, nil
+		}
+		if g.modulePending(r, a) {
+			return nil, pending
+		}
 	}
-	if readable && g.modulePending(r, a) {
-		return nil, pending
-	}
-	return nil, fail(http.StatusNotFound, "this registry has no module %s/%s/%s", a.Namespace, a.Name, a.System)
+	return nil, noSuchModule(a)
+}
+
+var notModuleAddress = fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
+
+func noSuchModule(a index.ModuleAddress) error {
+	return fail(http.StatusNotFound, "this registry has no module %s/%s/%s", a.Namespace, a.Name, a.System)
 }
 
 // ownModuleVersion finds the version that the first four segments of the path
-// name; file is the fifth if that is a file's.
-func (g *Registry) ownModuleVersion(r *request, s []string, file string) (*index.Module, *index.ModuleVersion, error) {
+// name.
+func (g *Registry) ownModuleVersion(r *request, s []string) (*index.Module, *index.ModuleVersion, error) {
 	r.asked = s[3]
-	if file != "" {
-		file = s[3] + "/" + file
-	}
-	m, err := g.ownModule(r, s[0], s[1], s[2], file)
+	m, err := g.ownModule(r, s[0], s[1], s[2])
 	if err != nil {
 		return nil, nil, err
 	}
@@ -150,4 +157,66 @@ func (g *Registry) ownModuleVersion(r *request, s []string, file string) (*index
 	}
 	r.Version = v.Version
 	return m, v, nil
+}
+
+// serveModuleFile answers with a package that the last five segments of the path
+// name, hosted if they are under no hostname.
+func (g *Registry) serveModuleFile(w http.ResponseWriter, r *request, host string, s []string) error {
+	r.Kind = KindModuleArchive
+	a, err := moduleAddress("", s[0], s[1], s[2])
+	if err == nil && host != "" {
+		a.Hostname, err = hostname(host)
+	}
+	if err != nil {
+		return notModuleAddress
+	}
+	version, name := s[3], s[4]
+	r.asked = version
+	// By the configuration alone: a name that the client chose makes nothing the
+	// registry's own.
+	asked := g.onModule(a, g.isHosted(a.Hostname))
+	link := g.verifyModuleLink(r, a, version, name)
+	if link == nil {
+		r.private = !g.rules.Public(asked)
+		return g.writeModuleFile(w, r, r.snapshot.Module(a), a, version, name)
+	}
+	readable, err := g.mayReadFile(r, asked, link)
+	if err != nil {
+		return err
+	}
+	if !readable {
+		return noSuchModule(a)
+	}
+	m := r.snapshot.Module(a)
+	if a.Hostname == "" && (m == nil || m.Version(version) == nil) {
+		// Where earlier releases said that those under the registry's name are.
+		a.Hostname = r.self
+		if m = g.ownModuleAt(r, a); m == nil && g.modulePending(r, a) {
+			return pending
+		}
+	}
+	return g.writeModuleFile(w, r, m, a, version, name)
+}
+
+// writeModuleFile answers with a package of the module m, which is nil if there is
+// none at the address.
+func (g *Registry) writeModuleFile(w http.ResponseWriter, r *request, m *index.Module, a index.ModuleAddress, version, name string) error {
+	var v *index.ModuleVersion
+	if m != nil {
+		r.module = &m.Address
+		v = m.Version(version)
+	}
+	switch {
+	case v == nil && wantModule(r, a):
+		return pending
+	case m == nil:
+		return noSuchModule(a)
+	case v == nil:
+		return fail(http.StatusNotFound, "%s has no such version", m.Address)
+	}
+	r.Version = v.Version
+	if v.Archive.Name != name {
+		return fail(http.StatusNotFound, "%s %s is packed as %s", m.Address, v.Version, v.Archive.Name)
+	}
+	return g.writeFile(w, r, v.Archive)
 }

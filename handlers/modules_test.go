@@ -179,3 +179,69 @@ func TestModuleDownload(t *testing.T) {
 		s.unpack(s.moduleLocation("acme/vpc/aws/1.2.0"))
 	})
 }
+
+// Tools that do not care for a version ask for none, and follow a redirect to the
+// newest, as the public registry sends it.
+func TestModuleDownloadWithoutVersion(t *testing.T) {
+	tree := indextest.New(t)
+	for _, v := range []string{"1.9.0", "1.10.0", "2.0.0-rc.1", "1.2.0+build.5"} {
+		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# a module")
+	}
+	tree.Write("modules/acme/young/aws/1.0.0-beta.2/main.tf", "# a module")
+	tree.Write("modules/acme/young/aws/1.0.0-beta.10/main.tf", "# a module")
+	tree.Write("modules/acme/built/aws/1.0.0+build.5/main.tf", "# a module")
+	tree.Write("modules/"+own+"/acme/ours/aws/3.0.0/main.tf", "# a module")
+	s := serve(t, registry(scan(t, tree)))
+	for _, test := range []struct{ rule, module, want string }{
+		{"the newest that is no prerelease", "acme/vpc/aws", "acme/vpc/aws/1.10.0"},
+		{"the newest of prereleases alone", "acme/young/aws", "acme/young/aws/1.0.0-beta.10"},
+		{"build metadata stays", "acme/built/aws", "acme/built/aws/1.0.0+build.5"},
+		{"in whatever case it is written", "ACME/Vpc/aws", "acme/vpc/aws/1.10.0"},
+		{"under the registry's name", "acme/ours/aws", "acme/ours/aws/3.0.0"},
+	} {
+		s.rule(test.rule, func(t *testing.T, s *site) {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				a := s.do(method, home+"/v1/modules/"+test.module+"/download")
+				location := a.Header.Get("Location")
+				if a.StatusCode != http.StatusFound || location != "/v1/modules/"+test.want+"/download" || a.body != "" {
+					t.Fatalf("%s: got %d to %q with %q", method, a.StatusCode, location, a.body)
+				}
+				if got := a.Header.Get("Cache-Control"); got != "no-cache" {
+					t.Errorf("%s: Cache-Control is %q", method, got)
+				}
+				if a := s.get(location); a.StatusCode != http.StatusNoContent || a.Header.Get("X-Terraform-Get") == "" {
+					t.Errorf("there: got %d", a.StatusCode)
+				}
+			}
+		})
+	}
+	for _, module := range []string{"acme/none/aws", "acme/vpc/google", "a.b/vpc/aws"} {
+		s.rule("a module that is not there is 404: "+module, func(t *testing.T, s *site) {
+			mustRefuse(t, s.get("/v1/modules/"+module+"/download"), http.StatusNotFound)
+		})
+	}
+	s.rule("a public URL makes it absolute", func(t *testing.T, _ *site) {
+		g := registry(scan(t, tree))
+		g.PublicURL = home
+		if got, want := ask(g, own, "/v1/modules/acme/vpc/aws/download").Header().Get("Location"), home+"/v1/modules/acme/vpc/aws/1.10.0/download"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+	s.rule("rights are those of the list", func(t *testing.T, _ *site) {
+		g := privately(t, registry(scan(t, tree)), "allow reader read acme")
+		for caller, want := range map[string]int{nobody: http.StatusUnauthorized, garbage: http.StatusUnauthorized, stranger: http.StatusNotFound, reader: http.StatusFound} {
+			for _, path := range []string{"/v1/modules/acme/vpc/aws/download", "/v1/modules/acme/none/aws/download"} {
+				w := askAs(g, caller, own, path)
+				if strings.Contains(path, "none") && want == http.StatusFound {
+					want = http.StatusNotFound
+				}
+				if w.Code != want {
+					t.Errorf("%s as %q: got %d, want %d", path, caller, w.Code, want)
+				}
+			}
+		}
+		if w := askAs(g, reader, own, "/v1/modules/acme/vpc/aws/download"); w.Header().Get("Cache-Control") != "private, no-cache" {
+			t.Errorf("Cache-Control is %q", w.Header().Get("Cache-Control"))
+		}
+	})
+}

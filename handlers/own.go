@@ -21,6 +21,12 @@ import (
 // own too.
 func (g *Registry) byName() bool { return g.Rules == nil || len(g.Hostnames) > 0 }
 
+// isHosted reports whether what lies under a hostname is the registry's own by its
+// configuration, whatever name it is asked by. Without one it is.
+func (g *Registry) isHosted(name svchost.Hostname) bool {
+	return name == "" || slices.Contains(g.Hostnames, name)
+}
+
 // isSelf tells whether a hostname in a mirror's path is the registry's own.
 func (g *Registry) isSelf(name svchost.Hostname, r *request) bool {
 	if len(g.Hostnames) > 0 {
@@ -67,6 +73,13 @@ func (g *Registry) modulePending(r *request, a index.ModuleAddress) bool {
 	return wantIf(r, pending, r.asked, g.moduleAddresses(a))
 }
 
+// wantModule reports whether the version that r asks for is pending under an
+// address in the tree. Then it is wanted.
+func wantModule(r *request, a index.ModuleAddress) bool {
+	pending := func(a index.ModuleAddress) bool { return r.snapshot.ModulePending(a, r.asked) }
+	return wantIf(r, pending, r.asked, [2]index.ModuleAddress{a, a})
+}
+
 // moduleListPending is providerListPending for one of the registry's own modules.
 func (g *Registry) moduleListPending(r *request, a index.ModuleAddress) bool {
 	return wantIf(r, r.snapshot.ModuleListPending, "", g.moduleAddresses(a))
@@ -108,18 +121,18 @@ func wantIf[A interface {
 
 // onProvider is what the rules are asked about a provider.
 func (g *Registry) onProvider(a index.ProviderAddress, own bool) access.Address {
-	asked := access.Address{Hostname: string(a.Hostname), Own: own, Namespace: a.Namespace, Name: a.Type}
-	if own && len(g.Hostnames) == 0 {
-		asked.Hostname = ""
+	asked := access.Address{Own: own, Namespace: a.Namespace, Name: a.Type}
+	if !own {
+		asked.Hostname = string(a.Hostname)
 	}
 	return asked
 }
 
-// onModule is what they are asked about a module of the registry itself.
-func (g *Registry) onModule(a index.ModuleAddress) access.Address {
-	asked := access.Address{Hostname: string(a.Hostname), Own: true, Namespace: a.Namespace, Name: a.Name, System: a.System}
-	if len(g.Hostnames) == 0 {
-		asked.Hostname = ""
+// onModule is what they are asked about a module.
+func (g *Registry) onModule(a index.ModuleAddress, own bool) access.Address {
+	asked := access.Address{Own: own, Namespace: a.Namespace, Name: a.Name, System: a.System}
+	if !own {
+		asked.Hostname = string(a.Hostname)
 	}
 	return asked
 }

@@ -9,6 +9,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // mayRead tells whether the request may read what is at an address. A request
@@ -16,7 +17,7 @@ import (
 // not; one with credentials gets false, and an answer as if there was nothing:
 // existence is not told.
 func (g *Registry) mayRead(r *request, a access.Address) (bool, error) {
-	if g.Rules == nil || g.Rules.Public(a) {
+	if g.Rules == nil || g.rules.Public(a) {
 		return true, nil
 	}
 	r.private = true
@@ -28,7 +29,7 @@ func (g *Registry) mayRead(r *request, a access.Address) (bool, error) {
 		// Whoever finds out says so in the log, once: anybody can cause this answer.
 		return false, unavailable("the credentials cannot be checked at the moment: try again in a moment", nil)
 	}
-	if g.Rules.Decide(subject, access.Read, a).Allowed {
+	if g.rules.Decide(subject, access.Read, a).Allowed {
 		return true, nil
 	}
 	if subject.Anonymous() {
@@ -37,18 +38,35 @@ func (g *Registry) mayRead(r *request, a access.Address) (bool, error) {
 	return false, nil
 }
 
-// mayReadFile is mayRead for a file, which a signed link opens too: clients
-// send no credentials when they download (clients' credentials, §3). The path
-// is that of the file as it is signed.
-func (g *Registry) mayReadFile(r *request, a access.Address, path string) (bool, error) {
-	if g.Rules == nil || g.Rules.Public(a) {
-		return true, nil
+// verifyLink tells what the link that r was made by says of a provider's file; the
+// address is the true one. It is nil if the link opens the file.
+func (g *Registry) verifyLink(r *request, a index.ProviderAddress, name string) error {
+	if g.Rules == nil || r.URL.RawQuery == "" {
+		return access.ErrNoLink
 	}
-	r.private = true
-	link := g.Links.Verify(g.realm(r), path, r.URL.RawQuery, time.Now())
-	if link == nil {
-		return true, nil
+	return g.Links.Verify(g.Tree, providerFiles("", a)+name, r.URL.RawQuery, time.Now())
+}
+
+// verifyModuleLink is the same of a module's package.
+func (g *Registry) verifyModuleLink(r *request, a index.ModuleAddress, version, name string) error {
+	if g.Rules == nil || r.URL.RawQuery == "" {
+		return access.ErrNoLink
 	}
+	return g.Links.Verify(g.Tree, moduleFile("", a, version, name), r.URL.RawQuery, time.Now())
+}
+
+// moreTelling is the one of two reasons why a link opens neither of two files that
+// says more to who has it: that it was good, or that this cannot be told.
+func moreTelling(a, b error) error {
+	if errors.Is(a, access.ErrLinkInvalid) {
+		return b
+	}
+	return a
+}
+
+// mayReadFile is mayRead for a file, which clients download without credentials,
+// by a link (clients' credentials, §3). That has not opened it, and link says why.
+func (g *Registry) mayReadFile(r *request, a access.Address, link error) (bool, error) {
 	readable, err := g.mayRead(r, a)
 	if readable || errors.Is(link, access.ErrNoLink) {
 		return readable, err
@@ -107,16 +125,4 @@ func (r *request) challenge() string {
 		return `Bearer realm="terraform registry", error="invalid_token"`
 	}
 	return `Bearer realm="terraform registry"`
-}
-
-// realm is what a link is good at: this registry, by a name that is the same
-// when the link is used.
-func (g *Registry) realm(r *request) string {
-	switch {
-	case g.PublicURL != "":
-		return g.PublicURL
-	case len(g.Hostnames) > 0:
-		return string(g.Hostnames[0])
-	}
-	return string(r.self)
 }

@@ -315,22 +315,6 @@ func checkLink(t *testing.T, s *site, link *url.URL) {
 	}
 }
 
-func TestLinksAreOfOneRegistry(t *testing.T) {
-	g := private(t)
-	link := func(host string) string {
-		r := httptest.NewRequest(http.MethodGet, "/v1/modules/acme/vpc/aws/1.0.0/download", nil)
-		r.Host = host
-		r.Header.Set("Authorization", "Bearer reader")
-		return serveRecorded(g, r).Header().Get("X-Terraform-Get")
-	}
-	if w := ask(g, "a.example.com", link("a.example.com")); w.Code != http.StatusOK {
-		t.Errorf("where it was given: got %d %s", w.Code, w.Body)
-	}
-	if w := ask(g, "b.example.com", link("a.example.com")); w.Code != http.StatusForbidden {
-		t.Errorf("at another registry with the same keys: got %d, want 403", w.Code)
-	}
-}
-
 func resolve(t *testing.T, a answer, reference string) *url.URL {
 	t.Helper()
 	u, err := a.Request.URL.Parse(reference)

@@ -2,7 +2,6 @@ package handlers
 
 import (
 	"net/http"
-	"net/url"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -50,41 +49,40 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 			return fail(http.StatusNotFound, "%s %s has no package for this platform", p.Address, release.Version)
 		}
 		r.Version, r.Platform = release.Version, pkg.File.Platform
-		folder := g.providerFolder(a)
-		return g.writeDocument(w, r, pkg.Download(), links{g.PublicURL + folder, folder})
+		return g.writeDocument(w, r, pkg.Download(), g.downloadLinks(r, p, release))
 	}
 	return notFound
 }
 
-// providerFolder is the path of a provider's files.
-func (g *Registry) providerFolder(a index.ProviderAddress) string {
-	return g.prefix + "/mirror/" + string(a.Hostname) + "/" + url.PathEscape(a.Namespace) + "/" + url.PathEscape(a.Type) + "/"
+// downloadLinks are those of a download document: to the files where they are in
+// the tree, so that they are the same whatever name the registry is asked by.
+func (g *Registry) downloadLinks(r *request, p *index.Provider, release *index.Release) links {
+	base := g.baseFor(r)
+	a := p.Address
+	a.Hostname = release.Hostname
+	prefix := providerFiles(base+g.prefix, a)
+	return links{prefix: prefix, folder: prefix[len(base)+len(g.prefix):], tag: g.tagOf(base)}
 }
 
 // ownProvider finds a provider of the registry itself that r may read.
 func (g *Registry) ownProvider(r *request, namespace, typ string) (*index.Provider, error) {
-	a := index.ProviderAddress{Hostname: r.self, Namespace: namespace, Type: typ}
-	p := g.ownProviderAt(r, a)
-	if p == nil {
-		// Clients ask in the normal form; others may not (checklist 23).
-		parsed, err := index.ParseProviderAddress("", namespace, typ)
-		if err != nil {
-			return nil, fail(http.StatusNotFound, "that is not the address of a provider: use NAMESPACE/TYPE")
-		}
-		a = parsed
-		a.Hostname = r.self
-		p = g.ownProviderAt(r, a)
+	// Clients ask in the normal form; others may not (checklist 23).
+	a, err := providerAddress(r.self, namespace, typ)
+	if err != nil {
+		return nil, fail(http.StatusNotFound, "that is not the address of a provider: use NAMESPACE/TYPE")
 	}
 	readable, err := g.mayRead(r, g.onProvider(a, true))
 	if err != nil {
 		return nil, err
 	}
-	if readable && p != nil {
-		r.provider = &p.Address
-		return p, nil
-	}
-	if readable && g.providerPending(r, a, true) {
-		return nil, pending
+	if readable {
+		if p := g.ownProviderAt(r, a); p != nil {
+			r.provider = &p.Address
+			return p, nil
+		}
+		if g.providerPending(r, a, true) {
+			return nil, pending
+		}
 	}
 	return nil, fail(http.StatusNotFound, "this registry has no provider %s/%s", a.Namespace, a.Type)
 }

@@ -37,6 +37,17 @@ type Registry struct {
 	// resolve relative ones. It has no slash at its end.
 	PublicURL string
 
+	// BaseURL returns the scheme and the host, without a slash at its end, by which
+	// the client has reached the registry, or nothing if they are not known. Where
+	// there is no PublicURL, it makes the URLs absolute that some tools do not
+	// resolve: those of the provider registry's packages and of modules. May be nil.
+	BaseURL func(*http.Request) string
+
+	// Tree identifies the tree that Snapshot is of, whatever name it is asked by:
+	// links are signed for files of it, and worth nothing at the registry of another.
+	// It is the same after a restart, and at all instances that share the tree.
+	Tree string
+
 	// Rules say who may read what. Nil: everybody may read everything. Discovery
 	// is everybody's in any case (checklist 4).
 	Rules *access.Rules
@@ -81,6 +92,8 @@ type Registry struct {
 	prefix    string
 	base      string // of every URL handed out
 	tag       string // what it adds to validators
+	rules     *access.Rules
+	requested atomic.Pointer[requestedBase] // the last one
 
 	buffers sync.Pool // of *[]byte
 	joined  joinedDocuments
@@ -184,6 +197,33 @@ func (g *Registry) prepare() {
 	if g.base != DefaultPrefix {
 		g.tag = "-" + shortHash(g.base)
 	}
+	g.rules = g.Rules.WithHostnames(g.Hostnames)
+}
+
+// A requestedBase is what a BaseURL has returned, and what it adds to validators.
+type requestedBase struct{ base, tag string }
+
+// baseFor is what comes before the prefix of the registry in the URLs of an answer
+// that are to be absolute where possible.
+func (g *Registry) baseFor(r *request) string {
+	if g.PublicURL != "" || g.BaseURL == nil {
+		return g.PublicURL
+	}
+	return g.BaseURL(r.Request)
+}
+
+// tagOf is what a base adds to validators, beside what g.tag has of it. It is kept
+// for the last one: most sites are reached by one name.
+func (g *Registry) tagOf(base string) string {
+	if base == g.PublicURL {
+		return ""
+	}
+	last := g.requested.Load()
+	if last == nil || last.base != base {
+		last = &requestedBase{base, "-" + shortHash(base)}
+		g.requested.Store(last)
+	}
+	return last.tag
 }
 
 // self is the name the registry answers r as: the one it was asked by, or, with
@@ -199,34 +239,4 @@ func (g *Registry) self(r *http.Request) svchost.Hostname {
 		return "localhost"
 	}
 	return name
-}
-
-// hostname normalises s. Names that are in the normal form already, as
-// nearly all are, cost nothing.
-func hostname(s string) (svchost.Hostname, error) {
-	if isNormal(s) {
-		return svchost.Hostname(s), nil
-	}
-	return index.ParseHostname(s)
-}
-
-// isNormal tells names of lower-case labels, with a port or without. Not every
-// name in the normal form is told, and not every name that is told exists.
-func isNormal(s string) bool {
-	name, port, hasPort := strings.Cut(s, ":")
-	if hasPort && (port == "" || port == "443" || len(port) > 4 || port[0] == '0' || strings.Trim(port, "0123456789") != "") {
-		return false
-	}
-	label := false // whether one has begun
-	for i := range len(name) {
-		switch c := name[i]; {
-		case c >= 'a' && c <= 'z', c >= '0' && c <= '9', c == '-':
-			label = true
-		case c == '.' && label:
-			label = false
-		default:
-			return false
-		}
-	}
-	return label && len(s) <= maxSegment
 }

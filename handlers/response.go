@@ -17,19 +17,20 @@ import (
 
 // links are how a site writes the names of files in a document: prefix comes
 // before each, and where not everybody may read the files, what authorises to
-// fetch the one of that name in folder comes behind.
-type links struct{ prefix, folder string }
+// fetch the one of that name in folder comes behind. The tag is what prefix adds
+// to the document's validator beside what it adds to all.
+type links struct{ prefix, folder, tag string }
 
 // writeDocument answers with a document.
 func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Document, l links) error {
-	tag, expiry := d.Tag+g.tag, int64(0)
+	tag, expiry := d.Tag+g.tag+l.tag, int64(0)
 	if r.private && len(d.Links) > 0 {
 		expiry = g.Links.Expiry(time.Now())
 		tag += "-" + strconv.FormatInt(expiry, 36)
 	}
 	etag, caching := `"`+tag+`"`, r.revalidate()
 	if matches(r.Header.Get("If-None-Match"), etag) {
-		set(w, "Etag", etag, "Cache-Control", caching)
+		set(w, "Etag", etag, "Cache-Control", caching, contentTypeOptions, noSniff)
 		w.WriteHeader(http.StatusNotModified)
 		r.answered(r.Request, http.StatusNotModified, 0)
 		return nil
@@ -38,7 +39,7 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Doc
 	switch {
 	case expiry != 0:
 		var err error
-		if body, err = g.sign(r, d, l, expiry); err != nil {
+		if body, err = g.sign(d, l, expiry); err != nil {
 			return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
 		}
 	case l.prefix != "" || len(d.Tail) > 0:
@@ -55,7 +56,8 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Doc
 		"Etag", etag,
 		"Cache-Control", caching,
 		"Content-Type", "application/json", // exactly (checklist 2, 63)
-		"Content-Length", strconv.Itoa(len(body)))
+		"Content-Length", strconv.Itoa(len(body)),
+		contentTypeOptions, noSniff)
 	w.WriteHeader(http.StatusOK)
 	if r.Method != http.MethodHead {
 		w.Write(body) // a client that left is no error of ours
@@ -102,30 +104,38 @@ func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) e
 			}
 			return r.snapshot.Open(f)
 		},
-		tag: f.Tag(), mediaType: f.ContentType, immutable: f.Immutable(),
+		size: f.Size, tag: f.Tag(), mediaType: f.ContentType, immutable: f.Immutable(),
 	})
 }
 
 // content is the bytes of a file, and what an answer with them says of them.
 type content struct {
 	open      func() (io.ReadSeekCloser, error)
+	size      int64 // zero: not known before it is open
 	tag       string
 	mediaType string
 	immutable bool // the same under this name for ever
 }
 
 // write answers with a file. Headers are set once it is open: they must not
-// reach an error's answer.
+// reach an error's answer. What needs none of its bytes opens nothing.
 func (g *Registry) write(w http.ResponseWriter, r *request, c content) error {
-	file, err := c.open()
-	if errors.Is(err, index.ErrChanged) {
-		g.changed()
-		return replaced
+	etag := `"` + c.tag + `"`
+	var file io.ReadSeeker
+	if c.size > 0 && r.needsNoContent(etag) {
+		file = &unopened{size: c.size}
+	} else {
+		opened, err := c.open()
+		if errors.Is(err, index.ErrChanged) {
+			g.changed()
+			return replaced
+		}
+		if err != nil {
+			return unavailable("the file cannot be read at the moment: try again, and tell the registry's operator", err)
+		}
+		defer opened.Close()
+		file = opened
 	}
-	if err != nil {
-		return unavailable("the file cannot be read at the moment: try again, and tell the registry's operator", err)
-	}
-	defer file.Close()
 	caching := r.revalidate()
 	switch {
 	case c.immutable && r.private:
@@ -133,7 +143,7 @@ func (g *Registry) write(w http.ResponseWriter, r *request, c content) error {
 	case c.immutable:
 		caching = "public, max-age=31536000, immutable"
 	}
-	set(w, "Etag", `"`+c.tag+`"`, "Cache-Control", caching, "Content-Type", c.mediaType)
+	set(w, "Etag", etag, "Cache-Control", caching, "Content-Type", c.mediaType, contentTypeOptions, noSniff)
 	http.ServeContent(w, r.Request, "", time.Time{}, file)
 	r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header()))
 	return nil
@@ -168,6 +178,13 @@ func servedBytes(h http.Header) int64 {
 	n, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64) // none is zero
 	return n
 }
+
+// Every answer has this header: browsers are not to take a file of the tree for
+// something else than its media type says.
+const (
+	contentTypeOptions = "X-Content-Type-Options"
+	noSniff            = "nosniff"
+)
 
 // set sets header fields, given as names in their canonical form and values in
 // turn: in one allocation, where Header.Set has one for each.
@@ -228,12 +245,6 @@ func unavailable(message string, cause error) error {
 	return &answerError{status: http.StatusServiceUnavailable, message: message, cause: cause}
 }
 
-// temporary tells a failure that passes.
-func temporary(err error) bool {
-	var answer *answerError
-	return errors.As(err, &answer) && answer.status == http.StatusServiceUnavailable
-}
-
 // writeError is the one place where errors become answers. Module clients print
 // the body as it is, so it is one line (checklist 86).
 func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
@@ -246,7 +257,8 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	set(w,
 		"Content-Type", "application/json",
 		"Content-Length", strconv.Itoa(len(body)),
-		"Cache-Control", r.revalidate())
+		"Cache-Control", r.revalidate(),
+		contentTypeOptions, noSniff)
 	switch answer.status {
 	case http.StatusServiceUnavailable:
 		set(w, "Retry-After", "1") // clients sleep whatever is asked (checklist 26)

@@ -21,18 +21,17 @@ type signedDocuments struct {
 type signedID struct {
 	*index.Document
 	links
-	realm string
-	key   *access.LinkKey
+	key *access.LinkKey
 }
 
 // sign is the document with links that are good until expiry.
-func (g *Registry) sign(r *request, d *index.Document, l links, expiry int64) ([]byte, error) {
-	id := signedID{d, l, g.realm(r), g.Links.Key()}
+func (g *Registry) sign(d *index.Document, l links, expiry int64) ([]byte, error) {
+	id := signedID{d, l, g.Links.Key()}
 	if body := g.signed.get(id, expiry); body != nil {
 		return body, nil
 	}
 	body, err := appendDocument(nil, d, l.prefix, func(b []byte, name string) ([]byte, error) {
-		return g.Links.AppendQuery(b, id.realm, l.folder+name, expiry)
+		return g.Links.AppendQuery(b, g.Tree, l.folder+name, expiry)
 	})
 	if err != nil {
 		return nil, err
@@ -41,8 +40,8 @@ func (g *Registry) sign(r *request, d *index.Document, l links, expiry int64) ([
 	return body, nil
 }
 
-// maxSigned bounds them, in bytes; the realm is as long as a client likes its
-// Host header to be. signedOverhead is about what one costs beside its bytes.
+// maxSigned bounds them, in bytes; there can be as many as clients find names to
+// ask by. signedOverhead is about what one costs beside its bytes.
 const (
 	maxSigned      = 8 << 20
 	signedOverhead = 256
@@ -65,5 +64,5 @@ func (s *signedDocuments) put(id signedID, expiry int64, body []byte) {
 		s.expiry, s.made, s.size = expiry, make(map[signedID][]byte), 0
 	}
 	s.made[id] = body
-	s.size += len(body) + len(id.folder) + len(id.prefix) + len(id.realm) + signedOverhead
+	s.size += len(body) + len(id.folder) + len(id.prefix) + len(id.tag) + signedOverhead
 }

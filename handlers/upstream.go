@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -105,7 +106,7 @@ func versionsOf(l *upstream.Listing) []string {
 // serveJoinedArchives answers with VERSION.json of the packages that are held
 // and of those that can be had.
 func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a index.ProviderAddress, held *index.Provider, release *index.Release, version string) error {
-	l, of := g.archiveLinks(r, a), joinedID{a, version}
+	l, of := g.archiveLinks(r, a), joinedID{a, version, r.knowsH1Only()}
 	if d, ok := g.joined.get(of, release); ok {
 		return g.writeDocument(w, r, d.Document, l)
 	}
@@ -119,6 +120,9 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 	switch {
 	case err == nil:
 		d := index.MirrorArchives(release, obtainable)
+		if of.h1Only {
+			d = index.MirrorArchivesH1(release, obtainable)
+		}
 		g.joined.put(of, joinedDocument{held: release, Document: d}, joinedLife)
 		return g.writeDocument(w, r, d, l)
 	case release != nil:
@@ -136,6 +140,10 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 func (g *Registry) mayHaveMore(a index.ProviderAddress, r *index.Release) bool {
 	return g.Upstream.MayHaveMore(a, r.Version, func(p index.Platform) bool { return r.Package(p.OS, p.Arch) != nil })
 }
+
+// knowsH1Only reports whether the client is one of those that know no zh: hashes,
+// which Terraform does since 0.14.
+func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "Terraform/0.13.") }
 
 // serveFilled answers with a file that is not held, once it is.
 func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
@@ -160,7 +168,7 @@ func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a index.Provid
 	r.provider, r.Version, r.Platform = &a, filled.Version, filled.Platform
 	return g.write(w, r, content{
 		open: func() (io.ReadSeekCloser, error) { return filled.Open() },
-		tag:  filled.SHA256.String(), mediaType: index.ContentTypeOf(name), immutable: filled.Platform != "",
+		size: filled.Size, tag: filled.SHA256.String(), mediaType: index.ContentTypeOf(name), immutable: filled.Platform != "",
 	})
 }
 

@@ -203,6 +203,41 @@ func TestPullThrough(t *testing.T) {
 	})
 }
 
+// Terraform 0.13 knows h1: only, and refuses a list of hashes without one. It takes
+// a package that has no list. Others get what they had.
+func TestPullThroughForTerraform013(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pull(t, origin, upstream.Policy{}, nil)
+	const old, new = "User-Agent: Terraform/0.13.7", "User-Agent: Terraform/1.16.0"
+	document := func(client string) (string, string) {
+		a := p.get(joined+"demo/1.0.0.json", client)
+		return a.body, a.Header.Get("Etag")
+	}
+	plain, etag := document(new)
+	for range 2 { // the second is from memory
+		got, other := document(old)
+		if strings.Contains(got, "hashes") || strings.Count(got, `{"url":"terraform-provider-demo_1.0.0_`) != 2 {
+			t.Errorf("before anything is held: got %s", got)
+		}
+		if other == etag {
+			t.Error("both have one ETag")
+		}
+		if again, same := document(new); again != plain || same != etag || strings.Count(again, `"zh:`) != 2 {
+			t.Errorf("other clients get %s", again)
+		}
+	}
+	if a := p.get(joined+"demo/terraform-provider-demo_1.0.0_linux_amd64.zip", old); a.StatusCode != http.StatusOK {
+		t.Fatalf("got %d", a.StatusCode)
+	}
+	got, _ := document(old)
+	if strings.Count(got, `"hashes"`) != 1 || !strings.Contains(got, `"linux_amd64":{"hashes":["h1:`) || !strings.Contains(got, `"darwin_arm64":{"url":`) {
+		t.Errorf("of what is held: got %s", got)
+	}
+	if got := p.hashes(joined + "demo/1.0.0.json"); len(got["linux_amd64"]) != 2 || len(got["darwin_arm64"]) != 1 {
+		t.Errorf("other clients get %v", got)
+	}
+}
+
 // What the registry has signed itself says nothing of platforms that are not
 // held: those that can be had are listed all the same.
 func TestPullThroughOfPackagesAlone(t *testing.T) {

@@ -37,8 +37,8 @@ func TestURLs(t *testing.T) {
 			}
 			d := s.download("acme/demo/1.0.0/download/linux/amd64")
 			for _, u := range []string{d.DownloadURL, d.SHA256SumsURL, d.SHA256SumsSignature} {
-				if !strings.HasPrefix(u, test.base+"/mirror/"+s.service("providers.v1").Host+"/acme/demo/") {
-					t.Errorf("got %s, want it below %s", u, test.base)
+				if !strings.HasPrefix(u, test.base+"/mirror/-/acme/demo/") {
+					t.Errorf("got %s, want it hosted below %s", u, test.base)
 				}
 			}
 			s.install("acme/demo/1.0.0/download/linux/amd64")

@@ -5,6 +5,7 @@ import (
 	"path"
 
 	version "github.com/hashicorp/go-version"
+	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 )
 
@@ -22,6 +23,9 @@ type Module struct {
 // A ModuleVersion is one version of a module, verified.
 type ModuleVersion struct {
 	version *version.Version
+
+	// Hostname it lies under in the tree. Empty: it is hosted, not mirrored.
+	Hostname svchost.Hostname
 
 	// Version in the form clients request it.
 	Version string
@@ -42,6 +46,17 @@ func (m *Module) Version(v string) *ModuleVersion {
 		return nil
 	}
 	return m.byVersion[v]
+}
+
+// Newest is the version to use where none is asked for: the newest that is no
+// prerelease, or the newest if all are.
+func (m *Module) Newest() *ModuleVersion {
+	for _, v := range m.Versions {
+		if v.version.Prerelease() == "" {
+			return v
+		}
+	}
+	return m.Versions[0]
 }
 
 // List is the registry's answer with all versions.
@@ -208,7 +223,10 @@ func (a *assembly) addModule(f *moduleFolder) {
 		}
 	}
 	for v, p := range kept {
-		versions = append(versions, &ModuleVersion{version: p.version, Version: v, Archive: p.file(), Folder: p.subfolderOfModule(), notes: p.notes()})
+		versions = append(versions, &ModuleVersion{
+			version: p.version, Hostname: f.address.Hostname, Version: v,
+			Archive: p.file(), Folder: p.subfolderOfModule(), notes: p.notes(),
+		})
 	}
 	for _, p := range kept {
 		if p.folder != nil {

@@ -88,6 +88,21 @@ func MirrorIndex(held *Provider, further []string) *Document {
 // MirrorArchives is VERSION.json of a release with what the mirror holds of it,
 // which may be nil, and the packages that it can get.
 func MirrorArchives(held *Release, further []Obtainable) *Document {
+	return mirrorArchives(held, further, Obtainable.hashes)
+}
+
+// MirrorArchivesH1 is MirrorArchives for clients that know h1: only. They refuse
+// a list of hashes without one, and take a package that has no list.
+func MirrorArchivesH1(held *Release, further []Obtainable) *Document {
+	return mirrorArchives(held, further, func(o Obtainable) []string {
+		if len(o.H1) == 0 {
+			return nil
+		}
+		return o.hashes()
+	})
+}
+
+func mirrorArchives(held *Release, further []Obtainable, hashes func(Obtainable) []string) *Document {
 	var w documentWriter
 	w.WriteString(`{"archives":{`)
 	if held != nil {
@@ -97,7 +112,7 @@ func MirrorArchives(held *Release, further []Obtainable) *Document {
 	}
 	for _, o := range further {
 		if held == nil || held.Package(o.OS, o.Arch) == nil {
-			w.archive(o.Platform, o.hashes(), o.Name)
+			w.archive(o.Platform, hashes(o), o.Name)
 		}
 	}
 	w.WriteString(`}}`)
@@ -117,15 +132,20 @@ func writeVersions[T any](w *documentWriter, list []T, text func(T) string) {
 	w.WriteString(`}}`)
 }
 
-// archive writes one entry of VERSION.json, and the comma before it.
+// archive writes one entry of VERSION.json, and the comma before it. The hashes are
+// optional.
 func (w *documentWriter) archive(p Platform, hashes []string, file string) {
 	if b := w.Bytes(); b[len(b)-1] != '{' {
 		w.WriteByte(',')
 	}
 	w.value(p.String())
-	w.WriteString(`:{"hashes":`)
-	w.value(hashes)
-	w.WriteString(`,"url":`)
+	w.WriteString(`:{`)
+	if hashes != nil {
+		w.WriteString(`"hashes":`)
+		w.value(hashes)
+		w.WriteByte(',')
+	}
+	w.WriteString(`"url":`)
 	w.link(file)
 	w.WriteByte('}')
 }

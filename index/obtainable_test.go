@@ -50,6 +50,12 @@ func TestMissingPackages(t *testing.T) {
 	if got := string(index.MirrorArchives(nil, h1).Head); got != `{"archives":{"linux_amd64":{"hashes":["h1:abc="],"url":"x.zip"}}}` {
 		t.Errorf("with h1: alone: got %s", got)
 	}
+	if got, want := string(index.MirrorArchivesH1(p.Release("3.2.0"), missing[:1]).Head), held[:len(held)-2]+`,"darwin_arm64":{"url":"`+missing[0].Name+`"}}}`; got != want {
+		t.Errorf("for who knows h1: only: got %s\nwant %s", got, want)
+	}
+	if got, want := index.MirrorArchivesH1(nil, h1), index.MirrorArchives(nil, h1); string(got.Head) != string(want.Head) || got.Tag != want.Tag {
+		t.Errorf("with h1:, for who knows no other: got %s", got.Head)
+	}
 	if got := string(index.MirrorArchives(nil, nil).Head); got != `{"archives":{}}` {
 		t.Errorf("with nothing at all: got %s", got)
 	}

@@ -10,11 +10,15 @@ import (
 	"time"
 
 	version "github.com/hashicorp/go-version"
+	svchost "github.com/hashicorp/terraform-svchost"
 )
 
 // A Release is one version of a provider, verified.
 type Release struct {
 	version *version.Version
+
+	// Hostname it lies under in the tree. Empty: it is hosted, not mirrored.
+	Hostname svchost.Hostname
 
 	// Version is its text, strict semantic versioning without a v.
 	Version string
@@ -89,7 +93,7 @@ func (a *assembly) addRelease(p *providerFolder, files *releaseFiles) *Release {
 	}
 	problems := len(a.report.Withheld)
 	v := &verification{assembly: a, provider: p, files: files, release: &Release{
-		version: files.version, Version: files.version.String(), Protocols: defaultProtocols,
+		version: files.version, Hostname: p.address.Hostname, Version: files.version.String(), Protocols: defaultProtocols,
 	}}
 	if !v.run() {
 		return nil

@@ -57,7 +57,9 @@ type AccessRule struct {
 	// and what is left out at the end for all there is: `acme` is the namespace
 	// with all its providers and modules, `acme/vpc/*` one module for all systems,
 	// `registry.terraform.io/hashicorp` what is mirrored of another registry.
-	// Without HOSTNAME it is about the registry's own. A `*` alone is everything.
+	// Without HOSTNAME it is about the registry's own, by whatever name that is asked
+	// for; so it is with one of the registry's names, which its option `hostname` has
+	// to have. A `*` alone is everything.
 	Addresses []string `json:"addresses,omitempty"`
 }
 

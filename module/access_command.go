@@ -133,10 +133,17 @@ func (q question) answer(out, notes io.Writer, c configuredRegistry) (allowed bo
 		_, err := fmt.Fprintln(out, why)
 		return q.right == access.Read, err
 	}
-	address, err := c.address(q.address)
+	names, err := c.hostnames()
 	if err != nil {
 		return false, err
 	}
+	if len(names) == 0 {
+		if _, err := checkRuleNames(rules, caddy.NewReplacer().ReplaceKnown(c.PublicURL, ""), c.site); err != nil {
+			return false, err // as when the configuration is loaded
+		}
+	}
+	rules = rules.WithHostnames(names)
+	address := c.address(q.address, names)
 	if !address.Own && !c.named() {
 		fmt.Fprintf(notes, "%s is taken for the name of another registry: if it is one of this registry's, leave it out\n", address.Hostname)
 	}
@@ -157,19 +164,10 @@ func (q question) answer(out, notes io.Writer, c configuredRegistry) (allowed bo
 	return d.Allowed, err
 }
 
-// address is a as the registry asks its rules about it.
-func (c configuredRegistry) address(a access.Address) (access.Address, error) {
-	names, err := c.hostnames()
-	if err != nil {
-		return a, err
+// address is a as the registry, of these names, asks its rules about it.
+func (c configuredRegistry) address(a access.Address, names []svchost.Hostname) access.Address {
+	if slices.Contains(names, svchost.Hostname(a.Hostname)) || len(names) == 0 && c.onSite(a.Hostname) {
+		a.Own, a.Hostname = true, ""
 	}
-	switch {
-	case len(names) > 0 && a.Own:
-		a.Hostname = string(names[0]) // what it is asked by when it does not know the name
-	case len(names) > 0:
-		a.Own = slices.Contains(names, svchost.Hostname(a.Hostname))
-	case c.onSite(a.Hostname):
-		a.Own, a.Hostname = true, "" // a name that the client chose says nothing
-	}
-	return a, nil
+	return a
 }

@@ -33,7 +33,7 @@ func configFile(t *testing.T, routes ...string) string {
 }
 
 // onSite is a route as the Caddyfile adapter writes it.
-func onSite(host, registry string) string {
+func onSiteRoute(host, registry string) string {
 	return `{"match":[{"host":["` + host + `"]}],"terminal":true,"handle":[{"handler":"subroute","routes":[{"handle":[` + registry + `]}]}]}`
 }
 
@@ -64,45 +64,45 @@ func TestAccess(t *testing.T) {
 		want    string
 		allowed bool
 	}{
-		{"without rules everybody reads", []string{onSite("r.example.com", openRegistry)}, "read acme/vpc/aws",
+		{"without rules everybody reads", []string{onSiteRoute("r.example.com", openRegistry)}, "read acme/vpc/aws",
 			"allowed: there are no access rules, everybody may read everything", true},
-		{"without rules nobody publishes", []string{onSite("r.example.com", openRegistry)}, "--as ci publish acme/vpc/aws",
+		{"without rules nobody publishes", []string{onSiteRoute("r.example.com", openRegistry)}, "--as ci publish acme/vpc/aws",
 			"denied: there are no access rules, and without one nobody may publish", false},
-		{"auth alone lets in those who are somebody", []string{onSite("r.example.com", closedRegistry)}, "--as ci read acme/vpc/aws",
+		{"auth alone lets in those who are somebody", []string{onSiteRoute("r.example.com", closedRegistry)}, "--as ci read acme/vpc/aws",
 			"allowed by the rule that auth has without access: allow authenticated read *", true},
-		{"auth alone keeps the others out", []string{onSite("r.example.com", closedRegistry)}, "read acme/vpc/aws",
+		{"auth alone keeps the others out", []string{onSiteRoute("r.example.com", closedRegistry)}, "read acme/vpc/aws",
 			"denied: no rule allows it", false},
-		{"what is everybody's", []string{onSite("r.example.com", ruledRegistry)}, "read acme/demo",
+		{"what is everybody's", []string{onSiteRoute("r.example.com", ruledRegistry)}, "read acme/demo",
 			"allowed by rule 1: allow anonymous read acme/demo", true},
-		{"what is everybody's is a guest's", []string{onSite("r.example.com", ruledRegistry)}, "--as jo --group guests read acme/demo",
+		{"what is everybody's is a guest's", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as jo --group guests read acme/demo",
 			"allowed by rule 1: allow anonymous read acme/demo", true},
-		{"the second rule", []string{onSite("r.example.com", ruledRegistry)}, "--as ci read acme/vpc/aws",
+		{"the second rule", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as ci read acme/vpc/aws",
 			"allowed by rule 2: allow ci read acme/*", true},
-		{"a rule that denies", []string{onSite("r.example.com", ruledRegistry)}, "--as jo -g staff -g guests read acme/vpc/aws",
+		{"a rule that denies", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as jo -g staff -g guests read acme/vpc/aws",
 			"denied by rule 3: deny group:guests read *", false},
-		{"no rule", []string{onSite("r.example.com", ruledRegistry)}, "--as jo read acme/vpc/aws",
+		{"no rule", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as jo read acme/vpc/aws",
 			"denied: no rule allows it", false},
-		{"an empty name is nobody", []string{onSite("r.example.com", ruledRegistry)}, "--as= read acme/vpc/aws",
+		{"an empty name is nobody", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as= read acme/vpc/aws",
 			"denied: no rule allows it", false},
-		{"another registry's", []string{onSite("r.example.com", ruledRegistry)}, "--as jo read registry.terraform.io/hashicorp/null",
+		{"another registry's", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as jo read registry.terraform.io/hashicorp/null",
 			"allowed by rule 4: allow authenticated read registry.terraform.io/hashicorp", true},
-		{"the site's name is the registry's", []string{onSite("r.example.com", ruledRegistry)}, "--as ci read R.example.com:8443/acme/vpc/aws",
+		{"the site's name is the registry's", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as ci read R.example.com:8443/acme/vpc/aws",
 			"allowed by rule 2: allow ci read acme/*", true},
-		{"a site for many names", []string{onSite("*.example.com", ruledRegistry)}, "--as ci read r.example.com/acme/vpc/aws",
+		{"a site for many names", []string{onSiteRoute("*.example.com", ruledRegistry)}, "--as ci read r.example.com/acme/vpc/aws",
 			"allowed by rule 2: allow ci read acme/*", true},
-		{"a configured name is the registry's", []string{onSite("r.example.com", namedRegistry)}, "--as jo read two.example.com:8443/acme/vpc/aws",
+		{"a configured name is the registry's", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as jo read two.example.com:8443/acme/vpc/aws",
 			"allowed by rule 2: allow jo read acme", true},
-		{"rules for one of the names", []string{onSite("r.example.com", namedRegistry)}, "--as ci read two.example.com:8443/acme/vpc/aws",
-			"denied: no rule allows it", false},
-		{"without a name it is asked by the first", []string{onSite("r.example.com", namedRegistry)}, "--as ci read acme/vpc/aws",
+		{"rules for one of the names are for all", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as ci read two.example.com:8443/acme/vpc/aws",
 			"allowed by rule 1: allow ci read one.example.com/acme", true},
-		{"a site is not a name where names are configured", []string{onSite("r.example.com", namedRegistry)}, "--as jo read r.example.com/acme/vpc/aws",
+		{"without a name it is the registry's own", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as ci read acme/vpc/aws",
+			"allowed by rule 1: allow ci read one.example.com/acme", true},
+		{"a site is not a name where names are configured", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as jo read r.example.com/acme/vpc/aws",
 			"denied: no rule allows it", false},
-		{"one of several", []string{onSite("a.example.com", openRegistry), onSite("b.example.com", ruledRegistry)}, "--root /srv/ruled/ --as ci read acme/vpc/aws",
+		{"one of several", []string{onSiteRoute("a.example.com", openRegistry), onSiteRoute("b.example.com", ruledRegistry)}, "--root /srv/ruled/ --as ci read acme/vpc/aws",
 			"allowed by rule 2: allow ci read acme/*", true},
-		{"one on several sites", []string{onSite("a.example.com", ruledRegistry), onSite("b.example.com", ruledRegistry)}, "--as ci read b.example.com/acme/vpc/aws",
+		{"one on several sites", []string{onSiteRoute("a.example.com", ruledRegistry), onSiteRoute("b.example.com", ruledRegistry)}, "--as ci read b.example.com/acme/vpc/aws",
 			"allowed by rule 2: allow ci read acme/*", true},
-		{"several without rules", []string{onSite("a.example.com", openRegistry), onSite("b.example.com", strings.ReplaceAll(openRegistry, "open", "free"))}, "read acme/vpc/aws",
+		{"several without rules", []string{onSiteRoute("a.example.com", openRegistry), onSiteRoute("b.example.com", strings.ReplaceAll(openRegistry, "open", "free"))}, "read acme/vpc/aws",
 			"allowed: there are no access rules, everybody may read everything", true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -133,7 +133,7 @@ func TestAccessNotesUnknownHostnames(t *testing.T) {
 
 // A group's name may have a space in it.
 func TestAccessPublish(t *testing.T) {
-	config := configFile(t, onSite("r.example.com", ruledRegistry))
+	config := configFile(t, onSiteRoute("r.example.com", ruledRegistry))
 	out, _, err := runAccessCommand(t, "--config", config, "--as", "jo", "--group", "release team", "publish", "acme/vpc/aws")
 	if out != "allowed by rule 5: allow \"group:release team\" publish acme\n" || err != nil {
 		t.Errorf("got %q and %v", out, err)
@@ -143,7 +143,7 @@ func TestAccessPublish(t *testing.T) {
 // Mistakes are not to be taken for an answer.
 func TestAccessMistakes(t *testing.T) {
 	t.Chdir(t.TempDir()) // where no Caddyfile is
-	ruled := onSite("r.example.com", ruledRegistry)
+	ruled := onSiteRoute("r.example.com", ruledRegistry)
 	for _, test := range []struct {
 		rule   string
 		routes []string
@@ -163,14 +163,14 @@ func TestAccessMistakes(t *testing.T) {
 		{"an adapter that is none", []string{ruled}, "--adapter nonsense read acme/demo", "unrecognized config adapter"},
 		{"no registry", []string{`{"handle":[{"handler":"file_server"}]}`}, "read acme/demo", "has no terraform_registry"},
 		{"a registry with an unknown option", []string{`{"handle":[{"handler":"terraform_registry","rooot":"/srv"}]}`}, "read acme/demo", `unknown field "rooot"`},
-		{"a rule that is none", []string{onSite("r.example.com", strings.ReplaceAll(ruledRegistry, `"right":"publish"`, `"right":"write"`))}, "read acme/demo", "access: rule 5"},
+		{"a rule that is none", []string{onSiteRoute("r.example.com", strings.ReplaceAll(ruledRegistry, `"right":"publish"`, `"right":"write"`))}, "read acme/demo", "access: rule 5"},
 		{"no rules in access", []string{`{"handle":[{"handler":"terraform_registry","access":{}}]}`}, "read acme/demo", "access: it has no rule"},
-		{"a name that is none", []string{onSite("r.example.com", strings.ReplaceAll(namedRegistry, "one.example.com\",", "a b\","))}, "read acme/demo", "hostname: "},
-		{"several registries", []string{onSite("a.example.com", openRegistry), onSite("b.example.com", ruledRegistry)}, "read acme/demo",
+		{"a name that is none", []string{onSiteRoute("r.example.com", strings.ReplaceAll(namedRegistry, "one.example.com\",", "a b\","))}, "read acme/demo", "hostname: "},
+		{"several registries", []string{onSiteRoute("a.example.com", openRegistry), onSiteRoute("b.example.com", ruledRegistry)}, "read acme/demo",
 			"choose one by its root with --root: /srv/open, /srv/ruled"},
-		{"a root that no registry has", []string{onSite("a.example.com", openRegistry), ruled}, "--root /srv read acme/demo",
+		{"a root that no registry has", []string{onSiteRoute("a.example.com", openRegistry), ruled}, "--root /srv read acme/demo",
 			"no registry of the configuration has the root /srv, these are: /srv/open, /srv/ruled"},
-		{"a root that several have", []string{onSite("a.example.com", openRegistry), onSite("b.example.com", strings.ReplaceAll(ruledRegistry, "/srv/ruled", "/srv/open"))},
+		{"a root that several have", []string{onSiteRoute("a.example.com", openRegistry), onSiteRoute("b.example.com", strings.ReplaceAll(ruledRegistry, "/srv/ruled", "/srv/open"))},
 			"--root /srv/open read acme/demo", "registries with the root /srv/open and different rules"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -41,7 +41,10 @@ func tokensGuest(t *testing.T, names ...string) (json.RawMessage, map[string]str
 func ask(t *testing.T, h *Handler, path, token string, prepare func(*http.Request, *caddy.Replacer)) *httptest.ResponseRecorder {
 	t.Helper()
 	w, repl := httptest.NewRecorder(), caddy.NewReplacer()
-	r := httptest.NewRequest(http.MethodGet, "https://registry.example.com"+path, nil)
+	if strings.HasPrefix(path, "/") {
+		path = "https://registry.example.com" + path
+	}
+	r := httptest.NewRequest(http.MethodGet, path, nil)
 	if token != "" {
 		r.Header.Set("Authorization", "Bearer "+token)
 	}

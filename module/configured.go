@@ -14,13 +14,15 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
 	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // A configuredRegistry is a handler as it stands in a configuration: nothing is
 // provisioned, and no placeholder expanded.
 type configuredRegistry struct {
 	*Handler
-	site []string // the hosts of the routes it is in; empty: any
+	site []string // the hosts of the innermost route that asks for any; empty: any
 }
 
 // configuredRegistries finds all registries of a configuration in JSON, in
@@ -58,8 +60,12 @@ func findRegistries(raw json.RawMessage, site []string, found *[]configuredRegis
 		Host []string `json:"host"`
 	}
 	if json.Unmarshal(object["match"], &matchers) == nil {
+		var hosts []string
 		for _, m := range matchers {
-			site = append(slices.Clip(site), m.Host...)
+			hosts = append(hosts, m.Host...)
+		}
+		if hosts != nil {
+			site = hosts // the innermost are those that a request has to match
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(object)) {
@@ -149,13 +155,21 @@ func (c configuredRegistry) hostnames() ([]svchost.Hostname, error) {
 // named tells whether the configuration has any name of the registry.
 func (c configuredRegistry) named() bool { return len(c.Hostnames) > 0 || len(c.site) > 0 }
 
-// onSite tells whether requests to a hostname reach the registry. On which ports
-// its server listens does not matter: a proxy may be in front.
-func (c configuredRegistry) onSite(hostname string) bool {
+// onSite tells whether requests to a hostname reach the registry.
+func (c configuredRegistry) onSite(hostname string) bool { return onSite(c.site, hostname) }
+
+// onSite reports whether requests to a hostname reach a site of these hosts. On which
+// ports its server listens does not matter: a proxy may be in front.
+func onSite(site []string, hostname string) bool {
 	if host, _, err := net.SplitHostPort(hostname); err == nil {
 		hostname = host
 	}
-	return slices.ContainsFunc(c.site, func(pattern string) bool {
+	repl := caddy.NewReplacer()
+	return slices.ContainsFunc(site, func(pattern string) bool {
+		pattern = repl.ReplaceKnown(pattern, "")
+		if h, err := index.ParseHostname(pattern); err == nil {
+			pattern = string(h) // as addresses have it, in punycode
+		}
 		return hostname != "" && certmagic.MatchWildcard(hostname, pattern)
 	})
 }

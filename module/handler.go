@@ -103,8 +103,12 @@ type Handler struct {
 	Prefix string `json:"prefix,omitempty"`
 
 	// The URL clients reach this site at, such as `https://registry.example.com`.
-	// With it every URL in an answer is absolute, which Renovate needs; without,
-	// they are paths, which keeps them right behind any proxy. Default: none.
+	// With it every URL in an answer is absolute. Without, those are that some tools
+	// do not resolve, such as Renovate, tfsec and tfupdate: the URLs of the provider
+	// registry's packages and of modules; they have the name that the client asks by,
+	// if it asks by TLS, or what one of the server's trusted proxies says that it
+	// asks by. All others, and these elsewhere, are paths, which are right behind any
+	// proxy. Default: none.
 	PublicURL string `json:"public_url,omitempty"`
 
 	// The key to sign releases with which their publisher did not sign. Without

@@ -13,8 +13,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// identity names a tree in the memo of its digests. Two trees that are read
-// alike have the same name, whatever is made of what is read.
+// identity names a tree in the memo of its digests, and in signed links. Two trees
+// that are read alike have the same name, whatever is made of what is read. It is
+// the same at all instances that have the tree in the same place.
 func (t tree) identity() string {
 	named := struct {
 		FileSystem  string

@@ -66,6 +66,11 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	if len(hostnames) == 0 {
+		if _, err := checkRuleNames(rules, h.PublicURL, siteHosts(ctx)); err != nil {
+			return err
+		}
+	}
 	if h.login, err = h.Login.read(repl, h.logger); err != nil {
 		return err
 	}
@@ -90,6 +95,8 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		Prefix:    h.Prefix,
 		PublicURL: h.PublicURL,
 		Next:      h.source.Next,
+		BaseURL:   baseURL,
+		Tree:      t.identity(),
 		Changed:   h.source.Changed,
 		Answered:  h.answered,
 		Logger:    h.logger,

@@ -87,6 +87,12 @@ func newAcme(t testing.TB) *site {
 	return newSite(t, tree)
 }
 
+// underName is the path of a hosted file under the name of the site, as the mirror
+// has it: there it is the same.
+func underName(path string) string {
+	return strings.Replace(path, "/mirror/-/", "/mirror/"+host+"/", 1)
+}
+
 // fault replaces the answer to a path; nil restores it.
 func (s *site) fault(path string, f http.HandlerFunc) {
 	s.mutex.Lock()
@@ -97,7 +103,7 @@ func (s *site) fault(path string, f http.HandlerFunc) {
 func (s *site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Lock()
 	s.asked = append(s.asked, r)
-	f := s.faults[r.URL.Path]
+	f := s.faults[underName(r.URL.Path)]
 	s.mutex.Unlock()
 	if f == nil {
 		f = s.Handler.ServeHTTP
@@ -112,7 +118,7 @@ func (s *site) requests(path string) (list []*http.Request) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, r := range s.asked {
-		if r.URL.Path == path {
+		if underName(r.URL.Path) == path {
 			list = append(list, r)
 		}
 	}

@@ -1,0 +1,326 @@
+package handlers_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+// namesakes is a tree in which a hosted and a mirrored provider, and a hosted and a
+// mirrored module, are called the same and have other bytes.
+func namesakes(t testing.TB) *indextest.Tree {
+	t.Helper()
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	mirroredZip := "providers/registry.terraform.io/" + namesakeZip
+	tree.Write(mirroredZip, indextest.ProviderZip("demo", "1.0.0", "mirrored"))
+	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# hosted"))
+	tree.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# mirrored"))
+	return tree
+}
+
+const namesakeZip = "acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+
+// pathOf is a URL that was handed out, as a path with its query.
+func pathOf(t *testing.T, base, reference string) string {
+	t.Helper()
+	b, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	u, err := b.Parse(reference)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.RequestURI()
+}
+
+// downloadLink is the link to the package in a download document of acme/demo.
+func downloadLink(t *testing.T, g *handlers.Registry, host string) string {
+	t.Helper()
+	const document = "/v1/providers/acme/demo/1.0.0/download/linux/amd64"
+	var d download
+	w := askAs(g, reader, host, document)
+	if err := json.Unmarshal(w.Body.Bytes(), &d); err != nil {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return pathOf(t, home+document, d.DownloadURL)
+}
+
+// archiveLink is the link to the package in VERSION.json of acme/demo under a
+// hostname.
+func archiveLink(t *testing.T, g *handlers.Registry, host, under string) string {
+	t.Helper()
+	document := "/v1/mirror/" + under + "/acme/demo/1.0.0.json"
+	var l archives
+	w := askAs(g, reader, host, document)
+	if err := json.Unmarshal(w.Body.Bytes(), &l); err != nil {
+		t.Fatalf("%d %s", w.Code, w.Body)
+	}
+	return pathOf(t, home+document, l.Archives["linux_amd64"].URL)
+}
+
+// hosts are names a client may choose to ask by.
+var hosts = []string{own, "registry.terraform.io", "other.example.com", "[::1]", "localhost", ""}
+
+// A link opens the file it was signed for under whatever name it is used, and
+// never one that is called the same in another registry.
+func TestLinkIsToOneProvider(t *testing.T) {
+	tree := namesakes(t)
+	snapshot := scan(t, tree)
+	hosted, mirrored := tree.Read("providers/"+namesakeZip), tree.Read("providers/registry.terraform.io/"+namesakeZip)
+	for _, test := range []struct {
+		rule, public string
+		configured   []string
+	}{
+		{"no names, a public URL", home, nil},
+		{"no names", "", nil},
+		{"a name", "", []string{own}},
+		{"a name and a public URL", home, []string{own}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := privately(t, registry(snapshot), "allow reader read acme registry.terraform.io/acme")
+			g.PublicURL, g.Hostnames = test.public, hostnames(t, test.configured...)
+			links := map[string]string{
+				downloadLink(t, g, own):                             hosted,
+				archiveLink(t, g, own, own):                         hosted,
+				archiveLink(t, g, own, "registry.terraform.io"):     mirrored,
+				archiveLink(t, g, "[::1]", "registry.terraform.io"): mirrored,
+			}
+			for link, want := range links {
+				file, query, _ := strings.Cut(link, "?")
+				for _, host := range hosts {
+					if w := askAs(g, nobody, host, link); w.Code != http.StatusOK || w.Body.String() != want {
+						t.Errorf("%s, used as %q: got %d and another file, %.100s", link, host, w.Code, w.Body)
+					}
+					// What is signed is no other file of that name.
+					for _, folder := range []string{"/v1/mirror/-/", "/v1/mirror/registry.terraform.io/", "/v1/mirror/" + own + "/", "/v1/mirror/other.example.com/"} {
+						elsewhere := folder + namesakeZip
+						if elsewhere == file {
+							continue
+						}
+						if w := askAs(g, nobody, host, elsewhere+"?"+query); w.Code == http.StatusOK && w.Body.String() != want {
+							t.Errorf("a link to %s opens another file at %s, used as %q", file, elsewhere, host)
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+// The same of modules, which have one path for all names.
+func TestLinkIsToOneModuleOrAnother(t *testing.T) {
+	tree := namesakes(t)
+	snapshot := scan(t, tree)
+	hosted, mirrored := tree.Read("modules/acme/vpc/aws/1.0.0.zip"), tree.Read("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip")
+	for _, test := range []struct {
+		rule, public, want string
+		configured         []string
+		host               string
+	}{
+		{"hosted", "", hosted, nil, own},
+		{"hosted, with a public URL", home, hosted, nil, own},
+		{"hosted, asked by the name of the other", home, hosted, nil, "registry.terraform.io"},
+		{"under a name of the registry", "", mirrored, []string{own, "registry.terraform.io"}, "registry.terraform.io"},
+		{"hosted, with a name of the registry that has its own", "", hosted, []string{own, "registry.terraform.io"}, own},
+		{"under a name of the registry, with a public URL", home, mirrored, []string{own, "registry.terraform.io"}, "registry.terraform.io"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g := privately(t, registry(snapshot), "allow reader read acme")
+			g.PublicURL, g.Hostnames = test.public, hostnames(t, test.configured...)
+			given := askAs(g, reader, test.host, "/v1/modules/acme/vpc/aws/1.0.0/download").Header().Get("X-Terraform-Get")
+			link := pathOf(t, home+"/v1/modules/acme/vpc/aws/1.0.0/download", given)
+			_, query, _ := strings.Cut(link, "?")
+			for _, host := range hosts {
+				if w := askAs(g, nobody, host, link); w.Code != http.StatusOK || w.Body.String() != test.want {
+					t.Errorf("%s, used as %q: got %d and another package", link, host, w.Code)
+				}
+				for _, path := range []string{"/v1/modules/acme/vpc/aws/1.0.0/archive.zip", "/v1/modules/registry.terraform.io/acme/vpc/aws/1.0.0/archive.zip"} {
+					if w := askAs(g, nobody, host, path+"?"+query); w.Code == http.StatusOK && w.Body.String() != test.want {
+						t.Errorf("it opens the other package at %s, used as %q", path, host)
+					}
+				}
+			}
+		})
+	}
+}
+
+// Without rules, too, a URL that was handed out is that of the file that its
+// document describes.
+func TestURLsAreOfTheFilesDescribed(t *testing.T) {
+	tree := namesakes(t)
+	g := registry(scan(t, tree))
+	g.PublicURL = "https://public.example.com"
+	for host, module := range map[string]string{own: "modules/acme/vpc/aws/1.0.0.zip", "registry.terraform.io": "modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip"} {
+		w := askAs(g, nobody, host, "/v1/modules/acme/vpc/aws/1.0.0/download")
+		location := pathOf(t, home, w.Header().Get("X-Terraform-Get"))
+		for _, used := range hosts {
+			if w := askAs(g, nobody, used, location); w.Body.String() != tree.Read(module) {
+				t.Errorf("the module that %s offers, at %s as %q: got %d and another", host, location, used, w.Code)
+			}
+		}
+	}
+	for host, provider := range map[string]string{own: "providers/" + namesakeZip, "registry.terraform.io": "providers/registry.terraform.io/" + namesakeZip} {
+		link := downloadLink(t, g, host)
+		for _, used := range hosts {
+			if w := askAs(g, nobody, used, link); w.Body.String() != tree.Read(provider) {
+				t.Errorf("the provider that %s offers, at %s as %q: got %d and another", host, link, used, w.Code)
+			}
+		}
+	}
+}
+
+// Of what an upstream has, and the tree does not yet, the registry serves no
+// hosted namesake: its hash is not the one in the document.
+func TestUpstreamIsNotReplacedByNamesakes(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pull(t, origin, upstream.Policy{}, func(tree *indextest.Tree) {
+		tree.Write("providers/"+namesakeZip, indextest.ProviderZip("demo", "1.0.0", "hosted"))
+	})
+	want := origin.Read("providers/" + namesakeZip)
+	if p.tree.Read("providers/"+namesakeZip) == want {
+		t.Fatal("both have the same package")
+	}
+	plain := &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: p.registry.Changed, PublicURL: home}
+	private := privately(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: p.registry.Changed, PublicURL: home},
+		"allow reader read acme "+originHost)
+	for rule, g := range map[string]*handlers.Registry{"without rules": plain, "with rules": private} {
+		t.Run(rule, func(t *testing.T) {
+			link := archiveLink(t, g, own, originHost)
+			for _, host := range []string{own, "other.example.com"} {
+				if w := askAs(g, nobody, host, link); w.Code != http.StatusOK || w.Body.String() != want {
+					t.Errorf("%s as %q: got %d and %d bytes, want the origin's %d", link, host, w.Code, w.Body.Len(), len(want))
+				}
+			}
+			hosted := downloadLink(t, g, own)
+			if w := askAs(g, nobody, own, hosted); w.Body.String() != p.tree.Read("providers/"+namesakeZip) {
+				t.Errorf("%s: got %d and not what is hosted", hosted, w.Code)
+			}
+		})
+	}
+}
+
+// Registries that have the same keys, as all of one Caddy do, have links of their
+// own, whatever name they are asked by.
+func TestLinksAreOfOneTree(t *testing.T) {
+	keys := linkKeys(t)
+	of := func(tree, note string) *handlers.Registry {
+		files := namesakes(t)
+		files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", note))
+		g := privately(t, registry(scan(t, files)), "allow reader read acme")
+		g.Tree = tree
+		g.Links.Keys = func() *access.LinkKeys { return keys }
+		return g
+	}
+	one, other := of("one", "# one"), of("other", "# other")
+	again := of("one", "# one") // after a restart, or another instance
+	for _, host := range hosts {
+		module := pathOf(t, home, askAs(one, reader, host, "/v1/modules/acme/vpc/aws/1.0.0/download").Header().Get("X-Terraform-Get"))
+		for _, link := range []string{module, downloadLink(t, one, host)} {
+			for _, used := range hosts {
+				if w := askAs(one, nobody, used, link); w.Code != http.StatusOK {
+					t.Errorf("given as %q, used as %q: got %d %s", host, used, w.Code, w.Body)
+				}
+				if w := askAs(again, nobody, used, link); w.Code != http.StatusOK {
+					t.Errorf("given as %q, used as %q at another instance: got %d %s", host, used, w.Code, w.Body)
+				}
+				if w := askAs(other, nobody, used, link); w.Code != http.StatusForbidden {
+					t.Errorf("given as %q, used as %q at the registry of another tree: got %d, want 403", host, used, w.Code)
+				}
+			}
+		}
+	}
+}
+
+// What earlier releases have handed out, and what mirror documents name by bare
+// names, is found under the registry's own name.
+func TestHostedFilesUnderOwnName(t *testing.T) {
+	tree := namesakes(t)
+	snapshot := scan(t, tree)
+	const path = "/v1/mirror/" + own + "/" + namesakeZip
+	for rule, configured := range map[string][]string{"the name it is asked by": nil, "a configured name": {own}} {
+		t.Run(rule, func(t *testing.T) {
+			g := registry(snapshot)
+			g.Hostnames = hostnames(t, configured...)
+			if w := ask(g, own, path); w.Body.String() != tree.Read("providers/"+namesakeZip) {
+				t.Errorf("got %d", w.Code)
+			}
+			if w := ask(g, own, "/v1/mirror/"+own+"/acme/demo/1.0.0.json"); !strings.Contains(w.Body.String(), `"url":"terraform-provider-demo_1.0.0_linux_amd64.zip"`) {
+				t.Errorf("got %s", w.Body)
+			}
+		})
+	}
+	t.Run("not under any other", func(t *testing.T) {
+		g := registry(snapshot)
+		g.Hostnames = hostnames(t, own)
+		g.PublicURL = home
+		if w := ask(g, "other.example.com", "/v1/mirror/other.example.com/"+namesakeZip); w.Code != http.StatusNotFound {
+			t.Errorf("got %d", w.Code)
+		}
+	})
+}
+
+// There are documents under hostnames only.
+func TestHostedSegmentHasFilesOnly(t *testing.T) {
+	g := registry(scan(t, namesakes(t)))
+	for _, path := range []string{"/v1/mirror/-/acme/demo/index.json", "/v1/mirror/-/acme/demo/1.0.0.json", "/v1/mirror/-/acme/demo/none.zip", "/v1/mirror/-/a--b/demo/x.zip", "/v1/mirror//" + namesakeZip} {
+		if w := ask(g, own, path); w.Code != http.StatusNotFound {
+			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// A module package can be asked for by the hostname it is mirrored under. The
+// rules are those of that hostname, whatever name the registry is asked by.
+func TestMirroredModulePackages(t *testing.T) {
+	tree := namesakes(t)
+	g := privately(t, registry(scan(t, tree)), "allow anonymous read acme", "allow reader read registry.terraform.io")
+	const path = "/v1/modules/registry.terraform.io/acme/vpc/aws/1.0.0/archive.zip"
+	for _, host := range hosts {
+		if w := askAs(g, nobody, host, path); w.Code != http.StatusUnauthorized {
+			t.Errorf("as %q: got %d", host, w.Code)
+		}
+		if w := askAs(g, stranger, host, path); w.Code != http.StatusNotFound {
+			t.Errorf("as %q, by who may not read it: got %d", host, w.Code)
+		}
+		if w := askAs(g, reader, host, path); w.Body.String() != tree.Read("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip") {
+			t.Errorf("as %q, by who may read it: got %d", host, w.Code)
+		}
+		for _, wrong := range []string{
+			"/v1/modules/-/acme/vpc/aws/1.0.0/archive.zip", "/v1/modules//acme/vpc/aws/1.0.0/archive.zip", strings.Replace(path, "1.0.0", "2.0.0", 1),
+			strings.Replace(path, ".zip", ".tar.gz", 1), strings.Replace(path, "vpc", "dns", 1), strings.Replace(path, "terraform.io", "opentofu.org", 1),
+		} {
+			if w := askAs(g, reader, host, wrong); w.Code != http.StatusNotFound {
+				t.Errorf("%s as %q: got %d", wrong, host, w.Code)
+			}
+		}
+	}
+}
+
+// A rule for one of the registry's names is one for all of them.
+func TestRulesForAnAlias(t *testing.T) {
+	g := privately(t, registry(scan(t, namesakes(t))),
+		"deny stranger read alias.example.com/acme", "allow authenticated read *")
+	g.Hostnames = hostnames(t, own, "alias.example.com")
+	for _, host := range []string{own, "alias.example.com", "other.example.com"} {
+		for _, path := range []string{"/v1/providers/acme/demo/versions", "/v1/modules/acme/vpc/aws/versions", "/v1/mirror/" + own + "/acme/demo/index.json", "/v1/mirror/alias.example.com/acme/demo/index.json", "/v1/mirror/-/" + namesakeZip} {
+			if w := askAs(g, stranger, host, path); w.Code != http.StatusNotFound {
+				t.Errorf("%s as %q, by who is denied it: got %d", path, host, w.Code)
+			}
+			if w := askAs(g, reader, host, path); w.Code != http.StatusOK {
+				t.Errorf("%s as %q, by who is not: got %d", path, host, w.Code)
+			}
+		}
+		if w := askAs(g, stranger, host, "/v1/mirror/registry.terraform.io/acme/demo/index.json"); w.Code != http.StatusOK {
+			t.Errorf("what is mirrored, as %q: got %d", host, w.Code)
+		}
+	}
+}

@@ -1,0 +1,98 @@
+package module
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+)
+
+// A registry without the option hostname answers as whatever name it is asked by,
+// and takes every HOSTNAME in a rule for that of another registry. A rule with its
+// own name would be void, which is worse than an error when it denies something.
+
+// CheckRuleNames returns an error, and the number of the rule it is about, if one
+// has a name in a pattern that is the registry's own by its public URL, and no
+// option hostname says so. It is for what a configuration is made of, before any
+// placeholder is expanded.
+func (h *Handler) CheckRuleNames() (rule int, err error) {
+	if h.Access == nil || len(h.Hostnames) > 0 {
+		return 0, nil
+	}
+	rules := make([]access.Rule, len(h.Access.Rules))
+	for i, r := range h.Access.Rules {
+		// What cannot be read now is found when it is provisioned.
+		rules[i], _ = access.ParseRule(append([]string{r.Effect, r.Who, r.Right}, r.Addresses...)...)
+	}
+	return checkRuleNames(access.NewRules(rules...), h.PublicURL, nil)
+}
+
+// checkRuleNames is that of rules that have been read, for a registry without the
+// option hostname on a site of these hosts.
+func checkRuleNames(rules *access.Rules, publicURL string, site []string) (rule int, err error) {
+	publicHost := ""
+	if u, err := url.Parse(publicURL); err == nil {
+		publicHost = u.Hostname()
+	}
+	number := 0
+	for r := range rules.All() {
+		number++
+		for pattern, name := range r.Hostnames() {
+			var whose string
+			switch {
+			case publicHost != "" && onSite([]string{publicHost}, string(name)):
+				whose = "public_url"
+			case onSite(site, string(name)):
+				whose = "the site"
+			default:
+				continue
+			}
+			_, rest, _ := strings.Cut(pattern, "/")
+			return number, fmt.Errorf("access: rule %d: the name in the pattern %q is that of %s, so it is this registry's own: add the option `hostname %s`, or write %q, which is what is its own under every name",
+				number, pattern, whose, name, cmp.Or(rest, "*/*"))
+		}
+	}
+	return 0, nil
+}
+
+// siteHosts are the hosts that the routes ask for which a handler is in that is
+// being provisioned: those of the innermost that asks for any. Other sites of the
+// server are no matter: they may well be mirrored here.
+func siteHosts(ctx caddy.Context) (hosts []string) {
+	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
+		hosts = hostsBeingProvisioned(server.Routes)
+	}
+	for _, m := range ctx.Modules() {
+		if s, ok := m.(*caddyhttp.Subroute); ok {
+			if inner := hostsBeingProvisioned(s.Routes); inner != nil {
+				hosts = inner
+			}
+		}
+	}
+	return hosts
+}
+
+// hostsBeingProvisioned are those of the route whose handlers Caddy provisions now:
+// it takes the routes in turn, once the matchers of all are there, and drops what
+// handlers were made of when they all are.
+func hostsBeingProvisioned(routes caddyhttp.RouteList) (hosts []string) {
+	for i := range routes {
+		if routes[i].HandlersRaw == nil {
+			continue
+		}
+		for _, set := range routes[i].MatcherSets {
+			for _, matcher := range set {
+				if m, ok := matcher.(*caddyhttp.MatchHost); ok {
+					hosts = append(hosts, *m...)
+				}
+			}
+		}
+		break
+	}
+	return hosts
+}
