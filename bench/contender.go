@@ -81,6 +81,6 @@ func (c *contender) throughputDetail() string {
 func (c *contender) fleetDetail() string {
 	elapsed := func(r load.Result) float64 { return r.Elapsed.Seconds() }
 	server := func(r load.Result) float64 { return r.Server.Seconds() }
-	return fmt.Sprintf("%s: %s of the server's CPU time, all have theirs after %s",
+	return fmt.Sprintf("%s: %s of the server's CPU time, all clients are done after %s",
 		c.name, secondsText(median(c.each(server))), secondsText(median(c.each(elapsed))))
 }

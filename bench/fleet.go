@@ -55,11 +55,11 @@ func measureFleet(ctx context.Context, l *lab) ([]result, error) {
 		job := load.Job{Host: server.Host, CA: l.certificate.File, Connections: l.fleet, Requests: requests, Duration: time.Minute}
 		pair := func(name, address string, pid int) fleetPair {
 			job.Address, job.Server = address, pid
-			one, two := job, job
-			one.Protocol, two.Protocol = load.HTTPS, load.H2
+			http1, http2 := job, job
+			http1.Protocol, http2.Protocol = load.HTTPS, load.H2
 			return fleetPair{
-				http1: &contender{name: name + ", HTTP/1.1", job: one},
-				http2: &contender{name: name + ", HTTP/2", job: two},
+				http1: &contender{name: name + ", HTTP/1.1", job: http1},
+				http2: &contender{name: name + ", HTTP/2", job: http2},
 			}
 		}
 		ours, files := pair("registry", p.Address(secure.Name), p.PID()), pair("file_server", p.Address("file"), p.PID())
