@@ -144,7 +144,7 @@ func (g *Registry) write(w http.ResponseWriter, r *request, c content) error {
 		caching = "public, max-age=31536000, immutable"
 	}
 	set(w, "Etag", etag, "Cache-Control", caching, "Content-Type", c.mediaType, contentTypeOptions, noSniff)
-	http.ServeContent(w, r.Request, "", time.Time{}, file)
+	http.ServeContent(bodyWriter(w, r.Request), r.Request, "", time.Time{}, file)
 	r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header()))
 	return nil
 }
