@@ -44,6 +44,7 @@ type batches struct {
 
 	publishing sync.Mutex // a snapshot never follows a newer one
 	included   int        // archives that had been read when the last was made
+	resume     time.Time  // as long after the last as it took
 
 	mutex    sync.Mutex
 	progress Progress
@@ -61,9 +62,8 @@ func newBatches(s *scanner, to func(*Snapshot)) *batches {
 	return b
 }
 
-// add counts an archive that has been read, and publishes when it is time, or
-// when a request waits for nothing else.
-func (b *batches) add(a *archive, granted bool) {
+// add counts an archive that has been read, and publishes when it is time.
+func (b *batches) add(a *archive) {
 	b.mutex.Lock()
 	b.progress.Done++
 	b.progress.DoneBytes += a.stamp.size
@@ -73,7 +73,6 @@ func (b *batches) add(a *archive, granted bool) {
 		b.interval = min(2*b.interval, lastBatch)
 		b.next = now.Add(b.interval)
 	}
-	due = due || granted
 	progress := b.progress
 	b.mutex.Unlock()
 
@@ -95,9 +94,23 @@ func (b *batches) publish() {
 		return
 	}
 	done = b.done()
+	began := time.Now()
 	if s := b.scanner.assemble(); s.Report.failure() == nil {
 		b.to(s)
 		b.included = done
+	}
+	b.resume = time.Now().Add(time.Since(began))
+}
+
+// pause waits until at least half of the time has gone into something else than
+// snapshots.
+func (b *batches) pause() {
+	b.publishing.Lock()
+	rest := time.Until(b.resume)
+	b.publishing.Unlock()
+	select {
+	case <-time.After(rest):
+	case <-b.scanner.ctx.Done():
 	}
 }
 

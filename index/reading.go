@@ -25,18 +25,21 @@ type reading struct {
 	queue   []*archive                  // not begun, in order; some have been, as urgent
 	urgent  []*archive                  // not begun, and waited for
 	of      map[fmt.Stringer][]*archive // by address
+	wishes  map[Wanted]*wish            // of all requests that wait for the same
 	hurried atomic.Int64                // archives that are waited for and not read
 	workers int                         // that read what is urgent
 	ended   bool
-	hurries sync.WaitGroup // of what is urgent; added to only before the end
+
+	publishing bool           // what is waited for, soon
+	hurries    sync.WaitGroup // what is urgent; added to only before the end
 }
 
-// A wish counts the archives that a request still waits for.
+// A wish counts the archives that requests still wait for.
 type wish struct{ left int }
 
 func newReading(s *scanner, publish func(*Snapshot)) *reading {
 	slices.SortStableFunc(s.unread, func(a, b *archive) int { return cmp.Compare(a.rank, b.rank) })
-	r := &reading{scanner: s, batches: newBatches(s, publish), queue: s.unread, of: make(map[fmt.Stringer][]*archive)}
+	r := &reading{scanner: s, batches: newBatches(s, publish), queue: s.unread, of: make(map[fmt.Stringer][]*archive), wishes: make(map[Wanted]*wish)}
 	r.resumed = sync.NewCond(&r.mutex)
 	for _, a := range s.unread {
 		a.reading = r
@@ -104,13 +107,20 @@ func (r *reading) hurry(w Wanted) {
 	if r.ended || len(r.of[w.Address]) == 0 {
 		return
 	}
-	hope := new(wish)
+	wished := r.wishes[w]
+	if wished != nil && wished.left > 0 {
+		return // it is urgent already
+	}
+	if wished == nil {
+		wished = new(wish)
+		r.wishes[w] = wished
+	}
 	for _, a := range r.of[w.Address] {
 		if a.finished || w.Version != "" && a.version != w.Version {
 			continue
 		}
-		hope.left++
-		a.wishes = append(a.wishes, hope)
+		wished.left++
+		a.wishes = append(a.wishes, wished)
 		if a.urgent {
 			continue
 		}
@@ -121,8 +131,8 @@ func (r *reading) hurry(w Wanted) {
 		}
 	}
 	r.resumed.Broadcast() // one that pauses may be urgent now
-	if hope.left == 0 {
-		r.hurries.Go(r.batches.publish)
+	if wished.left == 0 {
+		r.publishSoon()
 	}
 	for ; r.workers < min(r.scanner.options.workers(), len(r.urgent)); r.workers++ {
 		r.hurries.Go(r.readUrgent)
@@ -150,6 +160,7 @@ func (r *reading) read(a *archive) {
 	r.scanner.mutex.Lock()
 	a.digest, a.pending = d, false
 	r.scanner.mutex.Unlock()
+	r.batches.add(a) // it is in the next snapshot from here on
 
 	r.mutex.Lock()
 	a.finished = true
@@ -157,12 +168,31 @@ func (r *reading) read(a *archive) {
 		r.resumed.Broadcast()
 	}
 	granted := false
-	for _, hope := range a.wishes {
-		hope.left--
-		granted = granted || hope.left == 0
+	for _, wished := range a.wishes {
+		wished.left--
+		granted = granted || wished.left == 0
+	}
+	if granted {
+		r.publishSoon()
 	}
 	r.mutex.Unlock()
-	r.batches.add(a, granted)
+}
+
+// publishSoon publishes what requests wait for, in the background. All that is
+// read until it comes to that is in the same snapshot: under a flood of requests
+// the making of snapshots must not keep the reading waiting.
+func (r *reading) publishSoon() {
+	if r.publishing {
+		return
+	}
+	r.publishing = true
+	r.hurries.Go(func() {
+		r.batches.pause()
+		r.mutex.Lock()
+		r.publishing = false
+		r.mutex.Unlock()
+		r.batches.publish()
+	})
 }
 
 // pace pauses the reading of an archive while others are waited for.
