@@ -107,7 +107,7 @@ func TestConfigurationThatFailsToStart(t *testing.T) {
 	failing.cancel()
 
 	wantPooled(t, root, 1, 1)
-	awaitChange(t, h, logged) // or it was closed
+	awaitChange(t, h, logged, 2) // or it was closed
 }
 
 func TestConfigurationThatFailsToProvision(t *testing.T) {

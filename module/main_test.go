@@ -161,13 +161,13 @@ func (c *configuration) listen() <-chan struct{} {
 	return logged
 }
 
-// awaitChange tells the index of a change and waits until it has scanned, which
-// it logs.
-func awaitChange(t *testing.T, h *Handler, logged <-chan struct{}) {
+// awaitChange tells the index of a change and waits until a scan ends with so many
+// offers: one may end meanwhile that began before.
+func awaitChange(t *testing.T, h *Handler, logged <-chan struct{}, offers int) {
 	t.Helper()
 	before := h.source.Snapshot()
 	h.source.Changed()
-	for now := before; now == before || now.Report.Pending > 0; now = h.source.Snapshot() {
+	for now := before; now == before || len(now.Report.Offered) != offers || now.Report.Pending > 0; now = h.source.Snapshot() {
 		select {
 		case <-logged:
 		case <-time.After(time.Minute):

@@ -40,6 +40,7 @@ func (s *site) inBubbleOf(t *testing.T, test func(t *testing.T, client func(upst
 		server := &httptest.Server{Listener: p, Config: &http.Server{Handler: s, ErrorLog: quiet}}
 		server.StartTLS()
 		defer server.Close()
+		defer p.cut() // when both ends close at once, each waits for the other to read that
 		pool := x509.NewCertPool()
 		pool.AddCert(server.Certificate())
 		var clients []*upstream.Client
@@ -62,10 +63,25 @@ type pipes struct {
 	dialled chan net.Conn
 	closed  chan struct{}
 	once    sync.Once
+
+	mutex sync.Mutex
+	open  []net.Conn
+}
+
+// cut ends all connections.
+func (p *pipes) cut() {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	for _, c := range p.open {
+		c.Close()
+	}
 }
 
 func (p *pipes) dial(ctx context.Context, _ *net.Dialer, _, _ string) (net.Conn, error) {
 	near, far := net.Pipe()
+	p.mutex.Lock()
+	p.open = append(p.open, near, far)
+	p.mutex.Unlock()
 	select {
 	case p.dialled <- far:
 		return near, nil
