@@ -106,9 +106,9 @@ func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
 	var err error
 	switch {
 	case f.folder != nil:
-		err = f.folder.unchanged(f.in(&s.tree))
+		err = f.in(&s.tree).filesUnchanged(f.folder.files)
 	case f.unpacked != nil:
-		err = f.unpacked.unchanged(f.in(&s.tree))
+		err = f.in(&s.tree).filesUnchanged(f.unpacked.files)
 	}
 	if err != nil {
 		return nil, err
@@ -132,7 +132,7 @@ func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
 	case f.unpacked != nil:
 		return f.unpacked.open(f.in(&s.tree)), nil
 	case f.folder != nil:
-		r := &packingReader{packing: f.folder, part: f.in(&s.tree)}
+		r := &packingReader{packing: f.folder, folderReader: folderReader{part: f.in(&s.tree)}}
 		return packingFile{io.NewSectionReader(r, 0, f.Size), r}, nil
 	}
 	return f.in(&s.tree).openUnchanged(f.path, stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed})

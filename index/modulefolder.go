@@ -160,7 +160,7 @@ func readFolder(ctx context.Context, a *archive) (digest, error) {
 	if err != nil {
 		return digest{}, err
 	}
-	r := &packingReader{packing: k, part: a.part, crc: true}
+	r := &packingReader{packing: k, folderReader: folderReader{part: a.part}, crc: true}
 	defer r.Close()
 	sum, err := digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, k.size()))
 	if err != nil {

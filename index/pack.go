@@ -4,14 +4,10 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"hash/crc32"
 	"io"
-	"path"
 	"slices"
 	"time"
-
-	"github.com/spf13/afero"
 )
 
 // A packing is a module folder as a .tar.gz that exists nowhere: its bytes are
@@ -102,31 +98,15 @@ func (k *packing) size() int64 {
 // packingReader reads a packing's bytes from the files of a part of the tree.
 type packingReader struct {
 	*packing
-	part    Part
-	current afero.File // the one read last, kept open for the next read
-	path    string
-	header  []byte // the one made last, that of the file with this number
-	of      int
-	crc     bool // the first reading through, which makes the checksum
-}
-
-func (r *packingReader) Close() error {
-	if r.current == nil {
-		return nil
-	}
-	return r.current.Close()
+	folderReader
+	header []byte // the one made last, that of the file with this number
+	of     int
+	crc    bool // the first reading through, which makes the checksum
 }
 
 // ReadAt implements io.ReaderAt for one reader at a time.
 func (r *packingReader) ReadAt(p []byte, offset int64) (n int, err error) {
-	for n < len(p) {
-		m, err := r.readSome(p[n:], offset+int64(n))
-		n += m
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
+	return readAcross(p, offset, r.readSome)
 }
 
 // readSome reads what lies at offset up to the next seam.
@@ -193,21 +173,6 @@ func (r *packingReader) readFile(p []byte, i int, offset int64) (int, error) {
 	return r.readContent(p, file, offset)
 }
 
-// readContent reads from the content of a file.
-func (r *packingReader) readContent(p []byte, file *packedFile, offset int64) (int, error) {
-	if err := r.openFile(file); err != nil {
-		return 0, err
-	}
-	n, err := r.current.ReadAt(p[:min(int64(len(p)), file.size-offset)], offset)
-	if n <= 0 && err != nil {
-		if errors.Is(err, io.EOF) {
-			err = ErrChanged // shorter than it was
-		}
-		return 0, err
-	}
-	return n, nil
-}
-
 // zero clears p, at most n bytes of it.
 func zero(p []byte, n int64) int {
 	p = p[:min(int64(len(p)), n)]
@@ -222,45 +187,4 @@ func (k *packing) find(offset int64) int {
 		i--
 	}
 	return i
-}
-
-func (r *packingReader) openFile(file *packedFile) (err error) {
-	if r.current != nil && r.path == file.path {
-		return nil
-	}
-	r.Close()
-	r.path = file.path
-	r.current, err = r.part.openUnchanged(file.path, file.stamp())
-	return err
-}
-
-// unchanged looks whether every file is still the one that was packed. To list a
-// folder costs a fraction of opening what is in it.
-func (k *packing) unchanged(part Part) error {
-	stamps := make(map[string]stamp, len(k.files)) // of all in the folders listed
-	listed := make(map[string]bool)
-	for i := range k.files {
-		file := &k.files[i]
-		if dir := path.Dir(file.path); !listed[dir] {
-			listed[dir] = true
-			entries, err := part.list(dir)
-			if err != nil {
-				return err
-			}
-			for _, e := range entries {
-				if e.bad == nil {
-					stamps[e.path] = stampOf(e.info)
-				}
-			}
-		}
-		if is, ok := stamps[file.path]; ok && is == file.stamp() {
-			continue
-		}
-		f, err := part.openUnchanged(file.path, file.stamp()) // which knows what counts
-		if err != nil {
-			return err
-		}
-		f.Close()
-	}
-	return nil
 }

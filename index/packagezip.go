@@ -2,12 +2,9 @@ package index
 
 import (
 	"encoding/binary"
-	"errors"
 	"io"
 	"math"
 	"sort"
-
-	"github.com/spf13/afero"
 )
 
 // A packageZip is the zip of an unpacked package. It exists nowhere: as with the
@@ -107,22 +104,9 @@ func appendZipEnd(directory []byte, count int, offset uint32) []byte {
 	return binary.LittleEndian.AppendUint16(b, 0) // no comment
 }
 
-// unchanged returns ErrChanged if a file in the zip is no longer the one that was
-// read.
-func (z *packageZip) unchanged(part Part) error {
-	for _, file := range z.files {
-		f, err := part.openUnchanged(file.path, file.stamp())
-		if err != nil {
-			return err
-		}
-		f.Close()
-	}
-	return nil
-}
-
 // open opens the zip. Reading fails with ErrChanged when a file in it has changed.
 func (z *packageZip) open(part Part) *openPackageZip {
-	r := &packageZipReader{zip: z, part: part}
+	r := &packageZipReader{z, folderReader{part: part}}
 	return &openPackageZip{io.NewSectionReader(r, 0, z.size), r}
 }
 
@@ -134,62 +118,25 @@ type openPackageZip struct {
 // A packageZipReader reads a zip's bytes from the files of a part of the tree,
 // for one reader at a time.
 type packageZipReader struct {
-	zip     *packageZip
-	part    Part
-	current afero.File // the one read last, kept open for the next read
-	path    string
-}
-
-func (r *packageZipReader) Close() error {
-	if r.current == nil {
-		return nil
-	}
-	return r.current.Close()
+	*packageZip
+	folderReader
 }
 
 // ReadAt implements io.ReaderAt.
 func (r *packageZipReader) ReadAt(p []byte, offset int64) (n int, err error) {
-	for n < len(p) {
-		m, err := r.readSpan(p[n:], offset+int64(n))
-		n += m
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
+	return readAcross(p, offset, r.readSpan)
 }
 
 // readSpan reads what lies at offset, up to the end of its span.
 func (r *packageZipReader) readSpan(p []byte, offset int64) (int, error) {
-	i := sort.Search(len(r.zip.spans), func(i int) bool { return r.zip.spans[i].offset+r.zip.spans[i].size > offset })
-	if i == len(r.zip.spans) {
+	i := sort.Search(len(r.spans), func(i int) bool { return r.spans[i].offset+r.spans[i].size > offset })
+	if i == len(r.spans) {
 		return 0, io.EOF
 	}
-	span := &r.zip.spans[i]
+	span := &r.spans[i]
 	offset -= span.offset
-	p = p[:min(int64(len(p)), span.size-offset)]
 	if span.fixed != nil {
 		return copy(p, span.fixed[offset:]), nil
 	}
-	if err := r.openFile(span.file); err != nil {
-		return 0, err
-	}
-	n, err := r.current.ReadAt(p, offset)
-	switch {
-	case n > 0:
-		return n, nil
-	case errors.Is(err, io.EOF):
-		return 0, ErrChanged // shorter than it was
-	}
-	return 0, err
-}
-
-func (r *packageZipReader) openFile(file packedFile) (err error) {
-	if r.current != nil && r.path == file.path {
-		return nil
-	}
-	r.Close()
-	r.path = file.path
-	r.current, err = r.part.openUnchanged(file.path, file.stamp())
-	return err
+	return r.readContent(p, &span.file, offset)
 }
