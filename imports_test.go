@@ -46,6 +46,7 @@ var directDependencies = []string{
 	"github.com/hashicorp/hcl/v2",
 	"github.com/hashicorp/terraform-registry-address",
 	"github.com/hashicorp/terraform-svchost",
+	"github.com/moby/patternmatcher", // .terraformignore
 	"github.com/prometheus/client_golang",
 	"github.com/sony/gobreaker/v2",
 	"github.com/zclconf/go-cty",
@@ -54,6 +55,7 @@ var directDependencies = []string{
 	"go.uber.org/zap",
 	"golang.org/x/mod",
 	"golang.org/x/net",
+	"golang.org/x/sys", // the free space of a disk
 }
 
 func TestImportsGoOneWay(t *testing.T) {
