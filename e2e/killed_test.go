@@ -73,12 +73,9 @@ func TestKilledWhileReading(t *testing.T) {
 		t.Fatalf("it is not in the middle of reading: %+v", state)
 	}
 	t.Logf("killed after reading %d of %d", state.Progress.Done, count)
-	if answer := registry.Get(t, versionsOfDemo); answer.Status != 200 || !strings.Contains(answer.Body, `"1.23.0"`) {
-		t.Errorf("the newest version, which is read first, is not listed: %d %s", answer.Status, answer.Body)
-	}
-	absent := "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/1.0.0.json"
-	if answer := registry.Get(t, absent); answer.Status != 503 || answer.Header.Get("Retry-After") == "" {
-		t.Errorf("the oldest version, which is still to be read: %d %s", answer.Status, answer.Body)
+	oldest := "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/1.0.0.json"
+	if answer := registry.Get(t, oldest); answer.Status != 200 || !strings.Contains(answer.Body, "zh:") {
+		t.Errorf("the oldest version, which is read last but when it is asked for: %d %s", answer.Status, answer.Body)
 	}
 	if err := registry.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)

@@ -126,7 +126,11 @@ func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 		}
 	}
 	limited(x, slog.LevelWarn, "withheld", problems, func(p Problem) {
-		x.log(slog.LevelWarn, "withheld", "path", p.Path, "version", p.Version, "reason", string(p.Reason), "detail", p.Detail)
+		fields := []any{"path", p.Path}
+		if p.Version != "" {
+			fields = append(fields, "version", p.Version)
+		}
+		x.log(slog.LevelWarn, "withheld", append(fields, "reason", string(p.Reason), "detail", p.Detail)...)
 	})
 	return problems
 }

@@ -98,7 +98,7 @@ func TestOriginsThatAreNotThere(t *testing.T) {
 	t.Run("down", func(t *testing.T) {
 		s := newAcme(t)
 		server := s.serve(t)
-		c := newClient(t, upstream.Origin{Hostname: host, Timeout: 100 * time.Millisecond}, upstream.Trust(roots(server)), resolving(server))
+		c := newClient(t, upstream.Origin{Hostname: host, Timeout: 10 * time.Second}, upstream.Trust(roots(server)), resolving(server))
 		server.Close()
 		onDisk(t, c, upstream.Policy{}).mustRefuse(t, linuxZip, upstream.ErrUnavailable, "")
 	})
