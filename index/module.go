@@ -153,7 +153,7 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 // names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 	a := &archive{part: part, path: e.path, report: report, read: readFolder}
-	if a.folder, a.leftOut, a.bad = part.walkFolder(e.path, func(dir string) { w.watch.add(part, dir) }); a.bad != nil {
+	if a.folder, a.leftOut, a.bad = part.walkFolder(e.path, func(dir string) { w.watch.addModule(part, dir) }); a.bad != nil {
 		return a
 	}
 	var m moduleFinder

@@ -188,6 +188,29 @@ func TestAnEditedModuleFolder(t *testing.T) {
 	}
 }
 
+// Files whose name begins with a dot are part of a module, other than elsewhere in
+// the tree: what they change is seen as well.
+func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# the module\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/notes.txt", "# not a part of it\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# another\n")
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch = true // and no scan but when something changes
+	r := run(t, o)
+	s := r.until(t, offers("acme/vpc/aws", "1.0.0"))
+	for _, test := range []struct{ name, content string }{
+		{".terraformignore", "notes.txt\n"},
+		{".terraform.lock.hcl", "# locked\n"},
+		{"modules/subnet/.tflint.hcl", "# a rule\n"},
+	} {
+		tag := s.Module(ownVPC).Version("1.0.0").Archive.Tag()
+		tree.Write("modules/acme/vpc/aws/1.0.0/"+test.name, test.content)
+		s = r.until(t, func(s *index.Snapshot) bool { return s.Module(ownVPC).Version("1.0.0").Archive.Tag() != tag })
+	}
+}
+
 // A file that is rewritten in its place and given its old time is not served
 // under its old digest.
 func TestAFileRewrittenUnderItsOldTime(t *testing.T) {
