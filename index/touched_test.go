@@ -188,6 +188,35 @@ func TestAnEditedModuleFolder(t *testing.T) {
 	}
 }
 
+// A folder from which files are being removed is not offered without them before it
+// has been at rest, as when others come in their place.
+func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# kept\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# kept\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf", "# removed\n")
+	now := time.Now().Add(time.Hour)
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Now = func() time.Time { return now }
+	x := index.New(o)
+	defer x.Close()
+	before := rescan(t, x).Module(ownVPC).Version("1.0.0").Archive.Tag()
+
+	tree.Remove("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf")
+	removed := now.Add(-time.Second / 2)
+	if err := os.Chtimes(filepath.Join(dir, "modules/acme/vpc/aws/1.0.0/modules/subnet"), removed, removed); err != nil {
+		t.Fatal(err)
+	}
+	if s := rescan(t, x); s.Module(ownVPC).Version("1.0.0").Archive.Tag() != before || s.Report.Pending != 1 {
+		t.Errorf("%d are pending, and the folder is offered as it is just now", s.Report.Pending)
+	}
+	now = now.Add(time.Hour)
+	if s := rescan(t, x); s.Module(ownVPC).Version("1.0.0").Archive.Tag() == before || s.Report.Pending != 0 {
+		t.Errorf("%d are pending, and the folder is not offered as it is", s.Report.Pending)
+	}
+}
+
 // Files whose name begins with a dot are part of a module, other than elsewhere in
 // the tree: what they change is seen as well.
 func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
