@@ -202,7 +202,7 @@ func (a *assembly) addModule(f *moduleFolder) {
 			continue
 		case p.bad != nil:
 			withhold(p, p.bad)
-			if known := a.lastModule(f.address).Version(v); known != nil && p.bad.reason == BeingWritten {
+			if known := a.lastModule(f.address).Version(v); known != nil && p.unfinished(a.options.now()) {
 				asBefore[v] = known
 			}
 			continue
