@@ -43,7 +43,7 @@ type batches struct {
 	to      func(*Snapshot)
 
 	publishing sync.Mutex // a snapshot never follows a newer one
-	included   int        // archives that had been read when the last was made
+	included   int        // archives that had been read when the last was made, -1 before that
 
 	mutex    sync.Mutex
 	progress Progress
@@ -52,7 +52,7 @@ type batches struct {
 }
 
 func newBatches(s *scanner, to func(*Snapshot)) *batches {
-	b := &batches{scanner: s, to: to, interval: firstBatch}
+	b := &batches{scanner: s, to: to, interval: firstBatch, included: -1}
 	b.progress = Progress{Total: len(s.unread), Began: s.options.now()}
 	for _, a := range s.unread {
 		b.progress.TotalBytes += a.stamp.size
@@ -91,7 +91,7 @@ func (b *batches) publish() {
 	done := b.done()
 	b.publishing.Lock()
 	defer b.publishing.Unlock()
-	if b.to == nil || b.scanner.ctx.Err() != nil || done > 0 && b.included >= done {
+	if b.to == nil || b.scanner.ctx.Err() != nil || b.included >= done {
 		return
 	}
 	done = b.done()

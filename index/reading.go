@@ -104,9 +104,13 @@ func (r *reading) hurry(w Wanted) {
 	if r.ended || len(r.of[w.Address]) == 0 {
 		return
 	}
-	hope := new(wish)
+	hope, read := new(wish), false
 	for _, a := range r.of[w.Address] {
-		if a.finished || w.Version != "" && a.version != w.Version {
+		if w.Version != "" && a.version != w.Version {
+			continue
+		}
+		if a.finished {
+			read = true
 			continue
 		}
 		hope.left++
@@ -121,7 +125,7 @@ func (r *reading) hurry(w Wanted) {
 		}
 	}
 	r.resumed.Broadcast() // one that pauses may be urgent now
-	if hope.left == 0 {
+	if read && hope.left == 0 {
 		r.hurries.Go(r.batches.publish)
 	}
 	for ; r.workers < min(r.scanner.options.workers(), len(r.urgent)); r.workers++ {
