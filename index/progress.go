@@ -61,12 +61,18 @@ func newBatches(s *scanner, to func(*Snapshot)) *batches {
 	return b
 }
 
-// add counts an archive that has been read, and publishes when it is time, or
-// when a request waits for nothing else.
-func (b *batches) add(a *archive, granted bool) {
+// count counts an archive that has been read.
+func (b *batches) count(a *archive) {
 	b.mutex.Lock()
+	defer b.mutex.Unlock()
 	b.progress.Done++
 	b.progress.DoneBytes += a.stamp.size
+}
+
+// add tells of an archive that has been counted, and publishes when it is time, or
+// when a request waits for nothing else.
+func (b *batches) add(granted bool) {
+	b.mutex.Lock()
 	now := b.scanner.options.now()
 	due := now.After(b.next) && b.progress.Done < b.progress.Total
 	if due {

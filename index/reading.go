@@ -154,6 +154,7 @@ func (r *reading) read(a *archive) {
 	r.scanner.mutex.Lock()
 	a.digest, a.pending = d, false
 	r.scanner.mutex.Unlock()
+	r.batches.count(a) // before a request can take it for finished, and have it published
 
 	r.mutex.Lock()
 	a.finished = true
@@ -166,7 +167,7 @@ func (r *reading) read(a *archive) {
 		granted = granted || hope.left == 0
 	}
 	r.mutex.Unlock()
-	r.batches.add(a, granted)
+	r.batches.add(granted)
 }
 
 // pace pauses the reading of an archive while others are waited for.
