@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"path"
 	"time"
 
 	"github.com/spf13/afero"
@@ -82,17 +83,38 @@ func (w *walker) recall(a *archive) (known bool) {
 const folderRest = time.Second
 
 // recallOrQueueFolder takes what the memo knows of a folder, or leaves it to be
-// read, or to rest.
-func (w *walker) recallOrQueueFolder(a *archive) (known bool) {
+// read, or to rest. What was removed from one of dirs in it was a change too.
+func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
 		return true
-	case w.live && w.rested[a.report] != a.stamp && w.memo.tooYoung(a.stamp, folderRest, w.options.now()):
+	case w.live && w.rested[a.report] != a.stamp && w.memo.tooYoung(w.withRemovals(a, dirs), folderRest, w.options.now()):
 		a.pending = true
 	default:
 		w.queue(a)
 	}
 	return false
+}
+
+// withRemovals is a folder's stamp with the last time at which a name in it was
+// removed or added, if that was later. Only local file systems keep this time:
+// others make one up, and with that a folder might never be at rest.
+func (w *walker) withRemovals(a *archive, dirs []string) stamp {
+	s := a.stamp
+	if a.part.disk == "" || !a.part.keepsInodes(a.path) {
+		return s
+	}
+	now := w.options.now().UnixNano()
+	for _, dir := range dirs {
+		info, err := a.part.Fs.Stat(path.Join(a.part.Dir, dir))
+		if err != nil {
+			continue // the next scan sees what has become of it
+		}
+		if t := info.ModTime().UnixNano(); t <= now { // or it says nothing of the folder's age
+			s.changed = max(s.newest(), t)
+		}
+	}
+	return s
 }
 
 // queue leaves an archive to be read.

@@ -108,6 +108,19 @@ func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
 	return now.Sub(info.ModTime()).Abs() < copyRest // the clock of a file server may be ahead
 }
 
+// unfinished reports whether an archive that cannot be offered may be one that is
+// being written in the place of another. A file that is copied over an old one is
+// shorter at first.
+func (a *archive) unfinished(now time.Time) bool {
+	switch {
+	case a.pending || a.bad == nil:
+		return false
+	case a.bad.reason == BeingWritten:
+		return true
+	}
+	return slices.Contains(unfinishedReasons, a.bad.reason) && now.Sub(time.Unix(0, a.stamp.modTime)).Abs() < copyRest
+}
+
 // stat looks at a file by its path in the report.
 func (s *Snapshot) stat(report string) (fs.FileInfo, error) {
 	part, name, _ := strings.Cut(report, "/")

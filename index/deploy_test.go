@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -90,6 +91,31 @@ func TestDeploymentsAreSeen(t *testing.T) {
 			},
 		},
 		{
+			"a symlink is that a part of the root leads through",
+			func(t *testing.T, dir string) index.Directories {
+				release(t, dir+"/deployed/1", "1.0.0")
+				symlink(t, "1/providers", dir+"/deployed/current")
+				symlink(t, "deployed/current", dir+"/providers")
+				return index.Directories{Root: dir}
+			},
+			func(t *testing.T, dir string) {
+				release(t, dir+"/deployed/2", "2.0.0")
+				symlink(t, "2/providers", dir+"/deployed/current")
+			},
+		},
+		{
+			"a part that is deep in the root is",
+			func(t *testing.T, dir string) index.Directories {
+				release(t, dir+"/deployed/1", "1.0.0")
+				symlink(t, "1/providers", dir+"/deployed/current")
+				return index.Directories{Root: dir, Providers: "deployed/current"}
+			},
+			func(t *testing.T, dir string) {
+				release(t, dir+"/deployed/2", "2.0.0")
+				symlink(t, "2/providers", dir+"/deployed/current")
+			},
+		},
+		{
 			"a part that lies elsewhere is removed and made again",
 			func(t *testing.T, dir string) index.Directories {
 				mkdir(t, dir+"/root")
@@ -111,7 +137,8 @@ func TestDeploymentsAreSeen(t *testing.T) {
 			}
 			d := test.first(t, dir)
 			o := options(t, d.Open)
-			o.Watch, o.Paths = true, d.Paths() // and no periodic scan
+			o.Watch, o.Paths = true, d.Paths()                            // and no periodic scan
+			o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is looked at again as it is young
 			r := run(t, o)
 			r.until(t, offers("acme/demo", "1.0.0"))
 			test.deploy(t, dir)
@@ -128,8 +155,5 @@ func TestDeploymentsAreSeen(t *testing.T) {
 
 // providersOf is where the providers lie.
 func providersOf(d index.Directories) string {
-	if d.Providers != "" {
-		return d.Providers
-	}
-	return filepath.Join(d.Root, "providers")
+	return d.Paths()[1]
 }

@@ -34,6 +34,7 @@ func isLeftOut(name string) bool { return isClutter(name) || secretByName(name) 
 
 func isClutter(name string) bool {
 	return slices.Contains(clutter, name) || temporary(name) ||
+		strings.HasPrefix(name, "..") || // Kubernetes' own names in a volume: the files in it are links to there
 		strings.HasPrefix(name, "crash.") && strings.HasSuffix(name, ".log") ||
 		strings.HasPrefix(name, ".#") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") && len(name) > 1 ||
 		isSwapFile(name) || isUnfinishedCopy(name)

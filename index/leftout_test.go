@@ -53,6 +53,7 @@ func TestWhatIsLeftOutOfAPackage(t *testing.T) {
 		{"files that Vim edits", []string{".main.tf.swp", ".main.tf.swo", ".main.tf.swn"}},
 		{"files that Emacs edits", []string{"#main.tf#", ".#main.tf"}},
 		{"what macOS leaves", []string{".DS_Store"}},
+		{"what Kubernetes keeps in a volume", []string{"..data/main.tf", "..2026_01_02_03_04_05.123456789/main.tf"}},
 		{"files under temporary names", []string{"main.tf.tmp", "main.tf.part"}},
 		{"files that rsync copies", []string{".main.tf.Kx3gPq", ".main.tf.abcdef", ".LICENSE.a1B2c3"}},
 	} {

@@ -153,7 +153,12 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 // names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 	a := &archive{part: part, path: e.path, report: report, read: readFolder}
-	if a.folder, a.leftOut, a.bad = part.walkFolder(e.path, func(dir string) { w.watch.add(part, dir) }); a.bad != nil {
+	var dirs []string
+	visit := func(dir string) {
+		dirs = append(dirs, dir)
+		w.watch.addModule(part, dir)
+	}
+	if a.folder, a.leftOut, a.bad = part.walkFolder(e.path, visit); a.bad != nil {
 		return a
 	}
 	var m moduleFinder
@@ -164,7 +169,7 @@ func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 		return a
 	}
 	a.stamp = stampFolder(a.folder)
-	if w.recallOrQueueFolder(a) {
+	if w.recallOrQueueFolder(a, dirs...) {
 		recallExecutables(a.folder, a.content)
 	}
 	return a
@@ -197,7 +202,7 @@ func (a *assembly) addModule(f *moduleFolder) {
 			continue
 		case p.bad != nil:
 			withhold(p, p.bad)
-			if known := a.lastModule(f.address).Version(v); known != nil && p.bad.reason == BeingWritten {
+			if known := a.lastModule(f.address).Version(v); known != nil && p.unfinished(a.options.now()) {
 				asBefore[v] = known
 			}
 			continue

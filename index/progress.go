@@ -43,7 +43,7 @@ type batches struct {
 	to      func(*Snapshot)
 
 	publishing sync.Mutex // a snapshot never follows a newer one
-	included   int        // archives that had been read when the last was made
+	included   int        // archives that had been read when the last was made, -1 before that
 	resume     time.Time  // as long after the last as it took
 
 	mutex    sync.Mutex
@@ -53,7 +53,7 @@ type batches struct {
 }
 
 func newBatches(s *scanner, to func(*Snapshot)) *batches {
-	b := &batches{scanner: s, to: to, interval: firstBatch}
+	b := &batches{scanner: s, to: to, interval: firstBatch, included: -1}
 	b.progress = Progress{Total: len(s.unread), Began: s.options.now()}
 	for _, a := range s.unread {
 		b.progress.TotalBytes += a.stamp.size
@@ -62,11 +62,17 @@ func newBatches(s *scanner, to func(*Snapshot)) *batches {
 	return b
 }
 
-// add counts an archive that has been read, and publishes when it is time.
-func (b *batches) add(a *archive) {
+// count counts an archive that has been read.
+func (b *batches) count(a *archive) {
 	b.mutex.Lock()
+	defer b.mutex.Unlock()
 	b.progress.Done++
 	b.progress.DoneBytes += a.stamp.size
+}
+
+// add tells of an archive that has been counted, and publishes when it is time.
+func (b *batches) add() {
+	b.mutex.Lock()
 	now := b.scanner.options.now()
 	due := now.After(b.next) && b.progress.Done < b.progress.Total
 	if due {
@@ -90,7 +96,7 @@ func (b *batches) publish() {
 	done := b.done()
 	b.publishing.Lock()
 	defer b.publishing.Unlock()
-	if b.to == nil || b.scanner.ctx.Err() != nil || done > 0 && b.included >= done {
+	if b.to == nil || b.scanner.ctx.Err() != nil || b.included >= done {
 		return
 	}
 	done = b.done()

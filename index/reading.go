@@ -107,7 +107,7 @@ func (r *reading) hurry(w Wanted) {
 	if r.ended || len(r.of[w.Address]) == 0 {
 		return
 	}
-	wished := r.wishes[w]
+	wished, read := r.wishes[w], false
 	if wished != nil && wished.left > 0 {
 		return // it is urgent already
 	}
@@ -116,7 +116,11 @@ func (r *reading) hurry(w Wanted) {
 		r.wishes[w] = wished
 	}
 	for _, a := range r.of[w.Address] {
-		if a.finished || w.Version != "" && a.version != w.Version {
+		if w.Version != "" && a.version != w.Version {
+			continue
+		}
+		if a.finished {
+			read = true
 			continue
 		}
 		wished.left++
@@ -131,7 +135,7 @@ func (r *reading) hurry(w Wanted) {
 		}
 	}
 	r.resumed.Broadcast() // one that pauses may be urgent now
-	if wished.left == 0 {
+	if read && wished.left == 0 {
 		r.publishSoon()
 	}
 	for ; r.workers < min(r.scanner.options.workers(), len(r.urgent)); r.workers++ {
@@ -160,7 +164,7 @@ func (r *reading) read(a *archive) {
 	r.scanner.mutex.Lock()
 	a.digest, a.pending = d, false
 	r.scanner.mutex.Unlock()
-	r.batches.add(a) // it is in the next snapshot from here on
+	r.batches.count(a) // before a request can take it for finished, and have it published
 
 	r.mutex.Lock()
 	a.finished = true
@@ -176,6 +180,7 @@ func (r *reading) read(a *archive) {
 		r.publishSoon()
 	}
 	r.mutex.Unlock()
+	r.batches.add()
 }
 
 // publishSoon publishes what requests wait for, in the background. All that is

@@ -66,11 +66,11 @@ func (a *assembly) addRelease(p *providerFolder, files *releaseFiles) *Release {
 		return nil
 	}
 	id := releaseID{p.address, files.version.String()}
-	if files.pending() || files.beingWritten() {
+	if known := a.lastRelease(id); known != nil {
 		// A release that is added to, or whose files were touched, stays as it was
 		// until all of it has been read: a list without it would have clients
 		// choose an older one. A file of it that is another by now is not served.
-		if known := a.lastRelease(id); known != nil {
+		if files.pending() || files.rewritten(known, a.options.now()) {
 			for _, k := range files.packages {
 				if k.bad != nil && !k.pending {
 					a.report.withhold(Problem{Path: k.report, Address: p.address.String(), Version: known.Version, Reason: k.bad.reason, Detail: k.bad.detail})

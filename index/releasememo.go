@@ -107,10 +107,12 @@ func (r *releaseFiles) unread() int {
 
 func (r *releaseFiles) pending() bool { return r.unread() > 0 }
 
-// beingWritten reports whether a package changed while it was read. The next scan
-// tries again.
-func (r *releaseFiles) beingWritten() bool {
-	return slices.ContainsFunc(r.packages, func(p *packageArchive) bool { return p.bad != nil && p.bad.reason == BeingWritten })
+// rewritten reports whether a package changed while it was read, or one that is
+// offered is being written anew. The next scan tries again.
+func (r *releaseFiles) rewritten(known *Release, now time.Time) bool {
+	return slices.ContainsFunc(r.packages, func(p *packageArchive) bool {
+		return p.unfinished(now) && (p.bad.reason == BeingWritten || known.Package(p.platform.OS, p.platform.Arch) != nil)
+	})
 }
 
 // settled tells whether a further change to a document would be seen. A

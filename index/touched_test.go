@@ -132,6 +132,53 @@ func TestWhatIsReadAgainStaysListed(t *testing.T) {
 	}
 }
 
+// So it is while a file is copied over an old one of its name, which is empty at
+// first and then too short. What stays like that is withheld.
+func TestWhatIsWrittenInPlaceStaysListed(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# 1.0.0\n"))
+	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# 1.1.0\n"))
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
+	now := time.Now().Add(time.Hour)
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Now = func() time.Time { return now }
+	x := index.New(o)
+	defer x.Close()
+	rescan(t, x)
+
+	files := []string{"modules/acme/vpc/aws/1.1.0.tar.gz", "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip"}
+	listed := func(s *index.Snapshot) string {
+		list := "the modules " + versionsOfVPC(s) + " and the providers"
+		for _, r := range s.Provider(ownDemo).Releases {
+			list += " " + r.Version
+		}
+		return list
+	}
+	for _, size := range []int64{0, 100} {
+		for _, name := range files {
+			if err := os.Truncate(filepath.Join(dir, name), size); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(filepath.Join(dir, name), now, now); err != nil {
+				t.Fatal(err)
+			}
+		}
+		s := rescan(t, x)
+		if got := listed(s); got != "the modules 1.1.0 1.0.0 and the providers 1.1.0 1.0.0" || len(s.Report.Withheld) != 2 {
+			t.Errorf("with %d bytes %s are listed, and withheld is %+v", size, got, s.Report.Withheld)
+		}
+		if _, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive); !errors.Is(err, index.ErrChanged) {
+			t.Errorf("with %d bytes the archive gives %v", size, err)
+		}
+	}
+	now = now.Add(time.Minute)
+	if got := listed(rescan(t, x)); got != "the modules 1.0.0 and the providers 1.0.0" {
+		t.Errorf("in the end %s are listed", got)
+	}
+}
+
 // A folder is offered once it has been at rest, also when the index has just
 // begun and has never seen it.
 func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
@@ -185,6 +232,58 @@ func TestAnEditedModuleFolder(t *testing.T) {
 		if err != nil || !strings.Contains(string(content), "# after "+name) {
 			t.Errorf("%s: what is served does not have the edit, %v", name, err)
 		}
+	}
+}
+
+// A folder from which files are being removed is not offered without them before it
+// has been at rest, as when others come in their place.
+func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# kept\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# kept\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf", "# removed\n")
+	now := time.Now().Add(time.Hour)
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Now = func() time.Time { return now }
+	x := index.New(o)
+	defer x.Close()
+	before := rescan(t, x).Module(ownVPC).Version("1.0.0").Archive.Tag()
+
+	tree.Remove("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf")
+	removed := now.Add(-time.Second / 2)
+	if err := os.Chtimes(filepath.Join(dir, "modules/acme/vpc/aws/1.0.0/modules/subnet"), removed, removed); err != nil {
+		t.Fatal(err)
+	}
+	if s := rescan(t, x); s.Module(ownVPC).Version("1.0.0").Archive.Tag() != before || s.Report.Pending != 1 {
+		t.Errorf("%d are pending, and the folder is offered as it is just now", s.Report.Pending)
+	}
+	now = now.Add(time.Hour)
+	if s := rescan(t, x); s.Module(ownVPC).Version("1.0.0").Archive.Tag() == before || s.Report.Pending != 0 {
+		t.Errorf("%d are pending, and the folder is not offered as it is", s.Report.Pending)
+	}
+}
+
+// Files whose name begins with a dot are part of a module, other than elsewhere in
+// the tree: what they change is seen as well.
+func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# the module\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/notes.txt", "# not a part of it\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# another\n")
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch = true // and no scan but when something changes
+	r := run(t, o)
+	s := r.until(t, offers("acme/vpc/aws", "1.0.0"))
+	for _, test := range []struct{ name, content string }{
+		{".terraformignore", "notes.txt\n"},
+		{".terraform.lock.hcl", "# locked\n"},
+		{"modules/subnet/.tflint.hcl", "# a rule\n"},
+	} {
+		tag := s.Module(ownVPC).Version("1.0.0").Archive.Tag()
+		tree.Write("modules/acme/vpc/aws/1.0.0/"+test.name, test.content)
+		s = r.until(t, func(s *index.Snapshot) bool { return s.Module(ownVPC).Version("1.0.0").Archive.Tag() != tag })
 	}
 }
 

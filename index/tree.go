@@ -59,14 +59,15 @@ func (d Directories) Open() (Tree, error) {
 	})
 }
 
-// Paths are where the tree begins on the local disk: the root, and the parts
-// elsewhere.
+// Paths are where the tree begins on the local disk: the root, and its parts. One
+// of these may be reached by symlinks too, or may be made later.
 func (d Directories) Paths() []string {
 	paths := []string{d.Root}
-	for _, dir := range []string{d.Providers, d.Modules, d.Keys} {
-		if filepath.IsAbs(dir) {
-			paths = append(paths, dir)
+	for _, dir := range []string{cmp.Or(d.Providers, "providers"), cmp.Or(d.Modules, "modules"), cmp.Or(d.Keys, "keys")} {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(d.Root, dir)
 		}
+		paths = append(paths, dir)
 	}
 	return paths
 }

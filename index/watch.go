@@ -41,11 +41,12 @@ type watcher struct {
 // watched is what a scan has come by.
 type watched struct {
 	tree     map[string]bool            // the directories of the tree
+	modules  map[string]bool            // those of them that are packed as a module, where dot files count
 	passages map[string]map[string]bool // names in other directories, see pass
 }
 
 func newWatched() watched {
-	return watched{make(map[string]bool), make(map[string]map[string]bool)}
+	return watched{make(map[string]bool), make(map[string]bool), make(map[string]map[string]bool)}
 }
 
 // has reports whether a directory is watched for something.
@@ -75,7 +76,22 @@ func (w *watcher) add(p Part, dir string) {
 	if dir == "." {
 		w.addTree(p.disk) // the part itself may come and go
 	}
-	w.addTree(filepath.Join(p.disk, filepath.FromSlash(path.Join(p.Dir, dir))))
+	w.addTree(p.onDisk(dir))
+}
+
+// addModule watches a directory of a module folder.
+func (w *watcher) addModule(p Part, dir string) {
+	if w != nil && p.disk != "" {
+		w.mutex.Lock()
+		w.since.modules[p.onDisk(dir)] = true
+		w.mutex.Unlock()
+	}
+	w.add(p, dir)
+}
+
+// onDisk is where a directory of a part lies on the local disk.
+func (p Part) onDisk(dir string) string {
+	return filepath.Join(p.disk, filepath.FromSlash(path.Join(p.Dir, dir)))
 }
 
 func (w *watcher) addTree(name string) {
@@ -232,7 +248,13 @@ func (w *watcher) concerns(name string) bool {
 	// A file under a temporary name is skipped until it is renamed, which is an
 	// event of its new name. But Kubernetes replaces a volume's content by
 	// renaming ..data, through which everything else in it is reached.
-	return strings.HasPrefix(base, "..") || !hiddenOrTemporary(base)
+	if strings.HasPrefix(base, "..") {
+		return true
+	}
+	if w.before.modules[dir] || w.since.modules[dir] {
+		return !isLeftOut(base) // .terraformignore and .terraform.lock.hcl count here
+	}
+	return !hiddenOrTemporary(base)
 }
 
 func (w *watcher) change() {

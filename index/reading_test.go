@@ -1,0 +1,39 @@
+package index
+
+import "testing"
+
+// A request may wait for a version that this scan does not read, as a folder that
+// has to rest. It does not cost a snapshot each time that it asks.
+func TestASnapshotIsMadeWhenThereIsNews(t *testing.T) {
+	address := ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+	unread := &archive{address: address, version: "1.0.0"}
+	s := &scanner{looker: &looker{}, ctx: t.Context(), report: newReport(), unread: []*archive{unread}}
+	made := 0
+	r := newReading(s, func(*Snapshot) { made++ })
+	hurry := func(version string) int {
+		r.hurry(Wanted{Address: address, Version: version})
+		r.hurries.Wait()
+		return made
+	}
+	if n := hurry("1.1.0"); n != 0 {
+		t.Errorf("for a version that is not read, %d are made", n)
+	}
+	unread.finished = true
+	r.batches.progress.Done = 1
+	for range 3 {
+		if n := hurry("1.0.0"); n != 1 {
+			t.Errorf("for one that has been read, %d are made", n)
+		}
+	}
+}
+
+func TestNothingReadIsPublishedOnce(t *testing.T) {
+	made := 0
+	b := newBatches(&scanner{looker: &looker{}, ctx: t.Context(), report: newReport()}, func(*Snapshot) { made++ })
+	for range 3 {
+		b.publish()
+	}
+	if made != 1 {
+		t.Errorf("%d snapshots are made", made)
+	}
+}
