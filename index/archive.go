@@ -27,6 +27,7 @@ type archive struct {
 	// Of the reading, which guards them.
 	reading                 *reading
 	begun, urgent, finished bool
+	number                  int // in the order in which they were finished, from 1
 	wishes                  []*wish
 
 	// Until it is read, an archive is pending: nothing is known of it, and

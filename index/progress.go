@@ -43,7 +43,7 @@ type batches struct {
 	to      func(*Snapshot)
 
 	publishing sync.Mutex // a snapshot never follows a newer one
-	included   int        // archives that had been read when the last was made
+	included   int        // archives that had been read when the last was made; -1: there is none
 
 	mutex    sync.Mutex
 	progress Progress
@@ -52,7 +52,7 @@ type batches struct {
 }
 
 func newBatches(s *scanner, to func(*Snapshot)) *batches {
-	b := &batches{scanner: s, to: to, interval: firstBatch}
+	b := &batches{scanner: s, to: to, interval: firstBatch, included: -1}
 	b.progress = Progress{Total: len(s.unread), Began: s.options.now()}
 	for _, a := range s.unread {
 		b.progress.TotalBytes += a.stamp.size
@@ -81,20 +81,20 @@ func (b *batches) add(a *archive, granted bool) {
 		b.scanner.progress(progress)
 	}
 	if due {
-		b.publish()
+		b.publish(progress.Done)
 	}
 }
 
-// publish makes a snapshot of what has been read by now. Of several calls at once
-// those return early that an earlier one has served too.
-func (b *batches) publish() {
-	done := b.done()
+// publish makes a snapshot of what has been read by now, unless the last one has
+// that many archives already: a snapshot that says nothing new would cost a pass
+// over everything, and requests that still wait would ask for the next at once.
+func (b *batches) publish(read int) {
 	b.publishing.Lock()
 	defer b.publishing.Unlock()
-	if b.to == nil || b.scanner.ctx.Err() != nil || done > 0 && b.included >= done {
+	if b.to == nil || b.scanner.ctx.Err() != nil || b.included >= read {
 		return
 	}
-	done = b.done()
+	done := b.done()
 	if s := b.scanner.assemble(); s.Report.failure() == nil {
 		b.to(s)
 		b.included = done

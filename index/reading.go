@@ -27,6 +27,7 @@ type reading struct {
 	of      map[fmt.Stringer][]*archive // by address
 	hurried atomic.Int64                // archives that are waited for and not read
 	workers int                         // that read what is urgent
+	count   int                         // archives that have been read
 	ended   bool
 	hurries sync.WaitGroup // of what is urgent; added to only before the end
 }
@@ -105,8 +106,13 @@ func (r *reading) hurry(w Wanted) {
 		return
 	}
 	hope := new(wish)
+	newest := 0 // of what has been read of it
 	for _, a := range r.of[w.Address] {
-		if a.finished || w.Version != "" && a.version != w.Version {
+		if w.Version != "" && a.version != w.Version {
+			continue
+		}
+		if a.finished {
+			newest = max(newest, a.number)
 			continue
 		}
 		hope.left++
@@ -121,8 +127,8 @@ func (r *reading) hurry(w Wanted) {
 		}
 	}
 	r.resumed.Broadcast() // one that pauses may be urgent now
-	if hope.left == 0 {
-		r.hurries.Go(r.batches.publish)
+	if hope.left == 0 && newest > 0 {
+		r.hurries.Go(func() { r.batches.publish(newest) })
 	}
 	for ; r.workers < min(r.scanner.options.workers(), len(r.urgent)); r.workers++ {
 		r.hurries.Go(r.readUrgent)
@@ -153,6 +159,8 @@ func (r *reading) read(a *archive) {
 
 	r.mutex.Lock()
 	a.finished = true
+	r.count++
+	a.number = r.count
 	if a.urgent && r.hurried.Add(-1) == 0 {
 		r.resumed.Broadcast()
 	}

@@ -43,7 +43,7 @@ func (l *looker) look(ctx context.Context, waiting *waiting, publish func(*Snaps
 		r := newReading(s, publish)
 		waiting.begin(r)
 		if l.last == nil {
-			r.batches.publish() // what is known is served at once
+			r.batches.publish(0) // what is known is served at once
 		}
 		r.run()
 		waiting.end()
