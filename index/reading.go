@@ -25,6 +25,7 @@ type reading struct {
 	queue   []*archive                  // not begun, in order; some have been, as urgent
 	urgent  []*archive                  // not begun, and waited for
 	of      map[fmt.Stringer][]*archive // by address
+	wishes  map[Wanted]*wish            // of all requests for the same
 	hurried atomic.Int64                // archives that are waited for and not read
 	workers int                         // that read what is urgent
 	count   int                         // archives that have been read
@@ -32,12 +33,12 @@ type reading struct {
 	hurries sync.WaitGroup // of what is urgent; added to only before the end
 }
 
-// A wish counts the archives that a request still waits for.
+// A wish counts the archives that requests for the same still wait for.
 type wish struct{ left int }
 
 func newReading(s *scanner, publish func(*Snapshot)) *reading {
 	slices.SortStableFunc(s.unread, func(a, b *archive) int { return cmp.Compare(a.rank, b.rank) })
-	r := &reading{scanner: s, batches: newBatches(s, publish), queue: s.unread, of: make(map[fmt.Stringer][]*archive)}
+	r := &reading{scanner: s, batches: newBatches(s, publish), queue: s.unread, of: make(map[fmt.Stringer][]*archive), wishes: make(map[Wanted]*wish)}
 	r.resumed = sync.NewCond(&r.mutex)
 	for _, a := range s.unread {
 		a.reading = r
@@ -105,6 +106,9 @@ func (r *reading) hurry(w Wanted) {
 	if r.ended || len(r.of[w.Address]) == 0 {
 		return
 	}
+	if hope := r.wishes[w]; hope != nil && hope.left > 0 {
+		return // another request has seen to it
+	}
 	hope := new(wish)
 	newest := 0 // of what has been read of it
 	for _, a := range r.of[w.Address] {
@@ -125,6 +129,9 @@ func (r *reading) hurry(w Wanted) {
 		if !a.begun {
 			r.urgent = append(r.urgent, a)
 		}
+	}
+	if hope.left > 0 {
+		r.wishes[w] = hope
 	}
 	r.resumed.Broadcast() // one that pauses may be urgent now
 	if hope.left == 0 && newest > 0 {
