@@ -138,7 +138,7 @@ func (g *Registry) archiveLinks(r *request, a index.ProviderAddress) (l links) {
 
 // serveProviderFile answers with a file of a provider.
 func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
-	r.Kind = KindProviderFile
+	r.Kind, r.asked = KindProviderFile, versionOf(a.Type, name)
 	// A link opens the file it was signed for and no other, whatever the registry
 	// was asked by. That may be a hosted one in any path: the mirror's documents
 	// name files by their bare names, which clients look for beside the document.
@@ -170,6 +170,16 @@ func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.
 		}
 	}
 	return noSuchFile(a)
+}
+
+// versionOf is the version that a file of a provider is of, by its name. For a name
+// that no such file has it is what no version is called, so that nothing is read.
+func versionOf(typ, name string) string {
+	rest, ok := strings.CutPrefix(name, "terraform-provider-"+typ+"_")
+	if version, _, _ := strings.Cut(rest, "_"); ok && version != "" {
+		return version
+	}
+	return "none"
 }
 
 // serveTrueFile answers with the file that a link was signed for.

@@ -53,6 +53,10 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 		{"/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz", http.StatusOK, nil},
 		{"/v1/providers/acme/none/versions", http.StatusNotFound, nil},
 		{"/v1/modules/acme/vpc/aws/9.9.9/download", http.StatusNotFound, nil},
+		{"/v1/providers/acme/large/9.9.9/download/linux/amd64", http.StatusNotFound, nil},
+		{"/v1/mirror/" + own + "/acme/large/9.9.9.json", http.StatusOK, []string{`{"archives":{}}`}},
+		{"/v1/mirror/" + own + "/acme/large/terraform-provider-large_9.9.9_linux_amd64.zip", http.StatusNotFound, nil},
+		{"/v1/mirror/-/acme/large/README.md", http.StatusNotFound, nil},
 	} {
 		t.Run(test.path, func(t *testing.T) {
 			held := heldFs{tree.Fs, "large", make(chan struct{})}
