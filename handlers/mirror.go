@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -138,7 +139,7 @@ func (g *Registry) archiveLinks(r *request, a index.ProviderAddress) (l links) {
 
 // serveProviderFile answers with a file of a provider.
 func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
-	r.Kind = KindProviderFile
+	r.Kind, r.asked = KindProviderFile, versionOf(a.Type, name)
 	// A link opens the file it was signed for and no other, whatever the registry
 	// was asked by. That may be a hosted one in any path: the mirror's documents
 	// name files by their bare names, which clients look for beside the document.
@@ -172,6 +173,16 @@ func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.
 	return noSuchFile(a)
 }
 
+// versionOf is the version that a file of a provider is of, by its name. For a name
+// that no such file has it is what no version is called, so that nothing is read.
+func versionOf(typ, name string) string {
+	rest, ok := strings.CutPrefix(name, "terraform-provider-"+typ+"_")
+	if version, _, _ := strings.Cut(rest, "_"); ok && version != "" {
+		return version
+	}
+	return "none"
+}
+
 // serveTrueFile answers with the file that a link was signed for.
 func (g *Registry) serveTrueFile(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
 	hosted := g.isHosted(a.Hostname)
@@ -192,7 +203,15 @@ func noSuchFile(a index.ProviderAddress) error {
 	return fail(http.StatusNotFound, "%s has no such file", a)
 }
 
+// serveFile answers with a file of a provider that is held. One that is not what
+// was verified is read again before all else: after a restore there may be many.
 func (g *Registry) serveFile(w http.ResponseWriter, r *request, p *index.Provider, f *index.File) error {
 	r.provider, r.Version, r.Platform = &p.Address, f.Version, f.Platform
-	return g.writeFile(w, r, f)
+	err := g.writeFile(w, r, f)
+	if release := p.Release(f.Version); release != nil && errors.Is(err, replaced) {
+		a := p.Address
+		a.Hostname = release.Hostname
+		r.wanted = []index.Wanted{{Address: a, Version: f.Version}}
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -188,7 +189,7 @@ func (g *Registry) serveModuleFile(w http.ResponseWriter, r *request, host strin
 		return noSuchModule(a)
 	}
 	m := r.snapshot.Module(a)
-	if a.Hostname == "" && (m == nil || m.Version(version) == nil) {
+	if a.Hostname == "" && g.byName() && (m == nil || m.Version(version) == nil) {
 		// Where earlier releases said that those under the registry's name are.
 		a.Hostname = r.self
 		if m = g.ownModuleAt(r, a); m == nil && g.modulePending(r, a) {
@@ -218,5 +219,11 @@ func (g *Registry) writeModuleFile(w http.ResponseWriter, r *request, m *index.M
 	if v.Archive.Name != name {
 		return fail(http.StatusNotFound, "%s %s is packed as %s", m.Address, v.Version, v.Archive.Name)
 	}
-	return g.writeFile(w, r, v.Archive)
+	err := g.writeFile(w, r, v.Archive)
+	if errors.Is(err, replaced) {
+		a = m.Address
+		a.Hostname = v.Hostname
+		r.wanted = []index.Wanted{{Address: a, Version: v.Version}}
+	}
+	return err
 }

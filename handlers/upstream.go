@@ -67,8 +67,8 @@ func (g *Registry) writeJoinedIndex(w http.ResponseWriter, r *request, d joinedD
 	return g.writeDocument(w, r, d.Document, links{})
 }
 
-// heldPatience is how long a client that can be told of what is held waits for
-// the rest. It gives us ten seconds, and some ask once only.
+// heldPatience is how long a client that can be told of what is held, or will be
+// when that has been read, waits for the rest. It gives us ten seconds, and some ask once only.
 const heldPatience = 3 * time.Second
 
 // maxAge is what RFC 9111 §1.2.2 has caches understand.
@@ -114,7 +114,7 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 		g.joined.put(of, joinedDocument{held: release, Document: release.Archives()}, joinedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
-	ctx, cancel := g.patient(r, release != nil)
+	ctx, cancel := g.patient(r, release != nil || g.providerPending(r, a, false))
 	defer cancel()
 	obtainable, err := g.Upstream.Obtainable(ctx, a, version)
 	switch {
@@ -149,9 +149,14 @@ func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "T
 func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
 	filled := g.Upstream.Held(a, name)
 	if filled == nil {
+		waits := g.providerPending(r, a, false) // it may well be in the tree
+		ctx, cancel := g.patient(r, waits)
+		defer cancel()
 		var err error
-		filled, err = g.Upstream.Fill(g.forClient(r), a, name)
+		filled, err = g.Upstream.Fill(ctx, a, name)
 		switch {
+		case err != nil && waits:
+			return pending
 		case errors.Is(err, upstream.ErrNotMirrored):
 			return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not get it from its registry", a)
 		case errors.Is(err, upstream.ErrTooYoung):

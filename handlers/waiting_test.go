@@ -3,15 +3,19 @@ package handlers_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 // heldFs holds back archives that have something in their name.
@@ -53,6 +57,10 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 		{"/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz", http.StatusOK, nil},
 		{"/v1/providers/acme/none/versions", http.StatusNotFound, nil},
 		{"/v1/modules/acme/vpc/aws/9.9.9/download", http.StatusNotFound, nil},
+		{"/v1/providers/acme/large/9.9.9/download/linux/amd64", http.StatusNotFound, nil},
+		{"/v1/mirror/" + own + "/acme/large/9.9.9.json", http.StatusOK, []string{`{"archives":{}}`}},
+		{"/v1/mirror/" + own + "/acme/large/terraform-provider-large_9.9.9_linux_amd64.zip", http.StatusNotFound, nil},
+		{"/v1/mirror/-/acme/large/README.md", http.StatusNotFound, nil},
 	} {
 		t.Run(test.path, func(t *testing.T) {
 			held := heldFs{tree.Fs, "large", make(chan struct{})}
@@ -123,5 +131,140 @@ func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 	tree.Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", other)
 	if a := s.get(path); a.StatusCode != http.StatusOK || a.body != other {
 		t.Errorf("got %d and %d bytes of %d", a.StatusCode, len(a.body), len(other))
+	}
+}
+
+// unreachable is an upstream whose origin cannot be reached: it says so, or never
+// says anything, as behind some firewalls.
+type unreachable struct {
+	handlers.Upstream
+	hangs bool
+}
+
+func (u unreachable) fail(ctx context.Context) error {
+	if u.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return upstream.ErrTimeout
+}
+
+func (unreachable) Mirrors(index.ProviderAddress) bool { return true }
+
+func (u unreachable) Versions(ctx context.Context, _ index.ProviderAddress) (upstream.Offering, error) {
+	return upstream.Offering{}, u.fail(ctx)
+}
+
+func (u unreachable) Obtainable(ctx context.Context, _ index.ProviderAddress, _ string) ([]index.Obtainable, error) {
+	return nil, u.fail(ctx)
+}
+
+func (unreachable) MayHaveMore(index.ProviderAddress, string, func(index.Platform) bool) bool {
+	return false
+}
+
+func (unreachable) Held(index.ProviderAddress, string) *upstream.Filled { return nil }
+
+func (u unreachable) Fill(ctx context.Context, _ index.ProviderAddress, _ string) (*upstream.Filled, error) {
+	return nil, u.fail(ctx)
+}
+
+// What the mirror holds and has not read yet is waited for, too: its origin need
+// not be there for it.
+func TestRequestsWaitForWhatAMirrorHoldsAndHasNotRead(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/large", "1.0.0", "linux_amd64")
+	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, tree)
+	o.Workers = 1
+	for _, path := range []string{"demo/index.json", "demo/1.0.0.json", "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"} {
+		for _, hangs := range []bool{false, true} {
+			synctest.Test(t, func(t *testing.T) {
+				held, o := heldFs{tree.Fs, "large", make(chan struct{})}, o
+				o.Open = indextest.On(t, held).Open
+				x := index.New(o)
+				x.Start()
+				defer x.Close()
+				defer close(held.open) // before the index is closed
+				<-x.Ready()
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as long as clients wait
+				defer cancel()
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, joined+path, nil)
+				w := serveRecorded(&handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Upstream: unreachable{hangs: hangs}}, r)
+				if w.Code != http.StatusOK || time.Since(began) > handlers.Patience {
+					t.Errorf("%s, with an origin that hangs %v: got %d after %s: %s", path, hangs, w.Code, time.Since(began), w.Body)
+				}
+			})
+		}
+	}
+}
+
+// That something of another registry is being read is not told to those who may
+// read what is hosted, whatever name they ask by.
+func TestWhatIsBeingReadIsNotTold(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
+	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
+	held := heldFs{tree.Fs, "1.0.0", make(chan struct{})}
+	o := options(t, tree)
+	o.Open = indextest.On(t, held).Open
+	x := index.New(o)
+	x.Start()
+	t.Cleanup(func() { x.Close() })
+	defer close(held.open) // before the index is closed
+	<-x.Ready()
+	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow reader read acme")
+	for _, path := range []string{
+		"/v1/modules/acme/vpc/aws/versions",
+		"/v1/modules/acme/vpc/aws/download",
+		"/v1/modules/acme/vpc/aws/1.0.0/download",
+		"/v1/modules/acme/vpc/aws/1.0.0/archive.zip",
+		"/v1/providers/acme/demo/versions",
+		"/v1/providers/acme/demo/1.0.0/download/linux/amd64",
+		"/v1/mirror/registry.terraform.io/acme/demo/index.json",
+		"/v1/mirror/registry.terraform.io/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
+		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
+	} {
+		if w := askAs(g, reader, "registry.terraform.io", path); w.Code != http.StatusNotFound {
+			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
+// Files whose times or modes have changed, as after a restore, are read again. The
+// one that is asked for comes first there, too.
+func TestWhatIsReadAgainIsReadFirstWhenItIsAskedFor(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("acme/large", "1.0.0", "linux_amd64")
+	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
+	held := heldFs{tree.Fs, "large", make(chan struct{}, 100)}
+	for range cap(held.open) {
+		held.open <- struct{}{} // at first it is read like the others
+	}
+	o := options(t, tree)
+	o.Open, o.Workers = indextest.On(t, held).Open, 1
+	x := index.New(o)
+	t.Cleanup(func() { x.Close() })
+	if _, err := x.Rescan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for len(held.open) > 0 {
+		<-held.open
+	}
+	restored := time.Date(2026, 3, 3, 3, 3, 3, 0, time.UTC)
+	for _, name := range []string{"providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "providers/acme/large/terraform-provider-large_1.0.0_linux_amd64.zip", "modules/acme/vpc/aws/1.0.0.tar.gz"} {
+		if err := tree.Fs.Chtimes(name, restored, restored); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.Start() // which scans
+	defer close(held.open)
+	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Changed: x.Hint})
+	for _, path := range []string{"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"} {
+		if a := s.get(path); a.StatusCode != http.StatusOK {
+			t.Errorf("%s: got %d %s", path, a.StatusCode, a.body)
+		}
 	}
 }

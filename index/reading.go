@@ -113,7 +113,6 @@ func (r *reading) hurry(w Wanted) {
 	}
 	if wished == nil {
 		wished = new(wish)
-		r.wishes[w] = wished
 	}
 	for _, a := range r.of[w.Address] {
 		if w.Version != "" && a.version != w.Version {
@@ -133,6 +132,9 @@ func (r *reading) hurry(w Wanted) {
 		if !a.begun {
 			r.urgent = append(r.urgent, a)
 		}
+	}
+	if wished.left > 0 {
+		r.wishes[w] = wished
 	}
 	r.resumed.Broadcast() // one that pauses may be urgent now
 	if read && wished.left == 0 {

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 
 	"github.com/spf13/afero"
 
@@ -59,6 +60,37 @@ func TestAVersionThatIsWaitedForIsReadAlone(t *testing.T) {
 		t.Errorf("offered is %+v", s.Report.Offered)
 	}
 	close(g.open)
+}
+
+// A request for a version under several addresses, or for one that waits for
+// something else than reading, does not have snapshots made that say nothing new:
+// each costs a pass over everything, and the request would ask for the next at once.
+func TestWaitingForWhatIsNotReadMakesNoSnapshots(t *testing.T) {
+	named := index.ProviderAddress{Hostname: "registry.example.com", Namespace: "acme", Type: "demo"}
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64")
+	o := options(t, tree.Open)
+	synctest.Test(t, func(t *testing.T) {
+		g := gate{tree.Fs, make(chan struct{})}
+		o.Open = indextest.On(t, g).Open
+		r := run(t, o)
+		<-r.Ready()
+		var s *index.Snapshot
+		go func() {
+			s = r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: named, Version: "1.0.0"}, index.Wanted{Address: ownDemo, Version: "1.0.0"})
+		}()
+		synctest.Wait()
+		if s != nil {
+			t.Errorf("there is a snapshot, although nothing has been read: offered is %+v", s.Report.Offered)
+		}
+		close(g.open)
+		synctest.Wait()
+		if s == nil || s.Provider(ownDemo).Release("1.0.0") == nil {
+			t.Error("there is none with the version when it has been read")
+		}
+		r.Close()
+	})
 }
 
 // oldest lets files through whose name has something in it.
