@@ -141,7 +141,7 @@ func (p *place) agree(r *Release, d documents, k namespaceKeys) error {
 		case !grown:
 			return conflict("SHA256SUMS")
 		case !p.mayExtend(d):
-			return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider", ErrConflict, d.version)
+			return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider, and what else is in it out of the tree", ErrConflict, d.version)
 		}
 	}
 	if d.signature != nil && r.Signed() && !grown && !bytes.Equal(d.signature, r.Signature) {

@@ -254,3 +254,28 @@ func TestAMirrorThatHangsHasNoAdditions(t *testing.T) {
 		}
 	})
 }
+
+// Where a version's folder has the pair, its operator may put more there, such as
+// its documentation. That is not the registry's to remove.
+func TestAdditionsLeaveWhatElseIsInTheFolder(t *testing.T) {
+	for _, theirs := range []string{"1.0.0/docs/index.md", "1.0.0/registry.hcl", "1.0.0/windows_386/terraform-provider-demo"} {
+		t.Run(theirs, func(t *testing.T) {
+			g := newGrowing(t, "linux_amd64")
+			c := g.client(t, upstream.Origin{})
+			root := t.TempDir()
+			over(t, c, upstream.Policy{}, root).fill(t, zipFor("linux_amd64"))
+			g.grow(t, "darwin_arm64")
+			m := over(t, c, upstream.Policy{}, root)
+			m.fill(t, zipFor("darwin_arm64"))
+			m.Write(held+theirs, "theirs")
+			g.grow(t, "windows_amd64")
+			_, err := over(t, c, upstream.Policy{}, root).Fill(background(), demo, zipFor("windows_amd64"))
+			if !errors.Is(err, upstream.ErrConflict) || !strings.Contains(err.Error(), "folder 1.0.0") {
+				t.Errorf("got %v", err)
+			}
+			if got, err := afero.ReadFile(m.Fs, held+theirs); string(got) != "theirs" {
+				t.Errorf("%s is gone: %v", theirs, err)
+			}
+		})
+	}
+}
