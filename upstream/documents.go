@@ -85,6 +85,13 @@ func (p *place) settle(r *Release, keep bool) (d documents, err error) {
 	if d, err = p.documents(r); err != nil {
 		return d, err
 	}
+	if r.Checksums != nil && extends(r.Checksums, d.checksums) {
+		// Another fill or instance has added to it since it was asked for. What it
+		// vouches for is the same, and is not to be taken back.
+		if now := keptRelease(r.Address, r.Version, d, k); now != nil {
+			r = now
+		}
+	}
 	if err := p.agree(r, d, k); err != nil {
 		return d, err
 	}
