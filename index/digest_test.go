@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -172,6 +173,37 @@ func TestZipsThatNobodyCanUnpack(t *testing.T) {
 	} {
 		if _, err := digestOf(content); err == nil || asFinding(err).reason != BadArchive || !strings.Contains(err.Error(), "a file and a folder") {
 			t.Errorf("%s: %v", rule, err)
+		}
+	}
+}
+
+// The names of a zip may be long, and have tens of thousands of folders in them
+// each. With time for each of those this test would take minutes.
+func TestZipsWithManyFoldersInTheirNames(t *testing.T) {
+	files := []string{binaryName, "x"}
+	for i := range 60 {
+		files = append(files, strconv.Itoa(i)+strings.Repeat("/a", 32_000), "")
+	}
+	if _, err := digestOf(zipOf(files...)); err != nil {
+		t.Error(err)
+	}
+	files = append(files, "0"+strings.Repeat("/a", 1000), "")
+	if _, err := digestOf(zipOf(files...)); err == nil || asFinding(err).reason != BadArchive {
+		t.Errorf("a file that is a folder as well: got %v", err)
+	}
+}
+
+// What is said of a file is logged, told to clients and remembered, and whoever
+// made the file chose the names in it.
+func TestNamesAreNotRepeatedAtAnyLength(t *testing.T) {
+	long := strings.Repeat("\x01", 60_000)
+	for rule, content := range map[string][]byte{
+		"a file that is a folder": zipOf(binaryName, "x", long, "1", long+"/a", "2"),
+		"a name that leaves":      zipOf(binaryName, "x", "../"+long, "1"),
+		"a name with a backslash": zipOf(binaryName, "x", `\`+long, "1"),
+	} {
+		if _, err := digestOf(content); err == nil || len(err.Error()) > 2000 {
+			t.Errorf("%s: got %.2000v", rule, err)
 		}
 	}
 }

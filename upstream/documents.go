@@ -85,6 +85,13 @@ func (p *place) settle(r *Release, keep bool) (d documents, err error) {
 	if d, err = p.documents(r); err != nil {
 		return d, err
 	}
+	if r.Checksums != nil && extends(r.Checksums, d.checksums) {
+		// Another fill or instance has added to it since it was asked for. What it
+		// vouches for is the same, and is not to be taken back.
+		if now := keptRelease(r.Address, r.Version, d, k); now != nil {
+			r = now
+		}
+	}
 	if err := p.agree(r, d, k); err != nil {
 		return d, err
 	}
@@ -141,7 +148,7 @@ func (p *place) agree(r *Release, d documents, k namespaceKeys) error {
 		case !grown:
 			return conflict("SHA256SUMS")
 		case !p.mayExtend(d):
-			return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider", ErrConflict, d.version)
+			return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider, and what else is in it out of the tree", ErrConflict, d.version)
 		}
 	}
 	if d.signature != nil && r.Signed() && !grown && !bytes.Equal(d.signature, r.Signature) {

@@ -163,7 +163,11 @@ func (p *place) mayExtend(d documents) bool {
 	if d.dir == p.dir {
 		return err != nil || len(entries) == 0
 	}
-	return !slices.ContainsFunc(p.packages(d.version), func(name string) bool { return path.Dir(name) == folder })
+	// It goes as a whole: packages that need it, or documentation that was put beside
+	// them, would go with it.
+	r := &Release{Address: p.address, Version: d.version}
+	documents := []string{r.fileName("SHA256SUMS"), r.fileName("SHA256SUMS.sig"), r.fileName("manifest.json")}
+	return err == nil && !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return !slices.Contains(documents, e.Name()) })
 }
 
 // extend replaces SHA256SUMS and its signature, of which one without the other is

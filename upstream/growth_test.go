@@ -3,6 +3,7 @@ package upstream_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -253,4 +254,62 @@ func TestAMirrorThatHangsHasNoAdditions(t *testing.T) {
 			t.Errorf("got %+v, %v after %v", list, err, time.Since(began))
 		}
 	})
+}
+
+// Where a version's folder has the pair, its operator may put more there, such as
+// its documentation. That is not the registry's to remove.
+func TestAdditionsLeaveWhatElseIsInTheFolder(t *testing.T) {
+	for _, theirs := range []string{"1.0.0/docs/index.md", "1.0.0/registry.hcl", "1.0.0/windows_386/terraform-provider-demo"} {
+		t.Run(theirs, func(t *testing.T) {
+			g := newGrowing(t, "linux_amd64")
+			c := g.client(t, upstream.Origin{})
+			root := t.TempDir()
+			over(t, c, upstream.Policy{}, root).fill(t, zipFor("linux_amd64"))
+			g.grow(t, "darwin_arm64")
+			m := over(t, c, upstream.Policy{}, root)
+			m.fill(t, zipFor("darwin_arm64"))
+			m.Write(held+theirs, "theirs")
+			g.grow(t, "windows_amd64")
+			_, err := over(t, c, upstream.Policy{}, root).Fill(background(), demo, zipFor("windows_amd64"))
+			if !errors.Is(err, upstream.ErrConflict) || !strings.Contains(err.Error(), "folder 1.0.0") {
+				t.Errorf("got %v", err)
+			}
+			if got, err := afero.ReadFile(m.Fs, held+theirs); string(got) != "theirs" {
+				t.Errorf("%s is gone: %v", theirs, err)
+			}
+		})
+	}
+}
+
+// One instance adds platforms to a release that another still knows as it was.
+// What that one fetches is of the release all the same.
+func TestAdditionsByAnotherInstance(t *testing.T) {
+	for _, from := range []string{"", mirrorBase} {
+		t.Run("from "+from, func(t *testing.T) {
+			g := newGrowing(t, "darwin_arm64", "linux_amd64", "linux_arm64")
+			c := g.client(t, upstream.Origin{Mirror: from})
+			root := t.TempDir()
+			indextest.OnDisk(t, root).Keys(host+"/acme", g.publisher)
+			first := over(t, c, upstream.Policy{}, root)
+			first.fill(t, zipFor("linux_amd64"))
+			g.grow(t, "windows_amd64")
+			other := over(t, c, upstream.Policy{}, root)
+			other.fill(t, zipFor("windows_amd64"))
+			other.fill(t, zipFor("linux_arm64"))
+			before, err := os.ReadFile(filepath.Join(root, held+"1.0.0/"+sums))
+			if err != nil {
+				t.Fatal(err)
+			}
+
+			first.fill(t, zipFor("darwin_arm64")) // which comes in
+			first.fill(t, zipFor("linux_arm64"))  // which is there
+			if after, err := os.ReadFile(filepath.Join(root, held+"1.0.0/"+sums)); string(after) != string(before) {
+				t.Errorf("SHA256SUMS was %q and is %q, %v", before, after, err)
+			}
+			s := first.scan(t)
+			if p := s.Provider(demo); len(s.Report.Withheld) > 0 || p == nil || len(p.Release("1.0.0").Packages) != 4 {
+				t.Errorf("%+v", s.Report)
+			}
+		})
+	}
 }

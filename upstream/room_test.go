@@ -2,6 +2,8 @@ package upstream_test
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -110,5 +113,42 @@ func TestChangesOfKeysAreTold(t *testing.T) {
 	}
 	if got := m.log.observed(upstream.SignatureLost); len(got) != 1 || m.log.count("was signed") != 1 {
 		t.Errorf("observed %v", got)
+	}
+}
+
+// What does not come in leaves no folder either: the next list of its versions would
+// be kept there.
+func TestFillsThatFailLeaveNoFolders(t *testing.T) {
+	for _, there := range []string{"providers", "providers/" + host} {
+		s := newAcme(t)
+		m := onDisk(t, s.client(t, upstream.Origin{}), upstream.Policy{})
+		if err := m.Fs.MkdirAll(there, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.fault(zipFile, body("not the package"))
+		m.mustRefuse(t, linuxZip, upstream.ErrBadChecksum, "")
+		entries, err := afero.ReadDir(m.Fs, there)
+		if err != nil || len(entries) > 0 {
+			t.Errorf("%s has %d entries, %v", there, len(entries), err)
+		}
+	}
+}
+
+// A size that no package may have is not what the disk is asked for, nor does it
+// make room for others.
+func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
+	for _, size := range []int64{upstream.DefaultMaxPackage + 1, math.MaxInt64} {
+		s := newAcme(t)
+		s.fault(metadata, s.edited(`"package_size":`, fmt.Sprintf(`"package_size":%d,"size":`, size)))
+		tree, c := indextest.New(t), s.client(t, upstream.Origin{})
+		tree.Write("providers/"+host+"/acme/other/README.md", "what is held")
+		m := (&mirroring{Tree: tree}).start(t, c, upstream.FillerOptions{
+			Sources: map[svchost.Hostname]upstream.Source{host: {Client: c, Quota: upstream.NewQuota(1, []svchost.Hostname{host})}}, Open: tree.Open,
+			FreeSpace: func() (int64, error) { return 1 << 40, nil },
+		})
+		m.mustRefuse(t, linuxZip, upstream.ErrTooLarge, "the limit of a package")
+		if n := s.count(zipFile); n != 0 {
+			t.Errorf("it was asked for %d times", n)
+		}
 	}
 }
