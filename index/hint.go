@@ -75,6 +75,8 @@ func (p Part) findClue(c *clue, folders []string, seen *int) error {
 			*c = clue{"modules", folders, e.path}
 		case !e.info.IsDir() && isConfiguration(e.name) && len(folders) > 0 && isVersion(folders[len(folders)-1]):
 			*c = clue{"modules", folders, path.Dir(e.path)}
+		case !e.info.IsDir() && providerProgram.MatchString(e.name) && inUnpackedPackage(folders):
+			*c = clue{"providers", folders[:len(folders)-1], path.Dir(e.path)}
 		case e.info.IsDir() && len(folders) < maxHintDepth:
 			if err := p.findClue(c, append(folders[:len(folders):len(folders)], e.name), seen); err != nil {
 				return err
@@ -89,6 +91,18 @@ func (p Part) findClue(c *clue, folders []string, seen *int) error {
 		return errFound
 	}
 	return nil
+}
+
+// inUnpackedPackage reports whether folders end in those of an unpacked package,
+// NAMESPACE/TYPE/VERSION/OS_ARCH.
+func inUnpackedPackage(folders []string) bool {
+	n := len(folders)
+	if n < 4 || !isVersion(folders[n-2]) {
+		return false
+	}
+	goos, arch, _ := strings.Cut(folders[n-1], "_")
+	_, err := ParsePlatform(goos, arch)
+	return err == nil
 }
 
 func (c clue) hint(root Part) string {
@@ -108,7 +122,7 @@ func (c clue) hint(root Part) string {
 	case is(above[len(above)-1]):
 		return fmt.Sprintf("the root is the folder %s of a tree (it has %s): make the folder above it the root", c.part, plain(c.path))
 	case slices.ContainsFunc(above, is):
-		return fmt.Sprintf("the root is inside of the folder %s of a tree (it has %s): make the folder that has %[1]s in it the root", c.part, plain(c.path))
+		return fmt.Sprintf("the root is inside the folder %s of a tree (it has %s): make the folder that has %[1]s in it the root", c.part, plain(c.path))
 	case len(c.folders) >= depth:
 		return fmt.Sprintf("%s are right in the root (%s): move them to the folder %[1]s in the root, or have the option %[1]s name the folder that they are in", c.part, plain(c.path))
 	}
@@ -116,7 +130,7 @@ func (c clue) hint(root Part) string {
 	if typ, ok := releaseOf(path.Base(c.path)); ok {
 		target = "providers/NAMESPACE/" + typ
 	}
-	return fmt.Sprintf("the root is a folder inside of a tree: seen from the root, the path of %s should be %s", plain(c.path), plain(path.Join(target, path.Base(c.path))))
+	return fmt.Sprintf("the root is a folder inside a tree: seen from the root, the path of %s should be %s", plain(c.path), plain(path.Join(target, path.Base(c.path))))
 }
 
 // folderNames are the names of the root and of the folders above it.

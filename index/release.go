@@ -245,7 +245,7 @@ func (v *verification) verifySignature() bool {
 		v.withhold(d.report, found(KeyExpired, "%v: sign the release with a valid key", err))
 		return false
 	case err != nil:
-		v.withhold(d.report, found(BadSignature, "%v: sign SHA256SUMS again or copy it again", err))
+		v.withhold(d.report, found(BadSignature, "%v", err))
 		return false
 	}
 	if !key.Expires.IsZero() && key.Expires.Before(v.now) {

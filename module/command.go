@@ -23,7 +23,8 @@ folder has to offer and what clients need to be told.
 The folder has up to three others in it, which --providers, --modules and --keys
 point elsewhere, for example to a mirror directory that exists already:
 
-    providers/[HOSTNAME/]NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip
+    providers/[HOSTNAME/]NAMESPACE/TYPE/
+        terraform-provider-TYPE_VERSION_OS_ARCH.zip
     modules/[HOSTNAME/]NAMESPACE/NAME/SYSTEM/VERSION.tar.gz
     keys/[HOSTNAME/]NAMESPACE.asc
 

@@ -62,6 +62,8 @@ func readArguments(args []string, tofu bool) (w wanted, err error) {
 func (w *wanted) read(arg string, tofu bool) error {
 	info, err := os.Stat(arg)
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && isPath(arg):
+		return noSuchPath(arg)
 	case err != nil && isPath(arg):
 		return err
 	case err != nil:
@@ -71,6 +73,11 @@ func (w *wanted) read(arg string, tofu bool) error {
 	}
 	_, err = w.readLockFile(arg)
 	return err
+}
+
+// noSuchPath is about an argument that is a path which does not exist.
+func noSuchPath(arg string) error {
+	return fmt.Errorf("there is no file or folder %s", printable(arg))
 }
 
 // isPath tells whether an argument cannot be a provider.

@@ -43,10 +43,10 @@ that begins with ./, ../ or /. All else is a provider.
 
   A lock file (.terraform.lock.hcl): the versions that it locks. What does not
     have the hashes it locks is refused.
-  A folder with a lock file: the same; what its configuration needs beyond that is
-    listed as missing. A folder without one: the newest versions
-    that its configuration and the modules it calls allow. Modules that do not
-    lie in the folder have to be installed by the client ("terraform get").
+  A folder with a lock file: the same; what its configuration needs beyond that
+    is listed as missing. A folder without one: the newest versions that its
+    configuration and the modules it calls allow. Modules that do not lie in the
+    folder have to be installed by the client ("terraform get").
   [HOSTNAME/]NAMESPACE/TYPE[@CONSTRAINTS], such as hashicorp/null@3.2.2 or
     "hashicorp/aws@~> 5.0": the newest version that the constraints allow.
 

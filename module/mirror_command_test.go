@@ -85,7 +85,7 @@ func TestMirrorFromALockFile(t *testing.T) {
 		{"a pre-release", lock(originHost+"/acme/demo", "2.0.0-beta1"), "", "linux_amd64", true},
 		{"hashes of another release", lock(originHost+"/acme/demo", "1.0.0", wrong), "registry.example.com/acme/demo 1.0.0 linux_amd64: it is not the release that was locked at ", "linux_amd64", false},
 		{"hashes of another platform", lock(originHost+"/acme/demo", "1.0.0", sum("darwin_arm64")), "providers lock -platform=linux_amd64", "linux_amd64", false},
-		{"a platform that there is not", lock(originHost+"/acme/demo", "1.0.0"), "the release has no package for plan9_arm, but for darwin_arm64, linux_amd64 (for ", "plan9_arm", false},
+		{"a platform that there is not", lock(originHost+"/acme/demo", "1.0.0"), "the release has no package for plan9_arm, only for darwin_arm64, linux_amd64 (for ", "plan9_arm", false},
 		{"a version that there is not", lock(originHost+"/acme/demo", "9.0.0"), "the origin does not list version 9.0.0", "linux_amd64", false},
 		{"another hash of the files in it", lock(originHost+"/acme/demo", "1.0.0", "h1:"+strings.Repeat("A", 43)+"="), "It is in the tree now, as its publisher released it", "linux_amd64", true},
 	}
@@ -306,7 +306,7 @@ func TestMirrorRefuses(t *testing.T) {
 		want string
 	}{
 		{"nothing to mirror", nil, "say what to mirror"},
-		{"a missing path", []string{"./missing"}, "no such file"},
+		{"a missing path", []string{"./missing"}, "there is no file or folder ./missing"},
 		{"a word", []string{"missing"}, "there is no file or folder missing, and as a provider: "},
 		{"a provider that is none", []string{"a/b/c/d"}, "is not the source of a provider"},
 		{"constraints that are none", []string{"acme/demo@new"}, "is not a version constraint"},

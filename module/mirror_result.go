@@ -125,7 +125,7 @@ func (r *mirrorResult) summary() string {
 		fmt.Fprintf(&b, " Skipped, since no registry has legacy providers: %s.", strings.Join(r.skipped, ", "))
 	}
 	if r.thisMachine {
-		fmt.Fprintf(&b, "\nThat is for %s, the platform of this machine: name others with --platform.", r.platforms[0])
+		fmt.Fprintf(&b, "\nThat is for %s, this machine's platform: name others with --platform.", r.platforms[0])
 	}
 	return b.String()
 }

@@ -169,7 +169,7 @@ func (m *mirroring) fetch(ctx context.Context, r *chosen, p index.Platform, of i
 	}
 	k, ok := release.Package(p)
 	if !ok {
-		return 0, false, fmt.Errorf("the release has no package for %s, but for %s", p, platformsOf(release))
+		return 0, false, fmt.Errorf("the release has no package for %s, only for %s", p, platformsOf(release))
 	}
 	for _, l := range r.locks {
 		if err := l.CheckRelease(release, p); err != nil {

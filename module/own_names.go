@@ -53,7 +53,7 @@ func checkRuleNames(rules *access.Rules, publicURL string, site []string) (rule 
 				continue
 			}
 			_, rest, _ := strings.Cut(pattern, "/")
-			return number, fmt.Errorf("access: rule %d: the name in the pattern %q is that of %s, so it is this registry's own: add the option `hostname %s`, or write %q, which is what is its own under every name",
+			return number, fmt.Errorf("access: rule %d: the name in the pattern %q is that of %s, so it is this registry's own: add the option `hostname %s`, or write %q, which covers what is its own under every name",
 				number, pattern, whose, name, cmp.Or(rest, "*/*"))
 		}
 	}

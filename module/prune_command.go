@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
@@ -27,26 +28,28 @@ func pruneCommand() *cobra.Command {
 		Long: `
 Removes from the folder of a registry the mirrored releases of providers that
 none of the given lock files names. Of a folder, all lock files in it and below
-count (.terraform.lock.hcl). Give those of everything that uses the registry, all
-at once: what they do not name goes, for all platforms.
+count (.terraform.lock.hcl). Give those of everything that uses the registry,
+all at once: what they do not name goes, for all platforms.
 
-Symlinks are followed; one that leads nowhere is an error, since lock files might
-be missing with it.
+Symlinks are followed; one that leads nowhere is an error, since lock files
+might be missing with it.
 
 Try it with --dry-run first. It says what would be removed, and removes nothing.
 
-The registry's own releases stay, since nothing could bring them back: those that
-lie under no hostname, and those under the hostnames given by --own. So do
+The registry's own releases stay, since nothing could bring them back: those
+that lie under no hostname, and those under the hostnames given by --own. So do
 modules, keys, and whatever the registry withholds or does not know: "check"
 lists that. What is reached by several names, through symlinks, stays if one of
 them does.
 
 If something would be removed of a hostname other than registry.terraform.io and
 registry.opentofu.org, it might be the registry's own: --own must be given then,
-for --dry-run too. If there is nothing of its own under a hostname, give --own "".
+for --dry-run too. If there is nothing of its own under a hostname, give
+--own "".
 
 It may run beside a server. A release is withdrawn before what vouches for it is
-removed. If the server fills itself, clients that ask for a release bring it back.
+removed. If the server fills itself, clients that ask for a release bring it
+back.
 
 The exit status is 0 if all is well, 1 if something could not be removed, and 2
 if it could not begin.`,
@@ -122,7 +125,10 @@ func runPrune(cmd *cobra.Command, args []string) error {
 func readLockFiles(args []string) (locks [][]upstream.Locked, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
-		if err != nil {
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil, noSuchPath(arg)
+		case err != nil:
 			return nil, err
 		}
 		files := []string{arg}

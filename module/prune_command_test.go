@@ -261,7 +261,7 @@ func TestPruneRefuses(t *testing.T) {
 		want string
 	}{
 		{"no lock file", nil, "give the lock files"},
-		{"a missing one", []string{filepath.Join(dir, "missing")}, "no such file"},
+		{"a missing one", []string{filepath.Join(dir, "missing")}, "there is no file or folder " + filepath.Join(dir, "missing")},
 		{"a folder without one", []string{dir}, "there is no .terraform.lock.hcl in it or below"},
 		{"one that names nothing", []string{empty}, "everything would be removed"},
 		{"one of several that is broken", []string{broken}, "b/.terraform.lock.hcl:1: "},

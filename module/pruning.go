@@ -96,7 +96,11 @@ func (p *pruning) knowsOwn(said bool) error {
 	if said || len(hostnames) == 0 {
 		return nil
 	}
-	return fmt.Errorf("it is not known whether %s belong to the registry itself: give its hostnames with --own, or --own \"\" if it has no providers under a hostname of its own", strings.Join(hostnames, ", "))
+	belong := "belong"
+	if len(hostnames) == 1 {
+		belong = "belongs"
+	}
+	return fmt.Errorf("it is not known whether %s %s to the registry itself: give its hostnames with --own, or --own \"\" if it has no providers under a hostname of its own", strings.Join(hostnames, ", "), belong)
 }
 
 // keepShared takes out of the plan what is reached by a name that is not in it

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -58,6 +59,9 @@ func planSite(domain, listen string, internalCerts bool) (site, error) {
 }
 
 func checkDomain(domain string) error {
+	if strings.Contains(domain, "://") {
+		return fmt.Errorf("%s is a URL: give only the name in it", domain)
+	}
 	if _, port, err := net.SplitHostPort(domain); err == nil {
 		return fmt.Errorf("%s is a name with a port, which goes into --listen :%s", domain, port)
 	}

@@ -70,7 +70,7 @@ func TestPlanSiteRefuses(t *testing.T) {
 		want           string
 	}{
 		{"a domain with a port", "registry.example.com:8443", "", false, "--domain: registry.example.com:8443 is a name with a port, which goes into --listen :8443"},
-		{"a URL for a domain", "https://registry.example.com", "", false, "--domain: "},
+		{"a URL for a domain", "https://registry.example.com", "", false, "--domain: https://registry.example.com is a URL: give only the name in it"},
 		{"a listener without port", "", "localhost", true, "--listen: localhost is not a host and a port"},
 		{"a listener on several ports", "", ":8080-8090", false, "is not a host and a port"},
 		{"a listener on a socket", "", "unix//run/registry.sock", false, "is not a host and a port"},

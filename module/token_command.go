@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -133,6 +134,14 @@ func tokenFileFlag(fl caddycmd.Flags) (string, error) {
 	return "", errors.New("--file is required: name the tokens file")
 }
 
+// noTokensFile says what to do about a file that is not there.
+func noTokensFile(file string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--file: there is no file %s: `token new` makes it with the first token", file)
+	}
+	return err
+}
+
 func runTokenNew(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	file, err := tokenFileFlag(fl)
@@ -148,7 +157,9 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 	}
 	_, missing := os.Stat(file)
 	secret := access.NewToken()
-	if err := access.AddToken(file, entry, secret); err != nil {
+	if err := access.AddToken(file, entry, secret); errors.Is(err, fs.ErrNotExist) {
+		return tokenError(cmd, fmt.Errorf("--file: there is no folder %s: make it, or name another", filepath.Dir(file)))
+	} else if err != nil {
 		return tokenError(cmd, err)
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), secret); err != nil {
@@ -191,7 +202,7 @@ func runTokenList(cmd *cobra.Command, _ []string) error {
 	}
 	entries, wrong := access.ListTokens(file)
 	if wrong != nil && entries == nil {
-		return tokenError(cmd, wrong) // there is no list
+		return tokenError(cmd, noTokensFile(file, wrong)) // there is no list
 	}
 	write := writeTokenList
 	if fl.Bool("json") {
@@ -212,7 +223,7 @@ func runTokenRevoke(cmd *cobra.Command, args []string) error {
 		return tokenError(cmd, err)
 	}
 	if err := access.RevokeToken(file, args[0]); err != nil {
-		return tokenError(cmd, err)
+		return tokenError(cmd, noTokensFile(file, err))
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
 	return nil

@@ -133,6 +133,25 @@ old   -        2001-01-01T00:00:00Z  expired
 	}
 }
 
+// What is not there is said by what to do about it, not by a system call.
+func TestTokenFileThatIsMissing(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "tokens")
+	beyond := filepath.Join(dir, "missing", "tokens")
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"list", "--file", file}, "there is no file " + file + ": `token new` makes it"},
+		{[]string{"revoke", "ci", "--file", file}, "there is no file " + file + ": `token new` makes it"},
+		{[]string{"new", "ci", "--file", beyond}, "there is no folder " + filepath.Dir(beyond) + ": make it"},
+	} {
+		if out, _, err := runTokenCommand(t, test.args...); err == nil || !strings.Contains(err.Error(), test.want) || out != "" {
+			t.Errorf("%v: got error %v and %q, want %q", test.args, err, out, test.want)
+		}
+	}
+}
+
 func TestTokenListOfNothing(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
 	if err := os.WriteFile(file, []byte("# none yet\n"), 0o600); err != nil {

@@ -74,13 +74,14 @@ type tokenNote struct {
 
 func (n tokenNote) write(out io.Writer) {
 	if n.made {
-		fmt.Fprintf(out, "Made %s, which only you can read: have it belong to the user that Caddy runs as.\n", n.file)
+		fmt.Fprintf(out, "Made %s, which only you can read:\nhave it belong to the user that Caddy runs as.\n", n.file)
 	}
 	until := ""
 	if !n.expires.IsZero() {
 		until = ", good until " + n.expires.Format(time.RFC3339)
 	}
-	fmt.Fprintf(out, `Added %s to %s%s. The token is not shown again: keep it now.
+	fmt.Fprintf(out, `Added %s to %s%s.
+The token is not shown again: keep it now.
 
 Clients take it from the environment, in a variable named after the registry.
 For registry.example.com that is the one below; a - in the name becomes __:

@@ -24,7 +24,7 @@ func (r *Keyring) Verify(document, signature []byte) (index.PublicKey, error) {
 		return index.PublicKey{}, fmt.Errorf("%w: the signature file is empty: sign again", index.ErrBadSignature)
 	}
 	if len(signature) > maxSize {
-		return index.PublicKey{}, fmt.Errorf("%w: the signature file is larger than %d bytes", index.ErrBadSignature, maxSize)
+		return index.PublicKey{}, fmt.Errorf("%w: the signature file is larger than %d bytes: sign again", index.ErrBadSignature, maxSize)
 	}
 	now := r.now()
 	config := &packet.Config{Time: func() time.Time { return now }}
@@ -66,14 +66,14 @@ func (m member) judge(made *packet.Signature, err error, now time.Time) (index.P
 	case errors.Is(err, pgperrors.ErrSignatureExpired) && made.CreationTime.After(now):
 		// As below; with an expired key the library reports only that.
 	case errors.Is(err, pgperrors.ErrSignatureExpired):
-		return index.PublicKey{}, fmt.Errorf("%w: the time it was made for, or the key's own signature, is over: sign again: %w", index.ErrBadSignature, err)
+		return index.PublicKey{}, fmt.Errorf("%w: the time it was made for, or the key's own signature, is over (%w): sign again", index.ErrBadSignature, err)
 	case errors.Is(err, pgperrors.ErrKeyRevoked):
 		return index.PublicKey{}, fmt.Errorf("%w: key %s is revoked: sign again with another key", index.ErrBadSignature, m.public.ID)
 	default:
 		return index.PublicKey{}, unreadable(err)
 	}
 	if made.CreationTime.After(now) {
-		return index.PublicKey{}, fmt.Errorf("%w: %s", index.ErrSignedInFuture, made.CreationTime.UTC().Format(time.RFC3339))
+		return index.PublicKey{}, fmt.Errorf("%w (%s): set the clocks right, or sign again", index.ErrSignedInFuture, made.CreationTime.UTC().Format(time.RFC3339))
 	}
 	key := m.public
 	for _, signer := range m.entities.KeysByIdUsage(*made.IssuerKeyId, packet.KeyFlagSign) {
@@ -120,7 +120,7 @@ func unknown(signature []byte) error {
 		}
 	}
 	if len(issuers) == 0 {
-		return fmt.Errorf("%w: clients do not know this kind of signature, sign again with gpg --digest-algo SHA256: %w",
+		return fmt.Errorf("%w: clients do not know this kind of signature (%w): sign again with `gpg --detach-sign --digest-algo SHA256`",
 			index.ErrBadSignature, reason)
 	}
 	return fmt.Errorf("%w: key ID %s", index.ErrUnknownKey, strings.Join(issuers, ", "))
@@ -130,7 +130,7 @@ func unknown(signature []byte) error {
 func unreadable(err error) error {
 	var wrong pgperrors.SignatureError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%w: the document is not the one that was signed: upload both again: %w", index.ErrBadSignature, err)
+		return fmt.Errorf("%w: the document is not the one that was signed (%w): sign it again, or copy both files again", index.ErrBadSignature, err)
 	}
-	return fmt.Errorf("%w: it is no binary detached signature: make one with gpg --detach-sign, without --armor: %w", index.ErrBadSignature, err)
+	return fmt.Errorf("%w: it is not a binary detached signature (%w): make one with `gpg --detach-sign`, without --armor", index.ErrBadSignature, err)
 }

@@ -173,7 +173,8 @@ func (s *Source) accept(r *Release, k namespaceKeys) error {
 	case k.pinned: // or an origin could get around them by leaving signatures out
 		return errPinned
 	case s.Policy.Signatures == RequireSignatures:
-		return fmt.Errorf("%w: put the publisher's public key in the tree, or configure `signatures prefer`", ErrUnsigned)
+		return fmt.Errorf("%w: put the publisher's public key into keys/%s/%s.asc, or take it all the same with `signatures prefer`",
+			ErrUnsigned, r.Address.Hostname.ForDisplay(), r.Address.Namespace)
 	}
 	return nil
 }
