@@ -230,6 +230,32 @@ func TestWatching(t *testing.T) {
 	r.until(t, offers("acme/later", "1.0.0"))
 }
 
+// A folder that is renamed is watched under its new name, with all in it.
+func TestARenamedFolderIsWatched(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch = true                                                // and no periodic scan
+	o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is looked at again as it is young
+	r := run(t, o)
+	r.until(t, offers("acme/demo", "1.0.0"))
+
+	if err := os.Rename(filepath.Join(dir, "providers/acme"), filepath.Join(dir, "providers/emca")); err != nil {
+		t.Fatal(err)
+	}
+	r.until(t, offers("emca/demo", "1.0.0"))
+	tree.Provider("emca/demo", "1.1.0", "linux_amd64")
+	r.until(t, offers("emca/demo", "1.1.0"))
+
+	tree.Provider("acme/demo", "2.0.0", "linux_amd64") // and a new one has the old name
+	r.until(t, offers("acme/demo", "2.0.0"))
+	tree.Provider("acme/demo", "2.1.0", "linux_amd64")
+	r.until(t, offers("acme/demo", "2.1.0"))
+	tree.Provider("emca/demo", "1.2.0", "linux_amd64")
+	r.until(t, offers("emca/demo", "1.2.0"))
+}
+
 func TestACopyOfManyFilesIsFewSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	tree := indextest.OnDisk(t, dir)

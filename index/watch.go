@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path"
 	"path/filepath"
@@ -51,6 +52,22 @@ func newWatched() watched {
 
 // has reports whether a directory is watched for something.
 func (w *watched) has(dir string) bool { return w.tree[dir] || w.passages[dir] != nil }
+
+// all are the directories that are watched for something, some of them twice.
+func (w *watched) all() iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for dir := range w.tree {
+			if !yield(dir) {
+				return
+			}
+		}
+		for dir := range w.passages {
+			if !yield(dir) {
+				return
+			}
+		}
+	}
+}
 
 // newWatcher begins to watch nothing. It ends with ctx.
 func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
@@ -191,20 +208,25 @@ func (w *watcher) finish() {
 		return
 	}
 	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	for dir := range w.before.tree {
-		w.forget(dir)
-	}
-	for dir := range w.before.passages {
-		w.forget(dir)
-	}
-	w.before, w.since = w.since, newWatched()
-}
+	before, now := w.before, w.since
+	w.before, w.since = now, newWatched()
+	w.mutex.Unlock()
 
-func (w *watcher) forget(dir string) {
-	if !w.since.has(dir) {
-		w.notify.Remove(dir) // which fails for one that is gone
+	ended := false
+	for dir := range before.all() {
+		if !now.has(dir) {
+			ended = w.notify.Remove(dir) == nil || ended // it fails for one that was removed
+		}
 	}
+	if !ended {
+		return
+	}
+	// A directory that was renamed, or is reached by two names, has one watch, and
+	// that may be the one that has just ended.
+	for dir := range now.all() {
+		w.addPath(dir)
+	}
+	w.change() // what happened in between was not seen
 }
 
 // run turns events into changes.
