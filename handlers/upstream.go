@@ -67,8 +67,8 @@ func (g *Registry) writeJoinedIndex(w http.ResponseWriter, r *request, d joinedD
 	return g.writeDocument(w, r, d.Document, links{})
 }
 
-// heldPatience is how long a client that can be told of what is held waits for
-// the rest. It gives us ten seconds, and some ask once only.
+// heldPatience is how long a client that can be told of what is held, or will be
+// when that has been read, waits for the rest. It gives us ten seconds, and some ask once only.
 const heldPatience = 3 * time.Second
 
 // maxAge is what RFC 9111 §1.2.2 has caches understand.
@@ -114,7 +114,7 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 		g.joined.put(of, joinedDocument{held: release, Document: release.Archives()}, joinedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
-	ctx, cancel := g.patient(r, release != nil)
+	ctx, cancel := g.patient(r, release != nil || g.providerPending(r, a, false))
 	defer cancel()
 	obtainable, err := g.Upstream.Obtainable(ctx, a, version)
 	switch {
@@ -152,6 +152,8 @@ func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a index.Provid
 		var err error
 		filled, err = g.Upstream.Fill(g.forClient(r), a, name)
 		switch {
+		case err != nil && g.providerPending(r, a, false):
+			return pending // it may well be in the tree
 		case errors.Is(err, upstream.ErrNotMirrored):
 			return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not get it from its registry", a)
 		case errors.Is(err, upstream.ErrTooYoung):

@@ -3,15 +3,19 @@ package handlers_test
 import (
 	"context"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 // heldFs holds back archives that have something in their name.
@@ -127,5 +131,74 @@ func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 	tree.Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", other)
 	if a := s.get(path); a.StatusCode != http.StatusOK || a.body != other {
 		t.Errorf("got %d and %d bytes of %d", a.StatusCode, len(a.body), len(other))
+	}
+}
+
+// unreachable is an upstream whose origin cannot be reached: it says so, or never
+// says anything, as behind some firewalls.
+type unreachable struct {
+	handlers.Upstream
+	hangs bool
+}
+
+func (u unreachable) fail(ctx context.Context) error {
+	if u.hangs {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return upstream.ErrTimeout
+}
+
+func (unreachable) Mirrors(index.ProviderAddress) bool { return true }
+
+func (u unreachable) Versions(ctx context.Context, _ index.ProviderAddress) (upstream.Offering, error) {
+	return upstream.Offering{}, u.fail(ctx)
+}
+
+func (u unreachable) Obtainable(ctx context.Context, _ index.ProviderAddress, _ string) ([]index.Obtainable, error) {
+	return nil, u.fail(ctx)
+}
+
+func (unreachable) MayHaveMore(index.ProviderAddress, string, func(index.Platform) bool) bool {
+	return false
+}
+
+func (unreachable) Held(index.ProviderAddress, string) *upstream.Filled { return nil }
+
+func (u unreachable) Fill(ctx context.Context, _ index.ProviderAddress, _ string) (*upstream.Filled, error) {
+	return nil, u.fail(ctx)
+}
+
+// What the mirror holds and has not read yet is waited for, too: its origin need
+// not be there for it.
+func TestRequestsWaitForWhatAMirrorHoldsAndHasNotRead(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/large", "1.0.0", "linux_amd64")
+	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, tree)
+	o.Workers = 1
+	for _, path := range []string{"demo/index.json", "demo/1.0.0.json", "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"} {
+		for _, hangs := range []bool{false, true} {
+			if hangs && strings.HasSuffix(path, ".zip") {
+				continue // a package may take its time to come in
+			}
+			synctest.Test(t, func(t *testing.T) {
+				held, o := heldFs{tree.Fs, "large", make(chan struct{})}, o
+				o.Open = indextest.On(t, held).Open
+				x := index.New(o)
+				x.Start()
+				defer x.Close()
+				defer close(held.open) // before the index is closed
+				<-x.Ready()
+				began := time.Now()
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as long as clients wait
+				defer cancel()
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, joined+path, nil)
+				w := serveRecorded(&handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Upstream: unreachable{hangs: hangs}}, r)
+				if w.Code != http.StatusOK || time.Since(began) > handlers.Patience {
+					t.Errorf("%s, with an origin that hangs %v: got %d after %s: %s", path, hangs, w.Code, time.Since(began), w.Body)
+				}
+			})
+		}
 	}
 }
