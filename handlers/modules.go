@@ -188,7 +188,7 @@ func (g *Registry) serveModuleFile(w http.ResponseWriter, r *request, host strin
 		return noSuchModule(a)
 	}
 	m := r.snapshot.Module(a)
-	if a.Hostname == "" && (m == nil || m.Version(version) == nil) {
+	if a.Hostname == "" && g.byName() && (m == nil || m.Version(version) == nil) {
 		// Where earlier releases said that those under the registry's name are.
 		a.Hostname = r.self
 		if m = g.ownModuleAt(r, a); m == nil && g.modulePending(r, a) {

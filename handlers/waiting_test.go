@@ -202,3 +202,35 @@ func TestRequestsWaitForWhatAMirrorHoldsAndHasNotRead(t *testing.T) {
 		}
 	}
 }
+
+// That something of another registry is being read is not told to those who may
+// read what is hosted, whatever name they ask by.
+func TestWhatIsBeingReadIsNotTold(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
+	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
+	held := heldFs{tree.Fs, "1.0.0", make(chan struct{})}
+	o := options(t, tree)
+	o.Open = indextest.On(t, held).Open
+	x := index.New(o)
+	x.Start()
+	t.Cleanup(func() { x.Close() })
+	defer close(held.open) // before the index is closed
+	<-x.Ready()
+	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow reader read acme")
+	for _, path := range []string{
+		"/v1/modules/acme/vpc/aws/versions",
+		"/v1/modules/acme/vpc/aws/download",
+		"/v1/modules/acme/vpc/aws/1.0.0/download",
+		"/v1/modules/acme/vpc/aws/1.0.0/archive.zip",
+		"/v1/providers/acme/demo/versions",
+		"/v1/providers/acme/demo/1.0.0/download/linux/amd64",
+		"/v1/mirror/registry.terraform.io/acme/demo/index.json",
+		"/v1/mirror/registry.terraform.io/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
+		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
+	} {
+		if w := askAs(g, reader, "registry.terraform.io", path); w.Code != http.StatusNotFound {
+			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
+		}
+	}
+}
