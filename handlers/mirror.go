@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 
@@ -202,7 +203,15 @@ func noSuchFile(a index.ProviderAddress) error {
 	return fail(http.StatusNotFound, "%s has no such file", a)
 }
 
+// serveFile answers with a file of a provider that is held. One that is not what
+// was verified is read again before all else: after a restore there may be many.
 func (g *Registry) serveFile(w http.ResponseWriter, r *request, p *index.Provider, f *index.File) error {
 	r.provider, r.Version, r.Platform = &p.Address, f.Version, f.Platform
-	return g.writeFile(w, r, f)
+	err := g.writeFile(w, r, f)
+	if release := p.Release(f.Version); release != nil && errors.Is(err, replaced) {
+		a := p.Address
+		a.Hostname = release.Hostname
+		r.wanted = []index.Wanted{{Address: a, Version: f.Version}}
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -218,5 +219,11 @@ func (g *Registry) writeModuleFile(w http.ResponseWriter, r *request, m *index.M
 	if v.Archive.Name != name {
 		return fail(http.StatusNotFound, "%s %s is packed as %s", m.Address, v.Version, v.Archive.Name)
 	}
-	return g.writeFile(w, r, v.Archive)
+	err := g.writeFile(w, r, v.Archive)
+	if errors.Is(err, replaced) {
+		a = m.Address
+		a.Hostname = v.Hostname
+		r.wanted = []index.Wanted{{Address: a, Version: v.Version}}
+	}
+	return err
 }

@@ -234,3 +234,40 @@ func TestWhatIsBeingReadIsNotTold(t *testing.T) {
 		}
 	}
 }
+
+// Files whose times or modes have changed, as after a restore, are read again. The
+// one that is asked for comes first there, too.
+func TestWhatIsReadAgainIsReadFirstWhenItIsAskedFor(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("acme/large", "1.0.0", "linux_amd64")
+	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
+	held := heldFs{tree.Fs, "large", make(chan struct{}, 100)}
+	for range cap(held.open) {
+		held.open <- struct{}{} // at first it is read like the others
+	}
+	o := options(t, tree)
+	o.Open, o.Workers = indextest.On(t, held).Open, 1
+	x := index.New(o)
+	t.Cleanup(func() { x.Close() })
+	if _, err := x.Rescan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for len(held.open) > 0 {
+		<-held.open
+	}
+	restored := time.Date(2026, 3, 3, 3, 3, 3, 0, time.UTC)
+	for _, name := range []string{"providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "providers/acme/large/terraform-provider-large_1.0.0_linux_amd64.zip", "modules/acme/vpc/aws/1.0.0.tar.gz"} {
+		if err := tree.Fs.Chtimes(name, restored, restored); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x.Start() // which scans
+	defer close(held.open)
+	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Changed: x.Hint})
+	for _, path := range []string{"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"} {
+		if a := s.get(path); a.StatusCode != http.StatusOK {
+			t.Errorf("%s: got %d %s", path, a.StatusCode, a.body)
+		}
+	}
+}
