@@ -149,14 +149,11 @@ func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "T
 func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
 	filled := g.Upstream.Held(a, name)
 	if filled == nil {
-		waits := g.providerPending(r, a, false) // it may well be in the tree
-		ctx, cancel := g.patient(r, waits)
-		defer cancel()
 		var err error
-		filled, err = g.Upstream.Fill(ctx, a, name)
+		filled, err = g.Upstream.Fill(g.forClient(r), a, name)
 		switch {
-		case err != nil && waits:
-			return pending
+		case err != nil && g.providerPending(r, a, false):
+			return pending // it may well be in the tree
 		case errors.Is(err, upstream.ErrNotMirrored):
 			return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not get it from its registry", a)
 		case errors.Is(err, upstream.ErrTooYoung):

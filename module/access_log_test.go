@@ -211,6 +211,8 @@ func TestAccessLog(t *testing.T) {
 		{"another method", `{}`, "POST", "registry.example.com", loggedFile, nil, []string{""}},
 		{"nothing there", `{}`, "GET", "registry.example.com", "/v1/modules/acme/nothing/aws/1.0.0/archive.tar.gz", []string{"X-User", "ci"}, []string{""}},
 		{"a module", `{}`, "GET", "registry.example.com", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", []string{"X-User", "ci"}, []string{""}},
+		{"a hosted file", `{}`, "GET", "registry.example.com", strings.Replace(loggedFile, "/registry.example.com/", "/-/", 1), nil, []string{""}},
+		{"a module under a hostname", `{}`, "GET", "registry.example.com", "/v1/modules/registry.example.com/acme/vpc/aws/1.0.0/archive.tar.gz", []string{"X-User", "ci"}, []string{""}},
 		{"somebody", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-User", "ci", "Authorization", "Bearer t"}, []string{""}},
 		{"a path that is rewritten", `{}`, "GET", "registry.example.com", "/below" + loggedFile, nil, []string{""}},
 		{"a panic", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Panic", "now"}, []string{""}},
