@@ -13,6 +13,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -173,6 +174,22 @@ func TestZipsThatNobodyCanUnpack(t *testing.T) {
 		if _, err := digestOf(content); err == nil || asFinding(err).reason != BadArchive || !strings.Contains(err.Error(), "a file and a folder") {
 			t.Errorf("%s: %v", rule, err)
 		}
+	}
+}
+
+// The names of a zip may be long, and have tens of thousands of folders in them
+// each. With time for each of those this test would take minutes.
+func TestZipsWithManyFoldersInTheirNames(t *testing.T) {
+	files := []string{binaryName, "x"}
+	for i := range 60 {
+		files = append(files, strconv.Itoa(i)+strings.Repeat("/a", 32_000), "")
+	}
+	if _, err := digestOf(zipOf(files...)); err != nil {
+		t.Error(err)
+	}
+	files = append(files, "0"+strings.Repeat("/a", 1000), "")
+	if _, err := digestOf(zipOf(files...)); err == nil || asFinding(err).reason != BadArchive {
+		t.Errorf("a file that is a folder as well: got %v", err)
 	}
 }
 
