@@ -51,6 +51,9 @@ func (c *Client) Download(ctx context.Context, r *Release, platform index.Platfo
 	}
 	d := &download{client: c, url: from.url, w: w, hash: sha256.New(), size: -1}
 	if from.size > 0 {
+		if from.size > c.origin.MaxPackage {
+			return Digest{}, d.tooLarge(from.url)
+		}
 		d.size = from.size
 		if err := d.expect(); err != nil {
 			return Digest{}, err
@@ -198,7 +201,7 @@ func (d *download) accept(answer *http.Response) error {
 	case size >= 0 && d.size >= 0 && size != d.size:
 		return fail(answer.Request.URL, ErrBadChecksum, "the package has %d bytes where %d were announced", size, d.size)
 	case size > d.client.origin.MaxPackage:
-		return fail(answer.Request.URL, ErrTooLarge, "the limit of a package is %d bytes", d.client.origin.MaxPackage)
+		return d.tooLarge(answer.Request.URL)
 	case size >= 0:
 		d.size = size
 	}
@@ -206,6 +209,10 @@ func (d *download) accept(answer *http.Response) error {
 		d.validator = validator(answer.Header)
 	}
 	return d.expect()
+}
+
+func (d *download) tooLarge(from *url.URL) error {
+	return fail(from, ErrTooLarge, "the limit of a package is %d bytes", d.client.origin.MaxPackage)
 }
 
 // expect tells the writer how large the package is.
@@ -251,7 +258,7 @@ func (d *download) take(bytes []byte) error {
 	d.skip -= again
 	bytes = bytes[again:]
 	if d.received += int64(len(bytes)); d.received > d.client.origin.MaxPackage {
-		return fail(d.url, ErrTooLarge, "the limit of a package is %d bytes", d.client.origin.MaxPackage)
+		return d.tooLarge(d.url)
 	}
 	d.hash.Write(bytes)
 	if _, err := d.w.Write(bytes); err != nil {

@@ -79,7 +79,7 @@ func (q *Quota) measure(in index.Part) {
 func (q *Quota) add(n int64) error {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	if q.held+q.coming+n > q.max {
+	if n > q.max-q.held-q.coming { // which no size makes overflow
 		return fmt.Errorf("%w, %s: raise it, or remove releases with `prune`", ErrMaxHeld, humanize.IBytes(uint64(q.max)))
 	}
 	q.coming += n

@@ -2,6 +2,8 @@ package upstream_test
 
 import (
 	"errors"
+	"fmt"
+	"math"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -110,5 +112,24 @@ func TestChangesOfKeysAreTold(t *testing.T) {
 	}
 	if got := m.log.observed(upstream.SignatureLost); len(got) != 1 || m.log.count("was signed") != 1 {
 		t.Errorf("observed %v", got)
+	}
+}
+
+// A size that no package may have is not what the disk is asked for, nor does it
+// make room for others.
+func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
+	for _, size := range []int64{upstream.DefaultMaxPackage + 1, math.MaxInt64} {
+		s := newAcme(t)
+		s.fault(metadata, s.edited(`"package_size":`, fmt.Sprintf(`"package_size":%d,"size":`, size)))
+		tree, c := indextest.New(t), s.client(t, upstream.Origin{})
+		tree.Write("providers/"+host+"/acme/other/README.md", "what is held")
+		m := (&mirroring{Tree: tree}).start(t, c, upstream.FillerOptions{
+			Sources: map[svchost.Hostname]upstream.Source{host: {Client: c, Quota: upstream.NewQuota(1, []svchost.Hostname{host})}}, Open: tree.Open,
+			FreeSpace: func() (int64, error) { return 1 << 40, nil },
+		})
+		m.mustRefuse(t, linuxZip, upstream.ErrTooLarge, "the limit of a package")
+		if n := s.count(zipFile); n != 0 {
+			t.Errorf("it was asked for %d times", n)
+		}
 	}
 }
