@@ -106,6 +106,7 @@ const (
 	mostListings = 64 << 20 // bytes of them
 	mostUnlisted = 4096
 	mostReleases = 1024
+	mostVouching = 64 << 20 // bytes of them
 	mostFiles    = 8192
 )
 
@@ -142,6 +143,7 @@ func NewFiller(o FillerOptions) (*Filler, error) {
 		held:     newMemory[fileID, *Filled](mostFiles),
 	}
 	f.catalogs.room, f.catalogs.weigh = mostListings, (*catalog).weigh
+	f.releases.room, f.releases.weigh = mostVouching, (*vouched).weigh
 	return f, nil
 }
 

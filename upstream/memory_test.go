@@ -1,9 +1,14 @@
 package upstream
 
 import (
+	"fmt"
+	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 func TestMemory(t *testing.T) {
@@ -52,5 +57,27 @@ func TestMemoryHasWeight(t *testing.T) {
 	m.drop("a")
 	if m.used != 20 {
 		t.Errorf("%d is used", m.used)
+	}
+}
+
+// Releases are bounded by what all that is kept of them weighs: also by keys, of
+// which an origin may send a megabyte, and by what a mirror says of packages.
+func TestReleasesHaveWeight(t *testing.T) {
+	f, err := NewFiller(FillerOptions{Open: func() (index.Tree, error) { return index.Tree{}, nil }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	armor, hash := strings.Repeat("k", 1<<20), strings.Repeat("h", 47)
+	for what, r := range map[string]*Release{
+		"keys":     {Keys: []index.PublicKey{{Armor: armor}}},
+		"packages": {Packages: []Package{{H1: slices.Repeat([]string{hash}, 1<<14)}, {sums: make([]index.SHA256, 1<<13)}}},
+	} {
+		for i := range mostReleases {
+			f.releases.put(releaseID{version: fmt.Sprint(what, i)}, &vouched{Release: r}, 0)
+		}
+		if n := f.releases.order.Len(); n == 0 || n > mostVouching>>20 {
+			t.Errorf("%s: %d releases with a megabyte each are kept", what, n)
+		}
 	}
 }

@@ -18,6 +18,24 @@ type vouched struct {
 	held bool // by documents that the tree has
 }
 
+// weigh is about how many bytes a release has in memory.
+func (v *vouched) weigh() int {
+	total := 1024 + len(v.Checksums) + len(v.Signature) + len(v.Manifest)
+	for _, key := range v.Keys {
+		total += len(key.Armor)
+	}
+	for name := range v.sums {
+		total += 96 + len(name)
+	}
+	for _, p := range v.Packages {
+		total += 256 + len(p.Name) + len(p.sums)*len(index.SHA256{})
+		for _, h1 := range p.H1 {
+			total += 16 + len(h1)
+		}
+	}
+	return total
+}
+
 // Obtainable are the packages of a version that Fill gets. Those are left out
 // that nobody says anything of which a client could check.
 func (f *Filler) Obtainable(ctx context.Context, a index.ProviderAddress, version string) ([]index.Obtainable, error) {
