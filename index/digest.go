@@ -102,9 +102,9 @@ func checkEntry(name string) *finding {
 	separator := func(r rune) bool { return r == '/' || r == '\\' }
 	switch {
 	case path.IsAbs(name) || slices.Contains(strings.FieldsFunc(name, separator), ".."):
-		return found(BadArchive, "it has an entry %q that leaves its folder, which clients refuse", name)
+		return found(BadArchive, "it has an entry %.200q that leaves its folder, which clients refuse", name)
 	case name == "" || strings.ContainsAny(name, "\\\x00\n"):
-		return found(BadArchive, "it has an entry %q, which not every client can unpack: rename it", name)
+		return found(BadArchive, "it has an entry %.200q, which not every client can unpack: rename it", name)
 	}
 	return nil
 }

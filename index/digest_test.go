@@ -193,6 +193,21 @@ func TestZipsWithManyFoldersInTheirNames(t *testing.T) {
 	}
 }
 
+// What is said of a file is logged, told to clients and remembered, and the names in
+// it are chosen by the author of the file.
+func TestNamesAreNotRepeatedAtAnyLength(t *testing.T) {
+	long := strings.Repeat("\x01", 60_000)
+	for rule, content := range map[string][]byte{
+		"a file that is a folder": zipOf(binaryName, "x", long, "1", long+"/a", "2"),
+		"a name that leaves":      zipOf(binaryName, "x", "../"+long, "1"),
+		"a name with a backslash": zipOf(binaryName, "x", `\`+long, "1"),
+	} {
+		if _, err := digestOf(content); err == nil || len(err.Error()) > 2000 {
+			t.Errorf("%s: got %.2000v", rule, err)
+		}
+	}
+}
+
 // Unpacked by a client, the provider has the mode that it was packed with.
 func TestTheModeOfTheProvider(t *testing.T) {
 	entry := func(name string, by, mode uint32) *zip.FileHeader {

@@ -125,7 +125,7 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 			return f
 		}
 		if linkLeaves(header) {
-			return found(BadArchive, "it has a link %q that leaves its folder: pack the file it leads to", header.Name)
+			return found(BadArchive, "it has a link %.200q that leaves its folder: pack the file it leads to", header.Name)
 		}
 		name := path.Clean(header.Name)
 		if header.Typeflag == tar.TypeDir {

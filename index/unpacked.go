@@ -36,7 +36,7 @@ func unpack(entries []*zip.File) (unpackedZip, error) {
 		folder := name + "/"
 		i, _ := slices.BinarySearch(names, folder)
 		if name == "." || i < len(names) && strings.HasPrefix(names[i], folder) {
-			return nil, found(BadArchive, "%q in it is a file and a folder, so that no client can unpack it: pack it again", name)
+			return nil, found(BadArchive, "%.200q in it is a file and a folder, so that no client can unpack it: pack it again", name)
 		}
 	}
 	return files, nil

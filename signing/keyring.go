@@ -170,7 +170,7 @@ func usable(entities openpgp.EntityList) error {
 	// revoked, and takes the client down.
 	for _, identity := range entity.Identities {
 		if identity.SelfSignature == nil {
-			return fmt.Errorf("its user ID %q is not self-signed: export it again with --export-options export-clean", identity.Name)
+			return fmt.Errorf("its user ID %.200q is not self-signed: export it again with --export-options export-clean", identity.Name)
 		}
 	}
 	if !signs {
