@@ -1,6 +1,7 @@
 package upstream
 
 import (
+	"errors"
 	"fmt"
 	"io/fs"
 	"path"
@@ -60,19 +61,35 @@ func (q *Quota) measure(in index.Part) {
 	if !q.measured.IsZero() && time.Since(q.measured) < measuredFor {
 		return
 	}
-	q.held, q.measured = 0, time.Now()
-	hosts, _ := afero.ReadDir(in.Fs, in.Dir)
+	held, err := q.sum(in)
+	if err != nil { // what cannot be read now is there all the same
+		held = max(held, q.held)
+	}
+	q.held, q.measured = held, time.Now() // not when it began: a walk may take minutes
+}
+
+// sum adds up what is held, without what an error is of.
+func (q *Quota) sum(in index.Part) (held int64, failed error) {
+	note := func(err error) {
+		if failed == nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = err
+		}
+	}
+	hosts, err := afero.ReadDir(in.Fs, in.Dir)
+	note(err)
 	for _, host := range hosts {
 		if h, err := index.ParseHostname(host.Name()); err != nil || !slices.Contains(q.hostnames, h) {
 			continue
 		}
 		_ = afero.Walk(in.Fs, path.Join(in.Dir, host.Name()), func(_ string, info fs.FileInfo, err error) error {
+			note(err)
 			if err == nil && info.Mode().IsRegular() && !isTemporary(info.Name(), partSuffix) {
-				q.held += info.Size()
+				held += info.Size()
 			}
-			return nil // what cannot be read is not counted
+			return nil
 		})
 	}
+	return held, failed
 }
 
 // add reserves room, or says that there is none.
