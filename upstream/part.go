@@ -21,6 +21,7 @@ type part struct {
 	name string
 	lock *flock.Flock // nil: there are no locks here
 	room *room        // nil: any amount
+	made []string     // folders that were not there before, the innermost first
 
 	unsynced int64
 	syncing  chan error // nil: nothing is being synced
@@ -46,7 +47,7 @@ func (f *Filler) newPart(in index.Part, name string) (*part, error) {
 		if f.ctx.Err() != nil {
 			return nil, f.ctx.Err()
 		}
-		p := &part{in: in, name: temporaryName(name, partSuffix)}
+		p := &part{in: in, name: temporaryName(name, partSuffix), made: missing(in, path.Dir(name))}
 		var err error
 		switch p.File, err = create(in.Fs, path.Join(in.Dir, p.name)); {
 		case errors.Is(err, fs.ErrNotExist): // folders are made, but not in one that has been removed
@@ -125,11 +126,30 @@ func (p *part) publish(name string) (os.FileInfo, error) {
 	return info, nil
 }
 
-// discard removes the part.
+// missing are those of a folder and the ones it is in that are not there.
+func missing(in index.Part, dir string) (folders []string) {
+	for ; dir != "."; dir = path.Dir(dir) {
+		if _, err := in.Fs.Stat(path.Join(in.Dir, dir)); !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		folders = append(folders, dir)
+	}
+	return folders
+}
+
+// discard removes the part, and the folders that were made for it if nothing else
+// has come into them: clients may ask for any provider.
 func (p *part) discard() {
 	p.File.Close()
 	p.in.Fs.Remove(path.Join(p.in.Dir, p.name))
 	p.unlock()
+	for _, dir := range p.made {
+		dir = path.Join(p.in.Dir, dir)
+		if entries, err := afero.ReadDir(p.in.Fs, dir); err != nil || len(entries) > 0 {
+			return
+		}
+		p.in.Fs.Remove(dir)
+	}
 }
 
 func (p *part) unlock() {

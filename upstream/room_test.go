@@ -11,6 +11,7 @@ import (
 	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -112,6 +113,24 @@ func TestChangesOfKeysAreTold(t *testing.T) {
 	}
 	if got := m.log.observed(upstream.SignatureLost); len(got) != 1 || m.log.count("was signed") != 1 {
 		t.Errorf("observed %v", got)
+	}
+}
+
+// What does not come in leaves no folder either: the next list of its versions would
+// be kept there.
+func TestFillsThatFailLeaveNoFolders(t *testing.T) {
+	for _, there := range []string{"providers", "providers/" + host} {
+		s := newAcme(t)
+		m := onDisk(t, s.client(t, upstream.Origin{}), upstream.Policy{})
+		if err := m.Fs.MkdirAll(there, 0o755); err != nil {
+			t.Fatal(err)
+		}
+		s.fault(zipFile, body("not the package"))
+		m.mustRefuse(t, linuxZip, upstream.ErrBadChecksum, "")
+		entries, err := afero.ReadDir(m.Fs, there)
+		if err != nil || len(entries) > 0 {
+			t.Errorf("%s has %d entries, %v", there, len(entries), err)
+		}
 	}
 }
 
