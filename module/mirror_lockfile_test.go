@@ -94,7 +94,7 @@ func TestMirrorMakesItsFolder(t *testing.T) {
 		t.Error("no error")
 	}
 	missing()
-	if out, _, err := runPruneCommand(t, "--root", root, write(t, t.TempDir(), "copy.hcl", lock(originHost+"/acme/demo", "1.0.0"))); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if out, _, err := runPruneCommand(t, "--root", root, write(t, t.TempDir(), "copy.hcl", lock(originHost+"/acme/demo", "1.0.0"))); err == nil || !strings.Contains(err.Error(), "there is no folder "+root) {
 		t.Errorf("prune: got error %v and %s", err, out)
 	}
 	missing()
