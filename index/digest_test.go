@@ -193,8 +193,8 @@ func TestZipsWithManyFoldersInTheirNames(t *testing.T) {
 	}
 }
 
-// What is said of a file is logged, told to clients and remembered, and whoever
-// made the file chose the names in it.
+// What is said of a file is logged, told to clients and remembered, and the names in
+// it are chosen by the author of the file.
 func TestNamesAreNotRepeatedAtAnyLength(t *testing.T) {
 	long := strings.Repeat("\x01", 60_000)
 	for rule, content := range map[string][]byte{

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -120,7 +121,13 @@ func TestPruneLeavesUnpackedPackages(t *testing.T) {
 	dir := infra(t)
 	const heading = "KEPT, SINCE IT IS UNPACKED: REMOVE THE FOLDER YOURSELF\n" +
 		"registry.terraform.io/acme/demo/1.3.0/linux_amd64\n" + unpacked + "\n\n"
-	out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", dir)
+	out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", "--dry-run", "--json", dir)
+	var said struct{ Unpacked []string }
+	if json.Unmarshal([]byte(out), &said) != nil || err != nil || errs != "" ||
+		!slices.Equal(said.Unpacked, []string{"registry.terraform.io/acme/demo/1.3.0/linux_amd64", unpacked}) {
+		t.Errorf("as JSON, got error %v and\n%s%s", err, out, errs)
+	}
+	out, errs, err = runPruneCommand(t, "--root", root, "--own", "registry.example.com", dir)
 	if err != nil || errs != "" || !strings.Contains(out, heading) ||
 		strings.Contains(out, "acme/gone 0.2.0") || !strings.Contains(out, "demo/terraform-provider-demo_1.3.0_darwin_arm64.zip") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)

@@ -8,7 +8,8 @@ type pruneJSON struct {
 	DryRun    bool         `json:"dry_run"`
 	Removed   []prunedJSON `json:"removed"` // in a dry run, they would be
 	Size      int64        `json:"size"`
-	Shared    []string     `json:"shared"` // files that stay, since they have other names too
+	Shared    []string     `json:"shared"`   // files that stay, since they have other names too
+	Unpacked  []string     `json:"unpacked"` // packages that stay, since they are folders
 	Failed    []string     `json:"failed"`
 	Kept      int          `json:"kept"`
 	LockFiles int          `json:"lock_files"`
@@ -25,7 +26,7 @@ type prunedJSON struct {
 func (p *pruning) writeJSON(out, _ io.Writer) error {
 	d := pruneJSON{
 		From: p.from, DryRun: p.dry, Removed: []prunedJSON{}, Size: p.size(), Shared: append([]string{}, p.shared...),
-		Failed: []string{}, Kept: p.plan.Kept, LockFiles: p.files, Withheld: p.withheld,
+		Unpacked: append([]string{}, p.unpacked...), Failed: []string{}, Kept: p.plan.Kept, LockFiles: p.files, Withheld: p.withheld,
 	}
 	for _, h := range p.plan.Remove {
 		d.Removed = append(d.Removed, prunedJSON{h.Address.String(), h.Version, append([]string{}, h.Files...)})

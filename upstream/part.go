@@ -138,7 +138,7 @@ func missing(in index.Part, dir string) (folders []string) {
 }
 
 // discard removes the part, and the folders that were made for it if nothing else
-// has come into them: anybody may ask for any provider.
+// has come into them: clients may ask for any provider.
 func (p *part) discard() {
 	p.File.Close()
 	p.in.Fs.Remove(path.Join(p.in.Dir, p.name))
