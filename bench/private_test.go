@@ -39,7 +39,7 @@ func TestPrivateRules(t *testing.T) {
 		{"anonymous does not", "team00/product0000", "", 0},
 		{"everybody reads what is mirrored", "registry.terraform.io/team01/product0001", "", 3},
 	} {
-		address, err := access.ParseAddress(c.address)
+		address, err := access.ParseResource(c.address)
 		if err != nil {
 			t.Fatal(err)
 		}

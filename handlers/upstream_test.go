@@ -17,10 +17,12 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 const (
@@ -292,14 +294,14 @@ func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
 // hanging is an upstream that never answers: a real one would need real seconds.
 type hanging struct{ handlers.Upstream }
 
-func (hanging) Mirrors(index.ProviderAddress) bool { return true }
+func (hanging) Mirrors(address.Address) bool { return true }
 
-func (hanging) Versions(ctx context.Context, _ index.ProviderAddress) (upstream.Offering, error) {
+func (hanging) Versions(ctx context.Context, _ address.Address) (upstream.Offering, error) {
 	<-ctx.Done()
 	return upstream.Offering{}, ctx.Err()
 }
 
-func (hanging) Obtainable(ctx context.Context, _ index.ProviderAddress, _ string) ([]index.Obtainable, error) {
+func (hanging) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

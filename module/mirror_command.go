@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -241,13 +242,13 @@ func lockDefaultStorage(ctx context.Context, name string) (unlock func(), err er
 
 // platformsFlag is this machine's platform if none is given, as with
 // `terraform providers mirror`.
-func platformsFlag(fl caddycmd.Flags) (platforms []index.Platform, thisMachine bool, err error) {
+func platformsFlag(fl caddycmd.Flags) (platforms []address.Platform, thisMachine bool, err error) {
 	words, err := fl.GetStringSlice("platform")
 	if err != nil {
 		return nil, false, err
 	}
 	if len(words) == 0 {
-		return []index.Platform{{OS: runtime.GOOS, Arch: runtime.GOARCH}}, true, nil
+		return []address.Platform{{OS: runtime.GOOS, Arch: runtime.GOARCH}}, true, nil
 	}
 	platforms, err = upstream.ParsePlatforms(words)
 	return platforms, false, err

@@ -11,7 +11,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -51,7 +51,7 @@ func originFlags(fl caddycmd.Flags) (o origins, err error) {
 
 // add takes up an --upstream. A URL may have a = in it, but not before its ://.
 func (o *origins) add(word string) error {
-	name, address, named := strings.Cut(word, "=")
+	name, location, named := strings.Cut(word, "=")
 	if !named || strings.Contains(name, "://") {
 		if o.mirror != "" {
 			return errors.New("two network mirrors are given for all providers: leave out one of them")
@@ -61,16 +61,16 @@ func (o *origins) add(word string) error {
 		}
 		return nil
 	}
-	hostname, err := index.ParseHostname(name)
+	hostname, err := address.ParseHostname(name)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%q is not a hostname: %w", name, err)
-	case address == "":
+	case location == "":
 		return fmt.Errorf("there is no URL behind %s=", name)
 	case o.at[hostname] != "":
 		return fmt.Errorf("two addresses are given for %s: leave out one of them", name)
 	}
-	o.at[hostname] = address
+	o.at[hostname] = location
 	return nil
 }
 
@@ -94,9 +94,9 @@ func (o *origins) origin(hostname svchost.Hostname) upstream.Origin {
 	if origin.URL == "" {
 		origin.Mirror = o.mirror
 	}
-	for _, address := range []string{origin.URL, origin.Mirror} {
-		if u, err := url.Parse(address); err == nil && u.Host != "" {
-			asked, _ = index.ParseHostname(u.Host)
+	for _, text := range []string{origin.URL, origin.Mirror} {
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			asked, _ = address.ParseHostname(u.Host)
 		}
 	}
 	origin.Token = o.tokens[asked]
@@ -115,7 +115,7 @@ func environmentTokens(environ []string) map[svchost.Hostname]string {
 			continue
 		}
 		name = strings.ReplaceAll(strings.ReplaceAll(name, "__", "-"), "_", ".")
-		if hostname, err := index.ParseHostname(name); err == nil {
+		if hostname, err := address.ParseHostname(name); err == nil {
 			tokens[hostname] = token
 		}
 	}

@@ -161,9 +161,8 @@ func scanHoldings(ctx context.Context, directories index.Directories, progress f
 			t.Modules = index.Part{Fs: afero.NewMemMapFs(), Dir: "."} // they need not be read
 			return t, err
 		},
-		ReadKeyring: readKeyring,
-		Signer:      somebody{},
-		Progress:    progress,
+		Signer:   somebody{},
+		Progress: progress,
 	})
 	if err != nil {
 		return nil, err

@@ -11,6 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -26,22 +27,17 @@ type holdings struct {
 
 func newHoldings(in index.Part, s *index.Snapshot) *holdings {
 	h := &holdings{in: in, sizes: make(map[string]int64), folders: make(map[string]bool), withheld: len(s.Report.Withheld)}
-	for _, o := range s.Report.Offered {
-		parts := strings.Split("/"+o.Address, "/")
-		parts = parts[len(parts)-3:] // an empty hostname, if there is none
-		address, err := index.ParseProviderAddress(parts[0], parts[1], parts[2])
-		provider := s.Provider(address)
-		if err != nil || provider == nil {
-			continue // it has just been parsed, so this is not
+	for p := range s.Providers() {
+		for _, r := range p.Releases {
+			h.releases = append(h.releases, h.held(p.Address, r))
 		}
-		h.releases = append(h.releases, h.held(address, provider.Release(o.Version)))
 	}
 	return h
 }
 
 // held are the files of a release: its packages, and behind them what vouches
 // for these.
-func (h *holdings) held(address index.ProviderAddress, r *index.Release) upstream.Held {
+func (h *holdings) held(address address.Address, r *index.Release) upstream.Held {
 	held := upstream.Held{Address: address, Version: r.Version}
 	for _, p := range r.Packages {
 		held.Files = append(held.Files, p.File.Path())
@@ -53,7 +49,7 @@ func (h *holdings) held(address index.ProviderAddress, r *index.Release) upstrea
 	dir := providerFolder(held.Files[0])
 	for _, folder := range []string{dir, path.Join(dir, r.Version)} {
 		for _, rest := range []string{"SHA256SUMS.sig", "SHA256SUMS", "manifest.json"} {
-			name := path.Join(folder, "terraform-provider-"+address.Type+"_"+r.Version+"_"+rest)
+			name := path.Join(folder, "terraform-provider-"+address.Name+"_"+r.Version+"_"+rest)
 			if _, err := h.in.Fs.Stat(path.Join(h.in.Dir, name)); err == nil {
 				held.Files = append(held.Files, name)
 			}
@@ -66,7 +62,7 @@ func (h *holdings) held(address index.ProviderAddress, r *index.Release) upstrea
 // of its version there. No type is a version: it has no dots.
 func providerFolder(file string) string {
 	dir := path.Dir(file)
-	if _, err := index.ParseProviderVersion(path.Base(dir)); err == nil {
+	if _, err := address.ParseProviderVersion(path.Base(dir)); err == nil {
 		return path.Dir(dir)
 	}
 	return dir
@@ -251,7 +247,7 @@ func (p *pruning) removeFolder(dir string) bool {
 func (p *pruning) hasPackages(dir string, h upstream.Held) bool {
 	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
 	return slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
-		return strings.HasPrefix(e.Name(), "terraform-provider-"+h.Address.Type+"_"+h.Version+"_") && strings.HasSuffix(e.Name(), ".zip")
+		return strings.HasPrefix(e.Name(), "terraform-provider-"+h.Address.Name+"_"+h.Version+"_") && strings.HasSuffix(e.Name(), ".zip")
 	})
 }
 

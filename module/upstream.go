@@ -13,7 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -130,7 +130,7 @@ func (u *Upstream) sources(to map[svchost.Hostname]upstream.Source) error {
 		return err
 	}
 	for _, name := range u.Hostnames {
-		hostname, err := index.ParseHostname(name)
+		hostname, err := address.ParseHostname(name)
 		if err != nil {
 			return fmt.Errorf("hostnames: %q is not one: %w", name, err)
 		}

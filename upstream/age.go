@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"slices"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // At first sight of a provider it may have hundreds of versions, most of them
@@ -18,7 +20,7 @@ const (
 
 // A dated version is one with what is known of its age.
 type dated struct {
-	Version
+	wire.ProviderVersion
 	Published time.Time // as the origin says; zero: it does not, or was not asked
 	Seen      time.Time // when it was new in the list; zero: it was there at first sight
 }
@@ -44,11 +46,11 @@ func (r *record) matures(d dated, age time.Duration) time.Time {
 
 // mature are the versions that are old enough, and when there will be more.
 func (c *catalog) mature(now time.Time) (list *Listing, until time.Time) {
-	list = &Listing{Warnings: c.record.Warnings}
+	list = new(Listing)
 	for _, d := range c.record.Versions {
 		at := c.record.matures(d, c.source.Policy.MinAge)
 		if !at.After(now) {
-			list.Versions = append(list.Versions, d.Version)
+			list.Versions = append(list.Versions, d.ProviderVersion)
 		} else if until.IsZero() || at.Before(until) {
 			until = at
 		}
@@ -60,16 +62,16 @@ func (c *catalog) mature(now time.Time) (list *Listing, until time.Time) {
 // a record and an error when the origin could not be asked for a date.
 func (c *catalog) dated(ctx context.Context, list Listing, before *record) (*record, error) {
 	now := time.Now()
-	r := &record{Fetched: now, Warnings: list.Warnings, Versions: make([]dated, len(list.Versions))}
+	r := &record{Fetched: now, Versions: make([]dated, len(list.Versions))}
 	known := make(map[string]dated)
 	if before != nil {
 		for _, d := range before.Versions {
-			known[d.Version.Version] = d
+			known[d.Version] = d
 		}
 	}
 	for i, v := range list.Versions {
 		d, ok := known[v.Version]
-		if d.Version = v; !ok && before != nil {
+		if d.ProviderVersion = v; !ok && before != nil {
 			d.Seen = now
 		}
 		r.Versions[i] = d
@@ -136,7 +138,7 @@ func (c *catalog) dateNew(ctx context.Context, r *record) error {
 // ask gets the date of a version if the origin tells it. The error is that it
 // may tell another time.
 func (c *catalog) ask(ctx context.Context, d *dated) error {
-	at, err := c.source.Client.Published(ctx, c.address, d.Version.Version)
+	at, err := c.source.Client.Published(ctx, c.address, d.Version)
 	switch {
 	case err == nil:
 		d.Published = at
@@ -184,7 +186,7 @@ func (c *catalog) guessed(version string) (d dated, ok bool) {
 	if _, asked := c.told[version]; asked || c.source.Policy.MinAge == 0 || !c.record.Unsettled.IsZero() {
 		return d, false
 	}
-	i := slices.IndexFunc(c.record.Versions, func(d dated) bool { return d.Version.Version == version })
+	i := slices.IndexFunc(c.record.Versions, func(d dated) bool { return d.Version == version })
 	if i < 0 || !c.record.Versions[i].Published.IsZero() || !c.record.Versions[i].Seen.IsZero() {
 		return d, false
 	}
@@ -200,7 +202,7 @@ func (r *record) with(told map[string]time.Time) *record {
 	changed.Versions = slices.Clone(r.Versions)
 	for i := range changed.Versions {
 		if d := &changed.Versions[i]; d.Published.IsZero() {
-			d.Published = told[d.Version.Version]
+			d.Published = told[d.Version]
 		}
 	}
 	return &changed

@@ -156,7 +156,7 @@ func TestTooYoungAVersion(t *testing.T) {
 		if o, err := m.Versions(background(), demo); err != nil || listedIn(o) != "" {
 			t.Errorf("got %+v, %v", o, err)
 		}
-		if _, err := m.Obtainable(background(), demo, "1.0.0"); !errors.Is(err, upstream.ErrTooYoung) {
+		if _, err := m.Available(background(), demo, "1.0.0"); !errors.Is(err, upstream.ErrTooYoung) {
 			t.Errorf("got %v", err)
 		}
 		m.mustRefuse(t, linuxZip, upstream.ErrTooYoung, "")
@@ -207,7 +207,7 @@ func TestMinAgeOfBackports(t *testing.T) {
 				listed := versionsOf(t, m)
 				asked := s.count(details("1.0.0"))
 				for range 3 {
-					if _, err := m.Obtainable(background(), demo, "1.0.0"); !errors.Is(err, test.want) {
+					if _, err := m.Available(background(), demo, "1.0.0"); !errors.Is(err, test.want) {
 						t.Errorf("got %v", err)
 					}
 				}
@@ -225,7 +225,7 @@ func TestMinAgeOfBackports(t *testing.T) {
 
 				for name, tree := range map[string]*indextest.Tree{"with its record": tree, "without": indextest.New(t)} {
 					again := inMemory(t, c, threeDays, tree)
-					if _, err := again.Obtainable(background(), demo, "1.0.0"); !errors.Is(err, test.want) {
+					if _, err := again.Available(background(), demo, "1.0.0"); !errors.Is(err, test.want) {
 						t.Errorf("after a restart, %s: got %v", name, err)
 					}
 					if got := versionsOf(t, again); got != test.then {
@@ -259,7 +259,7 @@ func TestMinAgeIsAskedForOnce(t *testing.T) {
 		errs := make(chan error)
 		for range 5 {
 			go func() {
-				_, err := m.Obtainable(background(), demo, "1.0.0")
+				_, err := m.Available(background(), demo, "1.0.0")
 				errs <- err
 			}()
 		}

@@ -7,7 +7,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // patience is how long a client waits for a list to be renewed that is long out
@@ -31,7 +32,7 @@ type Offering struct {
 // they have left. A list that is known is given at once, also when the
 // origin fails; one that is more than twice as old as it should be, after trying
 // for a moment.
-func (f *Filler) Versions(ctx context.Context, a index.ProviderAddress) (Offering, error) {
+func (f *Filler) Versions(ctx context.Context, a address.Address) (Offering, error) {
 	c, err := f.catalog(a)
 	if err != nil {
 		return Offering{}, err
@@ -44,7 +45,7 @@ func (f *Filler) Versions(ctx context.Context, a index.ProviderAddress) (Offerin
 
 // listed finds a version in the list. A version too young to be taken is an
 // ErrTooYoung.
-func (f *Filler) listed(ctx context.Context, a index.ProviderAddress, version string) (v Version, ok bool, err error) {
+func (f *Filler) listed(ctx context.Context, a address.Address, version string) (v wire.ProviderVersion, ok bool, err error) {
 	c, err := f.catalog(a)
 	if err != nil {
 		return v, false, err
@@ -59,17 +60,17 @@ func (f *Filler) listed(ctx context.Context, a index.ProviderAddress, version st
 	defer c.mutex.Unlock()
 	for _, d := range c.record.Versions {
 		switch {
-		case d.Version.Version != version:
+		case d.Version != version:
 		case c.record.matures(d, c.source.Policy.MinAge).After(time.Now()):
 			return v, false, ErrTooYoung
 		default:
-			return d.Version, true, nil
+			return d.ProviderVersion, true, nil
 		}
 	}
 	return v, false, nil
 }
 
-func (f *Filler) catalog(a index.ProviderAddress) (*catalog, error) {
+func (f *Filler) catalog(a address.Address) (*catalog, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, err
@@ -94,7 +95,7 @@ func (f *Filler) catalog(a index.ProviderAddress) (*catalog, error) {
 // room among those that are listed until they are.
 type catalogsInProgress struct {
 	mutex sync.Mutex
-	of    map[index.ProviderAddress]*catalog
+	of    map[address.Address]*catalog
 }
 
 func (p *catalogsInProgress) end(c *catalog) {
@@ -123,7 +124,7 @@ func (c *catalog) weigh() int { return int(c.bytes.Load()) }
 type catalog struct {
 	*Filler
 	source  *Source
-	address index.ProviderAddress
+	address address.Address
 
 	mutex   sync.Mutex
 	looked  bool    // in the tree, for what was known before

@@ -11,8 +11,9 @@ import (
 
 	"github.com/hashicorp/go-retryablehttp"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 const userAgent = "caddy-terraform-registry"
@@ -29,14 +30,14 @@ type Client struct {
 
 	documents *slots
 
-	readKeyring func(armored []byte) (index.Keyring, []error)
+	readKeyring func(armored []byte) (*signing.Keyring, []error)
 }
 
 // A protocol is how an origin is asked: as a registry or as a mirror.
 type protocol interface {
-	versions(context.Context, index.ProviderAddress) (Listing, error)
-	published(ctx context.Context, a index.ProviderAddress, version string) (time.Time, error)
-	release(ctx context.Context, a index.ProviderAddress, v Version, pinned index.Keyring) (*Release, error)
+	versions(context.Context, address.Address) (Listing, error)
+	published(ctx context.Context, a address.Address, version string) (time.Time, error)
+	release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error)
 	locate(context.Context, *Release, Package) (link, error)
 }
 
@@ -75,7 +76,7 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 	}
 	c := &Client{
 		origin: o, home: home, http: over(true), packages: over(false), breaker: newBreaker(home.Host, o.Pause), documents: newSlots(mostDocuments),
-		readKeyring: func(armored []byte) (index.Keyring, []error) { return signing.ReadKeyring(armored) },
+		readKeyring: func(armored []byte) (*signing.Keyring, []error) { return signing.ReadKeyring(armored) },
 	}
 	if c.protocol = (registry{c}); o.Mirror != "" {
 		c.protocol = mirror{c}
@@ -90,7 +91,7 @@ func (c *Client) Close() {
 }
 
 // Versions lists the versions of a provider, newest first.
-func (c *Client) Versions(ctx context.Context, a index.ProviderAddress) (Listing, error) {
+func (c *Client) Versions(ctx context.Context, a address.Address) (Listing, error) {
 	if err := c.check(a); err != nil {
 		return Listing{}, err
 	}
@@ -99,7 +100,7 @@ func (c *Client) Versions(ctx context.Context, a index.ProviderAddress) (Listing
 
 // Published tells when a version was published. The public registry's API says
 // so; ErrNotFound means that this origin does not.
-func (c *Client) Published(ctx context.Context, a index.ProviderAddress, version string) (time.Time, error) {
+func (c *Client) Published(ctx context.Context, a address.Address, version string) (time.Time, error) {
 	if err := c.checkVersion(a, version); err != nil {
 		return time.Time{}, err
 	}
@@ -110,7 +111,7 @@ func (c *Client) Published(ctx context.Context, a index.ProviderAddress, version
 // With pinned keys only those count; nil leaves it to the keys the origin sends.
 // Of v only the version must be there: platforms save asking for those that
 // there are not.
-func (c *Client) Release(ctx context.Context, a index.ProviderAddress, v Version, pinned index.Keyring) (*Release, error) {
+func (c *Client) Release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error) {
 	if err := c.checkVersion(a, v.Version); err != nil {
 		return nil, err
 	}
@@ -120,21 +121,21 @@ func (c *Client) Release(ctx context.Context, a index.ProviderAddress, v Version
 
 // check keeps addresses from being asked of the wrong origin, and from
 // being more than two segments of a path.
-func (c *Client) check(a index.ProviderAddress) error {
+func (c *Client) check(a address.Address) error {
 	if a.Hostname != "" && a.Hostname != c.origin.Hostname {
 		return fmt.Errorf("%s is not of %s", a, c.origin)
 	}
-	if normal, err := index.ParseProviderAddress(string(a.Hostname), a.Namespace, a.Type); err != nil || normal != a {
+	if normal, err := address.ParseProvider(string(a.Hostname), a.Namespace, a.Name); err != nil || normal != a {
 		return fail(c.home, ErrNotFound, "that is not the address of a provider")
 	}
 	return nil
 }
 
-func (c *Client) checkVersion(a index.ProviderAddress, version string) error {
+func (c *Client) checkVersion(a address.Address, version string) error {
 	if err := c.check(a); err != nil {
 		return err
 	}
-	if _, err := index.ParseProviderVersion(version); err != nil {
+	if _, err := address.ParseProviderVersion(version); err != nil {
 		return fail(c.home, ErrNotFound, "that is not a version")
 	}
 	return nil

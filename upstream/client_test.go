@@ -13,10 +13,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A signed release comes through a registry as its publisher made it.
@@ -37,7 +38,7 @@ func TestRegistry(t *testing.T) {
 	if got := fmt.Sprint(list.Versions); got != "[{1.10.0-rc.1 [5.0] [linux_amd64]} {1.9.0 [5.0] [linux_amd64]} {1.0.0 [5.0 6.0] [darwin_arm64 linux_amd64]}]" {
 		t.Errorf("versions are %s", got)
 	}
-	for _, v := range []upstream.Version{list.Versions[2], {Version: "1.0.0"}, {Version: "1.0.0", Platforms: []index.Platform{{OS: "plan9", Arch: "arm"}, linux}}} {
+	for _, v := range []wire.ProviderVersion{list.Versions[2], {Version: "1.0.0"}, {Version: "1.0.0", Platforms: []address.Platform{{OS: "plan9", Arch: "arm"}, linux}}} {
 		r, err := c.Release(background(), demo, v, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -111,14 +112,14 @@ func TestMirror(t *testing.T) {
 		s.fault(files+"1.0.0.json", nil)
 	})
 	t.Run("a version it does not hold", func(t *testing.T) {
-		_, err := c.Release(background(), demo, upstream.Version{Version: "2.0.0"}, pinned)
+		_, err := c.Release(background(), demo, wire.ProviderVersion{Version: "2.0.0"}, pinned)
 		mustFail(t, err, upstream.ErrNotFound, "does not hold")
 	})
 	t.Run("only h1 is left to the caller", func(t *testing.T) {
 		s.fault(sumsFile, status(404))
 		s.fault(files+"1.0.0.json", body(`{"archives":{"linux_amd64":{"url":"terraform-provider-demo_1.0.0_linux_amd64.zip","hashes":["h1:`+strings.Repeat("A", 43)+`=","new:x"]}}}`))
 		r, err := c.Release(background(), demo, v1, nil)
-		if err != nil || r.Packages[0].SHA256 != (index.SHA256{}) || len(r.Packages[0].H1) != 1 {
+		if err != nil || r.Packages[0].SHA256 != (wire.SHA256{}) || len(r.Packages[0].H1) != 1 {
 			t.Fatalf("got %+v, %v", r, err)
 		}
 		mustDownload(t, c, r, zip)
@@ -205,7 +206,7 @@ func TestOriginThatChangesItsMind(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, err = c.Download(background(), r, index.Platform{OS: "plan9", Arch: "arm"}, io.Discard)
+		_, err = c.Download(background(), r, address.Platform{OS: "plan9", Arch: "arm"}, io.Discard)
 		mustFail(t, err, upstream.ErrNotFound, "plan9_arm")
 	})
 }
@@ -248,7 +249,7 @@ func TestReleaseIsRefused(t *testing.T) {
 		rule   string
 		path   string
 		answer func(*site) http.HandlerFunc
-		pinned index.Keyring
+		pinned *signing.Keyring
 		kind   error
 		says   string
 	}{
@@ -277,13 +278,13 @@ func TestReleaseIsRefused(t *testing.T) {
 			if test.answer != nil {
 				s.fault(test.path, test.answer(s))
 			}
-			_, err := s.client(t, upstream.Origin{Token: "secret"}).Release(background(), demo, upstream.Version{Version: "1.0.0", Platforms: []index.Platform{linux}}, test.pinned)
+			_, err := s.client(t, upstream.Origin{Token: "secret"}).Release(background(), demo, wire.ProviderVersion{Version: "1.0.0", Platforms: []address.Platform{linux}}, test.pinned)
 			mustFail(t, err, test.kind, test.says)
 		})
 	}
 	t.Run("the reason is that of the keyring, too", func(t *testing.T) {
 		_, err := newAcme(t).client(t, upstream.Origin{}).Release(background(), demo, v1, stranger)
-		if !errors.Is(err, index.ErrUnknownKey) {
+		if !errors.Is(err, signing.ErrUnknownKey) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -364,13 +365,13 @@ func TestPublished(t *testing.T) {
 func TestAddressesAreChecked(t *testing.T) {
 	s := newAcme(t)
 	c := s.client(t, upstream.Origin{})
-	_, err := c.Versions(background(), index.ProviderAddress{Hostname: "other.example.com", Namespace: "acme", Type: "demo"})
+	_, err := c.Versions(background(), address.Address{Hostname: "other.example.com", Namespace: "acme", Name: "demo"})
 	if err == nil {
 		t.Error("it was asked for the provider of another origin")
 	}
-	_, err = c.Versions(background(), index.ProviderAddress{Namespace: "..", Type: "demo"})
+	_, err = c.Versions(background(), address.Address{Namespace: "..", Name: "demo"})
 	mustFail(t, err, upstream.ErrNotFound, "not the address of a provider")
-	_, err = c.Release(background(), demo, upstream.Version{Version: "../1.0.0"}, nil)
+	_, err = c.Release(background(), demo, wire.ProviderVersion{Version: "../1.0.0"}, nil)
 	mustFail(t, err, upstream.ErrNotFound, "not a version")
 	if len(s.asked) != 0 {
 		t.Errorf("%d requests were made", len(s.asked))

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net"
 	"net/netip"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // Through has a test see every connection that is made, with the dialer that
@@ -22,7 +24,7 @@ const (
 	MostDownloads  = mostDownloads
 	MostDocuments  = mostDocuments
 	MostWaiting    = mostWaiting
-	MostVersions   = mostVersions
+	MostVersions   = wire.MaxVersions
 	Spare          = spare
 	MostReleases   = mostReleases
 	MaxChecksums   = maxChecksums

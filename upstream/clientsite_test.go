@@ -13,20 +13,22 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // The origin of the tests, a name that the certificate of httptest is for.
 const host = "registry.example.com"
 
 var (
-	demo  = index.ProviderAddress{Hostname: host, Namespace: "acme", Type: "demo"}
-	linux = index.Platform{OS: "linux", Arch: "amd64"}
-	v1    = upstream.Version{Version: "1.0.0"}
+	demo  = address.Address{Hostname: host, Namespace: "acme", Name: "demo"}
+	linux = address.Platform{OS: "linux", Arch: "amd64"}
+	v1    = wire.ProviderVersion{Version: "1.0.0"}
 )
 
 const (
@@ -56,9 +58,8 @@ func newSite(t testing.TB, tree *indextest.Tree) *site {
 		t.Fatal(err)
 	}
 	snapshot, err := index.Scan(context.Background(), index.Options{
-		Open:        tree.Open,
-		ReadKeyring: func(armored []byte) (index.Keyring, []error) { return signing.ReadKeyring(armored) },
-		Signer:      key,
+		Open:   tree.Open,
+		Signer: key,
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -7,8 +7,10 @@ import (
 	"io"
 	"path"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // documents are what the tree has beside the packages of a version. They may
@@ -52,7 +54,7 @@ func (p *place) documents(r *Release) (d documents, err error) {
 // keptRelease is a release as the tree vouches for it; nil if it does not. Then
 // nothing but its packages is needed from the origin, and no other release of
 // the same version can take its place.
-func keptRelease(a index.ProviderAddress, version string, d documents, k namespaceKeys) *Release {
+func keptRelease(a address.Address, version string, d documents, k namespaceKeys) *Release {
 	if d.checksums == nil || d.signature == nil || k.ring == nil {
 		return nil
 	}
@@ -60,7 +62,7 @@ func keptRelease(a index.ProviderAddress, version string, d documents, k namespa
 	if err != nil {
 		return nil // the origin's may be another: that is for settle to say
 	}
-	sums, err := index.ParseChecksums(d.checksums)
+	sums, err := wire.DecodeChecksums(d.checksums)
 	if err != nil {
 		return nil
 	}
@@ -116,11 +118,11 @@ func (d documents) vouching(r *Release) documents {
 
 // lists tells whether the tree's SHA256SUMS, if it has one, lists a package as
 // it is.
-func (d *documents) lists(name string, sum index.SHA256) bool {
+func (d *documents) lists(name string, sum wire.SHA256) bool {
 	if d.checksums == nil {
 		return true
 	}
-	sums, err := index.ParseChecksums(d.checksums)
+	sums, err := wire.DecodeChecksums(d.checksums)
 	listed, ok := sums[name]
 	return err == nil && ok && listed == sum
 }

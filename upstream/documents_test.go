@@ -262,7 +262,7 @@ func TestKeysAreRemembered(t *testing.T) {
 // Keys that are pinned after a release was verified count for it too.
 func TestKeysPinnedInBetween(t *testing.T) {
 	m := onDisk(t, newAcme(t).client(t, upstream.Origin{}), upstream.Policy{})
-	if _, err := m.Obtainable(background(), demo, "1.0.0"); err != nil {
+	if _, err := m.Available(background(), demo, "1.0.0"); err != nil {
 		t.Fatal(err)
 	}
 	m.Keys(host+"/acme", indextest.NewPublisher(t))

@@ -38,7 +38,7 @@ var (
 	ErrBadChecksum = errors.New("the checksum does not match")
 
 	// ErrBadSignature: SHA256SUMS is not signed by a key that counts. The error
-	// also is the one of index.Keyring's Verify.
+	// also is the one of *signing.Keyring's Verify.
 	ErrBadSignature = errors.New("the signature does not verify")
 
 	// ErrTooLarge: the answer is larger than its limit.

@@ -15,7 +15,9 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // heldLife is how long a filled file is known by heart: longer than any index
@@ -24,7 +26,7 @@ const heldLife = 15 * time.Minute
 
 // Held returns a file that was filled a short time ago and is still there, or
 // nil.
-func (f *Filler) Held(a index.ProviderAddress, name string) *Filled {
+func (f *Filler) Held(a address.Address, name string) *Filled {
 	filled, ok := f.held.get(fileID{a, name})
 	if !ok || !filled.there() {
 		return nil
@@ -36,19 +38,19 @@ func (f *Filler) Held(a index.ProviderAddress, name string) *Filled {
 // is there and verified. A package is fetched once for all who want it, and goes
 // on being fetched when they have left. What vouches for packages, SHA256SUMS
 // and the like, comes into the tree with a package only.
-func (f *Filler) Fill(ctx context.Context, a index.ProviderAddress, name string) (*Filled, error) {
+func (f *Filler) Fill(ctx context.Context, a address.Address, name string) (*Filled, error) {
 	return f.FillWatched(ctx, a, name, nil)
 }
 
 // FillWatched is Fill with a function that hears how many bytes there are, while
 // they come in, and how many there will be; zero: it is not known. It is called from one goroutine at a time, and not any more when
 // FillWatched has returned.
-func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name string, progress func(received, size int64)) (*Filled, error) {
+func (f *Filler) FillWatched(ctx context.Context, a address.Address, name string, progress func(received, size int64)) (*Filled, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, err
 	}
-	p, ok := parsePackageName(a.Type, name)
+	p, ok := parsePackageName(a.Name, name)
 	if !ok {
 		return f.document(ctx, a, name)
 	}
@@ -101,8 +103,8 @@ func (f *Filler) FillWatched(ctx context.Context, a index.ProviderAddress, name 
 
 // document is one of the files that vouch for packages, for mirrors that are
 // chained to this one.
-func (f *Filler) document(ctx context.Context, a index.ProviderAddress, name string) (*Filled, error) {
-	rest, ours := strings.CutPrefix(name, "terraform-provider-"+a.Type+"_")
+func (f *Filler) document(ctx context.Context, a address.Address, name string) (*Filled, error) {
+	rest, ours := strings.CutPrefix(name, "terraform-provider-"+a.Name+"_")
 	version, kind, _ := strings.Cut(rest, "_")
 	of, known := map[string]func(*Release) []byte{
 		"SHA256SUMS":     func(r *Release) []byte { return r.Checksums },
@@ -125,12 +127,12 @@ func (f *Filler) document(ctx context.Context, a index.ProviderAddress, name str
 
 // fill finds a package in the tree, or fetches it when it is its turn. Nothing is
 // locked before that: others wait for the locks.
-func (f *Filler) fill(ctx context.Context, s *Source, v *vouched, platform index.Platform, id fileID) (filled *Filled, fetched bool, err error) {
+func (f *Filler) fill(ctx context.Context, s *Source, v *vouched, platform address.Platform, id fileID) (filled *Filled, fetched bool, err error) {
 	p, ok := v.Package(platform)
 	if !ok {
 		return nil, false, fmt.Errorf("the release has no package for %s: %w", platform, ErrNotFound)
 	}
-	if p.SHA256 == (index.SHA256{}) && len(p.sums)+len(p.H1) == 0 {
+	if p.SHA256 == (wire.SHA256{}) && len(p.sums)+len(p.H1) == 0 {
 		return nil, false, fmt.Errorf("%w: its mirror gives no hash of the package", ErrUnsigned)
 	}
 	where, err := f.place(v.Address)
@@ -147,7 +149,7 @@ func (f *Filler) fill(ctx context.Context, s *Source, v *vouched, platform index
 		}
 		defer free()
 	}
-	unlock, err := f.lock(path.Join(string(id.Hostname), id.Namespace, id.Type, id.name))
+	unlock, err := f.lock(path.Join(string(id.Hostname), id.Namespace, id.Name, id.name))
 	if err != nil {
 		return nil, false, err
 	}
@@ -160,7 +162,7 @@ func (f *Filler) fill(ctx context.Context, s *Source, v *vouched, platform index
 		f.tree.forget() // the next one is opened where it is now
 	}
 	if errors.Is(err, ErrBadChecksum) {
-		f.releases.drop(releaseID{id.ProviderAddress, v.Version})
+		f.releases.drop(releaseID{id.Address, v.Version})
 		err = f.explain(ctx, s, v, err)
 	}
 	return filled, fetched, err
@@ -217,7 +219,7 @@ func (f *Filler) verify(v *vouched, p Package, file afero.File, size int64) (c c
 	refuse := func(kind error, detail string) error {
 		return &Failure{Host: v.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
 	}
-	d, err := index.CheckPackage(f.ctx, file, size, v.Address.Type, p.Platform)
+	d, err := index.CheckPackage(f.ctx, file, size, v.Address.Name, p.Platform)
 	var bad *index.PackageError
 	switch withheld := errors.As(err, &bad); {
 	case err != nil && !withheld && f.ctx.Err() != nil:
@@ -228,7 +230,7 @@ func (f *Filler) verify(v *vouched, p Package, file afero.File, size int64) (c c
 		return c, refuse(ErrBadChecksum, p.Name+" is not the file that was released")
 	case withheld:
 		return c, refuse(ErrMalformed, p.Name+": "+bad.Detail)
-	case p.SHA256 == (index.SHA256{}) && len(p.H1) > 0 && !slices.ContainsFunc(d.H1, func(h1 string) bool { return slices.Contains(p.H1, h1) }):
+	case p.SHA256 == (wire.SHA256{}) && len(p.H1) > 0 && !slices.ContainsFunc(d.H1, func(h1 string) bool { return slices.Contains(p.H1, h1) }):
 		return c, refuse(ErrBadChecksum, p.Name+" has other files in it than the mirror says")
 	}
 	return checked{Digest{size, d.SHA256}, d.H1}, nil
@@ -240,7 +242,7 @@ func (f *Filler) fetch(ctx context.Context, s *Source, where *place, v *vouched,
 	if err != nil {
 		return nil, err
 	}
-	if listed := d.vouching(v.Release); p.SHA256 != (index.SHA256{}) && !listed.lists(p.Name, p.SHA256) {
+	if listed := d.vouching(v.Release); p.SHA256 != (wire.SHA256{}) && !listed.lists(p.Name, p.SHA256) {
 		return nil, conflict("SHA256SUMS")
 	}
 	if f.options.ReadOnly {
@@ -305,7 +307,7 @@ func (f *Filler) explain(ctx context.Context, s *Source, v *vouched, wrong error
 	if !v.held {
 		return wrong
 	}
-	now, err := s.Client.Release(ctx, v.Address, Version{Version: v.Version}, nil)
+	now, err := s.Client.Release(ctx, v.Address, wire.ProviderVersion{Version: v.Version}, nil)
 	if err != nil || bytes.Equal(now.Checksums, v.Checksums) {
 		return wrong
 	}

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -36,7 +37,7 @@ func TestFill(t *testing.T) {
 	if len(r.Keys) != 1 || r.Keys[0].ID != publisher.ID() {
 		t.Errorf("it is signed by %+v", r.Keys)
 	}
-	if missing := p.Missing(r); len(missing) != 1 || missing[0].Name != darwinZip {
+	if missing := p.Missing(r); len(missing) != 1 || missing[0].URL != darwinZip {
 		t.Errorf("missing are %+v", missing)
 	}
 	if m.Held(demo, linuxZip) == nil {
@@ -212,15 +213,15 @@ func TestDocumentsOfAReleaseThatIsNotHeld(t *testing.T) {
 	m.mustHave(t)
 }
 
-func TestObtainable(t *testing.T) {
+func TestAvailable(t *testing.T) {
 	s := newAcme(t)
-	m := onDisk(t, s.client(t, upstream.Origin{}), upstream.Policy{Platforms: []index.Platform{linux}})
-	list, err := m.Obtainable(background(), demo, "1.0.0")
-	if err != nil || len(list) != 1 || list[0].Name != linuxZip {
+	m := onDisk(t, s.client(t, upstream.Origin{}), upstream.Policy{Platforms: []address.Platform{linux}})
+	list, err := m.Available(background(), demo, "1.0.0")
+	if err != nil || len(list) != 1 || list[0].URL != linuxZip {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	m.mustRefuse(t, darwinZip, upstream.ErrNotFound, "")
-	if _, err := m.Obtainable(background(), demo, "2.0.0"); !errors.Is(err, upstream.ErrNotFound) {
+	if _, err := m.Available(background(), demo, "2.0.0"); !errors.Is(err, upstream.ErrNotFound) {
 		t.Errorf("got %v", err)
 	}
 	if n := s.count("/v1/providers/acme/demo/2.0.0/download/linux/amd64"); n != 0 {
@@ -254,8 +255,8 @@ func TestHashesOfAMirrorThatNobodyChecks(t *testing.T) {
 				indextest.OnDisk(t, root).Keys(host+"/acme", publisher)
 			}
 			m := over(t, s.client(t, upstream.Origin{Mirror: mirrorBase}), upstream.Policy{Signatures: upstream.PreferSignatures}, root)
-			list, err := m.Obtainable(background(), demo, "1.0.0")
-			if err != nil || len(list) != 1 || len(list[0].H1) != test.want {
+			list, err := m.Available(background(), demo, "1.0.0")
+			if err != nil || len(list) != 1 || len(list[0].H1()) != test.want {
 				t.Errorf("got %+v, %v", list, err)
 			}
 		})

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A Filled file is one of a release that is verified and there, though the index
@@ -21,7 +22,7 @@ type Filled struct {
 	Version, Platform string
 
 	Size   int64
-	SHA256 index.SHA256
+	SHA256 wire.SHA256
 
 	h1      []string // of the files in a package, "h1:…"
 	tree    *trees   // not its root: that would stay open as long as the file is known

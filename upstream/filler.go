@@ -10,6 +10,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -69,9 +70,9 @@ type Filler struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
-	catalogs *memory[index.ProviderAddress, *catalog] // of what is listed
+	catalogs *memory[address.Address, *catalog] // of what is listed
 	opening  catalogsInProgress
-	unlisted *memory[index.ProviderAddress, error] // why there is no list
+	unlisted *memory[address.Address, error] // why there is no list
 	releases *memory[releaseID, *vouched]
 	vouching flights[releaseID, *vouched]
 	unproven *memory[releaseID, error]
@@ -89,11 +90,11 @@ type Filler struct {
 // A releaseID names a release, a fileID a file of one.
 type (
 	releaseID struct {
-		index.ProviderAddress
+		address.Address
 		version string
 	}
 	fileID struct {
-		index.ProviderAddress
+		address.Address
 		name string
 	}
 )
@@ -133,9 +134,9 @@ func NewFiller(o FillerOptions) (*Filler, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Filler{
 		options: o, sources: sources, downloads: downloads, tree: &trees{open: o.Open}, ctx: ctx, cancel: cancel,
-		catalogs: newMemory[index.ProviderAddress, *catalog](mostCatalogs),
-		opening:  catalogsInProgress{of: make(map[index.ProviderAddress]*catalog)},
-		unlisted: newMemory[index.ProviderAddress, error](mostUnlisted),
+		catalogs: newMemory[address.Address, *catalog](mostCatalogs),
+		opening:  catalogsInProgress{of: make(map[address.Address]*catalog)},
+		unlisted: newMemory[address.Address, error](mostUnlisted),
 		releases: newMemory[releaseID, *vouched](mostReleases),
 		unproven: newMemory[releaseID, error](mostFiles),
 		ungrown:  newMemory[releaseID, error](mostFiles),
@@ -152,13 +153,13 @@ func NewFiller(o FillerOptions) (*Filler, error) {
 func (f *Filler) Close() { f.cancel() }
 
 // Mirrors tells whether a provider is one that the Filler would get.
-func (f *Filler) Mirrors(a index.ProviderAddress) bool {
+func (f *Filler) Mirrors(a address.Address) bool {
 	s, ok := f.sources[a.Hostname]
 	return ok && s.Policy.takes(a)
 }
 
 // source finds where a provider comes from.
-func (f *Filler) source(a index.ProviderAddress) (*Source, error) {
+func (f *Filler) source(a address.Address) (*Source, error) {
 	s, ok := f.sources[a.Hostname]
 	if !ok || !s.Policy.takes(a) {
 		return nil, ErrNotMirrored

@@ -21,7 +21,6 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -177,7 +176,6 @@ func (m *mirroring) scan(t testing.TB) *index.Snapshot {
 	t.Helper()
 	s, err := index.Scan(background(), index.Options{
 		Open:              m.Open,
-		ReadKeyring:       func(armored []byte) (index.Keyring, []error) { return signing.ReadKeyring(armored) },
 		RequireSignatures: true,
 	})
 	if err != nil {

@@ -12,14 +12,14 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-func madeUp(i int) index.ProviderAddress {
+func madeUp(i int) address.Address {
 	a := demo
-	a.Type = fmt.Sprintf("x%d", i)
+	a.Name = fmt.Sprintf("x%d", i)
 	return a
 }
 
@@ -35,7 +35,7 @@ func TestMadeUpNamesKeepNobodyWaiting(t *testing.T) {
 		m := inMemory(t, c, upstream.Policy{}, indextest.New(t))
 		defer m.Close()
 		var all sync.WaitGroup
-		ask := func(a index.ProviderAddress) {
+		ask := func(a address.Address) {
 			all.Go(func() { m.Versions(from("192.0.2.1"), a) })
 			synctest.Wait()
 		}

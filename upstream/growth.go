@@ -11,7 +11,8 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // An origin may add platforms to a version that it has released. Its SHA256SUMS
@@ -46,14 +47,14 @@ var errNotGrown = fmt.Errorf("the origin has added nothing to the release: %w", 
 // MayHaveMore reports whether an origin may have packages of a version for other
 // platforms than those that are held, as far as its list of versions is known now.
 // It asks for nothing.
-func (f *Filler) MayHaveMore(a index.ProviderAddress, version string, held func(index.Platform) bool) bool {
+func (f *Filler) MayHaveMore(a address.Address, version string, held func(address.Platform) bool) bool {
 	platforms, listed := f.listedPlatforms(a, version)
-	return listed && (len(platforms) == 0 || slices.ContainsFunc(platforms, func(p index.Platform) bool { return !held(p) }))
+	return listed && (len(platforms) == 0 || slices.ContainsFunc(platforms, func(p address.Platform) bool { return !held(p) }))
 }
 
 // listedPlatforms are those that the list of versions, as it is known now, has of
 // one. An origin that is a mirror does not tell any.
-func (f *Filler) listedPlatforms(a index.ProviderAddress, version string) (platforms []index.Platform, listed bool) {
+func (f *Filler) listedPlatforms(a address.Address, version string) (platforms []address.Platform, listed bool) {
 	c, ok := f.catalogs.get(a)
 	if !ok {
 		return nil, false
@@ -63,7 +64,7 @@ func (f *Filler) listedPlatforms(a index.ProviderAddress, version string) (platf
 	if c.record == nil {
 		return nil, false
 	}
-	i := slices.IndexFunc(c.record.Versions, func(d dated) bool { return d.Version.Version == version })
+	i := slices.IndexFunc(c.record.Versions, func(d dated) bool { return d.ProviderVersion.Version == version })
 	if i < 0 {
 		return nil, false
 	}
@@ -75,7 +76,7 @@ func (f *Filler) listedPlatforms(a index.ProviderAddress, version string) (platf
 // mirror that is not known: it is asked meanwhile, and held up to then is what was.
 func (f *Filler) withAdditions(ctx context.Context, s *Source, v *vouched) *vouched {
 	platforms, listed := f.listedPlatforms(v.Address, v.Version)
-	has := func(p index.Platform) bool {
+	has := func(p address.Platform) bool {
 		_, ok := v.Package(p)
 		return ok
 	}
@@ -87,7 +88,7 @@ func (f *Filler) withAdditions(ctx context.Context, s *Source, v *vouched) *vouc
 			go f.grown(newAsker(ctx).in(f.ctx), s, v)
 		}
 		return v
-	case !slices.ContainsFunc(platforms, func(p index.Platform) bool { return !has(p) }):
+	case !slices.ContainsFunc(platforms, func(p address.Platform) bool { return !has(p) }):
 		return v
 	}
 	now, err := f.grown(ctx, s, v)
@@ -127,7 +128,7 @@ func (f *Filler) grow(ctx context.Context, s *Source, v *vouched) (*vouched, err
 	if err != nil {
 		return nil, err
 	}
-	r, err := s.Client.Release(ctx, v.Address, Version{Version: v.Version}, k.pin())
+	r, err := s.Client.Release(ctx, v.Address, wire.ProviderVersion{Version: v.Version}, k.pin())
 	switch {
 	case errors.Is(err, ErrNotFound): // what is held stays, whatever has become of it there
 		return nil, errNotGrown

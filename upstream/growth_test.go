@@ -11,7 +11,7 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -110,10 +110,10 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 					m.Versions(background(), demo) // as clients do first
 					time.Sleep(time.Second)
 					if mirror != "" { // which does not list platforms
-						m.Obtainable(background(), demo, "1.0.0")
+						m.Available(background(), demo, "1.0.0")
 						synctest.Wait()
 					}
-					list, err := m.Obtainable(background(), demo, "1.0.0")
+					list, err := m.Available(background(), demo, "1.0.0")
 					if err != nil || len(list) != i+2 {
 						t.Fatalf("%s: got %+v, %v", platform, list, err)
 					}
@@ -149,7 +149,7 @@ func TestAPlatformThatIsWanted(t *testing.T) {
 		m.mustRefuse(t, zipFor("darwin_arm64"), upstream.ErrNotFound, "no package for darwin_arm64")
 		g.grow(t, "darwin_arm64")
 		time.Sleep(11 * time.Minute)
-		r, err := m.ReleaseFor(background(), demo, "1.0.0", index.Platform{OS: "darwin", Arch: "arm64"})
+		r, err := m.ReleaseFor(background(), demo, "1.0.0", address.Platform{OS: "darwin", Arch: "arm64"})
 		if err != nil || len(r.Packages) != 2 {
 			t.Errorf("got %+v, %v", r, err)
 		}
@@ -249,7 +249,7 @@ func TestAMirrorThatHangsHasNoAdditions(t *testing.T) {
 		m.Versions(background(), demo)
 		g.fault(files+"1.0.0.json", silence)
 		began := time.Now()
-		list, err := m.Obtainable(background(), demo, "1.0.0")
+		list, err := m.Available(background(), demo, "1.0.0")
 		if err != nil || len(list) != 1 || time.Since(began) > 0 {
 			t.Errorf("got %+v, %v after %v", list, err, time.Since(began))
 		}

@@ -5,7 +5,8 @@ import (
 	"path"
 	"slices"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
 // noteKeys tells of keys that the origin sends for a namespace and the tree did not
@@ -18,7 +19,7 @@ func (f *Filler) noteKeys(r *Release, before namespaceKeys) {
 	known := before.ring.Keys()
 	var added []string
 	for _, key := range r.Keys {
-		if !slices.ContainsFunc(known, func(k index.PublicKey) bool { return k.ID == key.ID }) {
+		if !slices.ContainsFunc(known, func(k signing.PublicKey) bool { return k.ID == key.ID }) {
 			added = append(added, key.ID)
 		}
 	}
@@ -43,8 +44,8 @@ func (f *Filler) noteUnsigned(r *Release, before namespaceKeys) {
 
 func (k *namespaceKeys) known() bool { return k.ring != nil && len(k.ring.Keys()) > 0 }
 
-func namespaceOf(a index.ProviderAddress) string {
+func namespaceOf(a address.Address) string {
 	return path.Join(a.Hostname.ForDisplay(), a.Namespace)
 }
 
-func unsigned(a index.ProviderAddress) string { return "unsigned " + namespaceOf(a) }
+func unsigned(a address.Address) string { return "unsigned " + namespaceOf(a) }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -17,7 +16,7 @@ const (
 
 // namespaceKeys are the keys of a namespace, as the tree has them.
 type namespaceKeys struct {
-	ring    index.Keyring // nil: there is no file
+	ring    *signing.Keyring // nil: there is no file
 	pinned  bool
 	content []byte
 }
@@ -34,7 +33,7 @@ func (p *place) readKeys() (k namespaceKeys, err error) {
 }
 
 // pin is the keyring that alone counts; nil if the origin's keys do.
-func (k *namespaceKeys) pin() index.Keyring {
+func (k *namespaceKeys) pin() *signing.Keyring {
 	if k.pinned {
 		return k.ring
 	}
@@ -43,7 +42,7 @@ func (k *namespaceKeys) pin() index.Keyring {
 
 // with is the file with further keys, nil when it has them all. Those that were
 // there stay: what is held may be signed by them.
-func (k *namespaceKeys) with(keys []index.PublicKey) ([]byte, error) {
+func (k *namespaceKeys) with(keys []signing.PublicKey) ([]byte, error) {
 	known := make(map[string]bool) // all that the file will have
 	if k.ring != nil {
 		for _, key := range k.ring.Keys() {

@@ -4,16 +4,15 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
 // A keys file never gets so many keys that none of them would be read.
 func TestAKeysFileStaysReadable(t *testing.T) {
-	var keys []index.PublicKey
+	var keys []signing.PublicKey
 	for range signing.MaxKeys {
-		keys = append(keys, index.PublicKey{Armor: indextest.NewPublisher(t).PublicKey()})
+		keys = append(keys, signing.PublicKey{Armor: indextest.NewPublisher(t).PublicKey()})
 	}
 	full, err := (&namespaceKeys{}).with(keys)
 	if err != nil {
@@ -27,7 +26,7 @@ func TestAKeysFileStaysReadable(t *testing.T) {
 	if file, err := k.with(ring.Keys()); file != nil || err != nil {
 		t.Errorf("the same keys change the file: %v", err)
 	}
-	if _, err := k.with([]index.PublicKey{{Armor: indextest.NewPublisher(t).PublicKey()}}); !errors.Is(err, ErrConflict) {
+	if _, err := k.with([]signing.PublicKey{{Armor: indextest.NewPublisher(t).PublicKey()}}); !errors.Is(err, ErrConflict) {
 		t.Errorf("one more: %v", err)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/gofrs/flock"
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -35,7 +36,7 @@ func (f *Filler) RemoveLeftovers(ctx context.Context) int {
 	}{{tree.Providers, 3, f.diskPath}, {tree.Keys, 0, nil}} {
 		hosts, _ := afero.ReadDir(in.Fs, in.Dir)
 		for _, host := range hosts {
-			h, err := index.ParseHostname(host.Name())
+			h, err := address.ParseHostname(host.Name())
 			if _, ours := f.sources[h]; err == nil && ours {
 				removed += removeLeftovers(ctx, in.Part, host.Name(), in.depth, in.disk)
 			}

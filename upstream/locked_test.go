@@ -7,7 +7,7 @@ import (
 
 	"golang.org/x/mod/sumdb/dirhash"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -43,7 +43,7 @@ func TestWhatIsLockedIsChecked(t *testing.T) {
 		mustSay(t, test.rule+", behind", l.CheckFilled(filled, linux), test.behindSays)
 	}
 	l := upstream.Locked{Address: demo, Version: "1.0.0", Hashes: []string{wrong}}
-	mustSay(t, "a platform that there is not", l.CheckRelease(release, index.Platform{OS: "plan9", Arch: "arm"}), "")
+	mustSay(t, "a platform that there is not", l.CheckRelease(release, address.Platform{OS: "plan9", Arch: "arm"}), "")
 }
 
 func mustSay(t *testing.T, rule string, err error, want string) {

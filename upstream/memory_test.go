@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 func TestMemory(t *testing.T) {
@@ -70,8 +72,8 @@ func TestReleasesHaveWeight(t *testing.T) {
 	defer f.Close()
 	armor, hash := strings.Repeat("k", 1<<20), strings.Repeat("h", 47)
 	for what, r := range map[string]*Release{
-		"keys":     {Keys: []index.PublicKey{{Armor: armor}}},
-		"packages": {Packages: []Package{{H1: slices.Repeat([]string{hash}, 1<<14)}, {sums: make([]index.SHA256, 1<<13)}}},
+		"keys":     {Keys: []signing.PublicKey{{Armor: armor}}},
+		"packages": {Packages: []Package{{H1: slices.Repeat([]string{hash}, 1<<14)}, {sums: make([]wire.SHA256, 1<<13)}}},
 	} {
 		for i := range mostReleases {
 			f.releases.put(releaseID{version: fmt.Sprint(what, i)}, &vouched{Release: r}, 0)

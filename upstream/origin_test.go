@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 var (
 	quiet = log.New(io.Discard, "", 0)
-	demo2 = index.ProviderAddress{Namespace: "acme", Type: "demo"}
+	demo2 = address.Address{Namespace: "acme", Name: "demo"}
 )
 
 func TestOrigin(t *testing.T) {

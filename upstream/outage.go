@@ -7,7 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // Outages are what is logged once, however often it is noticed.
@@ -50,7 +50,7 @@ func (o *outages) forget(prefix string) {
 // whatever it is asked for, once for a provider that is known and that it fails
 // at, and once for each way it fails at others. That it does not know a provider
 // is no failure.
-func (f *Filler) noteRefresh(a index.ProviderAddress, known bool, err error) {
+func (f *Filler) noteRefresh(a address.Address, known bool, err error) {
 	origin, provider := a.Hostname.ForDisplay(), a.String()
 	failing := origin + " " + Reason(err)
 	switch {

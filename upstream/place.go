@@ -10,13 +10,14 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // A place is where in the tree the files of a provider lie. Folders may be there
 // or not; they are made with the first file.
 type place struct {
-	address   index.ProviderAddress
+	address   address.Address
 	providers index.Part
 	keys      index.Part
 	dir       string // of the provider, in providers
@@ -26,23 +27,23 @@ type place struct {
 // place finds the folders of a provider by their meaning, since they may have
 // been made by hand: beside ACME the index would take acme for a second folder
 // of the same address.
-func (f *Filler) place(a index.ProviderAddress) (*place, error) {
+func (f *Filler) place(a address.Address) (*place, error) {
 	tree, err := f.tree.get()
 	if err != nil {
 		return nil, storageError(err)
 	}
 	hostname := a.Hostname.ForDisplay() // as `terraform providers mirror` writes it
 	isHostname := func(name string) bool {
-		h, err := index.ParseHostname(name)
+		h, err := address.ParseHostname(name)
 		return err == nil && h == a.Hostname
 	}
 	isNamespace := func(name string) bool {
-		parsed, err := index.ParseProviderAddress("", name, a.Type)
+		parsed, err := address.ParseProvider("", name, a.Name)
 		return err == nil && parsed.Namespace == a.Namespace
 	}
 	isType := func(name string) bool {
-		parsed, err := index.ParseProviderAddress("", a.Namespace, name)
-		return err == nil && parsed.Type == a.Type
+		parsed, err := address.ParseProvider("", a.Namespace, name)
+		return err == nil && parsed.Name == a.Name
 	}
 	isKeys := func(name string) bool {
 		namespace, ok := strings.CutSuffix(name, ".asc")
@@ -51,7 +52,7 @@ func (f *Filler) place(a index.ProviderAddress) (*place, error) {
 	p := &place{address: a, providers: tree.Providers, keys: tree.Keys}
 	p.dir = find(p.providers, ".", hostname, isHostname)
 	p.dir = find(p.providers, p.dir, a.Namespace, isNamespace)
-	p.dir = find(p.providers, p.dir, a.Type, isType)
+	p.dir = find(p.providers, p.dir, a.Name, isType)
 	p.keysFile = find(p.keys, ".", hostname, isHostname)
 	p.keysFile = find(p.keys, p.keysFile, a.Namespace+".asc", isKeys)
 	return p, nil
@@ -93,7 +94,7 @@ func (p *place) packages(version string) (paths []string) {
 	for _, dir := range p.folders(version) {
 		entries, _ := afero.ReadDir(p.providers.Fs, path.Join(p.providers.Dir, dir))
 		for _, e := range entries {
-			if id, ok := parsePackageName(p.address.Type, e.Name()); ok && id.version == version {
+			if id, ok := parsePackageName(p.address.Name, e.Name()); ok && id.version == version {
 				paths = append(paths, path.Join(dir, e.Name()))
 			}
 		}
@@ -107,11 +108,11 @@ func (p *place) unpacked(version string) (names []string) {
 	entries, _ := afero.ReadDir(p.providers.Fs, path.Join(p.providers.Dir, p.dir, version))
 	for _, e := range entries {
 		os, arch, _ := strings.Cut(e.Name(), "_")
-		if _, err := index.ParsePlatform(os, arch); err != nil {
+		if _, err := address.ParsePlatform(os, arch); err != nil {
 			continue
 		}
 		files, _ := afero.ReadDir(p.providers.Fs, path.Join(p.providers.Dir, p.dir, version, e.Name()))
-		if slices.ContainsFunc(files, func(f fs.FileInfo) bool { return strings.HasPrefix(f.Name(), "terraform-provider-"+p.address.Type) }) {
+		if slices.ContainsFunc(files, func(f fs.FileInfo) bool { return strings.HasPrefix(f.Name(), "terraform-provider-"+p.address.Name) }) {
 			names = append(names, e.Name())
 		}
 	}
@@ -121,7 +122,7 @@ func (p *place) unpacked(version string) (names []string) {
 // A packageName is what the name of a package's file says.
 type packageName struct {
 	version  string
-	platform index.Platform
+	platform address.Platform
 }
 
 // parsePackageName reads terraform-provider-TYPE_VERSION_OS_ARCH.zip.
@@ -132,11 +133,11 @@ func parsePackageName(typ, name string) (n packageName, ok bool) {
 	if !ours || !zip || len(parts) != 3 {
 		return n, false
 	}
-	platform, err := index.ParsePlatform(parts[1], parts[2])
+	platform, err := address.ParsePlatform(parts[1], parts[2])
 	if err != nil {
 		return n, false
 	}
-	_, err = index.ParseProviderVersion(parts[0])
+	_, err = address.ParseProviderVersion(parts[0])
 	return packageName{parts[0], platform}, err == nil
 }
 

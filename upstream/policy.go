@@ -7,8 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // DefaultVersionsTTL is how long an origin's list of versions is good where a
@@ -24,7 +23,7 @@ type Policy struct {
 	Allow, Deny []Pattern
 
 	// Platforms to take packages of. Empty: all.
-	Platforms []index.Platform
+	Platforms []address.Platform
 
 	// VersionsTTL is how long the list of a provider's versions is good.
 	VersionsTTL time.Duration
@@ -79,19 +78,19 @@ func (p Policy) withDefaults() (Policy, error) {
 }
 
 // takes tells whether a provider may come in.
-func (p *Policy) takes(a index.ProviderAddress) bool {
+func (p *Policy) takes(a address.Address) bool {
 	covers := func(pattern Pattern) bool { return pattern.covers(a) }
 	return !slices.ContainsFunc(p.Deny, covers) && (len(p.Allow) == 0 || slices.ContainsFunc(p.Allow, covers))
 }
 
 // takesPlatform tells whether packages of a platform may come in.
-func (p *Policy) takesPlatform(platform index.Platform) bool {
+func (p *Policy) takesPlatform(platform address.Platform) bool {
 	return len(p.Platforms) == 0 || slices.Contains(p.Platforms, platform)
 }
 
 // A Pattern covers providers of one origin: NAMESPACE or NAMESPACE/TYPE, where *
 // stands for any characters. A namespace alone covers all its providers.
-type Pattern struct{ namespace, typ access.Wildcard }
+type Pattern struct{ namespace, typ address.Wildcard }
 
 const maxPattern = 512
 
@@ -104,7 +103,7 @@ func ParsePattern(s string) (Pattern, error) {
 	if len(s) > maxPattern { // do not feed the parser more
 		return Pattern{}, fmt.Errorf("a pattern of providers is at most %d bytes long", maxPattern)
 	}
-	p := Pattern{access.Wildcard(strings.ToLower(namespace)), access.Wildcard(strings.ToLower(typ))}
+	p := Pattern{address.Wildcard(strings.ToLower(namespace)), address.Wildcard(strings.ToLower(typ))}
 	for _, part := range []string{string(p.namespace), string(p.typ)} {
 		switch {
 		case part == "" || strings.Contains(part, "/"):
@@ -113,7 +112,7 @@ func ParsePattern(s string) (Pattern, error) {
 			return Pattern{}, fmt.Errorf("%q is not a pattern of providers: leave out the hostname, it is that of the origin", s)
 		}
 		// What stands for itself has to be a name, with something for each star.
-		if _, err := index.ParseProviderAddress("", strings.ReplaceAll(part, "*", "x"), "x"); err != nil {
+		if _, err := address.ParseProvider("", strings.ReplaceAll(part, "*", "x"), "x"); err != nil {
 			return Pattern{}, fmt.Errorf("%q is not a pattern of providers: %q has characters that no name has", s, part)
 		}
 	}
@@ -122,6 +121,6 @@ func ParsePattern(s string) (Pattern, error) {
 
 func (p Pattern) String() string { return string(p.namespace + "/" + p.typ) }
 
-func (p Pattern) covers(a index.ProviderAddress) bool {
-	return p.namespace.Matches(a.Namespace) && p.typ.Matches(a.Type)
+func (p Pattern) covers(a address.Address) bool {
+	return p.namespace.Matches(a.Namespace) && p.typ.Matches(a.Name)
 }

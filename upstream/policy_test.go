@@ -7,6 +7,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -26,10 +27,10 @@ func TestPatterns(t *testing.T) {
 			t.Errorf("%s: got %v, %v", test.pattern, p, err)
 		}
 		for i, list := range []string{test.covers, test.not} {
-			for _, address := range strings.Fields(list) {
-				namespace, typ, _ := strings.Cut(address, "/")
-				if got := p.covers(index.ProviderAddress{Namespace: namespace, Type: typ}); got != (i == 0) {
-					t.Errorf("%s covers %s: %v", p, address, got)
+			for _, name := range strings.Fields(list) {
+				namespace, typ, _ := strings.Cut(name, "/")
+				if got := p.covers(address.Address{Namespace: namespace, Name: typ}); got != (i == 0) {
+					t.Errorf("%s covers %s: %v", p, name, got)
 				}
 			}
 		}
@@ -54,7 +55,7 @@ func FuzzParsePattern(f *testing.F) {
 		if err != nil || again != p {
 			t.Fatalf("%q became %q, %v", p, again, err)
 		}
-		p.covers(index.ProviderAddress{Namespace: namespace, Type: typ})
+		p.covers(address.Address{Namespace: namespace, Name: typ})
 	})
 }
 
@@ -66,7 +67,7 @@ func TestPolicies(t *testing.T) {
 		}
 		return p
 	}
-	aws := index.ProviderAddress{Namespace: "hashicorp", Type: "aws"}
+	aws := address.Address{Namespace: "hashicorp", Name: "aws"}
 	for _, test := range []struct {
 		rule   string
 		policy Policy

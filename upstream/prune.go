@@ -9,12 +9,12 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A Held release is one of a tree, and the files that are its.
 type Held struct {
-	Address index.ProviderAddress
+	Address address.Address
 	Version string
 	Files   []string // as the caller names them
 }
@@ -82,11 +82,11 @@ func PlanPruning(held []Held, lockFiles [][]Locked, options PruneOptions) (Pruni
 // A lockable release is what lock files and trees have in common. The
 // registry's own have no hostname.
 type lockable struct {
-	index.ProviderAddress
+	address.Address
 	version string
 }
 
-func (o PruneOptions) lockable(a index.ProviderAddress, version string) lockable {
+func (o PruneOptions) lockable(a address.Address, version string) lockable {
 	if slices.Contains(o.Own, a.Hostname) {
 		a.Hostname = ""
 	}
@@ -95,8 +95,8 @@ func (o PruneOptions) lockable(a index.ProviderAddress, version string) lockable
 
 // compareVersions orders what is not a version by its text.
 func compareVersions(a, b string) int {
-	va, errA := index.ParseProviderVersion(a)
-	vb, errB := index.ParseProviderVersion(b)
+	va, errA := address.ParseProviderVersion(a)
+	vb, errB := address.ParseProviderVersion(b)
 	if errA != nil || errB != nil {
 		return strings.Compare(a, b)
 	}

@@ -7,7 +7,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // treeRelease is [HOSTNAME/]NAMESPACE/TYPE@VERSION, with a file of its own.
@@ -18,7 +18,7 @@ func treeRelease(t *testing.T, s string, files ...string) Held {
 	if len(parts) == 2 {
 		parts = append([]string{""}, parts...)
 	}
-	a, err := index.ParseProviderAddress(parts[0], parts[1], parts[2])
+	a, err := address.ParseProvider(parts[0], parts[1], parts[2])
 	if err != nil {
 		t.Fatal(err)
 	}

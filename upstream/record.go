@@ -9,7 +9,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // recordName is the file beside a provider's packages that outlives a restart,
@@ -22,8 +23,7 @@ const recordFormat = 1
 // A record is a list of versions as an origin gave it. It does not change.
 type record struct {
 	Fetched   time.Time
-	Versions  []dated // the newest first
-	Warnings  []string
+	Versions  []dated   // the newest first
 	Unsettled time.Time // since first sight it is not known which versions are old; zero: it is
 }
 
@@ -31,9 +31,9 @@ type record struct {
 // Platforms that versions share count once.
 func (r *record) weigh() int64 {
 	total := 0
-	shared := make(map[*index.Platform]bool)
+	shared := make(map[*address.Platform]bool)
 	for _, d := range r.Versions {
-		total += 256 + len(d.Version.Version)
+		total += 256 + len(d.Version)
 		for _, p := range d.Protocols {
 			total += 16 + len(p)
 		}
@@ -45,9 +45,6 @@ func (r *record) weigh() int64 {
 			total += 32 + len(p.OS) + len(p.Arch)
 		}
 	}
-	for _, w := range r.Warnings {
-		total += 16 + len(w)
-	}
 	return int64(total)
 }
 
@@ -55,22 +52,21 @@ type recordFile struct {
 	Format    int               `json:"format"`
 	Fetched   time.Time         `json:"fetched"`
 	Unsettled time.Time         `json:"unsettled,omitzero"`
-	Warnings  []string          `json:"warnings,omitempty"`
 	Versions  []recordedVersion `json:"versions"`
 }
 
 type recordedVersion struct {
-	Version   string           `json:"version"`
-	Protocols []string         `json:"protocols,omitempty"`
-	Platforms []index.Platform `json:"platforms,omitempty"`
-	Published time.Time        `json:"published,omitzero"`
-	Seen      time.Time        `json:"seen,omitzero"`
+	Version   string             `json:"version"`
+	Protocols []string           `json:"protocols,omitempty"`
+	Platforms []address.Platform `json:"platforms,omitempty"`
+	Published time.Time          `json:"published,omitzero"`
+	Seen      time.Time          `json:"seen,omitzero"`
 }
 
 func (r *record) encode() []byte {
-	file := recordFile{Format: recordFormat, Fetched: r.Fetched.UTC(), Unsettled: r.Unsettled.UTC(), Warnings: r.Warnings, Versions: make([]recordedVersion, len(r.Versions))}
+	file := recordFile{Format: recordFormat, Fetched: r.Fetched.UTC(), Unsettled: r.Unsettled.UTC(), Versions: make([]recordedVersion, len(r.Versions))}
 	for i, d := range r.Versions {
-		file.Versions[i] = recordedVersion{d.Version.Version, d.Protocols, d.Platforms, d.Published.UTC(), d.Seen.UTC()}
+		file.Versions[i] = recordedVersion{d.Version, d.Protocols, d.Platforms, d.Published.UTC(), d.Seen.UTC()}
 	}
 	content, err := json.Marshal(file)
 	if err != nil {
@@ -88,9 +84,9 @@ func decodeRecord(content []byte) (*record, error) {
 	if err := json.Unmarshal(content, &file); err != nil || file.Format != recordFormat || file.Fetched.IsZero() {
 		return nil, errRecordDamaged
 	}
-	r := &record{Fetched: file.Fetched, Unsettled: file.Unsettled, Warnings: file.Warnings}
-	list := make([]Version, len(file.Versions))
-	shared := make(map[string][]index.Platform)
+	r := &record{Fetched: file.Fetched, Unsettled: file.Unsettled}
+	list := make([]wire.ProviderVersion, len(file.Versions))
+	shared := make(map[string][]address.Platform)
 	for i, v := range file.Versions {
 		if len(v.Platforms) > 0 {
 			written := fmt.Sprint(v.Platforms)
@@ -99,19 +95,19 @@ func decodeRecord(content []byte) (*record, error) {
 			}
 			v.Platforms = shared[written]
 		}
-		list[i] = Version{v.Version, v.Protocols, v.Platforms}
+		list[i] = wire.ProviderVersion{Version: v.Version, Protocols: v.Protocols, Platforms: v.Platforms}
 		r.Versions = append(r.Versions, dated{list[i], v.Published, v.Seen})
 		for _, p := range v.Platforms {
-			if _, err := index.ParsePlatform(p.OS, p.Arch); err != nil {
+			if _, err := address.ParsePlatform(p.OS, p.Arch); err != nil {
 				return nil, errRecordDamaged
 			}
 		}
-		if len(protocolsOf(slices.Clone(v.Protocols))) != len(v.Protocols) {
+		if len(wire.ValidProtocols(slices.Clone(v.Protocols))) != len(v.Protocols) {
 			return nil, errRecordDamaged
 		}
 	}
-	sorted := newestFirst(list)
-	if !slices.EqualFunc(list, sorted, func(a, b Version) bool { return a.Version == b.Version }) {
+	sorted := wire.NormalVersions(list)
+	if !slices.EqualFunc(list, sorted, func(a, b wire.ProviderVersion) bool { return a.Version == b.Version }) {
 		return nil, errRecordDamaged
 	}
 	return r, nil
@@ -162,7 +158,7 @@ func (c *catalog) keepRecord(r *record) error {
 
 // keepRecordOf writes down, with the first package of a provider, what there was
 // no folder for before.
-func (f *Filler) keepRecordOf(a index.ProviderAddress) {
+func (f *Filler) keepRecordOf(a address.Address) {
 	c, ok := f.catalogs.get(a)
 	if !ok || c.kept.Load() {
 		return

@@ -6,14 +6,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 var sampleRecord = &record{
-	Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Warnings: []string{"use another"}, Unsettled: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+	Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Unsettled: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
 	Versions: []dated{
-		{Version{"1.1.0-rc.1", []string{"5.0", "6.1"}, []index.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Time{}},
-		{Version{Version: "1.0.0"}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC)},
+		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Time{}},
+		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC)},
 	},
 }
 
@@ -64,7 +65,7 @@ func FuzzDecodeRecord(f *testing.F) {
 			t.Fatalf("%s became %s", r.encode(), again.encode())
 		}
 		for _, d := range r.Versions {
-			if _, err := index.ParseProviderVersion(d.Version.Version); err != nil {
+			if _, err := address.ParseProviderVersion(d.ProviderVersion.Version); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -337,7 +337,7 @@ func TestPackagesByTheirFiles(t *testing.T) {
 	s := newSite(t, tree)
 	s.fault(sumsFile, status(404))
 	archives := files + "1.0.0.json"
-	h1 := scanned(t, tree).Provider(index.ProviderAddress{Namespace: "acme", Type: "demo"}).Release("1.0.0").Package("linux", "amd64").H1
+	h1 := scanned(t, tree).Provider(address.Address{Namespace: "acme", Name: "demo"}).Release("1.0.0").Package("linux", "amd64").H1
 	answer := func(hashes string) http.HandlerFunc {
 		return body(`{"archives":{"linux_amd64":{"url":"` + linuxZip + `"` + hashes + `}}}`)
 	}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // quiet is how long nothing more is said of what an origin fails at in the same
@@ -51,7 +51,7 @@ func (r *refusals) note(id refusalID, now time.Time) (first bool, more int) {
 
 // noteRefusal logs what does not come in, once in a while for each way in which an
 // origin fails. That there is no such thing is no failure.
-func (f *Filler) noteRefusal(message string, a index.ProviderAddress, err error, of ...any) {
+func (f *Filler) noteRefusal(message string, a address.Address, err error, of ...any) {
 	origin := a.Hostname.ForDisplay()
 	level := slog.LevelWarn
 	first, more := f.refusals.note(refusalID{message, origin, Reason(err)}, time.Now())

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // releaseLife is how long a release is not asked for again. It does not change;
@@ -28,7 +30,7 @@ func (v *vouched) weigh() int {
 		total += 96 + len(name)
 	}
 	for _, p := range v.Packages {
-		total += 256 + len(p.Name) + len(p.sums)*len(index.SHA256{})
+		total += 256 + len(p.Name) + len(p.sums)*len(wire.SHA256{})
 		for _, h1 := range p.H1 {
 			total += 16 + len(h1)
 		}
@@ -38,24 +40,27 @@ func (v *vouched) weigh() int {
 
 // Obtainable are the packages of a version that Fill gets. Those are left out
 // that nobody says anything of which a client could check.
-func (f *Filler) Obtainable(ctx context.Context, a index.ProviderAddress, version string) ([]index.Obtainable, error) {
+func (f *Filler) Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error) {
 	v, s, err := f.vouched(ctx, a, version)
 	if err != nil {
 		return nil, err
 	}
 	v = f.withAdditions(ctx, s, v)
-	var list []index.Obtainable
+	var list []wire.Archive
 	for _, p := range v.Packages {
-		vouched := p.SHA256 != (index.SHA256{}) || len(p.H1) > 0
-		if vouched && s.Policy.takesPlatform(p.Platform) {
-			list = append(list, index.Obtainable{Platform: p.Platform, Name: p.Name, SHA256: p.SHA256, H1: p.H1})
+		hashes := p.H1
+		if p.SHA256 != (wire.SHA256{}) {
+			hashes = append(slices.Clone(hashes), "zh:"+p.SHA256.String())
+		}
+		if len(hashes) > 0 && s.Policy.takesPlatform(p.Platform) {
+			list = append(list, wire.Archive{Platform: p.Platform, URL: p.Name, Hashes: hashes})
 		}
 	}
 	return list, nil
 }
 
 // Release is what vouches for a version, as the origin or the tree has it.
-func (f *Filler) Release(ctx context.Context, a index.ProviderAddress, version string) (*Release, error) {
+func (f *Filler) Release(ctx context.Context, a address.Address, version string) (*Release, error) {
 	v, _, err := f.vouched(ctx, a, version)
 	if err != nil {
 		return nil, err
@@ -65,7 +70,7 @@ func (f *Filler) Release(ctx context.Context, a index.ProviderAddress, version s
 
 // ReleaseFor is Release, where the package of a platform is wanted: if what is held
 // has none, the origin may have added it meanwhile.
-func (f *Filler) ReleaseFor(ctx context.Context, a index.ProviderAddress, version string, p index.Platform) (*Release, error) {
+func (f *Filler) ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform) (*Release, error) {
 	v, s, err := f.vouched(ctx, a, version)
 	if err != nil {
 		return nil, err
@@ -83,12 +88,12 @@ func (f *Filler) ReleaseFor(ctx context.Context, a index.ProviderAddress, versio
 }
 
 // vouched gets a release, from memory or once for all who ask.
-func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version string) (*vouched, *Source, error) {
+func (f *Filler) vouched(ctx context.Context, a address.Address, version string) (*vouched, *Source, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := index.ParseProviderVersion(version); err != nil {
+	if _, err := address.ParseProviderVersion(version); err != nil {
 		return nil, nil, ErrNotMirrored
 	}
 	if s.Policy.MinAge > 0 {
@@ -123,7 +128,7 @@ func (f *Filler) vouched(ctx context.Context, a index.ProviderAddress, version s
 }
 
 // vouch takes the tree's word for a release, or else the origin's.
-func (f *Filler) vouch(ctx context.Context, s *Source, a index.ProviderAddress, version string) (*vouched, error) {
+func (f *Filler) vouch(ctx context.Context, s *Source, a address.Address, version string) (*vouched, error) {
 	p, err := f.place(a)
 	if err != nil {
 		return nil, err

@@ -13,6 +13,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -78,7 +79,7 @@ func (q *Quota) sum(in index.Part) (held int64, failed error) {
 	hosts, err := afero.ReadDir(in.Fs, in.Dir)
 	note(err)
 	for _, host := range hosts {
-		if h, err := index.ParseHostname(host.Name()); err != nil || !slices.Contains(q.hostnames, h) {
+		if h, err := address.ParseHostname(host.Name()); err != nil || !slices.Contains(q.hostnames, h) {
 			continue
 		}
 		_ = afero.Walk(in.Fs, path.Join(in.Dir, host.Name()), func(_ string, info fs.FileInfo, err error) error {

@@ -111,7 +111,7 @@ func TestDocumentsWaitForTheirTurn(t *testing.T) {
 		var all sync.WaitGroup
 		for i := range most {
 			a := demo
-			a.Type = fmt.Sprintf("x%d", i)
+			a.Name = fmt.Sprintf("x%d", i)
 			all.Go(func() {
 				if _, err := c.Versions(background(), a); !errors.Is(err, upstream.ErrNotFound) {
 					t.Errorf("%s: %v", a, err)

@@ -10,11 +10,12 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // linux is the platform of providers that are made for one.
-var linux = index.Platform{OS: "linux", Arch: "amd64"}
+var linux = address.Platform{OS: "linux", Arch: "amd64"}
 
 // Big is a package of about so many bytes for one platform.
 type Big struct {

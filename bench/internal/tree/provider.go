@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -73,7 +74,7 @@ func (p Provider) Holding(packages int) Provider {
 }
 
 // PackageName is the name of a file.
-func (p Provider) PackageName(version string, platform index.Platform) string {
+func (p Provider) PackageName(version string, platform address.Platform) string {
 	return fmt.Sprintf("terraform-provider-%s_%s_%s.zip", p.Type, version, platform)
 }
 

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -42,7 +43,7 @@ const (
 )
 
 // platforms are those that most providers are released for.
-var platforms = []index.Platform{
+var platforms = []address.Platform{
 	{OS: "darwin", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"},
 	{OS: "freebsd", Arch: "amd64"},
 	{OS: "linux", Arch: "386"}, {OS: "linux", Arch: "amd64"}, {OS: "linux", Arch: "arm"}, {OS: "linux", Arch: "arm64"},

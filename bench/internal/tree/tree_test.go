@@ -3,6 +3,7 @@ package tree_test
 import (
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/bench/internal/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -37,9 +38,6 @@ func TestAllIsOffered(t *testing.T) {
 	}
 	snapshot, err := index.Scan(t.Context(), index.Options{
 		Open: index.Directories{Root: made.Root}.Open,
-		ReadKeyring: func(armored []byte) (index.Keyring, []error) {
-			return signing.ReadKeyring(armored)
-		},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +55,7 @@ func TestAllIsOffered(t *testing.T) {
 	if offered != packages+2+2*3 {
 		t.Errorf("%d packages are offered, want %d", offered, packages+2+2*3)
 	}
-	held := snapshot.Provider(index.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "bench", Type: "part"})
+	held := snapshot.Provider(address.Address{Hostname: "registry.terraform.io", Namespace: "bench", Name: "part"})
 	if held == nil {
 		t.Fatal("the provider with some packages is not there")
 	}

@@ -1,4 +1,4 @@
-package index_test
+package wire_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 var manifests = []struct {
@@ -41,7 +41,7 @@ var manifests = []struct {
 func TestParseManifest(t *testing.T) {
 	for _, test := range manifests {
 		t.Run(test.rule, func(t *testing.T) {
-			got, err := index.ParseManifest([]byte(test.document))
+			got, err := wire.DecodeManifest([]byte(test.document))
 			if test.want == nil {
 				if err == nil || !strings.Contains(err.Error(), test.says) {
 					t.Fatalf("it names %q, %v", got, err)
@@ -63,7 +63,7 @@ func FuzzParseManifest(f *testing.F) {
 	}
 	form := regexp.MustCompile(`\A[0-9]+\.[0-9]+\z`)
 	f.Fuzz(func(t *testing.T, document []byte) {
-		protocols, err := index.ParseManifest(document)
+		protocols, err := wire.DecodeManifest(document)
 		if err != nil {
 			return
 		}

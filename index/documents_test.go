@@ -4,22 +4,24 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // What a mirror can get beyond what it holds is in the SHA256SUMS that the
 // publisher signed.
 func TestMissingPackages(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
-	address := index.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "hashicorp", Type: "null"}
+	null := address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"}
 	tree := indextest.New(t).Keys("registry.terraform.io/hashicorp", publisher)
 	tree.Provider("registry.terraform.io/hashicorp/null", "3.2.0", "darwin_arm64", "linux_amd64", "windows_amd64").Signed(publisher)
 	tree.Remove("providers/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_darwin_arm64.zip")
 	tree.Remove("providers/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_windows_amd64.zip")
 	tree.Provider("registry.terraform.io/hashicorp/null", "3.1.0", "linux_amd64").Checksums()
 
-	p := scan(t, tree).Provider(address)
+	p := scan(t, tree).Provider(null)
 	missing := p.Missing(p.Release("3.2.0"))
 	var platforms []string
 	for _, m := range missing {
@@ -28,7 +30,7 @@ func TestMissingPackages(t *testing.T) {
 	if want := []string{"darwin_arm64", "windows_amd64"}; !slices.Equal(platforms, want) {
 		t.Fatalf("missing are %v, want %v", platforms, want)
 	}
-	if got := missing[0].Name; got != "terraform-provider-null_3.2.0_darwin_arm64.zip" {
+	if got := missing[0].URL; got != "terraform-provider-null_3.2.0_darwin_arm64.zip" {
 		t.Errorf("its name is %s", got)
 	}
 	if got := p.Missing(p.Release("3.1.0")); got != nil {
@@ -36,43 +38,43 @@ func TestMissingPackages(t *testing.T) {
 	}
 
 	held := string(p.Release("3.2.0").Archives().Head)
-	all := string(index.MirrorArchives(p.Release("3.2.0"), missing).Head)
+	all := string(index.MirrorArchives(p.Release("3.2.0"), missing, false).Head)
 	want := held[:len(held)-2] +
-		`,"darwin_arm64":{"hashes":["zh:` + missing[0].SHA256.String() + `"],"url":"` + missing[0].Name + `"}` +
-		`,"windows_amd64":{"hashes":["zh:` + missing[1].SHA256.String() + `"],"url":"` + missing[1].Name + `"}}}`
+		`,"darwin_arm64":{"hashes":["` + missing[0].Hashes[0] + `"],"url":"` + missing[0].URL + `"}` +
+		`,"windows_amd64":{"hashes":["` + missing[1].Hashes[0] + `"],"url":"` + missing[1].URL + `"}}}`
 	if all != want {
 		t.Errorf("got %s\nwant %s", all, want)
 	}
-	if again := string(index.MirrorArchives(p.Release("3.2.0"), nil).Head); again != held {
+	if again := string(index.MirrorArchives(p.Release("3.2.0"), nil, false).Head); again != held {
 		t.Errorf("with nothing missing: got %s, want %s", again, held)
 	}
-	h1 := []index.Obtainable{{Platform: index.Platform{OS: "linux", Arch: "amd64"}, Name: "x.zip", H1: []string{"h1:abc="}}}
-	if got := string(index.MirrorArchives(nil, h1).Head); got != `{"archives":{"linux_amd64":{"hashes":["h1:abc="],"url":"x.zip"}}}` {
+	h1 := []wire.Archive{{Platform: address.Platform{OS: "linux", Arch: "amd64"}, URL: "x.zip", Hashes: []string{"h1:abc="}}}
+	if got := string(index.MirrorArchives(nil, h1, false).Head); got != `{"archives":{"linux_amd64":{"hashes":["h1:abc="],"url":"x.zip"}}}` {
 		t.Errorf("with h1: alone: got %s", got)
 	}
-	if got, want := string(index.MirrorArchivesH1(p.Release("3.2.0"), missing[:1]).Head), held[:len(held)-2]+`,"darwin_arm64":{"url":"`+missing[0].Name+`"}}}`; got != want {
+	if got, want := string(index.MirrorArchives(p.Release("3.2.0"), missing[:1], true).Head), held[:len(held)-2]+`,"darwin_arm64":{"url":"`+missing[0].URL+`"}}}`; got != want {
 		t.Errorf("for who knows h1: only: got %s\nwant %s", got, want)
 	}
-	if got, want := index.MirrorArchivesH1(nil, h1), index.MirrorArchives(nil, h1); string(got.Head) != string(want.Head) || got.Tag != want.Tag {
+	if got, want := index.MirrorArchives(nil, h1, true), index.MirrorArchives(nil, h1, false); string(got.Head) != string(want.Head) || got.Tag != want.Tag {
 		t.Errorf("with h1:, for who knows no other: got %s", got.Head)
 	}
-	if got := string(index.MirrorArchives(nil, nil).Head); got != `{"archives":{}}` {
+	if got := string(index.MirrorArchives(nil, nil, false).Head); got != `{"archives":{}}` {
 		t.Errorf("with nothing at all: got %s", got)
 	}
 }
 
-func TestMirrorIndexJoinsVersions(t *testing.T) {
+func TestMirrorIndexMergesVersions(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("registry.terraform.io/hashicorp/null", "3.1.0", "linux_amd64")
-	held := scan(t, tree).Provider(index.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "hashicorp", Type: "null"})
+	held := scan(t, tree).Provider(address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"})
 	tests := []struct {
 		rule    string
-		held    *index.Provider
+		held    []*index.Release
 		further []string
 		want    string
 	}{
-		{"newest first, each once", held, []string{"3.0.0", "3.1.0", "3.10.0"}, `{"versions":{"3.10.0":{},"3.1.0":{},"3.0.0":{}}}`},
-		{"what is held alone", held, nil, string(held.Index().Head)},
+		{"newest first, each once", held.Releases, []string{"3.0.0", "3.1.0", "3.10.0"}, `{"versions":{"3.10.0":{},"3.1.0":{},"3.0.0":{}}}`},
+		{"what is held alone", held.Releases, nil, string(held.Index().Head)},
 		{"what is not held alone", nil, []string{"1.0.0"}, `{"versions":{"1.0.0":{}}}`},
 		{"what is not a version is left out", nil, []string{"1.0.0", "v1.1.0", "latest"}, `{"versions":{"1.0.0":{}}}`},
 	}
@@ -85,9 +87,9 @@ func TestMirrorIndexJoinsVersions(t *testing.T) {
 	}
 }
 
-func TestObtainableIsOfTheRelease(t *testing.T) {
-	sum := index.SHA256{1}
-	sums := index.Checksums{
+func TestListedArchivesAreOfTheRelease(t *testing.T) {
+	sum := wire.SHA256{1}
+	sums := wire.Checksums{
 		"terraform-provider-null_3.2.0_linux_amd64.zip":   sum,
 		"terraform-provider-null_3.2.0_darwin_arm64.zip":  sum,
 		"terraform-provider-null_3.2.1_linux_amd64.zip":   sum, // another version
@@ -98,8 +100,8 @@ func TestObtainableIsOfTheRelease(t *testing.T) {
 		"terraform-provider-null_3.2.0_linux_386.zip.zip": sum,
 	}
 	var names []string
-	for _, o := range index.ObtainableIn("null", "3.2.0", sums) {
-		names = append(names, o.Name)
+	for _, o := range index.ListedArchives("null", "3.2.0", sums) {
+		names = append(names, o.URL)
 	}
 	want := []string{"terraform-provider-null_3.2.0_darwin_arm64.zip", "terraform-provider-null_3.2.0_linux_amd64.zip"}
 	if !slices.Equal(names, want) {

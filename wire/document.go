@@ -1,4 +1,4 @@
-package index
+package wire
 
 import (
 	"bytes"
@@ -9,35 +9,32 @@ import (
 )
 
 // A Document is a JSON answer, encoded once for all requests. It names files
-// by their bare names; a site that hands out longer URLs puts something before
-// each of them, which is why their places are known.
+// by their bare names; a site that hands out longer URLs inserts a prefix before
+// each of them, which is why their positions are recorded.
 type Document struct {
 	// Head and Tail together are the document. The tail is shared between
 	// documents that end alike, and has no links.
 	Head, Tail []byte
 
-	// Links are the places of file names in Head, in order.
+	// Links are the positions of file names in Head, in order.
 	Links []Link
 
-	// Tag is a strong validator of the document without what a site adds.
+	// Tag is a strong validator of the document without what a site inserts.
 	Tag string
 }
 
 // A Link is a file name in a document: Head[Start:End].
 type Link struct{ Start, End int }
 
-// Size of the document as it is.
-func (d *Document) Size() int { return len(d.Head) + len(d.Tail) }
-
-// A documentWriter collects the head of a document.
-type documentWriter struct {
+// A writer collects the head of a document.
+type writer struct {
 	bytes.Buffer
 	links []Link
 }
 
 // value writes v as JSON. What is encoded here are strings, numbers and
 // structures of them, which always encode.
-func (w *documentWriter) value(v any) {
+func (w *writer) value(v any) {
 	encoded, err := json.Marshal(v)
 	if err != nil {
 		panic(err)
@@ -45,9 +42,9 @@ func (w *documentWriter) value(v any) {
 	w.Write(encoded)
 }
 
-// link writes the URL of a file as a JSON string and notes its place. Escaped
-// for a URL, a file name has no character JSON would escape.
-func (w *documentWriter) link(file string) {
+// link writes the URL of a file as a JSON string and records its position.
+// Escaped for a URL, a file name has no character that JSON would escape.
+func (w *writer) link(file string) {
 	w.WriteByte('"')
 	start := w.Len()
 	w.WriteString(url.PathEscape(file))
@@ -55,8 +52,8 @@ func (w *documentWriter) link(file string) {
 	w.WriteByte('"')
 }
 
-// document ends the writing; tail may be nil.
-func (w *documentWriter) document(tail *sharedTail) *Document {
+// document returns what has been written, followed by tail, which may be nil.
+func (w *writer) document(tail *tail) *Document {
 	d := &Document{Head: bytes.Clone(w.Bytes()), Links: w.links}
 	h := sha256.New()
 	h.Write(d.Head)
@@ -68,12 +65,12 @@ func (w *documentWriter) document(tail *sharedTail) *Document {
 	return d
 }
 
-// A sharedTail is the end of several documents.
-type sharedTail struct {
+// A tail is the end of several documents.
+type tail struct {
 	content []byte
 	sum     SHA256
 }
 
-func newSharedTail(content []byte) *sharedTail {
-	return &sharedTail{bytes.Clone(content), sha256Of(content)}
+func newTail(content []byte) *tail {
+	return &tail{bytes.Clone(content), sha256.Sum256(content)}
 }

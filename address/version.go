@@ -1,4 +1,4 @@
-package index
+package address
 
 import (
 	"cmp"
@@ -31,15 +31,15 @@ func ParseProviderVersion(s string) (*version.Version, error) {
 	return v, nil
 }
 
-// ParseModuleVersion accepts the same with a leading v and with parts left
-// out, as clients do for modules; String gives the form they request
+// ParseModuleVersion also accepts a leading v and versions with parts left out,
+// as clients do for modules; String returns the form they request
 // (checklist 80).
 func ParseModuleVersion(s string) (*version.Version, error) {
 	return parseVersion(strings.TrimPrefix(s, "v"))
 }
 
-// parseVersion takes two opinions: x/mod/semver on the form, go-version on the
-// value and the order, since that is what clients order by.
+// parseVersion uses two libraries: x/mod/semver for the form, which is strict, and
+// go-version for the value, since clients order by it.
 func parseVersion(s string) (*version.Version, error) {
 	if len(s) > maxVersion {
 		return nil, fmt.Errorf("a version is at most %d characters long", maxVersion)
@@ -54,11 +54,11 @@ func parseVersion(s string) (*version.Version, error) {
 	return v, nil
 }
 
-// newestFirst sorts by precedence, then by text: builds of one version have
+// SortNewestFirst sorts by precedence, then by text: builds of one version have
 // the same precedence and still need an order.
-func newestFirst[T any](list []T, of func(T) *version.Version) {
+func SortNewestFirst[T any](list []T, versionOf func(T) *version.Version) {
 	slices.SortStableFunc(list, func(a, b T) int {
-		va, vb := of(a), of(b)
+		va, vb := versionOf(a), versionOf(b)
 		return cmp.Or(vb.Compare(va), strings.Compare(vb.String(), va.String()))
 	})
 }

@@ -1,4 +1,4 @@
-package index_test
+package address_test
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 var hostnames = []struct {
@@ -46,7 +46,7 @@ var hostnames = []struct {
 func TestParseHostname(t *testing.T) {
 	for _, test := range hostnames {
 		t.Run(test.rule, func(t *testing.T) {
-			got, err := index.ParseHostname(test.given)
+			got, err := address.ParseHostname(test.given)
 			if test.want == "" && err == nil {
 				t.Fatalf("%q is taken for %q", test.given, got)
 			}
@@ -101,9 +101,9 @@ var providerAddresses = []struct {
 func TestParseProviderAddress(t *testing.T) {
 	for _, test := range providerAddresses {
 		t.Run(test.rule, func(t *testing.T) {
-			a, err := index.ParseProviderAddress(test.hostname, test.namespace, test.typ)
+			a, err := address.ParseProvider(test.hostname, test.namespace, test.typ)
 			if err != nil {
-				if test.want != "" || a != (index.ProviderAddress{}) {
+				if test.want != "" || a != (address.Address{}) {
 					t.Fatalf("%+v: %v", a, err)
 				}
 				return
@@ -143,9 +143,9 @@ var moduleAddresses = []struct {
 func TestParseModuleAddress(t *testing.T) {
 	for _, test := range moduleAddresses {
 		t.Run(test.rule, func(t *testing.T) {
-			a, err := index.ParseModuleAddress(test.hostname, test.namespace, test.name, test.system)
+			a, err := address.ParseModule(test.hostname, test.namespace, test.name, test.system)
 			if err != nil {
-				if test.want != "" || a != (index.ModuleAddress{}) {
+				if test.want != "" || a != (address.Address{}) {
 					t.Fatalf("%+v: %v", a, err)
 				}
 				return
@@ -164,7 +164,7 @@ func FuzzParseHostname(f *testing.F) {
 		f.Add(test.given)
 	}
 	f.Fuzz(func(t *testing.T, s string) {
-		h, err := index.ParseHostname(s)
+		h, err := address.ParseHostname(s)
 		if err != nil {
 			return
 		}
@@ -172,7 +172,7 @@ func FuzzParseHostname(f *testing.F) {
 			t.Fatalf("%q is taken for %q", s, h)
 		}
 		for _, form := range []string{string(h), svchost.ForDisplay(string(h))} {
-			if again, err := index.ParseHostname(form); err != nil || again != h {
+			if again, err := address.ParseHostname(form); err != nil || again != h {
 				t.Fatalf("%q is %q, and that read again as %q is %q, %v", s, h, form, again, err)
 			}
 		}
@@ -184,14 +184,14 @@ func FuzzParseProviderAddress(f *testing.F) {
 		f.Add(test.hostname, test.namespace, test.typ)
 	}
 	f.Fuzz(func(t *testing.T, hostname, namespace, typ string) {
-		a, err := index.ParseProviderAddress(hostname, namespace, typ)
+		a, err := address.ParseProvider(hostname, namespace, typ)
 		if err != nil {
 			return
 		}
-		if (a.Hostname == "") != (hostname == "") || strings.ContainsAny(a.Namespace+a.Type, "./\\%?#\x00\n ") || a.Namespace == "" || a.Type == "" {
+		if (a.Hostname == "") != (hostname == "") || strings.ContainsAny(a.Namespace+a.Name, "./\\%?#\x00\n ") || a.Namespace == "" || a.Name == "" {
 			t.Fatalf("accepted as %+v", a)
 		}
-		if again, err := index.ParseProviderAddress(string(a.Hostname), a.Namespace, a.Type); err != nil || again != a {
+		if again, err := address.ParseProvider(string(a.Hostname), a.Namespace, a.Name); err != nil || again != a {
 			t.Fatalf("%+v read again is %+v, %v", a, again, err)
 		}
 	})
@@ -202,14 +202,14 @@ func FuzzParseModuleAddress(f *testing.F) {
 		f.Add(test.hostname, test.namespace, test.name, test.system)
 	}
 	f.Fuzz(func(t *testing.T, hostname, namespace, name, system string) {
-		a, err := index.ParseModuleAddress(hostname, namespace, name, system)
+		a, err := address.ParseModule(hostname, namespace, name, system)
 		if err != nil {
 			return
 		}
 		if (a.Hostname == "") != (hostname == "") || strings.ContainsAny(a.Namespace+a.Name+a.System, "./\\%?#\x00\n ") || a.Namespace == "" || a.Name == "" || a.System == "" {
 			t.Fatalf("accepted as %+v", a)
 		}
-		if again, err := index.ParseModuleAddress(string(a.Hostname), a.Namespace, a.Name, a.System); err != nil || again != a {
+		if again, err := address.ParseModule(string(a.Hostname), a.Namespace, a.Name, a.System); err != nil || again != a {
 			t.Fatalf("%+v read again is %+v, %v", a, again, err)
 		}
 	})

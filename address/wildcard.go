@@ -1,25 +1,25 @@
-package access
+package address
 
 import "strings"
 
 // A Wildcard is a text in which * stands for any run of characters.
 type Wildcard string
 
-// Matches tells whether s is what the wildcard says, in the same case.
+// Matches reports whether the wildcard covers s, in the same case.
 func (w Wildcard) Matches(s string) bool { return w.match(s, false) }
 
-// matchesFolded does not mind the case of s. The wildcard must be in lower
-// case, and may have letters other than a to z only if it has no *.
-func (w Wildcard) matchesFolded(s string) bool {
+// MatchesFolded is Matches regardless of the case of s. The wildcard must be in
+// lower case, and may have letters other than a to z only if it has no *.
+func (w Wildcard) MatchesFolded(s string) bool {
 	if strings.IndexByte(string(w), '*') < 0 {
 		return strings.EqualFold(string(w), s)
 	}
 	return w.match(s, true)
 }
 
-// match takes one star at a time for as little as will do, and goes back to the
-// last one only: if that cannot be made to fit, an earlier one cannot either. So
-// no wildcard takes more than the product of both lengths.
+// match gives each star as few characters as possible and backtracks to the last
+// star only: if that one cannot be made to fit, no earlier one can. So the time is
+// bounded by the product of both lengths.
 func (w Wildcard) match(s string, folded bool) bool {
 	fold := func(c byte) byte {
 		if folded && c >= 'A' && c <= 'Z' {
@@ -31,7 +31,7 @@ func (w Wildcard) match(s string, folded bool) bool {
 		return true
 	}
 	if w != "" && s != "" && w[len(w)-1] != '*' && w[len(w)-1] != fold(s[len(s)-1]) {
-		return false // as most of what is not under *.example.com
+		return false // the usual case for *.example.com
 	}
 	star, resume := -1, 0 // the last star in w, and where in s to go on when it takes one more
 	i := 0

@@ -1,4 +1,4 @@
-package index_test
+package wire_test
 
 import (
 	"bufio"
@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 var (
@@ -53,7 +53,7 @@ var checksums = []struct {
 func TestParseChecksums(t *testing.T) {
 	for _, test := range checksums {
 		t.Run(test.rule, func(t *testing.T) {
-			sums, err := index.ParseChecksums([]byte(test.document))
+			sums, err := wire.DecodeChecksums([]byte(test.document))
 			if test.names == nil {
 				if err == nil || !strings.Contains(err.Error(), test.says) {
 					t.Fatalf("it is %v, %v", sums, err)
@@ -76,12 +76,12 @@ func TestParseChecksums(t *testing.T) {
 }
 
 func TestTheDocumentOfChecksums(t *testing.T) {
-	sums, err := index.ParseChecksums([]byte(mixed + "\tb.zip\r\n" + zeros + "  a.zip"))
+	sums, err := wire.DecodeChecksums([]byte(mixed + "\tb.zip\r\n" + zeros + "  a.zip"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := zeros + "  a.zip\n" + strings.ToLower(mixed) + "  b.zip\n"
-	if got := string(sums.Document()); got != want {
+	if got := string(sums.Encode()); got != want {
 		t.Errorf("it is\n%s", got)
 	}
 }
@@ -123,11 +123,11 @@ func FuzzParseChecksums(f *testing.F) {
 		f.Add([]byte(test.document))
 	}
 	f.Fuzz(func(t *testing.T, document []byte) {
-		sums, err := index.ParseChecksums(document)
+		sums, err := wire.DecodeChecksums(document)
 		if err != nil {
 			return
 		}
-		for _, d := range [][]byte{document, sums.Document()} {
+		for _, d := range [][]byte{document, sums.Encode()} {
 			hashes := clientHashes(d)
 			for name, sum := range sums {
 				if !slices.Contains(hashes, sum.String()) {

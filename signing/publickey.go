@@ -1,11 +1,11 @@
-package index
+package signing
 
 import (
 	"errors"
 	"time"
 )
 
-// PublicKey is one OpenPGP public key as clients are given it.
+// A PublicKey is one OpenPGP public key as clients are given it.
 type PublicKey struct {
 	// ID is the long key ID: 16 upper-case hexadecimal digits. No client reads
 	// it, other tools show it (checklist 47).
@@ -19,29 +19,7 @@ type PublicKey struct {
 	Expires time.Time
 }
 
-// Keyring is a namespace's keys file, read and parsed.
-type Keyring interface {
-	// Keys lists the usable public keys in the order of the file.
-	Keys() []PublicKey
-
-	// Verify returns the key that made the binary detached signature over
-	// document. The error is, or wraps, ErrUnknownKey, ErrKeyExpired,
-	// ErrSignedInFuture or, for anything else a client would refuse,
-	// ErrBadSignature.
-	Verify(document, signature []byte) (PublicKey, error)
-}
-
-// Signer signs SHA256SUMS documents for publishers who did not sign theirs.
-type Signer interface {
-	// PublicKey is the key clients verify the signatures with.
-	PublicKey() PublicKey
-
-	// Sign returns a binary detached signature over document. The same
-	// document always gives the same bytes, on every instance that holds the key.
-	Sign(document []byte) ([]byte, error)
-}
-
-// What a Keyring's Verify can find wrong with a signature.
+// What Keyring.Verify finds wrong with a signature.
 var (
 	// ErrUnknownKey: none of the keys made the signature. Clients say
 	// "authentication signature from unknown issuer".

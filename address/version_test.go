@@ -1,4 +1,4 @@
-package index
+package address
 
 import (
 	"slices"
@@ -93,7 +93,7 @@ func TestNewestFirst(t *testing.T) {
 	for shift := range want {
 		got := append(slices.Clone(want[shift:]), want[:shift]...)
 		slices.Reverse(got)
-		newestFirst(got, func(s string) *version.Version { return version.Must(ParseProviderVersion(s)) })
+		SortNewestFirst(got, func(s string) *version.Version { return version.Must(ParseProviderVersion(s)) })
 		if !slices.Equal(got, want) {
 			t.Fatalf("the order is %q", got)
 		}
