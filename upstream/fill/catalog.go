@@ -137,7 +137,7 @@ type catalog struct {
 	by      *upstream.Clients // for whom it runs
 	bytes   atomic.Int64      // of record
 
-	dating flights[string, struct{}]
+	dating flights[struct{}]
 	told   map[string]time.Time // dates that were asked for one by one; zero: the origin does not tell
 
 	kept atomic.Bool // there is a record in the tree

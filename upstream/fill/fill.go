@@ -78,7 +78,7 @@ func (f *Filler) FillWatched(ctx context.Context, a address.Address, name string
 		}
 	}
 	defer f.watchers.add(id, progress)()
-	filled, err := f.filling.do(ctx, id, func(by *upstream.Clients) (*Filled, error) {
+	filled, err := f.filling.do(ctx, id.String(), func(by *upstream.Clients) (*Filled, error) {
 		began := time.Now()
 		filled, fetched, err := f.fill(by.In(f.ctx), s, v, p.platform, id)
 		e := Event{Kind: PackageFilled, Hostname: a.Hostname, Took: time.Since(began)}
@@ -160,7 +160,7 @@ func (f *Filler) fill(ctx context.Context, s *Source, v *vouched, platform addre
 		f.tree.forget() // the next one is opened where it is now
 	}
 	if errors.Is(err, upstream.ErrBadChecksum) {
-		f.releases.drop(releaseID{id.Address, v.Version})
+		f.releases.remove(releaseID{id.Address, v.Version})
 		err = f.explain(ctx, s, v, err)
 	}
 	return filled, fetched, err

@@ -69,19 +69,19 @@ type Filler struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
-	catalogs *memory[address.Address, *catalog] // of what is listed
+	catalogs *cache[address.Address, *catalog] // of what is listed
 	opening  catalogsInProgress
-	unlisted *memory[address.Address, error] // why there is no list
-	releases *memory[releaseID, *vouched]
-	vouching flights[releaseID, *vouched]
-	unproven *memory[releaseID, error]
-	growing  flights[releaseID, *vouched]
-	ungrown  *memory[releaseID, error]
-	filling  flights[fileID, *Filled]
-	unfilled *memory[fileID, error]
-	held     *memory[fileID, *Filled]
+	unlisted *cache[address.Address, error] // why there is no list
+	releases *cache[releaseID, *vouched]
+	vouching flights[*vouched]
+	unproven *cache[releaseID, error]
+	growing  flights[*vouched]
+	ungrown  *cache[releaseID, error]
+	filling  flights[*Filled]
+	unfilled *cache[fileID, error]
+	held     *cache[fileID, *Filled]
 	watchers watchers
-	writing  keyed // what vouches for packages, by namespace
+	writing  keyedMutex // what vouches for packages, by namespace
 	outages  outages
 	refusals refusals
 }
@@ -97,6 +97,12 @@ type (
 		name string
 	}
 )
+
+// String tells the release from all others.
+func (id releaseID) String() string { return id.Address.String() + " " + id.version }
+
+// String tells the file from all others.
+func (id fileID) String() string { return id.Address.String() + " " + id.name }
 
 // How much is remembered. A provider's list has some ten kilobytes, a release
 // less; the rest is small. What is not there is remembered apart from what is: a
@@ -133,17 +139,17 @@ func New(o Options) (*Filler, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &Filler{
 		options: o, sources: sources, tree: &trees{open: o.Open}, ctx: ctx, cancel: cancel,
-		catalogs: newMemory[address.Address, *catalog](mostCatalogs),
+		catalogs: newCache[address.Address, *catalog](mostCatalogs),
 		opening:  catalogsInProgress{of: make(map[address.Address]*catalog)},
-		unlisted: newMemory[address.Address, error](mostUnlisted),
-		releases: newMemory[releaseID, *vouched](mostReleases),
-		unproven: newMemory[releaseID, error](mostFiles),
-		ungrown:  newMemory[releaseID, error](mostFiles),
-		unfilled: newMemory[fileID, error](mostFiles),
-		held:     newMemory[fileID, *Filled](mostFiles),
+		unlisted: newCache[address.Address, error](mostUnlisted),
+		releases: newCache[releaseID, *vouched](mostReleases),
+		unproven: newCache[releaseID, error](mostFiles),
+		ungrown:  newCache[releaseID, error](mostFiles),
+		unfilled: newCache[fileID, error](mostFiles),
+		held:     newCache[fileID, *Filled](mostFiles),
 	}
-	f.catalogs.room, f.catalogs.weigh = mostListings, (*catalog).weigh
-	f.releases.room, f.releases.weigh = mostVouching, (*vouched).weigh
+	f.catalogs.bounded(mostListings, (*catalog).weigh)
+	f.releases.bounded(mostVouching, (*vouched).weigh)
 	return f, nil
 }
 

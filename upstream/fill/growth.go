@@ -106,7 +106,7 @@ func (f *Filler) grown(ctx context.Context, s *Source, v *vouched) (*vouched, er
 	if err, ok := f.ungrown.get(id); ok {
 		return nil, err
 	}
-	return f.growing.do(ctx, id, func(by *upstream.Clients) (*vouched, error) {
+	return f.growing.do(ctx, id.String(), func(by *upstream.Clients) (*vouched, error) {
 		now, err := f.grow(by.In(f.ctx), s, v)
 		switch {
 		case err == nil:

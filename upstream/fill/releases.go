@@ -111,7 +111,7 @@ func (f *Filler) vouched(ctx context.Context, a address.Address, version string)
 	if err, ok := f.unproven.get(id); ok {
 		return nil, nil, err
 	}
-	v, err := f.vouching.do(ctx, id, func(by *upstream.Clients) (*vouched, error) {
+	v, err := f.vouching.do(ctx, id.String(), func(by *upstream.Clients) (*vouched, error) {
 		v, err := f.vouch(by.In(f.ctx), s, a, version)
 		switch {
 		case err == nil:

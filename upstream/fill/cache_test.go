@@ -14,52 +14,51 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-func TestMemory(t *testing.T) {
+func TestCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := newMemory[string, int](2)
+		c := newCache[string, int](2)
 		has := func(key string, want int) {
 			t.Helper()
-			if got, ok := m.get(key); got != want || ok != (want != 0) {
+			if got, ok := c.get(key); got != want || ok != (want != 0) {
 				t.Errorf("%s is %d, %v", key, got, ok)
 			}
 		}
-		m.put("a", 1, 0)
-		m.put("b", 2, time.Minute)
+		c.put("a", 1, 0)
+		c.put("b", 2, time.Minute)
 		has("a", 1)
-		m.put("c", 3, 0) // there is no room for b, which was not used
+		c.put("c", 3, 0) // there is no room for b, which was not used
 		has("a", 1)
 		has("b", 0)
 		has("c", 3)
-		m.put("c", 4, time.Minute)
+		c.put("c", 4, time.Minute)
 		has("c", 4)
 		time.Sleep(time.Minute)
 		has("c", 0)
-		m.drop("a")
+		c.remove("a")
 		has("a", 0)
-		m.put("d", 5, 0)
-		if len(m.entries) != m.order.Len() || len(m.entries) != 1 {
-			t.Errorf("%d entries are in %d places", len(m.entries), m.order.Len())
+		c.put("d", 5, 0)
+		if n := c.entries.Len(); n != 1 {
+			t.Errorf("%d entries are left", n)
 		}
 	})
 }
 
 // What is kept may weigh so much, all together.
-func TestMemoryHasWeight(t *testing.T) {
-	m := newMemory[string, int](10)
-	m.room, m.weigh = 100, func(n int) int { return n }
-	m.put("a", 40, 0)
-	m.put("b", 40, 0)
-	m.put("b", 50, 0) // in place of what it was
-	if _, ok := m.get("a"); !ok || m.used != 90 {
-		t.Errorf("%d is used", m.used)
+func TestCacheIsBoundedByWeight(t *testing.T) {
+	c := newCache[string, int](10).bounded(100, func(n int) int { return n })
+	c.put("a", 40, 0)
+	c.put("b", 40, 0)
+	c.put("b", 50, 0) // in place of what it was
+	if _, ok := c.get("a"); !ok || c.weight != 90 {
+		t.Errorf("%d is used", c.weight)
 	}
-	m.put("c", 20, 0)
-	if _, ok := m.get("b"); ok || m.used != 60 {
-		t.Errorf("what was used last is gone, %d is used", m.used)
+	c.put("c", 20, 0)
+	if _, ok := c.get("b"); ok || c.weight != 60 {
+		t.Errorf("what was used last is gone, %d is used", c.weight)
 	}
-	m.drop("a")
-	if m.used != 20 {
-		t.Errorf("%d is used", m.used)
+	c.remove("a")
+	if c.weight != 20 {
+		t.Errorf("%d is used", c.weight)
 	}
 }
 
@@ -79,7 +78,7 @@ func TestReleasesHaveWeight(t *testing.T) {
 		for i := range mostReleases {
 			f.releases.put(releaseID{version: fmt.Sprint(what, i)}, &vouched{Release: r}, 0)
 		}
-		if n := f.releases.order.Len(); n == 0 || n > mostVouching>>20 {
+		if n := f.releases.entries.Len(); n == 0 || n > mostVouching>>20 {
 			t.Errorf("%s: %d releases with a megabyte each are kept", what, n)
 		}
 	}
