@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -22,10 +21,9 @@ import (
 type Upstream interface {
 	Mirrors(address.Address) bool
 	Versions(context.Context, address.Address) (fill.Offering, error)
-	Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error)
-	MayHaveMore(a address.Address, version string, held func(address.Platform) bool) bool
-	Held(a address.Address, file string) *fill.Filled
-	Fill(ctx context.Context, a address.Address, file string) (*fill.Filled, error)
+	Available(ctx context.Context, a address.Address, version string, present *index.Release) ([]wire.Archive, error)
+	MayHaveMore(a address.Address, present *index.Release) bool
+	Fill(ctx context.Context, a address.Address, file string, present *index.Release) (*fill.Filled, error)
 }
 
 // mirrors tells whether what is not held of another registry's provider may be
@@ -120,13 +118,13 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a addr
 	if d, ok := g.joined.get(of, release); ok {
 		return g.writeDocument(w, r, d.Document, l)
 	}
-	if release != nil && release.SignedByPublisher() && len(held.Missing(release)) == 0 && !g.mayHaveMore(a, release) {
+	if release != nil && release.SignedByPublisher() && len(held.Missing(release)) == 0 && !g.Upstream.MayHaveMore(a, release) {
 		g.joined.put(of, joinedDocument{held: release, Document: release.Archives()}, joinedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
 	ctx, cancel := g.patient(r, release != nil || g.pending(r, a, false))
 	defer cancel()
-	available, err := g.Upstream.Available(ctx, a, version)
+	available, err := g.Upstream.Available(ctx, a, version, release)
 	switch {
 	case err == nil:
 		d := index.MirrorArchives(release, available, of.h1Only)
@@ -142,43 +140,31 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a addr
 	return upstreamFailure(err)
 }
 
-// mayHaveMore reports whether the registry of a provider may have added platforms
-// to a release since it came in.
-func (g *Registry) mayHaveMore(a address.Address, r *index.Release) bool {
-	return g.Upstream.MayHaveMore(a, r.Version, func(p address.Platform) bool { return r.Package(p.OS, p.Arch) != nil })
-}
-
 // knowsH1Only reports whether the client is one of those that know no zh: hashes,
 // which Terraform does since 0.14.
 func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "Terraform/0.13.") }
 
-// serveFilled answers with a file that is not held, once it is.
+// serveFilled answers with a file that the snapshot does not have, once it is in the
+// tree.
 func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a address.Address, name string) error {
-	filled := g.Upstream.Held(a, name)
-	if filled == nil {
-		var err error
-		filled, err = g.Upstream.Fill(g.forClient(r), a, name)
-		switch {
-		case err != nil && g.pending(r, a, false):
-			return pending // it may well be in the tree
-		case errors.Is(err, fill.ErrNotMirrored):
-			return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not get it from its registry", a)
-		case errors.Is(err, fill.ErrTooYoung):
-			return fail(http.StatusNotFound, "this version of %s has been published too short a time ago to be mirrored: try again later", a)
-		case errors.Is(err, upstream.ErrNotFound):
-			return fail(http.StatusNotFound, "neither this mirror nor the registry of %s has such a file: see which platforms the version has", a)
-		case err != nil:
-			return upstreamFailure(err)
-		}
-		if filled.Platform != "" { // what vouches for packages comes in with them only
-			g.changed()
-		}
+	filled, err := g.Upstream.Fill(g.forClient(r), a, name, r.snapshot.Provider(a).Release(r.asked))
+	switch {
+	case err != nil && g.pending(r, a, false):
+		return pending // it may well be in the tree
+	case errors.Is(err, fill.ErrNotMirrored):
+		return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not get it from its registry", a)
+	case errors.Is(err, fill.ErrTooYoung):
+		return fail(http.StatusNotFound, "this version of %s has been published too short a time ago to be mirrored: try again later", a)
+	case errors.Is(err, upstream.ErrNotFound):
+		return fail(http.StatusNotFound, "neither this mirror nor the registry of %s has such a file: see which platforms the version has", a)
+	case err != nil:
+		return upstreamFailure(err)
+	}
+	if filled.New {
+		g.changed()
 	}
 	r.provider, r.Version, r.Platform = &a, filled.Version, filled.Platform
-	return g.write(w, r, content{
-		open: func() (io.ReadSeekCloser, error) { return filled.Open() },
-		size: filled.Size, tag: filled.SHA256.String(), mediaType: index.ContentTypeOf(name), immutable: filled.Platform != "",
-	})
+	return g.writeFile(w, r, filled.File)
 }
 
 // upstreamFailure is an origin that failed, or a tree that cannot take what it

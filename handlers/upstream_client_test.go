@@ -25,19 +25,17 @@ var errCrowded = &upstream.Failure{Host: originHost, Kind: upstream.ErrBusy}
 
 func (*crowded) Mirrors(address.Address) bool { return true }
 
-func (*crowded) Held(address.Address, string) *fill.Filled { return nil }
-
 func (u *crowded) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
 	u.client = upstream.ClientOf(ctx)
 	return fill.Offering{}, errCrowded
 }
 
-func (u *crowded) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
+func (u *crowded) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
 	u.client = upstream.ClientOf(ctx)
 	return nil, errCrowded
 }
 
-func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string) (*fill.Filled, error) {
+func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Release) (*fill.Filled, error) {
 	u.client = upstream.ClientOf(ctx)
 	return nil, errCrowded
 }

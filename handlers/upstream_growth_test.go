@@ -24,17 +24,15 @@ type grown struct {
 
 func (grown) Mirrors(address.Address) bool { return true }
 
-func (u grown) MayHaveMore(_ address.Address, _ string, held func(address.Platform) bool) bool {
-	return u.more && held(address.Platform{OS: "linux", Arch: "amd64"}) && !held(address.Platform{OS: "darwin", Arch: "arm64"})
+func (u grown) MayHaveMore(_ address.Address, present *index.Release) bool {
+	return u.more && present.Package("linux", "amd64") != nil && present.Package("darwin", "arm64") == nil
 }
 
-func (grown) Available(context.Context, address.Address, string) ([]wire.Archive, error) {
+func (grown) Available(context.Context, address.Address, string, *index.Release) ([]wire.Archive, error) {
 	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, nil
 }
 
-func (grown) Held(address.Address, string) *fill.Filled { return nil }
-
-func (u grown) Fill(context.Context, address.Address, string) (*fill.Filled, error) {
+func (u grown) Fill(context.Context, address.Address, string, *index.Release) (*fill.Filled, error) {
 	return nil, u.fails
 }
 

@@ -302,7 +302,7 @@ func (hanging) Versions(ctx context.Context, _ address.Address) (fill.Offering, 
 	return fill.Offering{}, ctx.Err()
 }
 
-func (hanging) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
+func (hanging) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

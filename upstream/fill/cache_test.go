@@ -75,10 +75,10 @@ func TestReleasesHaveWeight(t *testing.T) {
 		"keys":     {Keys: []signing.PublicKey{{Armor: armor}}},
 		"packages": {Packages: []upstream.Package{{H1: slices.Repeat([]string{hash}, 1<<14)}, {Digests: make([]wire.SHA256, 1<<13)}}},
 	} {
-		for i := range mostReleases {
-			f.releases.put(releaseID{version: fmt.Sprint(what, i)}, &vouched{Release: r}, 0)
+		for i := range maxReleases {
+			f.releases.put(releaseID{version: fmt.Sprint(what, i)}, &approved{Release: r}, 0)
 		}
-		if n := f.releases.entries.Len(); n == 0 || n > mostVouching>>20 {
+		if n := f.releases.entries.Len(); n == 0 || n > maxReleaseBytes>>20 {
 			t.Errorf("%s: %d releases with a megabyte each are kept", what, n)
 		}
 	}

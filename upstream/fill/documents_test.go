@@ -167,27 +167,26 @@ func TestAPackageThatIsThere(t *testing.T) {
 	indextest.OnDisk(t, root).Write(held+linuxZip, tree.Read("providers/acme/demo/"+linuxZip))
 	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
 	f := m.fill(t, linuxZip)
-	if s.Count(zipFile) != 0 || content(t, f) != tree.Read("providers/acme/demo/"+linuxZip) {
+	if s.Count(zipFile) != 0 || m.content(t, f) != tree.Read("providers/acme/demo/"+linuxZip) {
 		t.Error("it was fetched")
 	}
 }
 
 // What is replaced by hand is not served as what it was.
 func TestAFilledFileThatChanges(t *testing.T) {
-	m := onDisk(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{})
+	c := newAcme(t).Client(t, upstream.Origin{})
+	m := onDisk(t, c, fill.Policy{})
 	f := m.fill(t, linuxZip)
 	m.Write(held+linuxZip, "something else")
-	if _, err := f.Open(); !errors.Is(err, index.ErrChanged) {
+	if _, err := m.open(f); !errors.Is(err, index.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
-	if m.Held(demo, linuxZip) != nil {
-		t.Error("it is still taken to be there")
-	}
+	m.mustRefuse(t, linuxZip, fill.ErrConflict, linuxZip+" differs") // nor taken to be there
 	m.Remove(held + linuxZip)
-	if _, err := f.Open(); !errors.Is(err, index.ErrChanged) {
+	if _, err := m.open(f); !errors.Is(err, index.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
-	m.fill(t, linuxZip)
+	over(t, c, fill.Policy{}, m.root).fill(t, linuxZip)
 }
 
 // Folders that were made by hand are used as they are: beside them the index

@@ -1,6 +1,7 @@
 package fill
 
+// What tests outside of the package measure with.
 const (
-	Spare        = spare
-	MostReleases = mostReleases
+	Spare    = spare
+	MaxDates = maxDates
 )

@@ -25,7 +25,7 @@ func TestFill(t *testing.T) {
 
 	f := m.fill(t, linuxZip)
 	want := tree.Read("providers/acme/demo/" + linuxZip)
-	if content(t, f) != want || f.Size != int64(len(want)) || f.Name != linuxZip || f.Version != "1.0.0" || f.Platform != "linux_amd64" {
+	if m.content(t, f) != want || f.Size != int64(len(want)) || f.Name != linuxZip || f.Version != "1.0.0" || f.Platform != "linux_amd64" {
 		t.Errorf("got %+v", f)
 	}
 	m.mustHave(t, held+linuxZip, held+sums, held+sums+".sig", keysFile, record)
@@ -41,7 +41,7 @@ func TestFill(t *testing.T) {
 	if missing := p.Missing(r); len(missing) != 1 || missing[0].URL != darwinZip {
 		t.Errorf("missing are %+v", missing)
 	}
-	if m.Held(demo, linuxZip) == nil {
+	if !m.remembers(linuxZip) {
 		t.Error("it is not known to be there")
 	}
 	if info, err := os.Stat(filepath.Join(m.root, held, linuxZip)); err != nil || info.Mode().Perm()&0o644 != 0o644 {
@@ -104,7 +104,7 @@ func TestInstancesFillOnce(t *testing.T) {
 	}
 }
 
-// A lock that is not to be had costs work, and nothing else.
+// A lock that is not available costs work, and nothing else.
 func TestFillWithoutItsLock(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
@@ -114,7 +114,7 @@ func TestFillWithoutItsLock(t *testing.T) {
 		Lock: func(context.Context, string) (func(), error) { return nil, errors.New("the storage is down") },
 	})
 	m.fill(t, linuxZip)
-	if m.log.count("not to be had") == 0 {
+	if m.log.count("not available") == 0 {
 		t.Error("nothing is logged")
 	}
 }
@@ -207,7 +207,7 @@ func TestDocumentsOfAReleaseThatIsNotHeld(t *testing.T) {
 	tree, _ := acme(t)
 	m := onDisk(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{})
 	for _, name := range []string{sums, sums + ".sig"} {
-		if got := content(t, m.fill(t, name)); got != tree.Read("providers/acme/demo/"+name) {
+		if got := m.content(t, m.fill(t, name)); got != tree.Read("providers/acme/demo/"+name) {
 			t.Errorf("%s is %q", name, got)
 		}
 	}

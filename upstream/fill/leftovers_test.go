@@ -48,7 +48,7 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("removed %d files", n)
 	}
 	m.mustHave(t, append([]string{alive, young}, others...)...)
-	if m.log.count("cut off") != 1 {
+	if m.log.count("interrupted fills") != 1 {
 		t.Error("it is not logged")
 	}
 }

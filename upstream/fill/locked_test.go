@@ -15,7 +15,7 @@ import (
 func TestWhatIsLockedIsChecked(t *testing.T) {
 	s := newAcme(t)
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
-	release, err := m.Release(background(), demo, "1.0.0")
+	release, err := m.ReleaseFor(background(), demo, "1.0.0", linux)
 	if err != nil {
 		t.Fatal(err)
 	}

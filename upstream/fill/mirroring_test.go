@@ -2,6 +2,7 @@ package fill_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,10 +18,12 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 const (
@@ -117,6 +120,22 @@ func (m *mirroring) start(t testing.TB, c *upstream.Client, o fill.Options) *mir
 	return m
 }
 
+// Fill fills a file of which the index knows nothing.
+func (m *mirroring) Fill(ctx context.Context, a address.Address, name string) (*fill.Filled, error) {
+	return m.Filler.Fill(ctx, a, name, nil)
+}
+
+// Available lists packages of a release of which the index knows nothing.
+func (m *mirroring) Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error) {
+	return m.Filler.Available(ctx, a, version, nil)
+}
+
+// remembers reports whether a file was filled before and is still there.
+func (m *mirroring) remembers(name string) bool {
+	f, err := m.Fill(background(), demo, name)
+	return err == nil && !f.New
+}
+
 // fill fills a file that must come.
 func (m *mirroring) fill(t testing.TB, name string) *fill.Filled {
 	t.Helper()
@@ -183,9 +202,18 @@ func (m *mirroring) scan(t testing.TB) *index.Snapshot {
 	return s
 }
 
-func content(t testing.TB, f *fill.Filled) string {
+// open opens a file as handlers do.
+func (m *mirroring) open(f *fill.Filled) (io.ReadSeekCloser, error) {
+	tree, err := m.Open()
+	if err != nil {
+		return nil, err
+	}
+	return tree.OpenFile(f.File)
+}
+
+func (m *mirroring) content(t testing.TB, f *fill.Filled) string {
 	t.Helper()
-	r, err := f.Open()
+	r, err := m.open(f)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -77,14 +77,14 @@ func (p Policy) withDefaults() (Policy, error) {
 	return p, nil
 }
 
-// takes tells whether a provider may come in.
-func (p *Policy) takes(a address.Address) bool {
+// includes reports whether a provider is mirrored.
+func (p *Policy) includes(a address.Address) bool {
 	covers := func(pattern Pattern) bool { return pattern.covers(a) }
 	return !slices.ContainsFunc(p.Deny, covers) && (len(p.Allow) == 0 || slices.ContainsFunc(p.Allow, covers))
 }
 
-// takesPlatform tells whether packages of a platform may come in.
-func (p *Policy) takesPlatform(platform address.Platform) bool {
+// includesPlatform reports whether packages of a platform are mirrored.
+func (p *Policy) includesPlatform(platform address.Platform) bool {
 	return len(p.Platforms) == 0 || slices.Contains(p.Platforms, platform)
 }
 

@@ -70,7 +70,7 @@ func TestADiskThatFailsHoldsWhatItHeld(t *testing.T) {
 				time.Sleep(measuredFor)
 				d.fails = fails
 				q.measure(in)
-				if err := q.add(1); !errors.Is(err, ErrMaxHeld) {
+				if err := q.reserve(1); !errors.Is(err, ErrMaxHeld) {
 					t.Errorf("got %v", err)
 				}
 			})

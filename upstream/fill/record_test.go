@@ -11,10 +11,10 @@ import (
 )
 
 var sampleRecord = &record{
-	Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Unsettled: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-	Versions: []dated{
-		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Time{}},
-		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC)},
+	Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+	Versions: []datedVersion{
+		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2025, 1, 3, 0, 0, 0, 0, time.UTC), true},
+		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC), false},
 	},
 }
 

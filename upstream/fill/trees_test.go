@@ -92,10 +92,10 @@ func TestTheTreeIsOpenedOnceInASecond(t *testing.T) {
 		defer m.Close()
 		f := m.fill(t, linuxZip)
 		for range 100 {
-			if m.Held(demo, linuxZip) == nil {
+			if !m.remembers(linuxZip) {
 				t.Fatal("it is not there")
 			}
-			content(t, f)
+			m.content(t, f)
 		}
 		synctest.Wait()
 		if opened != 1 {
@@ -103,7 +103,7 @@ func TestTheTreeIsOpenedOnceInASecond(t *testing.T) {
 		}
 		replaced = true
 		time.Sleep(time.Second)
-		if m.Held(demo, linuxZip) != nil {
+		if m.remembers(linuxZip) {
 			t.Error("it is still taken to be there")
 		}
 	})

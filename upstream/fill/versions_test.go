@@ -228,7 +228,9 @@ func TestVersionsAreKept(t *testing.T) {
 
 // A tree that cannot be written to still lists.
 func TestVersionsThatCannotBeKept(t *testing.T) {
-	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), threeDays, indextest.On(t, readOnly()))
+	s := newAcme(t)
+	lists(s, "1.0.0", 9*day)
+	m := inMemory(t, s.Client(t, upstream.Origin{}), threeDays, indextest.On(t, readOnly()))
 	if versionsOf(t, m) != "1.0.0" || m.log.count("cannot be kept") != 1 {
 		t.Error("it is not logged")
 	}

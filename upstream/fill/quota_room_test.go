@@ -110,7 +110,7 @@ func TestChangesOfKeysAreTold(t *testing.T) {
 	for range 2 {
 		m.fill(t, strings.ReplaceAll(linuxZip, "1.0.0", "1.2.0"))
 	}
-	if got := m.log.observed(fill.SignatureLost); len(got) != 1 || m.log.count("was signed") != 1 {
+	if got := m.log.observed(fill.SignatureLost); len(got) != 1 || m.log.count("were signed") != 1 {
 		t.Errorf("observed %v", got)
 	}
 }

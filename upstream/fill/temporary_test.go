@@ -38,7 +38,7 @@ func (f slowFile) Sync() error {
 
 // The disk begins before the package is whole. That it failed then is not
 // forgotten, though the next sync succeeds.
-func TestPartsAreSyncedAhead(t *testing.T) {
+func TestPackagesAreSyncedAhead(t *testing.T) {
 	f, err := New(Options{Open: func() (index.Tree, error) { return index.Tree{}, nil }})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestPartsAreSyncedAhead(t *testing.T) {
 	for _, fails := range []int32{0, 1} {
 		disk := slowDisk{afero.NewMemMapFs(), new(atomic.Int32), fails}
 		in := index.Part{Fs: disk, Dir: "providers"}
-		p, err := f.newPart(in, "a/b/c.zip")
+		p, err := f.newTemporaryPackage(in, "a/b/c.zip")
 		if err != nil {
 			t.Fatal(err)
 		}
