@@ -64,6 +64,7 @@ var directDependencies = []string{
 	"go.uber.org/zap",
 	"golang.org/x/mod",
 	"golang.org/x/net",
+	"golang.org/x/sync",
 	"golang.org/x/sys", // the free space of a disk
 }
 

@@ -6,13 +6,19 @@ import (
 	"maps"
 	"testing"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 var long = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
-func memoOf(records map[string]digest) *memo { return &memo{before: records} }
+func someMemo() *memo {
+	m := new(memo)
+	m.digests.before, m.signatures.before = someDigests, someSignatures
+	return m
+}
 
-var someRecords = map[string]digest{
+var someDigests = map[string]digest{
 	"providers/acme/demo/a.zip": {
 		stamp:  stamp{size: 123, modTime: long.UnixNano(), inode: 7, changed: long.UnixNano() + 1},
 		sha256: sha256Of([]byte("a")), h1: "h1:abc=", size: 123,
@@ -29,24 +35,32 @@ var someRecords = map[string]digest{
 	},
 }
 
+var someSignatures = map[wire.SHA256]verifiedSignature{
+	sha256Of([]byte("a signature")):        {at: long.UnixNano(), keyID: "0123456789ABCDEF"},
+	sha256Of([]byte("by a key that ends")): {at: long.UnixNano(), keyID: "FEDCBA9876543210", expires: long.Unix()},
+}
+
 func TestMemoFile(t *testing.T) {
-	content := memoOf(someRecords).encode("a tree")
+	content := someMemo().encode("a tree")
 
 	t.Run("what is written is read again", func(t *testing.T) {
 		var m memo
 		if err := m.decode(content, "a tree"); err != nil {
 			t.Fatal(err)
 		}
-		if !maps.EqualFunc(m.before, someRecords, func(a, b digest) bool {
+		if !maps.EqualFunc(m.digests.before, someDigests, func(a, b digest) bool {
 			sameFinding := a.bad == b.bad || a.bad != nil && b.bad != nil && *a.bad == *b.bad
 			return sameFinding && a.stamp == b.stamp && a.sha256 == b.sha256 && a.h1 == b.h1 && a.size == b.size &&
 				a.checksum == b.checksum && bytes.Equal(a.content, b.content)
 		}) {
-			t.Errorf("read %+v", m.before)
+			t.Errorf("digests read: %+v", m.digests.before)
+		}
+		if !maps.Equal(m.signatures.before, someSignatures) {
+			t.Errorf("signatures read: %+v", m.signatures.before)
 		}
 	})
 	t.Run("the same memo has the same bytes", func(t *testing.T) {
-		if !bytes.Equal(content, memoOf(someRecords).encode("a tree")) {
+		if !bytes.Equal(content, someMemo().encode("a tree")) {
 			t.Error("they differ")
 		}
 	})
@@ -58,7 +72,7 @@ func TestMemoFile(t *testing.T) {
 	}{
 		{"nothing", nil, "a tree", errMemoForeign},
 		{"junk", bytes.Repeat([]byte("junk\n"), 1000), "a tree", errMemoForeign},
-		{"of another format", append([]byte("caddy-terraform-registry memo 0\n"), content[len(memoFormat):]...), "a tree", errMemoForeign},
+		{"of an earlier format", append([]byte("caddy-terraform-registry memo 2\n"), content[len(memoFormat):]...), "a tree", errMemoForeign},
 		{"of another tree", content, "another tree", errMemoForeign},
 		{"its first line only", []byte(memoFormat), "a tree", errMemoDamaged},
 		{"cut short by one byte", content[:len(content)-1], "a tree", errMemoDamaged},
@@ -71,8 +85,8 @@ func TestMemoFile(t *testing.T) {
 			if err := m.decode(test.content, test.identity); !errors.Is(err, test.want) {
 				t.Errorf("the error is %v", err)
 			}
-			if m.before != nil {
-				t.Error("something of it is believed")
+			if m.digests.before != nil || m.signatures.before != nil {
+				t.Error("some of it is used")
 			}
 		})
 	}
@@ -86,14 +100,14 @@ func turnBit(content []byte, at int) []byte {
 
 // A memo that is whole but nonsense must still be refused, not believed in part.
 func FuzzMemoFile(f *testing.F) {
-	f.Add(memoOf(someRecords).encode("a tree")[len(memoFormat):])
+	f.Add(someMemo().encode("a tree")[len(memoFormat):])
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, records []byte) {
 		body := append([]byte(memoFormat), records...)
 		sum := sha256Of(body)
 		var m memo
-		if err := m.decode(append(body, sum[:]...), "a tree"); err != nil && m.before != nil {
-			t.Error("something of it is believed")
+		if err := m.decode(append(body, sum[:]...), "a tree"); err != nil && (m.digests.before != nil || m.signatures.before != nil) {
+			t.Error("some of it is used")
 		}
 	})
 }
