@@ -1,4 +1,4 @@
-package access
+package oidc
 
 import (
 	"context"
@@ -16,44 +16,39 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// ErrIssuerUnavailable means that an issuer could not be asked, and that it
-// cannot be told without it what a token is worth. Asking again later may help.
-var ErrIssuerUnavailable = errors.New("the issuer of tokens is unavailable")
+// ErrUnavailable means that the issuer could not be reached, or did not answer as
+// an issuer does, and that the token cannot be verified without it. A later
+// attempt may succeed.
+var ErrUnavailable = errors.New("the issuer of tokens is unavailable")
 
 const (
-	// issuerTimeout is for one answer of an issuer, to its last byte.
+	// issuerTimeout is for one answer of an issuer, up to its last byte.
 	issuerTimeout = 5 * time.Second
 
-	// maxIssuerDocument is far beyond what issuers say of themselves.
-	maxIssuerDocument = 1 << 20
+	// maxDocument bounds a document, in bytes. Issuers' documents are far smaller.
+	maxDocument = 1 << 20
 )
 
-// An Issuer is an OpenID provider: who signs tokens, and where users log in.
+// An Issuer is an OpenID provider: it signs tokens, and users log in there.
 //
-// It is asked for its configuration and its keys when they are first needed,
-// never before. Both are kept, so an issuer that goes down later takes nothing
-// with it but what it changes in the meantime. It is safe for concurrent use.
+// Its configuration and its keys are fetched when they are first needed, never
+// before, and stay cached: if the issuer goes down later, only changes that it
+// makes meanwhile are missed. It is safe for concurrent use.
 type Issuer struct {
 	url           string
 	client        *http.Client
 	now           func() time.Time
-	configuration kept[oidc.ProviderConfig]
-	keys          kept[[]jose.JSONWebKey]
-}
-
-// IssuerOptions are what an Issuer needs of the world. The zero value is good.
-type IssuerOptions struct {
-	// Client asks the issuer. Nil: one of its own. Without a timeout it gets one
-	// of five seconds.
-	Client *http.Client
-
-	// Now is the clock. Nil: time.Now.
-	Now func() time.Time
+	configuration document[oidc.ProviderConfig]
+	keys          document[[]jose.JSONWebKey]
 }
 
 // NewIssuer returns the issuer with the URL, which is exactly what the claim
-// `iss` of its tokens says. Nothing is asked of it yet.
-func NewIssuer(address string, o IssuerOptions) (*Issuer, error) {
+// `iss` of its tokens says. The error is about the URL: nothing is fetched yet.
+func NewIssuer(url string) (*Issuer, error) {
+	return newIssuer(url, new(http.Client), time.Now)
+}
+
+func newIssuer(address string, client *http.Client, now func() time.Time) (*Issuer, error) {
 	u, err := SecureURL(address)
 	if err != nil {
 		return nil, fmt.Errorf("issuer: %w", err)
@@ -61,22 +56,17 @@ func NewIssuer(address string, o IssuerOptions) (*Issuer, error) {
 	if u.RawQuery != "" || u.ForceQuery {
 		return nil, fmt.Errorf("issuer: %q must not have a query", address)
 	}
-	i := &Issuer{url: address, client: issuerClient(o.Client), now: o.Now}
-	if i.now == nil {
-		i.now = time.Now
-	}
-	i.configuration = kept[oidc.ProviderConfig]{fetch: i.fetchConfiguration, now: i.now}
-	i.keys = kept[[]jose.JSONWebKey]{fetch: i.fetchKeys, now: i.now}
+	i := &Issuer{url: address, client: secureClient(client), now: now}
+	i.configuration = document[oidc.ProviderConfig]{fetch: i.fetchConfiguration, now: now}
+	i.keys = document[[]jose.JSONWebKey]{fetch: i.fetchKeys, now: now}
 	return i, nil
 }
 
 // URL returns the issuer's URL.
-func (i *Issuer) URL() string {
-	return i.url
-}
+func (i *Issuer) URL() string { return i.url }
 
 // Endpoints returns the URLs at which users log in and clients get their token.
-// The error is an ErrIssuerUnavailable.
+// The error is an ErrUnavailable.
 func (i *Issuer) Endpoints(ctx context.Context) (authorization, token string, err error) {
 	c, err := i.configured(ctx)
 	if err != nil {
@@ -101,14 +91,15 @@ func (i *Issuer) configured(ctx context.Context) (oidc.ProviderConfig, error) {
 	return c, nil
 }
 
+// fetchConfiguration performs the discovery. That of go-oidc, oidc.NewProvider,
+// neither bounds the size of the answer nor checks the scheme of jwks_uri.
 func (i *Issuer) fetchConfiguration() (oidc.ProviderConfig, error) {
 	var c oidc.ProviderConfig
 	if err := i.fetch(strings.TrimSuffix(i.url, "/")+"/.well-known/openid-configuration", &c); err != nil {
 		return c, err
 	}
-	// The document vouches for keys. Whoever controls another issuer's address
-	// must not vouch for this one's; and a slash too many, here or there, would
-	// have every token refused.
+	// The document vouches for keys, so one of another issuer must not be accepted.
+	// With one slash more or less, every token would be refused.
 	if c.IssuerURL != i.url {
 		return c, fmt.Errorf("the issuer configured as %q calls itself %q: configure it as it calls itself", i.url, c.IssuerURL)
 	}
@@ -118,8 +109,8 @@ func (i *Issuer) fetchConfiguration() (oidc.ProviderConfig, error) {
 	return c, nil
 }
 
-// fetch gets a JSON document of the issuer.
-func (i *Issuer) fetch(address string, document any) error {
+// fetch gets a JSON document of the issuer and decodes it into v.
+func (i *Issuer) fetch(address string, v any) error {
 	r, err := http.NewRequest(http.MethodGet, address, nil)
 	if err != nil {
 		return err
@@ -127,32 +118,29 @@ func (i *Issuer) fetch(address string, document any) error {
 	r.Header.Set("Accept", "application/json")
 	response, err := i.client.Do(r)
 	if err != nil {
-		return err // has the method and the URL
+		return err // names the method and the URL
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s answers %d", address, response.StatusCode)
 	}
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxIssuerDocument+1))
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxDocument+1))
 	if err != nil {
 		return fmt.Errorf("reading %s: %w", address, err)
 	}
-	if len(body) > maxIssuerDocument {
-		return fmt.Errorf("%s is longer than %d bytes", address, maxIssuerDocument)
+	if len(body) > maxDocument {
+		return fmt.Errorf("%s is longer than %d bytes", address, maxDocument)
 	}
-	if err := json.Unmarshal(body, document); err != nil {
-		return fmt.Errorf("%s is not the JSON that it should be: %w", address, err)
+	if err := json.Unmarshal(body, v); err != nil {
+		return fmt.Errorf("%s is not the expected JSON: %w", address, err)
 	}
 	return nil
 }
 
-// issuerClient returns a copy of the client, or of a new one, that does not
-// wait forever and is not led to where others can listen in.
-func issuerClient(client *http.Client) *http.Client {
-	c := new(http.Client)
-	if client != nil {
-		*c = *client
-	}
+// secureClient returns a copy of the client that has a timeout and follows
+// redirects to secure URLs only.
+func secureClient(client *http.Client) *http.Client {
+	c := *client
 	if c.Timeout == 0 {
 		c.Timeout = issuerTimeout
 	}
@@ -163,16 +151,16 @@ func issuerClient(client *http.Client) *http.Client {
 		_, err := SecureURL(r.URL.String())
 		return err
 	}
-	return c
+	return &c
 }
 
 // SecureURL parses a URL that is to be trusted with keys or credentials: its
-// scheme is https. Plain http is good enough where nobody listens in, on the
-// machine itself.
+// scheme is https, or http for the machine itself, where the connection cannot be
+// intercepted. The error is a sentence about the URL, and quotes no password.
 func SecureURL(s string) (*url.URL, error) {
 	u, err := url.Parse(s)
 	if err != nil {
-		return nil, errors.New("it is not a URL") // the error would quote a password
+		return nil, errors.New("it is not a URL") // the parser's error would quote a password
 	}
 	switch {
 	case u.User != nil:
@@ -194,6 +182,4 @@ func loopback(host string) bool {
 	return strings.EqualFold(host, "localhost") || err == nil && ip.IsLoopback()
 }
 
-func unavailable(cause error) error {
-	return fmt.Errorf("%w: %w", ErrIssuerUnavailable, cause)
-}
+func unavailable(cause error) error { return fmt.Errorf("%w: %w", ErrUnavailable, cause) }

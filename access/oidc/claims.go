@@ -1,4 +1,4 @@
-package access
+package oidc
 
 import (
 	"errors"
@@ -7,24 +7,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// What a Verifier reads a subject from, unless told otherwise.
-const (
-	DefaultSubjectClaim = "sub"
-	DefaultGroupsClaim  = "groups"
-)
-
-// claimMapping says what the claims of a token make its bearer.
+// A claimMapping maps the claims of a token to a subject.
 type claimMapping struct {
 	subject string
 	groups  []string
 	require []requiredClaim // in the order of their names
 }
 
-// A requiredClaim must have one of the values, in which `*` matches any run of
-// characters.
+// A requiredClaim must match one of the values, in which `*` stands for any run
+// of characters.
 type requiredClaim struct {
 	claim  string
 	values []string
@@ -33,10 +28,10 @@ type requiredClaim struct {
 func newClaimMapping(subject string, groups []string, require map[string][]string) (claimMapping, error) {
 	m := claimMapping{subject: subject, groups: groups}
 	if m.subject == "" {
-		m.subject = DefaultSubjectClaim
+		m.subject = "sub"
 	}
 	if len(m.groups) == 0 {
-		m.groups = []string{DefaultGroupsClaim}
+		m.groups = []string{"groups"}
 	}
 	if slices.Contains(m.groups, "") {
 		return m, errors.New("groups: a claim has no name")
@@ -56,22 +51,22 @@ func newClaimMapping(subject string, groups []string, require map[string][]strin
 	return m, nil
 }
 
-// apply returns who the claims are of. Only texts count, a claim that is a
-// number or true is as good as none: how it would be written is anybody's guess.
-func (m claimMapping) apply(claims map[string]any) (Subject, error) {
+// apply returns the subject of the claims. Only strings count: a number or true
+// is ignored, as there are several ways to write it.
+func (m claimMapping) apply(claims map[string]any) (access.Subject, error) {
 	for _, r := range m.require {
-		if !slices.ContainsFunc(claimTexts(claims, r.claim), r.allows) {
-			return Subject{}, fmt.Errorf("its claim %q does not have one of the required values", r.claim)
+		if !slices.ContainsFunc(claimStrings(claims, r.claim), r.allows) {
+			return access.Subject{}, fmt.Errorf("its claim %q does not have one of the required values", r.claim)
 		}
 	}
 	id, _ := findClaim(claims, m.subject).(string)
 	if strings.TrimSpace(id) == "" {
-		return Subject{}, fmt.Errorf("its claim %q, which is to name the subject, is missing, empty or not a text", m.subject)
+		return access.Subject{}, fmt.Errorf("its claim %q, which is to name the subject, is missing, empty or not a string", m.subject)
 	}
-	s := Subject{ID: id}
+	s := access.Subject{ID: id}
 	for _, claim := range m.groups {
-		for _, group := range claimTexts(claims, claim) {
-			if separable(group) && !slices.Contains(s.Groups, group) {
+		for _, group := range claimStrings(claims, claim) {
+			if listable(group) && !slices.Contains(s.Groups, group) {
 				s.Groups = append(s.Groups, group)
 			}
 		}
@@ -83,32 +78,33 @@ func (r requiredClaim) allows(value string) bool {
 	return slices.ContainsFunc(r.values, func(pattern string) bool { return address.Wildcard(pattern).Matches(value) })
 }
 
-// separable tells whether a group is the same once it has been in a list that
-// is separated by commas, which is what Caddy's placeholders hold. Whoever may
-// name a group "a,admins" or " admins" must not become one of the admins.
-func separable(group string) bool {
+// listable reports whether a group can be an element of a list separated by
+// commas, which is what Caddy's placeholders hold. A user who can create a group
+// "a,admins" or " admins" must not become a member of admins.
+func listable(group string) bool {
 	return group != "" && !strings.Contains(group, ",") && strings.TrimSpace(group) == group
 }
 
-// claimTexts returns the text of a claim, or the texts in its list.
-func claimTexts(claims map[string]any, name string) []string {
+// claimStrings returns a claim that is a string, or the strings in a claim that
+// is a list.
+func claimStrings(claims map[string]any, name string) []string {
 	switch v := findClaim(claims, name).(type) {
 	case string:
 		return []string{v}
 	case []any:
-		var texts []string
+		var list []string
 		for _, e := range v {
 			if s, ok := e.(string); ok {
-				texts = append(texts, s)
+				list = append(list, s)
 			}
 		}
-		return texts
+		return list
 	}
 	return nil
 }
 
-// findClaim returns the claim, nil without. A dot leads into a claim that has
-// claims, unless there is a claim of the whole name: some are URLs.
+// findClaim returns a claim; nil if there is none. A dot leads into a claim that
+// is an object, unless a claim has the whole name: some names are URLs.
 func findClaim(claims map[string]any, name string) any {
 	if v, ok := claims[name]; ok {
 		return v

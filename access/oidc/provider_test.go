@@ -1,4 +1,4 @@
-package access
+package oidc
 
 import (
 	"crypto"
@@ -22,45 +22,45 @@ import (
 	"github.com/go-jose/go-jose/v4"
 )
 
-// An openIDProvider is an issuer that really answers, over TLS, and whose time
-// and health are the test's to decide.
-type openIDProvider struct {
+// A provider is an issuer that answers over TLS, with a clock and outages that the
+// test controls.
+type provider struct {
 	t      testing.TB
 	server *httptest.Server
 
 	mutex  sync.Mutex
 	time   time.Time
-	keys   []openIDKey               // the last signs
+	keys   []providerKey             // the last signs
 	extra  []any                     // further entries of the key set
-	config func(c map[string]any)    // changes what it says of itself
+	config func(c map[string]any)    // changes its configuration
 	answer func(http.ResponseWriter) // in place of a document
 
 	down           atomic.Bool
-	configurations atomic.Int32 // how often it was asked
+	configurations atomic.Int32 // how often each was fetched
 	keySets        atomic.Int32
 }
 
-type openIDKey struct {
+type providerKey struct {
 	id        string
 	algorithm jose.SignatureAlgorithm
 	private   crypto.Signer
 }
 
-func newOpenIDProvider(t testing.TB) *openIDProvider {
+func newProvider(t testing.TB) *provider {
 	t.Helper()
-	p := &openIDProvider{t: t, time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
-	p.keys = []openIDKey{newOpenIDKey(t, "first", jose.RS256)}
+	p := &provider{t: t, time: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}
+	p.keys = []providerKey{newKey(t, "first", jose.RS256)}
 	p.server = httptest.NewUnstartedServer(p)
-	p.server.Config.ErrorLog = log.New(io.Discard, "", 0) // of clients that are not there any longer
+	p.server.Config.ErrorLog = log.New(io.Discard, "", 0) // about clients that have gone
 	p.server.StartTLS()
 	t.Cleanup(p.server.Close)
 	return p
 }
 
-// rsaOfTests is generated once, which takes longer than any of the tests.
-var rsaOfTests = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
+// testRSAKey is generated once, which takes longer than any of the tests.
+var testRSAKey = sync.OnceValues(func() (*rsa.PrivateKey, error) { return rsa.GenerateKey(rand.Reader, 2048) })
 
-func newOpenIDKey(t testing.TB, id string, algorithm jose.SignatureAlgorithm) openIDKey {
+func newKey(t testing.TB, id string, algorithm jose.SignatureAlgorithm) providerKey {
 	t.Helper()
 	var private crypto.Signer
 	var err error
@@ -70,15 +70,15 @@ func newOpenIDKey(t testing.TB, id string, algorithm jose.SignatureAlgorithm) op
 	case jose.ES256:
 		private, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	default:
-		private, err = rsaOfTests()
+		private, err = testRSAKey()
 	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	return openIDKey{id, algorithm, private}
+	return providerKey{id, algorithm, private}
 }
 
-func (p *openIDProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/.well-known/openid-configuration":
 		p.configurations.Add(1)
@@ -121,31 +121,31 @@ func (p *openIDProvider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	json.NewEncoder(w).Encode(document)
 }
 
-func (p *openIDProvider) change(f func()) {
+func (p *provider) change(f func()) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	f()
 }
 
-func (p *openIDProvider) now() time.Time {
+func (p *provider) now() time.Time {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.time
 }
 
-func (p *openIDProvider) pass(d time.Duration) {
+func (p *provider) pass(d time.Duration) {
 	p.change(func() { p.time = p.time.Add(d) })
 }
 
 // rotate replaces all keys by a new one.
-func (p *openIDProvider) rotate(id string, algorithm jose.SignatureAlgorithm) {
-	k := newOpenIDKey(p.t, id, algorithm)
-	p.change(func() { p.keys = []openIDKey{k} })
+func (p *provider) rotate(id string, algorithm jose.SignatureAlgorithm) {
+	k := newKey(p.t, id, algorithm)
+	p.change(func() { p.keys = []providerKey{k} })
 }
 
-// claims are those of a good token, with changes: name and value in turn, nil
-// to leave one out.
-func (p *openIDProvider) claims(changes ...any) map[string]any {
+// claims are those of a valid token, with changes: names and values in turn, nil
+// to leave a claim out.
+func (p *provider) claims(changes ...any) map[string]any {
 	c := map[string]any{
 		"iss": p.server.URL,
 		"aud": "registry",
@@ -162,8 +162,8 @@ func (p *openIDProvider) claims(changes ...any) map[string]any {
 	return c
 }
 
-// token returns a good token, with changes to its claims.
-func (p *openIDProvider) token(changes ...any) string {
+// token returns a valid token, with changes to its claims.
+func (p *provider) token(changes ...any) string {
 	p.t.Helper()
 	claims := p.claims(changes...)
 	p.mutex.Lock()
@@ -171,7 +171,7 @@ func (p *openIDProvider) token(changes ...any) string {
 	return p.sign(p.keys[len(p.keys)-1], claims)
 }
 
-func (p *openIDProvider) sign(k openIDKey, claims map[string]any) string {
+func (p *provider) sign(k providerKey, claims map[string]any) string {
 	p.t.Helper()
 	return signJWT(p.t, jose.SigningKey{Algorithm: k.algorithm, Key: jose.JSONWebKey{Key: k.private, KeyID: k.id}}, claims)
 }
@@ -197,34 +197,46 @@ func signJWT(t testing.TB, key jose.SigningKey, claims map[string]any) string {
 	return token
 }
 
-func (p *openIDProvider) issuer() *Issuer {
+func (p *provider) issuer() *Issuer {
 	p.t.Helper()
-	i, err := NewIssuer(p.server.URL, IssuerOptions{Client: p.server.Client(), Now: p.now})
+	return p.issuerAt(p.now)
+}
+
+// issuerAt returns the issuer with another clock, for when the provider's is
+// locked.
+func (p *provider) issuerAt(now func() time.Time) *Issuer {
+	p.t.Helper()
+	i, err := newIssuer(p.server.URL, p.server.Client(), now)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return i
 }
 
-// verifier returns a new one that has asked for nothing yet.
-func (p *openIDProvider) verifier(o VerifierOptions) *Verifier {
+// verifier returns a new verifier, which has fetched nothing yet.
+func (p *provider) verifier(o Options) *Verifier {
+	p.t.Helper()
+	return p.verifierOf(p.issuer(), o)
+}
+
+func (p *provider) verifierOf(i *Issuer, o Options) *Verifier {
 	p.t.Helper()
 	if o.Audience == nil {
 		o.Audience = []string{"registry"}
 	}
-	v, err := NewVerifier(p.issuer(), o)
+	v, err := NewVerifier(i, o)
 	if err != nil {
 		p.t.Fatal(err)
 	}
 	return v
 }
 
-// asked says how often the issuer was asked since the last time.
-func (p *openIDProvider) asked() string {
+// fetched returns how often the issuer was asked since the last call.
+func (p *provider) fetched() string {
 	return fmt.Sprintf("%d configurations, %d key sets", p.configurations.Swap(0), p.keySets.Swap(0))
 }
 
-// leaks tells whether an error has a part of a token in it.
+// leaks reports whether an error contains a part of a token.
 func leaks(err error, token string) bool {
 	for part := range strings.SplitSeq(token, ".") {
 		if len(part) > 8 && strings.Contains(err.Error(), part) {

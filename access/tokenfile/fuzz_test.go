@@ -1,4 +1,4 @@
-package access
+package tokenfile
 
 import (
 	"bytes"
@@ -6,25 +6,25 @@ import (
 	"testing"
 )
 
-// Whatever is in a file, what is read of it is as if it had been written by
-// AddToken: written again, it is the same, and everybody finds themselves.
-func FuzzParseTokens(f *testing.F) {
-	for _, test := range tokenFiles {
+// Whatever is in a file, its tokens are as if Add had written them: written again,
+// they are the same.
+func FuzzParse(f *testing.F) {
+	for _, test := range sampleFiles {
 		if len(test.file) < 1000 {
 			f.Add([]byte(test.file))
 		}
 	}
 	f.Fuzz(func(t *testing.T, file []byte) {
-		tokens, errs := ParseTokens(file)
+		tokens, errs := Parse(file)
 		var again []byte
 		for i := range tokens.tokens {
 			one := &tokens.tokens[i]
 			if err := one.Validate(); err != nil {
-				t.Errorf("line %d has an entry that is not valid: %v", one.line, err)
+				t.Errorf("line %d has an invalid entry: %v", one.line, err)
 			}
 			again = one.appendLine(again)
 		}
-		same, none := ParseTokens(again)
+		same, none := Parse(again)
 		if len(none) > 0 || !reflect.DeepEqual(same.Entries(), tokens.Entries()) {
 			t.Errorf("got %+v and errors %v of\n%s\nwant %+v", same.Entries(), none, again, tokens.Entries())
 		}
@@ -40,39 +40,38 @@ func FuzzParseTokens(f *testing.F) {
 	})
 }
 
-// After AddToken there is the token, and all others as they were; after
-// RevokeToken it is gone, and the file is as it was but for the end of its last
-// line.
-func FuzzAppendToken(f *testing.F) {
-	for _, test := range tokenFiles {
+// Add adds the token and changes no other. After Revoke the file is as it was,
+// except for the end of its last line.
+func FuzzAdd(f *testing.F) {
+	for _, test := range sampleFiles {
 		if len(test.file) < 1000 {
 			f.Add([]byte(test.file), "new")
 		}
 	}
 	f.Fuzz(func(t *testing.T, file []byte, name string) {
-		entry := TokenEntry{Name: name}
-		before, errs := ParseTokens(file)
-		if entry.Validate() != nil || len(errs) > 0 || len(file) > maxTokensFile/2 {
+		entry := Entry{Name: name}
+		before, errs := Parse(file)
+		if entry.Validate() != nil || len(errs) > 0 || len(file) > maxFile/2 {
 			return
 		}
-		for _, line := range tokenLines(file) {
-			if isTokenOf(name, line) {
+		for _, line := range numberedLines(file) {
+			if hasName(line, name) {
 				return
 			}
 		}
 		const secret = "tfr_new"
-		if s, _ := before.Find(secret, tokenTime); !s.Anonymous() {
+		if s, _ := before.Find(secret, testTime); !s.Anonymous() {
 			return
 		}
-		one := token{TokenEntry: entry, digest: digestToken(secret)}
+		one := token{Entry: entry, digest: digestOf(secret)}
 		longer := one.appendLine(file)
-		after, errs := ParseTokens(longer)
+		after, errs := Parse(longer)
 		if len(errs) > 0 || !reflect.DeepEqual(after.Entries(), append(before.Entries(), entry)) {
 			t.Fatalf("got %+v and errors %v of\n%q", after.Entries(), errs, longer)
 		}
 		var left []byte
-		for _, line := range tokenLines(longer) {
-			if !isTokenOf(name, line) {
+		for _, line := range numberedLines(longer) {
+			if !hasName(line, name) {
 				left = append(left, line...)
 			}
 		}

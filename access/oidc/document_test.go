@@ -1,4 +1,4 @@
-package access
+package oidc
 
 import (
 	"context"
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// fetches counts, and fails when it is told to.
+// fetches counts fetches, and lets them fail.
 type fetches struct {
 	n    int
 	fail error
@@ -19,16 +19,16 @@ func (f *fetches) fetch() (int, error) {
 	return f.n, f.fail
 }
 
-func TestKept(t *testing.T) {
+func TestDocument(t *testing.T) {
 	down := errors.New("down")
 	type step struct {
 		rule    string
 		after   time.Duration
-		fail    error // of fetches from now on
+		fail    error // of further fetches
 		renewed bool
 		want    int
 		err     error
-		fetched int // so far, once all is done
+		fetched int // in total, after the background has finished
 	}
 	tests := []struct {
 		rule  string
@@ -52,24 +52,24 @@ func TestKept(t *testing.T) {
 			{"up again", failurePause, nil, false, 1, nil, 4},
 			{"the new one", 0, nil, false, 4, nil, 4},
 		}},
-		{"a failure is remembered for a while", []step{
+		{"a failure is cached for a while", []step{
 			{"first", 0, down, false, 0, down, 1},
 			{"at once", 0, nil, false, 0, down, 1},
 			{"a little later", failurePause - 1, nil, false, 0, down, 1},
 			{"after a pause", 1, nil, false, 2, nil, 2},
 		}},
-		{"it is renewed once in a while", []step{
+		{"renewals have a pause between them", []step{
 			{"first", 0, nil, false, 1, nil, 1},
 			{"at once", 0, nil, true, 1, nil, 1},
 			{"after a pause", renewalPause, nil, true, 2, nil, 2},
 			{"at once again", 0, nil, true, 2, nil, 2},
-			{"kept", 0, nil, false, 2, nil, 2},
+			{"cached", 0, nil, false, 2, nil, 2},
 		}},
-		{"what is known stays if renewing fails", []step{
+		{"the cached value stays if renewing fails", []step{
 			{"first", 0, nil, false, 1, nil, 1},
 			{"failing", renewalPause, down, true, 1, down, 2},
-			{"remembered", renewalPause, nil, true, 1, down, 2},
-			{"kept", 0, nil, false, 1, nil, 2},
+			{"cached failure", renewalPause, nil, true, 1, down, 2},
+			{"cached", 0, nil, false, 1, nil, 2},
 			{"up again", failurePause - renewalPause, nil, true, 3, nil, 3},
 		}},
 	}
@@ -77,9 +77,9 @@ func TestKept(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				f := new(fetches)
-				k := &kept[int]{fetch: f.fetch, now: time.Now}
+				k := &document[int]{fetch: f.fetch, now: time.Now}
 				for _, s := range test.steps {
-					time.Sleep(s.after) // of a clock that stands still otherwise
+					time.Sleep(s.after) // the clock stands still otherwise
 					f.fail = s.fail
 					get := k.get
 					if s.renewed {
@@ -96,9 +96,9 @@ func TestKept(t *testing.T) {
 	}
 }
 
-func TestKeptIsNotWaitedForInVain(t *testing.T) {
+func TestDocumentIsNotAwaitedForever(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &kept[int]{now: time.Now, fetch: func() (int, error) {
+		k := &document[int]{now: time.Now, fetch: func() (int, error) {
 			time.Sleep(issuerTimeout)
 			return 1, nil
 		}}
@@ -112,7 +112,7 @@ func TestKeptIsNotWaitedForInVain(t *testing.T) {
 		}
 		time.Sleep(renewalPause)
 		if got, err := k.renewed(ctx); got != 1 || !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("renewing in vain gave %d, %v", got, err)
+			t.Errorf("renewing until the deadline gave %d, %v", got, err)
 		}
 		time.Sleep(issuerTimeout)
 	})

@@ -1,4 +1,4 @@
-package access
+package oidc
 
 import (
 	"context"
@@ -38,7 +38,7 @@ func TestIssuerURL(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			i, err := NewIssuer(test.url, IssuerOptions{})
+			i, err := NewIssuer(test.url)
 			switch {
 			case test.want == "" && err != nil:
 				t.Fatal(err)
@@ -55,14 +55,11 @@ func TestIssuerURL(t *testing.T) {
 }
 
 func TestIssuerClientHasATimeout(t *testing.T) {
-	if got := issuerClient(nil).Timeout; got != issuerTimeout {
-		t.Errorf("its own has %s", got)
-	}
-	if got := issuerClient(new(http.Client)).Timeout; got != issuerTimeout {
+	if got := secureClient(new(http.Client)).Timeout; got != issuerTimeout {
 		t.Errorf("one without has %s", got)
 	}
 	given := &http.Client{Timeout: time.Second}
-	if got := issuerClient(given).Timeout; got != time.Second {
+	if got := secureClient(given).Timeout; got != time.Second {
 		t.Errorf("one with a second has %s", got)
 	}
 	if given.CheckRedirect != nil {
@@ -71,7 +68,7 @@ func TestIssuerClientHasATimeout(t *testing.T) {
 }
 
 func TestEndpoints(t *testing.T) {
-	p := newOpenIDProvider(t)
+	p := newProvider(t)
 	i := p.issuer()
 	for range 3 {
 		authorization, token, err := i.Endpoints(t.Context())
@@ -79,42 +76,42 @@ func TestEndpoints(t *testing.T) {
 			t.Errorf("got %q, %q, %v", authorization, token, err)
 		}
 	}
-	if got := p.asked(); got != "1 configurations, 0 key sets" {
-		t.Errorf("it asked for %s", got)
+	if got := p.fetched(); got != "1 configurations, 0 key sets" {
+		t.Errorf("it fetched %s", got)
 	}
 }
 
-func TestIssuerConfigurationsThatAreNone(t *testing.T) {
-	set := func(name string, value any) func(*openIDProvider) {
-		return func(p *openIDProvider) { p.config = func(c map[string]any) { c[name] = value } }
+func TestInvalidIssuerConfigurations(t *testing.T) {
+	set := func(name string, value any) func(*provider) {
+		return func(p *provider) { p.config = func(c map[string]any) { c[name] = value } }
 	}
 	tests := []struct {
 		rule   string
-		change func(*openIDProvider)
+		change func(*provider)
 		want   string
 	}{
 		{"of another issuer", set("issuer", "https://other.example.com"), `calls itself "https://other.example.com"`},
 		{"of no issuer", set("issuer", nil), "calls itself"},
 		{"without keys", set("jwks_uri", nil), "jwks_uri"},
-		{"with keys anybody could replace on their way", set("jwks_uri", "http://issuer.example.com/keys"), "jwks_uri"},
-		{"without a place to log in", set("authorization_endpoint", ""), "authorization_endpoint"},
-		{"without a place for tokens", set("token_endpoint", nil), "token_endpoint"},
-		{"with a place for tokens where others listen in", set("token_endpoint", "http://issuer.example.com"), "token_endpoint"},
-		{"not JSON", func(p *openIDProvider) {
+		{"with keys over plain http", set("jwks_uri", "http://issuer.example.com/keys"), "jwks_uri"},
+		{"without a login endpoint", set("authorization_endpoint", ""), "authorization_endpoint"},
+		{"without a token endpoint", set("token_endpoint", nil), "token_endpoint"},
+		{"with a token endpoint over plain http", set("token_endpoint", "http://issuer.example.com"), "token_endpoint"},
+		{"not JSON", func(p *provider) {
 			p.answer = func(w http.ResponseWriter) { w.Write([]byte("<html>")) }
-		}, "not the JSON"},
-		{"too long", func(p *openIDProvider) {
-			p.answer = func(w http.ResponseWriter) { w.Write(make([]byte, maxIssuerDocument+1)) }
+		}, "not the expected JSON"},
+		{"too long", func(p *provider) {
+			p.answer = func(w http.ResponseWriter) { w.Write(make([]byte, maxDocument+1)) }
 		}, "longer than"},
-		{"an error", func(p *openIDProvider) { p.down.Store(true) }, "answers 503"},
-		{"nobody there", func(p *openIDProvider) { p.server.Close() }, "refused"},
-		{"leading to where others listen in", func(p *openIDProvider) {
+		{"an error", func(p *provider) { p.down.Store(true) }, "answers 503"},
+		{"no server", func(p *provider) { p.server.Close() }, "refused"},
+		{"redirecting to plain http", func(p *provider) {
 			p.answer = func(w http.ResponseWriter) {
 				w.Header().Set("Location", "http://issuer.example.com/")
 				w.WriteHeader(http.StatusFound)
 			}
 		}, "must begin with https://"},
-		{"leading round in circles", func(p *openIDProvider) {
+		{"redirecting in circles", func(p *provider) {
 			p.answer = func(w http.ResponseWriter) {
 				w.Header().Set("Location", p.server.URL+"/keys")
 				w.WriteHeader(http.StatusFound)
@@ -123,20 +120,20 @@ func TestIssuerConfigurationsThatAreNone(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			p := newOpenIDProvider(t)
+			p := newProvider(t)
 			test.change(p)
 			_, _, err := p.issuer().Endpoints(t.Context())
-			if !errors.Is(err, ErrIssuerUnavailable) || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got error %v, want ErrIssuerUnavailable with %q", err, test.want)
+			if !errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want ErrUnavailable with %q", err, test.want)
 			}
 		})
 	}
 }
 
-// TestIssuerIsWaitedForTogether: one request is made for all, and whoever gives
-// up spoils it for nobody.
-func TestIssuerIsWaitedForTogether(t *testing.T) {
-	p := newOpenIDProvider(t)
+// TestConcurrentRequestsShareOneFetch: one that gives up does not affect the
+// others.
+func TestConcurrentRequestsShareOneFetch(t *testing.T) {
+	p := newProvider(t)
 	asked, release := make(chan struct{}), make(chan struct{})
 	p.answer = func(w http.ResponseWriter) {
 		close(asked) // a second request would panic
@@ -154,8 +151,8 @@ func TestIssuerIsWaitedForTogether(t *testing.T) {
 	}()
 	<-asked
 	giveUp()
-	if err := <-first; !errors.Is(err, ErrIssuerUnavailable) || !errors.Is(err, context.Canceled) {
-		t.Errorf("who gave up got error %v", err)
+	if err := <-first; !errors.Is(err, ErrUnavailable) || !errors.Is(err, context.Canceled) {
+		t.Errorf("the request that gave up got error %v", err)
 	}
 	var done sync.WaitGroup
 	for range 4 {
@@ -174,21 +171,11 @@ func TestIssuerThatHangs(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer server.Close()
 	defer close(release)
-	i, err := NewIssuer(server.URL, IssuerOptions{Client: &http.Client{Timeout: time.Millisecond}})
+	i, err := newIssuer(server.URL, &http.Client{Timeout: time.Millisecond}, time.Now)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := i.Endpoints(t.Context()); !errors.Is(err, ErrIssuerUnavailable) {
+	if _, _, err := i.Endpoints(t.Context()); !errors.Is(err, ErrUnavailable) {
 		t.Errorf("got error %v", err)
 	}
-}
-
-// issuerAt is one with another clock, for when the provider is busy.
-func (p *openIDProvider) issuerAt(now func() time.Time) *Issuer {
-	p.t.Helper()
-	i, err := NewIssuer(p.server.URL, IssuerOptions{Client: p.server.Client(), Now: now})
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	return i
 }

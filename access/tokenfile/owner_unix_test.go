@@ -1,6 +1,6 @@
 //go:build unix
 
-package access
+package tokenfile
 
 import (
 	"os"
@@ -8,17 +8,17 @@ import (
 	"testing"
 )
 
-// The server may run as another user than the one who edits.
-func TestEditTokensKeepsTheOwner(t *testing.T) {
+// The server may run as another user than the one that edits.
+func TestEditKeepsTheOwner(t *testing.T) {
 	if os.Getuid() != 0 {
-		t.Skip("only root can give a file away")
+		t.Skip("only root can change the owner of a file")
 	}
 	const uid, gid = 1234, 2345
-	path := tokensPath(t, "")
+	path := tempFile(t, "")
 	if err := os.Chown(path, uid, gid); err != nil {
-		t.Skipf("files cannot be given away here: %v", err)
+		t.Skipf("the owner cannot be changed: %v", err)
 	}
-	if err := AddToken(path, TokenEntry{Name: "ci"}, "a"); err != nil {
+	if err := Add(path, Entry{Name: "ci"}, "a"); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path)
@@ -26,7 +26,7 @@ func TestEditTokensKeepsTheOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s := info.Sys().(*syscall.Stat_t); s.Uid != uid || s.Gid != gid {
-		t.Errorf("it belongs to %d:%d", s.Uid, s.Gid)
+		t.Errorf("the owner is %d:%d", s.Uid, s.Gid)
 	}
 	if info.Mode().Perm() != 0o600 {
 		t.Errorf("it has the mode %v", info.Mode())

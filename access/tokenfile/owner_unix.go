@@ -1,6 +1,6 @@
 //go:build unix
 
-package access
+package tokenfile
 
 import (
 	"io/fs"
@@ -8,7 +8,8 @@ import (
 	"syscall"
 )
 
-func keepTokensOwner(temporary *os.File, info fs.FileInfo) error {
+// copyOwner gives the temporary file the owner and the group that info has.
+func copyOwner(temporary *os.File, info fs.FileInfo) error {
 	old, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return nil

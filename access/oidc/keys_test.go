@@ -1,4 +1,4 @@
-package access
+package oidc
 
 import (
 	"encoding/json"
@@ -15,9 +15,9 @@ import (
 func TestKeysOfAllKinds(t *testing.T) {
 	for _, algorithm := range []jose.SignatureAlgorithm{jose.RS256, jose.ES256, jose.EdDSA} {
 		t.Run(string(algorithm), func(t *testing.T) {
-			p := newOpenIDProvider(t)
+			p := newProvider(t)
 			p.rotate("key", algorithm)
-			mustVerify(t, p.verifier(VerifierOptions{}), p.token())
+			mustVerify(t, p.verifier(Options{}), p.token())
 		})
 	}
 }
@@ -33,15 +33,15 @@ func TestAlgorithmsAreThoseTheIssuerNames(t *testing.T) {
 		{"nothing else if it names none", nil, jose.ES256, false},
 		{"what it names", []string{"PS256"}, jose.PS256, true},
 		{"not what it does not name", []string{"RS256"}, jose.ES256, false},
-		{"RS256 if it names only what is never accepted", []string{"HS256", "none"}, jose.RS256, true},
+		{"RS256 if it names only unacceptable ones", []string{"HS256", "none"}, jose.RS256, true},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			p := newOpenIDProvider(t)
+			p := newProvider(t)
 			p.rotate("key", test.algorithm)
 			p.config = func(c map[string]any) { c["id_token_signing_alg_values_supported"] = test.names }
-			_, err := p.verifier(VerifierOptions{}).Verify(t.Context(), p.token())
-			if test.good && err != nil || !test.good && !errors.Is(err, ErrTokenRefused) {
+			_, err := p.verifier(Options{}).Verify(t.Context(), p.token())
+			if test.good && err != nil || !test.good && !errors.Is(err, ErrRefused) {
 				t.Errorf("got error %v", err)
 			}
 		})
@@ -49,32 +49,32 @@ func TestAlgorithmsAreThoseTheIssuerNames(t *testing.T) {
 }
 
 func TestRotatedKeysAreFetched(t *testing.T) {
-	p := newOpenIDProvider(t)
-	v := p.verifier(VerifierOptions{})
+	p := newProvider(t)
+	v := p.verifier(Options{})
 	mustVerify(t, v, p.token())
 	p.pass(renewalPause)
 	p.rotate("second", jose.ES256)
-	p.asked()
+	p.fetched()
 	mustVerify(t, v, p.token())
 	mustVerify(t, v, p.token("sub", "bob"))
-	if got := p.asked(); got != "0 configurations, 1 key sets" {
-		t.Errorf("it asked for %s", got)
+	if got := p.fetched(); got != "0 configurations, 1 key sets" {
+		t.Errorf("it fetched %s", got)
 	}
 }
 
-// TestKeyReplacedUnderItsName: issuers should not, some do.
-func TestKeyReplacedUnderItsName(t *testing.T) {
-	p := newOpenIDProvider(t)
-	v := p.verifier(VerifierOptions{})
+// TestKeyReplacedUnderItsID: issuers should not do that, but some do.
+func TestKeyReplacedUnderItsID(t *testing.T) {
+	p := newProvider(t)
+	v := p.verifier(Options{})
 	mustVerify(t, v, p.token())
 	p.pass(renewalPause)
 	p.rotate("first", jose.ES256)
 	mustVerify(t, v, p.token())
 }
 
-func TestWithdrawnKeyEnds(t *testing.T) {
-	p := newOpenIDProvider(t)
-	v := p.verifier(VerifierOptions{})
+func TestWithdrawnKeyIsRefused(t *testing.T) {
+	p := newProvider(t)
+	v := p.verifier(Options{})
 	token := p.token("exp", p.now().Add(24*time.Hour).Unix())
 	mustVerify(t, v, token)
 	p.rotate("second", jose.ES256)
@@ -84,35 +84,35 @@ func TestWithdrawnKeyEnds(t *testing.T) {
 	mustRefuse(t, v, token, "")
 }
 
-func TestGarbageDoesNotHammerTheIssuer(t *testing.T) {
-	p := newOpenIDProvider(t)
-	v := p.verifier(VerifierOptions{})
-	garbage := func(n int) string {
-		return p.sign(newOpenIDKey(t, fmt.Sprintf("made up %d", n), jose.EdDSA), p.claims())
+func TestForgedTokensDoNotHammerTheIssuer(t *testing.T) {
+	p := newProvider(t)
+	v := p.verifier(Options{})
+	forged := func(n int) string {
+		return p.sign(newKey(t, fmt.Sprintf("made-up %d", n), jose.EdDSA), p.claims())
 	}
 	for n := range 50 {
-		mustRefuse(t, v, garbage(n), "")
+		mustRefuse(t, v, forged(n), "")
 	}
-	if got := p.asked(); got != "1 configurations, 1 key sets" {
-		t.Errorf("it asked for %s", got)
+	if got := p.fetched(); got != "1 configurations, 1 key sets" {
+		t.Errorf("it fetched %s", got)
 	}
 	p.pass(renewalPause)
 	for n := range 50 {
-		mustRefuse(t, v, garbage(n), "")
+		mustRefuse(t, v, forged(n), "")
 	}
-	if got := p.asked(); got != "0 configurations, 1 key sets" {
-		t.Errorf("after a pause it asked for %s", got)
+	if got := p.fetched(); got != "0 configurations, 1 key sets" {
+		t.Errorf("after a pause it fetched %s", got)
 	}
 	p.pass(time.Minute)
 	mustRefuse(t, v, p.token("iss", "https://other.example.com"), "")
-	if got := p.asked(); got != "0 configurations, 0 key sets" {
-		t.Errorf("for a token of another issuer it asked for %s", got)
+	if got := p.fetched(); got != "0 configurations, 0 key sets" {
+		t.Errorf("for a token of another issuer it fetched %s", got)
 	}
 }
 
 func TestKnownKeysOutliveTheIssuer(t *testing.T) {
-	p := newOpenIDProvider(t)
-	v := p.verifier(VerifierOptions{})
+	p := newProvider(t)
+	v := p.verifier(Options{})
 	mustVerify(t, v, p.token())
 	p.down.Store(true)
 	for range 3 {
@@ -120,14 +120,14 @@ func TestKnownKeysOutliveTheIssuer(t *testing.T) {
 		mustVerify(t, v, p.token())
 	}
 	mustRefuse(t, v, p.token("exp", p.now().Unix()-1), "expired")
-	forged := newOpenIDKey(t, "first", jose.EdDSA)
+	forged := newKey(t, "first", jose.EdDSA)
 	mustRefuse(t, v, p.sign(forged, p.claims()), "")
 }
 
-// TestNewKeyOfAnIssuerThatIsDown: the token may be good, who could tell.
+// TestNewKeyOfAnIssuerThatIsDown: the token may be valid, so it is not refused.
 func TestNewKeyOfAnIssuerThatIsDown(t *testing.T) {
-	p := newOpenIDProvider(t)
-	v := p.verifier(VerifierOptions{})
+	p := newProvider(t)
+	v := p.verifier(Options{})
 	mustVerify(t, v, p.token())
 	p.pass(renewalPause)
 	p.rotate("second", jose.ES256)
@@ -140,81 +140,81 @@ func TestNewKeyOfAnIssuerThatIsDown(t *testing.T) {
 	mustVerify(t, v, p.token())
 }
 
-func TestIssuerThatWasNeverThere(t *testing.T) {
-	p := newOpenIDProvider(t)
+func TestIssuerThatWasNeverUp(t *testing.T) {
+	p := newProvider(t)
 	p.down.Store(true)
-	v := p.verifier(VerifierOptions{})
+	v := p.verifier(Options{})
 	for range 5 {
 		mustBeUnavailable(t, v, p.token())
 	}
-	if got := p.asked(); got != "1 configurations, 0 key sets" {
-		t.Errorf("it asked for %s", got)
+	if got := p.fetched(); got != "1 configurations, 0 key sets" {
+		t.Errorf("it fetched %s", got)
 	}
 	mustRefuse(t, v, p.token("iss", "https://other.example.com"), "another issuer")
 	p.down.Store(false)
-	mustBeUnavailable(t, v, p.token()) // it is not known yet
+	mustBeUnavailable(t, v, p.token()) // the failure is cached
 	p.pass(failurePause)
 	mustVerify(t, v, p.token())
 }
 
-func TestKeySetsThatAreNone(t *testing.T) {
-	key := newOpenIDKey(t, "second", jose.ES256)
+func TestInvalidKeySets(t *testing.T) {
+	key := newKey(t, "second", jose.ES256)
 	tests := []struct {
 		rule   string
-		answer func(p *openIDProvider)
+		answer func(p *provider)
 	}{
-		{"not JSON", func(p *openIDProvider) { p.answer = func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") } }},
-		{"no keys", func(p *openIDProvider) { p.keys = nil }},
-		{"too long", func(p *openIDProvider) {
-			p.answer = func(w http.ResponseWriter) { w.Write(make([]byte, maxIssuerDocument+1)) }
+		{"not JSON", func(p *provider) { p.answer = func(w http.ResponseWriter) { fmt.Fprint(w, "<html>") } }},
+		{"no keys", func(p *provider) { p.keys = nil }},
+		{"too long", func(p *provider) {
+			p.answer = func(w http.ResponseWriter) { w.Write(make([]byte, maxDocument+1)) }
 		}},
-		{"a secret key", func(p *openIDProvider) {
+		{"a secret key", func(p *provider) {
 			p.keys, p.extra = nil, []any{jose.JSONWebKey{Key: []byte("secret"), KeyID: "second"}}
 		}},
-		{"the private key", func(p *openIDProvider) {
+		{"the private key", func(p *provider) {
 			p.keys, p.extra = nil, []any{jose.JSONWebKey{Key: key.private, KeyID: "second"}}
 		}},
-		{"a key for encryption", func(p *openIDProvider) {
+		{"a key for encryption", func(p *provider) {
 			p.keys, p.extra = nil, []any{jose.JSONWebKey{Key: key.private.Public(), KeyID: "second", Use: "enc"}}
 		}},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			p := newOpenIDProvider(t)
-			v := p.verifier(VerifierOptions{})
-			mustVerify(t, v, p.token()) // the configuration is known
+			p := newProvider(t)
+			v := p.verifier(Options{})
+			mustVerify(t, v, p.token()) // the configuration is cached
 			p.pass(renewalPause)
 			good := p.token("sub", "bob")
 			p.change(func() { test.answer(p) })
 			mustBeUnavailable(t, v, p.sign(key, p.claims()))
-			mustVerify(t, v, good) // the keys from before stay
+			mustVerify(t, v, good) // the cached keys stay
 		})
 	}
 }
 
 func TestKeysOfUnknownKindsAreSkipped(t *testing.T) {
-	p := newOpenIDProvider(t)
+	p := newProvider(t)
 	p.extra = []any{
 		json.RawMessage(`{"kty":"AKP","alg":"ML-DSA-44","kid":"a","pub":"AA"}`),
 		json.RawMessage(`{"kty":"OKP","crv":"Ed448","kid":"b","x":"AA"}`),
 		json.RawMessage(`{"kty":"RSA","kid":"c"}`),
 		json.RawMessage(`17`),
 	}
-	mustVerify(t, p.verifier(VerifierOptions{}), p.token())
+	mustVerify(t, p.verifier(Options{}), p.token())
 }
 
-func TestKeysWithoutNames(t *testing.T) {
-	p := newOpenIDProvider(t)
-	p.keys = []openIDKey{newOpenIDKey(t, "", jose.ES256), newOpenIDKey(t, "", jose.ES256)}
-	v := p.verifier(VerifierOptions{})
+func TestKeysWithoutIDs(t *testing.T) {
+	p := newProvider(t)
+	p.keys = []providerKey{newKey(t, "", jose.ES256), newKey(t, "", jose.ES256)}
+	v := p.verifier(Options{})
 	for _, k := range p.keys {
 		mustVerify(t, v, p.sign(k, p.claims()))
 	}
 }
 
 func TestVerifierIsConcurrent(t *testing.T) {
-	p := newOpenIDProvider(t)
-	v := p.verifier(VerifierOptions{})
+	p := newProvider(t)
+	v := p.verifier(Options{})
 	var done sync.WaitGroup
 	start := make(chan struct{})
 	for g := range 8 {
@@ -227,7 +227,7 @@ func TestVerifierIsConcurrent(t *testing.T) {
 					t.Errorf("got %v, %v, want %s", s, err, subject)
 				}
 				_, err = v.Verify(t.Context(), p.token("aud", "other"))
-				if !errors.Is(err, ErrTokenRefused) {
+				if !errors.Is(err, ErrRefused) {
 					t.Errorf("got error %v", err)
 				}
 			}
@@ -235,8 +235,8 @@ func TestVerifierIsConcurrent(t *testing.T) {
 	}
 	close(start)
 	done.Wait()
-	if got := p.asked(); got != "1 configurations, 1 key sets" {
-		t.Errorf("it asked for %s", got)
+	if got := p.fetched(); got != "1 configurations, 1 key sets" {
+		t.Errorf("it fetched %s", got)
 	}
 }
 
@@ -250,8 +250,8 @@ func mustVerify(t *testing.T, v *Verifier, token string) {
 func mustBeUnavailable(t *testing.T, v *Verifier, token string) {
 	t.Helper()
 	s, err := v.Verify(t.Context(), token)
-	if !errors.Is(err, ErrIssuerUnavailable) || errors.Is(err, ErrTokenRefused) || s.ID != "" {
-		t.Fatalf("got %+v, %v, want ErrIssuerUnavailable", s, err)
+	if !errors.Is(err, ErrUnavailable) || errors.Is(err, ErrRefused) || s.ID != "" {
+		t.Fatalf("got %+v, %v, want ErrUnavailable", s, err)
 	}
 	if leaks(err, token) {
 		t.Errorf("error %q has the token in it", err)

@@ -1,4 +1,4 @@
-package access
+package oidc
 
 import (
 	"context"
@@ -13,9 +13,9 @@ import (
 
 var errSignature = errors.New("none of the issuer's keys made its signature")
 
-// asymmetric are the signature algorithms a token may have. Never "none", and
-// none of those whose key both sides know: a public key is no secret, and would
-// sign any token (RFC 8725, 2.1).
+// asymmetric are the signature algorithms that a token may have: never "none",
+// and none with a shared key, since anyone could sign a token with the public key
+// taken for one (RFC 8725, 2.1).
 var asymmetric = []jose.SignatureAlgorithm{
 	jose.RS256, jose.RS384, jose.RS512,
 	jose.ES256, jose.ES384, jose.ES512,
@@ -23,25 +23,31 @@ var asymmetric = []jose.SignatureAlgorithm{
 	jose.EdDSA,
 }
 
-// algorithms returns those the issuer says it signs with. One that says nothing
-// uses the one that all have to know.
+// algorithms returns the algorithms the issuer says it signs with; without any,
+// the one that every implementation has to support.
 func (i *Issuer) algorithms(ctx context.Context) ([]string, error) {
 	c, err := i.configured(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var known []string
+	var supported []string
 	for _, a := range c.Algorithms {
 		if slices.Contains(asymmetric, jose.SignatureAlgorithm(a)) {
-			known = append(known, a)
+			supported = append(supported, a)
 		}
 	}
-	if len(known) == 0 {
-		known = []string{oidc.RS256}
+	if len(supported) == 0 {
+		supported = []string{oidc.RS256}
 	}
-	return known, nil
+	return supported, nil
 }
 
+// fetchKeys fetches the issuer's key set.
+//
+// oidc.RemoteKeySet is not used: it fetches the keys for every token with an
+// unknown key ID or a wrong signature, keeps withdrawn keys until such a token
+// arrives, gives up on a whole set for one malformed key, uses keys meant for
+// encryption, and does not bound the size of the answer.
 func (i *Issuer) fetchKeys() ([]jose.JSONWebKey, error) {
 	c, err := i.configuration.get(context.Background()) // takes a bounded time too
 	if err != nil {
@@ -55,8 +61,7 @@ func (i *Issuer) fetchKeys() ([]jose.JSONWebKey, error) {
 	}
 	var keys []jose.JSONWebKey
 	for _, raw := range set.Keys {
-		// Keys of kinds not known here are none of ours, the others remain good
-		// (RFC 7517, 5). So are those for encryption.
+		// Keys of unknown kinds are skipped, the others remain usable (RFC 7517, 5).
 		var key jose.JSONWebKey
 		if err := json.Unmarshal(raw, &key); err == nil && key.IsPublic() && key.Use != "enc" {
 			keys = append(keys, key)
@@ -68,9 +73,9 @@ func (i *Issuer) fetchKeys() ([]jose.JSONWebKey, error) {
 	return keys, nil
 }
 
-// verify returns the payload of a token that the issuer signed. A signature
-// that no known key made may be by a new one, so the issuer is asked again. The
-// error is an ErrIssuerUnavailable if it could not be, and the key is not known.
+// verify returns the payload of a token that the issuer signed. If no cached key
+// made the signature, a new one may have, so the keys are fetched again. The
+// error is an ErrUnavailable if that fails and the token's key is not cached.
 func (i *Issuer) verify(ctx context.Context, token *jose.JSONWebSignature) ([]byte, error) {
 	keys, err := i.keys.get(ctx)
 	if err != nil {
@@ -91,7 +96,7 @@ func (i *Issuer) verify(ctx context.Context, token *jose.JSONWebSignature) ([]by
 }
 
 // verifyWith returns the token's payload if one of the keys made its signature,
-// and whether the key it names is among them. A token may name none.
+// and whether the keys include the one the token names. A token may name none.
 func verifyWith(keys []jose.JSONWebKey, token *jose.JSONWebSignature) (payload []byte, known bool) {
 	id := token.Signatures[0].Header.KeyID
 	for k := range keys {

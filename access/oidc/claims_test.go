@@ -1,4 +1,4 @@
-package access
+package oidc
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/go-jose/go-jose/v4"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 )
 
 func TestClaimMapping(t *testing.T) {
@@ -21,26 +23,26 @@ func TestClaimMapping(t *testing.T) {
 		want    []string // the groups
 	}{
 		{"a list", `{"groups":["a","b"]}`, "", nil, []string{"a", "b"}},
-		{"a text", `{"groups":"a"}`, "", nil, []string{"a"}},
+		{"a string", `{"groups":"a"}`, "", nil, []string{"a"}},
 		{"none", `{}`, "", nil, nil},
 		{"null", `{"groups":null}`, "", nil, nil},
 		{"a number", `{"groups":7}`, "", nil, nil},
 		{"true", `{"groups":true}`, "", nil, nil},
 		{"an object", `{"groups":{"a":"b"}}`, "", nil, nil},
-		{"only the texts of a list", `{"groups":["a",1,true,null,["b"],{"c":"d"},"e"]}`, "", nil, []string{"a", "e"}},
+		{"only the strings of a list", `{"groups":["a",1,true,null,["b"],{"c":"d"},"e"]}`, "", nil, []string{"a", "e"}},
 		{"no empty ones", `{"groups":["","a"]}`, "", nil, []string{"a"}},
 		{"each once", `{"groups":["a","a"],"roles":["a"]}`, "", []string{"groups", "roles"}, []string{"a"}},
 		{"of several claims, in their order", `{"roles":["a"],"groups":["b"]}`, "", []string{"groups", "roles"}, []string{"b", "a"}},
-		{"not of claims that were not named", `{"groups":["a"]}`, "", []string{"roles"}, nil},
+		{"not of other claims", `{"groups":["a"]}`, "", []string{"roles"}, nil},
 		{"of a claim within another", `{"realm_access":{"roles":["a"]}}`, "", []string{"realm_access.roles"}, []string{"a"}},
 		{"of a claim within two others", `{"x":{"y":{"z":"a"}}}`, "", []string{"x.y.z"}, []string{"a"}},
 		{"of a claim that is a URL", `{"https://example.com/groups":["a"]}`, "", []string{"https://example.com/groups"}, []string{"a"}},
 		{"of a claim within one with dots", `{"x":{"my.client":{"roles":["a"]}}}`, "", []string{"x.my.client.roles"}, []string{"a"}},
-		{"the whole name comes first", `{"x.y":"a","x":{"y":"b"}}`, "", []string{"x.y"}, []string{"a"}},
-		{"no claim within a text", `{"x":"y"}`, "", []string{"x.y", "x.", ".x", "."}, nil},
-		{"no comma, which would make two of one", `{"groups":["a,admins","b"]}`, "", nil, []string{"b"}},
-		{"no comma in a text", `{"groups":"a,b"}`, "", nil, nil},
-		{"no space around it, which would get lost", `{"groups":[" admins","admins ","\tadmins","b c"]}`, "", nil, []string{"b c"}},
+		{"the whole name takes precedence", `{"x.y":"a","x":{"y":"b"}}`, "", []string{"x.y"}, []string{"a"}},
+		{"no claim within a string", `{"x":"y"}`, "", []string{"x.y", "x.", ".x", "."}, nil},
+		{"no comma, which would split it", `{"groups":["a,admins","b"]}`, "", nil, []string{"b"}},
+		{"no comma in a string", `{"groups":"a,b"}`, "", nil, nil},
+		{"no space around it, which would be trimmed", `{"groups":[" admins","admins ","\tadmins","b c"]}`, "", nil, []string{"b c"}},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -53,7 +55,7 @@ func TestClaimMapping(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := m.apply(claims)
-			if want := (Subject{"alice", test.want}); err != nil || !reflect.DeepEqual(got, want) {
+			if want := (access.Subject{ID: "alice", Groups: test.want}); err != nil || !reflect.DeepEqual(got, want) {
 				t.Errorf("got %+v, %v, want %+v", got, err, want)
 			}
 		})
@@ -73,13 +75,13 @@ func TestRequiredClaims(t *testing.T) {
 		{"a value in a list", require{"a": {"x"}}, `{"a":["w","x"]}`, true},
 		{"a claim within another", require{"a.b": {"x"}}, `{"a":{"b":"x"}}`, true},
 		{"all claims", require{"a": {"x"}, "b": {"y"}}, `{"a":"x","b":"y"}`, true},
-		{"a star", require{"a": {"repo:acme/*:ref:refs/heads/*"}}, `{"a":"repo:acme/vpc:ref:refs/heads/main"}`, true},
+		{"a wildcard", require{"a": {"repo:acme/*:ref:refs/heads/*"}}, `{"a":"repo:acme/vpc:ref:refs/heads/main"}`, true},
 		{"any value", require{"a": {"*"}}, `{"a":"x"}`, true},
 		{"not without the claim", require{"a": {"*"}}, `{}`, false},
-		{"not just some claims", require{"a": {"x"}, "b": {"y"}}, `{"a":"x"}`, false},
+		{"not some of the claims only", require{"a": {"x"}, "b": {"y"}}, `{"a":"x"}`, false},
 		{"not another value", require{"a": {"x"}}, `{"a":"X"}`, false},
 		{"not a longer one", require{"a": {"acme"}}, `{"a":"acme-evil"}`, false},
-		{"not what the star is not for", require{"a": {"acme/*"}}, `{"a":"evil/acme/x"}`, false},
+		{"not outside the wildcard", require{"a": {"acme/*"}}, `{"a":"evil/acme/x"}`, false},
 		{"not a number", require{"a": {"7"}}, `{"a":7}`, false},
 		{"not true", require{"a": {"true", "*"}}, `{"a":true}`, false},
 		{"not an empty list", require{"a": {"*"}}, `{"a":[]}`, false},
@@ -101,8 +103,8 @@ func TestRequiredClaims(t *testing.T) {
 	}
 }
 
-// Whatever is asked of whatever claims, a subject has a name and groups that
-// survive being written in one line.
+// Whatever the claims, a subject has an ID, and groups that survive being joined
+// and split again.
 func FuzzClaimMapping(f *testing.F) {
 	for _, claims := range []string{
 		`{"sub":"alice","groups":["a","b"]}`,
@@ -125,7 +127,7 @@ func FuzzClaimMapping(f *testing.F) {
 		s, err := m.apply(claims)
 		if err != nil {
 			if s.ID != "" || s.Groups != nil {
-				t.Errorf("refused, and yet %+v", s)
+				t.Errorf("refused, but returned %+v", s)
 			}
 			return
 		}
@@ -148,14 +150,15 @@ func FuzzClaimMapping(f *testing.F) {
 	})
 }
 
-// Whatever is shown as a token, it is refused, and without a word of it.
+// Whatever is presented as a token, it is refused with an error that does not
+// contain it.
 func FuzzVerify(f *testing.F) {
-	p := newOpenIDProvider(f)
-	v := p.verifier(VerifierOptions{})
+	p := newProvider(f)
+	v := p.verifier(Options{})
 	good := p.token()
 	f.Add(good)
 	f.Add(p.token("aud", "other"))
-	f.Add(p.sign(newOpenIDKey(f, "first", jose.EdDSA), p.claims("groups", []string{"a"})))
+	f.Add(p.sign(newKey(f, "first", jose.EdDSA), p.claims("groups", []string{"a"})))
 	for _, s := range []string{"", "..", "a.b.c", "e30.e30.", "eyJhbGciOiJub25lIn0.e30.", strings.Repeat(good, 2), good[1:], good[:len(good)-1]} {
 		f.Add(s)
 	}
@@ -165,10 +168,10 @@ func FuzzVerify(f *testing.F) {
 		case err == nil && s.ID == "alice" && token[:strings.LastIndex(token, ".")] == good[:strings.LastIndex(good, ".")]:
 		case err == nil:
 			t.Errorf("accepted as %+v", s)
-		case !errors.Is(err, ErrNotJWT) && !errors.Is(err, ErrTokenRefused):
+		case !errors.Is(err, errNotJWT) && !errors.Is(err, ErrRefused):
 			t.Errorf("got error %v", err)
 		case s.ID != "" || s.Groups != nil:
-			t.Errorf("refused, and yet %+v", s)
+			t.Errorf("refused, but returned %+v", s)
 		case leaks(err, token) && len(token) > 200:
 			t.Errorf("error %q has the token in it", err)
 		}
