@@ -10,9 +10,7 @@
 // vouches for a package is in the tree before it, so what a Filler leaves is a
 // tree like any other, that needs none.
 //
-// Lock files and configurations say what a project needs ([ParseLockFile],
-// [Configuration]): with those a tree is filled ahead of being asked, and rid of
-// what nobody needs any more ([PlanPruning]).
+// [PlanPruning] says what of a tree no lock file names any more.
 //
 // # What is trusted
 //

@@ -32,6 +32,11 @@ type Filled struct {
 	content []byte // of what is not a package
 }
 
+// Hashes are those of a package as lock files have them, "zh:…" and "h1:…".
+func (f *Filled) Hashes() []string {
+	return append([]string{"zh:" + f.SHA256.String()}, f.h1...)
+}
+
 // Open opens the file as it was verified. The error is index.ErrChanged when it
 // is not that one any more.
 func (f *Filled) Open() (io.ReadSeekCloser, error) {

@@ -1,4 +1,4 @@
-package upstream
+package lockfile
 
 import (
 	"strings"
@@ -26,8 +26,8 @@ var requirementArguments = []struct{ rule, given, want, says string }{
 	{"nothing behind the @", "hashicorp/null@", "", "hashicorp/null@1.2.3"},
 	{"no constraint behind the @", "hashicorp/null@latest", "", "not a version constraint"},
 	{"two versions", "hashicorp/null@1.0.0@2.0.0", "", "not a version constraint"},
-	{"a hostname that a tree takes for a namespace", "registry/acme/demo", "", "no dot"},
-	{"an empty hostname", "/acme/demo", "", "no dot"},
+	{"a hostname that a tree takes for a namespace", "registry/acme/demo", "", "has a dot"},
+	{"an empty hostname", "/acme/demo", "", "has a dot"},
 	{"an empty type", "acme/", "", "provider type"},
 	{"the prefix of the binary", "acme/terraform-provider-demo", "", "provider type"},
 	{"a URL", "https://registry.example.com/acme/demo", "", "[HOSTNAME/]NAMESPACE/TYPE"},
@@ -39,7 +39,7 @@ var requirementArguments = []struct{ rule, given, want, says string }{
 func TestRequirementArguments(t *testing.T) {
 	for _, test := range requirementArguments {
 		t.Run(test.rule, func(t *testing.T) {
-			r, err := ParseRequirement(test.given, "")
+			r, err := ParseRequirement(test.given, false)
 			if test.says != "" {
 				if err == nil || !strings.Contains(err.Error(), test.says) {
 					t.Fatalf("%q is %s, %v", test.given, r, err)
@@ -54,7 +54,7 @@ func TestRequirementArguments(t *testing.T) {
 }
 
 func TestTheDefaultHostIsAParameter(t *testing.T) {
-	r, err := ParseRequirement("hashicorp/null", OpenTofuHost)
+	r, err := ParseRequirement("hashicorp/null", true)
 	if err != nil || r.Address.Hostname != "registry.opentofu.org" {
 		t.Errorf("it is %s, %v", r, err)
 	}
@@ -70,7 +70,7 @@ func FuzzParseRequirement(f *testing.F) {
 		f.Add("acme/demo@" + test.given)
 	}
 	f.Fuzz(func(t *testing.T, argument string) {
-		r, err := ParseRequirement(argument, "")
+		r, err := ParseRequirement(argument, false)
 		if err != nil {
 			if err.Error() == "" {
 				t.Fatal("an error says nothing")
@@ -83,7 +83,7 @@ func FuzzParseRequirement(f *testing.F) {
 		if strings.ContainsAny(r.Address.Namespace+r.Address.Name, "/\\.%\x00\n ") || r.Address.Namespace == "" || r.Address.Name == "" {
 			t.Fatalf("%q is accepted as %s", argument, r)
 		}
-		again, err := ParseRequirement(r.String(), "")
+		again, err := ParseRequirement(r.String(), false)
 		if err != nil || again.String() != r.String() || again.Address != r.Address {
 			t.Fatalf("%q is %s, and that is %s, %v", argument, r, again, err)
 		}
@@ -104,12 +104,12 @@ func TestTheNewestVersionThatFits(t *testing.T) {
 		{"pre-releases alone", "", "1.0.0-rc.1", "", "is any release, as"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			r, err := ParseRequirement("acme/demo", "")
+			r, err := ParseRequirement("acme/demo", false)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.From = []string{"main.tf:3", "mod.tf:7"}
-			if r.Constraints, err = ParseConstraints(test.constraints); err != nil {
+			if r.constraints, err = parseConstraints(test.constraints); err != nil {
 				t.Fatal(err)
 			}
 			got, err := r.Select(strings.Fields(test.offered))
@@ -117,17 +117,5 @@ func TestTheNewestVersionThatFits(t *testing.T) {
 				t.Fatalf("it is %q, %v", got, err)
 			}
 		})
-	}
-}
-
-func TestPlatforms(t *testing.T) {
-	got, err := ParsePlatforms([]string{"linux_amd64", "darwin_arm64", "linux_amd64"})
-	if err != nil || len(got) != 2 || got[0].String() != "darwin_arm64" || got[1].String() != "linux_amd64" {
-		t.Errorf("they are %v, %v", got, err)
-	}
-	for _, bad := range []string{"", "linux", "linux_", "_amd64", "linux_amd64_v1", "Linux_amd64", "linux-amd64", "linux_../x"} {
-		if got, err := ParsePlatforms([]string{"linux_amd64", bad}); err == nil || got != nil {
-			t.Errorf("%q is %v, %v", bad, got, err)
-		}
 	}
 }

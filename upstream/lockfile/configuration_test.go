@@ -1,26 +1,28 @@
-package upstream
+package lockfile
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/spf13/afero"
 )
 
-// requirements reads a configuration given as names and contents of its files,
-// and returns it as text: a line for each requirement, then for what is not
+// readConfiguration reads a configuration in folder p, given as names and contents
+// of its files, and returns a line for each requirement, then for what is not
 // resolved.
-func requirements(t *testing.T, c Configuration, files ...string) (string, error) {
+func readConfiguration(t *testing.T, tofu bool, files ...string) (string, error) {
 	t.Helper()
-	c.Fs = afero.NewMemMapFs()
+	t.Chdir(t.TempDir())
 	for i := 0; i < len(files); i += 2 {
-		if err := afero.WriteFile(c.Fs, filepath.FromSlash(files[i]), []byte(files[i+1]), 0o644); err != nil {
+		name := filepath.FromSlash(files[i])
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(files[i+1]), 0o644); err != nil {
 			t.Fatal(err)
 		}
 	}
-	found, unresolved, err := c.Requirements("p")
+	found, unresolved, err := ReadConfiguration("p", tofu)
 	var lines []string
 	for _, r := range found {
 		lines = append(lines, r.String()+" of "+strings.Join(r.From, " "))
@@ -28,7 +30,7 @@ func requirements(t *testing.T, c Configuration, files ...string) (string, error
 	for _, u := range unresolved {
 		lines = append(lines, "unresolved "+u.String())
 	}
-	return strings.Join(lines, "\n"), err
+	return filepath.ToSlash(strings.Join(lines, "\n")), err
 }
 
 const requiresNull = `terraform {
@@ -74,12 +76,9 @@ provider "vault" {}
 check "x" {
   data "http" "x" {}
 }
-import {
-  to = tls_private_key.x["a"]
-}
 `}, []string{
 			hashicorp + "aws of p/main.tf:1", hashicorp + "azurerm of p/main.tf:5", hashicorp + "google of p/main.tf:3",
-			hashicorp + "http of p/main.tf:8", hashicorp + "random of p/main.tf:4", hashicorp + "tls of p/main.tf:10", hashicorp + "vault of p/main.tf:6",
+			hashicorp + "http of p/main.tf:8", hashicorp + "random of p/main.tf:4", hashicorp + "vault of p/main.tf:6",
 		}},
 		{"the argument provider", []string{"p/main.tf", `resource "a_x" "x" {
   provider = b.west
@@ -107,8 +106,6 @@ resource "a_x" "w" {
 
 		{"an override, as a whole", []string{"p/a.tf", requiresNull, "p/b_override.tf", "terraform {\n required_providers {\n  null = { source = \"acme/null\" }\n }\n}"},
 			[]string{"registry.terraform.io/acme/null of p/b_override.tf:3"}},
-		{"an override of a resource, in part", []string{"p/a.tf", "resource \"a_x\" \"x\" {\n provider = b\n}\nresource \"a_x\" \"y\" {\n}", "p/override.tf", "resource \"a_x\" \"x\" {\n}\nresource \"a_x\" \"y\" {\n provider = c\n}"},
-			[]string{hashicorp + "b of p/a.tf:1", hashicorp + "c of p/override.tf:3"}},
 		{"an override of a call, in part", []string{"p/a.tf", "module \"x\" {\n source = \"./y\"\n}", "p/override.tf", "module \"x\" {\n source = \"./x\"\n}", "p/x/x.tf", requiresNull},
 			[]string{hashicorp + "null@~> 3.0 of p/x/x.tf:3"}},
 
@@ -123,58 +120,26 @@ resource "a_x" "w" {
 		{"a local module without files", []string{"p/main.tf", "module \"a\" {\n source = \"./m\"\n}", "p/m/README.md", ""},
 			[]string{`unresolved p/main.tf:1: module "a": its folder p/m: there is no .tf file in it`}},
 		{"a module without a source", []string{"p/main.tf", "module \"a\" {\n}"},
-			[]string{`unresolved p/main.tf:1: module "a": it has no source`}},
+			[]string{`unresolved p/main.tf:1: module "a": its source is not a string in quotes: name the providers it needs yourself`}},
 
-		{"modules that are not installed", []string{"p/main.tf", "module \"vpc\" {\n source = \"terraform-aws-modules/vpc/aws\"\n version = \"~> 5.0\"\n}\nmodule \"git\" {\n source = \"git::https://example.com/x.git\"\n}"},
+		{"modules from elsewhere", []string{"p/main.tf", "module \"vpc\" {\n source = \"terraform-aws-modules/vpc/aws\"\n version = \"~> 5.0\"\n}\nmodule \"named\" {\n source = \"./${var.which}\"\n}"},
 			[]string{
-				"unresolved p/main.tf:1: module \"vpc\": terraform-aws-modules/vpc/aws is not installed: run `terraform get` first",
-				"unresolved p/main.tf:5: module \"git\": git::https://example.com/x.git is not installed: run `terraform get` first",
+				`unresolved p/main.tf:1: module "vpc": terraform-aws-modules/vpc/aws is not a local module and was not looked into: name the providers it needs yourself, or let init write a lock file`,
+				`unresolved p/main.tf:5: module "named": its source is not a string in quotes: name the providers it needs yourself`,
 			}},
-		{"modules that are installed, and local ones in them", []string{
-			"p/main.tf", "module \"vpc\" {\n source = \"terraform-aws-modules/vpc/aws\"\n version = \"~> 5.0\"\n}\nmodule \"git\" {\n source = \"example.com/x.git//sub\"\n}\nmodule \"named\" {\n source = \"./${var.which}\"\n version = var.x\n}",
-			"p/.terraform/modules/modules.json", `{"Modules":[{"Key":"","Source":"","Dir":"."},
-{"Key":"vpc","Source":"registry.terraform.io/terraform-aws-modules/vpc/aws","Version":"5.1.0","Dir":".terraform/modules/vpc"},
-{"Key":"vpc.in","Source":"./in","Dir":".terraform/modules/vpc/in"},
-{"Key":"vpc.in.deep","Source":"registry.terraform.io/acme/deep/any","Version":"1.0.0","Dir":".terraform/modules/vpc.in.deep"},
-{"Key":"git","Source":"git::https://example.com/x.git//sub","Dir":".terraform/modules/git/sub"},
-{"Key":"named","Source":"./m","Dir":"m"}]}`,
-			"p/.terraform/modules/vpc/main.tf", "module \"in\" {\n source = \"./in\"\n}",
-			"p/.terraform/modules/vpc/in/main.tf", "module \"deep\" {\n source = \"acme/deep/any\"\n}",
-			"p/.terraform/modules/vpc.in.deep/main.tf", requiresNull,
-			"p/.terraform/modules/git/sub/main.tf", "provider \"tls\" {}",
-			"p/m/main.tf", "provider \"http\" {}",
-		}, []string{
-			hashicorp + "http of p/m/main.tf:1", hashicorp + "null@~> 3.0 of p/.terraform/modules/vpc.in.deep/main.tf:3",
-			hashicorp + "tls of p/.terraform/modules/git/sub/main.tf:1",
-		}},
-		{"modules that were installed for another call", []string{
-			"p/main.tf", "module \"a\" {\n source = \"acme/a/any\"\n version = \"~> 2.0\"\n}\nmodule \"b\" {\n source = \"acme/b/any\"\n}",
-			"p/.terraform/modules/modules.json", `{"Modules":[
-{"Key":"a","Source":"registry.terraform.io/acme/a/any","Version":"1.0.0","Dir":".terraform/modules/a"},
-{"Key":"b","Source":"registry.terraform.io/acme/c/any","Version":"1.0.0","Dir":".terraform/modules/b"}]}`,
-			"p/.terraform/modules/a/main.tf", requiresNull, "p/.terraform/modules/b/main.tf", requiresNull,
-		}, []string{
-			"unresolved p/main.tf:1: module \"a\": what is installed is another module than acme/a/any, or another version: run `terraform get` first",
-			"unresolved p/main.tf:5: module \"b\": what is installed is another module than acme/b/any, or another version: run `terraform get` first",
-		}},
-
+		{"a module that calls itself", []string{"p/a.tf", "module \"m\" {\n source = \"./m\"\n}", "p/m/m.tf", requiresNull + "module \"n\" {\n source = \"../m\"\n}\nmodule \"p\" {\n source = \"../\"\n}"},
+			[]string{hashicorp + "null@~> 3.0 of p/m/m.tf:3"}},
 		{"the modules that tests run", []string{
 			"p/main.tf", requiresNull, "p/root.tftest.hcl", "provider \"null\" {}\nprovider \"vault\" {}",
 			"p/tests/main.tftest.hcl", "mock_provider \"aws\" {}\nrun \"prepare\" {\n module {\n  source = \"./setup\"\n }\n}\nrun \"far\" {\n module {\n  source = \"acme/x/any\"\n }\n}\nrun \"this\" {\n}",
-			"p/setup/main.tf", "provider \"tls\" {}", "p/.terraform/modules/modules.json",
-			`{"Modules":[{"Key":"test.tests.main.far","Source":"registry.terraform.io/acme/x/any","Version":"1.0.0","Dir":".terraform/modules/x"}]}`,
-			"p/.terraform/modules/x/main.tf", "provider \"http\" {}",
-			"p/setup/x.tftest.hcl", "provider \"nobody\" {}",
+			"p/setup/main.tf", "provider \"tls\" {}",
+			"p/setup/x.tftest.hcl", "run \"prepare\" {\n module {\n  source = \"./none\"\n }\n}",
 		}, []string{
-			hashicorp + "http of p/.terraform/modules/x/main.tf:1",
 			hashicorp + "null@~> 3.0 of p/main.tf:3", hashicorp + "tls of p/setup/main.tf:1",
+			`unresolved p/tests/main.tftest.hcl:8: the module of run "far": acme/x/any is not a local module and was not looked into: name the providers it needs yourself, or let init write a lock file`,
 		}},
 		{"queries are not for init", []string{"p/main.tf", requiresNull, "p/x.tfquery.hcl", "!"},
 			[]string{hashicorp + "null@~> 3.0 of p/main.tf:3"}},
-		{"an import of what is there", []string{"p/a.tf", "import {\n to = a_x.x[\"y\"]\n}\nimport {\n to = module.m.a_x.x\n}\nimport {\n for_each = var.b\n to = b_x.x[each.key]\n}", "p/b.tf", "resource \"a_x\" \"x\" {\n provider = c\n}\nresource \"b_x\" \"x\" {\n provider = c\n}"},
-			[]string{hashicorp + "c of p/b.tf:1"}},
-		{"an import in JSON", []string{"p/a.tf.json", `{"import": [{"to": "a_x.x[0]"}, {"to": "b_x.x"}], "resource": {"a_x": {"x": {"provider": "c"}}}}`},
-			[]string{hashicorp + "b of p/a.tf.json:1", hashicorp + "c of p/a.tf.json:1"}},
 
 		{"what is no provider, and expressions", []string{"p/main.tf", `terraform {
   required_providers {
@@ -194,7 +159,7 @@ resource "d_x" "x" {}
 		}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			got, err := requirements(t, Configuration{}, test.files...)
+			got, err := readConfiguration(t, false, test.files...)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,16 +191,12 @@ func TestConfigurationsOfOpenTofu(t *testing.T) {
 		host + "http of p/b.tf.json:1", host + "random of p/c_override.tofu.json:1",
 		host + "tls of p/a.tofu:1", host + "vault of p/b.tofu:1",
 	}, "\n")
-	if got, err := requirements(t, Configuration{Tofu: true}, files...); got != want || err != nil {
+	if got, err := readConfiguration(t, true, files...); got != want || err != nil {
 		t.Errorf("OpenTofu reads\n%s\n%v", got, err)
 	}
 	files[11], files[13] = "", "!"
-	if got, err := requirements(t, Configuration{}, files...); err != nil || strings.Contains(got, ".tofu") || !strings.Contains(got, "null@~> 3.0") {
+	if got, err := readConfiguration(t, false, files...); err != nil || strings.Contains(got, ".tofu") || !strings.Contains(got, "null@~> 3.0") {
 		t.Errorf("Terraform reads\n%s\n%v", got, err)
-	}
-	got, err := requirements(t, Configuration{Tofu: true, DefaultHost: svchost.Hostname("registry.example.com")}, "p/a.tofu", "provider \"tls\" {}\nmodule \"a\" {\n source = \"acme/a/any\"\n}")
-	if want := "registry.example.com/hashicorp/tls of p/a.tofu:1\nunresolved p/a.tofu:2: module \"a\": acme/a/any is not installed: run `tofu get` first"; got != want || err != nil {
-		t.Errorf("with another default it is\n%s\n%v", got, err)
 	}
 }
 
@@ -244,69 +205,20 @@ func TestConfigurationsThatNoClientReads(t *testing.T) {
 		rule, says string
 		files      []string
 	}{
-		{"no folder", "not exist", nil},
+		{"no folder", "no such file", nil},
 		{"no file", "p: there is no .tf file in it", []string{"p/README.md", ""}},
-		{"files of OpenTofu only", "p: it has .tofu files only: read it as OpenTofu's", []string{"p/main.tofu", ""}},
+		{"files of OpenTofu only", "p: there is no .tf file in it, only .tofu files: read it as OpenTofu's", []string{"p/main.tofu", ""}},
 		{"no HCL", "p/b.tf:2: ", []string{"p/a.tf", "", "p/b.tf", "\n{"}},
 		{"no HCL in a module", "p/m/m.tf:1: ", []string{"p/a.tf", "module \"m\" {\n source = \"./m\"\n}", "p/m/m.tf", "{"}},
 		{"no HCL in a test", "p/tests/a.tftest.hcl:1: ", []string{"p/a.tf", "", "p/tests/a.tftest.hcl", "{"}},
 		{"a label too many", "p/a.tf:1: ", []string{"p/a.tf", "provider \"a\" \"b\" {\n}"}},
 		{"a provider that is no object", "p/a.tf:3: ", []string{"p/a.tf", "terraform {\n required_providers {\n  a = 1\n }\n}"}},
-		{"a provider twice", "p/b.tf:3: provider null is declared at p/a.tf:3 already", []string{"p/a.tf", requiresNull, "p/b.tf", requiresNull}},
-		{"a call twice", "p/a.tf:2: module \"m\" is called at p/a.tf:1 already", []string{"p/a.tf", "module \"m\" {}\nmodule \"m\" {}"}},
-		{"a module that calls itself", "p/m/m.tf:1: module \"n\" calls itself", []string{"p/a.tf", "module \"m\" {\n source = \"./m\"\n}", "p/m/m.tf", "module \"n\" {\n source = \"../m\"\n}"}},
-		{"a broken note of what is installed", "modules.json: ", []string{"p/a.tf", "", "p/.terraform/modules/modules.json", "{"}},
-		{"modules without end", "p: more than 10000 modules are called", doubling(16)},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			got, err := requirements(t, Configuration{}, test.files...)
+			got, err := readConfiguration(t, false, test.files...)
 			if err == nil || !strings.Contains(filepath.ToSlash(err.Error()), test.says) {
 				t.Errorf("it is %q, %v", got, err)
 			}
 		})
 	}
-}
-
-// doubling is a configuration whose modules all call the next one twice.
-func doubling(depth int) []string {
-	var files []string
-	for dir := "p"; depth > 0; depth-- {
-		files = append(files, dir+"/a.tf", "module \"a\" {\n source = \"./m\"\n}\nmodule \"b\" {\n source = \"./m\"\n}")
-		dir += "/m"
-	}
-	return files
-}
-
-// Nothing in a file makes it take long, or fail without saying where.
-func FuzzParseModuleFile(f *testing.F) {
-	f.Add(requiresNull, false)
-	f.Add("resource \"a_x\" \"x\" {\n provider = d.by_region[each.key]\n}\nimport {\n to = a_x.x\n}\nmodule \"m\" {\n source = \"./m\"\n}", false)
-	f.Add("run \"x\" {\n module {\n source = \"./m\"\n}\n}\ncheck \"x\" {\n data \"http\" \"x\" {\n}\n}", false)
-	f.Add(`{"terraform": {"required_providers": {"demo": {"source": "acme/demo", "version": "${var.x}"}}}, "provider": {"x": [{}]}, "module": {"m": {"source": "./m"}}}`, true)
-	f.Fuzz(func(t *testing.T, content string, json bool) {
-		name, schema := "main.tf", moduleFileSchema
-		if strings.Contains(content, "run") {
-			schema = testSchema
-		}
-		if json {
-			name += ".json"
-		}
-		m, err := parseModuleFile(name, []byte(content), schema)
-		if err != nil {
-			if !strings.HasPrefix(err.Error(), name+":") {
-				t.Fatal(err)
-			}
-			return
-		}
-		for _, d := range m.declared {
-			if !strings.HasPrefix(d.from, name+":") {
-				t.Fatalf("it is from %q", d.from)
-			}
-		}
-		for _, call := range m.calls {
-			if !strings.HasPrefix(call.from, name+":") {
-				t.Fatalf("it is from %q", call.from)
-			}
-		}
-	})
 }

@@ -1,4 +1,4 @@
-package upstream
+package lockfile
 
 import (
 	"strings"
@@ -37,13 +37,12 @@ var constraintTexts = []struct{ rule, given, want, says string }{
 	{"a bad pre-release", "1.0.0-", "", "three numbers"},
 	{"a number that is none to a computer", "99999999999999999999", "", "three numbers"},
 	{"an expression", "var.version", "", "three numbers"},
-	{"a very long one", strings.Repeat(">= 1.0, ", 1000), "", "at most"},
 }
 
 func TestConstraintsAreParsed(t *testing.T) {
 	for _, test := range constraintTexts {
 		t.Run(test.rule, func(t *testing.T) {
-			c, err := ParseConstraints(test.given)
+			c, err := parseConstraints(test.given)
 			if test.says != "" {
 				if err == nil || !strings.Contains(err.Error(), test.says) {
 					t.Fatalf("%q is %q, %v", test.given, c, err)
@@ -53,7 +52,7 @@ func TestConstraintsAreParsed(t *testing.T) {
 			if err != nil || c.String() != test.want {
 				t.Fatalf("%q is %q, %v", test.given, c, err)
 			}
-			if again, err := ParseConstraints(c.String()); err != nil || again.String() != test.want {
+			if again, err := parseConstraints(c.String()); err != nil || again.String() != test.want {
 				t.Fatalf("%q is %q, %v", c, again, err)
 			}
 		})
@@ -82,7 +81,7 @@ func TestConstraintsAllowWhatClientsDo(t *testing.T) {
 		{"what nothing meets", "> 2, < 1", "", "1.0.0 1.5.0 3.0.0"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			c, err := ParseConstraints(test.constraints)
+			c, err := parseConstraints(test.constraints)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -92,7 +91,7 @@ func TestConstraintsAllowWhatClientsDo(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					if c.Allows(v) != want {
+					if c.allow(v) != want {
 						t.Errorf("%q allows %s: %v", c, v, !want)
 					}
 				}
@@ -102,9 +101,9 @@ func TestConstraintsAllowWhatClientsDo(t *testing.T) {
 }
 
 func TestConstraintsJoined(t *testing.T) {
-	a, _ := ParseConstraints("~> 5.0")
-	b, _ := ParseConstraints(">= 5.2, ~> 5.0")
-	if got := a.And(b).String(); got != "~> 5.0, >= 5.2" {
+	a, _ := parseConstraints("~> 5.0")
+	b, _ := parseConstraints(">= 5.2, ~> 5.0")
+	if got := a.and(b).String(); got != "~> 5.0, >= 5.2" {
 		t.Errorf("together they are %q", got)
 	}
 	if a.String() != "~> 5.0" || b.String() != "~> 5.0, >= 5.2" {
