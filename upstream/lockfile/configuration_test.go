@@ -43,7 +43,7 @@ const requiresNull = `terraform {
 }
 `
 
-func TestWhatAConfigurationRequires(t *testing.T) {
+func TestReadConfiguration(t *testing.T) {
 	const hashicorp = "registry.terraform.io/hashicorp/"
 	for _, test := range []struct {
 		rule  string
@@ -58,13 +58,13 @@ func TestWhatAConfigurationRequires(t *testing.T) {
 			[]string{"registry.terraform.io/acme/demo of p/main.tf:3"}},
 		{"no source", []string{"p/main.tf", "terraform {\n required_providers {\n  aws = { version = \">= 5\" }\n }\n}"},
 			[]string{hashicorp + "aws@>= 5 of p/main.tf:3"}},
-		{"the way of Terraform 0.12", []string{"p/main.tf", "terraform {\n required_providers {\n  aws = \">= 2\"\n }\n}"},
+		{"constraints alone, as in Terraform 0.12", []string{"p/main.tf", "terraform {\n required_providers {\n  aws = \">= 2\"\n }\n}"},
 			[]string{hashicorp + "aws@>= 2 of p/main.tf:3"}},
 		{"JSON", []string{"p/main.tf.json", "{\n\"terraform\": {\"required_providers\": {\n\"demo\": {\"source\": \"acme/demo\", \"version\": \"1.0.0\"}}},\n\"resource\": {\"aws_x\": {\"y\": {}}}}"},
 			[]string{"registry.terraform.io/acme/demo@1.0.0 of p/main.tf.json:3", hashicorp + "aws of p/main.tf.json:4"}},
 		{"in several files", []string{"p/a.tf", requiresNull, "p/b.tf", "terraform {\n required_providers {\n  aws = {}\n }\n}"},
 			[]string{hashicorp + "aws of p/b.tf:3", hashicorp + "null@~> 3.0 of p/a.tf:3"}},
-		{"what editors leave behind is none", []string{"p/a.tf", requiresNull, "p/.b.tf", "!", "p/c.tf~", "!", "p/#d.tf#", "!", "p/e.tf.bak", "!"},
+		{"temporary files of editors", []string{"p/a.tf", requiresNull, "p/.b.tf", "!", "p/c.tf~", "!", "p/#d.tf#", "!", "p/e.tf.bak", "!"},
 			[]string{hashicorp + "null@~> 3.0 of p/a.tf:3"}},
 
 		{"every kind of block that needs a provider, by the first of each", []string{"p/main.tf", `resource "aws_vpc" "x" {}
@@ -99,9 +99,9 @@ resource "a_x" "w" {
 			[]string{"registry.terraform.io/acme/demo of p/main.tf:3"}},
 		{"a constraint in a provider block", []string{"p/main.tf", requiresNull + "provider \"null\" {\n version = \"!= 3.1.0\"\n}"},
 			[]string{hashicorp + "null@~> 3.0, != 3.1.0 of p/main.tf:3 p/main.tf:9"}},
-		{"what clients bring along", []string{"p/main.tf", "terraform {\n required_providers {\n  a = { source = \"terraform.io/builtin/terraform\" }\n }\n}\nresource \"terraform_data\" \"x\" {}\ndata \"terraform_remote_state\" \"x\" {}"},
+		{"providers built into clients", []string{"p/main.tf", "terraform {\n required_providers {\n  a = { source = \"terraform.io/builtin/terraform\" }\n }\n}\nresource \"terraform_data\" \"x\" {}\ndata \"terraform_remote_state\" \"x\" {}"},
 			nil},
-		{"what other tools stumble over", []string{"p/main.tf", "variable \"x\" {\n default = 1e400\n sensitive = var.y\n}\n"},
+		{"what terraform-config-inspect fails on", []string{"p/main.tf", "variable \"x\" {\n default = 1e400\n sensitive = var.y\n}\n"},
 			nil},
 
 		{"an override, as a whole", []string{"p/a.tf", requiresNull, "p/b_override.tf", "terraform {\n required_providers {\n  null = { source = \"acme/null\" }\n }\n}"},
@@ -115,17 +115,17 @@ resource "a_x" "w" {
 		}, []string{hashicorp + "null@~> 3.0, < 3.2 of p/main.tf:3 p/a/c/c.tf:3 b/b.tf:3"}},
 		{"a local module twice", []string{"p/main.tf", "module \"a\" {\n source = \"./m\"\n}\nmodule \"b\" {\n source = \"./m\"\n}", "p/m/m.tf", requiresNull},
 			[]string{hashicorp + "null@~> 3.0 of p/m/m.tf:3"}},
-		{"a local module that is not there", []string{"p/main.tf", "module \"a\" {\n source = \"./m\"\n}"},
-			[]string{`unresolved p/main.tf:1: module "a": its folder p/m does not exist`}},
+		{"a local module that does not exist", []string{"p/main.tf", "module \"a\" {\n source = \"./m\"\n}"},
+			[]string{`unresolved p/main.tf:1: module "a": its folder p/m: it does not exist`}},
 		{"a local module without files", []string{"p/main.tf", "module \"a\" {\n source = \"./m\"\n}", "p/m/README.md", ""},
 			[]string{`unresolved p/main.tf:1: module "a": its folder p/m: there is no .tf file in it`}},
 		{"a module without a source", []string{"p/main.tf", "module \"a\" {\n}"},
-			[]string{`unresolved p/main.tf:1: module "a": its source is not a string in quotes: name the providers it needs yourself`}},
+			[]string{`unresolved p/main.tf:1: module "a": it has no source in quotes: name the providers it needs yourself`}},
 
 		{"modules from elsewhere", []string{"p/main.tf", "module \"vpc\" {\n source = \"terraform-aws-modules/vpc/aws\"\n version = \"~> 5.0\"\n}\nmodule \"named\" {\n source = \"./${var.which}\"\n}"},
 			[]string{
 				`unresolved p/main.tf:1: module "vpc": terraform-aws-modules/vpc/aws is not a local module and was not looked into: name the providers it needs yourself, or let init write a lock file`,
-				`unresolved p/main.tf:5: module "named": its source is not a string in quotes: name the providers it needs yourself`,
+				`unresolved p/main.tf:5: module "named": it has no source in quotes: name the providers it needs yourself`,
 			}},
 		{"a module that calls itself", []string{"p/a.tf", "module \"m\" {\n source = \"./m\"\n}", "p/m/m.tf", requiresNull + "module \"n\" {\n source = \"../m\"\n}\nmodule \"p\" {\n source = \"../\"\n}"},
 			[]string{hashicorp + "null@~> 3.0 of p/m/m.tf:3"}},
@@ -138,10 +138,10 @@ resource "a_x" "w" {
 			hashicorp + "null@~> 3.0 of p/main.tf:3", hashicorp + "tls of p/setup/main.tf:1",
 			`unresolved p/tests/main.tftest.hcl:8: the module of run "far": acme/x/any is not a local module and was not looked into: name the providers it needs yourself, or let init write a lock file`,
 		}},
-		{"queries are not for init", []string{"p/main.tf", requiresNull, "p/x.tfquery.hcl", "!"},
+		{"queries, which init does not read", []string{"p/main.tf", requiresNull, "p/x.tfquery.hcl", "!"},
 			[]string{hashicorp + "null@~> 3.0 of p/main.tf:3"}},
 
-		{"what is no provider, and expressions", []string{"p/main.tf", `terraform {
+		{"invalid entries and expressions", []string{"p/main.tf", `terraform {
   required_providers {
     a = { source = "acme/.." }
     b = { source = "acme/b", version = "latest" }
@@ -168,18 +168,18 @@ resource "d_x" "x" {}
 				lines = nil
 			}
 			if len(lines) != len(test.want) {
-				t.Fatalf("it is\n%s", got)
+				t.Fatalf("got\n%s", got)
 			}
 			for i, want := range test.want {
 				if lines[i] != want && !(strings.HasSuffix(want, ": ") && strings.HasPrefix(lines[i], want)) {
-					t.Errorf("line %d is\n%s\nand not\n%s", i+1, lines[i], want)
+					t.Errorf("line %d is\n%s\nwant\n%s", i+1, lines[i], want)
 				}
 			}
 		})
 	}
 }
 
-func TestConfigurationsOfOpenTofu(t *testing.T) {
+func TestReadConfigurationOfOpenTofu(t *testing.T) {
 	files := []string{
 		"p/a.tf", requiresNull, "p/a.tofu", "provider \"tls\" {}",
 		"p/b.tf.json", `{"provider": {"http": {}}}`, "p/b.tofu", "provider \"vault\" {}", // JSON is another name
@@ -200,24 +200,24 @@ func TestConfigurationsOfOpenTofu(t *testing.T) {
 	}
 }
 
-func TestConfigurationsThatNoClientReads(t *testing.T) {
+func TestReadConfigurationFails(t *testing.T) {
 	for _, test := range []struct {
 		rule, says string
 		files      []string
 	}{
-		{"no folder", "no such file", nil},
+		{"no folder", "p: it does not exist", nil},
 		{"no file", "p: there is no .tf file in it", []string{"p/README.md", ""}},
 		{"files of OpenTofu only", "p: there is no .tf file in it, only .tofu files: read it as OpenTofu's", []string{"p/main.tofu", ""}},
-		{"no HCL", "p/b.tf:2: ", []string{"p/a.tf", "", "p/b.tf", "\n{"}},
-		{"no HCL in a module", "p/m/m.tf:1: ", []string{"p/a.tf", "module \"m\" {\n source = \"./m\"\n}", "p/m/m.tf", "{"}},
-		{"no HCL in a test", "p/tests/a.tftest.hcl:1: ", []string{"p/a.tf", "", "p/tests/a.tftest.hcl", "{"}},
-		{"a label too many", "p/a.tf:1: ", []string{"p/a.tf", "provider \"a\" \"b\" {\n}"}},
-		{"a provider that is no object", "p/a.tf:3: ", []string{"p/a.tf", "terraform {\n required_providers {\n  a = 1\n }\n}"}},
+		{"invalid HCL", "p/b.tf:2: ", []string{"p/a.tf", "", "p/b.tf", "\n{"}},
+		{"invalid HCL in a module", "p/m/m.tf:1: ", []string{"p/a.tf", "module \"m\" {\n source = \"./m\"\n}", "p/m/m.tf", "{"}},
+		{"invalid HCL in a test", "p/tests/a.tftest.hcl:1: ", []string{"p/a.tf", "", "p/tests/a.tftest.hcl", "{"}},
+		{"one label too many", "p/a.tf:1: ", []string{"p/a.tf", "provider \"a\" \"b\" {\n}"}},
+		{"a provider that is not an object", "p/a.tf:3: ", []string{"p/a.tf", "terraform {\n required_providers {\n  a = 1\n }\n}"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			got, err := readConfiguration(t, false, test.files...)
 			if err == nil || !strings.Contains(filepath.ToSlash(err.Error()), test.says) {
-				t.Errorf("it is %q, %v", got, err)
+				t.Errorf("got %q, %v", got, err)
 			}
 		})
 	}

@@ -70,7 +70,7 @@ var (
 	providerSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "version"}, {Name: "hashes"}}}
 )
 
-// Read is Parse of a file, which may be a pipe.
+// Read reads a lock file, which may be a pipe.
 func Read(name string) ([]Locked, error) {
 	f, err := os.Open(name)
 	if err != nil {
@@ -81,13 +81,13 @@ func Read(name string) ([]Locked, error) {
 	if err != nil {
 		return nil, err
 	}
-	return Parse(name, content)
+	return parse(name, content)
 }
 
-// Parse reads the content of a lock file and returns its providers, ordered by
+// parse reads the content of a lock file and returns its providers, ordered by
 // address. Attributes and blocks of later clients are ignored. The name is for
 // errors, which list everything that is wrong, as FILE:LINE: what.
-func Parse(name string, content []byte) ([]Locked, error) {
+func parse(name string, content []byte) ([]Locked, error) {
 	if len(content) > maxSize {
 		return nil, fmt.Errorf("%s: it is larger than %d bytes, which no lock file is", name, maxSize)
 	}
