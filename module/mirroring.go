@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -22,7 +23,7 @@ import (
 // A mirroring is one run of the mirror command.
 type mirroring struct {
 	wanted
-	filler      *upstream.Filler
+	filler      *fill.Filler
 	platforms   []address.Platform
 	thisMachine bool   // nobody named platforms
 	into        string // the folder of the providers
@@ -185,13 +186,13 @@ func (m *mirroring) fetch(ctx context.Context, r *chosen, p address.Platform, of
 	})
 	c.ended()
 	switch {
-	case errors.Is(err, upstream.ErrWouldFill):
+	case errors.Is(err, fill.ErrWouldFill):
 		return 0, true, nil
 	case err != nil:
 		return 0, false, err
 	}
 	for _, l := range r.locks {
-		if !l.Accepts(filled.Hashes()) {
+		if !l.Accepts(append([]string{"zh:" + filled.SHA256.String()}, filled.H1...)) {
 			return 0, false, fmt.Errorf("the hashes at %s are not those of the package for %s: the release was replaced, or never locked for that platform (`providers lock -platform=%[2]s` of the client adds it). It is in the tree now, as its publisher released it", l.From, p)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
@@ -78,7 +78,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	var options upstream.PruneOptions
+	var options fill.PruneOptions
 	if options.Own, err = hostnamesFlag(fl, "own"); err != nil {
 		return usageError(cmd, err)
 	}
@@ -92,7 +92,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	plan, err := upstream.PlanPruning(h.releases, locks, options)
+	plan, err := fill.PlanPruning(h.releases, locks, options)
 	if err != nil {
 		return usageError(cmd, err)
 	}
@@ -123,7 +123,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 
 // readLockFiles reads those that are named and those in folders. One that cannot
 // be read is an error: what it names would be removed.
-func readLockFiles(args []string) (locks [][]upstream.Lock, err error) {
+func readLockFiles(args []string) (locks [][]fill.Lock, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		switch {
@@ -146,9 +146,9 @@ func readLockFiles(args []string) (locks [][]upstream.Lock, err error) {
 			if err != nil {
 				return nil, err
 			}
-			of := make([]upstream.Lock, len(locked))
+			of := make([]fill.Lock, len(locked))
 			for i, l := range locked {
-				of[i] = upstream.Lock{Address: l.Address, Version: l.Version}
+				of[i] = fill.Lock{Address: l.Address, Version: l.Version}
 			}
 			locks = append(locks, of)
 		}
