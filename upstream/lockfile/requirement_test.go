@@ -1,4 +1,4 @@
-package upstream
+package lockfile
 
 import (
 	"strings"
@@ -26,20 +26,20 @@ var requirementArguments = []struct{ rule, given, want, says string }{
 	{"nothing behind the @", "hashicorp/null@", "", "hashicorp/null@1.2.3"},
 	{"no constraint behind the @", "hashicorp/null@latest", "", "not a version constraint"},
 	{"two versions", "hashicorp/null@1.0.0@2.0.0", "", "not a version constraint"},
-	{"a hostname that a tree takes for a namespace", "registry/acme/demo", "", "no dot"},
-	{"an empty hostname", "/acme/demo", "", "no dot"},
+	{"a hostname without a dot", "registry/acme/demo", "", "has a dot"},
+	{"an empty hostname", "/acme/demo", "", "has a dot"},
 	{"an empty type", "acme/", "", "provider type"},
 	{"the prefix of the binary", "acme/terraform-provider-demo", "", "provider type"},
 	{"a URL", "https://registry.example.com/acme/demo", "", "[HOSTNAME/]NAMESPACE/TYPE"},
-	{"what no registry has", "terraform.io/builtin/terraform", "", "leave it out"},
+	{"a built-in provider", "terraform.io/builtin/terraform", "", "leave it out"},
 	{"the address of Terraform 0.12", "-/aws", "", "provider namespace"},
 	{"a very long one", strings.Repeat("a", 600) + "/b", "", "at most"},
 }
 
-func TestRequirementArguments(t *testing.T) {
+func TestParseRequirement(t *testing.T) {
 	for _, test := range requirementArguments {
 		t.Run(test.rule, func(t *testing.T) {
-			r, err := ParseRequirement(test.given, "")
+			r, err := ParseRequirement(test.given, false)
 			if test.says != "" {
 				if err == nil || !strings.Contains(err.Error(), test.says) {
 					t.Fatalf("%q is %s, %v", test.given, r, err)
@@ -53,15 +53,15 @@ func TestRequirementArguments(t *testing.T) {
 	}
 }
 
-func TestTheDefaultHostIsAParameter(t *testing.T) {
-	r, err := ParseRequirement("hashicorp/null", OpenTofuHost)
+func TestParseRequirementOfOpenTofu(t *testing.T) {
+	r, err := ParseRequirement("hashicorp/null", true)
 	if err != nil || r.Address.Hostname != "registry.opentofu.org" {
-		t.Errorf("it is %s, %v", r, err)
+		t.Errorf("got %s, %v", r, err)
 	}
 }
 
-// Whatever is accepted has an address that a tree can hold, and is read the same
-// when it is written out.
+// An accepted requirement has an address that a tree can hold, and parses to the
+// same one when written out.
 func FuzzParseRequirement(f *testing.F) {
 	for _, test := range requirementArguments {
 		f.Add(test.given)
@@ -70,10 +70,10 @@ func FuzzParseRequirement(f *testing.F) {
 		f.Add("acme/demo@" + test.given)
 	}
 	f.Fuzz(func(t *testing.T, argument string) {
-		r, err := ParseRequirement(argument, "")
+		r, err := ParseRequirement(argument, false)
 		if err != nil {
 			if err.Error() == "" {
-				t.Fatal("an error says nothing")
+				t.Fatal("the error is empty")
 			}
 			return
 		}
@@ -83,51 +83,39 @@ func FuzzParseRequirement(f *testing.F) {
 		if strings.ContainsAny(r.Address.Namespace+r.Address.Name, "/\\.%\x00\n ") || r.Address.Namespace == "" || r.Address.Name == "" {
 			t.Fatalf("%q is accepted as %s", argument, r)
 		}
-		again, err := ParseRequirement(r.String(), "")
+		again, err := ParseRequirement(r.String(), false)
 		if err != nil || again.String() != r.String() || again.Address != r.Address {
 			t.Fatalf("%q is %s, and that is %s, %v", argument, r, again, err)
 		}
 	})
 }
 
-func TestTheNewestVersionThatFits(t *testing.T) {
+func TestSelect(t *testing.T) {
 	for _, test := range []struct{ rule, constraints, offered, want, says string }{
 		{"of all", "", "1.0.0 1.10.0 1.9.0", "1.10.0", ""},
-		{"that is no pre-release", "", "1.0.0 2.0.0-rc.1", "1.0.0", ""},
+		{"without pre-releases", "", "1.0.0 2.0.0-rc.1", "1.0.0", ""},
 		{"within the constraints", "~> 1.2", "1.1.0 1.2.0 1.3.0 2.0.0", "1.3.0", ""},
 		{"a pre-release by its name", "2.0.0-rc.1", "1.0.0 2.0.0-rc.1 2.0.0", "2.0.0-rc.1", ""},
 		{"the last of its builds", ">= 1.0", "1.0.0 1.0.0+b 1.0.0+a", "1.0.0+b", ""},
-		{"passing over what is none", "", "1.0.0 v2.0.0 2.0 latest", "1.0.0", ""},
+		{"ignoring invalid versions", "", "1.0.0 v2.0.0 2.0 latest", "1.0.0", ""},
 		{"none is on offer", "", "", "", "no version of registry.terraform.io/acme/demo is on offer"},
-		{"none is a version", "", "v1.0.0 latest", "", "is on offer"},
-		{"none fits", ">= 3.0", "1.0.0 2.0.0", "", "is >= 3.0, as main.tf:3 and mod.tf:7 asks for: the newest on offer is 2.0.0"},
-		{"pre-releases alone", "", "1.0.0-rc.1", "", "is any release, as"},
+		{"none is valid", "", "v1.0.0 latest", "", "is on offer"},
+		{"none meets the constraints", ">= 3.0", "1.0.0 2.0.0", "", "is >= 3.0, as main.tf:3 and mod.tf:7 asks for: the newest on offer is 2.0.0"},
+		{"pre-releases only", "", "1.0.0-rc.1", "", "is any release, as"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			r, err := ParseRequirement("acme/demo", "")
+			r, err := ParseRequirement("acme/demo", false)
 			if err != nil {
 				t.Fatal(err)
 			}
 			r.From = []string{"main.tf:3", "mod.tf:7"}
-			if r.Constraints, err = ParseConstraints(test.constraints); err != nil {
+			if r.constraints, err = parseConstraints(test.constraints); err != nil {
 				t.Fatal(err)
 			}
 			got, err := r.Select(strings.Fields(test.offered))
 			if got != test.want || test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
-				t.Fatalf("it is %q, %v", got, err)
+				t.Fatalf("got %q, %v", got, err)
 			}
 		})
-	}
-}
-
-func TestPlatforms(t *testing.T) {
-	got, err := ParsePlatforms([]string{"linux_amd64", "darwin_arm64", "linux_amd64"})
-	if err != nil || len(got) != 2 || got[0].String() != "darwin_arm64" || got[1].String() != "linux_amd64" {
-		t.Errorf("they are %v, %v", got, err)
-	}
-	for _, bad := range []string{"", "linux", "linux_", "_amd64", "linux_amd64_v1", "Linux_amd64", "linux-amd64", "linux_../x"} {
-		if got, err := ParsePlatforms([]string{"linux_amd64", bad}); err == nil || got != nil {
-			t.Errorf("%q is %v, %v", bad, got, err)
-		}
 	}
 }
