@@ -50,7 +50,7 @@ type row struct {
 	what      string
 	unit      string // "s" or "B"
 	goal      goal
-	heavy     bool // takes long: a third of the rounds
+	slowness  int // rounds are divided by it; 0 is 1
 	cost      measurement
 	against   string
 	reference measurement // nil with against set: not on this machine
@@ -106,10 +106,7 @@ func (l *lab) run(ctx context.Context, e experiment) (results []result, err erro
 // so that what disturbs one disturbs the other and neither profits from its
 // position.
 func (l *lab) measure(ctx context.Context, r row) (result, error) {
-	rounds := l.rounds
-	if r.heavy {
-		rounds = max(rounds/3, 1)
-	}
+	rounds := max(l.rounds/max(r.slowness, 1), 1)
 	all := result{row: r}
 	order := []func() error{
 		func() error { return sample(ctx, r.cost, &all.costs) },

@@ -80,7 +80,7 @@ func coldIndex(_ context.Context, l *lab, s subject) ([]row, error) {
 		tools = append(tools, big.packageFile(root, version))
 	}
 	return []row{{
-		what: fmt.Sprintf("cold index, %s of zips", inBytes(l.cold)), unit: "s", goal: goal{atMost: 0.4}, heavy: true,
+		what: fmt.Sprintf("cold index, %s of zips", inBytes(l.cold)), unit: "s", goal: goal{atMost: 0.4}, slowness: 8,
 		cost:      func(ctx context.Context) (float64, error) { return l.read(ctx, s, root, big) },
 		against:   "`sha256sum` and `unzip -p | sha256sum` on one core",
 		reference: func(ctx context.Context) (float64, error) { return timeCommand(ctx, tools...) },
@@ -124,7 +124,7 @@ func askedForFirst(_ context.Context, l *lab, s subject) ([]row, error) {
 		return nil, err
 	}
 	return []row{{
-		what: fmt.Sprintf("package of %s asked for with %s unread", inBytes(wanted.size), inBytes(l.backlog)), unit: "s", goal: goal{atMost: 1.5}, heavy: true,
+		what: fmt.Sprintf("package of %s asked for with %s unread", inBytes(wanted.size), inBytes(l.backlog)), unit: "s", goal: goal{atMost: 1.5}, slowness: 8,
 		cost:      func(ctx context.Context) (float64, error) { return l.read(ctx, s, root, wanted) },
 		against:   "that package alone",
 		reference: func(ctx context.Context) (float64, error) { return l.read(ctx, s, alone, wanted) },
@@ -183,7 +183,7 @@ func renamedIn(_ context.Context, l *lab, s subject) ([]row, error) {
 	file := after.packageFile(t.root, after.versions[1])
 	l.cleanup(func() error { return os.RemoveAll(filepath.Dir(after.dir(t.root))) })
 	return []row{{
-		what: fmt.Sprintf("file renamed in → served, beside %s packages", humanize.Comma(int64(t.packages))), unit: "s", goal: goal{atMost: 1},
+		what: fmt.Sprintf("file renamed in → served, beside %s packages", humanize.Comma(int64(t.packages))), unit: "s", goal: goal{atMost: 1}, slowness: 3,
 		cost: func(ctx context.Context) (seconds float64, err error) {
 			if err := errors.Join(after.write(t.root, l.key), os.Rename(file, file+".tmp")); err != nil {
 				return 0, err
@@ -236,7 +236,7 @@ func largePackage(_ context.Context, l *lab, s subject) ([]row, error) {
 		return nil
 	}
 	return []row{{
-		what: fmt.Sprintf("%s zip indexed and served: peak heap above idle", inBytes(l.large)), unit: "B", goal: goal{atMost: 32e6}, heavy: true,
+		what: fmt.Sprintf("%s zip indexed and served: peak heap above idle", inBytes(l.large)), unit: "B", goal: goal{atMost: 32e6}, slowness: 8,
 		cost: func(ctx context.Context) (float64, error) {
 			if err := errors.Join(os.RemoveAll(big.dir(root)), os.RemoveAll(l.storage(s, "large"))); err != nil {
 				return 0, err

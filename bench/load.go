@@ -78,12 +78,14 @@ type usage struct {
 func (u usage) perAnswer() float64   { return u.cpu.Seconds() / float64(u.answers) }
 func (u usage) perGigabyte() float64 { return u.cpu.Seconds() / (float64(u.bytes) / 1e9) }
 
-// load asks for a target over and over, for a quarter of the slice to warm up
-// and a slice to measure. It is a closed loop: each connection asks again when
-// it has its answer. The first answer of each connection is compared as a
+// load asks for a target over and over: a little to warm up, and then until the
+// server has used the CPU time of a slice, which takes longer where other
+// processes want the core too. It is a closed loop: each connection asks again
+// when it has its answer. The first answer of each connection is compared as a
 // whole, the others by status and length.
-func (l *lab) load(ctx context.Context, t target, connections int) (usage, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*l.slice+time.Minute)
+func (l *lab) load(ctx context.Context, t target, connections int) (u usage, err error) {
+	const warmup, tick, slowest = 4, 10, 50 // parts of a slice, and slices
+	ctx, cancel := context.WithTimeout(ctx, slowest*l.slice+time.Minute)
 	defer cancel()
 	var (
 		answers, bytes atomic.Int64
@@ -95,11 +97,11 @@ func (l *lab) load(ctx context.Context, t target, connections int) (usage, error
 	for range connections {
 		c, err := connect(ctx, t)
 		if err != nil {
-			return usage{}, err
+			return u, err
 		}
 		if err := c.exchange(&bytes, sha256.New()); err != nil {
 			c.Close()
-			return usage{}, err
+			return u, err
 		}
 		clients.Go(func() {
 			defer c.Close()
@@ -112,26 +114,22 @@ func (l *lab) load(ctx context.Context, t target, connections int) (usage, error
 			}
 		})
 	}
-	after := func(d time.Duration) (usage, error) {
-		began := time.Now()
+	var before usage
+	began := time.Now()
+	for wait := l.slice / warmup; u.cpu < l.slice; wait = l.slice / tick {
 		select {
-		case <-time.After(d):
-			return usage{answers.Load(), bytes.Load(), cpuTime(t.pid), time.Since(began)}, nil
+		case <-time.After(wait):
 		case err := <-failed:
-			return usage{}, err
+			return u, err
 		}
-	}
-	before, err := after(l.slice / 4)
-	if err != nil {
-		return before, err
-	}
-	u, err := after(l.slice)
-	u.answers, u.bytes, u.cpu = u.answers-before.answers, u.bytes-before.bytes, u.cpu-before.cpu
-	switch {
-	case err != nil:
-		return u, err
-	case u.bytes == 0 && u.answers == 0 || u.cpu == 0:
-		return u, fmt.Errorf("GET %s: no answer in %v, or the CPU time is unknown", t.path, u.elapsed)
+		now := usage{answers.Load(), bytes.Load(), cpuTime(t.pid), time.Since(began)}
+		if before == (usage{}) {
+			before = now
+		}
+		u = usage{now.answers - before.answers, now.bytes - before.bytes, now.cpu - before.cpu, now.elapsed - before.elapsed}
+		if u.elapsed > slowest*l.slice {
+			return u, fmt.Errorf("GET %s: the server has used %v of CPU time in %v", t.path, u.cpu, u.elapsed)
+		}
 	}
 	const enough = 0.9
 	if busy := u.cpu.Seconds() / u.elapsed.Seconds(); busy < enough {
@@ -147,6 +145,7 @@ type connection struct {
 	request []byte
 	reader  *bufio.Reader
 	buffer  []byte
+	release func() bool // the context
 }
 
 // connect connects to a server of this machine, for as long as ctx lasts.
@@ -155,20 +154,28 @@ func connect(ctx context.Context, t target) (*connection, error) {
 	if err != nil {
 		return nil, err
 	}
-	context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	release := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
 	if t.tls != nil {
 		config := t.tls.Clone()
 		config.NextProtos = []string{"http/1.1"}
 		conn = tls.Client(conn, config)
 	}
 	const bufferSize = 256 << 10
-	c := &connection{Conn: conn, target: t, reader: bufio.NewReaderSize(conn, bufferSize), buffer: make([]byte, bufferSize)}
+	c := &connection{
+		Conn: conn, target: t, release: release,
+		reader: bufio.NewReaderSize(conn, bufferSize), buffer: make([]byte, bufferSize),
+	}
 	c.request = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\n", t.path, host)
 	if t.authorization != "" {
 		c.request = fmt.Appendf(c.request, "Authorization: %s\r\n", t.authorization)
 	}
 	c.request = append(c.request, "\r\n"...)
 	return c, nil
+}
+
+func (c *connection) Close() error {
+	c.release()
+	return c.Conn.Close()
 }
 
 // ask writes the request and reads the head of the answer.

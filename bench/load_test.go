@@ -59,6 +59,9 @@ func answering(t *testing.T, body []byte) (plain, secure target) {
 
 // A client that takes a wrong answer for the right one measures nothing.
 func TestWrongAnswersFail(t *testing.T) {
+	if cpuTime(os.Getpid()) == 0 {
+		t.Skip("the system does not tell the CPU time of a process as Linux does")
+	}
 	body := []byte(strings.Repeat("0123456789", 30_000)) // more than one read returns
 	plain, secure := answering(t, body)
 	l := &lab{options: &options{slice: 50 * time.Millisecond}}

@@ -53,22 +53,21 @@ type options struct {
 	backlog     int64 // bytes of the packages before the one asked for first
 	large       int64 // bytes of the package whose heap is watched
 
-	arguments []string
+	command string // to get the same numbers again
 }
 
 func parseOptions(args []string, output io.Writer) (*options, error) {
 	o := &options{
 		clients: 200, connections: 16,
 		archive: 200e6, cold: 1e9, backlog: 10e9, large: 700e6,
-		arguments: args,
 	}
 	var names, packages string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(output)
 	f.StringVar(&names, "rows", strings.Join(experimentNames(), ","), "`experiments` to run")
 	f.StringVar(&packages, "packages", "10000,100000", "`sizes` of trees; all but warm and heap use the first")
-	f.IntVar(&o.rounds, "rounds", 9, "pairs of measurements; a third of them where one takes long")
-	f.DurationVar(&o.slice, "slice", time.Second, "how long a server is asked in a round")
+	f.IntVar(&o.rounds, "rounds", 24, "pairs of measurements; fewer where one takes long")
+	f.DurationVar(&o.slice, "slice", 300*time.Millisecond, "CPU `time` that a server is asked for in a round")
 	f.BoolVar(&o.quick, "quick", false, "small sizes and two rounds, to see that everything works")
 	f.StringVar(&o.binary, "caddy", "", "measure this `binary` instead of building one")
 	f.StringVar(&o.against, "against", "", "compare with this other `binary` of the registry, and with nothing else")
@@ -79,8 +78,14 @@ func parseOptions(args []string, output io.Writer) (*options, error) {
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
+	o.command = "go run ./bench"
+	f.Visit(func(g *flag.Flag) {
+		if slices.Contains([]string{"rows", "packages", "rounds", "slice"}, g.Name) {
+			o.command += " -" + g.Name + " " + g.Value.String()
+		}
+	})
 	if o.quick {
-		o.rounds, o.slice, o.clients = 2, 200*time.Millisecond, 20
+		o.rounds, o.slice, o.clients = 2, 100*time.Millisecond, 20
 		o.archive, o.cold, o.backlog, o.large = 20e6, 40e6, 200e6, 40e6
 		packages = "1000"
 	}

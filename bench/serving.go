@@ -340,7 +340,7 @@ func fleet(ctx context.Context, l *lab, s subject) ([]row, error) {
 		goal         goal
 	}{{false, true, goal{atMost: 0.8}}, {false, false, goal{}}, {true, true, goal{}}} {
 		rows = append(rows, row{
-			what: fmt.Sprintf("fleet of %d clients, %s each, %s: CPU time", l.clients, inBytes(size), versions[v.ours]), unit: "s", goal: v.goal,
+			what: fmt.Sprintf("fleet of %d clients, %s each, %s: CPU time", l.clients, inBytes(size), versions[v.ours]), unit: "s", goal: v.goal, slowness: 4,
 			cost:    waves(c, v.ours, ours),
 			against: "nginx, static files, " + versions[v.theirs], reference: waves(c, v.theirs, theirs),
 		})

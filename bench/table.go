@@ -100,7 +100,7 @@ type table struct {
 
 func (t table) write(out io.Writer) error {
 	var b bytes.Buffer
-	fmt.Fprintf(&b, "`%s`\n\n", strings.Join(append([]string{"go run ./bench"}, t.options.arguments...), " "))
+	fmt.Fprintf(&b, "`%s`\n\n", t.options.command)
 	if t.options.quick {
 		b.WriteString("**A quick run: it shows that everything works, and its numbers mean nothing.**\n\n")
 	}
