@@ -14,8 +14,6 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/dustin/go-humanize"
 )
 
 // cores says where processes run, in the form that taskset takes. A server
@@ -69,16 +67,11 @@ func cpuTime(pid int) (sum time.Duration) {
 // describeMachine lists what has to be known to compare results. Nothing in it
 // names the machine or its folders.
 func (l *lab) describeMachine() [][2]string {
-	memory := "unknown"
-	var kilobytes uint64
-	if _, err := fmt.Sscan(field("/proc/meminfo", "MemTotal"), &kilobytes); err == nil {
-		memory = humanize.Bytes(kilobytes << 10)
-	}
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	facts := [][2]string{
 		{"CPU", cmp.Or(field("/proc/cpuinfo", "model name"), runtime.GOARCH)},
 		{"cores", fmt.Sprint(runtime.NumCPU())},
-		{"memory", memory},
+		{"memory", field("/proc/meminfo", "MemTotal")},
 		{"kernel", strings.TrimSpace(string(kernel))},
 	}
 	if info, err := buildinfo.ReadFile(l.subject.binary); err == nil {

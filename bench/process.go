@@ -127,17 +127,6 @@ http {
 }
 `
 
-// findNginx looks in the folders of system programs too; it is empty where
-// nginx is not installed.
-func findNginx() string {
-	for _, name := range []string{"nginx", "/usr/sbin/nginx", "/usr/local/sbin/nginx"} {
-		if binary, err := exec.LookPath(name); err == nil {
-			return binary
-		}
-	}
-	return ""
-}
-
 // startNginx serves a folder over TLS with HTTP/1.1 and HTTP/2, until the
 // experiment ends.
 func (l *lab) startNginx(ctx context.Context, binary, root string) (address string, pid int, err error) {

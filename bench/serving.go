@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -310,7 +311,7 @@ func fleet(ctx context.Context, l *lab, s subject) ([]row, error) {
 			return nil, err
 		}
 	}
-	if nginx := findNginx(); nginx != "" {
+	if nginx, err := exec.LookPath("nginx"); err == nil {
 		address, pid, err := l.startNginx(ctx, nginx, static)
 		if err != nil {
 			return nil, err
