@@ -16,17 +16,26 @@ const modulePath = "github.com/caddy-terraform/caddy-terraform-registry"
 type layer struct {
 	name        string
 	http, caddy bool
-	only        []string // of the packages before it, when not all
+	only        []string // of the packages before it; nil: all
 }
 
-// The core, up to handlers, knows no Caddy; index and signing know no HTTP.
+// layers are the packages from the bottom up. The core, up to handlers, knows no
+// Caddy; what only reads and verifies files knows no HTTP.
 var layers = []layer{
+	{name: "address"},
+	{name: "wire"},
+	{name: "signing", only: []string{}},
 	{name: "index"},
-	{name: "signing"},
-	{name: "access", http: true},
-	{name: "upstream", http: true},
+	{name: "index/indextest"},
+	{name: "access", http: true, only: []string{"address"}},
+	{name: "access/tokenfile", only: []string{"access"}},
+	{name: "access/oidc", http: true, only: []string{"access", "address"}},
+	{name: "upstream", http: true, only: []string{"address", "wire", "signing"}},
+	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "index", "upstream"}},
+	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "handlers", http: true},
 	{name: "module", http: true, caddy: true},
+	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
 }
 

@@ -7,7 +7,10 @@ import (
 	"testing"
 	"unicode"
 
+	svchost "github.com/hashicorp/terraform-svchost"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // splitRule divides a line as Caddyfiles are divided: at spaces, unless between
@@ -82,7 +85,7 @@ func FuzzPattern(f *testing.F) {
 			checkSentence(t, err)
 			return
 		}
-		a, err := access.ParseAddress(address)
+		a, err := access.ParseResource(address)
 		if err != nil {
 			return
 		}
@@ -96,9 +99,9 @@ func FuzzPattern(f *testing.F) {
 		}
 		if first := patterns[0]; strings.ContainsAny(first, ".:") || first == "localhost" {
 			// The port is left out of what is compared.
-			patterns[0], parts, own = strings.TrimSuffix(first, ":443"), append([]string{a.Hostname}, parts...), false
+			patterns[0], parts, own = strings.TrimSuffix(first, ":443"), append([]string{string(a.Hostname)}, parts...), false
 		}
-		want := own == a.Own && len(patterns) <= len(parts)
+		want := own == a.Hosted && len(patterns) <= len(parts)
 		for i := range min(len(patterns), len(parts)) {
 			expression := strings.ReplaceAll(regexp.QuoteMeta(patterns[i]), `\*`, ".*")
 			want = want && regexp.MustCompile("^"+expression+"$").MatchString(parts[i])
@@ -121,15 +124,15 @@ func FuzzParseAddress(f *testing.F) {
 	}
 	everything := rulesOf(f, "allow anonymous read *")
 	f.Fuzz(func(t *testing.T, s, id string) {
-		a, err := access.ParseAddress(s)
+		a, err := access.ParseResource(s)
 		if err != nil {
 			checkSentence(t, err)
 			return
 		}
-		if again, err := access.ParseAddress(a.String()); err != nil || again != a {
+		if again, err := access.ParseResource(a.String()); err != nil || again != a {
 			t.Fatalf("%+v printed as %q is %+v, %v", a, a, again, err)
 		}
-		if a.Own != (a.Hostname == "") || a.Namespace == "" || a.Name == "" {
+		if a.Hosted != (a.Hostname == "") || a.Namespace == "" || a.Name == "" {
 			t.Fatalf("%q is %+v", s, a)
 		}
 		for _, right := range []access.Right{access.Read, access.Publish} {
@@ -174,11 +177,14 @@ func FuzzParseGroups(f *testing.F) {
 
 // variants are the address as it is read, as if the registry answered as its
 // hostname, and whatever s may be as its parts.
-func variants(s string) []access.Address {
-	list := []access.Address{{Own: true, Namespace: s}, {Hostname: s, Namespace: s, Name: s, System: s}}
-	if a, err := access.ParseAddress(s); err == nil {
+func variants(s string) []access.Resource {
+	list := []access.Resource{
+		{Address: address.Address{Namespace: s}, Hosted: true},
+		{Address: address.Address{Hostname: svchost.Hostname(s), Namespace: s, Name: s, System: s}},
+	}
+	if a, err := access.ParseResource(s); err == nil {
 		own := a
-		own.Own = true
+		own.Hosted = true
 		list = append(list, a, own)
 	}
 	return list

@@ -14,7 +14,7 @@ func TestRulesWithHostnames(t *testing.T) {
 	names := []svchost.Hostname{"registry.example.com", "alias.internal:8443"}
 	for _, test := range []struct {
 		rule, pattern string
-		address       access.Address
+		address       access.Resource
 		want          bool
 	}{
 		{"the first name", "registry.example.com/acme", provider, true},

@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // What a Verifier reads a subject from, unless told otherwise.
@@ -78,7 +80,7 @@ func (m claimMapping) apply(claims map[string]any) (Subject, error) {
 }
 
 func (r requiredClaim) allows(value string) bool {
-	return slices.ContainsFunc(r.values, func(pattern string) bool { return Wildcard(pattern).Matches(value) })
+	return slices.ContainsFunc(r.values, func(pattern string) bool { return address.Wildcard(pattern).Matches(value) })
 }
 
 // separable tells whether a group is the same once it has been in a list that

@@ -8,7 +8,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // An addressPattern covers addresses. All its parts are in the form that
@@ -16,27 +16,27 @@ import (
 type addressPattern struct {
 	text       string // as it is printed; parsed again it is the same
 	everything bool
-	hostname   Wildcard // empty: the registry's own addresses
-	hosted     bool     // hostname covers one of the registry's names
-	parts      [3]Wildcard
+	hostname   address.Wildcard // empty: the registry's own addresses
+	hosted     bool             // hostname covers one of the registry's names
+	parts      [3]address.Wildcard
 	depth      int // how many parts it has
 }
 
 // covers tells whether the pattern is of the address, or of something above it.
-func (p *addressPattern) covers(a *Address) bool {
+func (p *addressPattern) covers(a *Resource) bool {
 	switch {
 	case p.everything:
 		return true
 	case p.depth > a.depth():
 		return false
-	case p.hostname == "" && !a.Own:
+	case p.hostname == "" && !a.Hosted:
 		return false
-	case p.hostname != "" && !(a.Own && p.hosted) && !p.hostname.matchesFolded(a.Hostname):
+	case p.hostname != "" && !(a.Hosted && p.hosted) && !p.hostname.MatchesFolded(string(a.Hostname)):
 		return false
 	}
 	parts := a.parts()
 	for i := range p.depth {
-		if !p.parts[i].matchesFolded(parts[i]) {
+		if !p.parts[i].MatchesFolded(parts[i]) {
 			return false
 		}
 	}
@@ -72,7 +72,7 @@ func parseAddressPattern(s string) (p addressPattern, err error) {
 	}
 	words := strings.Split(s, "/")
 	var printed []string
-	if startsWithHostname(words[0]) {
+	if address.IsHostname(words[0]) {
 		var display string
 		if p.hostname, display, err = parseHostnamePattern(words[0]); err != nil {
 			return refuse("%w", err)
@@ -93,12 +93,12 @@ func parseAddressPattern(s string) (p addressPattern, err error) {
 }
 
 // parsePartPattern reads a NAMESPACE, NAME or SYSTEM, by its place.
-func parsePartPattern(word string, place int) (Wildcard, error) {
+func parsePartPattern(word string, place int) (address.Wildcard, error) {
 	if inASCII(word) {
 		if i := strings.IndexFunc(word, notInName); i >= 0 {
 			return "", fmt.Errorf("%q has %q in it, and may have letters, digits, - and _ only, and * for any of them", word, word[i])
 		}
-		return Wildcard(strings.ToLower(word)), nil
+		return address.Wildcard(strings.ToLower(word)), nil
 	}
 	// Only the clients' library knows how they write such a name, and only
 	// providers have one.
@@ -109,28 +109,28 @@ func parsePartPattern(word string, place int) (Wildcard, error) {
 	if place > 0 {
 		namespace, typ = "x", word
 	}
-	a, err := index.ParseProviderAddress("", namespace, typ)
+	a, err := address.ParseProvider("", namespace, typ)
 	if err != nil {
 		return "", err
 	}
-	name := [...]string{a.Namespace, a.Type, ""}[place]
+	name := [...]string{a.Namespace, a.Name, ""}[place]
 	switch {
 	case name == "":
 		return "", fmt.Errorf("%q is not a system: use letters from a to z and digits", word)
-	case place == 0 && startsWithHostname(name): // full-width letters become plain ones
+	case place == 0 && address.IsHostname(name): // full-width letters become plain ones
 		return "", fmt.Errorf("%q is a hostname: write %s", word, name)
 	}
-	return Wildcard(name), nil
+	return address.Wildcard(name), nil
 }
 
 // parseHostnamePattern reads a HOSTNAME and returns also how it is printed.
-func parseHostnamePattern(word string) (pattern Wildcard, display string, err error) {
+func parseHostnamePattern(word string) (pattern address.Wildcard, display string, err error) {
 	if !strings.Contains(word, "*") {
-		h, err := index.ParseHostname(word)
+		h, err := address.ParseHostname(word)
 		if err != nil {
 			return "", "", fmt.Errorf("%q is not a hostname: %w", word, err)
 		}
-		return Wildcard(h), markedHostname(svchost.ForDisplay(string(h))), nil
+		return address.Wildcard(h), address.DisplayHostname(h), nil
 	}
 	name, port, hasPort := strings.Cut(word, ":")
 	if hasPort {
@@ -149,13 +149,13 @@ func parseHostnamePattern(word string) (pattern Wildcard, display string, err er
 			printed[i] = labels[i]
 			continue
 		}
-		h, err := index.ParseHostname(label)
+		h, err := address.ParseHostname(label)
 		if err != nil {
 			return "", "", fmt.Errorf("%q is not a hostname: %w", word, err)
 		}
 		labels[i], printed[i] = string(h), svchost.ForDisplay(string(h))
 	}
-	return Wildcard(strings.Join(labels, ".") + port), strings.Join(printed, ".") + port, nil
+	return address.Wildcard(strings.Join(labels, ".") + port), strings.Join(printed, ".") + port, nil
 }
 
 // parsePortPattern reads what comes behind the colon of a hostname with a *, and
@@ -167,7 +167,7 @@ func parsePortPattern(port string) (string, error) {
 		}
 		return ":" + port, nil
 	}
-	h, err := index.ParseHostname("x:" + port)
+	h, err := address.ParseHostname("x:" + port)
 	if err != nil {
 		return "", fmt.Errorf("write a number up to 65535, not %q", port)
 	}

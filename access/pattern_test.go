@@ -5,34 +5,35 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // Addresses by what they are. With the names of a registry configured, its own
 // have a hostname; without, they have none.
 var (
-	provider       = access.Address{Own: true, Namespace: "acme", Name: "demo"}
-	module         = access.Address{Own: true, Namespace: "acme", Name: "vpc", System: "aws"}
-	namespace      = access.Address{Own: true, Namespace: "acme"}
-	named          = access.Address{Hostname: "registry.example.com", Own: true, Namespace: "acme", Name: "demo"}
-	mirrored       = access.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"}
-	mirroredAcme   = access.Address{Hostname: "registry.terraform.io", Namespace: "acme", Name: "demo"}
-	atPort         = access.Address{Hostname: "registry.example.com:8443", Namespace: "acme", Name: "demo"}
-	inUnicode      = access.Address{Hostname: "xn--bcher-kva.example", Namespace: "münchen", Name: "straße"}
-	internal       = access.Address{Hostname: "internal", Namespace: "acme", Name: "demo"}
-	moduleAsItIs   = access.Address{Own: true, Namespace: "Acme", Name: "VPC", System: "aws"}
-	providerAsItIs = access.Address{Own: true, Namespace: "MÜNCHEN", Name: "Demo"}
+	provider       = access.Resource{Address: address.Address{Namespace: "acme", Name: "demo"}, Hosted: true}
+	module         = access.Resource{Address: address.Address{Namespace: "acme", Name: "vpc", System: "aws"}, Hosted: true}
+	namespace      = access.Resource{Address: address.Address{Namespace: "acme"}, Hosted: true}
+	named          = access.Resource{Address: address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "demo"}, Hosted: true}
+	mirrored       = access.Resource{Address: address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"}}
+	mirroredAcme   = access.Resource{Address: address.Address{Hostname: "registry.terraform.io", Namespace: "acme", Name: "demo"}}
+	atPort         = access.Resource{Address: address.Address{Hostname: "registry.example.com:8443", Namespace: "acme", Name: "demo"}}
+	inUnicode      = access.Resource{Address: address.Address{Hostname: "xn--bcher-kva.example", Namespace: "münchen", Name: "straße"}}
+	internal       = access.Resource{Address: address.Address{Hostname: "internal", Namespace: "acme", Name: "demo"}}
+	moduleAsItIs   = access.Resource{Address: address.Address{Namespace: "Acme", Name: "VPC", System: "aws"}, Hosted: true}
+	providerAsItIs = access.Resource{Address: address.Address{Namespace: "MÜNCHEN", Name: "Demo"}, Hosted: true}
 )
 
 func TestPatternCovers(t *testing.T) {
 	for _, test := range []struct {
 		rule, pattern string
-		address       access.Address
+		address       access.Resource
 		want          bool
 	}{
 		{"a star alone is everything", "*", provider, true},
 		{"modules as well", "*", module, true},
 		{"mirrored as well", "*", mirrored, true},
-		{"whatever it is", "*", access.Address{}, true},
+		{"whatever it is", "*", access.Resource{}, true},
 
 		{"a namespace has its providers", "acme", provider, true},
 		{"and its modules", "acme", module, true},
@@ -63,7 +64,7 @@ func TestPatternCovers(t *testing.T) {
 		{"there may be several", "*c*e/*e*o*", provider, true},
 		{"it does not stand for what is not there", "acme/*x", provider, false},
 		{"nor for a slash", "*demo", provider, false},
-		{"what matches first may have to go on", "acme/*mo", access.Address{Own: true, Namespace: "acme", Name: "momomo"}, true},
+		{"what matches first may have to go on", "acme/*mo", access.Resource{Address: address.Address{Namespace: "acme", Name: "momomo"}, Hosted: true}, true},
 
 		{"the pattern's case does not count", "ACME/Demo", provider, true},
 		{"nor the address's", "acme/vpc", moduleAsItIs, true},
@@ -99,8 +100,8 @@ func TestPatternCovers(t *testing.T) {
 		{"not another one", "*.example.com:8444", atPort, false},
 		{"in some case", "*.Example.COM/acme", named, true},
 		{"beside Unicode", "*.example", inUnicode, true},
-		{"beside punycode", "*.xn--bcher-kva.example", access.Address{Hostname: "a.xn--bcher-kva.example", Namespace: "acme"}, true},
-		{"or a label in Unicode", "*.bücher.example", access.Address{Hostname: "a.xn--bcher-kva.example", Namespace: "acme"}, true},
+		{"beside punycode", "*.xn--bcher-kva.example", access.Resource{Address: address.Address{Hostname: "a.xn--bcher-kva.example", Namespace: "acme"}}, true},
+		{"or a label in Unicode", "*.bücher.example", access.Resource{Address: address.Address{Hostname: "a.xn--bcher-kva.example", Namespace: "acme"}}, true},
 		{"any hostname has a dot", "*.*/hashicorp", mirrored, true},
 		{"not one has the registry's own", "*.*", provider, false},
 	} {

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A Rule allows or denies somebody a right to some addresses. The zero Rule is
@@ -75,7 +77,7 @@ func lacksHolder(words []string) bool {
 }
 
 // about tells whether the rule decides.
-func (r *Rule) about(s *Subject, right Right, a *Address) bool {
+func (r *Rule) about(s *Subject, right Right, a *Resource) bool {
 	if r.right != right || !r.who.includes(s, r.allow) {
 		return false
 	}
@@ -90,7 +92,7 @@ func (r *Rule) about(s *Subject, right Right, a *Address) bool {
 // A holder is whom a rule gives a right, or denies it.
 type holder struct {
 	kind holderKind
-	name Wildcard // of a group or of a subject
+	name address.Wildcard // of a group or of a subject
 }
 
 type holderKind int
@@ -152,13 +154,13 @@ func parseHolder(word string) (holder, error) {
 	group, isGroup := strings.CutPrefix(word, groupPrefix)
 	switch {
 	case !isGroup:
-		return holder{holderID, Wildcard(word)}, nil
+		return holder{holderID, address.Wildcard(word)}, nil
 	case group == "":
 		return holder{}, fmt.Errorf("%q has no name: write the group's behind it", word)
 	case strings.TrimSpace(group) != group:
 		return holder{}, fmt.Errorf("%q has a space around the name, and no group has: leave it out", word)
 	}
-	return holder{holderGroup, Wildcard(group)}, nil
+	return holder{holderGroup, address.Wildcard(group)}, nil
 }
 
 // inKeywordCase returns what is likely to be meant by a word that is a keyword but

@@ -31,7 +31,7 @@ func (r *Rules) WithHostnames(names []svchost.Hostname) *Rules {
 		for j := range patterns {
 			p := &patterns[j]
 			p.hosted = p.hostname != "" && slices.ContainsFunc(names, func(name svchost.Hostname) bool {
-				return p.hostname.matchesFolded(string(name))
+				return p.hostname.MatchesFolded(string(name))
 			})
 		}
 		named.rules[i].patterns = patterns
@@ -73,7 +73,7 @@ type Decision struct {
 }
 
 // Decide tells whether s has the right to the address.
-func (r *Rules) Decide(s Subject, right Right, a Address) Decision {
+func (r *Rules) Decide(s Subject, right Right, a Resource) Decision {
 	// What anonymous may, everybody may, even if a rule before that one denies it
 	// to this subject: without credentials it would be allowed.
 	d := r.first(&Subject{}, right, &a)
@@ -85,12 +85,12 @@ func (r *Rules) Decide(s Subject, right Right, a Address) Decision {
 
 // Public tells whether everybody may read what is at the address, so that nobody
 // has to be asked who they are.
-func (r *Rules) Public(a Address) bool {
+func (r *Rules) Public(a Resource) bool {
 	return r.first(&Subject{}, Read, &a).Allowed
 }
 
 // first is the decision of the first rule that is about all three.
-func (r *Rules) first(s *Subject, right Right, a *Address) Decision {
+func (r *Rules) first(s *Subject, right Right, a *Resource) Decision {
 	if r == nil {
 		return Decision{}
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 func TestDecide(t *testing.T) {
@@ -93,7 +94,7 @@ func TestPublic(t *testing.T) {
 		{"not what is mirrored of the same name", "registry.terraform.io/acme/demo", false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			a, err := access.ParseAddress(test.address)
+			a, err := access.ParseResource(test.address)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -149,7 +150,7 @@ var tenLines = []string{
 func tenRules(t testing.TB) *access.Rules { return rulesOf(t, tenLines...) }
 
 var (
-	common   = access.Address{Hostname: "registry.example.com", Own: true, Namespace: "common", Name: "vpc", System: "aws"}
+	common   = access.Resource{Address: address.Address{Hostname: "registry.example.com", Namespace: "common", Name: "vpc", System: "aws"}, Hosted: true}
 	somebody = access.Subject{ID: "repo:acme/infra:ref:refs/heads/main", Groups: []string{"ops", "data-devs"}}
 )
 
@@ -226,7 +227,7 @@ func ExampleRules_Decide() {
 		{job, access.Publish, "acme/vpc/aws"},
 		{job, access.Read, "other/demo"},
 	} {
-		address, err := access.ParseAddress(question.address)
+		address, err := access.ParseResource(question.address)
 		if err != nil {
 			fmt.Println(err)
 			return

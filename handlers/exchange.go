@@ -3,7 +3,7 @@ package handlers
 import (
 	"net/http"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A Kind is what a request asks for. There are few, so that metrics can be
@@ -46,8 +46,8 @@ type Exchange struct {
 	Status int
 	Bytes  int64
 
-	provider *index.ProviderAddress
-	module   *index.ModuleAddress
+	provider *address.Address
+	module   *address.Address
 }
 
 // Address is that of the provider or the module, if there is such a one.

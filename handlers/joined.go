@@ -4,7 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // joinedDocuments are documents that were made of what is held and of what can
@@ -18,7 +19,7 @@ type joinedDocuments struct {
 // A joinedID is index.json of a provider, or VERSION.json of a version, which has
 // a form for clients that know h1: only.
 type joinedID struct {
-	address index.ProviderAddress
+	address address.Address
 	version string
 	h1Only  bool
 }
@@ -27,8 +28,10 @@ type joinedDocument struct {
 	held  any           // *index.Provider or *index.Release
 	age   time.Duration // of a stale list; zero: it is not
 	until time.Time
-	*index.Document
+	*wire.Document
 }
+
+func (d joinedDocument) size() int { return len(d.Head) + len(d.Tail) }
 
 // What can be had of a version does not change, so a VERSION.json is not looked
 // at again for a minute. A list of versions is renewed behind the scenes when it
@@ -55,13 +58,13 @@ func (j *joinedDocuments) get(of joinedID, held any) (joinedDocument, bool) {
 func (j *joinedDocuments) put(of joinedID, d joinedDocument, life time.Duration) {
 	j.mutex.Lock()
 	defer j.mutex.Unlock()
-	j.bytes += d.Size()
+	j.bytes += d.size()
 	if old, ok := j.made[of]; ok {
-		j.bytes -= old.Size()
+		j.bytes -= old.size()
 	}
 	if j.made == nil || len(j.made) >= mostJoined || j.bytes > mostJoinedBytes {
 		j.made = make(map[joinedID]joinedDocument)
-		j.bytes = d.Size()
+		j.bytes = d.size()
 	}
 	d.until = time.Now().Add(life)
 	j.made[of] = d

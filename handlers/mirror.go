@@ -5,13 +5,15 @@ import (
 	"net/http"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // emptyArchives is what the mirror says of a version it does not hold. A 404
 // would end the work of a client that chains this mirror with another source,
 // even when that source listed the version (checklist 66).
-var emptyArchives = &index.Document{Head: []byte(`{"archives":{}}`), Tag: "empty"}
+var emptyArchives = &wire.Document{Head: []byte(`{"archives":{}}`), Tag: "empty"}
 
 // serveMirror is the provider network mirror protocol, and the files that it
 // and the provider registry point to:
@@ -38,7 +40,7 @@ func (g *Registry) serveMirror(w http.ResponseWriter, r *request) error {
 		r.Kind = KindMirrorIndex
 	}
 	own := g.isSelf(address.Hostname, r)
-	readable, err := g.mayRead(r, g.onProvider(address, own))
+	readable, err := g.mayRead(r, resource(address, own))
 	if err != nil {
 		return err
 	}
@@ -56,19 +58,18 @@ func (g *Registry) serveMirror(w http.ResponseWriter, r *request) error {
 }
 
 // mirrorAddress is that of a mirror's path; without hostname it is hosted.
-func mirrorAddress(host, namespace, typ string) (index.ProviderAddress, error) {
+func mirrorAddress(host, namespace, typ string) (address.Address, error) {
 	if host == hostedSegment {
-		return providerAddress("", namespace, typ)
+		return address.ParseProvider("", namespace, typ)
 	}
-	name, err := hostname(host)
-	if err != nil {
-		return index.ProviderAddress{}, err
+	if host == "" {
+		return address.Address{}, errors.New("there is no hostname")
 	}
-	return providerAddress(name, namespace, typ)
+	return address.ParseProvider(host, namespace, typ)
 }
 
 // mirrored is what the mirror offers under an address, or nil.
-func (g *Registry) mirrored(r *request, a index.ProviderAddress, own bool) *index.Provider {
+func (g *Registry) mirrored(r *request, a address.Address, own bool) *index.Provider {
 	if own {
 		return g.ownProviderAt(r, a)
 	}
@@ -76,11 +77,11 @@ func (g *Registry) mirrored(r *request, a index.ProviderAddress, own bool) *inde
 }
 
 // serveNothing answers as if there was no such provider.
-func (g *Registry) serveNothing(w http.ResponseWriter, r *request, a index.ProviderAddress, version string) error {
+func (g *Registry) serveNothing(w http.ResponseWriter, r *request, a address.Address, version string) error {
 	if r.Kind == KindMirrorIndex {
 		return fail(http.StatusNotFound, "this mirror has no provider %s", a)
 	}
-	if _, err := index.ParseProviderVersion(version); err != nil {
+	if _, err := address.ParseProviderVersion(version); err != nil {
 		return fail(http.StatusNotFound, "that is not a version: use MAJOR.MINOR.PATCH")
 	}
 	return g.writeDocument(w, r, emptyArchives, links{})
@@ -88,15 +89,15 @@ func (g *Registry) serveNothing(w http.ResponseWriter, r *request, a index.Provi
 
 // serveIndex answers with index.json of the provider p, which is nil if there is
 // none.
-func (g *Registry) serveIndex(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, own bool) error {
+func (g *Registry) serveIndex(w http.ResponseWriter, r *request, a address.Address, p *index.Provider, own bool) error {
 	switch {
-	case g.providerListPending(r, a, own):
+	case g.listPending(r, a, own):
 		return pending
 	case !own && g.mirrors(a):
 		return g.serveJoinedIndex(w, r, a, p)
 	case p != nil:
 		return g.writeDocument(w, r, p.Index(), links{})
-	case g.providerPending(r, a, own):
+	case g.pending(r, a, own):
 		return pending
 	}
 	return g.serveNothing(w, r, a, "")
@@ -104,12 +105,12 @@ func (g *Registry) serveIndex(w http.ResponseWriter, r *request, a index.Provide
 
 // serveArchives answers with VERSION.json of the provider p, which is nil if
 // there is none.
-func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.ProviderAddress, p *index.Provider, own bool, version string) error {
+func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a address.Address, p *index.Provider, own bool, version string) error {
 	release := p.Release(version)
 	r.asked = version
 	if release != nil {
 		r.Version = release.Version
-	} else if _, err := index.ParseProviderVersion(version); err != nil {
+	} else if _, err := address.ParseProviderVersion(version); err != nil {
 		return g.serveNothing(w, r, a, version)
 	}
 	switch {
@@ -118,7 +119,7 @@ func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.Prov
 	case release != nil:
 		a.Hostname = release.Hostname
 		return g.writeDocument(w, r, release.Archives(), g.archiveLinks(r, a))
-	case g.providerPending(r, a, own):
+	case g.pending(r, a, own):
 		return pending
 	}
 	return g.serveNothing(w, r, a, version)
@@ -126,7 +127,7 @@ func (g *Registry) serveArchives(w http.ResponseWriter, r *request, a index.Prov
 
 // archiveLinks are those of VERSION.json: relative to the document itself,
 // unless a public URL is wanted. The address is the true one of the files.
-func (g *Registry) archiveLinks(r *request, a index.ProviderAddress) (l links) {
+func (g *Registry) archiveLinks(r *request, a address.Address) (l links) {
 	switch {
 	case g.PublicURL != "":
 		l.prefix = providerFiles(g.base, a)
@@ -138,8 +139,8 @@ func (g *Registry) archiveLinks(r *request, a index.ProviderAddress) (l links) {
 }
 
 // serveProviderFile answers with a file of a provider.
-func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
-	r.Kind, r.asked = KindProviderFile, versionOf(a.Type, name)
+func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a address.Address, name string) error {
+	r.Kind, r.asked = KindProviderFile, versionOf(a.Name, name)
 	// A link opens the file it was signed for and no other, whatever the registry
 	// was asked by. That may be a hosted one in any path: the mirror's documents
 	// name files by their bare names, which clients look for beside the document.
@@ -147,7 +148,7 @@ func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.
 	if link == nil {
 		return g.serveTrueFile(w, r, a, name)
 	}
-	if hosted := (index.ProviderAddress{Namespace: a.Namespace, Type: a.Type}); a != hosted {
+	if hosted := (address.Address{Namespace: a.Namespace, Name: a.Name}); a != hosted {
 		other := g.verifyLink(r, hosted, name)
 		if other == nil {
 			return g.serveTrueFile(w, r, hosted, name)
@@ -155,7 +156,7 @@ func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.
 		link = moreTelling(link, other)
 	}
 	own := a.Hostname == "" || g.isSelf(a.Hostname, r)
-	readable, err := g.mayReadFile(r, g.onProvider(a, own), link)
+	readable, err := g.mayReadFile(r, resource(a, own), link)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (g *Registry) serveProviderFile(w http.ResponseWriter, r *request, a index.
 		if !own && g.mirrors(a) {
 			return g.serveFilled(w, r, a, name)
 		}
-		if g.providerPending(r, a, own) {
+		if g.pending(r, a, own) {
 			return pending
 		}
 	}
@@ -184,22 +185,22 @@ func versionOf(typ, name string) string {
 }
 
 // serveTrueFile answers with the file that a link was signed for.
-func (g *Registry) serveTrueFile(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
+func (g *Registry) serveTrueFile(w http.ResponseWriter, r *request, a address.Address, name string) error {
 	hosted := g.isHosted(a.Hostname)
-	r.private = !g.rules.Public(g.onProvider(a, hosted))
+	r.private = !g.rules.Public(resource(a, hosted))
 	if p := r.snapshot.Provider(a); p != nil && p.File(name) != nil {
 		return g.serveFile(w, r, p, p.File(name))
 	}
 	if !hosted && g.mirrors(a) {
 		return g.serveFilled(w, r, a, name)
 	}
-	if g.providerPending(r, a, false) {
+	if g.pending(r, a, false) {
 		return pending
 	}
 	return noSuchFile(a)
 }
 
-func noSuchFile(a index.ProviderAddress) error {
+func noSuchFile(a address.Address) error {
 	return fail(http.StatusNotFound, "%s has no such file", a)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -27,7 +28,7 @@ func (g *Registry) serveModules(w http.ResponseWriter, r *request) error {
 		}
 		a := m.Address
 		a.Hostname = r.self
-		if g.moduleListPending(r, a) {
+		if g.listPending(r, a, true) {
 			return pending
 		}
 		return g.writeDocument(w, r, m.List(), links{})
@@ -40,7 +41,7 @@ func (g *Registry) serveModules(w http.ResponseWriter, r *request) error {
 		}
 		a := m.Address
 		a.Hostname = r.self
-		if g.moduleListPending(r, a) {
+		if g.listPending(r, a, true) {
 			return pending
 		}
 		return g.redirectToNewest(w, r, m)
@@ -113,11 +114,12 @@ func (g *Registry) writeLocation(w http.ResponseWriter, r *request, m *index.Mod
 // ownModule finds a module of the registry itself that r may read, in whatever
 // case it is written (checklist 78).
 func (g *Registry) ownModule(r *request, namespace, name, system string) (*index.Module, error) {
-	a, err := moduleAddress(r.self, namespace, name, system)
+	a, err := address.ParseModule("", namespace, name, system)
+	a.Hostname = r.self
 	if err != nil {
 		return nil, notModuleAddress
 	}
-	readable, err := g.mayRead(r, g.onModule(a, true))
+	readable, err := g.mayRead(r, resource(a, true))
 	if err != nil {
 		return nil, err
 	}
@@ -126,7 +128,7 @@ func (g *Registry) ownModule(r *request, namespace, name, system string) (*index
 			r.module = &m.Address
 			return m, nil
 		}
-		if g.modulePending(r, a) {
+		if g.pending(r, a, true) {
 			return nil, pending
 		}
 	}
@@ -135,7 +137,7 @@ func (g *Registry) ownModule(r *request, namespace, name, system string) (*index
 
 var notModuleAddress = fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
 
-func noSuchModule(a index.ModuleAddress) error {
+func noSuchModule(a address.Address) error {
 	return fail(http.StatusNotFound, "this registry has no module %s/%s/%s", a.Namespace, a.Name, a.System)
 }
 
@@ -150,7 +152,7 @@ func (g *Registry) ownModuleVersion(r *request, s []string) (*index.Module, *ind
 	v := m.Version(s[3])
 	a := m.Address
 	a.Hostname = r.self
-	if v == nil && g.modulePending(r, a) {
+	if v == nil && g.pending(r, a, true) {
 		return nil, nil, pending
 	}
 	if v == nil {
@@ -164,10 +166,7 @@ func (g *Registry) ownModuleVersion(r *request, s []string) (*index.Module, *ind
 // name, hosted if they are under no hostname.
 func (g *Registry) serveModuleFile(w http.ResponseWriter, r *request, host string, s []string) error {
 	r.Kind = KindModuleArchive
-	a, err := moduleAddress("", s[0], s[1], s[2])
-	if err == nil && host != "" {
-		a.Hostname, err = hostname(host)
-	}
+	a, err := address.ParseModule(host, s[0], s[1], s[2])
 	if err != nil {
 		return notModuleAddress
 	}
@@ -175,7 +174,7 @@ func (g *Registry) serveModuleFile(w http.ResponseWriter, r *request, host strin
 	r.asked = version
 	// By the configuration alone: a name that the client chose makes nothing the
 	// registry's own.
-	asked := g.onModule(a, g.isHosted(a.Hostname))
+	asked := resource(a, g.isHosted(a.Hostname))
 	link := g.verifyModuleLink(r, a, version, name)
 	if link == nil {
 		r.private = !g.rules.Public(asked)
@@ -192,7 +191,7 @@ func (g *Registry) serveModuleFile(w http.ResponseWriter, r *request, host strin
 	if a.Hostname == "" && g.byName() && (m == nil || m.Version(version) == nil) {
 		// Where earlier releases said that those under the registry's name are.
 		a.Hostname = r.self
-		if m = g.ownModuleAt(r, a); m == nil && g.modulePending(r, a) {
+		if m = g.ownModuleAt(r, a); m == nil && g.pending(r, a, true) {
 			return pending
 		}
 	}
@@ -201,7 +200,7 @@ func (g *Registry) serveModuleFile(w http.ResponseWriter, r *request, host strin
 
 // writeModuleFile answers with a package of the module m, which is nil if there is
 // none at the address.
-func (g *Registry) writeModuleFile(w http.ResponseWriter, r *request, m *index.Module, a index.ModuleAddress, version, name string) error {
+func (g *Registry) writeModuleFile(w http.ResponseWriter, r *request, m *index.Module, a address.Address, version, name string) error {
 	var v *index.ModuleVersion
 	if m != nil {
 		r.module = &m.Address

@@ -1,12 +1,12 @@
 package handlers
 
 import (
-	"fmt"
 	"slices"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -37,81 +37,57 @@ func (g *Registry) isSelf(name svchost.Hostname, r *request) bool {
 
 // ownProviderAt is the registry's own provider when it is called a.Hostname, or
 // nil.
-func (g *Registry) ownProviderAt(r *request, a index.ProviderAddress) *index.Provider {
+func (g *Registry) ownProviderAt(r *request, a address.Address) *index.Provider {
 	if g.byName() {
-		return r.snapshot.OwnProvider(a)
+		return r.snapshot.HostedProvider(a)
 	}
 	a.Hostname = ""
 	return r.snapshot.Provider(a)
 }
 
 // ownModuleAt is the same of a module.
-func (g *Registry) ownModuleAt(r *request, a index.ModuleAddress) *index.Module {
+func (g *Registry) ownModuleAt(r *request, a address.Address) *index.Module {
 	if g.byName() {
-		return r.snapshot.OwnModule(a)
+		return r.snapshot.HostedModule(a)
 	}
 	a.Hostname = ""
 	return r.snapshot.Module(a)
 }
 
-// providerPending reports whether some of what lies under an address has not been
-// read yet: what is not found may be there in a moment. Then it is wanted.
-func (g *Registry) providerPending(r *request, a index.ProviderAddress, own bool) bool {
-	pending := func(a index.ProviderAddress) bool { return r.snapshot.ProviderPending(a, r.asked) }
-	return wantIf(r, pending, r.asked, g.providerAddresses(a, own))
+// pending reports whether some of what lies under an address has not been read
+// yet: what is not found may be there in a moment. The request waits for it then.
+func (g *Registry) pending(r *request, a address.Address, hosted bool) bool {
+	pending := func(a address.Address) bool { return r.snapshot.Pending(a, r.asked) }
+	return wantIf(r, pending, r.asked, g.treeAddresses(a, hosted))
 }
 
-// providerListPending reports whether the list of versions may lack some that
-// clients know: without them they would choose an older one.
-func (g *Registry) providerListPending(r *request, a index.ProviderAddress, own bool) bool {
-	return wantIf(r, r.snapshot.ProviderListPending, "", g.providerAddresses(a, own))
+// listPending reports whether the list of versions may lack some that clients
+// know: without them they would choose an older one.
+func (g *Registry) listPending(r *request, a address.Address, hosted bool) bool {
+	return wantIf(r, r.snapshot.ListPending, "", g.treeAddresses(a, hosted))
 }
 
-// modulePending is providerPending for one of the registry's own modules.
-func (g *Registry) modulePending(r *request, a index.ModuleAddress) bool {
-	pending := func(a index.ModuleAddress) bool { return r.snapshot.ModulePending(a, r.asked) }
-	return wantIf(r, pending, r.asked, g.moduleAddresses(a))
+// treeAddresses are those in the tree under which a provider or module may lie.
+func (g *Registry) treeAddresses(a address.Address, hosted bool) [2]address.Address {
+	switch {
+	case !hosted:
+		return [2]address.Address{a, a}
+	case !g.byName():
+		return [2]address.Address{a.At(""), a.At("")}
+	}
+	return [2]address.Address{a, a.At("")}
 }
 
 // wantModule reports whether the version that r asks for is pending under an
-// address in the tree. Then it is wanted.
-func wantModule(r *request, a index.ModuleAddress) bool {
-	pending := func(a index.ModuleAddress) bool { return r.snapshot.ModulePending(a, r.asked) }
-	return wantIf(r, pending, r.asked, [2]index.ModuleAddress{a, a})
+// address in the tree. The request waits for it then.
+func wantModule(r *request, a address.Address) bool {
+	pending := func(a address.Address) bool { return r.snapshot.Pending(a, r.asked) }
+	return wantIf(r, pending, r.asked, [2]address.Address{a, a})
 }
 
-// moduleListPending is providerListPending for one of the registry's own modules.
-func (g *Registry) moduleListPending(r *request, a index.ModuleAddress) bool {
-	return wantIf(r, r.snapshot.ModuleListPending, "", g.moduleAddresses(a))
-}
-
-// providerAddresses are those in the tree under which a provider may lie.
-func (g *Registry) providerAddresses(a index.ProviderAddress, own bool) [2]index.ProviderAddress {
-	if !own {
-		return [2]index.ProviderAddress{a, a}
-	}
-	nameless := index.ProviderAddress{Namespace: a.Namespace, Type: a.Type}
-	if !g.byName() {
-		a = nameless
-	}
-	return [2]index.ProviderAddress{a, nameless}
-}
-
-// moduleAddresses are the same of a module.
-func (g *Registry) moduleAddresses(a index.ModuleAddress) [2]index.ModuleAddress {
-	nameless := index.ModuleAddress{Namespace: a.Namespace, Name: a.Name, System: a.System}
-	if !g.byName() {
-		a = nameless
-	}
-	return [2]index.ModuleAddress{a, nameless}
-}
-
-// wantIf reports whether one of the addresses is pending, and notes them, with
+// wantIf reports whether one of the addresses is pending, and records them, with
 // the version, as what the request waits for.
-func wantIf[A interface {
-	comparable
-	fmt.Stringer
-}](r *request, pending func(A) bool, version string, addresses [2]A) bool {
+func wantIf(r *request, pending func(address.Address) bool, version string, addresses [2]address.Address) bool {
 	if !pending(addresses[0]) && (addresses[1] == addresses[0] || !pending(addresses[1])) {
 		return false
 	}
@@ -119,20 +95,10 @@ func wantIf[A interface {
 	return true
 }
 
-// onProvider is what the rules are asked about a provider.
-func (g *Registry) onProvider(a index.ProviderAddress, own bool) access.Address {
-	asked := access.Address{Own: own, Namespace: a.Namespace, Name: a.Type}
-	if !own {
-		asked.Hostname = string(a.Hostname)
+// resource is what the rules are asked about.
+func resource(a address.Address, hosted bool) access.Resource {
+	if hosted {
+		a.Hostname = ""
 	}
-	return asked
-}
-
-// onModule is what they are asked about a module.
-func (g *Registry) onModule(a index.ModuleAddress, own bool) access.Address {
-	asked := access.Address{Own: own, Namespace: a.Namespace, Name: a.Name, System: a.System}
-	if !own {
-		asked.Hostname = string(a.Hostname)
-	}
-	return asked
+	return access.Resource{Address: a, Hosted: hosted}
 }

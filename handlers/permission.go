@@ -9,14 +9,14 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // mayRead tells whether the request may read what is at an address. A request
 // without credentials that may not is an error, whether there is anything or
 // not; one with credentials gets false, and an answer as if there was nothing:
 // existence is not told.
-func (g *Registry) mayRead(r *request, a access.Address) (bool, error) {
+func (g *Registry) mayRead(r *request, a access.Resource) (bool, error) {
 	if g.Rules == nil || g.rules.Public(a) {
 		return true, nil
 	}
@@ -40,7 +40,7 @@ func (g *Registry) mayRead(r *request, a access.Address) (bool, error) {
 
 // verifyLink tells what the link that r was made by says of a provider's file; the
 // address is the true one. It is nil if the link opens the file.
-func (g *Registry) verifyLink(r *request, a index.ProviderAddress, name string) error {
+func (g *Registry) verifyLink(r *request, a address.Address, name string) error {
 	if g.Rules == nil || r.URL.RawQuery == "" {
 		return access.ErrNoLink
 	}
@@ -48,7 +48,7 @@ func (g *Registry) verifyLink(r *request, a index.ProviderAddress, name string) 
 }
 
 // verifyModuleLink is the same of a module's package.
-func (g *Registry) verifyModuleLink(r *request, a index.ModuleAddress, version, name string) error {
+func (g *Registry) verifyModuleLink(r *request, a address.Address, version, name string) error {
 	if g.Rules == nil || r.URL.RawQuery == "" {
 		return access.ErrNoLink
 	}
@@ -66,7 +66,7 @@ func moreTelling(a, b error) error {
 
 // mayReadFile is mayRead for a file, which clients download without credentials,
 // by a link (clients' credentials, §3). That has not opened it, and link says why.
-func (g *Registry) mayReadFile(r *request, a access.Address, link error) (bool, error) {
+func (g *Registry) mayReadFile(r *request, a access.Resource, link error) (bool, error) {
 	readable, err := g.mayRead(r, a)
 	if readable || errors.Is(link, access.ErrNoLink) {
 		return readable, err
@@ -83,7 +83,7 @@ func (g *Registry) mayReadFile(r *request, a access.Address, link error) (bool, 
 // unauthorized says how to be somebody. Clients do not show it, but for where a
 // module lies, before which they ask for its versions: it is for people who look
 // with other tools.
-func (g *Registry) unauthorized(r *request, a access.Address) error {
+func (g *Registry) unauthorized(r *request, a access.Resource) error {
 	name := a.Namespace + "/" + a.Name
 	if a.System != "" {
 		name += "/" + a.System

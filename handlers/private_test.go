@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // Who asks, by their tokens.
@@ -197,7 +198,7 @@ func TestUnauthorized(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			g := &handlers.Registry{Snapshot: g.Snapshot, Rules: g.Rules, Authenticate: g.Authenticate, Links: g.Links}
 			if test.login {
-				g.Login = func(context.Context) *handlers.Login { return &handlers.Login{Client: "terraform-cli"} }
+				g.Login = func(context.Context) *wire.Login { return &wire.Login{Client: "terraform-cli"} }
 			}
 			r := httptest.NewRequest(http.MethodGet, test.path, nil)
 			r.Host = test.host

@@ -3,6 +3,7 @@ package handlers
 import (
 	"net/http"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -21,7 +22,7 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 		}
 		a := p.Address
 		a.Hostname = r.self
-		if g.providerListPending(r, a, true) {
+		if g.listPending(r, a, true) {
 			return pending
 		}
 		if p.Versions() == nil {
@@ -38,7 +39,7 @@ func (g *Registry) serveProviders(w http.ResponseWriter, r *request) error {
 		a := p.Address
 		a.Hostname = r.self
 		release := p.Release(s[2])
-		if release == nil && g.providerPending(r, a, true) {
+		if release == nil && g.pending(r, a, true) {
 			return pending
 		}
 		if release == nil {
@@ -67,11 +68,12 @@ func (g *Registry) downloadLinks(r *request, p *index.Provider, release *index.R
 // ownProvider finds a provider of the registry itself that r may read.
 func (g *Registry) ownProvider(r *request, namespace, typ string) (*index.Provider, error) {
 	// Clients ask in the normal form; others may not (checklist 23).
-	a, err := providerAddress(r.self, namespace, typ)
+	a, err := address.ParseProvider("", namespace, typ)
+	a.Hostname = r.self
 	if err != nil {
 		return nil, fail(http.StatusNotFound, "that is not the address of a provider: use NAMESPACE/TYPE")
 	}
-	readable, err := g.mayRead(r, g.onProvider(a, true))
+	readable, err := g.mayRead(r, resource(a, true))
 	if err != nil {
 		return nil, err
 	}
@@ -80,9 +82,9 @@ func (g *Registry) ownProvider(r *request, namespace, typ string) (*index.Provid
 			r.provider = &p.Address
 			return p, nil
 		}
-		if g.providerPending(r, a, true) {
+		if g.pending(r, a, true) {
 			return nil, pending
 		}
 	}
-	return nil, fail(http.StatusNotFound, "this registry has no provider %s/%s", a.Namespace, a.Type)
+	return nil, fail(http.StatusNotFound, "this registry has no provider %s/%s", a.Namespace, a.Name)
 }

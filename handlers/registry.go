@@ -14,7 +14,9 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // DefaultPrefix is where clients that do no discovery look.
@@ -63,7 +65,7 @@ type Registry struct {
 	// Login returns what discovery says of `terraform login`, the same pointer as
 	// long as that is the same; nil when it is not known at the moment, after
 	// waiting a little. May be nil.
-	Login func(context.Context) *Login
+	Login func(context.Context) *wire.Login
 
 	// Upstream gets what the mirror does not hold. Nil: it has what it holds.
 	Upstream Upstream
@@ -107,7 +109,7 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 
 	path := r.URL.EscapedPath()
 	serve := g.serveDiscovery
-	if path != discoveryPath {
+	if path != wire.DiscoveryPath {
 		rest, ok := strings.CutPrefix(path, g.prefix+"/")
 		if !ok {
 			return false
@@ -156,7 +158,7 @@ func (g *Registry) answer(w http.ResponseWriter, r *request, path string, serve 
 		w.Header().Set("Allow", "GET, HEAD")
 		return fail(http.StatusMethodNotAllowed, "this registry is read with GET and HEAD")
 	}
-	if path == discoveryPath {
+	if path == wire.DiscoveryPath {
 		return serve(w, r) // which needs nothing to have been read
 	}
 	began := time.Now()
@@ -229,7 +231,7 @@ func (g *Registry) tagOf(base string) string {
 // self is the name the registry answers r as: the one it was asked by, or, with
 // names configured, one of those.
 func (g *Registry) self(r *http.Request) svchost.Hostname {
-	name, err := hostname(r.Host)
+	name, err := address.ParseHostname(r.Host)
 	switch {
 	case len(g.Hostnames) > 0 && !slices.Contains(g.Hostnames, name):
 		return g.Hostnames[0]

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // links are how a site writes the names of files in a document: prefix comes
@@ -22,7 +23,7 @@ import (
 type links struct{ prefix, folder, tag string }
 
 // writeDocument answers with a document.
-func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Document, l links) error {
+func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *wire.Document, l links) error {
 	tag, expiry := d.Tag+g.tag+l.tag, int64(0)
 	if r.private && len(d.Links) > 0 {
 		expiry = g.Links.Expiry(time.Now())
@@ -67,7 +68,7 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *index.Doc
 
 // appendDocument writes a document with prefix before each link, and behind it
 // what sign appends for the file of that name; nil appends nothing.
-func appendDocument(b []byte, d *index.Document, prefix string, sign func(b []byte, name string) ([]byte, error)) ([]byte, error) {
+func appendDocument(b []byte, d *wire.Document, prefix string, sign func(b []byte, name string) ([]byte, error)) ([]byte, error) {
 	done := 0
 	for _, link := range d.Links {
 		b = append(b, d.Head[done:link.Start]...)

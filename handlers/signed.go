@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // signedDocuments are documents with the links in them signed. All that are
@@ -19,13 +19,13 @@ type signedDocuments struct {
 
 // A signedID is everything but the expiry that the bytes depend on.
 type signedID struct {
-	*index.Document
+	*wire.Document
 	links
 	key *access.LinkKey
 }
 
 // sign is the document with links that are good until expiry.
-func (g *Registry) sign(d *index.Document, l links, expiry int64) ([]byte, error) {
+func (g *Registry) sign(d *wire.Document, l links, expiry int64) ([]byte, error) {
 	id := signedID{d, l, g.Links.Key()}
 	if body := g.signed.get(id, expiry); body != nil {
 		return body, nil

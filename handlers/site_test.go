@@ -13,6 +13,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -37,10 +38,7 @@ func options(t testing.TB, tree *indextest.Tree) index.Options {
 func optionsWith(t testing.TB, tree *indextest.Tree, key index.Signer) index.Options {
 	t.Helper()
 	return index.Options{
-		Open: tree.Open,
-		ReadKeyring: func(armored []byte) (index.Keyring, []error) {
-			return signing.ReadKeyring(armored)
-		},
+		Open:   tree.Open,
 		Signer: key,
 	}
 }
@@ -77,7 +75,7 @@ func registry(s *index.Snapshot) *handlers.Registry {
 func hostnames(t testing.TB, names ...string) (list []svchost.Hostname) {
 	t.Helper()
 	for _, name := range names {
-		h, err := index.ParseHostname(name)
+		h, err := address.ParseHostname(name)
 		if err != nil {
 			t.Fatal(err)
 		}

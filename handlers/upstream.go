@@ -11,29 +11,32 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An Upstream gets what a mirror does not hold; see upstream.Filler.
+// An Upstream gets what a mirror does not hold; see fill.Filler.
 type Upstream interface {
-	Mirrors(index.ProviderAddress) bool
-	Versions(context.Context, index.ProviderAddress) (upstream.Offering, error)
-	Obtainable(ctx context.Context, a index.ProviderAddress, version string) ([]index.Obtainable, error)
-	MayHaveMore(a index.ProviderAddress, version string, held func(index.Platform) bool) bool
-	Held(a index.ProviderAddress, file string) *upstream.Filled
-	Fill(ctx context.Context, a index.ProviderAddress, file string) (*upstream.Filled, error)
+	Mirrors(address.Address) bool
+	Versions(context.Context, address.Address) (fill.Offering, error)
+	Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error)
+	MayHaveMore(a address.Address, version string, held func(address.Platform) bool) bool
+	Held(a address.Address, file string) *fill.Filled
+	Fill(ctx context.Context, a address.Address, file string) (*fill.Filled, error)
 }
 
 // mirrors tells whether what is not held of another registry's provider may be
 // had.
-func (g *Registry) mirrors(a index.ProviderAddress) bool {
+func (g *Registry) mirrors(a address.Address) bool {
 	return g.Upstream != nil && g.Upstream.Mirrors(a)
 }
 
 // serveJoinedIndex answers with index.json of what is held, if anything is, and
 // of what the origin offers. A failed origin takes nothing away.
-func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a index.ProviderAddress, held *index.Provider) error {
+func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a address.Address, held *index.Provider) error {
 	of := joinedID{address: a}
 	if d, ok := g.joined.get(of, held); ok {
 		return g.writeJoinedIndex(w, r, d)
@@ -43,7 +46,7 @@ func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a index.P
 	offering, err := g.Upstream.Versions(ctx, a)
 	switch {
 	case err == nil:
-		d := joinedDocument{held: held, Document: index.MirrorIndex(held, versionsOf(offering.Listing))}
+		d := joinedDocument{held: held, Document: index.MirrorIndex(releasesOf(held), versionsOf(offering.Listing))}
 		if offering.Stale {
 			d.age = min(offering.Age, maxAge) // a clock may have been set
 		}
@@ -51,7 +54,7 @@ func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a index.P
 		return g.writeJoinedIndex(w, r, d)
 	case held != nil:
 		return g.writeDocument(w, r, held.Index(), links{})
-	case g.providerPending(r, a, false):
+	case g.pending(r, a, false):
 		return pending
 	case errors.Is(err, upstream.ErrNotFound):
 		return fail(http.StatusNotFound, "this mirror has no provider %s, nor has its registry", a)
@@ -95,6 +98,13 @@ func (g *Registry) forClient(r *request) context.Context {
 	return upstream.ForClient(r.Context(), address)
 }
 
+func releasesOf(p *index.Provider) []*index.Release {
+	if p == nil {
+		return nil
+	}
+	return p.Releases
+}
+
 func versionsOf(l *upstream.Listing) []string {
 	versions := make([]string, len(l.Versions))
 	for i, v := range l.Versions {
@@ -105,7 +115,7 @@ func versionsOf(l *upstream.Listing) []string {
 
 // serveJoinedArchives answers with VERSION.json of the packages that are held
 // and of those that can be had.
-func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a index.ProviderAddress, held *index.Provider, release *index.Release, version string) error {
+func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a address.Address, held *index.Provider, release *index.Release, version string) error {
 	l, of := g.archiveLinks(r, a), joinedID{a, version, r.knowsH1Only()}
 	if d, ok := g.joined.get(of, release); ok {
 		return g.writeDocument(w, r, d.Document, l)
@@ -114,20 +124,17 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 		g.joined.put(of, joinedDocument{held: release, Document: release.Archives()}, joinedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
-	ctx, cancel := g.patient(r, release != nil || g.providerPending(r, a, false))
+	ctx, cancel := g.patient(r, release != nil || g.pending(r, a, false))
 	defer cancel()
-	obtainable, err := g.Upstream.Obtainable(ctx, a, version)
+	available, err := g.Upstream.Available(ctx, a, version)
 	switch {
 	case err == nil:
-		d := index.MirrorArchives(release, obtainable)
-		if of.h1Only {
-			d = index.MirrorArchivesH1(release, obtainable)
-		}
+		d := index.MirrorArchives(release, available, of.h1Only)
 		g.joined.put(of, joinedDocument{held: release, Document: d}, joinedLife)
 		return g.writeDocument(w, r, d, l)
 	case release != nil:
 		return g.writeDocument(w, r, release.Archives(), l)
-	case g.providerPending(r, a, false):
+	case g.pending(r, a, false):
 		return pending
 	case errors.Is(err, upstream.ErrNotFound):
 		return g.writeDocument(w, r, emptyArchives, links{}) // as of whatever is not held (checklist 66)
@@ -137,8 +144,8 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a inde
 
 // mayHaveMore reports whether the registry of a provider may have added platforms
 // to a release since it came in.
-func (g *Registry) mayHaveMore(a index.ProviderAddress, r *index.Release) bool {
-	return g.Upstream.MayHaveMore(a, r.Version, func(p index.Platform) bool { return r.Package(p.OS, p.Arch) != nil })
+func (g *Registry) mayHaveMore(a address.Address, r *index.Release) bool {
+	return g.Upstream.MayHaveMore(a, r.Version, func(p address.Platform) bool { return r.Package(p.OS, p.Arch) != nil })
 }
 
 // knowsH1Only reports whether the client is one of those that know no zh: hashes,
@@ -146,17 +153,17 @@ func (g *Registry) mayHaveMore(a index.ProviderAddress, r *index.Release) bool {
 func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "Terraform/0.13.") }
 
 // serveFilled answers with a file that is not held, once it is.
-func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a index.ProviderAddress, name string) error {
+func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a address.Address, name string) error {
 	filled := g.Upstream.Held(a, name)
 	if filled == nil {
 		var err error
 		filled, err = g.Upstream.Fill(g.forClient(r), a, name)
 		switch {
-		case err != nil && g.providerPending(r, a, false):
+		case err != nil && g.pending(r, a, false):
 			return pending // it may well be in the tree
-		case errors.Is(err, upstream.ErrNotMirrored):
+		case errors.Is(err, fill.ErrNotMirrored):
 			return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not get it from its registry", a)
-		case errors.Is(err, upstream.ErrTooYoung):
+		case errors.Is(err, fill.ErrTooYoung):
 			return fail(http.StatusNotFound, "this version of %s has been published too short a time ago to be mirrored: try again later", a)
 		case errors.Is(err, upstream.ErrNotFound):
 			return fail(http.StatusNotFound, "neither this mirror nor the registry of %s has such a file: see which platforms the version has", a)
@@ -183,7 +190,7 @@ func upstreamFailure(err error) error {
 		return unavailable("the request took too long: try again", nil)
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("the mirror is asked for more than it can get at once: try again in a moment", nil)
-	case errors.Is(err, upstream.ErrDiskFull), errors.Is(err, upstream.ErrNotWritable):
+	case errors.Is(err, fill.ErrDiskFull), errors.Is(err, fill.ErrNotWritable):
 		// The Upstream has logged it, once, where here it would be for each request.
 		return unavailable("the mirror cannot keep what it fetches: tell its operator", nil)
 	case errors.Is(err, upstream.ErrTimeout):

@@ -6,10 +6,13 @@ import (
 	"net/http/httptest"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // crowded is an upstream of which too much is waited for, and hears by whom.
@@ -20,21 +23,21 @@ type crowded struct {
 
 var errCrowded = &upstream.Failure{Host: originHost, Kind: upstream.ErrBusy}
 
-func (*crowded) Mirrors(index.ProviderAddress) bool { return true }
+func (*crowded) Mirrors(address.Address) bool { return true }
 
-func (*crowded) Held(index.ProviderAddress, string) *upstream.Filled { return nil }
+func (*crowded) Held(address.Address, string) *fill.Filled { return nil }
 
-func (u *crowded) Versions(ctx context.Context, _ index.ProviderAddress) (upstream.Offering, error) {
+func (u *crowded) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
 	u.client = upstream.ClientOf(ctx)
-	return upstream.Offering{}, errCrowded
+	return fill.Offering{}, errCrowded
 }
 
-func (u *crowded) Obtainable(ctx context.Context, _ index.ProviderAddress, _ string) ([]index.Obtainable, error) {
+func (u *crowded) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
 	u.client = upstream.ClientOf(ctx)
 	return nil, errCrowded
 }
 
-func (u *crowded) Fill(ctx context.Context, _ index.ProviderAddress, _ string) (*upstream.Filled, error) {
+func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string) (*fill.Filled, error) {
 	u.client = upstream.ClientOf(ctx)
 	return nil, errCrowded
 }

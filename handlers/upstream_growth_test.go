@@ -6,10 +6,13 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // grown is an upstream that has a further platform of a release.
@@ -19,19 +22,19 @@ type grown struct {
 	fails error
 }
 
-func (grown) Mirrors(index.ProviderAddress) bool { return true }
+func (grown) Mirrors(address.Address) bool { return true }
 
-func (u grown) MayHaveMore(_ index.ProviderAddress, _ string, held func(index.Platform) bool) bool {
-	return u.more && held(index.Platform{OS: "linux", Arch: "amd64"}) && !held(index.Platform{OS: "darwin", Arch: "arm64"})
+func (u grown) MayHaveMore(_ address.Address, _ string, held func(address.Platform) bool) bool {
+	return u.more && held(address.Platform{OS: "linux", Arch: "amd64"}) && !held(address.Platform{OS: "darwin", Arch: "arm64"})
 }
 
-func (grown) Obtainable(context.Context, index.ProviderAddress, string) ([]index.Obtainable, error) {
-	return []index.Obtainable{{Platform: index.Platform{OS: "darwin", Arch: "arm64"}, Name: "x.zip", SHA256: index.SHA256{1}}}, nil
+func (grown) Available(context.Context, address.Address, string) ([]wire.Archive, error) {
+	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, nil
 }
 
-func (grown) Held(index.ProviderAddress, string) *upstream.Filled { return nil }
+func (grown) Held(address.Address, string) *fill.Filled { return nil }
 
-func (u grown) Fill(context.Context, index.ProviderAddress, string) (*upstream.Filled, error) {
+func (u grown) Fill(context.Context, address.Address, string) (*fill.Filled, error) {
 	return nil, u.fails
 }
 
@@ -60,8 +63,8 @@ func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
 		says  string
 	}{
 		{upstream.ErrNotFound, "neither this mirror nor the registry of " + originHost + "/acme/demo has such a file"},
-		{upstream.ErrNotMirrored, "does not get it from its registry"},
-		{upstream.ErrTooYoung, "published too short a time ago"},
+		{fill.ErrNotMirrored, "does not get it from its registry"},
+		{fill.ErrTooYoung, "published too short a time ago"},
 	} {
 		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{fails: test.fails}})
 		a := s.get(joined + "demo/terraform-provider-demo_1.0.0_plan9_386.zip")

@@ -12,10 +12,13 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // heldFs holds back archives that have something in their name.
@@ -109,7 +112,7 @@ func TestRequestsDoNotWaitForEver(t *testing.T) {
 		waited = nil
 		a := s.get(path)
 		mustRefuse(t, a, http.StatusServiceUnavailable)
-		if !slices.ContainsFunc(waited, func(w index.Wanted) bool { return w.Address == index.ProviderAddress{Namespace: "acme", Type: "large"} }) {
+		if !slices.ContainsFunc(waited, func(w index.Wanted) bool { return w.Address == address.Address{Namespace: "acme", Name: "large"} }) {
 			t.Errorf("%s waits for %+v", path, waited)
 		}
 	}
@@ -149,23 +152,23 @@ func (u unreachable) fail(ctx context.Context) error {
 	return upstream.ErrTimeout
 }
 
-func (unreachable) Mirrors(index.ProviderAddress) bool { return true }
+func (unreachable) Mirrors(address.Address) bool { return true }
 
-func (u unreachable) Versions(ctx context.Context, _ index.ProviderAddress) (upstream.Offering, error) {
-	return upstream.Offering{}, u.fail(ctx)
+func (u unreachable) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
+	return fill.Offering{}, u.fail(ctx)
 }
 
-func (u unreachable) Obtainable(ctx context.Context, _ index.ProviderAddress, _ string) ([]index.Obtainable, error) {
+func (u unreachable) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
 	return nil, u.fail(ctx)
 }
 
-func (unreachable) MayHaveMore(index.ProviderAddress, string, func(index.Platform) bool) bool {
+func (unreachable) MayHaveMore(address.Address, string, func(address.Platform) bool) bool {
 	return false
 }
 
-func (unreachable) Held(index.ProviderAddress, string) *upstream.Filled { return nil }
+func (unreachable) Held(address.Address, string) *fill.Filled { return nil }
 
-func (u unreachable) Fill(ctx context.Context, _ index.ProviderAddress, _ string) (*upstream.Filled, error) {
+func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string) (*fill.Filled, error) {
 	return nil, u.fail(ctx)
 }
 

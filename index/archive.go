@@ -2,20 +2,21 @@ package index
 
 import (
 	"context"
-	"fmt"
 	"path"
 	"time"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // An archive is a file or folder whose content has to be read, and then what
 // that gave.
 type archive struct {
 	part    Part
-	path    string       // in its part
-	report  string       // the path a report names
-	address fmt.Stringer // of the provider or module it is of
+	path    string          // in its part
+	report  string          // the path a report names
+	address address.Address // of the provider or module it is of
 	version string
 	stamp   stamp
 	folder  []packedFile // of a module folder, or an unpacked package

@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // Limits of bounded reading. A provider's zip holds a few files and unpacks to
@@ -47,7 +49,7 @@ func digestPackage(ctx context.Context, f afero.File, size int64, typ string) (d
 	}
 	program := files.program(typ)
 	if program == nil {
-		return d, found(NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", providerPrefix, typ)
+		return d, found(NoBinary, "there is no file terraform-provider-%s at the root of the zip: pack the provider's binary there", typ)
 	}
 	detail := packageDetail{program: modeOf(program)}
 	var packed string
@@ -62,12 +64,12 @@ func digestPackage(ctx context.Context, f afero.File, size int64, typ string) (d
 }
 
 // digestFile reads f from where it stands to its end.
-func digestFile(ctx context.Context, f io.Reader) (sum SHA256, err error) {
+func digestFile(ctx context.Context, f io.Reader) (sum wire.SHA256, err error) {
 	h := sha256.New()
 	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
 		return sum, err
 	}
-	return SHA256(h.Sum(nil)), nil
+	return wire.SHA256(h.Sum(nil)), nil
 }
 
 // openZip reads a zip's directory and refuses what would unpack without bound

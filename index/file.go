@@ -7,6 +7,8 @@ import (
 	"io"
 	"path"
 	"sync"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A File is something clients download: a package, or one of the documents
@@ -24,7 +26,7 @@ type File struct {
 	Size int64
 
 	// SHA256 of its bytes, or of the document a signature is of.
-	SHA256 SHA256
+	SHA256 wire.SHA256
 
 	// ContentType is its media type.
 	ContentType string
@@ -98,7 +100,7 @@ func newSignatureFile(name, version string, document []byte, signer Signer) *Fil
 	}
 }
 
-func sha256Of(content []byte) SHA256 { return sha256.Sum256(content) }
+func sha256Of(content []byte) wire.SHA256 { return sha256.Sum256(content) }
 
 // Open opens f as it was verified. The error is ErrChanged when the file on the
 // disk is not that one any more.

@@ -1,6 +1,10 @@
 package index
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
 
 // What tools and file systems leave in a tree by design is neither reported nor
 // counted: there is nothing to do about it, and a report full of it hides the
@@ -55,7 +59,7 @@ func harmlessInProvider(name string) bool {
 		return true
 	}
 	if text, isJSON := strings.CutSuffix(name, ".json"); isJSON {
-		if _, err := ParseProviderVersion(text); err == nil {
+		if _, err := address.ParseProviderVersion(text); err == nil {
 			return true // VERSION.json
 		}
 	}

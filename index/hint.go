@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A root with nothing in it that the registry knows is most often another folder
@@ -67,7 +69,7 @@ func (p Part) findClue(c *clue, folders []string, seen *int) error {
 			continue
 		}
 		stem, _, supported := cutArchive(e.name)
-		typ, isRelease := releaseOf(e.name)
+		typ, isRelease := address.ReleaseFileType(e.name)
 		switch {
 		case !e.info.IsDir() && isRelease && typ != "" && strings.HasSuffix(e.name, ".zip"):
 			*c = clue{"providers", folders, e.path}
@@ -101,7 +103,7 @@ func inUnpackedPackage(folders []string) bool {
 		return false
 	}
 	goos, arch, _ := strings.Cut(folders[n-1], "_")
-	_, err := ParsePlatform(goos, arch)
+	_, err := address.ParsePlatform(goos, arch)
 	return err == nil
 }
 
@@ -127,7 +129,7 @@ func (c clue) hint(root Part) string {
 		return fmt.Sprintf("%s are right in the root (%s): move them to the folder %[1]s in the root, or have the option %[1]s name the folder that they are in", c.part, plain(c.path))
 	}
 	target := "modules/NAMESPACE/NAME/SYSTEM"
-	if typ, ok := releaseOf(path.Base(c.path)); ok {
+	if typ, ok := address.ReleaseFileType(path.Base(c.path)); ok {
 		target = "providers/NAMESPACE/" + typ
 	}
 	return fmt.Sprintf("the root is a folder inside a tree: seen from the root, the path of %s should be %s", plain(c.path), plain(path.Join(target, path.Base(c.path))))

@@ -8,6 +8,10 @@ import (
 
 	tfaddr "github.com/hashicorp/terraform-registry-address"
 	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // keysOf names the namespace a keys file is for.
@@ -16,13 +20,21 @@ type keysOf struct {
 	namespace string
 }
 
+// file is where the keys of a namespace are expected, as users write it.
+func (k keysOf) file() string {
+	if k.hostname == "" {
+		return "keys/" + k.namespace + ".asc"
+	}
+	return "keys/" + address.DisplayHostname(k.hostname) + "/" + k.namespace + ".asc"
+}
+
 // A keysFile is a namespace's keys, and what tells them from others. One that
 // cannot be read has no Keyring.
 type keysFile struct {
-	Keyring
+	*signing.Keyring
 	bad   []error // about blocks it leaves out
 	stamp stamp
-	sum   SHA256
+	sum   wire.SHA256
 }
 
 // readKeys reads keys/[HOSTNAME/]NAMESPACE.asc. Of two spellings of a namespace
@@ -32,8 +44,8 @@ func (w *walker) readKeys() map[keysOf]*keysFile {
 	before := w.keysFiles
 	w.keysFiles = make(map[keysOf]*keysFile)
 	for _, e := range lowerCaseFirst(w.list(w.tree.Keys, ".", "keys")) {
-		if e.info.IsDir() && isHostname(e.name) {
-			hostname, err := ParseHostname(e.name)
+		if e.info.IsDir() && address.IsHostname(e.name) {
+			hostname, err := address.ParseHostname(e.name)
 			if err != nil {
 				w.report.withhold(Problem{Path: path.Join("keys", e.name), Reason: BadName, Detail: err.Error()})
 				continue
@@ -91,7 +103,7 @@ func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchos
 			return
 		}
 		file = &keysFile{stamp: now, sum: sha256Of(content)}
-		file.Keyring, file.bad = w.options.ReadKeyring(content)
+		file.Keyring, file.bad = signing.ReadKeyring(content)
 	}
 	w.keysFiles[of] = file
 	for _, err := range file.bad {

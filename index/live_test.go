@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
@@ -325,7 +326,7 @@ func TestAColdStartServesAtOnce(t *testing.T) {
 	if !offers("acme/known", "1.0.0")(s) || offers("acme/new", "1.0.0")(s) {
 		t.Errorf("offered at once is %+v", s.Report.Offered)
 	}
-	if s.Report.Pending != 1 || !s.ProviderPending(index.ProviderAddress{Namespace: "acme", Type: "new"}, "") {
+	if s.Report.Pending != 1 || !s.Pending(address.Address{Namespace: "acme", Name: "new"}, "") {
 		t.Error("what is still to be read is not told")
 	}
 	close(g.open)
@@ -348,7 +349,7 @@ func TestAReleaseThatIsAddedToStaysAsItWas(t *testing.T) {
 	r.Hint()
 	g.open <- struct{}{} // for linux_arm64
 	after := r.scan(t)
-	address := index.ProviderAddress{Namespace: "acme", Type: "demo"}
+	address := address.Address{Namespace: "acme", Name: "demo"}
 	if n := len(before.Provider(address).Releases[0].Packages); n != 1 {
 		t.Errorf("before it had %d packages", n)
 	}
@@ -363,7 +364,7 @@ func TestAScanThatFindsNothingNewKeepsWhatThereIs(t *testing.T) {
 	tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
 	x := index.New(options(t, tree.Open))
 	defer x.Close()
-	address := index.ProviderAddress{Namespace: "acme", Type: "demo"}
+	address := address.Address{Namespace: "acme", Name: "demo"}
 	provider := func() *index.Provider {
 		s, err := x.Rescan(context.Background())
 		if err != nil {

@@ -4,7 +4,10 @@ import (
 	"io/fs"
 	"maps"
 	"sync"
+	"sync/atomic"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A memo remembers what reading an archive gave, so that a scan reads only
@@ -14,15 +17,16 @@ type memo struct {
 	before, seen map[string]digest // seen is of the scan that runs
 	changed      bool              // since it was last saved
 	young        bool              // something was too young to be remembered
+	verified     atomic.Uint64     // signatures, not remembered ones
 }
 
 // A stamp tells whether a file, or a folder's files, can have changed.
 type stamp struct {
 	size    int64
-	modTime int64  // nanoseconds
-	inode   uint64 // where there are any
-	changed int64  // nanoseconds: when its inode was last changed
-	files   SHA256 // of a folder
+	modTime int64       // nanoseconds
+	inode   uint64      // where there are any
+	changed int64       // nanoseconds: when its inode was last changed
+	files   wire.SHA256 // of a folder
 }
 
 func stampOf(info fs.FileInfo) stamp {
@@ -45,7 +49,7 @@ func (s stamp) sameContent(other stamp) bool {
 // checksum of its packing; or why it is not offered.
 type digest struct {
 	stamp    stamp
-	sha256   SHA256
+	sha256   wire.SHA256
 	h1       string
 	size     int64
 	checksum uint32

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A Store keeps an index's memo across restarts. It is a convenience: an index
@@ -162,7 +164,7 @@ func (r *memoReader) text() string { return string(r.run()) }
 // bytes are a copy: a small document must not keep the whole file in memory.
 func (r *memoReader) bytes() []byte { return bytes.Clone(r.run()) }
 
-func (r *memoReader) sum() (s SHA256) {
+func (r *memoReader) sum() (s wire.SHA256) {
 	copy(s[:], r.take(len(s)))
 	return s
 }

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A file that was meant to be offered, but lies where clients cannot ask for it
@@ -19,18 +21,7 @@ import (
 // misplaced is why such a file is not offered.
 func misplaced(format string, args ...any) *finding { return found(Misplaced, format, args...) }
 
-// releaseName is the name of a file of a release, of whatever provider.
-var releaseName = regexp.MustCompile(`^terraform-provider-([0-9A-Za-z][0-9A-Za-z-]*)_(v?[0-9][0-9A-Za-z.+-]*)_(.+)$`)
-
-// releaseOf returns the type of the provider that a file is of, by its name.
-func releaseOf(name string) (typ string, ok bool) {
-	m := releaseName.FindStringSubmatch(name)
-	if m == nil {
-		return "", false
-	}
-	_, known, bad := parseReleaseFile(m[1], name)
-	return m[1], known || bad != nil
-}
+const providerPrefix = "terraform-provider-"
 
 // providerProgram is the name of a provider's program outside of a package.
 var providerProgram = regexp.MustCompile(`^terraform-provider-[0-9A-Za-z-]+(_v[0-9][^/]*)?(\.exe)?$`)
@@ -60,7 +51,7 @@ func isVersion(name string) bool {
 	if !strings.Contains(name, ".") {
 		return false
 	}
-	_, err := ParseModuleVersion(name)
+	_, err := address.ParseModuleVersion(name)
 	return err == nil
 }
 
@@ -89,7 +80,7 @@ func (f folder) misplaced(kind, name string) *finding {
 	if kind == KindModule {
 		return f.misplacedModuleFile(name)
 	}
-	if typ, ok := releaseOf(name); ok {
+	if typ, ok := address.ReleaseFileType(name); ok {
 		return misplaced("a provider's files are in the folder of the provider: move it to %s/", f.providerTarget(typ))
 	}
 	return misnamedPackage(f.providerTarget("TYPE"), "TYPE", name)
@@ -98,7 +89,7 @@ func (f folder) misplaced(kind, name string) *finding {
 // ofOtherPart is about a file that belongs below another folder of the root.
 func (f folder) ofOtherPart(kind, name string) *finding {
 	below := func(part string) string { return plain(path.Join(part, f.hostname, nameOr(f.names, 0, "NAMESPACE"))) }
-	if typ, ok := releaseOf(name); ok {
+	if typ, ok := address.ReleaseFileType(name); ok {
 		if kind == KindModule {
 			return misplaced("it is a file of a provider release: move it to %s/%s/", below("providers"), typ)
 		}
@@ -175,7 +166,7 @@ func (f folder) misplacedModuleFile(name string) *finding {
 	if !supported {
 		file = plain(stem) + ".tar.gz"
 	}
-	if _, err := ParseModuleVersion(stem); err != nil {
+	if _, err := address.ParseModuleVersion(stem); err != nil {
 		file = "VERSION.tar.gz"
 	}
 	switch {
@@ -217,7 +208,7 @@ func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *
 	if harmlessInProvider(name) {
 		return nil, true
 	}
-	prefix := providerPrefix + p.address.Type + "_"
+	prefix := "terraform-provider-" + p.address.Name + "_"
 	if rest, ok := strings.CutPrefix(name, prefix); ok {
 		if text, _, ok := strings.Cut(rest, "_"); ok {
 			version = text
@@ -254,7 +245,7 @@ func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *
 	if bad := p.ofOtherPart(KindProvider, name); bad != nil {
 		return bad, false
 	}
-	bad = misnamedPackage(plain(dir), p.address.Type, name)
+	bad = misnamedPackage(plain(dir), p.address.Name, name)
 	if bad != nil && beside.packaged(prefix, ofVersion) {
 		return nil, true // the same release for other ways to install it
 	}

@@ -7,17 +7,20 @@ import (
 	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A Module is everything offered under one module address.
 type Module struct {
-	Address ModuleAddress
+	Address address.Address
 
 	// Versions are the newest first; there is at least one.
 	Versions []*ModuleVersion
 
 	byVersion map[string]*ModuleVersion
-	versions  *Document
+	versions  *wire.Document
 }
 
 // A ModuleVersion is one version of a module, verified.
@@ -60,12 +63,12 @@ func (m *Module) Newest() *ModuleVersion {
 }
 
 // List is the registry's answer with all versions.
-func (m *Module) List() *Document { return m.versions }
+func (m *Module) List() *wire.Document { return m.versions }
 
 // A moduleFolder is the folder of one module and the packages in it.
 type moduleFolder struct {
 	folder
-	address  ModuleAddress
+	address  address.Address
 	packages []*modulePackage
 }
 
@@ -81,12 +84,12 @@ type modulePackage struct {
 func (w *walker) walkModules() []*moduleFolder {
 	var folders []*moduleFolder
 	for _, f := range w.walkAddresses(w.tree.Modules, "modules", 3) {
-		address, err := ParseModuleAddress(f.hostname, f.names[0], f.names[1], f.names[2])
+		a, err := address.ParseModule(f.hostname, f.names[0], f.names[1], f.names[2])
 		if err != nil {
 			w.badModuleAddress(f, err)
 			continue
 		}
-		folders = append(folders, &moduleFolder{folder: f, address: address})
+		folders = append(folders, &moduleFolder{folder: f, address: a})
 	}
 	found := w.each(len(folders), func(w *walker, i int) {
 		m := folders[i]
@@ -116,7 +119,7 @@ func (w *walker) walkModules() []*moduleFolder {
 
 // order puts the newest version first, which is also read first.
 func (m *moduleFolder) order() {
-	newestFirst(m.packages, func(p *modulePackage) *version.Version { return p.version })
+	address.SortNewestFirst(m.packages, func(p *modulePackage) *version.Version { return p.version })
 	for rank, p := range m.packages {
 		p.archive.rank = rank
 	}
@@ -130,7 +133,7 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 	if !e.info.IsDir() {
 		text, format, preference, _ = parseModuleFile(e.name)
 	}
-	v, err := ParseModuleVersion(text)
+	v, err := address.ParseModuleVersion(text)
 	if err != nil {
 		withhold(found(BadVersion, "%v", err))
 		return
@@ -178,7 +181,7 @@ func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 // addModule offers what can be offered of a module's folder.
 func (a *assembly) addModule(f *moduleFolder) {
 	var before *Module // as clients know it; nil if they may know more than the index does
-	if a.last != nil && !a.last.ModuleListPending(f.address) {
+	if a.last != nil && !a.last.ListPending(f.address) {
 		before = a.last.Module(f.address)
 	}
 	kept := make(map[string]*modulePackage)
@@ -190,7 +193,7 @@ func (a *assembly) addModule(f *moduleFolder) {
 		}
 		switch {
 		case p.pending:
-			lacks := a.snapshot.pendingModules[f.address]
+			lacks := a.snapshot.pending[f.address]
 			lacks.versions = append(lacks.versions, v)
 			if known := a.lastModule(f.address).Version(v); known != nil {
 				asBefore[v] = known // a list without it would have clients choose an older one
@@ -198,7 +201,7 @@ func (a *assembly) addModule(f *moduleFolder) {
 				lacks.list = true
 			}
 			a.report.Pending++
-			a.snapshot.pendingModules[f.address] = lacks
+			a.snapshot.pending[f.address] = lacks
 			continue
 		case p.bad != nil:
 			withhold(p, p.bad)
@@ -246,11 +249,11 @@ func (a *assembly) addModule(f *moduleFolder) {
 }
 
 // lastModule is a module as it was offered after the last scan, or nil.
-func (a *assembly) lastModule(address ModuleAddress) *Module {
+func (a *assembly) lastModule(of address.Address) *Module {
 	if a.last == nil {
 		return nil
 	}
-	return a.last.Module(address)
+	return a.last.Module(of)
 }
 
 func (p *modulePackage) file() *File {
@@ -288,23 +291,15 @@ func (p *modulePackage) notes() []string {
 	return []string{"contains " + secrets.String() + ", which everyone who downloads the module gets: pack it without"}
 }
 
-// newModule orders versions and encodes the list of them. There is exactly one
-// element in modules (checklist 75).
-func newModule(a ModuleAddress, versions []*ModuleVersion) *Module {
-	newestFirst(versions, func(v *ModuleVersion) *version.Version { return v.version })
+// newModule orders versions and encodes the list of them.
+func newModule(a address.Address, versions []*ModuleVersion) *Module {
+	address.SortNewestFirst(versions, func(v *ModuleVersion) *version.Version { return v.version })
 	m := &Module{Address: a, Versions: versions, byVersion: make(map[string]*ModuleVersion, len(versions))}
-	var w documentWriter
-	w.WriteString(`{"modules":[{"versions":[`)
+	list := make([]string, len(versions))
 	for i, v := range versions {
 		m.byVersion[v.Version] = v
-		if i > 0 {
-			w.WriteByte(',')
-		}
-		w.WriteString(`{"version":`)
-		w.value(v.Version)
-		w.WriteByte('}')
+		list[i] = v.Version
 	}
-	w.WriteString(`]}]}`)
-	m.versions = w.document(nil)
+	m.versions = wire.EncodeModuleVersions(list)
 	return m
 }

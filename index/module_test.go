@@ -7,11 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-var ownVPC = index.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+var ownVPC = address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 
 // A module's package is found in any of these forms.
 func TestFormsOfAModule(t *testing.T) {
@@ -38,7 +38,7 @@ func TestFormsOfAModule(t *testing.T) {
 			}
 			s := scan(t, tree)
 			nothingWithheld(t, s)
-			m := s.OwnModule(ownVPC)
+			m := s.HostedModule(ownVPC)
 			if m == nil || len(m.Versions) != 1 || m.Version(test.version) == nil {
 				t.Fatalf("it is %+v", m)
 			}

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io"
 	"path"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // packedFile is a file of a module folder as the walk found it.
@@ -146,7 +148,7 @@ func stampFolder(files []packedFile) stamp {
 		s.modTime, s.changed = max(s.modTime, f.modTime), max(s.changed, f.changed)
 		fmt.Fprintf(h, "%s\x00%d %d %d %d %t\n", f.name, f.size, f.modTime, f.inode, f.changed, f.byMode)
 	}
-	s.files = SHA256(h.Sum(nil))
+	s.files = wire.SHA256(h.Sum(nil))
 	return s
 }
 

@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // modesOf are the modes of the files in a package.
@@ -210,7 +212,7 @@ func TestARangeOfAPackingOpensWhatItReads(t *testing.T) {
 		empty := Part{Fs: afero.NewMemMapFs(), Dir: "."}
 		return Tree{Providers: empty, Keys: empty, Modules: Part{Fs: fsys, Dir: "module/modules"}}, nil
 	}}
-	address := ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 	first, again := &looker{options: o}, &looker{options: o}
 	var want []byte
 	for _, test := range []struct {

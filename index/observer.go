@@ -28,6 +28,7 @@ type Observer struct {
 type Stats struct {
 	Scans, Failed  uint64
 	Read, Recalled uint64 // archives
+	Verified       uint64 // signatures that were not remembered
 	LastScan       time.Duration
 }
 
@@ -35,7 +36,9 @@ type Stats struct {
 func (x *Index) Stats() Stats {
 	x.counting.Lock()
 	defer x.counting.Unlock()
-	return x.stats
+	s := x.stats
+	s.Verified = x.looker.memo.verified.Load()
+	return s
 }
 
 func (x *Index) count(s *Snapshot, took time.Duration) {

@@ -1,15 +1,16 @@
 package index
 
-import "time"
+import (
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
 
 // Options say what an Index looks at and how it judges it.
 type Options struct {
 	// Open opens the tree. It is called for every scan, so that a root
 	// replaced by a rename or a symlink swap is seen.
 	Open func() (Tree, error)
-
-	// ReadKeyring parses a keys file; the errors are about blocks it leaves out.
-	ReadKeyring func(armored []byte) (Keyring, []error)
 
 	// Signer signs what publishers did not. Nil: such releases are offered
 	// by the mirror only.
@@ -51,4 +52,15 @@ func (o Options) now() time.Time {
 		return o.Now()
 	}
 	return time.Now()
+}
+
+// A Signer signs the SHA256SUMS documents of releases that their publishers did
+// not sign; usually it is a *signing.Key.
+type Signer interface {
+	// PublicKey is the key clients verify the signatures with.
+	PublicKey() signing.PublicKey
+
+	// Sign returns a binary detached signature over document. The same document
+	// always gives the same bytes, on every instance that holds the key.
+	Sign(document []byte) ([]byte, error)
 }

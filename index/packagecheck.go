@@ -6,6 +6,9 @@ import (
 	"io"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A PackageError is why a package would be withheld, in the words of a report.
@@ -18,7 +21,7 @@ func (e *PackageError) Error() string { return e.Detail }
 
 // A PackageDigest is what reading a package gave.
 type PackageDigest struct {
-	SHA256 SHA256
+	SHA256 wire.SHA256
 
 	// H1 are the "h1:" hashes that clients compare it with: of its files, and of
 	// the zip's entries where that is another.
@@ -29,7 +32,7 @@ type PackageDigest struct {
 // end, as a scan does. The error is a *PackageError where a scan would withhold
 // it, and then the SHA256 is known if the file could be read; else the error is
 // that of ctx or of the file.
-func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform Platform) (PackageDigest, error) {
+func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform) (PackageDigest, error) {
 	if size == 0 { // which a scan does not read
 		return PackageDigest{}, &PackageError{Empty, "it is empty"}
 	}

@@ -6,6 +6,8 @@ import (
 	"io"
 	"strings"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // CheckPackage says of a package what a scan would.
@@ -15,7 +17,7 @@ func TestCheckPackage(t *testing.T) {
 	if _, err := f.Seek(5, io.SeekStart); err != nil { // wherever it stands
 		t.Fatal(err)
 	}
-	linux := Platform{"linux", "amd64"}
+	linux := address.Platform{OS: "linux", Arch: "amd64"}
 	d, err := CheckPackage(t.Context(), f, int64(len(good)), "demo", linux)
 	if err != nil || d.SHA256 != sha256Of(good) || len(d.H1) != 1 || !strings.HasPrefix(d.H1[0], "h1:") {
 		t.Errorf("got %+v, %v", d, err)

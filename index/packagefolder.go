@@ -11,6 +11,9 @@ import (
 	"path"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A provider's package may lie in the tree as clients unpack it, in a folder
@@ -21,15 +24,15 @@ import (
 // reports whether the folder's name is one.
 func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version string, e entry) bool {
 	os, arch, _ := strings.Cut(e.name, "_")
-	platform, err := ParsePlatform(os, arch)
+	platform, err := address.ParsePlatform(os, arch)
 	if err != nil {
 		return false
 	}
-	v, err := ParseProviderVersion(version)
+	v, err := address.ParseProviderVersion(version)
 	if err != nil {
 		return false
 	}
-	typ := p.address.Type
+	typ := p.address.Name
 	a := &archive{part: part, path: e.path, report: report, address: p.address, version: version}
 	a.read = func(ctx context.Context, a *archive) (digest, error) {
 		return readPackageFolder(ctx, a, typ, platform.OS)
@@ -125,7 +128,7 @@ type zipMember struct {
 func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d digest, err error) {
 	members := make([]zipMember, len(a.folder))
 	names := make([]string, len(a.folder))
-	sums := make(map[string]SHA256, len(a.folder))
+	sums := make(map[string]wire.SHA256, len(a.folder))
 	for i, f := range a.folder {
 		names[i] = f.name
 		if members[i], sums[f.name], err = readMember(ctx, a, f); err != nil {
@@ -142,12 +145,12 @@ func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d diges
 		return d, changedWhileRead(err)
 	}
 	d.size, d.content = zipped.size, encodeMembers(members)
-	d.h1 = hash1(names, func(name string) SHA256 { return sums[name] })
+	d.h1 = hash1(names, func(name string) wire.SHA256 { return sums[name] })
 	return d, nil
 }
 
 // readMember reads one file of a folder to its end.
-func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, sum SHA256, err error) {
+func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, sum wire.SHA256, err error) {
 	f, err := a.part.openUnchanged(file.path, file.stamp())
 	if err != nil {
 		return m, sum, err
@@ -168,7 +171,7 @@ func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, 
 		return m, sum, ErrChanged
 	}
 	m.crc = crc.Sum32()
-	return m, SHA256(h.Sum(nil)), nil
+	return m, wire.SHA256(h.Sum(nil)), nil
 }
 
 // encodeMembers writes what was read of a folder's files as the memo keeps it,

@@ -16,14 +16,16 @@ import (
 
 	"golang.org/x/mod/sumdb/dirhash"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 const unpackedFolder = "providers/registry.terraform.io/acme/demo/1.0.0/linux_amd64"
 
 var (
-	mirroredDemo = index.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "acme", Type: "demo"}
+	mirroredDemo = address.Address{Hostname: "registry.terraform.io", Namespace: "acme", Name: "demo"}
 
 	anUnpackedPackage = map[string]string{
 		"terraform-provider-demo_v1.0.0_x5": "a provider of no kind that is known\n",
@@ -334,7 +336,7 @@ func TestAnUnpackedPackageIsOfferedOnceItRests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if offers("acme/demo", "1.1.0")(s) || s.Report.Pending != 1 || !s.ProviderPending(ownDemo, "") {
+	if offers("acme/demo", "1.1.0")(s) || s.Report.Pending != 1 || !s.Pending(ownDemo, "") {
 		t.Errorf("at once, offered is %+v", s.Report.Offered)
 	}
 	set(time.Now().Add(2 * time.Second))
@@ -357,7 +359,7 @@ func TestAnUnpackedPackageIsWatched(t *testing.T) {
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
-	of := func(s *index.Snapshot) index.SHA256 { return s.Provider(ownDemo).File(zipName).SHA256 }
+	of := func(s *index.Snapshot) wire.SHA256 { return s.Provider(ownDemo).File(zipName).SHA256 }
 	before := of(r.until(t, offers("acme/demo", "1.0.0")))
 	tree.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "now")
 	r.until(t, func(s *index.Snapshot) bool { return offers("acme/demo", "1.0.0")(s) && of(s) != before })

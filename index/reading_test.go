@@ -1,15 +1,16 @@
 package index
 
 import (
-	"fmt"
 	"sync"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A request may wait for a version that this scan does not read, as a folder that
 // has to rest. It does not cost a snapshot each time that it asks.
 func TestASnapshotIsMadeWhenThereIsNews(t *testing.T) {
-	address := ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 	unread := &archive{address: address, version: "1.0.0"}
 	s := &scanner{looker: &looker{}, ctx: t.Context(), report: newReport(), unread: []*archive{unread}}
 	made := 0
@@ -45,8 +46,8 @@ func TestNothingReadIsPublishedOnce(t *testing.T) {
 // What is kept for requests that wait does not grow with their number: they may
 // leave at once, and come back until an archive of gigabytes has been read.
 func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
-	a := &archive{address: ProviderAddress{Namespace: "acme", Type: "demo"}, version: "1.0.0", begun: true}
-	r := &reading{scanner: &scanner{looker: new(looker)}, of: map[fmt.Stringer][]*archive{a.address: {a}}, wishes: make(map[Wanted]*wish)}
+	a := &archive{address: address.Address{Namespace: "acme", Name: "demo"}, version: "1.0.0", begun: true}
+	r := &reading{scanner: &scanner{looker: new(looker)}, of: map[address.Address][]*archive{a.address: {a}}, wishes: make(map[Wanted]*wish)}
 	r.resumed = sync.NewCond(&r.mutex)
 	for range 100 {
 		r.hurry(Wanted{a.address, ""})

@@ -11,6 +11,10 @@ import (
 
 	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A Release is one version of a provider, verified.
@@ -31,7 +35,7 @@ type Release struct {
 
 	// Keys are what clients verify the signature of SHA256SUMS with. Empty:
 	// nobody signed the release, and the mirror alone offers it.
-	Keys []PublicKey
+	Keys []signing.PublicKey
 
 	checksums *File
 	signature *File
@@ -39,12 +43,12 @@ type Release struct {
 	offer     Offer  // as the report has it
 
 	encoding sync.Once
-	archives *Document // the mirror's VERSION.json
+	archives *wire.Document // the mirror's VERSION.json
 }
 
 // A Package is a release for one platform.
 type Package struct {
-	Platform
+	address.Platform
 	File *File
 
 	// H1 is Go's dirhash of the files in the zip as clients unpack them, "h1:…":
@@ -53,7 +57,7 @@ type Package struct {
 
 	packedH1 string // that of the zip's entries, where it is another
 	release  *Release
-	download *Document // the registry's answer
+	download *wire.Document // the registry's answer
 }
 
 // addRelease turns the files of a version into a Release, or reports why not
@@ -93,7 +97,7 @@ func (a *assembly) addRelease(p *providerFolder, files *releaseFiles) *Release {
 	}
 	problems := len(a.report.Withheld)
 	v := &verification{assembly: a, provider: p, files: files, release: &Release{
-		version: files.version, Hostname: p.address.Hostname, Version: files.version.String(), Protocols: defaultProtocols,
+		version: files.version, Hostname: p.address.Hostname, Version: files.version.String(), Protocols: wire.DefaultProtocols(),
 	}}
 	if !v.run() {
 		return nil
@@ -121,7 +125,7 @@ type verification struct {
 	files    *releaseFiles
 	release  *Release
 	sums     []byte
-	kept     map[Platform]*packageArchive
+	kept     map[address.Platform]*packageArchive
 	notes    []string
 	records  []string // of the memo
 }
@@ -166,7 +170,7 @@ func (v *verification) read(d *document) ([]byte, bool) {
 	return content, true
 }
 
-func (v *verification) readChecksums() (Checksums, bool) {
+func (v *verification) readChecksums() (wire.Checksums, bool) {
 	d := v.files.checksums
 	if d == nil {
 		return nil, true
@@ -175,16 +179,20 @@ func (v *verification) readChecksums() (Checksums, bool) {
 	if !ok {
 		return nil, false
 	}
-	sums, err := ParseChecksums(content)
+	sums, err := wire.DecodeChecksums(content)
 	if err != nil {
-		v.withhold(d.report, asFinding(err))
+		reason := BadChecksums
+		if errors.Is(err, wire.ErrNoChecksums) {
+			reason = Empty
+		}
+		v.withhold(d.report, &finding{reason, err.Error()})
 		return nil, false
 	}
 	v.sums = content
 	return sums, true
 }
 
-func (v *verification) readManifest(sums Checksums) bool {
+func (v *verification) readManifest(sums wire.Checksums) bool {
 	d := v.files.manifest
 	if d == nil {
 		return true
@@ -197,9 +205,9 @@ func (v *verification) readManifest(sums Checksums) bool {
 		v.withhold(d.report, found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy the release again"))
 		return false
 	}
-	protocols, err := ParseManifest(content)
+	protocols, err := wire.DecodeManifest(content)
 	if err != nil {
-		v.withhold(d.report, asFinding(err))
+		v.withhold(d.report, &finding{BadManifest, err.Error()})
 		return false
 	}
 	v.release.Protocols = protocols
@@ -223,9 +231,9 @@ func (v *verification) verifySignature() bool {
 	if !ok {
 		return false
 	}
-	address := v.provider.address
-	file := "keys/" + displayHost(address.Hostname) + address.Namespace + ".asc"
-	keyring := v.keys[keysOf{address.Hostname, address.Namespace}]
+	namespace := keysOf{v.provider.address.Hostname, v.provider.address.Namespace}
+	file := namespace.file()
+	keyring := v.keys[namespace]
 	if keyring == nil {
 		v.notes = append(v.notes, "the publisher's signature is not checked: put the publisher's public key in "+file)
 		return true
@@ -238,10 +246,10 @@ func (v *verification) verifySignature() bool {
 	v.records = append(v.records, record)
 	key, err := v.memo.verify(record, v.sums, signature, keyring, v.now)
 	switch {
-	case errors.Is(err, ErrUnknownKey):
+	case errors.Is(err, signing.ErrUnknownKey):
 		v.withhold(d.report, found(UnknownKey, "%v; if it is the publisher's, add it to %s", err, file))
 		return false
-	case errors.Is(err, ErrKeyExpired):
+	case errors.Is(err, signing.ErrKeyExpired):
 		v.withhold(d.report, found(KeyExpired, "%v: sign the release with a valid key", err))
 		return false
 	case err != nil:
@@ -259,8 +267,8 @@ func (v *verification) verifySignature() bool {
 }
 
 // checkPackages keeps the packages that are what the release says they are.
-func (v *verification) checkPackages(sums Checksums) {
-	kept := make(map[Platform]*packageArchive)
+func (v *verification) checkPackages(sums wire.Checksums) {
+	kept := make(map[address.Platform]*packageArchive)
 	// A zip goes before a folder of the same platform.
 	packages := slices.Clone(v.files.packages)
 	slices.SortStableFunc(packages, func(a, b *packageArchive) int {
@@ -300,7 +308,7 @@ func (p *packageArchive) file(version string) *File {
 	return f
 }
 
-func (v *verification) checkPackage(p *packageArchive, sums Checksums, other *packageArchive) *finding {
+func (v *verification) checkPackage(p *packageArchive, sums wire.Checksums, other *packageArchive) *finding {
 	unusable := p.detail().findingOn(p.platform)
 	switch sum, listed := sums[p.name]; {
 	case p.bad != nil:
@@ -360,16 +368,16 @@ func (v *verification) signUnsigned() bool {
 		v.withhold(v.provider.report, found(Unsigned, "%s", detail))
 		return false
 	}
-	sums := make(Checksums)
+	sums := make(wire.Checksums)
 	for _, p := range r.Packages {
 		sums[p.File.Name] = p.File.SHA256
 	}
-	name := providerPrefix + v.provider.address.Type + "_" + r.Version + "_SHA256SUMS"
-	r.checksums = newDocumentFile(name, r.Version, sums.Document())
+	typ := v.provider.address.Name
+	r.checksums = newDocumentFile(address.ChecksumsName(typ, r.Version), r.Version, sums.Encode())
 	if v.options.Signer != nil {
-		r.Keys = []PublicKey{v.options.Signer.PublicKey()}
+		r.Keys = []signing.PublicKey{v.options.Signer.PublicKey()}
 		r.signedBy = "registry " + r.Keys[0].ID
-		r.signature = newSignatureFile(name+".sig", r.Version, r.checksums.content, v.options.Signer)
+		r.signature = newSignatureFile(address.SignatureName(typ, r.Version), r.Version, r.checksums.content, v.options.Signer)
 	}
 	return true
 }

@@ -5,11 +5,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-var ownDemo = index.ProviderAddress{Namespace: "acme", Type: "demo"}
+var ownDemo = address.Address{Namespace: "acme", Name: "demo"}
 
 // Whose signature clients get, and what the operator is told of it.
 func TestWhoSigns(t *testing.T) {

@@ -5,6 +5,9 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A releaseMemo remembers verified releases, with their documents encoded. A
@@ -13,17 +16,17 @@ import (
 type releaseMemo struct {
 	mutex        sync.Mutex
 	before, seen map[releaseID]verified
-	providers    map[ProviderAddress]*Provider
+	providers    map[address.Address]*Provider
 }
 
 type releaseID struct {
-	address ProviderAddress
+	address address.Address
 	version string
 }
 
 // verified is a release nothing was wrong with.
 type verified struct {
-	state   SHA256 // of all its files
+	state   wire.SHA256 // of all its files
 	since   time.Time
 	release *Release
 	records []string // of the memo, which it was verified with
@@ -33,7 +36,7 @@ type verified struct {
 const verifiedFor = time.Hour
 
 // get returns the release if its files are as they were.
-func (m *releaseMemo) get(id releaseID, state SHA256, now time.Time) *verified {
+func (m *releaseMemo) get(id releaseID, state wire.SHA256, now time.Time) *verified {
 	known := m.known(id)
 	if known == nil || known.state != state || now.Sub(known.since) >= verifiedFor || now.Before(known.since) {
 		return nil
@@ -67,12 +70,12 @@ func (m *releaseMemo) put(id releaseID, v verified) {
 // finish forgets what the last scan, which made s, did not see.
 func (m *releaseMemo) finish(s *Snapshot) {
 	m.before, m.seen = m.seen, nil
-	maps.DeleteFunc(m.providers, func(a ProviderAddress, p *Provider) bool { return s.providers[a] != p })
+	maps.DeleteFunc(m.providers, func(a address.Address, p *Provider) bool { return s.providers[a] != p })
 }
 
 // provider returns the provider with these releases, the same as before if it
 // has not changed.
-func (m *releaseMemo) provider(a ProviderAddress, releases []*Release) *Provider {
+func (m *releaseMemo) provider(a address.Address, releases []*Release) *Provider {
 	m.mutex.Lock()
 	p := m.providers[a]
 	m.mutex.Unlock()
@@ -83,7 +86,7 @@ func (m *releaseMemo) provider(a ProviderAddress, releases []*Release) *Provider
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	if m.providers == nil {
-		m.providers = make(map[ProviderAddress]*Provider)
+		m.providers = make(map[address.Address]*Provider)
 	}
 	m.providers[a] = p
 	return p
@@ -123,7 +126,7 @@ func (r *releaseFiles) settled(now time.Time) bool {
 
 // state tells the files of a release, and the keys they are verified with, from
 // any others.
-func (r *releaseFiles) state(keys *keysFile) SHA256 {
+func (r *releaseFiles) state(keys *keysFile) wire.SHA256 {
 	b := make([]byte, 0, 128*len(r.packages)+512)
 	for _, p := range r.packages {
 		b = p.stamp.append(appendString(b, p.report))

@@ -107,8 +107,8 @@ func (s *scanner) assemble() *Snapshot {
 	a.snapshot.Report = a.report
 	s.rested = a.folders
 	var twice shadows
-	a.snapshot.joinProviders(&twice)
-	a.snapshot.joinModules(&twice)
+	a.snapshot.mergeProviders(&twice)
+	a.snapshot.mergeModules(&twice)
 	twice.note(a.report)
 	a.report.sort()
 	return a.snapshot

@@ -17,10 +17,7 @@ func options(t testing.TB, open func() (index.Tree, error)) index.Options {
 		t.Fatal(err)
 	}
 	return index.Options{
-		Open: open,
-		ReadKeyring: func(armored []byte) (index.Keyring, []error) {
-			return signing.ReadKeyring(armored)
-		},
+		Open:   open,
 		Signer: key,
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
@@ -101,12 +102,12 @@ func TestFilesThatCannotSeek(t *testing.T) {
 		t.Fatalf("offered %+v, withheld %+v", s.Report.Offered, s.Report.Withheld)
 	}
 	plain := scanWith(t, options(t, tree.Open))
-	address := index.ProviderAddress{Namespace: "acme", Type: "demo"}
+	demo := address.Address{Namespace: "acme", Name: "demo"}
 	files := func(s *index.Snapshot) (files []*index.File) {
-		for _, p := range s.Provider(address).Releases[0].Packages {
+		for _, p := range s.Provider(demo).Releases[0].Packages {
 			files = append(files, p.File)
 		}
-		for _, v := range s.Module(index.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}).Versions {
+		for _, v := range s.Module(address.Address{Namespace: "acme", Name: "vpc", System: "aws"}).Versions {
 			files = append(files, v.Archive)
 		}
 		return files

@@ -1,6 +1,10 @@
 package index
 
-import "time"
+import (
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
 
 // A signature that verified is remembered with the memo's digests, under the
 // sha256 of the document, the signature and the keys together: verifying those
@@ -15,14 +19,15 @@ func signatureRecord(document, signature []byte, keys *keysFile) string {
 }
 
 // verify is the keyring's Verify, or what it said of the same before.
-func (m *memo) verify(record string, document, signature []byte, keys *keysFile, now time.Time) (PublicKey, error) {
+func (m *memo) verify(record string, document, signature []byte, keys *keysFile, now time.Time) (signing.PublicKey, error) {
 	if known, ok := m.recent(record, now); ok {
-		key := PublicKey{ID: known.h1}
+		key := signing.PublicKey{ID: known.h1}
 		if known.size != 0 {
 			key.Expires = time.Unix(known.size, 0)
 		}
 		return key, nil
 	}
+	m.verified.Add(1)
 	key, err := keys.Verify(document, signature)
 	if err != nil {
 		return key, err

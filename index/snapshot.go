@@ -2,11 +2,16 @@ package index
 
 import (
 	"fmt"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 
 	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A Snapshot is everything the registry offers at one time, with every answer
@@ -27,16 +32,14 @@ type Snapshot struct {
 	Read, Recalled int
 
 	tree      Tree
-	providers map[ProviderAddress]*Provider
-	modules   map[ModuleAddress]*Module
+	providers map[address.Address]*Provider
+	modules   map[address.Address]*Module
 
-	// What the registry offers under a name it answers as, where that is not
-	// simply what lies under that HOSTNAME or under none.
-	joinedProviders map[ProviderAddress]*Provider
-	joinedModules   map[ModuleAddress]*Module
+	// Addresses that are found both with and without HOSTNAME, merged.
+	mergedProviders map[address.Address]*Provider
+	mergedModules   map[address.Address]*Module
 
-	pendingProviders map[ProviderAddress]pending
-	pendingModules   map[ModuleAddress]pending
+	pending map[address.Address]pending
 }
 
 // pending says what of an address a snapshot lacks because it has not been read
@@ -56,15 +59,15 @@ func (p pending) has(version string) bool {
 
 // A Provider is everything offered under one provider address.
 type Provider struct {
-	Address ProviderAddress
+	Address address.Address
 
 	// Releases are the newest first; there is at least one.
 	Releases []*Release
 
 	byVersion map[string]*Release
 	files     map[string]*File
-	versions  *Document
-	index     *Document
+	versions  *wire.Document
+	index     *wire.Document
 }
 
 // Release returns the one of a version, or nil, also of a nil Provider.
@@ -79,13 +82,13 @@ func (p *Provider) Release(version string) *Release {
 func (p *Provider) File(name string) *File { return p.files[name] }
 
 // Versions is the registry's list; nil when the mirror alone offers the provider.
-func (p *Provider) Versions() *Document { return p.versions }
+func (p *Provider) Versions() *wire.Document { return p.versions }
 
 // Index is the mirror's index.json.
-func (p *Provider) Index() *Document { return p.index }
+func (p *Provider) Index() *wire.Document { return p.index }
 
 // Archives is the mirror's VERSION.json.
-func (r *Release) Archives() *Document {
+func (r *Release) Archives() *wire.Document {
 	r.encode()
 	return r.archives
 }
@@ -101,61 +104,56 @@ func (r *Release) Package(os, arch string) *Package {
 }
 
 // Download is the registry's answer; nil when the mirror alone offers the release.
-func (p *Package) Download() *Document {
+func (p *Package) Download() *wire.Document {
 	p.release.encode()
 	return p.download
 }
 
 // Provider returns what lies under an address, or nil.
-func (s *Snapshot) Provider(a ProviderAddress) *Provider { return s.providers[a] }
+func (s *Snapshot) Provider(a address.Address) *Provider { return s.providers[a] }
 
-// OwnProvider returns what the registry itself offers when it is called
-// a.Hostname, or nil.
-func (s *Snapshot) OwnProvider(a ProviderAddress) *Provider {
-	if p := s.joinedProviders[a]; p != nil {
-		return p
-	}
-	if p := s.providers[a]; p != nil {
-		return p
-	}
-	a.Hostname = ""
-	return s.providers[a]
+// HostedProvider returns what a registry that answers as a.Hostname offers as its
+// own provider, or nil: what lies under that HOSTNAME and under none, merged.
+func (s *Snapshot) HostedProvider(a address.Address) *Provider {
+	return hosted(a, s.mergedProviders, s.providers)
 }
+
+// Providers yields all providers, each under the address at which it lies.
+func (s *Snapshot) Providers() iter.Seq[*Provider] { return maps.Values(s.providers) }
 
 // Module returns what lies under an address, or nil.
-func (s *Snapshot) Module(a ModuleAddress) *Module { return s.modules[a] }
+func (s *Snapshot) Module(a address.Address) *Module { return s.modules[a] }
 
-// OwnModule returns what the registry itself offers when it is called
-// a.Hostname, or nil.
-func (s *Snapshot) OwnModule(a ModuleAddress) *Module {
-	if m := s.joinedModules[a]; m != nil {
-		return m
+// HostedModule is to modules what HostedProvider is to providers.
+func (s *Snapshot) HostedModule(a address.Address) *Module {
+	return hosted(a, s.mergedModules, s.modules)
+}
+
+// Modules yields all modules, each under the address at which it lies.
+func (s *Snapshot) Modules() iter.Seq[*Module] { return maps.Values(s.modules) }
+
+// hosted looks up a, first among what is merged, then as it lies, then without
+// the hostname.
+func hosted[T any](a address.Address, merged, all map[address.Address]*T) *T {
+	if v := merged[a]; v != nil {
+		return v
 	}
-	if m := s.modules[a]; m != nil {
-		return m
+	if v := all[a]; v != nil {
+		return v
 	}
-	a.Hostname = ""
-	return s.modules[a]
+	return all[a.At("")]
 }
 
-// ProviderPending reports whether something of a provider's version has not been
-// read yet, of any version if that is empty: what is not found may be there in a
-// moment.
-func (s *Snapshot) ProviderPending(a ProviderAddress, version string) bool {
-	return s.pendingProviders[a].has(version)
+// Pending reports whether something of a provider's or module's version has not
+// been read yet, of any version if that is empty: what is not found may appear in
+// a moment.
+func (s *Snapshot) Pending(a address.Address, version string) bool {
+	return s.pending[a].has(version)
 }
 
-// ProviderListPending reports whether the list of versions may lack some that
-// clients have been told of before.
-func (s *Snapshot) ProviderListPending(a ProviderAddress) bool { return s.pendingProviders[a].list }
-
-// ModulePending reports the same as ProviderPending of a module.
-func (s *Snapshot) ModulePending(a ModuleAddress, version string) bool {
-	return s.pendingModules[a].has(version)
-}
-
-// ModuleListPending reports the same as ProviderListPending of a module.
-func (s *Snapshot) ModuleListPending(a ModuleAddress) bool { return s.pendingModules[a].list }
+// ListPending reports whether the list of versions of a provider or module may
+// lack some that clients have been told of before.
+func (s *Snapshot) ListPending(a address.Address) bool { return s.pending[a].list }
 
 // NewlyWithheld is what is withheld and was not in the snapshot before, which
 // may be nil.
@@ -190,25 +188,23 @@ func (s *Snapshot) noteExpiry(p *Provider) {
 func newSnapshot(tree Tree, taken time.Time) *Snapshot {
 	return &Snapshot{
 		Taken: taken, tree: tree,
-		providers:       make(map[ProviderAddress]*Provider),
-		modules:         make(map[ModuleAddress]*Module),
-		joinedProviders: make(map[ProviderAddress]*Provider),
-		joinedModules:   make(map[ModuleAddress]*Module),
-
-		pendingProviders: make(map[ProviderAddress]pending),
-		pendingModules:   make(map[ModuleAddress]pending),
+		providers:       make(map[address.Address]*Provider),
+		modules:         make(map[address.Address]*Module),
+		mergedProviders: make(map[address.Address]*Provider),
+		mergedModules:   make(map[address.Address]*Module),
+		pending:         make(map[address.Address]pending),
 	}
 }
 
 // newProvider orders releases and encodes the lists of them.
-func newProvider(a ProviderAddress, releases []*Release) *Provider {
-	newestFirst(releases, func(r *Release) *version.Version { return r.version })
+func newProvider(a address.Address, releases []*Release) *Provider {
+	address.SortNewestFirst(releases, func(r *Release) *version.Version { return r.version })
 	p := &Provider{
 		Address: a, Releases: releases,
 		byVersion: make(map[string]*Release, len(releases)),
 		files:     make(map[string]*File),
-		versions:  versionsDocument(releases),
-		index:     mirrorIndex(releases),
+		versions:  providerVersions(releases),
+		index:     MirrorIndex(releases, nil),
 	}
 	for _, r := range releases {
 		p.byVersion[r.Version] = r
@@ -223,44 +219,44 @@ func newProvider(a ProviderAddress, releases []*Release) *Provider {
 	return p
 }
 
-// joinProviders makes one of an address that is found both with and without
-// HOSTNAME: versions are joined, and of a version found twice the one with
-// HOSTNAME is offered. Whether the registry answers as HOSTNAME is not known
-// here, so what lies under it stays separately reachable as well.
-func (s *Snapshot) joinProviders(r *shadows) {
+// mergeProviders merges what is found both with and without HOSTNAME; of a
+// version found twice the one with HOSTNAME is offered. Whether the registry
+// answers as HOSTNAME is not known here, so what lies under it stays separately
+// reachable as well.
+func (s *Snapshot) mergeProviders(r *shadows) {
 	for a, p := range s.providers {
-		own := s.providers[ProviderAddress{Namespace: a.Namespace, Type: a.Type}]
-		if a.Hostname == "" || own == nil {
+		hosted := s.providers[a.At("")]
+		if a.Hostname == "" || hosted == nil {
 			continue
 		}
 		releases := slices.Clone(p.Releases)
-		for _, release := range own.Releases {
+		for _, release := range hosted.Releases {
 			if p.byVersion[release.Version] != nil {
-				r.add(KindProvider, own.Address.String(), release.Version, a.Hostname)
+				r.add(KindProvider, hosted.Address.String(), release.Version, a.Hostname)
 				continue
 			}
 			releases = append(releases, release)
 		}
-		s.joinedProviders[a] = newProvider(a, releases)
+		s.mergedProviders[a] = newProvider(a, releases)
 	}
 }
 
-// joinModules does the same for modules.
-func (s *Snapshot) joinModules(r *shadows) {
+// mergeModules does the same for modules.
+func (s *Snapshot) mergeModules(r *shadows) {
 	for a, m := range s.modules {
-		own := s.modules[ModuleAddress{Namespace: a.Namespace, Name: a.Name, System: a.System}]
-		if a.Hostname == "" || own == nil {
+		hosted := s.modules[a.At("")]
+		if a.Hostname == "" || hosted == nil {
 			continue
 		}
 		versions := slices.Clone(m.Versions)
-		for _, v := range own.Versions {
+		for _, v := range hosted.Versions {
 			if m.byVersion[v.Version] != nil {
-				r.add(KindModule, own.Address.String(), v.Version, a.Hostname)
+				r.add(KindModule, hosted.Address.String(), v.Version, a.Hostname)
 				continue
 			}
 			versions = append(versions, v)
 		}
-		s.joinedModules[a] = newModule(a, versions)
+		s.mergedModules[a] = newModule(a, versions)
 	}
 }
 

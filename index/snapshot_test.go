@@ -7,11 +7,12 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-func at(hostname svchost.Hostname, a index.ProviderAddress) index.ProviderAddress {
+func at(hostname svchost.Hostname, a address.Address) address.Address {
 	a.Hostname = hostname
 	return a
 }
@@ -40,22 +41,22 @@ func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 	s := scan(t, tree)
 	nothingWithheld(t, s)
 
-	demo, alone, named := ownDemo, index.ProviderAddress{Namespace: "acme", Type: "alone"}, index.ProviderAddress{Namespace: "acme", Type: "named"}
+	demo, alone, named := ownDemo, address.Address{Namespace: "acme", Name: "alone"}, address.Address{Namespace: "acme", Name: "named"}
 	for _, test := range []struct {
 		rule    string
-		lookup  func(index.ProviderAddress) *index.Provider
-		address index.ProviderAddress
+		lookup  func(address.Address) *index.Provider
+		address address.Address
 		want    []string
 	}{
-		{"called by its hostname, the registry offers both", s.OwnProvider, at("registry.example.com", demo), []string{"2.0.0", "1.1.0", "1.0.0"}},
-		{"called otherwise, what has no hostname", s.OwnProvider, at("other.example.com", demo), []string{"1.1.0", "1.0.0"}},
-		{"called nothing, what has no hostname", s.OwnProvider, demo, []string{"1.1.0", "1.0.0"}},
-		{"what has no hostname belongs to each of its names", s.OwnProvider, at("registry.example.com", alone), []string{"1.0.0"}},
-		{"what has one belongs to that name", s.OwnProvider, at("registry.example.com", named), []string{"1.0.0"}},
-		{"and to no other", s.OwnProvider, at("other.example.com", named), nil},
+		{"called by its hostname, the registry offers both", s.HostedProvider, at("registry.example.com", demo), []string{"2.0.0", "1.1.0", "1.0.0"}},
+		{"called otherwise, what has no hostname", s.HostedProvider, at("other.example.com", demo), []string{"1.1.0", "1.0.0"}},
+		{"called nothing, what has no hostname", s.HostedProvider, demo, []string{"1.1.0", "1.0.0"}},
+		{"what has no hostname belongs to each of its names", s.HostedProvider, at("registry.example.com", alone), []string{"1.0.0"}},
+		{"what has one belongs to that name", s.HostedProvider, at("registry.example.com", named), []string{"1.0.0"}},
+		{"and to no other", s.HostedProvider, at("other.example.com", named), nil},
 		{"a mirror offers what lies under the hostname", s.Provider, at("registry.example.com", demo), []string{"2.0.0", "1.0.0"}},
 		{"and nothing under any other", s.Provider, at("other.example.com", demo), nil},
-		{"nor what is not there", s.OwnProvider, at("registry.example.com", index.ProviderAddress{Namespace: "acme", Type: "x"}), nil},
+		{"nor what is not there", s.HostedProvider, at("registry.example.com", address.Address{Namespace: "acme", Name: "x"}), nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			if got := versionsOf(test.lookup(test.address)); !slices.Equal(got, test.want) {
@@ -64,7 +65,7 @@ func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 		})
 	}
 
-	joined := s.OwnProvider(at("registry.example.com", demo))
+	joined := s.HostedProvider(at("registry.example.com", demo))
 	if n := len(joined.Release("1.0.0").Packages); n != 1 {
 		t.Errorf("of the version that is there twice the one without hostname is offered: it has %d packages", n)
 	}
@@ -93,20 +94,20 @@ func TestAModuleWithAndWithoutHostname(t *testing.T) {
 	tree.Write("modules/registry.example.com/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# with\n"))
 	s := scan(t, tree)
 	nothingWithheld(t, s)
-	own := index.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}
+	own := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 	named := own
 	named.Hostname = "registry.example.com"
 
-	joined := s.OwnModule(named)
+	joined := s.HostedModule(named)
 	if len(joined.Versions) != 2 || joined.Version("1.0.0").Archive.Name != "archive.zip" || joined.Version("1.1.0").Archive.Name != "archive.tar.gz" {
 		t.Errorf("joined is %+v", joined.Versions)
 	}
-	if len(s.Module(named).Versions) != 1 || len(s.Module(own).Versions) != 2 || s.OwnModule(own) != s.Module(own) {
+	if len(s.Module(named).Versions) != 1 || len(s.Module(own).Versions) != 2 || s.HostedModule(own) != s.Module(own) {
 		t.Error("they are not separately there")
 	}
 	other := own
 	other.Hostname = "other.example.com"
-	if s.Module(other) != nil || s.OwnModule(other) != s.Module(own) {
+	if s.Module(other) != nil || s.HostedModule(other) != s.Module(own) {
 		t.Error("another name of the registry is not answered with what has no hostname")
 	}
 	if notes := offerOf(s, "acme/vpc/aws", "1.0.0").Notes; len(notes) != 1 {
@@ -158,7 +159,7 @@ func TestASnapshotStaysAsItIs(t *testing.T) {
 	if notes := offerOf(first, "acme/demo", "1.0.0").Notes; !slices.Equal(notes, before) || !strings.Contains(notes[0], "a.example") {
 		t.Errorf("before was noted %q", notes)
 	}
-	if first.OwnProvider(at("a.example", ownDemo)) == nil || second.Provider(at("a.example", ownDemo)) != nil {
+	if first.HostedProvider(at("a.example", ownDemo)) == nil || second.Provider(at("a.example", ownDemo)) != nil {
 		t.Error("what was removed is gone from the first, or not from the second")
 	}
 }

@@ -5,13 +5,15 @@ import (
 	"slices"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A spelling is a folder with an address that other folders may have as well,
 // since clients compare addresses in their normal form: acme/demo, ACME/Demo.
 type spelling struct {
 	folder  *folder
-	address fmt.Stringer
+	address address.Address
 	normal  bool // it is written in the normal form
 	empty   bool // there is nothing in it to offer
 }
@@ -21,7 +23,7 @@ type spelling struct {
 // not. It merges what the walkers found in the folders it chooses, and reports
 // the others. A stray ACME/demo/README must not take acme/demo away.
 func (w *walker) oneSpellingEach(spellings []spelling, found []walker) (chosen []int) {
-	by := make(map[fmt.Stringer]int)
+	by := make(map[address.Address]int)
 	for i, s := range spellings {
 		other, known := by[s.address]
 		if !known || better(s, spellings[other]) {

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
@@ -59,7 +60,7 @@ func TestTwoSpellingsOfAnAddress(t *testing.T) {
 
 // pathOf is where the one thing lies that is offered.
 func pathOf(s *index.Snapshot) string {
-	for _, a := range []index.ProviderAddress{ownDemo, at("xn--bcher-kva.example", ownDemo)} {
+	for _, a := range []address.Address{ownDemo, at("xn--bcher-kva.example", ownDemo)} {
 		if p := s.Provider(a); p != nil {
 			return p.Releases[0].Packages[0].File.Path()
 		}

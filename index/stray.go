@@ -1,20 +1,21 @@
 package index
 
 import (
-	"fmt"
 	"path"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // What a walk finds that is no file of the tree goes to the report here: as
 // misplaced if it was meant to be offered, and else as ignored.
 
-func (w *walker) misplace(report string, address fmt.Stringer, version string, f *finding) {
+func (w *walker) misplace(report string, of address.Address, version string, f *finding) {
 	p := Problem{Path: report, Version: version, Reason: f.reason, Detail: f.detail}
-	if address != nil {
-		p.Address = address.String()
+	if of != (address.Address{}) {
+		p.Address = of.String()
 	}
 	w.report.withhold(p)
 }
@@ -71,7 +72,7 @@ func (w *walker) fileWithoutAddress(f folder, part string, e entry, beside *sibl
 	}
 	switch bad := f.misplaced(kind, e.name); {
 	case bad != nil:
-		w.misplace(report, nil, "", bad)
+		w.misplace(report, address.Address{}, "", bad)
 	case kind == KindProvider && harmlessInProvider(e.name):
 	default:
 		w.report.ignore(report, NotPartOfTree, "there are only folders here: move or remove it")
@@ -98,7 +99,7 @@ func (w *walker) badProviderAddress(f folder, err error) {
 		}
 		bad = misplaced("the folder of a version is in that of its provider: move it to %s/", f.providerTarget(typ))
 	}
-	w.misplace(f.report, nil, "", bad)
+	w.misplace(f.report, address.Address{}, "", bad)
 }
 
 func (w *walker) badModuleAddress(f folder, err error) {
@@ -107,7 +108,7 @@ func (w *walker) badModuleAddress(f folder, err error) {
 		target, missing := f.moduleTarget()
 		bad = misplaced("%s: move the module to %s/%s/", missingFolders(missing), target, plain(f.names[i]))
 	}
-	w.misplace(f.report, nil, "", bad)
+	w.misplace(f.report, address.Address{}, "", bad)
 }
 
 // strayProviderFile reports a file of a provider's folder that is none of a
@@ -135,10 +136,10 @@ func (w *walker) strayProviderFolder(p *providerFolder, part Part, dir string, e
 	files := w.releaseFilesIn(part, e.path, report, 2)
 	for _, f := range files {
 		target := plain(dir)
-		if f.typ != p.address.Type {
+		if f.typ != p.address.Name {
 			target = plain(path.Join("providers", p.hostname, p.names[0], f.typ))
 		}
-		w.misplace(f.report, nil, "", misplaced("it lies too deep in the tree: move it to %s/", target))
+		w.misplace(f.report, address.Address{}, "", misplaced("it lies too deep in the tree: move it to %s/", target))
 	}
 	if len(files) == 0 && !buildFolder.MatchString(e.name) {
 		w.report.ignore(report, NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
@@ -162,7 +163,7 @@ func (w *walker) releaseFilesIn(part Part, dir, report string, depth int) []foun
 		case e.info.IsDir() && depth > 1:
 			files = append(files, w.releaseFilesIn(part, e.path, report, depth-1)...)
 		case !e.info.IsDir():
-			if typ, ok := releaseOf(e.name); ok {
+			if typ, ok := address.ReleaseFileType(e.name); ok {
 				files = append(files, foundRelease{report, typ})
 			}
 		}
@@ -212,7 +213,7 @@ func (w *walker) strayModuleFolder(m *moduleFolder, e entry, besideModule bool) 
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.bad != nil || hiddenOrTemporary(e.name) })
 	if firstConfiguration(entries) != "" {
 		version := someVersion.FindString(e.name)
-		if _, err := ParseModuleVersion(version); err != nil {
+		if _, err := address.ParseModuleVersion(version); err != nil {
 			version = "its version, such as 1.0.0"
 		}
 		w.misplace(report, m.address, "", misplaced("the folder of a module is named after its version: rename it to %s", version))
@@ -243,7 +244,7 @@ func (w *walker) strayInKeys(report string, e entry) {
 	if e.info.IsDir() {
 		entries, _ := w.tree.Keys.list(e.path)
 		if slices.ContainsFunc(entries, w.holdsPublicKey) {
-			w.misplace(report, nil, "", misplaced("the public keys of a namespace are in one file: put them into %s", plain(report+".asc")))
+			w.misplace(report, address.Address{}, "", misplaced("the public keys of a namespace are in one file: put them into %s", plain(report+".asc")))
 			return
 		}
 		w.report.ignore(report, NotPartOfTree, "a folder here is named after a registry, such as registry.terraform.io: move or remove it")
@@ -253,11 +254,11 @@ func (w *walker) strayInKeys(report string, e entry) {
 	target := plain(strings.TrimSuffix(report, extension) + ".asc")
 	switch {
 	case w.holds(e, publicKeyBlock):
-		w.misplace(report, nil, "", misplaced("public keys are in files named NAMESPACE.asc: rename it to %s", target))
+		w.misplace(report, address.Address{}, "", misplaced("public keys are in files named NAMESPACE.asc: rename it to %s", target))
 	case w.holds(e, privateKeyBlock):
-		w.misplace(report, nil, "", misplaced("it is a private key: remove it, and write the public one with `gpg --armor --export KEY > %s`", target))
+		w.misplace(report, address.Address{}, "", misplaced("it is a private key: remove it, and write the public one with `gpg --armor --export KEY > %s`", target))
 	case slices.Contains(keysExtensions, extension) || extension == ".pub" || extension == ".key":
-		w.misplace(report, nil, "", misplaced("public keys are in text form here: write them with `gpg --armor --export KEY > %s`", target))
+		w.misplace(report, address.Address{}, "", misplaced("public keys are in text form here: write them with `gpg --armor --export KEY > %s`", target))
 	default:
 		w.report.ignore(report, NotPartOfTree, "public keys are in files named NAMESPACE.asc: move or remove it")
 	}

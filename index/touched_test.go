@@ -70,7 +70,7 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 	if len(s.Report.Offered) != 2 || s.Report.Pending != 1 {
 		t.Errorf("reported are %+v and %d pending", s.Report.Offered, s.Report.Pending)
 	}
-	if !s.ModulePending(ownVPC, "") || s.ModuleListPending(ownVPC) {
+	if !s.Pending(ownVPC, "") || s.ListPending(ownVPC) {
 		t.Error("the list is said to be incomplete, or the archive not to be read")
 	}
 
@@ -192,7 +192,7 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if versionsOfVPC(s) != "none" || !s.ModuleListPending(ownVPC) {
+	if versionsOfVPC(s) != "none" || !s.ListPending(ownVPC) {
 		t.Fatalf("at once %s are listed", versionsOfVPC(s))
 	}
 	// Whoever asked for the scan, another follows, although nothing is watched

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
@@ -289,8 +290,8 @@ func TestAFileSystemWithoutTimes(t *testing.T) {
 	s := scanWith(t, options(t, func() (index.Tree, error) { return index.Directories{Root: "."}.OpenIn(embedded) }))
 	nothingWithheld(t, s)
 	for _, f := range []*index.File{
-		s.Provider(index.ProviderAddress{Namespace: "acme", Type: "demo"}).Releases[0].Packages[0].File,
-		s.Module(index.ModuleAddress{Namespace: "acme", Name: "vpc", System: "aws"}).Versions[0].Archive,
+		s.Provider(address.Address{Namespace: "acme", Name: "demo"}).Releases[0].Packages[0].File,
+		s.Module(address.Address{Namespace: "acme", Name: "vpc", System: "aws"}).Versions[0].Archive,
 	} {
 		r, err := s.Open(f)
 		if err != nil {
@@ -315,7 +316,7 @@ func TestAFileThatHasChangedIsNotServed(t *testing.T) {
 			tree := indextest.New(t)
 			tree.Provider("acme/demo", "1.0.0", "linux_amd64")
 			s := scan(t, tree)
-			f := s.Provider(index.ProviderAddress{Namespace: "acme", Type: "demo"}).File(zipName)
+			f := s.Provider(address.Address{Namespace: "acme", Name: "demo"}).File(zipName)
 			change(tree)
 			if _, err := s.Open(f); !errors.Is(err, index.ErrChanged) {
 				t.Errorf("the error is %v", err)

@@ -10,6 +10,9 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // unpackedZip is a zip as clients have it once they have unpacked it, by the
@@ -93,7 +96,7 @@ func modeOf(program *zip.File) programMode {
 // before it unpacks. They differ when there are entries for folders, names that
 // are not clean, or two of one name. Every entry is read to its end.
 func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File) (unpacked, packed string, err error) {
-	sums := make(map[*zip.File]SHA256, len(entries))
+	sums := make(map[*zip.File]wire.SHA256, len(entries))
 	byName := make(map[string]*zip.File, len(entries))
 	names := make([]string, 0, len(entries))
 	for _, entry := range entries {
@@ -109,14 +112,14 @@ func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File) (unpacked,
 		names = append(names, entry.Name)
 		byName[entry.Name] = entry
 	}
-	packed = hash1(names, func(name string) SHA256 { return sums[byName[name]] })
-	unpacked = hash1(slices.Collect(maps.Keys(u)), func(name string) SHA256 { return sums[u[name]] })
+	packed = hash1(names, func(name string) wire.SHA256 { return sums[byName[name]] })
+	unpacked = hash1(slices.Collect(maps.Keys(u)), func(name string) wire.SHA256 { return sums[u[name]] })
 	return unpacked, packed, nil
 }
 
 // hash1 is Hash1 of golang.org/x/mod/sumdb/dirhash, for files whose digests are
 // known already.
-func hash1(names []string, sum func(name string) SHA256) string {
+func hash1(names []string, sum func(name string) wire.SHA256) string {
 	slices.Sort(names)
 	h := sha256.New()
 	for _, name := range names {
@@ -134,7 +137,7 @@ type packageDetail struct {
 }
 
 // findingOn is why a package is withheld for a platform, nil if it is not.
-func (d packageDetail) findingOn(p Platform) *finding {
+func (d packageDetail) findingOn(p address.Platform) *finding {
 	if p.OS == "windows" || d.program != programNotExecutable {
 		return nil
 	}

@@ -1,14 +1,15 @@
 package index
 
 import (
-	"fmt"
 	"sync"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // Wanted is what a request waits for: everything under an address, or one version.
 type Wanted struct {
-	Address fmt.Stringer // a ProviderAddress or a ModuleAddress
-	Version string       // empty: all versions
+	Address address.Address
+	Version string // empty: all versions
 }
 
 // waiting knows what requests wait for. The scan that runs reads that first.

@@ -3,6 +3,8 @@ package index
 import (
 	"path"
 	"path/filepath"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A walker finds out what there is, and what of it the memo knows.
@@ -59,7 +61,7 @@ func (w *walker) walkAddresses(part Part, name string, depth int) []folder {
 				continue
 			}
 			next := folder{part: part, dir: e.path, report: report, hostname: f.hostname, names: f.names}
-			if len(f.names) == 0 && f.hostname == "" && isHostname(e.name) {
+			if len(f.names) == 0 && f.hostname == "" && address.IsHostname(e.name) {
 				next.hostname = e.name
 			} else {
 				next.names = append(f.names[:len(f.names):len(f.names)], e.name)

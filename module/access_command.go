@@ -98,7 +98,7 @@ func runAccess(cmd *cobra.Command, args []string) error {
 type question struct {
 	subject access.Subject
 	right   access.Right
-	address access.Address
+	address access.Resource
 }
 
 func parseQuestion(fl caddycmd.Flags, args []string) (q question, err error) {
@@ -115,7 +115,7 @@ func parseQuestion(fl caddycmd.Flags, args []string) (q question, err error) {
 	if q.right, err = access.ParseRight(args[0]); err != nil {
 		return q, err
 	}
-	q.address, err = access.ParseAddress(args[1])
+	q.address, err = access.ParseResource(args[1])
 	return q, err
 }
 
@@ -143,11 +143,11 @@ func (q question) answer(out, notes io.Writer, c configuredRegistry) (allowed bo
 		}
 	}
 	rules = rules.WithHostnames(names)
-	address := c.address(q.address, names)
-	if !address.Own && !c.named() {
-		fmt.Fprintf(notes, "%s is taken for the name of another registry: if it is one of this registry's, leave it out\n", address.Hostname)
+	resource := c.resource(q.address, names)
+	if !resource.Hosted && !c.named() {
+		fmt.Fprintf(notes, "%s is taken for the name of another registry: if it is one of this registry's, leave it out\n", resource.Hostname)
 	}
-	d := rules.Decide(q.subject, q.right, address)
+	d := rules.Decide(q.subject, q.right, resource)
 	verdict, why := "denied", ": no rule allows it"
 	if d.Allowed {
 		verdict = "allowed"
@@ -164,10 +164,10 @@ func (q question) answer(out, notes io.Writer, c configuredRegistry) (allowed bo
 	return d.Allowed, err
 }
 
-// address is a as the registry, of these names, asks its rules about it.
-func (c configuredRegistry) address(a access.Address, names []svchost.Hostname) access.Address {
-	if slices.Contains(names, svchost.Hostname(a.Hostname)) || len(names) == 0 && c.onSite(a.Hostname) {
-		a.Own, a.Hostname = true, ""
+// resource is r as the registry, of these names, asks its rules about it.
+func (c configuredRegistry) resource(r access.Resource, names []svchost.Hostname) access.Resource {
+	if slices.Contains(names, r.Hostname) || len(names) == 0 && c.onSite(string(r.Hostname)) {
+		r.Hosted, r.Hostname = true, ""
 	}
-	return a
+	return r
 }

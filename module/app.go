@@ -168,7 +168,6 @@ func (t tree) options(signer index.Signer) index.Options {
 	}
 	return index.Options{
 		Open:              t.open,
-		ReadKeyring:       readKeyring,
 		Signer:            signer,
 		RequireSignatures: t.require,
 		Rescan:            max(t.rescan, 0),
@@ -184,14 +183,6 @@ func (t tree) open() (index.Tree, error) {
 		return t.directories.OpenIn(t.fsys)
 	}
 	return t.directories.Open()
-}
-
-func readKeyring(armored []byte) (index.Keyring, []error) {
-	ring, errs := signing.ReadKeyring(armored)
-	if ring == nil {
-		return nil, errs // not an interface that holds a nil pointer
-	}
-	return ring, errs
 }
 
 // Stop does nothing: requests may still be answered from the indexes, and the

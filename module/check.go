@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
 // Exit statuses of `caddy terraform-registry check`.
@@ -100,7 +101,6 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 func check(ctx context.Context, directories index.Directories, require bool, progress func(index.Progress)) (*index.Report, error) {
 	snapshot, err := index.Scan(ctx, index.Options{
 		Open:              directories.Open,
-		ReadKeyring:       readKeyring,
 		Signer:            somebody{},
 		RequireSignatures: require,
 		Progress:          progress,
@@ -116,7 +116,7 @@ func check(ctx context.Context, directories index.Directories, require bool, pro
 // nobody does.
 type somebody struct{}
 
-func (somebody) PublicKey() index.PublicKey { return index.PublicKey{} }
+func (somebody) PublicKey() signing.PublicKey { return signing.PublicKey{} }
 
 func (somebody) Sign([]byte) ([]byte, error) { return nil, errors.New("there is no key to sign with") }
 

@@ -15,7 +15,7 @@ import (
 	"github.com/caddyserver/certmagic"
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A configuredRegistry is a handler as it stands in a configuration: nothing is
@@ -167,7 +167,7 @@ func onSite(site []string, hostname string) bool {
 	repl := caddy.NewReplacer()
 	return slices.ContainsFunc(site, func(pattern string) bool {
 		pattern = repl.ReplaceKnown(pattern, "")
-		if h, err := index.ParseHostname(pattern); err == nil {
+		if h, err := address.ParseHostname(pattern); err == nil {
 			pattern = string(h) // as addresses have it, in punycode
 		}
 		return hostname != "" && certmagic.MatchWildcard(hostname, pattern)

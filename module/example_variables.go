@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	"github.com/zclconf/go-cty/cty"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -32,15 +33,8 @@ const (
 
 // exampleVariables returns what a configuration has to give to a module. It is
 // for an example: what cannot be read is left out.
-func exampleVariables(s *index.Snapshot, address, version string) []exampleVariable {
-	parts := strings.Split(address, "/")
-	if len(parts) == 3 {
-		parts = append([]string{""}, parts...)
-	}
-	if len(parts) != 4 {
-		return nil
-	}
-	a, err := index.ParseModuleAddress(parts[0], parts[1], parts[2], parts[3])
+func exampleVariables(s *index.Snapshot, text, version string) []exampleVariable {
+	a, err := address.Parse(text)
 	if err != nil {
 		return nil
 	}

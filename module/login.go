@@ -13,7 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
-	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // Login is what clients are told for `terraform login`, and `tofu login`: where
@@ -68,12 +68,12 @@ const loginPatience = 2 * time.Second
 
 // login is a Login worked out.
 type login struct {
-	fixed  handlers.Login // without what the issuer is asked for
+	fixed  wire.Login     // without what the issuer is asked for
 	issuer *access.Issuer // nil: nothing is
 	logger *slog.Logger
 
 	mutex sync.Mutex
-	last  *handlers.Login
+	last  *wire.Login
 	out   bool // the issuer was unavailable when it was last asked
 }
 
@@ -90,7 +90,7 @@ func (l *Login) read(repl *caddy.Replacer, logger *slog.Logger) (*login, error) 
 		return nil, fmt.Errorf("login: %w", err)
 	}
 	worked := &login{
-		fixed: handlers.Login{
+		fixed: wire.Login{
 			Client:     l.Client,
 			GrantTypes: []string{"authz_code"},
 			Authz:      l.Authz,
@@ -123,7 +123,7 @@ func (l *login) close() error {
 
 // document returns login.v1 of the discovery document, the same pointer as long
 // as it is the same; nil when the issuer cannot be asked for its part.
-func (l *login) document(ctx context.Context) *handlers.Login {
+func (l *login) document(ctx context.Context) *wire.Login {
 	if l.issuer == nil {
 		return &l.fixed
 	}

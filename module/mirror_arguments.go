@@ -14,7 +14,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -40,7 +40,7 @@ type unlocked struct {
 	From     []string `json:"from"`     // of the configuration
 	Why      string   `json:"why"`
 
-	address index.ProviderAddress
+	address address.Address
 }
 
 func (u unlocked) String() string {
@@ -283,7 +283,7 @@ func hostnamesFlag(fl caddycmd.Flags, name string) (hostnames []svchost.Hostname
 		return nil, fmt.Errorf("--%s: %w", name, err)
 	}
 	for _, word := range words {
-		hostname, err := index.ParseHostname(word)
+		hostname, err := address.ParseHostname(word)
 		if err != nil {
 			return nil, fmt.Errorf("--%s: %q is not a hostname: %w", name, word, err)
 		}

@@ -17,8 +17,10 @@ import (
 	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // errIncomplete makes the process end with exit status 1. What is missing has
@@ -161,7 +163,7 @@ func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) 
 		return nil, err
 	}
 	m.into = localDisk{}.under(directories.Root, directories.Providers)
-	fo := upstream.FillerOptions{
+	fo := fill.Options{
 		Sources: sources, Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
 		Path:      func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
 		FreeSpace: func() (int64, error) { return freeSpace(m.into) },
@@ -172,7 +174,7 @@ func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) 
 	case m.dry:
 		fo.Open, fo.Lock = readOnly(directories), nil
 	}
-	m.filler, err = upstream.NewFiller(fo)
+	m.filler, err = fill.New(fo)
 	return m, err
 }
 
@@ -241,13 +243,13 @@ func lockDefaultStorage(ctx context.Context, name string) (unlock func(), err er
 
 // platformsFlag is this machine's platform if none is given, as with
 // `terraform providers mirror`.
-func platformsFlag(fl caddycmd.Flags) (platforms []index.Platform, thisMachine bool, err error) {
+func platformsFlag(fl caddycmd.Flags) (platforms []address.Platform, thisMachine bool, err error) {
 	words, err := fl.GetStringSlice("platform")
 	if err != nil {
 		return nil, false, err
 	}
 	if len(words) == 0 {
-		return []index.Platform{{OS: runtime.GOOS, Arch: runtime.GOARCH}}, true, nil
+		return []address.Platform{{OS: runtime.GOOS, Arch: runtime.GOARCH}}, true, nil
 	}
 	platforms, err = upstream.ParsePlatforms(words)
 	return platforms, false, err

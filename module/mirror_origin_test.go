@@ -19,7 +19,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -44,9 +43,8 @@ func newOrigin(t *testing.T, write func(tree *indextest.Tree, acme *indextest.Pu
 	o.tree.Keys("acme", publisher)
 	write(o.tree, publisher)
 	snapshot, err := index.Scan(context.Background(), index.Options{
-		Open:        o.tree.Open,
-		ReadKeyring: func(armored []byte) (index.Keyring, []error) { return signing.ReadKeyring(armored) },
-		Signer:      shortKey(t),
+		Open:   o.tree.Open,
+		Signer: shortKey(t),
 	})
 	if err != nil {
 		t.Fatal(err)

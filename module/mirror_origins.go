@@ -11,8 +11,9 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // Origins are where the mirror command fetches from.
@@ -20,7 +21,7 @@ type origins struct {
 	mirror     string                      // in place of all registries that have no other address
 	at         map[svchost.Hostname]string // other addresses of registries
 	private    []string
-	signatures upstream.Signatures
+	signatures fill.Signatures
 	tokens     map[svchost.Hostname]string // by the host that is asked
 }
 
@@ -42,7 +43,7 @@ func originFlags(fl caddycmd.Flags) (o origins, err error) {
 	if o.private, err = fl.GetStringSlice("private"); err != nil {
 		return o, fmt.Errorf("--private: %w", err)
 	}
-	if o.signatures, err = upstream.ParseSignatures(fl.String("signatures")); err != nil {
+	if o.signatures, err = fill.ParseSignatures(fl.String("signatures")); err != nil {
 		return o, fmt.Errorf("--signatures: %w", err)
 	}
 	o.tokens = environmentTokens(os.Environ())
@@ -51,7 +52,7 @@ func originFlags(fl caddycmd.Flags) (o origins, err error) {
 
 // add takes up an --upstream. A URL may have a = in it, but not before its ://.
 func (o *origins) add(word string) error {
-	name, address, named := strings.Cut(word, "=")
+	name, location, named := strings.Cut(word, "=")
 	if !named || strings.Contains(name, "://") {
 		if o.mirror != "" {
 			return errors.New("two network mirrors are given for all providers: leave out one of them")
@@ -61,29 +62,29 @@ func (o *origins) add(word string) error {
 		}
 		return nil
 	}
-	hostname, err := index.ParseHostname(name)
+	hostname, err := address.ParseHostname(name)
 	switch {
 	case err != nil:
 		return fmt.Errorf("%q is not a hostname: %w", name, err)
-	case address == "":
+	case location == "":
 		return fmt.Errorf("there is no URL behind %s=", name)
 	case o.at[hostname] != "":
 		return fmt.Errorf("two addresses are given for %s: leave out one of them", name)
 	}
-	o.at[hostname] = address
+	o.at[hostname] = location
 	return nil
 }
 
 // sources are what the providers of hostnames come from.
-func (o *origins) sources(hostnames []svchost.Hostname, options []upstream.Option) (map[svchost.Hostname]upstream.Source, error) {
-	policy := upstream.Policy{VersionsTTL: listLife, Signatures: o.signatures}
-	sources := make(map[svchost.Hostname]upstream.Source)
+func (o *origins) sources(hostnames []svchost.Hostname, options []upstream.Option) (map[svchost.Hostname]fill.Source, error) {
+	policy := fill.Policy{VersionsTTL: listLife, Signatures: o.signatures}
+	sources := make(map[svchost.Hostname]fill.Source)
 	for _, hostname := range hostnames {
 		client, err := upstream.NewClient(o.origin(hostname), options...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", hostname.ForDisplay(), err)
 		}
-		sources[hostname] = upstream.Source{Client: client, Policy: policy}
+		sources[hostname] = fill.Source{Client: client, Policy: policy}
 	}
 	return sources, nil
 }
@@ -94,9 +95,9 @@ func (o *origins) origin(hostname svchost.Hostname) upstream.Origin {
 	if origin.URL == "" {
 		origin.Mirror = o.mirror
 	}
-	for _, address := range []string{origin.URL, origin.Mirror} {
-		if u, err := url.Parse(address); err == nil && u.Host != "" {
-			asked, _ = index.ParseHostname(u.Host)
+	for _, text := range []string{origin.URL, origin.Mirror} {
+		if u, err := url.Parse(text); err == nil && u.Host != "" {
+			asked, _ = address.ParseHostname(u.Host)
 		}
 	}
 	origin.Token = o.tokens[asked]
@@ -115,7 +116,7 @@ func environmentTokens(environ []string) map[svchost.Hostname]string {
 			continue
 		}
 		name = strings.ReplaceAll(strings.ReplaceAll(name, "__", "-"), "_", ".")
-		if hostname, err := index.ParseHostname(name); err == nil {
+		if hostname, err := address.ParseHostname(name); err == nil {
 			tokens[hostname] = token
 		}
 	}

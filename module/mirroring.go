@@ -13,15 +13,16 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // A mirroring is one run of the mirror command.
 type mirroring struct {
 	wanted
-	filler      *upstream.Filler
-	platforms   []index.Platform
+	filler      *fill.Filler
+	platforms   []address.Platform
 	thisMachine bool   // nobody named platforms
 	into        string // the folder of the providers
 	workers     int
@@ -37,7 +38,7 @@ type mirroring struct {
 
 // A chosen release is one to be mirrored.
 type chosen struct {
-	address index.ProviderAddress
+	address address.Address
 	version string
 	locks   []*upstream.Locked // that name it
 	asked   []string           // who wants it
@@ -77,7 +78,7 @@ func (m *mirroring) run(ctx context.Context) *mirrorResult {
 // choose finds the versions that are wanted, each once.
 func (m *mirroring) choose(ctx context.Context) (releases []*chosen, failed []outcome) {
 	type release struct {
-		index.ProviderAddress
+		address.Address
 		version string
 	}
 	versions, errs := make([]string, len(m.wants)), make([]error, len(m.wants))
@@ -124,7 +125,7 @@ func (m *mirroring) version(ctx context.Context, w want) (string, error) {
 }
 
 // fill fetches a package unless it is there.
-func (m *mirroring) fill(ctx context.Context, r *chosen, p index.Platform, of int) outcome {
+func (m *mirroring) fill(ctx context.Context, r *chosen, p address.Platform, of int) outcome {
 	o := outcome{what: fmt.Sprintf("%s\t%s\t%s", r.address, r.version, p), asked: r.asked}
 	if o.err = ctx.Err(); o.err == nil {
 		o.size, o.added, o.err = m.fetch(ctx, r, p, of)
@@ -162,7 +163,7 @@ func (c *coming) ended() {
 	c.m.expected.Add(c.received - c.size)
 }
 
-func (m *mirroring) fetch(ctx context.Context, r *chosen, p index.Platform, of int) (size int64, added bool, err error) {
+func (m *mirroring) fetch(ctx context.Context, r *chosen, p address.Platform, of int) (size int64, added bool, err error) {
 	release, err := m.filler.ReleaseFor(ctx, r.address, r.version, p)
 	if err != nil {
 		return 0, false, err
@@ -183,13 +184,13 @@ func (m *mirroring) fetch(ctx context.Context, r *chosen, p index.Platform, of i
 	})
 	c.ended()
 	switch {
-	case errors.Is(err, upstream.ErrWouldFill):
+	case errors.Is(err, fill.ErrWouldFill):
 		return 0, true, nil
 	case err != nil:
 		return 0, false, err
 	}
 	for _, l := range r.locks {
-		if err := l.CheckFilled(filled, p); err != nil {
+		if err := l.CheckPackage(filled.SHA256, filled.H1, p); err != nil {
 			return 0, false, fmt.Errorf("%w. It is in the tree now, as its publisher released it", err)
 		}
 	}

@@ -14,6 +14,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -153,7 +154,7 @@ func (h *Handler) replace(repl *caddy.Replacer) error {
 func parseHostnames(names []string) ([]svchost.Hostname, error) {
 	var hostnames []svchost.Hostname
 	for _, name := range names {
-		hostname, err := index.ParseHostname(name)
+		hostname, err := address.ParseHostname(name)
 		if err != nil {
 			return nil, fmt.Errorf("hostname: %q is not one that clients can use: %w", name, err)
 		}

@@ -11,14 +11,16 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // Holdings are the releases that a tree offers, with their files.
 type holdings struct {
 	in       index.Part
-	releases []upstream.Held
+	releases []fill.Held
 	sizes    map[string]int64 // of packages, by file
 	folders  map[string]bool  // packages that are folders
 	withheld int
@@ -26,23 +28,18 @@ type holdings struct {
 
 func newHoldings(in index.Part, s *index.Snapshot) *holdings {
 	h := &holdings{in: in, sizes: make(map[string]int64), folders: make(map[string]bool), withheld: len(s.Report.Withheld)}
-	for _, o := range s.Report.Offered {
-		parts := strings.Split("/"+o.Address, "/")
-		parts = parts[len(parts)-3:] // an empty hostname, if there is none
-		address, err := index.ParseProviderAddress(parts[0], parts[1], parts[2])
-		provider := s.Provider(address)
-		if err != nil || provider == nil {
-			continue // it has just been parsed, so this is not
+	for p := range s.Providers() {
+		for _, r := range p.Releases {
+			h.releases = append(h.releases, h.held(p.Address, r))
 		}
-		h.releases = append(h.releases, h.held(address, provider.Release(o.Version)))
 	}
 	return h
 }
 
 // held are the files of a release: its packages, and behind them what vouches
 // for these.
-func (h *holdings) held(address index.ProviderAddress, r *index.Release) upstream.Held {
-	held := upstream.Held{Address: address, Version: r.Version}
+func (h *holdings) held(address address.Address, r *index.Release) fill.Held {
+	held := fill.Held{Address: address, Version: r.Version}
 	for _, p := range r.Packages {
 		held.Files = append(held.Files, p.File.Path())
 		h.sizes[p.File.Path()] = p.File.Size
@@ -53,7 +50,7 @@ func (h *holdings) held(address index.ProviderAddress, r *index.Release) upstrea
 	dir := providerFolder(held.Files[0])
 	for _, folder := range []string{dir, path.Join(dir, r.Version)} {
 		for _, rest := range []string{"SHA256SUMS.sig", "SHA256SUMS", "manifest.json"} {
-			name := path.Join(folder, "terraform-provider-"+address.Type+"_"+r.Version+"_"+rest)
+			name := path.Join(folder, "terraform-provider-"+address.Name+"_"+r.Version+"_"+rest)
 			if _, err := h.in.Fs.Stat(path.Join(h.in.Dir, name)); err == nil {
 				held.Files = append(held.Files, name)
 			}
@@ -66,7 +63,7 @@ func (h *holdings) held(address index.ProviderAddress, r *index.Release) upstrea
 // of its version there. No type is a version: it has no dots.
 func providerFolder(file string) string {
 	dir := path.Dir(file)
-	if _, err := index.ParseProviderVersion(path.Base(dir)); err == nil {
+	if _, err := address.ParseProviderVersion(path.Base(dir)); err == nil {
 		return path.Dir(dir)
 	}
 	return dir
@@ -75,7 +72,7 @@ func providerFolder(file string) string {
 // A pruning is one run of the prune command.
 type pruning struct {
 	*holdings
-	plan     upstream.Pruning
+	plan     fill.Pruning
 	files    int    // lock files
 	from     string // the folder of the providers
 	dry      bool
@@ -125,7 +122,7 @@ func (p *pruning) keepShared() {
 		info, err := p.in.Fs.Stat(path.Join(p.in.Dir, name))
 		return err == nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
 	}
-	var remove []upstream.Held
+	var remove []fill.Held
 	for _, h := range p.plan.Remove {
 		var files []string
 		packages, kept := 0, 0
@@ -189,7 +186,7 @@ func (p *pruning) size() (sum int64) {
 // remove carries out the plan. A failure does not stop the rest, and takes its
 // release out of what was removed.
 func (p *pruning) remove() {
-	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h upstream.Held) bool {
+	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h fill.Held) bool {
 		failed := len(p.failed)
 		p.removeRelease(h)
 		return len(p.failed) > failed
@@ -199,7 +196,7 @@ func (p *pruning) remove() {
 // removeRelease removes the packages first, and what vouches for them only if
 // none is left: a package that is withheld because it is not the one that was
 // signed would be offered without it.
-func (p *pruning) removeRelease(h upstream.Held) {
+func (p *pruning) removeRelease(h fill.Held) {
 	var documents []string
 	for _, file := range h.Files {
 		if !isPackage(file) {
@@ -248,10 +245,10 @@ func (p *pruning) removeFolder(dir string) bool {
 
 // hasPackages tells whether a folder has packages of a release, also such as are
 // not offered.
-func (p *pruning) hasPackages(dir string, h upstream.Held) bool {
+func (p *pruning) hasPackages(dir string, h fill.Held) bool {
 	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
 	return slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
-		return strings.HasPrefix(e.Name(), "terraform-provider-"+h.Address.Type+"_"+h.Version+"_") && strings.HasSuffix(e.Name(), ".zip")
+		return strings.HasPrefix(e.Name(), "terraform-provider-"+h.Address.Name+"_"+h.Version+"_") && strings.HasSuffix(e.Name(), ".zip")
 	})
 }
 

@@ -14,7 +14,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/certmagic"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A site is where the command serves, worked out from its flags.
@@ -65,7 +65,7 @@ func checkDomain(domain string) error {
 	if _, port, err := net.SplitHostPort(domain); err == nil {
 		return fmt.Errorf("%s is a name with a port, which goes into --listen :%s", domain, port)
 	}
-	_, err := index.ParseHostname(domain)
+	_, err := address.ParseHostname(domain)
 	return err
 }
 

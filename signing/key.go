@@ -9,19 +9,15 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // A Key is a private key that signs SHA256SUMS documents. It does not change,
 // and is safe for concurrent use.
 type Key struct {
-	public  index.PublicKey
+	public  PublicKey
 	private *packet.PrivateKey // the primary key, or the sub-key that signs
 	packets []byte             // the whole key, not encrypted
 }
-
-var _ index.Signer = (*Key)(nil)
 
 // ReadKey reads a file with one private key in ASCII armor, as written by
 // gpg --armor --export-secret-keys. The passphrase does not matter to a key
@@ -63,7 +59,7 @@ func ReadKey(armored []byte, passphrase string) (*Key, error) {
 }
 
 // PublicKey is the key that clients verify the signatures with.
-func (k *Key) PublicKey() index.PublicKey { return k.public }
+func (k *Key) PublicKey() PublicKey { return k.public }
 
 // Sign returns a binary detached signature over document. It is a function of
 // key and document alone, so that all instances with this key serve the same
@@ -172,7 +168,7 @@ func unlock(locked []*packet.OpaquePacket, passphrase string) (private []byte, p
 
 // signingKey chooses the part of a key that signs, as gpg does: the newest
 // sub-key that may, or else the primary key.
-func signingKey(entity *openpgp.Entity, public index.PublicKey, now time.Time) (*packet.PrivateKey, error) {
+func signingKey(entity *openpgp.Entity, public PublicKey, now time.Time) (*packet.PrivateKey, error) {
 	if !public.Expires.IsZero() && !public.Expires.After(now) {
 		return nil, fmt.Errorf("it expired %s: extend it with gpg --quick-set-expire and export it again", public.Expires.Format(time.RFC3339))
 	}

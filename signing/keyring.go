@@ -8,8 +8,6 @@ import (
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // A Keyring is a namespace's public keys. It does not change, and is safe for
@@ -19,11 +17,9 @@ type Keyring struct {
 	now     func() time.Time
 }
 
-var _ index.Keyring = (*Keyring)(nil)
-
 // A member is a public key twice: as clients are given it, and as they read it.
 type member struct {
-	public   index.PublicKey
+	public   PublicKey
 	entities openpgp.EntityList
 }
 
@@ -77,8 +73,8 @@ func (r *Keyring) add(m member) {
 }
 
 // Keys lists the usable public keys in the order of the file.
-func (r *Keyring) Keys() []index.PublicKey {
-	keys := make([]index.PublicKey, len(r.members))
+func (r *Keyring) Keys() []PublicKey {
+	keys := make([]PublicKey, len(r.members))
 	for i, m := range r.members {
 		keys[i] = m.public
 	}
@@ -143,7 +139,7 @@ func newMember(packets []*packet.OpaquePacket, work *int) (member, error) {
 	}
 	self, _ := entities[0].PrimarySelfSignature()
 	return member{
-		public: index.PublicKey{
+		public: PublicKey{
 			ID:      primary.KeyIdString(),
 			Armor:   string(text),
 			Expires: expiry(primary, self),

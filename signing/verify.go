@@ -11,24 +11,23 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // Verify returns the key that made the binary detached signature over document,
-// as [index.Keyring] demands. Its Expires is that of the sub-key that signed
+// as clients do. The error wraps ErrUnknownKey, ErrKeyExpired, ErrSignedInFuture
+// or, for anything else a client would refuse, ErrBadSignature. Its Expires is that of the sub-key that signed
 // where this is the earlier one; a time in the past means that the key has
 // expired since it signed.
-func (r *Keyring) Verify(document, signature []byte) (index.PublicKey, error) {
+func (r *Keyring) Verify(document, signature []byte) (PublicKey, error) {
 	if len(signature) == 0 {
-		return index.PublicKey{}, fmt.Errorf("%w: the signature file is empty: sign again", index.ErrBadSignature)
+		return PublicKey{}, fmt.Errorf("%w: the signature file is empty: sign again", ErrBadSignature)
 	}
 	if len(signature) > maxSize {
-		return index.PublicKey{}, fmt.Errorf("%w: the signature file is larger than %d bytes: sign again", index.ErrBadSignature, maxSize)
+		return PublicKey{}, fmt.Errorf("%w: the signature file is larger than %d bytes: sign again", ErrBadSignature, maxSize)
 	}
 	now := r.now()
 	config := &packet.Config{Time: func() time.Time { return now }}
-	var expired *index.PublicKey
+	var expired *PublicKey
 	var refusal error
 	for _, m := range r.members {
 		made, _, err := openpgp.VerifyDetachedSignature(m.entities, bytes.NewReader(document), bytes.NewReader(signature), config)
@@ -37,11 +36,11 @@ func (r *Keyring) Verify(document, signature []byte) (index.PublicKey, error) {
 		}
 		key, err := m.judge(made, err, now)
 		switch {
-		case errors.Is(err, index.ErrKeyExpired):
+		case errors.Is(err, ErrKeyExpired):
 			// A renewed copy may follow; OpenTofu looks for it, too.
 			refusal = err
 		case err != nil:
-			return index.PublicKey{}, err
+			return PublicKey{}, err
 		case key.Expires.IsZero() || key.Expires.After(now):
 			return key, nil
 		case expired == nil:
@@ -52,13 +51,13 @@ func (r *Keyring) Verify(document, signature []byte) (index.PublicKey, error) {
 	case expired != nil:
 		return *expired, nil
 	case refusal != nil:
-		return index.PublicKey{}, refusal
+		return PublicKey{}, refusal
 	}
-	return index.PublicKey{}, unknown(signature)
+	return PublicKey{}, unknown(signature)
 }
 
 // judge turns what the library said of a signature by this key into an answer.
-func (m member) judge(made *packet.Signature, err error, now time.Time) (index.PublicKey, error) {
+func (m member) judge(made *packet.Signature, err error, now time.Time) (PublicKey, error) {
 	switch {
 	case err == nil, errors.Is(err, pgperrors.ErrKeyExpired):
 		// Terraform accepts a signature by an expired key and OpenTofu does so
@@ -66,14 +65,14 @@ func (m member) judge(made *packet.Signature, err error, now time.Time) (index.P
 	case errors.Is(err, pgperrors.ErrSignatureExpired) && made.CreationTime.After(now):
 		// As below; with an expired key the library reports only that.
 	case errors.Is(err, pgperrors.ErrSignatureExpired):
-		return index.PublicKey{}, fmt.Errorf("%w: the time it was made for, or the key's own signature, is over (%w): sign again", index.ErrBadSignature, err)
+		return PublicKey{}, fmt.Errorf("%w: the time it was made for, or the key's own signature, is over (%w): sign again", ErrBadSignature, err)
 	case errors.Is(err, pgperrors.ErrKeyRevoked):
-		return index.PublicKey{}, fmt.Errorf("%w: key %s is revoked: sign again with another key", index.ErrBadSignature, m.public.ID)
+		return PublicKey{}, fmt.Errorf("%w: key %s is revoked: sign again with another key", ErrBadSignature, m.public.ID)
 	default:
-		return index.PublicKey{}, unreadable(err)
+		return PublicKey{}, unreadable(err)
 	}
 	if made.CreationTime.After(now) {
-		return index.PublicKey{}, fmt.Errorf("%w (%s): set the clocks right, or sign again", index.ErrSignedInFuture, made.CreationTime.UTC().Format(time.RFC3339))
+		return PublicKey{}, fmt.Errorf("%w (%s): set the clocks right, or sign again", ErrSignedInFuture, made.CreationTime.UTC().Format(time.RFC3339))
 	}
 	key := m.public
 	for _, signer := range m.entities.KeysByIdUsage(*made.IssuerKeyId, packet.KeyFlagSign) {
@@ -83,7 +82,7 @@ func (m member) judge(made *packet.Signature, err error, now time.Time) (index.P
 		}
 	}
 	if !key.Expires.IsZero() && made.CreationTime.After(key.Expires) {
-		return index.PublicKey{}, fmt.Errorf("%w: key %s expired %s, signed %s", index.ErrKeyExpired, key.ID,
+		return PublicKey{}, fmt.Errorf("%w: key %s expired %s, signed %s", ErrKeyExpired, key.ID,
 			key.Expires.Format(time.RFC3339), made.CreationTime.UTC().Format(time.RFC3339))
 	}
 	return key, nil
@@ -121,16 +120,16 @@ func unknown(signature []byte) error {
 	}
 	if len(issuers) == 0 {
 		return fmt.Errorf("%w: clients do not know this kind of signature (%w): sign again with `gpg --detach-sign --digest-algo SHA256`",
-			index.ErrBadSignature, reason)
+			ErrBadSignature, reason)
 	}
-	return fmt.Errorf("%w: key ID %s", index.ErrUnknownKey, strings.Join(issuers, ", "))
+	return fmt.Errorf("%w: key ID %s", ErrUnknownKey, strings.Join(issuers, ", "))
 }
 
 // unreadable says what to do about a signature that the library refused.
 func unreadable(err error) error {
 	var wrong pgperrors.SignatureError
 	if errors.As(err, &wrong) {
-		return fmt.Errorf("%w: the document is not the one that was signed (%w): sign it again, or copy both files again", index.ErrBadSignature, err)
+		return fmt.Errorf("%w: the document is not the one that was signed (%w): sign it again, or copy both files again", ErrBadSignature, err)
 	}
-	return fmt.Errorf("%w: it is not a binary detached signature (%w): make one with `gpg --detach-sign`, without --armor", index.ErrBadSignature, err)
+	return fmt.Errorf("%w: it is not a binary detached signature (%w): make one with `gpg --detach-sign`, without --armor", ErrBadSignature, err)
 }

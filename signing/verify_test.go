@@ -14,8 +14,6 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	pgperrors "github.com/ProtonMail/go-crypto/openpgp/errors"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 func TestVerify(t *testing.T) {
@@ -56,27 +54,27 @@ func TestVerify(t *testing.T) {
 		{rule: "a sub-key signs for its key", key: "split", signature: g.sign("split", document), signer: "split"},
 		{rule: "a sub-key expires by itself", key: "split", signature: g.sign("split", document), in: 2 * 365 * 24 * time.Hour, signer: "split", expired: true},
 		{rule: "a key that expired since is named", key: "lapsed", signature: lapsed, signer: "lapsed", expired: true},
-		{rule: "a key that had expired", key: "belated", signature: belated, err: index.ErrKeyExpired, says: "expired 2020-03-01T00:00:00Z, signed 2020-06-01T00:00:00Z"},
-		{rule: "a revoked key", key: "revoked", signature: revoked, err: index.ErrBadSignature, says: "is revoked"},
-		{rule: "dated in the future", key: "publisher", signature: good, in: -time.Hour, err: index.ErrSignedInFuture},
-		{rule: "dated in the future, by an expired key", key: "belated", signature: belated, in: time.Until(time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC)), err: index.ErrSignedInFuture},
-		{rule: "past its own lifetime", key: "publisher", signature: g.sign("publisher", document, "--default-sig-expire=1d"), in: 48 * time.Hour, err: index.ErrBadSignature, says: "time it was made for"},
-		{rule: "an unknown key is named", key: "publisher", signature: strange, err: index.ErrUnknownKey, says: g.fingerprint("stranger")[24:]},
+		{rule: "a key that had expired", key: "belated", signature: belated, err: ErrKeyExpired, says: "expired 2020-03-01T00:00:00Z, signed 2020-06-01T00:00:00Z"},
+		{rule: "a revoked key", key: "revoked", signature: revoked, err: ErrBadSignature, says: "is revoked"},
+		{rule: "dated in the future", key: "publisher", signature: good, in: -time.Hour, err: ErrSignedInFuture},
+		{rule: "dated in the future, by an expired key", key: "belated", signature: belated, in: time.Until(time.Date(2020, 4, 1, 0, 0, 0, 0, time.UTC)), err: ErrSignedInFuture},
+		{rule: "past its own lifetime", key: "publisher", signature: g.sign("publisher", document, "--default-sig-expire=1d"), in: 48 * time.Hour, err: ErrBadSignature, says: "time it was made for"},
+		{rule: "an unknown key is named", key: "publisher", signature: strange, err: ErrUnknownKey, says: g.fingerprint("stranger")[24:]},
 		{rule: "several signatures, the second by the key", key: "publisher", signature: append(bytes.Clone(strange), good...), signer: "publisher"},
-		{rule: "several signatures, none by the key", key: "publisher", signature: append(bytes.Clone(strange), classic...), err: index.ErrUnknownKey, says: ", "},
-		{rule: "another document", key: "publisher", signature: good, document: []byte("other"), err: index.ErrBadSignature, says: "not the one that was signed"},
-		{rule: "another document, RSA", key: "classic", signature: classic, document: []byte("other"), err: index.ErrBadSignature, says: "not the one that was signed"},
+		{rule: "several signatures, none by the key", key: "publisher", signature: append(bytes.Clone(strange), classic...), err: ErrUnknownKey, says: ", "},
+		{rule: "another document", key: "publisher", signature: good, document: []byte("other"), err: ErrBadSignature, says: "not the one that was signed"},
+		{rule: "another document, RSA", key: "classic", signature: classic, document: []byte("other"), err: ErrBadSignature, says: "not the one that was signed"},
 		{rule: "SHA-1, as old releases have and clients verify", key: "classic", signature: g.sign("classic", document, "--digest-algo=SHA1"), signer: "classic"},
-		{rule: "MD5", key: "classic", signature: g.sign("classic", document, "--digest-algo=MD5", "--allow-weak-digest-algos"), err: index.ErrBadSignature, says: "--digest-algo SHA256"},
-		{rule: "armored", key: "publisher", signature: g.sign("publisher", document, "--armor"), err: index.ErrBadSignature, says: "make one with `gpg --detach-sign`, without --armor"},
-		{rule: "base64", key: "publisher", signature: []byte(base64.StdEncoding.EncodeToString(good)), err: index.ErrBadSignature, says: "make one with `gpg --detach-sign`, without --armor"},
-		{rule: "armored, with no usable key", signature: g.sign("publisher", document, "--armor"), err: index.ErrBadSignature, says: "make one with `gpg --detach-sign`, without --armor"},
-		{rule: "truncated", key: "publisher", signature: good[:len(good)-1], err: index.ErrBadSignature},
-		{rule: "truncated, with no usable key", signature: good[:len(good)-1], err: index.ErrBadSignature},
-		{rule: "not detached", key: "publisher", signature: g.run(document, "--local-user", "publisher", "--sign"), err: index.ErrBadSignature, says: "--detach-sign"},
-		{rule: "a key in its place", signature: g.run(nil, "--export", "publisher"), err: index.ErrBadSignature, says: "--detach-sign"},
-		{rule: "empty", key: "publisher", err: index.ErrBadSignature, says: "empty"},
-		{rule: "over the limit", key: "publisher", signature: bytes.Repeat(good, maxSize/len(good)+1), err: index.ErrBadSignature, says: "larger"},
+		{rule: "MD5", key: "classic", signature: g.sign("classic", document, "--digest-algo=MD5", "--allow-weak-digest-algos"), err: ErrBadSignature, says: "--digest-algo SHA256"},
+		{rule: "armored", key: "publisher", signature: g.sign("publisher", document, "--armor"), err: ErrBadSignature, says: "make one with `gpg --detach-sign`, without --armor"},
+		{rule: "base64", key: "publisher", signature: []byte(base64.StdEncoding.EncodeToString(good)), err: ErrBadSignature, says: "make one with `gpg --detach-sign`, without --armor"},
+		{rule: "armored, with no usable key", signature: g.sign("publisher", document, "--armor"), err: ErrBadSignature, says: "make one with `gpg --detach-sign`, without --armor"},
+		{rule: "truncated", key: "publisher", signature: good[:len(good)-1], err: ErrBadSignature},
+		{rule: "truncated, with no usable key", signature: good[:len(good)-1], err: ErrBadSignature},
+		{rule: "not detached", key: "publisher", signature: g.run(document, "--local-user", "publisher", "--sign"), err: ErrBadSignature, says: "--detach-sign"},
+		{rule: "a key in its place", signature: g.run(nil, "--export", "publisher"), err: ErrBadSignature, says: "--detach-sign"},
+		{rule: "empty", key: "publisher", err: ErrBadSignature, says: "empty"},
+		{rule: "over the limit", key: "publisher", signature: bytes.Repeat(good, maxSize/len(good)+1), err: ErrBadSignature, says: "larger"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -94,7 +92,7 @@ func TestVerify(t *testing.T) {
 				t.Fatalf("error %v, want %v", err, test.err)
 			}
 			if err != nil {
-				if !strings.Contains(err.Error(), test.says) || key != (index.PublicKey{}) {
+				if !strings.Contains(err.Error(), test.says) || key != (PublicKey{}) {
 					t.Fatalf("key %q, error %q, want no key and %q", key.ID, err, test.says)
 				}
 				return
@@ -149,7 +147,7 @@ func TestVerifyIsSafeForConcurrentUse(t *testing.T) {
 
 // clientVerify does what Terraform's and OpenTofu's findSigningKey do, as
 // strictly as either of them.
-func clientVerify(keys []index.PublicKey, document, signature []byte, now time.Time) error {
+func clientVerify(keys []PublicKey, document, signature []byte, now time.Time) error {
 	config := &packet.Config{Time: func() time.Time { return now }}
 	expired := pgperrors.ErrUnknownIssuer
 	for _, key := range keys {

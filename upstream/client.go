@@ -5,14 +5,17 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 const userAgent = "caddy-terraform-registry"
@@ -28,15 +31,16 @@ type Client struct {
 	protocol protocol
 
 	documents *slots
+	downloads *slots // one origin that is slow does not delay others
 
-	readKeyring func(armored []byte) (index.Keyring, []error)
+	readKeyring func(armored []byte) (*signing.Keyring, []error)
 }
 
 // A protocol is how an origin is asked: as a registry or as a mirror.
 type protocol interface {
-	versions(context.Context, index.ProviderAddress) (Listing, error)
-	published(ctx context.Context, a index.ProviderAddress, version string) (time.Time, error)
-	release(ctx context.Context, a index.ProviderAddress, v Version, pinned index.Keyring) (*Release, error)
+	versions(context.Context, address.Address) (Listing, error)
+	published(ctx context.Context, a address.Address, version string) (time.Time, error)
+	release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error)
 	locate(context.Context, *Release, Package) (link, error)
 }
 
@@ -47,6 +51,12 @@ type settings struct {
 
 // An Option changes how a Client connects.
 type Option func(*settings)
+
+// Connect makes connections by f, which is given the dialer that the client chose
+// for them. It is for tests, which have no network.
+func Connect(f func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)) Option {
+	return func(s *settings) { s.connect = f }
+}
 
 // Trust verifies certificates against these authorities in place of the
 // system's.
@@ -74,8 +84,8 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 		}, o.Timeout)
 	}
 	c := &Client{
-		origin: o, home: home, http: over(true), packages: over(false), breaker: newBreaker(home.Host, o.Pause), documents: newSlots(mostDocuments),
-		readKeyring: func(armored []byte) (index.Keyring, []error) { return signing.ReadKeyring(armored) },
+		origin: o, home: home, http: over(true), packages: over(false), breaker: newBreaker(home.Host, o.Pause), documents: newSlots(MaxDocuments), downloads: newSlots(MaxDownloads),
+		readKeyring: func(armored []byte) (*signing.Keyring, []error) { return signing.ReadKeyring(armored) },
 	}
 	if c.protocol = (registry{c}); o.Mirror != "" {
 		c.protocol = mirror{c}
@@ -90,7 +100,7 @@ func (c *Client) Close() {
 }
 
 // Versions lists the versions of a provider, newest first.
-func (c *Client) Versions(ctx context.Context, a index.ProviderAddress) (Listing, error) {
+func (c *Client) Versions(ctx context.Context, a address.Address) (Listing, error) {
 	if err := c.check(a); err != nil {
 		return Listing{}, err
 	}
@@ -99,7 +109,7 @@ func (c *Client) Versions(ctx context.Context, a index.ProviderAddress) (Listing
 
 // Published tells when a version was published. The public registry's API says
 // so; ErrNotFound means that this origin does not.
-func (c *Client) Published(ctx context.Context, a index.ProviderAddress, version string) (time.Time, error) {
+func (c *Client) Published(ctx context.Context, a address.Address, version string) (time.Time, error) {
 	if err := c.checkVersion(a, version); err != nil {
 		return time.Time{}, err
 	}
@@ -110,7 +120,7 @@ func (c *Client) Published(ctx context.Context, a index.ProviderAddress, version
 // With pinned keys only those count; nil leaves it to the keys the origin sends.
 // Of v only the version must be there: platforms save asking for those that
 // there are not.
-func (c *Client) Release(ctx context.Context, a index.ProviderAddress, v Version, pinned index.Keyring) (*Release, error) {
+func (c *Client) Release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error) {
 	if err := c.checkVersion(a, v.Version); err != nil {
 		return nil, err
 	}
@@ -120,21 +130,21 @@ func (c *Client) Release(ctx context.Context, a index.ProviderAddress, v Version
 
 // check keeps addresses from being asked of the wrong origin, and from
 // being more than two segments of a path.
-func (c *Client) check(a index.ProviderAddress) error {
+func (c *Client) check(a address.Address) error {
 	if a.Hostname != "" && a.Hostname != c.origin.Hostname {
 		return fmt.Errorf("%s is not of %s", a, c.origin)
 	}
-	if normal, err := index.ParseProviderAddress(string(a.Hostname), a.Namespace, a.Type); err != nil || normal != a {
+	if normal, err := address.ParseProvider(string(a.Hostname), a.Namespace, a.Name); err != nil || normal != a {
 		return fail(c.home, ErrNotFound, "that is not the address of a provider")
 	}
 	return nil
 }
 
-func (c *Client) checkVersion(a index.ProviderAddress, version string) error {
+func (c *Client) checkVersion(a address.Address, version string) error {
 	if err := c.check(a); err != nil {
 		return err
 	}
-	if _, err := index.ParseProviderVersion(version); err != nil {
+	if _, err := address.ParseProviderVersion(version); err != nil {
 		return fail(c.home, ErrNotFound, "that is not a version")
 	}
 	return nil
@@ -225,7 +235,7 @@ func (c *Client) open(ctx context.Context, over *retryablehttp.Client, u *url.UR
 }
 
 // isKind tells a failure of one of these kinds.
-func isKind(err error, kinds ...error) bool {
+func IsKind(err error, kinds ...error) bool {
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {
 			return true
@@ -233,3 +243,18 @@ func isKind(err error, kinds ...error) bool {
 	}
 	return false
 }
+
+// ReserveDownload waits for the origin's turn to send a package: only so many are
+// received at once, shared out among the clients that wait (ForClient). The
+// reservation ends with release. The error is that of ctx, or a Failure that is
+// ErrBusy when too many wait already.
+func (c *Client) ReserveDownload(ctx context.Context) (release func(), err error) {
+	free, ok, err := c.downloads.take(ctx)
+	if err == nil && !ok {
+		err = busy(c.origin.Hostname.ForDisplay())
+	}
+	return free, err
+}
+
+// Hostname is that of the origin's providers.
+func (c *Client) Hostname() svchost.Hostname { return c.origin.Hostname }

@@ -1,16 +1,8 @@
 package upstream
 
 import (
-	"context"
-	"net"
 	"net/netip"
 )
-
-// Through has a test see every connection that is made, with the dialer that
-// was chosen for it.
-func Through(f func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)) Option {
-	return func(s *settings) { s.connect = f }
-}
 
 func CheckIP(ip netip.Addr) error { return checkIP(ip) }
 
@@ -19,12 +11,6 @@ const (
 	MaxResumes     = maxResumes
 	DiscoveryLife  = discoveryLife
 	MaxDiscovery   = maxDiscovery
-	MostDownloads  = mostDownloads
-	MostDocuments  = mostDocuments
-	MostWaiting    = mostWaiting
-	MostVersions   = mostVersions
-	Spare          = spare
-	MostReleases   = mostReleases
 	MaxChecksums   = maxChecksums
 	MaxSignature   = maxSignature
 	MaxManifest    = maxManifest

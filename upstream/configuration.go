@@ -12,7 +12,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A Configuration says how the configurations of a client are read.
@@ -65,7 +65,7 @@ func (c Configuration) Requirements(dir string) ([]Requirement, []Unresolved, er
 	p := &project{
 		Configuration: c, root: dir,
 		modules: make(map[string]*moduleFolder),
-		found:   make(map[index.ProviderAddress]Requirement),
+		found:   make(map[address.Address]Requirement),
 		noted:   make(map[Unresolved]bool),
 	}
 	root, err := p.module(dir)
@@ -100,7 +100,7 @@ type project struct {
 	installed map[string]installedModule
 	modules   map[string]*moduleFolder // by folder
 	visited   int
-	found     map[index.ProviderAddress]Requirement
+	found     map[address.Address]Requirement
 	noted     map[Unresolved]bool
 }
 

@@ -10,7 +10,7 @@ import (
 
 	version "github.com/hashicorp/go-version"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // Constraints are what a provider's version must meet, all of them. The zero
@@ -86,7 +86,7 @@ func parseConstraint(s string) (constraint, error) {
 		parts = append(parts, "0")
 	}
 	var err error
-	if c.boundary, err = index.ParseProviderVersion(strings.Join(parts, ".") + extra); err != nil {
+	if c.boundary, err = address.ParseProviderVersion(strings.Join(parts, ".") + extra); err != nil {
 		return c, errNotBoundary
 	}
 	return c, nil

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 var constraintTexts = []struct{ rule, given, want, says string }{
@@ -88,7 +88,7 @@ func TestConstraintsAllowWhatClientsDo(t *testing.T) {
 			}
 			for versions, want := range map[string]bool{test.allowed: true, test.refused: false} {
 				for _, text := range strings.Fields(versions) {
-					v, err := index.ParseProviderVersion(text)
+					v, err := address.ParseProviderVersion(text)
 					if err != nil {
 						t.Fatal(err)
 					}

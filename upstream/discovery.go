@@ -2,18 +2,17 @@ package upstream
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // discoveryLife is how long it is taken for granted where a registry has its
 // provider service.
 const discoveryLife = time.Hour
-
-const providersService = "providers.v1"
 
 // A service is where the origin's provider registry was found, and when.
 type service struct {
@@ -49,14 +48,14 @@ func (c *Client) base(ctx context.Context) (*url.URL, error) {
 	case err == nil:
 		c.service.set(base)
 		return base, nil
-	case last != nil && isKind(err, ErrUnavailable, ErrTimeout):
+	case last != nil && IsKind(err, ErrUnavailable, ErrTimeout):
 		return last, nil // it may well be where it was
 	}
 	return nil, err
 }
 
 func (c *Client) discover(ctx context.Context) (*url.URL, error) {
-	d, err := c.read(ctx, c.home.JoinPath(".well-known/terraform.json"), maxDiscovery)
+	d, err := c.read(ctx, c.home.JoinPath(wire.DiscoveryPath), maxDiscovery)
 	var f *Failure
 	if errors.As(err, &f) && f.Kind == ErrNotFound {
 		// Not that the provider does not exist: there is nobody to know.
@@ -76,19 +75,11 @@ func (c *Client) discover(ctx context.Context) (*url.URL, error) {
 // that it must be one with TLS. It is not given a slash at its end, since
 // clients do not either.
 func parseDiscovery(body []byte, from *url.URL) (*url.URL, error) {
-	var services map[string]json.RawMessage
-	if err := json.Unmarshal(body, &services); err != nil {
-		return nil, errors.New("its discovery document is not a JSON object")
+	text, err := wire.DecodeProvidersService(body)
+	if err != nil {
+		return nil, err
 	}
-	raw, ok := services[providersService]
-	if !ok {
-		return nil, errors.New("it does not offer a provider registry")
-	}
-	var text *string
-	if err := json.Unmarshal(raw, &text); err != nil || text == nil {
-		return nil, errors.New("it does not offer a provider registry of a version that is known")
-	}
-	base, err := resolve(from, *text)
+	base, err := resolve(from, text)
 	if err != nil {
 		return nil, err
 	}

@@ -14,7 +14,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // maxResumes is how often a package may break off.
@@ -23,7 +24,7 @@ const maxResumes = 4
 // A Digest is what a package turned out to be.
 type Digest struct {
 	Size   int64
-	SHA256 index.SHA256
+	SHA256 wire.SHA256
 }
 
 // A link is where a package is to be had.
@@ -40,7 +41,7 @@ type Expecter interface{ Expect(size int64) error }
 // bytes are verified once they are all there: on any error what was written is
 // worth nothing and must not be kept. See Package.H1 for packages without a
 // sha256.
-func (c *Client) Download(ctx context.Context, r *Release, platform index.Platform, w io.Writer) (Digest, error) {
+func (c *Client) Download(ctx context.Context, r *Release, platform address.Platform, w io.Writer) (Digest, error) {
 	p, ok := r.Package(platform)
 	if !ok {
 		return Digest{}, fail(c.home, ErrNotFound, "the release has no package for %s", platform)
@@ -62,8 +63,8 @@ func (c *Client) Download(ctx context.Context, r *Release, platform index.Platfo
 	if err := d.run(ctx); err != nil {
 		return Digest{}, brokenLink(err, "package")
 	}
-	digest := Digest{d.received, index.SHA256(d.hash.Sum(nil))}
-	if len(p.sums) > 0 && !slices.Contains(p.sums, digest.SHA256) {
+	digest := Digest{d.received, wire.SHA256(d.hash.Sum(nil))}
+	if len(p.Digests) > 0 && !slices.Contains(p.Digests, digest.SHA256) {
 		return Digest{}, fail(from.url, ErrBadChecksum, "%s is not the file that was released", p.Name)
 	}
 	return digest, nil
@@ -71,7 +72,7 @@ func (c *Client) Download(ctx context.Context, r *Release, platform index.Platfo
 
 // A package may take as long as it likes only if it comes in at all: one that
 // trickles would keep its slot for days. It is what a line of 1 Mbit/s gives each of
-// mostDownloads, and a little less.
+// MaxDownloads, and a little less.
 const (
 	minRate = 10 << 10 // bytes a second
 	rateOf  = time.Minute

@@ -5,16 +5,17 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // CheckRelease refuses the package of a platform that is not the one that was
 // locked, before it comes in. A lock file from a registry has the sha256 of all
 // packages of the release, so one it does not have is of another release.
-// Without any, CheckFilled tells.
-func (l Locked) CheckRelease(r *Release, platform index.Platform) error {
+// Without any, CheckPackage tells.
+func (l Locked) CheckRelease(r *Release, platform address.Platform) error {
 	p, ok := r.Package(platform)
-	if !ok || p.SHA256 == (index.SHA256{}) {
+	if !ok || p.SHA256 == (wire.SHA256{}) {
 		return nil
 	}
 	locked := l.of("zh:")
@@ -27,11 +28,12 @@ func (l Locked) CheckRelease(r *Release, platform index.Platform) error {
 	return fmt.Errorf("it is not the release that was locked at %s: somebody has replaced it since, find out why before you use it", l.From)
 }
 
-// CheckFilled refuses a package that has come in and is not the one that was
-// locked, where CheckRelease could not tell.
-func (l Locked) CheckFilled(f *Filled, platform index.Platform) error {
+// CheckPackage refuses a package that has come in, by its sha256 and the hashes
+// of its files, and is not the one that was locked, where CheckRelease could not
+// tell.
+func (l Locked) CheckPackage(sum wire.SHA256, h1 []string, platform address.Platform) error {
 	if locked := l.of("zh:"); len(locked) > 0 {
-		if !slices.Contains(locked, zh(f.SHA256)) {
+		if !slices.Contains(locked, zh(sum)) {
 			return l.other(platform)
 		}
 		return nil
@@ -40,7 +42,7 @@ func (l Locked) CheckFilled(f *Filled, platform index.Platform) error {
 	if len(locked) == 0 {
 		return nil // there is nothing to go by
 	}
-	if !slices.ContainsFunc(f.h1, func(h1 string) bool { return slices.Contains(locked, h1) }) {
+	if !slices.ContainsFunc(h1, func(h1 string) bool { return slices.Contains(locked, h1) }) {
 		return l.other(platform)
 	}
 	return nil
@@ -56,14 +58,14 @@ func (l Locked) of(scheme string) (hashes []string) {
 	return hashes
 }
 
-func zh(sum index.SHA256) string { return "zh:" + sum.String() }
+func zh(sum wire.SHA256) string { return "zh:" + sum.String() }
 
 // forOthers: clients of that platform would refuse the package.
-func (l Locked) forOthers(platform index.Platform) error {
+func (l Locked) forOthers(platform address.Platform) error {
 	return fmt.Errorf("it is locked at %s for other platforms than %s: add that one with the client's `providers lock -platform=%[2]s`", l.From, platform)
 }
 
 // other is a package that either was replaced, or was never locked.
-func (l Locked) other(platform index.Platform) error {
+func (l Locked) other(platform address.Platform) error {
 	return fmt.Errorf("the hashes at %s are not those of the package for %s: the release was replaced, or never locked for that platform (`providers lock -platform=%[2]s` of the client adds it)", l.From, platform)
 }

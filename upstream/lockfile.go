@@ -8,7 +8,7 @@ import (
 
 	"github.com/hashicorp/hcl/v2"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // LockFileName is what clients call the lock file of a configuration.
@@ -20,7 +20,7 @@ const maxLockFile = 1 << 20
 // A Locked provider is one that a lock file names: init takes this version and
 // no other, from a package with one of these hashes.
 type Locked struct {
-	Address     index.ProviderAddress // with its hostname
+	Address     address.Address // with its hostname
 	Version     string
 	Constraints string   // of the configuration when it was locked; not what binds
 	Hashes      []string // "h1:…", "zh:…", in the file's order
@@ -33,7 +33,7 @@ type Locked struct {
 
 // Requirement asks for the locked version and no other.
 func (l Locked) Requirement() (Requirement, error) {
-	v, err := index.ParseProviderVersion(l.Version)
+	v, err := address.ParseProviderVersion(l.Version)
 	if err != nil {
 		return Requirement{}, err
 	}
@@ -61,7 +61,7 @@ func ParseLockFile(name string, content []byte) ([]Locked, error) {
 	}
 	var all []Locked
 	var bad []error
-	seen := make(map[index.ProviderAddress]string)
+	seen := make(map[address.Address]string)
 	for _, block := range body.Blocks {
 		l, err := parseLocked(block, content)
 		if err == nil && seen[l.Address] != "" {
@@ -120,7 +120,7 @@ func parseLocked(block *hcl.Block, src []byte) (Locked, error) {
 	if l.Version == "" {
 		return l, fmt.Errorf("%s has no version: let init write the lock file anew", l.Address)
 	}
-	if _, err := index.ParseProviderVersion(l.Version); err != nil {
+	if _, err := address.ParseProviderVersion(l.Version); err != nil {
 		return l, fmt.Errorf("%s: %w", l.Address, err)
 	}
 	if l.Constraints, err = text("constraints"); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 const sampleLockFile = `# This file is maintained automatically by "terraform init".
@@ -36,7 +36,7 @@ func TestLockFile(t *testing.T) {
 	if demo.Address.String() != "registry.example.com:8443/acme/demo" || demo.Version != "1.0.0-rc.1+build.5" || demo.Constraints != "" || demo.Hashes != nil {
 		t.Errorf("the first is %+v", demo)
 	}
-	if null.Address != (index.ProviderAddress{Hostname: "registry.terraform.io", Namespace: "hashicorp", Type: "null"}) ||
+	if null.Address != (address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"}) ||
 		null.Version != "3.2.2" || null.Constraints != "~> 3.0" || null.From != "infra/.terraform.lock.hcl:4" ||
 		!slices.Equal(null.Hashes, []string{"h1:zT1ZbegaAYHwQa+QwIFugArWikRJI9dqohj8xb0GY88=", "zh:3248aae6a2198f3ec8394218d05bd5e42be59f43a3a7c0b71c66ec0df08b69e7"}) {
 		t.Errorf("the second is %+v", null)

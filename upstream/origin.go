@@ -10,7 +10,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // What applies where an Origin says nothing.
@@ -84,7 +84,7 @@ func (o Origin) withDefaults() (Origin, error) {
 		if _, err := netip.ParseAddr(host); err == nil {
 			continue
 		}
-		if _, err := index.ParseHostname(host); err != nil || strings.ContainsAny(host, ":/") {
+		if _, err := address.ParseHostname(host); err != nil || strings.ContainsAny(host, ":/") {
 			return o, fmt.Errorf("%q is not a host: write a name or an IP address, without scheme and port", host)
 		}
 	}

@@ -7,13 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 var (
 	quiet = log.New(io.Discard, "", 0)
-	demo2 = index.ProviderAddress{Namespace: "acme", Type: "demo"}
+	demo2 = address.Address{Namespace: "acme", Name: "demo"}
 )
 
 func TestOrigin(t *testing.T) {
@@ -72,9 +72,9 @@ func TestOriginAtAnotherAddress(t *testing.T) {
 	} {
 		t.Run(test.url, func(t *testing.T) {
 			s := newAcme(t)
-			list, err := s.client(t, upstream.Origin{URL: test.url}).Versions(background(), demo)
-			if err != nil || len(list.Versions) != 1 || s.count(discovery) != test.discovers {
-				t.Errorf("got %v, %v, asked %d times for services", list, err, s.count(discovery))
+			list, err := s.Client(t, upstream.Origin{URL: test.url}).Versions(background(), demo)
+			if err != nil || len(list.Versions) != 1 || s.Count(discovery) != test.discovers {
+				t.Errorf("got %v, %v, asked %d times for services", list, err, s.Count(discovery))
 			}
 		})
 	}

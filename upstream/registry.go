@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // registry is the protocol of a provider registry, providers.v1.
@@ -23,20 +25,20 @@ func (c registry) get(ctx context.Context, limit int64, segments ...string) (doc
 	return c.read(ctx, base.ResolveReference(&url.URL{Path: strings.Join(segments, "/")}), limit)
 }
 
-func (c registry) versions(ctx context.Context, a index.ProviderAddress) (Listing, error) {
-	d, err := c.get(ctx, maxVersions, a.Namespace, a.Type, "versions")
+func (c registry) versions(ctx context.Context, a address.Address) (Listing, error) {
+	d, err := c.get(ctx, maxVersions, a.Namespace, a.Name, "versions")
 	if err != nil {
 		return Listing{}, err
 	}
-	list, err := parseVersions(d.body)
+	versions, err := wire.DecodeProviderVersions(d.body)
 	if err != nil {
 		return Listing{}, badList(d.url, err)
 	}
-	return list, nil
+	return Listing{versions}, nil
 }
 
-func (c registry) published(ctx context.Context, a index.ProviderAddress, version string) (time.Time, error) {
-	d, err := c.get(ctx, maxMetadata, a.Namespace, a.Type, version)
+func (c registry) published(ctx context.Context, a address.Address, version string) (time.Time, error) {
+	d, err := c.get(ctx, maxMetadata, a.Namespace, a.Name, version)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -65,8 +67,8 @@ type metadata struct {
 	download, checksums, signature *url.URL
 }
 
-func (c registry) metadata(ctx context.Context, a index.ProviderAddress, version string, p index.Platform) (*metadata, error) {
-	d, err := c.get(ctx, maxMetadata, a.Namespace, a.Type, version, "download", p.OS, p.Arch)
+func (c registry) metadata(ctx context.Context, a address.Address, version string, p address.Platform) (*metadata, error) {
+	d, err := c.get(ctx, maxMetadata, a.Namespace, a.Name, version, "download", p.OS, p.Arch)
 	if err != nil {
 		return nil, err
 	}
@@ -77,55 +79,26 @@ func (c registry) metadata(ctx context.Context, a index.ProviderAddress, version
 	return m, nil
 }
 
-// parseMetadata is as strict as clients are: what they refuse is not worth
-// fetching.
-func parseMetadata(body []byte, from *url.URL, p index.Platform) (*metadata, error) {
-	var answer struct {
-		Protocols   json.RawMessage `json:"protocols"`
-		OS          string          `json:"os"`
-		Arch        string          `json:"arch"`
-		Filename    string          `json:"filename"`
-		DownloadURL string          `json:"download_url"`
-		Shasum      string          `json:"shasum"`
-		SumsURL     string          `json:"shasums_url"`
-		SigURL      string          `json:"shasums_signature_url"`
-		SigningKeys struct {
-			Keys []struct {
-				Armor string `json:"ascii_armor"`
-			} `json:"gpg_public_keys"`
-		} `json:"signing_keys"`
-		Packages json.RawMessage `json:"packages"` // which Terraform does not look at
-	}
-	if err := json.Unmarshal(body, &answer); err != nil {
-		return nil, errors.New("its description of a package is not the JSON it should be")
-	}
-	if answer.OS != p.OS || answer.Arch != p.Arch {
-		return nil, errors.New("it describes the package of another platform")
-	}
-	if answer.DownloadURL == "" || answer.SumsURL == "" || answer.SigURL == "" {
-		return nil, errors.New("it does not link to the package, SHA256SUMS and its signature")
+// parseMetadata reads the description of a package and resolves its links.
+func parseMetadata(body []byte, from *url.URL, p address.Platform) (*metadata, error) {
+	d, vouchers, err := wire.DecodeDownload(body, p)
+	if err != nil {
+		return nil, err
 	}
 	m := &metadata{
-		from: from, protocols: protocolsOf(lenient[string](answer.Protocols)),
-		filename: answer.Filename, shasum: strings.ToLower(answer.Shasum),
+		from: from, protocols: d.Protocols, filename: d.Filename, shasum: strings.ToLower(d.SHA256),
+		size: vouchers.Packages[p].Size,
 	}
 	for _, link := range []struct {
 		url  **url.URL
 		text string
-	}{{&m.download, answer.DownloadURL}, {&m.checksums, answer.SumsURL}, {&m.signature, answer.SigURL}} {
-		var err error
+	}{{&m.download, d.URL}, {&m.checksums, d.ChecksumsURL}, {&m.signature, d.SignatureURL}} {
 		if *link.url, err = resolve(from, link.text); err != nil {
 			return nil, err
 		}
 	}
-	for _, key := range answer.SigningKeys.Keys {
-		m.armored = append(append(m.armored, key.Armor...), '\n')
-	}
-	var packages map[string]struct {
-		Size int64 `json:"package_size"`
-	}
-	if json.Unmarshal(answer.Packages, &packages) == nil {
-		m.size = max(0, packages[p.String()].Size)
+	for _, armor := range vouchers.Armor {
+		m.armored = append(append(m.armored, armor...), '\n')
 	}
 	return m, nil
 }
@@ -133,12 +106,12 @@ func parseMetadata(body []byte, from *url.URL, p index.Platform) (*metadata, err
 // common are the platforms that a release is asked for by where it is not known
 // which there are. One of them is in nearly every release, and SHA256SUMS then
 // names all.
-var common = []index.Platform{
+var common = []address.Platform{
 	{OS: "linux", Arch: "amd64"}, {OS: "darwin", Arch: "arm64"}, {OS: "linux", Arch: "arm64"}, {OS: "windows", Arch: "amd64"}, {OS: "darwin", Arch: "amd64"},
 }
 
 // any finds the description of a version's package on any platform.
-func (c registry) any(ctx context.Context, a index.ProviderAddress, v Version) (m *metadata, err error) {
+func (c registry) any(ctx context.Context, a address.Address, v wire.ProviderVersion) (m *metadata, err error) {
 	platforms := v.Platforms
 	if len(platforms) == 0 {
 		platforms = common
@@ -152,7 +125,7 @@ func (c registry) any(ctx context.Context, a index.ProviderAddress, v Version) (
 	return m, err
 }
 
-func (c registry) release(ctx context.Context, a index.ProviderAddress, v Version, pinned index.Keyring) (*Release, error) {
+func (c registry) release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error) {
 	m, err := c.any(ctx, a, v)
 	if err != nil {
 		return nil, err
@@ -173,7 +146,7 @@ func (c registry) release(ctx context.Context, a index.ProviderAddress, v Versio
 	if err := c.readChecksums(ctx, r, m.checksums); err != nil {
 		return nil, brokenLink(err, "SHA256SUMS")
 	}
-	if err := m.agreesWith(r.sums); err != nil {
+	if err := m.agreesWith(r.Sums); err != nil {
 		return nil, err
 	}
 	err = c.readSignature(ctx, r, m.signature, keys)
@@ -184,15 +157,15 @@ func (c registry) release(ctx context.Context, a index.ProviderAddress, v Versio
 			return nil, brokenLink(err, "signature")
 		}
 	}
-	if r.Packages = r.listed(); len(r.Packages) == 0 {
-		return nil, fail(m.from, ErrMalformed, "its packages have other names than %s", r.fileName("OS_ARCH.zip"))
+	if r.Packages = r.ListedPackages(); len(r.Packages) == 0 {
+		return nil, fail(m.from, ErrMalformed, "its packages have other names than %s", r.FileName("OS_ARCH.zip"))
 	}
 	c.readManifest(ctx, r, m.checksums)
 	return r, nil
 }
 
 // agreesWith compares the description of a package with what was signed.
-func (m *metadata) agreesWith(sums index.Checksums) error {
+func (m *metadata) agreesWith(sums wire.Checksums) error {
 	sum, listed := sums[m.filename]
 	switch {
 	case !listed:
@@ -212,5 +185,5 @@ func (c registry) locate(ctx context.Context, r *Release, p Package) (link, erro
 	if m.filename != p.Name {
 		return link{}, fail(m.from, ErrMalformed, "it names the package otherwise than %s", p.Name)
 	}
-	return link{m.download, m.size}, m.agreesWith(r.sums)
+	return link{m.download, m.size}, m.agreesWith(r.Sums)
 }

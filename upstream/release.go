@@ -8,13 +8,15 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A Release is one version of a provider with what vouches for its packages. It
 // does not change.
 type Release struct {
-	Address index.ProviderAddress
+	Address address.Address
 	Version string
 
 	// Protocols it speaks; empty where the origin does not tell.
@@ -32,22 +34,23 @@ type Release struct {
 	// made it. Without any the release is not signed by anybody known: there is
 	// no signature, or the origin, being a mirror or the public OpenTofu registry,
 	// sends no keys and none were pinned.
-	Keys     []index.PublicKey
-	SignedBy index.PublicKey
+	Keys     []signing.PublicKey
+	SignedBy signing.PublicKey
 
-	sums index.Checksums
+	// Sums are Checksums decoded.
+	Sums wire.Checksums
 }
 
 // A Package is a release for one platform.
 type Package struct {
-	index.Platform
+	address.Platform
 
 	// Name of its file, by which SHA256SUMS lists it.
 	Name string
 
 	// SHA256 of the file. A mirror without SHA256SUMS may leave it out; then it
 	// is zero, and the hashes in H1 are all there is.
-	SHA256 index.SHA256
+	SHA256 wire.SHA256
 
 	// H1 are hashes a mirror gives of the files in the zip, "h1:…", where SHA256 is
 	// zero; those beside it are left out. Download does not check them, since they
@@ -56,14 +59,15 @@ type Package struct {
 	// with a zero SHA256: the mirror vouches for nothing.
 	H1 []string
 
-	sums []index.SHA256 // any of which will do, as for clients
+	// Digests of the file, any one of which will do, as for clients.
+	Digests []wire.SHA256
 }
 
 // Signed tells whether SHA256SUMS was signed by a key that counts.
 func (r *Release) Signed() bool { return len(r.Keys) > 0 }
 
 // Package finds the package of a platform.
-func (r *Release) Package(p index.Platform) (Package, bool) {
+func (r *Release) Package(p address.Platform) (Package, bool) {
 	i := slices.IndexFunc(r.Packages, func(have Package) bool { return have.Platform == p })
 	if i < 0 {
 		return Package{}, false
@@ -72,28 +76,28 @@ func (r *Release) Package(p index.Platform) (Package, bool) {
 }
 
 // fileName is the name of one of the release's files.
-func (r *Release) fileName(rest string) string {
-	return "terraform-provider-" + r.Address.Type + "_" + r.Version + "_" + rest
+func (r *Release) FileName(rest string) string {
+	return "terraform-provider-" + r.Address.Name + "_" + r.Version + "_" + rest
 }
 
-// listed are the packages that SHA256SUMS lists. Those by other names are left
+// ListedPackages are the packages that SHA256SUMS lists. Those by other names are left
 // out: no tree could hold them as they were signed.
-func (r *Release) listed() (packages []Package) {
-	for name, sum := range r.sums {
-		rest, ours := strings.CutPrefix(name, r.fileName(""))
+func (r *Release) ListedPackages() (packages []Package) {
+	for name, sum := range r.Sums {
+		rest, ours := strings.CutPrefix(name, r.FileName(""))
 		rest, zip := strings.CutSuffix(rest, ".zip")
 		os, arch, _ := strings.Cut(rest, "_")
-		platform, err := index.ParsePlatform(os, arch)
+		platform, err := address.ParsePlatform(os, arch)
 		if !ours || !zip || err != nil {
 			continue
 		}
-		packages = append(packages, Package{Platform: platform, Name: name, SHA256: sum, sums: []index.SHA256{sum}})
+		packages = append(packages, Package{Platform: platform, Name: name, SHA256: sum, Digests: []wire.SHA256{sum}})
 	}
-	slices.SortFunc(packages, func(a, b Package) int { return comparePlatforms(a.Platform, b.Platform) })
+	slices.SortFunc(packages, func(a, b Package) int { return a.Platform.Compare(b.Platform) })
 	return packages
 }
 
-func comparePlatforms(a, b index.Platform) int {
+func comparePlatforms(a, b address.Platform) int {
 	return cmp.Or(strings.Compare(a.OS, b.OS), strings.Compare(a.Arch, b.Arch))
 }
 
@@ -104,17 +108,17 @@ func (c *Client) readChecksums(ctx context.Context, r *Release, u *url.URL) erro
 	if err != nil {
 		return err
 	}
-	sums, err := index.ParseChecksums(d.body)
+	sums, err := wire.DecodeChecksums(d.body)
 	if err != nil {
-		return &Failure{Host: d.url.Host, Kind: ErrMalformed, Detail: err.Error(), cause: err}
+		return &Failure{Host: d.url.Host, Kind: ErrMalformed, Detail: err.Error(), Cause: err}
 	}
-	r.Checksums, r.sums = d.body, sums
+	r.Checksums, r.Sums = d.body, sums
 	return nil
 }
 
 // readSignature fetches the signature of SHA256SUMS and verifies it, if there
 // are keys to do it with.
-func (c *Client) readSignature(ctx context.Context, r *Release, u *url.URL, keys index.Keyring) error {
+func (c *Client) readSignature(ctx context.Context, r *Release, u *url.URL, keys *signing.Keyring) error {
 	d, err := c.read(ctx, u, maxSignature)
 	if err != nil {
 		return err
@@ -125,7 +129,7 @@ func (c *Client) readSignature(ctx context.Context, r *Release, u *url.URL, keys
 	}
 	by, err := keys.Verify(r.Checksums, d.body)
 	if err != nil {
-		return &Failure{Host: d.url.Host, Kind: ErrBadSignature, Detail: err.Error(), cause: err}
+		return &Failure{Host: d.url.Host, Kind: ErrBadSignature, Detail: err.Error(), Cause: err}
 	}
 	r.Keys, r.SignedBy = keys.Keys(), by
 	return nil
@@ -134,8 +138,8 @@ func (c *Client) readSignature(ctx context.Context, r *Release, u *url.URL, keys
 // readManifest fetches the manifest that SHA256SUMS lists, from beside it. It is
 // in no protocol: a release is as good without it.
 func (c *Client) readManifest(ctx context.Context, r *Release, sums *url.URL) {
-	name := r.fileName("manifest.json")
-	sum, listed := r.sums[name]
+	name := r.FileName("manifest.json")
+	sum, listed := r.Sums[name]
 	if !listed {
 		return
 	}
@@ -143,7 +147,7 @@ func (c *Client) readManifest(ctx context.Context, r *Release, sums *url.URL) {
 	if err != nil || sha256.Sum256(d.body) != sum {
 		return
 	}
-	protocols, err := index.ParseManifest(d.body)
+	protocols, err := wire.DecodeManifest(d.body)
 	if err != nil {
 		return
 	}

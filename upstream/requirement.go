@@ -9,7 +9,7 @@ import (
 	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // The registries that clients mean by a provider without a hostname.
@@ -21,7 +21,7 @@ const (
 // A Requirement is a provider that somebody needs, in a version that meets
 // Constraints.
 type Requirement struct {
-	Address     index.ProviderAddress // with its hostname
+	Address     address.Address // with its hostname
 	Constraints Constraints
 	From        []string // who says so: FILE:LINE, or the argument
 }
@@ -63,9 +63,9 @@ func ParseRequirement(argument string, defaultHost svchost.Hostname) (Requiremen
 const maxSource = 512
 
 // parseSource parses a provider's source as it is written in configurations.
-func parseSource(source string, defaultHost svchost.Hostname) (index.ProviderAddress, error) {
+func parseSource(source string, defaultHost svchost.Hostname) (address.Address, error) {
 	if len(source) > maxSource {
-		return index.ProviderAddress{}, fmt.Errorf("the source of a provider is at most %d characters long", maxSource)
+		return address.Address{}, fmt.Errorf("the source of a provider is at most %d characters long", maxSource)
 	}
 	parts := strings.Split(source, "/")
 	switch len(parts) {
@@ -76,22 +76,22 @@ func parseSource(source string, defaultHost svchost.Hostname) (index.ProviderAdd
 		if defaultHost == "" {
 			defaultHost = TerraformHost
 		}
-		a, err := index.ParseProviderAddress("", parts[0], parts[1])
+		a, err := address.ParseProvider("", parts[0], parts[1])
 		a.Hostname = defaultHost
 		return a, err
 	case 3:
-		a, err := index.ParseProviderAddress(parts[0], parts[1], parts[2])
+		a, err := address.ParseProvider(parts[0], parts[1], parts[2])
 		if err == nil && a.Hostname != "localhost" && !strings.ContainsAny(string(a.Hostname), ".:") {
 			// In a tree such a folder would be taken for a namespace.
 			err = fmt.Errorf("%q is not a hostname: it has no dot", parts[0])
 		}
 		return a, err
 	}
-	return index.ProviderAddress{}, fmt.Errorf("%q is not the source of a provider: write [HOSTNAME/]NAMESPACE/TYPE", source)
+	return address.Address{}, fmt.Errorf("%q is not the source of a provider: write [HOSTNAME/]NAMESPACE/TYPE", source)
 }
 
 // builtIn tells the providers that clients bring along. No registry has them.
-func builtIn(a index.ProviderAddress) bool {
+func builtIn(a address.Address) bool {
 	return a.Hostname == "terraform.io" && a.Namespace == "builtin"
 }
 
@@ -100,7 +100,7 @@ func builtIn(a index.ProviderAddress) bool {
 func (r Requirement) Select(offered []string) (string, error) {
 	var best, newest *version.Version
 	for _, text := range offered {
-		v, err := index.ParseProviderVersion(text)
+		v, err := address.ParseProviderVersion(text)
 		if err != nil {
 			continue
 		}
@@ -133,17 +133,17 @@ func newerVersion(a, b *version.Version) bool {
 }
 
 // ParsePlatform parses a platform as clients write it, like linux_amd64.
-func ParsePlatform(s string) (index.Platform, error) {
+func ParsePlatform(s string) (address.Platform, error) {
 	os, arch, ok := strings.Cut(s, "_")
 	if !ok {
-		return index.Platform{}, fmt.Errorf("%q is not a platform: write OS_ARCH, like linux_amd64", s)
+		return address.Platform{}, fmt.Errorf("%q is not a platform: write OS_ARCH, like linux_amd64", s)
 	}
-	return index.ParsePlatform(os, arch)
+	return address.ParsePlatform(os, arch)
 }
 
 // ParsePlatforms parses platforms and returns each once, in order.
-func ParsePlatforms(words []string) ([]index.Platform, error) {
-	var platforms []index.Platform
+func ParsePlatforms(words []string) ([]address.Platform, error) {
+	var platforms []address.Platform
 	var bad []error
 	for _, word := range words {
 		p, err := ParsePlatform(word)
@@ -156,6 +156,6 @@ func ParsePlatforms(words []string) ([]index.Platform, error) {
 	if err := errors.Join(bad...); err != nil {
 		return nil, err
 	}
-	slices.SortFunc(platforms, func(a, b index.Platform) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(platforms, func(a, b address.Platform) int { return strings.Compare(a.String(), b.String()) })
 	return slices.Compact(platforms), nil
 }

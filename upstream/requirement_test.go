@@ -80,7 +80,7 @@ func FuzzParseRequirement(f *testing.F) {
 		if host := string(r.Address.Hostname); host != "localhost" && !strings.ContainsAny(host, ".:") || !svchost.IsValid(r.Address.Hostname.ForDisplay()) {
 			t.Fatalf("%q has the hostname %q", argument, host)
 		}
-		if strings.ContainsAny(r.Address.Namespace+r.Address.Type, "/\\.%\x00\n ") || r.Address.Namespace == "" || r.Address.Type == "" {
+		if strings.ContainsAny(r.Address.Namespace+r.Address.Name, "/\\.%\x00\n ") || r.Address.Namespace == "" || r.Address.Name == "" {
 			t.Fatalf("%q is accepted as %s", argument, r)
 		}
 		again, err := ParseRequirement(r.String(), "")

@@ -1,0 +1,201 @@
+package address
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	tfaddr "github.com/hashicorp/terraform-registry-address"
+	svchost "github.com/hashicorp/terraform-svchost"
+)
+
+// An Address is where clients expect a provider or a module, in normal form.
+// Addresses can be compared with == and used as map keys.
+type Address struct {
+	// Hostname it is mirrored from; empty for a hosted address.
+	Hostname svchost.Hostname
+
+	// Namespace, and the Name of a module or the type of a provider. Clients keep
+	// the case of a module's parts (checklist 78); here it is folded, so that all
+	// spellings find it.
+	Namespace, Name string
+
+	// System of a module; empty for a provider.
+	System string
+}
+
+// IsModule reports whether a is a module's address rather than a provider's.
+func (a Address) IsModule() bool { return a.System != "" }
+
+// At returns the same address under another hostname, or the hosted one for an
+// empty hostname.
+func (a Address) At(hostname svchost.Hostname) Address {
+	a.Hostname = hostname
+	return a
+}
+
+// String is the address as users write it.
+func (a Address) String() string {
+	s := a.Namespace
+	if a.Name != "" {
+		s += "/" + a.Name
+	}
+	if a.System != "" {
+		s += "/" + a.System
+	}
+	if a.Hostname != "" {
+		s = DisplayHostname(a.Hostname) + "/" + s
+	}
+	return s
+}
+
+// Parse reads an address as users write it: [HOSTNAME/]NAMESPACE/TYPE for a
+// provider, [HOSTNAME/]NAMESPACE/NAME/SYSTEM for a module.
+func Parse(s string) (Address, error) {
+	var hostname string
+	path := s
+	if first, rest, _ := strings.Cut(s, "/"); IsHostname(first) {
+		if strings.HasPrefix(rest, "/") && strings.HasSuffix(first, ":") {
+			return Address{}, fmt.Errorf("%q is a URL: leave out %q", s, first+"//")
+		}
+		hostname, path = first, rest
+	}
+	var a Address
+	var err error
+	switch parts := strings.Split(path, "/"); len(parts) {
+	case 2:
+		a, err = ParseProvider(hostname, parts[0], parts[1])
+	case 3:
+		if a, err = ParseModule(hostname, parts[0], parts[1], parts[2]); err != nil {
+			err = fmt.Errorf("%q is not a module: %w", s, err)
+		}
+	default:
+		err = fmt.Errorf("%q is not an address: write [HOSTNAME/]NAMESPACE/TYPE for a provider, [HOSTNAME/]NAMESPACE/NAME/SYSTEM for a module", s)
+	}
+	if err != nil {
+		return Address{}, err
+	}
+	if IsHostname(a.Namespace) { // full-width letters become plain ones
+		return Address{}, fmt.Errorf("%q is not an address: %s is a hostname, not a namespace", s, a.Namespace)
+	}
+	return a, nil
+}
+
+// ParseProvider normalises the parts of a provider's address as the clients'
+// own library does. The address is hosted if hostname is empty.
+func ParseProvider(hostname, namespace, typ string) (Address, error) {
+	h, err := parseOptionalHostname(hostname)
+	if err != nil {
+		return Address{}, err
+	}
+	if isNormalLabel(namespace) && isNormalLabel(typ) && !strings.HasPrefix(typ, "terraform-") {
+		return Address{Hostname: h, Namespace: namespace, Name: typ}, nil
+	}
+	if !utf8.ValidString(namespace + "/" + typ) {
+		return Address{}, fmt.Errorf("%q is not a provider's namespace and type: %w", namespace+"/"+typ, errNotUTF8)
+	}
+	a := Address{Hostname: h}
+	if a.Namespace, err = ParseNamespace(namespace); err != nil {
+		return Address{}, err
+	}
+	if a.Name, err = normalised(typ, tfaddr.ParseProviderPart); err != nil {
+		return Address{}, fmt.Errorf("%q is not a provider type: %w", typ, err)
+	}
+	if strings.HasPrefix(a.Name, "terraform-") {
+		prefix := "terraform-"
+		if strings.HasPrefix(a.Name, filePrefix) {
+			prefix = filePrefix
+		}
+		return Address{}, fmt.Errorf("%q is not a provider type: leave out the prefix %q", typ, prefix)
+	}
+	return a, nil
+}
+
+// ParseNamespace normalises the namespace of a provider.
+func ParseNamespace(s string) (string, error) {
+	namespace, err := normalised(s, tfaddr.ParseProviderNamespace)
+	if err != nil {
+		return "", fmt.Errorf("%q is not a provider namespace: %w", s, err)
+	}
+	return namespace, nil
+}
+
+// normalised parses a part of an address, and then the result once more: the
+// clients' library looks for forbidden characters before it converts full-width
+// ones to plain ones. It lets "／" through, and makes a slash of it.
+func normalised(part string, parse func(string) (string, error)) (string, error) {
+	normal, err := parse(part)
+	if err != nil {
+		return "", err
+	}
+	again, err := parse(normal)
+	if err == nil && again != normal {
+		err = errors.New("it is not written in its normal form")
+	}
+	return again, err
+}
+
+// ParseModule checks the parts of a module's address with the clients' own
+// library and folds their case. The address is hosted if hostname is empty.
+func ParseModule(hostname, namespace, name, system string) (Address, error) {
+	h, err := parseOptionalHostname(hostname)
+	if err != nil {
+		return Address{}, err
+	}
+	if isNormalModuleName(namespace) && isNormalModuleName(name) && isNormalSystem(system) {
+		return Address{Hostname: h, Namespace: namespace, Name: name, System: system}, nil
+	}
+	// The library parses whole addresses only: no part may contain a separator.
+	for _, part := range []string{namespace, name, system} {
+		if strings.ContainsAny(part, "/?#") {
+			return Address{}, fmt.Errorf("%q is not a part of a module address", part)
+		}
+	}
+	source, err := tfaddr.ParseModuleSource(namespace + "/" + name + "/" + system)
+	if err != nil {
+		return Address{}, err
+	}
+	p := source.Package
+	return Address{
+		Hostname:  h,
+		Namespace: strings.ToLower(p.Namespace), Name: strings.ToLower(p.Name), System: strings.ToLower(p.TargetSystem),
+	}, nil
+}
+
+func parseOptionalHostname(s string) (svchost.Hostname, error) {
+	if s == "" {
+		return "", nil
+	}
+	h, err := ParseHostname(s)
+	if err != nil {
+		return "", fmt.Errorf("%q is not a hostname: %w", s, err)
+	}
+	return h, nil
+}
+
+// isNormalModuleName reports whether s is evidently a module's namespace or name
+// in normal form.
+func isNormalModuleName(s string) bool {
+	if s == "" || len(s) > 64 || !isLowerAlphanumeric(s[0]) || !isLowerAlphanumeric(s[len(s)-1]) {
+		return false
+	}
+	for i := range len(s) {
+		if c := s[i]; !isLowerAlphanumeric(c) && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+func isNormalSystem(s string) bool {
+	if s == "" || len(s) > 64 {
+		return false
+	}
+	for i := range len(s) {
+		if !isLowerAlphanumeric(s[i]) {
+			return false
+		}
+	}
+	return true
+}

@@ -1,0 +1,32 @@
+package address
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+)
+
+// A Platform is an operating system and an architecture in Go's names.
+type Platform struct {
+	OS   string `json:"os"`
+	Arch string `json:"arch"`
+}
+
+// String is OS_ARCH, as clients write it.
+func (p Platform) String() string { return p.OS + "_" + p.Arch }
+
+// ParsePlatform checks OS and ARCH, which are lower-case letters and digits:
+// they are part of file names and of URLs.
+func ParsePlatform(os, arch string) (Platform, error) {
+	for _, part := range []string{os, arch} {
+		if part == "" || len(part) > 32 || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+			return Platform{}, fmt.Errorf("%q is not a platform: use Go's names, like linux_amd64", os+"_"+arch)
+		}
+	}
+	return Platform{OS: os, Arch: arch}, nil
+}
+
+// Compare orders platforms by OS, then by ARCH.
+func (p Platform) Compare(q Platform) int {
+	return cmp.Or(strings.Compare(p.OS, q.OS), strings.Compare(p.Arch, q.Arch))
+}

@@ -1,0 +1,155 @@
+package address
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	version "github.com/hashicorp/go-version"
+)
+
+// filePrefix begins the name of every file of a provider release.
+const filePrefix = "terraform-provider-"
+
+// A ReleaseFileKind tells the files of a provider release apart.
+type ReleaseFileKind int
+
+// The files of a provider release.
+const (
+	PackageFile   ReleaseFileKind = iota // the zip of one platform
+	ChecksumsFile                        // SHA256SUMS
+	SignatureFile                        // the signature of SHA256SUMS
+	ManifestFile                         // the protocols of the release
+)
+
+var releaseFileSuffixes = map[ReleaseFileKind]string{
+	ChecksumsFile: "SHA256SUMS", SignatureFile: "SHA256SUMS.sig", ManifestFile: "manifest.json",
+}
+
+// A ReleaseFile is what the name of a file of a provider release says.
+type ReleaseFile struct {
+	Type     string // of the provider
+	Version  *version.Version
+	Kind     ReleaseFileKind
+	Platform Platform // of a package
+}
+
+// String is the name of the file.
+func (f ReleaseFile) String() string {
+	suffix := releaseFileSuffixes[f.Kind]
+	if f.Kind == PackageFile {
+		suffix = f.Platform.String() + ".zip"
+	}
+	return ReleaseFileName(f.Type, f.Version.String(), suffix)
+}
+
+// PackageName is the name of the zip of a provider release for one platform.
+func PackageName(typ, version string, p Platform) string {
+	return ReleaseFileName(typ, version, p.String()+".zip")
+}
+
+// ChecksumsName is the name of the SHA256SUMS of a provider release.
+func ChecksumsName(typ, version string) string { return ReleaseFileName(typ, version, "SHA256SUMS") }
+
+// SignatureName is the name of the signature of a provider release's SHA256SUMS.
+func SignatureName(typ, version string) string {
+	return ReleaseFileName(typ, version, "SHA256SUMS.sig")
+}
+
+// ManifestName is the name of the manifest of a provider release.
+func ManifestName(typ, version string) string {
+	return ReleaseFileName(typ, version, "manifest.json")
+}
+
+// ReleaseFileName is the name of a file of a provider release with any suffix.
+func ReleaseFileName(typ, version, suffix string) string {
+	return filePrefix + typ + "_" + version + "_" + suffix
+}
+
+// What ParseReleaseFile finds wrong with a name.
+var (
+	// ErrNoReleaseFile means that the file is not part of any provider release.
+	ErrNoReleaseFile = errors.New("it is not a file of a provider release")
+
+	// ErrOtherProvider means that it is a zip, but not a package of this provider.
+	ErrOtherProvider = errors.New("it is not a package of this provider")
+
+	// ErrPackageName means that a package's name does not end in a platform.
+	ErrPackageName = errors.New("it is not the name of a package")
+
+	// ErrVersion means that the version in the name is not one clients accept.
+	ErrVersion = errors.New("its version is not one")
+)
+
+// A nameError is a sentence for users, of one of the kinds above.
+type nameError struct {
+	kind     error
+	sentence string
+}
+
+func (e *nameError) Error() string { return e.sentence }
+
+func (e *nameError) Unwrap() error { return e.kind }
+
+// ParseReleaseFile reads the name of a file in the folder of a provider. The
+// type is known from the folder, so names like google-beta need no guessing.
+// Errors are one of ErrNoReleaseFile, ErrOtherProvider, ErrPackageName and
+// ErrVersion, and say what to do.
+func ParseReleaseFile(typ, name string) (ReleaseFile, error) {
+	none := ReleaseFile{}
+	rest, isOfProvider := strings.CutPrefix(name, filePrefix+typ+"_")
+	if !isOfProvider {
+		if strings.HasSuffix(name, ".zip") {
+			return none, &nameError{ErrOtherProvider, fmt.Sprintf("a package of this folder is named %s%s_VERSION_OS_ARCH.zip: rename it or move it to its own folder", filePrefix, typ)}
+		}
+		return none, ErrNoReleaseFile
+	}
+	f := ReleaseFile{Type: typ}
+	var text string
+	if base, isPackage := strings.CutSuffix(rest, ".zip"); isPackage {
+		parts := strings.Split(base, "_") // no version has an underscore in it
+		if len(parts) != 3 {
+			return none, &nameError{ErrPackageName, fmt.Sprintf("a package is named %s%s_VERSION_OS_ARCH.zip: rename it", filePrefix, typ)}
+		}
+		platform, err := ParsePlatform(parts[1], parts[2])
+		if err != nil {
+			return none, &nameError{ErrPackageName, err.Error()}
+		}
+		f.Kind, f.Platform, text = PackageFile, platform, parts[0]
+	} else {
+		var suffix string
+		text, suffix, _ = strings.Cut(rest, "_")
+		switch suffix {
+		case releaseFileSuffixes[ChecksumsFile]:
+			f.Kind = ChecksumsFile
+		case releaseFileSuffixes[SignatureFile]:
+			f.Kind = SignatureFile
+		case releaseFileSuffixes[ManifestFile]:
+			f.Kind = ManifestFile
+		default:
+			return none, ErrNoReleaseFile
+		}
+	}
+	v, err := ParseProviderVersion(text)
+	if err != nil {
+		return none, &nameError{ErrVersion, err.Error()}
+	}
+	f.Version = v
+	return f, nil
+}
+
+// anyReleaseFile is the name of a file of a release, of any provider.
+var anyReleaseFile = regexp.MustCompile(`^` + filePrefix + `([0-9A-Za-z][0-9A-Za-z-]*)_(v?[0-9][0-9A-Za-z.+-]*)_(.+)$`)
+
+// ReleaseFileType returns the type of the provider that a file belongs to,
+// judging by its name alone. The name may be a wrong one that is evidently meant
+// to be a release's.
+func ReleaseFileType(name string) (typ string, ok bool) {
+	m := anyReleaseFile.FindStringSubmatch(name)
+	if m == nil {
+		return "", false
+	}
+	_, err := ParseReleaseFile(m[1], name)
+	return m[1], !errors.Is(err, ErrNoReleaseFile)
+}

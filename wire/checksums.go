@@ -1,0 +1,84 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// SHA256 is the digest of a file's bytes.
+type SHA256 [sha256.Size]byte
+
+// String is the digest in lower-case hexadecimal.
+func (s SHA256) String() string { return hex.EncodeToString(s[:]) }
+
+// ParseSHA256 reads a digest in hexadecimal of either case.
+func ParseSHA256(digits string) (sum SHA256, err error) {
+	if len(digits) != hex.EncodedLen(len(sum)) {
+		return sum, hex.ErrLength
+	}
+	_, err = hex.Decode(sum[:], []byte(digits))
+	return sum, err
+}
+
+// maxChecksumsLine is far below the length at which clients stop reading.
+const maxChecksumsLine = 4096
+
+// ErrNoChecksums means that a SHA256SUMS document is empty.
+var ErrNoChecksums = errors.New("SHA256SUMS is empty: copy it again")
+
+// Checksums is a SHA256SUMS document, by file name.
+type Checksums map[string]SHA256
+
+// DecodeChecksums reads a SHA256SUMS document and refuses every form that some
+// client stumbles over: a blank line crashes all of them (checklist 50); a
+// comment or a malformed line makes them drop the hashes of all other platforms
+// (51); the `*name` and `./name` of some sha256sum programs are not found (52).
+func DecodeChecksums(document []byte) (Checksums, error) {
+	if len(document) == 0 {
+		return nil, ErrNoChecksums
+	}
+	sums := make(Checksums)
+	// One line feed at the end closes the last line; a second is a blank line.
+	for number, line := range strings.Split(strings.TrimSuffix(string(document), "\n"), "\n") {
+		number++
+		fields := strings.Fields(line)
+		switch {
+		case len(fields) == 0:
+			return nil, fmt.Errorf("line %d of SHA256SUMS is blank, which crashes Terraform and OpenTofu: remove it and sign again", number)
+		case strings.HasPrefix(fields[0], "#"):
+			return nil, fmt.Errorf("line %d of SHA256SUMS is a comment, which makes clients drop hashes: remove it and sign again", number)
+		case len(line) > maxChecksumsLine:
+			return nil, fmt.Errorf("line %d of SHA256SUMS is %d bytes long, which makes clients drop it and all that follow", number, len(line))
+		case len(fields) != 2:
+			return nil, fmt.Errorf("line %d of SHA256SUMS is not a digest and a file name", number)
+		}
+		name := fields[1]
+		if strings.HasPrefix(name, "*") || strings.HasPrefix(name, "./") {
+			return nil, fmt.Errorf("line %d of SHA256SUMS names %q, which clients do not find: write the bare file name and sign again", number, name)
+		}
+		sum, err := ParseSHA256(fields[0])
+		if err != nil {
+			return nil, fmt.Errorf("line %d of SHA256SUMS does not begin with 64 hexadecimal digits", number)
+		}
+		if earlier, twice := sums[name]; twice && earlier != sum {
+			return nil, fmt.Errorf("SHA256SUMS lists %q twice with different digests", name)
+		}
+		sums[name] = sum
+	}
+	return sums, nil
+}
+
+// Encode returns the document in the form every client reads, ordered by name.
+func (c Checksums) Encode() []byte {
+	var b bytes.Buffer
+	for _, name := range slices.Sorted(maps.Keys(c)) {
+		fmt.Fprintf(&b, "%s  %s\n", c[name], name)
+	}
+	return b.Bytes()
+}

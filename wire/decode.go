@@ -1,0 +1,79 @@
+package wire
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"io"
+)
+
+var errNoObject = errors.New("it is not one JSON object")
+
+// eachMember reads a JSON object member by member, so that the whole of a large
+// one is never in memory twice.
+func eachMember(body []byte, read func(name string, d *json.Decoder) error) error {
+	d := json.NewDecoder(bytes.NewReader(body))
+	if token, err := d.Token(); err != nil || token != json.Delim('{') {
+		return errNoObject
+	}
+	if err := members(d, read); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errNoObject
+	}
+	return nil
+}
+
+// members reads what follows the opening brace of an object.
+func members(d *json.Decoder, read func(name string, d *json.Decoder) error) error {
+	for d.More() {
+		token, err := d.Token()
+		if err != nil {
+			return err
+		}
+		if err := read(token.(string), d); err != nil { // the decoder refuses any other name
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// eachElement reads an array; null counts as an empty one.
+func eachElement(d *json.Decoder, read func(json.RawMessage) error) error {
+	switch token, err := d.Token(); {
+	case err != nil:
+		return err
+	case token == nil:
+		return nil
+	case token != json.Delim('['):
+		return errNoObject
+	}
+	for d.More() {
+		var raw json.RawMessage
+		if err := d.Decode(&raw); err != nil {
+			return err
+		}
+		if err := read(raw); err != nil {
+			return err
+		}
+	}
+	_, err := d.Token()
+	return err
+}
+
+// lenient reads the elements of an array that are of type T and skips the rest.
+func lenient[T any](raw json.RawMessage) (list []T) {
+	var elements []json.RawMessage
+	if json.Unmarshal(raw, &elements) != nil {
+		return nil
+	}
+	for _, element := range elements {
+		var v *T // nil for null
+		if json.Unmarshal(element, &v) == nil && v != nil {
+			list = append(list, *v)
+		}
+	}
+	return list
+}

@@ -1,0 +1,56 @@
+package wire
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// DiscoveryPath is fixed by the remote service discovery protocol.
+const DiscoveryPath = "/.well-known/terraform.json"
+
+// Login is what clients need to know for `terraform login`: login.v1 of the
+// discovery document.
+type Login struct {
+	Client     string   `json:"client"`
+	GrantTypes []string `json:"grant_types"`
+	Authz      string   `json:"authz"`
+	Token      string   `json:"token"`
+	Ports      []int    `json:"ports,omitempty"`
+	Scopes     []string `json:"scopes,omitempty"`
+}
+
+// A Discovery is the service discovery document. What is not offered is not in
+// it (checklist 10).
+type Discovery struct {
+	Login *Login `json:"login.v1,omitempty"`
+
+	// Modules and Providers are the URLs of the services. They end in a slash:
+	// clients drop the last segment of one that does not (checklist 7, 8).
+	Modules   string `json:"modules.v1"`
+	Providers string `json:"providers.v1"`
+}
+
+// Encode returns the document.
+func (d Discovery) Encode() *Document {
+	var w writer
+	w.value(d)
+	return w.document(nil)
+}
+
+// DecodeProvidersService reads the URL of the provider registry from another
+// registry's discovery document. It may be relative to the document's own URL.
+func DecodeProvidersService(body []byte) (string, error) {
+	var services map[string]json.RawMessage
+	if err := json.Unmarshal(body, &services); err != nil {
+		return "", errors.New("its discovery document is not a JSON object")
+	}
+	raw, ok := services["providers.v1"]
+	if !ok {
+		return "", errors.New("it does not offer a provider registry")
+	}
+	var url *string
+	if err := json.Unmarshal(raw, &url); err != nil || url == nil {
+		return "", errors.New("it does not offer a provider registry of a version that is known")
+	}
+	return *url, nil
+}

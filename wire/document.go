@@ -1,0 +1,76 @@
+package wire
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"net/url"
+)
+
+// A Document is a JSON answer, encoded once for all requests. It names files
+// by their bare names; a site that hands out longer URLs inserts a prefix before
+// each of them, which is why their positions are recorded.
+type Document struct {
+	// Head and Tail together are the document. The tail is shared between
+	// documents that end alike, and has no links.
+	Head, Tail []byte
+
+	// Links are the positions of file names in Head, in order.
+	Links []Link
+
+	// Tag is a strong validator of the document without what a site inserts.
+	Tag string
+}
+
+// A Link is a file name in a document: Head[Start:End].
+type Link struct{ Start, End int }
+
+// A writer collects the head of a document.
+type writer struct {
+	bytes.Buffer
+	links []Link
+}
+
+// value writes v as JSON. What is encoded here are strings, numbers and
+// structures of them, which always encode.
+func (w *writer) value(v any) {
+	encoded, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	w.Write(encoded)
+}
+
+// link writes the URL of a file as a JSON string and records its position.
+// Escaped for a URL, a file name has no character that JSON would escape.
+func (w *writer) link(file string) {
+	w.WriteByte('"')
+	start := w.Len()
+	w.WriteString(url.PathEscape(file))
+	w.links = append(w.links, Link{start, w.Len()})
+	w.WriteByte('"')
+}
+
+// document returns what has been written, followed by tail, which may be nil.
+func (w *writer) document(tail *tail) *Document {
+	d := &Document{Head: bytes.Clone(w.Bytes()), Links: w.links}
+	h := sha256.New()
+	h.Write(d.Head)
+	if tail != nil {
+		d.Tail = tail.content
+		h.Write(tail.sum[:])
+	}
+	d.Tag = base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
+	return d
+}
+
+// A tail is the end of several documents.
+type tail struct {
+	content []byte
+	sum     SHA256
+}
+
+func newTail(content []byte) *tail {
+	return &tail{bytes.Clone(content), sha256.Sum256(content)}
+}
