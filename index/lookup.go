@@ -12,10 +12,10 @@ import (
 // Documents returns SHA256SUMS and its signature as the publisher made them, byte
 // for byte; nil for a release that the registry signs.
 func (r *Release) Documents() (checksums, signature []byte) {
-	if !r.SignedByPublisher() {
+	if r.Signature.By != ByPublisher {
 		return nil, nil
 	}
-	return r.checksums.content, r.signature.content
+	return r.checksums.content, r.signatureFile.content
 }
 
 // NewPackageFile returns a package that was verified with CheckPackage and that no

@@ -13,8 +13,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 // Holdings are the releases that a tree offers, with their files.
@@ -86,7 +86,7 @@ type pruning struct {
 func (p *pruning) knowsOwn(said bool) error {
 	var hostnames []string
 	for _, h := range p.plan.Remove {
-		if host := h.Address.Hostname; host != upstream.TerraformHost && host != upstream.OpenTofuHost && !slices.Contains(hostnames, host.ForDisplay()) {
+		if host := h.Address.Hostname; host != lockfile.TerraformHost && host != lockfile.OpenTofuHost && !slices.Contains(hostnames, host.ForDisplay()) {
 			hostnames = append(hostnames, host.ForDisplay())
 		}
 	}

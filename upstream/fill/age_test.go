@@ -236,7 +236,7 @@ func TestDatesOfManyVersions(t *testing.T) {
 				if got := strings.Fields(versionsOf(t, m)); len(got) != fill.MaxDates || s.Count(details("1.0.0")) != 0 {
 					t.Errorf("at first %d versions are listed", len(got))
 				}
-				var wait = make(chan error)
+				wait := make(chan error)
 				for range 5 { // at the same time
 					go func() {
 						_, err := m.Available(background(), demo, "1.0.0")
@@ -248,7 +248,8 @@ func TestDatesOfManyVersions(t *testing.T) {
 						t.Errorf("got %v", err)
 					}
 				}
-				if n := s.Count(details("1.0.0")); !test.fails && n != 1 {
+				// Once for all of them, and perhaps once for the list that is renewed meanwhile.
+				if n := s.Count(details("1.0.0")); !test.fails && (n < 1 || n > 2) {
 					t.Errorf("its date was requested %d times", n)
 				}
 				time.Sleep(time.Minute)

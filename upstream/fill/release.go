@@ -101,7 +101,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 			return nil, nil, err
 		}
 	}
-	if present != nil && !present.SignedByPublisher() {
+	if present != nil && present.Signature.By != index.ByPublisher {
 		present = nil
 	}
 	id := releaseID{a, version}
