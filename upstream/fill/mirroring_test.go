@@ -23,6 +23,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -249,3 +250,36 @@ func scanned(t testing.TB, tree *indextest.Tree) *index.Snapshot {
 	t.Helper()
 	return (&mirroring{Tree: tree}).scan(t)
 }
+
+// The origin of the tests.
+type site = upstreamtest.Site
+
+var (
+	newSite   = upstreamtest.NewSite
+	newAcme   = upstreamtest.NewAcme
+	acme      = upstreamtest.AcmeTree
+	status    = upstreamtest.Status
+	body      = upstreamtest.Body
+	redirect  = upstreamtest.Redirect
+	demo      = upstreamtest.Demo
+	linux     = upstreamtest.Linux
+	v1        = upstreamtest.V1
+	roots     = upstreamtest.Roots
+	resolving = upstreamtest.Resolving
+	newClient = upstreamtest.NewClient
+	mustFail  = upstreamtest.MustFail
+)
+
+const (
+	host       = upstreamtest.Host
+	discovery  = upstreamtest.DiscoveryPath
+	versions   = upstreamtest.VersionsPath
+	metadata   = upstreamtest.DownloadPath
+	files      = upstreamtest.FilesPath
+	zipFile    = upstreamtest.ZipPath
+	sumsFile   = upstreamtest.ChecksumsPath
+	sigFile    = upstreamtest.SignaturePath
+	mirrorBase = upstreamtest.MirrorURL
+)
+
+func background() context.Context { return context.Background() }

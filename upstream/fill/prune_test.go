@@ -65,9 +65,6 @@ func TestPruningRemovesWhatNoLockFileNames(t *testing.T) {
 		{"a hostname that is not known to be its own is mirrored",
 			[][]Lock{lockOf(t, "b.example.com/acme/demo@1.10.0")}, PruneOptions{},
 			"a.example.com/acme/demo@1.0.0 b.example.com/acme/demo@1.9.0 b.example.com/acme/demo@1.9.0+build.5 own.example.com/acme/demo@1.0.0", 3},
-		{"its own, when asked for, by any of its names",
-			[][]Lock{lockOf(t, "www.example.com/acme/demo@2.0.0", "a.example.com/acme/demo@1.0.0")}, PruneOptions{Own: own, IncludeOwn: true},
-			"acme/demo@1.0.0 b.example.com/acme/demo@1.9.0 b.example.com/acme/demo@1.9.0+build.5 b.example.com/acme/demo@1.10.0 own.example.com/acme/demo@1.0.0", 2},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			plan, err := PlanPruning(held, test.locks, test.options)
@@ -97,7 +94,6 @@ func TestPruningWithoutLockFilesIsRefused(t *testing.T) {
 	}{
 		{"none", "no lock file is given", nil, PruneOptions{}},
 		{"empty ones", "everything would be removed", [][]Lock{nil, {}}, PruneOptions{}},
-		{"its own without its names", "own hostnames are not given", [][]Lock{lockOf(t, "own.example.com/acme/demo@1.0.0")}, PruneOptions{IncludeOwn: true}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			plan, err := PlanPruning(held, test.locks, test.options)

@@ -1,14 +1,21 @@
 package fill_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
+
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -285,4 +292,148 @@ func TestNamesThatAreNone(t *testing.T) {
 	if len(s.Asked()) != 0 {
 		t.Errorf("asked %v", s.Asked()[0].URL)
 	}
+}
+
+// A root that is replaced just after a fill, while the tree is still open, has the
+// next package all the same.
+func TestFillIntoARootThatWasReplaced(t *testing.T) {
+	s := newAcme(t)
+	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
+	m.fill(t, darwinZip)
+	if err := errors.Join(os.Rename(m.root, m.root+".old"), os.Mkdir(m.root, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(m.root + ".old") })
+	m.fill(t, linuxZip)
+	for _, name := range []string{linuxZip, sums, sums + ".sig"} {
+		if _, err := os.Stat(filepath.Join(m.root, held, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(m.root+".old", held, linuxZip)); err == nil {
+		t.Error("it is in the folder that was replaced")
+	}
+}
+
+// A folder of providers elsewhere on the disk may go away, too. What was written
+// to a stand-in for it would be lost, so nothing is fetched.
+func TestFillIntoAFolderThatIsGone(t *testing.T) {
+	s := newAcme(t)
+	c := s.Client(t, upstream.Origin{})
+	for _, filledBefore := range []bool{false, true} {
+		root, providers := t.TempDir(), t.TempDir()
+		m := (&mirroring{Tree: indextest.OnDisk(t, root), root: root}).start(t, c, fill.Options{
+			Sources: sourceOf(c, fill.Policy{}),
+			Open:    index.Directories{Root: root, Providers: providers}.Open,
+			Path:    func(name string) string { return filepath.Join(providers, name) },
+		})
+		if filledBefore { // and the tree is still open
+			m.fill(t, darwinZip)
+		}
+		if err := os.RemoveAll(providers); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Fill(background(), demo, linuxZip); !errors.Is(err, fill.ErrNotWritable) {
+			t.Errorf("got %v", err)
+		}
+		if n := s.Count(zipFile); n != 0 {
+			t.Errorf("the package was fetched %d times", n)
+		}
+		if _, err := os.Stat(providers); err == nil {
+			t.Error("the folder is there again")
+		}
+	}
+}
+
+// An unreadable file system refuses to open what has a name.
+type unreadable struct {
+	afero.Fs
+	name string
+}
+
+func (u unreadable) Open(name string) (afero.File, error) {
+	if strings.Contains(name, u.name) {
+		return nil, &os.PathError{Op: "open", Path: name, Err: syscall.EACCES}
+	}
+	return u.Fs.Open(name)
+}
+
+// A Filler that must not write says what it would fetch, and tells that from what
+// it cannot read.
+func TestReadOnlyFiller(t *testing.T) {
+	tree, publisher := acme(t)
+	s := newSite(t, tree)
+	c := s.Client(t, upstream.Origin{})
+	attempt := func(fs afero.Fs) error {
+		mine := indextest.On(t, fs)
+		m := (&mirroring{Tree: mine}).start(t, c, fill.Options{
+			Sources: sourceOf(c, fill.Policy{}), ReadOnly: true, Open: mine.Open,
+		})
+		_, err := m.Fill(background(), demo, linuxZip)
+		return err
+	}
+	memory := afero.NewMemMapFs()
+	if err := attempt(memory); !errors.Is(err, fill.ErrWouldFill) {
+		t.Errorf("what is not there: got %v", err)
+	}
+	held := indextest.On(t, memory)
+	held.Keys(host+"/acme", publisher)
+	held.Provider(host+"/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
+	if err := attempt(memory); err != nil {
+		t.Errorf("what is there: got %v", err)
+	}
+	if err := attempt(unreadable{memory, linuxZip}); !errors.Is(err, fill.ErrNotWritable) || errors.Is(err, fill.ErrWouldFill) {
+		t.Errorf("what cannot be read: got %v", err)
+	}
+	if n := s.Count(zipFile); n != 0 {
+		t.Errorf("the package was fetched %d times", n)
+	}
+}
+
+// zipWith is a package that has a further file.
+func zipWith(name string) string {
+	return indextest.Zip("terraform-provider-demo", "hello", name, "hello")
+}
+
+// wrongCRC is a package whose directory tells another checksum of its file.
+func wrongCRC() string {
+	content := []byte(indextest.Zip("terraform-provider-demo", noise(1000)))
+	directory := bytes.LastIndex(content, []byte("PK\x01\x02"))
+	content[directory+16] ^= 0xff
+	return string(content)
+}
+
+// bomb is a package whose directory lists the same bytes many times.
+func bomb() string {
+	content := indextest.Zip("terraform-provider-demo", strings.Repeat("\x00", 10<<20))
+	end := len(content) - 22
+	start := int(binary.LittleEndian.Uint32([]byte(content[end+16:])))
+	const times = 1000
+	out := []byte(content[:start] + strings.Repeat(content[start:end], times) + content[end:])
+	e := out[len(out)-22:]
+	binary.LittleEndian.PutUint16(e[8:], times)
+	binary.LittleEndian.PutUint16(e[10:], times)
+	binary.LittleEndian.PutUint32(e[12:], uint32(times*(end-start)))
+	return string(out)
+}
+
+// zip64Directory is the end of a zip64 that claims so many entries.
+func zip64Directory(entries uint64) string {
+	var b bytes.Buffer
+	for _, v := range []any{
+		[]byte("PK\x06\x06"), uint64(44), uint16(45), uint16(45), uint32(0), uint32(0), entries, entries, uint64(0), uint64(0),
+		[]byte("PK\x06\x07"), uint32(0), uint64(0), uint32(1),
+		[]byte("PK\x05\x06"), uint16(0), uint16(0), uint16(0xffff), uint16(0xffff), uint32(0), uint32(0xffffffff), uint16(0),
+	} {
+		binary.Write(&b, binary.LittleEndian, v)
+	}
+	return b.String()
+}
+
+func manyEntries() string {
+	names := []string{"terraform-provider-demo", "hello"}
+	for i := range 50_000 {
+		names = append(names, strconv.Itoa(i), "")
+	}
+	return indextest.Zip(names...)
 }
