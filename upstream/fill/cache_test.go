@@ -20,7 +20,7 @@ func TestCache(t *testing.T) {
 		has := func(key string, want int) {
 			t.Helper()
 			if got, ok := c.get(key); got != want || ok != (want != 0) {
-				t.Errorf("%s is %d, %v", key, got, ok)
+				t.Errorf("%s: got %d, %v", key, got, ok)
 			}
 		}
 		c.put("a", 1, 0)
@@ -43,27 +43,27 @@ func TestCache(t *testing.T) {
 	})
 }
 
-// What is kept may weigh so much, all together.
+// The weight of all entries together is bounded.
 func TestCacheIsBoundedByWeight(t *testing.T) {
 	c := newCache[string, int](10).bounded(100, func(n int) int { return n })
 	c.put("a", 40, 0)
 	c.put("b", 40, 0)
 	c.put("b", 50, 0) // in place of what it was
 	if _, ok := c.get("a"); !ok || c.weight != 90 {
-		t.Errorf("%d is used", c.weight)
+		t.Errorf("the weight is %d", c.weight)
 	}
 	c.put("c", 20, 0)
 	if _, ok := c.get("b"); ok || c.weight != 60 {
-		t.Errorf("what was used last is gone, %d is used", c.weight)
+		t.Errorf("the wrong entry was evicted, the weight is %d", c.weight)
 	}
 	c.remove("a")
 	if c.weight != 20 {
-		t.Errorf("%d is used", c.weight)
+		t.Errorf("the weight is %d", c.weight)
 	}
 }
 
-// Releases are bounded by what all that is kept of them weighs: also by keys, of
-// which an origin may send a megabyte, and by what a mirror says of packages.
+// The weight of a release includes its keys, of which an origin may send a megabyte,
+// and what a mirror says about its packages.
 func TestReleasesHaveWeight(t *testing.T) {
 	f, err := New(Options{Open: func() (index.Tree, error) { return index.Tree{}, nil }})
 	if err != nil {

@@ -1,6 +1,6 @@
 package fill
 
-// What tests outside of the package measure with.
+// Bounds, for tests outside of the package.
 const (
 	Spare    = spare
 	MaxDates = maxDates

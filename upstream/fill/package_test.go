@@ -24,7 +24,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// What a fill leaves is a tree that needs no Filler.
+// A filled tree can be served without a Filler.
 func TestFill(t *testing.T) {
 	tree, publisher := acme(t)
 	s := newSite(t, tree)
@@ -35,7 +35,7 @@ func TestFill(t *testing.T) {
 	if m.content(t, f) != want || f.Size != int64(len(want)) || f.Name != linuxZip || f.Version != "1.0.0" || f.Platform != "linux_amd64" {
 		t.Errorf("got %+v", f)
 	}
-	m.mustHave(t, held+linuxZip, held+sums, held+sums+".sig", keysFile, record)
+	m.mustHave(t, directory+linuxZip, directory+sums, directory+sums+".sig", keysFile, record)
 
 	p := m.scan(t).Provider(demo)
 	if p == nil || p.File(linuxZip) == nil || p.File(linuxZip).SHA256 != f.SHA256 {
@@ -46,12 +46,12 @@ func TestFill(t *testing.T) {
 		t.Errorf("it is signed by %+v", r.Keys)
 	}
 	if missing := p.Missing(r); len(missing) != 1 || missing[0].URL != darwinZip {
-		t.Errorf("missing are %+v", missing)
+		t.Errorf("got missing %+v", missing)
 	}
 	if !m.remembers(linuxZip) {
-		t.Error("it is not known to be there")
+		t.Error("it is not remembered")
 	}
-	if info, err := os.Stat(filepath.Join(m.root, held, linuxZip)); err != nil || info.Mode().Perm()&0o644 != 0o644 {
+	if info, err := os.Stat(filepath.Join(m.root, directory, linuxZip)); err != nil || info.Mode().Perm()&0o644 != 0o644 {
 		t.Errorf("its mode is %v, %v", info.Mode(), err)
 	}
 	if got := m.log.observed(fill.PackageFilled); len(got) != 1 || got[0] != "" {
@@ -59,11 +59,11 @@ func TestFill(t *testing.T) {
 	}
 	m.fill(t, linuxZip) // which is there by now
 	if n := m.log.count("filled registry.example.com/acme/demo 1.0.0 linux_amd64"); n != 1 {
-		t.Errorf("the log tells of it %d times:\n%s", n, &m.log.text)
+		t.Errorf("it is logged %d times:\n%s", n, &m.log.text)
 	}
 }
 
-// However many ask, each file is fetched once.
+// Each file is fetched once, however many clients request it.
 func TestFillOnceForAll(t *testing.T) {
 	s := newAcme(t)
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
@@ -80,7 +80,7 @@ func TestFillOnceForAll(t *testing.T) {
 	all.Wait()
 	for _, path := range []string{zipFile, files + darwinZip, sumsFile, sigFile, versions} {
 		if n := s.Count(path); n != 1 {
-			t.Errorf("%s was asked for %d times", path, n)
+			t.Errorf("%s was requested %d times", path, n)
 		}
 	}
 }
@@ -107,7 +107,7 @@ func TestInstancesFillOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n, o := s.Count(zipFile), s.Count(files+darwinZip); n != 1 || o != 1 {
-		t.Errorf("the packages were asked for %d and %d times", n, o)
+		t.Errorf("the packages were requested %d and %d times", n, o)
 	}
 }
 
@@ -126,8 +126,8 @@ func TestFillWithoutItsLock(t *testing.T) {
 	}
 }
 
-// The file comes for whoever asks next, also when the one who asked has left.
-func TestFillGoesOnWithoutItsClient(t *testing.T) {
+// A fill goes on when the client that requested it has left.
+func TestFillsGoOnWithoutTheirClient(t *testing.T) {
 	s := newAcme(t)
 	begun, rest := make(chan struct{}), make(chan struct{})
 	s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
@@ -150,11 +150,11 @@ func TestFillGoesOnWithoutItsClient(t *testing.T) {
 	close(rest)
 	m.fill(t, linuxZip)
 	if n := s.Count(zipFile); n != 1 {
-		t.Errorf("it was asked for %d times", n)
+		t.Errorf("it was requested %d times", n)
 	}
 }
 
-// Close cuts fills off, which leave nothing behind.
+// Close interrupts fills, which leave nothing behind.
 func TestClosingEndsFills(t *testing.T) {
 	s := newAcme(t)
 	begun := make(chan struct{})
@@ -178,7 +178,7 @@ func TestClosingEndsFills(t *testing.T) {
 	m.mustHave(t)
 }
 
-// noise is what does not get smaller in a zip.
+// noise does not compress.
 func noise(size int) string {
 	b := make([]byte, size)
 	rand.NewChaCha8([32]byte{}).Read(b)
@@ -201,16 +201,16 @@ func TestFillIsWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(heard) < 2 || heard[len(heard)-1] != int64(len(large)) {
-		t.Errorf("heard %d times, at last %v of %d", len(heard), heard[len(heard)-1], len(large))
+		t.Errorf("called %d times, at last with %v of %d bytes", len(heard), heard[len(heard)-1], len(large))
 	}
 	if announced != int64(len(large)) {
-		t.Errorf("its size is told as %d", announced)
+		t.Errorf("its size is announced as %d", announced)
 	}
 }
 
-// What vouches for packages can be had before they are there, by mirrors of this
-// one. It is not written down without them.
-func TestDocumentsOfAReleaseThatIsNotHeld(t *testing.T) {
+// The documents of a release are available to chained mirrors before its packages
+// are in the tree. They are not written without a package.
+func TestDocumentsOfAReleaseThatIsNotInTheTree(t *testing.T) {
 	tree, _ := acme(t)
 	m := onDisk(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{})
 	for _, name := range []string{sums, sums + ".sig"} {
@@ -233,13 +233,13 @@ func TestAvailable(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if n := s.Count("/v1/providers/acme/demo/2.0.0/download/linux/amd64"); n != 0 {
-		t.Error("the origin was asked for what it does not list")
+		t.Error("a version that the origin does not list was requested")
 	}
 }
 
-// A mirror's own hashes of files are handed on only where they are what the
-// package is checked with: nobody has signed them.
-func TestHashesOfAMirrorThatNobodyChecks(t *testing.T) {
+// A mirror's h1: hashes, which are not signed, are passed on only if the package is
+// checked against them.
+func TestHashesOfAMirror(t *testing.T) {
 	tree, publisher := acme(t)
 	const wrong = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 	zh := "zh:" + sumOf(tree.Read("providers/acme/demo/"+linuxZip))
@@ -271,8 +271,8 @@ func TestHashesOfAMirrorThatNobodyChecks(t *testing.T) {
 	}
 }
 
-// Nothing is asked of the origin that cannot be there.
-func TestNamesThatAreNone(t *testing.T) {
+// Names that no file of a release has are not requested from the origin.
+func TestInvalidFileNames(t *testing.T) {
 	s := newAcme(t)
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
 	for _, name := range []string{
@@ -294,7 +294,7 @@ func TestNamesThatAreNone(t *testing.T) {
 	}
 }
 
-// A root that is replaced just after a fill, while the tree is still open, has the
+// A root that is replaced just after a fill, while the tree is still open, gets the
 // next package all the same.
 func TestFillIntoARootThatWasReplaced(t *testing.T) {
 	s := newAcme(t)
@@ -306,17 +306,17 @@ func TestFillIntoARootThatWasReplaced(t *testing.T) {
 	t.Cleanup(func() { os.RemoveAll(m.root + ".old") })
 	m.fill(t, linuxZip)
 	for _, name := range []string{linuxZip, sums, sums + ".sig"} {
-		if _, err := os.Stat(filepath.Join(m.root, held, name)); err != nil {
+		if _, err := os.Stat(filepath.Join(m.root, directory, name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(m.root+".old", held, linuxZip)); err == nil {
+	if _, err := os.Stat(filepath.Join(m.root+".old", directory, linuxZip)); err == nil {
 		t.Error("it is in the folder that was replaced")
 	}
 }
 
-// A folder of providers elsewhere on the disk may go away, too. What was written
-// to a stand-in for it would be lost, so nothing is fetched.
+// A directory of providers elsewhere on the disk may disappear. Packages written to a
+// new one in its place might be lost, so nothing is fetched.
 func TestFillIntoAFolderThatIsGone(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
@@ -358,8 +358,8 @@ func (u unreadable) Open(name string) (afero.File, error) {
 	return u.Fs.Open(name)
 }
 
-// A Filler that must not write says what it would fetch, and tells that from what
-// it cannot read.
+// A Filler that must not write reports which packages it would fetch, and which it
+// cannot read.
 func TestReadOnlyFiller(t *testing.T) {
 	tree, publisher := acme(t)
 	s := newSite(t, tree)
@@ -374,16 +374,16 @@ func TestReadOnlyFiller(t *testing.T) {
 	}
 	memory := afero.NewMemMapFs()
 	if err := attempt(memory); !errors.Is(err, fill.ErrWouldFill) {
-		t.Errorf("what is not there: got %v", err)
+		t.Errorf("a package that is missing: got %v", err)
 	}
-	held := indextest.On(t, memory)
-	held.Keys(host+"/acme", publisher)
-	held.Provider(host+"/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
+	present := indextest.On(t, memory)
+	present.Keys(host+"/acme", publisher)
+	present.Provider(host+"/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
 	if err := attempt(memory); err != nil {
-		t.Errorf("what is there: got %v", err)
+		t.Errorf("a package in the tree: got %v", err)
 	}
 	if err := attempt(unreadable{memory, linuxZip}); !errors.Is(err, fill.ErrNotWritable) || errors.Is(err, fill.ErrWouldFill) {
-		t.Errorf("what cannot be read: got %v", err)
+		t.Errorf("a package that cannot be read: got %v", err)
 	}
 	if n := s.Count(zipFile); n != 0 {
 		t.Errorf("the package was fetched %d times", n)
@@ -395,7 +395,7 @@ func zipWith(name string) string {
 	return indextest.Zip("terraform-provider-demo", "hello", name, "hello")
 }
 
-// wrongCRC is a package whose directory tells another checksum of its file.
+// wrongCRC is a package whose directory has another checksum of its file.
 func wrongCRC() string {
 	content := []byte(indextest.Zip("terraform-provider-demo", noise(1000)))
 	directory := bytes.LastIndex(content, []byte("PK\x01\x02"))

@@ -91,7 +91,7 @@ func TestPolicies(t *testing.T) {
 		}
 	}
 	if _, err := ParseSignatures("maybe"); err == nil {
-		t.Error("maybe is taken")
+		t.Error("\"maybe\" is accepted")
 	}
 }
 

@@ -41,7 +41,7 @@ type Pruning struct {
 // PlanPruning plans to remove what no lock file names: of all mirrored
 // releases, those that are in none of the given lock files. Lock files that
 // together name nothing are refused, since that would remove everything.
-func PlanPruning(held []Held, lockFiles [][]Lock, options PruneOptions) (Pruning, error) {
+func PlanPruning(releases []Held, lockFiles [][]Lock, options PruneOptions) (Pruning, error) {
 	if len(lockFiles) == 0 {
 		return Pruning{}, errors.New("no lock file is given: name those of all configurations that use the registry")
 	}
@@ -56,7 +56,7 @@ func PlanPruning(held []Held, lockFiles [][]Lock, options PruneOptions) (Pruning
 	}
 	var plan Pruning
 	stays := make(map[string]bool) // by file
-	for _, h := range held {
+	for _, h := range releases {
 		id := options.lock(h.Address, h.Version)
 		if needed[id] || id.Address.Hostname == "" {
 			plan.Kept++

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A slowDisk is a file system whose files tell when they are synced.
+// A slowDisk is a file system that counts syncs.
 type slowDisk struct {
 	afero.Fs
 	syncs *atomic.Int32
@@ -36,8 +36,8 @@ func (f slowFile) Sync() error {
 	return nil
 }
 
-// The disk begins before the package is whole. That it failed then is not
-// forgotten, though the next sync succeeds.
+// Packages are synced while they come in. A failure then counts, though the next sync
+// succeeds.
 func TestPackagesAreSyncedAhead(t *testing.T) {
 	f, err := New(Options{Open: func() (index.Tree, error) { return index.Tree{}, nil }})
 	if err != nil {
