@@ -78,7 +78,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, prese
 	if err != nil {
 		return nil, err
 	}
-	if r, err = f.with(ctx, s, r, file.Platform); err != nil {
+	if r, err = f.withPlatform(ctx, s, r, file.Platform); err != nil {
 		return nil, err
 	}
 	defer f.watchers.add(id, progress)()

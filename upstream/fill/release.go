@@ -78,7 +78,7 @@ func (f *Filler) ReleaseFor(ctx context.Context, a address.Address, version stri
 	if err != nil {
 		return nil, err
 	}
-	if r, err = f.with(ctx, s, r, p); err != nil {
+	if r, err = f.withPlatform(ctx, s, r, p); err != nil {
 		return nil, err
 	}
 	return r.Release, nil
@@ -249,8 +249,8 @@ func (f *Filler) withAdditions(ctx context.Context, s *Source, r *approved) *app
 	return extended
 }
 
-// with returns a release with the package of a platform if the origin has added it.
-func (f *Filler) with(ctx context.Context, s *Source, r *approved, p address.Platform) (*approved, error) {
+// withPlatform returns a release with the package of a platform if the origin has added it.
+func (f *Filler) withPlatform(ctx context.Context, s *Source, r *approved, p address.Platform) (*approved, error) {
 	if !r.present || r.has(p) {
 		return r, nil
 	}
