@@ -134,8 +134,7 @@ func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
 	case f.unpacked != nil:
 		return f.unpacked.open(f.in(&s.tree)), nil
 	case f.folder != nil:
-		r := &packingReader{packing: f.folder, folderReader: folderReader{part: f.in(&s.tree)}}
-		return packingFile{io.NewSectionReader(r, 0, f.Size), r}, nil
+		return f.folder.open(f.in(&s.tree)), nil
 	}
 	return f.in(&s.tree).openUnchanged(f.path, stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed})
 }
@@ -143,11 +142,6 @@ func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
 type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
-
-type packingFile struct {
-	*io.SectionReader
-	io.Closer
-}
 
 func inProviders(t *Tree) Part { return t.Providers }
 

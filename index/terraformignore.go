@@ -43,6 +43,12 @@ type ignoreRules struct {
 // on that.
 type folderMatch = patternmatcher.MatchInfo
 
+// badIgnoreRules is the finding for a .terraformignore that cannot be used.
+func badIgnoreRules(err error) *finding {
+	f := asFinding(err)
+	return found(f.reason, "%q in it: %s", ignoreName, f.detail)
+}
+
 // readIgnoreRules reads a folder's .terraformignore.
 func (p Part) readIgnoreRules(name string) (*ignoreRules, error) {
 	f, _, err := p.open(name)
