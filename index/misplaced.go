@@ -21,8 +21,6 @@ import (
 // misplaced is why such a file is not offered.
 func misplaced(format string, args ...any) *finding { return found(Misplaced, format, args...) }
 
-const providerPrefix = "terraform-provider-"
-
 // providerProgram is the name of a provider's program outside of a package.
 var providerProgram = regexp.MustCompile(`^terraform-provider-[0-9A-Za-z-]+(_v[0-9][^/]*)?(\.exe)?$`)
 
