@@ -24,9 +24,8 @@ import (
 // addPackageFolder queues the unpacked package of a platform for reading, and
 // reports whether the folder's name is that of a platform.
 func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version string, e entry) bool {
-	os, arch, _ := strings.Cut(e.name, "_")
-	platform, err := address.ParsePlatform(os, arch)
-	if err != nil {
+	platform, ok := platformOfFolder(e.name)
+	if !ok {
 		return false
 	}
 	v, err := address.ParseProviderVersion(version)
@@ -39,7 +38,7 @@ func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version 
 		return readPackageFolder(ctx, a, typ, platform.OS)
 	}
 	r := p.release(v)
-	r.packages = append(r.packages, &packageArchive{archive: a, name: providerPrefix + typ + "_" + version + "_" + platform.String() + ".zip", platform: platform})
+	r.packages = append(r.packages, &packageArchive{archive: a, name: address.PackageName(typ, version, platform), platform: platform})
 
 	visit := func(dir string) { w.watch.add(part, dir) }
 	if a.folder, a.bad = part.walkPacked(e.path, packageRules{}, visit); a.bad != nil {
@@ -51,6 +50,13 @@ func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version 
 	a.stamp = stampFolder(a.folder)
 	w.recallOrQueueFolder(a)
 	return true
+}
+
+// platformOfFolder parses the name OS_ARCH of an unpacked package's folder.
+func platformOfFolder(name string) (p address.Platform, ok bool) {
+	os, arch, _ := strings.Cut(name, "_")
+	p, err := address.ParsePlatform(os, arch)
+	return p, err == nil
 }
 
 // packageRules leave only hidden and temporary files out of a package.
