@@ -40,7 +40,7 @@ func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version 
 	r := p.release(v)
 	r.packages = append(r.packages, &packageArchive{archive: a, name: address.PackageName(typ, version, platform), platform: platform})
 
-	visit := func(dir string) { w.watch.add(part, dir) }
+	visit := func(dir string) { w.scan.watch.add(part, dir) }
 	if a.folder, a.bad = part.walkPacked(e.path, packageRules{}, visit); a.bad != nil {
 		return true
 	}

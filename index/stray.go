@@ -228,7 +228,7 @@ type misplacedRelease struct{ report, typ string }
 // releaseFilesIn looks for files of releases in a folder and depth-1 folders below.
 func (w *walker) releaseFilesIn(part Part, dir, report string, depth int) []misplacedRelease {
 	entries, err := part.list(dir)
-	if err != nil || w.ctx.Err() != nil {
+	if err != nil || w.scan.ctx.Err() != nil {
 		return nil // nothing here could be offered anyway
 	}
 	var files []misplacedRelease
@@ -315,7 +315,7 @@ const (
 // strayInKeys reports an entry of keys that is not named NAMESPACE.asc.
 func (w *walker) strayInKeys(report string, e entry) {
 	if e.info.IsDir() {
-		entries, _ := w.tree.Keys.list(e.path)
+		entries, _ := w.scan.tree.Keys.list(e.path)
 		if slices.ContainsFunc(entries, w.holdsPublicKey) {
 			w.misplace(report, misplaced("the public keys of a namespace are in one file: put them into %s", plain(report+".asc")))
 			return
@@ -342,7 +342,7 @@ func (w *walker) holds(e entry, block string) bool {
 	if e.bad != nil || !e.info.Mode().IsRegular() || e.info.Size() > maxDocument {
 		return false
 	}
-	content, err := w.tree.Keys.read(e.path)
+	content, err := w.scan.tree.Keys.read(e.path)
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(content)), block)
 }
 

@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // errIncomplete makes the process end with exit status 1. What is missing has
@@ -46,8 +47,8 @@ that begins with ./, ../ or /. All else is a provider.
     have the hashes it locks is refused.
   A folder with a lock file: the same; what its configuration needs beyond that
     is listed as missing. A folder without one: the newest versions that its
-    configuration and the modules it calls allow. Modules that do not lie in the
-    folder have to be installed by the client ("terraform get").
+    configuration and the local modules it calls allow. Modules from elsewhere
+    are not looked into, and are listed as what may need more.
   [HOSTNAME/]NAMESPACE/TYPE[@CONSTRAINTS], such as hashicorp/null@3.2.2 or
     "hashicorp/aws@~> 5.0": the newest version that the constraints allow.
 
@@ -162,7 +163,7 @@ func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) 
 		return nil, err
 	}
 	m.into = localDisk{}.under(directories.Root, directories.Providers)
-	fo := upstream.FillerOptions{
+	fo := fill.Options{
 		Sources: sources, Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
 		Path:      func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
 		FreeSpace: func() (int64, error) { return freeSpace(m.into) },
@@ -173,7 +174,7 @@ func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) 
 	case m.dry:
 		fo.Open, fo.Lock = readOnly(directories), nil
 	}
-	m.filler, err = upstream.NewFiller(fo)
+	m.filler, err = fill.New(fo)
 	return m, err
 }
 
@@ -250,6 +251,6 @@ func platformsFlag(fl caddycmd.Flags) (platforms []address.Platform, thisMachine
 	if len(words) == 0 {
 		return []address.Platform{{OS: runtime.GOOS, Arch: runtime.GOARCH}}, true, nil
 	}
-	platforms, err = upstream.ParsePlatforms(words)
+	platforms, err = address.ParsePlatforms(words)
 	return platforms, false, err
 }

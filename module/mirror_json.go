@@ -6,7 +6,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 // mirrorJSON is what `mirror --json` prints.
@@ -18,7 +18,7 @@ type mirrorJSON struct {
 	Added       []mirroredJSON        `json:"added"` // in a dry run, they would be
 	Present     []mirroredJSON        `json:"present"`
 	Failed      []mirroredJSON        `json:"failed"`
-	Unresolved  []upstream.Unresolved `json:"unresolved"`
+	Unresolved  []lockfile.Unresolved `json:"unresolved"`
 	NotLocked   []unlocked            `json:"not_locked"`
 	LeftOut     []string              `json:"left_out"`
 	Skipped     []string              `json:"skipped"`
@@ -40,7 +40,7 @@ func (r *mirrorResult) writeJSON(out, _ io.Writer) error {
 	d := mirrorJSON{
 		Into: r.into, DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
 		Added: []mirroredJSON{}, Present: []mirroredJSON{}, Failed: []mirroredJSON{},
-		Unresolved: append([]upstream.Unresolved{}, r.unresolved...), NotLocked: append([]unlocked{}, r.unlocked...),
+		Unresolved: append([]lockfile.Unresolved{}, r.unresolved...), NotLocked: append([]unlocked{}, r.unlocked...),
 		LeftOut: append([]string{}, r.leftOut...), Skipped: append([]string{}, r.skipped...),
 	}
 	for _, o := range r.outcomes {

@@ -14,7 +14,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 // errLeft makes the process end with exit status 1. What could not be removed
@@ -77,7 +78,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	var options upstream.PruneOptions
+	var options fill.PruneOptions
 	if options.Own, err = hostnamesFlag(fl, "own"); err != nil {
 		return usageError(cmd, err)
 	}
@@ -91,7 +92,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	plan, err := upstream.PlanPruning(h.releases, locks, options)
+	plan, err := fill.PlanPruning(h.releases, locks, options)
 	if err != nil {
 		return usageError(cmd, err)
 	}
@@ -122,7 +123,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 
 // readLockFiles reads those that are named and those in folders. One that cannot
 // be read is an error: what it names would be removed.
-func readLockFiles(args []string) (locks [][]upstream.Locked, err error) {
+func readLockFiles(args []string) (locks [][]fill.Lock, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		switch {
@@ -137,15 +138,19 @@ func readLockFiles(args []string) (locks [][]upstream.Locked, err error) {
 				return nil, err
 			}
 			if len(files) == 0 {
-				return nil, fmt.Errorf("%s: there is no %s in it or below: let the client's `init` write it", arg, upstream.LockFileName)
+				return nil, fmt.Errorf("%s: there is no %s in it or below: let the client's `init` write it", arg, lockfile.Name)
 			}
 		}
 		for _, file := range files {
-			l, err := readLockFile(file)
+			locked, err := readLockFile(file)
 			if err != nil {
 				return nil, err
 			}
-			locks = append(locks, l)
+			of := make([]fill.Lock, len(locked))
+			for i, l := range locked {
+				of[i] = fill.Lock{Address: l.Address, Version: l.Version}
+			}
+			locks = append(locks, of)
 		}
 	}
 	return locks, nil

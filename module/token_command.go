@@ -12,7 +12,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 )
 
 func tokenCommand() *cobra.Command {
@@ -148,7 +148,7 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return tokenError(cmd, err)
 	}
-	entry := access.TokenEntry{Name: args[0]}
+	entry := tokenfile.Entry{Name: args[0]}
 	if entry.Groups, err = fl.GetStringSlice("group"); err != nil {
 		return tokenError(cmd, fmt.Errorf("--group: %w", err))
 	}
@@ -156,8 +156,8 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 		return tokenError(cmd, fmt.Errorf("--expires: %w", err))
 	}
 	_, missing := os.Stat(file)
-	secret := access.NewToken()
-	if err := access.AddToken(file, entry, secret); errors.Is(err, fs.ErrNotExist) {
+	secret := tokenfile.Generate()
+	if err := tokenfile.Add(file, entry, secret); errors.Is(err, fs.ErrNotExist) {
 		return tokenError(cmd, fmt.Errorf("--file: there is no folder %s: make it, or name another", filepath.Dir(file)))
 	} else if err != nil {
 		return tokenError(cmd, err)
@@ -200,7 +200,7 @@ func runTokenList(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return tokenError(cmd, err)
 	}
-	entries, wrong := access.ListTokens(file)
+	entries, wrong := tokenfile.List(file)
 	if wrong != nil && entries == nil {
 		return tokenError(cmd, noTokensFile(file, wrong)) // there is no list
 	}
@@ -222,7 +222,7 @@ func runTokenRevoke(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return tokenError(cmd, err)
 	}
-	if err := access.RevokeToken(file, args[0]); err != nil {
+	if err := tokenfile.Revoke(file, args[0]); err != nil {
 		return tokenError(cmd, noTokensFile(file, err))
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])

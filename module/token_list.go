@@ -9,7 +9,7 @@ import (
 	"text/tabwriter"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 )
 
 // A listedToken is a line of the list. There are no hashes in it: nobody needs
@@ -27,7 +27,7 @@ const (
 	tokenExpired = "expired"
 )
 
-func listTokens(entries []access.TokenEntry, now time.Time) []listedToken {
+func listTokens(entries []tokenfile.Entry, now time.Time) []listedToken {
 	list := make([]listedToken, len(entries)) // in JSON an empty list, not null
 	for i, e := range entries {
 		list[i] = listedToken{Name: e.Name, Groups: append([]string{}, e.Groups...), State: tokenGood}
