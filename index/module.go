@@ -104,11 +104,7 @@ func (w *walker) walkModules() []*moduleFolder {
 	})
 	spellings := make([]spelling, len(folders))
 	for i, m := range folders {
-		spellings[i] = spelling{
-			folder: &m.folder, address: m.address,
-			normal: m.inNormalForm(m.address.Hostname, m.address.Namespace, m.address.Name, m.address.System),
-			empty:  len(m.packages) == 0,
-		}
+		spellings[i] = spelling{folder: &m.folder, address: m.address, empty: len(m.packages) == 0}
 	}
 	var modules []*moduleFolder
 	for _, i := range w.oneSpellingEach(spellings, found) {

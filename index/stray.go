@@ -139,13 +139,7 @@ func (s *siblings) packaged(prefix, version string) bool {
 
 // misplace reports a file or folder that is not offered where it lies, at no address.
 func (w *walker) misplace(report string, f *finding) {
-	w.report.withhold(Problem{Path: report, Reason: f.reason, Detail: f.detail})
-}
-
-// misplaceIn does so in the folder of a provider or a module. The version may be
-// empty.
-func (w *walker) misplaceIn(a address.Address, version, report string, f *finding) {
-	w.report.withhold(Problem{Path: report, Address: a.String(), Version: version, Reason: f.reason, Detail: f.detail})
+	w.report.withhold(f.at(report, address.Address{}, ""))
 }
 
 // fileWithoutAddress reports a file in a folder on the way to an address. kind is
@@ -196,7 +190,7 @@ func (w *walker) strayProviderFile(p *providerFolder, dir, version string, e ent
 	}
 	switch bad, extra := p.misnamedReleaseFile(dir, version, e.name, beside); {
 	case bad != nil:
-		w.misplaceIn(p.address, version, report, bad)
+		w.report.withhold(bad.at(report, p.address, version))
 	case !extra:
 		w.report.ignore(report, NotPartOfTree, "it is not a file of a provider release: move or remove it")
 	}
@@ -262,7 +256,7 @@ func (w *walker) strayInModule(m *moduleFolder, e entry, beside *siblings) bool 
 		return true
 	}
 	if bad := m.misplacedFile("modules", e.name); bad != nil {
-		w.misplaceIn(m.address, "", report, bad)
+		w.report.withhold(bad.at(report, m.address, ""))
 		return true
 	}
 	if _, _, _, ok := parseModuleFile(e.name); ok {
@@ -289,7 +283,7 @@ func (w *walker) strayModuleFolder(m *moduleFolder, e entry, beside *siblings) {
 		if _, err := address.ParseModuleVersion(version); err != nil {
 			version = "its version, such as 1.0.0"
 		}
-		w.misplaceIn(m.address, "", report, misplaced("the folder of a module is named after its version: rename it to %s", version))
+		w.report.withhold(misplaced("the folder of a module is named after its version: rename it to %s", version).at(report, m.address, ""))
 		return
 	}
 	tooDeep := false
@@ -299,7 +293,7 @@ func (w *walker) strayModuleFolder(m *moduleFolder, e entry, beside *siblings) {
 			continue
 		}
 		tooDeep = true
-		w.misplaceIn(m.address, "", path.Join(report, inner.name), misplaced("it lies too deep in the tree: move it to %s/", plain(m.report)))
+		w.report.withhold(misplaced("it lies too deep in the tree: move it to %s/", plain(m.report)).at(path.Join(report, inner.name), m.address, ""))
 	}
 	if !tooDeep {
 		w.report.ignore(report, NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")

@@ -43,7 +43,7 @@ type watcher struct {
 type watched struct {
 	tree    map[string]bool            // the directories of the tree
 	modules map[string]bool            // those of them that are packed as a module, where dot files count
-	onPath  map[string]map[string]bool // names in other directories, see pass
+	onPath  map[string]map[string]bool // names in other directories, see addPathTo
 }
 
 func newWatched() watched {
@@ -113,10 +113,10 @@ func (w *watcher) addTree(name string) {
 		}
 	}
 	// Even if it is known: another directory may have its name by now.
-	w.addPath(name)
+	w.addWatch(name)
 }
 
-func (w *watcher) addPath(name string) {
+func (w *watcher) addWatch(name string) {
 	if err := w.notify.Add(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.warnOnce(watchError(err))
 	}
@@ -136,11 +136,11 @@ func watchError(err error) error {
 
 func (w *watcher) warnOnce(err error) { w.once.Do(func() { w.warn(err) }) }
 
-// pass watches the path to a directory: each symlink on it may be pointed elsewhere,
+// addPathTo watches the path to a directory: each symlink on it may be pointed elsewhere,
 // and another directory may get its last name, or the first name that is missing.
 // Only these names matter, since directories on the path, like /srv or /tmp, may
 // have any number of other changes.
-func (w *watcher) pass(name string) {
+func (w *watcher) addPathTo(name string) {
 	if w == nil {
 		return
 	}
@@ -188,7 +188,7 @@ func (w *watcher) addName(dir, name string) {
 	}
 	w.since.onPath[dir][name] = true
 	w.mutex.Unlock()
-	w.addPath(dir)
+	w.addWatch(dir)
 }
 
 // finish ends a scan of the whole tree: what the scan did not read is not watched
@@ -214,7 +214,7 @@ func (w *watcher) finish() {
 	// A directory that was renamed, or has two names, has one watch, which may be the
 	// one that has just ended.
 	for dir := range now {
-		w.addPath(dir)
+		w.addWatch(dir)
 	}
 	w.change() // events in between were missed
 }
