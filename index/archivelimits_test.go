@@ -20,7 +20,7 @@ import (
 	"github.com/spf13/afero/mem"
 )
 
-// fileOf is a file with that content.
+// fileOf returns a file with that content.
 func fileOf(content []byte) afero.File {
 	data := mem.CreateFile("archive")
 	mem.NewFileHandle(data).Write(content)
@@ -70,8 +70,8 @@ func zipOfHeaders(headersAndContents ...any) []byte {
 	return b.Bytes()
 }
 
-// withDirectory replaces a zip's directory and how many entries the zip's end
-// says it has.
+// withDirectory replaces a zip's directory and the number of entries in the zip's
+// end.
 func withDirectory(content, directory []byte, entries int) []byte {
 	end := len(content) - 22
 	start := int(binary.LittleEndian.Uint32(content[end+16:]))
@@ -84,13 +84,13 @@ func withDirectory(content, directory []byte, entries int) []byte {
 	return out
 }
 
-// directoryOf is a zip's directory.
+// directoryOf returns a zip's directory.
 func directoryOf(content []byte) []byte {
 	end := len(content) - 22
 	return content[binary.LittleEndian.Uint32(content[end+16:]):end]
 }
 
-// declaring packs a file of so many zeros and says it has other ones.
+// declaring packs a file of so many zeros and declares another size.
 func declaring(zeros, declared int) []byte {
 	content := zipOf(binaryName, strings.Repeat("\x00", zeros))
 	directory := bytes.Clone(directoryOf(content))
@@ -98,7 +98,7 @@ func declaring(zeros, declared int) []byte {
 	return withDirectory(content, directory, 1)
 }
 
-// zip64End is the end of a zip64 that claims so many entries.
+// zip64End returns the end of a zip64 that claims so many entries.
 func zip64End(at int64, entries uint64) []byte {
 	var b bytes.Buffer
 	put := func(values ...any) {
@@ -169,8 +169,8 @@ func TestZipsThatAreRefused(t *testing.T) {
 	}
 }
 
-// allocated is all the memory f asked for, which is at least what it held at
-// any one time.
+// allocated returns how many bytes f allocated in total, which is at least what it
+// held at any one time.
 func allocated(f func()) uint64 {
 	var before, after runtime.MemStats
 	runtime.ReadMemStats(&before)
@@ -179,7 +179,7 @@ func allocated(f func()) uint64 {
 	return after.TotalAlloc - before.TotalAlloc
 }
 
-// sparse is a writer that leaves holes where zeros are.
+// sparse is a writer that leaves holes in place of zeros.
 type sparse struct {
 	*os.File
 	at int64
@@ -210,9 +210,9 @@ func sparseFile(t *testing.T) *sparse {
 	return &sparse{File: f}
 }
 
-// A zip64 may claim any number of entries, and its size makes the claim
-// plausible: room for them would be a quarter of it.
-func TestALargeZipIsNotBelievedHowManyEntriesItHas(t *testing.T) {
+// A zip64 may claim any number of entries, and the size of this one makes the claim
+// plausible. Memory for all of them would be a quarter of that size.
+func TestZip64ClaimOfManyEntriesNeedsLittleMemory(t *testing.T) {
 	const size = 1 << 30
 	s := sparseFile(t)
 	s.at = size
@@ -237,7 +237,7 @@ func (failing) ReadAt([]byte, int64) (int, error) {
 	return 0, &fs.PathError{Op: "read", Path: "/secret/path", Err: syscall.EIO}
 }
 
-func TestADiskThatFailsIsNoBadArchive(t *testing.T) {
+func TestADiskErrorIsNotABadArchive(t *testing.T) {
 	content := zipOf(binaryName, "x")
 	_, err := digestPackage(t.Context(), failing{fileOf(content)}, int64(len(content)), "demo")
 	f := asFinding(err)
@@ -246,7 +246,7 @@ func TestADiskThatFailsIsNoBadArchive(t *testing.T) {
 	}
 }
 
-func TestDigestingEndsWithItsScan(t *testing.T) {
+func TestDigestingEndsWithTheScan(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	content := zipOf(binaryName, "x")

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// packedNames are the names in the package of a folder with these files, and the
-// note on what is left out.
+// packedNames returns the names in the package of a folder with these files, and
+// those left out.
 func packedNames(t testing.TB, files moduleFiles) ([]string, *nameList) {
 	t.Helper()
 	packed, left, f := files.inMemory(t).walkFolder("module", unwatched)
@@ -26,8 +26,8 @@ func packedNames(t testing.TB, files moduleFiles) ([]string, *nameList) {
 	return names, left
 }
 
-// Each kind of what is no part of a module, at the root and in a folder.
-func TestWhatIsLeftOutOfAPackage(t *testing.T) {
+// Each kind of name that is not part of a module, at the root and in a folder.
+func TestNamesLeftOutOfAModulePackage(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
 		names []string // files; what is left out is their first folder if it has that name
@@ -82,8 +82,8 @@ func TestWhatIsLeftOutOfAPackage(t *testing.T) {
 	}
 }
 
-// What modules use is packed, also where it looks like one of those.
-func TestWhatIsPacked(t *testing.T) {
+// Names that modules use are packed, even if they look like one of those.
+func TestNamesKeptInAModulePackage(t *testing.T) {
 	names := []string{
 		".editorconfig", ".env.example", ".env.local.sample", ".env.template", ".github/workflows/test.yaml", ".gitattributes", ".gitignore", ".gitmodules",
 		".pre-commit-config.yaml", ".swp", ".terraform-docs.yml", ".terraform-version", ".terraform.lock.hcl", ".terraformignore", ".terraformrc.sample",
@@ -102,7 +102,7 @@ func TestWhatIsPacked(t *testing.T) {
 	}
 }
 
-func TestAListOfNames(t *testing.T) {
+func TestNameList(t *testing.T) {
 	for _, test := range []struct {
 		names []string
 		want  string
@@ -126,7 +126,7 @@ func TestAListOfNames(t *testing.T) {
 	}
 }
 
-// As go-slug's tests have it, where they speak of files.
+// The cases are those of go-slug's tests, as far as they are about files.
 func TestIgnoreRules(t *testing.T) {
 	for _, test := range []struct {
 		rule     string
@@ -185,9 +185,9 @@ func TestIgnoreRules(t *testing.T) {
 	}
 }
 
-// What is never part of a module cannot be brought back, and a .terraformignore
-// says nothing of another folder than its own.
-func TestBoundsOfIgnoreRules(t *testing.T) {
+// A .terraformignore cannot add what is never part of a module, and one in a folder
+// of the module has no effect.
+func TestIgnoreRulesHaveLimitedScope(t *testing.T) {
 	got, _ := packedNames(t, moduleFiles{
 		".terraformignore": "!.env\n!.git/\n!.terraform/modules/\n", "main.tf": "", ".env": "x", ".git/config": "x", ".terraform/modules/modules.json": "x",
 		"modules/a/.terraformignore": "*.md\n/main.tf\n", "modules/a/main.tf": "", "modules/a/README.md": "",
@@ -197,7 +197,7 @@ func TestBoundsOfIgnoreRules(t *testing.T) {
 	}
 }
 
-// opened notes what is opened.
+// opened records the names that are opened.
 type opened struct {
 	afero.Fs
 	names *[]string
@@ -208,7 +208,7 @@ func (o opened) Open(name string) (afero.File, error) {
 	return o.Fs.Open(name)
 }
 
-// What nothing brings back is not even looked into.
+// A folder is not read if no later pattern can add something in it.
 func TestAnIgnoredFolderIsNotRead(t *testing.T) {
 	part := moduleFiles{
 		"main.tf": "", ".terraformignore": "docs/\n!docs/keep.md\nnode_modules/\n/vendored\n",
@@ -225,7 +225,7 @@ func TestAnIgnoredFolderIsNotRead(t *testing.T) {
 	}
 }
 
-func TestIgnoreRulesThatAreRefused(t *testing.T) {
+func TestInvalidIgnoreRules(t *testing.T) {
 	for _, test := range []struct {
 		rule     string
 		patterns string
@@ -256,9 +256,9 @@ func TestIgnoreRulesThatAreRefused(t *testing.T) {
 	})
 }
 
-// However patterns are chosen, matching ends: what it costs for each file is
-// bounded by the patterns, and what it costs for all is counted.
-func TestTheWorkOfIgnoring(t *testing.T) {
+// Matching ends for all patterns: the work for each file is bounded by the size of
+// the patterns, and the work for all files is counted.
+func TestIgnoringIsBounded(t *testing.T) {
 	rules, err := parseIgnoreRules([]byte(strings.Repeat("*a", maxIgnoreSize/2)))
 	if err != nil {
 		t.Fatal(err)
@@ -279,7 +279,7 @@ func TestTheWorkOfIgnoring(t *testing.T) {
 	}
 }
 
-// Rules that were parsed can be matched, with whatever a name is.
+// Rules that were parsed can be matched with any name.
 func FuzzIgnoreRules(f *testing.F) {
 	f.Add("*.md\n!README.md\n/docs/\n", "docs/a.md")
 	f.Add("a/**/b\n[a-c]?\n\\*\n", "a/x/y/b")
@@ -328,8 +328,8 @@ func BenchmarkIgnoring(b *testing.B) {
 	}
 }
 
-// An editor's lock is a symlink to nothing, and whatever is left out may be.
-func TestWhatIsLeftOutIsNotLookedAt(t *testing.T) {
+// An editor's lock is a symlink to nothing, and so may be everything left out.
+func TestLeftOutSymlinksAreNotFollowed(t *testing.T) {
 	dir := t.TempDir()
 	os.MkdirAll(filepath.Join(dir, "module/modules/a"), 0o755)
 	for _, name := range []string{"module/main.tf", "module/modules/a/main.tf", "module/.terraformignore"} {

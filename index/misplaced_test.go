@@ -14,9 +14,9 @@ import (
 
 const helloZip = "terraform-provider-hello_1.0.0_linux_amd64.zip"
 
-// What was meant to be offered and is not where clients ask for it is a problem,
-// and the report says where it belongs. Where that is a path, doing what the
-// report says has it offered.
+// A file that was meant to be offered but lies elsewhere is a problem, and the
+// report says where it belongs. If that is a path, the file is offered after moving it
+// there.
 func TestMisplacedFiles(t *testing.T) {
 	zip := indextest.ProviderZip("hello", "1.0.0", "linux_amd64")
 	module := indextest.TarGz("main.tf", "# a module\n")
@@ -167,9 +167,9 @@ func follow(t *testing.T, tree *indextest.Tree, p index.Problem) {
 	}
 }
 
-// Where nothing is found, the report says which folder was meant, or where the
+// If nothing is found, the report says which folder should be the root, or where the
 // first file goes.
-func TestTheRootIsAnotherFolder(t *testing.T) {
+func TestHintAtTheRoot(t *testing.T) {
 	zip := indextest.ProviderZip("hello", "1.0.0", "linux_amd64")
 	module := indextest.TarGz("main.tf", "# a module\n")
 	for _, test := range []struct {
@@ -236,8 +236,8 @@ func TestTheRootIsAnotherFolder(t *testing.T) {
 	}
 }
 
-// The root may be any folder of the machine: the search comes to an end.
-func TestTheRootIsAFolderOfManyFiles(t *testing.T) {
+// The root may be any folder of the machine: the search must end.
+func TestSearchForAHintEnds(t *testing.T) {
 	files := fstest.MapFS{"root/x": new(fstest.MapFile)}
 	for _, a := range "abcdefghij" {
 		for _, b := range "abcdefghij" {

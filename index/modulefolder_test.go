@@ -23,7 +23,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// modesOf are the modes of the files in a package.
+// modesOf returns the modes of the files in a package.
 func modesOf(t testing.TB, content []byte) map[string]int64 {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(content))
@@ -98,8 +98,8 @@ func TestExecutables(t *testing.T) {
 	}
 }
 
-// A secret withholds its folder, wherever it lies and whatever it is called, and
-// the finding says which file it is.
+// A folder with a secret anywhere in it, under any name, is withheld, and the
+// finding names the file.
 func TestFoldersWithASecret(t *testing.T) {
 	for rule, content := range privateKeys(t) {
 		_, f := readModule(moduleFiles{"main.tf": "", "certs/server.txt": content}.inMemory(t))
@@ -137,9 +137,9 @@ func readModule(part Part) (*archive, *finding) {
 	return a, nil
 }
 
-// A range opens the files it reads and no others, whether the folder has been
-// read by this scan, or is known from one before or from before a restart.
-func TestARangeOfAPackingOpensWhatItReads(t *testing.T) {
+// A range opens only the files it reads, whether the folder has been read by this
+// scan, by an earlier one, or before a restart.
+func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 	files := moduleFiles{"modules/acme/vpc/aws/1.0.0/run": "#!/bin/sh\n"}
 	for i := range 300 {
 		files[fmt.Sprintf("modules/acme/vpc/aws/1.0.0/%03d.tf", i)] = noise(1000 + i)
@@ -222,7 +222,7 @@ func TestARangeOfAPackingOpensWhatItReads(t *testing.T) {
 	})
 }
 
-// packed is the folder as the index offers it.
+// packed returns the folder as the index offers it.
 func packed(t testing.TB, part Part) *File {
 	t.Helper()
 	a := &archive{part: part, path: "module"}
@@ -237,7 +237,7 @@ func packed(t testing.TB, part Part) *File {
 	return &File{Size: d.size, SHA256: d.sha256, folder: a.layout()}
 }
 
-// openPacking opens a packing as an answer does that sends all of it.
+// openPacking opens the package as an answer does that sends all of it.
 func openPacking(part Part, f *File) (io.ReadSeekCloser, error) {
 	of := *f
 	of.in = func(*Tree) Part { return part }
@@ -258,16 +258,16 @@ func content(t testing.TB, part Part, f *File) []byte {
 	return b
 }
 
-// The bytes are fixed for ever: clients and lock files of other tools remember
-// them. Neither another Go nor another release may give others.
-func TestAPackingIsForEver(t *testing.T) {
+// The bytes are fixed forever, since clients and other tools' lock files record their
+// digest. Neither another Go version nor another release may change them.
+func TestPackedModuleBytesNeverChange(t *testing.T) {
 	f := packed(t, aModule.inMemory(t))
 	if got, want := f.SHA256.String(), "c8e9e2a06907aa2fc81d38a93c8b6a149c4145a5ac8ad72768d83c9496b1b7e8"; got != want {
 		t.Errorf("the sha256 is %s, not %s", got, want)
 	}
 }
 
-func TestTheSameFolderHasTheSameBytesEverywhere(t *testing.T) {
+func TestPackedModuleBytesAreTheSameEverywhere(t *testing.T) {
 	part := aModule.inMemory(t)
 	f := packed(t, part)
 	want := content(t, part, f)
@@ -292,7 +292,7 @@ func TestTheSameFolderHasTheSameBytesEverywhere(t *testing.T) {
 	}
 }
 
-func TestAPackingIsUnpackedByEverybody(t *testing.T) {
+func TestPackedModuleCanBeUnpacked(t *testing.T) {
 	part := aModule.inMemory(t)
 	archive := content(t, part, packed(t, part))
 
@@ -354,8 +354,8 @@ func TestAPackingIsUnpackedByEverybody(t *testing.T) {
 	})
 }
 
-// The seams are deflate's blocks of 65535 bytes and a tar's of 512.
-func TestSizesAtTheSeams(t *testing.T) {
+// Deflate's blocks have 65535 bytes, those of a tar 512.
+func TestPackedFileSizesAtBlockBoundaries(t *testing.T) {
 	sizes := []int{0, 1, 511, 512, 513, 65535 - 1536, 65535 - 1535, 65534, 65535, 65536, 2*65535 - 1024, 2 * 65535, 3*65535 + 1}
 	if !testing.Short() {
 		sizes = append(sizes, 512*65535-1536) // makes the tar end with a block
@@ -385,7 +385,7 @@ func TestSizesAtTheSeams(t *testing.T) {
 	}
 }
 
-func TestAnyPlaceOfAPackingCanBeRead(t *testing.T) {
+func TestPackedModuleCanBeReadAtAnyOffset(t *testing.T) {
 	part := aModule.inMemory(t)
 	f := packed(t, part)
 	want := content(t, part, f)

@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// CheckPackage says of a package what a scan would.
+// CheckPackage agrees with a scan.
 func TestCheckPackage(t *testing.T) {
 	good := zipOf(binaryName, "a provider")
 	f := fileOf(good)
@@ -58,8 +58,8 @@ func TestCheckPackage(t *testing.T) {
 	}
 }
 
-// unpacked is the hash of a zip's files once a client has unpacked them: each
-// entry in turn, later ones over earlier ones.
+// unpacked returns the hash of a zip's files after unpacking them as clients do:
+// entry by entry, later ones over earlier ones.
 func unpacked(t *testing.T, zipped string) string {
 	t.Helper()
 	z, err := zip.OpenReader(zipped)
@@ -98,8 +98,8 @@ func unpacked(t *testing.T, zipped string) string {
 	return h1
 }
 
-// Clients compute the hash of the zip before they unpack it and that of its
-// files afterwards. Lock files have the latter.
+// Clients compute the hash of the zip before unpacking it and that of its files
+// afterwards. Lock files have the latter.
 func TestH1IsWhatClientsCompute(t *testing.T) {
 	folder := &zip.FileHeader{Name: "docs", CreatorVersion: madeOnUnix << 8, ExternalAttrs: 0o40755 << 16}
 	for rule, test := range map[string]struct {
@@ -148,8 +148,8 @@ func TestH1IsWhatClientsCompute(t *testing.T) {
 	}
 }
 
-// A client that cannot unpack a zip says so in its own words, or not at all.
-func TestZipsThatNobodyCanUnpack(t *testing.T) {
+// Clients fail on such zips with unclear messages, or silently.
+func TestZipsThatClientsCannotUnpack(t *testing.T) {
 	for rule, content := range map[string][]byte{
 		"a file that is a folder":                 zipOf(binaryName, "x", "docs", "1", "docs/a.md", "2"),
 		"a folder that is a file":                 zipOf(binaryName, "x", "docs/", "", "docs", "1"),
@@ -162,8 +162,8 @@ func TestZipsThatNobodyCanUnpack(t *testing.T) {
 	}
 }
 
-// The names of a zip may be long, and have tens of thousands of folders in them
-// each. With time for each of those this test would take minutes.
+// A name in a zip may have tens of thousands of folders. If each of them took
+// time, this test would take minutes.
 func TestZipsWithManyFoldersInTheirNames(t *testing.T) {
 	files := []string{binaryName, "x"}
 	for i := range 60 {
@@ -178,9 +178,9 @@ func TestZipsWithManyFoldersInTheirNames(t *testing.T) {
 	}
 }
 
-// What is said of a file is logged, told to clients and remembered, and the names in
-// it are chosen by the author of the file.
-func TestNamesAreNotRepeatedAtAnyLength(t *testing.T) {
+// Findings are logged, sent to clients and kept in the memo, and the names in them
+// are chosen by the author of the archive.
+func TestFindingsTruncateLongNames(t *testing.T) {
 	long := strings.Repeat("\x01", 60_000)
 	for rule, content := range map[string][]byte{
 		"a file that is a folder": zipOf(binaryName, "x", long, "1", long+"/a", "2"),
@@ -193,8 +193,8 @@ func TestNamesAreNotRepeatedAtAnyLength(t *testing.T) {
 	}
 }
 
-// Unpacked by a client, the provider has the mode that it was packed with.
-func TestTheModeOfTheProvider(t *testing.T) {
+// A client unpacks the provider with the mode that it was packed with.
+func TestProgramMode(t *testing.T) {
 	entry := func(name string, by, mode uint32) *zip.FileHeader {
 		return &zip.FileHeader{Name: name, CreatorVersion: uint16(by << 8), ExternalAttrs: mode << 16}
 	}
@@ -224,7 +224,7 @@ func TestTheModeOfTheProvider(t *testing.T) {
 	}
 }
 
-func TestWhatTheProviderIsCalledInItsZip(t *testing.T) {
+func TestProviderNamesInAZip(t *testing.T) {
 	for name, ok := range map[string]bool{
 		"terraform-provider-demo": true, "terraform-provider-demo_v1.0.0": true, "terraform-provider-demo.exe": true,
 		"terraform-provider-demo-beta": false, "terraform-provider-demos": false, "provider-demo": false,
@@ -237,7 +237,7 @@ func TestWhatTheProviderIsCalledInItsZip(t *testing.T) {
 	}
 }
 
-func TestALargeZipStaysOnTheDisk(t *testing.T) {
+func TestDigestingALargeZipNeedsLittleMemory(t *testing.T) {
 	const size = 200 << 20
 	s := sparseFile(t)
 	z := zip.NewWriter(s)
@@ -262,8 +262,8 @@ func TestALargeZipStaysOnTheDisk(t *testing.T) {
 	}
 }
 
-// Whatever is accepted, clients compute the same h1 of, find the provider in,
-// and unpack without leaving the folder.
+// For every zip that is accepted, clients compute the same h1, find the provider,
+// and unpack it without leaving the folder.
 func FuzzDigestPackage(f *testing.F) {
 	f.Add(zipOf(binaryName, "x"))
 	f.Add(zipOf(binaryName, "x", "docs/", "", "docs/a.md", "1"))

@@ -41,7 +41,7 @@ func (m moduleFiles) inMemory(t testing.TB) Part {
 	return m.on(t, afero.NewMemMapFs(), long, 0o644)
 }
 
-// noise is content that no compressor would make smaller, the same every time.
+// noise returns incompressible content, the same every time.
 func noise(size int) string {
 	b := make([]byte, size)
 	rand.NewChaCha8([32]byte{}).Read(b)
@@ -61,7 +61,7 @@ var aModule = moduleFiles{
 	"z" + strings.Repeat("é", 120):                         "a long name in Unicode\n",
 }
 
-// clean has the names as an archive has them.
+// clean returns the files with their names as in an archive.
 func (m moduleFiles) clean() moduleFiles {
 	c := make(moduleFiles)
 	for name, content := range m {
@@ -70,7 +70,7 @@ func (m moduleFiles) clean() moduleFiles {
 	return c
 }
 
-func TestAFolderThatHasChangedIsNotServed(t *testing.T) {
+func TestAChangedFolderIsNotServed(t *testing.T) {
 	change := func(name, content string, modTime time.Time) func(*testing.T, Part) {
 		return func(t *testing.T, p Part) {
 			moduleFiles{name: content}.on(t, p.Fs, modTime, 0o644)
@@ -109,7 +109,7 @@ func TestAFolderThatHasChangedIsNotServed(t *testing.T) {
 	})
 }
 
-func TestFoldersThatAreNotPacked(t *testing.T) {
+func TestFoldersThatCannotBePacked(t *testing.T) {
 	deep := strings.Repeat("d/", maxFolderDepth+1)
 	many, folders := make(fstest.MapFS), make(fstest.MapFS)
 	for i := range maxFolderFiles + 1 {
@@ -156,12 +156,12 @@ func TestFoldersThatAreNotPacked(t *testing.T) {
 	}
 }
 
-// unwatched is for folders that are walked once.
+// unwatched is for folders that are walked only once.
 func unwatched(string) {}
 
-// A file whose mode has changed makes another package, also on a file system
-// that tells nothing else of it.
-func TestTheStampOfAFolderCoversModes(t *testing.T) {
+// A file whose mode has changed makes another package, even if the file system shows
+// no other change.
+func TestFolderStampCoversModes(t *testing.T) {
 	files := moduleFiles{"main.tf": "x", "run": "x"}
 	stamps := make(map[stamp]bool)
 	for _, mode := range []fs.FileMode{0o644, 0o755} {

@@ -263,7 +263,7 @@ func TestProvidersThatCannotBeRun(t *testing.T) {
 
 // Where the zip's entries have another hash than its files, both are told: the
 // one lock files have, and the one of the zip.
-func TestBothHashesAreTold(t *testing.T) {
+func TestBothHashesAreListed(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Write("providers/acme/demo/"+zipName, zipMadeBy(3, 0o755, "terraform-provider-demo", "docs/"))
 	tree.Write("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", zipMadeBy(3, 0o755, "terraform-provider-demo", "README.md"))

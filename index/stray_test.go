@@ -8,7 +8,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// What tools and file systems leave in a tree is not reported at all.
+// What tools and file systems leave behind in a tree is not reported at all.
 func TestHarmlessFiles(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/hello", "1.0.0", "linux_amd64").Checksums()
@@ -41,8 +41,8 @@ func TestHarmlessFiles(t *testing.T) {
 	}
 }
 
-// What is neither is ignored, by name and with what to do. Temporary names are
-// told apart.
+// Other files are reported as ignored, with what to do. Temporary ones have a
+// reason of their own.
 func TestIgnoredFiles(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/hello", "1.0.0", "linux_amd64")
