@@ -246,7 +246,10 @@ func (s *scan) offerModule(f *moduleFolder, report *Report) (module *Module, lac
 func (p *modulePackage) file() *File {
 	f := &File{
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed, folder: p.archive.layout(),
+		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
+	}
+	if k := p.archive.layout(); k != nil {
+		f.packed = k
 	}
 	if p.format == "zip" {
 		f.ContentType = zipType

@@ -233,8 +233,8 @@ func (k *packing) size() int64 {
 	return gzipHeaderSize + blocks*blockHeaderSize + k.tar + gzipTrailerSize
 }
 
-// open opens the archive. Reading fails with ErrChanged when a file in the folder
-// has changed.
+func (k *packing) contents() []packedFile { return k.files }
+
 func (k *packing) open(part Part) io.ReadSeekCloser {
 	r := &packingReader{packing: k, folderReader: folderReader{part: part}}
 	return packedReader{io.NewSectionReader(r, 0, k.size()), r}

@@ -234,7 +234,7 @@ func packed(t testing.TB, part Part) *File {
 		t.Fatal(err)
 	}
 	a.digest = d
-	return &File{Size: d.size, SHA256: d.sha256, folder: a.layout()}
+	return &File{Size: d.size, SHA256: d.sha256, packed: a.layout()}
 }
 
 // openPacking opens the package as an answer does that sends all of it.

@@ -271,8 +271,8 @@ func appendZipEnd(directory []byte, count int, offset uint32) []byte {
 	return binary.LittleEndian.AppendUint16(b, 0) // no comment
 }
 
-// open opens the zip. Reading fails with ErrChanged when a file in the folder has
-// changed.
+func (z *packageZip) contents() []packedFile { return z.files }
+
 func (z *packageZip) open(part Part) io.ReadSeekCloser {
 	r := &packageZipReader{z, folderReader{part: part}}
 	return packedReader{io.NewSectionReader(r, 0, z.size), r}

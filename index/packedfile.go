@@ -152,7 +152,17 @@ func (p Part) filesUnchanged(files []packedFile) error {
 	return nil
 }
 
-// A packedReader is an archive computed from a folder, opened for reading.
+// A packedFolder is the archive computed from a folder.
+type packedFolder interface {
+	// contents returns the files in it.
+	contents() []packedFile
+
+	// open opens the archive of a folder in a part of the tree. Reading fails with
+	// ErrChanged when a file that is read has changed.
+	open(part Part) io.ReadSeekCloser
+}
+
+// A packedReader is such an archive, opened for reading.
 type packedReader struct {
 	*io.SectionReader
 	io.Closer
