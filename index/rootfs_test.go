@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/afero"
 )
 
-// Whatever is done to a file below an absolute symlink is done to the file it
-// leads to, and what is done to a name is done to the symlink.
+// Operations on a file below an absolute symlink affect the file it leads to, and
+// operations on a name affect the symlink.
 func TestAbsoluteSymlinksInsideTheRoot(t *testing.T) {
 	for _, test := range []struct {
 		rule string
@@ -78,9 +78,9 @@ func TestAbsoluteSymlinksInsideTheRoot(t *testing.T) {
 	}
 }
 
-// A symlink that is exchanged after it was looked at reaches nothing outside:
-// what is opened goes through os.Root again.
-func TestAnAbsoluteSymlinkThatIsExchanged(t *testing.T) {
+// A symlink that is exchanged after it was resolved reaches nothing outside, since
+// the resolved name goes through os.Root again.
+func TestAnExchangedAbsoluteSymlink(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"root/inside", "outside"} {
 		os.MkdirAll(filepath.Join(dir, name), 0o755)

@@ -13,13 +13,11 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/afero"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Limits of bounded reading. A provider's zip holds a few files and unpacks to
-// a few times its size; these bounds are far above and still finite.
+// Limits of reading an archive. Providers and modules have a few files and unpack
+// to a few times their size; these limits are far above that and still finite.
 const (
 	maxEntries   = 50_000
 	maxDirectory = 4 << 20   // bytes of a zip's central directory
@@ -28,52 +26,13 @@ const (
 	maxRatio     = 100       // …and beyond that, times its own size
 )
 
-// maxUnpackedFrom is what an archive of a size may unpack to.
+// maxUnpackedFrom returns how many bytes an archive of a size may unpack to.
 func maxUnpackedFrom(size int64) int64 {
 	return min(maxUnpacked, max(freeUnpacked, maxRatio*size))
 }
 
-// digestPackage reads a provider's zip to its end, twice: its bytes for the
-// sha256, the files in it for their hashes. Nothing of it stays in memory.
-func digestPackage(ctx context.Context, f afero.File, size int64, typ string) (d digest, err error) {
-	if d.sha256, err = digestFile(ctx, f); err != nil {
-		return d, err
-	}
-	z, err := openZip(ctx, f, size)
-	if err != nil {
-		return d, err
-	}
-	files, err := unpack(z.File)
-	if err != nil {
-		return d, err
-	}
-	program := files.program(typ)
-	if program == nil {
-		return d, found(NoBinary, "there is no file terraform-provider-%s at the root of the zip: pack the provider's binary there", typ)
-	}
-	detail := packageDetail{program: modeOf(program)}
-	var packed string
-	if d.h1, packed, err = files.hashes(ctx, z.File); err != nil {
-		return d, archiveFinding(ctx, err)
-	}
-	if packed != d.h1 {
-		detail.packedH1 = packed
-	}
-	d.content = detail.encode()
-	return d, nil
-}
-
-// digestFile reads f from where it stands to its end.
-func digestFile(ctx context.Context, f io.Reader) (sum wire.SHA256, err error) {
-	h := sha256.New()
-	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
-		return sum, err
-	}
-	return wire.SHA256(h.Sum(nil)), nil
-}
-
-// openZip reads a zip's directory and refuses what would unpack without bound
-// or outside of its folder.
+// openZip reads a zip's directory, and refuses a zip that would unpack without
+// bound or outside of its folder.
 func openZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error) {
 	bounded := &boundedReaderAt{ctx: ctx, r: f, bounded: true, left: maxDirectory}
 	z, err := zip.NewReader(bounded, size)
@@ -98,8 +57,8 @@ func openZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error
 }
 
 // checkEntry refuses the name of an archive's entry that go-getter, with which
-// clients unpack, refuses, or that is no name everywhere. A backslash separates
-// folders for go-getter, and is a part of the name on most systems.
+// clients unpack, refuses, or that is not a valid name on every system. go-getter
+// takes a backslash for a separator; on most systems it is a part of the name.
 func checkEntry(name string) *finding {
 	separator := func(r rune) bool { return r == '/' || r == '\\' }
 	switch {
@@ -111,8 +70,8 @@ func checkEntry(name string) *finding {
 	return nil
 }
 
-// archiveFinding tells an archive that is broken from a scan that was ended
-// and from a disk that fails.
+// archiveFinding turns an error of reading an archive into the finding that it is
+// broken, unless the scan was ended or the disk failed.
 func archiveFinding(ctx context.Context, err error) error {
 	var f *finding
 	var disk *fs.PathError
@@ -122,8 +81,8 @@ func archiveFinding(ctx context.Context, err error) error {
 	return found(BadArchive, "the archive cannot be read to its end: copy it again (%v)", err)
 }
 
-// boundedReaderAt ends with ctx and, while it is bounded, after so many bytes:
-// a zip's directory is read into memory as a whole.
+// A boundedReaderAt ends with ctx and, while it is bounded, after left bytes: a
+// zip's directory is read into memory as a whole.
 type boundedReaderAt struct {
 	ctx     context.Context
 	r       io.ReaderAt
@@ -135,7 +94,7 @@ func (b *boundedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
 	if err := b.ctx.Err(); err != nil {
 		return 0, err
 	}
-	if offset < 0 { // a directory may place an entry there, and not every file takes it well
+	if offset < 0 { // where a directory may claim an entry to be; not every file takes that well
 		return 0, zip.ErrFormat
 	}
 	if b.bounded {
@@ -144,15 +103,15 @@ func (b *boundedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
 		}
 	}
 	n, err := b.r.ReadAt(p, offset)
-	// A zip64's end says how many entries there are. The reader believes it and
-	// makes room for them before it has seen one.
+	// The end of a zip64 claims a number of entries, and archive/zip allocates memory
+	// for all of them before it has read one.
 	if n == 56 && string(p[:4]) == "PK\x06\x06" && binary.LittleEndian.Uint64(p[32:]) > maxEntries {
 		return 0, found(TooLarge, "the zip has more than %d entries", maxEntries)
 	}
 	return n, err
 }
 
-// contextReader ends a long read with its scan.
+// A contextReader ends a long read when its scan ends.
 type contextReader struct {
 	ctx context.Context
 	r   io.Reader
@@ -163,4 +122,13 @@ func (c contextReader) Read(p []byte) (int, error) {
 		return 0, fmt.Errorf("reading ended: %w", err)
 	}
 	return c.r.Read(p)
+}
+
+// digestFile reads f from its current offset to its end.
+func digestFile(ctx context.Context, f io.Reader) (sum wire.SHA256, err error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
+		return sum, err
+	}
+	return wire.SHA256(h.Sum(nil)), nil
 }
