@@ -1,0 +1,71 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/standard"
+	_ "github.com/caddyserver/caddy/v2/modules/filestorage"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+// TestMain keeps Caddy out of the developer's own directories. For some of them
+// it has read the environment by now, so its variables have to be set.
+func TestMain(m *testing.M) {
+	os.Exit(func() int {
+		dir, err := os.MkdirTemp("", "command")
+		if err != nil {
+			panic(err)
+		}
+		defer os.RemoveAll(dir)
+		os.Setenv("XDG_DATA_HOME", dir)
+		caddy.DefaultStorage.Path = dir
+		caddy.ConfigAutosavePath = filepath.Join(dir, "autosave.json")
+		return m.Run()
+	}())
+}
+
+// sampleTree writes a small tree and returns its root.
+func sampleTree(t *testing.T) string {
+	t.Helper()
+	root := t.TempDir()
+	tree := indextest.OnDisk(t, root)
+	tree.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64")
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
+	return root
+}
+
+// shortKey is a key that is generated in a moment.
+func shortKey(t *testing.T) *signing.Key {
+	t.Helper()
+	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
+}
+
+// tokensFile makes a tokens file with a good token, ci, and an expired one, old.
+func tokensFile(t *testing.T) (file, good, expired string) {
+	t.Helper()
+	file = filepath.Join(t.TempDir(), "tokens")
+	good, expired = access.NewToken(), access.NewToken()
+	for _, add := range []struct {
+		entry  access.TokenEntry
+		secret string
+	}{
+		{access.TokenEntry{Name: "ci", Groups: []string{"dev", "ops"}}, good},
+		{access.TokenEntry{Name: "old", Expires: time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)}, expired},
+	} {
+		if err := access.AddToken(file, add.entry, add.secret); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return file, good, expired
+}

@@ -1,0 +1,293 @@
+package command
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+// A want is a provider that an argument asks for.
+type want struct {
+	upstream.Requirement
+	locked *upstream.Locked // nil: it is not from a lock file
+}
+
+// wanted is what all arguments ask for together.
+type wanted struct {
+	wants      []want
+	unresolved []upstream.Unresolved
+	leftOut    []string // addresses of the registry's own
+	skipped    []string // legacy providers of lock files
+	unlocked   []unlocked
+}
+
+// An unlocked provider is one that a configuration needs and its lock file does
+// not lock so.
+type unlocked struct {
+	Provider string   `json:"provider"` // with its constraints
+	From     []string `json:"from"`     // of the configuration
+	Why      string   `json:"why"`
+
+	address address.Address
+}
+
+func (u unlocked) String() string {
+	return fmt.Sprintf("%s: %s (for %s)", u.Provider, u.Why, strings.Join(u.From, ", "))
+}
+
+func readArguments(args []string, tofu bool) (w wanted, err error) {
+	var bad []error
+	for _, arg := range args {
+		if err := w.read(arg, tofu); err != nil {
+			bad = append(bad, err)
+		}
+	}
+	return w, errors.Join(bad...)
+}
+
+// read adds what one argument asks for. A provider that has the name of a folder
+// here can be given with its hostname.
+func (w *wanted) read(arg string, tofu bool) error {
+	info, err := os.Stat(arg)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && isPath(arg):
+		return noSuchPath(arg)
+	case err != nil && isPath(arg):
+		return err
+	case err != nil:
+		return w.readProvider(arg, tofu)
+	case info.IsDir():
+		return w.readFolder(arg, tofu)
+	}
+	_, err = w.readLockFile(arg)
+	return err
+}
+
+// noSuchPath is about an argument that is a path which does not exist.
+func noSuchPath(arg string) error {
+	return fmt.Errorf("there is no file or folder %s", printable(arg))
+}
+
+// isPath tells whether an argument cannot be a provider.
+func isPath(arg string) bool {
+	slashes := filepath.ToSlash(arg)
+	return filepath.IsAbs(arg) || slashes == "." || slashes == ".." || strings.HasPrefix(slashes, "./") || strings.HasPrefix(slashes, "../")
+}
+
+func (w *wanted) readProvider(arg string, tofu bool) error {
+	var host svchost.Hostname
+	if tofu {
+		host = upstream.OpenTofuHost
+	}
+	r, err := upstream.ParseRequirement(arg, host)
+	if err != nil {
+		return fmt.Errorf("there is no file or folder %s, and as a provider: %w", printable(arg), err)
+	}
+	w.wants = append(w.wants, want{Requirement: r})
+	return nil
+}
+
+func (w *wanted) readFolder(dir string, tofu bool) error {
+	file := filepath.Join(dir, upstream.LockFileName)
+	c := upstream.Configuration{Fs: afero.NewOsFs(), Tofu: tofu}
+	if _, err := os.Stat(file); err == nil {
+		locks, err := w.readLockFile(file)
+		if err != nil {
+			return err
+		}
+		w.unlocked = append(w.unlocked, notLocked(c, dir, locks, file)...)
+		return nil
+	}
+	requirements, unresolved, err := c.Requirements(dir)
+	if err != nil {
+		return err
+	}
+	for _, r := range requirements {
+		w.wants = append(w.wants, want{Requirement: r})
+	}
+	w.unresolved = append(w.unresolved, unresolved...)
+	return nil
+}
+
+func (w *wanted) readLockFile(file string) ([]upstream.Locked, error) {
+	locks, err := readLockFile(file)
+	if err != nil {
+		return nil, err
+	}
+	for _, l := range locks {
+		if l.Legacy {
+			w.skipped = append(w.skipped, fmt.Sprintf("%s (%s)", l.Address, l.From))
+			continue
+		}
+		r, err := l.Requirement()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", l.From, err)
+		}
+		w.wants = append(w.wants, want{r, &l})
+	}
+	return locks, nil
+}
+
+// notLocked is what a configuration needs and its lock file does not have: init
+// would ask for more than is mirrored. A lock file does not say which client it is
+// of, so what one of them finds in it is there. What cannot be read, such as a
+// folder that has the lock file alone, asks for nothing that is known here, nor do
+// modules that are not installed.
+func notLocked(c upstream.Configuration, dir string, locks []upstream.Locked, file string) []unlocked {
+	var missing []unlocked
+	for i, tofu := range []bool{c.Tofu, !c.Tofu} {
+		c.Tofu = tofu
+		requirements, _, err := c.Requirements(dir)
+		if err != nil {
+			continue
+		}
+		found := compare(requirements, locks, file)
+		if len(found) == 0 {
+			return nil
+		}
+		if i == 0 {
+			missing = found
+		}
+	}
+	return missing
+}
+
+func compare(requirements []upstream.Requirement, locks []upstream.Locked, file string) (missing []unlocked) {
+	for _, r := range requirements {
+		i := slices.IndexFunc(locks, func(l upstream.Locked) bool { return l.Address == r.Address })
+		why := "it is not in " + file
+		if i >= 0 {
+			if _, err := r.Select([]string{locks[i].Version}); err == nil {
+				continue
+			}
+			why = fmt.Sprintf("%s is locked at %s", locks[i].Version, locks[i].From)
+		}
+		missing = append(missing, unlocked{Provider: r.String(), From: r.From, Why: why, address: r.Address})
+	}
+	return missing
+}
+
+// leaveOut takes out what is of these hostnames.
+func (w *wanted) leaveOut(own []svchost.Hostname) {
+	w.unlocked = slices.DeleteFunc(w.unlocked, func(u unlocked) bool {
+		return slices.Contains(own, u.address.Hostname)
+	})
+	w.wants = slices.DeleteFunc(w.wants, func(one want) bool {
+		ours := slices.Contains(own, one.Address.Hostname)
+		if text := one.Address.String(); ours && !slices.Contains(w.leftOut, text) {
+			w.leftOut = append(w.leftOut, text)
+		}
+		return ours
+	})
+}
+
+// hostnames are those of all providers that are asked for.
+func (w *wanted) hostnames() (all []svchost.Hostname) {
+	for _, one := range w.wants {
+		if !slices.Contains(all, one.Address.Hostname) {
+			all = append(all, one.Address.Hostname)
+		}
+	}
+	return all
+}
+
+// maxLockFile is more than what a lock file may have, which its parser says.
+const maxLockFile = 2 << 20
+
+// readLockFile reads a lock file. It may be a pipe.
+func readLockFile(name string) ([]upstream.Locked, error) {
+	if extension := filepath.Ext(strings.TrimSuffix(name, ".json")); extension == ".tf" || extension == ".tofu" {
+		return nil, fmt.Errorf("%s is a part of a configuration: give the folder it is in", name)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, maxLockFile))
+	if err != nil {
+		return nil, err
+	}
+	return upstream.ParseLockFile(name, content)
+}
+
+// lockFilesIn finds the lock files in a folder and below, but for those that
+// came with modules. Symlinks are followed, and every folder is visited once.
+func lockFilesIn(dir string) ([]string, error) {
+	search := lockFileSearch{visited: make(map[string]bool)}
+	err := search.folder(dir)
+	return search.files, err
+}
+
+type lockFileSearch struct {
+	visited map[string]bool // folders, by the name that has no symlinks in it
+	files   []string
+}
+
+func (s *lockFileSearch) folder(dir string) error {
+	real, err := filepath.EvalSymlinks(dir)
+	if err != nil || s.visited[real] {
+		return err
+	}
+	s.visited[real] = true
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	// What lies here is visited by its own name, rather than by that of a symlink.
+	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return int(a.Type()&fs.ModeSymlink) - int(b.Type()&fs.ModeSymlink) })
+	for _, e := range entries {
+		name := filepath.Join(dir, e.Name())
+		if e.Name() == ".terraform" || e.Name() == ".git" {
+			continue
+		}
+		isFolder := e.IsDir()
+		if e.Type()&fs.ModeSymlink != 0 {
+			info, err := os.Stat(name)
+			switch {
+			case errors.Is(err, fs.ErrNotExist):
+				return fmt.Errorf("%s: it is a symlink to nothing, and what is missing may have lock files: remove it, or bring back what it leads to", name)
+			case err != nil:
+				return err
+			}
+			isFolder = info.IsDir()
+		}
+		switch {
+		case isFolder:
+			if err := s.folder(name); err != nil {
+				return err
+			}
+		case e.Name() == upstream.LockFileName:
+			s.files = append(s.files, name)
+		}
+	}
+	return nil
+}
+
+// hostnamesFlag reads the hostnames of a flag that can be repeated.
+func hostnamesFlag(fl caddycmd.Flags, name string) (hostnames []svchost.Hostname, err error) {
+	words, err := fl.GetStringSlice(name)
+	if err != nil {
+		return nil, fmt.Errorf("--%s: %w", name, err)
+	}
+	for _, word := range words {
+		hostname, err := address.ParseHostname(word)
+		if err != nil {
+			return nil, fmt.Errorf("--%s: %q is not a hostname: %w", name, word, err)
+		}
+		hostnames = append(hostnames, hostname)
+	}
+	return hostnames, nil
+}
