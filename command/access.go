@@ -19,10 +19,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
-// errDenied makes the process end with exit status 1. What it means has been
-// printed by then.
-var errDenied = errors.New("access is denied")
-
 func accessCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "access [--as <user>] [--group <group>]... [--config <file>] [--root <folder>] read|publish <address>",
@@ -94,8 +90,7 @@ func runAccess(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, err)
 	}
 	if !d.Allowed {
-		cmd.SilenceErrors = true
-		return errDenied
+		return problem(cmd)
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -18,31 +17,18 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// Exit statuses of `caddy terraform-registry check`.
-const (
-	exitWithheld = 1 // something is not offered, or there is nothing to offer
-	exitUsage    = 2 // it could not be checked
-)
-
-// errWithheld makes the process end with exitWithheld. What it means has been
-// printed by then.
-var errWithheld = errors.New("something is withheld")
-
-// errNothing does the same where nothing of a tree is found.
-var errNothing = errors.New("nothing is where the tree should be")
-
 func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check --root <folder> [--signatures require] [--json]",
 		Short: "Says what a folder offers, what is withheld and why",
 		Long: `
-Looks at a folder as the registry would, reading every file, and says what
-clients would be offered, what would be withheld, and what to do about that.
-It starts no server, writes nothing and needs no key: where it says that a
-release is signed by the registry, the registry would sign it.
+Reads every file of a folder as the registry would, and says what it would offer
+to clients, what it would withhold, and what to do about that. It starts no
+server, writes nothing and needs no key: where a release is said to be signed by
+the registry, the registry would sign it.
 
 The exit status is 0 if all is well, 1 if something is withheld or nothing of a
-tree is found in the folder, and 2 if the folder cannot be looked at.`,
+tree is found in the folder, and 2 if the folder cannot be read.`,
 		Example: `  caddy terraform-registry check --root /srv/terraform
   caddy terraform-registry check --root /srv/terraform --json | jq .withheld`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -58,11 +44,6 @@ tree is found in the folder, and 2 if the folder cannot be looked at.`,
 	cmd.Flags().Bool("json", false, "Print the report as JSON")
 	cmd.SetFlagErrorFunc(usageError)
 	return cmd
-}
-
-// usageError ends the command with exitUsage.
-func usageError(cmd *cobra.Command, err error) error {
-	return failWith(cmd, exitUsage, err)
 }
 
 func runCheck(cmd *cobra.Command, _ []string) error {
@@ -81,60 +62,199 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	write := writeReport
-	if fl.Bool("json") {
-		write = writeReportJSON
-	}
-	if err := write(cmd.OutOrStdout(), report); err != nil {
+	if err := printResult(cmd, checkResult{report}); err != nil {
 		return usageError(cmd, err)
 	}
-	if len(report.Withheld) > 0 {
-		cmd.SilenceErrors = true
-		return errWithheld
-	}
-	if report.Hint != "" {
-		cmd.SilenceErrors = true
-		return errNothing
+	if len(report.Withheld) > 0 || report.Hint != "" {
+		return problem(cmd)
 	}
 	return nil
 }
 
-// check scans the tree once. The local disk is what it is about: a named file
-// system exists only within a configuration.
+// check scans a tree on the local disk once. Named file systems exist only within
+// a configuration.
 func check(ctx context.Context, directories index.Directories, require bool, progress func(index.Progress)) (*index.Report, error) {
 	snapshot, err := index.Scan(ctx, index.Options{
 		Open:              directories.Open,
-		Signer:            somebody{},
+		Signer:            unusedKey{},
 		RequireSignatures: require,
 		Progress:          progress,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return forPeople(snapshot.Report), nil
-}
-
-// somebody stands in for the registry's key. A scan notes whose signature
-// clients will get; it is made when the first one asks for it, which here
-// nobody does.
-type somebody struct{}
-
-func (somebody) PublicKey() signing.PublicKey { return signing.PublicKey{} }
-
-func (somebody) Sign([]byte) ([]byte, error) { return nil, errors.New("there is no key to sign with") }
-
-// forPeople takes out the space before the key that somebody does not have.
-func forPeople(r *index.Report) *index.Report {
-	for i := range r.Offered {
-		o := &r.Offered[i]
-		o.Signature = strings.TrimSpace(o.Signature)
+	report := snapshot.Report
+	for i := range report.Offered {
+		o := &report.Offered[i]
+		o.Signature = strings.TrimSpace(o.Signature) // the space before the ID that unusedKey lacks
 	}
-	return r
+	return report, nil
 }
 
-func writeReportJSON(out io.Writer, r *index.Report) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(r)
+// unusedKey stands in for the registry's key. A scan only notes which releases the
+// registry signs; a signature is made when a client first asks for it.
+type unusedKey struct{}
+
+func (unusedKey) PublicKey() signing.PublicKey { return signing.PublicKey{} }
+
+func (unusedKey) Sign([]byte) ([]byte, error) { return nil, errors.New("there is no key to sign with") }
+
+// A checkResult prints a report. The text fits the terminal except for paths, which
+// are kept whole to be copied.
+type checkResult struct{ *index.Report }
+
+func (r checkResult) document() any { return r.Report }
+
+func (r checkResult) writeText(out, _ io.Writer) error {
+	b := new(strings.Builder)
+	writeOffered(b, r.Offered)
+	writeNotes(b, r.Offered)
+	writeProblems(b, "WITHHELD", r.Withheld)
+	var ignored, temporary []index.Problem
+	for _, p := range r.Ignored {
+		if p.Reason == index.Temporary {
+			temporary = append(temporary, p)
+		} else {
+			ignored = append(ignored, p)
+		}
+	}
+	writeProblems(b, "IGNORED", ignored)
+	if len(temporary) > 0 {
+		fmt.Fprintln(b, "SKIPPED UNTIL RENAMED")
+		for _, p := range temporary {
+			fmt.Fprintln(b, printable(p.Path))
+		}
+		fmt.Fprintln(b)
+	}
+	if more := r.IgnoredTotal - len(r.Ignored); more > 0 {
+		fmt.Fprintf(b, "… and %s.\n\n", count(more, "more ignored file"))
+	}
+	b.WriteString(wrap(summary(r.Report), 0))
+	if r.Hint != "" {
+		b.WriteString("\n" + wrap(sentence(r.Hint), 0))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// writeOffered writes the versions of each address below it.
+func writeOffered(b *strings.Builder, offered []index.Offer) {
+	if len(offered) == 0 {
+		return
+	}
+	fmt.Fprintln(b, "OFFERED")
+	for i := 0; i < len(offered); {
+		n := i
+		for n < len(offered) && offered[n].Kind == offered[i].Kind && offered[n].Address == offered[i].Address {
+			n++
+		}
+		fmt.Fprintf(b, "%s %s\n", offered[i].Kind, printable(offered[i].Address))
+		writeVersions(b, offered[i:n])
+		i = n
+	}
+	fmt.Fprintln(b)
+}
+
+// writeVersions writes the versions of one address in columns. The last column has
+// the platforms, on as many lines as they need.
+func writeVersions(b *strings.Builder, offered []index.Offer) {
+	version, signature := 0, 0
+	for _, o := range offered {
+		version, signature = max(version, len(o.Version)), max(signature, len(o.Signature))
+	}
+	for _, o := range offered {
+		line := fmt.Sprintf("%*s%-*s", reportIndent, "", version, o.Version)
+		if o.Signature != "" {
+			line += fmt.Sprintf("  %-*s", signature, o.Signature)
+		}
+		if len(o.Platforms) == 0 {
+			fmt.Fprintln(b, strings.TrimRight(line, " "))
+			continue
+		}
+		column := len(line) + 2
+		if column > terminalWidth-24 {
+			column = 2 * reportIndent
+			fmt.Fprintln(b, strings.TrimRight(line, " "))
+			line = strings.Repeat(" ", column-2)
+		}
+		lines := strings.TrimLeft(wrap(strings.Join(o.Platforms, " "), column), " ")
+		b.WriteString(line + "  " + lines)
+	}
+}
+
+// writeNotes writes what the operator should know about offered versions.
+func writeNotes(b *strings.Builder, offered []index.Offer) {
+	printed := false
+	for _, o := range offered {
+		for _, note := range o.Notes {
+			if !printed {
+				fmt.Fprintln(b, "NOTES")
+				printed = true
+			}
+			fmt.Fprintf(b, "%s %s %s\n", o.Kind, printable(o.Address), o.Version)
+			b.WriteString(wrap(printable(note), reportIndent))
+		}
+	}
+	if printed {
+		fmt.Fprintln(b)
+	}
+}
+
+// writeProblems writes each path, and below it the address and version it belongs
+// to, the reason and what to do.
+func writeProblems(b *strings.Builder, title string, problems []index.Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	fmt.Fprintln(b, title)
+	for _, p := range problems {
+		writeProblem(b, p, 0)
+	}
+	fmt.Fprintln(b)
+}
+
+func writeProblem(b *strings.Builder, p index.Problem, margin int) {
+	subject := strings.TrimSpace(p.Address + " " + p.Version)
+	if subject != "" {
+		subject += ": "
+	}
+	fmt.Fprintf(b, "%*s%s\n", margin, "", printable(p.Path))
+	b.WriteString(wrap(printable(subject)+string(p.Reason), margin+reportIndent))
+	b.WriteString(wrap(printable(p.Detail), margin+reportIndent))
+}
+
+// summary gives the numbers of a report in a few sentences.
+func summary(r *index.Report) string {
+	versions := make(map[string]int)
+	addresses := make(map[string]int)
+	seen := make(map[string]bool)
+	for _, o := range r.Offered {
+		versions[o.Kind]++
+		if address := o.Kind + " " + o.Address; !seen[address] {
+			seen[address] = true
+			addresses[o.Kind]++
+		}
+	}
+	var offered []string
+	for _, kind := range []string{index.KindProvider, index.KindModule} {
+		if addresses[kind] > 0 {
+			offered = append(offered, fmt.Sprintf("%s in %s", count(addresses[kind], kind), count(versions[kind], "version")))
+		}
+	}
+	sentence := "Nothing is offered"
+	if len(offered) > 0 {
+		sentence = "Offered: " + strings.Join(offered, ", ")
+	}
+	sentence += fmt.Sprintf(". Withheld: %d.", len(r.Withheld))
+	if n := r.IgnoredTotal - r.TemporaryTotal; n > 0 {
+		have := "have"
+		if n == 1 {
+			have = "has"
+		}
+		sentence += fmt.Sprintf(" Ignored: %s that %s no place in the tree.", count(n, "file"), have)
+	}
+	if r.TemporaryTotal > 0 {
+		sentence += fmt.Sprintf(" Skipped until renamed: %s.", count(r.TemporaryTotal, "file"))
+	}
+	return sentence
 }

@@ -44,7 +44,7 @@ Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored:
 1 file that has no place in the tree.
 `
 	var b strings.Builder
-	if err := writeReport(&b, sampleReport()); err != nil {
+	if err := (checkResult{sampleReport()}).writeText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	if b.String() != want {
@@ -54,10 +54,10 @@ Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored:
 
 func TestWriteReportKeepsItsColumns(t *testing.T) {
 	var b strings.Builder
-	err := writeReport(&b, &index.Report{Withheld: []index.Problem{
+	r := &index.Report{Withheld: []index.Problem{
 		{Path: "providers/a\tb\nc", Reason: index.BadName, Detail: "rename it"},
-	}})
-	if err != nil {
+	}}
+	if err := (checkResult{r}).writeText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "\n\"providers/a\\tb\\nc\"\n    bad_name\n    rename it\n") {
@@ -84,7 +84,7 @@ func TestWriteReportFitsATerminal(t *testing.T) {
 		Hint:           words,
 	}
 	var b strings.Builder
-	if err := writeReport(&b, r); err != nil {
+	if err := (checkResult{r}).writeText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {
@@ -94,7 +94,7 @@ func TestWriteReportFitsATerminal(t *testing.T) {
 	}
 	for _, part := range []string{
 		"\n    `gpg --armor --export SOME-KEY > keys/registry.example.com/acme-corporation.asc`\n",
-		"\n        darwin_amd64 darwin_arm64", "\nNOT LOOKED AT UNTIL RENAMED\nkeys/x.tmp\n", "… and 1998 files more that are ignored.", "\nSome words",
+		"\n        darwin_amd64 darwin_arm64", "\nSKIPPED UNTIL RENAMED\nkeys/x.tmp\n", "… and 1998 more ignored files.", "\nSome words",
 	} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("%q is missing in\n%s", part, b.String())
@@ -110,7 +110,7 @@ func TestSummary(t *testing.T) {
 	}{
 		{"nothing at all", index.Report{}, "Nothing is offered. Withheld: 0."},
 		{"only junk", index.Report{IgnoredTotal: 2}, "Nothing is offered. Withheld: 0. Ignored: 2 files that have no place in the tree."},
-		{"temporary names", index.Report{IgnoredTotal: 1, TemporaryTotal: 1}, "Nothing is offered. Withheld: 0. Not looked at until renamed: 1 file."},
+		{"temporary names", index.Report{IgnoredTotal: 1, TemporaryTotal: 1}, "Nothing is offered. Withheld: 0. Skipped until renamed: 1 file."},
 		{"a provider and a module of one name", index.Report{Offered: []index.Offer{
 			{Kind: "provider", Address: "a/b", Version: "1.0.0"}, {Kind: "module", Address: "a/b/c", Version: "1.0.0"},
 			{Kind: "module", Address: "a/b/c", Version: "0.9.0"}, {Kind: "module", Address: "a/d/c", Version: "0.9.0"},
@@ -185,7 +185,7 @@ func TestCheck(t *testing.T) {
 	}
 
 	out, err = runCheckCommand(t, "--root", root, "--signatures", "require")
-	if !errors.Is(err, errWithheld) || !strings.Contains(out, string(index.Unsigned)) {
+	if !errors.Is(err, errProblem) || !strings.Contains(out, string(index.Unsigned)) {
 		t.Errorf("with signatures required: got error %v and\n%s", err, out)
 	}
 }
@@ -206,7 +206,7 @@ func TestCheckJSON(t *testing.T) {
 	tree.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.3.0", "another"))
 
 	out, err := runCheckCommand(t, "--root", root, "--json")
-	if !errors.Is(err, errWithheld) {
+	if !errors.Is(err, errProblem) {
 		t.Errorf("got error %v", err)
 	}
 	var report index.Report
@@ -221,7 +221,7 @@ func TestCheckJSON(t *testing.T) {
 	}
 
 	out, err = runCheckCommand(t, "--root", t.TempDir(), "--json")
-	if !errors.Is(err, errNothing) || strings.Contains(out, "null") || !strings.Contains(out, `"hint": "nothing is in the root yet`) {
+	if !errors.Is(err, errProblem) || strings.Contains(out, "null") || !strings.Contains(out, `"hint": "nothing is in the root yet`) {
 		t.Errorf("of an empty folder: got error %v and\n%s", err, out)
 	}
 }
@@ -247,7 +247,7 @@ func TestCheckRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			out, err := runCheckCommand(t, test.args...)
-			if err == nil || errors.Is(err, errWithheld) || !strings.Contains(err.Error(), test.want) {
+			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
 			}
 			if out != "" {

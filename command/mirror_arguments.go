@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 
@@ -221,73 +220,4 @@ func readLockFile(name string) ([]upstream.Locked, error) {
 		return nil, err
 	}
 	return upstream.ParseLockFile(name, content)
-}
-
-// lockFilesIn finds the lock files in a folder and below, but for those that
-// came with modules. Symlinks are followed, and every folder is visited once.
-func lockFilesIn(dir string) ([]string, error) {
-	search := lockFileSearch{visited: make(map[string]bool)}
-	err := search.folder(dir)
-	return search.files, err
-}
-
-type lockFileSearch struct {
-	visited map[string]bool // folders, by the name that has no symlinks in it
-	files   []string
-}
-
-func (s *lockFileSearch) folder(dir string) error {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil || s.visited[real] {
-		return err
-	}
-	s.visited[real] = true
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return err
-	}
-	// What lies here is visited by its own name, rather than by that of a symlink.
-	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return int(a.Type()&fs.ModeSymlink) - int(b.Type()&fs.ModeSymlink) })
-	for _, e := range entries {
-		name := filepath.Join(dir, e.Name())
-		if e.Name() == ".terraform" || e.Name() == ".git" {
-			continue
-		}
-		isFolder := e.IsDir()
-		if e.Type()&fs.ModeSymlink != 0 {
-			info, err := os.Stat(name)
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return fmt.Errorf("%s: it is a symlink to nothing, and what is missing may have lock files: remove it, or bring back what it leads to", name)
-			case err != nil:
-				return err
-			}
-			isFolder = info.IsDir()
-		}
-		switch {
-		case isFolder:
-			if err := s.folder(name); err != nil {
-				return err
-			}
-		case e.Name() == upstream.LockFileName:
-			s.files = append(s.files, name)
-		}
-	}
-	return nil
-}
-
-// hostnamesFlag reads the hostnames of a flag that can be repeated.
-func hostnamesFlag(fl caddycmd.Flags, name string) (hostnames []svchost.Hostname, err error) {
-	words, err := fl.GetStringSlice(name)
-	if err != nil {
-		return nil, fmt.Errorf("--%s: %w", name, err)
-	}
-	for _, word := range words {
-		hostname, err := address.ParseHostname(word)
-		if err != nil {
-			return nil, fmt.Errorf("--%s: %q is not a hostname: %w", name, word, err)
-		}
-		hostnames = append(hostnames, hostname)
-	}
-	return hostnames, nil
 }

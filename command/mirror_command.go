@@ -22,10 +22,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// errIncomplete makes the process end with exit status 1. What is missing has
-// been printed by then.
-var errIncomplete = errors.New("something was not mirrored")
-
 // mirrorCommand makes the command. The options are for origins that are not
 // trusted by the system.
 func mirrorCommand(options ...upstream.Option) *cobra.Command {
@@ -89,13 +85,6 @@ not keep the rest from being fetched, and 2 if it could not begin.`,
 	return cmd
 }
 
-// addProvidersFlags are those of a tree, for commands that are not about modules.
-func addProvidersFlags(cmd *cobra.Command) {
-	addTreeFlags(cmd)
-	cmd.Flags().Lookup("root").Usage = "The folder of the registry (required)"
-	cmd.Flags().Lookup("modules").Hidden = true
-}
-
 func runMirror(cmd *cobra.Command, args []string, options []upstream.Option) error {
 	m, err := newMirroring(cmd, args, options)
 	if err != nil {
@@ -112,16 +101,11 @@ func runMirror(cmd *cobra.Command, args []string, options []upstream.Option) err
 	done := m.run(ctx)
 	m.bar.clear()
 	m.filler.Close()
-	write := done.write
-	if m.json {
-		write = done.writeJSON
-	}
-	if err := write(cmd.OutOrStdout(), cmd.ErrOrStderr()); err != nil {
+	if err := printResult(cmd, done); err != nil {
 		return usageError(cmd, err)
 	}
 	if !done.complete() {
-		cmd.SilenceErrors = true
-		return errIncomplete
+		return problem(cmd)
 	}
 	return nil
 }
@@ -130,7 +114,7 @@ func runMirror(cmd *cobra.Command, args []string, options []upstream.Option) err
 // wrong with it. Nothing is fetched yet.
 func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) (*mirroring, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-	m := &mirroring{dry: fl.Bool("dry-run"), json: fl.Bool("json"), workers: fl.Int("parallel"), bar: newProgressBar(os.Stderr)}
+	m := &mirroring{dry: fl.Bool("dry-run"), workers: fl.Int("parallel"), bar: newProgressBar(os.Stderr)}
 	var err error
 	if fl.String("root") == "" {
 		return nil, errors.New("--root is required: name the folder to fill")

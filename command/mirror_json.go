@@ -2,31 +2,29 @@ package command
 
 import (
 	"cmp"
-	"encoding/json"
-	"io"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// mirrorJSON is what `mirror --json` prints.
-type mirrorJSON struct {
+// A mirrorDocument is what `mirror --json` prints.
+type mirrorDocument struct {
 	Into        string                `json:"into"`
 	DryRun      bool                  `json:"dry_run"`
 	Complete    bool                  `json:"complete"`
 	Interrupted bool                  `json:"interrupted"`
-	Added       []mirroredJSON        `json:"added"` // in a dry run, they would be
-	Present     []mirroredJSON        `json:"present"`
-	Failed      []mirroredJSON        `json:"failed"`
+	Added       []mirroredPackage     `json:"added"` // in a dry run, they would be
+	Present     []mirroredPackage     `json:"present"`
+	Failed      []mirroredPackage     `json:"failed"`
 	Unresolved  []upstream.Unresolved `json:"unresolved"`
 	NotLocked   []unlocked            `json:"not_locked"`
 	LeftOut     []string              `json:"left_out"`
 	Skipped     []string              `json:"skipped"`
 }
 
-// mirroredJSON is a package, or in Failed a provider of which no version could be
+// mirroredPackage is a package, or in Failed a provider of which no version could be
 // chosen.
-type mirroredJSON struct {
+type mirroredPackage struct {
 	Provider string   `json:"provider"`
 	Version  string   `json:"version,omitempty"`
 	Platform string   `json:"platform,omitempty"`
@@ -35,16 +33,15 @@ type mirroredJSON struct {
 	For      []string `json:"for,omitempty"` // who asks for it
 }
 
-// writeJSON prints what write does as one document. Lists are never null.
-func (r *mirrorResult) writeJSON(out, _ io.Writer) error {
-	d := mirrorJSON{
+func (r *mirrorResult) document() any {
+	d := mirrorDocument{
 		Into: r.into, DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
-		Added: []mirroredJSON{}, Present: []mirroredJSON{}, Failed: []mirroredJSON{},
+		Added: []mirroredPackage{}, Present: []mirroredPackage{}, Failed: []mirroredPackage{},
 		Unresolved: append([]upstream.Unresolved{}, r.unresolved...), NotLocked: append([]unlocked{}, r.unlocked...),
 		LeftOut: append([]string{}, r.leftOut...), Skipped: append([]string{}, r.skipped...),
 	}
 	for _, o := range r.outcomes {
-		m := mirroredJSON{Size: o.size, For: o.asked}
+		m := mirroredPackage{Size: o.size, For: o.asked}
 		m.Provider, m.Version, _ = strings.Cut(o.what, "\t")
 		m.Version, m.Platform, _ = strings.Cut(m.Version, "\t")
 		switch {
@@ -57,13 +54,5 @@ func (r *mirrorResult) writeJSON(out, _ io.Writer) error {
 			d.Present = append(d.Present, m)
 		}
 	}
-	return encodeJSON(out, d)
-}
-
-// encodeJSON prints one document as `check --json` does.
-func encodeJSON(out io.Writer, document any) error {
-	e := json.NewEncoder(out)
-	e.SetIndent("", "  ")
-	e.SetEscapeHTML(false)
-	return e.Encode(document)
+	return d
 }

@@ -34,9 +34,7 @@ func (r *mirrorResult) counts() (added, failed int) {
 	return added, failed
 }
 
-// write prints what was added and the sum, and what is missing to where errors
-// go: there it is seen also when a timer runs the command.
-func (r *mirrorResult) write(out, errs io.Writer) error {
+func (r *mirrorResult) writeText(out, errs io.Writer) error {
 	if err := r.writeAdded(out); err != nil {
 		return err
 	}

@@ -25,7 +25,7 @@ type mirroring struct {
 	thisMachine bool   // nobody named platforms
 	into        string // the folder of the providers
 	workers     int
-	dry, json   bool
+	dry         bool
 	bar         *progressBar
 
 	began    time.Time

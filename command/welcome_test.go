@@ -26,7 +26,7 @@ func sampleReport() *index.Report {
 	}
 }
 
-func welcomeText(t *testing.T, domain, listen string, internalCerts bool, report *index.Report) string {
+func welcomeFor(t *testing.T, domain, listen string, internalCerts bool, report *index.Report) string {
 	t.Helper()
 	s, err := planSite(domain, listen, internalCerts)
 	if err != nil {
@@ -34,7 +34,7 @@ func welcomeText(t *testing.T, domain, listen string, internalCerts bool, report
 	}
 	w := welcome{site: s, root: "/srv/terraform", report: report}
 	if len(s.internal) > 0 {
-		w.authority = "/home/bob/Application Support/root.crt"
+		w.certificateFile = "/home/bob/Application Support/root.crt"
 	}
 	var b strings.Builder
 	if err := w.write(&b); err != nil {
@@ -54,7 +54,8 @@ Withheld, and what to do:
       acme/demo 1.3.0: checksum_mismatch
       its sha256 is not the one SHA256SUMS lists: copy it again
 
-Its certificate is by an authority on this machine. On Linux, have clients trust it:
+The certificate is issued by an authority on this machine, which clients have to
+trust. On Linux:
 
 export SSL_CERT_FILE='/home/bob/Application Support/root.crt'
 
@@ -91,7 +92,7 @@ module "vpc" {
 }
 
 `
-	got := welcomeText(t, "", "localhost:8443", true, sampleReport())
+	got := welcomeFor(t, "", "localhost:8443", true, sampleReport())
 	if got != want {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
@@ -112,7 +113,7 @@ func TestWelcomeSays(t *testing.T) {
 			[]string{"url = \"https://registry.example.com/v1/mirror/\"\n", `"registry.example.com/acme/demo"`, "direct {} # leave this out"},
 			[]string{"SSL_CERT_FILE", "exclude"}},
 		{"plain HTTP needs a proxy", "", ":8080", false, only(demo),
-			[]string{"on http://localhost:8080", "Clients speak HTTPS only", "https://registry.example.com/v1/mirror/", `"registry.example.com/acme/demo"`},
+			[]string{"on http://localhost:8080", "Clients require HTTPS", "https://registry.example.com/v1/mirror/", `"registry.example.com/acme/demo"`},
 			[]string{"SSL_CERT_FILE", "https://localhost"}},
 		{"an address under the registry's own name is its own", "registry.example.com", "", false,
 			only(index.Offer{Kind: "provider", Address: "registry.example.com/acme/demo", Version: "1.0.0", Signature: "registry 0"}),
@@ -136,7 +137,7 @@ func TestWelcomeSays(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			got := welcomeText(t, test.domain, test.listen, test.internalCerts, test.report)
+			got := welcomeFor(t, test.domain, test.listen, test.internalCerts, test.report)
 			for _, want := range test.want {
 				if !strings.Contains(got, want) {
 					t.Errorf("%q is missing in\n%s", want, got)

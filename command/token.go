@@ -1,11 +1,14 @@
 package command
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -28,8 +31,8 @@ options. The registry accepts the tokens of a file with this option:
 A change takes effect within a second, without a reload. The file can be edited
 by hand as well: comments and the order of lines are kept.
 
-The user that Caddy runs as has to be able to read the file. A new file can be
-read by whoever made it only; an existing one keeps its owner and its mode.`,
+The user that Caddy runs as must be able to read the file. A new file can be
+read by its owner only; an existing one keeps its owner and its mode.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
 				return tokenError(cmd, errors.New("unknown command: there are new, list and revoke"))
@@ -48,13 +51,13 @@ func tokenNewCommand() *cobra.Command {
 		Short: "Makes a token and prints it, once",
 		Long: `
 Makes a token, adds its name and its hash to the file, and prints the token. The
-token is printed this once and kept nowhere. It is all there is on the standard
-output, so that it can be piped to where it is to be kept.
+token is printed only once and stored nowhere. Standard output has nothing else,
+so the token can be piped to a secret store.
 
-The name is who the client is in the registry's rules and in the access log.
+The name identifies the client in the registry's rules and in the access log.
 
-With --expires, the token is good for a duration such as 90d, until the end of a
-day such as 2027-01-01 in UTC, or until a time such as 2027-01-01T08:00:00Z.`,
+With --expires, the token is valid for a duration such as 90d, until the end of
+a day such as 2027-01-01 in UTC, or until a time such as 2027-01-01T08:00:00Z.`,
 		Example: `  caddy terraform-registry token new ci --file /etc/caddy/tokens --group dev --expires 90d
   caddy terraform-registry token new jane --file /etc/caddy/tokens --expires 2027-01-01`,
 		Args: tokenName,
@@ -72,10 +75,10 @@ func tokenListCommand() *cobra.Command {
 		Short: "Lists the tokens",
 		Long: `
 Lists the names of the tokens, their groups, when they expire, and whether they
-are good. The tokens themselves are not known any more.
+are still valid. The tokens themselves cannot be listed: the file has only their
+hashes.
 
-Lines that are wrong are not listed but named in an error, and the exit status
-is 1 then.`,
+Malformed lines are not listed but reported in an error, with exit status 1.`,
 		Example: `  caddy terraform-registry token list --file /etc/caddy/tokens`,
 		Args:    noTokenName,
 		RunE:    runTokenList,
@@ -91,7 +94,7 @@ func tokenRevokeCommand() *cobra.Command {
 		Short: "Revokes a token",
 		Long: `
 Removes a token from the file. The registry refuses it within a second. Links to
-archives that were handed out before stay good until they expire.`,
+archives that were signed before remain valid until they expire.`,
 		Example: `  caddy terraform-registry token revoke ci --file /etc/caddy/tokens`,
 		Args:    tokenName,
 		RunE:    runTokenRevoke,
@@ -110,8 +113,8 @@ func tokenError(cmd *cobra.Command, err error) error {
 	return failWith(cmd, caddy.ExitCodeFailedStartup, err)
 }
 
-// tokenName wants the one argument, and does not repeat others: one may be a
-// token.
+// tokenName requires one argument. The error does not repeat the arguments: one
+// may be a token.
 func tokenName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
 		return tokenError(cmd, errors.New("give the name of one token"))
@@ -126,7 +129,7 @@ func noTokenName(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// tokenFileFlag is the file that the command is about.
+// tokenFileFlag returns the file of the required flag --file.
 func tokenFileFlag(fl caddycmd.Flags) (string, error) {
 	if file := fl.String("file"); file != "" {
 		return file, nil
@@ -134,8 +137,8 @@ func tokenFileFlag(fl caddycmd.Flags) (string, error) {
 	return "", errors.New("--file is required: name the tokens file")
 }
 
-// noTokensFile says what to do about a file that is not there.
-func noTokensFile(file string, err error) error {
+// missingTokensFile replaces the error of a file that does not exist.
+func missingTokensFile(file string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("--file: there is no file %s: `token new` makes it with the first token", file)
 	}
@@ -165,13 +168,12 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), secret); err != nil {
 		return tokenError(cmd, fmt.Errorf("the token is in the file but could not be printed, revoke it and make another: %w", err))
 	}
-	note := tokenNote{name: entry.Name, file: file, made: errors.Is(missing, fs.ErrNotExist), expires: entry.Expires}
-	note.write(cmd.ErrOrStderr())
+	writeTokenNote(cmd.ErrOrStderr(), entry, file, errors.Is(missing, fs.ErrNotExist))
 	return nil
 }
 
-// tokenExpiry reads a duration from now, a day, at whose end in UTC the token
-// expires, or a time; zero is never.
+// tokenExpiry parses a duration from now, a day, at whose end in UTC the token
+// expires, or a time. The zero time is never.
 func tokenExpiry(s string, now time.Time) (time.Time, error) {
 	if s == "" {
 		return time.Time{}, nil
@@ -189,32 +191,24 @@ func tokenExpiry(s string, now time.Time) (time.Time, error) {
 	}
 	expires = expires.UTC().Truncate(time.Second)
 	if !expires.After(now) {
-		return time.Time{}, errors.New("the token would have expired already: give a time to come")
+		return time.Time{}, errors.New("the token would have expired already: give a time in the future")
 	}
 	return expires, nil
 }
 
 func runTokenList(cmd *cobra.Command, _ []string) error {
-	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-	file, err := tokenFileFlag(fl)
+	file, err := tokenFileFlag(caddycmd.Flags{FlagSet: cmd.Flags()})
 	if err != nil {
 		return tokenError(cmd, err)
 	}
-	entries, wrong := access.ListTokens(file)
-	if wrong != nil && entries == nil {
-		return tokenError(cmd, noTokensFile(file, wrong)) // there is no list
+	entries, malformed := access.ListTokens(file)
+	if malformed != nil && entries == nil {
+		return tokenError(cmd, missingTokensFile(file, malformed)) // there is no list
 	}
-	write := writeTokenList
-	if fl.Bool("json") {
-		write = writeTokenListJSON
-	}
-	if err := write(cmd.OutOrStdout(), listTokens(entries, time.Now())); err != nil {
+	if err := printResult(cmd, newTokenList(entries, time.Now())); err != nil {
 		return tokenError(cmd, err)
 	}
-	if wrong != nil {
-		return tokenError(cmd, wrong)
-	}
-	return nil
+	return tokenError(cmd, malformed)
 }
 
 func runTokenRevoke(cmd *cobra.Command, args []string) error {
@@ -223,8 +217,76 @@ func runTokenRevoke(cmd *cobra.Command, args []string) error {
 		return tokenError(cmd, err)
 	}
 	if err := access.RevokeToken(file, args[0]); err != nil {
-		return tokenError(cmd, noTokensFile(file, err))
+		return tokenError(cmd, missingTokensFile(file, err))
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
 	return nil
+}
+
+// A tokenList is what `token list` prints. It has no hashes: the names are enough
+// to tell tokens apart.
+type tokenList []listedToken
+
+type listedToken struct {
+	Name    string     `json:"name"`
+	Groups  []string   `json:"groups"`
+	Expires *time.Time `json:"expires"` // null: never
+	State   string     `json:"state"`   // good or expired
+}
+
+func newTokenList(entries []access.TokenEntry, now time.Time) tokenList {
+	list := make(tokenList, len(entries))
+	for i, e := range entries {
+		list[i] = listedToken{Name: e.Name, Groups: append([]string{}, e.Groups...), State: "good"}
+		if !e.Expires.IsZero() {
+			list[i].Expires = &entries[i].Expires
+		}
+		if e.Expired(now) {
+			list[i].State = "expired"
+		}
+	}
+	return list
+}
+
+func (l tokenList) document() any { return l }
+
+func (l tokenList) writeText(out, _ io.Writer) error {
+	if len(l) == 0 {
+		_, err := fmt.Fprintln(out, "There are no tokens.")
+		return err
+	}
+	rows := [][]string{{"NAME", "GROUPS", "EXPIRES", "STATE"}}
+	for _, t := range l {
+		expires := "never"
+		if t.Expires != nil {
+			expires = t.Expires.Format(time.RFC3339)
+		}
+		rows = append(rows, []string{t.Name, cmp.Or(strings.Join(t.Groups, ","), "-"), expires, t.State})
+	}
+	return writeTable(out, rows)
+}
+
+// writeTokenNote says how to use a new token, without the token itself.
+func writeTokenNote(out io.Writer, entry access.TokenEntry, file string, created bool) {
+	if created {
+		fmt.Fprintf(out, "Created %s, which only you can read:\nmake the user that Caddy runs as its owner.\n", file)
+	}
+	until := ""
+	if !entry.Expires.IsZero() {
+		until = ", valid until " + entry.Expires.Format(time.RFC3339)
+	}
+	fmt.Fprintf(out, `Added %s to %s%s.
+The token is not shown again: store it now.
+
+Clients take it from the environment, in a variable named after the registry.
+For registry.example.com that is the one below; a - in the name becomes __:
+
+    export TF_TOKEN_registry_example_com=TOKEN
+
+Or from their configuration, ~/.terraformrc or ~/.tofurc:
+
+    credentials "registry.example.com" {
+      token = "TOKEN"
+    }
+`, entry.Name, file, until)
 }

@@ -1,7 +1,6 @@
 package command
 
 import (
-	"bufio"
 	"strings"
 	"testing"
 
@@ -54,12 +53,8 @@ variable "region" { default = "eu" }
 		if err != nil {
 			t.Fatal(err)
 		}
-		var b strings.Builder
-		w := bufio.NewWriter(&b)
-		writeVariables(w, exampleVariables(s, "acme/vpc/aws", "1.0.0"))
-		w.Flush()
-		if b.String() != want {
-			t.Errorf("%s: got\n%s\nwant\n%s", rule, b.String(), want)
+		if got := arguments(exampleVariables(s, "acme/vpc/aws", "1.0.0")); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", rule, got, want)
 		}
 		if v := exampleVariables(s, "acme/vpc/aws", "2.0.0"); v != nil {
 			t.Errorf("%s: of a version that is not there, got %v", rule, v)

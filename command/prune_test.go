@@ -143,7 +143,7 @@ func TestPruneLeavesWithheldPackages(t *testing.T) {
 	root, _ := prunable(t)
 	bad := write(t, root, mirroredDir+"demo/terraform-provider-demo_1.1.0_darwin_arm64.zip", indextest.ProviderZip("demo", "1.1.0", "another"))
 	out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", infra(t))
-	if err != nil || !strings.Contains(out, "since the registry withholds it: 1 thing (`check` says why).") {
+	if err != nil || !strings.Contains(out, "Left alone: 1 withheld by the registry (`check` says why).") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
 	files := filesIn(t, root)
@@ -190,7 +190,7 @@ func TestPruneKeepsWhatHasAnotherName(t *testing.T) {
 				}
 			}
 			out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", infra(t))
-			if removed, kept, _ := strings.Cut(out, "KEPT, SINCE IT IS REACHED BY ANOTHER NAME TOO\n"); err != nil || errs != "" || strings.Contains(removed, test.kept) ||
+			if removed, kept, _ := strings.Cut(out, "KEPT, SINCE IT HAS ANOTHER NAME TOO\n"); err != nil || errs != "" || strings.Contains(removed, test.kept) ||
 				!strings.HasPrefix(kept, test.kept+"\n") || !strings.Contains(kept, fmt.Sprintf(". Kept: %d, by ", test.releases)) {
 				t.Errorf("got error %v and\n%s%s", err, out, errs)
 			}
@@ -221,7 +221,7 @@ func TestLockFilesBehindSymlinks(t *testing.T) {
 		{"a file", map[string]string{"infra/b/.terraform.lock.hcl": "../../elsewhere/.terraform.lock.hcl"}, "infra/a infra/b"},
 		{"what came with modules", map[string]string{"infra/.terraform": "../elsewhere"}, "infra/a"},
 		{"the folder itself", map[string]string{"link": "infra"}, "link/a"},
-		{"nothing is an error, since there may be lock files at other times", map[string]string{"infra/b": "../missing"}, "infra/b: it is a symlink to nothing"},
+		{"nothing is an error, since there may be lock files at other times", map[string]string{"infra/b": "../missing"}, "infra/b: it is a dangling symlink"},
 		{"itself, too", map[string]string{"infra/b": "b"}, "infra/b: "},
 	}
 	for _, test := range tests {
@@ -272,7 +272,7 @@ func TestPruneRefuses(t *testing.T) {
 		{"a folder without one", []string{dir}, "there is no .terraform.lock.hcl in it or below"},
 		{"one that names nothing", []string{empty}, "everything would be removed"},
 		{"one of several that is broken", []string{broken}, "b/.terraform.lock.hcl:1: "},
-		{"hostnames that may be its own", []string{infra(t)}, "not known whether other.example.com, registry.example.com belong to the registry itself"},
+		{"hostnames that may be its own", []string{infra(t)}, "other.example.com, registry.example.com may be hostnames of the registry itself"},
 		{"the same when it only asks", []string{infra(t), "--dry-run"}, "--own"},
 		{"own of no hostname", []string{infra(t), "--own", "a..b"}, "--own: "},
 		{"no root", []string{infra(t), "--root", ""}, "--root is required"},
@@ -280,7 +280,7 @@ func TestPruneRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			out, errs, err := runPruneCommand(t, append([]string{"--root", root}, test.args...)...)
-			if err == nil || errors.Is(err, errLeft) || !strings.Contains(err.Error(), test.want) || out != "" || errs != "Error: "+err.Error()+"\n" {
+			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), test.want) || out != "" || errs != "Error: "+err.Error()+"\n" {
 				t.Errorf("got error %v, want one with %q, and\n%s%s", err, test.want, out, errs)
 			}
 		})
@@ -333,11 +333,11 @@ func TestPruneReportsWhatItLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts.Providers.Fs = afero.NewReadOnlyFs(parts.Providers.Fs)
-	h := newHoldings(parts.Providers, snapshot)
-	p := &pruning{holdings: h, plan: upstream.Pruning{Remove: h.releases}}
+	h := newTreeReleases(parts.Providers, snapshot)
+	p := &pruning{treeReleases: h, plan: upstream.Pruning{Remove: h.all}}
 	p.remove()
 	var out, errs strings.Builder
-	if err := p.write(&out, &errs); err != nil {
+	if err := p.writeText(&out, &errs); err != nil {
 		t.Fatal(err)
 	}
 	const want = `
@@ -348,4 +348,26 @@ registry.terraform.io/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip: o
 	if errs.String() != want || !strings.Contains(out.String(), ": 0 releases, ") {
 		t.Errorf("got\n%s%s\nwant\n%s", out.String(), errs.String(), want)
 	}
+}
+
+func TestPruneJSON(t *testing.T) {
+	root, stays := prunable(t)
+	for _, dry := range []bool{true, false} {
+		args := []string{"--root", root, "--own", "registry.example.com", "--json", infra(t)}
+		if dry {
+			args = append(args, "--dry-run")
+		}
+		out, errs, err := runPruneCommand(t, args...)
+		var d pruneDocument
+		if failed := json.Unmarshal([]byte(out), &d); failed != nil || err != nil || errs != "" {
+			t.Fatalf("got error %v, %v and\n%s%s", err, failed, out, errs)
+		}
+		if d.DryRun != dry || d.From != filepath.Join(root, "providers") || d.Kept != 3 || d.LockFiles != 2 || d.Size == 0 || len(d.Removed) != 4 || len(d.Failed) != 0 || strings.Contains(out, "null") {
+			t.Errorf("got %s", out)
+		}
+		if r := d.Removed[1]; r.Provider != "registry.terraform.io/acme/demo" || r.Version != "1.1.0" || len(r.Files) != 3 {
+			t.Errorf("removed %+v", r)
+		}
+	}
+	wantFiles(t, root, stays...)
 }

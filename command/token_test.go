@@ -35,7 +35,7 @@ func TestTokenNew(t *testing.T) {
 		t.Errorf("got %q, want the token alone", out)
 	}
 	secret := strings.TrimSpace(out)
-	for _, part := range []string{"export TF_TOKEN_registry_example_com=", `credentials "registry.example.com"`, "not shown again", "Made " + file} {
+	for _, part := range []string{"export TF_TOKEN_registry_example_com=", `credentials "registry.example.com"`, "not shown again", "Created " + file} {
 		if !strings.Contains(notes, part) {
 			t.Errorf("got notes\n%s\nwant %q in them", notes, part)
 		}
@@ -62,7 +62,7 @@ func TestTokenNew(t *testing.T) {
 	}
 
 	_, notes, err = runTokenCommand(t, "new", "jane", "--file", file)
-	if err != nil || strings.Contains(notes, "Made ") {
+	if err != nil || strings.Contains(notes, "Created ") {
 		t.Errorf("got error %v and notes\n%s", err, notes)
 	}
 }
@@ -127,8 +127,8 @@ old   -        2001-01-01T00:00:00Z  expired
 	if err := json.Unmarshal([]byte(out), &list); err != nil {
 		t.Fatalf("%v in\n%s", err, out)
 	}
-	if len(list) != 2 || list[0].Name != "ci" || list[0].Expires != nil || list[0].State != tokenGood ||
-		list[1].Groups == nil || list[1].Expires.Year() != 2001 || list[1].State != tokenExpired {
+	if len(list) != 2 || list[0].Name != "ci" || list[0].Expires != nil || list[0].State != "good" ||
+		list[1].Groups == nil || list[1].Expires.Year() != 2001 || list[1].State != "expired" {
 		t.Errorf("got\n%s", out)
 	}
 }
