@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 func checkCommand() *cobra.Command {
@@ -52,12 +52,12 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	signatures, err := upstream.ParseSignatures(fl.String("signatures"))
+	signatures, err := fill.ParseSignatures(fl.String("signatures"))
 	if err != nil {
 		return usageError(cmd, fmt.Errorf("--signatures: %w", err))
 	}
 	bar := newProgressBar(os.Stderr)
-	report, err := check(cmd.Context(), directories, signatures == upstream.RequireSignatures, bar.show)
+	report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures, bar.show)
 	bar.clear()
 	if err != nil {
 		return usageError(cmd, err)

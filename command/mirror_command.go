@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // mirrorCommand makes the command. The options are for origins that are not
@@ -146,7 +147,7 @@ func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) 
 		return nil, err
 	}
 	m.into = directories.Paths()[1]
-	fo := upstream.FillerOptions{
+	fo := fill.Options{
 		Sources: sources, Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
 		Path:      func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
 		FreeSpace: func() (int64, error) { return module.FreeSpace(m.into) },
@@ -157,7 +158,7 @@ func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) 
 	case m.dry:
 		fo.Open, fo.Lock = readOnly(directories), nil
 	}
-	m.filler, err = upstream.NewFiller(fo)
+	m.filler, err = fill.New(fo)
 	return m, err
 }
 

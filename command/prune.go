@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 func pruneCommand() *cobra.Command {
@@ -78,7 +79,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	var options upstream.PruneOptions
+	var options fill.PruneOptions
 	if options.Own, err = hostnamesFlag(fl, "own"); err != nil {
 		return usageError(cmd, err)
 	}
@@ -92,7 +93,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	plan, err := upstream.PlanPruning(releases.all, locks, options)
+	plan, err := fill.PlanPruning(releases.all, locks, options)
 	if err != nil {
 		return usageError(cmd, err)
 	}
@@ -222,7 +223,7 @@ func scanReleases(ctx context.Context, directories index.Directories, progress f
 // treeReleases are the provider releases that a tree offers, with their files.
 type treeReleases struct {
 	in       index.Part
-	all      []upstream.Held
+	all      []fill.Held
 	sizes    map[string]int64 // of packages in bytes, by path
 	unpacked map[string]bool  // packages that are folders
 	withheld int              // files
@@ -239,8 +240,8 @@ func newTreeReleases(in index.Part, s *index.Snapshot) *treeReleases {
 }
 
 // filesOf lists the files of a release: its packages, then its documents.
-func (t *treeReleases) filesOf(a address.Address, r *index.Release) upstream.Held {
-	held := upstream.Held{Address: a, Version: r.Version}
+func (t *treeReleases) filesOf(a address.Address, r *index.Release) fill.Held {
+	held := fill.Held{Address: a, Version: r.Version}
 	for _, p := range r.Packages {
 		held.Files = append(held.Files, p.File.Path())
 		t.sizes[p.File.Path()] = p.File.Size
@@ -273,7 +274,7 @@ func providerDirectory(file string) string {
 // A pruning is one run of the prune command.
 type pruning struct {
 	*treeReleases
-	plan         upstream.Pruning
+	plan         fill.Pruning
 	files        int    // lock files
 	from         string // the folder of the providers
 	dry          bool
@@ -325,7 +326,7 @@ func (p *pruning) keepShared() {
 		info, err := p.in.Fs.Stat(path.Join(p.in.Dir, name))
 		return err == nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
 	}
-	var remove []upstream.Held
+	var remove []fill.Held
 	for _, h := range p.plan.Remove {
 		var files []string
 		packages, kept := 0, 0
@@ -389,7 +390,7 @@ func (p *pruning) size() (sum int64) {
 // remove carries out the plan. After a failure it goes on with the next release, and
 // the failed one is not reported as removed.
 func (p *pruning) remove() {
-	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h upstream.Held) bool {
+	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h fill.Held) bool {
 		failed := len(p.failed)
 		p.removeRelease(h)
 		return len(p.failed) > failed
@@ -399,7 +400,7 @@ func (p *pruning) remove() {
 // removeRelease removes the packages first, and the documents only if no package is
 // left: without them, a package that is withheld because it does not match its
 // checksum would be offered.
-func (p *pruning) removeRelease(h upstream.Held) {
+func (p *pruning) removeRelease(h fill.Held) {
 	var documents []string
 	for _, file := range h.Files {
 		if !isPackage(file) {
@@ -447,7 +448,7 @@ func (p *pruning) removeFolder(dir string) bool {
 }
 
 // hasPackages reports whether a folder has packages of a release, offered or not.
-func (p *pruning) hasPackages(dir string, h upstream.Held) bool {
+func (p *pruning) hasPackages(dir string, h fill.Held) bool {
 	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
 	return slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
 		return strings.HasPrefix(e.Name(), address.ReleaseFileName(h.Address.Name, h.Version, "")) && isPackage(e.Name())

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // askAs asks a registry under any Host header, with the header of somebody's
@@ -101,7 +101,7 @@ func TestLinkIsToOneModule(t *testing.T) {
 // hosted under the same name.
 func TestPullThroughUnderPublicURL(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, func(tree *indextest.Tree) {
+	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
 		tree.Provider("acme/demo", "3.0.0", "linux_amd64")
 	})
 	const zip = joined + "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"

@@ -14,17 +14,18 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An Upstream gets what a mirror does not hold; see upstream.Filler.
+// An Upstream gets what a mirror does not hold; see fill.Filler.
 type Upstream interface {
 	Mirrors(address.Address) bool
-	Versions(context.Context, address.Address) (upstream.Offering, error)
+	Versions(context.Context, address.Address) (fill.Offering, error)
 	Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error)
 	MayHaveMore(a address.Address, version string, held func(address.Platform) bool) bool
-	Held(a address.Address, file string) *upstream.Filled
-	Fill(ctx context.Context, a address.Address, file string) (*upstream.Filled, error)
+	Held(a address.Address, file string) *fill.Filled
+	Fill(ctx context.Context, a address.Address, file string) (*fill.Filled, error)
 }
 
 // mirrors tells whether what is not held of another registry's provider may be
@@ -160,9 +161,9 @@ func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a address.Addr
 		switch {
 		case err != nil && g.pending(r, a, false):
 			return pending // it may well be in the tree
-		case errors.Is(err, upstream.ErrNotMirrored):
+		case errors.Is(err, fill.ErrNotMirrored):
 			return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not get it from its registry", a)
-		case errors.Is(err, upstream.ErrTooYoung):
+		case errors.Is(err, fill.ErrTooYoung):
 			return fail(http.StatusNotFound, "this version of %s has been published too short a time ago to be mirrored: try again later", a)
 		case errors.Is(err, upstream.ErrNotFound):
 			return fail(http.StatusNotFound, "neither this mirror nor the registry of %s has such a file: see which platforms the version has", a)
@@ -189,7 +190,7 @@ func upstreamFailure(err error) error {
 		return unavailable("the request took too long: try again", nil)
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("the mirror is asked for more than it can get at once: try again in a moment", nil)
-	case errors.Is(err, upstream.ErrDiskFull), errors.Is(err, upstream.ErrNotWritable):
+	case errors.Is(err, fill.ErrDiskFull), errors.Is(err, fill.ErrNotWritable):
 		// The Upstream has logged it, once, where here it would be for each request.
 		return unavailable("the mirror cannot keep what it fetches: tell its operator", nil)
 	case errors.Is(err, upstream.ErrTimeout):

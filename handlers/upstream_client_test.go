@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -24,11 +25,11 @@ var errCrowded = &upstream.Failure{Host: originHost, Kind: upstream.ErrBusy}
 
 func (*crowded) Mirrors(address.Address) bool { return true }
 
-func (*crowded) Held(address.Address, string) *upstream.Filled { return nil }
+func (*crowded) Held(address.Address, string) *fill.Filled { return nil }
 
-func (u *crowded) Versions(ctx context.Context, _ address.Address) (upstream.Offering, error) {
+func (u *crowded) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
 	u.client = upstream.ClientOf(ctx)
-	return upstream.Offering{}, errCrowded
+	return fill.Offering{}, errCrowded
 }
 
 func (u *crowded) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
@@ -36,7 +37,7 @@ func (u *crowded) Available(ctx context.Context, _ address.Address, _ string) ([
 	return nil, errCrowded
 }
 
-func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string) (*upstream.Filled, error) {
+func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string) (*fill.Filled, error) {
 	u.client = upstream.ClientOf(ctx)
 	return nil, errCrowded
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -31,9 +32,9 @@ func (grown) Available(context.Context, address.Address, string) ([]wire.Archive
 	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, nil
 }
 
-func (grown) Held(address.Address, string) *upstream.Filled { return nil }
+func (grown) Held(address.Address, string) *fill.Filled { return nil }
 
-func (u grown) Fill(context.Context, address.Address, string) (*upstream.Filled, error) {
+func (u grown) Fill(context.Context, address.Address, string) (*fill.Filled, error) {
 	return nil, u.fails
 }
 
@@ -62,8 +63,8 @@ func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
 		says  string
 	}{
 		{upstream.ErrNotFound, "neither this mirror nor the registry of " + originHost + "/acme/demo has such a file"},
-		{upstream.ErrNotMirrored, "does not get it from its registry"},
-		{upstream.ErrTooYoung, "published too short a time ago"},
+		{fill.ErrNotMirrored, "does not get it from its registry"},
+		{fill.ErrTooYoung, "published too short a time ago"},
 	} {
 		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{fails: test.fails}})
 		a := s.get(joined + "demo/terraform-provider-demo_1.0.0_plan9_386.zip")

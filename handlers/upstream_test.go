@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -42,7 +43,7 @@ type pulling struct {
 }
 
 // pull has a mirror of the origin's tree, which also holds what hold writes.
-func pull(t *testing.T, origin *indextest.Tree, policy upstream.Policy, hold func(*indextest.Tree)) *pulling {
+func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, hold func(*indextest.Tree)) *pulling {
 	t.Helper()
 	p := new(pulling)
 	behind := handler{&handlers.Registry{Snapshot: registry(scan(t, origin)).Snapshot, Hostnames: hostnames(t, originHost)}}
@@ -70,8 +71,8 @@ func pull(t *testing.T, origin *indextest.Tree, policy upstream.Policy, hold fun
 	if hold != nil {
 		hold(p.tree)
 	}
-	filler, err := upstream.NewFiller(upstream.FillerOptions{
-		Sources: map[svchost.Hostname]upstream.Source{originHost: {Client: client, Policy: policy}},
+	filler, err := fill.New(fill.Options{
+		Sources: map[svchost.Hostname]fill.Source{originHost: {Client: client, Policy: policy}},
 		Open:    index.Directories{Root: root}.Open,
 		Path:    func(name string) string { return filepath.Join(root, "providers", name) },
 	})
@@ -122,11 +123,11 @@ func signedTree(t *testing.T) (*indextest.Tree, *indextest.Publisher) {
 // A client sees what the mirror holds and what it can get as one.
 func TestPullThrough(t *testing.T) {
 	origin, _ := signedTree(t)
-	denied, err := upstream.ParsePattern("acme/denied")
+	denied, err := fill.ParsePattern("acme/denied")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pull(t, origin, upstream.Policy{Deny: []upstream.Pattern{denied}}, nil)
+	p := pull(t, origin, fill.Policy{Deny: []fill.Pattern{denied}}, nil)
 	const zip = "terraform-provider-demo_1.0.0_linux_amd64.zip"
 
 	p.rule("versions are the origin's", func(t *testing.T, s *site) {
@@ -209,7 +210,7 @@ func TestPullThrough(t *testing.T) {
 // a package that has no list. Others get what they had.
 func TestPullThroughForTerraform013(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, nil)
+	p := pull(t, origin, fill.Policy{}, nil)
 	const old, new = "User-Agent: Terraform/0.13.7", "User-Agent: Terraform/1.16.0"
 	document := func(client string) (string, string) {
 		a := p.get(joined+"demo/1.0.0.json", client)
@@ -244,7 +245,7 @@ func TestPullThroughForTerraform013(t *testing.T) {
 // held: those that can be had are listed all the same.
 func TestPullThroughOfPackagesAlone(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, func(tree *indextest.Tree) {
+	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
 		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64") // as `terraform providers mirror` writes it
 	})
 	got := p.hashes(joined + "demo/1.0.0.json")
@@ -257,7 +258,7 @@ func TestPullThroughOfPackagesAlone(t *testing.T) {
 // for in the tree.
 func TestPullThroughOfDocumentsScansNothing(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, nil)
+	p := pull(t, origin, fill.Policy{}, nil)
 	scans := 0
 	s := serve(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: func() { scans++ }})
 	for range 3 {
@@ -296,9 +297,9 @@ type hanging struct{ handlers.Upstream }
 
 func (hanging) Mirrors(address.Address) bool { return true }
 
-func (hanging) Versions(ctx context.Context, _ address.Address) (upstream.Offering, error) {
+func (hanging) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
 	<-ctx.Done()
-	return upstream.Offering{}, ctx.Err()
+	return fill.Offering{}, ctx.Err()
 }
 
 func (hanging) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
@@ -309,7 +310,7 @@ func (hanging) Available(ctx context.Context, _ address.Address, _ string) ([]wi
 // An origin that fails takes nothing away that is held, and says why for the rest.
 func TestPullThroughWithoutOrigin(t *testing.T) {
 	origin, publisher := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, func(tree *indextest.Tree) {
+	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
 		tree.Keys(originHost+"/acme", publisher)
 		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
 	})
@@ -336,7 +337,7 @@ func TestPullThroughWithoutOrigin(t *testing.T) {
 // Nothing is fetched for those who may not read it, and they are not told.
 func TestPullThroughAsksRulesFirst(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, nil)
+	p := pull(t, origin, fill.Policy{}, nil)
 	g := privately(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: p.registry.Changed},
 		"allow reader read "+originHost+"/acme")
 	s := serve(t, g)
