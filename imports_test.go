@@ -52,6 +52,7 @@ var directDependencies = []string{
 	"github.com/gofrs/flock",
 	"github.com/hashicorp/go-retryablehttp",
 	"github.com/hashicorp/go-version",
+	"github.com/hashicorp/golang-lru/v2",
 	"github.com/hashicorp/hcl/v2",
 	"github.com/hashicorp/terraform-registry-address",
 	"github.com/hashicorp/terraform-svchost",
@@ -64,6 +65,7 @@ var directDependencies = []string{
 	"go.uber.org/zap",
 	"golang.org/x/mod",
 	"golang.org/x/net",
+	"golang.org/x/sync",
 	"golang.org/x/sys", // the free space of a disk
 }
 

@@ -9,7 +9,7 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/bench/internal/load"
 	"github.com/caddy-terraform/caddy-terraform-registry/bench/internal/server"
 	"github.com/caddy-terraform/caddy-terraform-registry/bench/internal/tree"
@@ -77,7 +77,7 @@ func measurePrivate(ctx context.Context, l *lab) ([]result, error) {
 	for i := range documents {
 		documents[i].document = all[1+i]
 	}
-	tokens, secret := l.path("tokens"), access.NewToken()
+	tokens, secret := l.path("tokens"), tokenfile.Generate()
 	if err := os.WriteFile(tokens, tokensFile(secret), 0o600); err != nil {
 		return nil, err
 	}
@@ -113,7 +113,7 @@ func tokensFile(secret string) []byte {
 	for _, line := range privateTokens {
 		name, options, _ := strings.Cut(line, " ")
 		file = fmt.Appendf(file, "%s sha256:%x %s\n", name, sha256.Sum256([]byte(secret)), options)
-		secret = access.NewToken()
+		secret = tokenfile.Generate()
 	}
 	return file
 }

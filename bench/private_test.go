@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/bench/internal/server"
 )
 
@@ -23,7 +24,7 @@ func TestPrivateRules(t *testing.T) {
 	all := access.NewRules(rules...)
 
 	const secret = "secret"
-	tokens, errs := access.ParseTokens(tokensFile(secret))
+	tokens, errs := tokenfile.Parse(tokensFile(secret))
 	if len(errs) > 0 {
 		t.Fatal(errs)
 	}

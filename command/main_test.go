@@ -10,7 +10,7 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/standard"
 	_ "github.com/caddyserver/caddy/v2/modules/filestorage"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
@@ -55,15 +55,15 @@ func shortKey(t *testing.T) *signing.Key {
 func tokensFile(t *testing.T) (file, good, expired string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "tokens")
-	good, expired = access.NewToken(), access.NewToken()
+	good, expired = tokenfile.Generate(), tokenfile.Generate()
 	for _, add := range []struct {
-		entry  access.TokenEntry
+		entry  tokenfile.Entry
 		secret string
 	}{
-		{access.TokenEntry{Name: "ci", Groups: []string{"dev", "ops"}}, good},
-		{access.TokenEntry{Name: "old", Expires: time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)}, expired},
+		{tokenfile.Entry{Name: "ci", Groups: []string{"dev", "ops"}}, good},
+		{tokenfile.Entry{Name: "old", Expires: time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)}, expired},
 	} {
-		if err := access.AddToken(file, add.entry, add.secret); err != nil {
+		if err := tokenfile.Add(file, add.entry, add.secret); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -3,7 +3,6 @@ package command
 import (
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -11,22 +10,21 @@ import (
 	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 // A want is a provider that an argument asks for.
 type want struct {
-	upstream.Requirement
-	locked *upstream.Locked // nil: it is not from a lock file
+	lockfile.Requirement
+	locked *lockfile.Locked // nil: it is not from a lock file
 }
 
 // wanted is what all arguments ask for together.
 type wanted struct {
 	wants      []want
-	unresolved []upstream.Unresolved
+	unresolved []lockfile.Unresolved
 	leftOut    []string // addresses of the registry's own
 	skipped    []string // legacy providers of lock files
 	unlocked   []unlocked
@@ -86,11 +84,7 @@ func isPath(arg string) bool {
 }
 
 func (w *wanted) readProvider(arg string, tofu bool) error {
-	var host svchost.Hostname
-	if tofu {
-		host = upstream.OpenTofuHost
-	}
-	r, err := upstream.ParseRequirement(arg, host)
+	r, err := lockfile.ParseRequirement(arg, tofu)
 	if err != nil {
 		return fmt.Errorf("there is no file or folder %s, and as a provider: %w", printable(arg), err)
 	}
@@ -99,17 +93,16 @@ func (w *wanted) readProvider(arg string, tofu bool) error {
 }
 
 func (w *wanted) readFolder(dir string, tofu bool) error {
-	file := filepath.Join(dir, upstream.LockFileName)
-	c := upstream.Configuration{Fs: afero.NewOsFs(), Tofu: tofu}
+	file := filepath.Join(dir, lockfile.Name)
 	if _, err := os.Stat(file); err == nil {
 		locks, err := w.readLockFile(file)
 		if err != nil {
 			return err
 		}
-		w.unlocked = append(w.unlocked, notLocked(c, dir, locks, file)...)
+		w.unlocked = append(w.unlocked, notLocked(dir, tofu, locks, file)...)
 		return nil
 	}
-	requirements, unresolved, err := c.Requirements(dir)
+	requirements, unresolved, err := lockfile.ReadConfiguration(dir, tofu)
 	if err != nil {
 		return err
 	}
@@ -120,7 +113,7 @@ func (w *wanted) readFolder(dir string, tofu bool) error {
 	return nil
 }
 
-func (w *wanted) readLockFile(file string) ([]upstream.Locked, error) {
+func (w *wanted) readLockFile(file string) ([]lockfile.Locked, error) {
 	locks, err := readLockFile(file)
 	if err != nil {
 		return nil, err
@@ -130,11 +123,7 @@ func (w *wanted) readLockFile(file string) ([]upstream.Locked, error) {
 			w.skipped = append(w.skipped, fmt.Sprintf("%s (%s)", l.Address, l.From))
 			continue
 		}
-		r, err := l.Requirement()
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", l.From, err)
-		}
-		w.wants = append(w.wants, want{r, &l})
+		w.wants = append(w.wants, want{l.Requirement(), &l})
 	}
 	return locks, nil
 }
@@ -143,12 +132,11 @@ func (w *wanted) readLockFile(file string) ([]upstream.Locked, error) {
 // would ask for more than is mirrored. A lock file does not say which client it is
 // of, so what one of them finds in it is there. What cannot be read, such as a
 // folder that has the lock file alone, asks for nothing that is known here, nor do
-// modules that are not installed.
-func notLocked(c upstream.Configuration, dir string, locks []upstream.Locked, file string) []unlocked {
+// modules that are not local.
+func notLocked(dir string, tofu bool, locks []lockfile.Locked, file string) []unlocked {
 	var missing []unlocked
-	for i, tofu := range []bool{c.Tofu, !c.Tofu} {
-		c.Tofu = tofu
-		requirements, _, err := c.Requirements(dir)
+	for i, asTofu := range []bool{tofu, !tofu} {
+		requirements, _, err := lockfile.ReadConfiguration(dir, asTofu)
 		if err != nil {
 			continue
 		}
@@ -163,9 +151,9 @@ func notLocked(c upstream.Configuration, dir string, locks []upstream.Locked, fi
 	return missing
 }
 
-func compare(requirements []upstream.Requirement, locks []upstream.Locked, file string) (missing []unlocked) {
+func compare(requirements []lockfile.Requirement, locks []lockfile.Locked, file string) (missing []unlocked) {
 	for _, r := range requirements {
-		i := slices.IndexFunc(locks, func(l upstream.Locked) bool { return l.Address == r.Address })
+		i := slices.IndexFunc(locks, func(l lockfile.Locked) bool { return l.Address == r.Address })
 		why := "it is not in " + file
 		if i >= 0 {
 			if _, err := r.Select([]string{locks[i].Version}); err == nil {
@@ -202,22 +190,10 @@ func (w *wanted) hostnames() (all []svchost.Hostname) {
 	return all
 }
 
-// maxLockFile is more than what a lock file may have, which its parser says.
-const maxLockFile = 2 << 20
-
 // readLockFile reads a lock file. It may be a pipe.
-func readLockFile(name string) ([]upstream.Locked, error) {
+func readLockFile(name string) ([]lockfile.Locked, error) {
 	if extension := filepath.Ext(strings.TrimSuffix(name, ".json")); extension == ".tf" || extension == ".tofu" {
 		return nil, fmt.Errorf("%s is a part of a configuration: give the folder it is in", name)
 	}
-	f, err := os.Open(name)
-	if err != nil {
-		return nil, err
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, maxLockFile))
-	if err != nil {
-		return nil, err
-	}
-	return upstream.ParseLockFile(name, content)
+	return lockfile.Read(name)
 }

@@ -43,8 +43,8 @@ that begins with ./, ../ or /. All else is a provider.
     have the hashes it locks is refused.
   A folder with a lock file: the same; what its configuration needs beyond that
     is listed as missing. A folder without one: the newest versions that its
-    configuration and the modules it calls allow. Modules that do not lie in the
-    folder have to be installed by the client ("terraform get").
+    configuration and the local modules it calls allow. Modules from elsewhere
+    are not looked into, and are listed as what may need more.
   [HOSTNAME/]NAMESPACE/TYPE[@CONSTRAINTS], such as hashicorp/null@3.2.2 or
     "hashicorp/aws@~> 5.0": the newest version that the constraints allow.
 
@@ -232,6 +232,6 @@ func platformsFlag(fl caddycmd.Flags) (platforms []address.Platform, thisMachine
 	if len(words) == 0 {
 		return []address.Platform{{OS: runtime.GOOS, Arch: runtime.GOARCH}}, true, nil
 	}
-	platforms, err = upstream.ParsePlatforms(words)
+	platforms, err = address.ParsePlatforms(words)
 	return platforms, false, err
 }

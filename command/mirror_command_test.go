@@ -126,7 +126,7 @@ module "vpc" { source = "acme/vpc/aws" }
 	if !errors.Is(err, errProblem) || !strings.Contains(out, "2 packages") || !strings.Contains(out, "acme/demo   1.0.0") || !strings.Contains(out, "acme/other  0.1.0") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
-	if !strings.Contains(errs, "MAY NEED MORE\n"+filepath.Join(dir, "main.tf")+`:10: module "vpc": acme/vpc/aws is not installed`) {
+	if !strings.Contains(errs, "MAY NEED MORE\n"+filepath.Join(dir, "main.tf")+`:10: module "vpc": acme/vpc/aws is not a local module and was not looked into`) {
 		t.Errorf("got\n%s", errs)
 	}
 }

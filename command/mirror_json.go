@@ -4,7 +4,7 @@ import (
 	"cmp"
 	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 // A mirrorDocument is what `mirror --json` prints.
@@ -16,7 +16,7 @@ type mirrorDocument struct {
 	Added       []mirroredPackage     `json:"added"` // in a dry run, they would be
 	Present     []mirroredPackage     `json:"present"`
 	Failed      []mirroredPackage     `json:"failed"`
-	Unresolved  []upstream.Unresolved `json:"unresolved"`
+	Unresolved  []lockfile.Unresolved `json:"unresolved"`
 	NotLocked   []unlocked            `json:"not_locked"`
 	LeftOut     []string              `json:"left_out"`
 	Skipped     []string              `json:"skipped"`
@@ -37,7 +37,7 @@ func (r *mirrorResult) document() any {
 	d := mirrorDocument{
 		Into: r.into, DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
 		Added: []mirroredPackage{}, Present: []mirroredPackage{}, Failed: []mirroredPackage{},
-		Unresolved: append([]upstream.Unresolved{}, r.unresolved...), NotLocked: append([]unlocked{}, r.unlocked...),
+		Unresolved: append([]lockfile.Unresolved{}, r.unresolved...), NotLocked: append([]unlocked{}, r.unlocked...),
 		LeftOut: append([]string{}, r.leftOut...), Skipped: append([]string{}, r.skipped...),
 	}
 	for _, o := range r.outcomes {

@@ -29,7 +29,7 @@ func TestMirrorFromALockFileThatLacks(t *testing.T) {
 		{"a provider is missing", require(demo, other), locked, nil, "registry.example.com/acme/other: it is not in "},
 		{"another version is locked", require(strings.Replace(demo, "~> 1.0", "> 1.0.0", 1)), locked, nil, "registry.example.com/acme/demo@> 1.0.0: 1.0.0 is locked at "},
 		{"a provider of a module is missing", require(demo) + "module \"m\" { source = \"./m\" }\n", locked, nil, "registry.example.com/acme/other: it is not in "},
-		{"modules that are not installed are not known", require(demo) + "module \"m\" { source = \"acme/vpc/aws\" }\n", locked, nil, ""},
+		{"modules from elsewhere are not known", require(demo) + "module \"m\" { source = \"acme/vpc/aws\" }\n", locked, nil, ""},
 		{"one of the registry's own is missing", require(demo, `mine = { source = "own.example.com/acme/mine" }`), locked, []string{"--own", "own.example.com"}, ""},
 		{"a configuration that cannot be read", "terraform {", locked, nil, ""},
 		{"no configuration", "", locked, nil, ""},

@@ -16,6 +16,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A mirroring is one run of the mirror command.
@@ -40,7 +42,7 @@ type mirroring struct {
 type chosen struct {
 	address address.Address
 	version string
-	locks   []*upstream.Locked // that name it
+	locks   []*lockfile.Locked // that name it
 	asked   []string           // who wants it
 }
 
@@ -173,7 +175,7 @@ func (m *mirroring) fetch(ctx context.Context, r *chosen, p address.Platform, of
 		return 0, false, fmt.Errorf("the release has no package for %s, only for %s", p, platformsOf(release))
 	}
 	for _, l := range r.locks {
-		if err := l.CheckRelease(release, p); err != nil {
+		if err := checkLocked(l, release, k); err != nil {
 			return 0, false, err
 		}
 	}
@@ -190,11 +192,26 @@ func (m *mirroring) fetch(ctx context.Context, r *chosen, p address.Platform, of
 		return 0, false, err
 	}
 	for _, l := range r.locks {
-		if err := l.CheckPackage(filled.SHA256, filled.H1, p); err != nil {
-			return 0, false, fmt.Errorf("%w. It is in the tree now, as its publisher released it", err)
+		if !l.Accepts(append([]string{"zh:" + filled.SHA256.String()}, filled.H1...)) {
+			return 0, false, fmt.Errorf("the hashes at %s are not those of the package for %s: the release was replaced, or never locked for that platform (`providers lock -platform=%[2]s` of the client adds it). It is in the tree now, as its publisher released it", l.From, p)
 		}
 	}
 	return filled.Size, c.received > 0, nil
+}
+
+// checkLocked refuses a package other than the locked one before it is fetched. A
+// lock file from a registry has the zh: hashes of all packages of the release, so a
+// package that is not among them is of another release. Without zh: hashes only the
+// fetched package can be compared.
+func checkLocked(l *lockfile.Locked, r *upstream.Release, k upstream.Package) error {
+	accepts := func(k upstream.Package) bool { return l.Accepts([]string{"zh:" + k.SHA256.String()}) }
+	switch {
+	case k.SHA256 == (wire.SHA256{}) || accepts(k):
+		return nil
+	case slices.ContainsFunc(r.Packages, accepts):
+		return fmt.Errorf("it is locked at %s for other platforms than %s: add that one with the client's `providers lock -platform=%[2]s`", l.From, k.Platform)
+	}
+	return fmt.Errorf("it is not the release that was locked at %s, but has been replaced since: find out why before you use it", l.From)
 }
 
 func platformsOf(r *upstream.Release) string {

@@ -19,8 +19,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 func pruneCommand() *cobra.Command {
@@ -119,7 +119,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 
 // readLockFiles reads the lock files of the arguments and of folders among them. If
 // one cannot be read that is an error: releases that it names would be removed.
-func readLockFiles(args []string) (locks [][]upstream.Locked, err error) {
+func readLockFiles(args []string) (locks [][]fill.Lock, err error) {
 	for _, arg := range args {
 		info, err := os.Stat(arg)
 		switch {
@@ -134,15 +134,19 @@ func readLockFiles(args []string) (locks [][]upstream.Locked, err error) {
 				return nil, err
 			}
 			if len(files) == 0 {
-				return nil, fmt.Errorf("%s: there is no %s in it or below: let the client's `init` write it", arg, upstream.LockFileName)
+				return nil, fmt.Errorf("%s: there is no %s in it or below: let the client's `init` write it", arg, lockfile.Name)
 			}
 		}
 		for _, file := range files {
-			l, err := readLockFile(file)
+			locked, err := readLockFile(file)
 			if err != nil {
 				return nil, err
 			}
-			locks = append(locks, l)
+			releases := make([]fill.Lock, len(locked))
+			for i, l := range locked {
+				releases[i] = fill.Lock{Address: l.Address, Version: l.Version}
+			}
+			locks = append(locks, releases)
 		}
 	}
 	return locks, nil
@@ -194,7 +198,7 @@ func (s *lockFileSearch) folder(dir string) error {
 			if err := s.folder(name); err != nil {
 				return err
 			}
-		case e.Name() == upstream.LockFileName:
+		case e.Name() == lockfile.Name:
 			s.files = append(s.files, name)
 		}
 	}
@@ -289,7 +293,7 @@ type pruning struct {
 func (p *pruning) requireOwn(given bool) error {
 	var hostnames []string
 	for _, h := range p.plan.Remove {
-		if host := h.Address.Hostname; host != upstream.TerraformHost && host != upstream.OpenTofuHost && !slices.Contains(hostnames, host.ForDisplay()) {
+		if host := h.Address.Hostname; host != lockfile.TerraformHost && host != lockfile.OpenTofuHost && !slices.Contains(hostnames, host.ForDisplay()) {
 			hostnames = append(hostnames, host.ForDisplay())
 		}
 	}

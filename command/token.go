@@ -15,7 +15,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 )
 
 func tokenCommand() *cobra.Command {
@@ -151,7 +151,7 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return tokenError(cmd, err)
 	}
-	entry := access.TokenEntry{Name: args[0]}
+	entry := tokenfile.Entry{Name: args[0]}
 	if entry.Groups, err = fl.GetStringSlice("group"); err != nil {
 		return tokenError(cmd, fmt.Errorf("--group: %w", err))
 	}
@@ -159,8 +159,8 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 		return tokenError(cmd, fmt.Errorf("--expires: %w", err))
 	}
 	_, missing := os.Stat(file)
-	secret := access.NewToken()
-	if err := access.AddToken(file, entry, secret); errors.Is(err, fs.ErrNotExist) {
+	secret := tokenfile.Generate()
+	if err := tokenfile.Add(file, entry, secret); errors.Is(err, fs.ErrNotExist) {
 		return tokenError(cmd, fmt.Errorf("--file: there is no folder %s: make it, or name another", filepath.Dir(file)))
 	} else if err != nil {
 		return tokenError(cmd, err)
@@ -201,7 +201,7 @@ func runTokenList(cmd *cobra.Command, _ []string) error {
 	if err != nil {
 		return tokenError(cmd, err)
 	}
-	entries, malformed := access.ListTokens(file)
+	entries, malformed := tokenfile.List(file)
 	if malformed != nil && entries == nil {
 		return tokenError(cmd, missingTokensFile(file, malformed)) // there is no list
 	}
@@ -216,7 +216,7 @@ func runTokenRevoke(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return tokenError(cmd, err)
 	}
-	if err := access.RevokeToken(file, args[0]); err != nil {
+	if err := tokenfile.Revoke(file, args[0]); err != nil {
 		return tokenError(cmd, missingTokensFile(file, err))
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
@@ -234,7 +234,7 @@ type listedToken struct {
 	State   string     `json:"state"`   // good or expired
 }
 
-func newTokenList(entries []access.TokenEntry, now time.Time) tokenList {
+func newTokenList(entries []tokenfile.Entry, now time.Time) tokenList {
 	list := make(tokenList, len(entries))
 	for i, e := range entries {
 		list[i] = listedToken{Name: e.Name, Groups: append([]string{}, e.Groups...), State: "good"}
@@ -267,7 +267,7 @@ func (l tokenList) writeText(out, _ io.Writer) error {
 }
 
 // writeTokenNote says how to use a new token, without the token itself.
-func writeTokenNote(out io.Writer, entry access.TokenEntry, file string, created bool) {
+func writeTokenNote(out io.Writer, entry tokenfile.Entry, file string, created bool) {
 	if created {
 		fmt.Fprintf(out, "Created %s, which only you can read:\nmake the user that Caddy runs as its owner.\n", file)
 	}

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 )
 
 // runTokenCommand runs the command as the process would, but for its status.
@@ -50,7 +50,7 @@ func TestTokenNew(t *testing.T) {
 	if strings.Contains(string(content), secret) {
 		t.Errorf("the file has the token in it:\n%s", content)
 	}
-	tokens, errs := access.ParseTokens(content)
+	tokens, errs := tokenfile.Parse(content)
 	if errs != nil {
 		t.Fatal(errs)
 	}
@@ -191,7 +191,7 @@ func TestTokenRevoke(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	tokens, _ := access.ParseTokens(content)
+	tokens, _ := tokenfile.Parse(content)
 	if s, err := tokens.Find(good, time.Now()); err == nil {
 		t.Errorf("it is still good, for %+v", s)
 	}

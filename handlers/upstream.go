@@ -120,7 +120,7 @@ func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a addr
 	if d, ok := g.joined.get(of, release); ok {
 		return g.writeDocument(w, r, d.Document, l)
 	}
-	if release != nil && release.SignedByPublisher() && len(held.Missing(release)) == 0 && !g.mayHaveMore(a, release) {
+	if release != nil && release.Signature.By == index.ByPublisher && len(held.Missing(release)) == 0 && !g.mayHaveMore(a, release) {
 		g.joined.put(of, joinedDocument{held: release, Document: release.Archives()}, joinedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}

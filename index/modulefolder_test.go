@@ -213,19 +213,19 @@ func TestARangeOfAPackingOpensWhatItReads(t *testing.T) {
 		return Tree{Providers: empty, Keys: empty, Modules: Part{Fs: fsys, Dir: "module/modules"}}, nil
 	}}
 	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
-	first, again := &looker{options: o}, &looker{options: o}
+	first, again := &scanner{options: o}, &scanner{options: o}
 	var want []byte
 	for _, test := range []struct {
 		rule     string
-		l        *looker
+		scanner  *scanner
 		recalled int
 	}{{"read", first, 0}, {"known", first, 1}, {"known from before a restart", again, 1}} {
-		if test.l == again {
+		if test.scanner == again {
 			if err := again.memo.decode(first.memo.encode("a tree"), "a tree"); err != nil {
 				t.Fatal(err)
 			}
 		}
-		s, err := test.l.look(t.Context(), nil, nil)
+		s, err := test.scanner.scan(t.Context(), nil, nil)
 		if err != nil || s.Recalled != test.recalled || s.Module(address) == nil {
 			t.Fatalf("%s: %v, %+v", test.rule, err, s)
 		}
@@ -258,7 +258,7 @@ func TestARangeOfAPackingOpensWhatItReads(t *testing.T) {
 		r.Close()
 	}
 	t.Run("a file in the range has changed", func(t *testing.T) {
-		s, err := first.look(t.Context(), nil, nil)
+		s, err := first.scan(t.Context(), nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

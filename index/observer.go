@@ -37,7 +37,7 @@ func (x *Index) Stats() Stats {
 	x.counting.Lock()
 	defer x.counting.Unlock()
 	s := x.stats
-	s.Verified = x.looker.memo.verified.Load()
+	s.Verified = x.scanner.memo.verified.Load()
 	return s
 }
 
@@ -111,7 +111,7 @@ func (x *Index) reportOffers(before, now *Snapshot) {
 func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 	known := x.unfinished
 	x.unfinished = make(map[string]bool)
-	fresh := now.NewlyWithheld(before)
+	fresh := now.newlyWithheld(before)
 	for _, p := range now.Report.Withheld {
 		isNew := len(fresh) > 0 && fresh[0] == p // they are in the order of the report
 		if isNew {

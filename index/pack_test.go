@@ -357,28 +357,5 @@ func TestFoldersThatAreNotPacked(t *testing.T) {
 	}
 }
 
-// streaming is a file system whose files can only be read from their beginning.
-type streaming struct{ fs.FS }
-
-type stream struct{ fs.File }
-
-func (s stream) ReadDir(n int) ([]fs.DirEntry, error) { return s.File.(fs.ReadDirFile).ReadDir(n) }
-
-func (s streaming) Open(name string) (fs.File, error) {
-	f, err := s.FS.Open(name)
-	return stream{f}, err
-}
-
-func TestAFileSystemWithoutSeeking(t *testing.T) {
-	files := make(fstest.MapFS)
-	for name, content := range aModule.clean() {
-		files["module/"+name] = &fstest.MapFile{Data: []byte(content)}
-	}
-	seekable, part := aModule.inMemory(t), Part{Fs: afero.FromIOFS{FS: streaming{files}}, Dir: "."}
-	if got := content(t, part, packed(t, part)); !bytes.Equal(got, content(t, seekable, packed(t, seekable))) {
-		t.Error("the bytes differ")
-	}
-}
-
 // unwatched is for folders that are walked once.
 func unwatched(string) {}

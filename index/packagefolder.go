@@ -83,7 +83,7 @@ func (w *walker) walkPackageFolder(part Part, dir string) ([]packedFile, *findin
 		if folders++; depth > maxFolderDepth || folders > maxFolderFiles {
 			return found(TooLarge, "it has too many folders in one another: is there a symlink to a parent?")
 		}
-		w.watch.add(part, dir)
+		w.scan.watch.add(part, dir)
 		entries, err := part.list(dir)
 		if err != nil {
 			return asFinding(err)

@@ -152,7 +152,7 @@ type foundRelease struct{ report, typ string }
 // releaseFilesIn looks for the files of releases in a folder.
 func (w *walker) releaseFilesIn(part Part, dir, report string, depth int) []foundRelease {
 	entries, err := part.list(dir)
-	if err != nil || w.ctx.Err() != nil {
+	if err != nil || w.scan.ctx.Err() != nil {
 		return nil // it is only about what could be offered from elsewhere
 	}
 	var files []foundRelease
@@ -242,7 +242,7 @@ const (
 // strayInKeys reports what is in keys and is not named NAMESPACE.asc.
 func (w *walker) strayInKeys(report string, e entry) {
 	if e.info.IsDir() {
-		entries, _ := w.tree.Keys.list(e.path)
+		entries, _ := w.scan.tree.Keys.list(e.path)
 		if slices.ContainsFunc(entries, w.holdsPublicKey) {
 			w.misplace(report, address.Address{}, "", misplaced("the public keys of a namespace are in one file: put them into %s", plain(report+".asc")))
 			return
@@ -269,7 +269,7 @@ func (w *walker) holds(e entry, block string) bool {
 	if e.bad != nil || !e.info.Mode().IsRegular() || e.info.Size() > maxDocument {
 		return false
 	}
-	content, err := w.tree.Keys.read(e.path)
+	content, err := w.scan.tree.Keys.read(e.path)
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(content)), block)
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -40,7 +41,7 @@ type App struct {
 	filling    map[fillerKey]*pooledFiller
 	started    chan struct{}
 	generate   func() (*signing.Key, error)
-	links      *linkKeys // nil when no handler signs links
+	links      *access.RotatingLinkKeys // nil when no handler signs links
 }
 
 // CaddyModule returns the Caddy module information.
@@ -86,9 +87,9 @@ func (a *App) Acquire(t tree) *Source {
 
 // signsLinks promises the handler the keys of signed links from when the app has
 // started. It is for handlers that are being provisioned.
-func (a *App) signsLinks() *linkKeys {
+func (a *App) signsLinks() *access.RotatingLinkKeys {
 	if a.links == nil {
-		a.links = newLinkKeys(a.ctx, a.ctx.Storage(), a.logger, time.Now)
+		a.links = access.NewRotatingLinkKeys(a.ctx, linkKeyStore{a.ctx.Storage()}, a.logger.With("name", linkKeysName), time.Now)
 	}
 	return a.links
 }
@@ -101,7 +102,7 @@ func (a *App) Start() error {
 
 	if a.links != nil {
 		if err := a.links.Load(); err != nil {
-			return err
+			return fmt.Errorf("the keys of signed links, %s in Caddy's storage: %w", linkKeysName, err)
 		}
 	}
 	var own *signing.Key

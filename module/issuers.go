@@ -3,7 +3,7 @@ package module
 import (
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 )
 
 // issuers are the OpenID Connect issuers in use, by their URL. They outlive the
@@ -12,16 +12,16 @@ import (
 var issuers = caddy.NewUsagePool()
 
 // A pooledIssuer has nothing to give back: what it fetches ends by itself.
-type pooledIssuer struct{ *access.Issuer }
+type pooledIssuer struct{ *oidc.Issuer }
 
 // Destruct implements caddy.Destructor.
 func (pooledIssuer) Destruct() error { return nil }
 
 // acquireIssuer returns the issuer with the URL, to be given back with
 // releaseIssuer. It does not ask it for anything.
-func acquireIssuer(url string) (*access.Issuer, error) {
+func acquireIssuer(url string) (*oidc.Issuer, error) {
 	pooled, _, err := issuers.LoadOrNew(url, func() (caddy.Destructor, error) {
-		issuer, err := access.NewIssuer(url, access.IssuerOptions{})
+		issuer, err := oidc.NewIssuer(url)
 		return pooledIssuer{issuer}, err
 	})
 	if err != nil {
@@ -32,7 +32,7 @@ func acquireIssuer(url string) (*access.Issuer, error) {
 
 // releaseIssuer gives back one that was acquired; nil is none. Caddy cleans up
 // after a failed Provision too, and must not give back what others have.
-func releaseIssuer(issuer *access.Issuer) error {
+func releaseIssuer(issuer *oidc.Issuer) error {
 	if issuer == nil {
 		return nil
 	}

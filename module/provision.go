@@ -115,7 +115,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.log = newAccessLog(ctx)
 		h.registry.Rules = rules
 		h.registry.Authenticate = h.authenticate
-		h.registry.Links = &access.Links{Life: time.Duration(h.Links), Keys: keys.Keys, Unknown: keys.Unknown}
+		h.registry.Links = &access.Links{Life: time.Duration(h.Links), Keys: keys.Keys, Reload: keys.Reload}
 	}
 	app.(*App).registries = append(app.(*App).registries, h)
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 )
 
 func init() {
@@ -83,8 +83,8 @@ type OpenID struct {
 	Require map[string][]string `json:"require,omitempty"`
 
 	logger   *slog.Logger
-	issuer   *access.Issuer
-	verifier *access.Verifier
+	issuer   *oidc.Issuer
+	verifier *oidc.Verifier
 }
 
 // CaddyModule returns the Caddy module information.
@@ -110,7 +110,7 @@ func (o *OpenID) Provision(ctx caddy.Context) error {
 		return err
 	}
 	o.issuer = issuer
-	o.verifier, err = access.NewVerifier(issuer, access.VerifierOptions{
+	o.verifier, err = oidc.NewVerifier(issuer, oidc.Options{
 		Audience:     o.Audience,
 		SubjectClaim: o.SubjectClaim,
 		GroupsClaims: o.GroupsClaims,
@@ -167,7 +167,7 @@ func (o *OpenID) Cleanup() error {
 }
 
 // Authenticate implements caddyauth.Authenticator. The error wraps
-// access.ErrIssuerUnavailable: it is not the client's fault that it cannot be
+// oidc.ErrUnavailable: it is not the client's fault that it cannot be
 // told who asks.
 func (o *OpenID) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
 	token := presentedToken(r)
@@ -181,9 +181,9 @@ func (o *OpenID) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth
 			ID:       subject.ID,
 			Metadata: map[string]string{"groups": strings.Join(subject.Groups, ",")},
 		}, true, nil
-	case errors.Is(err, access.ErrIssuerUnavailable):
+	case errors.Is(err, oidc.ErrUnavailable):
 		return caddyauth.User{}, false, err
-	case errors.Is(err, access.ErrTokenRefused):
+	case errors.Is(err, oidc.ErrRefused):
 		o.logger.Debug("token refused", "issuer", o.Issuer, "reason", err.Error())
 	}
 	return caddyauth.User{}, false, nil

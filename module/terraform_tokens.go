@@ -13,7 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 )
 
 func init() {
@@ -66,7 +66,7 @@ type Tokens struct {
 	File string `json:"file,omitempty"`
 
 	logger *slog.Logger
-	tokens *access.TokenFile
+	tokens *tokenfile.File
 }
 
 // CaddyModule returns the Caddy module information.
@@ -87,7 +87,7 @@ func (t *Tokens) Provision(ctx caddy.Context) error {
 	if file == "" {
 		return errors.New("file: it is required: name the file that has the tokens")
 	}
-	t.tokens, err = access.OpenTokenFile(file, t.logger, time.Now)
+	t.tokens, err = tokenfile.Open(file, t.logger, time.Now)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("file: %w: make a first token with `caddy terraform-registry token new NAME --file %s`", err, file)

@@ -169,7 +169,7 @@ func (u *Upstream) policy() (p fill.Policy, err error) {
 	if p.Deny, err = parsePatterns(u.Deny); err != nil {
 		return p, fmt.Errorf("deny: %w", err)
 	}
-	if p.Platforms, err = upstream.ParsePlatforms(u.Platforms); err != nil {
+	if p.Platforms, err = address.ParsePlatforms(u.Platforms); err != nil {
 		return p, fmt.Errorf("platforms: %w", err)
 	}
 	if u.Signatures != "" {
