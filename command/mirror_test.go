@@ -285,7 +285,7 @@ func TestMirrorSendsTokens(t *testing.T) {
 	if len(got) != 4 {
 		t.Errorf("got %v", got)
 	}
-	origins := origins{mirror: "https://mirror.example.com:443/v1/", at: map[svchost.Hostname]string{"b.example.com": "https://cache.example.com"}, tokens: got}
+	origins := origins{mirror: "https://mirror.example.com:443/v1/", urls: map[svchost.Hostname]string{"b.example.com": "https://cache.example.com"}, tokens: got}
 	got["mirror.example.com"], got["cache.example.com"], got["b.example.com"] = "of the mirror", "of the cache", "of b"
 	if token := origins.origin("registry.example.com").Token; token != "of the mirror" {
 		t.Errorf("the mirror is sent %q", token)
@@ -356,8 +356,8 @@ func TestMirrorArguments(t *testing.T) {
 		{"a provider of OpenTofu", "hashicorp/aws", true, "registry.opentofu.org/hashicorp/aws"},
 	} {
 		w, err := readArguments([]string{test.arg}, test.tofu)
-		if err != nil || len(w.wants) != 1 || w.wants[0].Requirement.String() != test.want {
-			t.Errorf("%s: got %v, error %v, want %s", test.rule, w.wants, err, test.want)
+		if err != nil || len(w.requirements) != 1 || w.requirements[0].Requirement.String() != test.want {
+			t.Errorf("%s: got %v, error %v, want %s", test.rule, w.requirements, err, test.want)
 		}
 	}
 }
