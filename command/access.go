@@ -125,7 +125,7 @@ func parseAccessQuery(fl caddycmd.Flags, args []string) (q accessQuery, err erro
 // askServer asks the registries of the running server.
 func (q accessQuery) askServer(fl caddycmd.Flags) ([]module.AccessDecision, error) {
 	if fl.String("adapter") != "" {
-		return nil, errors.New("--adapter: it is of use only with --config")
+		return nil, errors.New("--adapter: it can only be given with --config")
 	}
 	server, err := caddycmd.DetermineAdminAPIAddress(fl.String("address"), nil, "", "")
 	if err != nil {
@@ -134,15 +134,15 @@ func (q accessQuery) askServer(fl caddycmd.Flags) ([]module.AccessDecision, erro
 	query := url.Values{"as": {q.subject.ID}, "group": q.subject.Groups, "right": {q.right.String()}, "address": {q.address}}
 	response, err := caddycmd.AdminAPIRequest(server, http.MethodGet, "/terraform_registry/access?"+query.Encode(), nil, nil)
 	if err != nil {
-		return nil, fmt.Errorf("the admin API at %s gives no answer: name another one with --address, or a configuration with --config: %w", server, err)
+		return nil, fmt.Errorf("the admin API at %s cannot be asked: start Caddy, name another address with --address, or a configuration with --config: %w", server, err)
 	}
 	defer response.Body.Close()
 	var decisions []module.AccessDecision
 	if err := json.NewDecoder(response.Body).Decode(&decisions); err != nil {
-		return nil, fmt.Errorf("the admin API at %s gives another answer than a registry does: %w", server, err)
+		return nil, fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err)
 	}
 	if len(decisions) == 0 {
-		return nil, fmt.Errorf("the server with the admin API at %s has no registry: name another one with --address, or a configuration with --config", server)
+		return nil, fmt.Errorf("the server with the admin API at %s has no registry: name another address with --address, or a configuration with --config", server)
 	}
 	return decisions, nil
 }

@@ -11,19 +11,6 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
-// runAccessCommand runs the command as the process would, but for its status.
-func runAccessCommand(t *testing.T, args ...string) (out, notes string, err error) {
-	t.Helper()
-	var o, n strings.Builder
-	cmd := accessCommand()
-	cmd.SetOut(&o)
-	cmd.SetErr(&n)
-	cmd.SilenceUsage = true
-	cmd.SetArgs(args)
-	err = cmd.Execute()
-	return o.String(), n.String(), err
-}
-
 // configFile writes a configuration in JSON with these routes. What they name
 // below /srv is made for the test.
 func configFile(t *testing.T, routes ...string) (file string) {
@@ -85,17 +72,17 @@ func TestAccess(t *testing.T) {
 		want    string
 		allowed bool
 	}{
-		{"without rules everybody reads", []string{onSiteRoute("r.example.com", openRegistry)}, "read acme/vpc/aws",
+		{"without rules anyone may read", []string{onSiteRoute("r.example.com", openRegistry)}, "read acme/vpc/aws",
 			"allowed: there are no access rules, so everything is readable by anyone", true},
-		{"without rules nobody publishes", []string{onSiteRoute("r.example.com", openRegistry)}, "--as ci publish acme/vpc/aws",
+		{"without rules no one may publish", []string{onSiteRoute("r.example.com", openRegistry)}, "--as ci publish acme/vpc/aws",
 			"denied: there are no access rules, and publishing requires one", false},
-		{"auth alone lets in those who are somebody", []string{onSiteRoute("r.example.com", closedRegistry)}, "--as ci read acme/vpc/aws",
+		{"auth without access allows authenticated users", []string{onSiteRoute("r.example.com", closedRegistry)}, "--as ci read acme/vpc/aws",
 			"allowed by the rule that auth implies without access: allow authenticated read *", true},
-		{"auth alone keeps the others out", []string{onSiteRoute("r.example.com", closedRegistry)}, "read acme/vpc/aws",
+		{"auth without access denies anonymous clients", []string{onSiteRoute("r.example.com", closedRegistry)}, "read acme/vpc/aws",
 			"denied: no rule allows it", false},
-		{"what is everybody's", []string{onSiteRoute("r.example.com", ruledRegistry)}, "read acme/demo",
+		{"a rule for anyone", []string{onSiteRoute("r.example.com", ruledRegistry)}, "read acme/demo",
 			"allowed by rule 1: allow anonymous read acme/demo", true},
-		{"what is everybody's is a guest's", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as jo --group guests read acme/demo",
+		{"a rule for anyone comes before one that denies", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as jo --group guests read acme/demo",
 			"allowed by rule 1: allow anonymous read acme/demo", true},
 		{"the second rule", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as ci read acme/vpc/aws",
 			"allowed by rule 2: allow ci read acme/*", true},
@@ -103,21 +90,21 @@ func TestAccess(t *testing.T) {
 			"denied by rule 3: deny group:guests read *", false},
 		{"no rule", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as jo read acme/vpc/aws",
 			"denied: no rule allows it", false},
-		{"an empty name is nobody", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as= read acme/vpc/aws",
+		{"an empty name is an anonymous client", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as= read acme/vpc/aws",
 			"denied: no rule allows it", false},
-		{"another registry's", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as jo read registry.terraform.io/hashicorp/null",
+		{"a mirrored address", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as jo read registry.terraform.io/hashicorp/null",
 			"allowed by rule 4: allow authenticated read registry.terraform.io/hashicorp", true},
-		{"the site's name is the registry's", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as ci read R.example.com:8443/acme/vpc/aws",
+		{"the hostname of the site is hosted", []string{onSiteRoute("r.example.com", ruledRegistry)}, "--as ci read R.example.com:8443/acme/vpc/aws",
 			"allowed by rule 2: allow ci read acme/*", true},
-		{"a site for many names", []string{onSiteRoute("*.example.com", ruledRegistry)}, "--as ci read r.example.com/acme/vpc/aws",
+		{"a wildcard site", []string{onSiteRoute("*.example.com", ruledRegistry)}, "--as ci read r.example.com/acme/vpc/aws",
 			"allowed by rule 2: allow ci read acme/*", true},
-		{"a configured name is the registry's", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as jo read two.example.com:8443/acme/vpc/aws",
+		{"a configured hostname is hosted", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as jo read two.example.com:8443/acme/vpc/aws",
 			"allowed by rule 2: allow jo read acme", true},
-		{"rules for one of the names are for all", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as ci read two.example.com:8443/acme/vpc/aws",
+		{"a rule for one of the hostnames is for all", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as ci read two.example.com:8443/acme/vpc/aws",
 			"allowed by rule 1: allow ci read one.example.com/acme", true},
-		{"without a name it is the registry's own", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as ci read acme/vpc/aws",
+		{"an address without a hostname is hosted", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as ci read acme/vpc/aws",
 			"allowed by rule 1: allow ci read one.example.com/acme", true},
-		{"a site is not a name where names are configured", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as jo read r.example.com/acme/vpc/aws",
+		{"the hostname of the site is mirrored where others are configured", []string{onSiteRoute("r.example.com", namedRegistry)}, "--as jo read r.example.com/acme/vpc/aws",
 			"denied: no rule allows it", false},
 		{"one of several", []string{onSiteRoute("a.example.com", openRegistry), onSiteRoute("b.example.com", ruledRegistry)}, "--root /srv/ruled/ --as ci read acme/vpc/aws",
 			"allowed by rule 2: allow ci read acme/*", true},
@@ -129,7 +116,7 @@ func TestAccess(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			config := configFile(t, test.routes...)
 			args := strings.ReplaceAll(test.args, "/srv/", rootsOf(t, config)+"/")
-			out, notes, err := runAccessCommand(t, append([]string{"--config", config}, strings.Fields(args)...)...)
+			out, notes, err := run(t.Context(), accessCommand(), append([]string{"--config", config}, strings.Fields(args)...)...)
 			if out != test.want+"\n" || notes != "" {
 				t.Errorf("got %q and %q, want %q", out, notes, test.want)
 			}
@@ -181,10 +168,10 @@ func TestAccessAsksTheServer(t *testing.T) {
 			"allowed by rule 5: allow \"group:release team\" publish acme\n", ""},
 		{"by a root", []string{"--root", roots + "/ruled", "read", "acme/vpc/aws"}, "denied: no rule allows it\n", errProblem.Error()},
 		{"by no root", []string{"read", "acme/demo"}, "", "choose one by its root with --root: " + roots + "/open, " + roots + "/ruled"},
-		{"a configuration's option", []string{"--adapter", "caddyfile", "read", "acme/demo"}, "", "only with --config"},
+		{"a configuration's option", []string{"--adapter", "caddyfile", "read", "acme/demo"}, "", "only be given with --config"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			out, _, err := runAccessCommand(t, append([]string{"--address", server}, test.args...)...)
+			out, _, err := run(t.Context(), accessCommand(), append([]string{"--address", server}, test.args...)...)
 			if out != test.want || (err == nil) != (test.err == "") || err != nil && !strings.Contains(err.Error(), test.err) {
 				t.Errorf("got %q and error %v", out, err)
 			}
@@ -192,11 +179,10 @@ func TestAccessAsksTheServer(t *testing.T) {
 	}
 }
 
-// Who asks about a name that the configuration does not know is told how it was
-// understood.
+// A note says how a hostname was understood that the configuration does not have.
 func TestAccessNotesUnknownHostnames(t *testing.T) {
 	config := configFile(t, `{"handle":[`+ruledRegistry+`]}`)
-	out, notes, err := runAccessCommand(t, "--config", config, "--as", "ci", "read", "r.example.com/acme/vpc/aws")
+	out, notes, err := run(t.Context(), accessCommand(), "--config", config, "--as", "ci", "read", "r.example.com/acme/vpc/aws")
 	if out != "denied: no rule allows it\n" || !errors.Is(err, errProblem) {
 		t.Errorf("got %q and %v", out, err)
 	}
@@ -208,13 +194,13 @@ func TestAccessNotesUnknownHostnames(t *testing.T) {
 // A group's name may have a space in it.
 func TestAccessPublish(t *testing.T) {
 	config := configFile(t, onSiteRoute("r.example.com", ruledRegistry))
-	out, _, err := runAccessCommand(t, "--config", config, "--as", "jo", "--group", "release team", "publish", "acme/vpc/aws")
+	out, _, err := run(t.Context(), accessCommand(), "--config", config, "--as", "jo", "--group", "release team", "publish", "acme/vpc/aws")
 	if out != "allowed by rule 5: allow \"group:release team\" publish acme\n" || err != nil {
 		t.Errorf("got %q and %v", out, err)
 	}
 }
 
-// Mistakes are not to be taken for an answer.
+// Mistakes must not look like an answer.
 func TestAccessMistakes(t *testing.T) {
 	stopped := "unix/" + t.TempDir() + "/admin"
 	ruled := onSiteRoute("r.example.com", ruledRegistry)
@@ -225,21 +211,21 @@ func TestAccessMistakes(t *testing.T) {
 		want   string
 	}{
 		{"no address", []string{ruled}, "read", "give a right and an address"},
-		{"too much", []string{ruled}, "read acme/demo acme/vpc/aws", "give a right and an address"},
-		{"a right that is none", []string{ruled}, "write acme/demo", `"write" is not a right`},
-		{"an address that is none", []string{ruled}, "read acme", `"acme" is not an address`},
-		{"a flag that is none", []string{ruled}, "--user ci read acme/demo", "unknown flag: --user"},
-		{"groups of nobody", []string{ruled}, "--group dev read acme/demo", "a client without a token is in no group"},
+		{"two addresses", []string{ruled}, "read acme/demo acme/vpc/aws", "give a right and an address"},
+		{"an unknown right", []string{ruled}, "write acme/demo", `"write" is not a right`},
+		{"a malformed address", []string{ruled}, "read acme", `"acme" is not an address`},
+		{"an unknown flag", []string{ruled}, "--user ci read acme/demo", "unknown flag: --user"},
+		{"groups of an anonymous client", []string{ruled}, "--group dev read acme/demo", "a client without a token is in no group"},
 		{"a group as a user", []string{ruled}, "--as group:dev read acme/demo", "give a group with --group, as in --as NAME --group dev"},
 		{"a group as a user, misspelled", []string{ruled}, "--as groups:dev read acme/demo", "give a group with --group"},
-		{"no server", nil, "--address " + stopped + " read acme/demo", "name another one with --address, or a configuration with --config"},
-		{"a configuration that is not there", nil, "--config missing.json read acme/demo", "reading config from file"},
-		{"an adapter that is none", []string{ruled}, "--adapter nonsense read acme/demo", "unrecognized config adapter"},
+		{"no server", nil, "--address " + stopped + " read acme/demo", "start Caddy, name another address with --address"},
+		{"a missing configuration", nil, "--config missing.json read acme/demo", "reading config from file"},
+		{"an unknown adapter", []string{ruled}, "--adapter nonsense read acme/demo", "unrecognized config adapter"},
 		{"no registry", []string{`{"handle":[{"handler":"static_response"}]}`}, "read acme/demo", "has no terraform_registry"},
 		{"a registry with an unknown option", []string{`{"handle":[{"handler":"terraform_registry","rooot":"/srv"}]}`}, "read acme/demo", `unknown field "rooot"`},
-		{"a rule that is none", []string{onSiteRoute("r.example.com", strings.ReplaceAll(ruledRegistry, `"right":"publish"`, `"right":"write"`))}, "read acme/demo", "access: rule 5"},
+		{"a malformed rule", []string{onSiteRoute("r.example.com", strings.ReplaceAll(ruledRegistry, `"right":"publish"`, `"right":"write"`))}, "read acme/demo", "access: rule 5"},
 		{"no rules in access", []string{`{"handle":[{"handler":"terraform_registry","root":"/srv/open","access":{}}]}`}, "read acme/demo", "access: it has no rule"},
-		{"a name that is none", []string{onSiteRoute("r.example.com", strings.ReplaceAll(namedRegistry, "one.example.com\",", "a b\","))}, "read acme/demo", "hostname: "},
+		{"a malformed hostname", []string{onSiteRoute("r.example.com", strings.ReplaceAll(namedRegistry, "one.example.com\",", "a b\","))}, "read acme/demo", "hostname: "},
 		{"a rule with the site's name", []string{onSiteRoute("registry.terraform.io", ruledRegistry)}, "read acme/demo", "this registry's own: add the option"},
 		{"several registries", []string{onSiteRoute("a.example.com", openRegistry), onSiteRoute("b.example.com", ruledRegistry)}, "read acme/demo",
 			"choose one by its root with --root: /srv/open, /srv/ruled"},
@@ -256,7 +242,7 @@ func TestAccessMistakes(t *testing.T) {
 				want = strings.ReplaceAll(want, "/srv/", roots)
 				args = append([]string{"--config", config}, strings.Fields(strings.ReplaceAll(test.args, "/srv/", roots))...)
 			}
-			out, _, err := runAccessCommand(t, args...)
+			out, _, err := run(t.Context(), accessCommand(), args...)
 			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), want) || out != "" {
 				t.Errorf("got %q and the error %v, want %q", out, err, want)
 			}

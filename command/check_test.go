@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -28,7 +27,7 @@ module acme/vpc/aws
 
 NOTES
 provider registry.terraform.io/hashicorp/null 3.2.1
-    nobody signed it: only the mirror offers it
+    it is not signed: only the mirror offers it
 
 WITHHELD
 providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip
@@ -65,8 +64,8 @@ func TestWriteReportKeepsItsColumns(t *testing.T) {
 	}
 }
 
-// A report fits a terminal of 80 columns, whatever is in it, but for paths and
-// for commands that are to be copied.
+// A report fits a terminal of 80 columns, except for paths and for commands that
+// are to be copied.
 func TestWriteReportFitsATerminal(t *testing.T) {
 	platforms := strings.Fields("darwin_amd64 darwin_arm64 freebsd_386 freebsd_amd64 freebsd_arm linux_386 linux_amd64 linux_arm linux_arm64 windows_386 windows_amd64")
 	words := strings.Repeat("some words ", 30)
@@ -108,8 +107,8 @@ func TestSummary(t *testing.T) {
 		report index.Report
 		want   string
 	}{
-		{"nothing at all", index.Report{}, "Nothing is offered. Withheld: 0."},
-		{"only junk", index.Report{IgnoredTotal: 2}, "Nothing is offered. Withheld: 0. Ignored: 2 files that have no place in the tree."},
+		{"empty", index.Report{}, "Nothing is offered. Withheld: 0."},
+		{"ignored files", index.Report{IgnoredTotal: 2}, "Nothing is offered. Withheld: 0. Ignored: 2 files that have no place in the tree."},
 		{"temporary names", index.Report{IgnoredTotal: 1, TemporaryTotal: 1}, "Nothing is offered. Withheld: 0. Skipped until renamed: 1 file."},
 		{"a provider and a module of one name", index.Report{Offered: []index.Offer{
 			{Kind: "provider", Address: "a/b", Version: "1.0.0"}, {Kind: "module", Address: "a/b/c", Version: "1.0.0"},
@@ -121,19 +120,6 @@ func TestSummary(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", test.rule, got, test.want)
 		}
 	}
-}
-
-// runCheckCommand runs the command as the process would, but for its status.
-func runCheckCommand(t *testing.T, args ...string) (string, error) {
-	t.Helper()
-	var out strings.Builder
-	cmd := checkCommand()
-	cmd.SetOut(&out)
-	cmd.SetErr(io.Discard) // errors are printed there, see TestCommandErrors
-	cmd.SilenceUsage = true
-	cmd.SetArgs(args)
-	err := cmd.Execute()
-	return out.String(), err
 }
 
 // Errors of commands are sentences, with the exit status that scripts rely on.
@@ -150,14 +136,9 @@ func TestCommandErrors(t *testing.T) {
 		{tokenNewCommand(), []string{"ci", "--bad"}, "Error: unknown flag: --bad\n", 1},
 		{accessCommand(), []string{"read"}, "Error: give a right and an address, such as: read acme/vpc/aws\n", 2},
 	} {
-		var out, errs strings.Builder
-		test.cmd.SetOut(&out)
-		test.cmd.SetErr(&errs)
-		test.cmd.SilenceUsage = true // as Caddy has it
-		test.cmd.SetArgs(test.args)
-		err := test.cmd.Execute()
-		if errs.String() != test.want || out.String() != "" {
-			t.Errorf("%q prints %q and %q, want %q", test.args, errs.String(), out.String(), test.want)
+		out, errs, err := run(t.Context(), test.cmd, test.args...)
+		if errs != test.want || out != "" {
+			t.Errorf("%q prints %q and %q, want %q", test.args, errs, out, test.want)
 		}
 		// Caddy's own error carries the status, unless that is 1.
 		var failed *commandError
@@ -172,19 +153,19 @@ func TestCommandErrors(t *testing.T) {
 
 func TestCheck(t *testing.T) {
 	root := sampleTree(t)
-	out, err := runCheckCommand(t, "--root", root)
+	out, _, err := run(t.Context(), checkCommand(), "--root", root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(out, "provider acme/demo\n    1.2.0  registry  darwin_arm64 linux_amd64\n") {
 		t.Errorf("got\n%s", out)
 	}
-	again, _ := runCheckCommand(t, "--root", root)
+	again, _, _ := run(t.Context(), checkCommand(), "--root", root)
 	if again != out {
 		t.Errorf("got another report of the same tree:\n%s", again)
 	}
 
-	out, err = runCheckCommand(t, "--root", root, "--signatures", "require")
+	out, _, err = run(t.Context(), checkCommand(), "--root", root, "--signatures", "require")
 	if !errors.Is(err, errProblem) || !strings.Contains(out, string(index.Unsigned)) {
 		t.Errorf("with signatures required: got error %v and\n%s", err, out)
 	}
@@ -193,7 +174,7 @@ func TestCheck(t *testing.T) {
 func TestCheckDirectories(t *testing.T) {
 	mirror := t.TempDir()
 	indextest.OnDisk(t, mirror).ProviderIn("registry.terraform.io/hashicorp/null", "null", "3.2.1", "linux_amd64")
-	out, err := runCheckCommand(t, "--root", t.TempDir(), "--providers", mirror)
+	out, _, err := run(t.Context(), checkCommand(), "--root", t.TempDir(), "--providers", mirror)
 	if err != nil || !strings.Contains(out, "registry.terraform.io/hashicorp/null") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
@@ -205,7 +186,7 @@ func TestCheckJSON(t *testing.T) {
 	tree.Provider("acme/demo", "1.3.0", "linux_amd64").Checksums()
 	tree.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.3.0", "another"))
 
-	out, err := runCheckCommand(t, "--root", root, "--json")
+	out, _, err := run(t.Context(), checkCommand(), "--root", root, "--json")
 	if !errors.Is(err, errProblem) {
 		t.Errorf("got error %v", err)
 	}
@@ -220,7 +201,7 @@ func TestCheckJSON(t *testing.T) {
 		t.Errorf("got withheld %+v", report.Withheld)
 	}
 
-	out, err = runCheckCommand(t, "--root", t.TempDir(), "--json")
+	out, _, err = run(t.Context(), checkCommand(), "--root", t.TempDir(), "--json")
 	if !errors.Is(err, errProblem) || strings.Contains(out, "null") || !strings.Contains(out, `"hint": "nothing is in the root yet`) {
 		t.Errorf("of an empty folder: got error %v and\n%s", err, out)
 	}
@@ -246,7 +227,7 @@ func TestCheckRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			out, err := runCheckCommand(t, test.args...)
+			out, _, err := run(t.Context(), checkCommand(), test.args...)
 			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
 			}

@@ -8,8 +8,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// What is printed to be pasted has everything without which clients refuse to
-// plan.
+// Clients refuse to plan without the required variables of a module.
 func TestExampleVariables(t *testing.T) {
 	const configuration = `
 variable "team" {

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// What is written by hand in a command's help fits a terminal of the usual width.
+// The descriptions of commands fit a terminal of the usual width.
 func TestHelpFitsATerminal(t *testing.T) {
 	fits := func(name, text string) {
 		for line := range strings.Lines(text) {

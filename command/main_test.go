@@ -1,22 +1,25 @@
 package command
 
 import (
+	"context"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/standard"
 	_ "github.com/caddyserver/caddy/v2/modules/filestorage"
+	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// TestMain keeps Caddy out of the developer's own directories. For some of them
-// it has read the environment by now, so its variables have to be set.
+// TestMain keeps Caddy out of the developer's own directories. Some of them Caddy
+// has taken from the environment before, so its variables are set too.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "command")
@@ -41,7 +44,7 @@ func sampleTree(t *testing.T) string {
 	return root
 }
 
-// shortKey is a key that is generated in a moment.
+// shortKey is a key that takes little time to generate.
 func shortKey(t *testing.T) *signing.Key {
 	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
@@ -51,7 +54,7 @@ func shortKey(t *testing.T) *signing.Key {
 	return key
 }
 
-// tokensFile makes a tokens file with a good token, ci, and an expired one, old.
+// tokensFile makes a tokens file with a valid token, ci, and an expired one, old.
 func tokensFile(t *testing.T) (file, good, expired string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "tokens")
@@ -68,4 +71,16 @@ func tokensFile(t *testing.T) (file, good, expired string) {
 		}
 	}
 	return file, good, expired
+}
+
+// run runs a command as the process does, except for the exit status. Errors are
+// printed to errs as well.
+func run(ctx context.Context, cmd *cobra.Command, args ...string) (out, errs string, err error) {
+	var stdout, stderr strings.Builder
+	cmd.SetOut(&stdout)
+	cmd.SetErr(&stderr)
+	cmd.SilenceUsage = true // as in Caddy
+	cmd.SetArgs(args)
+	err = cmd.ExecuteContext(ctx)
+	return stdout.String(), stderr.String(), err
 }

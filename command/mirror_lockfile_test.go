@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// A lock file that does not have what the configuration beside it needs is not
-// enough for init, whatever of it is mirrored.
+// Where a lock file lacks providers that the configuration beside it requires, init
+// would fail although everything in the lock file is mirrored.
 func TestMirrorFromALockFileThatLacks(t *testing.T) {
 	o := newAcme(t)
 	const demo, null = `demo = { source = "registry.example.com/acme/demo", version = "~> 1.0" }`, `null = { source = "hashicorp/null" }`
@@ -25,12 +25,12 @@ func TestMirrorFromALockFileThatLacks(t *testing.T) {
 		args               []string
 		says               string // empty: it covers it
 	}{
-		{"all is locked", require(demo), locked, nil, ""},
+		{"everything is locked", require(demo), locked, nil, ""},
 		{"a provider is missing", require(demo, other), locked, nil, "registry.example.com/acme/other: it is not in "},
 		{"another version is locked", require(strings.Replace(demo, "~> 1.0", "> 1.0.0", 1)), locked, nil, "registry.example.com/acme/demo@> 1.0.0: 1.0.0 is locked at "},
 		{"a provider of a module is missing", require(demo) + "module \"m\" { source = \"./m\" }\n", locked, nil, "registry.example.com/acme/other: it is not in "},
-		{"modules from elsewhere are not known", require(demo) + "module \"m\" { source = \"acme/vpc/aws\" }\n", locked, nil, ""},
-		{"one of the registry's own is missing", require(demo, `mine = { source = "own.example.com/acme/mine" }`), locked, []string{"--own", "own.example.com"}, ""},
+		{"modules that are not local are ignored", require(demo) + "module \"m\" { source = \"acme/vpc/aws\" }\n", locked, nil, ""},
+		{"a provider that is left out is missing", require(demo, `mine = { source = "own.example.com/acme/mine" }`), locked, []string{"--own", "own.example.com"}, ""},
 		{"a configuration that cannot be read", "terraform {", locked, nil, ""},
 		{"no configuration", "", locked, nil, ""},
 	} {
@@ -53,7 +53,8 @@ func TestMirrorFromALockFileThatLacks(t *testing.T) {
 			}
 		})
 	}
-	// Clients name other registries by the same source, and a lock file is of either.
+	// The same source is of another registry for each client, and the lock file may be
+	// of either client.
 	dir := t.TempDir()
 	write(t, dir, "main.tf", require(null))
 	write(t, dir, ".terraform.lock.hcl", lock("registry.opentofu.org/hashicorp/null", "3.2.2"))
@@ -74,8 +75,8 @@ func TestMirrorSkipsLegacyProviders(t *testing.T) {
 	}
 }
 
-// A folder that is not there yet is made, but not by a dry run, nor by what cannot
-// begin. Nothing is pruned from one.
+// A missing folder is created, but not by a dry run, nor by a command that fails
+// before it begins, nor by prune.
 func TestMirrorMakesItsFolder(t *testing.T) {
 	o := newAcme(t)
 	root := filepath.Join(t.TempDir(), "not", "yet")
@@ -94,7 +95,7 @@ func TestMirrorMakesItsFolder(t *testing.T) {
 		t.Error("no error")
 	}
 	missing()
-	if out, _, err := runPruneCommand(t, "--root", root, write(t, t.TempDir(), "copy.hcl", lock(originHost+"/acme/demo", "1.0.0"))); err == nil || !strings.Contains(err.Error(), "there is no folder "+root) {
+	if out, _, err := run(t.Context(), pruneCommand(), "--root", root, write(t, t.TempDir(), "copy.hcl", lock(originHost+"/acme/demo", "1.0.0"))); err == nil || !strings.Contains(err.Error(), "there is no folder "+root) {
 		t.Errorf("prune: got error %v and %s", err, out)
 	}
 	missing()
@@ -104,7 +105,7 @@ func TestMirrorMakesItsFolder(t *testing.T) {
 	wantFiles(t, root, append(release("1.1.0", "linux_amd64"), "other/"+demoKeys, demoLists)...)
 }
 
-// What cannot be read is no package that would be added.
+// A dry run reports a folder that cannot be read as a failure.
 func TestMirrorDryRunOfWhatCannotBeRead(t *testing.T) {
 	o := newAcme(t)
 	root := t.TempDir()

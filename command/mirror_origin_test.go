@@ -23,7 +23,7 @@ import (
 )
 
 // An origin is a real registry that the mirror command fetches from. It is
-// called registry.example.com and is to be had at a URL.
+// called registry.example.com and reached at a URL.
 type origin struct {
 	*httptest.Server
 	tree *indextest.Tree
@@ -61,7 +61,7 @@ func newOrigin(t *testing.T, write func(tree *indextest.Tree, acme *indextest.Pu
 			http.NotFound(w, r)
 		}
 	}))
-	// Over a mirror it is asked by the name of the registry.
+	// As a mirror, it gets requests for the hostname of the registry.
 	g.Hostnames = []svchost.Hostname{originHost, svchost.Hostname(o.Listener.Addr().String())}
 	o.StartTLS()
 	t.Cleanup(o.Close)
@@ -83,7 +83,7 @@ func (o *origin) fault(path string, f http.HandlerFunc) {
 	o.faults[path] = f
 }
 
-// downloads are the packages that were fetched since the last time.
+// downloads returns the packages that were fetched since the last call.
 func (o *origin) downloads() (names []string) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
@@ -103,8 +103,7 @@ func (o *origin) mirror(t *testing.T, root string, args ...string) (out, errs st
 	return o.mirrorAs(t, root, append([]string{"--upstream", originHost + "=" + o.URL}, args...)...)
 }
 
-// mirrorAs runs the command for linux_amd64, as the process would but for its
-// status. The origin is trusted.
+// mirrorAs runs the command for linux_amd64. The origin is trusted.
 func (o *origin) mirrorAs(t *testing.T, root string, args ...string) (out, errs string, err error) {
 	t.Helper()
 	return o.mirrorWithin(t.Context(), root, args...)
@@ -114,19 +113,13 @@ func (o *origin) mirrorWithin(ctx context.Context, root string, args ...string) 
 	pool := x509.NewCertPool()
 	pool.AddCert(o.Certificate())
 	cmd := mirrorCommand(upstream.Trust(pool))
-	var stdout, stderr strings.Builder
-	cmd.SetOut(&stdout)
-	cmd.SetErr(&stderr)
-	cmd.SilenceUsage = true
 	if !slices.Contains(args, "--platform") {
 		args = append(args, "--platform", "linux_amd64")
 	}
-	cmd.SetArgs(append([]string{"--root", root}, args...))
-	err = cmd.ExecuteContext(ctx)
-	return stdout.String(), stderr.String(), err
+	return run(ctx, cmd, append([]string{"--root", root}, args...)...)
 }
 
-// filesIn are the paths of all files below a folder.
+// filesIn returns the paths of all files below a folder.
 func filesIn(t *testing.T, root string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(root, func(name string, e fs.DirEntry, err error) error {

@@ -23,7 +23,7 @@ const (
 	demoLists = demoDir + ".versions.json"
 )
 
-// release are the files of a release of acme/demo that was mirrored.
+// release returns the files of a mirrored release of acme/demo.
 func release(version string, platforms ...string) []string {
 	base := demoDir + "terraform-provider-demo_" + version
 	files := []string{base + "_SHA256SUMS", base + "_SHA256SUMS.sig"}
@@ -52,7 +52,7 @@ func TestMirror(t *testing.T) {
 		}
 	}
 
-	// What is there is verified and not fetched again, whatever else is wanted.
+	// Packages in the tree are verified and not fetched again.
 	o.downloads()
 	out, _, err = o.mirror(t, root, originHost+"/acme/demo", originHost+"/acme/demo@<= 1.0", "--platform", "linux_amd64,darwin_arm64")
 	if !errors.Is(err, errProblem) || !strings.Contains(out, ": 2 packages, ") || !strings.Contains(out, "There already: 1. Failed: 1.") {
@@ -61,7 +61,7 @@ func TestMirror(t *testing.T) {
 	if got := strings.Join(o.downloads(), " "); got != "terraform-provider-demo_1.0.0_darwin_arm64.zip terraform-provider-demo_1.0.0_linux_amd64.zip" {
 		t.Errorf("it fetched %s", got)
 	}
-	out, err = runCheckCommand(t, "--root", root, "--signatures", "require")
+	out, _, err = run(t.Context(), checkCommand(), "--root", root, "--signatures", "require")
 	if err != nil || !strings.Contains(out, "Offered: 1 provider in 2 versions. Withheld: 0.") {
 		t.Errorf("check: got error %v and\n%s", err, out)
 	}
@@ -85,8 +85,8 @@ func TestMirrorFromALockFile(t *testing.T) {
 		{"a pre-release", lock(originHost+"/acme/demo", "2.0.0-beta1"), "", "linux_amd64", true},
 		{"hashes of another release", lock(originHost+"/acme/demo", "1.0.0", wrong), "registry.example.com/acme/demo 1.0.0 linux_amd64: it is not the release that was locked at ", "linux_amd64", false},
 		{"hashes of another platform", lock(originHost+"/acme/demo", "1.0.0", sum("darwin_arm64")), "providers lock -platform=linux_amd64", "linux_amd64", false},
-		{"a platform that there is not", lock(originHost+"/acme/demo", "1.0.0"), "the release has no package for plan9_arm, only for darwin_arm64, linux_amd64 (for ", "plan9_arm", false},
-		{"a version that there is not", lock(originHost+"/acme/demo", "9.0.0"), "the origin does not list version 9.0.0", "linux_amd64", false},
+		{"a platform without a package", lock(originHost+"/acme/demo", "1.0.0"), "the release has no package for plan9_arm, only for darwin_arm64, linux_amd64 (for ", "plan9_arm", false},
+		{"a version that does not exist", lock(originHost+"/acme/demo", "9.0.0"), "the origin does not list version 9.0.0", "linux_amd64", false},
 		{"another hash of the files in it", lock(originHost+"/acme/demo", "1.0.0", "h1:"+strings.Repeat("A", 43)+"="), "It is in the tree now, as its publisher released it", "linux_amd64", true},
 	}
 	for _, test := range tests {
@@ -122,7 +122,7 @@ module "vpc" { source = "acme/vpc/aws" }
 `)
 	write(t, dir, "local/main.tf", "terraform {\n required_providers {\n  other = { source = \"registry.example.com/acme/other\" }\n }\n}")
 	out, errs, err := o.mirror(t, root, dir)
-	// Everything else was done.
+	// Everything else was fetched.
 	if !errors.Is(err, errProblem) || !strings.Contains(out, "2 packages") || !strings.Contains(out, "acme/demo   1.0.0") || !strings.Contains(out, "acme/other  0.1.0") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
@@ -163,7 +163,7 @@ Would be added to ` + filepath.Join(root, "providers") + `: 2 packages. There al
 	}
 }
 
-// One that fails does not keep the others from coming, nor does a wrong one come.
+// After a failure the other packages are fetched, and a corrupt one is not kept.
 func TestMirrorGoesOnAfterAFailure(t *testing.T) {
 	o := newAcme(t)
 	o.fault("/v1/mirror/-/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", func(w http.ResponseWriter, _ *http.Request) {
@@ -199,7 +199,7 @@ func TestMirrorFromAMirror(t *testing.T) {
 	o := newAcme(t)
 	root := t.TempDir()
 	mirror := o.URL + "/v1/mirror/"
-	// It has no keys to give.
+	// A mirror cannot provide keys.
 	_, errs, err := o.mirrorAs(t, root, "--upstream", mirror, originHost+"/acme/demo")
 	if !errors.Is(err, errProblem) || !strings.Contains(errs, "nobody whose key is known has signed the release") {
 		t.Errorf("got error %v and\n%s", err, errs)
@@ -208,14 +208,14 @@ func TestMirrorFromAMirror(t *testing.T) {
 		t.Fatal(err, errs)
 	}
 	wantFiles(t, root, append(release("1.1.0", "linux_amd64"), demoLists)...)
-	// With another address of its own, a registry is not asked for at the mirror.
+	// A registry with an --upstream of its own is not fetched from the mirror.
 	o.downloads()
 	if _, errs, err = o.mirrorAs(t, t.TempDir(), "--upstream", "https://127.0.0.1:1/", "--upstream", originHost+"="+o.URL, originHost+"/acme/demo"); err != nil {
 		t.Error(err, errs)
 	}
 }
 
-// Without --upstream, hostnames are where they say.
+// Without --upstream, requests go to the hostnames of the providers.
 func TestMirrorFromAHostname(t *testing.T) {
 	o := newAcme(t)
 	root := t.TempDir()
@@ -240,7 +240,7 @@ func TestMirrorElsewhere(t *testing.T) {
 	}
 }
 
-// The registry's own providers are in lock files too, and not to be had from it.
+// Lock files have the registry's own providers too, which are not mirrored.
 func TestMirrorLeavesOutItsOwn(t *testing.T) {
 	o := newAcme(t)
 	dir := t.TempDir()
@@ -251,7 +251,7 @@ func TestMirrorLeavesOutItsOwn(t *testing.T) {
 	}
 }
 
-// A token goes to the host it is named after, and nowhere else.
+// A token is sent only to the host it is named after.
 func TestMirrorSendsTokens(t *testing.T) {
 	o := newAcme(t)
 	t.Setenv("TF_TOKEN_registry_example_com", "secret")
@@ -308,21 +308,21 @@ func TestMirrorRefuses(t *testing.T) {
 		{"nothing to mirror", nil, "say what to mirror"},
 		{"a missing path", []string{"./missing"}, "there is no file or folder ./missing"},
 		{"a word", []string{"missing"}, "there is no file or folder missing, and as a provider: "},
-		{"a provider that is none", []string{"a/b/c/d"}, "is not the source of a provider"},
-		{"constraints that are none", []string{"acme/demo@new"}, "is not a version constraint"},
+		{"a malformed provider", []string{"a/b/c/d"}, "is not the source of a provider"},
+		{"malformed constraints", []string{"acme/demo@new"}, "is not a version constraint"},
 		{"a broken lock file", []string{broken}, "broken.hcl"},
-		{"a file of a configuration", []string{tf}, "give the folder it is in"},
+		{"a configuration file", []string{tf}, "give the folder it is in"},
 		{"a folder with nothing in it", []string{t.TempDir()}, "there is no .tf file in it"},
-		{"a platform that is none", []string{"acme/demo", "--platform", "linux"}, "--platform: "},
-		{"signatures that are none", []string{"acme/demo", "--signatures", "never"}, "--signatures: "},
+		{"a malformed platform", []string{"acme/demo", "--platform", "linux"}, "--platform: "},
+		{"unknown signatures", []string{"acme/demo", "--signatures", "never"}, "--signatures: "},
 		{"no workers", []string{"acme/demo", "--parallel", "0"}, "--parallel: "},
 		{"a mirror without TLS", []string{"acme/demo", "--upstream", "http://mirror.example.com/"}, "must begin with https://"},
 		{"two mirrors", []string{"acme/demo", "--upstream", "https://a.example.com/", "--upstream", "https://b.example.com/"}, "--upstream: two network mirrors"},
 		{"two addresses", []string{"acme/demo", "--upstream", "a.example.com=https://b.example.com/", "--upstream", "A.example.com=https://c.example.com/"}, "--upstream: two addresses"},
 		{"an address without URL", []string{"acme/demo", "--upstream", "a.example.com="}, "--upstream: there is no URL"},
-		{"an upstream of no hostname", []string{"acme/demo", "--upstream", "a..b=https://b.example.com/"}, "--upstream: "},
-		{"own of no hostname", []string{"acme/demo", "--own", "a..b"}, "--own: "},
-		{"a private host that is none", []string{"acme/demo", "--private", "a/b"}, "is not a host"},
+		{"an upstream with a malformed hostname", []string{"acme/demo", "--upstream", "a..b=https://b.example.com/"}, "--upstream: "},
+		{"a malformed --own", []string{"acme/demo", "--own", "a..b"}, "--own: "},
+		{"a malformed private host", []string{"acme/demo", "--private", "a/b"}, "is not a host"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -335,7 +335,7 @@ func TestMirrorRefuses(t *testing.T) {
 	wantFiles(t, root)
 }
 
-// A path is what exists or can be nothing else.
+// An argument is a path if it exists or can only be a path.
 func TestMirrorArguments(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
@@ -362,7 +362,7 @@ func TestMirrorArguments(t *testing.T) {
 	}
 }
 
-// What is in the tree and is not what was released is a failure, and stays.
+// A package in the tree that differs from the released one is a failure, and stays.
 func TestMirrorKeepsWhatIsThere(t *testing.T) {
 	o := newAcme(t)
 	root := t.TempDir()
@@ -380,7 +380,7 @@ func TestMirrorKeepsWhatIsThere(t *testing.T) {
 	wantFiles(t, root, demoDir+"terraform-provider-demo_1.1.0_linux_amd64.zip", demoLists)
 }
 
-// What is cut off leaves nothing behind, and is not a failure of the origin's.
+// An interrupted download leaves nothing behind, and is not reported as a failure.
 func TestMirrorIsInterrupted(t *testing.T) {
 	o := newAcme(t)
 	ctx, interrupt := context.WithCancel(t.Context())

@@ -17,22 +17,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// runPruneCommand runs the command as the process would, but for its status.
-func runPruneCommand(t *testing.T, args ...string) (out, errs string, err error) {
-	t.Helper()
-	cmd := pruneCommand()
-	var stdout, stderr strings.Builder
-	cmd.SetOut(&stdout)
-	cmd.SetErr(&stderr)
-	cmd.SilenceUsage = true
-	cmd.SetArgs(args)
-	err = cmd.ExecuteContext(t.Context())
-	return stdout.String(), stderr.String(), err
-}
-
 const mirroredDir = "providers/registry.terraform.io/acme/"
 
-// prunable is a tree with releases to keep and to remove, and what of it stays.
+// prunable makes a tree with releases to keep and to remove, and returns the files
+// that stay.
 func prunable(t *testing.T) (root string, stays []string) {
 	t.Helper()
 	root = t.TempDir()
@@ -53,7 +41,7 @@ func prunable(t *testing.T) (root string, stays []string) {
 	return root, stays
 }
 
-// infra is a folder of configurations, in which one lock file has a release.
+// infra makes a folder of configurations, where one lock file names a release.
 func infra(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -84,14 +72,14 @@ registry.terraform.io/acme/gone 0.1.0
   registry.terraform.io/acme/gone/terraform-provider-gone_0.1.0_SHA256SUMS
 
 `
-	out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", "--dry-run", dir)
+	out, errs, err := run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", "--dry-run", dir)
 	if err != nil || errs != "" || !strings.HasPrefix(out, "WOULD BE REMOVED\n"+plan+"Would be removed from "+filepath.Join(root, "providers")+": 4 releases, ") ||
 		!strings.HasSuffix(out, ". Kept: 3, by 2 lock files.\n") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
 	wantFiles(t, root, before...)
 
-	out, errs, err = runPruneCommand(t, "--root", root, "--own", "registry.example.com", dir)
+	out, errs, err = run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", dir)
 	if err != nil || errs != "" || !strings.HasPrefix(out, "REMOVED\n"+plan+"Removed from ") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
@@ -102,14 +90,14 @@ registry.terraform.io/acme/gone 0.1.0
 		}
 	}
 
-	out, _, err = runPruneCommand(t, "--root", root, "--own", "registry.example.com", dir)
+	out, _, err = run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", dir)
 	if err != nil || !strings.HasPrefix(out, "Removed from ") || !strings.Contains(out, ": 0 releases, 0 B. Kept: 3") {
 		t.Errorf("the second time: got error %v and\n%s", err, out)
 	}
 }
 
-// An unpacked package is a folder that others may work with: it stays, and what
-// vouches for the packages beside it.
+// An unpacked package is a folder that may be in use otherwise: it stays, and so do
+// the documents of the release.
 func TestPruneLeavesUnpackedPackages(t *testing.T) {
 	root, stays := prunable(t)
 	tree := indextest.OnDisk(t, root)
@@ -121,13 +109,13 @@ func TestPruneLeavesUnpackedPackages(t *testing.T) {
 	dir := infra(t)
 	const heading = "KEPT, SINCE IT IS UNPACKED: REMOVE THE FOLDER YOURSELF\n" +
 		"registry.terraform.io/acme/demo/1.3.0/linux_amd64\n" + unpacked + "\n\n"
-	out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", "--dry-run", "--json", dir)
+	out, errs, err := run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", "--dry-run", "--json", dir)
 	var said struct{ Unpacked []string }
 	if json.Unmarshal([]byte(out), &said) != nil || err != nil || errs != "" ||
 		!slices.Equal(said.Unpacked, []string{"registry.terraform.io/acme/demo/1.3.0/linux_amd64", unpacked}) {
 		t.Errorf("as JSON, got error %v and\n%s%s", err, out, errs)
 	}
-	out, errs, err = runPruneCommand(t, "--root", root, "--own", "registry.example.com", dir)
+	out, errs, err = run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", dir)
 	if err != nil || errs != "" || !strings.Contains(out, heading) ||
 		strings.Contains(out, "acme/gone 0.2.0") || !strings.Contains(out, "demo/terraform-provider-demo_1.3.0_darwin_arm64.zip") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
@@ -137,12 +125,11 @@ func TestPruneLeavesUnpackedPackages(t *testing.T) {
 		mirroredDir+"gone/.versions.json")...)
 }
 
-// Without what says that it is not the package that was signed, it would be
-// offered.
+// Without its checksums, a withheld package would be offered.
 func TestPruneLeavesWithheldPackages(t *testing.T) {
 	root, _ := prunable(t)
 	bad := write(t, root, mirroredDir+"demo/terraform-provider-demo_1.1.0_darwin_arm64.zip", indextest.ProviderZip("demo", "1.1.0", "another"))
-	out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", infra(t))
+	out, errs, err := run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", infra(t))
 	if err != nil || !strings.Contains(out, "Left alone: 1 withheld by the registry (`check` says why).") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
@@ -158,7 +145,7 @@ func TestPruneLeavesWithheldPackages(t *testing.T) {
 	}
 }
 
-// What is removed by one name is gone by all.
+// A file with several names stays if one of them does.
 func TestPruneKeepsWhatHasAnotherName(t *testing.T) {
 	const zip = "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 	tests := []struct {
@@ -170,8 +157,8 @@ func TestPruneKeepsWhatHasAnotherName(t *testing.T) {
 		{"a hostname that is a symlink to another", map[string]string{"registry.opentofu.org": "registry.terraform.io"}, "registry.opentofu.org/acme/" + zip, 3},
 		{"a namespace that is one of the registry's own", map[string]string{"old.example.com/acme": "../acme"}, "old.example.com/acme/own/terraform-provider-own_1.0.0_linux_amd64.zip", 3},
 		{"a package that is a symlink to one that stays", map[string]string{"old.example.com/acme/" + zip: "../../../registry.terraform.io/acme/" + zip}, "old.example.com/acme/" + zip, 3},
-		{"what a package that stays is a symlink to", map[string]string{"acme/own/terraform-provider-own_2.0.0_linux_amd64.zip": "../../other.example.com/acme/own/terraform-provider-own_2.0.0_linux_amd64.zip"}, "other.example.com/acme/own/terraform-provider-own_2.0.0_linux_amd64.zip", 4},
-		{"what the registry withholds by its other name", map[string]string{"acme/another": "../other.example.com/acme/signed"}, "other.example.com/acme/signed/terraform-provider-signed_1.0.0_linux_amd64.zip", 3},
+		{"the target of a package that stays", map[string]string{"acme/own/terraform-provider-own_2.0.0_linux_amd64.zip": "../../other.example.com/acme/own/terraform-provider-own_2.0.0_linux_amd64.zip"}, "other.example.com/acme/own/terraform-provider-own_2.0.0_linux_amd64.zip", 4},
+		{"a package that is withheld under its other name", map[string]string{"acme/another": "../other.example.com/acme/signed"}, "other.example.com/acme/signed/terraform-provider-signed_1.0.0_linux_amd64.zip", 3},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -189,7 +176,7 @@ func TestPruneKeepsWhatHasAnotherName(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			out, errs, err := runPruneCommand(t, "--root", root, "--own", "registry.example.com", infra(t))
+			out, errs, err := run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", infra(t))
 			if removed, kept, _ := strings.Cut(out, "KEPT, SINCE IT HAS ANOTHER NAME TOO\n"); err != nil || errs != "" || strings.Contains(removed, test.kept) ||
 				!strings.HasPrefix(kept, test.kept+"\n") || !strings.Contains(kept, fmt.Sprintf(". Kept: %d, by ", test.releases)) {
 				t.Errorf("got error %v and\n%s%s", err, out, errs)
@@ -217,11 +204,11 @@ func TestLockFilesBehindSymlinks(t *testing.T) {
 		{"a folder elsewhere", map[string]string{"infra/b": "../elsewhere"}, "infra/a infra/b infra/b/deep"},
 		{"one by two names", map[string]string{"infra/b": "../elsewhere", "infra/c": "../elsewhere"}, "infra/a infra/b infra/b/deep"},
 		{"one that is there as itself too", map[string]string{"infra/c": "a"}, "infra/a"},
-		{"one that leads to what it is in", map[string]string{"infra/a/up": "..", "elsewhere/up": "../infra", "infra/b": "../elsewhere"}, "infra/a infra/b infra/b/deep"},
+		{"one to a folder that it is in", map[string]string{"infra/a/up": "..", "elsewhere/up": "../infra", "infra/b": "../elsewhere"}, "infra/a infra/b infra/b/deep"},
 		{"a file", map[string]string{"infra/b/.terraform.lock.hcl": "../../elsewhere/.terraform.lock.hcl"}, "infra/a infra/b"},
-		{"what came with modules", map[string]string{"infra/.terraform": "../elsewhere"}, "infra/a"},
+		{"an installed module", map[string]string{"infra/.terraform": "../elsewhere"}, "infra/a"},
 		{"the folder itself", map[string]string{"link": "infra"}, "link/a"},
-		{"nothing is an error, since there may be lock files at other times", map[string]string{"infra/b": "../missing"}, "infra/b: it is a dangling symlink"},
+		{"a dangling one is an error", map[string]string{"infra/b": "../missing"}, "infra/b: it is a dangling symlink"},
 		{"itself, too", map[string]string{"infra/b": "b"}, "infra/b: "},
 	}
 	for _, test := range tests {
@@ -273,13 +260,13 @@ func TestPruneRefuses(t *testing.T) {
 		{"one that names nothing", []string{empty}, "everything would be removed"},
 		{"one of several that is broken", []string{broken}, "b/.terraform.lock.hcl:1: "},
 		{"hostnames that may be its own", []string{infra(t)}, "other.example.com, registry.example.com may be hostnames of the registry itself"},
-		{"the same when it only asks", []string{infra(t), "--dry-run"}, "--own"},
-		{"own of no hostname", []string{infra(t), "--own", "a..b"}, "--own: "},
+		{"the same in a dry run", []string{infra(t), "--dry-run"}, "--own"},
+		{"a malformed --own", []string{infra(t), "--own", "a..b"}, "--own: "},
 		{"no root", []string{infra(t), "--root", ""}, "--root is required"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			out, errs, err := runPruneCommand(t, append([]string{"--root", root}, test.args...)...)
+			out, errs, err := run(t.Context(), pruneCommand(), append([]string{"--root", root}, test.args...)...)
 			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), test.want) || out != "" || errs != "Error: "+err.Error()+"\n" {
 				t.Errorf("got error %v, want one with %q, and\n%s%s", err, test.want, out, errs)
 			}
@@ -288,8 +275,7 @@ func TestPruneRefuses(t *testing.T) {
 	wantFiles(t, root, before...)
 }
 
-// The public registries are nobody's own, and whoever mirrors only them need
-// not say so.
+// The public registries are not the registry's own: for them --own is not required.
 func TestPruneWithoutOwn(t *testing.T) {
 	tests := []struct {
 		rule     string
@@ -299,9 +285,9 @@ func TestPruneWithoutOwn(t *testing.T) {
 	}{
 		{"the public registry of Terraform", "registry.terraform.io", nil, false},
 		{"that of OpenTofu", "registry.opentofu.org", nil, false},
-		{"another, of which nothing is said", "other.example.com", nil, true},
-		{"another, when there is none of its own", "other.example.com", []string{"--own", ""}, false},
-		{"another, when its own are named", "other.example.com", []string{"--own", "registry.example.com"}, false},
+		{"another, without --own", "other.example.com", nil, true},
+		{"another, with an empty --own", "other.example.com", []string{"--own", ""}, false},
+		{"another than --own", "other.example.com", []string{"--own", "registry.example.com"}, false},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -310,7 +296,7 @@ func TestPruneWithoutOwn(t *testing.T) {
 			tree.Provider("kept.example.com/acme/demo", "1.0.0", "linux_amd64")
 			tree.Provider(test.hostname+"/acme/demo", "1.1.0", "linux_amd64")
 			lockFile := write(t, t.TempDir(), "lock.hcl", lock("kept.example.com/acme/demo", "1.0.0"))
-			out, errs, err := runPruneCommand(t, append([]string{"--root", root, lockFile}, test.args...)...)
+			out, errs, err := run(t.Context(), pruneCommand(), append([]string{"--root", root, lockFile}, test.args...)...)
 			if (err != nil) != test.refused {
 				t.Errorf("got error %v and\n%s%s", err, out, errs)
 			}
@@ -322,7 +308,8 @@ func TestPruneWithoutOwn(t *testing.T) {
 	}
 }
 
-// What cannot be removed does not stop the rest, and keeps what vouches for it.
+// After a failure the other releases are removed. A package that could not be removed
+// keeps its documents.
 func TestPruneReportsWhatItLeaves(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64").Checksums()
@@ -357,7 +344,7 @@ func TestPruneJSON(t *testing.T) {
 		if dry {
 			args = append(args, "--dry-run")
 		}
-		out, errs, err := runPruneCommand(t, args...)
+		out, errs, err := run(t.Context(), pruneCommand(), args...)
 		var d pruneDocument
 		if failed := json.Unmarshal([]byte(out), &d); failed != nil || err != nil || errs != "" {
 			t.Fatalf("got error %v, %v and\n%s%s", err, failed, out, errs)

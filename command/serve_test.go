@@ -42,7 +42,7 @@ func TestCommandServesHTTP1Only(t *testing.T) {
 	}
 }
 
-// A tree need not have all of its folders, nor any, to be served.
+// A tree without some or all of its folders can be served.
 func TestServingATreeWithoutAllFolders(t *testing.T) {
 	mirror := t.TempDir()
 	for _, args := range [][]string{
@@ -112,7 +112,7 @@ func TestPlanSite(t *testing.T) {
 				t.Errorf("got %s on %s with %q, want %s on %s with %q",
 					s.url(), s.listen, s.internal, test.wantURL, test.wantListen, test.wantInternal)
 			}
-			// Caddy accepts what comes of it, modules and all.
+			// Caddy accepts the configuration.
 			err = caddy.Validate(s.config(index.Directories{Root: t.TempDir()}, true, false))
 			if err != nil {
 				t.Error(err)
@@ -134,7 +134,7 @@ func TestPlanSiteRefuses(t *testing.T) {
 		{"a listener on several ports", "", ":8080-8090", false, "is not a host and a port"},
 		{"a listener on a socket", "", "unix//run/registry.sock", false, "is not a host and a port"},
 		{"a listener on UDP", "", "udp/:8443", false, "is not a host and a port"},
-		{"a listener that is none", "", ":http", false, "--listen: "},
+		{"a named port", "", ":http", false, "--listen: "},
 		{"HTTPS on the HTTP port", "", ":80", true, "--internal-certs: the HTTP port is for plain HTTP"},
 	}
 	for _, test := range tests {

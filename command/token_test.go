@@ -12,22 +12,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 )
 
-// runTokenCommand runs the command as the process would, but for its status.
-func runTokenCommand(t *testing.T, args ...string) (stdout, stderr string, err error) {
-	t.Helper()
-	var out, notes strings.Builder
-	cmd := tokenCommand()
-	cmd.SetOut(&out)
-	cmd.SetErr(&notes)
-	cmd.SilenceUsage = true
-	cmd.SetArgs(args)
-	err = cmd.Execute()
-	return out.String(), notes.String(), err
-}
-
 func TestTokenNew(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "tokens")
-	out, notes, err := runTokenCommand(t, "new", "ci", "--file", file, "--group", "dev", "--group", "ops,release", "--expires", "90d")
+	out, notes, err := run(t.Context(), tokenCommand(), "new", "ci", "--file", file, "--group", "dev", "--group", "ops,release", "--expires", "90d")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +48,7 @@ func TestTokenNew(t *testing.T) {
 		t.Error("it is good after 91 days")
 	}
 
-	_, notes, err = runTokenCommand(t, "new", "jane", "--file", file)
+	_, notes, err = run(t.Context(), tokenCommand(), "new", "jane", "--file", file)
 	if err != nil || strings.Contains(notes, "Created ") {
 		t.Errorf("got error %v and notes\n%s", err, notes)
 	}
@@ -76,14 +63,14 @@ func TestTokenExpiry(t *testing.T) {
 		{"hours", "1h30m", "2026-11-20T13:30:00Z"},
 		{"a time", "2027-01-01T00:00:00Z", "2027-01-01T00:00:00Z"},
 		{"a time elsewhere", "2027-01-01T00:00:00+02:00", "2026-12-31T22:00:00Z"},
-		{"a time that is past", "2026-01-01T00:00:00Z", ""},
+		{"a time in the past", "2026-01-01T00:00:00Z", ""},
 		{"now", "0s", ""},
 		{"less than a second", "1ns", ""},
-		{"a duration backwards", "-1d", ""},
+		{"a negative duration", "-1d", ""},
 		{"a day, to its end", "2027-01-01", "2027-01-01T23:59:59Z"},
 		{"today", "2026-11-20", "2026-11-20T23:59:59Z"},
-		{"a day that is past", "2026-11-19", ""},
-		{"a day that is none", "2027-02-30", ""},
+		{"a day in the past", "2026-11-19", ""},
+		{"a day that does not exist", "2027-02-30", ""},
 		{"a word", "tomorrow", ""},
 	}
 	for _, test := range tests {
@@ -111,12 +98,12 @@ func TestTokenList(t *testing.T) {
 ci    dev,ops  never                 good
 old   -        2001-01-01T00:00:00Z  expired
 `
-	out, notes, err := runTokenCommand(t, "list", "--file", file)
+	out, notes, err := run(t.Context(), tokenCommand(), "list", "--file", file)
 	if err != nil || out != want || notes != "" {
 		t.Errorf("got error %v, notes %q and\n%s\nwant\n%s", err, notes, out, want)
 	}
 
-	out, _, err = runTokenCommand(t, "list", "--file", file, "--json")
+	out, _, err = run(t.Context(), tokenCommand(), "list", "--file", file, "--json")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -133,7 +120,7 @@ old   -        2001-01-01T00:00:00Z  expired
 	}
 }
 
-// What is not there is said by what to do about it, not by a system call.
+// The error of a missing file says what to do, not which system call failed.
 func TestTokenFileThatIsMissing(t *testing.T) {
 	dir := t.TempDir()
 	file := filepath.Join(dir, "tokens")
@@ -146,7 +133,7 @@ func TestTokenFileThatIsMissing(t *testing.T) {
 		{[]string{"revoke", "ci", "--file", file}, "there is no file " + file + ": `token new` makes it"},
 		{[]string{"new", "ci", "--file", beyond}, "there is no folder " + filepath.Dir(beyond) + ": make it"},
 	} {
-		if out, _, err := runTokenCommand(t, test.args...); err == nil || !strings.Contains(err.Error(), test.want) || out != "" {
+		if out, _, err := run(t.Context(), tokenCommand(), test.args...); err == nil || !strings.Contains(err.Error(), test.want) || out != "" {
 			t.Errorf("%v: got error %v and %q, want %q", test.args, err, out, test.want)
 		}
 	}
@@ -157,15 +144,15 @@ func TestTokenListOfNothing(t *testing.T) {
 	if err := os.WriteFile(file, []byte("# none yet\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out, _, err := runTokenCommand(t, "list", "--file", file); err != nil || out != "There are no tokens.\n" {
+	if out, _, err := run(t.Context(), tokenCommand(), "list", "--file", file); err != nil || out != "There are no tokens.\n" {
 		t.Errorf("got error %v and %q", err, out)
 	}
-	if out, _, err := runTokenCommand(t, "list", "--file", file, "--json"); err != nil || out != "[]\n" {
+	if out, _, err := run(t.Context(), tokenCommand(), "list", "--file", file, "--json"); err != nil || out != "[]\n" {
 		t.Errorf("got error %v and %q", err, out)
 	}
 }
 
-// A bad line does not hide the others, nor does it go unnoticed.
+// A malformed line is reported, and does not hide the others.
 func TestTokenListWithABadLine(t *testing.T) {
 	file, _, _ := tokensFile(t)
 	content, err := os.ReadFile(file)
@@ -175,7 +162,7 @@ func TestTokenListWithABadLine(t *testing.T) {
 	if err := os.WriteFile(file, append(content, "bad\n"...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	out, _, err := runTokenCommand(t, "list", "--file", file)
+	out, _, err := run(t.Context(), tokenCommand(), "list", "--file", file)
 	if err == nil || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(out, "\nold ") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
@@ -183,7 +170,7 @@ func TestTokenListWithABadLine(t *testing.T) {
 
 func TestTokenRevoke(t *testing.T) {
 	file, good, _ := tokensFile(t)
-	out, notes, err := runTokenCommand(t, "revoke", "ci", "--file", file)
+	out, notes, err := run(t.Context(), tokenCommand(), "revoke", "ci", "--file", file)
 	if err != nil || out != "" || !strings.Contains(notes, "Revoked ci") {
 		t.Errorf("got error %v, %q and notes %q", err, out, notes)
 	}
@@ -211,17 +198,17 @@ func TestTokenCommandRefuses(t *testing.T) {
 		{"new without a name", []string{"new", "--file", file}, "the name of one token"},
 		{"new with two names", []string{"new", "a", "b", "--file", file}, "the name of one token"},
 		{"new without a file", []string{"new", "a"}, "--file is required"},
-		{"new of a name that is there", []string{"new", "ci", "--file", file}, "revoke it first"},
-		{"new of a bad name", []string{"new", "anonymous", "--file", file}, "must not be anonymous"},
-		{"new with a bad group", []string{"new", "a", "--file", file, "--group", "x*"}, "a *"},
-		{"new with a bad time", []string{"new", "a", "--file", file, "--expires", "soon"}, "--expires: "},
-		{"new in no folder", []string{"new", "a", "--file", filepath.Join(file, "x")}, "not a directory"},
+		{"new with a name in use", []string{"new", "ci", "--file", file}, "revoke it first"},
+		{"new with a malformed name", []string{"new", "anonymous", "--file", file}, "must not be anonymous"},
+		{"new with a malformed group", []string{"new", "a", "--file", file, "--group", "x*"}, "a *"},
+		{"new with a malformed time", []string{"new", "a", "--file", file, "--expires", "soon"}, "--expires: "},
+		{"new in a missing folder", []string{"new", "a", "--file", filepath.Join(file, "x")}, "not a directory"},
 		{"list with a name", []string{"list", "ci", "--file", file}, "given by --file"},
 		{"list without a file", []string{"list"}, "--file is required"},
 		{"list of a missing file", []string{"list", "--file", file + "2"}, "tokens2"},
 		{"revoke without a name", []string{"revoke", "--file", file}, "the name of one token"},
 		{"revoke without a file", []string{"revoke", "ci"}, "--file is required"},
-		{"revoke of a name that is not there", []string{"revoke", "jane", "--file", file}, "no token in the file has this name"},
+		{"revoke of an unknown name", []string{"revoke", "jane", "--file", file}, "no token in the file has this name"},
 		{"revoke of a token", []string{"revoke", good, "--file", file}, "a token or a hash in its place"},
 		{"an unknown flag", []string{"list", "--fil", file}, "unknown flag: --fil"},
 	}
@@ -231,7 +218,7 @@ func TestTokenCommandRefuses(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			out, _, err := runTokenCommand(t, test.args...)
+			out, _, err := run(t.Context(), tokenCommand(), test.args...)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Fatalf("got error %v, want one with %q", err, test.want)
 			}

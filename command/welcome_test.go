@@ -1,20 +1,21 @@
 package command
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// sampleReport has a bit of everything.
+// sampleReport has one of everything.
 func sampleReport() *index.Report {
 	return &index.Report{
 		Offered: []index.Offer{
 			{Kind: "provider", Address: "acme/demo", Version: "2.0.0-beta1", Platforms: []string{"linux_amd64"}, Signature: "registry 0123456789ABCDEF"},
 			{Kind: "provider", Address: "acme/demo", Version: "1.2.0", Platforms: []string{"darwin_arm64", "linux_amd64"}, Signature: "publisher FEDCBA9876543210"},
 			{Kind: "provider", Address: "registry.terraform.io/hashicorp/null", Version: "3.2.1", Platforms: []string{"linux_amd64"}, Signature: "none",
-				Notes: []string{"nobody signed it: only the mirror offers it"}},
+				Notes: []string{"it is not signed: only the mirror offers it"}},
 			{Kind: "module", Address: "acme/vpc/aws", Version: "1.0.0"},
 		},
 		Withheld: []index.Problem{{
@@ -101,6 +102,7 @@ module "vpc" {
 func TestWelcomeSays(t *testing.T) {
 	only := func(offers ...index.Offer) *index.Report { return &index.Report{Offered: offers} }
 	demo := index.Offer{Kind: "provider", Address: "acme/demo", Version: "1.0.0", Signature: "registry 0"}
+	many := &index.Report{Withheld: slices.Repeat([]index.Problem{{Path: "providers/x", Reason: index.BadName, Detail: "rename it"}}, maxWithheld+2)}
 	tests := []struct {
 		rule           string
 		domain, listen string
@@ -115,25 +117,27 @@ func TestWelcomeSays(t *testing.T) {
 		{"plain HTTP needs a proxy", "", ":8080", false, only(demo),
 			[]string{"on http://localhost:8080", "Clients require HTTPS", "https://registry.example.com/v1/mirror/", `"registry.example.com/acme/demo"`},
 			[]string{"SSL_CERT_FILE", "https://localhost"}},
-		{"an address under the registry's own name is its own", "registry.example.com", "", false,
+		{"an address under the registry's hostname is hosted", "registry.example.com", "", false,
 			only(index.Offer{Kind: "provider", Address: "registry.example.com/acme/demo", Version: "1.0.0", Signature: "registry 0"}),
 			[]string{`"registry.example.com/acme/demo"`}, nil},
-		{"a mere mirror shows what it mirrors", "registry.example.com", "", false,
+		{"without hosted providers the example is a mirrored one", "registry.example.com", "", false,
 			only(index.Offer{Kind: "provider", Address: "registry.terraform.io/hashicorp/null", Version: "3.2.1", Signature: "none"}),
 			[]string{`null = {`, `"registry.terraform.io/hashicorp/null"`, `"3.2.1"`}, []string{"module"}},
-		{"a release for the mirror only is no example", "registry.example.com", "", false,
+		{"a release that only the mirror offers is no example", "registry.example.com", "", false,
 			only(index.Offer{Kind: "provider", Address: "acme/demo", Version: "1.0.0", Signature: "none"}),
 			nil, []string{"required_providers", "acme/demo"}},
 		{"a mirrored module is no example", "registry.example.com", "", false,
 			only(index.Offer{Kind: "module", Address: "registry.terraform.io/acme/vpc/aws", Version: "1.0.0"}),
 			nil, []string{`module "vpc"`}},
-		{"a name in Unicode stays one", "bücher.example.com", "", false, only(demo),
+		{"a hostname is shown in Unicode", "bücher.example.com", "", false, only(demo),
 			[]string{`"bücher.example.com/acme/demo"`}, []string{"xn--"}},
 		{"nothing to offer", "registry.example.com", "", false, only(),
 			[]string{"Nothing is offered. Withheld: 0.", "provider_installation"}, []string{"As a registry"}},
-		{"a name in a path cannot touch the terminal", "registry.example.com", "", false,
+		{"control characters in a path are quoted", "registry.example.com", "", false,
 			&index.Report{Withheld: []index.Problem{{Path: "providers/\x1b[2J", Reason: index.BadName, Detail: "rename it"}}},
 			[]string{`"providers/\x1b[2J"`}, []string{"\x1b"}},
+		{"many problems", "registry.example.com", "", false, many,
+			[]string{"  … and 2 more: `caddy terraform-registry check` lists all\n\nAs a mirror"}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
