@@ -52,6 +52,7 @@ var directDependencies = []string{
 	"github.com/gofrs/flock",
 	"github.com/hashicorp/go-retryablehttp",
 	"github.com/hashicorp/go-version",
+	"github.com/hashicorp/golang-lru/v2",
 	"github.com/hashicorp/hcl/v2",
 	"github.com/hashicorp/terraform-registry-address",
 	"github.com/hashicorp/terraform-svchost",

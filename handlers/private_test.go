@@ -177,22 +177,22 @@ func TestUnauthorized(t *testing.T) {
 	}{
 		{"without credentials: how to have some", own, "/v1/modules/acme/vpc/aws/1.0.0/download", "", false,
 			`Bearer realm="terraform registry"`,
-			"acme/vpc/aws is not for everybody: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+			"acme/vpc/aws is private: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
 		{"with a login: it comes first", own, "/v1/modules/acme/vpc/aws/1.0.0/download", "", true,
 			`Bearer realm="terraform registry"`,
-			"acme/vpc/aws is not for everybody: run terraform login registry.example.com, or give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+			"acme/vpc/aws is private: run terraform login registry.example.com, or give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
 		{"with a token nobody knows", own, "/v1/providers/acme/demo/versions", "Bearer garbage", false,
 			`Bearer realm="terraform registry", error="invalid_token"`,
-			"the credentials for acme/demo are not known here, expired or revoked: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+			"the credentials for acme/demo are unknown, expired or revoked: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
 		{"an empty token is nobody", own, "/v1/providers/acme/demo/versions", "Bearer ", false,
 			`Bearer realm="terraform registry"`,
-			"acme/demo is not for everybody: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+			"acme/demo is private: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
 		{"a dash of the hostname is two of its variable", "my-registry.example.com", "/v1/providers/acme/demo/versions", "", false,
 			`Bearer realm="terraform registry"`,
-			"acme/demo is not for everybody: give your client a token for my-registry.example.com in TF_TOKEN_my__registry_example_com"},
+			"acme/demo is private: give your client a token for my-registry.example.com in TF_TOKEN_my__registry_example_com"},
 		{"a name with a port has no variable", own + ":8443", "/v1/providers/acme/demo/versions", "", false,
 			`Bearer realm="terraform registry"`,
-			"acme/demo is not for everybody: give your client a token for registry.example.com:8443"},
+			"acme/demo is private: give your client a token for registry.example.com:8443"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {

@@ -62,8 +62,8 @@ func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
 		says  string
 	}{
 		{upstream.ErrNotFound, "neither this mirror nor the registry of " + originHost + "/acme/demo has such a file"},
-		{upstream.ErrNotMirrored, "does not get it from its registry"},
-		{upstream.ErrTooYoung, "published too short a time ago"},
+		{upstream.ErrNotMirrored, "does not fetch it from its registry"},
+		{upstream.ErrTooYoung, "published too recently"},
 	} {
 		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{fails: test.fails}})
 		a := s.get(joined + "demo/terraform-provider-demo_1.0.0_plan9_386.zip")
