@@ -363,3 +363,121 @@ func TestPullThroughAsksRulesFirst(t *testing.T) {
 		t.Errorf("Cache-Control is %s", got)
 	}
 }
+
+// crowded is an upstream of which too much is waited for, and hears by whom.
+type crowded struct {
+	handlers.Upstream
+	client string
+}
+
+var errCrowded = &upstream.Failure{Host: originHost, Kind: upstream.ErrBusy}
+
+func (*crowded) Mirrors(address.Address) bool { return true }
+
+func (*crowded) Held(address.Address, string) *upstream.Filled { return nil }
+
+func (u *crowded) Versions(ctx context.Context, _ address.Address) (upstream.Offering, error) {
+	u.client = upstream.ClientOf(ctx)
+	return upstream.Offering{}, errCrowded
+}
+
+func (u *crowded) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
+	u.client = upstream.ClientOf(ctx)
+	return nil, errCrowded
+}
+
+func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string) (*upstream.Filled, error) {
+	u.client = upstream.ClientOf(ctx)
+	return nil, errCrowded
+}
+
+// An upstream is told which client asks, and one that asks for too much is told to
+// come back in a moment.
+func TestPullThroughKnowsItsClients(t *testing.T) {
+	snapshot, u := scan(t, indextest.New(t)), new(crowded)
+	for _, test := range []struct {
+		rule string
+		tell func(*http.Request) string
+		want string
+	}{
+		{"that of the connection", nil, "192.0.2.1"},
+		{"what a proxy tells", func(r *http.Request) string { return r.Header.Get("X-Client") }, "198.51.100.7"},
+		{"a proxy that tells nothing", func(*http.Request) string { return "" }, "192.0.2.1"},
+	} {
+		g := &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: u, ClientAddress: test.tell}
+		for _, file := range []string{"index.json", "1.0.0.json", "terraform-provider-demo_1.0.0_linux_amd64.zip"} {
+			r := httptest.NewRequest(http.MethodGet, "https://registry.example.com"+joined+"demo/"+file, nil)
+			r.RemoteAddr = "192.0.2.1:1234"
+			r.Header.Set("X-Client", "198.51.100.7")
+			w := httptest.NewRecorder()
+			u.client = ""
+			g.ServeHTTP(w, r)
+			if u.client != test.want {
+				t.Errorf("%s, %s: it is asked for %q", test.rule, file, u.client)
+			}
+			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
+				t.Errorf("%s: got %d %v", file, w.Code, w.Header())
+			}
+		}
+	}
+}
+
+// grown is an upstream that has a further platform of a release.
+type grown struct {
+	handlers.Upstream
+	more  bool // than is held
+	fails error
+}
+
+func (grown) Mirrors(address.Address) bool { return true }
+
+func (u grown) MayHaveMore(_ address.Address, _ string, held func(address.Platform) bool) bool {
+	return u.more && held(address.Platform{OS: "linux", Arch: "amd64"}) && !held(address.Platform{OS: "darwin", Arch: "arm64"})
+}
+
+func (grown) Available(context.Context, address.Address, string) ([]wire.Archive, error) {
+	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, nil
+}
+
+func (grown) Held(address.Address, string) *upstream.Filled { return nil }
+
+func (u grown) Fill(context.Context, address.Address, string) (*upstream.Filled, error) {
+	return nil, u.fails
+}
+
+// A release of which all is held that was signed is listed with what its registry
+// has added, and the registry is asked only if it may have.
+func TestPullThroughOfPlatformsThatAreAdded(t *testing.T) {
+	publisher := indextest.NewPublisher(t)
+	tree := indextest.New(t).Keys(originHost+"/acme", publisher)
+	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
+	snapshot := scan(t, tree)
+	for _, more := range []bool{false, true} {
+		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{more: more}})
+		got := s.hashes(joined + "demo/1.0.0.json")
+		if len(got["linux_amd64"]) != 2 || (len(got["darwin_arm64"]) == 1) != more {
+			t.Errorf("more: %v, got %v", more, got)
+		}
+	}
+}
+
+// A 404 says what is true: whether the registry has no such file, or the mirror does
+// not ask for it.
+func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
+	snapshot := scan(t, indextest.New(t))
+	for _, test := range []struct {
+		fails error
+		says  string
+	}{
+		{upstream.ErrNotFound, "neither this mirror nor the registry of " + originHost + "/acme/demo has such a file"},
+		{upstream.ErrNotMirrored, "does not fetch it from its registry"},
+		{upstream.ErrTooYoung, "published too recently"},
+	} {
+		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{fails: test.fails}})
+		a := s.get(joined + "demo/terraform-provider-demo_1.0.0_plan9_386.zip")
+		mustRefuse(t, a, http.StatusNotFound)
+		if !strings.Contains(a.body, test.says) {
+			t.Errorf("it says %s", a.body)
+		}
+	}
+}
