@@ -25,10 +25,10 @@ func TestRanges(t *testing.T) {
 	snapshot := scan(t, tree)
 	s := serve(t, registry(snapshot))
 	for _, path := range []string{
-		"/v1/mirror/" + own + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
-		"/v1/mirror/" + own + "/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS.sig",
+		"/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
+		"/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS.sig",
 		"/v1/modules/acme/vpc/aws/1.2.0/archive.zip",
-		"/v1/modules/acme/vpc/aws/1.10.0/archive.tar.gz", // which exists nowhere
+		"/v1/modules/acme/vpc/aws/1.10.0/archive.tar.gz", // packed from a folder on request
 	} {
 		whole := s.get(path)
 		size, etag := len(whole.body), whole.Header.Get("Etag")
@@ -56,7 +56,7 @@ func TestRanges(t *testing.T) {
 			{"a date as If-Range is no guarantee: all of it", []string{"Range: bytes=1-2", "If-Range: Fri, 02 Jan 2026 03:04:05 GMT"}, 0, size, 200},
 			{"a condition comes before a range", []string{"Range: bytes=1-2", "If-None-Match: " + etag}, 0, 0, 304},
 			{"If-Match of another file is 412", []string{`If-Match: "another"`}, 0, 0, 412},
-			{"If-Modified-Since is not answered: times do not tell files apart", []string{"If-Modified-Since: Fri, 02 Jan 2099 03:04:05 GMT"}, 0, size, 200},
+			{"If-Modified-Since is ignored, since times do not identify files", []string{"If-Modified-Since: Fri, 02 Jan 2099 03:04:05 GMT"}, 0, size, 200},
 		}
 		for _, test := range tests {
 			s.rule(test.rule+": "+path, func(t *testing.T, s *site) {
@@ -69,7 +69,7 @@ func TestRanges(t *testing.T) {
 				}
 			})
 		}
-		s.rule("what is told of an answer is how it was: "+path, func(t *testing.T, s *site) {
+		s.rule("Answered is told the status and size: "+path, func(t *testing.T, s *site) {
 			var told handlers.Exchange
 			g := registry(snapshot)
 			g.Answered = func(_ *http.Request, e *handlers.Exchange) { told = *e }
@@ -79,7 +79,7 @@ func TestRanges(t *testing.T) {
 				r.Header.Set(name, value)
 				w := serveRecorded(g, r)
 				if told.Status != w.Code || w.Code < 400 && told.Bytes != int64(w.Body.Len()) {
-					t.Errorf("%s: got %d with %d bytes, told to be %d with %d", header, w.Code, w.Body.Len(), told.Status, told.Bytes)
+					t.Errorf("%s: got %d with %d bytes, reported as %d with %d", header, w.Code, w.Body.Len(), told.Status, told.Bytes)
 				}
 			}
 		})
@@ -100,7 +100,7 @@ func TestRanges(t *testing.T) {
 				}
 			}
 		})
-		s.rule("a range past the end is 416, not kept: "+path, func(t *testing.T, s *site) {
+		s.rule("a range past the end is 416 and not cached: "+path, func(t *testing.T, s *site) {
 			a := s.get(path, "Range: bytes="+strconv.Itoa(size)+"-")
 			if a.StatusCode != http.StatusRequestedRangeNotSatisfiable || a.Header.Get("Content-Range") != fmt.Sprintf("bytes */%d", size) {
 				t.Errorf("got %d with %v", a.StatusCode, a.Header)
@@ -128,8 +128,8 @@ func (c *counted) OpenFile(name string, flag int, perm os.FileMode) (afero.File,
 	return c.Fs.OpenFile(name, flag, perm)
 }
 
-// What needs no byte of a file opens none, and of a module folder lays nothing out.
-func TestNothingIsOpenedForNothing(t *testing.T) {
+// A request that needs no byte of a file does not open it.
+func TestFilesAreOpenedOnlyWhenNeeded(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
 	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# a module"))
@@ -155,13 +155,13 @@ func TestNothingIsOpenedForNothing(t *testing.T) {
 			{"HEAD of a range", http.MethodHead, []string{"Range: bytes=2-5"}, 206, "4"},
 			{"HEAD of a range of this file", http.MethodHead, []string{"Range: bytes=2-5", "If-Range: " + etag}, 206, "4"},
 			{"HEAD of a range of another file", http.MethodHead, []string{"Range: bytes=2-5", `If-Range: "other"`}, 200, strconv.Itoa(size)},
-			{"HEAD of no range", http.MethodHead, []string{"Range: bytes=99999999-"}, 416, ""},
+			{"HEAD of a range past the end", http.MethodHead, []string{"Range: bytes=99999999-"}, 416, ""},
 			{"HEAD of another file", http.MethodHead, []string{`If-Match: "other"`}, 412, ""},
 			{"HEAD of this file", http.MethodHead, []string{"If-Match: " + etag}, 200, strconv.Itoa(size)},
-			{"HEAD of what the client has", http.MethodHead, []string{"If-None-Match: " + etag}, 304, ""},
-			{"GET of what the client has", http.MethodGet, []string{"If-None-Match: " + etag}, 304, ""},
+			{"HEAD of a cached file", http.MethodHead, []string{"If-None-Match: " + etag}, 304, ""},
+			{"GET of a cached file", http.MethodGet, []string{"If-None-Match: " + etag}, 304, ""},
 			{"the same, weakly", http.MethodGet, []string{"If-None-Match: W/" + etag}, 304, ""},
-			{"GET of anything the client has not", http.MethodGet, []string{"If-None-Match: *"}, 304, ""},
+			{"GET if there is no such file", http.MethodGet, []string{"If-None-Match: *"}, 304, ""},
 		} {
 			t.Run(test.rule+" "+path, func(t *testing.T) {
 				before := files.opened.Load()
@@ -177,12 +177,12 @@ func TestNothingIsOpenedForNothing(t *testing.T) {
 				}
 			})
 		}
-		t.Run("what has conditions that clients do not send is as it was "+path, func(t *testing.T) {
+		t.Run("other conditions are left to net/http "+path, func(t *testing.T) {
 			if w := do(g, http.MethodGet, path, "If-None-Match: "+etag, `If-Match: "other"`); w.Code != http.StatusPreconditionFailed {
 				t.Errorf("If-Match comes first: got %d", w.Code)
 			}
 			if w := do(g, http.MethodGet, path, `If-None-Match: broken, `+etag); w.Code != http.StatusOK || w.Body.Len() != size {
-				t.Errorf("no list of tags: got %d with %d bytes", w.Code, w.Body.Len())
+				t.Errorf("an invalid list of tags: got %d with %d bytes", w.Code, w.Body.Len())
 			}
 		})
 	}
@@ -199,8 +199,8 @@ func do(g *handlers.Registry, method, path string, headers ...string) *httptest.
 	return serveRecorded(g, r)
 }
 
-// Browsers are told of every answer to take it for what it says it is.
-func TestNoAnswerIsSniffed(t *testing.T) {
+// Every answer tells browsers not to guess another media type.
+func TestEveryAnswerHasNosniff(t *testing.T) {
 	tree, paths := everything(t)
 	snapshot := scan(t, tree)
 	plain := registry(snapshot)

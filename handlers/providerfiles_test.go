@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// Checklist §6.D. The last of 57, to tell the publisher why, is the report's:
-// see package index.
+// Checklist, group D. The message that 57 asks for is part of the report: see
+// package index.
 func TestProviderFiles(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	tree := sampleTree(t, publisher)
@@ -55,7 +55,7 @@ func TestProviderFiles(t *testing.T) {
 				t.Error(err)
 			}
 			if signature[0]&0x80 == 0 {
-				t.Errorf("it is no binary packet: %q", signature)
+				t.Errorf("it is not a binary packet: %q", signature)
 			}
 		})
 		s.rule("58 the zip has the provider at its root: "+v, func(t *testing.T, s *site) {
@@ -79,7 +79,7 @@ func TestProviderFiles(t *testing.T) {
 				}
 			}
 			if s.fetch(d.url, d.DownloadURL) != tree.Read(folder+d.Filename) {
-				t.Error("the zip is another")
+				t.Error("the zip differs")
 			}
 		})
 	}
@@ -90,11 +90,11 @@ func TestProviderFiles(t *testing.T) {
 			d.SHA256SumsSignature: folder + "terraform-provider-demo_1.0.0_SHA256SUMS.sig",
 		} {
 			if s.fetch(d.url, u) != tree.Read(name) {
-				t.Errorf("%s is another", name)
+				t.Errorf("%s differs", name)
 			}
 		}
 	})
-	s.rule("60 a file that was replaced is not served under its old digest", func(t *testing.T, s *site) {
+	s.rule("60 a replaced file is not served under its old digest", func(t *testing.T, s *site) {
 		d := s.download("acme/demo/1.9.0/download/linux/amd64")
 		tree.Write(folder+d.Filename, indextest.ProviderZip("demo", "1.9.0", "another_platform"))
 		a := s.get(d.DownloadURL)
@@ -176,19 +176,19 @@ func TestBadReleases(t *testing.T) {
 			if got := s.versions("acme/demo").names(); !slices.Equal(got, []string{"1.1.0"}) {
 				t.Errorf("got %v", got)
 			}
-			if got := s.mirrored(own + "/acme/demo"); !slices.Equal(got, []string{"1.1.0"}) {
+			if got := s.mirrored(ownHost + "/acme/demo"); !slices.Equal(got, []string{"1.1.0"}) {
 				t.Errorf("the mirror has %v", got)
 			}
 			mustRefuse(t, s.get("/v1/providers/acme/demo/1.0.0/download/linux/amd64"), http.StatusNotFound)
 			for _, name := range []string{zip, sums, sums + ".sig"} {
-				mustRefuse(t, s.get("/v1/mirror/"+own+"/acme/demo/"+path.Base(name)), http.StatusNotFound)
+				mustRefuse(t, s.get("/v1/mirror/"+ownHost+"/acme/demo/"+path.Base(name)), http.StatusNotFound)
 			}
 			s.install("acme/demo/1.1.0/download/linux/amd64")
 		})
 	}
 }
 
-// The registry's signature is a function of its key and the document: all
+// The registry's signature depends on its key and the document only, so that all
 // instances of a cluster serve the same bytes.
 func TestSignatureIsDeterministic(t *testing.T) {
 	key := newKey(t)

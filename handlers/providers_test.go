@@ -17,8 +17,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// sampleTree has one of everything a provider can be: signed by its publisher
-// and not, with the names and versions that other registries stumble over.
+// sampleTree has one of every kind of provider: signed by its publisher and not,
+// with names and versions that other registries fail on.
 func sampleTree(t testing.TB, publisher *indextest.Publisher) *indextest.Tree {
 	t.Helper()
 	tree := indextest.New(t)
@@ -34,8 +34,8 @@ func sampleTree(t testing.TB, publisher *indextest.Publisher) *indextest.Tree {
 	return tree
 }
 
-// Checklist §6.B. 21 is about texts this registry does not send; 31 allows what
-// it does not do.
+// Checklist, group B. This registry does not send the texts that 21 is about, nor
+// the reason phrases that 31 allows.
 func TestProviderVersions(t *testing.T) {
 	tree := sampleTree(t, indextest.NewPublisher(t))
 	x := index.New(options(t, tree))
@@ -92,7 +92,7 @@ func TestProviderVersions(t *testing.T) {
 		})
 	}
 	for _, token := range []string{"Bearer token", "Bearer ", "Bearer", "Basic Z3Vlc3Q6Z3Vlc3Q="} {
-		s.rule("19 a registry without access rules gives everybody the anonymous view: "+token, func(t *testing.T, s *site) {
+		s.rule("19 a registry without access rules ignores credentials: "+token, func(t *testing.T, s *site) {
 			if a := s.get(path, "Authorization: "+token); a.StatusCode != http.StatusOK || a.body != raw.body {
 				t.Errorf("got %d %q", a.StatusCode, a.body)
 			}
@@ -103,7 +103,7 @@ func TestProviderVersions(t *testing.T) {
 			t.Errorf("got %s", raw.body)
 		}
 	})
-	s.rule("22 a version stays when others come, good or bad", func(t *testing.T, s *site) {
+	s.rule("22 a version stays when others are added, valid or not", func(t *testing.T, s *site) {
 		tree.Provider("acme/demo", "2.0.0", "linux_amd64")
 		tree.Write("providers/acme/demo/terraform-provider-demo_3.0.0_linux_amd64.zip", "not a zip")
 		if _, err := x.Rescan(context.Background()); err != nil {
@@ -176,8 +176,8 @@ func TestTemporaryErrors(t *testing.T) {
 	}
 }
 
-// Without a key of the registry's own, nobody vouches for a release that its
-// publisher did not sign: no client would take it from a registry.
+// Without a key of the registry, a release that its publisher did not sign has no
+// signature, and no client would accept it from a registry.
 func TestUnsignedReleases(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	o := options(t, sampleTree(t, publisher))
@@ -193,26 +193,26 @@ func TestUnsignedReleases(t *testing.T) {
 	s.rule("an unsigned one has no download", func(t *testing.T, s *site) {
 		mustRefuse(t, s.get("/v1/providers/acme/demo/1.9.0/download/linux/amd64"), http.StatusNotFound)
 	})
-	s.rule("a provider with unsigned ones only is 404", func(t *testing.T, s *site) {
+	s.rule("a provider with unsigned releases only is 404", func(t *testing.T, s *site) {
 		mustRefuse(t, s.get("/v1/providers/acme/google-beta/versions"), http.StatusNotFound)
 	})
 	s.rule("the mirror has them all", func(t *testing.T, s *site) {
-		if got := s.mirrored(own + "/acme/google-beta"); !slices.Equal(got, []string{"2.0.0"}) {
+		if got := s.mirrored(ownHost + "/acme/google-beta"); !slices.Equal(got, []string{"2.0.0"}) {
 			t.Errorf("got %v", got)
 		}
-		s.installMirrored(own+"/acme/google-beta", "2.0.0", "linux_amd64")
+		s.installMirrored(ownHost+"/acme/google-beta", "2.0.0", "linux_amd64")
 	})
 }
 
-// Checklist §6.C.
+// Checklist, group C.
 func TestProviderDownload(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	key := newKey(t)
 	snapshot := scanWith(t, optionsWith(t, sampleTree(t, publisher), key))
 	s := serve(t, registry(snapshot))
 
-	// Every release and platform, whoever signed it.
-	all := map[string]string{ // to the key that signed
+	// Every release and platform, and the key that signed it.
+	all := map[string]string{
 		"acme/demo/1.0.0/download/linux/amd64":                publisher.ID(),
 		"acme/demo/1.0.0/download/darwin/arm64":               publisher.ID(),
 		"acme/demo/1.0.0/download/windows/amd64":              publisher.ID(),
@@ -249,7 +249,7 @@ func TestProviderDownload(t *testing.T) {
 			}
 		})
 	}
-	s.rule("32 a plus is no space", func(t *testing.T, s *site) {
+	s.rule("32 a plus is not a space", func(t *testing.T, s *site) {
 		mustRefuse(t, s.get("/v1/providers/acme/demo/1.0.0%20build.5/download/linux/amd64"), http.StatusNotFound)
 	})
 	for _, path := range []string{
@@ -276,7 +276,7 @@ func TestProviderDownload(t *testing.T) {
 		})
 		for _, authorization := range []string{"", "Basic bmV0cmM6cGFzc3dvcmQ=", "Bearer of-another-host"} {
 			for _, u := range []string{d.DownloadURL, d.SHA256SumsURL, d.SHA256SumsSignature} {
-				s.rule("39 40 a file is open to all "+authorization+": "+u, func(t *testing.T, s *site) {
+				s.rule("39 40 a file needs no credentials and ignores them "+authorization+": "+u, func(t *testing.T, s *site) {
 					if a := s.get(u, "Authorization: "+authorization); a.StatusCode != http.StatusOK {
 						t.Errorf("got %d", a.StatusCode)
 					}

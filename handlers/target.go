@@ -62,11 +62,11 @@ func (g *Registry) hostedAs(name svchost.Hostname, a address.Address) target {
 
 // named returns the target of an address with a HOSTNAME in a path of the mirror.
 func (g *Registry) named(r *request, a address.Address) target {
-	own := a.Hostname == r.self
+	hosted := a.Hostname == r.self
 	if len(g.Hostnames) > 0 {
-		own = slices.Contains(g.Hostnames, a.Hostname)
+		hosted = slices.Contains(g.Hostnames, a.Hostname)
 	}
-	if own {
+	if hosted {
 		return g.hostedAs(a.Hostname, a)
 	}
 	return target{Address: a, under: a.Hostname}

@@ -66,7 +66,7 @@ func (g *Registry) impatient(r *request, present bool) (context.Context, context
 }
 
 // A mergedID names a merged document: index.json of a provider, or VERSION.json of
-// a version, which has a form of its own for clients that know h1: only.
+// a version, which has a separate form for clients that know h1: only.
 type mergedID struct {
 	address address.Address
 	version string
