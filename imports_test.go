@@ -30,7 +30,7 @@ var layers = []layer{
 	{name: "access", http: true, only: []string{"address"}},
 	{name: "access/tokenfile", only: []string{"access"}},
 	{name: "access/oidc", http: true, only: []string{"access", "address"}},
-	{name: "upstream", http: true},
+	{name: "upstream", http: true, only: []string{"address", "wire", "signing"}},
 	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "handlers", http: true},

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // An answerError is an error as the client sees it: the status, and one sentence
@@ -65,9 +66,9 @@ func linkRefused(err error) error {
 // not get.
 func fileNotFilled(a address.Address, err error) error {
 	switch {
-	case errors.Is(err, upstream.ErrNotMirrored):
+	case errors.Is(err, fill.ErrNotMirrored):
 		return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not fetch it from its registry", a)
-	case errors.Is(err, upstream.ErrTooYoung):
+	case errors.Is(err, fill.ErrTooYoung):
 		return fail(http.StatusNotFound, "this version of %s was published too recently to be mirrored: try again later", a)
 	case errors.Is(err, upstream.ErrNotFound):
 		return fail(http.StatusNotFound, "neither this mirror nor the registry of %s has such a file: see which platforms the version has", a)
@@ -84,7 +85,7 @@ func upstreamFailed(err error) error {
 		return unavailable("the request took too long: try again", nil)
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)
-	case errors.Is(err, upstream.ErrDiskFull), errors.Is(err, upstream.ErrNotWritable):
+	case errors.Is(err, fill.ErrDiskFull), errors.Is(err, fill.ErrNotWritable):
 		// The Upstream logs it once, rather than once a request.
 		return unavailable("the mirror cannot store what it fetches: tell its operator", nil)
 	case errors.Is(err, upstream.ErrTimeout):

@@ -14,18 +14,19 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // An Upstream gets what a mirror does not have from its origin; see
-// upstream.Filler for the errors.
+// fill.Filler for the errors.
 type Upstream interface {
 	Mirrors(address.Address) bool
-	Versions(context.Context, address.Address) (upstream.Offering, error)
+	Versions(context.Context, address.Address) (fill.Offering, error)
 	Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error)
 	MayHaveMore(a address.Address, version string, has func(address.Platform) bool) bool
-	Held(a address.Address, file string) *upstream.Filled
-	Fill(ctx context.Context, a address.Address, file string) (*upstream.Filled, error)
+	Held(a address.Address, file string) *fill.Filled
+	Fill(ctx context.Context, a address.Address, file string) (*fill.Filled, error)
 }
 
 // presentPatience is how long a request waits for an origin if it can be answered

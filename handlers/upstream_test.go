@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -40,8 +41,8 @@ type pulling struct {
 	asked    []string // of the origin
 }
 
-// pull starts a mirror of the origin's tree; fill writes what it has before.
-func pull(t *testing.T, origin *indextest.Tree, policy upstream.Policy, fill func(*indextest.Tree)) *pulling {
+// pull starts a mirror of the origin's tree; prepare writes what it has before.
+func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func(*indextest.Tree)) *pulling {
 	t.Helper()
 	p := new(pulling)
 	behind := handler{&handlers.Registry{Snapshot: registry(scan(t, origin)).Snapshot, Hostnames: hostnames(t, originHost)}}
@@ -66,11 +67,11 @@ func pull(t *testing.T, origin *indextest.Tree, policy upstream.Policy, fill fun
 
 	root := t.TempDir()
 	p.tree = indextest.OnDisk(t, root)
-	if fill != nil {
-		fill(p.tree)
+	if prepare != nil {
+		prepare(p.tree)
 	}
-	filler, err := upstream.NewFiller(upstream.FillerOptions{
-		Sources: map[svchost.Hostname]upstream.Source{originHost: {Client: client, Policy: policy}},
+	filler, err := fill.New(fill.Options{
+		Sources: map[svchost.Hostname]fill.Source{originHost: {Client: client, Policy: policy}},
 		Open:    index.Directories{Root: root}.Open,
 		Path:    func(name string) string { return filepath.Join(root, "providers", name) },
 	})
@@ -121,11 +122,11 @@ func signedTree(t *testing.T) (*indextest.Tree, *indextest.Publisher) {
 // A client does not see which packages the mirror has and which it can fetch.
 func TestPullThrough(t *testing.T) {
 	origin, _ := signedTree(t)
-	denied, err := upstream.ParsePattern("acme/denied")
+	denied, err := fill.ParsePattern("acme/denied")
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pull(t, origin, upstream.Policy{Deny: []upstream.Pattern{denied}}, nil)
+	p := pull(t, origin, fill.Policy{Deny: []fill.Pattern{denied}}, nil)
 	const zip = "terraform-provider-demo_1.0.0_linux_amd64.zip"
 
 	p.rule("versions are the origin's", func(t *testing.T, s *site) {
@@ -208,7 +209,7 @@ func TestPullThrough(t *testing.T) {
 // accepts a package without a list (checklist 68). Other clients get the hashes.
 func TestPullThroughForTerraform013(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, nil)
+	p := pull(t, origin, fill.Policy{}, nil)
 	const old, new = "User-Agent: Terraform/0.13.7", "User-Agent: Terraform/1.16.0"
 	document := func(client string) (string, string) {
 		a := p.get(originPath+"demo/1.0.0.json", client)
@@ -243,7 +244,7 @@ func TestPullThroughForTerraform013(t *testing.T) {
 // that the origin has are offered as well.
 func TestPullThroughOfPackagesAlone(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, func(tree *indextest.Tree) {
+	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
 		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64") // as `terraform providers mirror` writes it
 	})
 	got := p.hashes(originPath + "demo/1.0.0.json")
@@ -255,7 +256,7 @@ func TestPullThroughOfPackagesAlone(t *testing.T) {
 // A request for SHA256SUMS or its signature writes nothing, so it triggers no scan.
 func TestPullThroughOfDocumentsScansNothing(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, nil)
+	p := pull(t, origin, fill.Policy{}, nil)
 	scans := 0
 	s := serve(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: func() { scans++ }})
 	for range 3 {
@@ -294,9 +295,9 @@ type hanging struct{ handlers.Upstream }
 
 func (hanging) Mirrors(address.Address) bool { return true }
 
-func (hanging) Versions(ctx context.Context, _ address.Address) (upstream.Offering, error) {
+func (hanging) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
 	<-ctx.Done()
-	return upstream.Offering{}, ctx.Err()
+	return fill.Offering{}, ctx.Err()
 }
 
 func (hanging) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
@@ -308,7 +309,7 @@ func (hanging) Available(ctx context.Context, _ address.Address, _ string) ([]wi
 // the rest say why.
 func TestPullThroughWithoutOrigin(t *testing.T) {
 	origin, publisher := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, func(tree *indextest.Tree) {
+	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
 		tree.Keys(originHost+"/acme", publisher)
 		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
 	})
@@ -335,7 +336,7 @@ func TestPullThroughWithoutOrigin(t *testing.T) {
 // The origin is not asked on behalf of requests that the rules refuse.
 func TestPullThroughAsksRulesFirst(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, upstream.Policy{}, nil)
+	p := pull(t, origin, fill.Policy{}, nil)
 	g := privately(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: p.registry.Changed},
 		"allow reader read "+originHost+"/acme")
 	s := serve(t, g)
@@ -373,11 +374,11 @@ var errCrowded = &upstream.Failure{Host: originHost, Kind: upstream.ErrBusy}
 
 func (*crowded) Mirrors(address.Address) bool { return true }
 
-func (*crowded) Held(address.Address, string) *upstream.Filled { return nil }
+func (*crowded) Held(address.Address, string) *fill.Filled { return nil }
 
-func (u *crowded) Versions(ctx context.Context, _ address.Address) (upstream.Offering, error) {
+func (u *crowded) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
 	u.client = upstream.ClientOf(ctx)
-	return upstream.Offering{}, errCrowded
+	return fill.Offering{}, errCrowded
 }
 
 func (u *crowded) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
@@ -385,7 +386,7 @@ func (u *crowded) Available(ctx context.Context, _ address.Address, _ string) ([
 	return nil, errCrowded
 }
 
-func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string) (*upstream.Filled, error) {
+func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string) (*fill.Filled, error) {
 	u.client = upstream.ClientOf(ctx)
 	return nil, errCrowded
 }
@@ -437,9 +438,9 @@ func (grown) Available(context.Context, address.Address, string) ([]wire.Archive
 	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, nil
 }
 
-func (grown) Held(address.Address, string) *upstream.Filled { return nil }
+func (grown) Held(address.Address, string) *fill.Filled { return nil }
 
-func (u grown) Fill(context.Context, address.Address, string) (*upstream.Filled, error) {
+func (u grown) Fill(context.Context, address.Address, string) (*fill.Filled, error) {
 	return nil, u.fails
 }
 
@@ -468,8 +469,8 @@ func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
 		says  string
 	}{
 		{upstream.ErrNotFound, "neither this mirror nor the registry of " + originHost + "/acme/demo has such a file"},
-		{upstream.ErrNotMirrored, "does not fetch it from its registry"},
-		{upstream.ErrTooYoung, "published too recently"},
+		{fill.ErrNotMirrored, "does not fetch it from its registry"},
+		{fill.ErrTooYoung, "published too recently"},
 	} {
 		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{fails: test.fails}})
 		a := s.get(originPath + "demo/terraform-provider-demo_1.0.0_plan9_386.zip")

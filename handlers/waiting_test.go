@@ -21,6 +21,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -157,8 +158,8 @@ func (u unreachable) fail(ctx context.Context) error {
 
 func (unreachable) Mirrors(address.Address) bool { return true }
 
-func (u unreachable) Versions(ctx context.Context, _ address.Address) (upstream.Offering, error) {
-	return upstream.Offering{}, u.fail(ctx)
+func (u unreachable) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
+	return fill.Offering{}, u.fail(ctx)
 }
 
 func (u unreachable) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
@@ -169,9 +170,9 @@ func (unreachable) MayHaveMore(address.Address, string, func(address.Platform) b
 	return false
 }
 
-func (unreachable) Held(address.Address, string) *upstream.Filled { return nil }
+func (unreachable) Held(address.Address, string) *fill.Filled { return nil }
 
-func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string) (*upstream.Filled, error) {
+func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string) (*fill.Filled, error) {
 	return nil, u.fail(ctx)
 }
 

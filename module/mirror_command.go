@@ -20,6 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // errIncomplete makes the process end with exit status 1. What is missing has
@@ -162,7 +163,7 @@ func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) 
 		return nil, err
 	}
 	m.into = localDisk{}.under(directories.Root, directories.Providers)
-	fo := upstream.FillerOptions{
+	fo := fill.Options{
 		Sources: sources, Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
 		Path:      func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
 		FreeSpace: func() (int64, error) { return freeSpace(m.into) },
@@ -173,7 +174,7 @@ func newMirroring(cmd *cobra.Command, args []string, options []upstream.Option) 
 	case m.dry:
 		fo.Open, fo.Lock = readOnly(directories), nil
 	}
-	m.filler, err = upstream.NewFiller(fo)
+	m.filler, err = fill.New(fo)
 	return m, err
 }
 

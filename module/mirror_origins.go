@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // Origins are where the mirror command fetches from.
@@ -20,7 +21,7 @@ type origins struct {
 	mirror     string                      // in place of all registries that have no other address
 	at         map[svchost.Hostname]string // other addresses of registries
 	private    []string
-	signatures upstream.Signatures
+	signatures fill.Signatures
 	tokens     map[svchost.Hostname]string // by the host that is asked
 }
 
@@ -42,7 +43,7 @@ func originFlags(fl caddycmd.Flags) (o origins, err error) {
 	if o.private, err = fl.GetStringSlice("private"); err != nil {
 		return o, fmt.Errorf("--private: %w", err)
 	}
-	if o.signatures, err = upstream.ParseSignatures(fl.String("signatures")); err != nil {
+	if o.signatures, err = fill.ParseSignatures(fl.String("signatures")); err != nil {
 		return o, fmt.Errorf("--signatures: %w", err)
 	}
 	o.tokens = environmentTokens(os.Environ())
@@ -75,15 +76,15 @@ func (o *origins) add(word string) error {
 }
 
 // sources are what the providers of hostnames come from.
-func (o *origins) sources(hostnames []svchost.Hostname, options []upstream.Option) (map[svchost.Hostname]upstream.Source, error) {
-	policy := upstream.Policy{VersionsTTL: listLife, Signatures: o.signatures}
-	sources := make(map[svchost.Hostname]upstream.Source)
+func (o *origins) sources(hostnames []svchost.Hostname, options []upstream.Option) (map[svchost.Hostname]fill.Source, error) {
+	policy := fill.Policy{VersionsTTL: listLife, Signatures: o.signatures}
+	sources := make(map[svchost.Hostname]fill.Source)
 	for _, hostname := range hostnames {
 		client, err := upstream.NewClient(o.origin(hostname), options...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", hostname.ForDisplay(), err)
 		}
-		sources[hostname] = upstream.Source{Client: client, Policy: policy}
+		sources[hostname] = fill.Source{Client: client, Policy: policy}
 	}
 	return sources, nil
 }

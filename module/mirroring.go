@@ -15,12 +15,13 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // A mirroring is one run of the mirror command.
 type mirroring struct {
 	wanted
-	filler      *upstream.Filler
+	filler      *fill.Filler
 	platforms   []address.Platform
 	thisMachine bool   // nobody named platforms
 	into        string // the folder of the providers
@@ -183,13 +184,13 @@ func (m *mirroring) fetch(ctx context.Context, r *chosen, p address.Platform, of
 	})
 	c.ended()
 	switch {
-	case errors.Is(err, upstream.ErrWouldFill):
+	case errors.Is(err, fill.ErrWouldFill):
 		return 0, true, nil
 	case err != nil:
 		return 0, false, err
 	}
 	for _, l := range r.locks {
-		if err := l.CheckFilled(filled, p); err != nil {
+		if err := l.CheckPackage(filled.SHA256, filled.H1, p); err != nil {
 			return 0, false, fmt.Errorf("%w. It is in the tree now, as its publisher released it", err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // errLeft makes the process end with exit status 1. What could not be removed
@@ -77,7 +78,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	var options upstream.PruneOptions
+	var options fill.PruneOptions
 	if options.Own, err = hostnamesFlag(fl, "own"); err != nil {
 		return usageError(cmd, err)
 	}
@@ -91,7 +92,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	plan, err := upstream.PlanPruning(h.releases, locks, options)
+	plan, err := fill.PlanPruning(h.releases, locks, options)
 	if err != nil {
 		return usageError(cmd, err)
 	}

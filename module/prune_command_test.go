@@ -14,7 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // runPruneCommand runs the command as the process would, but for its status.
@@ -334,7 +334,7 @@ func TestPruneReportsWhatItLeaves(t *testing.T) {
 	}
 	parts.Providers.Fs = afero.NewReadOnlyFs(parts.Providers.Fs)
 	h := newHoldings(parts.Providers, snapshot)
-	p := &pruning{holdings: h, plan: upstream.Pruning{Remove: h.releases}}
+	p := &pruning{holdings: h, plan: fill.Pruning{Remove: h.releases}}
 	p.remove()
 	var out, errs strings.Builder
 	if err := p.write(&out, &errs); err != nil {

@@ -14,12 +14,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // Holdings are the releases that a tree offers, with their files.
 type holdings struct {
 	in       index.Part
-	releases []upstream.Held
+	releases []fill.Held
 	sizes    map[string]int64 // of packages, by file
 	folders  map[string]bool  // packages that are folders
 	withheld int
@@ -37,8 +38,8 @@ func newHoldings(in index.Part, s *index.Snapshot) *holdings {
 
 // held are the files of a release: its packages, and behind them what vouches
 // for these.
-func (h *holdings) held(address address.Address, r *index.Release) upstream.Held {
-	held := upstream.Held{Address: address, Version: r.Version}
+func (h *holdings) held(address address.Address, r *index.Release) fill.Held {
+	held := fill.Held{Address: address, Version: r.Version}
 	for _, p := range r.Packages {
 		held.Files = append(held.Files, p.File.Path())
 		h.sizes[p.File.Path()] = p.File.Size
@@ -71,7 +72,7 @@ func providerFolder(file string) string {
 // A pruning is one run of the prune command.
 type pruning struct {
 	*holdings
-	plan     upstream.Pruning
+	plan     fill.Pruning
 	files    int    // lock files
 	from     string // the folder of the providers
 	dry      bool
@@ -121,7 +122,7 @@ func (p *pruning) keepShared() {
 		info, err := p.in.Fs.Stat(path.Join(p.in.Dir, name))
 		return err == nil && slices.ContainsFunc(stays[info.Size()], func(other fs.FileInfo) bool { return os.SameFile(info, other) })
 	}
-	var remove []upstream.Held
+	var remove []fill.Held
 	for _, h := range p.plan.Remove {
 		var files []string
 		packages, kept := 0, 0
@@ -185,7 +186,7 @@ func (p *pruning) size() (sum int64) {
 // remove carries out the plan. A failure does not stop the rest, and takes its
 // release out of what was removed.
 func (p *pruning) remove() {
-	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h upstream.Held) bool {
+	p.plan.Remove = slices.DeleteFunc(slices.Clone(p.plan.Remove), func(h fill.Held) bool {
 		failed := len(p.failed)
 		p.removeRelease(h)
 		return len(p.failed) > failed
@@ -195,7 +196,7 @@ func (p *pruning) remove() {
 // removeRelease removes the packages first, and what vouches for them only if
 // none is left: a package that is withheld because it is not the one that was
 // signed would be offered without it.
-func (p *pruning) removeRelease(h upstream.Held) {
+func (p *pruning) removeRelease(h fill.Held) {
 	var documents []string
 	for _, file := range h.Files {
 		if !isPackage(file) {
@@ -244,7 +245,7 @@ func (p *pruning) removeFolder(dir string) bool {
 
 // hasPackages tells whether a folder has packages of a release, also such as are
 // not offered.
-func (p *pruning) hasPackages(dir string, h upstream.Held) bool {
+func (p *pruning) hasPackages(dir string, h fill.Held) bool {
 	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
 	return slices.ContainsFunc(entries, func(e fs.FileInfo) bool {
 		return strings.HasPrefix(e.Name(), "terraform-provider-"+h.Address.Name+"_"+h.Version+"_") && strings.HasSuffix(e.Name(), ".zip")

@@ -12,7 +12,7 @@ import (
 // CheckRelease refuses the package of a platform that is not the one that was
 // locked, before it comes in. A lock file from a registry has the sha256 of all
 // packages of the release, so one it does not have is of another release.
-// Without any, CheckFilled tells.
+// Without any, CheckPackage tells.
 func (l Locked) CheckRelease(r *Release, platform address.Platform) error {
 	p, ok := r.Package(platform)
 	if !ok || p.SHA256 == (wire.SHA256{}) {
@@ -28,11 +28,12 @@ func (l Locked) CheckRelease(r *Release, platform address.Platform) error {
 	return fmt.Errorf("it is not the release that was locked at %s: somebody has replaced it since, find out why before you use it", l.From)
 }
 
-// CheckFilled refuses a package that has come in and is not the one that was
-// locked, where CheckRelease could not tell.
-func (l Locked) CheckFilled(f *Filled, platform address.Platform) error {
+// CheckPackage refuses a package that has come in, by its sha256 and the hashes
+// of its files, and is not the one that was locked, where CheckRelease could not
+// tell.
+func (l Locked) CheckPackage(sum wire.SHA256, h1 []string, platform address.Platform) error {
 	if locked := l.of("zh:"); len(locked) > 0 {
-		if !slices.Contains(locked, zh(f.SHA256)) {
+		if !slices.Contains(locked, zh(sum)) {
 			return l.other(platform)
 		}
 		return nil
@@ -41,7 +42,7 @@ func (l Locked) CheckFilled(f *Filled, platform address.Platform) error {
 	if len(locked) == 0 {
 		return nil // there is nothing to go by
 	}
-	if !slices.ContainsFunc(f.h1, func(h1 string) bool { return slices.Contains(locked, h1) }) {
+	if !slices.ContainsFunc(h1, func(h1 string) bool { return slices.Contains(locked, h1) }) {
 		return l.other(platform)
 	}
 	return nil
