@@ -12,12 +12,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// authorize sets the target of r and asks the rules about it. A request that may
-// not read it gets an error if it has no valid credentials, whether the target
-// exists or not; with valid ones the target is not readable.
-func (g *Registry) authorize(r *request, t target) error {
-	r.target = t
-	resource := t.resource()
+// authorize asks the rules about the target of r. A request that may not read it
+// gets an error if it has no valid credentials, whether the target exists or not;
+// with valid ones the target is not readable.
+func (g *Registry) authorize(r *request) error {
+	resource := r.target.resource()
 	if g.Rules == nil || g.rules.Public(resource) {
 		r.target.readable = true
 		return nil
@@ -45,8 +44,8 @@ func (g *Registry) authorize(r *request, t target) error {
 // asked by. A provider's may be hosted although the path has a HOSTNAME: mirror
 // documents name files by their bare names, which clients look for beside the
 // document.
-func (g *Registry) authorizeFile(r *request, t target) error {
-	invalid := access.ErrNoLink
+func (g *Registry) authorizeFile(r *request) error {
+	t, invalid := &r.target, access.ErrNoLink
 	if g.Rules != nil && r.URL.RawQuery != "" {
 		for _, a := range []address.Address{t.Address, t.At("")} {
 			err := g.Links.Verify(g.Tree, filePath("", a, t.version, t.file), r.URL.RawQuery, time.Now())
@@ -54,7 +53,7 @@ func (g *Registry) authorizeFile(r *request, t target) error {
 				signed := g.located(a)
 				signed.version, signed.file = t.version, t.file
 				signed.readable, signed.private = true, !g.rules.Public(signed.resource())
-				r.target = signed
+				*t = signed
 				return nil
 			}
 			// That a link is not for this file says less than that it has expired, or
@@ -67,8 +66,8 @@ func (g *Registry) authorizeFile(r *request, t target) error {
 			}
 		}
 	}
-	err := g.authorize(r, t)
-	if r.target.readable || errors.Is(invalid, access.ErrNoLink) {
+	err := g.authorize(r)
+	if t.readable || errors.Is(invalid, access.ErrNoLink) {
 		return err
 	}
 	return linkRefused(invalid)

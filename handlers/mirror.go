@@ -34,20 +34,21 @@ func (g *Registry) resolveMirror(r *request, s []string) (answerer, error) {
 	if err != nil || notAddress {
 		return nil, fail(http.StatusNotFound, "that is not the address of a provider: use HOSTNAME/NAMESPACE/TYPE")
 	}
-	t := g.located(a)
-	if a.Hostname != "" {
-		t = g.named(r, a)
+	if a.Hostname == "" {
+		r.target = g.located(a)
+	} else {
+		r.target = g.named(r, a)
 	}
 	switch {
 	case last == "index.json":
 		r.Kind = KindMirrorIndex
-		return (*Registry).answerMirrorIndex, g.authorize(r, t)
+		return (*Registry).answerMirrorIndex, g.authorize(r)
 	case isJSON:
-		r.Kind, t.version = KindMirrorArchives, version
-		return (*Registry).answerMirrorArchives, g.authorize(r, t)
+		r.Kind, r.target.version = KindMirrorArchives, version
+		return (*Registry).answerMirrorArchives, g.authorize(r)
 	}
-	r.Kind, t.file = KindProviderFile, last
-	return (*Registry).answerProviderFile, g.authorizeFile(r, t)
+	r.Kind, r.target.file = KindProviderFile, last
+	return (*Registry).answerProviderFile, g.authorizeFile(r)
 }
 
 // answerMirrorIndex answers with index.json.

@@ -39,15 +39,16 @@ func (g *Registry) resolveModules(r *request, s []string) (answerer, error) {
 	if err != nil {
 		return nil, fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
 	}
-	t := g.hostedAs(r.self, a)
-	if host != "" {
-		t = g.located(a)
+	if host == "" {
+		r.target = g.hostedAs(r.self, a)
+	} else {
+		r.target = g.located(a)
 	}
-	t.version, t.file = version, file
+	r.target.version, r.target.file = version, file
 	if file != "" {
-		return answer, g.authorizeFile(r, t)
+		return answer, g.authorizeFile(r)
 	}
-	return answer, g.authorize(r, t)
+	return answer, g.authorize(r)
 }
 
 func isModuleArchive(name string) bool { return strings.HasPrefix(name, "archive.") }

@@ -13,11 +13,13 @@ import (
 func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
 	var answer answerer
 	var version string
+	var platform address.Platform
 	switch {
 	case len(s) == 3 && s[2] == "versions":
 		r.Kind, answer = KindProviderVersions, (*Registry).answerProviderVersions
 	case len(s) == 6 && s[3] == "download":
-		r.Kind, answer, version = KindProviderDownload, (*Registry).answerProviderDownload, s[2]
+		r.Kind, answer = KindProviderDownload, (*Registry).answerProviderDownload
+		version, platform = s[2], address.Platform{OS: s[4], Arch: s[5]}
 	default:
 		return nil, errNotFound
 	}
@@ -26,9 +28,9 @@ func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
 	if err != nil {
 		return nil, fail(http.StatusNotFound, "that is not the address of a provider: use NAMESPACE/TYPE")
 	}
-	t := g.hostedAs(r.self, a)
-	t.version = version
-	return answer, g.authorize(r, t)
+	r.target = g.hostedAs(r.self, a)
+	r.target.version, r.target.platform = version, platform
+	return answer, g.authorize(r)
 }
 
 func (g *Registry) answerProviderVersions(w http.ResponseWriter, r *request) error {
@@ -53,7 +55,7 @@ func (g *Registry) answerProviderDownload(w http.ResponseWriter, r *request) err
 	if release == nil {
 		return r.versionAbsent(p.Address)
 	}
-	pkg := release.Package(r.segments[4], r.segments[5])
+	pkg := release.Package(r.target.platform.OS, r.target.platform.Arch)
 	if pkg == nil || pkg.Download() == nil {
 		return fail(http.StatusNotFound, "%s %s has no package for this platform", p.Address, release.Version)
 	}

@@ -125,10 +125,6 @@ func (g *Registry) prepare() {
 	g.signed = newDocumentCache[signedID](maxSigned, func(body []byte) int { return len(body) })
 }
 
-// A resolver sets the target of a request by the segments of its path, and returns
-// how it is answered.
-type resolver func(g *Registry, r *request, segments []string) (answerer, error)
-
 // An answerer answers a request from r.snapshot. With errPending or errReplaced it
 // has not written anything, and the next snapshot may have the answer.
 type answerer func(*Registry, http.ResponseWriter, *request) error
@@ -139,27 +135,20 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	g.once.Do(g.prepare)
 
 	path := r.URL.EscapedPath()
-	var resolve resolver // nil: discovery
+	protocol := "" // discovery
 	if path != wire.DiscoveryPath {
 		rest, ok := strings.CutPrefix(path, g.prefix+"/")
 		if !ok {
 			return false
 		}
-		protocol, below, nested := strings.Cut(rest, "/")
-		switch {
-		case protocol == "providers" && nested:
-			resolve = (*Registry).resolveProviders
-		case protocol == "modules":
-			resolve = (*Registry).resolveModules
-		case protocol == "mirror" && nested:
-			resolve = (*Registry).resolveMirror
-		default:
+		var nested bool
+		protocol, path, nested = strings.Cut(rest, "/")
+		if protocol != "modules" && !(nested && (protocol == "providers" || protocol == "mirror")) {
 			return false
 		}
-		path = below
 	}
 	q := &request{Request: r, self: g.self(r)}
-	if err := g.serve(w, q, path, resolve); err != nil {
+	if err := g.serve(w, q, protocol, path); err != nil {
 		g.writeError(w, q, err)
 	}
 	if g.Answered != nil {
@@ -168,24 +157,33 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// serve answers a request for a path below that of its protocol. An error means
-// that nothing has been written.
-func (g *Registry) serve(w http.ResponseWriter, r *request, path string, resolve resolver) error {
+// serve answers a request for a path below its protocol's. An error means that
+// nothing has been written.
+func (g *Registry) serve(w http.ResponseWriter, r *request, protocol, path string) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		return fail(http.StatusMethodNotAllowed, "this registry accepts GET and HEAD only")
 	}
-	if resolve == nil {
+	if protocol == "" {
 		return g.serveDiscovery(w, r) // which does not depend on the tree
 	}
-	segments, err := split(path, r.segments[:0])
+	var array [6]string // no path of the registry has more segments
+	segments, err := split(path, array[:0])
 	if err != nil {
 		return err
 	}
 	if r.snapshot = g.Snapshot(); r.snapshot == nil {
 		return unavailable("the registry is reading its files for the first time: try again in a moment", nil)
 	}
-	answer, err := resolve(g, r, segments)
+	var answer answerer
+	switch protocol {
+	case "providers":
+		answer, err = g.resolveProviders(r, segments)
+	case "modules":
+		answer, err = g.resolveModules(r, segments)
+	case "mirror":
+		answer, err = g.resolveMirror(r, segments)
+	}
 	if err != nil {
 		return err
 	}

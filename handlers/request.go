@@ -79,7 +79,6 @@ type request struct {
 	*http.Request
 	Exchange
 	self     svchost.Hostname // the name the registry was asked by
-	segments [6]string        // of the path below the protocol's: none has more
 	target   target
 	snapshot *index.Snapshot
 	since    time.Time // when it began to wait; zero: it has not

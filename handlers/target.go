@@ -20,26 +20,31 @@ import (
 //
 //  1. What lies under no HOSTNAME in the tree is hosted, under every name that the
 //     registry is asked by.
-//  2. What lies under one of the configured Hostnames is hosted too. A request
-//     under that name finds both, merged; of a version in both, the one under the
-//     HOSTNAME is offered.
+//  2. What lies under one of the configured Hostnames is hosted too, under this
+//     name, merged with what lies under no HOSTNAME. If both have a version, the
+//     one under the HOSTNAME is offered.
 //  3. Without configured Hostnames, the same holds for the name that the registry
 //     is asked by, if there are no Rules. With Rules, 1 is all that is hosted:
 //     hosted and mirrored addresses have different rules, and a name that a client
 //     chooses must not turn one into the other.
 //  4. Everything else is mirrored.
 //
-// The provider and module registry protocols name what is hosted, under the name
-// that the registry is asked by. The mirror names a HOSTNAME: what is hosted, if
-// it is a name of the registry, or else mirrored. The URLs of files that answers
-// contain, and signed links, name the place in the tree, where 2 applies without
-// merging and 3 not at all: such a URL is always that of the same file.
+// Requests name a target in three ways:
+//
+//   - The provider and module registry protocols name what is hosted under the name
+//     that the registry is asked by (hostedAs).
+//   - The mirror's paths have a HOSTNAME. If it is a name of the registry, they name
+//     what is hosted under it, otherwise what is mirrored (named).
+//   - The URLs of files in answers, and signed links, name the place in the tree
+//     (located), so that they always lead to the same file: there is no merging,
+//     and the name that the registry is asked by does not matter.
 type target struct {
-	// Address as it is named. It has a HOSTNAME if the path has one.
+	// Address in the path: it has a HOSTNAME if the path has one.
 	address.Address
 
-	version string // empty: all versions
-	file    string // empty: it is not a file
+	version  string // empty: all versions
+	platform address.Platform
+	file     string // empty: it is not a file
 
 	under  svchost.Hostname // where it lies in the tree; empty: under no HOSTNAME
 	merged bool             // with what lies under no HOSTNAME

@@ -18,14 +18,26 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An Upstream gets what a mirror does not have from its origin; see
-// fill.Filler for the errors.
+// An Upstream gets what a mirror does not have from its origins. Usually it is a
+// *fill.Filler, whose errors fileNotFilled and upstreamFailed know.
 type Upstream interface {
+	// Mirrors reports whether there is an origin for a provider.
 	Mirrors(address.Address) bool
+
+	// Versions returns the versions of a provider that its origin offers.
 	Versions(context.Context, address.Address) (fill.Offering, error)
+
+	// Available returns the packages of a version that the origin offers.
 	Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error)
+
+	// MayHaveMore reports whether the origin may offer a platform of the version
+	// other than those the tree has. It does not ask the origin.
 	MayHaveMore(a address.Address, version string, has func(address.Platform) bool) bool
+
+	// Held returns a file of a provider that has been fetched lately, or nil.
 	Held(a address.Address, file string) *fill.Filled
+
+	// Fill returns a file of a provider once it is in the tree.
 	Fill(ctx context.Context, a address.Address, file string) (*fill.Filled, error)
 }
 
