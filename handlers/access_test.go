@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -18,15 +19,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Who asks, by their tokens.
+// Authorization headers of different users.
 const (
-	nobody   = ""
-	reader   = "Authorization: Bearer reader"   // of the namespace acme
-	stranger = "Authorization: Bearer stranger" // reads another namespace
-	garbage  = "Authorization: Bearer garbage"
+	anonymous = ""
+	reader    = "Authorization: Bearer reader"   // of the namespace acme
+	stranger  = "Authorization: Bearer stranger" // reads another namespace
+	garbage   = "Authorization: Bearer garbage"
 )
 
-// privateTree has what is everybody's under open and what is not under acme.
+// privateTree has public namespaces called open and private ones called acme.
 func privateTree(t testing.TB) *indextest.Tree {
 	t.Helper()
 	tree := indextest.New(t)
@@ -39,7 +40,7 @@ func privateTree(t testing.TB) *indextest.Tree {
 	return tree
 }
 
-// private is a registry of privateTree that knows two people.
+// private is a registry of privateTree with two users.
 func private(t testing.TB, rules ...string) *handlers.Registry {
 	t.Helper()
 	if rules == nil {
@@ -52,7 +53,7 @@ func private(t testing.TB, rules ...string) *handlers.Registry {
 	return privately(t, registry(scan(t, privateTree(t))), rules...)
 }
 
-// privately has a registry go by rules.
+// privately gives a registry access rules.
 func privately(t testing.TB, g *handlers.Registry, rules ...string) *handlers.Registry {
 	t.Helper()
 	var list []access.Rule
@@ -78,8 +79,8 @@ func privately(t testing.TB, g *handlers.Registry, rules ...string) *handlers.Re
 	return g
 }
 
-// Every endpoint, asked by everybody: what may be read is, and what may not is
-// refused in the same way whether it exists or not.
+// Every endpoint, for every user: what may not be read is refused in the same way
+// whether it exists or not.
 func TestWhoReadsWhat(t *testing.T) {
 	s := serve(t, private(t))
 	const (
@@ -87,12 +88,12 @@ func TestWhoReadsWhat(t *testing.T) {
 		mirror                            = "/v1/mirror/registry.terraform.io/"
 		zip                               = "terraform-provider-null_3.2.0_linux_amd64.zip"
 	)
-	callers := []string{nobody, stranger, reader, garbage}
+	callers := []string{anonymous, stranger, reader, garbage}
 	tests := []struct {
 		rule, path string
 		want       [4]int
 	}{
-		{"discovery is everybody's (checklist 4)", wellKnown, [4]int{ok, ok, ok, ok}},
+		{"discovery is public (checklist 4)", wellKnown, [4]int{ok, ok, ok, ok}},
 
 		{"provider versions", "/v1/providers/acme/demo/versions", [4]int{unauthorized, notFound, ok, unauthorized}},
 		{"provider download", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", [4]int{unauthorized, notFound, ok, unauthorized}},
@@ -100,11 +101,11 @@ func TestWhoReadsWhat(t *testing.T) {
 		{"module download", "/v1/modules/acme/vpc/aws/1.0.0/download", [4]int{unauthorized, notFound, found, unauthorized}},
 		{"module package", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", [4]int{unauthorized, notFound, ok, unauthorized}},
 		{"mirror index", mirror + "acme/null/index.json", [4]int{unauthorized, notFound, ok, unauthorized}},
-		{"mirror archives: nothing, as of what there is not (checklist 66)", mirror + "acme/null/3.2.0.json", [4]int{unauthorized, ok, ok, unauthorized}},
+		{"mirror archives: none, as for a version that does not exist (checklist 66)", mirror + "acme/null/3.2.0.json", [4]int{unauthorized, ok, ok, unauthorized}},
 		{"mirror package", mirror + "acme/null/" + zip, [4]int{unauthorized, notFound, ok, unauthorized}},
 		{"mirror checksums", mirror + "acme/null/terraform-provider-null_3.2.0_SHA256SUMS", [4]int{unauthorized, notFound, ok, unauthorized}},
 		{"mirror signature", mirror + "acme/null/terraform-provider-null_3.2.0_SHA256SUMS.sig", [4]int{unauthorized, notFound, ok, unauthorized}},
-		{"the registry's own, by the mirror", "/v1/mirror/" + own + "/acme/demo/index.json", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"a hosted provider through the mirror", "/v1/mirror/" + ownHost + "/acme/demo/index.json", [4]int{unauthorized, notFound, ok, unauthorized}},
 
 		{"public provider versions", "/v1/providers/open/demo/versions", [4]int{ok, ok, ok, ok}},
 		{"public provider download", "/v1/providers/open/demo/1.0.0/download/linux/amd64", [4]int{ok, ok, ok, ok}},
@@ -115,17 +116,17 @@ func TestWhoReadsWhat(t *testing.T) {
 		{"public mirror archives", mirror + "open/null/3.2.0.json", [4]int{ok, ok, ok, ok}},
 		{"public mirror package", mirror + "open/null/" + zip, [4]int{ok, ok, ok, ok}},
 
-		{"a provider that is not there", "/v1/providers/acme/nothing/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
-		{"a release that is not there", "/v1/providers/acme/demo/9.0.0/download/linux/amd64", [4]int{unauthorized, notFound, notFound, unauthorized}},
-		{"a module that is not there", "/v1/modules/acme/nothing/aws/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
-		{"a module package that is not there", "/v1/modules/acme/nothing/aws/1.0.0/archive.zip", [4]int{unauthorized, notFound, notFound, unauthorized}},
-		{"a mirrored provider that is not there", mirror + "acme/nothing/index.json", [4]int{unauthorized, notFound, notFound, unauthorized}},
-		{"archives that are not there", mirror + "acme/nothing/1.0.0.json", [4]int{unauthorized, ok, ok, unauthorized}},
-		{"a mirrored package that is not there", mirror + "acme/null/terraform-provider-null_9.0.0_linux_amd64.zip", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"a missing provider", "/v1/providers/acme/nothing/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"a missing release", "/v1/providers/acme/demo/9.0.0/download/linux/amd64", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"a missing module", "/v1/modules/acme/nothing/aws/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"the package of a missing module", "/v1/modules/acme/nothing/aws/1.0.0/archive.zip", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"a missing mirrored provider", mirror + "acme/nothing/index.json", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"archives of a missing provider", mirror + "acme/nothing/1.0.0.json", [4]int{unauthorized, ok, ok, unauthorized}},
+		{"a missing mirrored package", mirror + "acme/null/terraform-provider-null_9.0.0_linux_amd64.zip", [4]int{unauthorized, notFound, notFound, unauthorized}},
 
-		{"what no rule names", "/v1/providers/nobodys/demo/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
-		{"the rules of own addresses are not those of a hostname", mirror + "acme/demo/index.json", [4]int{unauthorized, notFound, notFound, unauthorized}},
-		{"another way to write the address", "/v1/modules/ACME/Vpc/aws/versions", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"an address in no rule", "/v1/providers/unnamed/demo/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"rules for hosted addresses do not cover mirrored ones", mirror + "acme/demo/index.json", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"an address in upper case", "/v1/modules/ACME/Vpc/aws/versions", [4]int{unauthorized, notFound, ok, unauthorized}},
 	}
 	for _, test := range tests {
 		s.rule(test.rule, func(t *testing.T, s *site) {
@@ -142,12 +143,12 @@ func TestWhoReadsWhat(t *testing.T) {
 			}
 		})
 	}
-	s.rule("what may not be read is like what is not there, to the byte", func(t *testing.T, s *site) {
+	s.rule("the answers for private and missing addresses are the same bytes", func(t *testing.T, s *site) {
 		for _, path := range []string{
 			"/v1/providers/acme/demo/versions", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/modules/acme/vpc/aws/versions",
 			"/v1/modules/acme/vpc/aws/1.0.0/download", mirror + "acme/null/index.json", mirror + "acme/null/3.2.0.json", mirror + "acme/null/" + zip,
 		} {
-			for _, caller := range []string{nobody, stranger, garbage} {
+			for _, caller := range []string{anonymous, stranger, garbage} {
 				is, isNot := s.get(path, caller), s.get(strings.NewReplacer("demo", "xxxx", "vpc", "xxx", "acme/null", "acme/xxxx").Replace(path), caller)
 				is.body = strings.NewReplacer("demo", "xxxx", "vpc", "xxx", "acme/null", "acme/xxxx").Replace(is.body)
 				for _, h := range []http.Header{is.Header, isNot.Header} {
@@ -155,7 +156,7 @@ func TestWhoReadsWhat(t *testing.T) {
 					h.Del("Content-Length")
 				}
 				if is.StatusCode != isNot.StatusCode || is.body != isNot.body || !sameHeader(is.Header, isNot.Header) {
-					t.Errorf("%s as %q: %v %s, but what is not there %v %s", path, caller, is.Header, is.body, isNot.Header, isNot.body)
+					t.Errorf("%s as %q: %v %s, but if it is missing %v %s", path, caller, is.Header, is.body, isNot.Header, isNot.body)
 				}
 			}
 		}
@@ -175,24 +176,24 @@ func TestUnauthorized(t *testing.T) {
 		login                         bool
 		challenge, message            string
 	}{
-		{"without credentials: how to have some", own, "/v1/modules/acme/vpc/aws/1.0.0/download", "", false,
+		{"without credentials: how to get them", ownHost, "/v1/modules/acme/vpc/aws/1.0.0/download", "", false,
 			`Bearer realm="terraform registry"`,
-			"acme/vpc/aws is not for everybody: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
-		{"with a login: it comes first", own, "/v1/modules/acme/vpc/aws/1.0.0/download", "", true,
+			"acme/vpc/aws is private: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+		{"with a login, which comes first", ownHost, "/v1/modules/acme/vpc/aws/1.0.0/download", "", true,
 			`Bearer realm="terraform registry"`,
-			"acme/vpc/aws is not for everybody: run terraform login registry.example.com, or give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
-		{"with a token nobody knows", own, "/v1/providers/acme/demo/versions", "Bearer garbage", false,
+			"acme/vpc/aws is private: run terraform login registry.example.com, or give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+		{"with an unknown token", ownHost, "/v1/providers/acme/demo/versions", "Bearer garbage", false,
 			`Bearer realm="terraform registry", error="invalid_token"`,
-			"the credentials for acme/demo are not known here, expired or revoked: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
-		{"an empty token is nobody", own, "/v1/providers/acme/demo/versions", "Bearer ", false,
+			"the credentials for acme/demo are unknown, expired or revoked: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+		{"an empty token is anonymous", ownHost, "/v1/providers/acme/demo/versions", "Bearer ", false,
 			`Bearer realm="terraform registry"`,
-			"acme/demo is not for everybody: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
-		{"a dash of the hostname is two of its variable", "my-registry.example.com", "/v1/providers/acme/demo/versions", "", false,
+			"acme/demo is private: give your client a token for registry.example.com in TF_TOKEN_registry_example_com"},
+		{"a dash of the hostname is two underscores in the variable", "my-registry.example.com", "/v1/providers/acme/demo/versions", "", false,
 			`Bearer realm="terraform registry"`,
-			"acme/demo is not for everybody: give your client a token for my-registry.example.com in TF_TOKEN_my__registry_example_com"},
-		{"a name with a port has no variable", own + ":8443", "/v1/providers/acme/demo/versions", "", false,
+			"acme/demo is private: give your client a token for my-registry.example.com in TF_TOKEN_my__registry_example_com"},
+		{"a hostname with a port has no variable", ownHost + ":8443", "/v1/providers/acme/demo/versions", "", false,
 			`Bearer realm="terraform registry"`,
-			"acme/demo is not for everybody: give your client a token for registry.example.com:8443"},
+			"acme/demo is private: give your client a token for registry.example.com:8443"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -228,11 +229,12 @@ func TestCredentialsThatCannotBeChecked(t *testing.T) {
 		t.Error("clients are not told to try again")
 	}
 	if got := s.get("/v1/providers/open/demo/versions", "Authorization: Bearer unknowable").StatusCode; got != http.StatusOK {
-		t.Errorf("what is everybody's: got %d", got)
+		t.Errorf("a public provider: got %d", got)
 	}
 }
 
-// A client follows the links it is given without its token (checklist 67, 91).
+// Clients follow the links they are given without their token (checklist 39, 40,
+// 67, 91).
 func TestFilesOfPrivateReleases(t *testing.T) {
 	for _, public := range []string{"", home} {
 		g := private(t)
@@ -271,16 +273,16 @@ func checkLink(t *testing.T, s *site, link *url.URL) {
 		t.Fatalf("%s: got %d %s", link, whole.StatusCode, whole.body)
 	}
 	if got := whole.Header.Get("Cache-Control"); !strings.HasPrefix(got, "private, ") {
-		t.Errorf("%s: Cache-Control is %q, shared caches may keep it", link, got)
+		t.Errorf("%s: Cache-Control is %q, which lets shared caches keep it", link, got)
 	}
 	if a := s.do(http.MethodHead, link.String()); a.StatusCode != http.StatusOK {
-		t.Errorf("HEAD: got %d (checklist 92)", a.StatusCode)
+		t.Errorf("HEAD: got %d (checklist 41, 92)", a.StatusCode)
 	}
 	if a := s.get(link.String(), "Range: bytes=2-5"); a.StatusCode != http.StatusPartialContent || a.body != whole.body[2:6] {
 		t.Errorf("a range: got %d %q", a.StatusCode, a.body)
 	}
 	if a := s.get(link.String(), "Authorization: Basic bmV0cmM6c2VjcmV0"); a.StatusCode != http.StatusOK {
-		t.Errorf("with what a .netrc adds: got %d", a.StatusCode)
+		t.Errorf("with credentials from .netrc: got %d (checklist 40)", a.StatusCode)
 	}
 	q := link.Query()
 	again := *link
@@ -291,10 +293,10 @@ func checkLink(t *testing.T, s *site, link *url.URL) {
 
 	for rule, changed := range map[string]func(*url.URL){
 		"another file":     func(u *url.URL) { u.Path = "/v1/modules/acme/vpc/aws/9.9.9/archive.zip" },
-		"another provider": func(u *url.URL) { u.Path = "/v1/mirror/" + own + "/acme/other/x.zip" },
-		"a longer life":    func(u *url.URL) { u.RawQuery = "exp=9999999999&sig=" + q.Get("sig") },
-		"no life":          func(u *url.URL) { u.RawQuery = "sig=" + q.Get("sig") },
-		"a forged one":     func(u *url.URL) { u.RawQuery = "exp=" + q.Get("exp") + "&sig=AAAA" },
+		"another provider": func(u *url.URL) { u.Path = "/v1/mirror/" + ownHost + "/acme/other/x.zip" },
+		"a later expiry":   func(u *url.URL) { u.RawQuery = "exp=9999999999&sig=" + q.Get("sig") },
+		"no expiry":        func(u *url.URL) { u.RawQuery = "sig=" + q.Get("sig") },
+		"a forgery":        func(u *url.URL) { u.RawQuery = "exp=" + q.Get("exp") + "&sig=AAAA" },
 	} {
 		u := *link
 		changed(&u)
@@ -328,7 +330,7 @@ func resolve(t *testing.T, a answer, reference string) *url.URL {
 	return u
 }
 
-// What is everybody's costs nothing and carries no secret.
+// Rules change nothing about public answers, which contain no secret.
 func TestPublicAnswersAreAsWithoutRules(t *testing.T) {
 	snapshot := scan(t, privateTree(t))
 	plain, ruled := serve(t, registry(snapshot)), serve(t, privately(t, registry(snapshot), "allow anonymous read open registry.terraform.io/open"))
@@ -336,7 +338,7 @@ func TestPublicAnswersAreAsWithoutRules(t *testing.T) {
 		"/v1/providers/open/demo/versions", "/v1/providers/open/demo/1.0.0/download/linux/amd64", "/v1/modules/open/vpc/aws/1.0.0/download",
 		"/v1/mirror/registry.terraform.io/open/null/3.2.0.json", "/v1/mirror/registry.terraform.io/open/null/terraform-provider-null_3.2.0_linux_amd64.zip",
 	} {
-		for _, caller := range []string{nobody, reader} {
+		for _, caller := range []string{anonymous, reader} {
 			a, b := plain.get(path), ruled.get(path, caller)
 			a.Header.Del("Date")
 			b.Header.Del("Date")
@@ -347,8 +349,8 @@ func TestPublicAnswersAreAsWithoutRules(t *testing.T) {
 	}
 }
 
-// Documents with links keep their ETag for a while, and never longer than the
-// links in them are good.
+// Documents with signed links keep their ETag for a while, and never longer than
+// the links are valid.
 func TestDocumentsWithLinksChangeInTime(t *testing.T) {
 	g := private(t)
 	synctest.Test(t, func(t *testing.T) {
@@ -360,14 +362,14 @@ func TestDocumentsWithLinksChangeInTime(t *testing.T) {
 		}
 		first := ask("")
 		if got := ask(first.Header().Get("Etag")).Code; got != http.StatusNotModified {
-			t.Errorf("at once: got %d, want 304", got)
+			t.Errorf("immediately: got %d, want 304", got)
 		}
-		time.Sleep(2 * time.Minute) // of the test's own clock
+		time.Sleep(2 * time.Minute) // by the clock of synctest
 		later := ask(first.Header().Get("Etag"))
 		if later.Code != http.StatusOK || later.Body.String() == first.Body.String() {
-			t.Errorf("after two of fifteen minutes: got %d with the links of before", later.Code)
+			t.Errorf("after two of fifteen minutes: got %d with the same links", later.Code)
 		}
-		link := "https://" + own + "/v1/mirror/registry.terraform.io/acme/null/" + firstLink(t, later.Body.Bytes())
+		link := "https://" + ownHost + "/v1/mirror/registry.terraform.io/acme/null/" + firstLink(t, later.Body.Bytes())
 		if w := serveRecorded(g, httptest.NewRequest(http.MethodGet, link, nil)); w.Code != http.StatusOK {
 			t.Errorf("a link: got %d", w.Code)
 		}
@@ -379,21 +381,21 @@ func TestDocumentsWithLinksChangeInTime(t *testing.T) {
 	})
 }
 
-// Once there is another key, links are signed with that: other instances may not
-// have the one before any more.
+// New links are signed with the new key at once: other instances may no longer have
+// the one before.
 func TestDocumentsWithLinksChangeWithTheKey(t *testing.T) {
 	g := private(t)
 	keys := linkKeys(t)
 	g.Links = &access.Links{Life: 15 * time.Minute, Keys: func() *access.LinkKeys { return keys }}
 	const document = "/v1/mirror/registry.terraform.io/acme/null/3.2.0.json"
-	before := firstLink(t, askAs(g, reader, own, document).Body.Bytes())
+	before := firstLink(t, askAs(g, reader, ownHost, document).Body.Bytes())
 	keys = linkKeys(t)
-	after := firstLink(t, askAs(g, reader, own, document).Body.Bytes())
+	after := firstLink(t, askAs(g, reader, ownHost, document).Body.Bytes())
 	if before == after {
-		t.Fatal("the link is signed with a key that is gone")
+		t.Fatal("the link is signed with a key that was replaced")
 	}
 	const folder = "/v1/mirror/registry.terraform.io/acme/null/"
-	if w := ask(g, own, folder+after); w.Code != http.StatusOK {
+	if w := ask(g, ownHost, folder+after); w.Code != http.StatusOK {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
@@ -407,7 +409,7 @@ func firstLink(t *testing.T, document []byte) string {
 	return l.Archives["linux_amd64"].URL
 }
 
-// OpenTofu since 1.12 fetches small packages with its token (checklist 84).
+// OpenTofu since 1.12 fetches small packages with its token (checklist 83, 84).
 func TestModulesForOpenTofu(t *testing.T) {
 	tests := []struct {
 		rule, client, module string
@@ -415,12 +417,12 @@ func TestModulesForOpenTofu(t *testing.T) {
 		status               int
 	}{
 		{"OpenTofu 1.12", "OpenTofu/1.12.6", "acme", reader, http.StatusOK},
-		{"a later one", "OpenTofu/1.20.0", "acme", reader, http.StatusOK},
+		{"a later version", "OpenTofu/1.20.0", "acme", reader, http.StatusOK},
 		{"a release candidate", "OpenTofu/1.12.0-rc1", "acme", reader, http.StatusOK},
-		{"one before", "OpenTofu/1.11.9", "acme", reader, http.StatusNoContent},
+		{"an older version", "OpenTofu/1.11.9", "acme", reader, http.StatusNoContent},
 		{"Terraform", "Terraform/1.15.0", "acme", reader, http.StatusNoContent},
-		{"a module that is everybody's", "OpenTofu/1.12.6", "open", reader, http.StatusNoContent},
-		{"without a token", "OpenTofu/1.12.6", "open", nobody, http.StatusNoContent},
+		{"a public module", "OpenTofu/1.12.6", "open", reader, http.StatusNoContent},
+		{"without a token", "OpenTofu/1.12.6", "open", anonymous, http.StatusNoContent},
 	}
 	s := serve(t, private(t))
 	for _, test := range tests {
@@ -440,7 +442,7 @@ func TestModulesForOpenTofu(t *testing.T) {
 				t.Errorf("got %s, want %s", a.body, want)
 			}
 			if got := s.get("/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", reader).StatusCode; got != http.StatusOK {
-				t.Errorf("there: got %d", got)
+				t.Errorf("the location: got %d", got)
 			}
 		})
 	}
@@ -462,11 +464,67 @@ func TestNothingIsHandedOutUnsigned(t *testing.T) {
 	for _, path := range []string{"/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/modules/acme/vpc/aws/1.0.0/download", "/v1/mirror/registry.terraform.io/acme/null/3.2.0.json"} {
 		mustRefuse(t, s.get(path, reader), http.StatusServiceUnavailable)
 	}
-	// Nor is a link called forged that just cannot be checked.
+	// A link that cannot be checked is not reported as forged either.
 	mustRefuse(t, s.get("/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz?exp=1&sig="+strings.Repeat("A", 48)), http.StatusServiceUnavailable)
 }
 
 func linkKeys(t testing.TB) *access.LinkKeys {
 	t.Helper()
 	return access.NewLinkKeys(time.Now())
+}
+
+// A request that may not read something is handled in the same way whether it
+// exists or not, so that the time of an answer does not tell.
+func TestExistenceTakesTheSameWay(t *testing.T) {
+	g := private(t)
+	link := "?exp=4102444800&sig=" + strings.Repeat("A", 48)
+	for _, test := range []struct{ rule, exists, missing string }{
+		{"provider versions", "/v1/providers/acme/demo/versions", "/v1/providers/acme/dems/versions"},
+		{"in another namespace", "/v1/providers/acme/demo/versions", "/v1/providers/acms/demo/versions"},
+		{"in upper case", "/v1/providers/ACME/demo/versions", "/v1/providers/ACME/dems/versions"},
+		{"a platform", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/providers/acme/demo/2.0.0/download/linux/amd64"},
+		{"module versions", "/v1/modules/acme/vpc/aws/versions", "/v1/modules/acme/vps/aws/versions"},
+		{"a module in upper case", "/v1/modules/Acme/vpc/aws/versions", "/v1/modules/Acme/vps/aws/versions"},
+		{"the newest of a module", "/v1/modules/acme/vpc/aws/download", "/v1/modules/acme/vps/aws/download"},
+		{"the download of a module", "/v1/modules/acme/vpc/aws/1.0.0/download", "/v1/modules/acme/vpc/aws/2.0.0/download"},
+		{"a module's package", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", "/v1/modules/acme/vps/aws/1.0.0/archive.tar.gz"},
+		{"a module's package by a forged link", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz" + link, "/v1/modules/acme/vps/aws/1.0.0/archive.tar.gz" + link},
+		{"a module of a hostname", "/v1/modules/registry.terraform.io/acme/vpc/aws/1.0.0/archive.tar.gz", "/v1/modules/registry.terraform.io/acme/vps/aws/1.0.0/archive.tar.gz"},
+		{"index.json", "/v1/mirror/registry.terraform.io/acme/null/index.json", "/v1/mirror/registry.terraform.io/acme/nuls/index.json"},
+		{"index.json of another hostname", "/v1/mirror/registry.terraform.io/acme/null/index.json", "/v1/mirror/registry.terraform.is/acme/null/index.json"},
+		{"VERSION.json", "/v1/mirror/registry.terraform.io/acme/null/3.2.0.json", "/v1/mirror/registry.terraform.io/acme/null/3.2.1.json"},
+		{"VERSION.json of another", "/v1/mirror/registry.terraform.io/acme/null/3.2.0.json", "/v1/mirror/registry.terraform.io/acme/nuls/3.2.0.json"},
+		{"a mirrored file", "/v1/mirror/registry.terraform.io/acme/null/terraform-provider-null_3.2.0_linux_amd64.zip", "/v1/mirror/registry.terraform.io/acme/null/terraform-provider-null_3.2.1_linux_amd64.zip"},
+		{"a mirrored file by a forged link", "/v1/mirror/registry.terraform.io/acme/null/terraform-provider-null_3.2.0_linux_amd64.zip" + link, "/v1/mirror/registry.terraform.io/acme/null/terraform-provider-null_3.2.1_linux_amd64.zip" + link},
+		{"a hosted file", "/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/mirror/-/acme/dems/terraform-provider-demo_1.0.0_linux_amd64.zip"},
+		{"a hosted file under a name", "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.1_linux_amd64.zip"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			for _, caller := range []string{anonymous, stranger, garbage} {
+				exists, code := allocations(g, caller, test.exists)
+				missing, same := allocations(g, caller, test.missing)
+				if exists != missing || code != same {
+					t.Errorf("as %q: %v allocations and %d if it exists, %v and %d if not", caller, exists, code, missing, same)
+				}
+			}
+		})
+	}
+}
+
+// allocations counts those of an answer, which differ between ways through the code
+// as times do. It is the minimum of several answers, as pools may be emptied.
+func allocations(g *handlers.Registry, credentials, path string) (float64, int) {
+	r := httptest.NewRequest(http.MethodGet, home+path, nil)
+	if name, value, ok := strings.Cut(credentials, ": "); ok {
+		r.Header.Set(name, value)
+	}
+	w := &sink{header: make(http.Header)}
+	fewest := math.Inf(1)
+	for range 200 { // under the race detector, pools drop a quarter at random
+		fewest = min(fewest, testing.AllocsPerRun(1, func() {
+			clear(w.header)
+			g.ServeHTTP(w, r)
+		}))
+	}
+	return fewest, w.status
 }

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// A writesRecorder notes how it is written to. It can read by itself, as Caddy's
-// writers can.
+// A writesRecorder records the sizes of writes. Like Caddy's writers, it implements
+// io.ReaderFrom.
 type writesRecorder struct {
 	*httptest.ResponseRecorder
 	writes []int
@@ -37,10 +37,10 @@ func TestBodyWriter(t *testing.T) {
 		wantWrites []int
 		wantReads  int
 	}{
-		{"HTTP/1.1 reads by itself", 1, "", nil, 1},
-		{"HTTP/2 is written to in large pieces", 2, "", []int{64 << 10, 64 << 10, 32 << 10}, 0},
-		{"HTTP/3 as well", 3, "", []int{64 << 10, 64 << 10, 32 << 10}, 0},
-		{"a range too", 2, "bytes=0-99999", []int{64 << 10, 100_000 - 64<<10}, 0},
+		{"HTTP/1.1 uses ReadFrom", 1, "", nil, 1},
+		{"HTTP/2 gets large writes", 2, "", []int{64 << 10, 64 << 10, 32 << 10}, 0},
+		{"so does HTTP/3", 3, "", []int{64 << 10, 64 << 10, 32 << 10}, 0},
+		{"so does a range", 2, "bytes=0-99999", []int{64 << 10, 100_000 - 64<<10}, 0},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "/", nil)
@@ -51,7 +51,7 @@ func TestBodyWriter(t *testing.T) {
 				want = content[:100_000]
 			}
 			w := &writesRecorder{ResponseRecorder: httptest.NewRecorder()}
-			// A file does not copy itself, as a bytes.Reader would.
+			// Without WriteTo, which a bytes.Reader has and a file does not.
 			file := struct{ io.ReadSeeker }{bytes.NewReader(content)}
 			w.Header().Set("Content-Type", "application/zip")
 			http.ServeContent(bodyWriter(w, r), r, "", time.Time{}, file)
@@ -59,7 +59,7 @@ func TestBodyWriter(t *testing.T) {
 				t.Errorf("written in %v, read %d times, want %v and %d", w.writes, w.reads, test.wantWrites, test.wantReads)
 			}
 			if got := w.Body.String(); got != string(want) {
-				t.Errorf("got %d other bytes", len(got))
+				t.Errorf("got %d bytes that differ", len(got))
 			}
 		})
 	}
