@@ -65,7 +65,8 @@ var directDependencies = []string{
 	"go.uber.org/zap",
 	"golang.org/x/mod",
 	"golang.org/x/net",
-	"golang.org/x/sys", // the free space of a disk
+	"golang.org/x/sync",
+	"golang.org/x/sys", // the free space of a disk, and its file system
 }
 
 func TestImportsGoOneWay(t *testing.T) {

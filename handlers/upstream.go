@@ -178,7 +178,7 @@ func (g *Registry) writeMergedArchives(w http.ResponseWriter, r *request, p *ind
 	if d, ok := g.mergedDocument(id, release); ok {
 		return g.writeDocument(w, r, d.Document, l)
 	}
-	if release != nil && release.SignedByPublisher() && len(p.Missing(release)) == 0 && !g.mayHaveMore(a, release) {
+	if release != nil && release.Signature.By == index.ByPublisher && len(p.Missing(release)) == 0 && !g.mayHaveMore(a, release) {
 		g.keepMerged(id, mergedDocument{present: release, Document: release.Archives()}, mergedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}

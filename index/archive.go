@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"path"
 	"time"
 
 	"github.com/spf13/afero"
@@ -10,8 +9,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// An archive is a file or folder whose content has to be read, and then what
-// that gave.
+// An archive is a file or folder whose content has to be read, and what reading it
+// gave.
 type archive struct {
 	part    Part
 	path    string          // in its part
@@ -39,6 +38,13 @@ type archive struct {
 	packing *packing // of a module folder, once it is needed
 }
 
+// noteRested adds a folder that has been read: it need not rest again.
+func (a *archive) noteRested(rested map[string]stamp) {
+	if a.folder != nil && !a.pending && a.bad == nil {
+		rested[a.report] = a.stamp
+	}
+}
+
 // layout returns the packing of a module folder that has been read; nil for
 // anything else.
 func (a *archive) layout() *packing {
@@ -51,8 +57,8 @@ func (a *archive) layout() *packing {
 	return a.packing
 }
 
-// newArchive notes a file to be read. An empty one needs no reading, and what
-// is no file has none.
+// newArchive adds a file to what has to be read, unless the memo knows it, or it is
+// empty, or no regular file.
 func (w *walker) newArchive(part Part, report string, e entry, read func(context.Context, *archive) (digest, error)) *archive {
 	a := &archive{part: part, path: e.path, report: report, read: read}
 	a.stamp = stampOf(e.info)
@@ -72,7 +78,7 @@ func (w *walker) newArchive(part Part, report string, e entry, read func(context
 
 // recall takes what the memo knows of an archive, if it does.
 func (w *walker) recall(a *archive) (known bool) {
-	if a.digest, known = w.memo.get(a.report, a.stamp); known {
+	if a.digest, known = w.scan.memo.get(a.report, a.stamp); known {
 		w.recalled++
 	}
 	return known
@@ -89,7 +95,7 @@ func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
 		return true
-	case w.live && w.rested[a.report] != a.stamp && w.memo.tooYoung(w.withRemovals(a, dirs), folderRest, w.options.now()):
+	case w.scan.live && w.scan.last.rested[a.report] != a.stamp && w.scan.memo.tooYoung(w.withRemovals(a, dirs), folderRest, w.scan.options.now()):
 		a.pending = true
 	default:
 		w.queue(a)
@@ -105,9 +111,9 @@ func (w *walker) withRemovals(a *archive, dirs []string) stamp {
 	if a.part.disk == "" || !a.part.keepsInodes(a.path) {
 		return s
 	}
-	now := w.options.now().UnixNano()
+	now := w.scan.options.now().UnixNano()
 	for _, dir := range dirs {
-		info, err := a.part.Fs.Stat(path.Join(a.part.Dir, dir))
+		info, err := a.part.stat(dir)
 		if err != nil {
 			continue // the next scan sees what has become of it
 		}
@@ -124,7 +130,8 @@ func (w *walker) queue(a *archive) {
 	w.unread = append(w.unread, a)
 }
 
-func (s *scanner) readArchive(a *archive) digest {
+// readArchive returns what reading an archive gave, and has it remembered.
+func (s *scan) readArchive(a *archive) digest {
 	d, err := a.read(s.ctx, a)
 	if err != nil {
 		d = digest{bad: asFinding(err)}
@@ -146,11 +153,6 @@ func readFile(ctx context.Context, a *archive, digestOf func(f afero.File, size 
 	defer f.Close()
 	if !stampOf(info).sameContent(a.stamp) {
 		return digest{}, found(BeingWritten, "it is still being written")
-	}
-	if s, ok := f.(*sequentialFile); ok {
-		if err := s.spool(ctx); err != nil { // or it would be read again to copy it
-			return digest{}, err
-		}
 	}
 	d, failed := digestOf(pacedFile{f, a}, info.Size())
 	if info, err = f.Stat(); err != nil {

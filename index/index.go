@@ -18,14 +18,14 @@ type Index struct {
 	progress atomic.Pointer[Progress]
 	observer atomic.Pointer[Observer]
 
-	looking sync.Mutex // one scan at a time
-	prepare sync.Once  // before the first of them
-	looker  looker
-	waiting waiting
-	logged  atomic.Int64 // when progress was logged last
-	unkept  string       // why the memo could not be kept last, which is logged once
-	polling string       // why nothing can be watched, which is logged once
-	watch   func(context.Context, func(error)) (*watcher, error)
+	scanning sync.Mutex // one scan at a time
+	prepare  sync.Once  // before the first of them
+	scanner  scanner
+	waiting  waiting
+	logged   atomic.Int64 // when progress was logged last
+	unkept   string       // why the memo could not be kept last, which is logged once
+	polling  string       // why nothing can be watched, which is logged once
+	watch    func(context.Context, func(error)) (*watcher, error)
 
 	unfinished map[string]bool // by path, what is withheld but may still be written
 
@@ -45,14 +45,14 @@ func New(o Options) *Index {
 	ctx, cancel := context.WithCancel(context.Background())
 	x := &Index{
 		options: o,
-		looker:  looker{options: o},
+		scanner: scanner{options: o},
 		watch:   newWatcher,
 		ready:   make(chan struct{}),
 		hints:   make(chan struct{}, 1),
 		ctx:     ctx,
 		cancel:  cancel,
 	}
-	x.looker.progress = x.advance
+	x.scanner.progress = x.advance
 	return x
 }
 
@@ -134,20 +134,20 @@ func (x *Index) run() {
 }
 
 func (x *Index) watcher() *watcher {
-	x.looking.Lock()
-	defer x.looking.Unlock()
-	return x.looker.watch
+	x.scanning.Lock()
+	defer x.scanning.Unlock()
+	return x.scanner.watch
 }
 
 // startWatching tries to, before each scan until it succeeds: a system's limits
 // may have been reached for a while only.
 func (x *Index) startWatching() {
-	if !x.options.Watch || x.looker.watch != nil {
+	if !x.options.Watch || x.scanner.watch != nil {
 		return
 	}
 	w, err := x.watch(x.ctx, x.warnPolling)
 	if err == nil {
-		x.looker.watch, x.polling = w, ""
+		x.scanner.watch, x.polling = w, ""
 		return
 	}
 	if reason := err.Error(); reason != x.polling {
@@ -165,7 +165,7 @@ func (x *Index) recall() {
 	if x.options.Store == nil {
 		return
 	}
-	err := x.looker.memo.load(x.options.Store, x.options.Identity)
+	err := x.scanner.memo.load(x.options.Store, x.options.Identity)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		x.log(slog.LevelWarn, "the memo of digests is of no use, archives are read again", "reason", withoutPath(err).Error())
 	}
@@ -176,7 +176,7 @@ func (x *Index) keep() {
 	if x.options.Store == nil {
 		return
 	}
-	err := x.looker.memo.save(x.options.Store, x.options.Identity)
+	err := x.scanner.memo.save(x.options.Store, x.options.Identity)
 	if err == nil {
 		x.unkept = ""
 		return
@@ -198,14 +198,14 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	defer cancel()
 	defer context.AfterFunc(asked, cancel)()
 
-	x.looking.Lock()
-	defer x.looking.Unlock()
+	x.scanning.Lock()
+	defer x.scanning.Unlock()
 	x.prepare.Do(x.recall)
 	x.startWatching()
 
 	began := time.Now()
 	before := x.snapshot.Load()
-	snapshot, err := x.looker.look(ctx, &x.waiting, func(partial *Snapshot) {
+	snapshot, err := x.scanner.scan(ctx, &x.waiting, func(partial *Snapshot) {
 		x.publish(partial)
 		x.keep() // what has been read is not read again after a crash
 	})
@@ -222,7 +222,7 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	x.keep()
 	x.report(before, snapshot, took)
 	switch { // whoever asked for this scan
-	case x.looker.memo.forgot():
+	case x.scanner.memo.forgot():
 		time.AfterFunc(young, x.Hint)
 	case len(x.unfinished) > 0:
 		time.AfterFunc(copyRest, x.Hint)

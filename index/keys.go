@@ -28,34 +28,32 @@ func (k keysOf) file() string {
 	return "keys/" + address.DisplayHostname(k.hostname) + "/" + k.namespace + ".asc"
 }
 
-// A keysFile is a namespace's keys, and what tells them from others. One that
-// cannot be read has no Keyring.
+// A keysFile is a namespace's keys. One that cannot be read has no Keyring, and is
+// there all the same: other keys must not take its place.
 type keysFile struct {
 	*signing.Keyring
 	bad   []error // about blocks it leaves out
 	stamp stamp
-	sum   wire.SHA256
+	sum   wire.SHA256 // of the file
 }
 
 // readKeys reads keys/[HOSTNAME/]NAMESPACE.asc. Of two spellings of a namespace
 // the one in lower case counts.
 func (w *walker) readKeys() map[keysOf]*keysFile {
 	keys := make(map[keysOf]*keysFile)
-	before := w.keysFiles
-	w.keysFiles = make(map[keysOf]*keysFile)
-	for _, e := range lowerCaseFirst(w.list(w.tree.Keys, ".", "keys")) {
+	for _, e := range lowerCaseFirst(w.list(w.scan.tree.Keys, ".", "keys")) {
 		if e.info.IsDir() && address.IsHostname(e.name) {
 			hostname, err := address.ParseHostname(e.name)
 			if err != nil {
-				w.report.withhold(Problem{Path: path.Join("keys", e.name), Reason: BadName, Detail: err.Error()})
+				w.report.withhold((&finding{BadName, err.Error()}).at(path.Join("keys", e.name), address.Address{}, ""))
 				continue
 			}
-			for _, e := range lowerCaseFirst(w.list(w.tree.Keys, e.path, path.Join("keys", e.name))) {
-				w.readKeysFile(keys, before, hostname, e)
+			for _, e := range lowerCaseFirst(w.list(w.scan.tree.Keys, e.path, path.Join("keys", e.name))) {
+				w.readKeysFile(keys, hostname, e)
 			}
 			continue
 		}
-		w.readKeysFile(keys, before, "", e)
+		w.readKeysFile(keys, "", e)
 	}
 	return keys
 }
@@ -73,7 +71,8 @@ func lowerCaseFirst(entries []entry) []entry {
 	return entries
 }
 
-func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchost.Hostname, e entry) {
+// readKeysFile adds the keys of a file to keys, or reports why not.
+func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostname, e entry) {
 	report := path.Join("keys", e.path)
 	name, ok := strings.CutSuffix(e.name, ".asc")
 	if !ok || e.info.IsDir() {
@@ -81,7 +80,7 @@ func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchos
 		return
 	}
 	withhold := func(f *finding) {
-		w.report.withhold(Problem{Path: report, Reason: f.reason, Detail: f.detail})
+		w.report.withhold(f.at(report, address.Address{}, ""))
 	}
 	namespace, err := tfaddr.ParseProviderNamespace(name)
 	if err != nil {
@@ -94,9 +93,9 @@ func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchos
 		return
 	}
 	now := stampOf(e.info)
-	file := before[of]
-	if file == nil || file.stamp != now || !now.settled(w.now) {
-		content, err := w.tree.Keys.read(e.path)
+	file := w.scan.last.keys[of]
+	if file == nil || file.Keyring == nil || file.stamp != now || !now.settled(w.scan.now) {
+		content, err := w.scan.tree.Keys.read(e.path)
 		if err != nil {
 			withhold(asFinding(err))
 			keys[of] = &keysFile{}
@@ -105,10 +104,8 @@ func (w *walker) readKeysFile(keys, before map[keysOf]*keysFile, hostname svchos
 		file = &keysFile{stamp: now, sum: sha256Of(content)}
 		file.Keyring, file.bad = signing.ReadKeyring(content)
 	}
-	w.keysFiles[of] = file
 	for _, err := range file.bad {
 		withhold(found(BadKeys, "%v", err))
 	}
-	// A file without one usable key is still there to keep other keys out.
 	keys[of] = file
 }

@@ -83,7 +83,7 @@ type modulePackage struct {
 // walkModules finds the packages of all modules and queues them for reading.
 func (w *walker) walkModules() []*moduleFolder {
 	var folders []*moduleFolder
-	for _, f := range w.walkAddresses(w.tree.Modules, "modules", 3) {
+	for _, f := range w.walkAddresses(w.scan.tree.Modules, "modules", 3) {
 		a, err := address.ParseModule(f.hostname, f.names[0], f.names[1], f.names[2])
 		if err != nil {
 			w.badModuleAddress(f, err)
@@ -104,11 +104,7 @@ func (w *walker) walkModules() []*moduleFolder {
 	})
 	spellings := make([]spelling, len(folders))
 	for i, m := range folders {
-		spellings[i] = spelling{
-			folder: &m.folder, address: m.address,
-			normal: m.inNormalForm(m.address.Hostname, m.address.Namespace, m.address.Name, m.address.System),
-			empty:  len(m.packages) == 0,
-		}
+		spellings[i] = spelling{folder: &m.folder, address: m.address, empty: len(m.packages) == 0}
 	}
 	var modules []*moduleFolder
 	for _, i := range w.oneSpellingEach(spellings, found) {
@@ -127,7 +123,7 @@ func (m *moduleFolder) order() {
 
 func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e entry) {
 	withhold := func(f *finding) {
-		w.report.withhold(Problem{Path: report, Address: m.address.String(), Reason: f.reason, Detail: f.detail})
+		w.report.withhold(f.at(report, m.address, ""))
 	}
 	text, format, preference := e.name, "tar.gz", len(moduleFormats)
 	if !e.info.IsDir() {
@@ -159,7 +155,7 @@ func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
-		w.watch.addModule(part, dir)
+		w.scan.watch.addModule(part, dir)
 	}
 	if a.folder, a.leftOut, a.bad = part.walkFolder(e.path, visit); a.bad != nil {
 		return a
@@ -178,34 +174,38 @@ func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 	return a
 }
 
-// addModule offers what can be offered of a module's folder.
-func (a *assembly) addModule(f *moduleFolder) {
-	var before *Module // as clients know it; nil if they may know more than the index does
-	if a.last != nil && !a.last.ListPending(f.address) {
-		before = a.last.Module(f.address)
+// noteRested adds the folders that have been read: they need not rest again.
+func (m *moduleFolder) noteRested(rested map[string]stamp) {
+	for _, p := range m.packages {
+		p.archive.noteRested(rested)
 	}
+}
+
+// offerModule returns what can be offered of a module's folder, nil if there is
+// nothing, and what has not been read yet. Problems and offers go to report.
+func (s *scan) offerModule(f *moduleFolder, report *Report) (module *Module, lacks pending) {
+	last := s.last.module(f.address)
+	listed := last != nil && s.last.listed(f.address)
 	kept := make(map[string]*modulePackage)
 	asBefore := make(map[string]*ModuleVersion) // until what is new has been read
 	for _, p := range f.packages {
 		v := p.version.String()
+		known := last.Version(v)
 		withhold := func(p *modulePackage, bad *finding) {
-			a.report.withhold(Problem{Path: p.archive.report, Address: f.address.String(), Version: v, Reason: bad.reason, Detail: bad.detail})
+			report.withhold(bad.at(p.archive.report, f.address, v))
 		}
 		switch {
 		case p.pending:
-			lacks := a.snapshot.pending[f.address]
+			report.Pending++
 			lacks.versions = append(lacks.versions, v)
-			if known := a.lastModule(f.address).Version(v); known != nil {
+			lacks.list = lacks.list || known == nil && !listed
+			if known != nil {
 				asBefore[v] = known // a list without it would have clients choose an older one
-			} else if before == nil {
-				lacks.list = true
 			}
-			a.report.Pending++
-			a.snapshot.pending[f.address] = lacks
 			continue
 		case p.bad != nil:
 			withhold(p, p.bad)
-			if known := a.lastModule(f.address).Version(v); known != nil && p.unfinished(a.options.now()) {
+			if known != nil && p.unfinished(s.options.now()) {
 				asBefore[v] = known
 			}
 			continue
@@ -221,9 +221,6 @@ func (a *assembly) addModule(f *moduleFolder) {
 			withhold(other, duplicate)
 		}
 	}
-	if len(kept) == 0 && len(asBefore) == 0 {
-		return
-	}
 	var versions []*ModuleVersion
 	for v, known := range asBefore {
 		if kept[v] == nil {
@@ -236,30 +233,23 @@ func (a *assembly) addModule(f *moduleFolder) {
 			Archive: p.file(), Folder: p.subfolderOfModule(), notes: p.notes(),
 		})
 	}
-	for _, p := range kept {
-		if p.folder != nil {
-			a.folders[p.archive.report] = p.stamp
-		}
+	if versions == nil {
+		return nil, lacks
 	}
-	m := newModule(f.address, versions) // which orders them
-	for _, v := range m.Versions {
-		a.report.Offered = append(a.report.Offered, Offer{Kind: KindModule, Address: f.address.String(), Version: v.Version, Notes: v.notes})
+	module = newModule(f.address, versions) // which orders them
+	for _, v := range module.Versions {
+		report.Offered = append(report.Offered, Offer{Kind: KindModule, Address: f.address.String(), Version: v.Version, Notes: v.notes})
 	}
-	a.snapshot.modules[f.address] = m
-}
-
-// lastModule is a module as it was offered after the last scan, or nil.
-func (a *assembly) lastModule(of address.Address) *Module {
-	if a.last == nil {
-		return nil
-	}
-	return a.last.Module(of)
+	return module, lacks
 }
 
 func (p *modulePackage) file() *File {
 	f := &File{
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed, folder: p.archive.layout(),
+		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
+	}
+	if k := p.archive.layout(); k != nil {
+		f.packed = k
 	}
 	if p.format == "zip" {
 		f.ContentType = zipType

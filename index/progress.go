@@ -39,8 +39,9 @@ const (
 
 // batches publishes what can be offered while a scan still reads.
 type batches struct {
-	scanner *scanner
-	to      func(*Snapshot)
+	scan  *scan
+	found *inventory
+	to    func(*Snapshot) // may be nil
 
 	publishing sync.Mutex // a snapshot never follows a newer one
 	included   int        // archives that had been read when the last was made, -1 before that
@@ -52,10 +53,10 @@ type batches struct {
 	interval time.Duration
 }
 
-func newBatches(s *scanner, to func(*Snapshot)) *batches {
-	b := &batches{scanner: s, to: to, interval: firstBatch, included: -1}
-	b.progress = Progress{Total: len(s.unread), Began: s.options.now()}
-	for _, a := range s.unread {
+func newBatches(s *scan, found *inventory, to func(*Snapshot)) *batches {
+	b := &batches{scan: s, found: found, to: to, interval: firstBatch, included: -1}
+	b.progress = Progress{Total: len(found.unread), Began: s.options.now()}
+	for _, a := range found.unread {
 		b.progress.TotalBytes += a.stamp.size
 	}
 	b.next = b.progress.Began.Add(b.interval)
@@ -73,7 +74,7 @@ func (b *batches) count(a *archive) {
 // add tells of an archive that has been counted, and publishes when it is time.
 func (b *batches) add() {
 	b.mutex.Lock()
-	now := b.scanner.options.now()
+	now := b.scan.options.now()
 	due := now.After(b.next) && b.progress.Done < b.progress.Total
 	if due {
 		b.interval = min(2*b.interval, lastBatch)
@@ -82,8 +83,8 @@ func (b *batches) add() {
 	progress := b.progress
 	b.mutex.Unlock()
 
-	if b.scanner.progress != nil {
-		b.scanner.progress(progress)
+	if b.scan.progress != nil {
+		b.scan.progress(progress)
 	}
 	if due {
 		b.publish()
@@ -96,12 +97,12 @@ func (b *batches) publish() {
 	done := b.done()
 	b.publishing.Lock()
 	defer b.publishing.Unlock()
-	if b.to == nil || b.scanner.ctx.Err() != nil || b.included >= done {
+	if b.to == nil || b.scan.ctx.Err() != nil || b.included >= done {
 		return
 	}
 	done = b.done()
 	began := time.Now()
-	if s := b.scanner.assemble(); s.Report.failure() == nil {
+	if s, _ := b.scan.assemble(b.found); s.Report.failure() == nil {
 		b.to(s)
 		b.included = done
 	}
@@ -116,7 +117,7 @@ func (b *batches) pause() {
 	b.publishing.Unlock()
 	select {
 	case <-time.After(rest):
-	case <-b.scanner.ctx.Done():
+	case <-b.scan.ctx.Done():
 	}
 }
 

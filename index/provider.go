@@ -1,268 +1,290 @@
 package index
 
 import (
-	"context"
-	"errors"
-	"maps"
-	"path"
 	"slices"
-	"strings"
+	"sync"
 
 	version "github.com/hashicorp/go-version"
-	"github.com/spf13/afero"
+	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A providerFolder is the folder of one provider and the releases in it,
-// before anything is verified.
-type providerFolder struct {
-	folder
-	address  address.Address
-	releases map[string]*releaseFiles // by version
-	ordered  []*releaseFiles          // the newest first
+// A Provider is everything offered under one provider address.
+type Provider struct {
+	Address address.Address
+
+	// Releases are the newest first; there is at least one.
+	Releases []*Release
+
+	byVersion map[string]*Release
+	files     map[string]*File
+	versions  *wire.Document
+	index     *wire.Document
 }
 
-// releaseFiles are the files of one version, wherever in the folder they lie.
-type releaseFiles struct {
-	version   *version.Version
-	packages  []*packageArchive
-	checksums *document
-	signature *document
-	manifest  *document
-}
-
-// A packageArchive is a provider's zip for one platform, or the folder of an
-// unpacked one.
-type packageArchive struct {
-	*archive
-	name     string
-	platform address.Platform
-}
-
-// detail is what was found out about a zip. An unpacked package has none: it is
-// packed as it should be.
-func (p *packageArchive) detail() packageDetail {
-	if p.folder != nil {
-		return packageDetail{}
+// Release returns the one of a version, or nil, also of a nil Provider.
+func (p *Provider) Release(version string) *Release {
+	if p == nil {
+		return nil
 	}
-	return decodePackageDetail(p.content)
+	return p.byVersion[version]
 }
 
-// A document is one of the small files beside the packages.
-type document struct {
-	name, path, report string
-	stamp              stamp
-}
+// File returns the file of that name, or nil.
+func (p *Provider) File(name string) *File { return p.files[name] }
 
-// walkProviders finds the releases of all providers and queues their packages
-// for reading.
-func (w *walker) walkProviders() []*providerFolder {
-	var folders []*providerFolder
-	for _, f := range w.walkAddresses(w.tree.Providers, "providers", 2) {
-		a, err := address.ParseProvider(f.hostname, f.names[0], f.names[1])
-		if err != nil {
-			w.badProviderAddress(f, err)
-			continue
+// Versions is the registry's list; nil when the mirror alone offers the provider.
+func (p *Provider) Versions() *wire.Document { return p.versions }
+
+// Index is the mirror's index.json.
+func (p *Provider) Index() *wire.Document { return p.index }
+
+// newProvider orders releases and encodes the lists of them.
+func newProvider(a address.Address, releases []*Release) *Provider {
+	address.SortNewestFirst(releases, func(r *Release) *version.Version { return r.version })
+	p := &Provider{
+		Address: a, Releases: releases,
+		byVersion: make(map[string]*Release, len(releases)),
+		files:     make(map[string]*File),
+		versions:  providerVersions(releases),
+		index:     MirrorIndex(releases, nil),
+	}
+	for _, r := range releases {
+		p.byVersion[r.Version] = r
+		p.files[r.checksums.Name] = r.checksums
+		if r.signatureFile != nil {
+			p.files[r.signatureFile.Name] = r.signatureFile
 		}
-		folders = append(folders, &providerFolder{folder: f, address: a, releases: make(map[string]*releaseFiles)})
-	}
-	found := w.each(len(folders), func(w *walker, i int) {
-		p := folders[i]
-		w.walkReleases(p, p.part, p.dir, p.report, "")
-		p.order()
-	})
-	spellings := make([]spelling, len(folders))
-	for i, p := range folders {
-		spellings[i] = spelling{
-			folder: &p.folder, address: p.address,
-			normal: p.inNormalForm(p.address.Hostname, p.address.Namespace, p.address.Name),
-			empty:  !p.hasPackages(),
+		for _, k := range r.Packages {
+			p.files[k.File.Name] = k.File
 		}
 	}
-	var providers []*providerFolder
-	for _, i := range w.oneSpellingEach(spellings, found) {
-		providers = append(providers, folders[i])
-	}
-	return providers
+	return p
 }
 
-func (p *providerFolder) hasPackages() bool {
-	for _, r := range p.releases {
-		if len(r.packages) > 0 {
-			return true
+// A Release is one version of a provider, verified.
+type Release struct {
+	version *version.Version
+
+	// Hostname it lies under in the tree. Empty: it is hosted, not mirrored.
+	Hostname svchost.Hostname
+
+	// Version is its text, strict semantic versioning without a v.
+	Version string
+
+	// Packages are ordered by platform; there is at least one.
+	Packages []*Package
+
+	// Signature says whose signature of SHA256SUMS clients get.
+	Signature Signature
+
+	// Keys are what clients verify the signature with. Empty: the release is not
+	// signed, and only the mirror offers it.
+	Keys []signing.PublicKey
+
+	protocols     []string // the plugin protocol versions it speaks, MAJOR.MINOR
+	checksums     *File
+	signatureFile *File // nil if it is not signed
+	offer         Offer // as the report lists it
+
+	encoding sync.Once
+	archives *wire.Document // the mirror's VERSION.json
+}
+
+// A Signature says who signed the SHA256SUMS of a release that clients get. The
+// zero value is a release that is not signed.
+type Signature struct {
+	By    SignedBy
+	KeyID string // of the key that signed: 16 upper-case hexadecimal digits
+}
+
+// SignedBy is the kind of a Signature's author.
+type SignedBy uint8
+
+// Authors of signatures.
+const (
+	NotSigned   SignedBy = iota // only the mirror offers the release
+	ByRegistry                  // SHA256SUMS is the registry's own and lists the packages in the tree
+	ByPublisher                 // SHA256SUMS is the publisher's and lists all packages there are
+)
+
+// String is the signature as a report has it: "publisher KEYID", "registry KEYID"
+// or "none".
+func (s Signature) String() string {
+	switch s.By {
+	case ByPublisher:
+		return "publisher " + s.KeyID
+	case ByRegistry:
+		return "registry " + s.KeyID
+	}
+	return "none"
+}
+
+// A Package is a release for one platform.
+type Package struct {
+	address.Platform
+	File *File
+
+	// H1 is Go's dirhash of the files in the zip as clients unpack them, "h1:…":
+	// the one in their lock files.
+	H1 string
+
+	packedH1 string // that of the zip's entries, where they have another
+	release  *Release
+	download *wire.Document // the registry's answer
+}
+
+// Archives is the mirror's VERSION.json.
+func (r *Release) Archives() *wire.Document {
+	r.encode()
+	return r.archives
+}
+
+// Package returns the one for a platform, or nil.
+func (r *Release) Package(os, arch string) *Package {
+	for _, p := range r.Packages {
+		if p.OS == os && p.Arch == arch {
+			return p
 		}
 	}
-	return false
+	return nil
 }
 
-// walkReleases sorts the files of a provider's folder, or of the folder of one
-// version in it, by version.
-func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only string) {
-	entries := w.list(part, dir, report)
-	beside := newSiblings(entries)
-	for _, e := range entries {
-		folder, report := report, path.Join(report, e.name)
-		problem := func(f *finding, version string) {
-			w.report.withhold(Problem{Path: report, Address: p.address.String(), Version: version, Reason: f.reason, Detail: f.detail})
+// Download is the registry's answer; nil when the mirror alone offers the release.
+func (p *Package) Download() *wire.Document {
+	p.release.encode()
+	return p.download
+}
+
+// providerVersions is the provider registry's list of releases, nil if it offers
+// none.
+func providerVersions(releases []*Release) *wire.Document {
+	var list []wire.ProviderVersion
+	for _, r := range releases {
+		if len(r.Keys) == 0 {
+			continue // clients would refuse it: only the mirror can offer it
 		}
-		if e.info.IsDir() {
-			switch v, err := address.ParseProviderVersion(e.name); {
-			case only != "":
-				if !w.addPackageFolder(p, part, report, only, e) {
-					w.strayProviderFolder(p, part, folder, e)
-				}
-			case err == nil:
-				w.walkReleases(p, part, e.path, report, v.String())
-			case looksLikeVersion(e.name):
-				problem(found(BadVersion, "%v", err), "")
-			default:
-				w.strayProviderFolder(p, part, folder, e)
-			}
-			continue
+		v := wire.ProviderVersion{Version: r.Version, Protocols: r.protocols}
+		for _, p := range r.Packages {
+			v.Platforms = append(v.Platforms, p.Platform)
 		}
-		f, err := address.ParseReleaseFile(p.address.Name, e.name)
-		switch {
-		case errors.Is(err, address.ErrNoReleaseFile):
-			w.strayProviderFile(p, folder, only, e, beside)
-			continue
-		case err != nil:
-			problem(badReleaseName(err), "")
-			continue
-		case only != "" && f.Version.String() != only:
-			problem(found(NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.Version, only), f.Version.String())
-			continue
-		}
-		w.addReleaseFile(p, f, part, report, e)
+		list = append(list, v)
 	}
+	return wire.EncodeProviderVersions(list)
 }
 
-// badReleaseName is the finding for a name that ParseReleaseFile refuses.
-func badReleaseName(err error) *finding {
-	switch {
-	case errors.Is(err, address.ErrOtherProvider):
-		return &finding{NameMismatch, err.Error()}
-	case errors.Is(err, address.ErrPackageName):
-		return &finding{BadName, err.Error()}
-	}
-	return &finding{BadVersion, err.Error()}
-}
+// encode makes the documents of one release when the first of them is requested:
+// most releases of a large tree never are.
+func (r *Release) encode() { r.encoding.Do(r.encodeNow) }
 
-// looksLikeVersion tells a folder that was meant to be a version from one that
-// was not.
-func looksLikeVersion(name string) bool {
-	name = strings.TrimPrefix(name, "v")
-	return name != "" && name[0] >= '0' && name[0] <= '9'
-}
-
-func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, part Part, report string, e entry) {
-	version := f.Version.String()
-	r := p.release(f.Version)
-	if f.Kind == address.PackageFile {
-		a := w.newArchive(part, report, e, func(ctx context.Context, a *archive) (digest, error) {
-			return readFile(ctx, a, func(f afero.File, size int64) (digest, error) {
-				d, err := digestPackage(ctx, f, size, p.address.Name)
-				d.size = size
-				return d, err
-			})
-		})
-		a.address, a.version = p.address, version
-		r.packages = append(r.packages, &packageArchive{archive: a, name: e.name, platform: f.Platform})
+func (r *Release) encodeNow() {
+	r.archives = wire.EncodeArchives(r.mirrorArchives())
+	if len(r.Keys) == 0 {
 		return
 	}
-	slot := map[address.ReleaseFileKind]**document{
-		address.ChecksumsFile: &r.checksums, address.SignatureFile: &r.signature, address.ManifestFile: &r.manifest,
-	}[f.Kind]
-	if *slot != nil {
-		w.report.withhold(Problem{Path: report, Address: p.address.String(), Version: version, Reason: Duplicate,
-			Detail: "the release has this file twice: keep one of them"})
-		return
+	v := wire.Vouchers{Packages: make(map[address.Platform]wire.PackageHashes)}
+	for _, k := range r.Keys {
+		v.Armor, v.IDs = append(v.Armor, k.Armor), append(v.IDs, k.ID)
 	}
-	*slot = &document{name: e.name, path: e.path, report: report, stamp: stampOf(e.info)}
-}
-
-// release is the one of a version, which may be new.
-func (p *providerFolder) release(v *version.Version) *releaseFiles {
-	r := p.releases[v.String()]
-	if r == nil {
-		r = &releaseFiles{version: v}
-		p.releases[v.String()] = r
-	}
-	return r
-}
-
-// order puts the newest release first, which is also read first.
-func (p *providerFolder) order() {
-	p.ordered = slices.Collect(maps.Values(p.releases))
-	address.SortNewestFirst(p.ordered, func(r *releaseFiles) *version.Version { return r.version })
-	for rank, r := range p.ordered {
-		for _, k := range r.packages {
-			k.rank = rank
+	downloads := make([]wire.Download, len(r.Packages))
+	for i, p := range r.Packages {
+		v.Packages[p.Platform] = wire.PackageHashes{Hashes: p.hashes(), Size: p.File.Size}
+		downloads[i] = wire.Download{
+			Protocols: r.protocols, Platform: p.Platform, Filename: p.File.Name, SHA256: p.File.SHA256.String(),
+			URL: p.File.Name, ChecksumsURL: r.checksums.Name, SignatureURL: r.signatureFile.Name,
 		}
 	}
+	for i, d := range wire.EncodeDownloads(downloads, v) {
+		r.Packages[i].download = d
+	}
 }
 
-// addProviders offers what can be offered of the providers' folders. Verifying
-// goes on on all cores, each folder with a report of its own.
-func (a *assembly) addProviders() {
-	type result struct {
-		report   *Report
-		provider *Provider
-		pending  pending
+// hashes are those the mirror lists, h1: and zh: of every platform (checklist
+// 69). Where the zip's entries have a hash of their own, clients compute both.
+func (p *Package) hashes() []string {
+	if p.packedH1 != "" {
+		return []string{p.H1, p.packedH1, "zh:" + p.File.SHA256.String()}
 	}
-	results := make([]result, len(a.providers))
-	inParallel(a.options.workers(), len(a.providers), func(i int) {
-		r := &results[i]
-		r.report = newReport()
-		part := &assembly{scanner: a.scanner, report: r.report}
-		r.provider, r.pending = part.provider(a.providers[i])
+	return []string{p.H1, "zh:" + p.File.SHA256.String()}
+}
+
+// mirrorArchives are the packages as VERSION.json lists them.
+func (r *Release) mirrorArchives() []wire.Archive {
+	archives := make([]wire.Archive, len(r.Packages))
+	for i, p := range r.Packages {
+		archives[i] = wire.Archive{Platform: p.Platform, URL: p.File.Name, Hashes: p.hashes()}
+	}
+	return archives
+}
+
+// ListedArchives are the packages of one version of the provider called typ that
+// a SHA256SUMS lists, ordered by platform. Whatever else it lists is left out.
+func ListedArchives(typ, version string, sums wire.Checksums) []wire.Archive {
+	var list []wire.Archive
+	for name, sum := range sums {
+		f, err := address.ParseReleaseFile(typ, name)
+		if err == nil && f.Kind == address.PackageFile && f.Version.String() == version {
+			list = append(list, wire.Archive{Platform: f.Platform, URL: name, Hashes: []string{"zh:" + sum.String()}})
+		}
+	}
+	slices.SortFunc(list, func(a, b wire.Archive) int { return a.Platform.Compare(b.Platform) })
+	return list
+}
+
+// Missing are the packages of a release its publisher signed that are not in the
+// tree. Without the publisher's SHA256SUMS none is known to be missing.
+func (p *Provider) Missing(r *Release) []wire.Archive {
+	if r.Signature.By != ByPublisher {
+		return nil
+	}
+	sums, err := wire.DecodeChecksums(r.checksums.content)
+	if err != nil {
+		return nil // it has been decoded before, when it was verified
+	}
+	return slices.DeleteFunc(ListedArchives(p.Address.Name, r.Version, sums), func(a wire.Archive) bool {
+		return r.Package(a.Platform.OS, a.Platform.Arch) != nil
 	})
-	for i, r := range results {
-		of := a.providers[i].address
-		a.report.merge(r.report)
-		a.noteRested(a.providers[i])
-		if r.pending.has("") {
-			a.snapshot.pending[of] = r.pending
-		}
-		if r.provider != nil {
-			a.snapshot.providers[of] = r.provider
-			a.snapshot.noteExpiry(r.provider)
-		}
-	}
 }
 
-// noteRested remembers the unpacked packages that have been read: they need not
-// rest again.
-func (a *assembly) noteRested(p *providerFolder) {
-	for _, files := range p.ordered {
-		for _, k := range files.packages {
-			if k.folder != nil && !k.pending && k.bad == nil {
-				a.folders[k.report] = k.stamp
-			}
+// MirrorIndex is index.json of a provider's releases and of further versions
+// that the mirror can fetch.
+func MirrorIndex(releases []*Release, further []string) *wire.Document {
+	all := make(map[string]*version.Version, len(releases)+len(further))
+	for _, text := range further {
+		if v, err := address.ParseProviderVersion(text); err == nil {
+			all[text] = v
 		}
 	}
+	for _, r := range releases {
+		all[r.Version] = r.version
+	}
+	versions := make([]string, 0, len(all))
+	for text := range all {
+		versions = append(versions, text)
+	}
+	address.SortNewestFirst(versions, func(text string) *version.Version { return all[text] })
+	return wire.EncodeMirrorIndex(versions)
 }
 
-// provider is what can be offered of a folder, nil if nothing, and what of it
-// has not been read yet.
-func (a *assembly) provider(p *providerFolder) (provider *Provider, pending pending) {
-	var before *Provider // as clients know it; nil if they may know more than the index does
-	if a.last != nil && !a.last.ListPending(p.address) {
-		before = a.last.Provider(p.address)
+// MirrorArchives is VERSION.json of a release, which may be nil, and of further
+// packages that the mirror can fetch. Clients that know h1: alone refuse a list of
+// hashes without one, and take a package that has no list (checklist 68).
+func MirrorArchives(r *Release, further []wire.Archive, h1Only bool) *wire.Document {
+	var archives []wire.Archive
+	if r != nil {
+		archives = r.mirrorArchives()
 	}
-	var releases []*Release
-	for _, files := range p.ordered {
-		r := a.addRelease(p, files)
-		if r != nil {
-			releases = append(releases, r)
+	for _, a := range further {
+		if r != nil && r.Package(a.Platform.OS, a.Platform.Arch) != nil {
+			continue
 		}
-		if files.pending() {
-			pending.versions = append(pending.versions, files.version.String())
-			pending.list = pending.list || r == nil && before == nil
+		if h1Only && len(a.H1()) == 0 {
+			a.Hashes = nil
 		}
+		archives = append(archives, a)
 	}
-	if releases == nil {
-		return nil, pending
-	}
-	return a.releases.provider(p.address, releases), pending
+	return wire.EncodeArchives(archives)
 }

@@ -46,7 +46,7 @@ func decoded(t *testing.T, d *wire.Document) map[string]any {
 			t.Errorf("%+v is no link", l)
 		}
 	}
-	if (len(d.Head) + len(d.Tail)) != len(d.Head)+len(d.Tail) || d.Tag == "" {
+	if (len(d.Head)+len(d.Tail)) != len(d.Head)+len(d.Tail) || d.Tag == "" {
 		t.Error("it has no size or no tag")
 	}
 	return v

@@ -18,7 +18,8 @@ import (
 // first, since those are asked for. What a request waits for comes before all
 // that; it does not even wait for a worker, and the others pause meanwhile.
 type reading struct {
-	scanner *scanner
+	scan    *scan
+	found   *inventory
 	batches *batches
 
 	mutex   sync.Mutex
@@ -38,11 +39,14 @@ type reading struct {
 // A wish counts the archives that requests still wait for.
 type wish struct{ left int }
 
-func newReading(s *scanner, publish func(*Snapshot)) *reading {
-	slices.SortStableFunc(s.unread, func(a, b *archive) int { return cmp.Compare(a.rank, b.rank) })
-	r := &reading{scanner: s, batches: newBatches(s, publish), queue: s.unread, of: make(map[address.Address][]*archive), wishes: make(map[Wanted]*wish)}
+func newReading(s *scan, found *inventory, publish func(*Snapshot)) *reading {
+	slices.SortStableFunc(found.unread, func(a, b *archive) int { return cmp.Compare(a.rank, b.rank) })
+	r := &reading{
+		scan: s, found: found, batches: newBatches(s, found, publish),
+		queue: found.unread, of: make(map[address.Address][]*archive), wishes: make(map[Wanted]*wish),
+	}
 	r.resumed = sync.NewCond(&r.mutex)
-	for _, a := range s.unread {
+	for _, a := range found.unread {
 		a.reading = r
 		r.of[a.address] = append(r.of[a.address], a)
 	}
@@ -51,14 +55,14 @@ func newReading(s *scanner, publish func(*Snapshot)) *reading {
 
 // run reads everything, or as much as there is time for.
 func (r *reading) run() {
-	stop := context.AfterFunc(r.scanner.ctx, func() {
+	stop := context.AfterFunc(r.scan.ctx, func() {
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		r.resumed.Broadcast()
 	})
 	defer stop()
 	var background sync.WaitGroup
-	for range min(r.scanner.options.workers(), len(r.queue)) {
+	for range min(r.scan.options.workers(), len(r.queue)) {
 		background.Go(func() {
 			for a := r.take(); a != nil; a = r.take() {
 				r.read(a)
@@ -76,7 +80,7 @@ func (r *reading) run() {
 func (r *reading) take() *archive {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if a := r.takeUrgent(); a != nil || r.scanner.ctx.Err() != nil {
+	if a := r.takeUrgent(); a != nil || r.scan.ctx.Err() != nil {
 		return a
 	}
 	for len(r.queue) > 0 {
@@ -91,7 +95,7 @@ func (r *reading) take() *archive {
 }
 
 func (r *reading) takeUrgent() *archive {
-	if len(r.urgent) == 0 || r.scanner.ctx.Err() != nil {
+	if len(r.urgent) == 0 || r.scan.ctx.Err() != nil {
 		return nil
 	}
 	a := r.urgent[0]
@@ -141,7 +145,7 @@ func (r *reading) hurry(w Wanted) {
 	if read && wished.left == 0 {
 		r.publishSoon()
 	}
-	for ; r.workers < min(r.scanner.options.workers(), len(r.urgent)); r.workers++ {
+	for ; r.workers < min(r.scan.options.workers(), len(r.urgent)); r.workers++ {
 		r.hurries.Go(r.readUrgent)
 	}
 }
@@ -163,10 +167,10 @@ func (r *reading) readUrgent() {
 
 // read reads an archive, and publishes it when a request waits for nothing else.
 func (r *reading) read(a *archive) {
-	d := r.scanner.readArchive(a)
-	r.scanner.mutex.Lock()
+	d := r.scan.readArchive(a)
+	r.found.reading.Lock()
 	a.digest, a.pending = d, false
-	r.scanner.mutex.Unlock()
+	r.found.reading.Unlock()
 	r.batches.count(a) // before a request can take it for finished, and have it published
 
 	r.mutex.Lock()
@@ -210,7 +214,7 @@ func (r *reading) pace(a *archive) {
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	for r.hurried.Load() > 0 && !a.urgent && r.scanner.ctx.Err() == nil {
+	for r.hurried.Load() > 0 && !a.urgent && r.scan.ctx.Err() == nil {
 		r.resumed.Wait()
 	}
 }
@@ -240,4 +244,16 @@ type pacedReaderAt struct {
 func (r pacedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
 	r.archive.reading.pace(r.archive)
 	return r.ReaderAt.ReadAt(p, offset)
+}
+
+// read reads the archives that are not known. What is known is published at once
+// in the first scan.
+func (s *scan) read(found *inventory, waiting *waiting, publish func(*Snapshot)) {
+	r := newReading(s, found, publish)
+	waiting.begin(r)
+	if s.last.snapshot == nil {
+		r.batches.publish()
+	}
+	r.run()
+	waiting.end()
 }

@@ -7,14 +7,20 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
+// newScan is a scan of nothing, which remembers nothing.
+func newScan(t *testing.T) *scan {
+	return &scan{ctx: t.Context(), memo: new(memo), releases: new(releaseMemo)}
+}
+
 // A request may wait for a version that this scan does not read, as a folder that
 // has to rest. It does not cost a snapshot each time that it asks.
 func TestASnapshotIsMadeWhenThereIsNews(t *testing.T) {
 	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 	unread := &archive{address: address, version: "1.0.0"}
-	s := &scanner{looker: &looker{}, ctx: t.Context(), report: newReport(), unread: []*archive{unread}}
+	s := newScan(t)
+	found := &inventory{report: newReport(), unread: []*archive{unread}}
 	made := 0
-	r := newReading(s, func(*Snapshot) { made++ })
+	r := newReading(s, found, func(*Snapshot) { made++ })
 	hurry := func(version string) int {
 		r.hurry(Wanted{Address: address, Version: version})
 		r.hurries.Wait()
@@ -34,7 +40,7 @@ func TestASnapshotIsMadeWhenThereIsNews(t *testing.T) {
 
 func TestNothingReadIsPublishedOnce(t *testing.T) {
 	made := 0
-	b := newBatches(&scanner{looker: &looker{}, ctx: t.Context(), report: newReport()}, func(*Snapshot) { made++ })
+	b := newBatches(newScan(t), &inventory{report: newReport()}, func(*Snapshot) { made++ })
 	for range 3 {
 		b.publish()
 	}
@@ -47,7 +53,7 @@ func TestNothingReadIsPublishedOnce(t *testing.T) {
 // leave at once, and come back until an archive of gigabytes has been read.
 func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
 	a := &archive{address: address.Address{Namespace: "acme", Name: "demo"}, version: "1.0.0", begun: true}
-	r := &reading{scanner: &scanner{looker: new(looker)}, of: map[address.Address][]*archive{a.address: {a}}, wishes: make(map[Wanted]*wish)}
+	r := &reading{scan: newScan(t), of: map[address.Address][]*archive{a.address: {a}}, wishes: make(map[Wanted]*wish)}
 	r.resumed = sync.NewCond(&r.mutex)
 	for range 100 {
 		r.hurry(Wanted{a.address, ""})

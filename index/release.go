@@ -4,311 +4,264 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	version "github.com/hashicorp/go-version"
-	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A Release is one version of a provider, verified.
-type Release struct {
-	version *version.Version
+// What is offered of a provider is decided here: files and their digests go in,
+// verified releases and problems come out.
 
-	// Hostname it lies under in the tree. Empty: it is hosted, not mirrored.
-	Hostname svchost.Hostname
-
-	// Version is its text, strict semantic versioning without a v.
-	Version string
-
-	// Protocols are the plugin protocol versions it speaks, MAJOR.MINOR.
-	Protocols []string
-
-	// Packages are ordered by platform; there is at least one.
-	Packages []*Package
-
-	// Keys are what clients verify the signature of SHA256SUMS with. Empty:
-	// nobody signed the release, and the mirror alone offers it.
-	Keys []signing.PublicKey
-
-	checksums *File
-	signature *File
-	signedBy  string // for the report
-	offer     Offer  // as the report has it
-
-	encoding sync.Once
-	archives *wire.Document // the mirror's VERSION.json
+// An offeredProvider is what can be offered of a provider's folder.
+type offeredProvider struct {
+	provider *Provider // nil if there is nothing to offer
+	pending  pending   // what has not been read yet
+	report   *Report
 }
 
-// A Package is a release for one platform.
-type Package struct {
-	address.Platform
-	File *File
-
-	// H1 is Go's dirhash of the files in the zip as clients unpack them, "h1:…":
-	// the one in their lock files.
-	H1 string
-
-	packedH1 string // that of the zip's entries, where it is another
-	release  *Release
-	download *wire.Document // the registry's answer
+// offerProvider verifies the releases of a folder. keys are those of its
+// namespace, nil if there is no file of them.
+func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider {
+	o := offeredProvider{report: newReport()}
+	last := s.last.provider(p.address)
+	listed := last != nil && s.last.listed(p.address)
+	var releases []*Release
+	for _, files := range p.ordered {
+		r := s.offerRelease(p, files, keys, last.Release(files.text), o.report)
+		if r != nil {
+			releases = append(releases, r)
+		}
+		if files.pending() {
+			o.pending.versions = append(o.pending.versions, files.text)
+			o.pending.list = o.pending.list || r == nil && !listed
+		}
+	}
+	if releases != nil {
+		o.provider = s.releases.provider(p.address, releases)
+	}
+	return o
 }
 
-// addRelease turns the files of a version into a Release, or reports why not
-// and returns nil.
-func (a *assembly) addRelease(p *providerFolder, files *releaseFiles) *Release {
+// offerRelease returns the release that files make, or nil. last is the release
+// as it was offered after the last scan, nil if it was not.
+func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, last *Release, report *Report) *Release {
 	if len(files.packages) == 0 {
 		for _, d := range files.documents() {
-			a.report.ignore(d.report, NotPartOfTree, "no package of version "+files.version.String()+" is here: copy its zip files too, or remove it")
+			report.ignore(d.report, NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
 		return nil
 	}
-	id := releaseID{p.address, files.version.String()}
-	if known := a.lastRelease(id); known != nil {
-		// A release that is added to, or whose files were touched, stays as it was
-		// until all of it has been read: a list without it would have clients
-		// choose an older one. A file of it that is another by now is not served.
-		if files.pending() || files.rewritten(known, a.options.now()) {
-			for _, k := range files.packages {
-				if k.bad != nil && !k.pending {
-					a.report.withhold(Problem{Path: k.report, Address: p.address.String(), Version: known.Version, Reason: k.bad.reason, Detail: k.bad.detail})
-				}
+	// A release that is added to, or whose files were touched, stays as it was
+	// until all of it has been read: a list without it would have clients choose
+	// an older one. A file of it that has changed by now is not served.
+	if last != nil && (files.pending() || files.rewritten(last, s.options.now())) {
+		for _, k := range files.packages {
+			if k.bad != nil && !k.pending {
+				report.withhold(k.bad.at(k.report, p.address, files.text))
 			}
-			a.report.Pending += files.unread()
-			a.report.Offered = append(a.report.Offered, known.offer)
-			return known
 		}
+		report.Pending += files.unread()
+		report.Offered = append(report.Offered, last.offer)
+		return last
 	}
 	if files.pending() {
-		a.report.Pending += files.unread()
+		report.Pending += files.unread()
 		return nil
 	}
-	state := files.state(a.keys[keysOf{p.address.Hostname, p.address.Namespace}])
-	if known := a.releases.get(id, state, a.now); known != nil {
-		a.memo.retain(known.records)
-		a.report.Offered = append(a.report.Offered, known.release.offer)
-		return known.release
+	id, state := releaseID{p.address, files.text}, files.state(keys)
+	v, known := s.releases.get(id, state, s.now)
+	if known {
+		s.memo.retain(files.documents(), v.signature)
+	} else {
+		var problems []Problem
+		v, problems = s.verify(p, files, keys)
+		report.Withheld = append(report.Withheld, problems...)
+		if v.release == nil {
+			return nil
+		}
+		if len(problems) == 0 && files.settled(s.now) {
+			v.state, v.since = state, s.now
+			s.releases.put(id, v)
+		}
 	}
-	problems := len(a.report.Withheld)
-	v := &verification{assembly: a, provider: p, files: files, release: &Release{
-		version: files.version, Hostname: p.address.Hostname, Version: files.version.String(), Protocols: wire.DefaultProtocols(),
-	}}
-	if !v.run() {
-		return nil
-	}
-	v.release.offer = v.offer()
-	a.report.Offered = append(a.report.Offered, v.release.offer)
-	if len(a.report.Withheld) == problems && files.settled(a.now) {
-		a.releases.put(id, verified{state, a.now, v.release, v.records})
-	}
+	report.Offered = append(report.Offered, v.release.offer)
 	return v.release
 }
 
-// lastRelease is a release as it was offered after the last scan, or nil.
-func (a *assembly) lastRelease(id releaseID) *Release {
-	if a.last == nil {
-		return nil
+// verify makes the release of files, without one if the version is withheld.
+func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v verifiedRelease, problems []Problem) {
+	withhold := func(path string, f *finding) {
+		problems = append(problems, f.at(path, p.address, files.text))
 	}
-	return a.last.Provider(id.address).Release(id.version)
+	checksums, sums, bad := s.readChecksums(files.checksums)
+	if bad != nil {
+		withhold(files.checksums.report, bad)
+		return verifiedRelease{}, problems
+	}
+	protocols, bad := s.readManifest(files.manifest, sums)
+	if bad != nil {
+		withhold(files.manifest.report, bad)
+		return verifiedRelease{}, problems
+	}
+	signed, bad := s.verifySignature(files, checksums, keys, keysOf{p.address.Hostname, p.address.Namespace})
+	if bad != nil {
+		withhold(files.signature.report, bad)
+		return verifiedRelease{}, problems
+	}
+	packages := checkPackages(files.packages, sums, withhold)
+	if len(packages) == 0 {
+		return verifiedRelease{}, problems
+	}
+	r := &Release{
+		version: files.version, Hostname: p.address.Hostname, Version: files.text,
+		protocols: protocols, Packages: make([]*Package, len(packages)),
+	}
+	for i, k := range packages {
+		r.Packages[i] = &Package{Platform: k.platform, File: k.file(files.text), H1: k.h1, packedH1: k.detail().packedH1, release: r}
+	}
+	switch {
+	case signed.signature != nil:
+		r.Signature, r.Keys = Signature{ByPublisher, signed.key.ID}, keys.Keys()
+		r.checksums = newDocumentFile(files.checksums.name, r.Version, checksums)
+		r.signatureFile = newDocumentFile(files.signature.name, r.Version, signed.signature)
+	case s.options.RequireSignatures:
+		detail := "its publisher did not sign it, which `signatures require` asks for"
+		if signed.note != "" {
+			detail += ": " + signed.note
+		}
+		withhold(p.report, found(Unsigned, "%s", detail))
+		return verifiedRelease{}, problems
+	default:
+		r.sign(p.address.Name, s.options.Signer)
+	}
+	r.offer = newOffer(p.address, r, signed.note, packages)
+	return verifiedRelease{release: r, signature: signed.record}, problems
 }
 
-// A verification is a release on its way from files to an offer.
-type verification struct {
-	*assembly
-	provider *providerFolder
-	files    *releaseFiles
-	release  *Release
-	sums     []byte
-	kept     map[address.Platform]*packageArchive
-	notes    []string
-	records  []string // of the memo
-}
-
-// run tells whether the release can be offered.
-func (v *verification) run() bool {
-	sums, ok := v.readChecksums()
-	if !ok || !v.readManifest(sums) || !v.verifySignature() {
-		return false
+// readDocument returns the content of one of a release's documents.
+func (s *scan) readDocument(d *document) ([]byte, *finding) {
+	if known, ok := s.memo.get(d.report, d.stamp); ok {
+		return known.content, nil
 	}
-	v.checkPackages(sums)
-	if len(v.release.Packages) == 0 {
-		return false // each package's problem is reported already
-	}
-	if !v.signUnsigned() {
-		return false
-	}
-	v.noteDetails()
-	return true
-}
-
-// withhold reports a problem with one file of the release.
-func (v *verification) withhold(report string, f *finding) {
-	v.report.withhold(Problem{
-		Path: report, Address: v.provider.address.String(), Version: v.release.Version,
-		Reason: f.reason, Detail: f.detail,
-	})
-}
-
-// read returns one of the release's documents, or reports that it can't.
-func (v *verification) read(d *document) ([]byte, bool) {
-	v.records = append(v.records, d.report)
-	if known, ok := v.memo.get(d.report, d.stamp); ok {
-		return known.content, true
-	}
-	content, err := v.tree.Providers.read(d.path)
+	content, err := s.tree.Providers.read(d.path)
 	if err != nil {
-		v.withhold(d.report, asFinding(err))
-		return nil, false
+		return nil, asFinding(err)
 	}
-	v.memo.put(d.report, digest{stamp: d.stamp, content: content}, v.options.now())
-	return content, true
+	s.memo.put(d.report, digest{stamp: d.stamp, content: content}, s.options.now())
+	return content, nil
 }
 
-func (v *verification) readChecksums() (wire.Checksums, bool) {
-	d := v.files.checksums
+// readChecksums returns SHA256SUMS and what it lists, both nil if there is none.
+func (s *scan) readChecksums(d *document) (content []byte, sums wire.Checksums, bad *finding) {
 	if d == nil {
-		return nil, true
+		return nil, nil, nil
 	}
-	content, ok := v.read(d)
-	if !ok {
-		return nil, false
+	if content, bad = s.readDocument(d); bad != nil {
+		return nil, nil, bad
 	}
 	sums, err := wire.DecodeChecksums(content)
-	if err != nil {
-		reason := BadChecksums
-		if errors.Is(err, wire.ErrNoChecksums) {
-			reason = Empty
-		}
-		v.withhold(d.report, &finding{reason, err.Error()})
-		return nil, false
+	switch {
+	case errors.Is(err, wire.ErrNoChecksums):
+		return nil, nil, &finding{Empty, err.Error()}
+	case err != nil:
+		return nil, nil, &finding{BadChecksums, err.Error()}
 	}
-	v.sums = content
-	return sums, true
+	return content, sums, nil
 }
 
-func (v *verification) readManifest(sums wire.Checksums) bool {
-	d := v.files.manifest
+// readManifest returns the plugin protocol versions of a release.
+func (s *scan) readManifest(d *document, sums wire.Checksums) (protocols []string, bad *finding) {
 	if d == nil {
-		return true
+		return wire.DefaultProtocols(), nil
 	}
-	content, ok := v.read(d)
-	if !ok {
-		return false
+	content, bad := s.readDocument(d)
+	if bad != nil {
+		return nil, bad
 	}
 	if sum, listed := sums[d.name]; listed && sum != sha256Of(content) {
-		v.withhold(d.report, found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy the release again"))
-		return false
+		return nil, found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy the release again")
 	}
 	protocols, err := wire.DecodeManifest(content)
 	if err != nil {
-		v.withhold(d.report, &finding{BadManifest, err.Error()})
-		return false
+		return nil, &finding{BadManifest, err.Error()}
 	}
-	v.release.Protocols = protocols
-	return true
+	return protocols, nil
 }
 
-// verifySignature keeps the publisher's SHA256SUMS, signature and keys when
-// they verify. A signature that is wrong, or by a key that the namespace's keys
-// file does not have, withholds the release. Without such a file nothing is
-// known of the publisher, and the signature is as none.
-func (v *verification) verifySignature() bool {
-	d := v.files.signature
-	if d == nil {
-		return true
+// A publisherSignature is what is known of a publisher's signature of SHA256SUMS.
+type publisherSignature struct {
+	signature []byte            // nil if there is none that can be used
+	key       signing.PublicKey // that made it
+	record    wire.SHA256       // of the memo; zero if there is none
+	note      string            // what the operator should know of it
+}
+
+// verifySignature verifies the publisher's signature, if there is one. A signature
+// that is wrong, or by a key that the namespace's keys file does not have,
+// withholds the release. Without such a file nothing is known of the publisher,
+// and the signature is not used.
+func (s *scan) verifySignature(files *releaseFiles, checksums []byte, keys *keysFile, namespace keysOf) (signed publisherSignature, bad *finding) {
+	switch {
+	case files.signature == nil:
+		return signed, nil
+	case files.checksums == nil:
+		signed.note = "there is a signature without the SHA256SUMS it is of"
+		return signed, nil
 	}
-	if v.files.checksums == nil {
-		v.notes = append(v.notes, "there is a signature without the SHA256SUMS it is of")
-		return true
+	signature, bad := s.readDocument(files.signature)
+	switch {
+	case bad != nil:
+		return signed, bad
+	case keys == nil:
+		signed.note = "the publisher's signature is not checked: put the publisher's public key in " + namespace.file()
+		return signed, nil
+	case keys.Keyring == nil || len(keys.Keys()) == 0:
+		return signed, found(UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or remove that file", namespace.file())
 	}
-	signature, ok := v.read(d)
-	if !ok {
-		return false
-	}
-	namespace := keysOf{v.provider.address.Hostname, v.provider.address.Namespace}
-	file := namespace.file()
-	keyring := v.keys[namespace]
-	if keyring == nil {
-		v.notes = append(v.notes, "the publisher's signature is not checked: put the publisher's public key in "+file)
-		return true
-	}
-	if keyring.Keyring == nil || len(keyring.Keys()) == 0 {
-		v.withhold(d.report, found(UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or remove that file", file))
-		return false
-	}
-	record := signatureRecord(v.sums, signature, keyring)
-	v.records = append(v.records, record)
-	key, err := v.memo.verify(record, v.sums, signature, keyring, v.now)
+	key, record, err := s.memo.verify(checksums, signature, keys, s.now)
 	switch {
 	case errors.Is(err, signing.ErrUnknownKey):
-		v.withhold(d.report, found(UnknownKey, "%v; if it is the publisher's, add it to %s", err, file))
-		return false
+		return signed, found(UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.file())
 	case errors.Is(err, signing.ErrKeyExpired):
-		v.withhold(d.report, found(KeyExpired, "%v: sign the release with a valid key", err))
-		return false
+		return signed, found(KeyExpired, "%v: sign the release with a valid key", err)
 	case err != nil:
-		v.withhold(d.report, found(BadSignature, "%v", err))
-		return false
+		return signed, found(BadSignature, "%v", err)
 	}
-	if !key.Expires.IsZero() && key.Expires.Before(v.now) {
-		v.notes = append(v.notes, fmt.Sprintf("the publisher's key %s has expired on %s: clients warn", key.ID, key.Expires.Format(time.DateOnly)))
+	signed = publisherSignature{signature: signature, key: key, record: record}
+	if !key.Expires.IsZero() && key.Expires.Before(s.now) {
+		signed.note = fmt.Sprintf("the publisher's key %s has expired on %s: clients warn", key.ID, key.Expires.Format(time.DateOnly))
 	}
-	v.release.Keys = keyring.Keys()
-	v.release.signedBy = "publisher " + key.ID
-	v.release.checksums = newDocumentFile(v.files.checksums.name, v.release.Version, v.sums)
-	v.release.signature = newDocumentFile(d.name, v.release.Version, signature)
-	return true
+	return signed, nil
 }
 
-// checkPackages keeps the packages that are what the release says they are.
-func (v *verification) checkPackages(sums wire.Checksums) {
-	kept := make(map[address.Platform]*packageArchive)
-	// A zip goes before a folder of the same platform.
-	packages := slices.Clone(v.files.packages)
-	slices.SortStableFunc(packages, func(a, b *packageArchive) int {
+// checkPackages returns the packages that are what the release says they are,
+// ordered by platform, and calls withhold for the others.
+func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(path string, f *finding)) []*packageArchive {
+	byPlatform := make(map[address.Platform]*packageArchive, len(all))
+	// A zip comes before a folder of the same platform.
+	all = slices.Clone(all)
+	slices.SortStableFunc(all, func(a, b *packageArchive) int {
 		return cmp.Compare(min(len(a.folder), 1), min(len(b.folder), 1))
 	})
-	for _, p := range packages {
-		if f := v.checkPackage(p, sums, kept[p.platform]); f != nil {
-			v.withhold(p.report, f)
+	for _, p := range all {
+		if f := p.check(sums, byPlatform[p.platform]); f != nil {
+			withhold(p.report, f)
 			continue
 		}
-		kept[p.platform] = p
+		byPlatform[p.platform] = p
 	}
-	v.kept = kept
-	for platform, p := range kept {
-		v.release.Packages = append(v.release.Packages, &Package{
-			Platform: platform,
-			release:  v.release,
-			H1:       p.h1,
-			packedH1: p.detail().packedH1,
-			File:     p.file(v.release.Version),
-		})
-	}
-	slices.SortFunc(v.release.Packages, func(a, b *Package) int {
-		return cmp.Or(strings.Compare(a.OS, b.OS), strings.Compare(a.Arch, b.Arch))
-	})
+	return slices.SortedFunc(maps.Values(byPlatform), func(a, b *packageArchive) int { return a.platform.Compare(b.platform) })
 }
 
-// file is what clients download of a package that has been read.
-func (p *packageArchive) file(version string) *File {
-	f := &File{
-		Name: p.name, Version: version, Platform: p.platform.String(), ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
-	}
-	if p.folder != nil {
-		f.unpacked = layOutZip(p.folder, decodeMembers(p.content, len(p.folder))) // as when it was read
-	}
-	return f
-}
-
-func (v *verification) checkPackage(p *packageArchive, sums wire.Checksums, other *packageArchive) *finding {
+// check returns why a package is withheld, nil if it is not. sums are nil without
+// a SHA256SUMS, other is another package of the platform.
+func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *finding {
 	unusable := p.detail().findingOn(p.platform)
 	switch sum, listed := sums[p.name]; {
 	case p.bad != nil:
@@ -327,72 +280,146 @@ func (v *verification) checkPackage(p *packageArchive, sums wire.Checksums, othe
 	return nil
 }
 
-// noteDetails notes what clients on some platforms stumble over.
-func (v *verification) noteDetails() {
-	var withoutMode, otherHash []string
-	for platform, p := range v.kept {
-		detail := p.detail()
-		if platform.OS != "windows" && detail.program == programWithoutMode {
-			withoutMode = append(withoutMode, platform.String())
-		}
-		if detail.packedH1 != "" {
-			otherHash = append(otherHash, platform.String())
-		}
+// file is what clients download of a package that has been read.
+func (p *packageArchive) file(version string) *File {
+	f := &File{
+		Name: p.name, Version: version, Platform: p.platform.String(), ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
+		in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
 	}
-	for _, note := range []struct {
-		platforms []string
-		text      string
-	}{
-		{withoutMode, "clients on %s cannot run it, since its zip was made on a system without file modes: pack it with the executable bit, as on Linux or macOS"},
-		{otherHash, "Terraform that has locked %s from the mirror alone refuses to install it again, since its zip has entries for folders, names like ./x or one name twice: " +
-			"pack the files alone, or lock it from its registry"},
-	} {
-		if len(note.platforms) > 0 {
-			slices.Sort(note.platforms)
-			v.notes = append(v.notes, fmt.Sprintf(note.text, strings.Join(note.platforms, ", ")))
-		}
+	if p.folder != nil {
+		f.packed = layOutZip(p.folder, decodeMembers(p.content, len(p.folder))) // as when it was read
 	}
+	return f
 }
 
-// signUnsigned gives a release that has no usable signature the registry's own.
-func (v *verification) signUnsigned() bool {
-	r := v.release
-	if r.signature != nil {
-		return true
-	}
-	if v.options.RequireSignatures {
-		detail := "its publisher did not sign it, which `signatures require` asks for"
-		if len(v.notes) > 0 {
-			detail += ": " + strings.Join(v.notes, "; ")
-		}
-		v.withhold(v.provider.report, found(Unsigned, "%s", detail))
-		return false
-	}
+// sign gives a release without a usable signature the registry's own SHA256SUMS
+// and signature. Without a signer it has no signature.
+func (r *Release) sign(typ string, signer Signer) {
 	sums := make(wire.Checksums)
 	for _, p := range r.Packages {
 		sums[p.File.Name] = p.File.SHA256
 	}
-	typ := v.provider.address.Name
 	r.checksums = newDocumentFile(address.ChecksumsName(typ, r.Version), r.Version, sums.Encode())
-	if v.options.Signer != nil {
-		r.Keys = []signing.PublicKey{v.options.Signer.PublicKey()}
-		r.signedBy = "registry " + r.Keys[0].ID
-		r.signature = newSignatureFile(address.SignatureName(typ, r.Version), r.Version, r.checksums.content, v.options.Signer)
+	if signer != nil {
+		key := signer.PublicKey()
+		r.Signature, r.Keys = Signature{ByRegistry, key.ID}, []signing.PublicKey{key}
+		r.signatureFile = newSignatureFile(address.SignatureName(typ, r.Version), r.Version, r.checksums.content, signer)
 	}
-	return true
 }
 
-// offer is the release as a report tells of it.
-func (v *verification) offer() Offer {
-	o := Offer{
-		Kind: KindProvider, Address: v.provider.address.String(), Version: v.release.Version,
-		Signature: cmp.Or(v.release.signedBy, "none"), Notes: v.notes,
+// newOffer is a release as a report has it. note may be empty.
+func newOffer(a address.Address, r *Release, note string, packages []*packageArchive) Offer {
+	o := Offer{Kind: KindProvider, Address: a.String(), Version: r.Version, Signature: r.Signature.String()}
+	if note != "" {
+		o.Notes = append(o.Notes, note)
 	}
-	for _, p := range v.release.Packages {
-		o.Platforms = append(o.Platforms, p.Platform.String())
-	}
-	if o.Signature == "none" {
+	o.Notes = append(o.Notes, packageNotes(packages)...)
+	if r.Signature.By == NotSigned {
 		o.Notes = append(o.Notes, "nobody signed it: only the mirror offers it")
 	}
+	for _, p := range r.Packages {
+		o.Platforms = append(o.Platforms, p.Platform.String())
+	}
 	return o
+}
+
+// packageNotes say what clients on some platforms have trouble with.
+func packageNotes(packages []*packageArchive) (notes []string) {
+	var withoutMode, otherHash []string
+	for _, p := range packages {
+		detail := p.detail()
+		if p.platform.OS != "windows" && detail.program == programWithoutMode {
+			withoutMode = append(withoutMode, p.platform.String())
+		}
+		if detail.packedH1 != "" {
+			otherHash = append(otherHash, p.platform.String())
+		}
+	}
+	if len(withoutMode) > 0 {
+		notes = append(notes, fmt.Sprintf("clients on %s cannot run it, since its zip was made on a system without file modes: "+
+			"pack it with the executable bit, as on Linux or macOS", strings.Join(withoutMode, ", ")))
+	}
+	if len(otherHash) > 0 {
+		notes = append(notes, fmt.Sprintf("Terraform that has locked %s from the mirror alone refuses to install it again, "+
+			"since its zip has entries for folders, names like ./x or one name twice: pack the files alone, or lock it from its registry",
+			strings.Join(otherHash, ", ")))
+	}
+	return notes
+}
+
+// A releaseMemo remembers verified releases, with their documents encoded. A
+// release of which no file, nor its namespace's keys, has changed is the same
+// release: a scan that finds nothing new costs little more than the walk.
+type releaseMemo struct {
+	mutex     sync.Mutex
+	releases  generations[releaseID, verifiedRelease]
+	providers map[address.Address]*Provider
+}
+
+type releaseID struct {
+	address address.Address
+	version string
+}
+
+// A verifiedRelease is a release and what it was verified with.
+type verifiedRelease struct {
+	release   *Release
+	signature wire.SHA256 // the memo's record of the publisher's signature, if there is one
+	state     wire.SHA256 // of its files and keys
+	since     time.Time
+}
+
+// verifiedFor is how long a verification holds: keys expire with time alone.
+const verifiedFor = time.Hour
+
+// begin starts a scan.
+func (m *releaseMemo) begin() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.releases.begin()
+}
+
+// get returns the release if its files are as they were.
+func (m *releaseMemo) get(id releaseID, state wire.SHA256, now time.Time) (v verifiedRelease, ok bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	v, ok = m.releases.get(id)
+	if !ok || v.state != state || now.Sub(v.since) >= verifiedFor || now.Before(v.since) {
+		return verifiedRelease{}, false
+	}
+	m.releases.put(id, v)
+	return v, true
+}
+
+func (m *releaseMemo) put(id releaseID, v verifiedRelease) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.releases.put(id, v)
+}
+
+// provider returns the provider with these releases, the same as before if it
+// has not changed.
+func (m *releaseMemo) provider(a address.Address, releases []*Release) *Provider {
+	m.mutex.Lock()
+	p := m.providers[a]
+	m.mutex.Unlock()
+	if p != nil && slices.Equal(p.Releases, releases) {
+		return p
+	}
+	p = newProvider(a, releases)
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.providers == nil {
+		m.providers = make(map[address.Address]*Provider)
+	}
+	m.providers[a] = p
+	return p
+}
+
+// finish forgets what the scan that made s did not find.
+func (m *releaseMemo) finish(s *Snapshot) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.releases.finish()
+	maps.DeleteFunc(m.providers, func(a address.Address, p *Provider) bool { return s.providers[a] != p })
 }

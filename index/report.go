@@ -2,7 +2,13 @@ package index
 
 import (
 	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
+	"syscall"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // Reason names why something is not offered. The set is small and fixed: it
@@ -151,4 +157,62 @@ func (r *Report) sort() {
 	}
 	slices.SortStableFunc(r.Withheld, byPath)
 	slices.SortStableFunc(r.Ignored, byPath)
+}
+
+// A finding is why something is not offered, before it is known where.
+type finding struct {
+	reason Reason
+	detail string
+}
+
+func (f *finding) Error() string { return f.detail }
+
+// found makes a finding, with its detail as fmt.Sprintf does.
+func found(reason Reason, format string, args ...any) *finding {
+	return &finding{reason, fmt.Sprintf(format, args...)}
+}
+
+// at is the finding as a report has it. The address may be zero, and the version
+// empty.
+func (f *finding) at(path string, a address.Address, version string) Problem {
+	p := Problem{Path: path, Version: version, Reason: f.reason, Detail: f.detail}
+	if a != (address.Address{}) {
+		p.Address = a.String()
+	}
+	return p
+}
+
+// asFinding returns err itself if it is a finding, and any other error as that of a
+// file that cannot be read, without the path that file system errors begin with:
+// the report names it, relative to the tree.
+func asFinding(err error) *finding {
+	var f *finding
+	if errors.As(err, &f) {
+		return f
+	}
+	switch err = withoutPath(err); {
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return found(exhausted, "it cannot be read: give the server more open files (%v)", err)
+	case errors.Is(err, fs.ErrPermission):
+		return found(Unreadable, "it cannot be read: give the server the right to (%v)", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return found(Unreadable, "it is gone, or a symlink to nothing")
+	case escapes(err):
+		return found(Unreadable, "a symlink leaves the root: keep its target inside, or copy what it leads to")
+	}
+	return found(Unreadable, "it cannot be read: %v", err)
+}
+
+// exhausted is the reason of what cannot be read because the server itself is
+// short of something, which says nothing about the tree. No report ever has it: the
+// scan fails as a whole.
+const exhausted Reason = "exhausted"
+
+// failure is why a scan with this report fails as a whole; nil if it does not.
+func (r *Report) failure() error {
+	i := slices.IndexFunc(r.Withheld, func(p Problem) bool { return p.Reason == exhausted })
+	if i < 0 {
+		return nil
+	}
+	return fmt.Errorf("%s: %s", r.Withheld[i].Path, r.Withheld[i].Detail)
 }

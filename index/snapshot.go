@@ -7,11 +7,9 @@ import (
 	"slices"
 	"time"
 
-	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A Snapshot is everything the registry offers at one time, with every answer
@@ -55,58 +53,6 @@ type pending struct {
 // has reports whether something of a version is pending; empty is any version.
 func (p pending) has(version string) bool {
 	return len(p.versions) > 0 && (version == "" || slices.Contains(p.versions, version))
-}
-
-// A Provider is everything offered under one provider address.
-type Provider struct {
-	Address address.Address
-
-	// Releases are the newest first; there is at least one.
-	Releases []*Release
-
-	byVersion map[string]*Release
-	files     map[string]*File
-	versions  *wire.Document
-	index     *wire.Document
-}
-
-// Release returns the one of a version, or nil, also of a nil Provider.
-func (p *Provider) Release(version string) *Release {
-	if p == nil {
-		return nil
-	}
-	return p.byVersion[version]
-}
-
-// File returns the file of that name, or nil.
-func (p *Provider) File(name string) *File { return p.files[name] }
-
-// Versions is the registry's list; nil when the mirror alone offers the provider.
-func (p *Provider) Versions() *wire.Document { return p.versions }
-
-// Index is the mirror's index.json.
-func (p *Provider) Index() *wire.Document { return p.index }
-
-// Archives is the mirror's VERSION.json.
-func (r *Release) Archives() *wire.Document {
-	r.encode()
-	return r.archives
-}
-
-// Package returns the one for a platform, or nil.
-func (r *Release) Package(os, arch string) *Package {
-	for _, p := range r.Packages {
-		if p.OS == os && p.Arch == arch {
-			return p
-		}
-	}
-	return nil
-}
-
-// Download is the registry's answer; nil when the mirror alone offers the release.
-func (p *Package) Download() *wire.Document {
-	p.release.encode()
-	return p.download
 }
 
 // Provider returns what lies under an address, or nil.
@@ -155,9 +101,9 @@ func (s *Snapshot) Pending(a address.Address, version string) bool {
 // lack some that clients have been told of before.
 func (s *Snapshot) ListPending(a address.Address) bool { return s.pending[a].list }
 
-// NewlyWithheld is what is withheld and was not in the snapshot before, which
+// newlyWithheld is what is withheld and was not in the snapshot before, which
 // may be nil.
-func (s *Snapshot) NewlyWithheld(before *Snapshot) []Problem {
+func (s *Snapshot) newlyWithheld(before *Snapshot) []Problem {
 	if before == nil {
 		return s.Report.Withheld
 	}
@@ -196,33 +142,39 @@ func newSnapshot(tree Tree, taken time.Time) *Snapshot {
 	}
 }
 
-// newProvider orders releases and encodes the lists of them.
-func newProvider(a address.Address, releases []*Release) *Provider {
-	address.SortNewestFirst(releases, func(r *Release) *version.Version { return r.version })
-	p := &Provider{
-		Address: a, Releases: releases,
-		byVersion: make(map[string]*Release, len(releases)),
-		files:     make(map[string]*File),
-		versions:  providerVersions(releases),
-		index:     MirrorIndex(releases, nil),
+// addProvider adds what is offered under an address, which may be nil, and what of
+// it has not been read.
+func (s *Snapshot) addProvider(a address.Address, p *Provider, lacks pending) {
+	if lacks.has("") {
+		s.pending[a] = lacks
 	}
-	for _, r := range releases {
-		p.byVersion[r.Version] = r
-		p.files[r.checksums.Name] = r.checksums
-		if r.signature != nil {
-			p.files[r.signature.Name] = r.signature
-		}
-		for _, k := range r.Packages {
-			p.files[k.File.Name] = k.File
-		}
+	if p != nil {
+		s.providers[a] = p
+		s.noteExpiry(p)
 	}
-	return p
 }
 
-// mergeProviders merges what is found both with and without HOSTNAME; of a
-// version found twice the one with HOSTNAME is offered. Whether the registry
-// answers as HOSTNAME is not known here, so what lies under it stays separately
-// reachable as well.
+// addModule does the same for modules.
+func (s *Snapshot) addModule(a address.Address, m *Module, lacks pending) {
+	if lacks.has("") {
+		s.pending[a] = lacks
+	}
+	if m != nil {
+		s.modules[a] = m
+	}
+}
+
+// mergeHosted merges what is found both with and without HOSTNAME; of a version
+// found twice the one with HOSTNAME is offered. Whether the registry answers as
+// HOSTNAME is not known here, so what lies under it stays separately reachable as
+// well.
+func (s *Snapshot) mergeHosted() {
+	var twice shadows
+	s.mergeProviders(&twice)
+	s.mergeModules(&twice)
+	twice.note(s.Report)
+}
+
 func (s *Snapshot) mergeProviders(r *shadows) {
 	for a, p := range s.providers {
 		hosted := s.providers[a.At("")]
@@ -241,7 +193,6 @@ func (s *Snapshot) mergeProviders(r *shadows) {
 	}
 }
 
-// mergeModules does the same for modules.
 func (s *Snapshot) mergeModules(r *shadows) {
 	for a, m := range s.modules {
 		hosted := s.modules[a.At("")]
@@ -260,8 +211,9 @@ func (s *Snapshot) mergeModules(r *shadows) {
 	}
 }
 
-// shadows are the offers that are found under a HOSTNAME too.
-type shadows map[[3]string][]string // by kind, address and version: the hostnames
+// shadows are the hosted offers that are found under a HOSTNAME too, which is
+// offered in their place: the hostnames by kind, address and version.
+type shadows map[[3]string][]string
 
 func (s *shadows) add(kind, address, version string, hostname svchost.Hostname) {
 	if *s == nil {
@@ -271,7 +223,7 @@ func (s *shadows) add(kind, address, version string, hostname svchost.Hostname) 
 	(*s)[of] = append((*s)[of], svchost.ForDisplay(string(hostname)))
 }
 
-// note has the report say so.
+// note adds them to the notes of the report.
 func (s shadows) note(r *Report) {
 	if len(s) == 0 {
 		return

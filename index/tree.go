@@ -117,6 +117,9 @@ func withoutPath(err error) error {
 	return err
 }
 
+// stat returns what a name in the part is, symlinks followed.
+func (p Part) stat(name string) (fs.FileInfo, error) { return p.Fs.Stat(path.Join(p.Dir, name)) }
+
 // An entry is one name in a directory, symlinks followed.
 type entry struct {
 	name string
@@ -128,14 +131,13 @@ type entry struct {
 
 // list reads a directory by name. A missing one is empty.
 func (p Part) list(dir string) ([]entry, error) {
-	name := path.Join(p.Dir, dir)
 	if dir == "." && !p.named() { // all others were seen in a list to be directories
-		info, err := p.Fs.Stat(name)
+		info, err := p.stat(dir)
 		if err == nil && !info.IsDir() {
 			return nil, found(Unreadable, "it is not a directory")
 		}
 	}
-	f, err := p.Fs.Open(name)
+	f, err := p.Fs.Open(path.Join(p.Dir, dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -156,7 +158,7 @@ func (p Part) list(dir string) ([]entry, error) {
 		e := entry{name: info.Name(), path: path.Join(dir, info.Name()), info: info}
 		if info.Mode()&fs.ModeSymlink != 0 {
 			e.link = true
-			if e.info, err = p.Fs.Stat(path.Join(p.Dir, e.path)); err != nil {
+			if e.info, err = p.stat(e.path); err != nil {
 				e.info, e.bad = nil, asFinding(err)
 			}
 		}
@@ -169,10 +171,9 @@ func (p Part) list(dir string) ([]entry, error) {
 // open opens a regular file. On the disk anything else is refused unopened:
 // opening a named pipe would wait for its writer. Elsewhere to look is to open.
 func (p Part) open(name string) (afero.File, fs.FileInfo, error) {
-	name = path.Join(p.Dir, name)
 	notRegular := found(Unreadable, "it is not a regular file")
 	if !p.named() {
-		info, err := p.Fs.Stat(name)
+		info, err := p.stat(name)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -180,7 +181,7 @@ func (p Part) open(name string) (afero.File, fs.FileInfo, error) {
 			return nil, nil, notRegular
 		}
 	}
-	f, err := p.Fs.Open(name)
+	f, err := p.Fs.Open(path.Join(p.Dir, name))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -194,7 +195,39 @@ func (p Part) open(name string) (afero.File, fs.FileInfo, error) {
 		f.Close()
 		return nil, nil, notRegular
 	}
-	return p.sequential(name, f, info), info, nil
+	return f, info, nil
+}
+
+// named reports whether the part lies on a file system of Caddy's, which is known
+// by its name, and not on the local disk.
+func (p Part) named() bool {
+	_, named := p.Fs.(afero.FromIOFS)
+	return named
+}
+
+// errNotSeekable is why a scan fails on a file system that the registry cannot
+// serve from: clients resume downloads, and a zip is read from its end.
+var errNotSeekable = errors.New("the files of this file system cannot seek, which serving packages needs: " +
+	"use a file system whose files can, as Caddy's file_server needs it too, or copy the tree to the local disk")
+
+// checkSeeking returns errNotSeekable if a file that can be opened cannot seek, or
+// be read at any offset. ok reports whether there is an answer.
+func (p Part) checkSeeking(name string) (ok bool, err error) {
+	if !p.named() {
+		return true, nil // files on the disk can
+	}
+	f, _, err := p.open(name)
+	if err != nil {
+		return false, nil // reading it will tell why
+	}
+	defer f.Close()
+	if _, err := f.Seek(0, io.SeekCurrent); err != nil {
+		return true, errNotSeekable
+	}
+	if _, err := f.ReadAt(nil, 0); err != nil && !errors.Is(err, io.EOF) {
+		return true, errNotSeekable
+	}
+	return true, nil
 }
 
 // ErrChanged: a file is no longer the one the snapshot speaks of. A scan will
@@ -223,7 +256,7 @@ func (p Part) openUnchanged(name string, verified stamp) (afero.File, error) {
 // keepsInodes reports whether a file's inode and change time are its own.
 // Network file systems make them up, and anew when they have forgotten a file.
 func (p Part) keepsInodes(name string) bool {
-	return p.disk == "" || networkFileSystem(filepath.Join(p.disk, filepath.FromSlash(path.Join(p.Dir, name)))) == ""
+	return p.disk == "" || networkFileSystem(p.onDisk(name)) == ""
 }
 
 // maxDocument bounds the small documents of a tree: SHA256SUMS, signatures,

@@ -1,17 +1,14 @@
 package module
 
 import (
-	"archive/zip"
-	"bytes"
 	"encoding/json"
-	"io"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strings"
 	"sync"
 	"testing"
+	"testing/fstest"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
@@ -20,34 +17,20 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// zipped is a tree as a file system that lies in a zip, as one that is embedded
-// in the binary does. Its files cannot seek.
-func zipped(t *testing.T, tree *indextest.Tree) fs.FS {
+// inMemory is a tree as a file system other than the local disk.
+func inMemory(t *testing.T, tree *indextest.Tree) fs.FS {
 	t.Helper()
-	var b bytes.Buffer
-	z := zip.NewWriter(&b)
+	files := make(fstest.MapFS)
 	err := afero.Walk(tree.Fs, ".", func(name string, info fs.FileInfo, err error) error {
-		if err != nil || info.IsDir() {
-			return err
+		if err == nil && !info.IsDir() {
+			files[name] = &fstest.MapFile{Data: []byte(tree.Read(name)), Mode: 0o644, ModTime: info.ModTime()}
 		}
-		w, err := z.CreateHeader(&zip.FileHeader{Name: name, Method: zip.Deflate, Modified: info.ModTime()})
-		if err != nil {
-			return err
-		}
-		_, err = io.WriteString(w, tree.Read(name))
 		return err
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	r, err := zip.NewReader(bytes.NewReader(b.Bytes()), int64(b.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r
+	return files
 }
 
 // opens counts what is opened: on a file system that is an object store, to
@@ -88,14 +71,13 @@ func onFileSystem(t *testing.T, fsys fs.FS) *configuration {
 	return newConfiguration(t, "caddy.filesystems", string(raw))
 }
 
-// A tree in a zip is served like one on the disk, resumed downloads included,
-// and leaves no copies behind.
-func TestFileSystemThatCannotSeek(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
+// A tree on a named file system is served like one on the disk, resumed downloads
+// included.
+func TestATreeOnANamedFileSystem(t *testing.T) {
 	tree := indextest.New(t)
 	writeSample(tree)
 	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
-	counted := &opens{FS: zipped(t, tree)}
+	counted := &opens{FS: inMemory(t, tree)}
 	c := onFileSystem(t, counted)
 	h := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Rescan: -1})
 	c.mustStart()
@@ -124,9 +106,6 @@ func TestFileSystemThatCannotSeek(t *testing.T) {
 	if folder.Code != http.StatusOK || !strings.Contains(folder.Body.String(), tree.Read("modules/acme/vpc/aws/1.0.0/main.tf")) {
 		t.Errorf("the module that is a folder: %d", folder.Code)
 	}
-	if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v %v", left, err)
-	}
 
 	t.Run("a scan opens no file again", func(t *testing.T) {
 		rescan(t, h)
@@ -150,24 +129,4 @@ func getRange(t *testing.T, h *Handler, target, ranges string) *httptest.Respons
 		t.Fatal(err)
 	}
 	return w
-}
-
-// Where no copy can be made, the archive is withheld and says why.
-func TestFileSystemWithoutRoomForCopies(t *testing.T) {
-	tree := indextest.New(t)
-	writeSample(tree)
-	t.Setenv("TMPDIR", t.TempDir()+"/missing")
-	c := onFileSystem(t, zipped(t, tree))
-	// By another path than in other tests, whose memo knows the same files.
-	h := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Providers: "/providers", Rescan: -1})
-	c.mustStart()
-	s := snapshot(t, h)
-	if len(s.Report.Withheld) == 0 {
-		t.Fatalf("nothing is withheld, offered is %+v", s.Report.Offered)
-	}
-	for _, p := range s.Report.Withheld {
-		if p.Reason != "unreadable" || !strings.Contains(p.Detail, "copied to a temporary file") || strings.Contains(p.Detail, "missing") {
-			t.Errorf("it says %s: %s", p.Reason, p.Detail)
-		}
-	}
 }

@@ -84,10 +84,9 @@ type Handler struct {
 
 	// The name of a file system that is configured in the
 	// [`caddy.filesystems`](/docs/json/apps/caddy.filesystems/) app, to serve
-	// from instead of the local disk. All folders are then paths on it. Where
-	// files cannot seek, each is copied to a temporary file once to be verified,
-	// and a client that resumes a download has what lies before read again.
-	// Default: the local disk.
+	// from instead of the local disk. All folders are then paths on it. Its
+	// files must be able to seek, as `file_server` needs it too. Default: the
+	// local disk.
 	FileSystem string `json:"fs,omitempty"`
 
 	// The registry's own names, with a port if it is not 443: what stands before
@@ -171,6 +170,7 @@ type Handler struct {
 	traffic  *traffic
 	registry *handlers.Registry
 
+	site            []string   // hosts of the site, for Decide; empty: any
 	log             *accessLog // nil: there are no links to keep out of it
 	login           *login
 	guests          []caddyauth.Authenticator

@@ -169,7 +169,7 @@ func (u *Upstream) policy() (p fill.Policy, err error) {
 	if p.Deny, err = parsePatterns(u.Deny); err != nil {
 		return p, fmt.Errorf("deny: %w", err)
 	}
-	if p.Platforms, err = upstream.ParsePlatforms(u.Platforms); err != nil {
+	if p.Platforms, err = address.ParsePlatforms(u.Platforms); err != nil {
 		return p, fmt.Errorf("platforms: %w", err)
 	}
 	if u.Signatures != "" {
@@ -239,7 +239,7 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*p
 		providers := localDisk{}.under(t.directories.Root, t.directories.Providers)
 		return fill.Options{
 			Sources: sources, Open: t.open, Path: t.path,
-			FreeSpace: func() (int64, error) { return freeSpace(providers) },
+			FreeSpace: func() (int64, error) { return FreeSpace(providers) },
 		}, nil
 	})
 	if err != nil {

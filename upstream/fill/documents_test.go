@@ -122,8 +122,8 @@ func TestAManifestThatIsNotTheReleases(t *testing.T) {
 	m := onDisk(t, c, fill.Policy{})
 	m.fill(t, linuxZip)
 	m.mustHave(t, held+linuxZip, held+sums, held+sums+".sig", held+manifest, keysFile, record)
-	if got := m.scan(t).Provider(demo).Release("1.0.0").Protocols; strings.Join(got, " ") != "6.0" {
-		t.Errorf("protocols are %q", got)
+	if d := m.scan(t).Provider(demo).Release("1.0.0").Packages[0].Download(); !strings.Contains(string(d.Head), `"protocols":["6.0"]`) {
+		t.Errorf("the package is described as %s", d.Head)
 	}
 
 	root := t.TempDir()

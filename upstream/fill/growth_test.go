@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
@@ -100,7 +101,7 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 				offered := 1
 				fs.look = func(step string) {
 					p := plain.scan(t).Provider(demo)
-					if p == nil || p.Release("1.0.0") == nil || len(p.Release("1.0.0").Packages) < offered || !p.Release("1.0.0").SignedByPublisher() {
+					if p == nil || p.Release("1.0.0") == nil || len(p.Release("1.0.0").Packages) < offered || p.Release("1.0.0").Signature.By != index.ByPublisher {
 						t.Errorf("after %s, there is less: %q", step, plain.files(t))
 					}
 				}

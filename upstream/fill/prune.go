@@ -3,14 +3,12 @@ package fill
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"slices"
 	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 // A Held release is one of a tree, and the files that are its.
@@ -32,6 +30,12 @@ type PruneOptions struct {
 	IncludeOwn bool
 }
 
+// A Lock is a release that a lock file names, by its hostname.
+type Lock struct {
+	Address address.Address
+	Version string
+}
+
 // A Pruning is a plan: what goes, and how much stays. Nothing has happened yet.
 type Pruning struct {
 	Remove []Held // by address, then by version
@@ -41,17 +45,17 @@ type Pruning struct {
 // PlanPruning plans to remove what no lock file names: of all mirrored
 // releases, those that are in none of the given lock files. Lock files that
 // together name nothing are refused, since that would remove everything.
-func PlanPruning(held []Held, lockFiles [][]upstream.Locked, options PruneOptions) (Pruning, error) {
+func PlanPruning(held []Held, lockFiles [][]Lock, options PruneOptions) (Pruning, error) {
 	if len(lockFiles) == 0 {
 		return Pruning{}, errors.New("no lock file is given: name those of all configurations that use the registry")
 	}
 	if options.IncludeOwn && len(options.Own) == 0 {
 		return Pruning{}, errors.New("the registry's own hostnames are not given: lock files name its releases by them")
 	}
-	needed := make(map[lockable]bool)
+	needed := make(map[Lock]bool)
 	for _, locks := range lockFiles {
 		for _, l := range locks {
-			needed[options.lockable(l.Address, l.Version)] = true
+			needed[options.lock(l.Address, l.Version)] = true
 		}
 	}
 	if len(needed) == 0 {
@@ -60,8 +64,8 @@ func PlanPruning(held []Held, lockFiles [][]upstream.Locked, options PruneOption
 	var plan Pruning
 	stays := make(map[string]bool) // a file
 	for _, h := range held {
-		id := options.lockable(h.Address, h.Version)
-		if needed[id] || id.Hostname == "" && !options.IncludeOwn {
+		id := options.lock(h.Address, h.Version)
+		if needed[id] || id.Address.Hostname == "" && !options.IncludeOwn {
 			plan.Kept++
 			for _, file := range h.Files {
 				stays[file] = true
@@ -80,18 +84,13 @@ func PlanPruning(held []Held, lockFiles [][]upstream.Locked, options PruneOption
 	return plan, nil
 }
 
-// A lockable release is what lock files and trees have in common. The
-// registry's own have no hostname.
-type lockable struct {
-	address.Address
-	version string
-}
-
-func (o PruneOptions) lockable(a address.Address, version string) lockable {
+// lock is how the plan compares releases of trees and lock files: the registry's
+// own have no hostname.
+func (o PruneOptions) lock(a address.Address, version string) Lock {
 	if slices.Contains(o.Own, a.Hostname) {
 		a.Hostname = ""
 	}
-	return lockable{a, version}
+	return Lock{a, version}
 }
 
 // compareVersions orders what is not a version by its text.
@@ -112,18 +111,4 @@ func (p Pruning) Files() []string {
 	}
 	slices.Sort(files)
 	return slices.Compact(files)
-}
-
-// String is the plan for people: a line for each release, with its files
-// indented, and the sum.
-func (p Pruning) String() string {
-	var b strings.Builder
-	for _, h := range p.Remove {
-		fmt.Fprintf(&b, "%s %s\n", h.Address, h.Version)
-		for _, file := range h.Files {
-			fmt.Fprintf(&b, "  %s\n", file)
-		}
-	}
-	fmt.Fprintf(&b, "%d to remove, %d to keep\n", len(p.Remove), p.Kept)
-	return b.String()
 }

@@ -8,7 +8,6 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 // treeRelease is [HOSTNAME/]NAMESPACE/TYPE@VERSION, with a file of its own.
@@ -26,12 +25,12 @@ func treeRelease(t *testing.T, s string, files ...string) Held {
 	return Held{Address: a, Version: version, Files: append([]string{source + "/" + version + ".zip"}, files...)}
 }
 
-func lockOf(t *testing.T, releases ...string) []upstream.Locked {
+func lockOf(t *testing.T, releases ...string) []Lock {
 	t.Helper()
-	var locked []upstream.Locked
+	var locked []Lock
 	for _, s := range releases {
 		h := treeRelease(t, s)
-		locked = append(locked, upstream.Locked{Address: h.Address, Version: h.Version})
+		locked = append(locked, Lock{Address: h.Address, Version: h.Version})
 	}
 	return locked
 }
@@ -49,25 +48,25 @@ func TestPruningRemovesWhatNoLockFileNames(t *testing.T) {
 	own := []svchost.Hostname{"own.example.com", "www.example.com"}
 	for _, test := range []struct {
 		rule    string
-		locks   [][]upstream.Locked
+		locks   [][]Lock
 		options PruneOptions
 		remove  string
 		kept    int
 	}{
 		{"an address that no lock file names goes too",
-			[][]upstream.Locked{lockOf(t, "b.example.com/acme/demo@1.10.0")}, PruneOptions{Own: own},
+			[][]Lock{lockOf(t, "b.example.com/acme/demo@1.10.0")}, PruneOptions{Own: own},
 			"a.example.com/acme/demo@1.0.0 b.example.com/acme/demo@1.9.0 b.example.com/acme/demo@1.9.0+build.5", 4},
 		{"one of the lock files is enough",
-			[][]upstream.Locked{lockOf(t, "b.example.com/acme/demo@1.10.0"), nil, lockOf(t, "b.example.com/acme/demo@1.9.0", "a.example.com/acme/demo@1.0.0")}, PruneOptions{Own: own},
+			[][]Lock{lockOf(t, "b.example.com/acme/demo@1.10.0"), nil, lockOf(t, "b.example.com/acme/demo@1.9.0", "a.example.com/acme/demo@1.0.0")}, PruneOptions{Own: own},
 			"b.example.com/acme/demo@1.9.0+build.5", 6},
 		{"what is locked and not held is no matter",
-			[][]upstream.Locked{lockOf(t, "c.example.com/acme/demo@1.0.0")}, PruneOptions{Own: own},
+			[][]Lock{lockOf(t, "c.example.com/acme/demo@1.0.0")}, PruneOptions{Own: own},
 			"a.example.com/acme/demo@1.0.0 b.example.com/acme/demo@1.9.0 b.example.com/acme/demo@1.9.0+build.5 b.example.com/acme/demo@1.10.0", 3},
 		{"a hostname that is not known to be its own is mirrored",
-			[][]upstream.Locked{lockOf(t, "b.example.com/acme/demo@1.10.0")}, PruneOptions{},
+			[][]Lock{lockOf(t, "b.example.com/acme/demo@1.10.0")}, PruneOptions{},
 			"a.example.com/acme/demo@1.0.0 b.example.com/acme/demo@1.9.0 b.example.com/acme/demo@1.9.0+build.5 own.example.com/acme/demo@1.0.0", 3},
 		{"its own, when asked for, by any of its names",
-			[][]upstream.Locked{lockOf(t, "www.example.com/acme/demo@2.0.0", "a.example.com/acme/demo@1.0.0")}, PruneOptions{Own: own, IncludeOwn: true},
+			[][]Lock{lockOf(t, "www.example.com/acme/demo@2.0.0", "a.example.com/acme/demo@1.0.0")}, PruneOptions{Own: own, IncludeOwn: true},
 			"acme/demo@1.0.0 b.example.com/acme/demo@1.9.0 b.example.com/acme/demo@1.9.0+build.5 b.example.com/acme/demo@1.10.0 own.example.com/acme/demo@1.0.0", 2},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -93,12 +92,12 @@ func TestPruningWithoutLockFilesIsRefused(t *testing.T) {
 	held := []Held{treeRelease(t, "a.example.com/acme/demo@1.0.0")}
 	for _, test := range []struct {
 		rule, says string
-		locks      [][]upstream.Locked
+		locks      [][]Lock
 		options    PruneOptions
 	}{
 		{"none", "no lock file is given", nil, PruneOptions{}},
-		{"empty ones", "everything would be removed", [][]upstream.Locked{nil, {}}, PruneOptions{}},
-		{"its own without its names", "own hostnames are not given", [][]upstream.Locked{lockOf(t, "own.example.com/acme/demo@1.0.0")}, PruneOptions{IncludeOwn: true}},
+		{"empty ones", "everything would be removed", [][]Lock{nil, {}}, PruneOptions{}},
+		{"its own without its names", "own hostnames are not given", [][]Lock{lockOf(t, "own.example.com/acme/demo@1.0.0")}, PruneOptions{IncludeOwn: true}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			plan, err := PlanPruning(held, test.locks, test.options)
@@ -115,20 +114,11 @@ func TestAFileOfTwoReleasesStaysWithOne(t *testing.T) {
 		treeRelease(t, "a.example.com/acme/demo@1.1.0", "old"),
 		treeRelease(t, "a.example.com/acme/demo@2.0.0", "shared"),
 	}
-	plan, err := PlanPruning(held, [][]upstream.Locked{lockOf(t, "a.example.com/acme/demo@2.0.0")}, PruneOptions{})
+	plan, err := PlanPruning(held, [][]Lock{lockOf(t, "a.example.com/acme/demo@2.0.0")}, PruneOptions{})
 	if want := []string{"a.example.com/acme/demo/1.0.0.zip", "a.example.com/acme/demo/1.1.0.zip", "old"}; err != nil || !slices.Equal(plan.Files(), want) {
 		t.Errorf("the files are %q, %v", plan.Files(), err)
 	}
 	if !slices.Contains(held[0].Files, "shared") {
 		t.Error("what was given has changed")
-	}
-}
-
-func TestAPruningIsPrinted(t *testing.T) {
-	held := []Held{treeRelease(t, "a.example.com/acme/demo@1.0.0"), treeRelease(t, "a.example.com/acme/demo@2.0.0")}
-	plan, err := PlanPruning(held, [][]upstream.Locked{lockOf(t, "a.example.com/acme/demo@2.0.0")}, PruneOptions{})
-	want := "a.example.com/acme/demo 1.0.0\n  a.example.com/acme/demo/1.0.0.zip\n1 to remove, 1 to keep\n"
-	if err != nil || plan.String() != want {
-		t.Errorf("it is\n%s\n%v", plan, err)
 	}
 }

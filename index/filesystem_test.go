@@ -1,0 +1,145 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// counting counts what is opened, which on some file systems is a request each.
+type counting struct {
+	fs.FS
+	mutex  sync.Mutex
+	opened map[string]int
+}
+
+func (c *counting) Open(name string) (fs.File, error) {
+	c.mutex.Lock()
+	if c.opened == nil {
+		c.opened = make(map[string]int)
+	}
+	c.opened[name]++
+	c.mutex.Unlock()
+	return c.FS.Open(name)
+}
+
+// since forgets what was opened, and returns it.
+func (c *counting) since() map[string]int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	opened := c.opened
+	c.opened = nil
+	return opened
+}
+
+func variedTree(t *testing.T) *indextest.Tree {
+	tree := indextest.New(t)
+	publisher := indextest.NewPublisher(t)
+	tree.Keys("acme", publisher)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64").Manifest("5.0").Signed(publisher)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# a module in it\n")
+	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	tree.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip("main.tf", "# a module\n"))
+	return tree
+}
+
+// streaming has files that can only be read from their beginning, seeking those
+// that can seek besides.
+type (
+	streaming struct{ fs.FS }
+	seeking   struct{ fs.FS }
+
+	stream struct{ fs.File }
+)
+
+func (s stream) ReadDir(n int) ([]fs.DirEntry, error) { return s.File.(fs.ReadDirFile).ReadDir(n) }
+
+func (s streaming) Open(name string) (fs.File, error) {
+	f, err := s.FS.Open(name)
+	return stream{f}, err
+}
+
+func (s seeking) Open(name string) (fs.File, error) {
+	f, err := s.FS.Open(name)
+	if seeker, ok := f.(io.ReadSeeker); err == nil && ok {
+		return struct {
+			stream
+			io.Seeker
+		}{stream{f}, seeker}, nil
+	}
+	return f, err
+}
+
+// Clients resume downloads, and a zip is read from its end: a scan of files that
+// cannot seek fails as a whole, and says what to do.
+func TestAFileSystemWhoseFilesCannotSeek(t *testing.T) {
+	files := mapFS(t, variedTree(t))
+	folder := fstest.MapFS{"modules/acme/vpc/aws/1.0.0/main.tf": {Data: []byte("# a module\n")}}
+	for rule, fsys := range map[string]fs.FS{
+		"they only stream":                     streaming{files},
+		"they seek, and are read in order":     seeking{files},
+		"there is nothing but a module folder": streaming{folder},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			o := options(t, func() (index.Tree, error) { return index.Directories{Root: "."}.OpenIn(fsys) })
+			s, err := index.Scan(t.Context(), o)
+			if err == nil || !strings.Contains(err.Error(), "cannot seek") || !strings.Contains(err.Error(), "copy the tree to the local disk") {
+				t.Errorf("%v, %+v", err, s)
+			}
+		})
+	}
+}
+
+func mapFS(t *testing.T, tree *indextest.Tree) fstest.MapFS {
+	t.Helper()
+	files := make(fstest.MapFS)
+	if err := afero.Walk(tree.Fs, ".", func(name string, info fs.FileInfo, err error) error {
+		if err == nil && !info.IsDir() {
+			files[name] = &fstest.MapFile{Data: []byte(tree.Read(name)), Mode: 0o644, ModTime: info.ModTime()}
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// A scan of a tree that is known opens its folders, and nothing else.
+func TestOpensOfAScan(t *testing.T) {
+	c := &counting{FS: mapFS(t, variedTree(t))}
+	o := options(t, func() (index.Tree, error) { return index.Directories{Root: "."}.OpenIn(c) })
+	x := index.New(o)
+	defer x.Close()
+	for range 2 {
+		if _, err := x.Rescan(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		t.Logf("a scan opens %v", c.since())
+	}
+	if _, err := x.Rescan(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	for name, times := range c.since() {
+		info, err := fs.Stat(c.FS, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			t.Fatal(err)
+		}
+		if times > 1 {
+			t.Errorf("%s is opened %d times", name, times)
+		}
+		if err == nil && !info.IsDir() {
+			t.Errorf("%s is opened, which is no folder", name)
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package index
+
+import (
+	"encoding/binary"
+	"io/fs"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A stamp identifies a state of a file, or of a folder's files: with another stamp
+// the content may have changed.
+type stamp struct {
+	size    int64
+	modTime int64       // nanoseconds
+	inode   uint64      // where there are any
+	changed int64       // nanoseconds: when its inode was last changed
+	files   wire.SHA256 // of a folder
+}
+
+func stampOf(info fs.FileInfo) stamp {
+	inode, changed := identity(info)
+	s := stamp{size: info.Size(), modTime: info.ModTime().UnixNano(), inode: inode}
+	if !changed.IsZero() {
+		s.changed = changed.UnixNano()
+	}
+	return s
+}
+
+// sameContent reports whether size and time of the content agree. On file systems
+// without inodes that has to be enough.
+func (s stamp) sameContent(other stamp) bool {
+	return s.size == other.size && s.modTime == other.modTime
+}
+
+func (s stamp) append(b []byte) []byte {
+	b = binary.AppendVarint(b, s.size)
+	b = binary.AppendVarint(b, s.modTime)
+	b = binary.AppendUvarint(b, s.inode)
+	b = binary.AppendVarint(b, s.changed)
+	return append(b, s.files[:]...)
+}
+
+// settled reports whether a further change would give another stamp. File systems
+// keep times with the precision of the kernel's clock, some milliseconds; the
+// coarsest have two seconds. A time in the future says that a clock was set, and
+// nothing of the file's age.
+func (s stamp) settled(now time.Time) bool {
+	precision := 2 * time.Second
+	if s.newest()%int64(time.Second) != 0 {
+		precision = 50 * time.Millisecond
+	}
+	return s.rested(now, precision)
+}
+
+// rested reports whether the last change is at least rest ago.
+func (s stamp) rested(now time.Time, rest time.Duration) bool {
+	age := time.Duration(now.UnixNano() - s.newest())
+	return age < 0 || age >= rest
+}
+
+// newest is the time of the last change, in nanoseconds.
+func (s stamp) newest() int64 {
+	if s.changed != 0 {
+		return s.changed
+	}
+	return s.modTime
+}
