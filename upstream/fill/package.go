@@ -40,9 +40,9 @@ type Filled struct {
 // Fill gets a file of a provider into the tree by its name, and returns when it is
 // there and verified. A package is fetched once for all callers, and goes on being
 // fetched when they have left. SHA256SUMS and the like come into the tree only with
-// a package. The release that the file is of, as the index has it, saves requests
-// and reading; nil if it has none.
-func (f *Filler) Fill(ctx context.Context, a address.Address, name string, present *index.Release) (*Filled, error) {
+// a package. The provider as the index has it saves requests and reading; nil if it
+// has none.
+func (f *Filler) Fill(ctx context.Context, a address.Address, name string, present *index.Provider) (*Filled, error) {
 	return f.fill(ctx, a, name, present, nil)
 }
 
@@ -53,15 +53,17 @@ func (f *Filler) FillWatched(ctx context.Context, a address.Address, name string
 	return f.fill(ctx, a, name, nil, progress)
 }
 
-func (f *Filler) fill(ctx context.Context, a address.Address, name string, present *index.Release, progress func(received, size int64)) (*Filled, error) {
+func (f *Filler) fill(ctx context.Context, a address.Address, name string, provider *index.Provider, progress func(received, size int64)) (*Filled, error) {
 	s, err := f.source(a)
 	if err != nil {
 		return nil, err
 	}
 	file, err := address.ParseReleaseFile(a.Name, name)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, ErrNotMirrored
+	}
+	present := provider.Release(file.Version.String()) // nil for nil
+	switch {
 	case file.Kind != address.PackageFile:
 		return f.document(ctx, a, file, present)
 	case !s.Policy.includesPlatform(file.Platform):

@@ -324,7 +324,8 @@ func TestAReleaseThatTheIndexHas(t *testing.T) {
 	for _, name := range []string{darwinZip, sums, sums + ".sig"} {
 		mine.Write(directory+name, tree.Read("providers/acme/demo/"+name))
 	}
-	present := scanned(t, mine).Provider(demo).Release("1.0.0")
+	provider := scanned(t, mine).Provider(demo)
+	present := provider.Release("1.0.0")
 	c := s.Client(t, upstream.Origin{})
 	m := (&mirroring{Tree: mine}).start(t, c, fill.Options{
 		Sources: sourceOf(c, fill.Policy{}), Open: func() (index.Tree, error) { return index.Tree{}, errors.New("it is not to be opened") },
@@ -334,7 +335,7 @@ func TestAReleaseThatTheIndexHas(t *testing.T) {
 		t.Errorf("got %+v, %v", list, err)
 	}
 	for _, name := range []string{sums, sums + ".sig"} {
-		f, err := m.Filler.Fill(background(), demo, name, present)
+		f, err := m.Filler.Fill(background(), demo, name, provider)
 		if err != nil || m.content(t, f) != tree.Read("providers/acme/demo/"+name) {
 			t.Errorf("%s: got %v", name, err)
 		}
@@ -394,13 +395,12 @@ func TestPackagesThatTheIndexHasRead(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		present := snapshot.Provider(demo).Release("1.0.0")
 		if changed {
 			mine.Write(directory+darwinZip, "something else")
 		}
 		clear(fs.count)
 		m := inMemory(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{}, mine)
-		_, err = m.Filler.Fill(background(), demo, linuxZip, present)
+		_, err = m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(demo))
 		if changed != errors.Is(err, fill.ErrConflict) || !changed && err != nil {
 			t.Errorf("changed: %v, got %v", changed, err)
 		}
