@@ -2,11 +2,14 @@ package index
 
 import (
 	"context"
+	"encoding/binary"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // An archive is a file or folder whose content has to be read, and what reading it
@@ -162,4 +165,76 @@ func readFile(ctx context.Context, a *archive, digestOf func(f afero.File, size 
 		return digest{}, found(BeingWritten, "it is still being written")
 	}
 	return d, failed
+}
+
+// A stamp identifies a state of a file, or of a folder's files: with another stamp
+// the content may have changed.
+type stamp struct {
+	size    int64
+	modTime int64       // nanoseconds
+	inode   uint64      // where there are any
+	changed int64       // nanoseconds: when its inode was last changed
+	files   wire.SHA256 // of a folder
+}
+
+func stampOf(info fs.FileInfo) stamp {
+	inode, changed := identity(info)
+	s := stamp{size: info.Size(), modTime: info.ModTime().UnixNano(), inode: inode}
+	if !changed.IsZero() {
+		s.changed = changed.UnixNano()
+	}
+	return s
+}
+
+// sameContent reports whether size and time of the content agree. On file systems
+// without inodes that has to be enough.
+func (s stamp) sameContent(other stamp) bool {
+	return s.size == other.size && s.modTime == other.modTime
+}
+
+func (s stamp) append(b []byte) []byte {
+	b = binary.AppendVarint(b, s.size)
+	b = binary.AppendVarint(b, s.modTime)
+	b = binary.AppendUvarint(b, s.inode)
+	b = binary.AppendVarint(b, s.changed)
+	return append(b, s.files[:]...)
+}
+
+// settled reports whether a further change would give another stamp. File systems
+// keep times with the precision of the kernel's clock, some milliseconds; the
+// coarsest have two seconds. A time in the future says that a clock was set, and
+// nothing of the file's age.
+func (s stamp) settled(now time.Time) bool {
+	precision := 2 * time.Second
+	if s.newest()%int64(time.Second) != 0 {
+		precision = 50 * time.Millisecond
+	}
+	return s.rested(now, precision)
+}
+
+// rested reports whether the last change is at least rest ago.
+func (s stamp) rested(now time.Time, rest time.Duration) bool {
+	age := time.Duration(now.UnixNano() - s.newest())
+	return age < 0 || age >= rest
+}
+
+// newest is the time of the last change, in nanoseconds.
+func (s stamp) newest() int64 {
+	if s.changed != 0 {
+		return s.changed
+	}
+	return s.modTime
+}
+
+// A digest is what reading an archive gave: for all kinds the sha256 of what
+// is served, for a provider's package its h1, for a module folder the size and
+// checksum of its packing; or why it is not offered.
+type digest struct {
+	stamp    stamp
+	sha256   wire.SHA256
+	h1       string
+	size     int64
+	checksum uint32
+	bad      *finding
+	content  []byte // of a small document; of a package, what else reading it told
 }
