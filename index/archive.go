@@ -28,13 +28,13 @@ type archive struct {
 	rank      int    // how many newer versions there are
 	read      func(context.Context, *archive) (digest, error)
 
-	// Of the reading, which guards them.
+	// These belong to the reading, which guards them.
 	reading                 *reading
 	begun, urgent, finished bool
-	wishes                  []*wish
+	requests                []*request
 
-	// Until it is read, an archive is pending: nothing is known of it, and
-	// nothing is offered that would need it.
+	// Until it is read, an archive is pending: nothing is known of it, and nothing
+	// that needs it is offered.
 	pending bool
 	digest
 
@@ -48,8 +48,8 @@ func (a *archive) noteRested(rested map[string]stamp) {
 	}
 }
 
-// layout returns the packing of a module folder that has been read; nil for
-// anything else.
+// layout returns the packing of a module folder that has been read, nil for any
+// other archive.
 func (a *archive) layout() *packing {
 	if a.folder != nil && a.packing == nil {
 		if k, err := packFolder(a.folder); err == nil { // as it was when it was read
@@ -79,7 +79,7 @@ func (w *walker) newArchive(part Part, report string, e entry, read func(context
 	return a
 }
 
-// recall takes what the memo knows of an archive, if it does.
+// recall takes over what the memo knows of an archive, and reports whether it does.
 func (w *walker) recall(a *archive) (known bool) {
 	if a.digest, known = w.scan.memo.get(a.report, a.stamp); known {
 		w.recalled++
@@ -87,13 +87,14 @@ func (w *walker) recall(a *archive) (known bool) {
 	return known
 }
 
-// folderRest is how long a folder has to rest before it is offered, since
-// nothing else tells that its copy is complete. One that is renamed into place
-// has rested.
+// folderRest is how long a folder must not have changed before it is offered, since
+// there is no other sign that it has been copied completely. It does not delay one
+// that is renamed into place.
 const folderRest = time.Second
 
-// recallOrQueueFolder takes what the memo knows of a folder, or leaves it to be
-// read, or to rest. What was removed from one of dirs in it was a change too.
+// recallOrQueueFolder takes over what the memo knows of a folder, and else adds it to
+// what has to be read, or leaves it to rest. dirs are the folders in it, from which
+// removing a file is a change too.
 func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
@@ -127,7 +128,7 @@ func (w *walker) withRemovals(a *archive, dirs []string) stamp {
 	return s
 }
 
-// queue leaves an archive to be read.
+// queue adds an archive to what has to be read.
 func (w *walker) queue(a *archive) {
 	a.pending = true
 	w.unread = append(w.unread, a)
@@ -146,8 +147,8 @@ func (s *scan) readArchive(a *archive) digest {
 	return d
 }
 
-// readFile opens an archive that is a file, has it digested, and looks whether
-// it stayed the same meanwhile.
+// readFile opens an archive that is a file, has it digested, and checks that it has
+// not changed meanwhile.
 func readFile(ctx context.Context, a *archive, digestOf func(f afero.File, size int64) (digest, error)) (digest, error) {
 	f, info, err := a.part.open(a.path)
 	if err != nil {

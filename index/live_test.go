@@ -177,7 +177,7 @@ func TestAMemoOfNoUse(t *testing.T) {
 		store *memoryStore
 		log   string
 	}{
-		{"junk is dropped with one line", &memoryStore{memo: []byte("junk")}, "the memo of digests is of no use"},
+		{"junk is dropped with one line", &memoryStore{memo: []byte("junk")}, "the memo of digests cannot be used"},
 		{"one that cannot be saved is no failure", &memoryStore{fails: &fs.PathError{Op: "write", Path: "/secret/path", Err: os.ErrPermission}}, "the memo of digests cannot be kept"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
