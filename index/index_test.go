@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// rescan looks at a tree once more.
+// rescan scans a tree once more.
 func rescan(t *testing.T, x *index.Index) *index.Snapshot {
 	t.Helper()
 	s, err := x.Rescan(t.Context())
@@ -92,7 +92,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 			t.Error("there is a snapshot")
 		}
 	})
-	t.Run("a scan ends with who asked for it", func(t *testing.T) {
+	t.Run("a scan ends with the context of its caller", func(t *testing.T) {
 		x := index.New(options(t, tree.Open))
 		defer x.Close()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -288,9 +288,9 @@ func TestAScanThatIsBrokenOffIsNotForNothing(t *testing.T) {
 	}
 }
 
-// Somebody may ask for a scan before the index has made its own first one. That
-// one knows the memo and is watched as any other.
-func TestAFirstScanThatWasAskedFor(t *testing.T) {
+// A scan may be requested before the index has made its own first one. It uses the
+// memo and is watched like any other.
+func TestAFirstScanOnRequest(t *testing.T) {
 	dir := t.TempDir()
 	tree := indextest.OnDisk(t, dir)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")

@@ -93,7 +93,7 @@ func TestLayoutsOfAProvider(t *testing.T) {
 		{"in folders in upper case", func(tree *indextest.Tree) {
 			tree.ProviderIn("providers/Acme/Demo", "demo", "1.0.0", "linux_amd64", "darwin_arm64")
 		}, "acme/demo", 0},
-		{"beside what is not there yet", func(tree *indextest.Tree) {
+		{"beside files with temporary names", func(tree *indextest.Tree) {
 			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
 			tree.Write("providers/acme/demo/.terraform-provider-demo_1.0.0_linux_arm64.zip.Xy12", "x").
 				Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_arm.zip.part", "x").
@@ -206,7 +206,7 @@ func TestTheAnswersOfAProvider(t *testing.T) {
 		t.Errorf("the link is %s", u)
 	}
 	if demo.Release("2.0.0") != nil || r.Package("plan9", "amd64") != nil || demo.File("x") != nil {
-		t.Error("what is not there is found")
+		t.Error("a version that does not exist is found")
 	}
 }
 
@@ -269,18 +269,18 @@ func TestMirrorIndexMergesVersions(t *testing.T) {
 	held := scan(t, tree).Provider(address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"})
 	tests := []struct {
 		rule    string
-		held    []*index.Release
+		present []*index.Release
 		further []string
 		want    string
 	}{
 		{"newest first, each once", held.Releases, []string{"3.0.0", "3.1.0", "3.10.0"}, `{"versions":{"3.10.0":{},"3.1.0":{},"3.0.0":{}}}`},
-		{"what is held alone", held.Releases, nil, string(held.Index().Head)},
-		{"what is not held alone", nil, []string{"1.0.0"}, `{"versions":{"1.0.0":{}}}`},
-		{"what is not a version is left out", nil, []string{"1.0.0", "v1.1.0", "latest"}, `{"versions":{"1.0.0":{}}}`},
+		{"only releases in the tree", held.Releases, nil, string(held.Index().Head)},
+		{"only releases of the origin", nil, []string{"1.0.0"}, `{"versions":{"1.0.0":{}}}`},
+		{"names that are not versions are left out", nil, []string{"1.0.0", "v1.1.0", "latest"}, `{"versions":{"1.0.0":{}}}`},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := string(index.MirrorIndex(test.held, test.further).Head); got != test.want {
+			if got := string(index.MirrorIndex(test.present, test.further).Head); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

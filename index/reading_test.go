@@ -16,7 +16,7 @@ import (
 
 // What a request waits for is read at once, although all workers are busy with
 // something else.
-func TestWhatIsWaitedForIsReadFirst(t *testing.T) {
+func TestRequestedArchivesAreReadFirst(t *testing.T) {
 	tree := indextest.New(t)
 	for _, name := range []string{"a", "b", "c"} {
 		tree.Provider("acme/"+name, "1.0.0", "linux_amd64")
@@ -46,7 +46,7 @@ func TestWhatIsWaitedForIsReadFirst(t *testing.T) {
 }
 
 // A version of many is read alone.
-func TestAVersionThatIsWaitedForIsReadAlone(t *testing.T) {
+func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 	tree := indextest.New(t)
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
 		tree.Provider("acme/demo", v, "linux_amd64")
@@ -66,7 +66,7 @@ func TestAVersionThatIsWaitedForIsReadAlone(t *testing.T) {
 // A request for a version under several addresses, or for one that waits for
 // something else than reading, does not have snapshots made that say nothing new:
 // each costs a pass over everything, and the request would ask for the next at once.
-func TestWaitingForWhatIsNotReadMakesNoSnapshots(t *testing.T) {
+func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 	named := address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "demo"}
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
@@ -88,7 +88,7 @@ func TestWaitingForWhatIsNotReadMakesNoSnapshots(t *testing.T) {
 		close(g.open)
 		synctest.Wait()
 		if s == nil || s.Provider(ownDemo).Release("1.0.0") == nil {
-			t.Error("there is none with the version when it has been read")
+			t.Error("no snapshot has the version when it has been read")
 		}
 		r.Close()
 	})
@@ -150,7 +150,7 @@ func (f *pacingFile) Read(b []byte) (int, error) {
 }
 
 // Whatever else is read pauses meanwhile: it would share the disk and the cores.
-func TestOtherReadingPausesForWhatIsWaitedFor(t *testing.T) {
+func TestOtherReadingPausesForRequestedArchives(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Write("providers/acme/demo/"+zipName, indextest.Zip("terraform-provider-demo", strings.Repeat("some program ", 1<<20)))
 	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", strings.Repeat("# text\n", 1<<20)))

@@ -42,7 +42,7 @@ const (
 	Secret           Reason = "secret"            // a module folder with a private key or a saved plan in it
 	Misplaced        Reason = "misplaced"         // meant to be offered, but not where or how clients ask for it
 	NotPartOfTree    Reason = "not_part_of_tree"  // the tree has no files like this
-	Temporary        Reason = "temporary"         // a hidden or temporary name: not looked at until it is renamed
+	Temporary        Reason = "temporary"         // a hidden or temporary name: skipped until renamed
 )
 
 // A Report says what became of everything a scan found, in the manner of

@@ -28,7 +28,7 @@ func options(t testing.TB, open func() (index.Tree, error)) index.Options {
 	}
 }
 
-// scan looks at a tree once.
+// scan scans a tree once.
 func scan(t testing.TB, tree *indextest.Tree) *index.Snapshot {
 	t.Helper()
 	return scanWith(t, options(t, tree.Open))
