@@ -30,7 +30,7 @@ var layers = []layer{
 	{name: "access", http: true, only: []string{"address"}},
 	{name: "access/tokenfile", only: []string{"access"}},
 	{name: "access/oidc", http: true, only: []string{"access", "address"}},
-	{name: "upstream", http: true},
+	{name: "upstream", http: true, only: []string{"address", "wire", "signing"}},
 	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "handlers", http: true},
@@ -52,6 +52,7 @@ var directDependencies = []string{
 	"github.com/gofrs/flock",
 	"github.com/hashicorp/go-retryablehttp",
 	"github.com/hashicorp/go-version",
+	"github.com/hashicorp/golang-lru/v2",
 	"github.com/hashicorp/hcl/v2",
 	"github.com/hashicorp/terraform-registry-address",
 	"github.com/hashicorp/terraform-svchost",
@@ -65,7 +66,7 @@ var directDependencies = []string{
 	"golang.org/x/mod",
 	"golang.org/x/net",
 	"golang.org/x/sync",
-	"golang.org/x/sys", // the free space of a disk
+	"golang.org/x/sys", // the free space of a disk, and its file system
 }
 
 func TestImportsGoOneWay(t *testing.T) {

@@ -1,19 +1,19 @@
-// Package access says who may do what: which subjects may read, or publish,
+// Package access decides who may do what: which subjects may read, or publish,
 // which providers and modules.
 //
 // # Subjects
 //
-// A [Subject] is whoever asks: an ID, such as the name of a token, an e-mail
-// address or the `sub` of a CI job, and the groups it is in. One without an ID is
-// anonymous, whatever its groups: nobody has vouched for them.
+// A [Subject] is the sender of a request: an ID, such as the name of a token, an
+// e-mail address or the `sub` of a CI job, and the groups it is in. A subject
+// without an ID is anonymous and has no groups, since it is not authenticated.
 //
-// # Addresses
+// # Resources
 //
-// An [Address] is what is asked for: a provider NAMESPACE/TYPE or a module
-// NAMESPACE/NAME/SYSTEM, and the hostname it is asked for under. It is the
-// registry's own, or mirrored from the registry of that hostname. The same
-// namespace in two registries belongs to two publishers, so a rule for one of
-// them says nothing of the other.
+// A [Resource] is what a request is for: a provider NAMESPACE/TYPE or a module
+// NAMESPACE/NAME/SYSTEM, and the hostname it is requested under. It is hosted by
+// the registry itself, or mirrored from the registry of that hostname. The same
+// namespace in two registries belongs to two publishers, so a rule about one of
+// them does not apply to the other.
 //
 // # Rules
 //
@@ -21,71 +21,71 @@
 //
 //	allow|deny WHO read|publish PATTERN…
 //
-// WHO is one of these. IDs and the names of groups have a case.
+// WHO is one of these. IDs and names of groups are case-sensitive.
 //
-//	anonymous         with allow everybody, with deny those without an ID
-//	authenticated     those with an ID
-//	group:NAME        those in the group
-//	anything else     the one with this ID
+//	anonymous         after allow: everyone; after deny: subjects without an ID
+//	authenticated     subjects with an ID
+//	group:NAME        members of the group
+//	anything else     the subject with this ID
 //
-// A * in an ID or in NAME stands for any run of characters, also for none:
+// A * in an ID or in NAME stands for any run of characters, including none:
 // repo:acme/*:ref:refs/heads/main is the main branch of every repository of acme.
-// By itself it is refused as an ID, since it does not say whether it is to be
-// anonymous or authenticated.
+// A * alone is not accepted as an ID, since it does not say whether anonymous or
+// authenticated is meant.
 //
 // Neither right includes the other.
 //
 // # Patterns
 //
-// A pattern is [HOSTNAME/]NAMESPACE/NAME/SYSTEM, cut off after any part. It covers
-// the address it spells and all below: acme is everything in the namespace, and
-// so is acme/*. A * stands for any run of characters within a part. Case does not
-// count.
+// A pattern is [HOSTNAME/]NAMESPACE/NAME/SYSTEM, or the beginning of that up to
+// any part. It covers the resources it names and everything below: acme covers
+// the whole namespace, and so does acme/*. A * stands for any run of characters
+// within a part. Patterns are case-insensitive.
 //
 //	acme                              the namespace, providers and modules
 //	acme/vpc                          a provider, and a module for every system
 //	acme/vpc/aws                      the module for one system
-//	*/*/*                             all modules of the registry itself
-//	*/*                               all that is the registry's own
+//	*/*/*                             all hosted modules
+//	*/*                               everything hosted
 //	registry.terraform.io/hashicorp   a namespace of another registry
-//	*.example.com                     all asked for under such a hostname
+//	*.example.com                     everything requested under such a hostname
 //	*.*                               the same under any hostname with a dot
-//	*                                 everything, mirrored as well
+//	*                                 everything, hosted and mirrored
 //
-// The first part is a HOSTNAME when it has a dot or a colon in it or is localhost;
-// no namespace can look like one. Its port, if not 443, is part of it, and a *
-// stands for dots and ports as well. Without HOSTNAME a pattern covers the registry's
-// own addresses, under every name it answers as, and no mirrored one: that
-// somebody may read what the company publishes as hashicorp says nothing of what
-// HashiCorp does.
+// The first part is a HOSTNAME if it contains a dot or a colon or is localhost; no
+// namespace does. A port other than 443 is part of the hostname, and a * in a
+// hostname also stands for dots and ports. Without HOSTNAME a pattern covers
+// hosted resources, under every name of the registry, and no mirrored ones: the
+// right to read what the company publishes as hashicorp is not the right to read
+// what HashiCorp publishes.
 //
-// A HOSTNAME that is one of the registry's names, or a wildcard that covers one,
-// is about the registry's own addresses, by whichever of its names they are asked
-// for ([Rules.WithHostnames]).
+// If HOSTNAME is one of the registry's names, or a wildcard that matches one, the
+// pattern covers hosted resources under all names of the registry
+// ([Rules.WithHostnames]).
 //
-// # The decision
+// # Decisions
 //
-// The first rule with the subject, the right and the address decides. Where there
-// is none, it is denied. But what anonymous may do, everybody may: a subject is
-// asked for only after that is settled, so that a token is never worth less than
-// no token, which the holder could have left out anyway. With
+// The first rule that applies to the subject, the right and the resource decides;
+// without one the request is denied. But everyone may do what anonymous may do,
+// and that is decided first: a request with a token is never denied what the same
+// request without the token would be allowed. With
 //
 //	allow anonymous     read acme/demo
 //	deny  group:guests  read acme
 //	allow authenticated read acme registry.terraform.io/hashicorp
 //	allow ci-*          publish acme
 //
-// everybody may read the provider acme/demo, guests too. The rest of acme is for
-// those who are known, but not for guests. What is mirrored of hashicorp is for
-// all who are known, guests too: the rule that denies them something is about the
-// registry's own acme only. Those whose ID begins with ci- may publish in acme;
-// that they may also read there, the rule before says. No other namespace is
-// anybody's.
+// everyone may read the provider acme/demo, including guests. All authenticated
+// subjects except guests may read the rest of acme. All authenticated subjects,
+// including guests, may read what is mirrored of hashicorp: the rule that denies
+// guests something is about the hosted acme only. Subjects whose ID begins with
+// ci- may publish in acme, and may read there because of the rule before. All
+// other requests are denied.
 //
-// # Proofs
+// # Authentication
 //
-// Rules do not care how a subject is known. The package knows two ways of its
-// own, tokens in a file and tokens of an OpenID Connect issuer. And it signs
-// links, which open one file for a while, since clients send no credentials when
-// they download one.
+// How a subject is authenticated makes no difference to the rules. Packages
+// tokenfile and oidc implement two ways. Clients download files without
+// credentials, so [Links] signs links to them, each of which gives access to one
+// file for a limited time, and [RotatingLinkKeys] maintains the keys for that.
 package access

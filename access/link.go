@@ -8,53 +8,53 @@ import (
 	"time"
 )
 
-// What Verify, and AppendQuery, may say.
+// Errors of Links.Verify, and of Links.AppendQuery.
 var (
-	// ErrNoLink means that the request is not one for a signed link.
+	// ErrNoLink means that the URL is not a signed link.
 	ErrNoLink = errors.New("the URL is not signed")
 
-	// ErrLinkExpired means that the link was good until it expired.
+	// ErrLinkExpired means that the link was valid until it expired.
 	ErrLinkExpired = errors.New("the link has expired: ask the registry for a new one")
 
-	// ErrLinkInvalid means that the registry has not signed this link: not for
-	// this file, not of this tree, or not with a key it still has.
+	// ErrLinkInvalid means that the registry has not signed this link: it is for
+	// another file, of another tree, or signed with a key the registry does not have.
 	ErrLinkInvalid = errors.New("the link is not one of this registry's: ask the registry for a new one")
 
-	// ErrNoLinkKeys means that there are no keys now, so that links can neither
-	// be signed nor verified.
+	// ErrNoLinkKeys means that no keys are loaded, so that links can neither be
+	// signed nor verified.
 	ErrNoLinkKeys = errors.New("the registry has no keys for signed links yet: try again")
 )
 
-// Links signs links to files and verifies them. Whoever has a link can read that
-// one file until the link expires: clients fetch archives without credentials
-// (checklist 67, 91).
+// Links signs links to files and verifies them. A client with a link can read
+// that one file until the link expires: clients download archives without
+// credentials (checklist 67, 91).
 //
-// A signed link is URL?exp=UNIX_SECONDS&sig=BASE64URL. What is signed is not the
-// URL but what it is meant to open: a tree and a file in it. Nothing that a client
-// chooses is part of that, neither the name it asks by nor how it spells the path.
-// A link can be used any number of times, as clients ask with HEAD first
-// (checklist 92).
+// A signed link is URL?exp=UNIX_SECONDS&sig=BASE64URL. The signature covers not
+// the URL but what the link gives access to, a tree and a file in it, and so
+// nothing that a client chooses, neither the hostname nor the spelling of the
+// path. A link can be used any number of times, as clients send a HEAD request
+// first (checklist 92).
 type Links struct {
-	// Life is how long a link is good, at least. Keys are to stay known for
-	// longer than that after they were last signed with.
+	// Life is how long a link is valid, at least. Keys must verify for longer than
+	// that after they last signed; see MaxLinkLife.
 	Life time.Duration
 
-	// Keys returns the keys at hand; nil if there are none yet. It is called for
+	// Keys returns the loaded keys; nil if there are none yet. It is called for
 	// every link.
 	Keys func() *LinkKeys
 
-	// Unknown is called when a link names a key that is not among Keys, which
-	// another instance may have made just now. It asks for them to be reloaded,
-	// and decides how often that is done. May be nil.
-	Unknown func()
+	// Reload is called when a link names a key that is not among Keys, which another
+	// instance may just have generated. It loads the keys again, and limits how often
+	// that happens. May be nil.
+	Reload func()
 }
 
-// Expiry is when links made now expire, in Unix seconds.
+// Expiry returns when links made now expire, in Unix seconds.
 //
-// It is rounded up to a sixteenth of Life, at least to whole seconds. So all
-// links to a file that are made within that time are the same, byte for byte,
-// and the documents that hold them keep their ETag. In return, links live up to
-// a sixteenth longer than asked for, and the documents change at that pace.
+// It is rounded up to a sixteenth of Life, or at least to whole seconds. All links
+// to a file made within that time are the same, byte for byte, so the documents
+// that contain them keep their ETag. In return links are valid up to a sixteenth
+// longer than configured, and the documents change at that interval.
 func (l *Links) Expiry(now time.Time) int64 {
 	end := now.Add(l.Life)
 	expiry := end.Unix()
@@ -68,28 +68,28 @@ func (l *Links) Expiry(now time.Time) int64 {
 	return expiry
 }
 
-// Key is the one that signs now; nil if there is none. What was signed with it can
-// be handed out again as long as it is the same.
+// Key returns the key that signs now; nil if there is none. Links that it signed
+// can be cached as long as it stays the same.
 func (l *Links) Key() *LinkKey {
 	if keys := l.Keys(); keys != nil {
-		return keys.Current()
+		return keys.current()
 	}
 	return nil
 }
 
 // AppendQuery appends the query that makes a URL a signed link to a file. Tree
-// identifies where the file is, so that the link is worth nothing at a registry
-// of another tree that has the same keys. The file's name has all of its address
-// in it, and whether that is hosted or mirrored.
+// identifies the tree, so that the link is invalid at a registry with the same
+// keys that serves another one. The file's name identifies it within the tree: it
+// contains all of the address, and whether that is hosted or mirrored.
 //
-// The error is ErrNoLinkKeys, and b is returned as it was: there is never a link
-// that is not signed.
+// The error is ErrNoLinkKeys, with b unchanged: no link is made without a
+// signature.
 func (l *Links) AppendQuery(b []byte, tree, file string, expiry int64) ([]byte, error) {
 	keys := l.Keys()
 	if keys == nil {
 		return b, ErrNoLinkKeys
 	}
-	signature := keys.Current().sign(tree, file, expiry)
+	signature := keys.current().sign(tree, file, expiry)
 	b = append(b, "?exp="...)
 	b = strconv.AppendInt(b, expiry, 10)
 	b = append(b, "&sig="...)
@@ -97,25 +97,25 @@ func (l *Links) AppendQuery(b []byte, tree, file string, expiry int64) ([]byte, 
 }
 
 // Verify checks the query of a request for a file of a tree. It returns nil if
-// the link is good, or ErrNoLink, ErrLinkExpired, ErrLinkInvalid or
+// the link is valid, or else ErrNoLink, ErrLinkExpired, ErrLinkInvalid or
 // ErrNoLinkKeys.
 //
-// The parameters may come in any order, as go-getter sorts them, and others
-// beside them are ignored: it takes `archive` and `checksum` off, and adds
+// The parameters may be in any order, as go-getter sorts them, and other
+// parameters are ignored: go-getter removes `archive` and `checksum`, and adds
 // `terraform-get` (checklist 93).
 func (l *Links) Verify(tree, file, rawQuery string, now time.Time) error {
 	link, err := parseLink(rawQuery)
 	if err != nil {
 		return err
 	}
-	// With a NUL in them, they could be divided in another way than was signed.
+	// With a NUL, tree and file could be divided differently from what was signed.
 	if strings.IndexByte(tree, 0) >= 0 || strings.IndexByte(file, 0) >= 0 {
 		return ErrLinkInvalid
 	}
 	if err := l.verify(&link, tree, file); err != nil {
 		return err
 	}
-	// Only now: a forged link is not to be called expired.
+	// Last, so that a forged link is not called expired.
 	if now.Unix() >= link.expiry {
 		return ErrLinkExpired
 	}
@@ -123,12 +123,12 @@ func (l *Links) Verify(tree, file, rawQuery string, now time.Time) error {
 }
 
 func (l *Links) verify(link *link, tree, file string) error {
-	reloaded := l.Unknown == nil
+	reloaded := l.Reload == nil
 	for {
 		keys := l.Keys()
 		if keys != nil {
-			genuine, known := keys.verify(&link.signature, tree, file, link.expiry)
-			if genuine {
+			valid, known := keys.verify(&link.signature, tree, file, link.expiry)
+			if valid {
 				return nil
 			}
 			if known {
@@ -137,7 +137,7 @@ func (l *Links) verify(link *link, tree, file string) error {
 		}
 		switch {
 		case !reloaded:
-			l.Unknown()
+			l.Reload()
 			reloaded = true
 		case keys == nil:
 			return ErrNoLinkKeys
@@ -147,21 +147,21 @@ func (l *Links) verify(link *link, tree, file string) error {
 	}
 }
 
-// maxLinkQuery is far more than the query of a link is, with all that clients
-// may add. A longer one is not looked at.
+// maxLinkQuery bounds queries, in bytes. A signed link is far shorter, with
+// everything that clients may add. A longer query is not parsed.
 const maxLinkQuery = 4096
 
-// maxExpiry is the number of digits that always fit.
-const maxExpiry = 18
+// maxExpiryDigits always fit into an int64.
+const maxExpiryDigits = 18
 
-// A link is the query of a signed link, as far as it is of interest.
+// A link is the parsed query of a signed link.
 type link struct {
 	signature linkSignature
 	expiry    int64
 }
 
-// parseLink reads a query. It decodes no escapes: what a signed link has in it
-// needs none, and clients that encode the query anew add none.
+// parseLink parses a query. It decodes no escapes: a signed link needs none, and
+// clients that encode the query again add none.
 func parseLink(query string) (l link, err error) {
 	if len(query) > maxLinkQuery {
 		return l, ErrLinkInvalid
@@ -187,19 +187,19 @@ func parseLink(query string) (l link, err error) {
 		return l, ErrLinkInvalid
 	}
 
-	// In an array, as it is more than the compiler converts without allocating.
+	// In an array: it is too long for a conversion without an allocation.
 	var encoded [len(l.signature) / 3 * 4]byte
 	if len(signature) != len(encoded) {
 		return l, ErrLinkInvalid
 	}
 	copy(encoded[:], signature)
-	// It skips line feeds, and would be content with less.
+	// Decode skips line feeds, and would accept a shorter signature then.
 	if n, err := base64.RawURLEncoding.Decode(l.signature[:], encoded[:]); err != nil || n != len(l.signature) {
 		return l, ErrLinkInvalid
 	}
 
-	// One spelling of a number only, as of the signature.
-	if expiry == "" || len(expiry) > maxExpiry || expiry[0] < '1' || expiry[0] > '9' {
+	// A number has one accepted spelling, as the signature has.
+	if expiry == "" || len(expiry) > maxExpiryDigits || expiry[0] < '1' || expiry[0] > '9' {
 		return l, ErrLinkInvalid
 	}
 	if l.expiry, err = strconv.ParseInt(expiry, 10, 64); err != nil {

@@ -21,49 +21,49 @@ const (
 	linkSecretSize = 32
 	linkIDSize     = 4
 
-	// linkFormat begins everything that is signed, so that the signature of
-	// another format, or of anything else, is never taken for one of this. Format 1
-	// signed a name of the registry and the path of the URL.
+	// linkFormat begins everything that is signed, so that no signature of another
+	// format is taken for one of this. Format 1 signed a name of the registry and
+	// the path of the URL.
 	linkFormat = 2
 )
 
-// A linkSignature is what a link carries: the ID of its key, and the HMAC. It
-// has a length that base64 encodes without bits left over, so a signature has
-// one spelling only.
+// A linkSignature is the ID of a key and the HMAC. Its length encodes to base64
+// without bits left over, so a signature has one spelling only.
 type linkSignature [linkIDSize + sha256.Size]byte
 
 // A LinkKey signs links and verifies them. It is safe for concurrent use.
 type LinkKey struct {
 	id     [linkIDSize]byte
-	secret func() [linkSecretSize]byte // in a function, which nothing prints
+	secret func() [linkSecretSize]byte // a function, so that formatting the key does not reveal it
 	states sync.Pool                   // of *linkState: keying an HMAC takes as long as signing
 }
 
-// NewLinkKey returns a new random key.
-func NewLinkKey() *LinkKey {
+// generateLinkKey returns a new random key.
+func generateLinkKey() *LinkKey {
 	var secret [linkSecretSize]byte
-	rand.Read(secret[:]) // which never fails
+	rand.Read(secret[:]) // never fails
 	return newLinkKey(secret)
 }
 
 func newLinkKey(secret [linkSecretSize]byte) *LinkKey {
 	k := &LinkKey{secret: func() [linkSecretSize]byte { return secret }}
-	// Derived from the key, the ID needs no bookkeeping. It tells nothing of it.
+	// Derived from the secret, the ID needs no bookkeeping, and reveals nothing of
+	// the secret.
 	sum := sha256.Sum256(append([]byte("terraform registry link key\x00"), secret[:]...))
 	copy(k.id[:], sum[:])
 	k.states.New = func() any {
 		mac := hmac.New(sha256.New, secret[:])
-		mac.Reset() // it remembers its keyed state from here on
+		mac.Reset() // caches the keyed state
 		return &linkState{mac: mac, writer: bufio.NewWriterSize(mac, 256)}
 	}
 	return k
 }
 
-// ID names the key in logs. It is no secret: every link has it.
-func (k *LinkKey) ID() string { return hex.EncodeToString(k.id[:]) }
+// name identifies the key in logs. It is not secret: every link contains it.
+func (k *LinkKey) name() string { return hex.EncodeToString(k.id[:]) }
 
-// A linkState is an HMAC that has its key, and a buffer to write strings
-// through, however long they are.
+// A linkState is a keyed HMAC, and a buffer to write strings of any length
+// through without allocating.
 type linkState struct {
 	mac    hash.Hash
 	writer *bufio.Writer
@@ -71,8 +71,8 @@ type linkState struct {
 	sum    []byte
 }
 
-// sign computes the signature. What is signed reads in one way only as long as
-// tree and file have no NUL in them, which Verify sees to.
+// sign computes the signature. It is unambiguous as long as tree and file have no
+// NUL in them, which Links.Verify checks.
 func (k *LinkKey) sign(tree, file string, expiry int64) (s linkSignature) {
 	state := k.states.Get().(*linkState)
 	state.mac.Reset()
@@ -91,51 +91,46 @@ func (k *LinkKey) sign(tree, file string, expiry int64) (s linkSignature) {
 	return s
 }
 
-// LinkKeys are the keys of a registry's links: the current one, which signs,
-// and the previous one, so that the links which it has signed stay good. They
-// are immutable.
+// LinkKeys are the current key, which signs, and the previous one, so that the
+// links it signed stay valid. They are immutable.
 type LinkKeys struct {
 	keys    []*LinkKey // the current one first
-	rotated time.Time
+	rotated time.Time  // when the current key took over
 }
 
-// NewLinkKeys returns a set of one new key.
+// NewLinkKeys returns one new key.
 func NewLinkKeys(now time.Time) *LinkKeys {
-	return &LinkKeys{keys: []*LinkKey{NewLinkKey()}, rotated: wholeSeconds(now)}
+	return &LinkKeys{keys: []*LinkKey{generateLinkKey()}, rotated: wholeSeconds(now)}
 }
 
-// Rotate returns a set with a new current key. The one that was current is the
-// previous one then, and older ones are dropped.
-func (k *LinkKeys) Rotate(now time.Time) *LinkKeys {
-	return &LinkKeys{keys: []*LinkKey{NewLinkKey(), k.Current()}, rotated: wholeSeconds(now)}
+// rotate returns a new current key, with the one that was current as the previous
+// one. Older keys are dropped.
+func (k *LinkKeys) rotate(now time.Time) *LinkKeys {
+	return &LinkKeys{keys: []*LinkKey{generateLinkKey(), k.current()}, rotated: wholeSeconds(now)}
 }
 
-// wholeSeconds is what the document keeps of a time.
+// wholeSeconds returns the precision of times in the document.
 func wholeSeconds(t time.Time) time.Time { return t.UTC().Truncate(time.Second) }
 
-// Current returns the key that signs.
-func (k *LinkKeys) Current() *LinkKey { return k.keys[0] }
+func (k *LinkKeys) current() *LinkKey { return k.keys[0] }
 
-// Rotated is when the current key took over.
-func (k *LinkKeys) Rotated() time.Time { return k.rotated }
-
-// verify tells whether one of the keys has signed that, and whether there is
-// the key at all that is said to have.
-func (k *LinkKeys) verify(s *linkSignature, tree, file string, expiry int64) (genuine, known bool) {
+// verify reports whether one of the keys made the signature, and whether the key
+// that it names is known.
+func (k *LinkKeys) verify(s *linkSignature, tree, file string, expiry int64) (valid, known bool) {
 	for _, key := range k.keys {
 		if [linkIDSize]byte(s[:linkIDSize]) != key.id {
-			continue // an ID is public, so this may take as long as it takes
+			continue // IDs are public, so this need not take constant time
 		}
 		known = true
-		want := key.sign(tree, file, expiry)
-		if hmac.Equal(s[:], want[:]) {
+		expected := key.sign(tree, file, expiry)
+		if hmac.Equal(s[:], expected[:]) {
 			return true, true
 		}
 	}
 	return false, known
 }
 
-// linkKeysVersion is that of the document, which instances of different
+// linkKeysVersion is the version of the document, which instances of different
 // releases share.
 const linkKeysVersion = 1
 
@@ -145,21 +140,21 @@ type linkKeysDocument struct {
 	Keys    []string `json:"keys"` // the current one first
 }
 
-// Encode returns the document that DecodeLinkKeys reads. It has the keys in it.
-func (k *LinkKeys) Encode() []byte {
+// encode returns the document that decodeLinkKeys reads. It contains the secrets.
+func (k *LinkKeys) encode() []byte {
 	d := linkKeysDocument{Version: linkKeysVersion, Rotated: k.rotated.Format(time.RFC3339)}
 	for _, key := range k.keys {
 		secret := key.secret()
 		d.Keys = append(d.Keys, base64.RawURLEncoding.EncodeToString(secret[:]))
 	}
-	document, _ := json.Marshal(d) // strings always encode
+	document, _ := json.Marshal(d) // never fails for strings
 	return append(document, '\n')
 }
 
-// DecodeLinkKeys reads a set of keys. Its errors quote nothing of the document,
-// as that could be a key.
-func DecodeLinkKeys(document []byte) (*LinkKeys, error) {
-	// The version goes first, as a later one may have members unknown here.
+// decodeLinkKeys reads a document. Its errors quote nothing of it, as that could
+// be a key.
+func decodeLinkKeys(document []byte) (*LinkKeys, error) {
+	// The version is checked first: a later one may have members unknown here.
 	var v struct {
 		Version int `json:"version"`
 	}
@@ -180,7 +175,7 @@ func DecodeLinkKeys(document []byte) (*LinkKeys, error) {
 		return nil, errors.New("it does not say when the keys were rotated")
 	}
 	if len(d.Keys) != 1 && len(d.Keys) != 2 {
-		return nil, fmt.Errorf("it has %d keys: one or two are right", len(d.Keys))
+		return nil, fmt.Errorf("it has %d keys instead of one or two", len(d.Keys))
 	}
 	k := &LinkKeys{rotated: wholeSeconds(rotated)}
 	for i, text := range d.Keys {

@@ -11,30 +11,54 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// An addressPattern covers addresses. All its parts are in the form that
-// addresses have, in lower case.
-type addressPattern struct {
-	text       string // as it is printed; parsed again it is the same
-	everything bool
-	hostname   address.Wildcard // empty: the registry's own addresses
-	hosted     bool             // hostname covers one of the registry's names
-	parts      [3]address.Wildcard
-	depth      int // how many parts it has
+// A Resource is a provider or a module that rules decide about. Its address is
+// complete, and compared regardless of case.
+type Resource struct {
+	// Address it is requested by. The hostname of a hosted resource makes a
+	// difference only to rules without WithHostnames: a hosted resource is the same
+	// under all names of the registry.
+	address.Address
+
+	// Hosted reports that the hostname is one of the registry's own, or that there is
+	// none. All other resources are mirrored.
+	Hosted bool
 }
 
-// covers tells whether the pattern is of the address, or of something above it.
-func (p *addressPattern) covers(a *Resource) bool {
+// ParseResource reads an address as users write it. Without HOSTNAME it is hosted;
+// with one it is mirrored, unless the caller knows that the hostname is one of the
+// registry's and sets Hosted.
+func ParseResource(s string) (Resource, error) {
+	a, err := address.Parse(s)
+	if err != nil {
+		return Resource{}, err
+	}
+	return Resource{Address: a, Hosted: a.Hostname == ""}, nil
+}
+
+// A pattern covers resources. All its parts are normalised as in addresses, in
+// lower case.
+type pattern struct {
+	text       string // normal form, which parses to the same pattern
+	everything bool
+	hostname   address.Wildcard // empty: hosted resources
+	hosted     bool             // hostname matches one of the registry's names
+	parts      [3]address.Wildcard
+	depth      int // number of parts
+}
+
+// covers reports whether the pattern covers the resource.
+func (p *pattern) covers(a *Resource) bool {
 	switch {
 	case p.everything:
 		return true
-	case p.depth > a.depth():
+	case p.depth > 2 && !a.IsModule():
 		return false
 	case p.hostname == "" && !a.Hosted:
 		return false
 	case p.hostname != "" && !(a.Hosted && p.hosted) && !p.hostname.MatchesFolded(string(a.Hostname)):
 		return false
 	}
-	parts := a.parts()
+	parts := [...]string{a.Namespace, a.Name, a.System}
 	for i := range p.depth {
 		if !p.parts[i].MatchesFolded(parts[i]) {
 			return false
@@ -43,20 +67,20 @@ func (p *addressPattern) covers(a *Resource) bool {
 	return true
 }
 
-// literalHostname is the HOSTNAME of a pattern that names one and no others.
-func (p *addressPattern) literalHostname() (svchost.Hostname, bool) {
+// literalHostname returns the HOSTNAME unless it is a wildcard.
+func (p *pattern) literalHostname() (svchost.Hostname, bool) {
 	if p.hostname == "" || strings.Contains(string(p.hostname), "*") {
 		return "", false
 	}
 	return svchost.Hostname(p.hostname), true
 }
 
-func parseAddressPattern(s string) (p addressPattern, err error) {
+func parsePattern(s string) (p pattern, err error) {
 	if s == "*" {
-		return addressPattern{text: s, everything: true}, nil
+		return pattern{text: s, everything: true}, nil
 	}
-	refuse := func(format string, args ...any) (addressPattern, error) {
-		return addressPattern{}, fmt.Errorf("%q is not a pattern: "+format, append([]any{s}, args...)...)
+	refuse := func(format string, args ...any) (pattern, error) {
+		return pattern{}, fmt.Errorf("%q is not a pattern: "+format, append([]any{s}, args...)...)
 	}
 	if scheme, _, ok := strings.Cut(s, "://"); ok {
 		return refuse("leave out %q", scheme+"://")
@@ -65,65 +89,64 @@ func parseAddressPattern(s string) (p addressPattern, err error) {
 	case s == "":
 		return refuse("write [HOSTNAME/]NAMESPACE/NAME, or * for everything")
 	case strings.Contains("/"+s+"/", "//"):
-		return refuse("take out the slash that has nothing before or behind it")
+		return refuse("remove the slash with nothing before or after it")
 	case strings.Contains(s, "**"):
-		// Elsewhere ** goes on to whatever depth, and stands for nothing as well.
-		return refuse("write one * only, as whatever is below what it covers is covered too")
+		// In other languages ** matches at any depth, and also nothing.
+		return refuse("write a single *, since a pattern covers everything below what it names")
 	}
 	words := strings.Split(s, "/")
-	var printed []string
+	var normal []string
 	if address.IsHostname(words[0]) {
 		var display string
 		if p.hostname, display, err = parseHostnamePattern(words[0]); err != nil {
 			return refuse("%w", err)
 		}
-		printed, words = append(printed, display), words[1:]
+		normal, words = append(normal, display), words[1:]
 	}
 	if len(words) > len(p.parts) {
-		return refuse("write [HOSTNAME/]NAMESPACE/NAME/SYSTEM or less, where HOSTNAME has a dot or a colon in it or is localhost")
+		return refuse("write at most [HOSTNAME/]NAMESPACE/NAME/SYSTEM, where HOSTNAME contains a dot or a colon or is localhost")
 	}
 	for i, word := range words {
 		if p.parts[i], err = parsePartPattern(word, i); err != nil {
 			return refuse("%w", err)
 		}
-		printed = append(printed, string(p.parts[i]))
+		normal = append(normal, string(p.parts[i]))
 	}
-	p.depth, p.text = len(words), strings.Join(printed, "/")
+	p.depth, p.text = len(words), strings.Join(normal, "/")
 	return p, nil
 }
 
-// parsePartPattern reads a NAMESPACE, NAME or SYSTEM, by its place.
-func parsePartPattern(word string, place int) (address.Wildcard, error) {
-	if inASCII(word) {
+// parsePartPattern reads a NAMESPACE, NAME or SYSTEM, which is part 0, 1 or 2.
+func parsePartPattern(word string, part int) (address.Wildcard, error) {
+	if isASCII(word) {
 		if i := strings.IndexFunc(word, notInName); i >= 0 {
-			return "", fmt.Errorf("%q has %q in it, and may have letters, digits, - and _ only, and * for any of them", word, word[i])
+			return "", fmt.Errorf("%q contains %q: use letters, digits, - and _, and * for any of them", word, word[i])
 		}
 		return address.Wildcard(strings.ToLower(word)), nil
 	}
-	// Only the clients' library knows how they write such a name, and only
-	// providers have one.
+	// Only providers have such names, which the clients' library normalises.
 	if strings.Contains(word, "*") {
 		return "", fmt.Errorf("%q has both * and letters other than a to z: write the name in full", word)
 	}
 	namespace, typ := word, "x"
-	if place > 0 {
+	if part > 0 {
 		namespace, typ = "x", word
 	}
 	a, err := address.ParseProvider("", namespace, typ)
 	if err != nil {
 		return "", err
 	}
-	name := [...]string{a.Namespace, a.Name, ""}[place]
+	name := [...]string{a.Namespace, a.Name, ""}[part]
 	switch {
 	case name == "":
 		return "", fmt.Errorf("%q is not a system: use letters from a to z and digits", word)
-	case place == 0 && address.IsHostname(name): // full-width letters become plain ones
+	case part == 0 && address.IsHostname(name): // full-width letters become plain ones
 		return "", fmt.Errorf("%q is a hostname: write %s", word, name)
 	}
 	return address.Wildcard(name), nil
 }
 
-// parseHostnamePattern reads a HOSTNAME and returns also how it is printed.
+// parseHostnamePattern reads a HOSTNAME, and also returns it as users write it.
 func parseHostnamePattern(word string) (pattern address.Wildcard, display string, err error) {
 	if !strings.Contains(word, "*") {
 		h, err := address.ParseHostname(word)
@@ -135,30 +158,30 @@ func parseHostnamePattern(word string) (pattern address.Wildcard, display string
 	name, port, hasPort := strings.Cut(word, ":")
 	if hasPort {
 		if port, err = parsePortPattern(port); err != nil {
-			return "", "", fmt.Errorf("%q has no port behind its colon that hostnames have: %w", word, err)
+			return "", "", fmt.Errorf("%q has an invalid port: %w", word, err)
 		}
 	}
 	labels := strings.Split(name, ".")
-	printed := make([]string, len(labels))
+	displayed := make([]string, len(labels))
 	for i, label := range labels {
 		if strings.Contains(label, "*") {
-			if j := strings.IndexFunc(label, notInLabel); j >= 0 {
-				return "", "", fmt.Errorf("%q cannot have * beside anything but letters from a to z, digits and -: write %q in full", word, label)
+			if strings.ContainsFunc(label, notInLabel) {
+				return "", "", fmt.Errorf("%q combines * with characters other than letters from a to z, digits and -: write %q in full", word, label)
 			}
 			labels[i] = strings.ToLower(label)
-			printed[i] = labels[i]
+			displayed[i] = labels[i]
 			continue
 		}
 		h, err := address.ParseHostname(label)
 		if err != nil {
 			return "", "", fmt.Errorf("%q is not a hostname: %w", word, err)
 		}
-		labels[i], printed[i] = string(h), svchost.ForDisplay(string(h))
+		labels[i], displayed[i] = string(h), svchost.ForDisplay(string(h))
 	}
-	return address.Wildcard(strings.Join(labels, ".") + port), strings.Join(printed, ".") + port, nil
+	return address.Wildcard(strings.Join(labels, ".") + port), strings.Join(displayed, ".") + port, nil
 }
 
-// parsePortPattern reads what comes behind the colon of a hostname with a *, and
+// parsePortPattern reads what follows the colon of a hostname with a *, and
 // returns it with the colon.
 func parsePortPattern(port string) (string, error) {
 	if strings.Contains(port, "*") {
@@ -171,13 +194,13 @@ func parsePortPattern(port string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("write a number up to 65535, not %q", port)
 	}
-	if h == "x" { // what is left without the port could cover other ports as well
+	if h == "x" { // without its port, the pattern could cover other ports as well
 		return "", errors.New("leave out :443, as clients do")
 	}
 	return strings.TrimPrefix(string(h), "x"), nil
 }
 
-func inASCII(s string) bool {
+func isASCII(s string) bool {
 	return strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0
 }
 

@@ -1,26 +1,150 @@
 package access
 
 import (
+	"errors"
+	"fmt"
 	"iter"
 	"slices"
+	"strconv"
+	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 )
 
-// Rules are rules in order. They do not change. Without any, and nil, they allow
-// nobody anything.
+// A Right is what a subject may do with a resource.
+type Right int
+
+// The rights. Neither includes the other.
+const (
+	Read    Right = iota // to list and download it
+	Publish              // to add a version of it to the registry
+)
+
+// String returns the word for the right in a rule.
+func (r Right) String() string {
+	switch r {
+	case Read:
+		return "read"
+	case Publish:
+		return "publish"
+	}
+	return "Right(" + strconv.Itoa(int(r)) + ")"
+}
+
+// ParseRight reads the word for a right.
+func ParseRight(s string) (Right, error) {
+	for _, r := range [...]Right{Read, Publish} {
+		if s == r.String() {
+			return r, nil
+		}
+	}
+	return 0, fmt.Errorf("%q is not a right: use read or publish", s)
+}
+
+// A Rule allows or denies subjects a right to resources. The zero Rule applies to
+// nothing.
+type Rule struct {
+	text     string
+	allow    bool
+	who      principal
+	right    Right
+	patterns []pattern
+}
+
+// String returns the line of the rule, normalised and quoted as in a Caddyfile.
+func (r Rule) String() string { return r.text }
+
+// ParseRule reads a rule from the words of its line, which the documentation of
+// the package describes:
+//
+//	allow|deny WHO read|publish PATTERN…
+//
+// The error is a sentence that quotes the word that is wrong.
+func ParseRule(words ...string) (Rule, error) {
+	var r Rule
+	switch {
+	case len(words) == 0:
+		return Rule{}, errors.New("a rule has four parts, allow or deny, a subject, read or publish, and one or more patterns: write all four")
+	case words[0] != "allow" && words[0] != "deny":
+		return Rule{}, fmt.Errorf("a rule begins with allow or deny, not with %q", words[0])
+	case len(words) == 1 || lacksPrincipal(words[1:]):
+		return Rule{}, fmt.Errorf("after %q there must be a subject: write anonymous, authenticated, group:NAME or an ID", words[0])
+	}
+	r.allow = words[0] == "allow"
+	var err error
+	if r.who, err = parsePrincipal(words[1]); err != nil {
+		return Rule{}, err
+	}
+	if len(words) == 2 {
+		return Rule{}, fmt.Errorf("after %q there must be a right: write read or publish", words[1])
+	}
+	if r.right, err = ParseRight(words[2]); err != nil {
+		return Rule{}, err
+	}
+	if len(words) == 3 {
+		return Rule{}, fmt.Errorf("after %q there must be a pattern of addresses: write one such as acme/demo, or * for everything", words[2])
+	}
+	normal := []string{words[0], quoteWord(words[1]), words[2]}
+	for _, word := range words[3:] {
+		p, err := parsePattern(word)
+		if err != nil {
+			return Rule{}, err
+		}
+		r.patterns = append(r.patterns, p)
+		normal = append(normal, p.text)
+	}
+	r.text = strings.Join(normal, " ")
+	return r, nil
+}
+
+// lacksPrincipal reports whether the right follows allow or deny immediately, and
+// would be taken for an ID.
+func lacksPrincipal(words []string) bool {
+	if _, err := ParseRight(words[0]); err != nil || len(words) == 1 {
+		return err == nil
+	}
+	_, err := ParseRight(words[1])
+	return err != nil
+}
+
+// applies reports whether the rule decides.
+func (r *Rule) applies(s *Subject, right Right, a *Resource) bool {
+	if r.right != right || !r.who.includes(s, r.allow) {
+		return false
+	}
+	for i := range r.patterns {
+		if r.patterns[i].covers(a) {
+			return true
+		}
+	}
+	return false
+}
+
+// Hostnames yields each pattern with a HOSTNAME that is not a wildcard, in its
+// normal form, and that hostname.
+func (r *Rule) Hostnames() iter.Seq2[string, svchost.Hostname] {
+	return func(yield func(string, svchost.Hostname) bool) {
+		for i := range r.patterns {
+			if name, ok := r.patterns[i].literalHostname(); ok && !yield(r.patterns[i].text, name) {
+				return
+			}
+		}
+	}
+}
+
+// Rules are rules in order. They are immutable. No rules, and nil, allow nothing.
 type Rules struct {
 	rules []Rule
 }
 
-// NewRules puts rules in order.
+// NewRules returns the rules in that order.
 func NewRules(rules ...Rule) *Rules {
 	return &Rules{slices.Clone(rules)}
 }
 
-// WithHostnames returns the rules of a registry that answers as these names. A
-// pattern whose HOSTNAME is one of them, or covers one, is about what is the
-// registry's own, by whichever of its names that is asked for.
+// WithHostnames returns the rules of a registry with these names. A pattern whose
+// HOSTNAME is one of them, or matches one, covers hosted resources, under
+// whichever of the names they are requested.
 func (r *Rules) WithHostnames(names []svchost.Hostname) *Rules {
 	if r == nil || len(names) == 0 {
 		return r
@@ -39,20 +163,7 @@ func (r *Rules) WithHostnames(names []svchost.Hostname) *Rules {
 	return named
 }
 
-// Hostnames yields each pattern that names one HOSTNAME, as it is printed, and
-// that hostname.
-func (r *Rule) Hostnames() iter.Seq2[string, svchost.Hostname] {
-	return func(yield func(string, svchost.Hostname) bool) {
-		for i := range r.patterns {
-			if name, ok := r.patterns[i].literalHostname(); ok && !yield(r.patterns[i].text, name) {
-				return
-			}
-		}
-	}
-}
-
-// All are the rules in their order, each under the address that a Decision gives
-// for it.
+// All yields the rules in order, with the same pointers that Decisions have.
 func (r *Rules) All() iter.Seq[*Rule] {
 	return func(yield func(*Rule) bool) {
 		if r == nil {
@@ -66,16 +177,16 @@ func (r *Rules) All() iter.Seq[*Rule] {
 	}
 }
 
-// A Decision is what the rules say, and which of them says so.
+// A Decision is what the rules decide, and which of them does.
 type Decision struct {
 	Allowed bool
-	Rule    *Rule // nil: there is none, so it is denied
+	Rule    *Rule // nil: none applies, so it is denied
 }
 
-// Decide tells whether s has the right to the address.
+// Decide reports whether s has the right to the resource.
 func (r *Rules) Decide(s Subject, right Right, a Resource) Decision {
-	// What anonymous may, everybody may, even if a rule before that one denies it
-	// to this subject: without credentials it would be allowed.
+	// Everyone may do what anonymous may do, even if an earlier rule denies it to
+	// this subject: the same request without credentials would be allowed.
 	d := r.first(&Subject{}, right, &a)
 	if d.Allowed || s.Anonymous() {
 		return d
@@ -83,19 +194,19 @@ func (r *Rules) Decide(s Subject, right Right, a Resource) Decision {
 	return r.first(&s, right, &a)
 }
 
-// Public tells whether everybody may read what is at the address, so that nobody
-// has to be asked who they are.
+// Public reports whether everyone may read the resource, so that requests for it
+// need not be authenticated.
 func (r *Rules) Public(a Resource) bool {
 	return r.first(&Subject{}, Read, &a).Allowed
 }
 
-// first is the decision of the first rule that is about all three.
+// first returns the decision of the first rule that applies.
 func (r *Rules) first(s *Subject, right Right, a *Resource) Decision {
 	if r == nil {
 		return Decision{}
 	}
 	for i := range r.rules {
-		if rule := &r.rules[i]; rule.about(s, right, a) {
+		if rule := &r.rules[i]; rule.applies(s, right, a) {
 			return Decision{rule.allow, rule}
 		}
 	}

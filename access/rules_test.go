@@ -5,6 +5,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"unicode"
+
+	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -12,9 +15,9 @@ import (
 
 func TestDecide(t *testing.T) {
 	var (
-		nobody = access.Subject{}
-		ann    = access.Subject{ID: "ann", Groups: []string{"devs"}}
-		bob    = access.Subject{ID: "bob"}
+		anonymous = access.Subject{}
+		ann       = access.Subject{ID: "ann", Groups: []string{"devs"}}
+		bob       = access.Subject{ID: "bob"}
 	)
 	for _, test := range []struct {
 		rule    string
@@ -25,35 +28,35 @@ func TestDecide(t *testing.T) {
 		decides int // which of the rules, from one; zero: none
 	}{
 		{"without rules it is denied", "", ann, access.Read, false, 0},
-		{"what no rule is about is denied", "allow ann read other", ann, access.Read, false, 0},
-		{"whom no rule is about as well", "allow ann read acme", bob, access.Read, false, 0},
+		{"a resource without a rule is denied", "allow ann read other", ann, access.Read, false, 0},
+		{"so is a subject without one", "allow ann read acme", bob, access.Read, false, 0},
 		{"the first rule decides", "allow ann read acme\ndeny ann read acme", ann, access.Read, true, 1},
-		{"in either way", "deny ann read acme\nallow ann read acme", ann, access.Read, false, 1},
-		{"of those about the address", "deny ann read acme/other\nallow ann read acme", ann, access.Read, true, 2},
-		{"of those about the subject", "deny bob read acme\nallow ann read acme", ann, access.Read, true, 2},
+		{"also if it denies", "deny ann read acme\nallow ann read acme", ann, access.Read, false, 1},
+		{"of those that cover the resource", "deny ann read acme/other\nallow ann read acme", ann, access.Read, true, 2},
+		{"of those that include the subject", "deny bob read acme\nallow ann read acme", ann, access.Read, true, 2},
 		{"of those about the right", "deny ann publish acme\nallow ann read acme", ann, access.Read, true, 2},
-		{"a later pattern is as good as the first", "allow ann read other acme", ann, access.Read, true, 1},
-		{"a narrow rule goes before a wide one", "deny ann read acme/demo\nallow ann read *", ann, access.Read, false, 1},
-		{"and behind it says nothing", "allow ann read *\ndeny ann read acme/demo", ann, access.Read, true, 1},
+		{"a later pattern counts like the first", "allow ann read other acme", ann, access.Read, true, 1},
+		{"a specific rule takes effect before a general one", "deny ann read acme/demo\nallow ann read *", ann, access.Read, false, 1},
+		{"but not after it", "allow ann read *\ndeny ann read acme/demo", ann, access.Read, true, 1},
 		{"one group is enough", "allow group:devs read acme", ann, access.Read, true, 1},
-		{"an ID may be an exception of a group", "deny ann read acme\nallow group:devs read acme", ann, access.Read, false, 1},
+		{"an ID may be an exception to a group", "deny ann read acme\nallow group:devs read acme", ann, access.Read, false, 1},
 
-		{"to read is not to publish", "allow ann read acme", ann, access.Publish, false, 0},
-		{"to publish is not to read", "allow ann publish acme", ann, access.Read, false, 0},
-		{"to publish is to publish", "allow ann publish acme", ann, access.Publish, true, 1},
-		{"what is no right nobody has", "allow anonymous read *\nallow anonymous publish *", ann, access.Right(2), false, 0},
+		{"read does not include publish", "allow ann read acme", ann, access.Publish, false, 0},
+		{"publish does not include read", "allow ann publish acme", ann, access.Read, false, 0},
+		{"publish alone", "allow ann publish acme", ann, access.Publish, true, 1},
+		{"an unknown right is denied", "allow anonymous read *\nallow anonymous publish *", ann, access.Right(2), false, 0},
 
-		{"anonymous may", "allow anonymous read acme", nobody, access.Read, true, 1},
-		{"so everybody may", "allow anonymous read acme", ann, access.Read, true, 1},
-		{"even whom a rule before denies it", "deny ann read acme\nallow anonymous read acme", ann, access.Read, true, 2},
-		{"or all who are known", "deny authenticated read acme\nallow anonymous read acme", ann, access.Read, true, 2},
-		{"to publish as well", "deny ann publish acme\nallow anonymous publish acme", ann, access.Publish, true, 2},
-		{"unless anonymous may not", "deny anonymous read acme\nallow anonymous read *", nobody, access.Read, false, 1},
+		{"anonymous may read", "allow anonymous read acme", anonymous, access.Read, true, 1},
+		{"so everyone may", "allow anonymous read acme", ann, access.Read, true, 1},
+		{"even if an earlier rule denies it to them", "deny ann read acme\nallow anonymous read acme", ann, access.Read, true, 2},
+		{"or to all authenticated subjects", "deny authenticated read acme\nallow anonymous read acme", ann, access.Read, true, 2},
+		{"the same for publish", "deny ann publish acme\nallow anonymous publish acme", ann, access.Publish, true, 2},
+		{"unless anonymous may not", "deny anonymous read acme\nallow anonymous read *", anonymous, access.Read, false, 1},
 		{"which denies it to no others", "deny anonymous read acme\nallow anonymous read *", ann, access.Read, true, 2},
-		{"who may be denied it for themselves", "deny anonymous read acme\ndeny ann read acme\nallow anonymous read *", ann, access.Read, false, 2},
-		{"who is known may, anonymous may not", "allow authenticated read acme", nobody, access.Read, false, 0},
-		{"groups are nobody's without an ID", "allow group:devs read acme", access.Subject{Groups: []string{"devs"}}, access.Read, false, 0},
-		{"nor is what begins with anything", "allow a* read acme", nobody, access.Read, false, 0},
+		{"unless another rule does", "deny anonymous read acme\ndeny ann read acme\nallow anonymous read *", ann, access.Read, false, 2},
+		{"authenticated does not include anonymous", "allow authenticated read acme", anonymous, access.Read, false, 0},
+		{"groups do not count without an ID", "allow group:devs read acme", access.Subject{Groups: []string{"devs"}}, access.Read, false, 0},
+		{"and a wildcard matches no missing ID", "allow a* read acme", anonymous, access.Read, false, 0},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var lines []string
@@ -86,12 +89,12 @@ func TestPublic(t *testing.T) {
 		rule, address string
 		want          bool
 	}{
-		{"what anonymous may read", "acme/demo", true},
-		{"not what anonymous may not", "acme/secret", false},
+		{"readable for anonymous", "acme/demo", true},
+		{"not what is denied to anonymous", "acme/secret", false},
 		{"nor in another case", "Acme/Secret", false},
-		{"not what anonymous may publish", "other/demo", false},
-		{"not what all others may read", "third/demo", false},
-		{"not what is mirrored of the same name", "registry.terraform.io/acme/demo", false},
+		{"not what anonymous may publish only", "other/demo", false},
+		{"not what only authenticated subjects may read", "third/demo", false},
+		{"not a mirrored resource of the same name", "registry.terraform.io/acme/demo", false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			a, err := access.ParseResource(test.address)
@@ -105,7 +108,7 @@ func TestPublic(t *testing.T) {
 	}
 }
 
-func TestRulesStayAsTheyAre(t *testing.T) {
+func TestRulesAreImmutable(t *testing.T) {
 	list := slices.Collect(tenRules(t).All())
 	given := make([]access.Rule, len(list))
 	for i, rule := range list {
@@ -133,7 +136,7 @@ func TestNilRulesAllowNothing(t *testing.T) {
 	}
 }
 
-// tenLines are rules in which those asked about below come last.
+// tenLines are rules of which the ones that decide below come last.
 var tenLines = []string{
 	"deny group:guests read acme/secret acme/*-internal",
 	"allow anonymous read open open-*/* *.example.org/open",
@@ -150,23 +153,23 @@ var tenLines = []string{
 func tenRules(t testing.TB) *access.Rules { return rulesOf(t, tenLines...) }
 
 var (
-	common   = access.Resource{Address: address.Address{Hostname: "registry.example.com", Namespace: "common", Name: "vpc", System: "aws"}, Hosted: true}
-	somebody = access.Subject{ID: "repo:acme/infra:ref:refs/heads/main", Groups: []string{"ops", "data-devs"}}
+	common = access.Resource{Address: address.Address{Hostname: "registry.example.com", Namespace: "common", Name: "vpc", System: "aws"}, Hosted: true}
+	job    = access.Subject{ID: "repo:acme/infra:ref:refs/heads/main", Groups: []string{"ops", "data-devs"}}
 )
 
-// Every request asks, most of them for what is public.
+// Rules are asked for every request, mostly about public resources.
 func TestDecidingAllocatesNothing(t *testing.T) {
 	rules := tenRules(t)
-	asked := map[string]func(){
+	questions := map[string]func(){
 		"public":      func() { rules.Public(common) },
 		"not public":  func() { rules.Public(provider) },
 		"mirrored":    func() { rules.Public(mirrored) },
-		"in any case": func() { rules.Public(moduleAsItIs) },
+		"in any case": func() { rules.Public(moduleMixedCase) },
 		"in Unicode":  func() { rules.Public(inUnicode) },
-		"allowed":     func() { rules.Decide(somebody, access.Read, provider) },
-		"denied":      func() { rules.Decide(somebody, access.Publish, mirrored) },
+		"allowed":     func() { rules.Decide(job, access.Read, provider) },
+		"denied":      func() { rules.Decide(job, access.Publish, mirrored) },
 	}
-	for name, ask := range asked {
+	for name, ask := range questions {
 		if n := testing.AllocsPerRun(100, ask); n != 0 {
 			t.Errorf("%s: %v allocations", name, n)
 		}
@@ -187,13 +190,13 @@ func BenchmarkDecide(b *testing.B) {
 	rules := tenRules(b)
 	b.ReportAllocs()
 	for b.Loop() {
-		if !rules.Decide(somebody, access.Read, provider).Allowed {
+		if !rules.Decide(job, access.Read, provider).Allowed {
 			b.Fatal("it is denied")
 		}
 	}
 }
 
-// The rules of the package's comment.
+// The rules of the package documentation.
 func ExampleRules_Decide() {
 	var list []access.Rule
 	for _, line := range []string{
@@ -211,7 +214,7 @@ func ExampleRules_Decide() {
 	}
 	rules := access.NewRules(list...)
 
-	nobody := access.Subject{}
+	anonymous := access.Subject{}
 	guest := access.Subject{ID: "gus", Groups: []string{"guests"}}
 	job := access.Subject{ID: "ci-main"}
 	for _, question := range []struct {
@@ -219,7 +222,7 @@ func ExampleRules_Decide() {
 		right   access.Right
 		address string
 	}{
-		{nobody, access.Read, "acme/demo"},
+		{anonymous, access.Read, "acme/demo"},
 		{guest, access.Read, "acme/demo"},
 		{guest, access.Read, "acme/vpc/aws"},
 		{guest, access.Read, "registry.terraform.io/hashicorp/null"},
@@ -247,4 +250,264 @@ func ExampleRules_Decide() {
 	// "ci-main" read acme/vpc/aws: true, by allow authenticated read acme registry.terraform.io/hashicorp
 	// "ci-main" publish acme/vpc/aws: true, by allow ci-* publish acme
 	// "ci-main" read other/demo: false
+}
+
+func TestParseRight(t *testing.T) {
+	for _, right := range []access.Right{access.Read, access.Publish} {
+		if got, err := access.ParseRight(right.String()); err != nil || got != right {
+			t.Errorf("%v parsed again is %v, %v", right, got, err)
+		}
+	}
+	for _, word := range []string{"", "READ", "Publish", "write", "pull", "read,publish", " read", "*", access.Right(2).String()} {
+		_, err := access.ParseRight(word)
+		if err == nil {
+			t.Errorf("%q is a right", word)
+		} else if !strings.HasSuffix(err.Error(), "use read or publish") {
+			t.Errorf("%q: %v", word, err)
+		}
+	}
+	if got := access.Right(-1).String(); got != "Right(-1)" {
+		t.Errorf("an unknown right is printed as %q", got)
+	}
+}
+
+func TestParseRule(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		words []string
+		want  string
+	}{
+		{"the shortest", []string{"allow", "anonymous", "read", "*"}, "allow anonymous read *"},
+		{"deny", []string{"deny", "authenticated", "read", "acme"}, "deny authenticated read acme"},
+		{"publish", []string{"allow", "ci", "publish", "acme"}, "allow ci publish acme"},
+		{"several patterns", []string{"allow", "ci", "read", "acme/*", "registry.terraform.io/hashicorp/*"}, "allow ci read acme/* registry.terraform.io/hashicorp/*"},
+		{"patterns are normalised", []string{"allow", "ci", "read", "ACME", "A.example:443"}, "allow ci read acme a.example"},
+		{"an ID and a group keep their case", []string{"allow", "group:The-Devs", "read", "acme"}, "allow group:The-Devs read acme"},
+		{"the ID of a CI job", []string{"allow", "repo:acme/*:ref:refs/heads/main", "publish", "acme"}, "allow repo:acme/*:ref:refs/heads/main publish acme"},
+		{"an e-mail address", []string{"allow", "ann@example.com", "read", "acme"}, "allow ann@example.com read acme"},
+		{"a certificate's subject", []string{"allow", "CN=ci,OU=x", "read", "acme"}, "allow CN=ci,OU=x read acme"},
+		{"spaces are quoted", []string{"allow", "CN=ci, OU=The Devs", "read", "acme"}, `allow "CN=ci, OU=The Devs" read acme`},
+		{"backquotes for a backslash", []string{"allow", `CORP\ann`, "read", "acme"}, "allow `CORP\\ann` read acme"},
+		{"and for double quotes", []string{"allow", `a"b`, "read", "acme"}, "allow `a\"b` read acme"},
+		{"a comment character is quoted", []string{"allow", "#1", "read", "acme"}, `allow "#1" read acme`},
+		{"so is a heredoc marker", []string{"allow", "<<EOF", "read", "acme"}, `allow "<<EOF" read acme`},
+		{"and a brace", []string{"allow", "{", "read", "acme"}, `allow "{" read acme`},
+		{"an ID in Unicode", []string{"allow", "Jürgen", "read", "acme"}, "allow Jürgen read acme"},
+		{"a right in the place of an ID", []string{"allow", "read", "read", "acme"}, "allow read read acme"},
+		{"an effect in the place of an ID", []string{"allow", "deny", "read", "acme"}, "allow deny read acme"},
+		{"an ID that begins like a keyword", []string{"allow", "Anonymous2", "read", "acme"}, "allow Anonymous2 read acme"},
+		{"any group", []string{"allow", "group:*", "read", "acme"}, "allow group:* read acme"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			rule, err := access.ParseRule(test.words...)
+			if err != nil || rule.String() != test.want {
+				t.Fatalf("%q is %q, %v", test.words, rule, err)
+			}
+			again, err := access.ParseRule(splitRule(rule.String())...)
+			if err != nil || again.String() != test.want {
+				t.Errorf("parsed again it is %q, %v", again, err)
+			}
+		})
+	}
+}
+
+func TestParseRuleRefuses(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		words []string
+		why   string
+	}{
+		{"nothing", nil, "write all four"},
+		{"no effect", []string{"anonymous", "read", "*"}, `begins with allow or deny, not with "anonymous"`},
+		{"an effect of another case", []string{"Allow", "ci", "read", "*"}, `not with "Allow"`},
+		{"an effect alone", []string{"allow"}, `after "allow" there must be a subject`},
+		{"no subject", []string{"allow", "read", "*"}, `after "allow" there must be a subject`},
+		{"no subject and no pattern", []string{"deny", "read"}, `after "deny" there must be a subject`},
+		{"no right", []string{"allow", "ci"}, `after "ci" there must be a right`},
+		{"a pattern in the place of the right", []string{"allow", "ci", "acme/*"}, `"acme/*" is not a right`},
+		{"another right", []string{"allow", "ci", "pull", "acme/*"}, `"pull" is not a right`},
+		{"two IDs", []string{"allow", "ann", "bob", "read", "acme"}, `"bob" is not a right`},
+		{"no pattern", []string{"allow", "ci", "read"}, `after "read" there must be a pattern`},
+		{"an invalid pattern", []string{"allow", "ci", "read", "acme", "a//b"}, `"a//b" is not a pattern`},
+		{"an empty ID", []string{"allow", "", "read", "*"}, `"" is not a subject`},
+		{"a star as ID", []string{"allow", "*", "read", "acme"}, "write anonymous for everyone"},
+		{"stars as ID", []string{"allow", "***", "read", "acme"}, "or authenticated for everyone with credentials"},
+		{"anonymous in another case", []string{"deny", "Anonymous", "read", "*"}, `write "anonymous"`},
+		{"authenticated in another case", []string{"deny", "AUTHENTICATED", "read", "*"}, `write "authenticated"`},
+		{"group: in another case", []string{"deny", "Group:Devs", "read", "*"}, `write "group:Devs"`},
+		{"groups: for group:", []string{"deny", "groups:devs", "read", "*"}, `"groups:devs" is not a group: write "group:devs"`},
+		{"groups: in another case", []string{"deny", "Groups:Devs", "read", "*"}, `write "group:Devs"`},
+		{"a group without a name", []string{"allow", "group:", "read", "*"}, `"group:" has no name`},
+		{"a group with a space in front", []string{"allow", "group: devs", "read", "*"}, "has a space before or after the name"},
+		{"a backquote", []string{"allow", "a`b", "read", "*"}, "write * in its place"},
+		{"a line feed", []string{"allow", "a\nallow b", "read", "*"}, "write * in its place"},
+		{"a NUL", []string{"allow", "group:a\x00", "read", "*"}, "write * in its place"},
+		{"a NUL after another mistake", []string{"allow", "Group:\x00", "read", "*"}, "write * in its place"},
+		{"a no-break space", []string{"allow", "ci\u00a0", "read", "*"}, "write * in its place"},
+		{"an invisible character", []string{"allow", "ci\u200b", "read", "*"}, "write * in its place"},
+		{"invalid UTF-8", []string{"allow", "ci\xff", "read", "*"}, "write * in its place"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			rule, err := access.ParseRule(test.words...)
+			if err == nil {
+				t.Fatalf("%q was parsed as %q", test.words, rule)
+			}
+			if rule.String() != "" || !strings.Contains(err.Error(), test.why) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("it is %q and refused with %q, not because of %q", rule, err, test.why)
+			}
+		})
+	}
+}
+
+func TestZeroRuleAppliesToNothing(t *testing.T) {
+	rules := access.NewRules(access.Rule{})
+	if d := rules.Decide(access.Subject{ID: "ci"}, access.Read, provider); d != (access.Decision{}) {
+		t.Errorf("the decision is %+v", d)
+	}
+	if got := slices.Collect(rules.All()); len(got) != 1 || got[0].String() != "" {
+		t.Errorf("the rules are %v", got)
+	}
+}
+
+// With the names of the registry, a rule for one of them is about hosted resources
+// requested under any of them, and about no mirrored ones.
+func TestRulesWithHostnames(t *testing.T) {
+	names := []svchost.Hostname{"registry.example.com", "alias.internal:8443"}
+	for _, test := range []struct {
+		rule, pattern string
+		address       access.Resource
+		want          bool
+	}{
+		{"the first name", "registry.example.com/acme", provider, true},
+		{"a module", "registry.example.com/acme", module, true},
+		{"an alias with its port", "alias.internal:8443/acme", provider, true},
+		{"an alias without its port is another name", "alias.internal/acme", provider, false},
+		{"another namespace", "registry.example.com/other", provider, false},
+		{"another provider", "registry.example.com/acme/other", provider, false},
+		{"another hostname", "registry.terraform.io/acme", provider, false},
+		{"which still covers mirrored resources", "registry.terraform.io/acme", mirroredAcme, true},
+		{"an own name does not cover mirrored resources", "registry.example.com/acme", mirroredAcme, false},
+		{"a wildcard that matches a name", "*.example.com", provider, true},
+		{"even if another name has another port", "*:8443/acme", provider, true},
+		{"a wildcard that matches no name", "*.terraform.io", provider, false},
+		{"a pattern without a hostname is unchanged", "acme", provider, true},
+		{"and covers no mirrored resources", "acme", mirroredAcme, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			plain := rulesOf(t, "allow anonymous read "+test.pattern)
+			rules := plain.WithHostnames(names)
+			if got := rules.Public(test.address); got != test.want {
+				t.Errorf("%q covers %+v: %t", test.pattern, test.address, got)
+			}
+			// The original rules are unchanged.
+			if alone := rulesOf(t, "allow anonymous read "+test.pattern); plain.Public(test.address) != alone.Public(test.address) {
+				t.Error("the rules without hostnames have changed")
+			}
+		})
+	}
+	t.Run("a denial under an alias applies under every name", func(t *testing.T) {
+		rules := rulesOf(t, "deny group:guests read alias.internal:8443/acme", "allow authenticated read *").WithHostnames(names)
+		guest := access.Subject{ID: "jo", Groups: []string{"guests"}}
+		if rules.Decide(guest, access.Read, provider).Allowed {
+			t.Error("the guest may read it")
+		}
+		if !rules.Decide(guest, access.Read, mirroredAcme).Allowed {
+			t.Error("the mirrored resource is denied too")
+		}
+	})
+}
+
+func TestRuleHostnames(t *testing.T) {
+	rule, err := access.ParseRule("allow", "ci", "read", "acme", "Registry.Example.com:443/acme", "*.example.com/acme", "internal:443", "*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for pattern, name := range rule.Hostnames() {
+		got = append(got, pattern+" "+string(name))
+	}
+	if len(got) != 2 || got[0] != "registry.example.com/acme registry.example.com" || got[1] != "internal:443 internal" {
+		t.Errorf("got %q", got)
+	}
+}
+
+// A parsed rule prints as a rule that decides the same, on one printable line.
+func FuzzParseRule(f *testing.F) {
+	for _, line := range append(tenLines, "allow anonymous read *", "deny authenticated publish a.b:443/x internal:443", `allow "CN=a, O=b" read acme`) {
+		words := splitRule(line)
+		f.Add(words[0], words[1], words[2], words[3], words[len(words)-1], "acme", "acme/demo")
+	}
+	for _, line := range []string{"allow * read **", "deny group: publish /", "Allow Group:x Read a//b", "allow `\xff read \xff", "deny \n\" read .:*"} {
+		words := strings.Split(line, " ")
+		f.Add(words[0], words[1], words[2], words[3], "ｌｏｃａｌｈｏｓｔ", "ci", "registry.terraform.io/hashicorp/null")
+	}
+	f.Add("allow", "ci", "read", "p\u0385", "a／b", "ci", "acme/demo")
+	f.Fuzz(func(t *testing.T, effect, who, right, pattern, another, id, address string) {
+		rule, err := access.ParseRule(effect, who, right, pattern, another)
+		if err != nil {
+			checkSentence(t, err)
+			return
+		}
+		line := rule.String()
+		words := splitRule(line)
+		if len(words) != 5 || words[1] != who || strings.ContainsFunc(line, unicode.IsControl) {
+			t.Fatalf("%q has the words %q", line, words)
+		}
+		again, err := access.ParseRule(words...)
+		if err != nil || again.String() != line {
+			t.Fatalf("%q parsed again is %q, %v", line, again, err)
+		}
+		one, other := access.NewRules(rule), access.NewRules(again)
+		for _, a := range variants(address) {
+			for _, s := range []access.Subject{{}, {ID: id}, {ID: who}, {ID: "x", Groups: []string{id, strings.TrimPrefix(who, "group:")}}} {
+				for _, r := range []access.Right{access.Read, access.Publish} {
+					d, e := one.Decide(s, r, a), other.Decide(s, r, a)
+					if d.Allowed != e.Allowed || (d.Rule == nil) != (e.Rule == nil) {
+						t.Fatalf("%q decides %+v, parsed again %+v", line, d, e)
+					}
+					if d.Allowed && effect != "allow" || d.Rule != nil && r.String() != right {
+						t.Fatalf("%q decides %+v about %v", line, d, r)
+					}
+				}
+			}
+		}
+	})
+}
+
+// splitRule splits a line like a Caddyfile: at spaces, except in double quotes or
+// backquotes.
+func splitRule(line string) (words []string) {
+	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
+		end := " "
+		if line[0] == '"' || line[0] == '`' {
+			end, line = line[:1], line[1:]
+		}
+		var word string
+		word, line, _ = strings.Cut(line, end)
+		words = append(words, word)
+	}
+	return words
+}
+
+// variants returns s parsed as mirrored and as hosted, and s as each part of an
+// address.
+func variants(s string) []access.Resource {
+	list := []access.Resource{
+		{Address: address.Address{Namespace: s, Name: s}, Hosted: true},
+		{Address: address.Address{Hostname: svchost.Hostname(s), Namespace: s, Name: s, System: s}},
+	}
+	if a, err := access.ParseResource(s); err == nil {
+		hosted := a
+		hosted.Hosted = true
+		list = append(list, a, hosted)
+	}
+	return list
+}
+
+// checkSentence checks that an error fits on a line.
+func checkSentence(t *testing.T, err error) {
+	t.Helper()
+	if s := err.Error(); s == "" || strings.ContainsAny(s, "\n\r\x00") {
+		t.Fatalf("the error is %q", s)
+	}
 }

@@ -2,7 +2,9 @@ package address
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -29,4 +31,29 @@ func ParsePlatform(os, arch string) (Platform, error) {
 // Compare orders platforms by OS, then by ARCH.
 func (p Platform) Compare(q Platform) int {
 	return cmp.Or(strings.Compare(p.OS, q.OS), strings.Compare(p.Arch, q.Arch))
+}
+
+// ParsePlatforms parses platforms written as OS_ARCH, and returns each once, in
+// order. The error lists all that are none.
+func ParsePlatforms(words []string) ([]Platform, error) {
+	var platforms []Platform
+	var bad []error
+	for _, word := range words {
+		os, arch, ok := strings.Cut(word, "_")
+		if !ok {
+			bad = append(bad, fmt.Errorf("%q is not a platform: write OS_ARCH, like linux_amd64", word))
+			continue
+		}
+		p, err := ParsePlatform(os, arch)
+		if err != nil {
+			bad = append(bad, err)
+			continue
+		}
+		platforms = append(platforms, p)
+	}
+	if err := errors.Join(bad...); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(platforms, Platform.Compare)
+	return slices.Compact(platforms), nil
 }

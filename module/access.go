@@ -131,8 +131,8 @@ func (h *Handler) provisionAccess(ctx caddy.Context) (*access.Rules, error) {
 	if h.Links == 0 {
 		h.Links = DefaultLinks
 	}
-	if h.Links < caddy.Duration(time.Second) || h.Links > caddy.Duration(maxLinkLife) {
-		return nil, fmt.Errorf("links: %s is not between 1s and %s", time.Duration(h.Links), maxLinkLife)
+	if h.Links < caddy.Duration(time.Second) || h.Links > caddy.Duration(access.MaxLinkLife) {
+		return nil, fmt.Errorf("links: %s is not between 1s and %s", time.Duration(h.Links), access.MaxLinkLife)
 	}
 	h.subject, h.groups, h.outage = defaultSubject, defaultGroups, new(atomic.Bool)
 	if h.Access != nil && h.Access.Subject != "" {

@@ -15,7 +15,8 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 )
 
 func allow(who string, addresses ...string) AccessRule {
@@ -28,8 +29,8 @@ func tokensGuest(t *testing.T, names ...string) (json.RawMessage, map[string]str
 	t.Helper()
 	file, tokens := filepath.Join(t.TempDir(), "tokens"), make(map[string]string)
 	for _, name := range names {
-		tokens[name] = access.NewToken()
-		if err := access.AddToken(file, access.TokenEntry{Name: name, Groups: []string{name + "s"}}, tokens[name]); err != nil {
+		tokens[name] = tokenfile.Generate()
+		if err := tokenfile.Add(file, tokenfile.Entry{Name: name, Groups: []string{name + "s"}}, tokens[name]); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -187,7 +188,7 @@ func (testGuest) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth
 	case "Bearer fails":
 		return caddyauth.User{}, false, errors.New("it failed")
 	case "Bearer down":
-		return caddyauth.User{}, false, fmt.Errorf("issuer.internal: %w", access.ErrIssuerUnavailable)
+		return caddyauth.User{}, false, fmt.Errorf("issuer.internal: %w", oidc.ErrUnavailable)
 	}
 	return caddyauth.User{}, false, nil
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -29,17 +30,18 @@ func init() {
 // It has no options and does not have to be configured: the first handler
 // brings it to life.
 type App struct {
-	ctx      caddy.Context
-	logger   *slog.Logger
-	events   *caddyevents.App
-	traffic  traffic
-	sources  []*Source
-	holding  sync.Mutex // guards what follows, which scrapes and admin calls read
-	held     map[poolKey]*pooledIndex
-	filling  map[fillerKey]*pooledFiller
-	started  chan struct{}
-	generate func() (*signing.Key, error)
-	links    *linkKeys // nil when no handler signs links
+	ctx        caddy.Context
+	logger     *slog.Logger
+	events     *caddyevents.App
+	traffic    traffic
+	sources    []*Source
+	registries []*Handler // that are provisioned
+	holding    sync.Mutex // guards what follows, which scrapes and admin calls read
+	held       map[poolKey]*pooledIndex
+	filling    map[fillerKey]*pooledFiller
+	started    chan struct{}
+	generate   func() (*signing.Key, error)
+	links      *access.RotatingLinkKeys // nil when no handler signs links
 }
 
 // CaddyModule returns the Caddy module information.
@@ -85,9 +87,9 @@ func (a *App) Acquire(t tree) *Source {
 
 // signsLinks promises the handler the keys of signed links from when the app has
 // started. It is for handlers that are being provisioned.
-func (a *App) signsLinks() *linkKeys {
+func (a *App) signsLinks() *access.RotatingLinkKeys {
 	if a.links == nil {
-		a.links = newLinkKeys(a.ctx, a.ctx.Storage(), a.logger, time.Now)
+		a.links = access.NewRotatingLinkKeys(a.ctx, linkKeyStore{a.ctx.Storage()}, a.logger.With("name", linkKeysName), time.Now)
 	}
 	return a.links
 }
@@ -100,7 +102,7 @@ func (a *App) Start() error {
 
 	if a.links != nil {
 		if err := a.links.Load(); err != nil {
-			return err
+			return fmt.Errorf("the keys of signed links, %s in Caddy's storage: %w", linkKeysName, err)
 		}
 	}
 	var own *signing.Key

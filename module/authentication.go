@@ -8,6 +8,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 )
 
 // authenticate tells who asks: whom a handler before this one has found, or one
@@ -34,7 +35,7 @@ func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 			// this client does not have.
 			return access.Subject{ID: user.ID, Groups: access.ParseGroups(user.Metadata["groups"])}, nil
 		}
-		if errors.Is(err, access.ErrIssuerUnavailable) {
+		if errors.Is(err, oidc.ErrUnavailable) {
 			unavailable = err
 		} else if err != nil {
 			h.logger.Error("authentication provider failed", "error", err.Error())

@@ -7,7 +7,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // The events of the registry, for handlers in Caddy's `events` app.
@@ -82,10 +82,10 @@ func (a *App) emitWithheld(t tree, p index.Problem) {
 }
 
 // emitUpstream tells the configuration's event handlers what an origin has done.
-func (a *App) emitUpstream(e upstream.Event) {
+func (a *App) emitUpstream(e fill.Event) {
 	data := map[string]any{"hostname": e.Hostname.ForDisplay(), "namespace": e.Namespace}
 	name := eventSignatureLost
-	if e.Kind == upstream.KeyAdded {
+	if e.Kind == fill.KeyAdded {
 		name, data["keys"] = eventKeyAdded, e.Keys
 	}
 	if a.ctx.Err() == nil && a.events.ShouldEmit(name) {

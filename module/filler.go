@@ -11,7 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // fillers are the ones in use, by fillerKey. They outlive the configurations
@@ -33,7 +33,7 @@ const retirement = 10 * time.Minute
 // A pooledFiller is a filler and the apps that use it. It works with the logger
 // and the storage of the newest: a configuration that is gone has closed its own.
 type pooledFiller struct {
-	*upstream.Filler
+	*fill.Filler
 
 	tidying  sync.Once
 	mutex    sync.Mutex // guards what follows
@@ -43,7 +43,7 @@ type pooledFiller struct {
 
 // fill returns the filler with a key, which this app then holds one reference to
 // however many of its handlers ask.
-func (a *App) fill(key fillerKey, options func() (upstream.FillerOptions, error)) (*pooledFiller, error) {
+func (a *App) fill(key fillerKey, options func() (fill.Options, error)) (*pooledFiller, error) {
 	a.holding.Lock()
 	defer a.holding.Unlock()
 	if held := a.filling[key]; held != nil {
@@ -56,7 +56,7 @@ func (a *App) fill(key fillerKey, options func() (upstream.FillerOptions, error)
 		}
 		p := &pooledFiller{counters: make(map[fillCount]*fillCounter)}
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
-		p.Filler, err = upstream.NewFiller(o)
+		p.Filler, err = fill.New(o)
 		return p, err
 	})
 	if err != nil {

@@ -5,14 +5,14 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // A fillCount is what is counted of a filler: few hostnames, few kinds of
 // events, few reasons.
 type fillCount struct {
 	hostname string
-	kind     upstream.EventKind
+	kind     fill.EventKind
 	reason   string
 }
 
@@ -24,9 +24,9 @@ type fillCounter struct {
 
 // observe counts what the filler has done, and tells of what an operator should
 // know.
-func (p *pooledFiller) observe(e upstream.Event) {
+func (p *pooledFiller) observe(e fill.Event) {
 	p.count(e)
-	if e.Kind != upstream.KeyAdded && e.Kind != upstream.SignatureLost {
+	if e.Kind != fill.KeyAdded && e.Kind != fill.SignatureLost {
 		return
 	}
 	if app := p.newest(); app != nil {
@@ -34,7 +34,7 @@ func (p *pooledFiller) observe(e upstream.Event) {
 	}
 }
 
-func (p *pooledFiller) count(e upstream.Event) {
+func (p *pooledFiller) count(e fill.Event) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	of := fillCount{e.Hostname.ForDisplay(), e.Kind, e.Reason}
@@ -65,7 +65,7 @@ func (a *App) collectFillers(to chan<- prometheus.Metric) {
 		p.mutex.Lock()
 		for of, c := range p.counters {
 			sums[of] += c.times
-			if of.kind != upstream.PackageFilled || of.reason != "" {
+			if of.kind != fill.PackageFilled || of.reason != "" {
 				continue
 			}
 			if filled[of.hostname] == nil {

@@ -12,7 +12,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -68,8 +68,8 @@ const loginPatience = 2 * time.Second
 
 // login is a Login worked out.
 type login struct {
-	fixed  wire.Login     // without what the issuer is asked for
-	issuer *access.Issuer // nil: nothing is
+	fixed  wire.Login   // without what the issuer is asked for
+	issuer *oidc.Issuer // nil: nothing is
 	logger *slog.Logger
 
 	mutex sync.Mutex
@@ -221,7 +221,7 @@ func validateEndpoint(s string) error {
 	if !strings.Contains(s, "://") {
 		return fmt.Errorf("%q is neither a URL that begins with https:// nor a path that begins with a slash", s)
 	}
-	_, err := access.SecureURL(s)
+	_, err := oidc.SecureURL(s)
 	return err
 }
 

@@ -21,7 +21,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 	"github.com/go-jose/go-jose/v4"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 )
 
 // An oidcServer is an issuer on the loopback interface.
@@ -193,7 +193,7 @@ func TestOpenIDOfAnUnavailableIssuer(t *testing.T) {
 	s.broken.Store(true)
 	o := mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
 	user, ok, err := o.Authenticate(nil, withAuthorization("Bearer "+s.mint(nil)))
-	if ok || user.ID != "" || !errors.Is(err, access.ErrIssuerUnavailable) {
+	if ok || user.ID != "" || !errors.Is(err, oidc.ErrUnavailable) {
 		t.Errorf("got %v, %v, %v", user, ok, err)
 	}
 	if _, ok, err := o.Authenticate(nil, withAuthorization("Bearer secret")); ok || err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 )
 
 const tokensModule = "http.authentication.providers.terraform_tokens"
@@ -39,15 +39,15 @@ func newTokens(t *testing.T, file string) (*Tokens, error) {
 func tokensFile(t *testing.T) (file, good, expired string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "tokens")
-	good, expired = access.NewToken(), access.NewToken()
+	good, expired = tokenfile.Generate(), tokenfile.Generate()
 	for _, add := range []struct {
-		entry  access.TokenEntry
+		entry  tokenfile.Entry
 		secret string
 	}{
-		{access.TokenEntry{Name: "ci", Groups: []string{"dev", "ops"}}, good},
-		{access.TokenEntry{Name: "old", Expires: time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)}, expired},
+		{tokenfile.Entry{Name: "ci", Groups: []string{"dev", "ops"}}, good},
+		{tokenfile.Entry{Name: "old", Expires: time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)}, expired},
 	} {
-		if err := access.AddToken(file, add.entry, add.secret); err != nil {
+		if err := tokenfile.Add(file, add.entry, add.secret); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // Upstream fills the mirror with the providers of other registries, as clients
@@ -114,7 +115,7 @@ func (u *Upstream) replace(repl *caddy.Replacer) error {
 }
 
 // sources adds what each of the hostnames comes from.
-func (u *Upstream) sources(to map[svchost.Hostname]upstream.Source) error {
+func (u *Upstream) sources(to map[svchost.Hostname]fill.Source) error {
 	policy, err := u.policy()
 	if err != nil {
 		return err
@@ -144,13 +145,13 @@ func (u *Upstream) sources(to map[svchost.Hostname]upstream.Source) error {
 		if err != nil {
 			return err
 		}
-		to[hostname] = upstream.Source{Client: client, Policy: policy, Quota: quota}
+		to[hostname] = fill.Source{Client: client, Policy: policy, Quota: quota}
 	}
 	return nil
 }
 
 // quota is what the hostnames share; nil without one.
-func (u *Upstream) quota() (*upstream.Quota, error) {
+func (u *Upstream) quota() (*fill.Quota, error) {
 	switch {
 	case u.MaxHeld < 0:
 		return nil, errors.New("max_held: it must not be negative")
@@ -158,21 +159,21 @@ func (u *Upstream) quota() (*upstream.Quota, error) {
 		return nil, nil
 	}
 	hostnames, err := parseHostnames(u.Hostnames)
-	return upstream.NewQuota(u.MaxHeld, hostnames), err
+	return fill.NewQuota(u.MaxHeld, hostnames), err
 }
 
-func (u *Upstream) policy() (p upstream.Policy, err error) {
+func (u *Upstream) policy() (p fill.Policy, err error) {
 	if p.Allow, err = parsePatterns(u.Allow); err != nil {
 		return p, fmt.Errorf("allow: %w", err)
 	}
 	if p.Deny, err = parsePatterns(u.Deny); err != nil {
 		return p, fmt.Errorf("deny: %w", err)
 	}
-	if p.Platforms, err = upstream.ParsePlatforms(u.Platforms); err != nil {
+	if p.Platforms, err = address.ParsePlatforms(u.Platforms); err != nil {
 		return p, fmt.Errorf("platforms: %w", err)
 	}
 	if u.Signatures != "" {
-		if p.Signatures, err = upstream.ParseSignatures(u.Signatures); err != nil {
+		if p.Signatures, err = fill.ParseSignatures(u.Signatures); err != nil {
 			return p, fmt.Errorf("signatures: %w", err)
 		}
 	}
@@ -180,10 +181,10 @@ func (u *Upstream) policy() (p upstream.Policy, err error) {
 	return p, nil
 }
 
-func parsePatterns(words []string) ([]upstream.Pattern, error) {
-	var patterns []upstream.Pattern
+func parsePatterns(words []string) ([]fill.Pattern, error) {
+	var patterns []fill.Pattern
 	for _, word := range words {
-		p, err := upstream.ParsePattern(word)
+		p, err := fill.ParsePattern(word)
 		if err != nil {
 			return nil, err
 		}
@@ -228,17 +229,17 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*p
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
-	filler, err := app.fill(fillerKey{t.directories, string(options)}, func() (upstream.FillerOptions, error) {
-		sources := make(map[svchost.Hostname]upstream.Source)
+	filler, err := app.fill(fillerKey{t.directories, string(options)}, func() (fill.Options, error) {
+		sources := make(map[svchost.Hostname]fill.Source)
 		for _, u := range h.Upstreams {
 			if err := u.sources(sources); err != nil {
-				return upstream.FillerOptions{}, err
+				return fill.Options{}, err
 			}
 		}
 		providers := localDisk{}.under(t.directories.Root, t.directories.Providers)
-		return upstream.FillerOptions{
+		return fill.Options{
 			Sources: sources, Open: t.open, Path: t.path,
-			FreeSpace: func() (int64, error) { return freeSpace(providers) },
+			FreeSpace: func() (int64, error) { return FreeSpace(providers) },
 		}, nil
 	})
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 func TestWhatUpstreamCannotBe(t *testing.T) {
@@ -147,9 +147,9 @@ func TestUpstreamMetrics(t *testing.T) {
 	h := c.mustHandle(Handler{Root: sampleTree(t), Upstreams: mirrored(time.Minute)})
 	c.mustStart()
 	p := h.registry.Upstream.(*pooledFiller)
-	p.observe(upstream.Event{Kind: upstream.PackageFilled, Hostname: "origin.example.com", Bytes: 1000, Took: 2 * time.Second})
-	p.observe(upstream.Event{Kind: upstream.PackageFilled, Hostname: "origin.example.com", Bytes: 500, Took: time.Second})
-	p.observe(upstream.Event{Kind: upstream.PackageFilled, Hostname: "origin.example.com", Reason: "timeout"})
+	p.observe(fill.Event{Kind: fill.PackageFilled, Hostname: "origin.example.com", Bytes: 1000, Took: 2 * time.Second})
+	p.observe(fill.Event{Kind: fill.PackageFilled, Hostname: "origin.example.com", Bytes: 500, Took: time.Second})
+	p.observe(fill.Event{Kind: fill.PackageFilled, Hostname: "origin.example.com", Reason: "timeout"})
 	got := c.gathered()
 	for name, want := range map[string]float64{
 		"upstream_total event=package_filled hostname=origin.example.com reason=":        2,
@@ -170,9 +170,9 @@ func TestUpstreamEvents(t *testing.T) {
 	h := c.mustHandle(Handler{Root: sampleTree(t), Upstreams: mirrored(time.Minute)})
 	c.mustStart()
 	p := h.registry.Upstream.(*pooledFiller)
-	p.observe(upstream.Event{Kind: upstream.KeyAdded, Hostname: "origin.example.com", Namespace: "acme", Keys: []string{"ABCD"}})
-	p.observe(upstream.Event{Kind: upstream.SignatureLost, Hostname: "origin.example.com", Namespace: "acme"})
-	p.observe(upstream.Event{Kind: upstream.PackageFilled, Hostname: "origin.example.com"})
+	p.observe(fill.Event{Kind: fill.KeyAdded, Hostname: "origin.example.com", Namespace: "acme", Keys: []string{"ABCD"}})
+	p.observe(fill.Event{Kind: fill.SignatureLost, Hostname: "origin.example.com", Namespace: "acme"})
+	p.observe(fill.Event{Kind: fill.PackageFilled, Hostname: "origin.example.com"})
 	if e := added.take(); len(e) != 1 || e[0].Data["hostname"] != "origin.example.com" || e[0].Data["namespace"] != "acme" || !slices.Equal(e[0].Data["keys"].([]string), []string{"ABCD"}) {
 		t.Errorf("of a key, heard %v", e)
 	}
@@ -180,7 +180,7 @@ func TestUpstreamEvents(t *testing.T) {
 		t.Errorf("of a signature, heard %v", e)
 	}
 	c.cancel()
-	p.observe(upstream.Event{Kind: upstream.KeyAdded, Hostname: "origin.example.com"}) // nobody is there to hear
+	p.observe(fill.Event{Kind: fill.KeyAdded, Hostname: "origin.example.com"}) // nobody is there to hear
 }
 
 // The address of a client is what Caddy takes it for.

@@ -5,11 +5,13 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"time"
 
 	"github.com/hashicorp/go-retryablehttp"
+	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -29,6 +31,7 @@ type Client struct {
 	protocol protocol
 
 	documents *slots
+	downloads *slots // one origin that is slow does not delay others
 
 	readKeyring func(armored []byte) (*signing.Keyring, []error)
 }
@@ -48,6 +51,12 @@ type settings struct {
 
 // An Option changes how a Client connects.
 type Option func(*settings)
+
+// Connect makes connections by f, which is given the dialer that the client chose
+// for them. It is for tests, which have no network.
+func Connect(f func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)) Option {
+	return func(s *settings) { s.connect = f }
+}
 
 // Trust verifies certificates against these authorities in place of the
 // system's.
@@ -75,7 +84,7 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 		}, o.Timeout)
 	}
 	c := &Client{
-		origin: o, home: home, http: over(true), packages: over(false), breaker: newBreaker(home.Host, o.Pause), documents: newSlots(mostDocuments),
+		origin: o, home: home, http: over(true), packages: over(false), breaker: newBreaker(home.Host, o.Pause), documents: newSlots(MaxDocuments), downloads: newSlots(MaxDownloads),
 		readKeyring: func(armored []byte) (*signing.Keyring, []error) { return signing.ReadKeyring(armored) },
 	}
 	if c.protocol = (registry{c}); o.Mirror != "" {
@@ -226,7 +235,7 @@ func (c *Client) open(ctx context.Context, over *retryablehttp.Client, u *url.UR
 }
 
 // isKind tells a failure of one of these kinds.
-func isKind(err error, kinds ...error) bool {
+func IsKind(err error, kinds ...error) bool {
 	for _, kind := range kinds {
 		if errors.Is(err, kind) {
 			return true
@@ -234,3 +243,18 @@ func isKind(err error, kinds ...error) bool {
 	}
 	return false
 }
+
+// ReserveDownload waits for the origin's turn to send a package: only so many are
+// received at once, shared out among the clients that wait (ForClient). The
+// reservation ends with release. The error is that of ctx, or a Failure that is
+// ErrBusy when too many wait already.
+func (c *Client) ReserveDownload(ctx context.Context) (release func(), err error) {
+	free, ok, err := c.downloads.take(ctx)
+	if err == nil && !ok {
+		err = busy(c.origin.Hostname.ForDisplay())
+	}
+	return free, err
+}
+
+// Hostname is that of the origin's providers.
+func (c *Client) Hostname() svchost.Hostname { return c.origin.Hostname }

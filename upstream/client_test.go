@@ -29,7 +29,7 @@ func TestRegistry(t *testing.T) {
 	release := tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0", "6.0").Signed(publisher)
 	tree.Keys("acme", publisher)
 	s := newSite(t, tree)
-	c := s.client(t, upstream.Origin{})
+	c := s.Client(t, upstream.Origin{})
 
 	list, err := c.Versions(background(), demo)
 	if err != nil {
@@ -54,7 +54,7 @@ func TestRegistry(t *testing.T) {
 		}
 		mustDownload(t, c, r, tree.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"))
 	}
-	for _, r := range s.asked {
+	for _, r := range s.Asked() {
 		want := 2 // but for packages
 		if strings.HasSuffix(r.URL.Path, ".zip") {
 			want = 1
@@ -72,7 +72,7 @@ func TestMirror(t *testing.T) {
 	zip := tree.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip")
 	pinned, _ := signing.ReadKeyring([]byte(publisher.PublicKey()))
 	s := newSite(t, tree)
-	c := s.client(t, upstream.Origin{Mirror: strings.TrimSuffix(mirrorBase, "/")})
+	c := s.Client(t, upstream.Origin{Mirror: strings.TrimSuffix(mirrorBase, "/")})
 	list, err := c.Versions(background(), demo)
 	if err != nil || fmt.Sprint(list.Versions) != "[{1.0.0 [] []}]" {
 		t.Fatalf("versions are %v, %v", list, err)
@@ -93,7 +93,7 @@ func TestMirror(t *testing.T) {
 	})
 	t.Run("without SHA256SUMS its hashes are those of the protocol", func(t *testing.T) {
 		for _, code := range []int{403, 404} {
-			s.fault(sumsFile, status(code))
+			s.Fault(sumsFile, status(code))
 			r, err := c.Release(background(), demo, v1, pinned)
 			if err != nil || r.Signed() || r.Checksums != nil {
 				t.Fatalf("got %+v, %v", r, err)
@@ -103,21 +103,21 @@ func TestMirror(t *testing.T) {
 			}
 			mustDownload(t, c, r, zip)
 		}
-		s.fault(sumsFile, nil)
+		s.Fault(sumsFile, nil)
 	})
 	t.Run("hashes that differ from SHA256SUMS", func(t *testing.T) {
-		s.fault(files+"1.0.0.json", s.edited(fmt.Sprintf("%x", sha256.Sum256([]byte(zip))), strings.Repeat("0", 64)))
+		s.Fault(files+"1.0.0.json", s.Edited(fmt.Sprintf("%x", sha256.Sum256([]byte(zip))), strings.Repeat("0", 64)))
 		_, err := c.Release(background(), demo, v1, pinned)
 		mustFail(t, err, upstream.ErrBadChecksum, "not the one SHA256SUMS lists")
-		s.fault(files+"1.0.0.json", nil)
+		s.Fault(files+"1.0.0.json", nil)
 	})
 	t.Run("a version it does not hold", func(t *testing.T) {
 		_, err := c.Release(background(), demo, wire.ProviderVersion{Version: "2.0.0"}, pinned)
 		mustFail(t, err, upstream.ErrNotFound, "does not hold")
 	})
 	t.Run("only h1 is left to the caller", func(t *testing.T) {
-		s.fault(sumsFile, status(404))
-		s.fault(files+"1.0.0.json", body(`{"archives":{"linux_amd64":{"url":"terraform-provider-demo_1.0.0_linux_amd64.zip","hashes":["h1:`+strings.Repeat("A", 43)+`=","new:x"]}}}`))
+		s.Fault(sumsFile, status(404))
+		s.Fault(files+"1.0.0.json", body(`{"archives":{"linux_amd64":{"url":"terraform-provider-demo_1.0.0_linux_amd64.zip","hashes":["h1:`+strings.Repeat("A", 43)+`=","new:x"]}}}`))
 		r, err := c.Release(background(), demo, v1, nil)
 		if err != nil || r.Packages[0].SHA256 != (wire.SHA256{}) || len(r.Packages[0].H1) != 1 {
 			t.Fatalf("got %+v, %v", r, err)
@@ -160,8 +160,8 @@ func TestMirrorIsRefused(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newAcme(t)
-			s.fault(test.path, test.answer)
-			c := s.client(t, upstream.Origin{Mirror: mirrorBase})
+			s.Fault(test.path, test.answer)
+			c := s.Client(t, upstream.Origin{Mirror: mirrorBase})
 			_, err := c.Versions(background(), demo)
 			if test.path != files+"index.json" {
 				_, err = c.Release(background(), demo, v1, nil)
@@ -182,26 +182,26 @@ func TestOriginThatChangesItsMind(t *testing.T) {
 		kind   error
 		says   string
 	}{
-		{"another checksum", upstream.Origin{}, metadata, func(s *site) http.HandlerFunc { return s.edited(`"shasum":"`, `"shasum":"0`) }, upstream.ErrBadChecksum, "another package"},
-		{"another platform's file", upstream.Origin{}, metadata, func(s *site) http.HandlerFunc { return s.edited(`_linux_amd64.zip"`, `_darwin_arm64.zip"`) }, upstream.ErrMalformed, "otherwise than"},
+		{"another checksum", upstream.Origin{}, metadata, func(s *site) http.HandlerFunc { return s.Edited(`"shasum":"`, `"shasum":"0`) }, upstream.ErrBadChecksum, "another package"},
+		{"another platform's file", upstream.Origin{}, metadata, func(s *site) http.HandlerFunc { return s.Edited(`_linux_amd64.zip"`, `_darwin_arm64.zip"`) }, upstream.ErrMalformed, "otherwise than"},
 		{"no such package", upstream.Origin{}, metadata, func(*site) http.HandlerFunc { return status(404) }, upstream.ErrNotFound, ""},
 		{"no such version", upstream.Origin{Mirror: mirrorBase}, files + "1.0.0.json", func(*site) http.HandlerFunc { return body(`{"archives":{}}`) }, upstream.ErrNotFound, ""},
 		{"no such archive", upstream.Origin{Mirror: mirrorBase}, files + "1.0.0.json", func(*site) http.HandlerFunc { return body(`{"archives":{"plan9_arm":{"url":"a.zip"}}}`) }, upstream.ErrNotFound, "this platform"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newAcme(t)
-			c := s.client(t, test.origin)
+			c := s.Client(t, test.origin)
 			r, err := c.Release(background(), demo, v1, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.fault(test.path, test.answer(s))
+			s.Fault(test.path, test.answer(s))
 			_, err = c.Download(background(), r, linux, io.Discard)
 			mustFail(t, err, test.kind, test.says)
 		})
 	}
 	t.Run("a platform that was never there", func(t *testing.T) {
-		c := newAcme(t).client(t, upstream.Origin{})
+		c := newAcme(t).Client(t, upstream.Origin{})
 		r, err := c.Release(background(), demo, v1, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -216,17 +216,17 @@ func TestPackagesOfOtherNames(t *testing.T) {
 	tree, publisher := acme(t)
 	sums := fmt.Sprintf("%064x  demo.zip\n", 1)
 	s := newSite(t, tree)
-	s.fault(metadata, body(fmt.Sprintf(`{"os":"linux","arch":"amd64","filename":"demo.zip","shasum":"%064x","download_url":"/demo.zip",
+	s.Fault(metadata, body(fmt.Sprintf(`{"os":"linux","arch":"amd64","filename":"demo.zip","shasum":"%064x","download_url":"/demo.zip",
 		"shasums_url":"/sums","shasums_signature_url":"/sig","signing_keys":{"gpg_public_keys":[{"ascii_armor":%q}]}}`, 1, publisher.PublicKey())))
-	s.fault("/sums", body(sums))
-	s.fault("/sig", body(publisher.Sign(sums)))
-	_, err := s.client(t, upstream.Origin{}).Release(background(), demo, v1, nil)
+	s.Fault("/sums", body(sums))
+	s.Fault("/sig", body(publisher.Sign(sums)))
+	_, err := s.Client(t, upstream.Origin{}).Release(background(), demo, v1, nil)
 	mustFail(t, err, upstream.ErrMalformed, "other names than terraform-provider-demo_1.0.0_OS_ARCH.zip")
 }
 
 func TestConcurrentUse(t *testing.T) {
 	s := newAcme(t)
-	c := s.client(t, upstream.Origin{})
+	c := s.Client(t, upstream.Origin{})
 	var group sync.WaitGroup
 	for range 16 {
 		group.Go(func() {
@@ -254,21 +254,21 @@ func TestReleaseIsRefused(t *testing.T) {
 		says   string
 	}{
 		{rule: "a key other than the pinned one", pinned: stranger, kind: upstream.ErrBadSignature, says: "key ID"},
-		{rule: "a signature of something else", path: sumsFile, answer: func(s *site) http.HandlerFunc { return s.edited("darwin", "plan9") }, kind: upstream.ErrBadSignature, says: "the signature does not match"},
+		{rule: "a signature of something else", path: sumsFile, answer: func(s *site) http.HandlerFunc { return s.Edited("darwin", "plan9") }, kind: upstream.ErrBadSignature, says: "the signature does not match"},
 		{rule: "a signature that is none", path: sigFile, answer: func(*site) http.HandlerFunc { return body("-----BEGIN PGP SIGNATURE-----") }, kind: upstream.ErrBadSignature},
-		{rule: "a key that is none", path: metadata, answer: func(s *site) http.HandlerFunc { return s.edited("PGP PUBLIC", "PGP ELSE") }, kind: upstream.ErrBadSignature},
-		{rule: "a blank line in SHA256SUMS", path: sumsFile, answer: func(s *site) http.HandlerFunc { return s.edited("\n", "\n\n") }, kind: upstream.ErrMalformed, says: "line 2 of SHA256SUMS is blank"},
+		{rule: "a key that is none", path: metadata, answer: func(s *site) http.HandlerFunc { return s.Edited("PGP PUBLIC", "PGP ELSE") }, kind: upstream.ErrBadSignature},
+		{rule: "a blank line in SHA256SUMS", path: sumsFile, answer: func(s *site) http.HandlerFunc { return s.Edited("\n", "\n\n") }, kind: upstream.ErrMalformed, says: "line 2 of SHA256SUMS is blank"},
 		{rule: "no SHA256SUMS", path: sumsFile, answer: func(*site) http.HandlerFunc { return status(404) }, kind: upstream.ErrMalformed, says: "answered 404: its answer is not usable: the origin links to a SHA256SUMS"},
 		{rule: "no signature", path: sigFile, answer: func(*site) http.HandlerFunc { return status(404) }, kind: upstream.ErrMalformed, says: "links to a signature"},
-		{rule: "another checksum than the signed one", path: metadata, answer: func(s *site) http.HandlerFunc { return s.edited(`"shasum":"`, `"shasum":"0`) }, kind: upstream.ErrBadChecksum},
-		{rule: "another platform", path: metadata, answer: func(s *site) http.HandlerFunc { return s.edited(`"amd64"`, `"arm64"`) }, kind: upstream.ErrMalformed, says: "another platform"},
-		{rule: "a file that is not listed", path: metadata, answer: func(s *site) http.HandlerFunc { return s.edited(`"filename":"`, `"filename":"../`) }, kind: upstream.ErrMalformed, says: "does not list"},
+		{rule: "another checksum than the signed one", path: metadata, answer: func(s *site) http.HandlerFunc { return s.Edited(`"shasum":"`, `"shasum":"0`) }, kind: upstream.ErrBadChecksum},
+		{rule: "another platform", path: metadata, answer: func(s *site) http.HandlerFunc { return s.Edited(`"amd64"`, `"arm64"`) }, kind: upstream.ErrMalformed, says: "another platform"},
+		{rule: "a file that is not listed", path: metadata, answer: func(s *site) http.HandlerFunc { return s.Edited(`"filename":"`, `"filename":"../`) }, kind: upstream.ErrMalformed, says: "does not list"},
 		{rule: "no links", path: metadata, answer: func(*site) http.HandlerFunc { return body(`{"os":"linux","arch":"amd64"}`) }, kind: upstream.ErrMalformed, says: "does not link"},
 		{rule: "a password in a link", path: metadata, answer: func(s *site) http.HandlerFunc {
-			return s.edited(`"shasums_url":"`, `"shasums_url":"https://a:secret@example.com`)
+			return s.Edited(`"shasums_url":"`, `"shasums_url":"https://a:secret@example.com`)
 		}, kind: upstream.ErrMalformed, says: "password"},
-		{rule: "a link to a file", path: metadata, answer: func(s *site) http.HandlerFunc { return s.edited(`"shasums_url":"`, `"shasums_url":"file://`) }, kind: upstream.ErrMalformed, says: "not on a web server"},
-		{rule: "no TLS", path: metadata, answer: func(s *site) http.HandlerFunc { return s.edited(`"shasums_url":"`, `"shasums_url":"http://`+host) }, kind: upstream.ErrUnsafe, says: "without TLS"},
+		{rule: "a link to a file", path: metadata, answer: func(s *site) http.HandlerFunc { return s.Edited(`"shasums_url":"`, `"shasums_url":"file://`) }, kind: upstream.ErrMalformed, says: "not on a web server"},
+		{rule: "no TLS", path: metadata, answer: func(s *site) http.HandlerFunc { return s.Edited(`"shasums_url":"`, `"shasums_url":"http://`+host) }, kind: upstream.ErrUnsafe, says: "without TLS"},
 		{rule: "a web page", path: metadata, answer: func(*site) http.HandlerFunc { return body("<html>") }, kind: upstream.ErrMalformed},
 		{rule: "no platform that is known of", path: metadata, answer: func(*site) http.HandlerFunc { return status(404) }, kind: upstream.ErrNotFound, says: host + " answered 404"},
 	}
@@ -276,14 +276,14 @@ func TestReleaseIsRefused(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newAcme(t)
 			if test.answer != nil {
-				s.fault(test.path, test.answer(s))
+				s.Fault(test.path, test.answer(s))
 			}
-			_, err := s.client(t, upstream.Origin{Token: "secret"}).Release(background(), demo, wire.ProviderVersion{Version: "1.0.0", Platforms: []address.Platform{linux}}, test.pinned)
+			_, err := s.Client(t, upstream.Origin{Token: "secret"}).Release(background(), demo, wire.ProviderVersion{Version: "1.0.0", Platforms: []address.Platform{linux}}, test.pinned)
 			mustFail(t, err, test.kind, test.says)
 		})
 	}
 	t.Run("the reason is that of the keyring, too", func(t *testing.T) {
-		_, err := newAcme(t).client(t, upstream.Origin{}).Release(background(), demo, v1, stranger)
+		_, err := newAcme(t).Client(t, upstream.Origin{}).Release(background(), demo, v1, stranger)
 		if !errors.Is(err, signing.ErrUnknownKey) {
 			t.Errorf("got %v", err)
 		}
@@ -294,8 +294,8 @@ func TestReleaseIsRefused(t *testing.T) {
 func TestOriginWithoutKeys(t *testing.T) {
 	tree, publisher := acme(t)
 	s := newSite(t, tree)
-	s.fault(metadata, s.edited(`"gpg_public_keys":[{`, `"gpg_public_keys":[],"none":[{`))
-	c := s.client(t, upstream.Origin{})
+	s.Fault(metadata, s.Edited(`"gpg_public_keys":[{`, `"gpg_public_keys":[],"none":[{`))
+	c := s.Client(t, upstream.Origin{})
 	r, err := c.Release(background(), demo, v1, nil)
 	if err != nil || r.Signed() || len(r.Packages) != 2 || len(r.Signature) == 0 {
 		t.Errorf("without keys got %+v, %v", r, err)
@@ -304,7 +304,7 @@ func TestOriginWithoutKeys(t *testing.T) {
 	if r, err = c.Release(background(), demo, v1, pinned); err != nil || !r.Signed() {
 		t.Errorf("with pinned keys got %+v, %v", r, err)
 	}
-	s.fault(sigFile, status(404))
+	s.Fault(sigFile, status(404))
 	if r, err = c.Release(background(), demo, v1, nil); err != nil || r.Signed() {
 		t.Errorf("without a signature got %+v, %v", r, err)
 	}
@@ -317,7 +317,7 @@ func TestManifest(t *testing.T) {
 	sums := tree.Read(name+"SHA256SUMS") + fmt.Sprintf("%x  terraform-provider-demo_1.0.0_manifest.json\n", sha256.Sum256([]byte(manifest)))
 	tree.Write(name+"SHA256SUMS", sums).Write(name+"SHA256SUMS.sig", publisher.Sign(sums))
 	s := newSite(t, tree)
-	c := s.client(t, upstream.Origin{})
+	c := s.Client(t, upstream.Origin{})
 	for _, test := range []struct {
 		rule, served, kept string
 	}{
@@ -326,7 +326,7 @@ func TestManifest(t *testing.T) {
 		{"none", "", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			s.fault(files+"terraform-provider-demo_1.0.0_manifest.json", body(test.served))
+			s.Fault(files+"terraform-provider-demo_1.0.0_manifest.json", body(test.served))
 			r, err := c.Release(background(), demo, v1, nil)
 			if err != nil || string(r.Manifest) != test.kept {
 				t.Errorf("got %+v, %v", r, err)
@@ -348,8 +348,8 @@ func TestPublished(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newAcme(t)
-			s.fault("/v1/providers/acme/demo/1.0.0", test.says)
-			when, err := s.client(t, upstream.Origin{}).Published(background(), demo, "1.0.0")
+			s.Fault("/v1/providers/acme/demo/1.0.0", test.says)
+			when, err := s.Client(t, upstream.Origin{}).Published(background(), demo, "1.0.0")
 			if test.kind != nil {
 				mustFail(t, err, test.kind, "")
 				return
@@ -364,7 +364,7 @@ func TestPublished(t *testing.T) {
 // Nothing is asked of an origin that is not an address, or another's.
 func TestAddressesAreChecked(t *testing.T) {
 	s := newAcme(t)
-	c := s.client(t, upstream.Origin{})
+	c := s.Client(t, upstream.Origin{})
 	_, err := c.Versions(background(), address.Address{Hostname: "other.example.com", Namespace: "acme", Name: "demo"})
 	if err == nil {
 		t.Error("it was asked for the provider of another origin")
@@ -373,15 +373,15 @@ func TestAddressesAreChecked(t *testing.T) {
 	mustFail(t, err, upstream.ErrNotFound, "not the address of a provider")
 	_, err = c.Release(background(), demo, wire.ProviderVersion{Version: "../1.0.0"}, nil)
 	mustFail(t, err, upstream.ErrNotFound, "not a version")
-	if len(s.asked) != 0 {
-		t.Errorf("%d requests were made", len(s.asked))
+	if len(s.Asked()) != 0 {
+		t.Errorf("%d requests were made", len(s.Asked()))
 	}
 }
 
 func TestCallerGivesUp(t *testing.T) {
 	s := newAcme(t)
 	ctx, cancel := context.WithCancel(context.Background())
-	s.fault(versions, func(_ http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() })
-	_, err := s.client(t, upstream.Origin{}).Versions(ctx, demo)
+	s.Fault(versions, func(_ http.ResponseWriter, r *http.Request) { cancel(); <-r.Context().Done() })
+	_, err := s.Client(t, upstream.Origin{}).Versions(ctx, demo)
 	mustFail(t, err, context.Canceled, "")
 }

@@ -48,7 +48,7 @@ func (c *Client) base(ctx context.Context) (*url.URL, error) {
 	case err == nil:
 		c.service.set(base)
 		return base, nil
-	case last != nil && isKind(err, ErrUnavailable, ErrTimeout):
+	case last != nil && IsKind(err, ErrUnavailable, ErrTimeout):
 		return last, nil // it may well be where it was
 	}
 	return nil, err

@@ -1,18 +1,6 @@
-// Package upstream speaks to origin registries and to other mirrors as a
-// client, and fills a tree from them.
-//
-// # From an origin into the tree
-//
-// A [Filler] belongs to a tree, and has a [Client] and a [Policy] for each
-// hostname that it mirrors. It lists what versions there are, tells which
-// packages of one can be had, and fetches one when somebody wants it: once for
-// all who do, into a file that has another name until it is verified. What
-// vouches for a package is in the tree before it, so what a Filler leaves is a
-// tree like any other, that needs none.
-//
-// Lock files and configurations say what a project needs ([ParseLockFile],
-// [Configuration]): with those a tree is filled ahead of being asked, and rid of
-// what nobody needs any more ([PlanPruning]).
+// Package upstream is the client of one origin: a provider registry or a network
+// mirror. Package fill brings what it fetches into a tree; package lockfile says
+// what a project needs.
 //
 // # What is trusted
 //
@@ -33,14 +21,12 @@
 // Every document has a largest size and a longest time, all tries together, and a
 // list of versions has at most so many. A package may take as long as it likes as
 // long as bytes arrive, at a least rate. An origin that fails several times in a row
-// is left alone for a while, and callers are told so at once. What is held may have
-// a [Quota], and some of the disk stays free.
+// is left alone for a while, and callers are told so at once.
 //
 // # What a client may cost
 //
 // Anybody may ask for anything. Clients ([ForClient]) wait for each origin in turn,
-// and each has so much waiting at most. What does not exist is remembered apart from
-// what does, and is no reason to forget it.
+// and each has so much waiting at most.
 //
 // # Errors
 //

@@ -64,7 +64,7 @@ func (c *Client) Download(ctx context.Context, r *Release, platform address.Plat
 		return Digest{}, brokenLink(err, "package")
 	}
 	digest := Digest{d.received, wire.SHA256(d.hash.Sum(nil))}
-	if len(p.sums) > 0 && !slices.Contains(p.sums, digest.SHA256) {
+	if len(p.Digests) > 0 && !slices.Contains(p.Digests, digest.SHA256) {
 		return Digest{}, fail(from.url, ErrBadChecksum, "%s is not the file that was released", p.Name)
 	}
 	return digest, nil
@@ -72,7 +72,7 @@ func (c *Client) Download(ctx context.Context, r *Release, platform address.Plat
 
 // A package may take as long as it likes only if it comes in at all: one that
 // trickles would keep its slot for days. It is what a line of 1 Mbit/s gives each of
-// mostDownloads, and a little less.
+// MaxDownloads, and a little less.
 const (
 	minRate = 10 << 10 // bytes a second
 	rateOf  = time.Minute

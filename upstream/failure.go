@@ -63,7 +63,9 @@ type Failure struct {
 	// Detail says more, in a sentence for the operator. May be empty.
 	Detail string
 
-	cause error // ErrBusy, or an error of the caller's or of package index, where it tells more
+	// Cause is ErrBusy, or an error of the caller or of package signing, where it tells
+	// more than Kind. May be nil.
+	Cause error
 }
 
 func (f *Failure) Error() string {
@@ -80,10 +82,10 @@ func (f *Failure) Error() string {
 
 // Unwrap gives the kind, and what is behind it.
 func (f *Failure) Unwrap() []error {
-	if f.cause == nil {
+	if f.Cause == nil {
 		return []error{f.Kind}
 	}
-	return []error{f.Kind, f.cause}
+	return []error{f.Kind, f.Cause}
 }
 
 // fail is a failure that a document's content or a caller's wish makes.

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// A waiter is a turn in the queues of an asker.
-func waiter(t *testing.T, s *slots, client string) (*asker, *turn, bool) {
+// A waiter is a turn in the queues of some Clients.
+func waiter(t *testing.T, s *slots, client string) (*Clients, *turn, bool) {
 	t.Helper()
-	a, w := newAsker(ForClient(context.Background(), client)), &turn{ended: make(chan struct{})}
+	a, w := NewClients(ForClient(context.Background(), client)), &turn{ended: make(chan struct{})}
 	ok := a.wait(s, w)
 	return a, w, ok
 }
@@ -68,11 +68,11 @@ func TestWhoJoinsDoesNotWaitBehindTheFirst(t *testing.T) {
 		_, w, _ := waiter(t, s, "192.0.2.1")
 		behind = append(behind, w)
 	}
-	whole := newAsker(ForClient(context.Background(), "192.0.2.1"))
-	part := newAsker(whole.in(context.Background()))
+	whole := NewClients(ForClient(context.Background(), "192.0.2.1"))
+	part := NewClients(whole.In(context.Background()))
 	wanted := &turn{ended: make(chan struct{})}
 	part.wait(s, wanted)
-	whole.join(ForClient(context.Background(), "192.0.2.2"))
+	whole.Join(ForClient(context.Background(), "192.0.2.2"))
 	s.free(running)
 	s.free(behind[0])
 	if !has(wanted) {
@@ -85,7 +85,7 @@ func TestTheLongestQueueGivesWay(t *testing.T) {
 	s := newSlots(1)
 	waiter(t, s, "192.0.2.0")
 	var last *turn
-	for i := range mostWaiting {
+	for i := range MaxWaiting {
 		_, w, ok := waiter(t, s, fmt.Sprintf("192.0.2.%d", 1+i%8))
 		if !ok {
 			t.Fatalf("the %dth is refused", i)
@@ -96,7 +96,7 @@ func TestTheLongestQueueGivesWay(t *testing.T) {
 	if !ok || w.refused {
 		t.Error("a new client is refused")
 	}
-	if !last.refused && s.waiting > mostWaiting {
+	if !last.refused && s.waiting > MaxWaiting {
 		t.Errorf("%d wait", s.waiting)
 	}
 	if _, _, ok := waiter(t, s, "192.0.2.1"); ok {

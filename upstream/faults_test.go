@@ -4,108 +4,18 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"crypto/x509"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
-
-// inBubble runs a test against the site in time that passes at once. The
-// connections are pipes, since a socket would hold up that time.
-func (s *site) inBubble(t *testing.T, o upstream.Origin, test func(t *testing.T, c *upstream.Client)) {
-	t.Helper()
-	s.inBubbleOf(t, func(t *testing.T, client func(upstream.Origin) *upstream.Client) {
-		o.Hostname = host
-		test(t, client(o))
-	})
-}
-
-// inBubbleOf is inBubble with several clients.
-func (s *site) inBubbleOf(t *testing.T, test func(t *testing.T, client func(upstream.Origin) *upstream.Client)) {
-	t.Helper()
-	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(indextest.Born.AddDate(1, 0, 0))) // when releases have been signed
-		p := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
-		server := &httptest.Server{Listener: p, Config: &http.Server{Handler: s, ErrorLog: quiet}}
-		server.StartTLS()
-		defer server.Close()
-		defer p.cut() // when both ends close at once, each waits for the other to read that
-		pool := x509.NewCertPool()
-		pool.AddCert(server.Certificate())
-		var clients []*upstream.Client
-		test(t, func(o upstream.Origin) *upstream.Client {
-			c, err := upstream.NewClient(o, upstream.Trust(pool), upstream.Through(p.dial))
-			if err != nil {
-				t.Fatal(err)
-			}
-			clients = append(clients, c)
-			return c
-		})
-		for _, c := range clients {
-			c.Close()
-		}
-	})
-}
-
-// pipes is a listener in memory.
-type pipes struct {
-	dialled chan net.Conn
-	closed  chan struct{}
-	once    sync.Once
-
-	mutex sync.Mutex
-	open  []net.Conn
-}
-
-// cut ends all connections.
-func (p *pipes) cut() {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	for _, c := range p.open {
-		c.Close()
-	}
-}
-
-func (p *pipes) dial(ctx context.Context, _ *net.Dialer, _, _ string) (net.Conn, error) {
-	near, far := net.Pipe()
-	p.mutex.Lock()
-	p.open = append(p.open, near, far)
-	p.mutex.Unlock()
-	select {
-	case p.dialled <- far:
-		return near, nil
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	case <-p.closed:
-		return nil, io.EOF
-	}
-}
-
-func (p *pipes) Accept() (net.Conn, error) {
-	select {
-	case c := <-p.dialled:
-		return c, nil
-	case <-p.closed:
-		return nil, net.ErrClosed
-	}
-}
-
-func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
-func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 443} }
-
-// silence answers nothing until the other side has gone.
-func silence(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
 // What an answer costs: tries, and time.
 func TestFaults(t *testing.T) {
@@ -137,30 +47,30 @@ func TestFaults(t *testing.T) {
 		{"not for ever", after(429, "86400"), upstream.ErrUnavailable, 1, 0},
 		{"however it is written", after(503, "Fri, 31 Dec 2100 23:59:59 GMT"), upstream.ErrUnavailable, 1, 0},
 		{"or large it is", after(503, "9223372037"), upstream.ErrUnavailable, 1, 0},
-		{"no answer", silence, upstream.ErrTimeout, 1, timeout},
+		{"no answer", upstreamtest.Silence, upstream.ErrTimeout, 1, timeout},
 		{"an answer that stops", func(w http.ResponseWriter, r *http.Request) {
 			w.Write([]byte(`{"versions":`))
 			w.(http.Flusher).Flush()
-			silence(w, r)
+			upstreamtest.Silence(w, r)
 		}, upstream.ErrTimeout, 1, timeout},
 		{"an answer that is cut off", func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Length", "100")
 			w.Write([]byte(`{"versions":[]}`))
 		}, upstream.ErrUnavailable, 1, 0},
 		// One more, since net/http tries a connection of before again by itself.
-		{"a connection that breaks", breakOff, upstream.ErrUnavailable, 4, 750 * time.Millisecond},
+		{"a connection that breaks", upstreamtest.BreakOff, upstream.ErrUnavailable, 4, 750 * time.Millisecond},
 		{"a web page", body("<html>"), upstream.ErrMalformed, 1, 0},
 		{"another document", body("[]"), upstream.ErrMalformed, 1, 0},
 		{"nothing", body(""), upstream.ErrMalformed, 1, 0},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newAcme(t)
-			s.fault(versions, test.answer)
-			s.inBubble(t, upstream.Origin{Timeout: timeout, Token: "secret"}, func(t *testing.T, c *upstream.Client) {
+			s.Fault(versions, test.answer)
+			s.InBubble(t, upstream.Origin{Timeout: timeout, Token: "secret"}, func(t *testing.T, c *upstream.Client) {
 				begin := time.Now()
 				_, err := c.Versions(background(), demo)
 				mustFail(t, err, test.kind, host)
-				if tries, takes := s.count(versions), time.Since(begin); tries != test.tries || takes != test.takes {
+				if tries, takes := s.Count(versions), time.Since(begin); tries != test.tries || takes != test.takes {
 					t.Errorf("%d tries in %v, want %d in %v", tries, takes, test.tries, test.takes)
 				}
 			})
@@ -168,11 +78,11 @@ func TestFaults(t *testing.T) {
 	}
 	t.Run("an error that passes", func(t *testing.T) {
 		s := newAcme(t)
-		s.fault(versions, func(w http.ResponseWriter, r *http.Request) {
-			s.fault(versions, nil)
+		s.Fault(versions, func(w http.ResponseWriter, r *http.Request) {
+			s.Fault(versions, nil)
 			w.WriteHeader(503)
 		})
-		s.inBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 			if list, err := c.Versions(background(), demo); err != nil || len(list.Versions) != 1 {
 				t.Errorf("got %v, %v", list, err)
 			}
@@ -197,8 +107,8 @@ func TestLargeDocuments(t *testing.T) {
 		for rule, answer := range map[string]http.HandlerFunc{"endless": endless, "announced": announced} {
 			t.Run(rule+" "+path, func(t *testing.T) {
 				s := newAcme(t)
-				s.fault(path, answer)
-				c := s.client(t, upstream.Origin{})
+				s.Fault(path, answer)
+				c := s.Client(t, upstream.Origin{})
 				_, err := c.Release(background(), demo, v1, nil)
 				if path == versions {
 					_, err = c.Versions(background(), demo)
@@ -209,13 +119,8 @@ func TestLargeDocuments(t *testing.T) {
 	}
 }
 
-// What vouches for releases is remembered: all of it together must not be much,
-// whatever origins send.
-func TestWhatIsRememberedIsSmall(t *testing.T) {
-	const each = upstream.MaxChecksums + upstream.MaxSignature + upstream.MaxManifest
-	if all := each * upstream.MostReleases; all > 128<<20 {
-		t.Errorf("%d MiB may be remembered", all>>20)
-	}
+// Whatever origins send, the documents of a release are small.
+func TestLargeChecksumsAreRefused(t *testing.T) {
 	tree, publisher := indextest.New(t), indextest.NewPublisher(t)
 	release := tree.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
 	tree.Keys("acme", publisher)
@@ -225,7 +130,7 @@ func TestWhatIsRememberedIsSmall(t *testing.T) {
 	}
 	tree.Write(release.ChecksumsName(), list)
 	release.Signed(publisher)
-	_, err := newSite(t, tree).client(t, upstream.Origin{}).Release(background(), demo, v1, nil)
+	_, err := newSite(t, tree).Client(t, upstream.Origin{}).Release(background(), demo, v1, nil)
 	mustFail(t, err, upstream.ErrTooLarge, "the limit is")
 }
 
@@ -233,14 +138,14 @@ func TestWhatIsRememberedIsSmall(t *testing.T) {
 // once.
 func TestBreaker(t *testing.T) {
 	s := newAcme(t)
-	s.fault(versions, status(501))
-	s.inBubble(t, upstream.Origin{Pause: time.Minute}, func(t *testing.T, c *upstream.Client) {
+	s.Fault(versions, status(501))
+	s.InBubble(t, upstream.Origin{Pause: time.Minute}, func(t *testing.T, c *upstream.Client) {
 		fails := func(asked bool) {
 			t.Helper()
-			before := s.count(versions)
+			before := s.Count(versions)
 			_, err := c.Versions(background(), demo)
 			mustFail(t, err, upstream.ErrUnavailable, "")
-			if (s.count(versions) > before) != asked {
+			if (s.Count(versions) > before) != asked {
 				t.Errorf("asked: %v", !asked)
 			}
 		}
@@ -251,7 +156,7 @@ func TestBreaker(t *testing.T) {
 		time.Sleep(time.Minute + time.Millisecond)
 		fails(true)
 		fails(false)
-		s.fault(versions, nil)
+		s.Fault(versions, nil)
 		fails(false)
 		time.Sleep(time.Minute + time.Millisecond)
 		if _, err := c.Versions(background(), demo); err != nil {
@@ -266,12 +171,12 @@ func TestWhatDoesNotOpenTheBreaker(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			s := newAcme(t)
-			s.fault(versions, answer)
-			s.inBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+			s.Fault(versions, answer)
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 				for range 10 {
 					c.Versions(background(), demo)
 				}
-				if n := s.count(versions); n != 10 {
+				if n := s.Count(versions); n != 10 {
 					t.Errorf("it was asked %d times", n)
 				}
 			})
@@ -279,15 +184,15 @@ func TestWhatDoesNotOpenTheBreaker(t *testing.T) {
 	}
 	t.Run("callers who go away", func(t *testing.T) {
 		s := newAcme(t)
-		s.fault(versions, silence)
-		s.inBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		s.Fault(versions, upstreamtest.Silence)
+		s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 			for range 10 {
 				ctx, cancel := context.WithTimeout(background(), time.Second)
 				_, err := c.Versions(ctx, demo)
 				mustFail(t, err, context.DeadlineExceeded, "")
 				cancel()
 			}
-			if n := s.count(versions); n != 10 {
+			if n := s.Count(versions); n != 10 {
 				t.Errorf("it was asked %d times", n)
 			}
 		})
@@ -296,13 +201,13 @@ func TestWhatDoesNotOpenTheBreaker(t *testing.T) {
 
 func TestDiscoveryIsRemembered(t *testing.T) {
 	s := newAcme(t)
-	s.inBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 		ask := func(discoveries int) {
 			t.Helper()
 			if _, err := c.Versions(background(), demo); err != nil {
 				t.Error(err)
 			}
-			if n := s.count(discovery); n != discoveries {
+			if n := s.Count(discovery); n != discoveries {
 				t.Errorf("it was discovered %d times, want %d", n, discoveries)
 			}
 		}
@@ -312,32 +217,13 @@ func TestDiscoveryIsRemembered(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		ask(2)
 		time.Sleep(upstream.DiscoveryLife)
-		s.fault(discovery, status(501)) // it is where it was
+		s.Fault(discovery, status(501)) // it is where it was
 		ask(3)
-		s.fault(discovery, status(404)) // it is a registry no more
+		s.Fault(discovery, status(404)) // it is a registry no more
 		_, err := c.Versions(background(), demo)
 		mustFail(t, err, upstream.ErrMalformed, "not a registry")
 	})
 }
-
-// part serves the package as far as that, and then does something else. It
-// keeps the ranges that were asked for.
-func (s *site) part(upTo int, ranges *[]string, then http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		*ranges = append(*ranges, r.Header.Get("Range"))
-		recorder := httptest.NewRecorder()
-		s.Handler.ServeHTTP(recorder, r)
-		for name, values := range recorder.Header() {
-			w.Header()[name] = values
-		}
-		w.WriteHeader(recorder.Code)
-		w.Write(recorder.Body.Bytes()[:min(upTo, recorder.Body.Len())])
-		w.(http.Flusher).Flush()
-		then(w, r)
-	}
-}
-
-func breakOff(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
 func TestDownload(t *testing.T) {
 	tree, _ := acme(t)
@@ -353,10 +239,10 @@ func TestDownload(t *testing.T) {
 		takes  time.Duration // until it is given up; zero: the timeout
 	}{
 		{rule: "a connection that breaks is resumed", answer: func(s *site, ranges *[]string) http.HandlerFunc {
-			return s.part(100, ranges, breakOff)
+			return s.Part(100, ranges, upstreamtest.BreakOff)
 		}, ranges: "[ bytes=100- bytes=200-]"},
 		{rule: "not for ever", answer: func(s *site, ranges *[]string) http.HandlerFunc {
-			return s.part(1, ranges, breakOff)
+			return s.Part(1, ranges, upstreamtest.BreakOff)
 		}, kind: upstream.ErrUnavailable, says: "broke off 5 times", ranges: "[ bytes=1- bytes=2- bytes=3- bytes=4-]"},
 		{rule: "an origin that knows no ranges begins again", answer: func(s *site, ranges *[]string) http.HandlerFunc {
 			first := true
@@ -376,7 +262,7 @@ func TestDownload(t *testing.T) {
 			return func(w http.ResponseWriter, r *http.Request) {
 				*ranges = append(*ranges, r.Header.Get("Range"))
 				if r.Header.Get("Range") == "" {
-					s.part(100, new([]string), breakOff)(w, r)
+					s.Part(100, new([]string), upstreamtest.BreakOff)(w, r)
 				}
 				io.WriteString(w, zip+"more")
 			}
@@ -384,7 +270,7 @@ func TestDownload(t *testing.T) {
 		{rule: "another part than asked for", answer: func(s *site, ranges *[]string) http.HandlerFunc {
 			return func(w http.ResponseWriter, r *http.Request) {
 				if r.Header.Get("Range") == "" {
-					s.part(100, new([]string), breakOff)(w, r)
+					s.Part(100, new([]string), upstreamtest.BreakOff)(w, r)
 				}
 				w.Header().Set("Content-Range", fmt.Sprintf("bytes 50-%d/%d", len(zip)-1, len(zip)))
 				w.WriteHeader(206)
@@ -392,9 +278,9 @@ func TestDownload(t *testing.T) {
 			}
 		}, kind: upstream.ErrMalformed, says: "another part"},
 		{rule: "bytes stop coming", answer: func(s *site, ranges *[]string) http.HandlerFunc {
-			return s.part(100, ranges, silence)
+			return s.Part(100, ranges, upstreamtest.Silence)
 		}, kind: upstream.ErrTimeout, ranges: "[]"},
-		{rule: "bytes never come", answer: func(*site, *[]string) http.HandlerFunc { return silence }, kind: upstream.ErrTimeout},
+		{rule: "bytes never come", answer: func(*site, *[]string) http.HandlerFunc { return upstreamtest.Silence }, kind: upstream.ErrTimeout},
 		{rule: "bytes come slowly", answer: func(*site, *[]string) http.HandlerFunc {
 			return func(w http.ResponseWriter, r *http.Request) {
 				for _, b := range []byte(zip) {
@@ -448,10 +334,10 @@ func TestDownload(t *testing.T) {
 			s := newSite(t, tree)
 			var ranges []string
 			if test.answer != nil {
-				s.fault(zipFile, test.answer(s, &ranges))
+				s.Fault(zipFile, test.answer(s, &ranges))
 			}
 			test.origin.Timeout = timeout
-			s.inBubble(t, test.origin, func(t *testing.T, c *upstream.Client) {
+			s.InBubble(t, test.origin, func(t *testing.T, c *upstream.Client) {
 				r, err := c.Release(background(), demo, v1, nil)
 				if err != nil {
 					t.Fatal(err)
@@ -478,8 +364,8 @@ func TestDownload(t *testing.T) {
 func TestResumeIsOfTheSameFile(t *testing.T) {
 	s := newAcme(t)
 	var ranges []string
-	s.fault(zipFile, s.part(200, &ranges, breakOff))
-	s.inBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+	s.Fault(zipFile, s.Part(200, &ranges, upstreamtest.BreakOff))
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 		r, err := c.Release(background(), demo, v1, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -488,7 +374,7 @@ func TestResumeIsOfTheSameFile(t *testing.T) {
 			t.Fatal(err)
 		}
 	})
-	for i, r := range s.requests(zipFile) {
+	for i, r := range s.Requests(zipFile) {
 		if got := r.Header.Get("If-Range"); (got != "") != (i > 0) {
 			t.Errorf("request %d has If-Range %q", i, got)
 		}
@@ -501,7 +387,7 @@ func TestResumeIsOfTheSameFile(t *testing.T) {
 func TestDownloadEndsWithItsWriter(t *testing.T) {
 	full := errors.New("no space left")
 	s := newAcme(t)
-	c := s.client(t, upstream.Origin{})
+	c := s.Client(t, upstream.Origin{})
 	r, err := c.Release(background(), demo, v1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -510,7 +396,7 @@ func TestDownloadEndsWithItsWriter(t *testing.T) {
 	if _, err = c.Download(background(), r, linux, broken{full}); !errors.Is(err, full) || errors.As(err, &f) {
 		t.Errorf("got %v", err)
 	}
-	if n := s.count(zipFile); n != 1 {
+	if n := s.Count(zipFile); n != 1 {
 		t.Errorf("it was asked for %d times", n)
 	}
 }

@@ -75,17 +75,17 @@ func TestOriginDoesNotReachThePrivateNetwork(t *testing.T) {
 				s := newAcme(t)
 				switch how {
 				case "by a redirect":
-					s.fault(sumsFile, redirect(test.to+files+"elsewhere"))
+					s.Fault(sumsFile, redirect(test.to+files+"elsewhere"))
 				case "by a link":
-					s.fault(metadata, s.edited(`"shasums_url":"`, `"shasums_url":"`+test.to+`/elsewhere/..`))
+					s.Fault(metadata, s.Edited(`"shasums_url":"`, `"shasums_url":"`+test.to+`/elsewhere/..`))
 				case "by discovery":
-					s.fault(discovery, body(`{"providers.v1":"`+test.to+`/v1/providers/"}`))
+					s.Fault(discovery, body(`{"providers.v1":"`+test.to+`/v1/providers/"}`))
 				}
-				s.fault(files+"elsewhere", func(w http.ResponseWriter, r *http.Request) {
+				s.Fault(files+"elsewhere", func(w http.ResponseWriter, r *http.Request) {
 					r.URL.Path = sumsFile
 					s.Handler.ServeHTTP(w, r)
 				})
-				_, err := s.client(t, upstream.Origin{Private: test.allowed}).Release(background(), demo, v1, nil)
+				_, err := s.Client(t, upstream.Origin{Private: test.allowed}).Release(background(), demo, v1, nil)
 				if test.kind == nil {
 					// Whether it finds anything there is not the question here.
 					if isUnsafe(err) {
@@ -94,7 +94,7 @@ func TestOriginDoesNotReachThePrivateNetwork(t *testing.T) {
 					return
 				}
 				mustFail(t, err, test.kind, "")
-				if n := s.count(files + "elsewhere"); n != 0 {
+				if n := s.Count(files + "elsewhere"); n != 0 {
 					t.Errorf("%d requests arrived", n)
 				}
 			})
@@ -110,7 +110,7 @@ func isUnsafe(err error) bool {
 // itself.
 func TestProxy(t *testing.T) {
 	s := newAcme(t)
-	server := s.serve(t)
+	server := s.Serve(t)
 	var asked []string
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		asked = append(asked, r.Host)
@@ -140,7 +140,7 @@ func TestProxy(t *testing.T) {
 		t.Errorf("the proxy was asked for %q", asked)
 	}
 	for _, to := range []string{"https://10.1.2.3", "https://[fd00::1]", "https://167772161", "https://0x0a.1", "https://10.0.0.１", "https://10。0。0。1"} {
-		s.fault(versions, redirect(to))
+		s.Fault(versions, redirect(to))
 		_, err := c.Versions(background(), demo)
 		mustFail(t, err, upstream.ErrUnsafe, "")
 	}

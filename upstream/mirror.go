@@ -90,18 +90,18 @@ func (c mirror) release(ctx context.Context, a address.Address, v wire.ProviderV
 	if err != nil {
 		return nil, err
 	}
-	platforms := slices.SortedFunc(maps.Keys(archives), comparePlatforms)
+	platforms := slices.SortedFunc(maps.Keys(archives), address.Platform.Compare)
 	r := &Release{Address: a, Version: v.Version, Protocols: v.Protocols}
-	sums := archives[platforms[0]].url.ResolveReference(&url.URL{Path: r.fileName("SHA256SUMS")})
+	sums := archives[platforms[0]].url.ResolveReference(&url.URL{Path: r.FileName("SHA256SUMS")})
 
 	// Some stores say 403 of what there is not.
 	switch err := c.readChecksums(ctx, r, sums); {
-	case isKind(err, ErrNotFound, ErrRefused):
+	case IsKind(err, ErrNotFound, ErrRefused):
 	case err != nil:
 		return nil, err
 	default:
-		signature := archives[platforms[0]].url.ResolveReference(&url.URL{Path: r.fileName("SHA256SUMS.sig")})
-		if err := c.readSignature(ctx, r, signature, pinned); err != nil && !isKind(err, ErrNotFound, ErrRefused) {
+		signature := archives[platforms[0]].url.ResolveReference(&url.URL{Path: r.FileName("SHA256SUMS.sig")})
+		if err := c.readSignature(ctx, r, signature, pinned); err != nil && !IsKind(err, ErrNotFound, ErrRefused) {
 			return nil, err
 		}
 		c.readManifest(ctx, r, sums)
@@ -123,19 +123,19 @@ func (c mirror) release(ctx context.Context, a address.Address, v wire.ProviderV
 
 // archived is the package of an archive; nil when the release does not list it.
 func (r *Release) archived(platform address.Platform, a archive) (*Package, error) {
-	p := &Package{Platform: platform, Name: r.fileName(platform.String() + ".zip"), sums: a.zh}
-	if r.sums != nil {
-		sum, listed := r.sums[p.Name]
+	p := &Package{Platform: platform, Name: r.FileName(platform.String() + ".zip"), Digests: a.zh}
+	if r.Sums != nil {
+		sum, listed := r.Sums[p.Name]
 		if !listed {
 			return nil, nil
 		}
 		if len(a.zh) > 0 && !slices.Contains(a.zh, sum) {
 			return nil, fail(a.url, ErrBadChecksum, "the mirror's hash of %s is not the one SHA256SUMS lists", p.Name)
 		}
-		p.sums = []wire.SHA256{sum}
+		p.Digests = []wire.SHA256{sum}
 	}
-	if len(p.sums) == 1 {
-		p.SHA256 = p.sums[0]
+	if len(p.Digests) == 1 {
+		p.SHA256 = p.Digests[0]
 	} else {
 		// Beside a sha256 nobody would compare them with anything, and nobody has
 		// signed them: clients must not be told that they are the package's.

@@ -72,9 +72,9 @@ func TestOriginAtAnotherAddress(t *testing.T) {
 	} {
 		t.Run(test.url, func(t *testing.T) {
 			s := newAcme(t)
-			list, err := s.client(t, upstream.Origin{URL: test.url}).Versions(background(), demo)
-			if err != nil || len(list.Versions) != 1 || s.count(discovery) != test.discovers {
-				t.Errorf("got %v, %v, asked %d times for services", list, err, s.count(discovery))
+			list, err := s.Client(t, upstream.Origin{URL: test.url}).Versions(background(), demo)
+			if err != nil || len(list.Versions) != 1 || s.Count(discovery) != test.discovers {
+				t.Errorf("got %v, %v, asked %d times for services", list, err, s.Count(discovery))
 			}
 		})
 	}

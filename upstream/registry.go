@@ -146,7 +146,7 @@ func (c registry) release(ctx context.Context, a address.Address, v wire.Provide
 	if err := c.readChecksums(ctx, r, m.checksums); err != nil {
 		return nil, brokenLink(err, "SHA256SUMS")
 	}
-	if err := m.agreesWith(r.sums); err != nil {
+	if err := m.agreesWith(r.Sums); err != nil {
 		return nil, err
 	}
 	err = c.readSignature(ctx, r, m.signature, keys)
@@ -157,8 +157,8 @@ func (c registry) release(ctx context.Context, a address.Address, v wire.Provide
 			return nil, brokenLink(err, "signature")
 		}
 	}
-	if r.Packages = r.listed(); len(r.Packages) == 0 {
-		return nil, fail(m.from, ErrMalformed, "its packages have other names than %s", r.fileName("OS_ARCH.zip"))
+	if r.Packages = r.ListedPackages(); len(r.Packages) == 0 {
+		return nil, fail(m.from, ErrMalformed, "its packages have other names than %s", r.FileName("OS_ARCH.zip"))
 	}
 	c.readManifest(ctx, r, m.checksums)
 	return r, nil
@@ -185,5 +185,5 @@ func (c registry) locate(ctx context.Context, r *Release, p Package) (link, erro
 	if m.filename != p.Name {
 		return link{}, fail(m.from, ErrMalformed, "it names the package otherwise than %s", p.Name)
 	}
-	return link{m.download, m.size}, m.agreesWith(r.sums)
+	return link{m.download, m.size}, m.agreesWith(r.Sums)
 }

@@ -37,7 +37,8 @@ type Release struct {
 	Keys     []signing.PublicKey
 	SignedBy signing.PublicKey
 
-	sums wire.Checksums
+	// Sums are Checksums decoded.
+	Sums wire.Checksums
 }
 
 // A Package is a release for one platform.
@@ -58,7 +59,8 @@ type Package struct {
 	// with a zero SHA256: the mirror vouches for nothing.
 	H1 []string
 
-	sums []wire.SHA256 // any of which will do, as for clients
+	// Digests of the file, any one of which will do, as for clients.
+	Digests []wire.SHA256
 }
 
 // Signed tells whether SHA256SUMS was signed by a key that counts.
@@ -74,24 +76,24 @@ func (r *Release) Package(p address.Platform) (Package, bool) {
 }
 
 // fileName is the name of one of the release's files.
-func (r *Release) fileName(rest string) string {
+func (r *Release) FileName(rest string) string {
 	return "terraform-provider-" + r.Address.Name + "_" + r.Version + "_" + rest
 }
 
-// listed are the packages that SHA256SUMS lists. Those by other names are left
+// ListedPackages are the packages that SHA256SUMS lists. Those by other names are left
 // out: no tree could hold them as they were signed.
-func (r *Release) listed() (packages []Package) {
-	for name, sum := range r.sums {
-		rest, ours := strings.CutPrefix(name, r.fileName(""))
+func (r *Release) ListedPackages() (packages []Package) {
+	for name, sum := range r.Sums {
+		rest, ours := strings.CutPrefix(name, r.FileName(""))
 		rest, zip := strings.CutSuffix(rest, ".zip")
 		os, arch, _ := strings.Cut(rest, "_")
 		platform, err := address.ParsePlatform(os, arch)
 		if !ours || !zip || err != nil {
 			continue
 		}
-		packages = append(packages, Package{Platform: platform, Name: name, SHA256: sum, sums: []wire.SHA256{sum}})
+		packages = append(packages, Package{Platform: platform, Name: name, SHA256: sum, Digests: []wire.SHA256{sum}})
 	}
-	slices.SortFunc(packages, func(a, b Package) int { return comparePlatforms(a.Platform, b.Platform) })
+	slices.SortFunc(packages, func(a, b Package) int { return a.Platform.Compare(b.Platform) })
 	return packages
 }
 
@@ -108,9 +110,9 @@ func (c *Client) readChecksums(ctx context.Context, r *Release, u *url.URL) erro
 	}
 	sums, err := wire.DecodeChecksums(d.body)
 	if err != nil {
-		return &Failure{Host: d.url.Host, Kind: ErrMalformed, Detail: err.Error(), cause: err}
+		return &Failure{Host: d.url.Host, Kind: ErrMalformed, Detail: err.Error(), Cause: err}
 	}
-	r.Checksums, r.sums = d.body, sums
+	r.Checksums, r.Sums = d.body, sums
 	return nil
 }
 
@@ -127,7 +129,7 @@ func (c *Client) readSignature(ctx context.Context, r *Release, u *url.URL, keys
 	}
 	by, err := keys.Verify(r.Checksums, d.body)
 	if err != nil {
-		return &Failure{Host: d.url.Host, Kind: ErrBadSignature, Detail: err.Error(), cause: err}
+		return &Failure{Host: d.url.Host, Kind: ErrBadSignature, Detail: err.Error(), Cause: err}
 	}
 	r.Keys, r.SignedBy = keys.Keys(), by
 	return nil
@@ -136,8 +138,8 @@ func (c *Client) readSignature(ctx context.Context, r *Release, u *url.URL, keys
 // readManifest fetches the manifest that SHA256SUMS lists, from beside it. It is
 // in no protocol: a release is as good without it.
 func (c *Client) readManifest(ctx context.Context, r *Release, sums *url.URL) {
-	name := r.fileName("manifest.json")
-	sum, listed := r.sums[name]
+	name := r.FileName("manifest.json")
+	sum, listed := r.Sums[name]
 	if !listed {
 		return
 	}

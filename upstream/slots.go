@@ -10,16 +10,16 @@ import (
 // platforms and files of a release within moments, and anybody may ask for
 // anything: neither the origin nor this server is to be overrun by it.
 const (
-	// mostDownloads fill any line, and leave the disk room to keep up. More of
+	// MaxDownloads fill any line, and leave the disk room to keep up. More of
 	// them would each only come in more slowly.
-	mostDownloads = 8
+	MaxDownloads = 8
 
-	// mostDocuments are small and wait for answers rather than for bytes.
-	mostDocuments = 16
+	// MaxDocuments are small and wait for answers rather than for bytes.
+	MaxDocuments = 16
 
-	// mostWaiting may be in the queue. Who waits costs a few kilobytes, and beyond
+	// MaxWaiting may be in the queue. Who waits costs a few kilobytes, and beyond
 	// so many would be gone before it is their turn.
-	mostWaiting = 256
+	MaxWaiting = 256
 
 	// mostWaitingEach is the part of it that one client may have. More than a fleet
 	// behind one address asks for within seconds.
@@ -62,9 +62,9 @@ func newSlots(n int) *slots {
 // take waits for a slot as long as ctx lasts. Not ok, with a nil error: too many
 // wait already.
 func (s *slots) take(ctx context.Context) (free func(), ok bool, err error) {
-	by, flying := ctx.Value(askerKey{}).(*asker)
+	by, flying := ctx.Value(askerKey{}).(*Clients)
 	if !flying {
-		by = newAsker(ctx)
+		by = NewClients(ctx)
 	}
 	t := &turn{ended: make(chan struct{})}
 	defer by.done()
@@ -114,7 +114,7 @@ func (s *slots) enqueue(t *turn, clients ...string) (ok bool) {
 		s.waiting++
 	}
 	s.grant()
-	for s.waiting > mostWaiting {
+	for s.waiting > MaxWaiting {
 		s.crowdOut(t)
 	}
 	return !t.refused
@@ -211,5 +211,5 @@ func (s *slots) giveBack(t *turn) {
 
 // busy is the failure of who finds the queue full.
 func busy(host string) *Failure {
-	return &Failure{Host: host, Kind: ErrUnavailable, Detail: "too much that is to be had from it is waited for already: try again later", cause: ErrBusy}
+	return &Failure{Host: host, Kind: ErrUnavailable, Detail: "too much that is to be had from it is waited for already: try again later", Cause: ErrBusy}
 }

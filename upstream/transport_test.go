@@ -21,18 +21,18 @@ func TestTokenStaysAtHome(t *testing.T) {
 		{"discovery", upstream.Origin{}, nil, discovery, true},
 		{"the registry", upstream.Origin{}, nil, versions, true},
 		{"the registry on a host of its own", upstream.Origin{}, func(s *site) {
-			s.fault(discovery, body(`{"providers.v1":"https://api.example.com/v1/providers/"}`))
+			s.Fault(discovery, body(`{"providers.v1":"https://api.example.com/v1/providers/"}`))
 		}, versions, true},
 		{"a mirror", upstream.Origin{Mirror: mirrorBase}, nil, files + "index.json", true},
-		{"a redirect on the same host", upstream.Origin{}, func(s *site) { s.fault(versions, redirect(other)) }, other, true},
-		{"a redirect to another host", upstream.Origin{}, func(s *site) { s.fault(versions, redirect("https://files.example.com"+other)) }, other, false},
-		{"a redirect to a host below it", upstream.Origin{}, func(s *site) { s.fault(versions, redirect("https://files."+host+other)) }, other, false},
-		{"a redirect to another port", upstream.Origin{}, func(s *site) { s.fault(versions, redirect("https://"+host+":8443"+other)) }, other, false},
+		{"a redirect on the same host", upstream.Origin{}, func(s *site) { s.Fault(versions, redirect(other)) }, other, true},
+		{"a redirect to another host", upstream.Origin{}, func(s *site) { s.Fault(versions, redirect("https://files.example.com"+other)) }, other, false},
+		{"a redirect to a host below it", upstream.Origin{}, func(s *site) { s.Fault(versions, redirect("https://files."+host+other)) }, other, false},
+		{"a redirect to another port", upstream.Origin{}, func(s *site) { s.Fault(versions, redirect("https://"+host+":8443"+other)) }, other, false},
 		{"a redirect there and back", upstream.Origin{}, func(s *site) {
-			s.fault(versions, redirect("https://files.example.com/away"))
-			s.fault("/away", redirect("https://"+host+other))
+			s.Fault(versions, redirect("https://files.example.com/away"))
+			s.Fault("/away", redirect("https://"+host+other))
 		}, other, false},
-		{"discovery that redirects", upstream.Origin{}, func(s *site) { s.fault(discovery, redirect("https://files.example.com"+other)) }, other, false},
+		{"discovery that redirects", upstream.Origin{}, func(s *site) { s.Fault(discovery, redirect("https://files.example.com"+other)) }, other, false},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -40,13 +40,13 @@ func TestTokenStaysAtHome(t *testing.T) {
 			if test.answer != nil {
 				test.answer(s)
 			}
-			s.fault(other, body(`{"versions":[]}`))
+			s.Fault(other, body(`{"versions":[]}`))
 			test.origin.Token, test.origin.Private = "secret", []string{"files.example.com", "files." + host, "api.example.com"}
-			server := s.serve(t)
+			server := s.Serve(t)
 			test.origin.Hostname = host
 			c := newClient(t, test.origin, upstream.Trust(roots(server)), resolving(server))
 			c.Versions(background(), demo) // whatever comes of it
-			requests := s.requests(test.path)
+			requests := s.Requests(test.path)
 			if test.rule == "a redirect to a host below it" {
 				// The certificate of the tests is not for it.
 				if len(requests) != 0 {
@@ -72,8 +72,8 @@ func TestTokenStaysAtHome(t *testing.T) {
 // Packages and documents elsewhere are fetched without it.
 func TestTokenIsNotForLinks(t *testing.T) {
 	s := newAcme(t)
-	s.fault(metadata, s.edited(`_url":"`, `_url":"https://files.example.com`))
-	c := s.client(t, upstream.Origin{Token: "secret", Private: []string{"files.example.com"}})
+	s.Fault(metadata, s.Edited(`_url":"`, `_url":"https://files.example.com`))
+	c := s.Client(t, upstream.Origin{Token: "secret", Private: []string{"files.example.com"}})
 	r, err := c.Release(background(), demo, v1, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -82,7 +82,7 @@ func TestTokenIsNotForLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{sumsFile, sigFile, zipFile} {
-		requests := s.requests(path)
+		requests := s.Requests(path)
 		if len(requests) != 1 || requests[0].Host != "files.example.com" || requests[0].Header.Get("Authorization") != "" {
 			t.Errorf("%s: %+v", path, requests)
 		}
@@ -95,10 +95,10 @@ func (nowhere) Write(p []byte) (int, error) { return len(p), nil }
 
 func TestRedirectsEnd(t *testing.T) {
 	s := newAcme(t)
-	s.fault(versions, redirect(versions))
-	_, err := s.client(t, upstream.Origin{}).Versions(background(), demo)
+	s.Fault(versions, redirect(versions))
+	_, err := s.Client(t, upstream.Origin{}).Versions(background(), demo)
 	mustFail(t, err, upstream.ErrMalformed, "redirects too often")
-	if n := s.count(versions); n != 11 {
+	if n := s.Count(versions); n != 11 {
 		t.Errorf("it was asked %d times", n)
 	}
 }
@@ -107,15 +107,15 @@ func TestRedirectsEnd(t *testing.T) {
 // one to go on.
 func TestCertificatesAreVerified(t *testing.T) {
 	s := newAcme(t)
-	server := s.serve(t)
+	server := s.Serve(t)
 	c := newClient(t, upstream.Origin{Hostname: host}, resolving(server))
 	_, err := c.Versions(background(), demo)
 	mustFail(t, err, upstream.ErrUnavailable, "TLS certificate does not verify")
 	c = newClient(t, upstream.Origin{Hostname: "registry.example.net"}, upstream.Trust(roots(server)), resolving(server))
 	_, err = c.Versions(background(), demo2)
 	mustFail(t, err, upstream.ErrUnavailable, "TLS certificate does not verify")
-	if len(s.asked) != 0 {
-		t.Errorf("%d requests were made", len(s.asked))
+	if len(s.Asked()) != 0 {
+		t.Errorf("%d requests were made", len(s.Asked()))
 	}
 }
 
@@ -129,8 +129,8 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newAcme(t)
-			s.fault(versions, status(test.code))
-			_, err := s.client(t, upstream.Origin{Token: test.token}).Versions(background(), demo)
+			s.Fault(versions, status(test.code))
+			_, err := s.Client(t, upstream.Origin{Token: test.token}).Versions(background(), demo)
 			mustFail(t, err, upstream.ErrRefused, test.says)
 		})
 	}

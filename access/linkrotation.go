@@ -1,0 +1,264 @@
+package access
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+const (
+	// linkKeyLife is how long a key signs. It verifies for as long again.
+	linkKeyLife = 24 * time.Hour
+
+	// MaxLinkLife is the longest Life of Links, so that no key is dropped before
+	// the links it signed have expired.
+	MaxLinkLife = linkKeyLife / 2
+
+	// linkKeyMaxAge is the age of a key from which it must not sign any more: other
+	// instances may be about to drop it. Only an instance that was idle for hours
+	// has such a key.
+	linkKeyMaxAge = linkKeyLife + linkKeyLife/4
+
+	// linkKeysWait is how long a request waits for the store.
+	linkKeysWait = 2 * time.Second
+
+	// linkKeysTimeout is how long loading at the start and rotating may take: another
+	// instance may hold the lock.
+	linkKeysTimeout = 2 * time.Minute
+)
+
+// A LinkKeyStore stores the document with the link keys of all instances of a
+// registry. Implementations are safe for concurrent use, and stop when ctx ends.
+type LinkKeyStore interface {
+	// Load returns the document. The error is an fs.ErrNotExist only if there is
+	// none.
+	Load(ctx context.Context) ([]byte, error)
+
+	// Store replaces the document.
+	Store(ctx context.Context, document []byte) error
+
+	// Lock acquires the lock that instances hold while they replace the document.
+	// An abandoned lock expires.
+	Lock(ctx context.Context) error
+
+	// Unlock releases the lock.
+	Unlock(ctx context.Context) error
+}
+
+// RotatingLinkKeys are the link keys in a store: all instances that share it sign
+// with the same key and verify each other's links. One of them replaces the key
+// when it is a day old, and the others reload the keys when they get a link signed
+// with the new one. It is safe for concurrent use.
+//
+// The store is accessed in the background. Requests wait for it in two cases
+// only, and no longer than two seconds: if the current key is too old to sign, and
+// if a link names an unknown key.
+type RotatingLinkKeys struct {
+	store  LinkKeyStore
+	logger *slog.Logger
+	now    func() time.Time
+	cached atomic.Pointer[LinkKeys]
+
+	ctx     context.Context
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu     sync.Mutex // guards what follows
+	closed bool
+	rotate linkKeysTask
+	reload linkKeysTask
+}
+
+// A linkKeysTask accesses the store. It does not run twice at a time. There is no
+// singleflight.Group for that, as all that wait for a run share one deadline.
+type linkKeysTask struct {
+	name    string
+	pause   time.Duration // at least, between the starts of two runs
+	timeout time.Duration
+	do      func(context.Context) error
+
+	started time.Time
+	wait    <-chan struct{} // see start; nil: it is not running
+	failing bool
+}
+
+// NewRotatingLinkKeys returns the keys in a store. There are none before Load.
+// The keys must be closed. Now is the clock.
+func NewRotatingLinkKeys(ctx context.Context, store LinkKeyStore, logger *slog.Logger, now func() time.Time) *RotatingLinkKeys {
+	k := &RotatingLinkKeys{store: store, logger: logger, now: now}
+	k.ctx, k.cancel = context.WithCancel(ctx)
+	k.rotate = linkKeysTask{name: "rotating", pause: time.Minute, timeout: linkKeysTimeout, do: k.rotateNow}
+	k.reload = linkKeysTask{name: "reloading", pause: time.Second, timeout: linkKeysWait, do: k.reloadNow}
+	return k
+}
+
+// Load loads the keys, and generates them if there are none. It is called at the
+// start, which is the best time to find that the store does not work or that the
+// document is damaged.
+func (k *RotatingLinkKeys) Load() error {
+	ctx, cancel := context.WithTimeout(k.ctx, linkKeysTimeout)
+	defer cancel()
+	keys, err := k.load(ctx)
+	if errors.Is(err, fs.ErrNotExist) {
+		keys, err = k.renew(ctx)
+	}
+	if err != nil {
+		return err
+	}
+	k.cached.Store(keys)
+	return nil
+}
+
+// Keys returns the cached keys; nil before they are loaded. It is called for every
+// link, so this is where the age of the key is checked.
+func (k *RotatingLinkKeys) Keys() *LinkKeys {
+	keys := k.cached.Load()
+	if keys == nil {
+		return nil
+	}
+	age := k.now().Sub(keys.rotated)
+	if age < linkKeyLife {
+		return keys
+	}
+	wait := k.start(&k.rotate)
+	if age < linkKeyMaxAge {
+		return keys
+	}
+	if wait != nil {
+		<-wait
+	}
+	return k.cached.Load()
+}
+
+// Reload loads the keys again, as another instance may have rotated them. It
+// waits for the result, since clients do not retry. It does so at most once a
+// second, so that forged links do not load the store.
+func (k *RotatingLinkKeys) Reload() {
+	if wait := k.start(&k.reload); wait != nil {
+		<-wait
+	}
+}
+
+// Close cancels the access to the store and waits until it has ended. The cached
+// keys remain, for requests that are still being answered.
+func (k *RotatingLinkKeys) Close() {
+	k.mu.Lock()
+	k.closed = true
+	k.mu.Unlock()
+	k.cancel()
+	k.running.Wait()
+}
+
+// start starts a task in the background, unless it was started a moment ago. The
+// channel it returns is closed when the current run has ended, or when requests
+// have waited for it long enough; nil if the task is not running.
+func (k *RotatingLinkKeys) start(t *linkKeysTask) (wait <-chan struct{}) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if t.wait != nil {
+		return t.wait
+	}
+	now := k.now()
+	if k.closed || !t.started.IsZero() && now.Sub(t.started) < t.pause {
+		return nil
+	}
+	// One deadline for all that wait: a document has many links, and each asks for
+	// the keys.
+	deadline, end := context.WithTimeout(k.ctx, linkKeysWait)
+	t.started, t.wait = now, deadline.Done()
+	k.running.Go(func() {
+		defer end()
+		ctx, cancel := context.WithTimeout(k.ctx, t.timeout)
+		defer cancel()
+		err := t.do(ctx)
+		k.mu.Lock()
+		defer k.mu.Unlock()
+		t.wait = nil
+		k.report(t, err)
+	})
+	return t.wait
+}
+
+// report logs when a task begins to fail, and when it works again, but not the
+// failures in between.
+func (k *RotatingLinkKeys) report(t *linkKeysTask, err error) {
+	switch {
+	case k.ctx.Err() != nil: // it was cancelled
+	case err != nil && !t.failing:
+		k.logger.Error(t.name+" the keys of signed links failed, the cached ones stay in use", "error", err.Error())
+	case err == nil && t.failing:
+		k.logger.Info(t.name + " the keys of signed links works again")
+	}
+	t.failing = err != nil
+}
+
+func (k *RotatingLinkKeys) reloadNow(ctx context.Context) error {
+	before := k.cached.Load()
+	keys, err := k.load(ctx)
+	if err != nil {
+		return err
+	}
+	// If they were rotated meanwhile, these may be the keys from before.
+	k.cached.CompareAndSwap(before, keys)
+	return nil
+}
+
+func (k *RotatingLinkKeys) rotateNow(ctx context.Context) error {
+	keys, err := k.renew(ctx)
+	if err != nil {
+		return err
+	}
+	k.cached.Store(keys)
+	return nil
+}
+
+// load loads the keys. The error is an fs.ErrNotExist only if there are none: a
+// damaged document is left to the operator, never replaced.
+func (k *RotatingLinkKeys) load(ctx context.Context) (*LinkKeys, error) {
+	document, err := k.store.Load(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("loading them: %w", err)
+	}
+	keys, err := decodeLinkKeys(document)
+	if err != nil {
+		return nil, fmt.Errorf("the document is damaged, restore it or delete it to have new keys: %w", err)
+	}
+	return keys, nil
+}
+
+// renew generates or rotates the keys in the store, unless another instance was
+// first.
+func (k *RotatingLinkKeys) renew(ctx context.Context) (*LinkKeys, error) {
+	if err := k.store.Lock(ctx); err != nil {
+		return nil, fmt.Errorf("locking them: %w", err)
+	}
+	defer func() {
+		if err := k.store.Unlock(context.WithoutCancel(ctx)); err != nil {
+			k.logger.Warn("unlocking the keys of signed links", "error", err.Error())
+		}
+	}()
+	keys, err := k.load(ctx)
+	now := k.now()
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		keys = NewLinkKeys(now)
+	case err != nil:
+		return nil, err
+	// A key from the future is kept: two instances whose clocks differ by more than
+	// its life would rotate it again and again.
+	case now.Sub(keys.rotated) < linkKeyLife:
+		return keys, nil
+	default:
+		keys = keys.rotate(now)
+	}
+	if err := k.store.Store(ctx, keys.encode()); err != nil {
+		return nil, fmt.Errorf("storing them: %w", err)
+	}
+	k.logger.Info("made a new key for signed links", "key", keys.current().name())
+	return keys, nil
+}

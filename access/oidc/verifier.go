@@ -1,0 +1,223 @@
+// Package oidc authenticates clients by tokens of OpenID Connect issuers: JSON
+// Web Tokens of users who logged in and of CI jobs.
+//
+// An [Issuer] is asked for its configuration and its keys when they are first
+// needed, and never more often than a few times a minute, whatever tokens clients
+// present. A [Verifier] checks a token's signature, issuer, audience, lifetime and
+// claims, and returns the [access.Subject] it was issued to.
+package oidc
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"github.com/go-jose/go-jose/v4"
+	lru "github.com/hashicorp/golang-lru/v2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+)
+
+// ErrRefused means that a JSON Web Token is not accepted: it has expired, has
+// another audience or another issuer, or is forged. The error it wraps says which,
+// and contains nothing that could be used if it appears in a log.
+var ErrRefused = errors.New("the token is refused")
+
+// errNotJWT means that the token is of another kind, which another authenticator
+// may accept.
+var errNotJWT = errors.New("the token is not a JWT")
+
+const (
+	// maxVerdicts bounds the cache. A registry with more tokens in use at a time
+	// verifies some of them again.
+	maxVerdicts = 4096
+
+	// verdictLife is how long a verdict is cached at most. After that, a key that
+	// its issuer has withdrawn, once that is known, verifies no token any more.
+	verdictLife = 5 * time.Minute
+)
+
+// A verdict is the subject of a valid token.
+type verdict struct {
+	subject access.Subject
+	ends    time.Time
+}
+
+// A Verifier verifies the tokens of an issuer that are meant for this registry.
+// It is safe for concurrent use.
+type Verifier struct {
+	issuer   *Issuer
+	audience []string
+	claims   claimMapping
+
+	// Verdicts on valid tokens, by SHA-256 of the token: verifying a signature takes
+	// a hundred times as long as all the rest. Refusals are not cached, as made-up
+	// tokens would evict the valid ones. The cache is not an expirable one, since
+	// verdicts also end with their tokens, and since an expirable cache has a
+	// goroutine that would outlive the verifier.
+	verdicts *lru.Cache[[sha256.Size]byte, verdict]
+}
+
+// Options determine which tokens of an issuer are accepted, and what subject they
+// identify. A claim within another is named with a dot, as in
+// `realm_access.roles`.
+type Options struct {
+	// Audience are the names of this registry at the issuer, one of which a token
+	// must have as its audience. Required: the issuer's tokens for other services
+	// must not be accepted.
+	Audience []string
+
+	// SubjectClaim names the subject. It must be a string. Empty: `sub`.
+	SubjectClaim string
+
+	// GroupsClaims name the subject's groups, each a string or a list of strings.
+	// Groups with a comma or with a space at either end are left out, as they could
+	// be taken for others in a list separated by commas. Empty: `groups`.
+	GroupsClaims []string
+
+	// Require are claims that a token must have, with their accepted values, in
+	// which `*` stands for any run of characters. They keep out the tokens of others
+	// who share the issuer.
+	Require map[string][]string
+}
+
+// NewVerifier returns a verifier of the issuer's tokens. The error is about the
+// options: nothing is fetched from the issuer before there is a token to verify.
+func NewVerifier(issuer *Issuer, o Options) (*Verifier, error) {
+	if len(o.Audience) == 0 {
+		return nil, errors.New("audience: it is missing: without it, tokens meant for other services would be accepted")
+	}
+	if slices.Contains(o.Audience, "") {
+		return nil, errors.New("audience: it is empty")
+	}
+	claims, err := newClaimMapping(o.SubjectClaim, o.GroupsClaims, o.Require)
+	if err != nil {
+		return nil, err
+	}
+	verdicts, err := lru.New[[sha256.Size]byte, verdict](maxVerdicts)
+	if err != nil {
+		return nil, err
+	}
+	return &Verifier{issuer, o.Audience, claims, verdicts}, nil
+}
+
+// Verify returns the subject of the token, whose groups must not be changed. The
+// error is ErrRefused, ErrUnavailable, or another one for a token that is not a
+// JSON Web Token. None of them contains the token.
+func (v *Verifier) Verify(ctx context.Context, token string) (access.Subject, error) {
+	if strings.Count(token, ".") != 2 {
+		return access.Subject{}, errNotJWT
+	}
+	digest, now := sha256.Sum256([]byte(token)), v.issuer.now()
+	if cached, ok := v.verdicts.Get(digest); ok && now.Before(cached.ends) {
+		return cached.subject, nil
+	}
+	if !hasJWTHeader(token) {
+		return access.Subject{}, errNotJWT
+	}
+	verified, err := v.verify(ctx, token)
+	if err != nil {
+		return access.Subject{}, err
+	}
+	subject, err := v.subject(verified)
+	if err != nil {
+		return access.Subject{}, refused(err)
+	}
+	ends := now.Add(verdictLife)
+	if verified.Expiry.Before(ends) {
+		ends = verified.Expiry
+	}
+	v.verdicts.Add(digest, verdict{subject, ends})
+	return subject, nil
+}
+
+// verify checks the issuer, the signature and the lifetime of a token.
+func (v *Verifier) verify(ctx context.Context, token string) (*oidc.IDToken, error) {
+	parsed, err := jose.ParseSignedCompact(token, asymmetric)
+	if err != nil {
+		return nil, refused(err)
+	}
+	// The unverified issuer only decides whether this one is asked at all: with
+	// several issuers every token is presented to each of them, and one that is down
+	// must not affect the tokens of the others.
+	var claimed struct {
+		Issuer string `json:"iss"`
+	}
+	if err := json.Unmarshal(parsed.UnsafePayloadWithoutVerification(), &claimed); err != nil {
+		return nil, refused(errors.New("its claims are not the expected JSON"))
+	}
+	if claimed.Issuer != v.issuer.url {
+		return nil, refused(errors.New("it is of another issuer"))
+	}
+	algorithms, err := v.issuer.algorithms(ctx)
+	if err != nil {
+		return nil, err
+	}
+	keys := &parsedKeySet{issuer: v.issuer, token: parsed}
+	verified, err := oidc.NewVerifier(v.issuer.url, keys, &oidc.Config{
+		SkipClientIDCheck:    true, // there may be several, see subject
+		SupportedSigningAlgs: algorithms,
+		Now:                  v.issuer.now,
+	}).Verify(ctx, token)
+	switch {
+	case errors.Is(keys.err, ErrUnavailable):
+		return nil, keys.err
+	case err != nil:
+		return nil, refused(err)
+	}
+	return verified, nil
+}
+
+// subject returns the subject of a verified token, if it is meant for this
+// registry.
+func (v *Verifier) subject(token *oidc.IDToken) (access.Subject, error) {
+	if !slices.ContainsFunc(token.Audience, func(a string) bool { return slices.Contains(v.audience, a) }) {
+		return access.Subject{}, fmt.Errorf("its audience is %q, not one of %q", token.Audience, v.audience)
+	}
+	var claims map[string]any
+	if err := token.Claims(&claims); err != nil {
+		return access.Subject{}, errors.New("its claims are not the expected JSON")
+	}
+	return v.claims.apply(claims)
+}
+
+// A parsedKeySet verifies the signature of one token for go-oidc, and keeps the
+// error, of which go-oidc keeps only the text.
+type parsedKeySet struct {
+	issuer *Issuer
+	token  *jose.JSONWebSignature
+	err    error
+}
+
+// VerifySignature implements oidc.KeySet. The token is parsed already.
+func (s *parsedKeySet) VerifySignature(ctx context.Context, _ string) ([]byte, error) {
+	payload, err := s.issuer.verify(ctx, s.token)
+	s.err = err
+	return payload, err
+}
+
+// hasJWTHeader reports whether a token of three parts begins with the header of a
+// JSON Web Token.
+func hasJWTHeader(token string) bool {
+	first, _, _ := strings.Cut(token, ".")
+	header, err := base64.RawURLEncoding.DecodeString(first)
+	if err != nil {
+		return false
+	}
+	var h struct {
+		Algorithm *string `json:"alg"`
+	}
+	return json.Unmarshal(header, &h) == nil && h.Algorithm != nil
+}
+
+func refused(cause error) error { return fmt.Errorf("%w: %w", ErrRefused, cause) }
+
+// Interface guards
+var _ oidc.KeySet = (*parsedKeySet)(nil)

@@ -1,0 +1,6 @@
+package fill
+
+const (
+	Spare        = spare
+	MostReleases = mostReleases
+)

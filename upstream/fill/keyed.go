@@ -1,0 +1,38 @@
+package fill
+
+import "sync"
+
+// A keyed mutex is one for each key.
+type keyed struct {
+	mutex sync.Mutex
+	users map[string]*keyUsers
+}
+
+type keyUsers struct {
+	sync.Mutex
+	count int
+}
+
+func (k *keyed) lock(key string) (unlock func()) {
+	k.mutex.Lock()
+	u := k.users[key]
+	if u == nil {
+		if k.users == nil {
+			k.users = make(map[string]*keyUsers)
+		}
+		u = new(keyUsers)
+		k.users[key] = u
+	}
+	u.count++
+	k.mutex.Unlock()
+
+	u.Lock()
+	return func() {
+		u.Unlock()
+		k.mutex.Lock()
+		defer k.mutex.Unlock()
+		if u.count--; u.count == 0 {
+			delete(k.users, key)
+		}
+	}
+}

@@ -1,0 +1,100 @@
+package fill_test
+
+import (
+	"net/http"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+)
+
+// What a killed instance leaves is removed, what another is filling is not, and
+// nothing else is touched.
+func TestLeftovers(t *testing.T) {
+	s := newAcme(t)
+	c := s.Client(t, upstream.Origin{})
+	root := t.TempDir()
+	mine := indextest.OnDisk(t, root)
+	left, alive := held+"."+linuxZip+".LEFTLEFT22.part", held+"."+linuxZip+".ALIVEALIVE.part"
+	deep := held + "1.0.0/." + linuxZip + ".LEFTLEFT22.part"
+	old, young := held+"."+sums+".OLDOLDOLD2.tmp", held+"."+sums+".YOUNGYOUNG.tmp"
+	oldKeys := "keys/" + host + "/.acme.asc.OLDOLDOLD2.tmp"
+	others := []string{
+		held + "notes.part", held + ".notes", held + ".notes.part", held + ".my.notes.part", held + ".x.LEFTLEFT2.part", held + ".x.leftleft22.part",
+		held + ".x.LEFTLEFT221.part", held + "..LEFTLEFT22.part", held + "x.LEFTLEFT22.tmp", held + ".x.LEFTLEFT22.bak", "providers/acme/demo/." + linuxZip + ".LEFTLEFT22.part",
+		"providers/other.example.com/acme/demo/." + linuxZip + ".LEFTLEFT22.part",
+	}
+	for _, name := range append([]string{left, alive, deep, old, young, oldKeys}, others...) {
+		mine.Write(name, "half a package")
+	}
+	now := time.Now()
+	if err := mine.Fs.Chtimes(young, now, now); err != nil {
+		t.Fatal(err)
+	}
+	lock := flock.New(filepath.Join(root, alive))
+	if taken, err := lock.TryLock(); !taken || err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+
+	m := over(t, c, fill.Policy{}, root)
+	if n := m.RemoveLeftovers(background()); n != 4 {
+		t.Errorf("removed %d files", n)
+	}
+	m.mustHave(t, append([]string{alive, young}, others...)...)
+	if m.log.count("cut off") != 1 {
+		t.Error("it is not logged")
+	}
+}
+
+// Where files have no locks, their age tells.
+func TestLeftoversWithoutLocks(t *testing.T) {
+	tree := indextest.New(t)
+	left, alive := held+"."+linuxZip+".LEFTLEFT22.part", held+"."+linuxZip+".ALIVEALIVE.part"
+	tree.Write(left, "").Write(alive, "")
+	now := time.Now()
+	if err := tree.Fs.Chtimes(alive, now, now); err != nil {
+		t.Fatal(err)
+	}
+	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{}, tree)
+	if n := m.RemoveLeftovers(background()); n != 1 {
+		t.Errorf("removed %d files", n)
+	}
+	m.mustHave(t, alive)
+}
+
+// A fill under way is not a leftover, to anybody.
+func TestFillsAreNoLeftovers(t *testing.T) {
+	s := newAcme(t)
+	c := s.Client(t, upstream.Origin{})
+	begun, rest := make(chan struct{}), make(chan struct{})
+	s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
+		close(begun)
+		<-rest
+		s.Handler.ServeHTTP(w, r)
+	})
+	root := t.TempDir()
+	m, other := over(t, c, fill.Policy{}, root), over(t, c, fill.Policy{}, root)
+	done := make(chan error)
+	go func() {
+		_, err := m.Fill(background(), demo, linuxZip)
+		done <- err
+	}()
+	<-begun
+	if n := other.RemoveLeftovers(background()); n != 0 {
+		t.Errorf("removed %d files", n)
+	}
+	close(rest)
+	if err := <-done; err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(filepath.Join(root, held, linuxZip)); err != nil {
+		t.Error(err)
+	}
+}

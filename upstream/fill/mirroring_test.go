@@ -1,0 +1,223 @@
+package fill_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+)
+
+const (
+	held      = "providers/" + host + "/acme/demo/"
+	linuxZip  = "terraform-provider-demo_1.0.0_linux_amd64.zip"
+	darwinZip = "terraform-provider-demo_1.0.0_darwin_arm64.zip"
+	sums      = "terraform-provider-demo_1.0.0_SHA256SUMS"
+	keysFile  = "keys/" + host + "/acme.asc"
+	record    = held + ".versions.json"
+)
+
+// A mirroring is a tree that is filled from a site.
+type mirroring struct {
+	*fill.Filler
+	*indextest.Tree
+	root string // empty: in memory
+	log  *logged
+}
+
+// logged is what is logged, and what is observed.
+type logged struct {
+	mutex  sync.Mutex
+	text   bytes.Buffer
+	events []fill.Event
+}
+
+func (l *logged) Write(b []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(b)
+}
+
+func (l *logged) observe(e fill.Event) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.events = append(l.events, e)
+}
+
+func (l *logged) count(text string) int {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return strings.Count(l.text.String(), text)
+}
+
+// observed are the kinds of events there were, with their reasons.
+func (l *logged) observed(kind fill.EventKind) (reasons []string) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	for _, e := range l.events {
+		if e.Kind == kind {
+			reasons = append(reasons, e.Reason)
+		}
+	}
+	return reasons
+}
+
+// onDisk mirrors into an empty folder on the local disk, as the module does.
+func onDisk(t testing.TB, c *upstream.Client, policy fill.Policy) *mirroring {
+	t.Helper()
+	return over(t, c, policy, t.TempDir())
+}
+
+// over mirrors into a folder that may have something in it.
+func over(t testing.TB, c *upstream.Client, policy fill.Policy, root string) *mirroring {
+	t.Helper()
+	m := &mirroring{Tree: indextest.OnDisk(t, root), root: root}
+	return m.start(t, c, fill.Options{
+		Sources: sourceOf(c, policy),
+		Open:    index.Directories{Root: root}.Open,
+		Path:    func(name string) string { return filepath.Join(root, "providers", name) },
+	})
+}
+
+// inMemory mirrors into a tree that only the test knows.
+func inMemory(t testing.TB, c *upstream.Client, policy fill.Policy, tree *indextest.Tree) *mirroring {
+	t.Helper()
+	m := &mirroring{Tree: tree}
+	return m.start(t, c, fill.Options{Sources: sourceOf(c, policy), Open: tree.Open})
+}
+
+func sourceOf(c *upstream.Client, policy fill.Policy) map[svchost.Hostname]fill.Source {
+	return map[svchost.Hostname]fill.Source{host: {Client: c, Policy: policy}}
+}
+
+func (m *mirroring) start(t testing.TB, c *upstream.Client, o fill.Options) *mirroring {
+	t.Helper()
+	m.log = new(logged)
+	o.Logger, o.Observe = slog.New(slog.NewTextHandler(m.log, nil)), m.log.observe
+	var err error
+	if m.Filler, err = fill.New(o); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+// fill fills a file that must come.
+func (m *mirroring) fill(t testing.TB, name string) *fill.Filled {
+	t.Helper()
+	f, err := m.Fill(background(), demo, name)
+	if err != nil {
+		t.Fatalf("%s: %v", name, err)
+	}
+	return f
+}
+
+// mustRefuse checks that a file does not come, and that nothing is left of it.
+func (m *mirroring) mustRefuse(t testing.TB, name string, kind error, says string) {
+	t.Helper()
+	before := m.files(t)
+	f, err := m.Fill(background(), demo, name)
+	if f != nil || !errors.Is(err, kind) || !strings.Contains(err.Error(), says) {
+		t.Fatalf("got %v, %v, want: %v, saying %q", f, err, kind, says)
+	}
+	if m.root != "" && strings.Contains(err.Error(), m.root) {
+		t.Errorf("it names a path: %v", err)
+	}
+	after := m.files(t)
+	after = slices.DeleteFunc(after, func(name string) bool { return name == record })
+	before = slices.DeleteFunc(before, func(name string) bool { return name == record })
+	if !slices.Equal(before, after) {
+		t.Errorf("there were %q, and now %q", before, after)
+	}
+}
+
+// files are the paths of all files in the tree.
+func (m *mirroring) files(t testing.TB) (paths []string) {
+	t.Helper()
+	err := afero.Walk(m.Fs, ".", func(name string, info fs.FileInfo, err error) error {
+		if err == nil && !info.IsDir() {
+			paths = append(paths, filepath.ToSlash(name))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func (m *mirroring) mustHave(t testing.TB, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	if got := m.files(t); !slices.Equal(got, want) {
+		t.Errorf("there are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// scan is what the index makes of the tree, without a Filler.
+func (m *mirroring) scan(t testing.TB) *index.Snapshot {
+	t.Helper()
+	s, err := index.Scan(background(), index.Options{
+		Open:              m.Open,
+		RequireSignatures: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func content(t testing.TB, f *fill.Filled) string {
+	t.Helper()
+	r, err := f.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	all, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(all)
+}
+
+func versionsOf(t testing.TB, m *mirroring) string {
+	t.Helper()
+	o, err := m.Versions(background(), demo)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return listedIn(o)
+}
+
+func listedIn(o fill.Offering) string {
+	var list []string
+	for _, v := range o.Listing.Versions {
+		list = append(list, v.Version)
+	}
+	return strings.Join(list, " ")
+}
+
+func sumOf(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(content))) }
+
+// scanned is what the index makes of an origin's tree.
+func scanned(t testing.TB, tree *indextest.Tree) *index.Snapshot {
+	t.Helper()
+	return (&mirroring{Tree: tree}).scan(t)
+}

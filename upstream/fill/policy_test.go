@@ -1,0 +1,127 @@
+package fill
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+func TestPatterns(t *testing.T) {
+	for _, test := range []struct{ pattern, printed, covers, not string }{
+		{"hashicorp/aws", "hashicorp/aws", "hashicorp/aws", "hashicorp/awscc hashicorp/aw acme/aws"},
+		{"hashicorp", "hashicorp/*", "hashicorp/aws hashicorp/google-beta", "hashicorp2/aws"},
+		{"HashiCorp/AWS", "hashicorp/aws", "hashicorp/aws", ""},
+		{"*", "*/*", "a/b hashicorp/aws", ""},
+		{"*/aws", "*/aws", "a/aws hashicorp/aws", "hashicorp/aws2"},
+		{"acme/*-beta", "acme/*-beta", "acme/google-beta acme/x-beta-beta", "acme/beta acme/google-betas"},
+		{"a*c*e/x", "a*c*e/x", "ace/x abcde/x aceace/x", "acd/x bace/x"},
+		{"a**e/x", "a**e/x", "ae/x abe/x", "a/x"},
+	} {
+		p, err := ParsePattern(test.pattern)
+		if err != nil || p.String() != test.printed {
+			t.Errorf("%s: got %v, %v", test.pattern, p, err)
+		}
+		for i, list := range []string{test.covers, test.not} {
+			for _, name := range strings.Fields(list) {
+				namespace, typ, _ := strings.Cut(name, "/")
+				if got := p.covers(address.Address{Namespace: namespace, Name: typ}); got != (i == 0) {
+					t.Errorf("%s covers %s: %v", p, name, got)
+				}
+			}
+		}
+	}
+	for _, bad := range []string{"", "/", "a/", "/b", "a/b/c", "example.com/a", "example.com/a/b", "a/b c", "a/[b]", "a?/b", "a/b\x00", "a\\b"} {
+		if p, err := ParsePattern(bad); err == nil {
+			t.Errorf("%q is taken for %v", bad, p)
+		}
+	}
+}
+
+func FuzzParsePattern(f *testing.F) {
+	for _, seed := range []string{"hashicorp/*", "*", "a*b**c/x-*", "ä/ö"} {
+		f.Add(seed, "hashicorp", "aws")
+	}
+	f.Fuzz(func(t *testing.T, pattern, namespace, typ string) {
+		p, err := ParsePattern(pattern)
+		if err != nil {
+			return
+		}
+		again, err := ParsePattern(p.String())
+		if err != nil || again != p {
+			t.Fatalf("%q became %q, %v", p, again, err)
+		}
+		p.covers(address.Address{Namespace: namespace, Name: typ})
+	})
+}
+
+func TestPolicies(t *testing.T) {
+	pattern := func(s string) Pattern {
+		p, err := ParsePattern(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	aws := address.Address{Namespace: "hashicorp", Name: "aws"}
+	for _, test := range []struct {
+		rule   string
+		policy Policy
+		want   bool
+	}{
+		{"everything", Policy{}, true},
+		{"allowed", Policy{Allow: []Pattern{pattern("acme"), pattern("hashicorp/a*")}}, true},
+		{"something else is allowed", Policy{Allow: []Pattern{pattern("acme")}}, false},
+		{"denied", Policy{Deny: []Pattern{pattern("hashicorp/aws")}}, false},
+		{"something else is denied", Policy{Deny: []Pattern{pattern("acme")}}, true},
+		{"allowed and denied", Policy{Allow: []Pattern{pattern("hashicorp")}, Deny: []Pattern{pattern("*/aws")}}, false},
+	} {
+		if got := test.policy.takes(aws); got != test.want {
+			t.Errorf("%s: %v", test.rule, got)
+		}
+	}
+	for word, want := range map[string]Signatures{"require": RequireSignatures, "prefer": PreferSignatures} {
+		if got, err := ParseSignatures(word); err != nil || got != want || got.String() != word {
+			t.Errorf("%s: got %v, %v", word, got, err)
+		}
+	}
+	if _, err := ParseSignatures("maybe"); err == nil {
+		t.Error("maybe is taken")
+	}
+}
+
+func TestNewFiller(t *testing.T) {
+	client, err := upstream.NewClient(upstream.Origin{Hostname: "registry.example.com"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	short, err := upstream.NewClient(upstream.Origin{Hostname: "registry"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	open := func() (index.Tree, error) { return index.Tree{}, nil }
+	for _, test := range []struct {
+		rule     string
+		hostname svchost.Hostname
+		source   Source
+		open     func() (index.Tree, error)
+		says     string
+	}{
+		{"nothing is missing", "registry.example.com", Source{Client: client}, open, ""},
+		{"no client", "registry.example.com", Source{}, open, "no client"},
+		{"the client of another", "other.example.com", Source{Client: client}, open, "no client"},
+		{"a hostname that has no folder", "registry", Source{Client: short}, open, "without a dot"},
+		{"a negative age", "registry.example.com", Source{Client: client, Policy: Policy{MinAge: -time.Hour}}, open, "negative"},
+		{"no tree", "registry.example.com", Source{Client: client}, nil, "no tree"},
+	} {
+		_, err := New(Options{Sources: map[svchost.Hostname]Source{test.hostname: test.source}, Open: test.open})
+		if test.says == "" && err != nil || test.says != "" && (err == nil || !strings.Contains(err.Error(), test.says)) {
+			t.Errorf("%s: got %v", test.rule, err)
+		}
+	}
+}

@@ -1,0 +1,114 @@
+package fill
+
+import (
+	"cmp"
+	"errors"
+	"slices"
+	"strings"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// A Held release is one of a tree, and the files that are its.
+type Held struct {
+	Address address.Address
+	Version string
+	Files   []string // as the caller names them
+}
+
+// PruneOptions say what of a tree may be removed.
+type PruneOptions struct {
+	// Own are the hostnames that the registry answers as. Releases of addresses
+	// under them, and without a hostname, are its own: nothing can bring them
+	// back, so they stay.
+	Own []svchost.Hostname
+
+	// IncludeOwn removes its own releases too where no lock file names them. Own
+	// must then be given, since lock files name them by a hostname.
+	IncludeOwn bool
+}
+
+// A Lock is a release that a lock file names, by its hostname.
+type Lock struct {
+	Address address.Address
+	Version string
+}
+
+// A Pruning is a plan: what goes, and how much stays. Nothing has happened yet.
+type Pruning struct {
+	Remove []Held // by address, then by version
+	Kept   int    // releases
+}
+
+// PlanPruning plans to remove what no lock file names: of all mirrored
+// releases, those that are in none of the given lock files. Lock files that
+// together name nothing are refused, since that would remove everything.
+func PlanPruning(held []Held, lockFiles [][]Lock, options PruneOptions) (Pruning, error) {
+	if len(lockFiles) == 0 {
+		return Pruning{}, errors.New("no lock file is given: name those of all configurations that use the registry")
+	}
+	if options.IncludeOwn && len(options.Own) == 0 {
+		return Pruning{}, errors.New("the registry's own hostnames are not given: lock files name its releases by them")
+	}
+	needed := make(map[Lock]bool)
+	for _, locks := range lockFiles {
+		for _, l := range locks {
+			needed[options.lock(l.Address, l.Version)] = true
+		}
+	}
+	if len(needed) == 0 {
+		return Pruning{}, errors.New("the lock files name no provider: everything would be removed")
+	}
+	var plan Pruning
+	stays := make(map[string]bool) // a file
+	for _, h := range held {
+		id := options.lock(h.Address, h.Version)
+		if needed[id] || id.Address.Hostname == "" && !options.IncludeOwn {
+			plan.Kept++
+			for _, file := range h.Files {
+				stays[file] = true
+			}
+			continue
+		}
+		plan.Remove = append(plan.Remove, h)
+	}
+	for i, h := range plan.Remove {
+		// What is also a part of a release that stays, stays.
+		plan.Remove[i].Files = slices.DeleteFunc(slices.Clone(h.Files), func(file string) bool { return stays[file] })
+	}
+	slices.SortStableFunc(plan.Remove, func(a, b Held) int {
+		return cmp.Or(strings.Compare(a.Address.String(), b.Address.String()), compareVersions(a.Version, b.Version))
+	})
+	return plan, nil
+}
+
+// lock is how the plan compares releases of trees and lock files: the registry's
+// own have no hostname.
+func (o PruneOptions) lock(a address.Address, version string) Lock {
+	if slices.Contains(o.Own, a.Hostname) {
+		a.Hostname = ""
+	}
+	return Lock{a, version}
+}
+
+// compareVersions orders what is not a version by its text.
+func compareVersions(a, b string) int {
+	va, errA := address.ParseProviderVersion(a)
+	vb, errB := address.ParseProviderVersion(b)
+	if errA != nil || errB != nil {
+		return strings.Compare(a, b)
+	}
+	return cmp.Or(va.Compare(vb), strings.Compare(a, b))
+}
+
+// Files are those to remove, in order, each once.
+func (p Pruning) Files() []string {
+	var files []string
+	for _, h := range p.Remove {
+		files = append(files, h.Files...)
+	}
+	slices.Sort(files)
+	return slices.Compact(files)
+}

@@ -1,0 +1,124 @@
+package fill
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// treeRelease is [HOSTNAME/]NAMESPACE/TYPE@VERSION, with a file of its own.
+func treeRelease(t *testing.T, s string, files ...string) Held {
+	t.Helper()
+	source, version, _ := strings.Cut(s, "@")
+	parts := strings.Split(source, "/")
+	if len(parts) == 2 {
+		parts = append([]string{""}, parts...)
+	}
+	a, err := address.ParseProvider(parts[0], parts[1], parts[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Held{Address: a, Version: version, Files: append([]string{source + "/" + version + ".zip"}, files...)}
+}
+
+func lockOf(t *testing.T, releases ...string) []Lock {
+	t.Helper()
+	var locked []Lock
+	for _, s := range releases {
+		h := treeRelease(t, s)
+		locked = append(locked, Lock{Address: h.Address, Version: h.Version})
+	}
+	return locked
+}
+
+func TestPruningRemovesWhatNoLockFileNames(t *testing.T) {
+	held := []Held{
+		treeRelease(t, "b.example.com/acme/demo@1.10.0"),
+		treeRelease(t, "b.example.com/acme/demo@1.9.0"),
+		treeRelease(t, "b.example.com/acme/demo@1.9.0+build.5"),
+		treeRelease(t, "a.example.com/acme/demo@1.0.0"),
+		treeRelease(t, "own.example.com/acme/demo@1.0.0"),
+		treeRelease(t, "acme/demo@1.0.0"),
+		treeRelease(t, "acme/demo@2.0.0"),
+	}
+	own := []svchost.Hostname{"own.example.com", "www.example.com"}
+	for _, test := range []struct {
+		rule    string
+		locks   [][]Lock
+		options PruneOptions
+		remove  string
+		kept    int
+	}{
+		{"an address that no lock file names goes too",
+			[][]Lock{lockOf(t, "b.example.com/acme/demo@1.10.0")}, PruneOptions{Own: own},
+			"a.example.com/acme/demo@1.0.0 b.example.com/acme/demo@1.9.0 b.example.com/acme/demo@1.9.0+build.5", 4},
+		{"one of the lock files is enough",
+			[][]Lock{lockOf(t, "b.example.com/acme/demo@1.10.0"), nil, lockOf(t, "b.example.com/acme/demo@1.9.0", "a.example.com/acme/demo@1.0.0")}, PruneOptions{Own: own},
+			"b.example.com/acme/demo@1.9.0+build.5", 6},
+		{"what is locked and not held is no matter",
+			[][]Lock{lockOf(t, "c.example.com/acme/demo@1.0.0")}, PruneOptions{Own: own},
+			"a.example.com/acme/demo@1.0.0 b.example.com/acme/demo@1.9.0 b.example.com/acme/demo@1.9.0+build.5 b.example.com/acme/demo@1.10.0", 3},
+		{"a hostname that is not known to be its own is mirrored",
+			[][]Lock{lockOf(t, "b.example.com/acme/demo@1.10.0")}, PruneOptions{},
+			"a.example.com/acme/demo@1.0.0 b.example.com/acme/demo@1.9.0 b.example.com/acme/demo@1.9.0+build.5 own.example.com/acme/demo@1.0.0", 3},
+		{"its own, when asked for, by any of its names",
+			[][]Lock{lockOf(t, "www.example.com/acme/demo@2.0.0", "a.example.com/acme/demo@1.0.0")}, PruneOptions{Own: own, IncludeOwn: true},
+			"acme/demo@1.0.0 b.example.com/acme/demo@1.9.0 b.example.com/acme/demo@1.9.0+build.5 b.example.com/acme/demo@1.10.0 own.example.com/acme/demo@1.0.0", 2},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			plan, err := PlanPruning(held, test.locks, test.options)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, h := range plan.Remove {
+				got = append(got, h.Address.String()+"@"+h.Version)
+			}
+			if strings.Join(got, " ") != test.remove || plan.Kept != test.kept {
+				t.Errorf("%d stay, and %q go", plan.Kept, got)
+			}
+			if len(plan.Files()) != len(got) {
+				t.Errorf("the files are %q", plan.Files())
+			}
+		})
+	}
+}
+
+func TestPruningWithoutLockFilesIsRefused(t *testing.T) {
+	held := []Held{treeRelease(t, "a.example.com/acme/demo@1.0.0")}
+	for _, test := range []struct {
+		rule, says string
+		locks      [][]Lock
+		options    PruneOptions
+	}{
+		{"none", "no lock file is given", nil, PruneOptions{}},
+		{"empty ones", "everything would be removed", [][]Lock{nil, {}}, PruneOptions{}},
+		{"its own without its names", "own hostnames are not given", [][]Lock{lockOf(t, "own.example.com/acme/demo@1.0.0")}, PruneOptions{IncludeOwn: true}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			plan, err := PlanPruning(held, test.locks, test.options)
+			if err == nil || !strings.Contains(err.Error(), test.says) || len(plan.Remove) > 0 {
+				t.Errorf("it is %+v, %v", plan, err)
+			}
+		})
+	}
+}
+
+func TestAFileOfTwoReleasesStaysWithOne(t *testing.T) {
+	held := []Held{
+		treeRelease(t, "a.example.com/acme/demo@1.0.0", "shared", "old"),
+		treeRelease(t, "a.example.com/acme/demo@1.1.0", "old"),
+		treeRelease(t, "a.example.com/acme/demo@2.0.0", "shared"),
+	}
+	plan, err := PlanPruning(held, [][]Lock{lockOf(t, "a.example.com/acme/demo@2.0.0")}, PruneOptions{})
+	if want := []string{"a.example.com/acme/demo/1.0.0.zip", "a.example.com/acme/demo/1.1.0.zip", "old"}; err != nil || !slices.Equal(plan.Files(), want) {
+		t.Errorf("the files are %q, %v", plan.Files(), err)
+	}
+	if !slices.Contains(held[0].Files, "shared") {
+		t.Error("what was given has changed")
+	}
+}

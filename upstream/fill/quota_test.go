@@ -1,0 +1,79 @@
+package fill
+
+import (
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A measuredDisk takes its time to list folders, or fails at those with a name.
+type measuredDisk struct {
+	afero.Fs
+	takes  time.Duration
+	fails  string // ends in it; empty: nothing
+	listed int
+}
+
+func (d *measuredDisk) Open(name string) (afero.File, error) {
+	time.Sleep(d.takes)
+	d.listed++
+	if d.fails != "" && strings.HasSuffix(name, d.fails) {
+		return nil, syscall.EIO
+	}
+	return d.Fs.Open(name)
+}
+
+func newMeasured(t *testing.T) (*measuredDisk, index.Part, *Quota) {
+	t.Helper()
+	d := &measuredDisk{Fs: afero.NewMemMapFs()}
+	if err := afero.WriteFile(d.Fs, "providers/registry.example.com/acme/demo/a.zip", make([]byte, 10), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return d, index.Part{Fs: d, Dir: "providers"}, NewQuota(10, []svchost.Hostname{"registry.example.com"})
+}
+
+// What is held is not added up again and again, also where that takes longer than
+// the sum is relied on.
+func TestASlowDiskIsMeasuredOnceInAWhile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, in, q := newMeasured(t)
+		d.takes = measuredFor
+		q.measure(in)
+		once := d.listed
+		q.measure(in)
+		if d.listed != once {
+			t.Error("it is measured again at once")
+		}
+		time.Sleep(measuredFor)
+		q.measure(in)
+		if d.listed != 2*once {
+			t.Error("it is not measured again")
+		}
+	})
+}
+
+// A disk that cannot be read has no more room than it had.
+func TestADiskThatFailsHoldsWhatItHeld(t *testing.T) {
+	for _, fails := range []string{"providers", "registry.example.com", "demo"} {
+		t.Run(fails, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				d, in, q := newMeasured(t)
+				q.measure(in)
+				time.Sleep(measuredFor)
+				d.fails = fails
+				q.measure(in)
+				if err := q.add(1); !errors.Is(err, ErrMaxHeld) {
+					t.Errorf("got %v", err)
+				}
+			})
+		})
+	}
+}

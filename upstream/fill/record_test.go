@@ -1,0 +1,73 @@
+package fill
+
+import (
+	"bytes"
+	"reflect"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+var sampleRecord = &record{
+	Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Unsettled: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
+	Versions: []dated{
+		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Time{}},
+		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC)},
+	},
+}
+
+func TestRecords(t *testing.T) {
+	got, err := decodeRecord(sampleRecord.encode())
+	if err != nil || !reflect.DeepEqual(got, sampleRecord) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	for _, test := range []struct{ rule, old, new string }{
+		{"another format", `"format":1`, `"format":2`},
+		{"no time", `"fetched":"2026-01-02T03:04:05.000000006Z"`, `"fetched":"0001-01-01T00:00:00Z"`},
+		{"a time that is none", `2026-01-02`, `2026-13-02`},
+		{"a version that is none", `"1.0.0"`, `"1.0"`},
+		{"a version twice", `"1.0.0"`, `"1.1.0-rc.1"`},
+		{"versions in another order", `"1.0.0"`, `"1.2.0"`},
+		{"a protocol that is none", `"6.1"`, `"six"`},
+		{"a platform that is none", `"linux"`, `"../"`},
+		{"something behind it", `}]}`, `}]}{}`},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			content := bytes.Replace(sampleRecord.encode(), []byte(test.old), []byte(test.new), 1)
+			if bytes.Equal(content, sampleRecord.encode()) {
+				t.Fatal("nothing is replaced")
+			}
+			if r, err := decodeRecord(content); err == nil {
+				t.Errorf("it is taken for %+v", r)
+			}
+		})
+	}
+}
+
+// What is read is what would be written again, and in an order that clients
+// can be given.
+func FuzzDecodeRecord(f *testing.F) {
+	f.Add(sampleRecord.encode())
+	f.Add([]byte(`{"format":1,"fetched":"2026-01-02T03:04:05Z","versions":[]}`))
+	f.Add([]byte(`{"format":1,"fetched":"2026-01-02T03:04:05+14:00","versions":[{"version":"1.0.0+build","platforms":[{"os":"linux"}]}]}`))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		r, err := decodeRecord(content)
+		if err != nil {
+			return
+		}
+		again, err := decodeRecord(r.encode())
+		if err != nil {
+			t.Fatalf("%v in %s", err, r.encode())
+		}
+		if !bytes.Equal(again.encode(), r.encode()) {
+			t.Fatalf("%s became %s", r.encode(), again.encode())
+		}
+		for _, d := range r.Versions {
+			if _, err := address.ParseProviderVersion(d.ProviderVersion.Version); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}

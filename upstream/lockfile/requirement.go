@@ -1,0 +1,119 @@
+package lockfile
+
+import (
+	"cmp"
+	"fmt"
+	"strings"
+
+	version "github.com/hashicorp/go-version"
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// The registries of providers that are named without a hostname.
+const (
+	TerraformHost svchost.Hostname = "registry.terraform.io"
+	OpenTofuHost  svchost.Hostname = "registry.opentofu.org"
+)
+
+// defaultHost is the registry of providers without a hostname for a client.
+func defaultHost(tofu bool) svchost.Hostname {
+	if tofu {
+		return OpenTofuHost
+	}
+	return TerraformHost
+}
+
+// A Requirement is a provider that is needed in a version within constraints.
+type Requirement struct {
+	Address address.Address // with its hostname
+	From    []string        // what requires it: FILE:LINE, or the argument
+
+	constraints constraints
+}
+
+// String is the requirement as ParseRequirement reads it.
+func (r Requirement) String() string {
+	if text := r.constraints.String(); text != "" {
+		return r.Address.String() + "@" + text
+	}
+	return r.Address.String()
+}
+
+// ParseRequirement parses an argument [HOSTNAME/]NAMESPACE/TYPE[@CONSTRAINTS],
+// like hashicorp/null@3.2.2 or "hashicorp/aws@~> 5.0". Without a hostname it is a
+// provider of TerraformHost, or with tofu of OpenTofuHost.
+func ParseRequirement(argument string, tofu bool) (Requirement, error) {
+	source, text, constrained := strings.Cut(argument, "@") // no address contains one
+	if !strings.Contains(source, "/") {
+		return Requirement{}, fmt.Errorf("%q is not a provider: write [HOSTNAME/]NAMESPACE/TYPE, like hashicorp/null", source)
+	}
+	r := Requirement{From: []string{argument}}
+	var err error
+	if r.Address, err = parseSource(source, defaultHost(tofu)); err != nil {
+		return Requirement{}, err
+	}
+	if isBuiltIn(r.Address) {
+		return Requirement{}, fmt.Errorf("%q is part of the client itself: leave it out", source)
+	}
+	if constrained && strings.TrimSpace(text) == "" {
+		return Requirement{}, fmt.Errorf("%q ends in @: add a version, like %s@1.2.3, or leave out the @", argument, source)
+	}
+	if r.constraints, err = parseConstraints(text); err != nil {
+		return Requirement{}, err
+	}
+	return r, nil
+}
+
+// maxSource is more characters than a hostname, a namespace and a type have.
+const maxSource = 512
+
+// parseSource parses a provider's source as it is written in configurations:
+// [[HOSTNAME/]NAMESPACE/]TYPE.
+func parseSource(source string, host svchost.Hostname) (address.Address, error) {
+	if len(source) > maxSource {
+		return address.Address{}, fmt.Errorf("the source of a provider is at most %d characters long", maxSource)
+	}
+	slashes := strings.Count(source, "/")
+	if slashes == 0 {
+		source = "hashicorp/" + source
+	}
+	first, _, _ := strings.Cut(source, "/")
+	if slashes > 2 || slashes == 2 && !address.IsHostname(first) {
+		return address.Address{}, fmt.Errorf("%q is not the source of a provider: write [HOSTNAME/]NAMESPACE/TYPE, where HOSTNAME has a dot or a port", source)
+	}
+	a, err := address.Parse(source)
+	if err != nil {
+		return address.Address{}, err
+	}
+	return a.At(cmp.Or(a.Hostname, host)), nil
+}
+
+// isBuiltIn reports whether clients include a provider themselves. No registry
+// has it.
+func isBuiltIn(a address.Address) bool {
+	return a.Hostname == "terraform.io" && a.Namespace == "builtin"
+}
+
+// Select returns the newest of the offered versions that meets the constraints.
+// What clients do not accept as a version is ignored.
+func (r Requirement) Select(offered []string) (string, error) {
+	var versions []*version.Version
+	for _, text := range offered {
+		if v, err := address.ParseProviderVersion(text); err == nil {
+			versions = append(versions, v)
+		}
+	}
+	if len(versions) == 0 {
+		return "", fmt.Errorf("no version of %s is on offer", r.Address)
+	}
+	address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
+	for _, v := range versions {
+		if r.constraints.allow(v) {
+			return v.String(), nil
+		}
+	}
+	required := cmp.Or(r.constraints.String(), "any release") // all are pre-releases
+	return "", fmt.Errorf("no version of %s is %s, as %s asks for: the newest on offer is %s", r.Address, required, strings.Join(r.From, " and "), versions[0])
+}
