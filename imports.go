@@ -10,6 +10,8 @@ package terraformregistry
 import (
 	// The directive of the Caddyfile.
 	_ "github.com/caddy-terraform/caddy-terraform-registry/caddyfile"
-	// The app, the HTTP handler and the command.
+	// The command `caddy terraform-registry`.
+	_ "github.com/caddy-terraform/caddy-terraform-registry/command"
+	// The app and the HTTP handler.
 	_ "github.com/caddy-terraform/caddy-terraform-registry/module"
 )

@@ -66,7 +66,7 @@ var directDependencies = []string{
 	"golang.org/x/mod",
 	"golang.org/x/net",
 	"golang.org/x/sync",
-	"golang.org/x/sys", // the free space of a disk
+	"golang.org/x/sys", // the free space of a disk, and its file system
 }
 
 func TestImportsGoOneWay(t *testing.T) {

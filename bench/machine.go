@@ -2,62 +2,87 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"debug/buildinfo"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
+	"strconv"
 	"strings"
+	"time"
 )
 
-// describeMachine is what one has to know to compare results: nothing in it
-// names the machine or its folders.
-func describeMachine(l *lab) []fact {
-	facts := []fact{
-		{"CPU", cmp.Or(field("/proc/cpuinfo", "model name"), runtime.GOARCH)},
-		{"cores", fmt.Sprint(runtime.NumCPU())},
-		{"memory", memory()},
-		{"kernel", cmp.Or(line("/proc/sys/kernel/osrelease"), runtime.GOOS)},
-		{"file system", fileSystem(l.dir)},
+// cores says where processes run, in the form that taskset takes. A server
+// that has one core is busy with what it is asked and nothing else; the client
+// is this process and keeps to another core, as do the tools it runs.
+type cores struct{ all, server, client string }
+
+var number = regexp.MustCompile(`[0-9]+`)
+
+// chooseCores also restricts this process to the client's core.
+func chooseCores(ctx context.Context) (c cores, err error) {
+	c.all = field("/proc/self/status", "Cpus_allowed_list")
+	allowed := number.FindAllString(c.all, -1)
+	if len(allowed) == 0 {
+		return c, errors.New("the kernel does not list the cores of this process")
 	}
-	if info, err := buildinfo.ReadFile(l.binary); err == nil {
-		facts = append(facts, fact{"Go", strings.TrimPrefix(info.GoVersion, "go")})
-		for _, d := range info.Deps {
-			if d.Path == "github.com/caddyserver/caddy/v2" {
-				facts = append(facts, fact{"Caddy", d.Version})
+	c.server, c.client = allowed[0], allowed[len(allowed)-1]
+	if c.server == c.client {
+		progress("server and client share one core: the numbers mean little")
+	}
+	runtime.GOMAXPROCS(1)
+	out, err := exec.CommandContext(ctx, "taskset", "-apc", c.client, strconv.Itoa(os.Getpid())).CombinedOutput()
+	if err != nil {
+		return c, fmt.Errorf("taskset: %w: %s", err, out)
+	}
+	return c, nil
+}
+
+// cpuTime is the CPU time that the threads of a process and of its children have
+// used, such as the workers of nginx. It is read from schedstat, in nanoseconds,
+// because /proc/PID/stat counts ticks as long as hundreds of answers. Threads of
+// Go do not end, so none is missed.
+func cpuTime(pid int) (sum time.Duration) {
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
+	for _, thread := range threads {
+		var used int64
+		content, _ := os.ReadFile(filepath.Join(thread, "schedstat"))
+		if _, err := fmt.Sscan(string(content), &used); err == nil {
+			sum += time.Duration(used)
+		}
+		children, _ := os.ReadFile(filepath.Join(thread, "children"))
+		for child := range strings.FieldsSeq(string(children)) {
+			if pid, err := strconv.Atoi(child); err == nil {
+				sum += cpuTime(pid)
 			}
 		}
-		if c := commit(info); c != "" {
-			facts = append(facts, fact{"commit", c})
-		}
 	}
-	return append(facts,
-		fact{"processes", l.pinning.note},
-		fact{"page cache", "warm: files were written or read just before"},
-		fact{"load average before", loadAverage()},
-	)
+	return sum
 }
 
-func memory() string {
-	var kilobytes float64
-	if _, err := fmt.Sscan(field("/proc/meminfo", "MemTotal"), &kilobytes); err != nil {
-		return "unknown"
+// describeMachine lists what has to be known to compare results. Nothing in it
+// names the machine or its folders.
+func (l *lab) describeMachine() [][2]string {
+	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
+	facts := [][2]string{
+		{"CPU", cmp.Or(field("/proc/cpuinfo", "model name"), runtime.GOARCH)},
+		{"cores", fmt.Sprint(runtime.NumCPU())},
+		{"memory", field("/proc/meminfo", "MemTotal")},
+		{"kernel", strings.TrimSpace(string(kernel))},
 	}
-	return bytesText(kilobytes * 1024)
-}
-
-// commit that the binary was built from; empty where builds do not say.
-func commit(info *buildinfo.BuildInfo) string {
-	var commit, modified string
-	for _, s := range info.Settings {
-		switch {
-		case s.Key == "vcs.revision":
-			commit = s.Value[:min(len(s.Value), 12)]
-		case s.Key == "vcs.modified" && s.Value == "true":
-			modified = ", with changes"
+	if info, err := buildinfo.ReadFile(l.subject.binary); err == nil {
+		facts = append(facts, [2]string{"Go", strings.TrimPrefix(info.GoVersion, "go")})
+		for _, d := range info.Deps {
+			if d.Path == "github.com/caddyserver/caddy/v2" {
+				facts = append(facts, [2]string{"Caddy", d.Version})
+			}
 		}
 	}
-	return commit + modified
+	return append(facts, [2]string{"load average before", loadAverage()})
 }
 
 // field is the value of a "name : value" line.
@@ -71,32 +96,8 @@ func field(file, name string) string {
 	return ""
 }
 
-func line(file string) string {
-	content, _ := os.ReadFile(file)
-	return strings.TrimSpace(string(content))
-}
-
 func loadAverage() string {
-	averages := strings.Fields(line("/proc/loadavg"))
-	if len(averages) < 3 {
-		return "unknown"
-	}
-	return strings.Join(averages[:3], " ")
-}
-
-// fileSystem is the type of the one that dir lies in.
-func fileSystem(dir string) string {
-	content, _ := os.ReadFile("/proc/mounts")
-	best, kind := "", "unknown"
-	for l := range strings.Lines(string(content)) {
-		fields := strings.Fields(l)
-		if len(fields) < 3 {
-			continue
-		}
-		below, err := filepath.Rel(fields[1], dir)
-		if err == nil && filepath.IsLocal(below) && len(fields[1]) >= len(best) {
-			best, kind = fields[1], fields[2]
-		}
-	}
-	return kind
+	content, _ := os.ReadFile("/proc/loadavg")
+	fields := strings.Fields(string(content))
+	return strings.Join(fields[:min(len(fields), 3)], " ")
 }

@@ -1,88 +1,246 @@
-// Command bench measures the registry beside Caddy's own handlers and the
-// system's own tools, as README.md says:
-//
-//	go run ./bench
-//
-// Every number is a ratio of two measurements that were taken one right after
-// the other on the same machine, many times in turns: what disturbs one of them
-// disturbs the other.
+// Command bench measures the registry against Caddy's own handlers, against
+// the tools of the system, or against another build of itself. README.md says
+// how to run it and how to read what it prints.
 package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"os/signal"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
 	"syscall"
+	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/bench/internal/load"
+	"github.com/dustin/go-humanize"
 )
-
-// client is the argument that makes a process the client of the measurements.
-const client = "client"
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if len(os.Args) == 2 && os.Args[1] == client {
-		// The parent ends it by closing its input.
-		signal.Ignore(os.Interrupt)
-		exit(load.Work(context.Background(), os.Stdin, os.Stdout))
+	o, err := parseOptions(os.Args[1:], os.Stderr)
+	if err == nil {
+		err = run(ctx, o, os.Stdout)
 	}
-	s, err := parseSettings(os.Args[1:], os.Stderr)
-	if err == flag.ErrHelp {
-		return
-	}
-	if err != nil {
-		exit(err)
-	}
-	exit(run(ctx, s, os.Stdout))
-}
-
-func exit(err error) {
-	if err != nil {
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
 		fmt.Fprintln(os.Stderr, "bench:", err)
+		stop()
 		os.Exit(1)
 	}
-	os.Exit(0)
 }
 
-// run measures and writes the report.
-func run(ctx context.Context, s *settings, out io.Writer) (err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.timeout)
-	defer cancel()
-	l, err := newLab(ctx, s)
+// options are the flags, and the sizes that -quick changes.
+type options struct {
+	experiments []experiment
+	packages    []int
+	rounds      int
+	slice       time.Duration
+	quick       bool
+
+	binary, against, profile string
+
+	clients     int   // of the fleet
+	connections int   // that ask for documents
+	archive     int64 // bytes of a package that is downloaded
+	cold        int64 // bytes of all packages of the cold index
+	backlog     int64 // bytes of the packages before the one asked for first
+	large       int64 // bytes of the package whose heap is watched
+
+	command string // to get the same numbers again
+}
+
+func parseOptions(args []string, output io.Writer) (*options, error) {
+	o := &options{
+		clients: 200, connections: 16,
+		archive: 200e6, cold: 1e9, backlog: 10e9, large: 700e6,
+	}
+	var names, packages string
+	f := flag.NewFlagSet("bench", flag.ContinueOnError)
+	f.SetOutput(output)
+	f.StringVar(&names, "rows", strings.Join(experimentNames(), ","), "`experiments` to run")
+	f.StringVar(&packages, "packages", "10000,100000", "`sizes` of trees; all but warm and heap use the first")
+	f.IntVar(&o.rounds, "rounds", 24, "pairs of measurements; fewer where one takes long")
+	f.DurationVar(&o.slice, "slice", 300*time.Millisecond, "CPU `time` that a server is asked for in a round")
+	f.BoolVar(&o.quick, "quick", false, "small sizes and two rounds, to see that everything works")
+	f.StringVar(&o.binary, "caddy", "", "measure this `binary` instead of building one")
+	f.StringVar(&o.against, "against", "", "compare with this other `binary` of the registry, and with nothing else")
+	f.StringVar(&o.profile, "profile", "", "write CPU profiles of the registry into this `folder`")
+	if err := f.Parse(args); err != nil {
+		return nil, err
+	}
+	if f.NArg() > 0 {
+		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
+	}
+	o.command = "go run ./bench"
+	f.Visit(func(g *flag.Flag) {
+		if slices.Contains([]string{"rows", "packages", "rounds", "slice"}, g.Name) {
+			o.command += " -" + g.Name + " " + g.Value.String()
+		}
+	})
+	if o.quick {
+		o.rounds, o.slice, o.clients = 2, 100*time.Millisecond, 20
+		o.archive, o.cold, o.backlog, o.large = 20e6, 40e6, 200e6, 40e6
+		packages = "1000"
+	}
+	if o.rounds < 1 || o.slice <= 0 {
+		return nil, errors.New("-rounds and -slice must be positive")
+	}
+	for field := range strings.SplitSeq(packages, ",") {
+		n, err := strconv.Atoi(field)
+		if err != nil || n < minPackages {
+			return nil, fmt.Errorf("-packages %s: a tree has at least %d packages", field, minPackages)
+		}
+		o.packages = append(o.packages, n)
+	}
+	selected := strings.Split(names, ",")
+	for _, name := range selected {
+		if !slices.Contains(experimentNames(), name) {
+			return nil, fmt.Errorf("-rows %s: no such experiment", name)
+		}
+	}
+	for _, e := range experiments() {
+		if slices.Contains(selected, e.name) {
+			o.experiments = append(o.experiments, e)
+		}
+	}
+	return o, nil
+}
+
+// run takes the measurements and writes the table.
+func run(ctx context.Context, o *options, out io.Writer) error {
+	l, err := newLab(ctx, o)
 	if err != nil {
 		return err
 	}
-	defer l.close()
-	r := report{settings: s, machine: describeMachine(l)}
-	for _, e := range s.selected() {
-		fmt.Fprintf(os.Stderr, "== %s\n", e.name)
-		results, err := e.measure(ctx, l)
+	defer os.RemoveAll(l.dir)
+	t := table{options: o, machine: l.describeMachine()}
+	var failed []string
+	for _, e := range o.experiments {
+		results, err := l.run(ctx, e)
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
 		if err != nil {
-			fmt.Fprintf(os.Stderr, "%s: %v\n", e.name, err)
-			r.failed = append(r.failed, e.name)
-			results = append(results, result{what: e.about, against: "–", problem: "could not be measured"})
+			progress("%s: %v", e.name, err)
+			failed = append(failed, e.name)
 		}
-		r.results = append(r.results, results...)
+		t.results = append(t.results, results...)
 	}
-	r.machine = append(r.machine, fact{"load average after", loadAverage()})
-	if err := r.write(out); err != nil {
+	t.machine = append(t.machine, [2]string{"load average after", loadAverage()})
+	if err := t.write(out); err != nil {
 		return err
 	}
-	if s.write != "" {
-		if err := r.writeFile(s.write); err != nil {
-			return err
-		}
-	}
-	if len(r.failed) > 0 {
-		return fmt.Errorf("could not be measured: %v", r.failed)
+	if len(failed) > 0 {
+		return fmt.Errorf("could not be measured: %s", strings.Join(failed, ", "))
 	}
 	return nil
 }
+
+// A subject is a build of the registry that is measured.
+type subject struct{ name, binary string }
+
+// A lab is what the experiments share.
+type lab struct {
+	*options
+	dir         string
+	cores       cores
+	subject     subject
+	other       subject // with -against
+	key         key
+	certificate certificate
+	trees       map[int]*tree
+	made        map[string]bool // folders of the current experiment
+	cleanups    []func() error  // of the current experiment
+}
+
+func newLab(ctx context.Context, o *options) (l *lab, err error) {
+	for _, tool := range []string{"find", "sha256sum", "unzip", "curl", "taskset"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return nil, err
+		}
+	}
+	l = &lab{options: o, trees: make(map[int]*tree), made: make(map[string]bool)}
+	if l.dir, err = os.MkdirTemp("", "bench"); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			os.RemoveAll(l.dir)
+		}
+	}()
+	if l.subject, err = l.build(ctx); err != nil {
+		return nil, err
+	}
+	if o.against != "" {
+		binary, err := filepath.Abs(o.against)
+		if err != nil {
+			return nil, err
+		}
+		l.other = subject{"other", binary}
+	}
+	if l.certificate, err = newCertificate(ctx, l.dir); err != nil {
+		return nil, err
+	}
+	if l.key, err = newKey(l.path("signing_key.asc")); err != nil {
+		return nil, err
+	}
+	l.cores, err = chooseCores(ctx)
+	return l, err
+}
+
+// build makes the binary that users have.
+func (l *lab) build(ctx context.Context) (subject, error) {
+	if l.binary != "" {
+		binary, err := filepath.Abs(l.binary)
+		return subject{"registry", binary}, err
+	}
+	progress("building Caddy with the registry")
+	module, err := exec.CommandContext(ctx, "go", "env", "GOMOD").Output()
+	if err != nil {
+		return subject{}, err
+	}
+	s := subject{"registry", l.path("caddy")}
+	build := exec.CommandContext(ctx, "go", "build", "-C", filepath.Dir(strings.TrimSpace(string(module))),
+		"-tags", "nobadger,nomysql,nopgx", "-o", s.binary, "./xcaddy")
+	build.Stderr = os.Stderr
+	return s, build.Run()
+}
+
+// path of a file or folder that is removed at the end.
+func (l *lab) path(name ...string) string { return filepath.Join(append([]string{l.dir}, name...)...) }
+
+// folder returns a folder that both subjects of an experiment use, filled on
+// first use. It is removed after the experiment.
+func (l *lab) folder(name string, fill func(dir string) error) (string, error) {
+	dir := l.path(name)
+	if l.made[dir] {
+		return dir, nil
+	}
+	l.made[dir] = true
+	progress("making %s", name)
+	return dir, errors.Join(os.MkdirAll(filepath.Join(dir, "providers"), 0o755), fill(dir))
+}
+
+// tree returns the tree with so many packages, made on first use and kept for
+// all experiments.
+func (l *lab) tree(packages int) (*tree, error) {
+	if t := l.trees[packages]; t != nil {
+		return t, nil
+	}
+	progress("making a tree of %s packages", humanize.Comma(int64(packages)))
+	t, err := newTree(l.path(fmt.Sprint("tree", packages)), packages, l.key)
+	l.trees[packages] = t
+	return t, err
+}
+
+// cleanup has f called after the current experiment.
+func (l *lab) cleanup(f func() error) { l.cleanups = append(l.cleanups, f) }
+
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, format+"\n", args...) }

@@ -3,176 +3,169 @@ package main
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/bench/internal/load"
-	"github.com/caddy-terraform/caddy-terraform-registry/bench/internal/server"
-	"github.com/caddy-terraform/caddy-terraform-registry/bench/internal/tree"
+	"sync"
+	"time"
 )
 
-// A pulledTree is one that an upstream has filled with some of what its origin
-// has.
-type pulledTree struct {
-	*tree.Tree
-	whole, part tree.Provider // all of its releases, and half of each
-	offered     int           // versions of part at the origin
-	big         tree.Big
-	file        string // of big
-}
+// gigabit is what a line of 1 Gbit/s carries, in bytes a second.
+const gigabit = 125e6
 
-func diskOfUpstream(s *settings) int64 {
-	const perPackage = 10_000
-	return int64(s.archive) + int64(s.packages.values[0])*perPackage
-}
-
-// pull makes a tree, and that of the origin of some of its providers.
-func (l *lab) pull(ctx context.Context, root, published string) (t pulledTree, err error) {
-	const held = 10 // versions
-	progress("making a tree of %d packages and a file of %s", l.packages.values[0], bytesText(float64(l.archive)))
-	if t.Tree, err = tree.Make(ctx, root, l.packages.values[0], l.publisher); err != nil {
-		return t, err
-	}
-	t.big = bigProvider(tree.Noise, int64(l.archive))
-	hostname, namespace := t.big.Hostname, t.big.Namespace
-	t.whole = tree.Signed(hostname, namespace, "whole", held)
-	t.part = tree.Signed(hostname, namespace, "part", held).Holding(t.whole.Platforms() / 2)
-	// One version that is not held shows that it was asked for the list.
-	t.offered = held + 1
-	for _, w := range []struct {
-		provider tree.Provider
-		root     string
-	}{
-		{t.whole, root}, {t.part, root},
-		{ownOf(t.whole), published}, {tree.Signed("", namespace, t.part.Type, t.offered), published},
-	} {
-		if err := w.provider.Write(w.root, l.publisher); err != nil {
-			return t, err
-		}
-	}
-	t.Providers = append(t.Providers, t.whole, t.part, t.big.Provider)
-	t.file, err = t.big.Write(root, t.big.Versions[0])
-	return t, err
-}
-
-// measureUpstream asks one process that serves a tree twice: as it is, and with
-// an upstream for what is not there.
-func measureUpstream(ctx context.Context, l *lab) (results []result, err error) {
-	root, published := l.path("pulled"), l.path("origin")
-	defer os.RemoveAll(root)
-	defer os.RemoveAll(published)
-	t, err := l.pull(ctx, root, published)
+// pullThrough has curl download a signed package from its origin, which is a
+// registry too, over TLS and a line of 1 Gbit/s; and from a mirror with an empty
+// tree that fetches it from there. The mirror sends nothing before it has
+// verified all of it, so the time to the first byte is that of the fill.
+func pullThrough(ctx context.Context, l *lab, s subject) ([]row, error) {
+	big := bigProvider("big", l.archive, 1)
+	hosted := big.hosted()
+	hosted.documents = signed
+	published, err := l.folder("origin", func(dir string) error { return hosted.write(dir, l.key) })
 	if err != nil {
 		return nil, err
 	}
-	err = l.whileOrigin(ctx, published, []tree.Provider{ownOf(t.whole)}, func(o *origin) error {
-		plain, mirror := l.registry("plain", root, ""), l.mirror("mirror", root, "", t.big.Hostname, o)
-		return while(ctx, l.pinned("upstream", plain, mirror), func(p *server.Process) error {
-			if _, err := indexed(ctx, p, plain.Name, t.Providers); err != nil {
+	h := l.registry(published).with("hostname", []string{host})
+	origin, err := l.caddy(ctx, s, "origin", false, site{name: "origin", handler: h}, site{name: "origin-tls", tls: true, handler: h})
+	if err != nil {
+		return nil, err
+	}
+	l.cleanup(origin.stop)
+	if _, err := origin.indexed(ctx, "origin", hosted); err != nil {
+		return nil, err
+	}
+	slow, err := newLine(origin.addresses["origin-tls"], gigabit)
+	if err != nil {
+		return nil, err
+	}
+	l.cleanup(slow.Close)
+	base := "https://" + slow.Addr().String()
+	name := filepath.Base(big.packageFile("", big.versions[0]))
+	root := l.path("filled-" + s.name)
+	l.cleanup(func() error { return os.RemoveAll(root) })
+	mirror := l.registry(root).with("upstream", []any{map[string]any{"hostnames": []string{big.hostname}, "url": base}})
+	fill := func(ctx context.Context) (t transfer, err error) {
+		if err := errors.Join(os.RemoveAll(root), os.MkdirAll(filepath.Join(root, "providers"), 0o755)); err != nil {
+			return t, err
+		}
+		err = l.fresh(ctx, s, mirror, func(c *caddy) error {
+			// As clients do, it asks for the release before it asks for the package.
+			listed := func(a *answer) bool { return a.ok() && bytes.Contains(a.body, []byte(name)) }
+			if _, err := c.await(ctx, "site", big.mirrorPath(big.versions[0]+".json"), listed); err != nil {
 				return err
 			}
-			client, err := l.client(ctx)
-			if err != nil {
-				return err
-			}
-			defer client.Close()
-			results, err = l.compareWithPlain(ctx, p, client, t)
+			t, err = l.download(ctx, "http://"+c.addresses["site"]+big.mirrorPath(name))
 			return err
 		})
-	})
-	return results, err
-}
-
-func (l *lab) compareWithPlain(ctx context.Context, p *server.Process, client *load.Client, t pulledTree) ([]result, error) {
-	held := t.part.Platforms() / 2
-	var results []result
-	for _, c := range []struct {
-		document
-		what  string
-		check func(plain, mirror *server.Answer) error
-	}{
-		{
-			document{name: "mirror index.json", path: mirrorPath(t.part, "index.json")}, "its origin has one version more",
-			func(_, mirror *server.Answer) error { return joined(offers(mirror, t.offered), mirror) },
-		},
-		{
-			document{name: "mirror VERSION.json", path: mirrorPath(t.whole, t.whole.Versions[0]+".json")}, "all packages held",
-			func(plain, mirror *server.Answer) error { return joined(bytes.Equal(plain.Body, mirror.Body), mirror) },
-		},
-		{
-			document{name: "mirror VERSION.json", path: mirrorPath(t.part, t.part.Versions[0]+".json")},
-			fmt.Sprintf("%d of %d packages held", held, t.part.Platforms()),
-			func(_, mirror *server.Answer) error {
-				all, err := archivesIn(mirror)
-				return joined(err == nil && len(all) == t.part.Platforms() && all.read() == held, mirror)
+		return t, err
+	}
+	reference := func(ctx context.Context) (float64, error) {
+		t, err := l.download(ctx, base+hosted.mirrorPath(name))
+		return t.total, err
+	}
+	to := func(which string, seconds func(transfer) float64) row {
+		return row{
+			what: fmt.Sprintf("pull-through of %s at 1 Gbit/s, to the %s byte", inBytes(l.archive), which), unit: "s", goal: goal{atMost: 1.15}, slowness: 8,
+			cost: func(ctx context.Context) (float64, error) {
+				t, err := fill(ctx)
+				return seconds(t), err
 			},
-		},
-	} {
-		row, err := l.compareWithUpstream(ctx, p, client, c.document, c.check)
-		if err != nil {
-			return results, err
+			against: "`curl` from the origin", reference: reference,
 		}
-		row.what = fmt.Sprintf("%s with an upstream, %s, requests/s", c.name, c.what)
-		results = append(results, row)
 	}
-	row, err := l.compareArchives(ctx, p, client, t)
-	return append(results, row), err
+	return []row{
+		to("first", func(t transfer) float64 { return t.first }),
+		to("last", func(t transfer) float64 { return t.total }),
+	}, nil
 }
 
-// joined is the error of an answer that does not say what can be had.
-func joined(as bool, a *server.Answer) error {
-	if as {
-		return nil
-	}
-	return fmt.Errorf("the mirror does not join what it holds with what it can get: %d: %s", a.Status, a.Body)
-}
+// A transfer is what curl says of a download, in seconds.
+type transfer struct{ first, total float64 }
 
-// compareWithUpstream makes the row of a document. Both have answered before.
-func (l *lab) compareWithUpstream(ctx context.Context, p *server.Process, client *load.Client, d document, check func(plain, mirror *server.Answer) error) (r result, err error) {
-	plain, err := p.Get(ctx, "plain", d.path)
+// download has curl write a file, without what is configured for the user, and
+// removes it.
+func (l *lab) download(ctx context.Context, url string) (t transfer, err error) {
+	file := l.path("downloaded")
+	defer os.Remove(file)
+	c := exec.CommandContext(ctx, "curl", "--disable", "--noproxy", "*", "--silent", "--show-error", "--fail",
+		"--cacert", l.certificate.file, "--output", file, "--write-out", "%{time_starttransfer} %{time_total}", url)
+	c.Stderr = os.Stderr
+	out, err := c.Output()
+	if err == nil {
+		_, err = fmt.Sscan(string(out), &t.first, &t.total)
+	}
 	if err != nil {
-		return r, err
+		return t, fmt.Errorf("curl %s: %w", url, err)
 	}
-	mirror, err := p.Get(ctx, "mirror", d.path)
+	return t, nil
+}
+
+// A line is a slow way to a server: it passes on what comes, at so many bytes a
+// second for each connection.
+type line struct {
+	net.Listener
+	address     string
+	rate        float64
+	connections sync.WaitGroup
+}
+
+func newLine(address string, rate float64) (*line, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return r, err
+		return nil, err
 	}
-	if err := check(plain, mirror); err != nil {
-		return r, fmt.Errorf("%s: %w", d.path, err)
-	}
-	d.answer = mirror
-	ours := &contender{name: "with an upstream", job: d.job(l, p, load.HTTP, "mirror", d.path, mirror.Body)}
-	theirs := &contender{name: "without", job: d.job(l, p, load.HTTP, "plain", d.path, plain.Body)}
-	if err := compete(ctx, "upstream "+d.name, l.rounds, client, ours, theirs); err != nil {
-		return r, err
-	}
-	r = againstPlain(rateRatios(ours, theirs), ours.rateDetail(), theirs.rateDetail(), cpuDetail(ours, theirs),
-		fmt.Sprintf("bytes of the body: %d with an upstream, %d without", len(mirror.Body), len(plain.Body)))
-	return r, l.profileContender(ctx, p, client, "upstream-"+filepath.Base(filepath.Dir(d.path))+"-"+filepath.Base(d.path), ours)
+	l := &line{Listener: listener, address: address, rate: rate}
+	l.connections.Go(l.serve)
+	return l, nil
 }
 
-// compareArchives makes the row of a file that is held.
-func (l *lab) compareArchives(ctx context.Context, p *server.Process, client *load.Client, t pulledTree) (r result, err error) {
-	job := load.Job{
-		Protocol: load.HTTP, Host: server.Host, Path: mirrorPath(t.big.Provider, filepath.Base(t.file)),
-		Connections: 1, Warmup: l.slice / 4, Duration: l.slice, Server: p.PID(),
+func (l *line) serve() {
+	for {
+		client, err := l.Accept()
+		if err != nil {
+			return // closed
+		}
+		l.connections.Go(func() {
+			defer client.Close()
+			server, err := net.Dial("tcp", l.address)
+			if err != nil {
+				return
+			}
+			defer server.Close()
+			go func() {
+				io.Copy(server, client)
+				server.Close() // the client has closed the connection
+			}()
+			io.Copy(&pacedWriter{to: client, rate: l.rate}, server)
+		})
 	}
-	if job.Length, job.SHA256, err = digestFile(t.file); err != nil {
-		return r, err
-	}
-	ours, theirs := &contender{name: "with an upstream", job: job}, &contender{name: "without", job: job}
-	ours.job.Address, theirs.job.Address = p.Address("mirror"), p.Address("plain")
-	if err := compete(ctx, "upstream archive", l.rounds, client, ours, theirs); err != nil {
-		return r, err
-	}
-	r = againstPlain(ratios(ours.each(load.Result.Throughput), theirs.each(load.Result.Throughput)), ours.throughputDetail(), theirs.throughputDetail())
-	r.what = fmt.Sprintf("archive throughput with an upstream, %s", bytesText(float64(l.archive)))
-	return r, nil
 }
 
-// againstPlain is a row but for its name. What the origin is not asked for
-// should cost nothing; the rest is room for noise.
-func againstPlain(values []float64, details ...string) result {
-	return result{against: "the same tree without", goal: goal{atLeast: 0.95}, values: values, details: details}
+// Close waits for connections to end.
+func (l *line) Close() error {
+	err := l.Listener.Close()
+	l.connections.Wait()
+	return err
+}
+
+// A pacedWriter writes no faster than its rate, after an idle time either.
+type pacedWriter struct {
+	to    io.Writer
+	rate  float64
+	ready time.Time // when the line has sent what was written
+}
+
+func (w *pacedWriter) Write(p []byte) (int, error) {
+	if now := time.Now(); w.ready.Before(now) {
+		w.ready = now
+	}
+	w.ready = w.ready.Add(time.Duration(float64(len(p)) / w.rate * float64(time.Second)))
+	if ahead := time.Until(w.ready); ahead > time.Millisecond {
+		time.Sleep(ahead)
+	}
+	return w.to.Write(p)
 }

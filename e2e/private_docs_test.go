@@ -98,9 +98,11 @@ func TestPrivateDocsAccessCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	k := newTokens(t)
+	k.New("ci")
 	caddyfile, _, _ := privateCaddyfiles(t)
 	file := filepath.Join(t.TempDir(), "Caddyfile")
-	writeFile(t, file, caddyfile)
+	writeFile(t, file, substitute(t, caddyfile, "/srv", t.TempDir(), "/etc/caddy/tokens", k.File))
 	for _, block := range codeBlocks(t, "docs/private.md", "sh") {
 		command, want, found := strings.Cut(block, "\n")
 		command, shown := strings.CutPrefix(command, "$ caddy ")

@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// A sink is a response nobody reads, so that what is measured is the registry.
+// A sink discards the response, so that only the registry is measured.
 type sink struct {
 	header http.Header
 	status int
@@ -40,24 +40,24 @@ func BenchmarkServeHTTP(b *testing.B) {
 		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", `output "a" { value = 1 }`)
 	}
 	snapshot := scan(b, tree)
-	const own8443 = "https://" + own + ":8443"
+	const port8443 = "https://" + ownHost + ":8443"
 	rows := []struct {
 		name, url, public string
 		headers           http.Header
 	}{
 		{"discovery", home + wellKnown, "", nil},
 		{"versions", home + "/v1/providers/acme/demo/versions", "", nil},
-		{"versions at a port", own8443 + "/v1/providers/acme/demo/versions", "", nil},
+		{"versions at a port", port8443 + "/v1/providers/acme/demo/versions", "", nil},
 		{"versions not modified", home + "/v1/providers/acme/demo/versions", "", http.Header{"If-None-Match": {"*"}}},
 		{"download", home + "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "", nil},
 		{"download public", home + "/v1/providers/acme/demo/1.0.0/download/linux/amd64", home, nil},
 		{"download absolute", home + "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "", nil},
-		{"index.json", home + "/v1/mirror/" + own + "/acme/demo/index.json", "", nil},
-		{"VERSION.json", home + "/v1/mirror/" + own + "/acme/demo/1.0.0.json", "", nil},
-		{"VERSION.json public", home + "/v1/mirror/" + own + "/acme/demo/1.0.0.json", home, nil},
+		{"index.json", home + "/v1/mirror/" + ownHost + "/acme/demo/index.json", "", nil},
+		{"VERSION.json", home + "/v1/mirror/" + ownHost + "/acme/demo/1.0.0.json", "", nil},
+		{"VERSION.json public", home + "/v1/mirror/" + ownHost + "/acme/demo/1.0.0.json", home, nil},
 		{"module versions", home + "/v1/modules/acme/vpc/aws/versions", "", nil},
 		{"module download", home + "/v1/modules/acme/vpc/aws/1.0.0/download", "", nil},
-		{"archive", home + "/v1/mirror/" + own + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "", nil},
+		{"archive", home + "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "", nil},
 		{"module archive of a folder", home + "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", "", nil},
 		{"not found", home + "/v1/providers/acme/none/versions", "", nil},
 	}
@@ -77,23 +77,23 @@ func BenchmarkServeHTTP(b *testing.B) {
 			for b.Loop() {
 				clear(w.header)
 				if !g.ServeHTTP(w, r) {
-					b.Fatal("it is not the registry's")
+					b.Fatal("the request fell through")
 				}
 			}
 		})
 	}
 }
 
-// What rules and links cost.
+// The cost of rules and signed links.
 func BenchmarkPrivate(b *testing.B) {
 	g := private(b)
 	for _, row := range []struct{ name, path, token string }{
 		{"versions", "/v1/providers/acme/demo/versions", reader},
 		{"download", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", reader},
-		{"VERSION.json", "/v1/mirror/" + own + "/acme/demo/1.0.0.json", reader},
+		{"VERSION.json", "/v1/mirror/" + ownHost + "/acme/demo/1.0.0.json", reader},
 		{"module download", "/v1/modules/acme/vpc/aws/1.0.0/download", reader},
-		{"public versions", "/v1/providers/open/demo/versions", nobody},
-		{"nobody", "/v1/providers/acme/demo/versions", nobody},
+		{"public versions", "/v1/providers/open/demo/versions", anonymous},
+		{"anonymous", "/v1/providers/acme/demo/versions", anonymous},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			r := httptest.NewRequest(http.MethodGet, home+row.path, nil)
@@ -110,7 +110,7 @@ func BenchmarkPrivate(b *testing.B) {
 	}
 }
 
-// A request may make what is not the registry's no slower.
+// The registry must not slow down requests for other handlers.
 func BenchmarkNotOurs(b *testing.B) {
 	g := &handlers.Registry{}
 	r := httptest.NewRequest(http.MethodGet, home+"/index.html", nil)
@@ -118,7 +118,7 @@ func BenchmarkNotOurs(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		if g.ServeHTTP(w, r) {
-			b.Fatal("it is the registry's")
+			b.Fatal("the request did not fall through")
 		}
 	}
 }

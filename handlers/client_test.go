@@ -52,7 +52,7 @@ func (s *site) resolve(base, reference string) *url.URL {
 	return u
 }
 
-// A versionList is what is read of a provider's versions.
+// A versionList is what clients read of a provider's versions.
 type versionList struct {
 	Versions []struct {
 		Version   string   `json:"version"`
@@ -78,7 +78,7 @@ func (s *site) versions(address string) (l versionList) {
 	return l
 }
 
-// A download is what is read of the answer for one platform, and where that was.
+// A download is what clients read of the answer for one platform, and its URL.
 type download struct {
 	url string
 
@@ -196,7 +196,7 @@ func archiveChecksum(zip, sha string) error {
 }
 
 // checkSignature is signatureAuthentication: keys in their order, of each
-// string the first armor block, unknown issuers passed over.
+// string the first armor block, skipping unknown issuers.
 func checkSignature(armors []string, document, signature string) error {
 	for _, armor := range armors {
 		keyring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(armor))

@@ -6,14 +6,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A discovery is the document and what it was made of.
+// A discovery is the discovery document for a login.
 type discovery struct {
 	*wire.Document
 	login *wire.Login
 }
 
-// serveDiscovery answers everybody: clients send their token here, and anything
-// but 200 or 404 ends their work (checklist 4).
+// serveDiscovery answers with or without credentials: clients send their token
+// here, and any status but 200 and 404 stops them (checklist 4).
 func (g *Registry) serveDiscovery(w http.ResponseWriter, r *request) error {
 	r.Kind = KindDiscovery
 	var login *wire.Login

@@ -15,7 +15,7 @@ import (
 
 const wellKnown = "/.well-known/terraform.json"
 
-// Checklist §6.A. What needs a real name and certificate, 1, is for e2e.
+// Checklist, group A. Item 1 needs a real name and certificate: see e2e.
 func TestDiscovery(t *testing.T) {
 	s := serve(t, registry(scan(t, indextest.New(t))))
 	first := s.get(wellKnown)
@@ -90,7 +90,7 @@ func TestDiscovery(t *testing.T) {
 		}
 	})
 	s.rule("12 it is served under a name with a port", func(t *testing.T, s *site) {
-		if a := s.get("https://" + own + ":8443" + wellKnown); a.StatusCode != http.StatusOK || a.body != first.body {
+		if a := s.get("https://" + ownHost + ":8443" + wellKnown); a.StatusCode != http.StatusOK || a.body != first.body {
 			t.Errorf("got %d %q", a.StatusCode, a.body)
 		}
 	})

@@ -1,208 +1,229 @@
 package handlers_test
 
 import (
-	"archive/zip"
 	"crypto/sha256"
 	"fmt"
+	"io"
+	"mime"
+	"mime/multipart"
 	"net/http"
-	"path"
-	"slices"
+	"net/http/httptest"
+	"os"
+	"strconv"
 	"strings"
+	"sync/atomic"
 	"testing"
-	"time"
 
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// Checklist §6.D. The last of 57, to tell the publisher why, is the report's:
-// see package index.
-func TestProviderFiles(t *testing.T) {
-	publisher := indextest.NewPublisher(t)
-	tree := sampleTree(t, publisher)
-	s := serve(t, registry(scan(t, tree)))
-	const folder = "providers/acme/demo/"
-
-	for _, v := range []string{"1.0.0", "1.9.0", "1.10.0", "1.10.0-rc.1", "1.0.0+build.5"} {
-		d := s.download("acme/demo/" + v + "/download/linux/amd64")
-		sums := s.fetch(d.url, d.SHA256SumsURL)
-		lines := strings.Split(strings.TrimSuffix(sums, "\n"), "\n")
-
-		s.rule("50 51 52 every line is a digest and a bare file name: "+v, func(t *testing.T, s *site) {
-			if len(acceptableHashes([]byte(sums))) != len(lines) {
-				t.Errorf("clients would drop the list %q", sums)
+func TestRanges(t *testing.T) {
+	tree, _ := everything(t)
+	snapshot := scan(t, tree)
+	s := serve(t, registry(snapshot))
+	for _, path := range []string{
+		"/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
+		"/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS.sig",
+		"/v1/modules/acme/vpc/aws/1.2.0/archive.zip",
+		"/v1/modules/acme/vpc/aws/1.10.0/archive.tar.gz", // packed from a folder on request
+	} {
+		whole := s.get(path)
+		size, etag := len(whole.body), whole.Header.Get("Etag")
+		s.rule("the ETag of an archive is its sha256: "+path, func(t *testing.T, s *site) {
+			if want := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(whole.body))); etag != want && !strings.HasSuffix(path, ".sig") {
+				t.Errorf("got %s, want %s", etag, want)
 			}
-			for _, line := range lines {
-				if _, name, _ := strings.Cut(line, "  "); name != path.Base(name) || strings.HasPrefix(name, "*") {
-					t.Errorf("got %q", line)
-				}
+			if got := whole.Header.Get("Accept-Ranges"); got != "bytes" {
+				t.Errorf("Accept-Ranges is %q", got)
 			}
 		})
-		s.rule("53 every platform is listed: "+v, func(t *testing.T, s *site) {
-			for _, p := range s.platforms("acme/demo", v) {
-				other := s.download("acme/demo/" + v + "/download/" + p)
-				if err := matchingChecksum([]byte(sums), other.Filename, other.SHA256); err != nil {
-					t.Error(err)
-				}
-			}
-		})
-		s.rule("54 55 the signature is of these bytes, binary and detached: "+v, func(t *testing.T, s *site) {
-			signature := s.fetch(d.url, d.SHA256SumsSignature)
-			var armors []string
-			for _, k := range d.SigningKeys.Keys {
-				armors = append(armors, k.Armor)
-			}
-			if err := checkSignature(armors, sums, signature); err != nil {
-				t.Error(err)
-			}
-			if signature[0]&0x80 == 0 {
-				t.Errorf("it is no binary packet: %q", signature)
-			}
-		})
-		s.rule("58 the zip has the provider at its root: "+v, func(t *testing.T, s *site) {
-			content := s.fetch(d.url, d.DownloadURL)
-			z, err := zip.NewReader(strings.NewReader(content), int64(len(content)))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.ContainsFunc(z.File, func(f *zip.File) bool {
-				rest, ok := strings.CutPrefix(f.Name, "terraform-provider-demo")
-				return ok && (rest == "" || rest[0] == '_' || rest[0] == '.') && f.Mode()&0o111 != 0
-			}) {
-				t.Errorf("got %v", z.File)
-			}
-		})
-		s.rule("59 60 files are 200 with an exact Content-Length, as they are on the disk: "+v, func(t *testing.T, s *site) {
-			for _, u := range []string{d.DownloadURL, d.SHA256SumsURL, d.SHA256SumsSignature} {
-				a := s.get(u)
-				if a.StatusCode != http.StatusOK || a.ContentLength != int64(len(a.body)) || a.Header.Get("Content-Encoding") != "" {
-					t.Errorf("%s: got %d with %d for %d bytes", u, a.StatusCode, a.ContentLength, len(a.body))
-				}
-			}
-			if s.fetch(d.url, d.DownloadURL) != tree.Read(folder+d.Filename) {
-				t.Error("the zip is another")
-			}
-		})
-	}
-	s.rule("54 a publisher's documents are served as published", func(t *testing.T, s *site) {
-		d := s.download("acme/demo/1.0.0/download/linux/amd64")
-		for u, name := range map[string]string{
-			d.SHA256SumsURL:       folder + "terraform-provider-demo_1.0.0_SHA256SUMS",
-			d.SHA256SumsSignature: folder + "terraform-provider-demo_1.0.0_SHA256SUMS.sig",
-		} {
-			if s.fetch(d.url, u) != tree.Read(name) {
-				t.Errorf("%s is another", name)
-			}
+		tests := []struct {
+			rule       string
+			headers    []string
+			from, to   int
+			wantStatus int
+		}{
+			{"a range is 206", []string{"Range: bytes=5-24"}, 5, 25, 206},
+			{"a range to the end is 206", []string{"Range: bytes=7-"}, 7, size, 206},
+			{"a range of the last bytes is 206", []string{"Range: bytes=-9"}, size - 9, size, 206},
+			{"a range beyond the end is cut", []string{"Range: bytes=3-999999999"}, 3, size, 206},
+			{"a range of this file, if it is this, is 206", []string{"Range: bytes=1-2", "If-Range: " + etag}, 1, 3, 206},
+			{"a range of another file is all of this one", []string{"Range: bytes=1-2", `If-Range: "another"`}, 0, size, 200},
+			{"a weak If-Range is no guarantee: all of it", []string{"Range: bytes=1-2", "If-Range: W/" + etag}, 0, size, 200},
+			{"a date as If-Range is no guarantee: all of it", []string{"Range: bytes=1-2", "If-Range: Fri, 02 Jan 2026 03:04:05 GMT"}, 0, size, 200},
+			{"a condition comes before a range", []string{"Range: bytes=1-2", "If-None-Match: " + etag}, 0, 0, 304},
+			{"If-Match of another file is 412", []string{`If-Match: "another"`}, 0, 0, 412},
+			{"If-Modified-Since is ignored, since times do not identify files", []string{"If-Modified-Since: Fri, 02 Jan 2099 03:04:05 GMT"}, 0, size, 200},
 		}
-	})
-	s.rule("60 a file that was replaced is not served under its old digest", func(t *testing.T, s *site) {
-		d := s.download("acme/demo/1.9.0/download/linux/amd64")
-		tree.Write(folder+d.Filename, indextest.ProviderZip("demo", "1.9.0", "another_platform"))
-		a := s.get(d.DownloadURL)
-		mustRefuse(t, a, http.StatusServiceUnavailable)
-	})
-}
-
-func (s *site) platforms(address, version string) (platforms []string) {
-	s.t.Helper()
-	for _, v := range s.versions(address).Versions {
-		if v.Version == version {
-			for _, p := range v.Platforms {
-				platforms = append(platforms, p.OS+"/"+p.Arch)
-			}
+		for _, test := range tests {
+			s.rule(test.rule+": "+path, func(t *testing.T, s *site) {
+				a := s.get(path, test.headers...)
+				if a.StatusCode != test.wantStatus || a.body != whole.body[test.from:test.to] {
+					t.Errorf("got %d with %d bytes, want %d with %d", a.StatusCode, len(a.body), test.wantStatus, test.to-test.from)
+				}
+				if want := fmt.Sprintf("bytes %d-%d/%d", test.from, test.to-1, size); a.StatusCode == 206 && a.Header.Get("Content-Range") != want {
+					t.Errorf("Content-Range is %q, want %q", a.Header.Get("Content-Range"), want)
+				}
+			})
 		}
-	}
-	return platforms
-}
-
-// Each row breaks the release 1.0.0 beside a good one.
-func TestBadReleases(t *testing.T) {
-	const (
-		base = "providers/acme/demo/terraform-provider-demo_1.0.0"
-		zip  = base + "_linux_amd64.zip"
-		sums = base + "_SHA256SUMS"
-	)
-	publisher := indextest.NewPublisher(t)
-	resign := func(tree *indextest.Tree, document string) {
-		tree.Write(sums, document)
-		tree.Write(sums+".sig", publisher.Sign(document))
-	}
-	tests := []struct {
-		rule string
-		do   func(*testing.T, *indextest.Tree)
-	}{
-		{"50 a blank line", func(t *testing.T, tree *indextest.Tree) { resign(tree, tree.Read(sums)+"\n") }},
-		{"50 a blank line at the start", func(t *testing.T, tree *indextest.Tree) { resign(tree, "\n"+tree.Read(sums)) }},
-		{"51 a comment", func(t *testing.T, tree *indextest.Tree) { resign(tree, "# released\n"+tree.Read(sums)) }},
-		{"51 a line of one word", func(t *testing.T, tree *indextest.Tree) { resign(tree, tree.Read(sums)+"word\n") }},
-		{"52 a name with an asterisk", func(t *testing.T, tree *indextest.Tree) {
-			resign(tree, strings.ReplaceAll(tree.Read(sums), "  ", " *"))
-		}},
-		{"52 a name with a dot and a slash", func(t *testing.T, tree *indextest.Tree) {
-			resign(tree, strings.ReplaceAll(tree.Read(sums), "  ", "  ./"))
-		}},
-		{"53 a package that is not listed", func(t *testing.T, tree *indextest.Tree) {
-			resign(tree, fmt.Sprintf("%x  terraform-provider-demo_1.0.0_plan9_arm.zip\n", sha256.Sum256(nil)))
-		}},
-		{"54 another document than was signed", func(t *testing.T, tree *indextest.Tree) {
-			tree.Write(sums, strings.ToUpper(tree.Read(sums)[:64])+tree.Read(sums)[64:])
-		}},
-		{"55 a signature in ASCII armor", func(t *testing.T, tree *indextest.Tree) { tree.Write(sums+".sig", "-----BEGIN PGP SIGNATURE-----\n") }},
-		{"56 a signature of a key that had expired", func(t *testing.T, tree *indextest.Tree) {
-			p := indextest.NewExpiringPublisher(t, time.Hour, 2*time.Hour)
-			tree.Keys("acme", p)
-			tree.Write(sums+".sig", p.Sign(tree.Read(sums)))
-		}},
-		{"56 a signature of the future", func(t *testing.T, tree *indextest.Tree) {
-			p := indextest.NewExpiringPublisher(t, 0, 200*365*24*time.Hour)
-			tree.Keys("acme", p)
-			tree.Write(sums+".sig", p.Sign(tree.Read(sums)))
-		}},
-		{"58 a zip without the provider", func(t *testing.T, tree *indextest.Tree) {
-			content := indextest.Zip("README.md", "hello")
-			tree.Write(zip, content)
-			resign(tree, fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), path.Base(zip)))
-		}},
-		{"60 a zip of other bytes than were released", func(t *testing.T, tree *indextest.Tree) { tree.Write(zip, indextest.ProviderZip("demo", "1.0.0", "x")) }},
-	}
-	for _, test := range tests {
-		t.Run("57 is not offered, and the rest is: "+test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			tree.Keys("acme", publisher)
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
-			tree.Provider("acme/demo", "1.1.0", "linux_amd64")
-			test.do(t, tree)
-			s := serve(t, registry(scan(t, tree)))
-
-			if got := s.versions("acme/demo").names(); !slices.Equal(got, []string{"1.1.0"}) {
-				t.Errorf("got %v", got)
+		s.rule("Answered is told the status and size: "+path, func(t *testing.T, s *site) {
+			var told handlers.Exchange
+			g := registry(snapshot)
+			g.Answered = func(_ *http.Request, e *handlers.Exchange) { told = *e }
+			for _, header := range []string{"", "Range: bytes=5-24", "Range: bytes=0-1,9-12", "Range: bytes=999999-", "Range: none", "If-None-Match: *", `If-Match: "another"`} {
+				r := httptest.NewRequest(http.MethodGet, home+path, nil)
+				name, value, _ := strings.Cut(header, ": ")
+				r.Header.Set(name, value)
+				w := serveRecorded(g, r)
+				if told.Status != w.Code || w.Code < 400 && told.Bytes != int64(w.Body.Len()) {
+					t.Errorf("%s: got %d with %d bytes, reported as %d with %d", header, w.Code, w.Body.Len(), told.Status, told.Bytes)
+				}
 			}
-			if got := s.mirrored(own + "/acme/demo"); !slices.Equal(got, []string{"1.1.0"}) {
-				t.Errorf("the mirror has %v", got)
+		})
+		s.rule("two ranges are two parts: "+path, func(t *testing.T, s *site) {
+			a := s.get(path, "Range: bytes=0-1,9-12")
+			_, parameters, err := mime.ParseMediaType(a.Header.Get("Content-Type"))
+			if err != nil || a.StatusCode != http.StatusPartialContent {
+				t.Fatalf("got %d with %v", a.StatusCode, a.Header)
 			}
-			mustRefuse(t, s.get("/v1/providers/acme/demo/1.0.0/download/linux/amd64"), http.StatusNotFound)
-			for _, name := range []string{zip, sums, sums + ".sig"} {
-				mustRefuse(t, s.get("/v1/mirror/"+own+"/acme/demo/"+path.Base(name)), http.StatusNotFound)
+			parts := multipart.NewReader(strings.NewReader(a.body), parameters["boundary"])
+			for _, want := range []string{whole.body[0:2], whole.body[9:13]} {
+				p, err := parts.NextPart()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got, err := io.ReadAll(p); err != nil || string(got) != want {
+					t.Errorf("got %q (%v), want %q", got, err, want)
+				}
 			}
-			s.install("acme/demo/1.1.0/download/linux/amd64")
+		})
+		s.rule("a range past the end is 416 and not cached: "+path, func(t *testing.T, s *site) {
+			a := s.get(path, "Range: bytes="+strconv.Itoa(size)+"-")
+			if a.StatusCode != http.StatusRequestedRangeNotSatisfiable || a.Header.Get("Content-Range") != fmt.Sprintf("bytes */%d", size) {
+				t.Errorf("got %d with %v", a.StatusCode, a.Header)
+			}
+			if got := a.Header.Get("Cache-Control"); strings.Contains(got, "immutable") {
+				t.Errorf("Cache-Control is %q", got)
+			}
 		})
 	}
 }
 
-// The registry's signature is a function of its key and the document: all
-// instances of a cluster serve the same bytes.
-func TestSignatureIsDeterministic(t *testing.T) {
-	key := newKey(t)
+// counted counts the files of a file system that are opened.
+type counted struct {
+	afero.Fs
+	opened atomic.Int64
+}
+
+func (c *counted) Open(name string) (afero.File, error) {
+	c.opened.Add(1)
+	return c.Fs.Open(name)
+}
+
+func (c *counted) OpenFile(name string, flag int, perm os.FileMode) (afero.File, error) {
+	c.opened.Add(1)
+	return c.Fs.OpenFile(name, flag, perm)
+}
+
+// A request that needs no byte of a file does not open it.
+func TestFilesAreOpenedOnlyWhenNeeded(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	var before string
-	for range 3 {
-		s := serve(t, registry(scanWith(t, optionsWith(t, tree, key))))
-		d := s.download("acme/demo/1.0.0/download/linux/amd64")
-		a := s.get(d.SHA256SumsSignature)
-		now := a.Header.Get("Etag") + a.body
-		if before != "" && before != now {
-			t.Errorf("got %q after %q", now, before)
+	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# a module"))
+	for _, name := range []string{"main.tf", "variables.tf", "outputs.tf", "modules/sub/main.tf"} {
+		tree.Write("modules/acme/vpc/aws/1.1.0/"+name, "# "+name)
+	}
+	files := &counted{Fs: tree.Fs}
+	g := registry(scan(t, indextest.On(t, files)))
+	for _, path := range []string{
+		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
+		"/v1/modules/acme/vpc/aws/1.0.0/archive.zip",
+		"/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz",
+	} {
+		whole := do(g, http.MethodGet, path)
+		etag, size := whole.Header().Get("Etag"), whole.Body.Len()
+		for _, test := range []struct {
+			rule, method string
+			headers      []string
+			want         int
+			length       string
+		}{
+			{"HEAD", http.MethodHead, nil, 200, strconv.Itoa(size)},
+			{"HEAD of a range", http.MethodHead, []string{"Range: bytes=2-5"}, 206, "4"},
+			{"HEAD of a range of this file", http.MethodHead, []string{"Range: bytes=2-5", "If-Range: " + etag}, 206, "4"},
+			{"HEAD of a range of another file", http.MethodHead, []string{"Range: bytes=2-5", `If-Range: "other"`}, 200, strconv.Itoa(size)},
+			{"HEAD of a range past the end", http.MethodHead, []string{"Range: bytes=99999999-"}, 416, ""},
+			{"HEAD of another file", http.MethodHead, []string{`If-Match: "other"`}, 412, ""},
+			{"HEAD of this file", http.MethodHead, []string{"If-Match: " + etag}, 200, strconv.Itoa(size)},
+			{"HEAD of a cached file", http.MethodHead, []string{"If-None-Match: " + etag}, 304, ""},
+			{"GET of a cached file", http.MethodGet, []string{"If-None-Match: " + etag}, 304, ""},
+			{"the same, weakly", http.MethodGet, []string{"If-None-Match: W/" + etag}, 304, ""},
+			{"GET if there is no such file", http.MethodGet, []string{"If-None-Match: *"}, 304, ""},
+		} {
+			t.Run(test.rule+" "+path, func(t *testing.T) {
+				before := files.opened.Load()
+				w := do(g, test.method, path, test.headers...)
+				if w.Code != test.want || test.length != "" && w.Header().Get("Content-Length") != test.length {
+					t.Errorf("got %d with %v, want %d of %s bytes", w.Code, w.Header(), test.want, test.length)
+				}
+				if w.Code < 400 && w.Header().Get("Etag") != etag {
+					t.Errorf("the ETag is %s, want %s", w.Header().Get("Etag"), etag)
+				}
+				if n := files.opened.Load() - before; n != 0 {
+					t.Errorf("%d files were opened", n)
+				}
+			})
 		}
-		before = now
+		t.Run("other conditions are left to net/http "+path, func(t *testing.T) {
+			if w := do(g, http.MethodGet, path, "If-None-Match: "+etag, `If-Match: "other"`); w.Code != http.StatusPreconditionFailed {
+				t.Errorf("If-Match comes first: got %d", w.Code)
+			}
+			if w := do(g, http.MethodGet, path, `If-None-Match: broken, `+etag); w.Code != http.StatusOK || w.Body.Len() != size {
+				t.Errorf("an invalid list of tags: got %d with %d bytes", w.Code, w.Body.Len())
+			}
+		})
+	}
+}
+
+// do asks a registry with headers given as "Name: value".
+func do(g *handlers.Registry, method, path string, headers ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, home+path, nil)
+	for _, h := range headers {
+		if name, value, ok := strings.Cut(h, ": "); ok {
+			r.Header.Add(name, value)
+		}
+	}
+	return serveRecorded(g, r)
+}
+
+// Every answer tells browsers not to guess another media type.
+func TestEveryAnswerHasNosniff(t *testing.T) {
+	tree, paths := everything(t)
+	snapshot := scan(t, tree)
+	plain := registry(snapshot)
+	private := privately(t, registry(snapshot), "allow reader read *")
+	before := &handlers.Registry{Snapshot: registry(nil).Snapshot}
+	paths = append(paths, "/v1/modules/acme/vpc/aws/download", "/v1/mirror/a/b", "/v1/providers/%ff/b/versions")
+	statuses := make(map[int]bool)
+	for _, g := range []*handlers.Registry{plain, private, before} {
+		for _, path := range paths {
+			for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
+				for _, headers := range [][]string{nil, {"If-None-Match: *"}, {"Range: bytes=0-1"}, {"Range: bytes=99999999-"}, {`If-Match: "x"`}, {reader}, {reader, "User-Agent: OpenTofu/1.12.6"}} {
+					w := do(g, method, path, headers...)
+					statuses[w.Code] = true
+					if got := w.Header()["X-Content-Type-Options"]; len(got) != 1 || got[0] != "nosniff" {
+						t.Errorf("%s %s with %q: %d has %q", method, path, headers, w.Code, got)
+					}
+				}
+			}
+		}
+	}
+	for _, status := range []int{200, 204, 206, 302, 304, 400, 401, 404, 405, 412, 416, 503} {
+		if !statuses[status] {
+			t.Errorf("no answer was %d", status)
+		}
 	}
 }

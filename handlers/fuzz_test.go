@@ -13,26 +13,25 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// Whatever is asked, the answer is one that clients understand, and says
-// nothing of the server.
+// Every answer is one that clients understand, and tells nothing about the server.
 func FuzzServeHTTP(f *testing.F) {
 	tree, paths := everything(f)
 	tree.Keys("acme", indextest.NewPublisher(f))
 	plain, public := registry(scan(f, tree)), registry(scan(f, tree))
 	public.PublicURL = "https://public.example.com"
-	public.Hostnames = hostnames(f, own, "other.example.com:8443")
+	public.Hostnames = hostnames(f, ownHost, "other.example.com:8443")
 
 	for _, path := range paths {
-		f.Add(path, "GET", own, "", "", "")
+		f.Add(path, "GET", ownHost, "", "", "")
 		f.Add(path, "HEAD", "127.0.0.1:8443", "*", "", "")
 		f.Add(path, "POST", "[::1]", "", "", "")
 	}
 	zip := paths[9]
-	f.Add(zip, "GET", own, "", "bytes=0-4,5-9", "")
-	f.Add(zip, "GET", own, `"a", W/"b"`, "bytes=-1", `"c"`)
-	f.Add(zip, "GET", own, "", "bytes=999999-", "")
-	f.Add(zip, "HEAD", own, "", "items=1", "")
-	f.Add(zip, "GET", own, "", "items=1", "")
+	f.Add(zip, "GET", ownHost, "", "bytes=0-4,5-9", "")
+	f.Add(zip, "GET", ownHost, `"a", W/"b"`, "bytes=-1", `"c"`)
+	f.Add(zip, "GET", ownHost, "", "bytes=999999-", "")
+	f.Add(zip, "HEAD", ownHost, "", "items=1", "")
+	f.Add(zip, "GET", ownHost, "", "items=1", "")
 	for _, path := range []string{
 		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/mirror/-/acme/demo/index.json", "/v1/modules/acme/vpc/aws/download",
 		"/v1/modules/registry.terraform.io/acme/vpc/aws/9.0.0/archive.zip", "/v1/modules/-/acme/vpc/aws/1.0.0/archive.zip", "/v1/modules//acme/vpc/aws/1.0.0/archive.zip",
@@ -58,10 +57,10 @@ func FuzzServeHTTP(f *testing.F) {
 			body := w.Body.String()
 
 			if w.Code != fallenThrough && told.Status != w.Code {
-				t.Fatalf("status is %d and told to be %d", w.Code, told.Status)
+				t.Fatalf("status is %d and reported as %d", w.Code, told.Status)
 			}
 			if size, err := strconv.ParseInt(w.Header().Get("Content-Length"), 10, 64); err == nil && method == http.MethodGet && told.Bytes != size {
-				t.Fatalf("there are %d bytes and told to be %d", size, told.Bytes)
+				t.Fatalf("there are %d bytes, reported as %d", size, told.Bytes)
 			}
 			if !slices.Contains(statuses, w.Code) {
 				t.Fatalf("status is %d", w.Code)
@@ -69,7 +68,7 @@ func FuzzServeHTTP(f *testing.F) {
 			switch {
 			case w.Code == fallenThrough:
 				if body != "" || len(w.Header()) != 0 {
-					t.Fatalf("something was written before it was left to others: %v %q", w.Header(), body)
+					t.Fatalf("the request fell through after something was written: %v %q", w.Header(), body)
 				}
 			case w.Code == 416: // written by net/http, which also drops HEAD's body
 			case method == http.MethodHead:

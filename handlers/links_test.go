@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// namesakes is a tree in which a hosted and a mirrored provider, and a hosted and a
-// mirrored module, are called the same and have other bytes.
+// namesakes is a tree in which a hosted and a mirrored provider have the same name
+// but different bytes, and a hosted and a mirrored module too.
 func namesakes(t testing.TB) *indextest.Tree {
 	t.Helper()
 	tree := indextest.New(t)
@@ -68,10 +68,10 @@ func archiveLink(t *testing.T, g *handlers.Registry, host, under string) string 
 }
 
 // hosts are names a client may choose to ask by.
-var hosts = []string{own, "registry.terraform.io", "other.example.com", "[::1]", "localhost", ""}
+var hosts = []string{ownHost, "registry.terraform.io", "other.example.com", "[::1]", "localhost", ""}
 
-// A link opens the file it was signed for under whatever name it is used, and
-// never one that is called the same in another registry.
+// A link opens the file it was signed for under every name of the registry, and
+// never a file of the same name that is mirrored from another registry.
 func TestLinkIsToOneProvider(t *testing.T) {
 	tree := namesakes(t)
 	snapshot := scan(t, tree)
@@ -82,31 +82,31 @@ func TestLinkIsToOneProvider(t *testing.T) {
 	}{
 		{"no names, a public URL", home, nil},
 		{"no names", "", nil},
-		{"a name", "", []string{own}},
-		{"a name and a public URL", home, []string{own}},
+		{"a name", "", []string{ownHost}},
+		{"a name and a public URL", home, []string{ownHost}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			g := privately(t, registry(snapshot), "allow reader read acme registry.terraform.io/acme")
 			g.PublicURL, g.Hostnames = test.public, hostnames(t, test.configured...)
 			links := map[string]string{
-				downloadLink(t, g, own):                             hosted,
-				archiveLink(t, g, own, own):                         hosted,
-				archiveLink(t, g, own, "registry.terraform.io"):     mirrored,
+				downloadLink(t, g, ownHost):                         hosted,
+				archiveLink(t, g, ownHost, ownHost):                 hosted,
+				archiveLink(t, g, ownHost, "registry.terraform.io"): mirrored,
 				archiveLink(t, g, "[::1]", "registry.terraform.io"): mirrored,
 			}
 			for link, want := range links {
 				file, query, _ := strings.Cut(link, "?")
 				for _, host := range hosts {
-					if w := askAs(g, nobody, host, link); w.Code != http.StatusOK || w.Body.String() != want {
-						t.Errorf("%s, used as %q: got %d and another file, %.100s", link, host, w.Code, w.Body)
+					if w := askAs(g, anonymous, host, link); w.Code != http.StatusOK || w.Body.String() != want {
+						t.Errorf("%s, used as %q: got %d and the wrong file, %.100s", link, host, w.Code, w.Body)
 					}
-					// What is signed is no other file of that name.
-					for _, folder := range []string{"/v1/mirror/-/", "/v1/mirror/registry.terraform.io/", "/v1/mirror/" + own + "/", "/v1/mirror/other.example.com/"} {
+					// The signature is not valid for another file of that name.
+					for _, folder := range []string{"/v1/mirror/-/", "/v1/mirror/registry.terraform.io/", "/v1/mirror/" + ownHost + "/", "/v1/mirror/other.example.com/"} {
 						elsewhere := folder + namesakeZip
 						if elsewhere == file {
 							continue
 						}
-						if w := askAs(g, nobody, host, elsewhere+"?"+query); w.Code == http.StatusOK && w.Body.String() != want {
+						if w := askAs(g, anonymous, host, elsewhere+"?"+query); w.Code == http.StatusOK && w.Body.String() != want {
 							t.Errorf("a link to %s opens another file at %s, used as %q", file, elsewhere, host)
 						}
 					}
@@ -116,8 +116,8 @@ func TestLinkIsToOneProvider(t *testing.T) {
 	}
 }
 
-// The same of modules, which have one path for all names.
-func TestLinkIsToOneModuleOrAnother(t *testing.T) {
+// The same for modules, whose path is the same under all names.
+func TestLinkIsToOneModulePackage(t *testing.T) {
 	tree := namesakes(t)
 	snapshot := scan(t, tree)
 	hosted, mirrored := tree.Read("modules/acme/vpc/aws/1.0.0.zip"), tree.Read("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip")
@@ -126,12 +126,12 @@ func TestLinkIsToOneModuleOrAnother(t *testing.T) {
 		configured         []string
 		host               string
 	}{
-		{"hosted", "", hosted, nil, own},
-		{"hosted, with a public URL", home, hosted, nil, own},
-		{"hosted, asked by the name of the other", home, hosted, nil, "registry.terraform.io"},
-		{"under a name of the registry", "", mirrored, []string{own, "registry.terraform.io"}, "registry.terraform.io"},
-		{"hosted, with a name of the registry that has its own", "", hosted, []string{own, "registry.terraform.io"}, own},
-		{"under a name of the registry, with a public URL", home, mirrored, []string{own, "registry.terraform.io"}, "registry.terraform.io"},
+		{"hosted", "", hosted, nil, ownHost},
+		{"hosted, with a public URL", home, hosted, nil, ownHost},
+		{"hosted, asked by the name of the mirrored one", home, hosted, nil, "registry.terraform.io"},
+		{"under a configured name", "", mirrored, []string{ownHost, "registry.terraform.io"}, "registry.terraform.io"},
+		{"hosted, with another configured name that has one too", "", hosted, []string{ownHost, "registry.terraform.io"}, ownHost},
+		{"under a configured name, with a public URL", home, mirrored, []string{ownHost, "registry.terraform.io"}, "registry.terraform.io"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			g := privately(t, registry(snapshot), "allow reader read acme")
@@ -140,12 +140,12 @@ func TestLinkIsToOneModuleOrAnother(t *testing.T) {
 			link := pathOf(t, home+"/v1/modules/acme/vpc/aws/1.0.0/download", given)
 			_, query, _ := strings.Cut(link, "?")
 			for _, host := range hosts {
-				if w := askAs(g, nobody, host, link); w.Code != http.StatusOK || w.Body.String() != test.want {
-					t.Errorf("%s, used as %q: got %d and another package", link, host, w.Code)
+				if w := askAs(g, anonymous, host, link); w.Code != http.StatusOK || w.Body.String() != test.want {
+					t.Errorf("%s, used as %q: got %d and the wrong package", link, host, w.Code)
 				}
 				for _, path := range []string{"/v1/modules/acme/vpc/aws/1.0.0/archive.zip", "/v1/modules/registry.terraform.io/acme/vpc/aws/1.0.0/archive.zip"} {
-					if w := askAs(g, nobody, host, path+"?"+query); w.Code == http.StatusOK && w.Body.String() != test.want {
-						t.Errorf("it opens the other package at %s, used as %q", path, host)
+					if w := askAs(g, anonymous, host, path+"?"+query); w.Code == http.StatusOK && w.Body.String() != test.want {
+						t.Errorf("it opens the wrong package at %s, used as %q", path, host)
 					}
 				}
 			}
@@ -153,63 +153,62 @@ func TestLinkIsToOneModuleOrAnother(t *testing.T) {
 	}
 }
 
-// Without rules, too, a URL that was handed out is that of the file that its
-// document describes.
+// The same without rules: a URL leads to the file that its document describes.
 func TestURLsAreOfTheFilesDescribed(t *testing.T) {
 	tree := namesakes(t)
 	g := registry(scan(t, tree))
 	g.PublicURL = "https://public.example.com"
-	for host, module := range map[string]string{own: "modules/acme/vpc/aws/1.0.0.zip", "registry.terraform.io": "modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip"} {
-		w := askAs(g, nobody, host, "/v1/modules/acme/vpc/aws/1.0.0/download")
+	for host, module := range map[string]string{ownHost: "modules/acme/vpc/aws/1.0.0.zip", "registry.terraform.io": "modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip"} {
+		w := askAs(g, anonymous, host, "/v1/modules/acme/vpc/aws/1.0.0/download")
 		location := pathOf(t, home, w.Header().Get("X-Terraform-Get"))
 		for _, used := range hosts {
-			if w := askAs(g, nobody, used, location); w.Body.String() != tree.Read(module) {
-				t.Errorf("the module that %s offers, at %s as %q: got %d and another", host, location, used, w.Code)
+			if w := askAs(g, anonymous, used, location); w.Body.String() != tree.Read(module) {
+				t.Errorf("the module that %s offers, at %s as %q: got %d and the wrong bytes", host, location, used, w.Code)
 			}
 		}
 	}
-	for host, provider := range map[string]string{own: "providers/" + namesakeZip, "registry.terraform.io": "providers/registry.terraform.io/" + namesakeZip} {
+	for host, provider := range map[string]string{ownHost: "providers/" + namesakeZip, "registry.terraform.io": "providers/registry.terraform.io/" + namesakeZip} {
 		link := downloadLink(t, g, host)
 		for _, used := range hosts {
-			if w := askAs(g, nobody, used, link); w.Body.String() != tree.Read(provider) {
-				t.Errorf("the provider that %s offers, at %s as %q: got %d and another", host, link, used, w.Code)
+			if w := askAs(g, anonymous, used, link); w.Body.String() != tree.Read(provider) {
+				t.Errorf("the provider that %s offers, at %s as %q: got %d and the wrong bytes", host, link, used, w.Code)
 			}
 		}
 	}
 }
 
-// Of what an upstream has, and the tree does not yet, the registry serves no
-// hosted namesake: its hash is not the one in the document.
-func TestUpstreamIsNotReplacedByNamesakes(t *testing.T) {
+// A hosted file is never served in place of one that only the upstream has: its
+// hash is not the one in the document.
+func TestHostedFilesDoNotReplaceUpstream(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
 		tree.Write("providers/"+namesakeZip, indextest.ProviderZip("demo", "1.0.0", "hosted"))
 	})
 	want := origin.Read("providers/" + namesakeZip)
 	if p.tree.Read("providers/"+namesakeZip) == want {
-		t.Fatal("both have the same package")
+		t.Fatal("both packages are the same")
 	}
 	plain := &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: p.registry.Changed, PublicURL: home}
 	private := privately(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: p.registry.Changed, PublicURL: home},
 		"allow reader read acme "+originHost)
 	for rule, g := range map[string]*handlers.Registry{"without rules": plain, "with rules": private} {
 		t.Run(rule, func(t *testing.T) {
-			link := archiveLink(t, g, own, originHost)
-			for _, host := range []string{own, "other.example.com"} {
-				if w := askAs(g, nobody, host, link); w.Code != http.StatusOK || w.Body.String() != want {
+			link := archiveLink(t, g, ownHost, originHost)
+			for _, host := range []string{ownHost, "other.example.com"} {
+				if w := askAs(g, anonymous, host, link); w.Code != http.StatusOK || w.Body.String() != want {
 					t.Errorf("%s as %q: got %d and %d bytes, want the origin's %d", link, host, w.Code, w.Body.Len(), len(want))
 				}
 			}
-			hosted := downloadLink(t, g, own)
-			if w := askAs(g, nobody, own, hosted); w.Body.String() != p.tree.Read("providers/"+namesakeZip) {
-				t.Errorf("%s: got %d and not what is hosted", hosted, w.Code)
+			hosted := downloadLink(t, g, ownHost)
+			if w := askAs(g, anonymous, ownHost, hosted); w.Body.String() != p.tree.Read("providers/"+namesakeZip) {
+				t.Errorf("%s: got %d and not the hosted file", hosted, w.Code)
 			}
 		})
 	}
 }
 
-// Registries that have the same keys, as all of one Caddy do, have links of their
-// own, whatever name they are asked by.
+// A link is valid for one tree only, even if registries share their keys, as all of
+// one Caddy do.
 func TestLinksAreOfOneTree(t *testing.T) {
 	keys := linkKeys(t)
 	of := func(tree, note string) *handlers.Registry {
@@ -226,13 +225,13 @@ func TestLinksAreOfOneTree(t *testing.T) {
 		module := pathOf(t, home, askAs(one, reader, host, "/v1/modules/acme/vpc/aws/1.0.0/download").Header().Get("X-Terraform-Get"))
 		for _, link := range []string{module, downloadLink(t, one, host)} {
 			for _, used := range hosts {
-				if w := askAs(one, nobody, used, link); w.Code != http.StatusOK {
+				if w := askAs(one, anonymous, used, link); w.Code != http.StatusOK {
 					t.Errorf("given as %q, used as %q: got %d %s", host, used, w.Code, w.Body)
 				}
-				if w := askAs(again, nobody, used, link); w.Code != http.StatusOK {
+				if w := askAs(again, anonymous, used, link); w.Code != http.StatusOK {
 					t.Errorf("given as %q, used as %q at another instance: got %d %s", host, used, w.Code, w.Body)
 				}
-				if w := askAs(other, nobody, used, link); w.Code != http.StatusForbidden {
+				if w := askAs(other, anonymous, used, link); w.Code != http.StatusForbidden {
 					t.Errorf("given as %q, used as %q at the registry of another tree: got %d, want 403", host, used, w.Code)
 				}
 			}
@@ -240,27 +239,27 @@ func TestLinksAreOfOneTree(t *testing.T) {
 	}
 }
 
-// What earlier releases have handed out, and what mirror documents name by bare
-// names, is found under the registry's own name.
+// Hosted files are found under the registry's name too: mirror documents name files
+// by their bare names, and earlier releases handed out such URLs.
 func TestHostedFilesUnderOwnName(t *testing.T) {
 	tree := namesakes(t)
 	snapshot := scan(t, tree)
-	const path = "/v1/mirror/" + own + "/" + namesakeZip
-	for rule, configured := range map[string][]string{"the name it is asked by": nil, "a configured name": {own}} {
+	const path = "/v1/mirror/" + ownHost + "/" + namesakeZip
+	for rule, configured := range map[string][]string{"the name it is asked by": nil, "a configured name": {ownHost}} {
 		t.Run(rule, func(t *testing.T) {
 			g := registry(snapshot)
 			g.Hostnames = hostnames(t, configured...)
-			if w := ask(g, own, path); w.Body.String() != tree.Read("providers/"+namesakeZip) {
+			if w := ask(g, ownHost, path); w.Body.String() != tree.Read("providers/"+namesakeZip) {
 				t.Errorf("got %d", w.Code)
 			}
-			if w := ask(g, own, "/v1/mirror/"+own+"/acme/demo/1.0.0.json"); !strings.Contains(w.Body.String(), `"url":"terraform-provider-demo_1.0.0_linux_amd64.zip"`) {
+			if w := ask(g, ownHost, "/v1/mirror/"+ownHost+"/acme/demo/1.0.0.json"); !strings.Contains(w.Body.String(), `"url":"terraform-provider-demo_1.0.0_linux_amd64.zip"`) {
 				t.Errorf("got %s", w.Body)
 			}
 		})
 	}
-	t.Run("not under any other", func(t *testing.T) {
+	t.Run("not under another name", func(t *testing.T) {
 		g := registry(snapshot)
-		g.Hostnames = hostnames(t, own)
+		g.Hostnames = hostnames(t, ownHost)
 		g.PublicURL = home
 		if w := ask(g, "other.example.com", "/v1/mirror/other.example.com/"+namesakeZip); w.Code != http.StatusNotFound {
 			t.Errorf("got %d", w.Code)
@@ -268,31 +267,31 @@ func TestHostedFilesUnderOwnName(t *testing.T) {
 	})
 }
 
-// There are documents under hostnames only.
+// Mirror documents exist under hostnames only.
 func TestHostedSegmentHasFilesOnly(t *testing.T) {
 	g := registry(scan(t, namesakes(t)))
 	for _, path := range []string{"/v1/mirror/-/acme/demo/index.json", "/v1/mirror/-/acme/demo/1.0.0.json", "/v1/mirror/-/acme/demo/none.zip", "/v1/mirror/-/a--b/demo/x.zip", "/v1/mirror//" + namesakeZip} {
-		if w := ask(g, own, path); w.Code != http.StatusNotFound {
+		if w := ask(g, ownHost, path); w.Code != http.StatusNotFound {
 			t.Errorf("%s: got %d %s", path, w.Code, w.Body)
 		}
 	}
 }
 
-// A module package can be asked for by the hostname it is mirrored under. The
-// rules are those of that hostname, whatever name the registry is asked by.
+// The path of a module package may have the hostname it is mirrored from. The rules
+// for that hostname apply, whatever name the registry is asked by.
 func TestMirroredModulePackages(t *testing.T) {
 	tree := namesakes(t)
 	g := privately(t, registry(scan(t, tree)), "allow anonymous read acme", "allow reader read registry.terraform.io")
 	const path = "/v1/modules/registry.terraform.io/acme/vpc/aws/1.0.0/archive.zip"
 	for _, host := range hosts {
-		if w := askAs(g, nobody, host, path); w.Code != http.StatusUnauthorized {
+		if w := askAs(g, anonymous, host, path); w.Code != http.StatusUnauthorized {
 			t.Errorf("as %q: got %d", host, w.Code)
 		}
 		if w := askAs(g, stranger, host, path); w.Code != http.StatusNotFound {
-			t.Errorf("as %q, by who may not read it: got %d", host, w.Code)
+			t.Errorf("as %q, without the right: got %d", host, w.Code)
 		}
 		if w := askAs(g, reader, host, path); w.Body.String() != tree.Read("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip") {
-			t.Errorf("as %q, by who may read it: got %d", host, w.Code)
+			t.Errorf("as %q, with the right: got %d", host, w.Code)
 		}
 		for _, wrong := range []string{
 			"/v1/modules/-/acme/vpc/aws/1.0.0/archive.zip", "/v1/modules//acme/vpc/aws/1.0.0/archive.zip", strings.Replace(path, "1.0.0", "2.0.0", 1),
@@ -305,22 +304,139 @@ func TestMirroredModulePackages(t *testing.T) {
 	}
 }
 
-// A rule for one of the registry's names is one for all of them.
+// A rule for one of the registry's names applies to all of them.
 func TestRulesForAnAlias(t *testing.T) {
 	g := privately(t, registry(scan(t, namesakes(t))),
 		"deny stranger read alias.example.com/acme", "allow authenticated read *")
-	g.Hostnames = hostnames(t, own, "alias.example.com")
-	for _, host := range []string{own, "alias.example.com", "other.example.com"} {
-		for _, path := range []string{"/v1/providers/acme/demo/versions", "/v1/modules/acme/vpc/aws/versions", "/v1/mirror/" + own + "/acme/demo/index.json", "/v1/mirror/alias.example.com/acme/demo/index.json", "/v1/mirror/-/" + namesakeZip} {
+	g.Hostnames = hostnames(t, ownHost, "alias.example.com")
+	for _, host := range []string{ownHost, "alias.example.com", "other.example.com"} {
+		for _, path := range []string{"/v1/providers/acme/demo/versions", "/v1/modules/acme/vpc/aws/versions", "/v1/mirror/" + ownHost + "/acme/demo/index.json", "/v1/mirror/alias.example.com/acme/demo/index.json", "/v1/mirror/-/" + namesakeZip} {
 			if w := askAs(g, stranger, host, path); w.Code != http.StatusNotFound {
-				t.Errorf("%s as %q, by who is denied it: got %d", path, host, w.Code)
+				t.Errorf("%s as %q, denied: got %d", path, host, w.Code)
 			}
 			if w := askAs(g, reader, host, path); w.Code != http.StatusOK {
-				t.Errorf("%s as %q, by who is not: got %d", path, host, w.Code)
+				t.Errorf("%s as %q, allowed: got %d", path, host, w.Code)
 			}
 		}
 		if w := askAs(g, stranger, host, "/v1/mirror/registry.terraform.io/acme/demo/index.json"); w.Code != http.StatusOK {
-			t.Errorf("what is mirrored, as %q: got %d", host, w.Code)
+			t.Errorf("a mirrored provider, as %q: got %d", host, w.Code)
+		}
+	}
+}
+
+// Every URL in an answer can be fetched, in every configuration.
+func TestURLs(t *testing.T) {
+	tree, _ := everything(t)
+	snapshot := scan(t, tree)
+	tests := []struct {
+		rule           string
+		prefix, public string
+		base           string // of every URL handed out
+		prefixed       string // the path of the registry
+	}{
+		{"paths by default", "", "", "/v1", "/v1"},
+		{"paths under a prefix", "/terraform", "", "/terraform", "/terraform"},
+		{"paths under a prefix of two segments", "/a/v1", "", "/a/v1", "/a/v1"},
+		{"absolute with a public URL", "", home, home + "/v1", "/v1"},
+		{"absolute under a prefix", "/terraform", home, home + "/terraform", "/terraform"},
+		{"absolute at a port", "", home + ":8443", home + ":8443/v1", "/v1"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			g := &handlers.Registry{Snapshot: registry(snapshot).Snapshot, Prefix: test.prefix, PublicURL: test.public}
+			s := serve(t, g)
+			for id, want := range map[string]string{"providers.v1": test.base + "/providers/", "modules.v1": test.base + "/modules/"} {
+				if got := decode(t, s.get(wellKnown).body).(map[string]any)[id]; got != want {
+					t.Errorf("%s is %v, want %s", id, got, want)
+				}
+			}
+			d := s.download("acme/demo/1.0.0/download/linux/amd64")
+			for _, u := range []string{d.DownloadURL, d.SHA256SumsURL, d.SHA256SumsSignature} {
+				if !strings.HasPrefix(u, test.base+"/mirror/-/acme/demo/") {
+					t.Errorf("got %s, want a hosted file below %s", u, test.base)
+				}
+			}
+			s.install("acme/demo/1.0.0/download/linux/amd64")
+
+			location := s.get(s.service("modules.v1").String() + "acme/vpc/aws/1.2.0/download").Header.Get("X-Terraform-Get")
+			if want := test.base + "/modules/acme/vpc/aws/1.2.0/archive.zip"; location != want {
+				t.Errorf("the module is at %q, want %s", location, want)
+			}
+			s.unpack(s.moduleLocation("acme/vpc/aws/1.2.0"))
+
+			document := home + test.prefixed + "/mirror/registry.terraform.io/hashicorp/null/3.2.0.json"
+			var l archives
+			s.json(document, &l)
+			archive := l.Archives["linux_amd64"]
+			want := "terraform-provider-null_3.2.0_linux_amd64.zip"
+			if test.public != "" {
+				want = test.base + "/mirror/registry.terraform.io/hashicorp/null/" + want
+			}
+			if archive.URL != want {
+				t.Errorf("the archive is at %s, want %s", archive.URL, want)
+			}
+			if err := packageHash(t, archive.Hashes, s.fetch(document, archive.URL)); err != nil {
+				t.Error(err)
+			}
+			if test.prefixed != "/v1" {
+				if a := s.get("/v1/providers/acme/demo/versions"); a.StatusCode != fallenThrough {
+					t.Errorf("the default prefix is served too: %d", a.StatusCode)
+				}
+			}
+		})
+	}
+}
+
+// A public URL leads to the right file although the registry is asked by its name,
+// and not by the one of the document.
+func TestPublicURLOfAnotherName(t *testing.T) {
+	tree := hostTree(t)
+	snapshot := scan(t, tree)
+	for _, host := range []string{"a.example.com", "b.example.com", "internal.example.com"} {
+		t.Run("asked as "+host, func(t *testing.T) {
+			g := registry(snapshot)
+			g.PublicURL = home
+			s := serve(t, g)
+			for _, v := range versionsIn(s.get("https://" + host + "/v1/providers/acme/demo/versions").body) {
+				var d download
+				s.json("https://"+host+"/v1/providers/acme/demo/"+v+"/download/linux/amd64", &d)
+				if err := archiveChecksum(s.fetch("", d.DownloadURL), d.SHA256); err != nil {
+					t.Errorf("%s: %v", d.DownloadURL, err)
+				}
+				var l archives
+				s.json("https://"+host+"/v1/mirror/"+host+"/acme/demo/"+v+".json", &l)
+				archive := l.Archives["linux_amd64"]
+				if err := packageHash(t, archive.Hashes, s.fetch("", archive.URL)); err != nil {
+					t.Errorf("%s: %v", archive.URL, err)
+				}
+			}
+		})
+	}
+	t.Run("other names are still mirrored", func(t *testing.T) {
+		g := registry(snapshot)
+		g.PublicURL = home
+		s := serve(t, g)
+		if a := s.get("/v1/mirror/c.example.com/acme/demo/index.json"); a.StatusCode != http.StatusNotFound {
+			t.Errorf("got %d %s", a.StatusCode, a.body)
+		}
+	})
+}
+
+// Documents with different URLs never have the same validator.
+func TestValidatorsOfOtherURLs(t *testing.T) {
+	tree, _ := everything(t)
+	snapshot := scan(t, tree)
+	seen := make(map[string]string)
+	for _, base := range []string{"", home, "https://other.example.com", home + ":8443"} {
+		g := registry(snapshot)
+		g.PublicURL = base
+		s := serve(t, g)
+		for _, path := range []string{wellKnown, "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/mirror/registry.terraform.io/hashicorp/null/3.2.0.json"} {
+			a := s.get(path)
+			if other, twice := seen[a.Header.Get("Etag")]; twice {
+				t.Errorf("%s has the ETag of %s", a.body, other)
+			}
+			seen[a.Header.Get("Etag")] = a.body
 		}
 	}
 }

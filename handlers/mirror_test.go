@@ -61,8 +61,8 @@ func (s *site) installMirrored(address, version, platform string) string {
 	return zip
 }
 
-// Checklist §6.E. Of 61 the certificate is for e2e; 72 is proven by every client
-// here, which asks once; 74 is what clients cannot do.
+// Checklist, group E. The certificate of 61 is tested by e2e. 72 is proven by every
+// client here, which asks once. 74 is about the documentation.
 func TestMirror(t *testing.T) {
 	tree := sampleTree(t, indextest.NewPublisher(t))
 	tree.Provider("bücher.example/acme/demo", "1.0.0", "linux_amd64")
@@ -72,24 +72,24 @@ func TestMirror(t *testing.T) {
 
 	s.rule("61 it installs below a URL that ends in a slash", func(t *testing.T, s *site) {
 		for address, v := range map[string]string{
-			null: "3.2.0", own + "/acme/demo": "1.10.0-rc.1", own + "/acme/google-beta": "2.0.0",
-			own + "/m%C3%BCnchen/stra%C3%9Fe": "1.0.0",
+			null: "3.2.0", ownHost + "/acme/demo": "1.10.0-rc.1", ownHost + "/acme/google-beta": "2.0.0",
+			ownHost + "/m%C3%BCnchen/stra%C3%9Fe": "1.0.0",
 		} {
 			s.installMirrored(address, v, "linux_amd64")
 		}
-		s.installMirrored(own+"/acme/demo", "1.0.0+build.5", "linux_amd64")
+		s.installMirrored(ownHost+"/acme/demo", "1.0.0+build.5", "linux_amd64")
 	})
 	for _, host := range []string{"xn--bcher-kva.example", "XN--BCHER-KVA.example", "b%C3%BCcher.example"} {
-		s.rule("62 a hostname is found in punycode, and in every other form: "+host, func(t *testing.T, s *site) {
+		s.rule("62 a hostname is found in punycode and in every other form: "+host, func(t *testing.T, s *site) {
 			s.installMirrored(host+"/acme/demo", "1.0.0", "linux_amd64")
 		})
 	}
-	s.rule("74 a hostname with a port is found, by clients that can ask for it", func(t *testing.T, s *site) {
+	s.rule("62 the default port is not part of a hostname", func(t *testing.T, s *site) {
 		if a := s.get("/v1/mirror/xn--bcher-kva.example:443/acme/demo/index.json"); a.StatusCode != http.StatusOK {
 			t.Errorf("got %d", a.StatusCode)
 		}
 	})
-	s.rule("62 a folder named in punycode is found as well", func(t *testing.T, s *site) {
+	s.rule("62 so is a folder named in punycode", func(t *testing.T, s *site) {
 		s.installMirrored("xn--mnchen-3ya.example/acme/demo", "2.0.0", "linux_amd64")
 	})
 	list, release := s.get("/v1/mirror/"+null+"/index.json"), s.get("/v1/mirror/"+null+"/3.2.0.json")
@@ -105,16 +105,16 @@ func TestMirror(t *testing.T) {
 			t.Errorf("got %s, want %s", list.body, want)
 		}
 	})
-	for _, address := range []string{"registry.terraform.io/hashicorp/none", "elsewhere.example/hashicorp/null", own + "/hashicorp/null", "acme/demo/x", "localhost/a/b"} {
+	for _, address := range []string{"registry.terraform.io/hashicorp/none", "elsewhere.example/hashicorp/null", ownHost + "/hashicorp/null", "acme/demo/x", "localhost/a/b"} {
 		s.rule("65 the index.json of an unknown provider is 404: "+address, func(t *testing.T, s *site) {
 			mustRefuse(t, s.get("/v1/mirror/"+address+"/index.json"), http.StatusNotFound)
 		})
 	}
 	for _, path := range []string{
 		null + "/9.9.9.json", null + "/1.0.0-rc.1+b.json", null + "/1.0.0%2Bb.json", "registry.terraform.io/hashicorp/none/1.0.0.json",
-		"elsewhere.example:8443/a/b/1.0.0.json", "REGISTRY.terraform.io/HashiCorp/none/1.0.0.json", own + "/acme/demo/7.0.0.json",
+		"elsewhere.example:8443/a/b/1.0.0.json", "REGISTRY.terraform.io/HashiCorp/none/1.0.0.json", ownHost + "/acme/demo/7.0.0.json",
 	} {
-		s.rule("66 what the mirror does not hold is no archives: "+path, func(t *testing.T, s *site) {
+		s.rule("66 a version that the mirror lacks has no archives: "+path, func(t *testing.T, s *site) {
 			if a := s.get("/v1/mirror/" + path); a.StatusCode != http.StatusOK || a.body != `{"archives":{}}` || a.Header.Get("Content-Type") != "application/json" {
 				t.Errorf("got %d %q", a.StatusCode, a.body)
 			}
@@ -124,7 +124,7 @@ func TestMirror(t *testing.T) {
 		null + "/latest.json", null + "/v3.2.0.json", null + "/3.2.json", null + "/.json", "a b/c/d/1.0.0.json", "x/y_/z/1.0.0.json",
 		"registry.terraform.io/hashicorp/terraform-null/1.0.0.json", "a..b/c/d/1.0.0.json",
 	} {
-		s.rule("66 what no client can mean is 404: "+path, func(t *testing.T, s *site) {
+		s.rule("66 a malformed address or version is 404: "+path, func(t *testing.T, s *site) {
 			mustRefuse(t, s.get("/v1/mirror/"+strings.ReplaceAll(path, " ", "%20")), http.StatusNotFound)
 		})
 	}
@@ -149,19 +149,19 @@ func TestMirror(t *testing.T) {
 		})
 		s.rule("70 the zip is the publisher's: "+platform, func(t *testing.T, s *site) {
 			if s.fetch(l.url, archive.URL) != tree.Read("providers/"+null+"/"+archive.URL) {
-				t.Error("it is another")
+				t.Error("the zip differs")
 			}
 		})
 	}
 	s.rule("70 the zip is the one the registry serves", func(t *testing.T, s *site) {
 		zip, _ := s.install("acme/demo/1.0.0/download/darwin/arm64")
-		if s.installMirrored(own+"/acme/demo", "1.0.0", "darwin_arm64") != zip {
-			t.Error("it is another")
+		if s.installMirrored(ownHost+"/acme/demo", "1.0.0", "darwin_arm64") != zip {
+			t.Error("the zip differs")
 		}
 	})
 	for _, path := range []string{"/index.json", "/3.2.0.json", "/9.9.9.json", "/terraform-provider-null_3.2.0_linux_amd64.zip"} {
 		for _, authorization := range []string{"", "Bearer garbage", "Basic bmV0cmM6cGFzc3dvcmQ="} {
-			s.rule("71 73 nobody is refused or sent elsewhere "+authorization+": "+path, func(t *testing.T, s *site) {
+			s.rule("71 73 no request is refused or redirected "+authorization+": "+path, func(t *testing.T, s *site) {
 				if a := s.get("/v1/mirror/"+null+path, "Authorization: "+authorization); a.StatusCode != http.StatusOK {
 					t.Errorf("got %d", a.StatusCode)
 				}
@@ -169,7 +169,7 @@ func TestMirror(t *testing.T) {
 		}
 	}
 	s.rule("a version with a plus is a relative URL that resolves", func(t *testing.T, s *site) {
-		l := s.archives(own+"/acme/demo", "1.0.0+build.5")
+		l := s.archives(ownHost+"/acme/demo", "1.0.0+build.5")
 		u, err := url.Parse(l.Archives["linux_amd64"].URL)
 		if err != nil || u.IsAbs() || !strings.Contains(u.Path, "+build.5") {
 			t.Errorf("got %v (%v)", u, err)

@@ -1,77 +1,83 @@
 package handlers
 
 import (
-	"errors"
+	"encoding/json"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// serveModules is the module registry protocol:
+// resolveModules resolves a request of the module registry protocol:
 //
 //	:namespace/:name/:system/versions
 //	:namespace/:name/:system/download
 //	:namespace/:name/:system/:version/download
 //	:namespace/:name/:system/:version/archive.tar.gz or .zip
 //	:hostname/:namespace/:name/:system/:version/archive.tar.gz or .zip
-func (g *Registry) serveModules(w http.ResponseWriter, r *request) error {
-	s := r.segments
+func (g *Registry) resolveModules(r *request, s []string) (answerer, error) {
+	var answer answerer
+	var host, version, file string
 	switch {
 	case len(s) == 4 && s[3] == "versions":
-		r.Kind = KindModuleVersions
-		m, err := g.ownModule(r, s[0], s[1], s[2])
-		if err != nil {
-			return err
-		}
-		a := m.Address
-		a.Hostname = r.self
-		if g.listPending(r, a, true) {
-			return pending
-		}
-		return g.writeDocument(w, r, m.List(), links{})
-
+		r.Kind, answer = KindModuleVersions, (*Registry).answerModuleVersions
 	case len(s) == 4 && s[3] == "download":
-		r.Kind = KindModuleDownload
-		m, err := g.ownModule(r, s[0], s[1], s[2])
-		if err != nil {
-			return err
-		}
-		a := m.Address
-		a.Hostname = r.self
-		if g.listPending(r, a, true) {
-			return pending
-		}
-		return g.redirectToNewest(w, r, m)
-
+		r.Kind, answer = KindModuleDownload, (*Registry).answerNewestModule
 	case len(s) == 5 && s[4] == "download":
-		r.Kind = KindModuleDownload
-		m, v, err := g.ownModuleVersion(r, s)
-		if err != nil {
-			return err
-		}
-		return g.writeLocation(w, r, m, v)
-
+		r.Kind, answer, version = KindModuleDownload, (*Registry).answerModuleDownload, s[3]
 	case len(s) == 5 && isModuleArchive(s[4]):
-		return g.serveModuleFile(w, r, "", s)
-
+		r.Kind, answer, version, file = KindModuleArchive, (*Registry).answerModuleArchive, s[3], s[4]
 	case len(s) == 6 && isModuleArchive(s[5]) && s[0] != "":
-		return g.serveModuleFile(w, r, s[0], s[1:])
+		r.Kind, answer, version, file = KindModuleArchive, (*Registry).answerModuleArchive, s[4], s[5]
+		host, s = s[0], s[1:]
+	default:
+		return nil, errNotFound
 	}
-	return notFound
+	a, err := address.ParseModule(host, s[0], s[1], s[2])
+	if err != nil {
+		return nil, fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
+	}
+	if host == "" {
+		r.target = g.hostedAs(r.self, a)
+	} else {
+		r.target = g.located(a)
+	}
+	r.target.version, r.target.file = version, file
+	if file != "" {
+		return answer, g.authorizeFile(r)
+	}
+	return answer, g.authorize(r)
 }
 
 func isModuleArchive(name string) bool { return strings.HasPrefix(name, "archive.") }
 
-// redirectToNewest answers tools that ask for a module without a version.
-func (g *Registry) redirectToNewest(w http.ResponseWriter, r *request, m *index.Module) error {
+func (g *Registry) answerModuleVersions(w http.ResponseWriter, r *request) error {
+	m := r.module()
+	if m == nil {
+		return g.absent(w, r)
+	}
+	if r.listPending() {
+		return errPending
+	}
+	return g.writeDocument(w, r, m.List(), links{})
+}
+
+// answerNewestModule redirects tools that ask for a module without a version, as
+// the public registry does.
+func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
+	m := r.module()
+	if m == nil {
+		return g.absent(w, r)
+	}
+	if r.listPending() {
+		return errPending
+	}
 	v := m.Newest()
 	r.Version = v.Version
-	a := m.Address
 	set(w,
-		"Location", g.baseFor(r)+g.prefix+"/modules/"+a.Namespace+"/"+a.Name+"/"+a.System+"/"+v.Version+"/download",
+		"Location", filePath(g.baseFor(r)+g.prefix, m.Address.At(""), v.Version, "download"),
 		"Cache-Control", r.revalidate(),
 		contentTypeOptions, noSniff)
 	w.WriteHeader(http.StatusFound)
@@ -79,31 +85,37 @@ func (g *Registry) redirectToNewest(w http.ResponseWriter, r *request, m *index.
 	return nil
 }
 
-// writeLocation tells where the package of a module is: where it is in the tree,
-// which is the same whatever name the registry is asked by.
-func (g *Registry) writeLocation(w http.ResponseWriter, r *request, m *index.Module, v *index.ModuleVersion) error {
-	base := g.baseFor(r)
-	a := m.Address
-	a.Hostname = v.Hostname
-	location := moduleFile(base+g.prefix, a, v.Version, v.Archive.Name)
-	folder := ""
-	if v.Folder != "" {
-		// Clients take the folder off again: what they ask for, and what a link is
-		// signed for, ends in the archive's name (checklist 89).
-		folder = "//" + v.Folder
+// answerModuleDownload says where the package of a module is: where it lies in the
+// tree, which is the same under all names of the registry.
+func (g *Registry) answerModuleDownload(w http.ResponseWriter, r *request) error {
+	m := r.module()
+	if m == nil {
+		return g.absent(w, r)
 	}
-	if r.private {
+	v := m.Version(r.target.version)
+	if v == nil {
+		return r.versionAbsent(m.Address)
+	}
+	r.Version = v.Version
+	base := g.baseFor(r)
+	location := filePath(base+g.prefix, m.Address.At(v.Hostname), v.Version, v.Archive.Name)
+	get := location
+	if v.Folder != "" {
+		// Clients take the folder off before they fetch the package, and link
+		// signatures do not cover it (checklist 88, 89, 93).
+		get += "//" + v.Folder
+	}
+	if r.target.private {
 		file := location[len(base)+len(g.prefix):]
-		signed, err := g.Links.AppendQuery([]byte(location+folder), g.Tree, file, g.Links.Expiry(time.Now()))
+		signed, err := g.Links.AppendQuery([]byte(get), g.Tree, file, g.Links.Expiry(time.Now()))
 		if err != nil {
-			return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
+			return linksUnsigned(err)
 		}
-		set(w, "X-Terraform-Get", string(signed), "Cache-Control", r.revalidate(), contentTypeOptions, noSniff)
-		if v.Folder == "" && r.downloadsWithToken(v.Archive.Size) { // which knows no folders
-			return writeTokenLocation(w, r, location)
-		}
-	} else {
-		set(w, "X-Terraform-Get", location+folder, "Cache-Control", r.revalidate(), contentTypeOptions, noSniff)
+		get = string(signed)
+	}
+	set(w, "X-Terraform-Get", get, "Cache-Control", r.revalidate(), contentTypeOptions, noSniff)
+	if r.target.private && v.Folder == "" && r.downloadsWithToken(v.Archive.Size) {
+		return writeTokenLocation(w, r, location)
 	}
 	// 204 with this header works in every client (checklist 82).
 	w.WriteHeader(http.StatusNoContent)
@@ -111,118 +123,70 @@ func (g *Registry) writeLocation(w http.ResponseWriter, r *request, m *index.Mod
 	return nil
 }
 
-// ownModule finds a module of the registry itself that r may read, in whatever
-// case it is written (checklist 78).
-func (g *Registry) ownModule(r *request, namespace, name, system string) (*index.Module, error) {
-	a, err := address.ParseModule("", namespace, name, system)
-	a.Hostname = r.self
-	if err != nil {
-		return nil, notModuleAddress
+// answerModuleArchive answers with the package of a module's version.
+func (g *Registry) answerModuleArchive(w http.ResponseWriter, r *request) error {
+	t := &r.target
+	m := r.snapshot.Module(t.Address)
+	if m.Version(t.version) == nil {
+		// Earlier releases handed out paths without HOSTNAME also for what lies under
+		// the registry's name.
+		m = r.module()
 	}
-	readable, err := g.mayRead(r, resource(a, true))
-	if err != nil {
-		return nil, err
+	if m == nil {
+		return g.absent(w, r)
 	}
-	if readable {
-		if m := g.ownModuleAt(r, a); m != nil {
-			r.module = &m.Address
-			return m, nil
-		}
-		if g.pending(r, a, true) {
-			return nil, pending
-		}
-	}
-	return nil, noSuchModule(a)
-}
-
-var notModuleAddress = fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
-
-func noSuchModule(a address.Address) error {
-	return fail(http.StatusNotFound, "this registry has no module %s/%s/%s", a.Namespace, a.Name, a.System)
-}
-
-// ownModuleVersion finds the version that the first four segments of the path
-// name.
-func (g *Registry) ownModuleVersion(r *request, s []string) (*index.Module, *index.ModuleVersion, error) {
-	r.asked = s[3]
-	m, err := g.ownModule(r, s[0], s[1], s[2])
-	if err != nil {
-		return nil, nil, err
-	}
-	v := m.Version(s[3])
-	a := m.Address
-	a.Hostname = r.self
-	if v == nil && g.pending(r, a, true) {
-		return nil, nil, pending
-	}
+	r.address = &m.Address
+	v := m.Version(t.version)
 	if v == nil {
-		return nil, nil, fail(http.StatusNotFound, "%s has no such version", m.Address)
+		return r.versionAbsent(m.Address)
 	}
 	r.Version = v.Version
-	return m, v, nil
-}
-
-// serveModuleFile answers with a package that the last five segments of the path
-// name, hosted if they are under no hostname.
-func (g *Registry) serveModuleFile(w http.ResponseWriter, r *request, host string, s []string) error {
-	r.Kind = KindModuleArchive
-	a, err := address.ParseModule(host, s[0], s[1], s[2])
-	if err != nil {
-		return notModuleAddress
-	}
-	version, name := s[3], s[4]
-	r.asked = version
-	// By the configuration alone: a name that the client chose makes nothing the
-	// registry's own.
-	asked := resource(a, g.isHosted(a.Hostname))
-	link := g.verifyModuleLink(r, a, version, name)
-	if link == nil {
-		r.private = !g.rules.Public(asked)
-		return g.writeModuleFile(w, r, r.snapshot.Module(a), a, version, name)
-	}
-	readable, err := g.mayReadFile(r, asked, link)
-	if err != nil {
-		return err
-	}
-	if !readable {
-		return noSuchModule(a)
-	}
-	m := r.snapshot.Module(a)
-	if a.Hostname == "" && g.byName() && (m == nil || m.Version(version) == nil) {
-		// Where earlier releases said that those under the registry's name are.
-		a.Hostname = r.self
-		if m = g.ownModuleAt(r, a); m == nil && g.pending(r, a, true) {
-			return pending
-		}
-	}
-	return g.writeModuleFile(w, r, m, a, version, name)
-}
-
-// writeModuleFile answers with a package of the module m, which is nil if there is
-// none at the address.
-func (g *Registry) writeModuleFile(w http.ResponseWriter, r *request, m *index.Module, a address.Address, version, name string) error {
-	var v *index.ModuleVersion
-	if m != nil {
-		r.module = &m.Address
-		v = m.Version(version)
-	}
-	switch {
-	case v == nil && wantModule(r, a):
-		return pending
-	case m == nil:
-		return noSuchModule(a)
-	case v == nil:
-		return fail(http.StatusNotFound, "%s has no such version", m.Address)
-	}
-	r.Version = v.Version
-	if v.Archive.Name != name {
+	if v.Archive.Name != t.file {
 		return fail(http.StatusNotFound, "%s %s is packed as %s", m.Address, v.Version, v.Archive.Name)
 	}
-	err := g.writeFile(w, r, v.Archive)
-	if errors.Is(err, replaced) {
-		a = m.Address
-		a.Hostname = v.Hostname
-		r.wanted = []index.Wanted{{Address: a, Version: v.Version}}
+	return g.writeFile(w, r, v.Archive)
+}
+
+// versionAbsent is the answer for a version that the snapshot does not have of a
+// provider or module that it has.
+func (r *request) versionAbsent(a address.Address) error {
+	if r.pending() {
+		return errPending
 	}
-	return err
+	return fail(http.StatusNotFound, "%s has no such version", a)
+}
+
+// maxTokenDownload is the size in bytes of a module package that OpenTofu is asked
+// to fetch with its token: the whole download may take ten seconds, in which this
+// much arrives on a line of a megabit a second.
+const maxTokenDownload = 1 << 20
+
+// downloadsWithToken reports whether the client fetches a module package with its
+// token if it is told to (use_registry_credentials, OpenTofu since 1.12; checklist
+// 83, 84). That is better than a link: the URL has no secret and does not expire,
+// and a token that is revoked is invalid at once.
+func (r *request) downloadsWithToken(size int64) bool {
+	version, ok := strings.CutPrefix(r.UserAgent(), "OpenTofu/1.")
+	if !ok || size > maxTokenDownload || !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {
+		return false
+	}
+	minor, _, _ := strings.Cut(version, ".")
+	n, err := strconv.Atoi(minor)
+	return err == nil && n >= 12
+}
+
+// writeTokenLocation tells a client to fetch the package with its token. The header
+// already has a link for other clients.
+func writeTokenLocation(w http.ResponseWriter, r *request, location string) error {
+	body, _ := json.Marshal(struct { // a string and a boolean always encode
+		Location       string `json:"location"`
+		UseCredentials bool   `json:"use_registry_credentials"`
+	}{location, true})
+	set(w, "Content-Type", "application/json", "Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(http.StatusOK)
+	r.answered(r.Request, http.StatusOK, int64(len(body)))
+	if r.Method != http.MethodHead {
+		w.Write(body)
+	}
+	return nil
 }

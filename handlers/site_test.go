@@ -22,14 +22,14 @@ import (
 
 // The registry of the tests, by the name it is asked by.
 const (
-	own  = "registry.example.com"
-	home = "https://" + own
+	ownHost = "registry.example.com"
+	home    = "https://" + ownHost
 )
 
 // fallenThrough is the status of a request the registry left to the next handler.
 const fallenThrough = http.StatusTeapot
 
-// options are those of a registry that signs what publishers did not.
+// options are those of a registry that signs releases without a signature.
 func options(t testing.TB, tree *indextest.Tree) index.Options {
 	t.Helper()
 	return optionsWith(t, tree, newKey(t))
@@ -84,8 +84,8 @@ func hostnames(t testing.TB, names ...string) (list []svchost.Hostname) {
 	return list
 }
 
-// ServeHTTP of a handler is the registry with something behind it that shows
-// which requests are not the registry's.
+// A handler is a registry and a next handler, which shows which requests fell
+// through.
 type handler struct{ *handlers.Registry }
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -127,7 +127,7 @@ func serveOver(t testing.TB, g *handlers.Registry, http2 bool) *site {
 	}}
 }
 
-// rule is a subtest: its site fails it and no other.
+// rule runs a subtest with a site that fails only this subtest.
 func (s *site) rule(name string, f func(t *testing.T, s *site)) {
 	s.t.(*testing.T).Run(name, func(t *testing.T) { f(t, &site{t, s.client}) })
 }
@@ -167,7 +167,7 @@ func (s *site) send(r *http.Request) answer {
 	return answer{response, string(body)}
 }
 
-// get asks for a path of the site under its own name, or for a whole URL.
+// get asks for a path of the site, or for a whole URL.
 func (s *site) get(url string, headers ...string) answer {
 	s.t.Helper()
 	return s.do(http.MethodGet, absolute(url), headers...)
@@ -219,7 +219,7 @@ func checkError(t testing.TB, h http.Header, body string) {
 	}
 }
 
-// serveRecorded asks a registry without a network.
+// serveRecorded sends a request to a registry without a network.
 func serveRecorded(g *handlers.Registry, r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	handler{g}.ServeHTTP(w, r)

@@ -18,91 +18,147 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An Upstream gets what a mirror does not hold; see fill.Filler.
+// An Upstream gets what a mirror does not have from its origins. Usually it is a
+// *fill.Filler, whose errors fileNotFilled and upstreamFailed know.
 type Upstream interface {
+	// Mirrors reports whether there is an origin for a provider.
 	Mirrors(address.Address) bool
+
+	// Versions returns the versions of a provider that its origin offers.
 	Versions(context.Context, address.Address) (fill.Offering, error)
+
+	// Available returns the packages of a version that the origin offers.
 	Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error)
-	MayHaveMore(a address.Address, version string, held func(address.Platform) bool) bool
+
+	// MayHaveMore reports whether the origin may offer a platform of the version
+	// other than those the tree has. It does not ask the origin.
+	MayHaveMore(a address.Address, version string, has func(address.Platform) bool) bool
+
+	// Held returns a file of a provider that has been fetched lately, or nil.
 	Held(a address.Address, file string) *fill.Filled
+
+	// Fill returns a file of a provider once it is in the tree.
 	Fill(ctx context.Context, a address.Address, file string) (*fill.Filled, error)
 }
 
-// mirrors tells whether what is not held of another registry's provider may be
-// had.
-func (g *Registry) mirrors(a address.Address) bool {
-	return g.Upstream != nil && g.Upstream.Mirrors(a)
+// presentPatience is how long a request waits for an origin if it can be answered
+// from the tree, now or once that has been read. Clients give an attempt ten
+// seconds, and OpenTofu asks a mirror only once (checklist 25, 72).
+const presentPatience = 3 * time.Second
+
+// maxAge is the largest Age that caches understand (RFC 9111 §1.2.2).
+const maxAge = (1<<31 - 1) * time.Second
+
+// fills reports whether an Upstream can get what the tree does not have of the
+// target. It does for mirrored providers only.
+func (g *Registry) fills(r *request) bool {
+	return g.Upstream != nil && !r.target.hosted && g.Upstream.Mirrors(r.target.Address)
 }
 
-// serveJoinedIndex answers with index.json of what is held, if anything is, and
-// of what the origin offers. A failed origin takes nothing away.
-func (g *Registry) serveJoinedIndex(w http.ResponseWriter, r *request, a address.Address, held *index.Provider) error {
-	of := joinedID{address: a}
-	if d, ok := g.joined.get(of, held); ok {
-		return g.writeJoinedIndex(w, r, d)
+// forClient is the context in which an Upstream is asked for r, with the address
+// of the client.
+func (g *Registry) forClient(r *request) context.Context {
+	r.waiting()
+	client, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		client = r.RemoteAddr
 	}
-	ctx, cancel := g.patient(r, held != nil)
+	if g.ClientAddress != nil {
+		client = cmp.Or(g.ClientAddress(r.Request), client)
+	}
+	return upstream.ForClient(r.Context(), client)
+}
+
+// impatient is forClient with a limit if the tree has an answer too. What the
+// Upstream has begun goes on after that.
+func (g *Registry) impatient(r *request, present bool) (context.Context, context.CancelFunc) {
+	if !present {
+		return g.forClient(r), func() {}
+	}
+	return context.WithTimeout(g.forClient(r), presentPatience)
+}
+
+// A mergedID names a merged document: index.json of a provider, or VERSION.json of
+// a version, which has a separate form for clients that know h1: only.
+type mergedID struct {
+	address address.Address
+	version string
+	h1Only  bool
+}
+
+// A mergedDocument is made of what the tree has and of what the origin offers. It
+// is valid for a while, as long as the tree has the same.
+type mergedDocument struct {
+	present any           // *index.Provider or *index.Release; may be a nil one
+	age     time.Duration // of a stale list of versions; otherwise zero
+	until   time.Time
+	*wire.Document
+}
+
+func (d mergedDocument) size() int { return len(d.Head) + len(d.Tail) }
+
+// What an origin offers of a version does not change, so VERSION.json is valid for
+// a minute. Asking for a list of versions is what has it renewed in the background,
+// so index.json is valid for a second only, and not longer than the age of its
+// list: one that is renewed all the time is asked for each time.
+const (
+	mergedLife      = time.Minute
+	mergedIndexLife = time.Second
+)
+
+// maxMerged bounds the merged documents, in bytes. Making one again takes
+// microseconds.
+const maxMerged = 32 << 20
+
+func (g *Registry) mergedDocument(id mergedID, present any) (mergedDocument, bool) {
+	d, ok := g.merged.get(id)
+	return d, ok && d.present == present && time.Now().Before(d.until)
+}
+
+func (g *Registry) keepMerged(id mergedID, d mergedDocument, life time.Duration) {
+	d.until = time.Now().Add(life)
+	g.merged.put(id, d)
+}
+
+// writeMergedIndex answers with index.json of p, which may be nil, and of what the
+// origin offers. If the origin fails, it is that of p.
+func (g *Registry) writeMergedIndex(w http.ResponseWriter, r *request, p *index.Provider) error {
+	id := mergedID{address: r.target.Address}
+	if d, ok := g.mergedDocument(id, p); ok {
+		return g.writeAgedIndex(w, r, d)
+	}
+	ctx, cancel := g.impatient(r, p != nil)
 	defer cancel()
-	offering, err := g.Upstream.Versions(ctx, a)
+	offering, err := g.Upstream.Versions(ctx, r.target.Address)
 	switch {
 	case err == nil:
-		d := joinedDocument{held: held, Document: index.MirrorIndex(releasesOf(held), versionsOf(offering.Listing))}
-		if offering.Stale {
-			d.age = min(offering.Age, maxAge) // a clock may have been set
+		var releases []*index.Release
+		if p != nil {
+			releases = p.Releases
 		}
-		g.joined.put(of, d, min(joinedIndexLife, offering.Age))
-		return g.writeJoinedIndex(w, r, d)
-	case held != nil:
-		return g.writeDocument(w, r, held.Index(), links{})
-	case g.pending(r, a, false):
-		return pending
+		d := mergedDocument{present: p, Document: index.MirrorIndex(releases, versionsOf(offering.Listing))}
+		if offering.Stale {
+			d.age = min(offering.Age, maxAge) // larger if the clock has been set
+		}
+		g.keepMerged(id, d, min(mergedIndexLife, offering.Age))
+		return g.writeAgedIndex(w, r, d)
+	case p != nil:
+		return g.writeDocument(w, r, p.Index(), links{})
+	case r.pending():
+		return errPending
 	case errors.Is(err, upstream.ErrNotFound):
-		return fail(http.StatusNotFound, "this mirror has no provider %s, nor has its registry", a)
+		return fail(http.StatusNotFound, "this mirror has no provider %s, nor has its registry", r.target.Address)
 	}
-	return upstreamFailure(err)
+	return upstreamFailed(err)
 }
 
-// writeJoinedIndex says how old the list is if it should have been renewed.
-func (g *Registry) writeJoinedIndex(w http.ResponseWriter, r *request, d joinedDocument) error {
+// writeAgedIndex tells the age of the list of versions if it could not be renewed
+// in time.
+func (g *Registry) writeAgedIndex(w http.ResponseWriter, r *request, d mergedDocument) error {
 	if d.age > 0 {
 		set(w, "Age", strconv.FormatInt(int64(d.age/time.Second), 10))
 	}
 	return g.writeDocument(w, r, d.Document, links{})
-}
-
-// heldPatience is how long a client that can be told of what is held, or will be
-// when that has been read, waits for the rest. It gives us ten seconds, and some ask once only.
-const heldPatience = 3 * time.Second
-
-// maxAge is what RFC 9111 §1.2.2 has caches understand.
-const maxAge = (1<<31 - 1) * time.Second
-
-// patient is how long the request waits for an origin. What is asked for goes on.
-func (g *Registry) patient(r *request, held bool) (context.Context, context.CancelFunc) {
-	ctx := g.forClient(r)
-	if !held {
-		return ctx, func() {}
-	}
-	return context.WithTimeout(ctx, heldPatience)
-}
-
-// forClient is the request's context, with the address of its client.
-func (g *Registry) forClient(r *request) context.Context {
-	address, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		address = r.RemoteAddr
-	}
-	if g.ClientAddress != nil {
-		address = cmp.Or(g.ClientAddress(r.Request), address)
-	}
-	return upstream.ForClient(r.Context(), address)
-}
-
-func releasesOf(p *index.Provider) []*index.Release {
-	if p == nil {
-		return nil
-	}
-	return p.Releases
 }
 
 func versionsOf(l *upstream.Listing) []string {
@@ -113,88 +169,68 @@ func versionsOf(l *upstream.Listing) []string {
 	return versions
 }
 
-// serveJoinedArchives answers with VERSION.json of the packages that are held
-// and of those that can be had.
-func (g *Registry) serveJoinedArchives(w http.ResponseWriter, r *request, a address.Address, held *index.Provider, release *index.Release, version string) error {
-	l, of := g.archiveLinks(r, a), joinedID{a, version, r.knowsH1Only()}
-	if d, ok := g.joined.get(of, release); ok {
+// writeMergedArchives answers with VERSION.json of the release of p, both of which
+// may be nil, and of the packages that the origin offers. If the origin fails, it
+// is that of the release.
+func (g *Registry) writeMergedArchives(w http.ResponseWriter, r *request, p *index.Provider, release *index.Release) error {
+	a, version := r.target.Address, r.target.version
+	l, id := g.archiveLinks(r, a), mergedID{a, version, r.knowsH1Only()}
+	if d, ok := g.mergedDocument(id, release); ok {
 		return g.writeDocument(w, r, d.Document, l)
 	}
-	if release != nil && release.Signature.By == index.ByPublisher && len(held.Missing(release)) == 0 && !g.mayHaveMore(a, release) {
-		g.joined.put(of, joinedDocument{held: release, Document: release.Archives()}, joinedLife)
+	if release != nil && release.Signature.By == index.ByPublisher && len(p.Missing(release)) == 0 && !g.mayHaveMore(a, release) {
+		g.keepMerged(id, mergedDocument{present: release, Document: release.Archives()}, mergedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
-	ctx, cancel := g.patient(r, release != nil || g.pending(r, a, false))
+	ctx, cancel := g.impatient(r, release != nil || r.pending())
 	defer cancel()
 	available, err := g.Upstream.Available(ctx, a, version)
 	switch {
 	case err == nil:
-		d := index.MirrorArchives(release, available, of.h1Only)
-		g.joined.put(of, joinedDocument{held: release, Document: d}, joinedLife)
+		d := index.MirrorArchives(release, available, id.h1Only)
+		g.keepMerged(id, mergedDocument{present: release, Document: d}, mergedLife)
 		return g.writeDocument(w, r, d, l)
 	case release != nil:
 		return g.writeDocument(w, r, release.Archives(), l)
-	case g.pending(r, a, false):
-		return pending
+	case r.pending():
+		return errPending
 	case errors.Is(err, upstream.ErrNotFound):
-		return g.writeDocument(w, r, emptyArchives, links{}) // as of whatever is not held (checklist 66)
+		return g.missing(w, r)
 	}
-	return upstreamFailure(err)
+	return upstreamFailed(err)
 }
 
-// mayHaveMore reports whether the registry of a provider may have added platforms
-// to a release since it came in.
-func (g *Registry) mayHaveMore(a address.Address, r *index.Release) bool {
-	return g.Upstream.MayHaveMore(a, r.Version, func(p address.Platform) bool { return r.Package(p.OS, p.Arch) != nil })
+// mayHaveMore reports whether the origin may have added platforms to a release
+// since it was fetched.
+func (g *Registry) mayHaveMore(a address.Address, release *index.Release) bool {
+	return g.Upstream.MayHaveMore(a, release.Version, func(p address.Platform) bool { return release.Package(p.OS, p.Arch) != nil })
 }
 
-// knowsH1Only reports whether the client is one of those that know no zh: hashes,
-// which Terraform does since 0.14.
+// knowsH1Only reports whether the client does not know zh: hashes, as Terraform
+// before 0.14 (checklist 68).
 func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "Terraform/0.13.") }
 
-// serveFilled answers with a file that is not held, once it is.
-func (g *Registry) serveFilled(w http.ResponseWriter, r *request, a address.Address, name string) error {
+// writeFilled answers with a file that the snapshot does not have, once the
+// Upstream has it.
+func (g *Registry) writeFilled(w http.ResponseWriter, r *request) error {
+	a, name := r.target.Address, r.target.file
 	filled := g.Upstream.Held(a, name)
 	if filled == nil {
 		var err error
 		filled, err = g.Upstream.Fill(g.forClient(r), a, name)
-		switch {
-		case err != nil && g.pending(r, a, false):
-			return pending // it may well be in the tree
-		case errors.Is(err, fill.ErrNotMirrored):
-			return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not get it from its registry", a)
-		case errors.Is(err, fill.ErrTooYoung):
-			return fail(http.StatusNotFound, "this version of %s has been published too short a time ago to be mirrored: try again later", a)
-		case errors.Is(err, upstream.ErrNotFound):
-			return fail(http.StatusNotFound, "neither this mirror nor the registry of %s has such a file: see which platforms the version has", a)
-		case err != nil:
-			return upstreamFailure(err)
+		if err != nil {
+			if r.pending() {
+				return errPending // the tree may have it
+			}
+			return fileNotFilled(a, err)
 		}
-		if filled.Platform != "" { // what vouches for packages comes in with them only
+		if filled.Platform != "" { // SHA256SUMS and its signature are written with a package only
 			g.changed()
 		}
 	}
-	r.provider, r.Version, r.Platform = &a, filled.Version, filled.Platform
-	return g.write(w, r, content{
+	r.address, r.Version, r.Platform = &r.target.Address, filled.Version, filled.Platform
+	return g.writeContent(w, r, content{
 		open: func() (io.ReadSeekCloser, error) { return filled.Open() },
 		size: filled.Size, tag: filled.SHA256.String(), mediaType: index.ContentTypeOf(name), immutable: filled.Platform != "",
 	})
-}
-
-// upstreamFailure is an origin that failed, or a tree that cannot take what it
-// gave. What it says names hosts and statuses only.
-func upstreamFailure(err error) error {
-	status := http.StatusBadGateway
-	switch {
-	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return unavailable("the request took too long: try again", nil)
-	case errors.Is(err, upstream.ErrBusy):
-		return unavailable("the mirror is asked for more than it can get at once: try again in a moment", nil)
-	case errors.Is(err, fill.ErrDiskFull), errors.Is(err, fill.ErrNotWritable):
-		// The Upstream has logged it, once, where here it would be for each request.
-		return unavailable("the mirror cannot keep what it fetches: tell its operator", nil)
-	case errors.Is(err, upstream.ErrTimeout):
-		status = http.StatusGatewayTimeout
-	}
-	return fail(status, "the mirror could not get it: %v", err)
 }

@@ -28,11 +28,10 @@ import (
 
 const (
 	originHost = "origin.example.com"
-	joined     = "/v1/mirror/" + originHost + "/acme/"
+	originPath = "/v1/mirror/" + originHost + "/acme/"
 )
 
-// A pulling is a mirror that fills itself from an origin, which is a registry
-// like it.
+// A pulling is a mirror that is filled from an origin, which is also a Registry.
 type pulling struct {
 	*site
 	registry *handlers.Registry
@@ -42,8 +41,8 @@ type pulling struct {
 	asked    []string // of the origin
 }
 
-// pull has a mirror of the origin's tree, which also holds what hold writes.
-func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, hold func(*indextest.Tree)) *pulling {
+// pull starts a mirror of the origin's tree; prepare writes what it has before.
+func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func(*indextest.Tree)) *pulling {
 	t.Helper()
 	p := new(pulling)
 	behind := handler{&handlers.Registry{Snapshot: registry(scan(t, origin)).Snapshot, Hostnames: hostnames(t, originHost)}}
@@ -52,7 +51,7 @@ func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, hold func(*i
 		p.asked = append(p.asked, r.URL.Path)
 		p.mutex.Unlock()
 		if p.down.Load() {
-			w.WriteHeader(http.StatusNotImplemented) // which is not tried again
+			w.WriteHeader(http.StatusNotImplemented) // which clients do not retry
 			return
 		}
 		behind.ServeHTTP(w, r)
@@ -67,8 +66,8 @@ func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, hold func(*i
 
 	root := t.TempDir()
 	p.tree = indextest.OnDisk(t, root)
-	if hold != nil {
-		hold(p.tree)
+	if prepare != nil {
+		prepare(p.tree)
 	}
 	filler, err := fill.New(fill.Options{
 		Sources: map[svchost.Hostname]fill.Source{originHost: {Client: client, Policy: policy}},
@@ -119,7 +118,7 @@ func signedTree(t *testing.T) (*indextest.Tree, *indextest.Publisher) {
 	return tree, publisher
 }
 
-// A client sees what the mirror holds and what it can get as one.
+// A client does not see which packages the mirror has and which it can fetch.
 func TestPullThrough(t *testing.T) {
 	origin, _ := signedTree(t)
 	denied, err := fill.ParsePattern("acme/denied")
@@ -130,23 +129,23 @@ func TestPullThrough(t *testing.T) {
 	const zip = "terraform-provider-demo_1.0.0_linux_amd64.zip"
 
 	p.rule("versions are the origin's", func(t *testing.T, s *site) {
-		if got := s.get(joined + "demo/index.json").body; got != `{"versions":{"1.1.0":{},"1.0.0":{}}}` {
+		if got := s.get(originPath + "demo/index.json").body; got != `{"versions":{"1.1.0":{},"1.0.0":{}}}` {
 			t.Errorf("got %s", got)
 		}
 	})
-	p.rule("of a version that is not held, zh: is known", func(t *testing.T, s *site) {
-		got := s.hashes(joined + "demo/1.0.0.json")
+	p.rule("a version that was not fetched has zh: hashes", func(t *testing.T, s *site) {
+		got := s.hashes(originPath + "demo/1.0.0.json")
 		for _, platform := range []string{"darwin_arm64", "linux_amd64"} {
 			if len(got[platform]) != 1 || !strings.HasPrefix(got[platform][0], "zh:") {
 				t.Errorf("%s: got %v", platform, got[platform])
 			}
 		}
 		if p.askedFor(".zip") != 0 {
-			t.Error("a package was fetched before anybody wanted it")
+			t.Error("a package was fetched before it was requested")
 		}
 	})
 	p.rule("a package is the publisher's", func(t *testing.T, s *site) {
-		a := s.get(joined + "demo/" + zip)
+		a := s.get(originPath + "demo/" + zip)
 		if a.StatusCode != http.StatusOK || a.body != origin.Read("providers/acme/demo/"+zip) {
 			t.Fatalf("got %d %.100s", a.StatusCode, a.body)
 		}
@@ -157,69 +156,69 @@ func TestPullThrough(t *testing.T) {
 			t.Errorf("header is %v", a.Header)
 		}
 	})
-	p.rule("from then on it is held", func(t *testing.T, s *site) {
+	p.rule("from then on it is in the tree", func(t *testing.T, s *site) {
 		fetched := p.askedFor(".zip")
-		if a := s.get(joined+"demo/"+zip, "Range: bytes=0-3"); a.StatusCode != http.StatusPartialContent || a.body != "PK\x03\x04" {
+		if a := s.get(originPath+"demo/"+zip, "Range: bytes=0-3"); a.StatusCode != http.StatusPartialContent || a.body != "PK\x03\x04" {
 			t.Errorf("a range: got %d %q", a.StatusCode, a.body)
 		}
 		if got := p.askedFor(".zip"); got != fetched || got != 1 {
 			t.Errorf("the origin was asked %d times for packages", got)
 		}
-		got := s.hashes(joined + "demo/1.0.0.json")
+		got := s.hashes(originPath + "demo/1.0.0.json")
 		if len(got["linux_amd64"]) != 2 || len(got["darwin_arm64"]) != 1 {
-			t.Errorf("got %v, want h1: and zh: of what is held, zh: of the other", got)
+			t.Errorf("got %v, want h1: and zh: of the package in the tree, zh: of the other", got)
 		}
 	})
-	p.rule("what vouches for it is there too", func(t *testing.T, s *site) {
+	p.rule("SHA256SUMS and its signature are there too", func(t *testing.T, s *site) {
 		for _, name := range []string{"terraform-provider-demo_1.0.0_SHA256SUMS", "terraform-provider-demo_1.0.0_SHA256SUMS.sig"} {
-			if a := s.get(joined + "demo/" + name); a.body != origin.Read("providers/acme/demo/"+name) {
+			if a := s.get(originPath + "demo/" + name); a.body != origin.Read("providers/acme/demo/"+name) {
 				t.Errorf("%s: got %d %q", name, a.StatusCode, a.body)
 			}
 		}
 	})
-	p.rule("what neither has", func(t *testing.T, s *site) {
-		mustRefuse(t, s.get(joined+"nothing/index.json"), http.StatusNotFound)
-		mustRefuse(t, s.get(joined+"demo/terraform-provider-demo_9.0.0_linux_amd64.zip"), http.StatusNotFound)
-		mustRefuse(t, s.get(joined+"demo/terraform-provider-demo_1.0.0_plan9_386.zip"), http.StatusNotFound)
-		mustRefuse(t, s.get(joined+"demo/README.md"), http.StatusNotFound)
-		if got := s.get(joined + "demo/9.0.0.json"); got.StatusCode != http.StatusOK || got.body != `{"archives":{}}` {
+	p.rule("missing from both", func(t *testing.T, s *site) {
+		mustRefuse(t, s.get(originPath+"nothing/index.json"), http.StatusNotFound)
+		mustRefuse(t, s.get(originPath+"demo/terraform-provider-demo_9.0.0_linux_amd64.zip"), http.StatusNotFound)
+		mustRefuse(t, s.get(originPath+"demo/terraform-provider-demo_1.0.0_plan9_386.zip"), http.StatusNotFound)
+		mustRefuse(t, s.get(originPath+"demo/README.md"), http.StatusNotFound)
+		if got := s.get(originPath + "demo/9.0.0.json"); got.StatusCode != http.StatusOK || got.body != `{"archives":{}}` {
 			t.Errorf("a version: got %d %s (checklist 66)", got.StatusCode, got.body)
 		}
 	})
-	p.rule("what is denied, or another registry's, is not asked for", func(t *testing.T, s *site) {
-		mustRefuse(t, s.get(joined+"denied/index.json"), http.StatusNotFound)
+	p.rule("what is denied, or of another hostname, is not requested from the origin", func(t *testing.T, s *site) {
+		mustRefuse(t, s.get(originPath+"denied/index.json"), http.StatusNotFound)
 		mustRefuse(t, s.get("/v1/mirror/elsewhere.example.com/acme/demo/index.json"), http.StatusNotFound)
 		mustRefuse(t, s.get("/v1/providers/acme/demo/versions"), http.StatusNotFound)
 		if p.askedFor("denied/versions") != 0 {
 			t.Error("the origin was asked")
 		}
 	})
-	p.rule("a Host header makes nothing the registry's own", func(t *testing.T, _ *site) {
+	p.rule("a Host header does not make a mirrored provider hosted", func(t *testing.T, _ *site) {
 		before := len(p.asked)
-		if w := ask(p.registry, originHost, joined+"demo/1.1.0.json"); w.Body.String() != `{"archives":{}}` {
+		if w := ask(p.registry, originHost, originPath+"demo/1.1.0.json"); w.Body.String() != `{"archives":{}}` {
 			t.Errorf("got %s", w.Body)
 		}
 		if len(p.asked) != before {
-			t.Error("the origin was asked for what would be its own")
+			t.Error("the origin was asked for a hosted provider")
 		}
 	})
 }
 
-// Terraform 0.13 knows h1: only, and refuses a list of hashes without one. It takes
-// a package that has no list. Others get what they had.
+// Terraform 0.13 knows h1: only, and refuses a list of hashes without one, but
+// accepts a package without a list (checklist 68). Other clients get the hashes.
 func TestPullThroughForTerraform013(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, nil)
 	const old, new = "User-Agent: Terraform/0.13.7", "User-Agent: Terraform/1.16.0"
 	document := func(client string) (string, string) {
-		a := p.get(joined+"demo/1.0.0.json", client)
+		a := p.get(originPath+"demo/1.0.0.json", client)
 		return a.body, a.Header.Get("Etag")
 	}
 	plain, etag := document(new)
-	for range 2 { // the second is from memory
+	for range 2 { // the second time from the cache
 		got, other := document(old)
 		if strings.Contains(got, "hashes") || strings.Count(got, `{"url":"terraform-provider-demo_1.0.0_`) != 2 {
-			t.Errorf("before anything is held: got %s", got)
+			t.Errorf("before the package is fetched: got %s", got)
 		}
 		if other == etag {
 			t.Error("both have one ETag")
@@ -228,52 +227,51 @@ func TestPullThroughForTerraform013(t *testing.T) {
 			t.Errorf("other clients get %s", again)
 		}
 	}
-	if a := p.get(joined+"demo/terraform-provider-demo_1.0.0_linux_amd64.zip", old); a.StatusCode != http.StatusOK {
+	if a := p.get(originPath+"demo/terraform-provider-demo_1.0.0_linux_amd64.zip", old); a.StatusCode != http.StatusOK {
 		t.Fatalf("got %d", a.StatusCode)
 	}
 	got, _ := document(old)
 	if strings.Count(got, `"hashes"`) != 1 || !strings.Contains(got, `"linux_amd64":{"hashes":["h1:`) || !strings.Contains(got, `"darwin_arm64":{"url":`) {
-		t.Errorf("of what is held: got %s", got)
+		t.Errorf("once it is fetched: got %s", got)
 	}
-	if got := p.hashes(joined + "demo/1.0.0.json"); len(got["linux_amd64"]) != 2 || len(got["darwin_arm64"]) != 1 {
+	if got := p.hashes(originPath + "demo/1.0.0.json"); len(got["linux_amd64"]) != 2 || len(got["darwin_arm64"]) != 1 {
 		t.Errorf("other clients get %v", got)
 	}
 }
 
-// What the registry has signed itself says nothing of platforms that are not
-// held: those that can be had are listed all the same.
+// A SHA256SUMS that the registry made lists only the packages in the tree: those
+// that the origin has are offered as well.
 func TestPullThroughOfPackagesAlone(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
 		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64") // as `terraform providers mirror` writes it
 	})
-	got := p.hashes(joined + "demo/1.0.0.json")
+	got := p.hashes(originPath + "demo/1.0.0.json")
 	if len(got["linux_amd64"]) != 2 || len(got["darwin_arm64"]) != 1 {
-		t.Errorf("got %v, want what is held and what can be had", got)
+		t.Errorf("got %v, want the packages of the tree and of the origin", got)
 	}
 }
 
-// Asking for what vouches for a package brings nothing in, so nothing is looked
-// for in the tree.
+// A request for SHA256SUMS or its signature writes nothing, so it triggers no scan.
 func TestPullThroughOfDocumentsScansNothing(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, nil)
 	scans := 0
 	s := serve(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: func() { scans++ }})
 	for range 3 {
-		if a := s.get(joined + "demo/terraform-provider-demo_1.0.0_SHA256SUMS"); a.StatusCode != http.StatusOK {
+		if a := s.get(originPath + "demo/terraform-provider-demo_1.0.0_SHA256SUMS"); a.StatusCode != http.StatusOK {
 			t.Fatalf("got %d %s", a.StatusCode, a.body)
 		}
 	}
 	if scans != 0 {
 		t.Errorf("the tree was scanned %d times", scans)
 	}
-	if a := s.get(joined + "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"); a.StatusCode != http.StatusOK || scans != 1 {
+	if a := s.get(originPath + "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"); a.StatusCode != http.StatusOK || scans != 1 {
 		t.Errorf("a package: got %d, and %d scans", a.StatusCode, scans)
 	}
 }
 
-// An origin that hangs does not keep clients from what is held: they give up
+// An origin that hangs does not keep clients from what is in the tree: they give up
 // after ten seconds.
 func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
 	tree := indextest.New(t)
@@ -283,7 +281,7 @@ func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
 		g := &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: hanging{}}
 		for _, path := range []string{"demo/index.json", "demo/1.0.0.json"} {
 			began := time.Now()
-			w := ask(g, own, joined+path)
+			w := ask(g, ownHost, originPath+path)
 			if w.Code != http.StatusOK || time.Since(began) > 5*time.Second {
 				t.Errorf("%s: got %d after %s", path, w.Code, time.Since(began))
 			}
@@ -306,7 +304,8 @@ func (hanging) Available(ctx context.Context, _ address.Address, _ string) ([]wi
 	return nil, ctx.Err()
 }
 
-// An origin that fails takes nothing away that is held, and says why for the rest.
+// If the origin fails, what is in the tree is still offered, and the answers for
+// the rest say why.
 func TestPullThroughWithoutOrigin(t *testing.T) {
 	origin, publisher := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
@@ -314,17 +313,17 @@ func TestPullThroughWithoutOrigin(t *testing.T) {
 		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
 	})
 	p.down.Store(true)
-	if got := p.get(joined + "demo/index.json").body; got != `{"versions":{"1.0.0":{}}}` {
+	if got := p.get(originPath + "demo/index.json").body; got != `{"versions":{"1.0.0":{}}}` {
 		t.Errorf("versions: got %s", got)
 	}
-	if got := p.hashes(joined + "demo/1.0.0.json"); len(got["linux_amd64"]) != 2 {
+	if got := p.hashes(originPath + "demo/1.0.0.json"); len(got["linux_amd64"]) != 2 {
 		t.Errorf("archives: got %v", got)
 	}
-	if got := p.get(joined + "demo/terraform-provider-demo_1.0.0_linux_amd64.zip").StatusCode; got != http.StatusOK {
+	if got := p.get(originPath + "demo/terraform-provider-demo_1.0.0_linux_amd64.zip").StatusCode; got != http.StatusOK {
 		t.Errorf("a package: got %d", got)
 	}
 	for _, path := range []string{"demo/1.1.0.json", "demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "other/index.json"} {
-		a := p.get(joined + path)
+		a := p.get(originPath + path)
 		mustRefuse(t, a, http.StatusBadGateway)
 		var body struct{ Errors []string }
 		if err := json.Unmarshal([]byte(a.body), &body); err != nil || !strings.Contains(body.Errors[0], "127.0.0.1") || !strings.Contains(body.Errors[0], "501") {
@@ -333,7 +332,7 @@ func TestPullThroughWithoutOrigin(t *testing.T) {
 	}
 }
 
-// Nothing is fetched for those who may not read it, and they are not told.
+// The origin is not asked on behalf of requests that the rules refuse.
 func TestPullThroughAsksRulesFirst(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, nil)
@@ -342,11 +341,11 @@ func TestPullThroughAsksRulesFirst(t *testing.T) {
 	s := serve(t, g)
 	const zip = "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 	for _, path := range []string{"demo/index.json", "demo/1.0.0.json", zip} {
-		mustRefuse(t, s.get(joined+path), http.StatusUnauthorized)
+		mustRefuse(t, s.get(originPath+path), http.StatusUnauthorized)
 	}
-	mustRefuse(t, s.get(joined+"demo/index.json", stranger), http.StatusNotFound)
-	mustRefuse(t, s.get(joined+zip, stranger), http.StatusNotFound)
-	if got := s.get(joined+"demo/1.0.0.json", stranger).body; got != `{"archives":{}}` {
+	mustRefuse(t, s.get(originPath+"demo/index.json", stranger), http.StatusNotFound)
+	mustRefuse(t, s.get(originPath+zip, stranger), http.StatusNotFound)
+	if got := s.get(originPath+"demo/1.0.0.json", stranger).body; got != `{"archives":{}}` {
 		t.Errorf("got %s", got)
 	}
 	if len(p.asked) != 0 {
@@ -354,12 +353,129 @@ func TestPullThroughAsksRulesFirst(t *testing.T) {
 	}
 
 	var l archives
-	a := s.json(joined+"demo/1.0.0.json", &l, reader)
+	a := s.json(originPath+"demo/1.0.0.json", &l, reader)
 	link := resolve(t, a, l.Archives["linux_amd64"].URL)
 	if got := s.get(link.String()); got.StatusCode != http.StatusOK || got.body != origin.Read("providers/acme/"+zip) {
 		t.Errorf("by a link: got %d %.100s", got.StatusCode, got.body)
 	}
 	if got := s.get(link.String()).Header.Get("Cache-Control"); !strings.HasPrefix(got, "private") {
 		t.Errorf("Cache-Control is %s", got)
+	}
+}
+
+// crowded is an upstream with too many requests, and records the client.
+type crowded struct {
+	handlers.Upstream
+	client string
+}
+
+var errCrowded = &upstream.Failure{Host: originHost, Kind: upstream.ErrBusy}
+
+func (*crowded) Mirrors(address.Address) bool { return true }
+
+func (*crowded) Held(address.Address, string) *fill.Filled { return nil }
+
+func (u *crowded) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
+	u.client = upstream.ClientOf(ctx)
+	return fill.Offering{}, errCrowded
+}
+
+func (u *crowded) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
+	u.client = upstream.ClientOf(ctx)
+	return nil, errCrowded
+}
+
+func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string) (*fill.Filled, error) {
+	u.client = upstream.ClientOf(ctx)
+	return nil, errCrowded
+}
+
+// An upstream is told which client asks, and ErrBusy is a 503 with Retry-After.
+func TestPullThroughKnowsItsClients(t *testing.T) {
+	snapshot, u := scan(t, indextest.New(t)), new(crowded)
+	for _, test := range []struct {
+		rule string
+		tell func(*http.Request) string
+		want string
+	}{
+		{"the address of the connection", nil, "192.0.2.1"},
+		{"the address that a proxy tells", func(r *http.Request) string { return r.Header.Get("X-Client") }, "198.51.100.7"},
+		{"a proxy that tells nothing", func(*http.Request) string { return "" }, "192.0.2.1"},
+	} {
+		g := &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: u, ClientAddress: test.tell}
+		for _, file := range []string{"index.json", "1.0.0.json", "terraform-provider-demo_1.0.0_linux_amd64.zip"} {
+			r := httptest.NewRequest(http.MethodGet, "https://registry.example.com"+originPath+"demo/"+file, nil)
+			r.RemoteAddr = "192.0.2.1:1234"
+			r.Header.Set("X-Client", "198.51.100.7")
+			w := httptest.NewRecorder()
+			u.client = ""
+			g.ServeHTTP(w, r)
+			if u.client != test.want {
+				t.Errorf("%s, %s: the client is %q", test.rule, file, u.client)
+			}
+			if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
+				t.Errorf("%s: got %d %v", file, w.Code, w.Header())
+			}
+		}
+	}
+}
+
+// grown is an upstream that has one more platform of a release.
+type grown struct {
+	handlers.Upstream
+	more  bool // than the tree
+	fails error
+}
+
+func (grown) Mirrors(address.Address) bool { return true }
+
+func (u grown) MayHaveMore(_ address.Address, _ string, has func(address.Platform) bool) bool {
+	return u.more && has(address.Platform{OS: "linux", Arch: "amd64"}) && !has(address.Platform{OS: "darwin", Arch: "arm64"})
+}
+
+func (grown) Available(context.Context, address.Address, string) ([]wire.Archive, error) {
+	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, nil
+}
+
+func (grown) Held(address.Address, string) *fill.Filled { return nil }
+
+func (u grown) Fill(context.Context, address.Address, string) (*fill.Filled, error) {
+	return nil, u.fails
+}
+
+// A release that is complete by its SHA256SUMS is offered with the platforms that
+// the origin has added since. The origin is asked only if it may have any.
+func TestPullThroughOfPlatformsThatAreAdded(t *testing.T) {
+	publisher := indextest.NewPublisher(t)
+	tree := indextest.New(t).Keys(originHost+"/acme", publisher)
+	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
+	snapshot := scan(t, tree)
+	for _, more := range []bool{false, true} {
+		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{more: more}})
+		got := s.hashes(originPath + "demo/1.0.0.json")
+		if len(got["linux_amd64"]) != 2 || (len(got["darwin_arm64"]) == 1) != more {
+			t.Errorf("more: %v, got %v", more, got)
+		}
+	}
+}
+
+// A 404 says whether the origin does not have the file or the mirror does not fetch
+// it.
+func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
+	snapshot := scan(t, indextest.New(t))
+	for _, test := range []struct {
+		fails error
+		says  string
+	}{
+		{upstream.ErrNotFound, "neither this mirror nor the registry of " + originHost + "/acme/demo has such a file"},
+		{fill.ErrNotMirrored, "does not fetch it from its registry"},
+		{fill.ErrTooYoung, "published too recently"},
+	} {
+		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{fails: test.fails}})
+		a := s.get(originPath + "demo/terraform-provider-demo_1.0.0_plan9_386.zip")
+		mustRefuse(t, a, http.StatusNotFound)
+		if !strings.Contains(a.body, test.says) {
+			t.Errorf("it says %s", a.body)
+		}
 	}
 }

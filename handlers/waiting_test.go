@@ -2,16 +2,20 @@ package handlers_test
 
 import (
 	"context"
+	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -21,23 +25,24 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// heldFs holds back archives that have something in their name.
-type heldFs struct {
+// blockedFs blocks opening archives with name in their path until open is closed.
+type blockedFs struct {
 	afero.Fs
 	name string
 	open chan struct{}
 }
 
-func (h heldFs) Open(name string) (afero.File, error) {
-	if strings.Contains(name, h.name) && strings.HasSuffix(name, ".zip") {
-		<-h.open
+// Open implements afero.Fs.
+func (b blockedFs) Open(name string) (afero.File, error) {
+	if strings.Contains(name, b.name) && strings.HasSuffix(name, ".zip") {
+		<-b.open
 	}
-	return h.Fs.Open(name)
+	return b.Fs.Open(name)
 }
 
-// On a cold start the first request for something has it read before all else,
-// and waits for it: a list without a version has clients choose an older one, and
-// OpenTofu asks a mirror once only.
+// On a cold start, what a request names is read first, and the request waits for
+// it: clients would choose an older version from an incomplete list, and OpenTofu
+// asks a mirror only once (checklist 72).
 func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/large", "1.0.0", "linux_amd64")
@@ -52,27 +57,27 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 	}{
 		{"/v1/providers/acme/demo/versions", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
 		{"/v1/providers/acme/demo/1.0.0/download/linux/amd64", http.StatusOK, []string{"demo_1.0.0"}},
-		{"/v1/mirror/" + own + "/acme/demo/index.json", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
-		{"/v1/mirror/" + own + "/acme/demo/1.1.0.json", http.StatusOK, []string{"demo_1.1.0"}},
-		{"/v1/mirror/" + own + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", http.StatusOK, nil},
+		{"/v1/mirror/" + ownHost + "/acme/demo/index.json", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
+		{"/v1/mirror/" + ownHost + "/acme/demo/1.1.0.json", http.StatusOK, []string{"demo_1.1.0"}},
+		{"/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", http.StatusOK, nil},
 		{"/v1/modules/acme/vpc/aws/versions", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
 		{"/v1/modules/acme/vpc/aws/1.0.0/download", http.StatusNoContent, nil},
 		{"/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz", http.StatusOK, nil},
 		{"/v1/providers/acme/none/versions", http.StatusNotFound, nil},
 		{"/v1/modules/acme/vpc/aws/9.9.9/download", http.StatusNotFound, nil},
 		{"/v1/providers/acme/large/9.9.9/download/linux/amd64", http.StatusNotFound, nil},
-		{"/v1/mirror/" + own + "/acme/large/9.9.9.json", http.StatusOK, []string{`{"archives":{}}`}},
-		{"/v1/mirror/" + own + "/acme/large/terraform-provider-large_9.9.9_linux_amd64.zip", http.StatusNotFound, nil},
+		{"/v1/mirror/" + ownHost + "/acme/large/9.9.9.json", http.StatusOK, []string{`{"archives":{}}`}},
+		{"/v1/mirror/" + ownHost + "/acme/large/terraform-provider-large_9.9.9_linux_amd64.zip", http.StatusNotFound, nil},
 		{"/v1/mirror/-/acme/large/README.md", http.StatusNotFound, nil},
 	} {
 		t.Run(test.path, func(t *testing.T) {
-			held := heldFs{tree.Fs, "large", make(chan struct{})}
+			blocked := blockedFs{tree.Fs, "large", make(chan struct{})}
 			o := options(t, tree)
-			o.Open, o.Workers = indextest.On(t, held).Open, 1
+			o.Open, o.Workers = indextest.On(t, blocked).Open, 1
 			x := index.New(o)
 			x.Start()
 			t.Cleanup(func() { x.Close() })
-			defer close(held.open) // before the index is closed
+			defer close(blocked.open) // before the index is closed
 			<-x.Ready()
 			s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next})
 			a := s.get(test.path)
@@ -88,27 +93,27 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 	}
 }
 
-// What takes longer is a 503, not an answer that lacks something.
-func TestRequestsDoNotWaitForEver(t *testing.T) {
+// A request that waits too long is answered with 503 rather than incompletely.
+func TestRequestsDoNotWaitForever(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/large", "1.0.0", "linux_amd64")
-	held := heldFs{tree.Fs, "large", make(chan struct{})}
+	blocked := blockedFs{tree.Fs, "large", make(chan struct{})}
 	o := options(t, tree)
-	o.Open = indextest.On(t, held).Open
+	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
 	x.Start()
 	t.Cleanup(func() { x.Close() })
-	defer close(held.open)
+	defer close(blocked.open)
 	<-x.Ready()
 	var waited []index.Wanted
 	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: func(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot {
 		if _, limited := ctx.Deadline(); !limited {
-			t.Error("it would wait for ever")
+			t.Error("it would wait forever")
 		}
 		waited = append(waited, wanted...)
-		return nil // as when the time is over
+		return nil // as after the deadline
 	}})
-	for _, path := range []string{"/v1/providers/acme/large/versions", "/v1/mirror/" + own + "/acme/large/1.0.0.json"} {
+	for _, path := range []string{"/v1/providers/acme/large/versions", "/v1/mirror/" + ownHost + "/acme/large/1.0.0.json"} {
 		waited = nil
 		a := s.get(path)
 		mustRefuse(t, a, http.StatusServiceUnavailable)
@@ -118,8 +123,7 @@ func TestRequestsDoNotWaitForEver(t *testing.T) {
 	}
 }
 
-// A file that is replaced under its name is served as soon as it has been
-// verified: the request waits for that.
+// A request for a file that was replaced waits until the new one is verified.
 func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
@@ -128,7 +132,7 @@ func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 	t.Cleanup(func() { x.Close() })
 	<-x.Ready()
 	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Changed: x.Hint})
-	path := "/v1/mirror/" + own + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+	path := "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 	s.get(path)
 	other := indextest.Zip("terraform-provider-demo_v1.0.0", "another build, of another size")
 	tree.Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", other)
@@ -137,8 +141,8 @@ func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 	}
 }
 
-// unreachable is an upstream whose origin cannot be reached: it says so, or never
-// says anything, as behind some firewalls.
+// unreachable is an upstream whose origin cannot be reached: it fails, or hangs as
+// behind some firewalls.
 type unreachable struct {
 	handlers.Upstream
 	hangs bool
@@ -172,9 +176,9 @@ func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string) (*fi
 	return nil, u.fail(ctx)
 }
 
-// What the mirror holds and has not read yet is waited for, too: its origin need
-// not be there for it.
-func TestRequestsWaitForWhatAMirrorHoldsAndHasNotRead(t *testing.T) {
+// Requests also wait for what is in a mirror's tree and has not been read yet, even
+// if its origin cannot be reached.
+func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/large", "1.0.0", "linux_amd64")
 	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
@@ -183,20 +187,20 @@ func TestRequestsWaitForWhatAMirrorHoldsAndHasNotRead(t *testing.T) {
 	for _, path := range []string{"demo/index.json", "demo/1.0.0.json", "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"} {
 		for _, hangs := range []bool{false, true} {
 			if hangs && strings.HasSuffix(path, ".zip") {
-				continue // a package may take its time to come in
+				continue // fetching a package may take long
 			}
 			synctest.Test(t, func(t *testing.T) {
-				held, o := heldFs{tree.Fs, "large", make(chan struct{})}, o
-				o.Open = indextest.On(t, held).Open
+				blocked, o := blockedFs{tree.Fs, "large", make(chan struct{})}, o
+				o.Open = indextest.On(t, blocked).Open
 				x := index.New(o)
 				x.Start()
 				defer x.Close()
-				defer close(held.open) // before the index is closed
+				defer close(blocked.open) // before the index is closed
 				<-x.Ready()
 				began := time.Now()
 				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second) // as long as clients wait
 				defer cancel()
-				r := httptest.NewRequestWithContext(ctx, http.MethodGet, joined+path, nil)
+				r := httptest.NewRequestWithContext(ctx, http.MethodGet, originPath+path, nil)
 				w := serveRecorded(&handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Upstream: unreachable{hangs: hangs}}, r)
 				if w.Code != http.StatusOK || time.Since(began) > handlers.Patience {
 					t.Errorf("%s, with an origin that hangs %v: got %d after %s: %s", path, hangs, w.Code, time.Since(began), w.Body)
@@ -206,19 +210,19 @@ func TestRequestsWaitForWhatAMirrorHoldsAndHasNotRead(t *testing.T) {
 	}
 }
 
-// That something of another registry is being read is not told to those who may
-// read what is hosted, whatever name they ask by.
-func TestWhatIsBeingReadIsNotTold(t *testing.T) {
+// The right to read hosted addresses does not reveal that mirrored ones are being
+// read, whatever name the registry is asked by.
+func TestPendingIsPrivate(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
 	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
-	held := heldFs{tree.Fs, "1.0.0", make(chan struct{})}
+	blocked := blockedFs{tree.Fs, "1.0.0", make(chan struct{})}
 	o := options(t, tree)
-	o.Open = indextest.On(t, held).Open
+	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
 	x.Start()
 	t.Cleanup(func() { x.Close() })
-	defer close(held.open) // before the index is closed
+	defer close(blocked.open) // before the index is closed
 	<-x.Ready()
 	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow reader read acme")
 	for _, path := range []string{
@@ -238,26 +242,105 @@ func TestWhatIsBeingReadIsNotTold(t *testing.T) {
 	}
 }
 
-// Files whose times or modes have changed, as after a restore, are read again. The
-// one that is asked for comes first there, too.
-func TestWhatIsReadAgainIsReadFirstWhenItIsAskedFor(t *testing.T) {
+// A request that has waited for an origin waits less for the tree: clients give up
+// after ten seconds in all.
+func TestRequestsWaitOnce(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, tree)
+	synctest.Test(t, func(t *testing.T) {
+		blocked, o := blockedFs{tree.Fs, "", make(chan struct{})}, o
+		o.Open = indextest.On(t, blocked).Open
+		x := index.New(o)
+		x.Start()
+		defer x.Close()
+		defer close(blocked.open) // before the index is closed
+		<-x.Ready()
+		began := time.Now()
+		g := &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Upstream: unreachable{hangs: true}}
+		w := serveRecorded(g, httptest.NewRequest(http.MethodGet, originPath+"demo/1.0.0.json", nil))
+		if w.Code != http.StatusServiceUnavailable || time.Since(began) != handlers.Patience {
+			t.Errorf("got %d after %s: %s", w.Code, time.Since(began), w.Body)
+		}
+	})
+}
+
+// The rules are asked once a request, however long it waits.
+func TestRulesAreAskedOnce(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	blocked := blockedFs{tree.Fs, "", make(chan struct{})}
+	o := options(t, tree)
+	o.Open = indextest.On(t, blocked).Open
+	x := index.New(o)
+	x.Start()
+	t.Cleanup(func() { x.Close() })
+	<-x.Ready()
+	asked, waited := 0, 0
+	g := privately(t, &handlers.Registry{Snapshot: x.Snapshot}, "allow reader read acme")
+	g.Next = func(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot {
+		if waited++; waited == 1 {
+			close(blocked.open)
+		}
+		return x.Next(ctx, after, wanted...)
+	}
+	authenticate := g.Authenticate
+	g.Authenticate = func(r *http.Request) (access.Subject, error) {
+		asked++
+		return authenticate(r)
+	}
+	w := askAs(g, reader, ownHost, "/v1/providers/acme/demo/versions")
+	if w.Code != http.StatusOK || asked != 1 || waited == 0 {
+		t.Errorf("got %d %s; it was authenticated %d times and waited %d times", w.Code, w.Body, asked, waited)
+	}
+}
+
+// A version under no hostname is pending although other versions of the module lie
+// under the registry's name.
+func TestModuleVersionUnderNoHostnameIsPending(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
+	tree.Write("modules/"+ownHost+"/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "x"))
+	blocked := blockedFs{tree.Fs, "modules/acme/", make(chan struct{})}
+	o := options(t, tree)
+	o.Open = indextest.On(t, blocked).Open
+	x := index.New(o)
+	x.Start()
+	t.Cleanup(func() { x.Close() })
+	defer close(blocked.open) // before the index is closed
+	<-x.Ready()
+	const module = "/v1/modules/acme/vpc/aws/"
+	waiting := &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next}
+	if w := ask(waiting, ownHost, module+"2.0.0/archive.zip"); w.Code != http.StatusOK {
+		t.Fatalf("under the registry's name: got %d %s", w.Code, w.Body)
+	}
+	for path, want := range map[string]int{"1.0.0/archive.zip": http.StatusServiceUnavailable, "1.0.0/download": http.StatusServiceUnavailable, "9.9.9/archive.zip": http.StatusNotFound} {
+		if w := ask(&handlers.Registry{Snapshot: x.Snapshot}, ownHost, module+path); w.Code != want {
+			t.Errorf("%s: got %d %s, want %d", path, w.Code, w.Body, want)
+		}
+	}
+}
+
+// Files whose times or modes have changed, as after a restore, are read again, and
+// a requested one first.
+func TestRequestedFilesAreReadAgainFirst(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
 	tree.Provider("acme/large", "1.0.0", "linux_amd64")
 	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
-	held := heldFs{tree.Fs, "large", make(chan struct{}, 100)}
-	for range cap(held.open) {
-		held.open <- struct{}{} // at first it is read like the others
+	blocked := blockedFs{tree.Fs, "large", make(chan struct{}, 100)}
+	for range cap(blocked.open) {
+		blocked.open <- struct{}{} // the first scan is not blocked
 	}
 	o := options(t, tree)
-	o.Open, o.Workers = indextest.On(t, held).Open, 1
+	o.Open, o.Workers = indextest.On(t, blocked).Open, 1
 	x := index.New(o)
 	t.Cleanup(func() { x.Close() })
 	if _, err := x.Rescan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	for len(held.open) > 0 {
-		<-held.open
+	for len(blocked.open) > 0 {
+		<-blocked.open
 	}
 	restored := time.Date(2026, 3, 3, 3, 3, 3, 0, time.UTC)
 	for _, name := range []string{"providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "providers/acme/large/terraform-provider-large_1.0.0_linux_amd64.zip", "modules/acme/vpc/aws/1.0.0.tar.gz"} {
@@ -266,11 +349,177 @@ func TestWhatIsReadAgainIsReadFirstWhenItIsAskedFor(t *testing.T) {
 		}
 	}
 	x.Start() // which scans
-	defer close(held.open)
+	defer close(blocked.open)
 	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Changed: x.Hint})
 	for _, path := range []string{"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"} {
 		if a := s.get(path); a.StatusCode != http.StatusOK {
 			t.Errorf("%s: got %d %s", path, a.StatusCode, a.body)
 		}
 	}
+}
+
+// A request is answered from one snapshot even if it is replaced meanwhile. This
+// test is most useful with the race detector.
+func TestSnapshotsAreSwappedWhileServing(t *testing.T) {
+	key, publisher := newKey(t), indextest.NewPublisher(t)
+	trees := []*indextest.Tree{indextest.New(t), indextest.New(t)}
+	trees[0].Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+	trees[0].Write("modules/acme/vpc/aws/1.0.0/main.tf", "# one")
+	trees[1].Keys("acme", publisher)
+	trees[1].Provider("acme/demo", "2.0.0", "linux_amd64").Signed(publisher)
+	trees[1].Write("modules/acme/vpc/aws/2.0.0/main.tf", "# two")
+
+	var snapshots []*index.Snapshot
+	for _, tree := range trees {
+		snapshots = append(snapshots, scanWith(t, optionsWith(t, tree, key)))
+	}
+	paths := []string{wellKnown, "/v1/providers/acme/demo/versions", "/v1/mirror/" + ownHost + "/acme/demo/index.json", "/v1/modules/acme/vpc/aws/versions"}
+	for _, v := range []string{"1.0.0", "2.0.0"} {
+		paths = append(paths,
+			"/v1/providers/acme/demo/"+v+"/download/linux/amd64",
+			"/v1/mirror/"+ownHost+"/acme/demo/"+v+".json",
+			"/v1/mirror/"+ownHost+"/acme/demo/terraform-provider-demo_"+v+"_linux_amd64.zip",
+			"/v1/mirror/"+ownHost+"/acme/demo/terraform-provider-demo_"+v+"_SHA256SUMS.sig",
+			"/v1/modules/acme/vpc/aws/"+v+"/archive.tar.gz")
+	}
+	get := func(g *handlers.Registry, path string) string {
+		w := serveRecorded(g, httptest.NewRequest(http.MethodGet, home+path, nil))
+		return w.Result().Status + w.Header().Get("Etag") + w.Body.String()
+	}
+	allowed := make(map[string][]string)
+	for _, path := range paths {
+		for _, s := range snapshots {
+			allowed[path] = append(allowed[path], get(registry(s), path))
+		}
+	}
+
+	for _, public := range []string{"", home} { // the second writes through the pool of buffers
+		var now atomic.Pointer[index.Snapshot]
+		now.Store(snapshots[0])
+		g := &handlers.Registry{Snapshot: now.Load, PublicURL: public}
+		var swapping, clients sync.WaitGroup
+		stop := make(chan struct{})
+		swapping.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+					now.Store(snapshots[i%2])
+				}
+			}
+		})
+		for range 4 {
+			clients.Go(func() {
+				for range 50 {
+					for _, path := range paths {
+						got := get(g, path)
+						if public == "" && !slices.Contains(allowed[path], got) {
+							t.Errorf("%s: got %q, which no snapshot answers", path, got)
+						}
+					}
+				}
+			})
+		}
+		clients.Wait()
+		close(stop)
+		swapping.Wait()
+	}
+}
+
+// What lies in the tree and has not been read yet is 503.
+func TestPendingIsUnavailable(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# one"))
+	blocked := blockedFs{tree.Fs, "", make(chan struct{})}
+	defer close(blocked.open) // before the index is closed
+	x := index.New(options(t, indextest.On(t, blocked)))
+	x.Start()
+	t.Cleanup(func() { x.Close() })
+	<-x.Ready()
+	s := serve(t, registry(x.Snapshot()))
+
+	for _, path := range []string{
+		"/v1/providers/acme/demo/versions",
+		"/v1/providers/acme/demo/1.0.0/download/linux/amd64",
+		"/v1/mirror/" + ownHost + "/acme/demo/index.json",
+		"/v1/mirror/" + ownHost + "/acme/demo/1.0.0.json",
+		"/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
+		"/v1/modules/acme/vpc/aws/versions",
+		"/v1/modules/acme/vpc/aws/1.0.0/download",
+		"/v1/modules/acme/vpc/aws/1.0.0/archive.zip",
+	} {
+		s.rule("it is 503 for a moment: "+path, func(t *testing.T, s *site) {
+			a := s.get(path)
+			mustRefuse(t, a, http.StatusServiceUnavailable)
+			if got := a.Header.Get("Retry-After"); got != "1" {
+				t.Errorf("Retry-After is %q", got)
+			}
+		})
+	}
+	for path, want := range map[string]int{
+		wellKnown:                                            http.StatusOK,
+		"/v1/providers/acme/other/versions":                  http.StatusNotFound,
+		"/v1/modules/acme/vpc/gcp/versions":                  http.StatusNotFound,
+		"/v1/mirror/elsewhere.example/acme/other/index.json": http.StatusNotFound,
+		"/v1/mirror/elsewhere.example/acme/other/1.0.0.json": http.StatusOK,
+	} {
+		s.rule("answers for the rest do not change: "+path, func(t *testing.T, s *site) {
+			if a := s.get(path); a.StatusCode != want {
+				t.Errorf("got %d %s", a.StatusCode, a.body)
+			}
+		})
+	}
+}
+
+// A store is an index.Store in memory.
+type store struct{ memo []byte }
+
+func (s *store) Load() ([]byte, error) {
+	if s.memo == nil {
+		return nil, fs.ErrNotExist
+	}
+	return s.memo, nil
+}
+
+func (s *store) Save(memo []byte) error {
+	s.memo = memo
+	return nil
+}
+
+// A provider of which only unsigned releases have been read is not missing: a
+// signed one may follow.
+func TestPendingReleaseMayBeSigned(t *testing.T) {
+	publisher := indextest.NewPublisher(t)
+	tree := indextest.New(t)
+	tree.Keys("acme", publisher)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, tree)
+	o.Signer, o.Store = nil, new(store)
+	before := index.New(o)
+	scanned := make(chan struct{}, 1)
+	before.Observe(&index.Observer{Scanned: func(_, _ *index.Snapshot, _ time.Duration) { scanned <- struct{}{} }})
+	before.Start()
+	<-scanned
+	before.Close()
+
+	tree.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(publisher)
+	blocked := blockedFs{tree.Fs, "", make(chan struct{})}
+	defer close(blocked.open) // before the index is closed
+	o.Open = indextest.On(t, blocked).Open
+	x := index.New(o)
+	x.Start()
+	t.Cleanup(func() { x.Close() })
+	<-x.Ready()
+	s := serve(t, registry(x.Snapshot()))
+
+	// Clients would choose the older version from a list without the new one.
+	mustRefuse(t, s.get("/v1/mirror/"+ownHost+"/acme/demo/index.json"), http.StatusServiceUnavailable)
+	if a := s.get("/v1/mirror/" + ownHost + "/acme/demo/1.0.0.json"); a.StatusCode != http.StatusOK {
+		t.Errorf("what has been read is answered with %d", a.StatusCode)
+	}
+	mustRefuse(t, s.get("/v1/providers/acme/demo/versions"), http.StatusServiceUnavailable)
+	mustRefuse(t, s.get("/v1/providers/acme/demo/2.0.0/download/linux/amd64"), http.StatusServiceUnavailable)
+	mustRefuse(t, s.get("/v1/providers/acme/demo/1.0.0/download/linux/amd64"), http.StatusNotFound)
 }

@@ -37,8 +37,7 @@ type File struct {
 	inode   uint64
 	changed int64 // nanoseconds: when its inode was last changed
 
-	folder   *packing    // of a module folder
-	unpacked *packageZip // of an unpacked package
+	packed packedFolder // of what is packed when it is asked for
 
 	content []byte // of a document, which stays in memory
 	sign    func() ([]byte, error)
@@ -59,7 +58,7 @@ func (f *File) Tag() string {
 func (f *File) Path() string { return f.path }
 
 // IsFolder reports whether Path is a folder.
-func (f *File) IsFolder() bool { return f.folder != nil || f.unpacked != nil }
+func (f *File) IsFolder() bool { return f.packed != nil }
 
 // Immutable reports whether the bytes stay the same as long as the file is
 // offered. The registry's own SHA256SUMS grows with its packages, and in a folder
@@ -105,15 +104,10 @@ func sha256Of(content []byte) wire.SHA256 { return sha256.Sum256(content) }
 // Open opens f as it was verified. The error is ErrChanged when the file on the
 // disk is not that one any more.
 func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
-	var err error
-	switch {
-	case f.folder != nil:
-		err = f.in(&s.tree).filesUnchanged(f.folder.files)
-	case f.unpacked != nil:
-		err = f.in(&s.tree).filesUnchanged(f.unpacked.files)
-	}
-	if err != nil {
-		return nil, err
+	if f.packed != nil {
+		if err := f.in(&s.tree).filesUnchanged(f.packed.contents()); err != nil {
+			return nil, err
+		}
 	}
 	return s.OpenRange(f)
 }
@@ -131,11 +125,8 @@ func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
 		return inMemory{bytes.NewReader(signature)}, nil
 	case f.content != nil:
 		return inMemory{bytes.NewReader(f.content)}, nil
-	case f.unpacked != nil:
-		return f.unpacked.open(f.in(&s.tree)), nil
-	case f.folder != nil:
-		r := &packingReader{packing: f.folder, folderReader: folderReader{part: f.in(&s.tree)}}
-		return packingFile{io.NewSectionReader(r, 0, f.Size), r}, nil
+	case f.packed != nil:
+		return f.packed.open(f.in(&s.tree)), nil
 	}
 	return f.in(&s.tree).openUnchanged(f.path, stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed})
 }
@@ -143,11 +134,6 @@ func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
 type inMemory struct{ *bytes.Reader }
 
 func (inMemory) Close() error { return nil }
-
-type packingFile struct {
-	*io.SectionReader
-	io.Closer
-}
 
 func inProviders(t *Tree) Part { return t.Providers }
 

@@ -2,7 +2,9 @@ package index
 
 import (
 	"cmp"
+	"fmt"
 	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -13,15 +15,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A file that was meant to be offered, but lies where clients cannot ask for it
-// or has a name they do not ask for, is misplaced. The report has it among what
-// is withheld and says where it belongs. Other files without a place in the tree
-// are only ignored.
+// A file that was meant to be offered, but lies where clients cannot ask for it or
+// has a name they do not ask for, is misplaced. The report lists it as withheld and
+// says where it belongs. If nothing in the root is a tree, the root itself may be
+// misplaced, which is what a hint is about.
 
-// misplaced is why such a file is not offered.
+// misplaced returns the finding for such a file.
 func misplaced(format string, args ...any) *finding { return found(Misplaced, format, args...) }
-
-const providerPrefix = "terraform-provider-"
 
 // providerProgram is the name of a provider's program outside of a package.
 var providerProgram = regexp.MustCompile(`^terraform-provider-[0-9A-Za-z-]+(_v[0-9][^/]*)?(\.exe)?$`)
@@ -32,10 +32,8 @@ var otherArchives = []string{".tar", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".t
 // cutArchive splits the name of an archive. supported reports whether a module
 // can be offered in this format.
 func cutArchive(name string) (stem, suffix string, supported bool) {
-	for _, f := range moduleFormats {
-		if stem, ok := strings.CutSuffix(name, f.suffix); ok {
-			return stem, f.suffix, true
-		}
+	if stem, _, _, ok := parseModuleFile(name); ok {
+		return stem, name[len(stem):], true
 	}
 	for _, suffix := range otherArchives {
 		if stem, ok := strings.CutSuffix(name, suffix); ok {
@@ -45,8 +43,8 @@ func cutArchive(name string) (stem, suffix string, supported bool) {
 	return name, "", false
 }
 
-// isVersion reports whether a name is a version that is written out, unlike
-// names such as 2 or v1, which other folders may have too.
+// isVersion reports whether a name is a complete version. Names such as 2 or v1
+// are not: other folders may have them too.
 func isVersion(name string) bool {
 	if !strings.Contains(name, ".") {
 		return false
@@ -55,7 +53,7 @@ func isVersion(name string) bool {
 	return err == nil
 }
 
-// plain quotes what would not look the same in a sentence.
+// plain quotes a string that would not look the same in a sentence.
 func plain(s string) string {
 	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
 		return s
@@ -63,21 +61,22 @@ func plain(s string) string {
 	return strconv.Quote(s)
 }
 
-// nameOr is a name that the tree has, or the word that stands for one.
-func nameOr(names []string, i int, otherwise string) string {
+// nameOr returns a name of a path, or the placeholder for it.
+func nameOr(names []string, i int, placeholder string) string {
 	if i < len(names) {
 		return names[i]
 	}
-	return otherwise
+	return placeholder
 }
 
-// misplaced is about a file in a folder whose path is not an address yet; nil if
-// it was not meant to be offered.
-func (f folder) misplaced(kind, name string) *finding {
-	if bad := f.ofOtherPart(kind, name); bad != nil {
+// misplacedFile returns the finding for a file in a folder whose path is not an
+// address yet, or in that of a module; nil if it was not meant to be offered. kind is
+// the part of the tree, providers or modules.
+func (f folder) misplacedFile(kind, name string) *finding {
+	if bad := f.inOtherPart(kind, name); bad != nil {
 		return bad
 	}
-	if kind == KindModule {
+	if kind == "modules" {
 		return f.misplacedModuleFile(name)
 	}
 	if typ, ok := address.ReleaseFileType(name); ok {
@@ -86,11 +85,12 @@ func (f folder) misplaced(kind, name string) *finding {
 	return misnamedPackage(f.providerTarget("TYPE"), "TYPE", name)
 }
 
-// ofOtherPart is about a file that belongs below another folder of the root.
-func (f folder) ofOtherPart(kind, name string) *finding {
+// inOtherPart returns the finding for a file that belongs in another part of the
+// tree than kind.
+func (f folder) inOtherPart(kind, name string) *finding {
 	below := func(part string) string { return plain(path.Join(part, f.hostname, nameOr(f.names, 0, "NAMESPACE"))) }
 	if typ, ok := address.ReleaseFileType(name); ok {
-		if kind == KindModule {
+		if kind == "modules" {
 			return misplaced("it is a file of a provider release: move it to %s/%s/", below("providers"), typ)
 		}
 		return nil
@@ -98,7 +98,7 @@ func (f folder) ofOtherPart(kind, name string) *finding {
 	if isKeysFile(name) {
 		return misplaced("public keys are in one file for each namespace: move it to %s.asc", below("keys"))
 	}
-	if kind == KindModule || strings.HasPrefix(name, providerPrefix) {
+	if kind == "modules" || strings.HasPrefix(name, providerPrefix) {
 		return nil
 	}
 	if isConfiguration(name) {
@@ -115,11 +115,11 @@ func isKeysFile(name string) bool {
 	return (extension == ".asc" || slices.Contains(keysExtensions, extension)) && !strings.Contains(name, "SHA256SUMS")
 }
 
-// keysExtensions are what else files with public keys are named.
+// keysExtensions are other extensions of files with public keys.
 var keysExtensions = []string{".gpg", ".pgp"}
 
-// providerTarget is the folder of a provider of which some names are known. What
-// is missing can be in the middle: the type and the version say what they are.
+// providerTarget returns the folder of a provider of which some names are known. A
+// missing name may be in the middle: type and version can be told by their form.
 func (f folder) providerTarget(typ string) string {
 	names, version := f.names, ""
 	if n := len(names); n > 0 && isVersion(names[n-1]) {
@@ -131,22 +131,23 @@ func (f folder) providerTarget(typ string) string {
 	return plain(path.Join("providers", f.hostname, nameOr(names, 0, "NAMESPACE"), typ, version))
 }
 
-// misnamedPackage is about what is a provider package in all but its name or
-// format.
+// misnamedPackage returns the finding for what is a provider package but for its
+// name or format.
 func misnamedPackage(target, typ, name string) *finding {
-	want := target + "/" + providerPrefix + typ + "_VERSION_OS_ARCH.zip"
+	target += "/" + address.ReleaseFileName(typ, "VERSION", "OS_ARCH.zip")
 	switch _, suffix, _ := cutArchive(name); {
 	case suffix == ".zip":
-		return misplaced("if it is a provider package, move it to %s", want)
+		return misplaced("if it is a provider package, move it to %s", target)
 	case suffix != "" && strings.HasPrefix(name, providerPrefix):
-		return misplaced("clients install providers from zip files only: pack the provider as %s", want)
+		return misplaced("clients install providers from zip files only: pack the provider as %s", target)
 	case suffix == "" && providerProgram.MatchString(name):
-		return misplaced("clients install providers from zip files: pack it as %s", want)
+		return misplaced("clients install providers from zip files: pack it as %s", target)
 	}
 	return nil
 }
 
-// misplacedModuleFile is about a file above the folder of a module, or in it.
+// misplacedModuleFile returns the finding for a file in the folder of a module or
+// above it.
 func (f folder) misplacedModuleFile(name string) *finding {
 	target, missing := f.moduleTarget()
 	if isConfiguration(name) {
@@ -169,16 +170,14 @@ func (f folder) misplacedModuleFile(name string) *finding {
 	if _, err := address.ParseModuleVersion(stem); err != nil {
 		file = "VERSION.tar.gz"
 	}
-	switch {
-	case !supported:
+	if !supported {
 		return misplaced("module packages are .tar.gz, .tgz or .zip files: pack the module as %s/%s", target, file)
-	default:
-		return misplaced("%s: move it to %s/%s", missingFolders(missing), target, file)
 	}
+	return misplaced("%s: move it to %s/%s", missingFolders(missing), target, file)
 }
 
-// moduleTarget is the folder of a module of which some names are known, and the
-// names that are missing.
+// moduleTarget returns the folder of a module of which some names are known, and
+// the names that are missing.
 func (f folder) moduleTarget() (target string, missing []string) {
 	names := f.names
 	if i := slices.IndexFunc(names, isVersion); i >= 0 {
@@ -189,11 +188,9 @@ func (f folder) moduleTarget() (target string, missing []string) {
 }
 
 func missingFolders(names []string) string {
-	for i, name := range names {
-		if name == "SYSTEM" {
-			names = slices.Clone(names)
-			names[i] = "SYSTEM (such as aws, or any)"
-		}
+	names = slices.Clone(names)
+	if i := slices.Index(names, "SYSTEM"); i >= 0 {
+		names[i] = "SYSTEM (such as aws, or any)"
 	}
 	if n := len(names); n > 1 {
 		return "the folders " + strings.Join(names[:n-1], ", ") + " and " + names[n-1] + " are missing"
@@ -201,53 +198,186 @@ func missingFolders(names []string) string {
 	return "the folder " + names[0] + " is missing"
 }
 
-// misnamedReleaseFile is about a file in a provider's folder, or in that of one
-// of its versions, which is none of a release by its name. extra reports whether
-// it is of no use to clients and belongs to the release all the same.
+// misnamedReleaseFile returns the finding for a file in a provider's folder, or in
+// that of one of its versions, whose name is not that of a release's file; nil if it
+// was not meant to be offered. extra reports whether it belongs to the release
+// although clients have no use for it.
 func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *siblings) (bad *finding, extra bool) {
 	if harmlessInProvider(name) {
 		return nil, true
 	}
-	prefix := "terraform-provider-" + p.address.Name + "_"
+	typ := p.address.Name
+	prefix := providerPrefix + typ + "_"
 	if rest, ok := strings.CutPrefix(name, prefix); ok {
 		if text, _, ok := strings.Cut(rest, "_"); ok {
 			version = text
 		}
 	}
-	ofVersion := version // empty for any
-	version = cmp.Or(version, "VERSION")
-	sums, manifest := prefix+version+"_SHA256SUMS", prefix+version+"_manifest.json"
+	placeholder := cmp.Or(version, "VERSION")
+	sums, signature := address.ChecksumsName(typ, placeholder), address.SignatureName(typ, placeholder)
 	kind, ofSums := strings.CutPrefix(name, sums)
 	if !ofSums {
 		kind, ofSums = strings.CutPrefix(name, "SHA256SUMS")
 	}
-	want := ""
+	correct := ""
 	switch {
 	case !ofSums && (name == "manifest.json" || name == "terraform-registry-manifest.json"):
-		want = manifest
+		correct = address.ManifestName(typ, placeholder)
 	case !ofSums:
 	case kind == "" || kind == ".txt":
-		want = sums
+		correct = sums
 	case kind == ".asc":
-		if !beside.has(sums + ".sig") {
-			return misplaced("clients take the signature in binary form only: `gpg --dearmor --output %s.sig %s`", sums, plain(name)), false
+		if !beside.has(signature) {
+			return misplaced("clients take the signature in binary form only: `gpg --dearmor --output %s %s`", signature, plain(name)), false
 		}
 		return nil, true
 	case strings.HasSuffix(kind, ".sig") || kind == ".gpg":
-		want = sums + ".sig"
+		correct = signature
 	}
-	if want != "" {
-		if beside.has(want) {
+	if correct != "" {
+		if beside.has(correct) {
 			return nil, true
 		}
-		return misplaced("rename it to %s: clients do not know it by another name", plain(want)), false
+		return misplaced("rename it to %s: clients do not know it by another name", plain(correct)), false
 	}
-	if bad := p.ofOtherPart(KindProvider, name); bad != nil {
+	if bad := p.inOtherPart("providers", name); bad != nil {
 		return bad, false
 	}
-	bad = misnamedPackage(plain(dir), p.address.Name, name)
-	if bad != nil && beside.packaged(prefix, ofVersion) {
-		return nil, true // the same release for other ways to install it
+	bad = misnamedPackage(plain(dir), typ, name)
+	if bad != nil && beside.packaged(prefix, version) {
+		return nil, true // the same release in another format
 	}
 	return bad, false
+}
+
+const (
+	// nothingYet is the hint for a root in which nothing is found.
+	nothingYet = "nothing is in the root yet: the first provider goes to " +
+		"providers/NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip, " +
+		"the first module to modules/NAMESPACE/NAME/SYSTEM/VERSION.tar.gz"
+
+	// maxHintDepth and maxHintEntries bound the search. The root may be any folder
+	// of the machine.
+	maxHintDepth   = 7
+	maxHintEntries = 5000
+)
+
+// hint says what to do about a root in which nothing is found: most often it is
+// not the folder that was meant, but the parent of the tree or a folder in it. The
+// hint is empty if it is not known where the root is.
+func (t Tree) hint() string {
+	if t.root.Fs == nil {
+		return ""
+	}
+	s := clueSearch{root: t.root}
+	s.search(nil)
+	if s.found == nil {
+		return nothingYet
+	}
+	return s.found.hint(t.root)
+}
+
+// A clue is the first package of a provider or a module, by whose path the tree
+// can be found.
+type clue struct {
+	part    string   // providers or modules
+	folders []string // from the root to it, without that of a version
+	path    string
+}
+
+// A clueSearch looks for a clue below a root.
+type clueSearch struct {
+	root    Part
+	entries int // seen so far
+	found   *clue
+}
+
+// search looks into a folder and those below it. It reports whether the search is
+// over: a clue is found, or it has seen enough entries.
+func (s *clueSearch) search(folders []string) (over bool) {
+	entries, err := s.root.list(path.Join(append([]string{"."}, folders...)...))
+	if err != nil {
+		return false // what cannot be read cannot be the tree
+	}
+	if s.entries += len(entries); s.entries > maxHintEntries {
+		return true
+	}
+	for _, e := range entries {
+		switch {
+		case e.bad != nil || hiddenOrTemporary(e.name) || harmless(e.name, !e.info.IsDir()):
+		case !e.info.IsDir():
+			if s.found = clueOf(folders, e); s.found != nil {
+				return true
+			}
+		case len(folders) < maxHintDepth:
+			if s.search(append(folders[:len(folders):len(folders)], e.name)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// clueOf returns the clue that a file is, or nil.
+func clueOf(folders []string, e entry) *clue {
+	stem, _, supported := cutArchive(e.name)
+	_, isRelease := address.ReleaseFileType(e.name)
+	n := len(folders)
+	inVersion := n > 0 && isVersion(folders[n-1])
+	var c *clue
+	switch {
+	case isRelease && strings.HasSuffix(e.name, ".zip"):
+		c = &clue{"providers", folders, e.path}
+	case supported && isVersion(stem):
+		c = &clue{"modules", folders, e.path}
+	case isConfiguration(e.name) && inVersion:
+		c = &clue{"modules", folders, path.Dir(e.path)}
+	case providerProgram.MatchString(e.name) && inUnpackedPackage(folders):
+		c = &clue{"providers", folders[:n-1], path.Dir(e.path)}
+	default:
+		return nil
+	}
+	if n := len(c.folders); n > 0 && isVersion(c.folders[n-1]) {
+		c.folders = c.folders[:n-1]
+	}
+	return c
+}
+
+// inUnpackedPackage reports whether folders end in those of an unpacked package,
+// NAMESPACE/TYPE/VERSION/OS_ARCH.
+func inUnpackedPackage(folders []string) bool {
+	n := len(folders)
+	if n < 4 || !isVersion(folders[n-2]) {
+		return false
+	}
+	_, ok := platformOfFolder(folders[n-1])
+	return ok
+}
+
+func (c clue) hint(root Part) string {
+	depth := map[string]int{"providers": 2, "modules": 3}[c.part]
+	above := strings.Split(filepath.ToSlash(path.Join(root.disk, root.Dir)), "/") // the root is the last of them
+	// The name may be nearly right: in another case, or without the s.
+	isPart := func(name string) bool {
+		return strings.EqualFold(name, c.part) || strings.EqualFold(name+"s", c.part)
+	}
+	switch at := slices.IndexFunc(c.folders, isPart); {
+	case at > 0:
+		return fmt.Sprintf("the tree is not the root but in it: make its folder %s the root", plain(path.Join(c.folders[:at]...)))
+	case at == 0 && c.folders[0] != c.part:
+		return fmt.Sprintf("the folder %s in the root must be named %s: rename it", plain(c.folders[0]), c.part)
+	case at == 0:
+		return fmt.Sprintf("the root has the folder %s, but another one is configured: remove the option %[1]s, or set it to that folder", c.part)
+	case isPart(above[len(above)-1]):
+		return fmt.Sprintf("the root is the folder %s of a tree (it has %s): make the folder above it the root", c.part, plain(c.path))
+	case slices.ContainsFunc(above, isPart):
+		return fmt.Sprintf("the root is inside the folder %s of a tree (it has %s): make the folder that has %[1]s in it the root", c.part, plain(c.path))
+	case len(c.folders) >= depth:
+		return fmt.Sprintf("%s are right in the root (%s): move them to the folder %[1]s in the root, or set the option %[1]s to the folder they are in", c.part, plain(c.path))
+	}
+	target := "modules/NAMESPACE/NAME/SYSTEM"
+	if typ, ok := address.ReleaseFileType(path.Base(c.path)); ok {
+		target = "providers/NAMESPACE/" + typ
+	}
+	return fmt.Sprintf("the root is a folder inside a tree: seen from the root, the path of %s should be %s", plain(c.path), plain(path.Join(target, path.Base(c.path))))
 }

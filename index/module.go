@@ -104,11 +104,7 @@ func (w *walker) walkModules() []*moduleFolder {
 	})
 	spellings := make([]spelling, len(folders))
 	for i, m := range folders {
-		spellings[i] = spelling{
-			folder: &m.folder, address: m.address,
-			normal: m.inNormalForm(m.address.Hostname, m.address.Namespace, m.address.Name, m.address.System),
-			empty:  len(m.packages) == 0,
-		}
+		spellings[i] = spelling{folder: &m.folder, address: m.address, empty: len(m.packages) == 0}
 	}
 	var modules []*moduleFolder
 	for _, i := range w.oneSpellingEach(spellings, found) {
@@ -250,7 +246,10 @@ func (s *scan) offerModule(f *moduleFolder, report *Report) (module *Module, lac
 func (p *modulePackage) file() *File {
 	f := &File{
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed, folder: p.archive.layout(),
+		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
+	}
+	if k := p.archive.layout(); k != nil {
+		f.packed = k
 	}
 	if p.format == "zip" {
 		f.ContentType = zipType

@@ -14,8 +14,8 @@ import (
 )
 
 // digestModuleArchive reads a module package to its end: its bytes for the
-// sha256, its entries to see that a client can unpack it and finds a module, and
-// what of it should better not be in it.
+// sha256, its entries to check that a client can unpack it and finds a module, and
+// to note secrets in it.
 func digestModuleArchive(ctx context.Context, f afero.File, size int64, format string) (d digest, err error) {
 	d.size = size
 	if d.sha256, err = digestFile(ctx, f); err != nil {
@@ -30,35 +30,33 @@ func digestModuleArchive(ctx context.Context, f afero.File, size int64, format s
 	if err != nil {
 		return d, archiveFinding(ctx, err)
 	}
-	facts := archiveFacts{Secrets: m.secrets.first, SecretsTotal: m.secrets.total}
 	folder, bad := m.module()
 	if bad != nil {
 		return d, bad
 	}
-	facts.Folder = folder
-	d.content = facts.encode()
+	d.content = archiveFacts{Folder: folder, Secrets: m.secrets.first, SecretsTotal: m.secrets.total}.encode()
 	return d, nil
 }
 
-// archiveFacts are what the entries of an archive tell, as the memo remembers it.
+// archiveFacts are what was learned from the entries of an archive.
 type archiveFacts struct {
-	Folder       string   `json:"folder,omitempty"`
+	Folder       string   `json:"folder,omitempty"`  // in which the module lies; empty is the root
 	Secrets      []string `json:"secrets,omitempty"` // the first of them
 	SecretsTotal int      `json:"secrets_total,omitempty"`
 }
 
-// encode returns nothing for an archive as most are.
+// encode returns the facts as the memo keeps them, nothing for most archives.
 func (a archiveFacts) encode() []byte {
 	if a.Folder == "" && a.SecretsTotal == 0 {
 		return nil
 	}
-	b, _ := json.Marshal(a) // which cannot fail
+	b, _ := json.Marshal(a) // cannot fail
 	return b
 }
 
 func decodeFacts(b []byte) (a archiveFacts) {
 	if len(b) > 0 {
-		json.Unmarshal(b, &a) // it is what encode made
+		json.Unmarshal(b, &a) // cannot fail on what encode returned
 	}
 	return a
 }
@@ -100,7 +98,7 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 	tooLarge := found(TooLarge, "the archive unpacks to more than %d bytes", limit)
 	bounded := &io.LimitedReader{R: z, N: limit + 1}
 	t := tar.NewReader(bounded)
-	left := limit // a sparse file unpacks to more than it takes in the tar
+	left := limit // a sparse file unpacks to more than its size in the tar
 	for entries := 0; ; entries++ {
 		header, err := t.Next()
 		if bounded.N <= 0 {
@@ -138,7 +136,7 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 			}
 		}
 	}
-	// What follows the tar's end still has to be there for gzip's own checksum.
+	// The rest is read for gzip's own checksum.
 	if _, err := io.Copy(io.Discard, bounded); err != nil {
 		return err
 	}
@@ -148,8 +146,8 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 	return nil
 }
 
-// linkLeaves tells a link to a file outside of the archive. A symlink's target
-// is relative to the symlink, a hard link's to the archive.
+// linkLeaves reports whether an entry is a link to a file outside of the archive. A
+// symlink's target is relative to the symlink, a hard link's to the archive.
 func linkLeaves(h *tar.Header) bool {
 	switch h.Typeflag {
 	case tar.TypeSymlink:
@@ -160,8 +158,8 @@ func linkLeaves(h *tar.Header) bool {
 	return false
 }
 
-// isConfiguration tells the files that make a folder a module, as clients do:
-// what an editor or a system leaves beside them is none.
+// isConfiguration reports whether clients read a file of this name as configuration.
+// They skip the files that editors and operating systems leave behind.
 func isConfiguration(name string) bool {
 	name = path.Base(name)
 	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") {
@@ -176,35 +174,35 @@ func isConfiguration(name string) bool {
 }
 
 // A moduleFinder looks for a module where clients look: at the root, or in
-// folders below it for a package that is used by //submodule only. In a package
-// with one top folder that is the module itself, as code hosts make them, clients
-// look where they are told (checklist 89, 96). It is shown the name of every
-// entry and keeps none of them: an archive may have any number.
+// folders below it for a package that is only used by //submodule. Code hosts make
+// packages with one top folder, which is the module itself: there clients look
+// where the location says (checklist 89, 96). It is given the name of every entry
+// and keeps none of them, since an archive may have any number.
 type moduleFinder struct {
 	atRoot   bool   // there is configuration at the root
 	anywhere bool   // there is configuration in a folder
 	top      string // the first folder, or file with an extension, at the root
-	several  bool   // there is another
-	direct   bool   // there is configuration right in the top folder, or in modules/ there
+	several  bool   // there is more than one of them
+	direct   bool   // there is configuration in the top folder itself, or in its modules/
 
 	secrets nameList // with their kinds
 	buffer  []byte
 }
 
-// add shows it an entry. A folder's own entry ends in a slash.
+// add takes the name of an entry. A folder's own entry ends in a slash.
 func (m *moduleFinder) add(name string) {
 	name = strings.TrimPrefix(name, "./")
 	top, rest, nested := strings.Cut(name, "/")
 	switch {
 	case strings.HasPrefix(top, ".") || top == "__MACOSX":
-		return // left there by a system or an editor
+		return // left behind by a system or an editor
 	case !nested && isConfiguration(name):
 		m.atRoot = true
 		return
 	case !nested && path.Ext(name) == "":
-		return // a file like LICENSE, which may lie beside the one folder
+		return // a file like LICENSE may lie beside the one folder
 	case strings.HasSuffix(name, "/"):
-		return // what counts are the files in it
+		return // only the files in it count
 	}
 	if m.top == "" {
 		m.top = strings.Clone(top)
@@ -216,7 +214,7 @@ func (m *moduleFinder) add(name string) {
 	}
 }
 
-// module returns the folder in which the module lies; empty is the root.
+// module returns the folder in which the module lies, which is empty for the root.
 func (m *moduleFinder) module() (folder string, bad *finding) {
 	switch {
 	case m.atRoot:
@@ -231,15 +229,15 @@ func (m *moduleFinder) module() (folder string, bad *finding) {
 	return m.top, nil
 }
 
-// safeInURL reports whether clients find a folder that is named behind // in the
-// location of a package. They look for the name as it is written in the URL,
-// escaped, and as a pattern of names.
+// safeInURL reports whether clients find a folder that is named after // in the
+// location of a package. They look for the name as written in the URL, escaped,
+// and as a glob pattern.
 func safeInURL(folder string) bool {
 	return len(folder) <= 255 && strings.Trim(folder, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+") == ""
 }
 
-// inspect notes an entry that is a secret by its name or its content, of which it
-// reads the beginning.
+// inspect notes an entry that is a secret by its name or by the beginning of its
+// content, which it reads from r.
 func (m *moduleFinder) inspect(name string, r io.Reader, size int64) error {
 	if m.buffer == nil {
 		m.buffer = make([]byte, inspectSize)
@@ -263,15 +261,15 @@ func (m *moduleFinder) inspect(name string, r io.Reader, size int64) error {
 	return nil
 }
 
-// moduleFormats are the packages of a module by suffix, the preferred first.
+// moduleFormats are the formats of a module package by suffix, the preferred first.
 var moduleFormats = []struct{ suffix, format string }{
 	{".tar.gz", "tar.gz"},
 	{".tgz", "tar.gz"},
 	{".zip", "zip"},
 }
 
-// parseModuleFile splits the name of a module package into its version's text
-// and its format, which has a rank.
+// parseModuleFile splits the name of a module package into the text of its version
+// and its format. A lower rank is a preferred format.
 func parseModuleFile(name string) (text, format string, rank int, ok bool) {
 	for rank, f := range moduleFormats {
 		if text, ok := strings.CutSuffix(name, f.suffix); ok {

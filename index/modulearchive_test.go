@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// tarOf packs entries as they are; a regular file without a size is empty.
+// tarOf packs entries as given; regular files are filled with zeros.
 func tarOf(headers ...tar.Header) []byte {
 	var b bytes.Buffer
 	w := tar.NewWriter(&b)
@@ -30,7 +30,7 @@ func tarOf(headers ...tar.Header) []byte {
 	return b.Bytes()
 }
 
-// tarHeader is an entry's header alone.
+// tarHeader returns an entry's header alone.
 func tarHeader(h tar.Header) []byte {
 	var b bytes.Buffer
 	if err := tar.NewWriter(&b).WriteHeader(&h); err != nil {
@@ -75,7 +75,7 @@ func factsOf(content []byte, format string) (archiveFacts, *finding) {
 	return decodeFacts(d.content), nil
 }
 
-func TestWhereAModuleIsFound(t *testing.T) {
+func TestModuleFinder(t *testing.T) {
 	const elsewhere, in = "at the archive's root", "//"
 	for _, test := range []struct {
 		rule  string
@@ -190,7 +190,7 @@ func TestTarsThatAreRefused(t *testing.T) {
 	}
 }
 
-// State, plans and keys are noted, and refuse nothing.
+// State, plans and keys in an archive are noted; it is offered all the same.
 func TestSecretsInAnArchive(t *testing.T) {
 	key, plan := privateKeys(t)["PKCS#8"], testdata(t, "saved-plan")
 	for _, test := range []struct {
@@ -229,8 +229,8 @@ func TestSecretsInAnArchive(t *testing.T) {
 	}
 }
 
-// Names in a tar are longer than the tar when it is packed: none may be kept.
-func TestANameInATarTakesNoMemory(t *testing.T) {
+// Names in a tar may be longer than the compressed tar: none may be kept.
+func TestNamesInATarAreNotKept(t *testing.T) {
 	var m moduleFinder
 	name := "a/" + strings.Repeat("x", 1<<20)
 	used := allocated(func() {
@@ -259,8 +259,8 @@ func TestModuleFormats(t *testing.T) {
 	}
 }
 
-// Whatever is accepted, a client can unpack without leaving the folder, and
-// finds configuration in it.
+// Clients can unpack every archive that is accepted without leaving the folder, and
+// find configuration in it.
 func FuzzDigestModuleArchive(f *testing.F) {
 	f.Add(zipOf("main.tf", "x"), true)
 	f.Add(zipOf("a/../main.tf", "x"), true)
@@ -268,7 +268,7 @@ func FuzzDigestModuleArchive(f *testing.F) {
 	f.Add(gzipOf(tarOf(named("./", "./main.tf")...)), false)
 	f.Add(gzipOf(tarOf(named("../main.tf")...)), false)
 	f.Add(gzipOf(tarOf(tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "/etc"}, tar.Header{Name: "main.tf", Typeflag: tar.TypeReg})), false)
-	// What is fuzzed is the tar: gzip's checksum would refuse every change.
+	// The tar is fuzzed: gzip's checksum would fail on every change.
 	f.Add(tarOf(named("main.tf")...), false)
 	f.Add(tarOf(tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "x"}}, tar.Header{Name: "main.tf"}), false)
 	f.Fuzz(func(t *testing.T, content []byte, isZip bool) {

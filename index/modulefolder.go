@@ -1,159 +1,89 @@
 package index
 
 import (
+	"archive/tar"
+	"bytes"
 	"context"
-	"crypto/sha256"
-	"errors"
+	"encoding/binary"
 	"fmt"
+	"hash/crc32"
 	"io"
-	"path"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+	"slices"
+	"time"
 )
 
-// packedFile is a file of a module folder as the walk found it.
-type packedFile struct {
-	name    string // in the archive
-	path    string // in its part of the tree
-	size    int64
-	modTime int64 // nanoseconds
-	inode   uint64
-	changed int64 // nanoseconds: when its inode was last changed
+// A module may lie in the tree as a folder named after its version. It is
+// offered as a .tar.gz computed from the files in the folder, see packing.
 
-	byMode     bool // its mode says it can be executed
-	executable bool // in the package, by its mode or its content
+// moduleRules leave out of a module's package what no module needs and what its
+// .terraformignore names.
+type moduleRules struct {
+	ignored *ignoreRules
+	leftOut nameList
 }
 
-func (f *packedFile) stamp() stamp {
-	return stamp{size: f.size, modTime: f.modTime, inode: f.inode, changed: f.changed}
-}
-
-const (
-	maxFolderFiles = 10_000 // and folders
-	maxFolderDepth = 32
-)
-
-// walkFolder finds the files of a module folder that are packed, ordered by
-// their path in the archive, and what is left out of it. It calls visit for each
-// folder before it reads it.
-func (p Part) walkFolder(dir string, visit func(dir string)) (files []packedFile, left *nameList, f *finding) {
-	var rules *ignoreRules
-	var folders int
-	left = &nameList{}
-	ignoring := func(err error) *finding {
-		f := asFinding(err)
-		return found(f.reason, "%q in it: %s", ignoreName, f.detail)
-	}
-	var walk func(dir, prefix string, depth int, in folderMatch) *finding
-	walk = func(dir, prefix string, depth int, in folderMatch) *finding {
-		if depth > maxFolderDepth {
-			return found(TooLarge, "it is deeper than %d folders: is there a symlink to a parent?", maxFolderDepth)
-		}
-		if folders++; folders > maxFolderFiles { // two symlinks to a parent double them at every level
-			return found(TooLarge, "it has more than %d folders: is there a symlink to a parent?", maxFolderFiles)
-		}
-		visit(dir)
-		entries, err := p.list(dir)
-		if err != nil {
-			return asFinding(err)
-		}
-		if depth == 0 {
-			if rules, err = p.findIgnoreRules(entries); err != nil {
-				return ignoring(err)
-			}
-		}
-		for _, e := range entries {
-			name := path.Join(prefix, e.name)
-			isFolder := e.bad == nil && e.info.IsDir()
-			ignored := isLeftOut(e.name) // whatever it is, also a symlink to nothing
-			var within folderMatch
-			switch {
-			case ignored:
-			case isFolder:
-				ignored, within, err = rules.ignoresFolder(name, in)
-			default:
-				ignored, err = rules.ignoresFile(name, in)
-			}
-			if err != nil {
-				return ignoring(err)
-			}
-			switch {
-			case ignored:
-				left.add(name)
-				continue
-			case e.bad != nil:
-				return found(e.bad.reason, "%q in it: %s", name, e.bad.detail)
-			case isFolder:
-				if f := walk(e.path, name, depth+1, within); f != nil {
-					return f
-				}
-				continue
-			case !e.info.Mode().IsRegular():
-				return found(Unreadable, "%q in it is not a regular file: remove it", name)
-			}
-			is := stampOf(e.info)
-			if files = append(files, packedFile{
-				name: name, path: e.path, size: is.size, modTime: is.modTime, inode: is.inode, changed: is.changed,
-				byMode: !p.named() && e.info.Mode()&0o111 != 0,
-			}); len(files) > maxFolderFiles {
-				return found(TooLarge, "it has more than %d files: is there a symlink to a parent?", maxFolderFiles)
-			}
-		}
+func (r *moduleRules) begin(p Part, entries []entry) *finding {
+	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == ignoreName })
+	if i < 0 {
 		return nil
 	}
-	f = walk(dir, "", 0, folderMatch{})
-	trustModes(files)
-	return files, left, f
-}
-
-// findIgnoreRules reads the .terraformignore among the entries of a folder's root.
-func (p Part) findIgnoreRules(entries []entry) (*ignoreRules, error) {
-	for _, e := range entries {
-		switch {
-		case e.name != ignoreName:
-		case e.bad != nil:
-			return nil, e.bad
-		default:
-			return p.readIgnoreRules(e.path)
-		}
+	if bad := entries[i].bad; bad != nil {
+		return badIgnoreRules(bad)
 	}
-	return nil, nil
+	var err error
+	if r.ignored, err = p.readIgnoreRules(entries[i].path); err != nil {
+		return badIgnoreRules(err)
+	}
+	return nil
 }
 
-// trustModes takes the bits of modes for nothing if all files have them: that is
-// how file systems without modes look, as of Windows or of a memory stick.
+func (r *moduleRules) leavesOut(e entry, name string, in folderMatch) (leftOut bool, within folderMatch, bad *finding) {
+	var err error
+	switch {
+	case isLeftOut(e.name): // even a symlink to nothing
+		leftOut = true
+	case e.bad == nil && e.info.IsDir():
+		leftOut, within, err = r.ignored.ignoresFolder(name, in)
+	default:
+		leftOut, err = r.ignored.ignoresFile(name, in)
+	}
+	if err != nil {
+		return false, within, badIgnoreRules(err)
+	}
+	if leftOut {
+		r.leftOut.add(name)
+	}
+	return leftOut, within, nil
+}
+
+// walkFolder finds the files of a module folder that are packed, ordered by
+// their path in the archive, and what is left out. It calls visit for each folder
+// before reading it.
+func (p Part) walkFolder(dir string, visit func(dir string)) (files []packedFile, leftOut *nameList, bad *finding) {
+	var rules moduleRules
+	files, bad = p.walkPacked(dir, &rules, visit)
+	disregardUniformModes(files)
+	return files, &rules.leftOut, bad
+}
+
+// disregardUniformModes disregards the executable bits if every file has them, as
+// on file systems without modes: those of Windows, or of a USB stick.
 //
 // So whether a file is executable in the package depends on its content alone
-// where file systems or version control keep no modes, and on its mode too where
-// they do. A folder has the same package on all machines of one kind, and on
-// machines of both kinds if what is executable begins like a script or a program.
-func trustModes(files []packedFile) {
-	for i := range files {
-		if !files[i].byMode {
-			return
-		}
+// where the file system or version control keeps no modes, and on its mode as well
+// where they do. A folder has the same package on all machines of one kind, and on
+// machines of both kinds if its executables begin like a script or a program.
+func disregardUniformModes(files []packedFile) {
+	if slices.ContainsFunc(files, func(f packedFile) bool { return !f.byMode }) {
+		return
 	}
 	for i := range files {
 		files[i].byMode = false
 	}
 }
 
-// stampFolder tells whether anything in a folder can have changed. Its time is
-// the newest of its files.
-func stampFolder(files []packedFile) stamp {
-	var s stamp
-	h := sha256.New()
-	for _, f := range files {
-		s.size += f.size
-		s.modTime, s.changed = max(s.modTime, f.modTime), max(s.changed, f.changed)
-		fmt.Fprintf(h, "%s\x00%d %d %d %d %t\n", f.name, f.size, f.modTime, f.inode, f.changed, f.byMode)
-	}
-	s.files = wire.SHA256(h.Sum(nil))
-	return s
-}
-
-// readFolder reads the beginning of each file of a folder, and then its packing
-// to the end.
+// readFolder reads the beginning of each file of a module folder, and then the
+// whole package.
 func readFolder(ctx context.Context, a *archive) (digest, error) {
 	if err := a.part.inspectFiles(ctx, a.folder); err != nil {
 		return digest{}, changedWhileRead(err)
@@ -162,17 +92,17 @@ func readFolder(ctx context.Context, a *archive) (digest, error) {
 	if err != nil {
 		return digest{}, err
 	}
-	r := &packingReader{packing: k, folderReader: folderReader{part: a.part}, crc: true}
+	r := &packingReader{packing: k, folderReader: folderReader{part: a.part}, sum: true}
 	defer r.Close()
 	sum, err := digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, k.size()))
 	if err != nil {
 		return digest{}, changedWhileRead(err)
 	}
 	a.packing = k
-	return digest{sha256: sum, size: k.size(), checksum: k.checksum, content: executables(a.folder)}, nil
+	return digest{sha256: sum, size: k.size(), checksum: k.checksum, content: encodeExecutables(a.folder)}, nil
 }
 
-// inspectFiles finds out which files are executable, and refuses a folder with a
+// inspectFiles sets which files are executable, and refuses a folder with a
 // secret in it.
 func (p Part) inspectFiles(ctx context.Context, files []packedFile) error {
 	buffer := make([]byte, inspectSize)
@@ -201,29 +131,9 @@ func (p Part) startOf(file *packedFile, buffer []byte) ([]byte, error) {
 	return readStart(f, buffer)
 }
 
-// isExecutable reports whether a file that begins like this is a script, or a
-// program of Linux, of a BSD or of macOS.
-func isExecutable(start []byte) bool {
-	if len(start) >= 2 && string(start[:2]) == "#!" {
-		return true
-	}
-	if len(start) < 8 {
-		return false
-	}
-	switch string(start[:4]) {
-	case "\x7fELF", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe":
-		return true
-	case "\xca\xfe\xba\xbe", "\xca\xfe\xba\xbf":
-		// For several machines, whose number follows. Java's classes begin with
-		// the same bytes and then have a version, of 45 or more.
-		return string(start[4:7]) == "\x00\x00\x00" && start[7] < 45
-	}
-	return false
-}
-
-// executables is one bit for each file, which the memo remembers: the first bytes
-// of files need not be read again to pack them.
-func executables(files []packedFile) []byte {
+// encodeExecutables returns one bit for each file, as the memo keeps it: with that,
+// a folder is packed again without reading the beginning of every file.
+func encodeExecutables(files []packedFile) []byte {
 	bits := make([]byte, (len(files)+7)/8)
 	for i, f := range files {
 		if f.executable {
@@ -233,18 +143,196 @@ func executables(files []packedFile) []byte {
 	return bits
 }
 
-// recallExecutables is the reverse.
+// recallExecutables sets what encodeExecutables returned.
 func recallExecutables(files []packedFile, bits []byte) {
 	for i := range files {
 		files[i].executable = i/8 < len(bits) && bits[i/8]&(1<<(i%8)) != 0
 	}
 }
 
-// changedWhileRead tells a folder that changed during the scan from one that
-// cannot be read.
-func changedWhileRead(err error) error {
-	if errors.Is(err, ErrChanged) {
-		return found(BeingWritten, "it is still being written")
+// A packing is the layout of a module folder's .tar.gz. The same folder gives the
+// same bytes on every machine and after every restart: files are ordered by path,
+// times and owners are fixed, and modes say only whether a file is executable.
+// Deflate blocks are stored, not compressed, since the next version of a compressor
+// may turn the same bytes into others. Stored blocks also make the offset of every
+// byte known in advance, so the archive has a size and can seek without ever being
+// written anywhere.
+type packing struct {
+	files    []packedFile
+	offsets  []int64 // in the tar, of each file's header and then of the tar's end
+	tar      int64   // size of the tar
+	checksum uint32  // CRC-32 of the tar; zero until it has been read once
+}
+
+const (
+	tarBlock = 512
+	tarEnd   = 2 * tarBlock // two empty blocks
+)
+
+// packFolder lays out the archive of files. It opens none of them.
+func packFolder(files []packedFile) (*packing, error) {
+	k := &packing{files: files, offsets: make([]int64, 0, len(files)+1)}
+	for i := range files {
+		k.offsets = append(k.offsets, k.tar)
+		header, err := files[i].headerSize()
+		if err != nil {
+			return nil, found(BadName, "%q in it cannot be packed: %v", files[i].name, err)
+		}
+		k.tar += header + files[i].size + -files[i].size&(tarBlock-1)
 	}
-	return err
+	k.offsets = append(k.offsets, k.tar)
+	k.tar += tarEnd
+	return k, nil
+}
+
+// header returns the bytes before a file's content in the tar.
+func (f *packedFile) header() ([]byte, error) {
+	mode := int64(0o644)
+	if f.executable {
+		mode = 0o755
+	}
+	var b bytes.Buffer
+	err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: f.size, Mode: mode, ModTime: time.Unix(0, 0)})
+	return b.Bytes(), err
+}
+
+// headerSize is one block for a name and a size that fit in every tar's header.
+// Others take more, which depends on neither the content nor the mode.
+func (f *packedFile) headerSize() (int64, error) {
+	if len(f.name) <= 100 && f.size < 1<<33 && isASCII(f.name) {
+		return tarBlock, nil
+	}
+	header, err := f.header()
+	return int64(len(header)), err
+}
+
+// isASCII reports whether a name is all printable ASCII.
+func isASCII(name string) bool {
+	for i := range len(name) {
+		if name[i] < ' ' || name[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// The frame around the tar: a gzip header without a name or a time, deflate
+// blocks of up to 65535 stored bytes with a header of five bytes each, and a
+// trailer of CRC-32 and size.
+const (
+	gzipHeader      = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\xff"
+	gzipHeaderSize  = int64(len(gzipHeader))
+	blockHeaderSize = 5
+	blockSize       = 65535
+	gzipTrailerSize = 8
+)
+
+// size is that of the archive, in bytes.
+func (k *packing) size() int64 {
+	blocks := (k.tar + blockSize - 1) / blockSize
+	return gzipHeaderSize + blocks*blockHeaderSize + k.tar + gzipTrailerSize
+}
+
+func (k *packing) contents() []packedFile { return k.files }
+
+func (k *packing) open(part Part) io.ReadSeekCloser {
+	r := &packingReader{packing: k, folderReader: folderReader{part: part}}
+	return packedReader{io.NewSectionReader(r, 0, k.size()), r}
+}
+
+// A packingReader computes the bytes of a packing from the files of its folder.
+type packingReader struct {
+	*packing
+	folderReader
+	header []byte // the last one made
+	of     int    // the index of its file
+	sum    bool   // this is the first reading from start to end, which computes the checksum
+}
+
+// ReadAt implements io.ReaderAt for one reader at a time.
+func (r *packingReader) ReadAt(p []byte, offset int64) (n int, err error) {
+	return readAcross(p, offset, r.readGzip)
+}
+
+// readGzip reads at offset in the archive, up to the end of a header, block or
+// trailer at most.
+func (r *packingReader) readGzip(p []byte, offset int64) (int, error) {
+	if offset < gzipHeaderSize {
+		return copy(p, gzipHeader[offset:]), nil
+	}
+	trailer := r.size() - gzipTrailerSize
+	if offset >= trailer {
+		var b [gzipTrailerSize]byte
+		binary.LittleEndian.PutUint32(b[0:], r.checksum)
+		binary.LittleEndian.PutUint32(b[4:], uint32(r.tar))
+		if offset -= trailer; offset >= gzipTrailerSize {
+			return 0, io.EOF
+		}
+		return copy(p, b[offset:]), nil
+	}
+	block := (offset - gzipHeaderSize) / (blockHeaderSize + blockSize)
+	within := (offset - gzipHeaderSize) % (blockHeaderSize + blockSize)
+	length := min(blockSize, r.tar-block*blockSize)
+	if within < blockHeaderSize {
+		var b [blockHeaderSize]byte
+		if (block+1)*blockSize >= r.tar {
+			b[0] = 1 // the last block
+		}
+		binary.LittleEndian.PutUint16(b[1:], uint16(length))
+		binary.LittleEndian.PutUint16(b[3:], ^uint16(length))
+		return copy(p, b[within:]), nil
+	}
+	within -= blockHeaderSize
+	return r.readTar(p[:min(int64(len(p)), length-within)], block*blockSize+within)
+}
+
+// readTar reads at offset in the tar, up to the end of a header, file or padding
+// at most.
+func (r *packingReader) readTar(p []byte, offset int64) (n int, err error) {
+	i := r.find(offset)
+	if i == len(r.files) {
+		n = zero(p, r.tar-offset)
+	} else if n, err = r.readEntry(p, i, offset-r.offsets[i]); err != nil {
+		return 0, err
+	}
+	if r.sum {
+		r.checksum = crc32.Update(r.checksum, crc32.IEEETable, p[:n])
+	}
+	return n, nil
+}
+
+// readEntry reads at offset in the tar's entry of a file: from its header, its
+// content, or the padding after that.
+func (r *packingReader) readEntry(p []byte, i int, offset int64) (int, error) {
+	if r.header == nil || r.of != i {
+		header, err := r.files[i].header()
+		if err != nil {
+			return 0, err
+		}
+		r.header, r.of = header, i
+	}
+	if offset < int64(len(r.header)) {
+		return copy(p, r.header[offset:]), nil
+	}
+	file := &r.files[i]
+	if offset -= int64(len(r.header)); offset >= file.size {
+		return zero(p, -file.size&(tarBlock-1)-(offset-file.size)), nil
+	}
+	return r.readContent(p, file, offset)
+}
+
+// zero clears the first n bytes of p, or all of p if it is shorter.
+func zero(p []byte, n int64) int {
+	p = p[:min(int64(len(p)), n)]
+	clear(p)
+	return len(p)
+}
+
+// find returns the index of the file whose entry has the byte at offset.
+func (k *packing) find(offset int64) int {
+	i, found := slices.BinarySearch(k.offsets, offset)
+	if !found {
+		i--
+	}
+	return i
 }

@@ -8,7 +8,10 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"maps"
+	"math/rand/v2"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -20,7 +23,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// modesOf are the modes of the files in a package.
+// modesOf returns the modes of the files in a package.
 func modesOf(t testing.TB, content []byte) map[string]int64 {
 	t.Helper()
 	z, err := gzip.NewReader(bytes.NewReader(content))
@@ -95,29 +98,8 @@ func TestExecutables(t *testing.T) {
 	}
 }
 
-// A file whose mode has changed makes another package, also on a file system
-// that tells nothing else of it.
-func TestTheStampOfAFolderCoversModes(t *testing.T) {
-	files := moduleFiles{"main.tf": "x", "run": "x"}
-	stamps := make(map[stamp]bool)
-	for _, mode := range []fs.FileMode{0o644, 0o755} {
-		fsys := afero.NewMemMapFs()
-		part := files.on(t, fsys, long, 0o644)
-		fsys.Chmod("module/run", mode)
-		fsys.Chtimes("module/run", long, long)
-		walked, _, f := part.walkFolder("module", unwatched)
-		if f != nil {
-			t.Fatal(f)
-		}
-		stamps[stampFolder(walked)] = true
-	}
-	if len(stamps) != 2 {
-		t.Error("the stamps are the same")
-	}
-}
-
-// A secret withholds its folder, wherever it lies and whatever it is called, and
-// the finding says which file it is.
+// A folder with a secret anywhere in it, under any name, is withheld, and the
+// finding names the file.
 func TestFoldersWithASecret(t *testing.T) {
 	for rule, content := range privateKeys(t) {
 		_, f := readModule(moduleFiles{"main.tf": "", "certs/server.txt": content}.inMemory(t))
@@ -155,52 +137,9 @@ func readModule(part Part) (*archive, *finding) {
 	return a, nil
 }
 
-// An editor's lock is a symlink to nothing, and whatever is left out may be.
-func TestWhatIsLeftOutIsNotLookedAt(t *testing.T) {
-	dir := t.TempDir()
-	os.MkdirAll(filepath.Join(dir, "module/modules/a"), 0o755)
-	for _, name := range []string{"module/main.tf", "module/modules/a/main.tf", "module/.terraformignore"} {
-		content := ""
-		if strings.HasSuffix(name, "ignore") {
-			content = "/local\n"
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for name, to := range map[string]string{
-		"module/.#main.tf": "me@host.12345:1767322800", "module/modules/a/.#main.tf": "me@host.12345:1767322800",
-		"module/.terraform": "/var/cache/terraform", "module/terraform.tfstate": "loop", "module/.env": "../../../secrets", "module/local": "/home/me/local",
-	} {
-		if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
-			t.Skip(err)
-		}
-	}
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer root.Close()
-	files, left, f := Part{Fs: rootFs{root}, Dir: "."}.walkFolder("module", unwatched)
-	if f != nil || len(files) != 3 || left.total != 6 {
-		t.Errorf("packed is %+v, left out is %s, %v", files, left, f)
-	}
-}
-
-// countingFs counts what is opened.
-type countingFs struct {
-	afero.Fs
-	opened *int
-}
-
-func (c countingFs) Open(name string) (afero.File, error) {
-	*c.opened++
-	return c.Fs.Open(name)
-}
-
-// A range opens the files it reads and no others, whether the folder has been
-// read by this scan, or is known from one before or from before a restart.
-func TestARangeOfAPackingOpensWhatItReads(t *testing.T) {
+// A range opens only the files it reads, whether the folder has been read by this
+// scan, by an earlier one, or before a restart.
+func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 	files := moduleFiles{"modules/acme/vpc/aws/1.0.0/run": "#!/bin/sh\n"}
 	for i := range 300 {
 		files[fmt.Sprintf("modules/acme/vpc/aws/1.0.0/%03d.tf", i)] = noise(1000 + i)
@@ -281,4 +220,199 @@ func TestARangeOfAPackingOpensWhatItReads(t *testing.T) {
 			t.Errorf("all of it is %v", err)
 		}
 	})
+}
+
+// packed returns the folder as the index offers it.
+func packed(t testing.TB, part Part) *File {
+	t.Helper()
+	a := &archive{part: part, path: "module"}
+	if a.folder, a.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
+		t.Fatal(a.bad)
+	}
+	d, err := readFolder(t.Context(), a)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.digest = d
+	return &File{Size: d.size, SHA256: d.sha256, packed: a.layout()}
+}
+
+// openPacking opens the package as an answer does that sends all of it.
+func openPacking(part Part, f *File) (io.ReadSeekCloser, error) {
+	of := *f
+	of.in = func(*Tree) Part { return part }
+	return (&Snapshot{}).Open(&of)
+}
+
+func content(t testing.TB, part Part, f *File) []byte {
+	t.Helper()
+	r, err := openPacking(part, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// The bytes are fixed forever, since clients and other tools' lock files record their
+// digest. Neither another Go version nor another release may change them.
+func TestPackedModuleBytesNeverChange(t *testing.T) {
+	f := packed(t, aModule.inMemory(t))
+	if got, want := f.SHA256.String(), "c8e9e2a06907aa2fc81d38a93c8b6a149c4145a5ac8ad72768d83c9496b1b7e8"; got != want {
+		t.Errorf("the sha256 is %s, not %s", got, want)
+	}
+}
+
+func TestPackedModuleBytesAreTheSameEverywhere(t *testing.T) {
+	part := aModule.inMemory(t)
+	f := packed(t, part)
+	want := content(t, part, f)
+	if sha256Of(want) != f.SHA256 || int64(len(want)) != f.Size {
+		t.Fatalf("what is read is not what was digested")
+	}
+	untidy := maps.Clone(aModule)
+	for _, name := range []string{".git/config", "modules/a/.git", ".terraform/modules/modules.json", "main.tf~", "x.tmp", "modules/.y.part"} {
+		untidy[name] = "x"
+	}
+	for rule, part := range map[string]Part{
+		"read again":                        part,
+		"on a disk":                         aModule.on(t, afero.NewBasePathFs(afero.NewOsFs(), t.TempDir()), time.Now(), 0o600),
+		"in another folder with other bits": aModule.on(t, afero.NewBasePathFs(afero.NewOsFs(), t.TempDir()), long.Add(time.Hour), 0o777),
+		"with what is no part of a module":  untidy.inMemory(t),
+	} {
+		t.Run(rule, func(t *testing.T) {
+			if got := content(t, part, packed(t, part)); !bytes.Equal(got, want) {
+				t.Error("the bytes differ")
+			}
+		})
+	}
+}
+
+func TestPackedModuleCanBeUnpacked(t *testing.T) {
+	part := aModule.inMemory(t)
+	archive := content(t, part, packed(t, part))
+
+	t.Run("by Go", func(t *testing.T) {
+		z, err := gzip.NewReader(bytes.NewReader(archive))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := make(moduleFiles)
+		var names []string
+		for r := tar.NewReader(z); ; {
+			h, err := r.Next()
+			if err == io.EOF {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			b, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got[h.Name] = string(b)
+			names = append(names, h.Name)
+			want := int64(0o644)
+			if strings.HasPrefix(string(b), "#!") {
+				want = 0o755
+			}
+			if h.Mode != want || h.Uid != 0 || h.Gid != 0 || h.Uname != "" || !h.ModTime.Equal(time.Unix(0, 0)) {
+				t.Errorf("%s has %o %d:%d %q %s", h.Name, h.Mode, h.Uid, h.Gid, h.Uname, h.ModTime)
+			}
+		}
+		if !slices.IsSorted(names) {
+			t.Errorf("the order is %q", names)
+		}
+		if _, err := io.Copy(io.Discard, z); err != nil {
+			t.Errorf("gzip's trailer: %v", err)
+		}
+		if !maps.Equal(got, aModule.clean()) {
+			t.Errorf("unpacked is %q", slices.Sorted(maps.Keys(got)))
+		}
+		if _, err := digestModuleArchive(t.Context(), fileOf(archive), int64(len(archive)), "tar.gz"); err != nil {
+			t.Errorf("a registry that is given the archive says: %v", err)
+		}
+	})
+	t.Run("by tar", func(t *testing.T) {
+		dir := t.TempDir()
+		c := exec.Command("tar", "-xzf", "-", "-C", dir)
+		c.Stdin = bytes.NewReader(archive)
+		if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		for name, want := range aModule.clean() {
+			b, err := os.ReadFile(filepath.Join(dir, name))
+			if err != nil || string(b) != want {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
+// Deflate's blocks have 65535 bytes, those of a tar 512.
+func TestPackedFileSizesAtBlockBoundaries(t *testing.T) {
+	sizes := []int{0, 1, 511, 512, 513, 65535 - 1536, 65535 - 1535, 65534, 65535, 65536, 2*65535 - 1024, 2 * 65535, 3*65535 + 1}
+	if !testing.Short() {
+		sizes = append(sizes, 512*65535-1536) // makes the tar end with a block
+	}
+	for _, size := range sizes {
+		want := noise(size)
+		part := moduleFiles{"a.tf": want}.inMemory(t)
+		f := packed(t, part)
+		b := content(t, part, f)
+		z, err := gzip.NewReader(bytes.NewReader(b))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := tar.NewReader(z)
+		if _, err := r.Next(); err != nil {
+			t.Fatal(err)
+		}
+		if got, err := io.ReadAll(r); err != nil || string(got) != want {
+			t.Errorf("of %d bytes %d are unpacked, %v", size, len(got), err)
+		}
+		if _, err := io.Copy(io.Discard, z); err != nil {
+			t.Errorf("with %d bytes gzip's trailer: %v", size, err)
+		}
+		if int64(len(b)) != f.Size {
+			t.Errorf("with %d bytes the size is %d, not %d", size, len(b), f.Size)
+		}
+	}
+}
+
+func TestPackedModuleCanBeReadAtAnyOffset(t *testing.T) {
+	part := aModule.inMemory(t)
+	f := packed(t, part)
+	want := content(t, part, f)
+	r, err := openPacking(part, f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	random := rand.New(rand.NewPCG(1, 2))
+	at := r.(io.ReaderAt)
+	for range 2000 {
+		from := random.Int64N(f.Size)
+		p := make([]byte, min(random.Int64N(100_000), f.Size-from))
+		if n, err := at.ReadAt(p, from); n != len(p) || err != nil && err != io.EOF || !bytes.Equal(p, want[from:from+int64(n)]) {
+			t.Fatalf("%d bytes at %d: %d, %v", len(p), from, n, err)
+		}
+	}
+	if end, err := r.Seek(0, io.SeekEnd); end != f.Size || err != nil {
+		t.Errorf("the end is at %d, %v", end, err)
+	}
+	if n, err := r.Read(make([]byte, 1)); n != 0 || err != io.EOF {
+		t.Errorf("behind the end is %d, %v", n, err)
+	}
+	if _, err := r.Seek(-8, io.SeekEnd); err != nil {
+		t.Fatal(err)
+	}
+	if rest, err := io.ReadAll(r); err != nil || !bytes.Equal(rest, want[len(want)-8:]) {
+		t.Errorf("the last bytes are %x, %v", rest, err)
+	}
 }

@@ -1,38 +1,41 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"io/fs"
 	"log/slog"
+	"path"
+	"slices"
 	"strings"
 	"time"
 )
 
-// An Observer hears of what an Index does. An Index may outlive the
-// configuration that made it, so its observer can be exchanged.
+// An Observer is told what an Index does. An Index may outlive the configuration
+// that created it, so its observer can be replaced.
 type Observer struct {
-	// Logger hears of scans and of what has changed since the one before. May be
-	// nil.
+	// Logger gets scans, and what has changed since the previous one. May be nil.
 	Logger *slog.Logger
 
-	// Scanned is called after each scan that succeeded, with the snapshot
-	// before it, which is nil at first. May be nil.
+	// Scanned is called after each successful scan. before is the previous snapshot,
+	// nil after the first scan. May be nil.
 	Scanned func(before, now *Snapshot, took time.Duration)
 
-	// Withheld is called after that for each thing that was not withheld before,
-	// and not for what may still be written. May be nil.
+	// Withheld is called after Scanned for each problem that is new, unless the file
+	// may still be being written. May be nil.
 	Withheld func(Problem)
 }
 
-// Stats counts what an Index has done since it was made.
+// Stats counts what an Index has done since it was created.
 type Stats struct {
-	Scans, Failed  uint64
-	Read, Recalled uint64 // archives
-	Verified       uint64 // signatures that were not remembered
-	LastScan       time.Duration
+	Scans, Failed  uint64        // Scans includes those that failed
+	Read, Recalled uint64        // archives read, and known from the memo
+	Verified       uint64        // signatures verified, not counting those known from the memo
+	LastScan       time.Duration // how long it took
 }
 
-// Stats tells what the index has done.
+// Stats returns what the index has counted.
 func (x *Index) Stats() Stats {
 	x.counting.Lock()
 	defer x.counting.Unlock()
@@ -41,6 +44,7 @@ func (x *Index) Stats() Stats {
 	return s
 }
 
+// count adds a scan. The snapshot is nil if the scan failed.
 func (x *Index) count(s *Snapshot, took time.Duration) {
 	x.counting.Lock()
 	defer x.counting.Unlock()
@@ -54,14 +58,14 @@ func (x *Index) count(s *Snapshot, took time.Duration) {
 	x.stats.Recalled += uint64(s.Recalled)
 }
 
-// Observe directs what the index has to tell; nil is nobody.
+// Observe replaces the observer. It may be nil.
 func (x *Index) Observe(o *Observer) { x.observer.Store(o) }
 
-// maxLogged is how many things of a kind a scan logs one by one. A tree can be
-// copied in as a whole.
+// maxLogged is how many changes of a kind a scan logs one by one. A whole tree may
+// be copied in at once.
 const maxLogged = 20
 
-// report tells of a scan: in one line, then what has changed.
+// report logs a scan in one line, then what has changed, and calls the observer.
 func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	x.log(slog.LevelInfo, "scanned",
 		"offered", len(now.Report.Offered),
@@ -85,16 +89,16 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	}
 }
 
-// reportOffers tells what clients can install now and could not before, and the
-// other way round.
+// reportOffers logs what clients can install now and could not before, and vice
+// versa.
 func (x *Index) reportOffers(before, now *Snapshot) {
 	added, removed := offerChanges(before.Report.Offered, now.Report.Offered)
-	for _, of := range []struct {
+	for _, change := range []struct {
 		what   string
 		offers []Offer
 	}{{"now offered", added}, {"no longer offered", removed}} {
-		limited(x, slog.LevelInfo, of.what, of.offers, func(o Offer) {
-			message := of.what + " " + o.Address + " " + o.Version
+		limited(x, slog.LevelInfo, change.what, change.offers, func(o Offer) {
+			message := change.what + " " + o.Address + " " + o.Version
 			fields := []any{"kind", o.Kind, "address", o.Address, "version", o.Version}
 			if len(o.Platforms) > 0 {
 				platforms := strings.Join(o.Platforms, " ")
@@ -106,14 +110,14 @@ func (x *Index) reportOffers(before, now *Snapshot) {
 	}
 }
 
-// reportWithheld logs each thing withheld once, and returns those that are new.
-// What may still be written is a problem only if it stays as it is.
+// reportWithheld logs each problem once, and returns the new ones. A file that may
+// still be being written is a problem only if it stays as it is.
 func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 	known := x.unfinished
 	x.unfinished = make(map[string]bool)
 	fresh := now.newlyWithheld(before)
 	for _, p := range now.Report.Withheld {
-		isNew := len(fresh) > 0 && fresh[0] == p // they are in the order of the report
+		isNew := len(fresh) > 0 && fresh[0] == p // both are in the order of the report
 		if isNew {
 			fresh = fresh[1:]
 		}
@@ -138,8 +142,8 @@ func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 	return problems
 }
 
-// reportIgnored tells of files that the tree has no use for. Temporary names
-// come and go with every copy.
+// reportIgnored logs files that the tree has no use for, except temporary ones,
+// which come and go with every copy.
 func (x *Index) reportIgnored(before, now *Snapshot) {
 	known := make(map[string]bool)
 	if before != nil {
@@ -158,20 +162,20 @@ func (x *Index) reportIgnored(before, now *Snapshot) {
 	})
 }
 
-// limited logs the first of many things and the number of the others.
+// limited logs the first maxLogged items and the number of the others.
 func limited[T any](x *Index, level slog.Level, what string, all []T, log func(T)) {
-	for _, one := range all[:min(len(all), maxLogged)] {
-		log(one)
+	for _, item := range all[:min(len(all), maxLogged)] {
+		log(item)
 	}
 	if more := len(all) - maxLogged; more > 0 {
 		x.log(level, fmt.Sprintf("%s: and %d more", what, more), "more", more)
 	}
 }
 
-// progressEvery is how often a long scan says how far it is.
+// progressEvery is how often a long scan logs its progress.
 const progressEvery = 10 * time.Second
 
-// advance hears of every archive that has been read.
+// advance is called for every archive that has been read.
 func (x *Index) advance(p Progress) {
 	if known := x.progress.Load(); known == nil || p.Done > known.Done {
 		x.progress.Store(&p)
@@ -191,4 +195,112 @@ func (x *Index) log(level slog.Level, message string, fields ...any) {
 	if o := x.observer.Load(); o != nil && o.Logger != nil {
 		o.Logger.Log(context.Background(), level, message, fields...)
 	}
+}
+
+// offerChanges returns what is offered now and was not before, and vice versa. A
+// release that has gained or lost platforms is listed with those. All lists are
+// ordered by kind and address, as in reports.
+func offerChanges(before, now []Offer) (added, removed []Offer) {
+	for len(before) > 0 || len(now) > 0 {
+		var old, current []Offer // of one address
+		order := compareOffers(before, now)
+		if order <= 0 {
+			old, before = cutAddress(before)
+		}
+		if order >= 0 {
+			current, now = cutAddress(now)
+		}
+		if !slices.EqualFunc(old, current, sameOffer) {
+			added = append(added, missingFrom(old, current)...)
+			removed = append(removed, missingFrom(current, old)...)
+		}
+	}
+	return added, removed
+}
+
+// compareOffers compares the first addresses of two lists, of which one may be
+// empty. Providers come before modules.
+func compareOffers(a, b []Offer) int {
+	switch {
+	case len(b) == 0:
+		return -1
+	case len(a) == 0:
+		return 1
+	}
+	return cmp.Or(-cmp.Compare(a[0].Kind, b[0].Kind), cmp.Compare(a[0].Address, b[0].Address))
+}
+
+// cutAddress splits off the offers of the first address.
+func cutAddress(offers []Offer) (first, rest []Offer) {
+	n := 1
+	for n < len(offers) && offers[n].Kind == offers[0].Kind && offers[n].Address == offers[0].Address {
+		n++
+	}
+	return offers[:n], offers[n:]
+}
+
+func sameOffer(a, b Offer) bool {
+	return a.Version == b.Version && slices.Equal(a.Platforms, b.Platforms)
+}
+
+// missingFrom returns the versions and platforms of one address that are in offers
+// and not in known.
+func missingFrom(known, offers []Offer) []Offer {
+	versions := make(map[string]Offer, len(known))
+	for _, o := range known {
+		versions[o.Version] = o
+	}
+	var missing []Offer
+	for _, o := range offers {
+		other, ok := versions[o.Version]
+		if !ok {
+			missing = append(missing, o)
+			continue
+		}
+		o.Platforms = slices.DeleteFunc(slices.Clone(o.Platforms), func(p string) bool { return slices.Contains(other.Platforms, p) })
+		if len(o.Platforms) > 0 {
+			missing = append(missing, o)
+		}
+	}
+	return missing
+}
+
+// copyRest is how long a file must not have been written to before it counts as
+// damaged: one that is copied slowly under its final name cannot be read until it
+// is complete.
+const copyRest = 5 * time.Second
+
+// unfinishedReasons are how a file that is not complete yet is reported.
+var unfinishedReasons = []Reason{BadArchive, BadChecksums, BadKeys, BadManifest, BadSignature, Empty, NoConfiguration, NotListed}
+
+// mayPass reports whether a problem with a file may pass by itself, because the
+// file is still being written. The clock of a file server may be ahead.
+func mayPass(reason Reason, modified, now time.Time) bool {
+	return reason == BeingWritten || slices.Contains(unfinishedReasons, reason) && now.Sub(modified).Abs() < copyRest
+}
+
+// beingWritten reports whether a problem of the report may pass by itself.
+func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
+	info, err := s.stat(p.Path)
+	if err != nil {
+		return p.Reason == BeingWritten
+	}
+	return mayPass(p.Reason, info.ModTime(), now)
+}
+
+// unfinished reports whether an archive that cannot be offered may be a new one
+// that is being written over another: it is shorter at first.
+func (a *archive) unfinished(now time.Time) bool {
+	return !a.pending && a.bad != nil && mayPass(a.bad.reason, time.Unix(0, a.stamp.modTime), now)
+}
+
+// stat returns the info of a file by its path in the report.
+func (s *Snapshot) stat(report string) (fs.FileInfo, error) {
+	part, name, _ := strings.Cut(report, "/")
+	parts := map[string]Part{"providers": s.tree.Providers, "modules": s.tree.Modules, "keys": s.tree.Keys}
+	p, ok := parts[part]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return p.Fs.Stat(path.Join(p.Dir, name))
 }

@@ -17,7 +17,7 @@ import (
 type logged struct {
 	*index.Index
 	log      bytes.Buffer
-	withheld []string // that it was told of
+	withheld []string // paths that the observer was called with
 }
 
 func newLogged(t *testing.T, o index.Options) *logged {
@@ -33,7 +33,7 @@ func newLogged(t *testing.T, o index.Options) *logged {
 	return l
 }
 
-// scan returns what one scan logs beside the line with its numbers.
+// scan returns what one scan logs besides the line with its numbers.
 func (l *logged) scan(t *testing.T) []string {
 	t.Helper()
 	l.log.Reset()
@@ -42,9 +42,9 @@ func (l *logged) scan(t *testing.T) []string {
 	return slices.DeleteFunc(lines, func(line string) bool { return strings.Contains(line, "msg=scanned") })
 }
 
-// The log tells what clients can install now and what they cannot any more, but
-// not at the start, where that is everything.
-func TestTheLogTellsWhatIsOffered(t *testing.T) {
+// The log says what clients can install now and what they no longer can, but not
+// after the first scan, where that is everything.
+func TestOffersAreLogged(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/hello", "1.2.0", "linux_amd64")
 	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
@@ -81,7 +81,7 @@ func TestTheLogTellsWhatIsOffered(t *testing.T) {
 	}
 }
 
-// However much changes at once, the log tells of the first and counts the rest.
+// If much changes at once, the log lists the first changes and counts the rest.
 func TestTheLogIsBounded(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Write("modules/acme/vpc/aws/0.1.0/main.tf", "x")
@@ -115,9 +115,9 @@ func TestTheLogIsBounded(t *testing.T) {
 	}
 }
 
-// A file that is copied under its final name is no problem while it grows, and
-// one when it stays as it is.
-func TestASlowCopyIsNoProblem(t *testing.T) {
+// A file that is copied under its final name becomes a problem only when it stops
+// growing.
+func TestASlowCopyIsNotAProblem(t *testing.T) {
 	const name = "providers/acme/demo/" + zipName
 	tree := indextest.New(t)
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
@@ -170,9 +170,8 @@ func TestASlowCopyIsNoProblem(t *testing.T) {
 	}
 }
 
-// What is damaged and was copied just now is a problem soon, without anything
-// that happens in between.
-func TestADamagedCopyIsAProblemSoon(t *testing.T) {
+// A damaged file that was just copied is reported soon, without another event.
+func TestADamagedCopyIsReportedSoon(t *testing.T) {
 	dir := t.TempDir()
 	tree := indextest.OnDisk(t, dir)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")

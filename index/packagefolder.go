@@ -8,7 +8,8 @@ import (
 	"errors"
 	"hash/crc32"
 	"io"
-	"path"
+	"math"
+	"sort"
 	"strings"
 	"unicode/utf8"
 
@@ -18,14 +19,13 @@ import (
 
 // A provider's package may lie in the tree as clients unpack it, in a folder
 // VERSION/OS_ARCH: filesystem mirrors and plugin caches are like that. It is
-// offered as a zip that exists nowhere, see packageZip.
+// offered as a zip computed from the files in the folder, see packageZip.
 
 // addPackageFolder queues the unpacked package of a platform for reading, and
-// reports whether the folder's name is one.
+// reports whether the folder's name is that of a platform.
 func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version string, e entry) bool {
-	os, arch, _ := strings.Cut(e.name, "_")
-	platform, err := address.ParsePlatform(os, arch)
-	if err != nil {
+	platform, ok := platformOfFolder(e.name)
+	if !ok {
 		return false
 	}
 	v, err := address.ParseProviderVersion(version)
@@ -38,9 +38,10 @@ func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version 
 		return readPackageFolder(ctx, a, typ, platform.OS)
 	}
 	r := p.release(v)
-	r.packages = append(r.packages, &packageArchive{archive: a, name: providerPrefix + typ + "_" + version + "_" + platform.String() + ".zip", platform: platform})
+	r.packages = append(r.packages, &packageArchive{archive: a, name: address.PackageName(typ, version, platform), platform: platform})
 
-	if a.folder, a.bad = w.walkPackageFolder(part, e.path); a.bad != nil {
+	visit := func(dir string) { w.scan.watch.add(part, dir) }
+	if a.folder, a.bad = part.walkPacked(e.path, packageRules{}, visit); a.bad != nil {
 		return true
 	}
 	if a.bad = checkPackageFolder(a.folder, typ); a.bad != nil {
@@ -51,21 +52,44 @@ func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version 
 	return true
 }
 
-// checkPackageFolder looks for the provider among a folder's files, and whether
-// a zip can hold them.
+// platformOfFolder parses the name OS_ARCH of an unpacked package's folder.
+func platformOfFolder(name string) (p address.Platform, ok bool) {
+	os, arch, _ := strings.Cut(name, "_")
+	p, err := address.ParsePlatform(os, arch)
+	return p, err == nil
+}
+
+// packageRules leave only hidden and temporary files out of a package.
+type packageRules struct{}
+
+func (packageRules) begin(Part, []entry) *finding { return nil }
+
+func (packageRules) leavesOut(e entry, name string, _ folderMatch) (leftOut bool, within folderMatch, bad *finding) {
+	if hiddenOrTemporary(e.name) {
+		return true, within, nil
+	}
+	if e.bad == nil && !e.info.IsDir() {
+		bad = checkEntry(name)
+	}
+	return false, within, bad
+}
+
+// checkPackageFolder requires the provider's program among a folder's files, and
+// that a zip can hold them.
 func checkPackageFolder(files []packedFile, typ string) *finding {
 	left, program := int64(maxZipped), false
 	for _, f := range files {
+		isProgram := isProviderFile(f.name, typ)
 		switch {
 		case f.size > left:
 			return found(TooLarge, "its files have more than %d bytes: pack it as a zip", int64(maxZipped))
 		case !utf8.ValidString(f.name):
 			return found(BadName, "%q in it is not a name in UTF-8: rename it", f.name)
-		case isProviderFile(f.name, typ) && f.size == 0:
+		case isProgram && f.size == 0:
 			return found(Empty, "%s in it is empty: copy it again", f.name)
 		}
 		left -= f.size
-		program = program || isProviderFile(f.name, typ)
+		program = program || isProgram
 	}
 	if !program {
 		return found(NoBinary, "there is no file %s%s in the folder: put the provider's binary there", providerPrefix, typ)
@@ -73,58 +97,14 @@ func checkPackageFolder(files []packedFile, typ string) *finding {
 	return nil
 }
 
-// walkPackageFolder finds the files of an unpacked package, ordered by their
-// path in it. Only what is hidden or temporary is left out.
-func (w *walker) walkPackageFolder(part Part, dir string) ([]packedFile, *finding) {
-	var files []packedFile
-	folders := 0
-	var walk func(dir, prefix string, depth int) *finding
-	walk = func(dir, prefix string, depth int) *finding {
-		if folders++; depth > maxFolderDepth || folders > maxFolderFiles {
-			return found(TooLarge, "it has too many folders in one another: is there a symlink to a parent?")
-		}
-		w.scan.watch.add(part, dir)
-		entries, err := part.list(dir)
-		if err != nil {
-			return asFinding(err)
-		}
-		for _, e := range entries {
-			name := path.Join(prefix, e.name)
-			switch {
-			case hiddenOrTemporary(e.name):
-				continue
-			case e.bad != nil:
-				return found(e.bad.reason, "%q in it: %s", name, e.bad.detail)
-			case e.info.IsDir():
-				if f := walk(e.path, name, depth+1); f != nil {
-					return f
-				}
-				continue
-			case !e.info.Mode().IsRegular():
-				return found(Unreadable, "%q in it is not a regular file: remove it", name)
-			}
-			if f := checkEntry(name); f != nil {
-				return f
-			}
-			is := stampOf(e.info)
-			files = append(files, packedFile{name: name, path: e.path, size: is.size, modTime: is.modTime, inode: is.inode, changed: is.changed})
-			if len(files) > maxFolderFiles {
-				return found(TooLarge, "it has more than %d files: is there a symlink to a parent?", maxFolderFiles)
-			}
-		}
-		return nil
-	}
-	return files, walk(dir, "", 0)
-}
-
-// A zipMember is what a zip says of a file beside its name and size.
+// A zipMember is what a zip says of a file besides its name and size.
 type zipMember struct {
 	crc        uint32
 	executable bool
 }
 
 // readPackageFolder reads the files of an unpacked package twice: for what the
-// zip has to say of them, and as the zip.
+// zip's headers say of them, and as the zip.
 func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d digest, err error) {
 	members := make([]zipMember, len(a.folder))
 	names := make([]string, len(a.folder))
@@ -138,13 +118,13 @@ func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d diges
 			members[i].executable = true
 		}
 	}
-	zipped := layOutZip(a.folder, members)
-	r := zipped.open(a.part)
+	z := layOutZip(a.folder, members)
+	r := &packageZipReader{z, folderReader{part: a.part}}
 	defer r.Close()
-	if d.sha256, err = digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, zipped.size)); err != nil {
+	if d.sha256, err = digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, z.size)); err != nil {
 		return d, changedWhileRead(err)
 	}
-	d.size, d.content = zipped.size, encodeMembers(members)
+	d.size, d.content = z.size, encodeMembers(members)
 	d.h1 = hash1(names, func(name string) wire.SHA256 { return sums[name] })
 	return d, nil
 }
@@ -174,7 +154,7 @@ func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, 
 	return m, wire.SHA256(h.Sum(nil)), nil
 }
 
-// encodeMembers writes what was read of a folder's files as the memo keeps it,
+// encodeMembers returns what was read of a folder's files as the memo keeps it,
 // in the order of the files.
 func encodeMembers(members []zipMember) []byte {
 	b := make([]byte, 0, 5*len(members))
@@ -189,11 +169,136 @@ func encodeMembers(members []zipMember) []byte {
 	return b
 }
 
-// decodeMembers reads what encodeMembers wrote of so many files.
+// decodeMembers reads what encodeMembers returned for count files.
 func decodeMembers(b []byte, count int) []zipMember {
 	members := make([]zipMember, count)
 	for i := range min(count, len(b)/5) {
 		members[i] = zipMember{binary.LittleEndian.Uint32(b[5*i:]), b[5*i+4] == 1}
 	}
 	return members
+}
+
+// A packageZip is the layout of an unpacked package's zip. As with the packing of
+// a module folder, the same folder gives the same bytes on every machine: files
+// are ordered by path and stored, not compressed, times are the earliest a zip can
+// have, and modes follow from the files' content. The offset of every byte is known
+// in advance, so the zip has a size and can seek.
+type packageZip struct {
+	files []packedFile
+	spans []zipSpan // in order
+	size  int64
+}
+
+// A zipSpan is a run of a zip's bytes: headers, or the content of a file.
+type zipSpan struct {
+	offset, size int64
+	headers      []byte     // nil for the content of a file
+	file         packedFile // whose content it is
+}
+
+const (
+	zipVersion     = 20 // 2.0
+	zipNamesInUTF8 = 1 << 11
+	zipFirstDay    = 1<<5 | 1 // 1 January 1980
+)
+
+// maxZipped is how many bytes the files of an unpacked package may have: as many
+// as fit in a zip without the zip64 extension, less some room for the headers.
+const maxZipped = math.MaxUint32 - 256<<20
+
+// layOutZip lays out the zip of a folder's files, each with its member.
+func layOutZip(files []packedFile, members []zipMember) *packageZip {
+	z := &packageZip{files: files}
+	var directory []byte
+	for i, f := range files {
+		directory = appendCentralHeader(directory, f, members[i], uint32(z.size))
+		z.addHeaders(appendLocalHeader(nil, f, members[i]))
+		if f.size > 0 {
+			z.spans = append(z.spans, zipSpan{offset: z.size, size: f.size, file: f})
+			z.size += f.size
+		}
+	}
+	z.addHeaders(appendZipEnd(directory, len(files), uint32(z.size)))
+	return z
+}
+
+func (z *packageZip) addHeaders(b []byte) {
+	z.spans = append(z.spans, zipSpan{offset: z.size, size: int64(len(b)), headers: b})
+	z.size += int64(len(b))
+}
+
+// appendCommonHeader appends what both headers of a file have.
+func appendCommonHeader(b []byte, f packedFile, m zipMember) []byte {
+	b = binary.LittleEndian.AppendUint16(b, zipVersion)
+	b = binary.LittleEndian.AppendUint16(b, zipNamesInUTF8)
+	b = binary.LittleEndian.AppendUint16(b, 0) // stored
+	b = binary.LittleEndian.AppendUint16(b, 0) // midnight
+	b = binary.LittleEndian.AppendUint16(b, zipFirstDay)
+	b = binary.LittleEndian.AppendUint32(b, m.crc)
+	b = binary.LittleEndian.AppendUint32(b, uint32(f.size)) // as stored
+	b = binary.LittleEndian.AppendUint32(b, uint32(f.size))
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.name)))
+	return binary.LittleEndian.AppendUint16(b, 0) // no extra field
+}
+
+func appendLocalHeader(b []byte, f packedFile, m zipMember) []byte {
+	b = append(b, "PK\x03\x04"...)
+	b = appendCommonHeader(b, f, m)
+	return append(b, f.name...)
+}
+
+func appendCentralHeader(b []byte, f packedFile, m zipMember, offset uint32) []byte {
+	mode := uint32(0o100644)
+	if m.executable {
+		mode = 0o100755
+	}
+	b = append(b, "PK\x01\x02"...)
+	b = binary.LittleEndian.AppendUint16(b, madeOnUnix<<8|zipVersion)
+	b = appendCommonHeader(b, f, m)
+	b = append(b, make([]byte, 6)...) // no comment, first disk, no internal attributes
+	b = binary.LittleEndian.AppendUint32(b, mode<<16)
+	b = binary.LittleEndian.AppendUint32(b, offset)
+	return append(b, f.name...)
+}
+
+func appendZipEnd(directory []byte, count int, offset uint32) []byte {
+	size := uint32(len(directory))
+	b := append(directory, "PK\x05\x06\x00\x00\x00\x00"...)
+	b = binary.LittleEndian.AppendUint16(b, uint16(count))
+	b = binary.LittleEndian.AppendUint16(b, uint16(count))
+	b = binary.LittleEndian.AppendUint32(b, size)
+	b = binary.LittleEndian.AppendUint32(b, offset)
+	return binary.LittleEndian.AppendUint16(b, 0) // no comment
+}
+
+func (z *packageZip) contents() []packedFile { return z.files }
+
+func (z *packageZip) open(part Part) io.ReadSeekCloser {
+	r := &packageZipReader{z, folderReader{part: part}}
+	return packedReader{io.NewSectionReader(r, 0, z.size), r}
+}
+
+// A packageZipReader computes the bytes of a zip from the files of its folder.
+type packageZipReader struct {
+	*packageZip
+	folderReader
+}
+
+// ReadAt implements io.ReaderAt for one reader at a time.
+func (r *packageZipReader) ReadAt(p []byte, offset int64) (n int, err error) {
+	return readAcross(p, offset, r.readSpan)
+}
+
+// readSpan reads at offset, up to the end of a span at most.
+func (r *packageZipReader) readSpan(p []byte, offset int64) (int, error) {
+	i := sort.Search(len(r.spans), func(i int) bool { return r.spans[i].offset+r.spans[i].size > offset })
+	if i == len(r.spans) {
+		return 0, io.EOF
+	}
+	span := &r.spans[i]
+	offset -= span.offset
+	if span.headers != nil {
+		return copy(p, span.headers[offset:]), nil
+	}
+	return r.readContent(p, &span.file, offset)
 }

@@ -111,9 +111,9 @@ func TestAnUnpackedPackage(t *testing.T) {
 	}
 }
 
-// The bytes are fixed for ever: lock files remember them. Neither another
-// machine nor another release may give others.
-func TestTheZipOfAnUnpackedPackageIsForEver(t *testing.T) {
+// The bytes are fixed forever, since lock files record their digest. Neither another
+// machine nor another release may change them.
+func TestUnpackedPackageBytesNeverChange(t *testing.T) {
 	const want = "bb7f8ae926e3df983f273880ac2cea7a02f9334a1f82acd1f65159da502e092e"
 	tree := writeUnpacked(indextest.New(t), unpackedFolder)
 	of := func(tree *indextest.Tree) string {
@@ -131,15 +131,15 @@ func TestTheZipOfAnUnpackedPackageIsForEver(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	// What is hidden or temporary is no part of it.
+	// Hidden and temporary files are not part of it.
 	disk.Write(unpackedFolder+"/.DS_Store", "x").Write(unpackedFolder+"/a.tmp", "x").Write(unpackedFolder+"/.git/config", "x")
 	if got := of(disk); got != want {
 		t.Errorf("on a disk it is %s", got)
 	}
 }
 
-// Downloads are continued anywhere.
-func TestAnyByteOfAnUnpackedPackageCanBeRead(t *testing.T) {
+// Downloads may be resumed at any offset.
+func TestUnpackedPackageCanBeReadAtAnyOffset(t *testing.T) {
 	s := scan(t, writeUnpacked(indextest.New(t), unpackedFolder))
 	f := s.Provider(mirroredDemo).File(zipName)
 	whole := served(t, s, f)
@@ -165,8 +165,8 @@ func TestAnyByteOfAnUnpackedPackageCanBeRead(t *testing.T) {
 	}
 }
 
-// What changes in the folder is not served as what was verified.
-func TestAnUnpackedPackageThatChanges(t *testing.T) {
+// After a change in the folder, what was verified is not served any more.
+func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 	tree := writeUnpacked(indextest.New(t), unpackedFolder)
 	x := index.New(options(t, tree.Open))
 	defer x.Close()
@@ -216,7 +216,7 @@ func TestAnUnpackedPackageIsRemembered(t *testing.T) {
 	}
 }
 
-func TestUnpackedPackagesThatAreNotOffered(t *testing.T) {
+func TestUnpackedPackagesThatAreWithheld(t *testing.T) {
 	const sums = "providers/registry.terraform.io/acme/demo/1.0.0/terraform-provider-demo_1.0.0_SHA256SUMS"
 	zipped := func(t *testing.T) string {
 		s := scan(t, writeUnpacked(indextest.New(t), unpackedFolder))
@@ -235,10 +235,10 @@ func TestUnpackedPackagesThatAreNotOffered(t *testing.T) {
 		}, unpackedFolder, index.NoBinary, "put the provider's binary there", false},
 		{"with an empty provider", func(_ *testing.T, tree *indextest.Tree) { tree.Write(unpackedFolder+"/terraform-provider-demo", "") },
 			unpackedFolder, index.Empty, "copy it again", false},
-		{"with a name that is none everywhere", func(_ *testing.T, tree *indextest.Tree) {
+		{"with a name that is not valid everywhere", func(_ *testing.T, tree *indextest.Tree) {
 			writeUnpacked(tree, unpackedFolder).Write(unpackedFolder+`/a\b`, "x")
 		}, unpackedFolder, index.BadArchive, "rename it", false},
-		{"with a name that is no text", func(_ *testing.T, tree *indextest.Tree) {
+		{"with a name that is not UTF-8", func(_ *testing.T, tree *indextest.Tree) {
 			writeUnpacked(tree, unpackedFolder).Write(unpackedFolder+"/a\xff", "x")
 		}, unpackedFolder, index.BadName, "UTF-8", false},
 		{"in a release that does not list it", func(_ *testing.T, tree *indextest.Tree) {
@@ -279,7 +279,7 @@ func TestUnpackedPackagesThatAreNotOffered(t *testing.T) {
 	}
 }
 
-// Clients on Windows have no executable bit, and those programs an extension.
+// On Windows there is no executable bit, and programs have an extension.
 func TestAnUnpackedPackageForWindows(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Write("providers/acme/demo/1.0.0/windows_amd64/terraform-provider-demo_v1.0.0.exe", "MZ")
@@ -317,8 +317,8 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 	}
 }
 
-// A folder has no end that could be seen: it is offered once it rests.
-func TestAnUnpackedPackageIsOfferedOnceItRests(t *testing.T) {
+// Nothing shows that the copy of a folder is complete: it is offered at rest.
+func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	dir := t.TempDir()
 	tree := indextest.OnDisk(t, dir)
 	tree.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "what was there at the start")
@@ -343,14 +343,14 @@ func TestAnUnpackedPackageIsOfferedOnceItRests(t *testing.T) {
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) {
 		t.Errorf("when it rests, offered is %+v", s.Report.Offered)
 	}
-	// What is offered need not rest again.
+	// A folder that is offered need not rest again.
 	set(time.Now())
 	if s, err = r.Rescan(t.Context()); err != nil || !offers("acme/demo", "1.1.0")(s) || s.Report.Pending != 0 {
 		t.Errorf("then, offered is %+v", s.Report.Offered)
 	}
 }
 
-// What changes inside the folder is noticed.
+// A change inside the folder is noticed.
 func TestAnUnpackedPackageIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	tree := indextest.OnDisk(t, dir)
@@ -365,7 +365,7 @@ func TestAnUnpackedPackageIsWatched(t *testing.T) {
 	r.until(t, func(s *index.Snapshot) bool { return offers("acme/demo", "1.0.0")(s) && of(s) != before })
 }
 
-// The file system is not the disk: it has files that cannot seek, and no times.
+// A named file system may have no modification times.
 func TestAnUnpackedPackageOnANamedFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	writeUnpacked(indextest.OnDisk(t, dir), unpackedFolder)

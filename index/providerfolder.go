@@ -77,11 +77,7 @@ func (w *walker) walkProviders() []*providerFolder {
 	})
 	spellings := make([]spelling, len(folders))
 	for i, p := range folders {
-		spellings[i] = spelling{
-			folder: &p.folder, address: p.address,
-			normal: p.inNormalForm(p.address.Hostname, p.address.Namespace, p.address.Name),
-			empty:  !p.hasPackages(),
-		}
+		spellings[i] = spelling{folder: &p.folder, address: p.address, empty: !p.hasPackages()}
 	}
 	var providers []*providerFolder
 	for _, i := range w.oneSpellingEach(spellings, found) {

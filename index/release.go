@@ -287,7 +287,7 @@ func (p *packageArchive) file(version string) *File {
 		in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
 	}
 	if p.folder != nil {
-		f.unpacked = layOutZip(p.folder, decodeMembers(p.content, len(p.folder))) // as when it was read
+		f.packed = layOutZip(p.folder, decodeMembers(p.content, len(p.folder))) // as when it was read
 	}
 	return f
 }

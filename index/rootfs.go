@@ -1,7 +1,13 @@
 package index
 
 import (
+	"io/fs"
 	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
 
 	"github.com/spf13/afero"
@@ -10,7 +16,7 @@ import (
 // rootFs is the local disk below one directory as an afero.Fs. os.Root follows
 // symlinks inside that directory and refuses those that leave it, also when
 // they are exchanged between a check and an open. It refuses absolute ones too,
-// wherever they lead: those that stay inside are followed here (rootlinks.go).
+// wherever they lead: those that stay inside are followed by resolve.
 type rootFs struct{ root *os.Root }
 
 func (r rootFs) Name() string { return "root" }
@@ -74,3 +80,124 @@ func file(f *os.File, err error) (afero.File, error) {
 }
 
 var _ afero.Fs = rootFs{}
+
+// maxLinks is how many symlinks a path may have, as on Linux.
+const maxLinks = 40
+
+// escapes reports whether os.Root refused to leave its directory, for which package
+// os exports no error value.
+func escapes(err error) bool {
+	return err != nil && strings.Contains(err.Error(), "escapes")
+}
+
+// inside calls op with name, and if os.Root refused an absolute symlink, again with
+// the name that it leads to. Both names go through os.Root: even if a symlink is
+// exchanged meanwhile, nothing outside is reached.
+func inside[T any](r rootFs, name string, op func(name string) (T, error)) (T, error) {
+	result, err := op(name)
+	if !escapes(err) {
+		return result, err
+	}
+	resolved, ok, resolving := r.resolve(name)
+	switch {
+	case resolving != nil:
+		return result, resolving
+	case !ok:
+		return result, err
+	}
+	return op(resolved)
+}
+
+func (r rootFs) do(name string, op func(name string) error) error {
+	_, err := inside(r, name, func(name string) (struct{}, error) { return struct{}{}, op(name) })
+	return err
+}
+
+// doInParent is like do but does not follow a symlink at the end of name.
+func (r rootFs) doInParent(name string, op func(name string) error) error {
+	err := op(name)
+	if !escapes(err) {
+		return err
+	}
+	dir, base := path.Split(path.Clean(filepath.ToSlash(name)))
+	resolved, ok, resolving := r.resolve(dir)
+	switch {
+	case resolving != nil:
+		return resolving
+	case !ok:
+		return err
+	}
+	return op(path.Join(resolved, base))
+}
+
+// resolve follows the symlinks of name and returns a name in the root without
+// any. What does not exist at its end stays as it is. ok is false if a symlink leaves
+// the root.
+func (r rootFs) resolve(name string) (resolved string, ok bool, err error) {
+	resolved, links := ".", 0
+	rest := split(name)
+	for len(rest) > 0 {
+		next := rest[0]
+		rest = rest[1:]
+		if next == ".." {
+			if resolved == "." {
+				return "", false, nil
+			}
+			resolved = path.Dir(resolved) // not a symlink
+			continue
+		}
+		here := path.Join(resolved, next)
+		info, err := r.root.Lstat(here)
+		if os.IsNotExist(err) {
+			return path.Join(append([]string{here}, rest...)...), true, nil
+		}
+		if err != nil {
+			return "", false, err
+		}
+		if info.Mode()&fs.ModeSymlink == 0 {
+			resolved = here
+			continue
+		}
+		if links++; links > maxLinks {
+			return "", false, &fs.PathError{Op: "open", Path: name, Err: syscall.ELOOP}
+		}
+		target, err := r.root.Readlink(here)
+		if err != nil {
+			return "", false, err
+		}
+		if filepath.IsAbs(target) {
+			if target, ok = r.below(target); !ok {
+				return "", false, nil
+			}
+			resolved = "."
+		}
+		rest = append(split(target), rest...)
+	}
+	return resolved, true, nil
+}
+
+// below returns an absolute path relative to the root, if it is below the root.
+// The path of the root may have symlinks in it; a link may use that path or the real
+// one.
+func (r rootFs) below(target string) (string, bool) {
+	root, err := filepath.Abs(r.root.Name())
+	if err != nil {
+		return "", false
+	}
+	roots := []string{root}
+	if root, err = filepath.EvalSymlinks(root); err == nil {
+		roots = append(roots, root)
+	}
+	target = filepath.ToSlash(target) + "/"
+	for _, root := range roots {
+		if rest, ok := strings.CutPrefix(target, strings.TrimSuffix(filepath.ToSlash(root), "/")+"/"); ok {
+			return rest, true
+		}
+	}
+	return "", false
+}
+
+// split returns the names in a path, without empty ones and dots.
+func split(name string) []string {
+	return slices.DeleteFunc(strings.Split(filepath.ToSlash(name), "/"), func(n string) bool { return n == "" || n == "." })
+}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"path"
 	"runtime"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,7 +80,7 @@ type scan struct {
 // with what can be offered by then. waiting and publish may be nil.
 func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snapshot)) (*Snapshot, error) {
 	for _, name := range x.options.Paths {
-		x.watch.pass(name) // before it is taken
+		x.watch.addPathTo(name) // before it is taken
 	}
 	tree, err := x.options.Open()
 	if err != nil {
@@ -292,10 +293,66 @@ func (w *walker) list(part Part, dir, report string) []entry {
 			w.report.withhold(e.bad.at(path.Join(report, e.name), address.Address{}, ""))
 		default:
 			if e.link && e.info.IsDir() && part.disk != "" {
-				w.scan.watch.pass(part.onDisk(e.path))
+				w.scan.watch.addPathTo(part.onDisk(e.path))
 			}
 			kept = append(kept, e)
 		}
 	}
 	return kept
+}
+
+// A spelling is a folder whose address other folders may have as well, since
+// clients compare addresses in their normal form: acme/demo and ACME/Demo are one.
+type spelling struct {
+	folder  *folder
+	address address.Address
+	empty   bool // it has nothing to offer
+}
+
+// oneSpellingEach chooses one folder for each address, keeping their order: the one
+// in normal form or else the first, but no empty one if another is not empty: a stray
+// ACME/demo/README must not hide acme/demo. It merges what the walkers found in the
+// folders it chooses, and reports the others.
+func (w *walker) oneSpellingEach(spellings []spelling, walkers []walker) (chosen []int) {
+	best := make(map[address.Address]int)
+	for i, s := range spellings {
+		other, known := best[s.address]
+		if !known || better(s, spellings[other]) {
+			best[s.address] = i
+		}
+	}
+	for i, s := range spellings {
+		winner := best[s.address]
+		switch {
+		case winner == i:
+			chosen = append(chosen, i)
+			w.merge(&walkers[i])
+		case s.empty:
+			w.merge(&walkers[i])
+		default:
+			bad := found(Duplicate, "it has the address of %s in another spelling, and that folder is offered: move its content there", spellings[winner].folder.report)
+			w.report.withhold(bad.at(s.folder.report, s.address, ""))
+		}
+	}
+	return chosen
+}
+
+// better reports whether a is chosen rather than b.
+func better(a, b spelling) bool {
+	if a.empty != b.empty {
+		return b.empty
+	}
+	return a.normal() && !b.normal()
+}
+
+// normal reports whether the folder's path is the address as clients compare it,
+// with the hostname as users write it or as clients request it.
+func (s spelling) normal() bool {
+	names := []string{s.address.Namespace, s.address.Name}
+	if s.address.IsModule() {
+		names = append(names, s.address.System)
+	}
+	hostname := s.address.Hostname
+	return slices.Equal(s.folder.names, names) &&
+		(s.folder.hostname == string(hostname) || s.folder.hostname == address.DisplayHostname(hostname))
 }

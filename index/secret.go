@@ -5,16 +5,59 @@ import (
 	"encoding/binary"
 	"errors"
 	"io"
+	"path"
+	"slices"
+	"strings"
 )
 
-// Kinds of secret that a file's content gives away, whatever it is called.
+// What must not be in a module's package: everyone who downloads the module would
+// get it. A folder is packed without what is a secret by its name, and withheld with
+// what is one by its content; in an archive both are noted.
+
+// credentials are names of files and folders in which tools keep their user's
+// secrets.
+var credentials = []string{
+	".netrc", "_netrc", ".envrc", ".git-credentials",
+	".terraformrc", "terraform.rc", ".tofurc", "tofu.rc", "credentials.tfrc.json", ".vault-token",
+	".ssh", ".gnupg", ".aws", ".azure", ".kube", "application_default_credentials.json",
+}
+
+// secretByName returns the kind of secret that a file or folder is by its name;
+// empty if it is none.
+func secretByName(name string) string {
+	switch {
+	case isState(name):
+		return "state"
+	case slices.Contains(credentials, name), isEnvironment(name):
+		return "credentials"
+	}
+	return ""
+}
+
+// isState reports whether a file of that name is Terraform's state, or a backup or
+// lock of it.
+func isState(name string) bool {
+	return strings.HasSuffix(name, ".tfstate") || strings.Contains(name, ".tfstate.") && !isConfiguration(name)
+}
+
+// isEnvironment reports whether a file of that name holds environment variables,
+// and not an example of them.
+func isEnvironment(name string) bool {
+	return name == ".env" || strings.HasPrefix(name, ".env.") && !isExample(name)
+}
+
+func isExample(name string) bool {
+	return slices.Contains([]string{".example", ".sample", ".template"}, path.Ext(name))
+}
+
+// Kinds of secret that are recognised by their content, whatever the name.
 const (
 	savedPlan  = "a saved plan"
 	privateKey = "a private key"
 )
 
-// inspectSize is how much of a file's beginning is looked at. Keys are smaller by
-// far, and so is most of what has one in it.
+// inspectSize is how many bytes of a file's beginning are searched. Keys are much
+// smaller, and so are most files with a key in them.
 const inspectSize = 64 << 10
 
 // readStart reads the beginning of a file into a buffer of inspectSize bytes.
@@ -26,8 +69,8 @@ func readStart(r io.Reader, buffer []byte) ([]byte, error) {
 	return buffer[:n], nil
 }
 
-// secretByContent returns what kind of secret a file of that size begins with,
-// or has in its beginning, or nothing.
+// secretByContent returns the kind of secret that a file of that size is by its
+// beginning; empty if it is none.
 func secretByContent(start []byte, size int64) string {
 	switch {
 	case isPlan(start):
@@ -38,8 +81,8 @@ func secretByContent(start []byte, size int64) string {
 	return ""
 }
 
-// isPlan reports whether a file is what `plan -out` writes: a zip whose first
-// entry is tfplan. Before Terraform 0.12 it was that word and a version.
+// isPlan reports whether a file was written by `plan -out`: a zip whose first entry
+// is tfplan or, before Terraform 0.12, that word and a version.
 func isPlan(start []byte) bool {
 	const header = 30 // of a zip's entry, before its name
 	if len(start) > header && string(start[:4]) == "PK\x03\x04" {
@@ -50,9 +93,9 @@ func isPlan(start []byte) bool {
 	return ok && len(rest) > 0 && rest[0] < ' ' && rest[0] != '\n' && rest[0] != '\r' && rest[0] != '\t'
 }
 
-// hasArmoredKey looks for -----BEGIN … PRIVATE KEY-----, also in a string of a
-// JSON document, where line breaks are escaped. What follows must be a key's
-// bytes: documentation shows the line too.
+// hasArmoredKey looks for -----BEGIN … PRIVATE KEY-----, even in a JSON string,
+// where line breaks are escaped. The bytes of a key must follow: documentation
+// shows the line alone.
 func hasArmoredKey(b []byte) bool {
 	for {
 		at := bytes.Index(b, []byte("PRIVATE KEY"))
@@ -72,8 +115,8 @@ func hasArmoredKey(b []byte) bool {
 	}
 }
 
-// beginsWithBase64 reports whether a run of base64 follows, after line breaks and
-// the fields that may come before it, like "Proc-Type: 4,ENCRYPTED".
+// beginsWithBase64 reports whether a run of base64 follows line breaks and header
+// fields, like "Proc-Type: 4,ENCRYPTED".
 func beginsWithBase64(b []byte) bool {
 	const run, maxFields = 40, 8
 	for range maxFields {
@@ -94,7 +137,7 @@ func beginsWithBase64(b []byte) bool {
 	return false
 }
 
-// skipSpace skips white space, also where it is escaped.
+// skipSpace skips white space, escaped or not.
 func skipSpace(b []byte) []byte {
 	for len(b) > 0 {
 		switch {
@@ -113,7 +156,7 @@ func isBase64(c byte) bool {
 	return 'A' <= c && c <= 'Z' || 'a' <= c && c <= 'z' || '0' <= c && c <= '9' || c == '+' || c == '/' || c == '='
 }
 
-// hasAgeKey looks for an identity of age, with which SOPS encrypts.
+// hasAgeKey looks for an age identity, with which SOPS decrypts.
 func hasAgeKey(b []byte) bool {
 	for {
 		_, after, found := bytes.Cut(b, []byte("AGE-SECRET-KEY-1"))
@@ -131,9 +174,10 @@ func hasAgeKey(b []byte) bool {
 	}
 }
 
-// isBinaryKey reports whether a file is a PKCS#12 store, or a key as PKCS#8,
-// PKCS#1 or SEC 1 encode it: each begins with a sequence that is the whole file,
-// and in it a version.
+// isBinaryKey reports whether a file is a PKCS#12 store, or a key encoded as PKCS#8,
+// PKCS#1 or SEC 1: each is one sequence that begins with a version. Only the
+// beginning of the file is known, and a store may be encoded in BER, so that no
+// parser of the standard library can be used.
 func isBinaryKey(start []byte, size int64) bool {
 	const sequence, integer, octets = "\x30", "\x02", "\x04"
 	content, whole, ok := openDER(start, sequence)
@@ -142,10 +186,10 @@ func isBinaryKey(start []byte, size int64) bool {
 	}
 	if rest, ok := bytes.CutPrefix(content, []byte("\x02\x01\x03")); ok {
 		inner, _, ok := openDER(rest, sequence)
-		return ok && bytes.HasPrefix(inner, []byte("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07")) // of PKCS#7
+		return ok && bytes.HasPrefix(inner, []byte("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x07")) // PKCS#7
 	}
-	if inner, _, ok := openDER(content, sequence); ok { // a PKCS#8 key that is encrypted has no version
-		return bytes.HasPrefix(inner, []byte("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x05")) // by PKCS#5
+	if inner, _, ok := openDER(content, sequence); ok { // an encrypted PKCS#8 key has no version
+		return bytes.HasPrefix(inner, []byte("\x06\x09\x2a\x86\x48\x86\xf7\x0d\x01\x05")) // PKCS#5
 	}
 	for _, version := range []string{"\x02\x01\x00", "\x02\x01\x01"} {
 		rest, ok := bytes.CutPrefix(content, []byte(version))
@@ -165,8 +209,8 @@ func isBinaryKey(start []byte, size int64) bool {
 	return false
 }
 
-// openDER returns what follows the tag and the length of a value in DER, and the
-// size of all of it; zero where the length is not given.
+// openDER returns what follows the tag and length of a value, and the size of the
+// whole value; zero if its length is indefinite, as BER allows.
 func openDER(b []byte, tag string) (content []byte, size int64, ok bool) {
 	b, ok = bytes.CutPrefix(b, []byte(tag))
 	if !ok || len(b) == 0 {

@@ -32,7 +32,7 @@ func testdata(t testing.TB, name string) string {
 	return string(b)
 }
 
-// must returns a value that is made without error.
+// must returns the value of a call that must not fail.
 func must[T any](t testing.TB) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()
@@ -43,7 +43,7 @@ func must[T any](t testing.TB) func(v T, err error) T {
 	}
 }
 
-// privateKeys are keys in the forms in which tools write them, by what wrote them.
+// privateKeys returns keys in the formats of different tools.
 func privateKeys(t testing.TB) map[string]string {
 	t.Helper()
 	bytesOf := must[[]byte](t)
@@ -97,7 +97,7 @@ func privateKeys(t testing.TB) map[string]string {
 	}
 }
 
-func TestSecretsAreFoundByTheirContent(t *testing.T) {
+func TestSecretByContent(t *testing.T) {
 	for rule, content := range privateKeys(t) {
 		if got := secretByContent([]byte(content), int64(len(content))); got != privateKey {
 			t.Errorf("%s is %q: %.100q", rule, got, content)
@@ -114,8 +114,8 @@ func TestSecretsAreFoundByTheirContent(t *testing.T) {
 	}
 }
 
-// What only speaks of keys is no secret.
-func TestWhatIsNoSecret(t *testing.T) {
+// Content that only mentions keys is not a secret.
+func TestContentThatIsNotSecret(t *testing.T) {
 	bytesOf := must[[]byte](t)
 	key := must[*ecdsa.PrivateKey](t)(ecdsa.GenerateKey(elliptic.P256(), rand.Reader))
 	public := bytesOf(x509.MarshalPKIXPublicKey(&key.PublicKey))

@@ -9,29 +9,106 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// What a walk finds that is no file of the tree goes to the report here: as
-// misplaced if it was meant to be offered, and else as ignored.
+// Not everything in a tree is a file of the tree. Temporary files are skipped until
+// they are renamed. What tools and file systems leave behind by design is neither
+// reported nor counted: there is nothing to do about it, and it would hide the one
+// file that matters. Everything else goes to the report: as misplaced if it was
+// meant to be offered (misplaced.go), otherwise as ignored.
 
-func (w *walker) misplace(report string, of address.Address, version string, f *finding) {
-	p := Problem{Path: report, Version: version, Reason: f.reason, Detail: f.detail}
-	if of != (address.Address{}) {
-		p.Address = of.String()
-	}
-	w.report.withhold(p)
+// hiddenOrTemporary reports whether a file of that name is skipped until it is
+// renamed.
+func hiddenOrTemporary(name string) bool {
+	return strings.HasPrefix(name, ".") || temporary(name)
 }
 
-// siblings are what is in a folder, looked up by what a stray file in it would be
-// called if it were right. There may be any number of either.
+func temporary(name string) bool {
+	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".part") || strings.HasSuffix(name, "~")
+}
+
+// harmlessNames are those of files and folders, in lower case.
+var harmlessNames = map[string]bool{
+	"lost+found": true, "@eadir": true, "#recycle": true, "#snapshot": true,
+	"$recycle.bin": true, "system volume information": true,
+	".git": true, ".gitkeep": true, ".gitignore": true, ".gitattributes": true, ".keep": true,
+	".ds_store": true, ".snapshot": true, ".zfs": true,
+	".terraform.lock.hcl": true,
+	".versions.json":      true, // what pull-through keeps of an origin
+}
+
+// harmlessFiles are those of documents for people, in lower case and without an
+// extension.
+var harmlessFiles = []string{"readme", "license", "licence", "changelog", "notice", "copying"}
+
+// harmless reports whether tools, file systems or people leave files or folders of
+// that name anywhere in a tree.
+func harmless(name string, isFile bool) bool {
+	name = strings.ToLower(name)
+	if harmlessNames[name] || strings.HasPrefix(name, ".nfs") || strings.HasPrefix(name, ".trash-") {
+		return true
+	}
+	if !isFile {
+		return false
+	}
+	if name == "thumbs.db" || name == "desktop.ini" {
+		return true
+	}
+	stem, extension, _ := strings.Cut(name, ".")
+	return slices.Contains(harmlessFiles, stem) && slices.Contains([]string{"", "md", "txt", "rst"}, extension)
+}
+
+// releaseExtras are what GoReleaser writes into its dist folder beside the
+// packages of a provider.
+var releaseExtras = []string{"artifacts.json", "config.yaml", "metadata.json", "digests.txt"}
+
+// harmlessInProvider reports whether `terraform providers mirror` or GoReleaser
+// writes a file of that name into a provider's folder.
+func harmlessInProvider(name string) bool {
+	if slices.Contains(releaseExtras, name) || name == "index.json" {
+		return true
+	}
+	if text, isJSON := strings.CutSuffix(name, ".json"); isJSON {
+		if _, err := address.ParseProviderVersion(text); err == nil {
+			return true // VERSION.json
+		}
+	}
+	for _, suffix := range []string{".deb", ".rpm", ".apk", ".pkg.tar.zst", ".sbom", ".sbom.json", ".spdx.json", ".cdx.json", ".pem"} {
+		if strings.HasSuffix(name, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// siblings are the entries of a folder, looked up by the names that a stray file
+// among them should have. There may be any number of either.
 type siblings struct {
 	entries []entry
 
-	configuration string          // which stands for a module in a report
-	names         map[string]bool // nil until one is asked for
-	versions      map[string]bool // of which there are packages; the same
+	configuration string          // the file that a report names for all of the configuration here
+	names         map[string]bool // nil until the first look-up
+	versions      map[string]bool // of which there are packages; nil until the first look-up
 }
 
 func newSiblings(entries []entry) *siblings {
 	return &siblings{entries: entries, configuration: firstConfiguration(entries)}
+}
+
+// firstConfiguration returns the name of the file that stands for a module in a
+// report; empty if there is no configuration.
+func firstConfiguration(entries []entry) string {
+	first := ""
+	for _, e := range entries {
+		if !e.info.IsDir() && isConfiguration(e.name) && (first == "" || e.name == "main.tf") {
+			first = e.name
+		}
+	}
+	return first
+}
+
+// represented reports whether a report names another file of the same module
+// instead of this one.
+func (s *siblings) represented(name string) bool {
+	return isConfiguration(name) && name != s.configuration
 }
 
 // has reports whether there is a file or folder of that name.
@@ -45,51 +122,43 @@ func (s *siblings) has(name string) bool {
 	return s.names[name]
 }
 
-// packaged reports whether there are packages of a version, or of any if it is
-// empty, whose names have the prefix.
+// packaged reports whether there are packages of a version, or of any version if it
+// is empty. Their names begin with prefix.
 func (s *siblings) packaged(prefix, version string) bool {
 	if s.versions == nil {
 		s.versions = make(map[string]bool)
 		for _, e := range s.entries {
-			rest, ours := strings.CutPrefix(e.name, prefix)
-			if of, _, ok := strings.Cut(rest, "_"); ours && ok && strings.HasSuffix(rest, ".zip") {
-				s.versions[of], s.versions[""] = true, true
+			rest, ok := strings.CutPrefix(e.name, prefix)
+			if v, _, cut := strings.Cut(rest, "_"); ok && cut && strings.HasSuffix(rest, ".zip") {
+				s.versions[v], s.versions[""] = true, true
 			}
 		}
 	}
 	return s.versions[version]
 }
 
-// fileWithoutAddress reports a file in a folder on the way to an address.
-func (w *walker) fileWithoutAddress(f folder, part string, e entry, beside *siblings) {
-	kind := KindProvider
-	if part == "modules" {
-		kind = KindModule
-	}
+// misplace reports a file or folder that is not offered where it lies, at no address.
+func (w *walker) misplace(report string, f *finding) {
+	w.report.withhold(f.at(report, address.Address{}, ""))
+}
+
+// fileWithoutAddress reports a file in a folder on the way to an address. kind is
+// the part of the tree, providers or modules.
+func (w *walker) fileWithoutAddress(f folder, kind string, e entry, beside *siblings) {
 	report := path.Join(f.report, e.name)
-	if isConfiguration(e.name) && e.name != beside.configuration {
-		return // one stands for the module
+	if beside.represented(e.name) {
+		return
 	}
-	switch bad := f.misplaced(kind, e.name); {
+	switch bad := f.misplacedFile(kind, e.name); {
 	case bad != nil:
-		w.misplace(report, address.Address{}, "", bad)
-	case kind == KindProvider && harmlessInProvider(e.name):
+		w.misplace(report, bad)
+	case kind == "providers" && harmlessInProvider(e.name):
 	default:
 		w.report.ignore(report, NotPartOfTree, "there are only folders here: move or remove it")
 	}
 }
 
-// firstConfiguration names the file that stands for a module in a report.
-func firstConfiguration(entries []entry) string {
-	first := ""
-	for _, e := range entries {
-		if !e.info.IsDir() && isConfiguration(e.name) && (first == "" || e.name == "main.tf") {
-			first = e.name
-		}
-	}
-	return first
-}
-
+// badProviderAddress reports a folder whose path is not the address of a provider.
 func (w *walker) badProviderAddress(f folder, err error) {
 	bad := found(BadName, "%v", err)
 	if len(f.names) == 2 && isVersion(f.names[1]) {
@@ -97,30 +166,31 @@ func (w *walker) badProviderAddress(f folder, err error) {
 		if files := w.releaseFilesIn(f.part, f.dir, f.report, 1); len(files) > 0 {
 			typ = files[0].typ
 		}
-		bad = misplaced("the folder of a version is in that of its provider: move it to %s/", f.providerTarget(typ))
+		bad = misplaced("the folder of a version belongs in the folder of its provider: move it to %s/", f.providerTarget(typ))
 	}
-	w.misplace(f.report, address.Address{}, "", bad)
+	w.misplace(f.report, bad)
 }
 
+// badModuleAddress reports a folder whose path is not the address of a module.
 func (w *walker) badModuleAddress(f folder, err error) {
 	bad := found(BadName, "%v", err)
 	if i := slices.IndexFunc(f.names, isVersion); i > 0 {
 		target, missing := f.moduleTarget()
 		bad = misplaced("%s: move the module to %s/%s/", missingFolders(missing), target, plain(f.names[i]))
 	}
-	w.misplace(f.report, address.Address{}, "", bad)
+	w.misplace(f.report, bad)
 }
 
-// strayProviderFile reports a file of a provider's folder that is none of a
+// strayProviderFile reports a file in a provider's folder that is not part of a
 // release.
 func (w *walker) strayProviderFile(p *providerFolder, dir, version string, e entry, beside *siblings) {
 	report := path.Join(dir, e.name)
-	if isConfiguration(e.name) && e.name != beside.configuration {
+	if beside.represented(e.name) {
 		return
 	}
 	switch bad, extra := p.misnamedReleaseFile(dir, version, e.name, beside); {
 	case bad != nil:
-		w.misplace(report, p.address, version, bad)
+		w.report.withhold(bad.at(report, p.address, version))
 	case !extra:
 		w.report.ignore(report, NotPartOfTree, "it is not a file of a provider release: move or remove it")
 	}
@@ -130,7 +200,7 @@ func (w *walker) strayProviderFile(p *providerFolder, dir, version string, e ent
 var buildFolder = regexp.MustCompile(`_[a-z0-9]+_[a-z0-9]+(_[a-z0-9.]+)?$`)
 
 // strayProviderFolder reports a folder in a provider's folder that is not named
-// after a version, and the release files in it.
+// after a version, or the release files in it.
 func (w *walker) strayProviderFolder(p *providerFolder, part Part, dir string, e entry) {
 	report := path.Join(dir, e.name)
 	files := w.releaseFilesIn(part, e.path, report, 2)
@@ -139,23 +209,23 @@ func (w *walker) strayProviderFolder(p *providerFolder, part Part, dir string, e
 		if f.typ != p.address.Name {
 			target = plain(path.Join("providers", p.hostname, p.names[0], f.typ))
 		}
-		w.misplace(f.report, address.Address{}, "", misplaced("it lies too deep in the tree: move it to %s/", target))
+		w.misplace(f.report, misplaced("it lies too deep in the tree: move it to %s/", target))
 	}
 	if len(files) == 0 && !buildFolder.MatchString(e.name) {
 		w.report.ignore(report, NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
 	}
 }
 
-// A foundRelease is a file of a release where there should be none.
-type foundRelease struct{ report, typ string }
+// A misplacedRelease is a file of a release in a folder that has no releases.
+type misplacedRelease struct{ report, typ string }
 
-// releaseFilesIn looks for the files of releases in a folder.
-func (w *walker) releaseFilesIn(part Part, dir, report string, depth int) []foundRelease {
+// releaseFilesIn looks for files of releases in a folder and depth-1 folders below.
+func (w *walker) releaseFilesIn(part Part, dir, report string, depth int) []misplacedRelease {
 	entries, err := part.list(dir)
 	if err != nil || w.scan.ctx.Err() != nil {
-		return nil // it is only about what could be offered from elsewhere
+		return nil // nothing here could be offered anyway
 	}
-	var files []foundRelease
+	var files []misplacedRelease
 	for _, e := range entries {
 		report := path.Join(report, e.name)
 		switch {
@@ -164,29 +234,29 @@ func (w *walker) releaseFilesIn(part Part, dir, report string, depth int) []foun
 			files = append(files, w.releaseFilesIn(part, e.path, report, depth-1)...)
 		case !e.info.IsDir():
 			if typ, ok := address.ReleaseFileType(e.name); ok {
-				files = append(files, foundRelease{report, typ})
+				files = append(files, misplacedRelease{report, typ})
 			}
 		}
 	}
 	return files
 }
 
-// strayInModule reports what is not named after a version in a module's folder;
-// false if it is.
+// strayInModule reports an entry of a module's folder unless it is named after a
+// version, in which case it returns false.
 func (w *walker) strayInModule(m *moduleFolder, e entry, beside *siblings) bool {
 	report := path.Join(m.report, e.name)
 	if e.info.IsDir() {
 		if looksLikeVersion(e.name) {
 			return false
 		}
-		w.strayModuleFolder(m, e, beside.configuration != "")
+		w.strayModuleFolder(m, e, beside)
 		return true
 	}
-	if isConfiguration(e.name) && e.name != beside.configuration {
+	if beside.represented(e.name) {
 		return true
 	}
-	if bad := m.misplaced(KindModule, e.name); bad != nil {
-		w.misplace(report, m.address, "", bad)
+	if bad := m.misplacedFile("modules", e.name); bad != nil {
+		w.report.withhold(bad.at(report, m.address, ""))
 		return true
 	}
 	if _, _, _, ok := parseModuleFile(e.name); ok {
@@ -196,39 +266,36 @@ func (w *walker) strayInModule(m *moduleFolder, e entry, beside *siblings) bool 
 	return true
 }
 
-// someVersion is a version in a name that has more than that.
-var someVersion = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
+// versionAtEnd is the version that a longer name ends in.
+var versionAtEnd = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
 
-// strayModuleFolder reports a folder that is not named after a version, and the
-// modules in it. If the module lies beside it, it belongs to that.
-func (w *walker) strayModuleFolder(m *moduleFolder, e entry, besideModule bool) {
-	if besideModule {
+// strayModuleFolder reports a folder that is not named after a version, or the
+// modules in it. Beside configuration it is part of that module.
+func (w *walker) strayModuleFolder(m *moduleFolder, e entry, beside *siblings) {
+	if beside.configuration != "" {
 		return
 	}
 	report := path.Join(m.report, e.name)
-	entries, err := m.part.list(e.path)
-	if err != nil {
-		entries = nil
-	}
+	entries, _ := m.part.list(e.path) // one that cannot be read is ignored like an empty one
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.bad != nil || hiddenOrTemporary(e.name) })
 	if firstConfiguration(entries) != "" {
-		version := someVersion.FindString(e.name)
+		version := versionAtEnd.FindString(e.name)
 		if _, err := address.ParseModuleVersion(version); err != nil {
 			version = "its version, such as 1.0.0"
 		}
-		w.misplace(report, m.address, "", misplaced("the folder of a module is named after its version: rename it to %s", version))
+		w.report.withhold(misplaced("the folder of a module is named after its version: rename it to %s", version).at(report, m.address, ""))
 		return
 	}
-	stray := false
+	tooDeep := false
 	for _, inner := range entries {
 		stem, _, supported := cutArchive(inner.name)
 		if !supported && !inner.info.IsDir() || !isVersion(stem) {
 			continue
 		}
-		stray = true
-		w.misplace(path.Join(report, inner.name), m.address, "", misplaced("it lies too deep in the tree: move it to %s/", plain(m.report)))
+		tooDeep = true
+		w.report.withhold(misplaced("it lies too deep in the tree: move it to %s/", plain(m.report)).at(path.Join(report, inner.name), m.address, ""))
 	}
-	if !stray {
+	if !tooDeep {
 		w.report.ignore(report, NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
 	}
 }
@@ -239,12 +306,12 @@ const (
 	privateKeyBlock = "-----BEGIN PGP PRIVATE KEY BLOCK-----"
 )
 
-// strayInKeys reports what is in keys and is not named NAMESPACE.asc.
+// strayInKeys reports an entry of keys that is not named NAMESPACE.asc.
 func (w *walker) strayInKeys(report string, e entry) {
 	if e.info.IsDir() {
 		entries, _ := w.scan.tree.Keys.list(e.path)
 		if slices.ContainsFunc(entries, w.holdsPublicKey) {
-			w.misplace(report, address.Address{}, "", misplaced("the public keys of a namespace are in one file: put them into %s", plain(report+".asc")))
+			w.misplace(report, misplaced("the public keys of a namespace are in one file: put them into %s", plain(report+".asc")))
 			return
 		}
 		w.report.ignore(report, NotPartOfTree, "a folder here is named after a registry, such as registry.terraform.io: move or remove it")
@@ -254,17 +321,17 @@ func (w *walker) strayInKeys(report string, e entry) {
 	target := plain(strings.TrimSuffix(report, extension) + ".asc")
 	switch {
 	case w.holds(e, publicKeyBlock):
-		w.misplace(report, address.Address{}, "", misplaced("public keys are in files named NAMESPACE.asc: rename it to %s", target))
+		w.misplace(report, misplaced("public keys are in files named NAMESPACE.asc: rename it to %s", target))
 	case w.holds(e, privateKeyBlock):
-		w.misplace(report, address.Address{}, "", misplaced("it is a private key: remove it, and write the public one with `gpg --armor --export KEY > %s`", target))
+		w.misplace(report, misplaced("it is a private key: remove it, and write the public one with `gpg --armor --export KEY > %s`", target))
 	case slices.Contains(keysExtensions, extension) || extension == ".pub" || extension == ".key":
-		w.misplace(report, address.Address{}, "", misplaced("public keys are in text form here: write them with `gpg --armor --export KEY > %s`", target))
+		w.misplace(report, misplaced("public keys are in text form here: write them with `gpg --armor --export KEY > %s`", target))
 	default:
 		w.report.ignore(report, NotPartOfTree, "public keys are in files named NAMESPACE.asc: move or remove it")
 	}
 }
 
-// holds reports whether a file of keys begins with a kind of block.
+// holds reports whether a file below keys begins with a kind of block.
 func (w *walker) holds(e entry, block string) bool {
 	if e.bad != nil || !e.info.Mode().IsRegular() || e.info.Size() > maxDocument {
 		return false

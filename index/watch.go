@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"iter"
+	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -17,59 +17,49 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// Events come in bursts: a copy of five hundred files is one change. A scan
-// follows when nothing has happened for quiet, or, when something always
-// happens, latest after the first event.
+// Events come in bursts: copying five hundred files is one change. A scan follows
+// when there was no event for quiet or, if events never stop, latest after the first
+// one.
 const (
 	quiet  = 250 * time.Millisecond
 	latest = 5 * time.Second
 )
 
-// A watcher notices that something may have changed below the directories
-// that scans read. It makes changes fast to appear; that they appear at all is
-// what the periodic scan guarantees.
+// A watcher notices that something may have changed in the directories that scans
+// read. It makes changes appear fast; only the periodic scan guarantees that they
+// appear.
 type watcher struct {
 	notify  *fsnotify.Watcher
 	changes chan struct{}
 	warn    func(error)
 
-	once sync.Once // one warning for all that cannot be watched
+	once sync.Once // one warning for everything that cannot be watched
 
 	mutex         sync.Mutex
-	before, since watched // what the last scan watched, and what has been added since
+	before, since watched // by the last complete scan, and added since
 }
 
-// watched is what a scan has come by.
+// watched is what a scan has read.
 type watched struct {
-	tree     map[string]bool            // the directories of the tree
-	modules  map[string]bool            // those of them that are packed as a module, where dot files count
-	passages map[string]map[string]bool // names in other directories, see pass
+	tree    map[string]bool            // the directories of the tree
+	modules map[string]bool            // those of them that are packed as a module, where dot files count
+	onPath  map[string]map[string]bool // names in other directories, see addPathTo
 }
 
 func newWatched() watched {
 	return watched{make(map[string]bool), make(map[string]bool), make(map[string]map[string]bool)}
 }
 
-// has reports whether a directory is watched for something.
-func (w *watched) has(dir string) bool { return w.tree[dir] || w.passages[dir] != nil }
-
-// all are the directories that are watched for something, some of them twice.
-func (w *watched) all() iter.Seq[string] {
-	return func(yield func(string) bool) {
-		for dir := range w.tree {
-			if !yield(dir) {
-				return
-			}
-		}
-		for dir := range w.passages {
-			if !yield(dir) {
-				return
-			}
-		}
+// all returns every directory that is watched.
+func (w *watched) all() map[string]bool {
+	all := maps.Clone(w.tree)
+	for dir := range w.onPath {
+		all[dir] = true
 	}
+	return all
 }
 
-// newWatcher begins to watch nothing. It ends with ctx.
+// newWatcher returns a watcher of nothing yet. It ends with ctx.
 func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
 	notify, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -80,8 +70,8 @@ func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
 	return w, nil
 }
 
-// add watches a directory of a part. It is called before the directory is read,
-// so that nothing can come into it unseen.
+// add watches a directory of a part. It is called before the directory is read, so
+// that no change is missed.
 func (w *watcher) add(p Part, dir string) {
 	if w == nil {
 		return
@@ -91,7 +81,7 @@ func (w *watcher) add(p Part, dir string) {
 		return
 	}
 	if dir == "." {
-		w.addTree(p.disk) // the part itself may come and go
+		w.addTree(p.disk) // the part itself may be created or removed
 	}
 	w.addTree(p.onDisk(dir))
 }
@@ -106,7 +96,7 @@ func (w *watcher) addModule(p Part, dir string) {
 	w.add(p, dir)
 }
 
-// onDisk is where a directory of a part lies on the local disk.
+// onDisk returns the path of a directory of a part on the local disk.
 func (p Part) onDisk(dir string) string {
 	return filepath.Join(p.disk, filepath.FromSlash(path.Join(p.Dir, dir)))
 }
@@ -118,22 +108,22 @@ func (w *watcher) addTree(name string) {
 	w.mutex.Unlock()
 	if !known {
 		if network := networkFileSystem(name); network != "" {
-			// What this machine changes is still reported.
+			// Changes made by this machine are still reported.
 			w.warnOnce(fmt.Errorf("%s does not report changes made by others", network))
 		}
 	}
-	// Also one that is known: another directory may have its name by now.
-	w.addPath(name)
+	// Even if it is known: another directory may have its name by now.
+	w.addWatch(name)
 }
 
-func (w *watcher) addPath(name string) {
+func (w *watcher) addWatch(name string) {
 	if err := w.notify.Add(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		w.warnOnce(watchError(err))
 	}
 }
 
-// watchError says what to do about a limit of inotify. Its own errors speak of
-// disks and of open files.
+// watchError says what to do about a limit of inotify, whose own errors are about
+// disks and open files.
 func watchError(err error) error {
 	switch {
 	case errors.Is(err, syscall.ENOSPC):
@@ -146,11 +136,11 @@ func watchError(err error) error {
 
 func (w *watcher) warnOnce(err error) { w.once.Do(func() { w.warn(err) }) }
 
-// pass watches the way to a directory: each symlink on it may be pointed
-// elsewhere, and its last name, or the first that is missing, may be given to
-// another directory. Of the directories on the way only these names matter, as
-// they may have any traffic: /srv or /tmp.
-func (w *watcher) pass(name string) {
+// addPathTo watches the path to a directory: each symlink on it may be pointed elsewhere,
+// and another directory may get its last name, or the first name that is missing.
+// Only these names matter, since directories on the path, like /srv or /tmp, may
+// have any number of other changes.
+func (w *watcher) addPathTo(name string) {
 	if w == nil {
 		return
 	}
@@ -167,7 +157,7 @@ func (w *watcher) pass(name string) {
 		info, err := os.Lstat(next)
 		link := err == nil && info.Mode()&fs.ModeSymlink != 0
 		if link || err != nil || len(rest) == 0 {
-			w.passThrough(at, step)
+			w.addName(at, step)
 		}
 		switch {
 		case err != nil:
@@ -190,43 +180,43 @@ func (w *watcher) pass(name string) {
 	}
 }
 
-// passThrough watches one name in a directory.
-func (w *watcher) passThrough(dir, name string) {
+// addName watches one name in a directory.
+func (w *watcher) addName(dir, name string) {
 	w.mutex.Lock()
-	if w.since.passages[dir] == nil {
-		w.since.passages[dir] = make(map[string]bool)
+	if w.since.onPath[dir] == nil {
+		w.since.onPath[dir] = make(map[string]bool)
 	}
-	w.since.passages[dir][name] = true
+	w.since.onPath[dir][name] = true
 	w.mutex.Unlock()
-	w.addPath(dir)
+	w.addWatch(dir)
 }
 
-// finish ends a scan that has seen the whole tree: what it did not come by is
-// not watched any more.
+// finish ends a scan of the whole tree: what the scan did not read is not watched
+// any more.
 func (w *watcher) finish() {
 	if w == nil {
 		return
 	}
 	w.mutex.Lock()
-	before, now := w.before, w.since
-	w.before, w.since = now, newWatched()
+	before, now := w.before.all(), w.since.all()
+	w.before, w.since = w.since, newWatched()
 	w.mutex.Unlock()
 
 	ended := false
-	for dir := range before.all() {
-		if !now.has(dir) {
-			ended = w.notify.Remove(dir) == nil || ended // it fails for one that was removed
+	for dir := range before {
+		if !now[dir] {
+			ended = w.notify.Remove(dir) == nil || ended // it fails for a directory that is gone
 		}
 	}
 	if !ended {
 		return
 	}
-	// A directory that was renamed, or is reached by two names, has one watch, and
-	// that may be the one that has just ended.
-	for dir := range now.all() {
-		w.addPath(dir)
+	// A directory that was renamed, or has two names, has one watch, which may be the
+	// one that has just ended.
+	for dir := range now {
+		w.addWatch(dir)
 	}
-	w.change() // what happened in between was not seen
+	w.change() // events in between were missed
 }
 
 // run turns events into changes.
@@ -255,39 +245,40 @@ func (w *watcher) run(ctx context.Context) {
 // concerns reports whether an event of that path can change what is offered.
 func (w *watcher) concerns(name string) bool {
 	if name == "" {
-		return false // of a directory that is not watched any more
+		return false // it is of a directory that is not watched any more
 	}
 	dir, base := filepath.Split(name)
 	dir = filepath.Clean(dir)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	if w.before.passages[dir][base] || w.since.passages[dir][base] {
-		return true
+	inTree, inModule := false, false
+	for _, known := range []*watched{&w.before, &w.since} {
+		if known.onPath[dir][base] {
+			return true
+		}
+		inTree = inTree || known.tree[dir] || known.tree[name]
+		inModule = inModule || known.modules[dir]
 	}
-	if !w.before.tree[dir] && !w.since.tree[dir] && !w.before.tree[name] && !w.since.tree[name] {
+	switch {
+	case !inTree:
 		return false
-	}
-	// A file under a temporary name is skipped until it is renamed, which is an
-	// event of its new name. But Kubernetes replaces a volume's content by
-	// renaming ..data, through which everything else in it is reached.
-	if strings.HasPrefix(base, "..") {
-		return true
-	}
-	if w.before.modules[dir] || w.since.modules[dir] {
+	case strings.HasPrefix(base, ".."):
+		return true // Kubernetes replaces a volume's content by renaming ..data, to which its files are symlinks
+	case inModule:
 		return !isLeftOut(base) // .terraformignore and .terraform.lock.hcl count here
 	}
-	return !hiddenOrTemporary(base)
+	return !hiddenOrTemporary(base) // renaming it is an event of its new name
 }
 
 func (w *watcher) change() {
 	select {
 	case w.changes <- struct{}{}:
-	default: // one is noticed already
+	default: // a change is pending already
 	}
 }
 
-// settle waits after a change until the burst it began is over, or until a scan
-// is asked for: a request that waits for one does not wait for others to finish.
+// settle waits after a change until the burst of events is over, or until a scan is
+// requested: a request that waits for it must not wait for the burst.
 func (w *watcher) settle(ctx context.Context, asked <-chan struct{}) {
 	deadline := time.NewTimer(latest)
 	defer deadline.Stop()

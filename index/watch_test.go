@@ -14,9 +14,9 @@ import (
 	"github.com/spf13/afero"
 )
 
-// The system's limits may be reached for a while: the next scan tries again, and
-// says so once.
-func TestAWatcherThatCannotStartIsTriedAgain(t *testing.T) {
+// The system's limits may be exceeded only for a while: each scan tries again, and
+// the log says so once.
+func TestStartingTheWatcherIsRetried(t *testing.T) {
 	part := Part{Fs: afero.NewMemMapFs(), Dir: "."}
 	x := New(Options{Watch: true, Open: func() (Tree, error) { return Tree{Providers: part, Modules: part, Keys: part}, nil }})
 	defer x.Close()
@@ -42,9 +42,8 @@ func TestAWatcherThatCannotStartIsTriedAgain(t *testing.T) {
 	}
 }
 
-// The system says "no space left on device" when it means a limit that can be
-// raised.
-func TestLimitsOfInotify(t *testing.T) {
+// The system reports a limit that can be raised as "no space left on device".
+func TestInotifyLimitsSayWhatToDo(t *testing.T) {
 	for err, says := range map[error]string{
 		syscall.ENOSPC: "raise fs.inotify.max_user_watches",
 		syscall.EMFILE: "raise fs.inotify.max_user_instances",

@@ -110,13 +110,7 @@ func newLoggedSite(t *testing.T, logs string) *loggedSite {
 		t.Fatal(err)
 	}
 	s.addr = app.(*caddyhttp.App).Servers["registry"].Listeners()[0].Addr().String()
-	x, err := served()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := firstSnapshot(t.Context(), x); err != nil {
-		t.Fatal(err)
-	}
+	awaitLive(t)
 	return s
 }
 

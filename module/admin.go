@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -23,7 +24,10 @@ func init() {
 //   - `GET /terraform_registry/report`: all that is offered, withheld and
 //     ignored, and why; with `?root=` of that tree only;
 //   - `POST /terraform_registry/rescan`: has all trees scanned, or that of
-//     `?root=`, and answers when it is done.
+//     `?root=`, and answers when it is done;
+//   - `GET /terraform_registry/access?as=USER&group=GROUP&right=read&address=acme/vpc/aws`:
+//     for each registry, whether its rules allow that, and which rule decides.
+//     `group` can be repeated; without `as`, the client has no credentials.
 type Admin struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -36,7 +40,7 @@ func (Admin) CaddyModule() caddy.ModuleInfo {
 
 // Routes implements caddy.AdminRouter.
 func (Admin) Routes() []caddy.AdminRoute {
-	route := func(name, method string, serve func(*http.Request, map[string]*index.Index) (any, error)) caddy.AdminRoute {
+	route := func(name, method string, serve func(*http.Request, *App) (any, error)) caddy.AdminRoute {
 		return caddy.AdminRoute{
 			Pattern: "/terraform_registry/" + name,
 			Handler: caddy.AdminHandlerFunc(func(w http.ResponseWriter, r *http.Request) error {
@@ -44,11 +48,15 @@ func (Admin) Routes() []caddy.AdminRoute {
 					w.Header().Set("Allow", method)
 					return caddy.APIError{HTTPStatus: http.StatusMethodNotAllowed, Err: fmt.Errorf("use %s", method)}
 				}
-				found, err := indexesOf(r)
-				if err != nil {
-					return err
+				// Admin routers are older than any configuration: the live one is asked.
+				app, err := ConfiguredApp(caddy.ActiveContext())
+				if errors.Is(err, caddy.ErrNotConfigured) {
+					app, err = new(App), nil
 				}
-				answer, err := serve(r, found)
+				if err != nil {
+					return caddy.APIError{HTTPStatus: http.StatusInternalServerError, Err: err}
+				}
+				answer, err := serve(r, app)
 				if err != nil {
 					return err
 				}
@@ -58,32 +66,40 @@ func (Admin) Routes() []caddy.AdminRoute {
 		}
 	}
 	return []caddy.AdminRoute{
-		route("indexes", http.MethodGet, listIndexes),
-		route("report", http.MethodGet, reportIndexes),
-		route("rescan", http.MethodPost, rescanIndexes),
+		route("indexes", http.MethodGet, onIndexes(listIndexes)),
+		route("report", http.MethodGet, onIndexes(reportIndexes)),
+		route("rescan", http.MethodPost, onIndexes(rescanIndexes)),
+		route("access", http.MethodGet, decideAccess),
 	}
 }
 
-// indexesOf are the indexes a request is about, of the configuration that is
-// live now: admin routers are older than any.
-func indexesOf(r *http.Request) (map[string]*index.Index, error) {
-	ctx := caddy.ActiveContext()
-	app, err := ctx.AppIfConfigured("terraform_registry")
-	var found map[string]*index.Index
-	switch {
-	case err == nil:
-		found = app.(*App).byRoot()
-	case !errors.Is(err, caddy.ErrNotConfigured):
-		return nil, caddy.APIError{HTTPStatus: http.StatusInternalServerError, Err: err}
+// onIndexes serves a request with the indexes it is about: that of `?root=`, or
+// all.
+func onIndexes(serve func(*http.Request, map[string]*index.Index) (any, error)) func(*http.Request, *App) (any, error) {
+	return func(r *http.Request, app *App) (any, error) {
+		found := app.ByRoot()
+		if root := r.URL.Query().Get("root"); root != "" {
+			if found[root] == nil {
+				return nil, caddy.APIError{HTTPStatus: http.StatusNotFound, Err: fmt.Errorf("no tree with the root %q is served", root)}
+			}
+			found = map[string]*index.Index{root: found[root]}
+		}
+		return serve(r, found)
 	}
-	root := r.URL.Query().Get("root")
-	if root == "" {
-		return found, nil
+}
+
+// decideAccess answers what the rules of each registry decide.
+func decideAccess(r *http.Request, app *App) (any, error) {
+	query := r.URL.Query()
+	right, err := access.ParseRight(query.Get("right"))
+	if err != nil {
+		return nil, caddy.APIError{HTTPStatus: http.StatusBadRequest, Err: err}
 	}
-	if found[root] == nil {
-		return nil, caddy.APIError{HTTPStatus: http.StatusNotFound, Err: fmt.Errorf("no tree with the root %q is served", root)}
+	address, err := access.ParseResource(query.Get("address"))
+	if err != nil {
+		return nil, caddy.APIError{HTTPStatus: http.StatusBadRequest, Err: err}
 	}
-	return map[string]*index.Index{root: found[root]}, nil
+	return app.Decide(access.Subject{ID: query.Get("as"), Groups: query["group"]}, right, address), nil
 }
 
 // An indexState is what the admin API tells of an index in numbers.

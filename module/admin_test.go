@@ -121,6 +121,13 @@ func TestAdmin(t *testing.T) {
 			t.Errorf("it tells %+v", reports)
 		}
 	})
+	t.Run("what the rules of each registry decide", func(t *testing.T) {
+		var decisions []AccessDecision
+		administer(t, http.MethodGet, "/terraform_registry/access?right=read&address=acme/demo", &decisions)
+		if len(decisions) != 2 || decisions[0].Root != root || decisions[1].Root != other || !decisions[0].Allowed || !decisions[0].Hosted {
+			t.Errorf("it tells %+v", decisions)
+		}
+	})
 	t.Run("what is not there", func(t *testing.T) {
 		for _, test := range []struct {
 			method, target string
@@ -129,6 +136,8 @@ func TestAdmin(t *testing.T) {
 		}{
 			{http.MethodGet, "/terraform_registry/indexes?root=/nowhere", 404, ""},
 			{http.MethodPost, "/terraform_registry/rescan?root=/nowhere", 404, ""},
+			{http.MethodGet, "/terraform_registry/access?right=write&address=acme/demo", 400, ""},
+			{http.MethodGet, "/terraform_registry/access?right=read&address=acme", 400, ""},
 			{http.MethodGet, "/terraform_registry/rescan", 405, "POST"},
 			{http.MethodPost, "/terraform_registry/indexes", 405, "GET"},
 			{http.MethodHead, "/terraform_registry/report", 405, "GET"},
@@ -163,5 +172,9 @@ func TestAdminWithoutARegistry(t *testing.T) {
 	}
 	if status, _ := administer(t, http.MethodPost, "/terraform_registry/rescan?root=/nowhere", nil); status != 404 {
 		t.Errorf("of a root, status %d", status)
+	}
+	var decisions []AccessDecision
+	if status, _ := administer(t, http.MethodGet, "/terraform_registry/access?right=read&address=acme/demo", &decisions); status != 200 || decisions == nil || len(decisions) > 0 {
+		t.Errorf("of the rules, status %d, %v", status, decisions)
 	}
 }

@@ -30,17 +30,18 @@ func init() {
 // It has no options and does not have to be configured: the first handler
 // brings it to life.
 type App struct {
-	ctx      caddy.Context
-	logger   *slog.Logger
-	events   *caddyevents.App
-	traffic  traffic
-	sources  []*Source
-	holding  sync.Mutex // guards what follows, which scrapes and admin calls read
-	held     map[poolKey]*pooledIndex
-	filling  map[fillerKey]*pooledFiller
-	started  chan struct{}
-	generate func() (*signing.Key, error)
-	links    *access.RotatingLinkKeys // nil when no handler signs links
+	ctx        caddy.Context
+	logger     *slog.Logger
+	events     *caddyevents.App
+	traffic    traffic
+	sources    []*Source
+	registries []*Handler // that are provisioned
+	holding    sync.Mutex // guards what follows, which scrapes and admin calls read
+	held       map[poolKey]*pooledIndex
+	filling    map[fillerKey]*pooledFiller
+	started    chan struct{}
+	generate   func() (*signing.Key, error)
+	links      *access.RotatingLinkKeys // nil when no handler signs links
 }
 
 // CaddyModule returns the Caddy module information.

@@ -32,13 +32,7 @@ func TestAbsoluteURLsBehindProxies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := served()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := firstSnapshot(t.Context(), x); err != nil {
-		t.Fatal(err)
-	}
+	awaitLive(t)
 	const path = "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"
 	for _, test := range []struct{ rule, server, proto, host, want string }{
 		{"a trusted proxy", "trusting", "https", "registry.example.com", "https://registry.example.com" + path},

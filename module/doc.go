@@ -1,5 +1,5 @@
-// Package module is what Caddy sees of the registry: the app that owns the
-// indexes, the HTTP handler that answers from them, and the commands.
+// Package module is the registry as Caddy modules: the app that owns the indexes,
+// the HTTP handler that answers from them, authenticators and the admin API.
 //
 // It only connects. What a tree contains is the index package's to say, what
 // an answer looks like the handlers package's, and what a signature is worth

@@ -6,8 +6,8 @@ import (
 	"path/filepath"
 )
 
-// freeSpace is freeSpaceOn of a folder that may not be there yet.
-func freeSpace(dir string) (int64, error) {
+// FreeSpace is freeSpaceOn of a folder that may not be there yet.
+func FreeSpace(dir string) (int64, error) {
 	for {
 		free, err := freeSpaceOn(dir)
 		parent := filepath.Dir(dir)

@@ -8,14 +8,14 @@ import (
 
 func TestFreeSpace(t *testing.T) {
 	dir := t.TempDir()
-	free, err := freeSpace(filepath.Join(dir, "not", "there", "yet"))
+	free, err := FreeSpace(filepath.Join(dir, "not", "there", "yet"))
 	if errors.Is(err, errors.ErrUnsupported) {
 		t.Skip("it is not known on this system")
 	}
 	if err != nil || free <= 0 {
 		t.Errorf("got %d, %v", free, err)
 	}
-	if _, err := freeSpace("a\x00b"); err == nil {
+	if _, err := FreeSpace("a\x00b"); err == nil {
 		t.Error("what is no folder has room")
 	}
 }

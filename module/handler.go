@@ -170,6 +170,7 @@ type Handler struct {
 	traffic  *traffic
 	registry *handlers.Registry
 
+	site            []string   // hosts of the site, for Decide; empty: any
 	log             *accessLog // nil: there are no links to keep out of it
 	login           *login
 	guests          []caddyauth.Authenticator

@@ -6,19 +6,19 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 )
 
-// issuers are the OpenID Connect issuers in use, by their URL. They outlive the
-// configurations that use them: a reload while an issuer is down does not forget
-// its keys, and a login asks for no configuration that is known already.
+// issuers are the OpenID Connect issuers in use, by URL. They outlive the
+// configurations that use them: their keys stay cached if the configuration is
+// reloaded while an issuer is down, and so does the discovery that logins need.
 var issuers = caddy.NewUsagePool()
 
-// A pooledIssuer has nothing to give back: what it fetches ends by itself.
+// A pooledIssuer needs no clean-up: its fetches end by themselves.
 type pooledIssuer struct{ *oidc.Issuer }
 
 // Destruct implements caddy.Destructor.
 func (pooledIssuer) Destruct() error { return nil }
 
-// acquireIssuer returns the issuer with the URL, to be given back with
-// releaseIssuer. It does not ask it for anything.
+// acquireIssuer returns the issuer with the URL, which must be released with
+// releaseIssuer. Nothing is fetched from the issuer yet.
 func acquireIssuer(url string) (*oidc.Issuer, error) {
 	pooled, _, err := issuers.LoadOrNew(url, func() (caddy.Destructor, error) {
 		issuer, err := oidc.NewIssuer(url)
@@ -30,8 +30,9 @@ func acquireIssuer(url string) (*oidc.Issuer, error) {
 	return pooled.(pooledIssuer).Issuer, nil
 }
 
-// releaseIssuer gives back one that was acquired; nil is none. Caddy cleans up
-// after a failed Provision too, and must not give back what others have.
+// releaseIssuer releases an issuer that was acquired. It ignores nil: Caddy also
+// cleans up after a failed Provision, which must not release an issuer that other
+// modules have acquired.
 func releaseIssuer(issuer *oidc.Issuer) error {
 	if issuer == nil {
 		return nil

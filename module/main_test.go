@@ -147,11 +147,36 @@ func snapshot(t *testing.T, h *Handler) *index.Snapshot {
 	if x == nil {
 		t.Fatal("the handler has no index")
 	}
-	first, err := firstSnapshot(t.Context(), x)
+	return complete(t, x)
+}
+
+// complete waits for a snapshot of which everything has been read.
+func complete(t *testing.T, x *index.Index) *index.Snapshot {
+	t.Helper()
+	<-x.Ready()
+	if s := x.Snapshot(); s.Report.Pending == 0 {
+		return s
+	}
+	s, err := x.Rescan(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	return first
+	for s != nil && s.Report.Pending > 0 {
+		s = x.Next(t.Context(), s)
+	}
+	return s
+}
+
+// awaitLive waits until the trees of the live configuration have been read.
+func awaitLive(t *testing.T) {
+	t.Helper()
+	app, err := ConfiguredApp(caddy.ActiveContext())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range app.ByRoot() {
+		complete(t, x)
+	}
 }
 
 // listen tells of everything that the app's indexes log.

@@ -70,7 +70,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 	c.app.traffic.collect(to)
 	c.app.collectFillers(to)
-	for root, x := range c.app.byRoot() {
+	for root, x := range c.app.ByRoot() {
 		stats := x.Stats()
 		counter(metricScans, stats.Scans-stats.Failed, root, "success")
 		counter(metricScans, stats.Failed, root, "failure")
@@ -109,9 +109,9 @@ func counts(r *index.Report) (offered map[string]int, withheld map[index.Reason]
 	return offered, withheld
 }
 
-// byRoot are the indexes the app holds. Several of one root, which differ in
+// ByRoot are the indexes the app holds. Several of one root, which differ in
 // how they judge, are told apart by a number.
-func (a *App) byRoot() map[string]*index.Index {
+func (a *App) ByRoot() map[string]*index.Index {
 	a.holding.Lock()
 	defer a.holding.Unlock()
 	found := make(map[string]*index.Index, len(a.held))

@@ -3,13 +3,17 @@ package module
 import (
 	"cmp"
 	"fmt"
+	"net"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A registry without the option hostname answers as whatever name it is asked by,
@@ -95,4 +99,20 @@ func hostsBeingProvisioned(routes caddyhttp.RouteList) (hosts []string) {
 		break
 	}
 	return hosts
+}
+
+// onSite reports whether requests to a hostname reach a site of these hosts. On which
+// ports its server listens does not matter: a proxy may be in front.
+func onSite(site []string, hostname string) bool {
+	if host, _, err := net.SplitHostPort(hostname); err == nil {
+		hostname = host
+	}
+	repl := caddy.NewReplacer()
+	return slices.ContainsFunc(site, func(pattern string) bool {
+		pattern = repl.ReplaceKnown(pattern, "")
+		if h, err := address.ParseHostname(pattern); err == nil {
+			pattern = string(h) // as addresses have it, in punycode
+		}
+		return hostname != "" && certmagic.MatchWildcard(hostname, pattern)
+	})
 }

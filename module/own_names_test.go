@@ -9,8 +9,13 @@ import (
 	"github.com/caddyserver/caddy/v2"
 )
 
+// onSiteRoute is a route as the Caddyfile adapter writes it.
+func onSiteRoute(host, registry string) string {
+	return `{"match":[{"host":["` + host + `"]}],"terminal":true,"handle":[{"handler":"subroute","routes":[{"handle":[` + registry + `]}]}]}`
+}
+
 // A rule with the registry's own name that nothing says is its own would be void. It
-// is an error when the configuration is loaded, and what asks the rules says the same.
+// is an error when the configuration is loaded.
 func TestRulesWithOwnName(t *testing.T) {
 	t.Setenv("OWN_NAMES_TEST", "env.example.com")
 	root := sampleTree(t)
@@ -62,10 +67,6 @@ func TestRulesWithOwnName(t *testing.T) {
 			err := caddy.Validate(&config)
 			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
 				t.Errorf("validate: got error %v, want %q", err, test.want)
-			}
-			out, _, err := runAccessCommand(t, "--config", configFile(t, test.routes...), "--as", "ci", "read", "acme/demo")
-			if test.want == "" && !strings.HasPrefix(out, "allowed by rule 1") || test.want != "" && (err == nil || !strings.Contains(err.Error(), "this registry's own: add")) {
-				t.Errorf("access: got %q and error %v", out, err)
 			}
 		})
 	}

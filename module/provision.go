@@ -49,7 +49,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	directories, err := locate(fsys, index.Directories{
+	directories, err := Locate(fsys, index.Directories{
 		Root: h.Root, Providers: h.Providers, Modules: h.Modules, Keys: h.Keys,
 	})
 	if err != nil {
@@ -67,8 +67,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
+	h.site = siteHosts(ctx)
 	if len(hostnames) == 0 {
-		if _, err := checkRuleNames(rules, h.PublicURL, siteHosts(ctx)); err != nil {
+		if _, err := checkRuleNames(rules, h.PublicURL, h.site); err != nil {
 			return err
 		}
 	}
@@ -116,6 +117,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.registry.Authenticate = h.authenticate
 		h.registry.Links = &access.Links{Life: time.Duration(h.Links), Keys: keys.Keys, Reload: keys.Reload}
 	}
+	app.(*App).registries = append(app.(*App).registries, h)
 	return nil
 }
 

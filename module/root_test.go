@@ -7,10 +7,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/caddyserver/caddy/v2"
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/spf13/cobra"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -58,32 +54,5 @@ func TestTheServerWarnsOfAnotherRoot(t *testing.T) {
 				t.Errorf("the log is\n%s", log)
 			}
 		})
-	}
-}
-
-// A tree need not have all of its folders, nor any, to be served.
-func TestServingATreeWithoutAllFolders(t *testing.T) {
-	mirror := t.TempDir()
-	for _, args := range [][]string{
-		{"--root", t.TempDir()},
-		{"--root", t.TempDir(), "--providers", mirror},
-	} {
-		cmd := new(cobra.Command)
-		addTreeFlags(cmd)
-		if err := cmd.ParseFlags(args); err != nil {
-			t.Fatal(err)
-		}
-		fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-		located, err := treeFlags(fl)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := planSite("", "127.0.0.1:8080", false)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := caddy.Validate(s.config(namedDirectories(fl, located.Root), false, false)); err != nil {
-			t.Errorf("%q: %v", args, err)
-		}
 	}
 }

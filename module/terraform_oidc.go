@@ -21,28 +21,28 @@ func init() {
 }
 
 // OpenID authenticates requests by tokens of an OpenID Connect issuer: those of
-// users who logged in, and those that CI services give to their jobs. They have
-// to be JSON Web Tokens.
+// users who logged in, and those that CI services issue to their jobs. They must
+// be JSON Web Tokens.
 //
 // Clients send the token as `Authorization: Bearer`, or as the password of basic
-// authentication, which is what a `.netrc` file is for; the user name does not
-// matter then. A request with no token, or with one of another kind, is left to
-// other providers.
+// authentication, which is what a `.netrc` file is for, with any user name. A
+// request without a token, or with one of another kind, is left to other
+// providers.
 //
-// A token is good if one of the issuer's keys signed it, with an asymmetric
-// algorithm that the issuer names; if it has an expiry that is not over; and if
-// it is meant for this registry, which `audience` says. Who it is for is in
-// `{http.auth.user.id}`, the groups, separated by commas, in
+// A token is accepted if one of the issuer's keys signed it, with an asymmetric
+// algorithm that the issuer supports, if it has an expiry and has not expired, and
+// if it is meant for this registry, as configured with `audience`. Its subject is
+// in `{http.auth.user.id}`, and the groups, separated by commas, are in
 // `{http.auth.user.groups}`.
 //
-// The issuer is asked for its configuration and its keys with the first token,
-// not when the configuration is loaded; both are kept across reloads. While it
-// is down, tokens signed with known keys remain good. A certificate that is not
-// of a public authority has to be trusted by the system.
+// The issuer's configuration and keys are fetched for the first token, not when
+// the configuration is loaded, and stay cached across reloads. While the issuer is
+// down, tokens signed with cached keys are still accepted. If its certificate is
+// not of a public authority, the system must trust that authority.
 //
-// Tokens of two issuers, or of one with a different audience, take two of these
-// providers. Nothing is put before the names of subjects: choose issuers and
-// claims so that a name means the same one everywhere.
+// Two issuers, or two audiences with different options, need two of these
+// providers. Names of subjects get no prefix: choose issuers and claims so that a
+// name always means the same subject.
 //
 // Tokens of GitHub Actions, limited to the repositories of one owner, as all of
 // GitHub shares the issuer:
@@ -54,32 +54,32 @@ func init() {
 //	}
 type OpenID struct {
 	// The issuer's URL, exactly as it calls itself in the claim `iss` of its
-	// tokens, with or without a slash at the end. Its scheme is https; http is
-	// for `localhost` and loopback addresses. Required. Placeholders work that
-	// are known when the configuration is loaded, such as `{env.*}`, here and in
-	// all other options but for the names of required claims.
+	// tokens, with or without a slash at the end. Its scheme is https, or http for
+	// `localhost` and loopback addresses. Required. Placeholders known when the
+	// configuration is loaded, such as `{env.*}`, are replaced here and in all other
+	// options, except in the names of required claims.
 	Issuer string `json:"issuer,omitempty"`
 
-	// What the issuer calls this registry, one of which a token must have in its
-	// claim `aud`. Required: without, a token that was given to any other service
-	// could be used here by that service.
+	// The names of this registry at the issuer, one of which a token must have in
+	// its claim `aud`. Required: otherwise any other service could use the tokens
+	// that clients send to it.
 	Audience []string `json:"audience,omitempty"`
 
-	// The claim that names the subject. It has to be a text. Choose one that
-	// users cannot change themselves, as they often can their e-mail address and
-	// their name. A claim within another is named with a dot. Default: `sub`.
+	// The claim that names the subject. It must be a string. Choose one that users
+	// cannot change themselves; they often can change their e-mail address and their
+	// name. A claim within another is named with a dot. Default: `sub`.
 	SubjectClaim string `json:"subject_claim,omitempty"`
 
-	// The claims that name the groups, each a text or a list of texts; whatever
-	// else they hold is ignored. A claim within another is named with a dot, such
-	// as `realm_access.roles`. Groups whose names have a comma, or a space at
-	// either end, are left out: in a list separated by commas they could be taken
-	// for others. Default: `groups`.
+	// The claims that name the groups, each a string or a list of strings; other
+	// values are ignored. A claim within another is named with a dot, such as
+	// `realm_access.roles`. Groups whose names have a comma, or a space at either
+	// end, are left out: in a list separated by commas they could be taken for
+	// others. Default: `groups`.
 	GroupsClaims []string `json:"groups_claims,omitempty"`
 
-	// Claims a token must have, each with the values that are allowed. A `*`
-	// stands for any characters. A claim that is a list must have one of the
-	// values in it. This is for issuers that many share. Default: none.
+	// Claims that a token must have, each with the accepted values. A `*` stands for
+	// any characters. A claim that is a list must contain one of the values. This is
+	// for issuers that are shared with others. Default: none.
 	Require map[string][]string `json:"require,omitempty"`
 
 	logger   *slog.Logger
@@ -95,7 +95,7 @@ func (*OpenID) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision checks the options. It asks the issuer for nothing, so that
+// Provision checks the options. It fetches nothing from the issuer, so that
 // configurations can be validated anywhere.
 func (o *OpenID) Provision(ctx caddy.Context) error {
 	o.logger = ctx.Slogger()
@@ -161,14 +161,14 @@ func pointers(values []string) []*string {
 	return p
 }
 
-// Cleanup gives back the issuer.
+// Cleanup releases the issuer.
 func (o *OpenID) Cleanup() error {
 	return releaseIssuer(o.issuer)
 }
 
 // Authenticate implements caddyauth.Authenticator. The error wraps
-// oidc.ErrUnavailable: it is not the client's fault that it cannot be
-// told who asks.
+// oidc.ErrUnavailable: the token cannot be verified, which is not the client's
+// fault.
 func (o *OpenID) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
 	token := presentedToken(r)
 	if token == "" {

@@ -20,35 +20,35 @@ func init() {
 	caddy.RegisterModule(new(Tokens))
 }
 
-// Tokens authenticates clients by tokens, whose names and hashes are in a file.
-// It is what the command line of Terraform and OpenTofu can send: they take a
-// token from a `credentials` block or a variable `TF_TOKEN_*`, and know of no
-// other credentials but those of `terraform login`.
+// Tokens authenticates clients by tokens whose names and hashes are listed in a
+// file. Tokens are what Terraform and OpenTofu can send: they take one from a
+// `credentials` block or a variable `TF_TOKEN_*`, and support no other credentials
+// except those of `terraform login`.
 //
 // Every token has a line in the file, with a name, the SHA-256 of the token and
-// options; text behind a `#` is a comment:
+// options; text after a `#` is a comment:
 //
 //	# NAME  HASH             OPTIONS
 //	ci      sha256:4a5c…     groups=dev,release
 //	jane    sha256:91b0…     expires=2027-01-01T00:00:00Z  # the laptop
 //
-// Lines are best added by `caddy terraform-registry token new NAME --file FILE`,
-// which makes the token, prints it once and keeps only its hash; `token list`
-// and `token revoke` do the rest. The user that Caddy runs as has to be able to
-// read the file, and nobody else needs to.
+// To add a line, use `caddy terraform-registry token new NAME --file FILE`, which
+// generates the token, prints it once and stores only its hash. `token list` and
+// `token revoke` list and revoke tokens. Only the user that Caddy runs as needs to
+// be able to read the file.
 //
-// The file is read again when it has changed: a token that is revoked is refused
-// within a second, without a reload. A line that is wrong fails the
-// configuration when it is loaded; later it disables its own token, with an
-// error in the log. Without the file no token is accepted.
+// The file is read again when it has changed: a revoked token is refused within a
+// second, without a reload. With an invalid line the configuration cannot be
+// loaded; later, such a line disables its own token, with an error in the log.
+// Without the file no token is accepted.
 //
-// A token is sent as `Authorization: Bearer TOKEN`. It is accepted as the
-// password of Basic authentication too, with any user name: that is what clients
-// send when they download with the credentials of a `.netrc` file. A request
-// with an unknown or expired token is one without credentials; why is in the
-// debug log, which never has the token.
+// A token is sent as `Authorization: Bearer TOKEN`. It is also accepted as the
+// password of Basic authentication, with any user name, which is what clients send
+// when they download with the credentials of a `.netrc` file. A request with an
+// unknown or expired token is treated as one without credentials. The debug log
+// has the reason, and never the token.
 //
-// These placeholders tell who it is:
+// These placeholders describe the authenticated client:
 //
 // Placeholder | Description
 // ------------|------------
@@ -56,13 +56,13 @@ func init() {
 // `{http.auth.user.groups}` | its groups, with commas between them
 //
 // In a Caddyfile it is an option of the registry, `auth terraform_tokens FILE`.
-// In JSON it can also be a provider of the `authentication` handler, which
-// refuses all requests without a token: put it behind a matcher that spares
-// `/.well-known/terraform.json` then.
+// In JSON it can also be a provider of the `authentication` handler, which refuses
+// all requests without a token. In that case put the handler behind a matcher that
+// excludes `/.well-known/terraform.json`.
 type Tokens struct {
 	// The file with the tokens. Required. It must exist when the configuration is
-	// loaded; an empty one is fine. Placeholders work that are known then, such as
-	// `{env.*}`. A relative path is relative to the working directory of Caddy.
+	// loaded, but may be empty. Placeholders known at that time, such as `{env.*}`,
+	// are replaced. A relative path is relative to the working directory of Caddy.
 	File string `json:"file,omitempty"`
 
 	logger *slog.Logger
@@ -77,7 +77,7 @@ func (*Tokens) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision reads the file, so that a broken one fails `caddy validate`.
+// Provision reads the file, so that `caddy validate` fails if it is invalid.
 func (t *Tokens) Provision(ctx caddy.Context) error {
 	t.logger = ctx.Slogger()
 	file, err := caddy.NewReplacer().ReplaceOrErr(t.File, true, true)
@@ -99,8 +99,8 @@ func (t *Tokens) Provision(ctx caddy.Context) error {
 	return nil
 }
 
-// Authenticate implements caddyauth.Authenticator. It writes no challenge:
-// whether somebody without a token is to have one is for others to decide.
+// Authenticate implements caddyauth.Authenticator. It writes no challenge: the
+// handler decides whether a request without a token needs one.
 func (t *Tokens) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
 	secret := presentedToken(r)
 	if secret == "" {
@@ -117,8 +117,8 @@ func (t *Tokens) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth
 	}, true, nil
 }
 
-// presentedToken is the token that a request has; empty if there is none, which
-// is also what a client sends that has an empty token (checklist 19).
+// presentedToken returns the token of a request. It is empty if there is none, and
+// if the client has an empty token (checklist 19).
 func presentedToken(r *http.Request) string {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password

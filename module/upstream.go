@@ -239,7 +239,7 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*p
 		providers := localDisk{}.under(t.directories.Root, t.directories.Providers)
 		return fill.Options{
 			Sources: sources, Open: t.open, Path: t.path,
-			FreeSpace: func() (int64, error) { return freeSpace(providers) },
+			FreeSpace: func() (int64, error) { return FreeSpace(providers) },
 		}, nil
 	})
 	if err != nil {

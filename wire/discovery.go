@@ -25,7 +25,8 @@ type Discovery struct {
 	Login *Login `json:"login.v1,omitempty"`
 
 	// Modules and Providers are the URLs of the services. They end in a slash:
-	// clients drop the last segment of one that does not (checklist 7, 8).
+	// otherwise clients drop the last segment of Providers (checklist 7), and some
+	// do not append the slash that Modules lacks (8).
 	Modules   string `json:"modules.v1"`
 	Providers string `json:"providers.v1"`
 }

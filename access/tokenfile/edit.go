@@ -33,7 +33,7 @@ func Add(path string, entry Entry, secret string) error {
 	if secret == "" {
 		return errors.New("the token is empty")
 	}
-	if err := entry.Validate(); err != nil {
+	if err := entry.validate(); err != nil {
 		return err
 	}
 	return edit(path, func(content []byte, err error) ([]byte, error) {

@@ -19,7 +19,7 @@ func FuzzParse(f *testing.F) {
 		var again []byte
 		for i := range tokens.tokens {
 			one := &tokens.tokens[i]
-			if err := one.Validate(); err != nil {
+			if err := one.validate(); err != nil {
 				t.Errorf("line %d has an invalid entry: %v", one.line, err)
 			}
 			again = one.appendLine(again)
@@ -51,7 +51,7 @@ func FuzzAdd(f *testing.F) {
 	f.Fuzz(func(t *testing.T, file []byte, name string) {
 		entry := Entry{Name: name}
 		before, errs := Parse(file)
-		if entry.Validate() != nil || len(errs) > 0 || len(file) > maxFile/2 {
+		if entry.validate() != nil || len(errs) > 0 || len(file) > maxFile/2 {
 			return
 		}
 		for _, line := range numberedLines(file) {

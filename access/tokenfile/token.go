@@ -52,9 +52,9 @@ func (e Entry) Expired(now time.Time) bool {
 	return !e.Expires.IsZero() && !now.Before(e.Expires)
 }
 
-// Validate reports why the entry cannot be written to a file. The error does not
-// repeat what was given, which may be a secret in the wrong place.
-func (e Entry) Validate() error {
+// validate returns an error if the entry cannot be written to a file. The error
+// does not quote what was given, which may be a secret in the wrong place.
+func (e Entry) validate() error {
 	if err := validateName(e.Name); err != nil {
 		return err
 	}

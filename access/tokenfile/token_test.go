@@ -19,7 +19,7 @@ func TestGenerate(t *testing.T) {
 	}
 }
 
-func TestEntryValidate(t *testing.T) {
+func TestValidateEntry(t *testing.T) {
 	tests := []struct {
 		rule  string
 		entry Entry
@@ -52,7 +52,7 @@ func TestEntryValidate(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			err := test.entry.Validate()
+			err := test.entry.validate()
 			if test.want == "" {
 				if err != nil {
 					t.Errorf("got error %v", err)

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// The load generator has one core and has to cost less than the server on
+// another, so it writes a prepared request and reads the answer on connections
+// of its own. vegeta, and net/http's Client below it, cost more for an answer
+// than the registry does; a server that waits for its client batches less and
+// looks more expensive than it is.
+
+// A target is a document or package of a server, and the right answer.
+type target struct {
+	address       string      // of the server
+	pid           int         // of the server
+	tls           *tls.Config // nil: plain HTTP
+	path          string
+	authorization string // header, if any
+	status        int
+	length        int64  // of the body
+	digest        string // SHA-256 of the body; empty where it changes from answer to answer
+}
+
+// newTarget is what a server answers: the right answer for all that is
+// compared with it.
+func newTarget(address string, pid int, path string, a *answer) target {
+	return target{
+		address: address, pid: pid, path: path,
+		status: a.status, length: int64(len(a.body)), digest: digestOf(a.body),
+	}
+}
+
+func digestOf(body []byte) string {
+	sum := sha256.Sum256(body)
+	return hex.EncodeToString(sum[:])
+}
+
+// check compares an answer and, if it was hashed, its body.
+func (t target) check(response *http.Response, length int64, body hash.Hash) error {
+	if response.StatusCode != t.status {
+		return fmt.Errorf("GET %s: %s, want %d", t.path, response.Status, t.status)
+	}
+	if length != t.length {
+		return fmt.Errorf("GET %s: %d bytes, want %d", t.path, length, t.length)
+	}
+	if body == nil || t.digest == "" {
+		return nil
+	}
+	if got := hex.EncodeToString(body.Sum(nil)); got != t.digest {
+		return fmt.Errorf("GET %s: the body has SHA-256 %s, want %s", t.path, got, t.digest)
+	}
+	return nil
+}
+
+// A usage is what a server has done in some time, and the CPU time it took.
+type usage struct {
+	answers, bytes int64
+	cpu, elapsed   time.Duration
+}
+
+// perAnswer and perGigabyte are the server's CPU time in seconds.
+func (u usage) perAnswer() float64   { return u.cpu.Seconds() / float64(u.answers) }
+func (u usage) perGigabyte() float64 { return u.cpu.Seconds() / (float64(u.bytes) / 1e9) }
+
+// load asks for a target over and over: a little to warm up, and then until the
+// server has used the CPU time of a slice, which takes longer where other
+// processes want the core too. It is a closed loop: each connection asks again
+// when it has its answer. The first answer of each connection is compared as a
+// whole, the others by status and length.
+func (l *lab) load(ctx context.Context, t target, connections int) (u usage, err error) {
+	const warmup, tick, slowest = 4, 10, 50 // parts of a slice, and slices
+	ctx, cancel := context.WithTimeout(ctx, slowest*l.slice+time.Minute)
+	defer cancel()
+	var (
+		answers, bytes atomic.Int64
+		clients        sync.WaitGroup
+		failed         = make(chan error, connections)
+	)
+	defer clients.Wait()
+	defer cancel()
+	for range connections {
+		c, err := connect(ctx, t)
+		if err != nil {
+			return u, err
+		}
+		if err := c.exchange(&bytes, sha256.New()); err != nil {
+			c.Close()
+			return u, err
+		}
+		clients.Go(func() {
+			defer c.Close()
+			for {
+				if err := c.exchange(&bytes, nil); err != nil {
+					failed <- err
+					return
+				}
+				answers.Add(1)
+			}
+		})
+	}
+	var before usage
+	began := time.Now()
+	for wait := l.slice / warmup; u.cpu < l.slice; wait = l.slice / tick {
+		select {
+		case <-time.After(wait):
+		case err := <-failed:
+			return u, err
+		}
+		now := usage{answers.Load(), bytes.Load(), cpuTime(t.pid), time.Since(began)}
+		if before == (usage{}) {
+			before = now
+		}
+		u = usage{now.answers - before.answers, now.bytes - before.bytes, now.cpu - before.cpu, now.elapsed - before.elapsed}
+		if u.elapsed > slowest*l.slice {
+			return u, fmt.Errorf("GET %s: the server has used %v of CPU time in %v", t.path, u.cpu, u.elapsed)
+		}
+	}
+	const enough = 0.9
+	if busy := u.cpu.Seconds() / u.elapsed.Seconds(); busy < enough {
+		progress("GET %s: the server was busy for %.0f %% of the time only", t.path, 100*busy)
+	}
+	return u, nil
+}
+
+// A connection asks for one target again and again.
+type connection struct {
+	net.Conn
+	target  target
+	request []byte
+	reader  *bufio.Reader
+	buffer  []byte
+	release func() bool // the context
+}
+
+// connect connects to a server of this machine, for as long as ctx lasts.
+func connect(ctx context.Context, t target) (*connection, error) {
+	conn, err := new(net.Dialer).DialContext(ctx, "tcp", t.address)
+	if err != nil {
+		return nil, err
+	}
+	release := context.AfterFunc(ctx, func() { conn.SetDeadline(time.Unix(1, 0)) })
+	if t.tls != nil {
+		config := t.tls.Clone()
+		config.NextProtos = []string{"http/1.1"}
+		conn = tls.Client(conn, config)
+	}
+	const bufferSize = 256 << 10
+	c := &connection{
+		Conn: conn, target: t, release: release,
+		reader: bufio.NewReaderSize(conn, bufferSize), buffer: make([]byte, bufferSize),
+	}
+	c.request = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\n", t.path, host)
+	if t.authorization != "" {
+		c.request = fmt.Appendf(c.request, "Authorization: %s\r\n", t.authorization)
+	}
+	c.request = append(c.request, "\r\n"...)
+	return c, nil
+}
+
+func (c *connection) Close() error {
+	c.release()
+	return c.Conn.Close()
+}
+
+// ask writes the request and reads the head of the answer.
+func (c *connection) ask() (*http.Response, error) {
+	if _, err := c.Write(c.request); err != nil {
+		return nil, err
+	}
+	return http.ReadResponse(c.reader, nil)
+}
+
+// exchange asks once and reads the answer to its end. It counts the bytes of
+// the body as they come, and hashes them unless body is nil.
+func (c *connection) exchange(count *atomic.Int64, body hash.Hash) error {
+	response, err := c.ask()
+	if err != nil {
+		return fmt.Errorf("GET %s: %w", c.target.path, err)
+	}
+	defer response.Body.Close()
+	for length := int64(0); ; {
+		n, err := response.Body.Read(c.buffer)
+		length += int64(n)
+		count.Add(int64(n))
+		if body != nil {
+			body.Write(c.buffer[:n])
+		}
+		if err == io.EOF {
+			return c.target.check(response, length, body)
+		}
+		if err != nil {
+			return fmt.Errorf("GET %s: %w", c.target.path, err)
+		}
+	}
+}
+
+// wave has many clients ask for the targets at once, each once and in order,
+// over HTTP/1.1 or HTTP/2. Like Terraform and OpenTofu, each is Go's own client
+// and has one connection for documents and another for the package, which comes
+// last. One client asks before the others and compares the answers as a whole.
+func wave(ctx context.Context, clients int, http2 bool, targets []target) (usage, error) {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	if err := visit(ctx, http2, targets, true); err != nil {
+		return usage{}, err
+	}
+	var (
+		start  = make(chan struct{})
+		failed = make(chan error, clients)
+		all    sync.WaitGroup
+	)
+	for range clients {
+		all.Go(func() {
+			<-start
+			if err := visit(ctx, http2, targets, false); err != nil {
+				failed <- err
+			}
+		})
+	}
+	pid := targets[0].pid
+	began, cpu := time.Now(), cpuTime(pid)
+	close(start)
+	all.Wait()
+	u := usage{answers: int64(clients), cpu: cpuTime(pid) - cpu, elapsed: time.Since(began)}
+	select {
+	case err := <-failed:
+		return u, err
+	default:
+		return u, nil
+	}
+}
+
+// visit is one client of a wave.
+func visit(ctx context.Context, http2 bool, targets []target, compare bool) error {
+	var clients [2]*http.Client // for documents, and for the package
+	for i := range clients {
+		transport := &http.Transport{
+			TLSClientConfig:    targets[0].tls.Clone(),
+			DisableCompression: true,
+			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+				return new(net.Dialer).DialContext(ctx, "tcp", targets[0].address)
+			},
+			Protocols: new(http.Protocols),
+		}
+		transport.Protocols.SetHTTP1(!http2)
+		transport.Protocols.SetHTTP2(http2)
+		clients[i] = &http.Client{Transport: transport}
+		defer transport.CloseIdleConnections()
+	}
+	for i, t := range targets {
+		client := clients[0]
+		if i == len(targets)-1 {
+			client = clients[1]
+		}
+		if err := get(ctx, client, t, compare); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func get(ctx context.Context, client *http.Client, t target, compare bool) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+t.path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := client.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	var body hash.Hash
+	sink := io.Discard
+	if compare {
+		body = sha256.New()
+		sink = body
+	}
+	n, err := io.Copy(sink, response.Body)
+	if err != nil {
+		return fmt.Errorf("GET %s: %w", t.path, err)
+	}
+	return t.check(response, n, body)
+}
+
+// trust accepts a certificate for host and no other.
+func trust(file string) (*tls.Config, error) {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	config := &tls.Config{ServerName: host, RootCAs: x509.NewCertPool()}
+	if !config.RootCAs.AppendCertsFromPEM(content) {
+		return nil, errors.New("no certificate in " + file)
+	}
+	return config, nil
+}

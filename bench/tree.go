@@ -1,0 +1,257 @@
+package main
+
+import (
+	"archive/tar"
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+)
+
+// A tree is a folder that a registry serves. What is in it is a function of its
+// size, so that two runs measure the same; only the key is new each time.
+type tree struct {
+	root      string
+	packages  int
+	providers []provider // the first is hosted, the second mirrored
+	module    module     // hosted
+}
+
+const (
+	versionsEach     = 10 // of a provider or module; the last provider may have fewer
+	packagesEach     = 100
+	packagesByModule = 100 // packages for each version of a module
+
+	// minPackages is the size from which a tree has all that its type names.
+	minPackages = 2 * packagesEach
+)
+
+// platforms are those that most providers are released for.
+var platforms = []string{
+	"darwin_amd64", "darwin_arm64", "freebsd_amd64", "linux_386", "linux_amd64",
+	"linux_arm", "linux_arm64", "windows_386", "windows_amd64", "windows_arm64",
+}
+
+// modified is the time of all files: long ago, because a registry does not rely
+// on the time of a file that was just written.
+var modified = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
+
+// newTree fills a new folder with so many packages, tiny and all different. The
+// numbers of hostnames, layouts and sets of documents have no common divisor,
+// so that every combination occurs.
+func newTree(root string, packages int, publisher key) (*tree, error) {
+	hostnames := []string{"", "registry.terraform.io", "", "registry.terraform.io", "registry.opentofu.org"}
+	t := &tree{root: root, packages: packages}
+	for number, left := 0, packages; left > 0; number, left = number+1, left-packagesEach {
+		p := provider{
+			hostname: hostnames[number%len(hostnames)], namespace: fmt.Sprintf("team%02d", number%17), typ: fmt.Sprintf("product%04d", number),
+			versions:  versions((min(left, packagesEach) + len(platforms) - 1) / len(platforms)),
+			platforms: platforms, packages: min(left, packagesEach),
+			folders: number%2 == 1, documents: documents(number % 3),
+		}
+		if err := p.write(root, publisher); err != nil {
+			return nil, err
+		}
+		t.providers = append(t.providers, p)
+	}
+	for number, left := 0, max(packages/packagesByModule, 1); left > 0; number, left = number+1, left-versionsEach {
+		m := module{fmt.Sprintf("team%02d", number%17), fmt.Sprintf("network%04d", number), versions(min(left, versionsEach))}
+		if err := m.write(root); err != nil {
+			return nil, err
+		}
+		if number == 0 {
+			t.module = m
+		}
+	}
+	return t, nil
+}
+
+func (t *tree) hosted() provider   { return t.providers[0] }
+func (t *tree) mirrored() provider { return t.providers[1] }
+
+// versions are so many, the oldest first.
+func versions(count int) []string {
+	var all []string
+	for minor := range count {
+		all = append(all, fmt.Sprintf("1.%d.0", minor))
+	}
+	return all
+}
+
+// documents are what a release has besides its packages.
+type documents int
+
+const (
+	none     documents = iota
+	unsigned           // SHA256SUMS and a manifest
+	signed             // and the publisher's signature
+)
+
+// A provider of a tree.
+type provider struct {
+	hostname       string // empty: hosted
+	namespace, typ string
+	versions       []string
+	platforms      []string
+	packages       int   // 0: one for each version and platform
+	size           int64 // of a package in bytes, about; 0: tiny
+	folders        bool  // one for each version
+	documents      documents
+}
+
+// bigProvider has large packages for one platform.
+func bigProvider(typ string, size int64, count int) provider {
+	return provider{
+		hostname: "registry.terraform.io", namespace: "bench", typ: typ,
+		versions: versions(count), platforms: []string{"linux_amd64"}, size: size,
+	}
+}
+
+// hosted is the provider as its origin has it.
+func (p provider) hosted() provider {
+	p.hostname = ""
+	return p
+}
+
+func (p provider) dir(root string) string {
+	return filepath.Join(root, "providers", p.hostname, p.namespace, p.typ)
+}
+
+func (p provider) packageName(version, platform string) string {
+	return fmt.Sprintf("terraform-provider-%s_%s_%s.zip", p.typ, version, platform)
+}
+
+// packageFile is the package of a large provider.
+func (p provider) packageFile(root, version string) string {
+	return filepath.Join(p.dir(root), p.packageName(version, p.platforms[0]))
+}
+
+// path of a file in the mirror protocol.
+func (p provider) mirrorPath(file string) string {
+	hostname := p.hostname
+	if hostname == "" {
+		hostname = host
+	}
+	return fmt.Sprintf("/v1/mirror/%s/%s/%s/%s", hostname, p.namespace, p.typ, file)
+}
+
+// originPath is a path in the registry protocol.
+func (p provider) originPath(rest string) string {
+	return fmt.Sprintf("/v1/providers/%s/%s/%s", p.namespace, p.typ, rest)
+}
+
+// write makes the provider's folder under root.
+func (p provider) write(root string, publisher key) error {
+	if p.documents == signed {
+		file := filepath.Join(root, "keys", p.hostname, p.namespace+".asc")
+		if _, err := writeFile(file, text(publisher.public)); err != nil {
+			return err
+		}
+	}
+	left := p.packages
+	if left == 0 {
+		left = len(p.versions) * len(p.platforms)
+	}
+	for _, version := range p.versions {
+		dir := p.dir(root)
+		if p.folders {
+			dir = filepath.Join(dir, version)
+		}
+		var sums strings.Builder
+		for _, platform := range p.platforms[:min(left, len(p.platforms))] {
+			name := p.packageName(version, platform)
+			binary := fmt.Sprintf("terraform-provider-%s_v%s", p.typ, version)
+			sum, err := writeFile(filepath.Join(dir, name), func(w io.Writer) error { return writeZip(w, binary, name, p.size) })
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(&sums, "%x  %s\n", sum, name)
+			left--
+		}
+		if p.documents == none {
+			continue
+		}
+		if err := p.writeDocuments(dir, version, []byte(sums.String()), publisher); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p provider) writeDocuments(dir, version string, sums []byte, publisher key) error {
+	prefix := filepath.Join(dir, fmt.Sprintf("terraform-provider-%s_%s_", p.typ, version))
+	_, manifestErr := writeFile(prefix+"manifest.json", text([]byte(`{"version":1,"metadata":{"protocol_versions":["5.0","6.0"]}}`+"\n")))
+	_, err := writeFile(prefix+"SHA256SUMS", text(sums))
+	if err := errors.Join(manifestErr, err); err != nil || p.documents == unsigned {
+		return err
+	}
+	signature, err := publisher.sign(sums)
+	if err != nil {
+		return err
+	}
+	_, err = writeFile(prefix+"SHA256SUMS.sig", text(signature))
+	return err
+}
+
+// A module of a tree, for one system.
+type module struct {
+	namespace, name string
+	versions        []string
+}
+
+func (m module) path(rest string) string {
+	return fmt.Sprintf("/v1/modules/%s/%s/aws/%s", m.namespace, m.name, rest)
+}
+
+func (m module) write(root string) error {
+	for _, version := range m.versions {
+		file := filepath.Join(root, "modules", m.namespace, m.name, "aws", version+".tar.gz")
+		configuration := fmt.Sprintf("# %s %s\nvariable \"name\" {}\n", m.name, version)
+		if _, err := writeFile(file, func(w io.Writer) error { return writeTar(w, configuration) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeTar writes a module package with one file.
+func writeTar(w io.Writer, configuration string) error {
+	compressed := gzip.NewWriter(w)
+	archive := tar.NewWriter(compressed)
+	header := &tar.Header{Name: "main.tf", Mode: 0o644, Size: int64(len(configuration)), ModTime: modified}
+	if err := archive.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := io.WriteString(archive, configuration)
+	return errors.Join(err, archive.Close(), compressed.Close())
+}
+
+// writeFile writes a file that looks old, and its folder, and returns the
+// SHA-256 of its content.
+func writeFile(path string, write func(io.Writer) error) ([]byte, error) {
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		return nil, err
+	}
+	f, err := os.Create(path)
+	if err != nil {
+		return nil, err
+	}
+	h := sha256.New()
+	if err := errors.Join(write(io.MultiWriter(f, h)), f.Close()); err != nil {
+		return nil, fmt.Errorf("writing %s: %w", filepath.Base(path), err)
+	}
+	return h.Sum(nil), os.Chtimes(path, modified, modified)
+}
+
+func text(content []byte) func(io.Writer) error {
+	return func(w io.Writer) error {
+		_, err := io.Copy(w, bytes.NewReader(content))
+		return err
+	}
+}

@@ -1,0 +1,225 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+)
+
+func accessCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "access [--as <user>] [--group <group>]... [--config <file>] [--root <folder>] read|publish <address>",
+		Short: "Says what the rules allow, and which rule decides",
+		Long: `
+Says whether the access rules of a registry allow a user to read or publish
+something, and which of the rules decides. Nothing is authenticated: the user is
+taken as given.
+
+--as is the name of the user, --group a group that they are in. The command
+does not know who is in which group: give every group that matters. Without
+--as, it is about clients without a token.
+
+The address is one of a provider or a module, [HOSTNAME/]NAMESPACE/TYPE or
+[HOSTNAME/]NAMESPACE/NAME/SYSTEM. Without HOSTNAME it is one of the registry's
+own; so it is with a hostname of the registry, which is one of its option
+hostname or of its site.
+
+The running server is asked, by its admin API. With --config, a configuration
+file is asked instead, which need not be running. It is set up as by "caddy
+validate", so the files that it names have to be there and readable. If there
+are several registries which decide differently, --root says by its folder which
+one is meant.
+
+The exit status is 0 if it is allowed, 1 if it is denied, and 2 if there is no
+answer.`,
+		Example: `  caddy terraform-registry access --as ci --group builders read acme/vpc/aws
+  caddy terraform-registry access --config /etc/caddy/Caddyfile read registry.terraform.io/hashicorp/null`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usageError(cmd, errors.New("give a right and an address, such as: read acme/vpc/aws"))
+			}
+			return nil
+		},
+		RunE: runAccess,
+	}
+	cmd.Flags().String("as", "", "The user's name; groups are given with --group (default: a client without a token)")
+	cmd.Flags().StringSliceP("group", "g", nil, "A group that the user is in; can be repeated")
+	cmd.Flags().String("address", "", "The address of the running server's admin API (default: "+caddy.DefaultAdminListen+")")
+	cmd.Flags().StringP("config", "c", "", "A configuration file to ask instead of the running server")
+	cmd.Flags().StringP("adapter", "a", "", "Name of the config adapter to apply")
+	cmd.Flags().StringP("root", "r", "", "The root of the registry that is meant, if there are several")
+	cmd.SetFlagErrorFunc(usageError)
+	return cmd
+}
+
+func runAccess(cmd *cobra.Command, args []string) error {
+	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
+	q, err := parseAccessQuery(fl, args)
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	ask := q.askServer
+	if fl.String("config") != "" {
+		ask = q.askConfiguration
+	}
+	decisions, err := ask(fl)
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	d, err := chooseDecision(decisions, fl.String("root"))
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	if d.Note != "" {
+		fmt.Fprintln(cmd.ErrOrStderr(), d.Note)
+	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), d.Text); err != nil {
+		return usageError(cmd, err)
+	}
+	if !d.Allowed {
+		return problem(cmd)
+	}
+	return nil
+}
+
+// An accessQuery is whether a user may do something.
+type accessQuery struct {
+	subject  access.Subject
+	right    access.Right
+	resource access.Resource
+	address  string // of the resource, as given
+}
+
+func parseAccessQuery(fl caddycmd.Flags, args []string) (q accessQuery, err error) {
+	q.subject.ID = fl.String("as")
+	if prefix, group, ok := strings.Cut(q.subject.ID, ":"); ok && (prefix == "group" || prefix == "groups") {
+		return q, fmt.Errorf("--as: it names a user: give a group with --group, as in --as NAME --group %s", group)
+	}
+	if q.subject.Groups, err = fl.GetStringSlice("group"); err != nil {
+		return q, fmt.Errorf("--group: %w", err)
+	}
+	if q.subject.Anonymous() && len(q.subject.Groups) > 0 {
+		return q, errors.New("--group: a client without a token is in no group: name the user with --as")
+	}
+	if q.right, err = access.ParseRight(args[0]); err != nil {
+		return q, err
+	}
+	q.address = args[1]
+	q.resource, err = access.ParseResource(q.address)
+	return q, err
+}
+
+// askServer asks the registries of the running server.
+func (q accessQuery) askServer(fl caddycmd.Flags) ([]module.AccessDecision, error) {
+	if fl.String("adapter") != "" {
+		return nil, errors.New("--adapter: it can only be given with --config")
+	}
+	server, err := caddycmd.DetermineAdminAPIAddress(fl.String("address"), nil, "", "")
+	if err != nil {
+		return nil, fmt.Errorf("--address: %w", err)
+	}
+	query := url.Values{"as": {q.subject.ID}, "group": q.subject.Groups, "right": {q.right.String()}, "address": {q.address}}
+	response, err := caddycmd.AdminAPIRequest(server, http.MethodGet, "/terraform_registry/access?"+query.Encode(), nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("the admin API at %s cannot be asked: start Caddy, name another address with --address, or a configuration with --config: %w", server, err)
+	}
+	defer response.Body.Close()
+	var decisions []module.AccessDecision
+	if err := json.NewDecoder(response.Body).Decode(&decisions); err != nil {
+		return nil, fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err)
+	}
+	if len(decisions) == 0 {
+		return nil, fmt.Errorf("the server with the admin API at %s has no registry: name another address with --address, or a configuration with --config", server)
+	}
+	return decisions, nil
+}
+
+// askConfiguration asks the registries of a configuration, which it provisions
+// without starting them. Of its apps that is only the HTTP app, and what that
+// needs. The configuration's own logs are left out: opening them would make files.
+func (q accessQuery) askConfiguration(fl caddycmd.Flags) ([]module.AccessDecision, error) {
+	raw, _, _, err := caddycmd.LoadConfig(fl.String("config"), fl.String("adapter"))
+	if err != nil {
+		return nil, err
+	}
+	var config caddy.Config
+	if err := caddy.StrictUnmarshalJSON(caddy.RemoveMetaFields(raw), &config); err != nil {
+		return nil, err
+	}
+	config.Logging = &caddy.Logging{Logs: map[string]*caddy.CustomLog{
+		caddy.DefaultLoggerName: {BaseLog: caddy.BaseLog{Level: "ERROR"}},
+	}}
+	apps := config.AppsRaw
+	config.AppsRaw = nil
+	base, err := caddy.ProvisionContext(&config)
+	if err != nil {
+		return nil, err
+	}
+	config.AppsRaw = apps
+	ctx, cancel := caddy.NewContext(base)
+	defer cancel()
+	if _, err := ctx.AppIfConfigured("http"); err != nil && !errors.Is(err, caddy.ErrNotConfigured) {
+		return nil, err
+	}
+	app, err := module.ConfiguredApp(ctx)
+	if errors.Is(err, caddy.ErrNotConfigured) {
+		return nil, errors.New("the configuration has no terraform_registry: name another one with --config")
+	} else if err != nil {
+		return nil, err
+	}
+	return app.Decide(q.subject, q.right, q.resource), nil
+}
+
+// chooseDecision returns the decision of the registry that is meant: the one with
+// the root, if that is given, and of several the one whose hostname the address
+// has. Several that decide alike are as good as one: a site that is served by two
+// servers has its registry twice, and sites may share one tree and its rules.
+func chooseDecision(all []module.AccessDecision, root string) (module.AccessDecision, error) {
+	var roots []string
+	for _, d := range all {
+		roots = append(roots, d.Root)
+	}
+	slices.Sort(roots)
+	names := strings.Join(slices.Compact(roots), ", ")
+	chosen := all
+	if root != "" {
+		chosen = slices.DeleteFunc(slices.Clone(all), func(d module.AccessDecision) bool { return !hasRoot(d, root) })
+	}
+	if len(chosen) == 0 {
+		return module.AccessDecision{}, fmt.Errorf("--root: no registry has the root %s, these are: %s", root, names)
+	}
+	if slices.ContainsFunc(chosen, func(d module.AccessDecision) bool { return d.Hosted }) {
+		chosen = slices.DeleteFunc(slices.Clone(chosen), func(d module.AccessDecision) bool { return !d.Hosted })
+	}
+	for _, d := range chosen[1:] {
+		switch {
+		case d.Text == chosen[0].Text:
+		case root == "":
+			return d, fmt.Errorf("there are registries which decide differently: choose one by its root with --root: %s", names)
+		default:
+			return d, fmt.Errorf("--root: there are registries with the root %s which decide differently: copy the one that is meant to a file of its own and name that with --config", root)
+		}
+	}
+	return chosen[0], nil
+}
+
+// hasRoot reports whether root is that of the registry that decided. In a named
+// file system, roots have no leading slash.
+func hasRoot(d module.AccessDecision, root string) bool {
+	root = caddy.NewReplacer().ReplaceKnown(root, "")
+	absolute, err := filepath.Abs(root)
+	return err == nil && absolute == d.Root || path.Clean(strings.TrimLeft(filepath.ToSlash(root), "/")) == d.Root
+}

@@ -1,0 +1,260 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+)
+
+func checkCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "check --root <folder> [--signatures require] [--json]",
+		Short: "Says what a folder offers, what is withheld and why",
+		Long: `
+Reads every file of a folder as the registry would, and says what it would offer
+to clients, what it would withhold, and what to do about that. It starts no
+server, writes nothing and needs no key: where a release is said to be signed by
+the registry, the registry would sign it.
+
+The exit status is 0 if all is well, 1 if something is withheld or nothing of a
+tree is found in the folder, and 2 if the folder cannot be read.`,
+		Example: `  caddy terraform-registry check --root /srv/terraform
+  caddy terraform-registry check --root /srv/terraform --json | jq .withheld`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError(cmd, fmt.Errorf("unexpected argument %q: the folder is given by --root", args[0]))
+			}
+			return nil
+		},
+		RunE: runCheck,
+	}
+	addTreeFlags(cmd)
+	cmd.Flags().String("signatures", module.PreferSignatures, "prefer, or require to withhold what publishers did not sign")
+	cmd.Flags().Bool("json", false, "Print the report as JSON")
+	cmd.SetFlagErrorFunc(usageError)
+	return cmd
+}
+
+func runCheck(cmd *cobra.Command, _ []string) error {
+	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
+	directories, err := treeFlags(fl)
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	signatures, err := fill.ParseSignatures(fl.String("signatures"))
+	if err != nil {
+		return usageError(cmd, fmt.Errorf("--signatures: %w", err))
+	}
+	bar := newProgressBar(os.Stderr)
+	report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures, bar.show)
+	bar.clear()
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	if err := printResult(cmd, checkResult{report}); err != nil {
+		return usageError(cmd, err)
+	}
+	if len(report.Withheld) > 0 || report.Hint != "" {
+		return problem(cmd)
+	}
+	return nil
+}
+
+// check scans a tree on the local disk once. Named file systems exist only within
+// a configuration.
+func check(ctx context.Context, directories index.Directories, require bool, progress func(index.Progress)) (*index.Report, error) {
+	snapshot, err := index.Scan(ctx, index.Options{
+		Open:              directories.Open,
+		Signer:            unusedKey{},
+		RequireSignatures: require,
+		Progress:          progress,
+	})
+	if err != nil {
+		return nil, err
+	}
+	report := snapshot.Report
+	for i := range report.Offered {
+		o := &report.Offered[i]
+		o.Signature = strings.TrimSpace(o.Signature) // the space before the ID that unusedKey lacks
+	}
+	return report, nil
+}
+
+// unusedKey stands in for the registry's key. A scan only notes which releases the
+// registry signs; a signature is made when a client first asks for it.
+type unusedKey struct{}
+
+func (unusedKey) PublicKey() signing.PublicKey { return signing.PublicKey{} }
+
+func (unusedKey) Sign([]byte) ([]byte, error) { return nil, errors.New("there is no key to sign with") }
+
+// A checkResult prints a report. The text fits the terminal except for paths, which
+// are kept whole to be copied.
+type checkResult struct{ *index.Report }
+
+func (r checkResult) document() any { return r.Report }
+
+func (r checkResult) writeText(out, _ io.Writer) error {
+	b := new(strings.Builder)
+	writeOffered(b, r.Offered)
+	writeNotes(b, r.Offered)
+	writeProblems(b, "WITHHELD", r.Withheld)
+	var ignored, temporary []index.Problem
+	for _, p := range r.Ignored {
+		if p.Reason == index.Temporary {
+			temporary = append(temporary, p)
+		} else {
+			ignored = append(ignored, p)
+		}
+	}
+	writeProblems(b, "IGNORED", ignored)
+	if len(temporary) > 0 {
+		fmt.Fprintln(b, "SKIPPED UNTIL RENAMED")
+		for _, p := range temporary {
+			fmt.Fprintln(b, printable(p.Path))
+		}
+		fmt.Fprintln(b)
+	}
+	if more := r.IgnoredTotal - len(r.Ignored); more > 0 {
+		fmt.Fprintf(b, "… and %s.\n\n", count(more, "more ignored file"))
+	}
+	b.WriteString(wrap(summary(r.Report), 0))
+	if r.Hint != "" {
+		b.WriteString("\n" + wrap(sentence(r.Hint), 0))
+	}
+	_, err := io.WriteString(out, b.String())
+	return err
+}
+
+// writeOffered writes the versions of each address below it.
+func writeOffered(b *strings.Builder, offered []index.Offer) {
+	if len(offered) == 0 {
+		return
+	}
+	fmt.Fprintln(b, "OFFERED")
+	for i := 0; i < len(offered); {
+		n := i
+		for n < len(offered) && offered[n].Kind == offered[i].Kind && offered[n].Address == offered[i].Address {
+			n++
+		}
+		fmt.Fprintf(b, "%s %s\n", offered[i].Kind, printable(offered[i].Address))
+		writeVersions(b, offered[i:n])
+		i = n
+	}
+	fmt.Fprintln(b)
+}
+
+// writeVersions writes the versions of one address in columns. The last column has
+// the platforms, on as many lines as they need.
+func writeVersions(b *strings.Builder, offered []index.Offer) {
+	version, signature := 0, 0
+	for _, o := range offered {
+		version, signature = max(version, len(o.Version)), max(signature, len(o.Signature))
+	}
+	for _, o := range offered {
+		line := fmt.Sprintf("%*s%-*s", reportIndent, "", version, o.Version)
+		if o.Signature != "" {
+			line += fmt.Sprintf("  %-*s", signature, o.Signature)
+		}
+		if len(o.Platforms) == 0 {
+			fmt.Fprintln(b, strings.TrimRight(line, " "))
+			continue
+		}
+		column := len(line) + 2
+		if column > terminalWidth-24 {
+			column = 2 * reportIndent
+			fmt.Fprintln(b, strings.TrimRight(line, " "))
+			line = strings.Repeat(" ", column-2)
+		}
+		lines := strings.TrimLeft(wrap(strings.Join(o.Platforms, " "), column), " ")
+		b.WriteString(line + "  " + lines)
+	}
+}
+
+// writeNotes writes what the operator should know about offered versions.
+func writeNotes(b *strings.Builder, offered []index.Offer) {
+	printed := false
+	for _, o := range offered {
+		for _, note := range o.Notes {
+			if !printed {
+				fmt.Fprintln(b, "NOTES")
+				printed = true
+			}
+			fmt.Fprintf(b, "%s %s %s\n", o.Kind, printable(o.Address), o.Version)
+			b.WriteString(wrap(printable(note), reportIndent))
+		}
+	}
+	if printed {
+		fmt.Fprintln(b)
+	}
+}
+
+// writeProblems writes each path, and below it the address and version it belongs
+// to, the reason and what to do.
+func writeProblems(b *strings.Builder, title string, problems []index.Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	fmt.Fprintln(b, title)
+	for _, p := range problems {
+		writeProblem(b, p, 0)
+	}
+	fmt.Fprintln(b)
+}
+
+func writeProblem(b *strings.Builder, p index.Problem, margin int) {
+	subject := strings.TrimSpace(p.Address + " " + p.Version)
+	if subject != "" {
+		subject += ": "
+	}
+	fmt.Fprintf(b, "%*s%s\n", margin, "", printable(p.Path))
+	b.WriteString(wrap(printable(subject)+string(p.Reason), margin+reportIndent))
+	b.WriteString(wrap(printable(p.Detail), margin+reportIndent))
+}
+
+// summary gives the numbers of a report in a few sentences.
+func summary(r *index.Report) string {
+	versions := make(map[string]int)
+	addresses := make(map[string]int)
+	seen := make(map[string]bool)
+	for _, o := range r.Offered {
+		versions[o.Kind]++
+		if address := o.Kind + " " + o.Address; !seen[address] {
+			seen[address] = true
+			addresses[o.Kind]++
+		}
+	}
+	var offered []string
+	for _, kind := range []string{index.KindProvider, index.KindModule} {
+		if addresses[kind] > 0 {
+			offered = append(offered, fmt.Sprintf("%s in %s", count(addresses[kind], kind), count(versions[kind], "version")))
+		}
+	}
+	sentence := "Nothing is offered"
+	if len(offered) > 0 {
+		sentence = "Offered: " + strings.Join(offered, ", ")
+	}
+	sentence += fmt.Sprintf(". Withheld: %d.", len(r.Withheld))
+	if n := r.IgnoredTotal - r.TemporaryTotal; n > 0 {
+		have := "have"
+		if n == 1 {
+			have = "has"
+		}
+		sentence += fmt.Sprintf(" Ignored: %s that %s no place in the tree.", count(n, "file"), have)
+	}
+	if r.TemporaryTotal > 0 {
+		sentence += fmt.Sprintf(" Skipped until renamed: %s.", count(r.TemporaryTotal, "file"))
+	}
+	return sentence
+}

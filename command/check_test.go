@@ -1,0 +1,239 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+func TestWriteReport(t *testing.T) {
+	const want = `OFFERED
+provider acme/demo
+    2.0.0-beta1  registry 0123456789ABCDEF   linux_amd64
+    1.2.0        publisher FEDCBA9876543210  darwin_arm64 linux_amd64
+provider registry.terraform.io/hashicorp/null
+    3.2.1  none  linux_amd64
+module acme/vpc/aws
+    1.0.0
+
+NOTES
+provider registry.terraform.io/hashicorp/null 3.2.1
+    it is not signed: only the mirror offers it
+
+WITHHELD
+providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip
+    acme/demo 1.3.0: checksum_mismatch
+    its sha256 is not the one SHA256SUMS lists: copy it again
+
+IGNORED
+README.md
+    not_part_of_tree
+    a file has no address here
+
+Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored:
+1 file that has no place in the tree.
+`
+	var b strings.Builder
+	if err := (checkResult{sampleReport()}).writeText(&b, nil); err != nil {
+		t.Fatal(err)
+	}
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
+	}
+}
+
+func TestWriteReportKeepsItsColumns(t *testing.T) {
+	var b strings.Builder
+	r := &index.Report{Withheld: []index.Problem{
+		{Path: "providers/a\tb\nc", Reason: index.BadName, Detail: "rename it"},
+	}}
+	if err := (checkResult{r}).writeText(&b, nil); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(b.String(), "\n\"providers/a\\tb\\nc\"\n    bad_name\n    rename it\n") {
+		t.Errorf("got\n%s", b.String())
+	}
+}
+
+// A report fits a terminal of 80 columns, except for paths and for commands that
+// are to be copied.
+func TestWriteReportFitsATerminal(t *testing.T) {
+	platforms := strings.Fields("darwin_amd64 darwin_arm64 freebsd_386 freebsd_amd64 freebsd_arm linux_386 linux_amd64 linux_arm linux_arm64 windows_386 windows_amd64")
+	words := strings.Repeat("some words ", 30)
+	r := &index.Report{
+		Offered: []index.Offer{
+			{Kind: "provider", Address: "registry.terraform.io/hashicorp/google-beta", Version: "3.2.1", Signature: "publisher FEDCBA9876543210", Platforms: platforms, Notes: []string{words}},
+			{Kind: "provider", Address: "registry.terraform.io/hashicorp/google-beta", Version: "10.20.30-alpha20260101.12345678", Signature: "publisher FEDCBA9876543210", Platforms: platforms},
+		},
+		Withheld: []index.Problem{
+			{Path: "keys/acme.gpg", Reason: index.Misplaced, Detail: words + "`gpg --armor --export SOME-KEY > keys/registry.example.com/acme-corporation.asc` " + words},
+		},
+		Ignored:        []index.Problem{{Path: "keys/notes", Reason: index.NotPartOfTree, Detail: words}, {Path: "keys/x.tmp", Reason: index.Temporary}},
+		IgnoredTotal:   2000,
+		TemporaryTotal: 500,
+		Hint:           words,
+	}
+	var b strings.Builder
+	if err := (checkResult{r}).writeText(&b, nil); err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(b.String()) {
+		if len([]rune(line)) > 81 && !strings.HasPrefix(line, "    `") || strings.HasSuffix(line, " \n") {
+			t.Errorf("%d columns: %s", len([]rune(line)), line)
+		}
+	}
+	for _, part := range []string{
+		"\n    `gpg --armor --export SOME-KEY > keys/registry.example.com/acme-corporation.asc`\n",
+		"\n        darwin_amd64 darwin_arm64", "\nSKIPPED UNTIL RENAMED\nkeys/x.tmp\n", "… and 1998 more ignored files.", "\nSome words",
+	} {
+		if !strings.Contains(b.String(), part) {
+			t.Errorf("%q is missing in\n%s", part, b.String())
+		}
+	}
+}
+
+func TestSummary(t *testing.T) {
+	tests := []struct {
+		rule   string
+		report index.Report
+		want   string
+	}{
+		{"empty", index.Report{}, "Nothing is offered. Withheld: 0."},
+		{"ignored files", index.Report{IgnoredTotal: 2}, "Nothing is offered. Withheld: 0. Ignored: 2 files that have no place in the tree."},
+		{"temporary names", index.Report{IgnoredTotal: 1, TemporaryTotal: 1}, "Nothing is offered. Withheld: 0. Skipped until renamed: 1 file."},
+		{"a provider and a module of one name", index.Report{Offered: []index.Offer{
+			{Kind: "provider", Address: "a/b", Version: "1.0.0"}, {Kind: "module", Address: "a/b/c", Version: "1.0.0"},
+			{Kind: "module", Address: "a/b/c", Version: "0.9.0"}, {Kind: "module", Address: "a/d/c", Version: "0.9.0"},
+		}}, "Offered: 1 provider in 1 version, 2 modules in 3 versions. Withheld: 0."},
+	}
+	for _, test := range tests {
+		if got := summary(&test.report); got != test.want {
+			t.Errorf("%s: got %q, want %q", test.rule, got, test.want)
+		}
+	}
+}
+
+// Errors of commands are sentences, with the exit status that scripts rely on.
+func TestCommandErrors(t *testing.T) {
+	for _, test := range []struct {
+		cmd    *cobra.Command
+		args   []string
+		want   string
+		status int
+	}{
+		{checkCommand(), nil, "Error: --root is required: name the folder to serve\n", 2},
+		{checkCommand(), []string{"--root", "/nope"}, "Error: --root: there is no folder /nope: make it, or name another\n", 2},
+		{tokenNewCommand(), []string{"ci"}, "Error: --file is required: name the tokens file\n", 1},
+		{tokenNewCommand(), []string{"ci", "--bad"}, "Error: unknown flag: --bad\n", 1},
+		{accessCommand(), []string{"read"}, "Error: give a right and an address, such as: read acme/vpc/aws\n", 2},
+	} {
+		out, errs, err := run(t.Context(), test.cmd, test.args...)
+		if errs != test.want || out != "" {
+			t.Errorf("%q prints %q and %q, want %q", test.args, errs, out, test.want)
+		}
+		// Caddy's own error carries the status, unless that is 1.
+		var failed *commandError
+		if !errors.As(err, &failed) {
+			t.Fatalf("%q: got error %v", test.args, err)
+		}
+		if status := fmt.Sprint(failed.status); (test.status > 1) != (status == fmt.Sprintf("exiting with status %d", test.status)) {
+			t.Errorf("%q: the status is %s, want %d", test.args, status, test.status)
+		}
+	}
+}
+
+func TestCheck(t *testing.T) {
+	root := sampleTree(t)
+	out, _, err := run(t.Context(), checkCommand(), "--root", root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out, "provider acme/demo\n    1.2.0  registry  darwin_arm64 linux_amd64\n") {
+		t.Errorf("got\n%s", out)
+	}
+	again, _, _ := run(t.Context(), checkCommand(), "--root", root)
+	if again != out {
+		t.Errorf("got another report of the same tree:\n%s", again)
+	}
+
+	out, _, err = run(t.Context(), checkCommand(), "--root", root, "--signatures", "require")
+	if !errors.Is(err, errProblem) || !strings.Contains(out, string(index.Unsigned)) {
+		t.Errorf("with signatures required: got error %v and\n%s", err, out)
+	}
+}
+
+func TestCheckDirectories(t *testing.T) {
+	mirror := t.TempDir()
+	indextest.OnDisk(t, mirror).ProviderIn("registry.terraform.io/hashicorp/null", "null", "3.2.1", "linux_amd64")
+	out, _, err := run(t.Context(), checkCommand(), "--root", t.TempDir(), "--providers", mirror)
+	if err != nil || !strings.Contains(out, "registry.terraform.io/hashicorp/null") {
+		t.Errorf("got error %v and\n%s", err, out)
+	}
+}
+
+func TestCheckJSON(t *testing.T) {
+	root := sampleTree(t)
+	tree := indextest.OnDisk(t, root)
+	tree.Provider("acme/demo", "1.3.0", "linux_amd64").Checksums()
+	tree.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.3.0", "another"))
+
+	out, _, err := run(t.Context(), checkCommand(), "--root", root, "--json")
+	if !errors.Is(err, errProblem) {
+		t.Errorf("got error %v", err)
+	}
+	var report index.Report
+	if err := json.Unmarshal([]byte(out), &report); err != nil {
+		t.Fatalf("%v in\n%s", err, out)
+	}
+	if len(report.Offered) != 2 || report.Offered[0].Signature != "registry" {
+		t.Errorf("got offered %+v", report.Offered)
+	}
+	if len(report.Withheld) != 1 || report.Withheld[0].Reason != index.ChecksumMismatch {
+		t.Errorf("got withheld %+v", report.Withheld)
+	}
+
+	out, _, err = run(t.Context(), checkCommand(), "--root", t.TempDir(), "--json")
+	if !errors.Is(err, errProblem) || strings.Contains(out, "null") || !strings.Contains(out, `"hint": "nothing is in the root yet`) {
+		t.Errorf("of an empty folder: got error %v and\n%s", err, out)
+	}
+}
+
+func TestCheckRefuses(t *testing.T) {
+	root := t.TempDir()
+	if err := os.WriteFile(filepath.Join(root, "file"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		rule string
+		args []string
+		want string
+	}{
+		{"no root", nil, "--root is required"},
+		{"a missing root", []string{"--root", filepath.Join(root, "missing")}, "--root: "},
+		{"a root that is a file", []string{"--root", filepath.Join(root, "file")}, "is not a folder"},
+		{"missing providers", []string{"--root", root, "--providers", "missing"}, "--providers: "},
+		{"unknown signatures", []string{"--root", root, "--signatures", "always"}, "--signatures: "},
+		{"an unknown flag", []string{"--rot", root}, "unknown flag: --rot"},
+		{"an argument", []string{root}, "the folder is given by --root"},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			out, _, err := run(t.Context(), checkCommand(), test.args...)
+			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+			if out != "" {
+				t.Errorf("it printed\n%s", out)
+			}
+		})
+	}
+}

@@ -1,0 +1,85 @@
+package command
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// Clients refuse to plan without the required variables of a module.
+func TestExampleVariables(t *testing.T) {
+	const configuration = `
+variable "team" {
+  type        = string
+  description = "default = nothing"
+}
+variable "untyped" {}
+variable "count_of_them" { type = number }
+variable "private" { type = bool }
+variable "zones" { type = list(string) }
+variable "tags" { type = map(string) }
+variable "network" {
+  type = object({ cidr = string, size = optional(number, 8), zones = set(string) })
+}
+variable "region" { default = "eu" }
+`
+	const want = `
+  # Required by the module; the values are examples.
+  count_of_them = 1
+  network = {
+    cidr  = "example"
+    zones = []
+  }
+  private = false
+  tags    = {}
+  team    = "example"
+  untyped = "example"
+  zones   = []
+`
+	nested := "module \"a\" { source = \"./modules/a\" }\n"
+	for rule, archive := range map[string]map[string]string{
+		"a folder": {"1.0.0/main.tf": nested, "1.0.0/variables.tf": configuration, "1.0.0/modules/a/main.tf": `variable "other" {}`},
+		"a tar.gz": {"1.0.0.tar.gz": indextest.TarGz("main.tf", nested, "./variables.tf", configuration, "examples/main.tf", `variable "other" {}`)},
+		"a zip":    {"1.0.0.zip": indextest.Zip("main.tf", nested+configuration, "examples/main.tf", `variable "other" {}`)},
+	} {
+		tree := indextest.New(t)
+		for name, content := range archive {
+			tree.Write("modules/acme/vpc/aws/"+name, content)
+		}
+		s, err := index.Scan(t.Context(), index.Options{Open: tree.Open})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := arguments(exampleVariables(s, "acme/vpc/aws", "1.0.0")); got != want {
+			t.Errorf("%s: got\n%s\nwant\n%s", rule, got, want)
+		}
+		if v := exampleVariables(s, "acme/vpc/aws", "2.0.0"); v != nil {
+			t.Errorf("%s: of a version that is not there, got %v", rule, v)
+		}
+	}
+	if v := requiredVariables(map[string][]byte{"main.tf": []byte(`variable "broken" {`), "a.tf": []byte("\x00"), "b.tf": []byte(`variable "x" { type = nonsense( }`)}); len(v) > 2 {
+		t.Errorf("of what is no configuration, got %v", v)
+	}
+}
+
+func TestWelcomeGivesModulesTheirVariables(t *testing.T) {
+	s, err := planSite("registry.example.com", "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := welcome{site: s, root: "/srv", report: sampleReport(), variables: func(address, version string) []exampleVariable {
+		if address != "acme/vpc/aws" || version != "1.0.0" {
+			t.Errorf("asked for %s %s", address, version)
+		}
+		return []exampleVariable{{"team", `"example"`}}
+	}}
+	var b strings.Builder
+	if err := w.write(&b); err != nil {
+		t.Fatal(err)
+	}
+	if want := "  version = \"1.0.0\"\n\n  # Required by the module; the values are examples.\n  team = \"example\"\n}\n"; !strings.Contains(b.String(), want) {
+		t.Errorf("got\n%s\nwant in it\n%s", b.String(), want)
+	}
+}

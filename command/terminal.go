@@ -1,0 +1,188 @@
+package command
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+const (
+	terminalWidth = 80
+	reportIndent  = 4 // of text about the line above it
+)
+
+// A result is what a subcommand prints: text or, with --json, one document.
+type result interface {
+	// writeText writes the result to out. What went wrong goes to errs, where it is
+	// seen too when a timer runs the command.
+	writeText(out, errs io.Writer) error
+
+	// document is encoded as JSON. Its lists are never nil.
+	document() any
+}
+
+func printResult(cmd *cobra.Command, r result) error {
+	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON {
+		return r.writeText(cmd.OutOrStdout(), cmd.ErrOrStderr())
+	}
+	e := json.NewEncoder(cmd.OutOrStdout())
+	e.SetIndent("", "  ")
+	e.SetEscapeHTML(false)
+	return e.Encode(r.document())
+}
+
+// writeTable writes rows in columns. The first row is the heading.
+func writeTable(out io.Writer, rows [][]string) error {
+	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+	for _, row := range rows {
+		fmt.Fprintln(w, strings.Join(row, "\t"))
+	}
+	return w.Flush()
+}
+
+// wrap breaks text into lines that fit the terminal, each behind a margin. A
+// command between backquotes stays on one line so that it can be copied.
+func wrap(text string, margin int) string {
+	var b strings.Builder
+	column := 0
+	for _, word := range words(text) {
+		length := utf8.RuneCountInString(word)
+		switch {
+		case column == 0:
+		case column+1+length > terminalWidth:
+			b.WriteByte('\n')
+			column = 0
+		default:
+			b.WriteByte(' ')
+			column++
+		}
+		if column == 0 {
+			b.WriteString(strings.Repeat(" ", margin))
+			column = margin
+		}
+		b.WriteString(word)
+		column += length
+	}
+	return b.String() + "\n"
+}
+
+// words splits text at spaces that are not in a command.
+func words(text string) []string {
+	command := false
+	return strings.FieldsFunc(text, func(r rune) bool {
+		if r == '`' {
+			command = !command
+		}
+		return r == ' ' && !command
+	})
+}
+
+// sentence turns a message into a sentence.
+func sentence(message string) string {
+	first, size := utf8.DecodeRuneInString(message)
+	return string(unicode.ToUpper(first)) + message[size:] + "."
+}
+
+// printable quotes text from a file name if it has characters that would change
+// the look of a terminal.
+func printable(s string) string {
+	for _, r := range s {
+		if !unicode.IsPrint(r) {
+			return strconv.Quote(s)
+		}
+	}
+	return s
+}
+
+// count is a number with its noun, in the plural where that is needed.
+func count(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
+}
+
+// A progressBar shows the progress of a command on a terminal. Elsewhere it shows
+// nothing: in a log it would be noise.
+type progressBar struct {
+	out io.Writer // nil: not a terminal
+	now func() time.Time
+
+	mutex sync.Mutex
+	drawn time.Time
+	width int
+}
+
+// redraw is the least time between two drawings of a bar.
+const redraw = 100 * time.Millisecond
+
+func newProgressBar(f *os.File) *progressBar {
+	bar := &progressBar{now: time.Now}
+	if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+		bar.out = f
+	}
+	return bar
+}
+
+// show draws the progress of a scan. It can be called concurrently.
+func (b *progressBar) show(p index.Progress) {
+	b.line(p.Done >= p.Total, func(now time.Time) string {
+		return fmt.Sprintf("%s %d of %d, %s/s, %s left", cells(p.DoneBytes, p.TotalBytes),
+			p.Done, p.Total, humanize.Bytes(uint64(p.Rate(now))), p.Remaining(now))
+	})
+}
+
+// cells is a bar that is filled in proportion.
+func cells(done, total int64) string {
+	const width = 30
+	filled := 0
+	if total > 0 {
+		filled = int(width * done / total)
+	}
+	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "]"
+}
+
+// line replaces the line on the terminal, unless that was drawn a moment ago. The
+// last line is always drawn.
+func (b *progressBar) line(last bool, text func(now time.Time) string) {
+	if b.out == nil {
+		return
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	now := b.now()
+	if now.Sub(b.drawn) < redraw && !last {
+		return
+	}
+	b.drawn = now
+	b.draw(text(now))
+}
+
+// clear removes the bar, so that what follows begins on an empty line.
+func (b *progressBar) clear() {
+	if b.out == nil {
+		return
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.draw("")
+	fmt.Fprint(b.out, "\r")
+}
+
+func (b *progressBar) draw(line string) {
+	fmt.Fprintf(b.out, "\r%-*s", b.width, line)
+	b.width = len(line)
+}

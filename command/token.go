@@ -1,0 +1,292 @@
+package command
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
+)
+
+func tokenCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "token <command>",
+		Short: "Issues and revokes the tokens that clients send",
+		Long: `
+Edits a tokens file, in which every token has a line with its name, its hash and
+options. The registry accepts the tokens of a file with this option:
+
+    auth terraform_tokens <file>
+
+A change takes effect within a second, without a reload. The file can be edited
+by hand as well: comments and the order of lines are kept.
+
+The user that Caddy runs as must be able to read the file. A new file can be
+read by its owner only; an existing one keeps its owner and its mode.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return tokenError(cmd, errors.New("unknown command: there are new, list and revoke"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(tokenNewCommand(), tokenListCommand(), tokenRevokeCommand())
+	return cmd
+}
+
+func tokenNewCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "new <name> --file <file> [--group <group>]... [--expires <duration>|<date>|<time>]",
+		Short: "Makes a token and prints it, once",
+		Long: `
+Makes a token, adds its name and its hash to the file, and prints the token. The
+token is printed only once and stored nowhere. Standard output has nothing else,
+so the token can be piped to a secret store.
+
+The name identifies the client in the registry's rules and in the access log.
+
+With --expires, the token is valid for a duration such as 90d, until the end of
+a day such as 2027-01-01 in UTC, or until a time such as 2027-01-01T08:00:00Z.`,
+		Example: `  caddy terraform-registry token new ci --file /etc/caddy/tokens --group dev --expires 90d
+  caddy terraform-registry token new jane --file /etc/caddy/tokens --expires 2027-01-01`,
+		Args: tokenName,
+		RunE: runTokenNew,
+	}
+	addTokenFlags(cmd)
+	cmd.Flags().StringSliceP("group", "g", nil, "A group that the token is in; can be repeated")
+	cmd.Flags().StringP("expires", "e", "", "When the token expires: a duration such as 90d, a day such as 2027-01-01, at whose end in UTC it does, or a time such as 2027-01-01T08:00:00Z (default never)")
+	return cmd
+}
+
+func tokenListCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "list --file <file> [--json]",
+		Short: "Lists the tokens",
+		Long: `
+Lists the names of the tokens, their groups, when they expire, and whether they
+are still valid. The tokens themselves cannot be listed: the file has only their
+hashes.
+
+Malformed lines are not listed but reported in an error, with exit status 1.`,
+		Example: `  caddy terraform-registry token list --file /etc/caddy/tokens`,
+		Args:    noTokenName,
+		RunE:    runTokenList,
+	}
+	addTokenFlags(cmd)
+	cmd.Flags().Bool("json", false, "Print the list as JSON")
+	return cmd
+}
+
+func tokenRevokeCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "revoke <name> --file <file>",
+		Short: "Revokes a token",
+		Long: `
+Removes a token from the file. The registry refuses it within a second. Links to
+archives that were signed before remain valid until they expire.`,
+		Example: `  caddy terraform-registry token revoke ci --file /etc/caddy/tokens`,
+		Args:    tokenName,
+		RunE:    runTokenRevoke,
+	}
+	addTokenFlags(cmd)
+	return cmd
+}
+
+func addTokenFlags(cmd *cobra.Command) {
+	cmd.Flags().StringP("file", "f", "", "The tokens file (required)")
+	cmd.SetFlagErrorFunc(tokenError)
+}
+
+// tokenError ends the command with exit status 1, as Caddy's own commands do.
+func tokenError(cmd *cobra.Command, err error) error {
+	return failWith(cmd, caddy.ExitCodeFailedStartup, err)
+}
+
+// tokenName requires one argument. The error does not repeat the arguments: one
+// may be a token.
+func tokenName(cmd *cobra.Command, args []string) error {
+	if len(args) != 1 {
+		return tokenError(cmd, errors.New("give the name of one token"))
+	}
+	return nil
+}
+
+func noTokenName(cmd *cobra.Command, args []string) error {
+	if len(args) > 0 {
+		return tokenError(cmd, errors.New("unexpected argument: the file is given by --file"))
+	}
+	return nil
+}
+
+// tokenFileFlag returns the file of the required flag --file.
+func tokenFileFlag(fl caddycmd.Flags) (string, error) {
+	if file := fl.String("file"); file != "" {
+		return file, nil
+	}
+	return "", errors.New("--file is required: name the tokens file")
+}
+
+// missingTokensFile replaces the error of a file that does not exist.
+func missingTokensFile(file string, err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("--file: there is no file %s: `token new` makes it with the first token", file)
+	}
+	return err
+}
+
+func runTokenNew(cmd *cobra.Command, args []string) error {
+	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
+	file, err := tokenFileFlag(fl)
+	if err != nil {
+		return tokenError(cmd, err)
+	}
+	entry := tokenfile.Entry{Name: args[0]}
+	if entry.Groups, err = fl.GetStringSlice("group"); err != nil {
+		return tokenError(cmd, fmt.Errorf("--group: %w", err))
+	}
+	if entry.Expires, err = tokenExpiry(fl.String("expires"), time.Now()); err != nil {
+		return tokenError(cmd, fmt.Errorf("--expires: %w", err))
+	}
+	_, missing := os.Stat(file)
+	secret := tokenfile.Generate()
+	if err := tokenfile.Add(file, entry, secret); errors.Is(err, fs.ErrNotExist) {
+		return tokenError(cmd, fmt.Errorf("--file: there is no folder %s: make it, or name another", filepath.Dir(file)))
+	} else if err != nil {
+		return tokenError(cmd, err)
+	}
+	if _, err := fmt.Fprintln(cmd.OutOrStdout(), secret); err != nil {
+		return tokenError(cmd, fmt.Errorf("the token is in the file but could not be printed, revoke it and make another: %w", err))
+	}
+	writeTokenNote(cmd.ErrOrStderr(), entry, file, errors.Is(missing, fs.ErrNotExist))
+	return nil
+}
+
+// tokenExpiry parses a duration from now, a day, at whose end in UTC the token
+// expires, or a time. The zero time is never.
+func tokenExpiry(s string, now time.Time) (time.Time, error) {
+	if s == "" {
+		return time.Time{}, nil
+	}
+	expires, err := time.Parse(time.RFC3339, s)
+	if day, notDay := time.Parse(time.DateOnly, s); notDay == nil {
+		expires, err = day.AddDate(0, 0, 1).Add(-time.Second), nil
+	}
+	if err != nil {
+		life, err := caddy.ParseDuration(s)
+		if err != nil {
+			return time.Time{}, errors.New("it is neither a duration such as 90d, nor a day such as 2027-01-01, nor a time such as 2027-01-01T00:00:00Z")
+		}
+		expires = now.Add(life)
+	}
+	expires = expires.UTC().Truncate(time.Second)
+	if !expires.After(now) {
+		return time.Time{}, errors.New("the token would have expired already: give a time in the future")
+	}
+	return expires, nil
+}
+
+func runTokenList(cmd *cobra.Command, _ []string) error {
+	file, err := tokenFileFlag(caddycmd.Flags{FlagSet: cmd.Flags()})
+	if err != nil {
+		return tokenError(cmd, err)
+	}
+	entries, malformed := tokenfile.List(file)
+	if malformed != nil && entries == nil {
+		return tokenError(cmd, missingTokensFile(file, malformed)) // there is no list
+	}
+	if err := printResult(cmd, newTokenList(entries, time.Now())); err != nil {
+		return tokenError(cmd, err)
+	}
+	return tokenError(cmd, malformed)
+}
+
+func runTokenRevoke(cmd *cobra.Command, args []string) error {
+	file, err := tokenFileFlag(caddycmd.Flags{FlagSet: cmd.Flags()})
+	if err != nil {
+		return tokenError(cmd, err)
+	}
+	if err := tokenfile.Revoke(file, args[0]); err != nil {
+		return tokenError(cmd, missingTokensFile(file, err))
+	}
+	fmt.Fprintf(cmd.ErrOrStderr(), "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
+	return nil
+}
+
+// A tokenList is what `token list` prints. It has no hashes: the names are enough
+// to tell tokens apart.
+type tokenList []listedToken
+
+type listedToken struct {
+	Name    string     `json:"name"`
+	Groups  []string   `json:"groups"`
+	Expires *time.Time `json:"expires"` // null: never
+	State   string     `json:"state"`   // good or expired
+}
+
+func newTokenList(entries []tokenfile.Entry, now time.Time) tokenList {
+	list := make(tokenList, len(entries))
+	for i, e := range entries {
+		list[i] = listedToken{Name: e.Name, Groups: append([]string{}, e.Groups...), State: "good"}
+		if !e.Expires.IsZero() {
+			list[i].Expires = &entries[i].Expires
+		}
+		if e.Expired(now) {
+			list[i].State = "expired"
+		}
+	}
+	return list
+}
+
+func (l tokenList) document() any { return l }
+
+func (l tokenList) writeText(out, _ io.Writer) error {
+	if len(l) == 0 {
+		_, err := fmt.Fprintln(out, "There are no tokens.")
+		return err
+	}
+	rows := [][]string{{"NAME", "GROUPS", "EXPIRES", "STATE"}}
+	for _, t := range l {
+		expires := "never"
+		if t.Expires != nil {
+			expires = t.Expires.Format(time.RFC3339)
+		}
+		rows = append(rows, []string{t.Name, cmp.Or(strings.Join(t.Groups, ","), "-"), expires, t.State})
+	}
+	return writeTable(out, rows)
+}
+
+// writeTokenNote says how to use a new token, without the token itself.
+func writeTokenNote(out io.Writer, entry tokenfile.Entry, file string, created bool) {
+	if created {
+		fmt.Fprintf(out, "Created %s, which only you can read:\nmake the user that Caddy runs as its owner.\n", file)
+	}
+	until := ""
+	if !entry.Expires.IsZero() {
+		until = ", valid until " + entry.Expires.Format(time.RFC3339)
+	}
+	fmt.Fprintf(out, `Added %s to %s%s.
+The token is not shown again: store it now.
+
+Clients take it from the environment, in a variable named after the registry.
+For registry.example.com that is the one below; a - in the name becomes __:
+
+    export TF_TOKEN_registry_example_com=TOKEN
+
+Or from their configuration, ~/.terraformrc or ~/.tofurc:
+
+    credentials "registry.example.com" {
+      token = "TOKEN"
+    }
+`, entry.Name, file, until)
+}

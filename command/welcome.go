@@ -1,0 +1,137 @@
+package command
+
+import (
+	"bytes"
+	_ "embed" // the template
+	"fmt"
+	"io"
+	"net"
+	"net/netip"
+	"strings"
+	"text/template"
+	"unicode/utf8"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A welcome is what the command prints when it serves: what the folder offers, and
+// the configuration of clients, ready to be pasted.
+type welcome struct {
+	site            site
+	root            string
+	report          *index.Report
+	certificateFile string // of the authority that clients have to trust; empty if that is public
+
+	// variables returns the required variables of a module. May be nil.
+	variables func(address, version string) []exampleVariable
+}
+
+// maxWithheld is how many problems are printed: what is to be pasted comes below.
+const maxWithheld = 20
+
+// exampleHostname stands for the name of a proxy, which only the user knows.
+const exampleHostname = "registry.example.com"
+
+//go:embed welcome.tmpl
+var welcomeText string
+
+func (w welcome) write(out io.Writer) error {
+	t, err := template.New("welcome").Funcs(template.FuncMap{"quote": quote}).Parse(welcomeText)
+	if err != nil {
+		return err
+	}
+	registry := w.authorityOf(w.host())
+	data := struct {
+		Root, URL, Summary, Hint, Withheld string
+		MoreWithheld                       int
+
+		HTTPS           bool
+		CertificateFile string // quoted for a shell
+
+		// Registry is the hostname in addresses. Clients take the port of a hostname
+		// that they look for in a mirror for a part of a URL, and fail: with a port, the
+		// mirror has to be excluded.
+		Registry  string
+		HasPort   bool
+		MirrorURL string
+
+		Provider, Module *example
+	}{
+		Root:         w.root,
+		URL:          w.site.url(),
+		Summary:      wrap(summary(w.report), 0),
+		MoreWithheld: max(0, len(w.report.Withheld)-maxWithheld),
+		HTTPS:        w.site.https,
+		Registry:     registry,
+		HasPort:      strings.Contains(registry, ":"),
+		MirrorURL:    "https://" + registry + handlers.DefaultPrefix + "/mirror/",
+		Provider:     w.provider(),
+		Module:       w.module(),
+	}
+	if w.report.Hint != "" {
+		data.Hint = wrap(sentence(w.report.Hint), 0)
+	}
+	var problems strings.Builder
+	for _, p := range w.report.Withheld[:min(len(w.report.Withheld), maxWithheld)] {
+		writeProblem(&problems, p, 2)
+	}
+	data.Withheld = problems.String()
+	if w.certificateFile != "" {
+		data.CertificateFile = shellQuote(w.certificateFile)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, data); err != nil {
+		return err
+	}
+	_, err = out.Write(b.Bytes())
+	return err
+}
+
+// quote is a string of a configuration.
+func quote(parts ...string) string { return fmt.Sprintf("%q", strings.Join(parts, "")) }
+
+// host is the name that clients reach the registry by, in Unicode.
+func (w welcome) host() string {
+	switch {
+	case w.site.https:
+		return displayName(w.site.host)
+	case w.site.domain != "":
+		return displayName(w.site.domain)
+	}
+	return exampleHostname
+}
+
+// authorityOf adds the port. Behind a proxy that is the proxy's.
+func (w welcome) authorityOf(host string) string {
+	if !w.site.https {
+		return host
+	}
+	return w.site.authority(host)
+}
+
+// displayName is a hostname in Unicode, as users write it. It leaves IP addresses
+// alone.
+func displayName(name string) string {
+	host, _, err := net.SplitHostPort(name)
+	if err != nil {
+		host = name
+	}
+	if _, err := netip.ParseAddr(host); err == nil || host == "" {
+		return name
+	}
+	return svchost.ForDisplay(name)
+}
+
+// shellQuote quotes a path for a POSIX shell if necessary.
+func shellQuote(s string) string {
+	plain := func(r rune) bool {
+		return r < utf8.RuneSelf && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("/._-+@%:", r))
+	}
+	if s != "" && strings.IndexFunc(s, func(r rune) bool { return !plain(r) }) < 0 {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

@@ -1,0 +1,117 @@
+package handlers
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// authorize asks the rules about the target of r. A request that may not read it
+// gets an error if it has no valid credentials, whether the target exists or not;
+// with valid ones the target is not readable.
+func (g *Registry) authorize(r *request) error {
+	resource := r.target.resource()
+	if g.Rules == nil || g.rules.Public(resource) {
+		r.target.readable = true
+		return nil
+	}
+	r.target.private = true
+	if g.Authenticate == nil {
+		return g.unauthorized(r)
+	}
+	subject, err := g.Authenticate(r.Request)
+	if err != nil {
+		// Authenticate logs the reason, once: any client can cause this answer.
+		return unavailable("the credentials cannot be checked at the moment: try again in a moment", nil)
+	}
+	r.target.readable = g.rules.Decide(subject, access.Read, resource).Allowed
+	if !r.target.readable && subject.Anonymous() {
+		return g.unauthorized(r)
+	}
+	return nil
+}
+
+// authorizeFile is authorize for a file. Clients download files without
+// credentials, so a signed link authorizes them too (checklist 39, 40, 67, 91).
+//
+// A link opens the file it was signed for and no other, whatever the registry was
+// asked by. A provider's may be hosted although the path has a HOSTNAME: mirror
+// documents name files by their bare names, which clients look for beside the
+// document.
+func (g *Registry) authorizeFile(r *request) error {
+	t, invalid := &r.target, access.ErrNoLink
+	if g.Rules != nil && r.URL.RawQuery != "" {
+		for _, a := range []address.Address{t.Address, t.At("")} {
+			err := g.Links.Verify(g.Tree, filePath("", a, t.version, t.file), r.URL.RawQuery, time.Now())
+			if err == nil {
+				signed := g.located(a)
+				signed.version, signed.file = t.version, t.file
+				signed.readable, signed.private = true, !g.rules.Public(signed.resource())
+				*t = signed
+				return nil
+			}
+			// That a link is not for this file says less than that it has expired, or
+			// that it cannot be checked.
+			if errors.Is(invalid, access.ErrNoLink) || errors.Is(invalid, access.ErrLinkInvalid) {
+				invalid = err
+			}
+			if t.IsModule() || t.Hostname == "" {
+				break
+			}
+		}
+	}
+	err := g.authorize(r)
+	if t.readable || errors.Is(invalid, access.ErrNoLink) {
+		return err
+	}
+	return linkRefused(invalid)
+}
+
+// unauthorized says which credentials to use. Terraform and OpenTofu show it for
+// the download of a module only; it is for people who ask with other tools.
+func (g *Registry) unauthorized(r *request) error {
+	name := r.target.At("")
+	how := "give your client a token for " + svchost.ForDisplay(string(r.self))
+	if g.Login != nil {
+		how = "run terraform login " + svchost.ForDisplay(string(r.self)) + ", or " + how
+	}
+	if variable, ok := tokenVariable(r.self); ok {
+		how += " in " + variable
+	}
+	if r.hasCredentials() {
+		return fail(http.StatusUnauthorized, "the credentials for %s are unknown, expired or revoked: %s", name, how)
+	}
+	return fail(http.StatusUnauthorized, "%s is private: %s", name, how)
+}
+
+// tokenVariable is the environment variable in which clients look for a
+// hostname's token (checklist 106); a hostname with a port has none.
+func tokenVariable(name svchost.Hostname) (string, bool) {
+	if strings.ContainsRune(string(name), ':') {
+		return "", false
+	}
+	return "TF_TOKEN_" + inVariable.Replace(string(name)), true
+}
+
+var inVariable = strings.NewReplacer("-", "__", ".", "_")
+
+// hasCredentials reports whether the request has credentials. Some clients send
+// `Bearer` with an empty token (checklist 19), which is none.
+func (r *request) hasCredentials() bool {
+	_, credentials, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
+	return strings.TrimSpace(credentials) != ""
+}
+
+// challenge is the WWW-Authenticate of a 401 (RFC 6750 §3).
+func (r *request) challenge() string {
+	if r.hasCredentials() {
+		return `Bearer realm="terraform registry", error="invalid_token"`
+	}
+	return `Bearer realm="terraform registry"`
+}

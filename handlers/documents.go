@@ -1,0 +1,199 @@
+package handlers
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// writeDocument answers with a document and links in it.
+func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *wire.Document, l links) error {
+	tag, expiry := d.Tag+g.tag+l.tag, int64(0)
+	if r.target.private && len(d.Links) > 0 {
+		expiry = g.Links.Expiry(time.Now())
+		tag += "-" + strconv.FormatInt(expiry, 36)
+	}
+	etag, caching := `"`+tag+`"`, r.revalidate()
+	if matches(r.Header.Get("If-None-Match"), etag) {
+		set(w, "Etag", etag, "Cache-Control", caching, contentTypeOptions, noSniff)
+		w.WriteHeader(http.StatusNotModified)
+		r.answered(r.Request, http.StatusNotModified, 0)
+		return nil
+	}
+	body := d.Head
+	switch {
+	case expiry != 0:
+		var err error
+		if body, err = g.sign(d, l, expiry); err != nil {
+			return linksUnsigned(err)
+		}
+	case l.prefix != "" || len(d.Tail) > 0:
+		b, _ := g.buffers.Get().(*[]byte)
+		if b == nil {
+			b = new([]byte)
+		}
+		defer g.buffers.Put(b)
+		*b, _ = appendDocument((*b)[:0], d, l.prefix, nil) // cannot fail without signing
+		body = *b
+	}
+	r.answered(r.Request, http.StatusOK, int64(len(body)))
+	set(w,
+		"Etag", etag,
+		"Cache-Control", caching,
+		"Content-Type", "application/json", // exactly (checklist 2, 63, 108)
+		"Content-Length", strconv.Itoa(len(body)),
+		contentTypeOptions, noSniff)
+	w.WriteHeader(http.StatusOK)
+	if r.Method != http.MethodHead {
+		w.Write(body) // that a client has left is not an error here
+	}
+	return nil
+}
+
+// appendDocument writes a document with prefix before each link, and after it what
+// sign appends for the file of that name; nil appends nothing.
+func appendDocument(b []byte, d *wire.Document, prefix string, sign func(b []byte, name string) ([]byte, error)) ([]byte, error) {
+	done := 0
+	for _, link := range d.Links {
+		b = append(b, d.Head[done:link.Start]...)
+		b = append(b, prefix...)
+		done = link.Start
+		if sign == nil {
+			continue
+		}
+		name := d.Head[link.Start:link.End]
+		var err error
+		if b, err = sign(append(b, name...), string(name)); err != nil {
+			return b, err
+		}
+		done = link.End
+	}
+	b = append(b, d.Head[done:]...)
+	return append(b, d.Tail...), nil
+}
+
+// revalidate is the Cache-Control of what may change.
+func (r *request) revalidate() string {
+	if r.target.private {
+		return "private, no-cache"
+	}
+	return "no-cache"
+}
+
+// Every answer has this header, so that browsers do not take a file of the tree
+// for another media type.
+const (
+	contentTypeOptions = "X-Content-Type-Options"
+	noSniff            = "nosniff"
+)
+
+// set sets header fields, given as canonical names and values in turn: with one
+// allocation, where Header.Set has one for each.
+func set(w http.ResponseWriter, fields ...string) {
+	h := w.Header()
+	for i := 0; i < len(fields); i += 2 {
+		h[fields[i]] = fields[i+1 : i+2 : i+2]
+	}
+}
+
+// matches reports whether an If-None-Match header names etag, compared weakly as
+// in RFC 9110 §13.1.2.
+func matches(header, etag string) bool {
+	for header != "" {
+		var candidate string
+		candidate, header, _ = strings.Cut(header, ",")
+		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+		if candidate == etag || candidate == "*" {
+			return true
+		}
+	}
+	return false
+}
+
+// shortHash makes validators of different configurations differ.
+func shortHash(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return base64.RawURLEncoding.EncodeToString(sum[:6])
+}
+
+// A documentCache keeps the documents that were used last, up to a number of
+// bytes.
+//
+// It is on the plain LRU since expirable.LRU has one lifetime for all entries,
+// where documents differ in it, and a goroutine that outlives the configuration.
+type documentCache[K comparable, V any] struct {
+	mutex      sync.Mutex
+	lru        *simplelru.LRU[K, V]
+	size       func(V) int // in bytes
+	bytes, max int
+}
+
+// documentOverhead is about what an entry of a cache takes in bytes beside its
+// document.
+const documentOverhead = 512
+
+func newDocumentCache[K comparable, V any](maxBytes int, size func(V) int) *documentCache[K, V] {
+	c := &documentCache[K, V]{size: size, max: maxBytes}
+	c.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ K, v V) { // an error is only for sizes below 1
+		c.bytes -= size(v) + documentOverhead
+	})
+	return c
+}
+
+func (c *documentCache[K, V]) get(key K) (V, bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.lru.Get(key)
+}
+
+func (c *documentCache[K, V]) put(key K, value V) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.lru.Remove(key) // Add would not tell the size of what it replaces
+	c.lru.Add(key, value)
+	c.bytes += c.size(value) + documentOverhead
+	for c.bytes > c.max {
+		c.lru.RemoveOldest()
+	}
+}
+
+// Documents with signed links are kept too. All that are made within a minute or
+// so have the same links (access.Links.Expiry), so they are made once in that time.
+
+// maxSigned bounds the signed documents, in bytes. There can be as many as there
+// are names by which clients ask.
+const maxSigned = 8 << 20
+
+// A signedID is everything that the bytes of a signed document depend on.
+type signedID struct {
+	*wire.Document
+	links
+	key    *access.LinkKey
+	expiry int64
+}
+
+// sign returns the document with links that are valid until expiry.
+func (g *Registry) sign(d *wire.Document, l links, expiry int64) ([]byte, error) {
+	id := signedID{d, l, g.Links.Key(), expiry}
+	if body, ok := g.signed.get(id); ok {
+		return body, nil
+	}
+	body, err := appendDocument(nil, d, l.prefix, func(b []byte, name string) ([]byte, error) {
+		return g.Links.AppendQuery(b, g.Tree, l.folder+name, expiry)
+	})
+	if err != nil {
+		return nil, err
+	}
+	g.signed.put(id, body)
+	return body, nil
+}

@@ -1,0 +1,159 @@
+package handlers
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// writeFile answers with a file of the tree.
+func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) error {
+	return g.writeContent(w, r, content{
+		open: func() (io.ReadSeekCloser, error) {
+			if r.Header.Get("Range") != "" {
+				return r.snapshot.OpenRange(f)
+			}
+			return r.snapshot.Open(f)
+		},
+		size: f.Size, tag: f.Tag(), mediaType: f.ContentType, immutable: f.Immutable(),
+	})
+}
+
+// content is the bytes of a file and what the answer says about them.
+type content struct {
+	open      func() (io.ReadSeekCloser, error)
+	size      int64 // zero: not known before it is open
+	tag       string
+	mediaType string
+	immutable bool // the same under this name for ever
+}
+
+// writeContent answers with a file. The header is set once the file is open, since
+// it must not be part of an error's answer.
+func (g *Registry) writeContent(w http.ResponseWriter, r *request, c content) error {
+	etag := `"` + c.tag + `"`
+	var file io.ReadSeeker
+	if c.size > 0 && r.needsNoContent(etag) {
+		file = &unopened{size: c.size}
+	} else {
+		opened, err := c.open()
+		if errors.Is(err, index.ErrChanged) {
+			g.changed()
+			return errReplaced
+		}
+		if err != nil {
+			return unavailable("the file cannot be read at the moment: try again, and tell the registry's operator", err)
+		}
+		defer opened.Close()
+		file = opened
+	}
+	caching := r.revalidate()
+	switch {
+	case c.immutable && r.target.private:
+		caching = "private, max-age=31536000, immutable"
+	case c.immutable:
+		caching = "public, max-age=31536000, immutable"
+	}
+	set(w, "Etag", etag, "Cache-Control", caching, "Content-Type", c.mediaType, contentTypeOptions, noSniff)
+	http.ServeContent(bodyWriter(w, r.Request), r.Request, "", time.Time{}, file)
+	r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header()))
+	return nil
+}
+
+// servedStatus tells from the header what http.ServeContent has answered: a writer
+// around w that records the status would slow down every download.
+func servedStatus(r *http.Request, h http.Header) int {
+	switch {
+	case h.Get("Etag") == "" && r.Header.Get("Range") == "": // taken back: it failed
+		return http.StatusInternalServerError
+	case h.Get("Etag") == "":
+		return http.StatusRequestedRangeNotSatisfiable
+	case h.Get("Content-Type") == "":
+		return http.StatusNotModified
+	case h.Get("Content-Length") == "":
+		return http.StatusPreconditionFailed
+	case h.Get("Content-Range") != "" || strings.HasPrefix(h.Get("Content-Type"), "multipart/byteranges"):
+		return http.StatusPartialContent
+	}
+	return http.StatusOK
+}
+
+func servedBytes(h http.Header) int64 {
+	n, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64) // zero without one
+	return n
+}
+
+// needsNoContent reports whether r is answered without a byte of the file: HEAD, or
+// 304 since the client has it. The answer to a HEAD with a range, for example,
+// needs only the size.
+func (r *request) needsNoContent(etag string) bool {
+	if r.Method == http.MethodHead {
+		return true
+	}
+	// Lists of tags are left to http.ServeContent, and If-Match comes first.
+	none := r.Header.Get("If-None-Match")
+	return r.Header.Get("If-Match") == "" && (none == etag || none == "W/"+etag || none == "*")
+}
+
+// unopened stands for a file of which no byte is needed: http.ServeContent gets the
+// size by seeking.
+type unopened struct{ size, offset int64 }
+
+// Seek implements io.Seeker.
+func (u *unopened) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += u.offset
+	case io.SeekEnd:
+		offset += u.size
+	}
+	if offset < 0 {
+		return 0, errNegativeOffset
+	}
+	u.offset = offset
+	return offset, nil
+}
+
+// Read is not called: if it were, the answer would end before its length.
+func (u *unopened) Read([]byte) (int, error) { return 0, errUnopened }
+
+var (
+	errNegativeOffset = errors.New("negative offset")
+	errUnopened       = errors.New("the file was not opened")
+)
+
+// bodySize is how much of a body is written at once. Caddy passes on as much,
+// unless its max_write_chunk says otherwise.
+const bodySize = 64 << 10
+
+var bodyBuffers = sync.Pool{New: func() any { return new([bodySize]byte) }}
+
+// bodyWriter is the writer for the bytes of a file. Over HTTP/2 and HTTP/3 each
+// write goes from goroutine to goroutine, and Caddy copies each of its chunks with
+// a new buffer: large writes from a reused buffer cost a third less. HTTP/1.1 has
+// its own buffers, or none where it uses sendfile.
+func bodyWriter(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
+	if r.ProtoMajor < 2 {
+		return w
+	}
+	return largeWriter{w}
+}
+
+type largeWriter struct{ http.ResponseWriter }
+
+// ReadFrom is what io.Copy calls.
+func (w largeWriter) ReadFrom(r io.Reader) (int64, error) {
+	buffer := bodyBuffers.Get().(*[bodySize]byte)
+	defer bodyBuffers.Put(buffer)
+	// Without the wrapper, CopyBuffer would call the ReadFrom of w.ResponseWriter.
+	return io.CopyBuffer(struct{ io.Writer }{w.ResponseWriter}, r, buffer[:])
+}
+
+// Unwrap is for http.ResponseController.
+func (w largeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -1,0 +1,66 @@
+package handlers
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A writesRecorder records the sizes of writes. Like Caddy's writers, it implements
+// io.ReaderFrom.
+type writesRecorder struct {
+	*httptest.ResponseRecorder
+	writes []int
+	reads  int
+}
+
+func (w *writesRecorder) Write(p []byte) (int, error) {
+	w.writes = append(w.writes, len(p))
+	return w.ResponseRecorder.Write(p)
+}
+
+func (w *writesRecorder) ReadFrom(r io.Reader) (int64, error) {
+	w.reads++
+	return io.Copy(w.ResponseRecorder, r)
+}
+
+func TestBodyWriter(t *testing.T) {
+	content := bytes.Repeat([]byte("0123456789abcdef"), 10<<10) // 160 KiB
+	for _, test := range []struct {
+		rule       string
+		proto      int
+		ranged     string
+		wantWrites []int
+		wantReads  int
+	}{
+		{"HTTP/1.1 uses ReadFrom", 1, "", nil, 1},
+		{"HTTP/2 gets large writes", 2, "", []int{64 << 10, 64 << 10, 32 << 10}, 0},
+		{"so does HTTP/3", 3, "", []int{64 << 10, 64 << 10, 32 << 10}, 0},
+		{"so does a range", 2, "bytes=0-99999", []int{64 << 10, 100_000 - 64<<10}, 0},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodGet, "/", nil)
+			r.ProtoMajor = test.proto
+			want := content
+			if test.ranged != "" {
+				r.Header.Set("Range", test.ranged)
+				want = content[:100_000]
+			}
+			w := &writesRecorder{ResponseRecorder: httptest.NewRecorder()}
+			// Without WriteTo, which a bytes.Reader has and a file does not.
+			file := struct{ io.ReadSeeker }{bytes.NewReader(content)}
+			w.Header().Set("Content-Type", "application/zip")
+			http.ServeContent(bodyWriter(w, r), r, "", time.Time{}, file)
+			if !slices.Equal(w.writes, test.wantWrites) || w.reads != test.wantReads {
+				t.Errorf("written in %v, read %d times, want %v and %d", w.writes, w.reads, test.wantWrites, test.wantReads)
+			}
+			if got := w.Body.String(); got != string(want) {
+				t.Errorf("got %d bytes that differ", len(got))
+			}
+		})
+	}
+}

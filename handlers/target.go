@@ -1,0 +1,178 @@
+package handlers
+
+import (
+	"cmp"
+	"net/http"
+	"slices"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A target is what a request names: a provider or a module, or a version or file
+// of one. It is resolved once a request, and nothing is looked up before the rules
+// allow it, so that the time of an answer does not tell what exists.
+//
+// What is hosted, and under which name:
+//
+//  1. What lies under no HOSTNAME in the tree is hosted, under every name that the
+//     registry is asked by.
+//  2. What lies under one of the configured Hostnames is hosted too, under this
+//     name, merged with what lies under no HOSTNAME. If both have a version, the
+//     one under the HOSTNAME is offered.
+//  3. Without configured Hostnames, the same holds for the name that the registry
+//     is asked by, if there are no Rules. With Rules, 1 is all that is hosted:
+//     hosted and mirrored addresses have different rules, and a name that a client
+//     chooses must not turn one into the other.
+//  4. Everything else is mirrored.
+//
+// Requests name a target in three ways:
+//
+//   - The provider and module registry protocols name what is hosted under the name
+//     that the registry is asked by (hostedAs).
+//   - The mirror's paths have a HOSTNAME. If it is a name of the registry, they name
+//     what is hosted under it, otherwise what is mirrored (named).
+//   - The URLs of files in answers, and signed links, name the place in the tree
+//     (located), so that they always lead to the same file: there is no merging,
+//     and the name that the registry is asked by does not matter.
+type target struct {
+	// Address in the path: it has a HOSTNAME if the path has one.
+	address.Address
+
+	version  string // empty: all versions
+	platform address.Platform
+	file     string // empty: it is not a file
+
+	under  svchost.Hostname // where it lies in the tree; empty: under no HOSTNAME
+	merged bool             // with what lies under no HOSTNAME
+	hosted bool             // by 1 to 3; otherwise it is mirrored
+
+	// What the rules say. Answers about a private target differ from client to
+	// client, and have signed links. One that is not readable is answered as if it
+	// did not exist.
+	readable, private bool
+}
+
+// hostedAs returns a target that is hosted under a name of the registry.
+func (g *Registry) hostedAs(name svchost.Hostname, a address.Address) target {
+	t := target{Address: a, hosted: true}
+	if g.Rules == nil || len(g.Hostnames) > 0 {
+		t.under, t.merged = name, true
+	}
+	return t
+}
+
+// named returns the target of an address with a HOSTNAME in a path of the mirror.
+func (g *Registry) named(r *request, a address.Address) target {
+	hosted := a.Hostname == r.self
+	if len(g.Hostnames) > 0 {
+		hosted = slices.Contains(g.Hostnames, a.Hostname)
+	}
+	if hosted {
+		return g.hostedAs(a.Hostname, a)
+	}
+	return target{Address: a, under: a.Hostname}
+}
+
+// located returns the target that lies at an address in the tree. Only the
+// configuration decides whether it is hosted.
+func (g *Registry) located(a address.Address) target {
+	return target{Address: a, under: a.Hostname, hosted: a.Hostname == "" || slices.Contains(g.Hostnames, a.Hostname)}
+}
+
+// resource is what the rules are asked about.
+func (t *target) resource() access.Resource {
+	if t.hosted {
+		return access.Resource{Address: t.At(""), Hosted: true}
+	}
+	return access.Resource{Address: t.Address}
+}
+
+// provider returns the provider that r names, or nil, and notes its address.
+func (r *request) provider() *index.Provider {
+	lookup := r.snapshot.Provider
+	if r.target.merged {
+		lookup = r.snapshot.HostedProvider
+	}
+	p := lookup(r.target.At(r.target.under))
+	if p != nil {
+		r.address = &p.Address
+	}
+	return p
+}
+
+// module returns the module that r names, or nil, and notes its address.
+func (r *request) module() *index.Module {
+	lookup := r.snapshot.Module
+	if r.target.merged {
+		lookup = r.snapshot.HostedModule
+	}
+	m := lookup(r.target.At(r.target.under))
+	if m != nil {
+		r.address = &m.Address
+	}
+	return m
+}
+
+// pending reports whether some of the target has not been read yet: what is not
+// found may be there in a moment.
+func (r *request) pending() bool {
+	t := &r.target
+	if r.Kind == KindProviderFile && t.version == "" {
+		f, err := address.ParseReleaseFile(t.Name, t.file)
+		if err != nil {
+			return false
+		}
+		t.version = f.Version.String()
+	}
+	return r.snapshot.Pending(t.At(t.under), t.version) || t.merged && r.snapshot.Pending(t.At(""), t.version)
+}
+
+// listPending reports whether the list of versions may lack some that clients have
+// been told of: without them, they would choose an older one.
+func (r *request) listPending() bool {
+	t := &r.target
+	return r.snapshot.ListPending(t.At(t.under)) || t.merged && r.snapshot.ListPending(t.At(""))
+}
+
+// wanted is what r waits for.
+func (r *request) wanted() []index.Wanted {
+	t := &r.target
+	version := cmp.Or(r.Version, t.version)
+	list := []index.Wanted{{Address: t.At(t.under), Version: version}}
+	if t.merged {
+		list = append(list, index.Wanted{Address: t.At(""), Version: version})
+	}
+	return list
+}
+
+// absent answers a request for what the snapshot does not have.
+func (g *Registry) absent(w http.ResponseWriter, r *request) error {
+	if r.pending() {
+		return errPending
+	}
+	return g.missing(w, r)
+}
+
+// missing answers a request for what does not exist or may not be read: these
+// answers must not differ.
+func (g *Registry) missing(w http.ResponseWriter, r *request) error {
+	t := &r.target
+	switch r.Kind {
+	case KindProviderVersions, KindProviderDownload:
+		return fail(http.StatusNotFound, "this registry has no provider %s", t.At(""))
+	case KindModuleVersions, KindModuleDownload, KindModuleArchive:
+		return fail(http.StatusNotFound, "this registry has no module %s", t.At(""))
+	case KindMirrorIndex:
+		return fail(http.StatusNotFound, "this mirror has no provider %s", t)
+	case KindMirrorArchives:
+		if _, err := address.ParseProviderVersion(t.version); err != nil {
+			return fail(http.StatusNotFound, "that is not a version: use MAJOR.MINOR.PATCH")
+		}
+		return g.writeDocument(w, r, emptyArchives, links{})
+	}
+	return fail(http.StatusNotFound, "%s has no such file", t)
+}

@@ -1,0 +1,239 @@
+package index
+
+import (
+	"archive/zip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A PackageError is why a package would be withheld, in the words of a report.
+type PackageError struct {
+	Reason Reason
+	Detail string
+}
+
+func (e *PackageError) Error() string { return e.Detail }
+
+// A PackageDigest is the result of reading a provider's package.
+type PackageDigest struct {
+	SHA256 wire.SHA256
+
+	// H1 are the "h1:" hashes that clients compare the package with: that of its
+	// files, and that of the zip's entries where they differ (checklist 68).
+	H1 []string
+}
+
+// CheckPackage reads a package of the provider called typ to its end, as a scan
+// does. The error is a *PackageError where a scan would withhold the package; the
+// SHA256 is then set if the file could be read. Any other error is that of ctx or
+// of the file.
+func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform) (PackageDigest, error) {
+	if size == 0 { // which a scan does not read
+		return PackageDigest{}, &PackageError{Empty, "it is empty"}
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return PackageDigest{}, err
+	}
+	d, err := digestPackage(ctx, f, size, typ)
+	detail := decodePackageDetail(d.content)
+	bad := detail.findingOn(platform)
+	if err != nil && !errors.As(err, &bad) {
+		return PackageDigest{}, err
+	}
+	if bad != nil {
+		return PackageDigest{SHA256: d.sha256}, &PackageError{bad.reason, bad.detail}
+	}
+	checked := PackageDigest{SHA256: d.sha256, H1: []string{d.h1}}
+	if detail.packedH1 != "" {
+		checked.H1 = append(checked.H1, detail.packedH1)
+	}
+	return checked, nil
+}
+
+// digestPackage reads a provider's zip to its end, twice: its bytes for the
+// sha256, the files in it for their hashes. None of it stays in memory.
+func digestPackage(ctx context.Context, f afero.File, size int64, typ string) (d digest, err error) {
+	if d.sha256, err = digestFile(ctx, f); err != nil {
+		return d, err
+	}
+	z, err := openZip(ctx, f, size)
+	if err != nil {
+		return d, err
+	}
+	files, err := unpack(z.File)
+	if err != nil {
+		return d, err
+	}
+	program := files.program(typ)
+	if program == nil {
+		return d, found(NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", providerPrefix, typ)
+	}
+	detail := packageDetail{program: modeOf(program)}
+	var packed string
+	if d.h1, packed, err = files.hashes(ctx, z.File); err != nil {
+		return d, archiveFinding(ctx, err)
+	}
+	if packed != d.h1 {
+		detail.packedH1 = packed
+	}
+	d.content = detail.encode()
+	return d, nil
+}
+
+// An unpackedZip is a zip as clients have it after unpacking, by the cleaned
+// paths of its files. Of two entries with one path the last one stays, with its
+// content and its mode.
+type unpackedZip map[string]*zip.File
+
+// unpack determines what clients unpack, and refuses what they cannot.
+func unpack(entries []*zip.File) (unpackedZip, error) {
+	files := make(unpackedZip, len(entries))
+	names := make([]string, len(entries)) // of all entries, those of folders with a slash
+	for i, entry := range entries {
+		names[i] = path.Clean(entry.Name)
+		if !entry.FileInfo().IsDir() {
+			files[names[i]] = entry
+		} else {
+			names[i] += "/"
+		}
+	}
+	// In order, the content of a folder follows the folder's name. Walking from each
+	// file up to the root instead would take minutes for a megabyte of long names.
+	slices.Sort(names)
+	for name := range files {
+		folder := name + "/"
+		i, _ := slices.BinarySearch(names, folder)
+		if name == "." || i < len(names) && strings.HasPrefix(names[i], folder) {
+			return nil, found(BadArchive, "%.200q in it is a file and a folder, so that no client can unpack it: pack it again", name)
+		}
+	}
+	return files, nil
+}
+
+const providerPrefix = "terraform-provider-"
+
+// isProviderFile reports whether clients look for the provider under this name.
+func isProviderFile(name, typ string) bool {
+	rest, ok := strings.CutPrefix(name, providerPrefix+typ)
+	return ok && !strings.Contains(rest, "/") && (rest == "" || rest[0] == '_' || rest[0] == '.')
+}
+
+// program finds the provider as clients do in the unpacked zip: at its root, the
+// first by name (checklist 58).
+func (u unpackedZip) program(typ string) *zip.File {
+	var first string
+	for name := range u {
+		if isProviderFile(name, typ) && (first == "" || name < first) {
+			first = name
+		}
+	}
+	return u[first]
+}
+
+// A programMode says whether clients can run the provider they have unpacked.
+type programMode byte
+
+const (
+	programExecutable programMode = iota
+	programNotExecutable
+	programWithoutMode // the zip was made on a system without the executable bit
+)
+
+// Systems on which a zip's entry was made (PKWARE's APPNOTE, section 4.4.2). All
+// others have no executable bit.
+const (
+	madeOnUnix  = 3
+	madeOnMacOS = 19
+)
+
+// modeOf returns the mode of a program that a client has unpacked: the one it was
+// packed with.
+func modeOf(program *zip.File) programMode {
+	switch by := program.CreatorVersion >> 8; {
+	case by != madeOnUnix && by != madeOnMacOS:
+		return programWithoutMode
+	case program.Mode()&0o100 == 0:
+		return programNotExecutable
+	}
+	return programExecutable
+}
+
+// hashes returns the two that clients compute: of the files as unpacked, which
+// lock files have, and of the zip's entries, which Terraform compares with the lock
+// file before unpacking. They differ when there are entries for folders, names that
+// are not clean, or two entries of one name. Every entry is read to its end.
+func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File) (unpacked, packed string, err error) {
+	sums := make(map[*zip.File]wire.SHA256, len(entries))
+	byName := make(map[string]*zip.File, len(entries))
+	names := make([]string, 0, len(entries))
+	for _, entry := range entries {
+		r, err := entry.Open()
+		if err != nil {
+			return "", "", err
+		}
+		sums[entry], err = digestFile(ctx, r)
+		r.Close()
+		if err != nil {
+			return "", "", err
+		}
+		names = append(names, entry.Name)
+		byName[entry.Name] = entry
+	}
+	packed = hash1(names, func(name string) wire.SHA256 { return sums[byName[name]] })
+	unpacked = hash1(slices.Collect(maps.Keys(u)), func(name string) wire.SHA256 { return sums[u[name]] })
+	return unpacked, packed, nil
+}
+
+// hash1 is Hash1 of golang.org/x/mod/sumdb/dirhash for files whose digests are
+// known: the original would read each of them once more.
+func hash1(names []string, sum func(name string) wire.SHA256) string {
+	slices.Sort(names)
+	h := sha256.New()
+	for _, name := range names {
+		fmt.Fprintf(h, "%s  %s\n", sum(name), name)
+	}
+	return "h1:" + base64.StdEncoding.EncodeToString(h.Sum(nil))
+}
+
+// A packageDetail is what sets a package apart from most others. Its zero value
+// is that of a program that can be run, in a zip with one hash.
+type packageDetail struct {
+	program  programMode
+	packedH1 string // the hash of the zip's entries, if it is not that of its files
+}
+
+// findingOn is why a package is withheld for a platform; nil if it is not.
+func (d packageDetail) findingOn(p address.Platform) *finding {
+	if p.OS == "windows" || d.program != programNotExecutable {
+		return nil
+	}
+	return found(NotExecutable, "the provider in the zip is not executable, which clients notice when they run it: chmod +x it and pack it again")
+}
+
+// encode returns the detail as the memo keeps it, nothing for most packages.
+func (d packageDetail) encode() []byte {
+	if d == (packageDetail{}) {
+		return nil
+	}
+	return append([]byte{byte(d.program)}, d.packedH1...)
+}
+
+func decodePackageDetail(content []byte) (d packageDetail) {
+	if len(content) > 0 {
+		d.program, d.packedH1 = programMode(content[0]), string(content[1:])
+	}
+	return d
+}

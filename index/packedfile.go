@@ -1,0 +1,252 @@
+package index
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A module folder and an unpacked provider package are served as archives that
+// are never written anywhere: their bytes are computed from the files in the
+// folder whenever they are read (modulefolder.go, packagefolder.go). Both find
+// these files, notice that one has changed, and read across them as here.
+
+// A packedFile is a file of such a folder as the walk found it.
+type packedFile struct {
+	name    string // in the archive
+	path    string // in its part of the tree
+	size    int64
+	modTime int64 // nanoseconds
+	inode   uint64
+	changed int64 // nanoseconds: when its inode was last changed
+
+	byMode     bool // executable according to its mode
+	executable bool // executable in a module package, by its mode or its content
+}
+
+func (f *packedFile) stamp() stamp {
+	return stamp{size: f.size, modTime: f.modTime, inode: f.inode, changed: f.changed}
+}
+
+// Limits of a folder that is packed.
+const (
+	maxFolderFiles = 10_000 // and as many folders
+	maxFolderDepth = 32
+)
+
+// packingRules decide which files of a folder are packed.
+type packingRules interface {
+	// begin is given the entries of the folder itself.
+	begin(p Part, entries []entry) *finding
+
+	// leavesOut reports whether an entry is not packed. name is its path in the
+	// archive, in what the rules said of the folder around it, and within what they
+	// say of it if it is a folder.
+	leavesOut(e entry, name string, in folderMatch) (leftOut bool, within folderMatch, bad *finding)
+}
+
+// walkPacked finds the files of a folder that are packed, ordered by their path
+// in the archive. It calls visit for each folder before reading it.
+func (p Part) walkPacked(dir string, rules packingRules, visit func(dir string)) ([]packedFile, *finding) {
+	var files []packedFile
+	folders := 0
+	var walk func(dir, prefix string, depth int, in folderMatch) *finding
+	walk = func(dir, prefix string, depth int, in folderMatch) *finding {
+		if depth > maxFolderDepth {
+			return found(TooLarge, "it is deeper than %d folders: is there a symlink to a parent?", maxFolderDepth)
+		}
+		if folders++; folders > maxFolderFiles { // two symlinks to a parent double them at every level
+			return found(TooLarge, "it has more than %d folders: is there a symlink to a parent?", maxFolderFiles)
+		}
+		visit(dir)
+		entries, err := p.list(dir)
+		if err != nil {
+			return asFinding(err)
+		}
+		if depth == 0 {
+			if f := rules.begin(p, entries); f != nil {
+				return f
+			}
+		}
+		for _, e := range entries {
+			name := path.Join(prefix, e.name)
+			leftOut, within, f := rules.leavesOut(e, name, in)
+			switch {
+			case f != nil:
+				return f
+			case leftOut:
+				continue
+			case e.bad != nil:
+				return found(e.bad.reason, "%q in it: %s", name, e.bad.detail)
+			case e.info.IsDir():
+				if f := walk(e.path, name, depth+1, within); f != nil {
+					return f
+				}
+				continue
+			case !e.info.Mode().IsRegular():
+				return found(Unreadable, "%q in it is not a regular file: remove it", name)
+			}
+			s := stampOf(e.info)
+			files = append(files, packedFile{
+				name: name, path: e.path, size: s.size, modTime: s.modTime, inode: s.inode, changed: s.changed,
+				byMode: !p.named() && e.info.Mode()&0o111 != 0,
+			})
+			if len(files) > maxFolderFiles {
+				return found(TooLarge, "it has more than %d files: is there a symlink to a parent?", maxFolderFiles)
+			}
+		}
+		return nil
+	}
+	bad := walk(dir, "", 0, folderMatch{})
+	return files, bad
+}
+
+// stampFolder changes whenever a file in a folder may have changed. Its time is
+// that of the newest file.
+func stampFolder(files []packedFile) stamp {
+	var s stamp
+	h := sha256.New()
+	for _, f := range files {
+		s.size += f.size
+		s.modTime, s.changed = max(s.modTime, f.modTime), max(s.changed, f.changed)
+		fmt.Fprintf(h, "%s\x00%d %d %d %d %t\n", f.name, f.size, f.modTime, f.inode, f.changed, f.byMode)
+	}
+	s.files = wire.SHA256(h.Sum(nil))
+	return s
+}
+
+// filesUnchanged returns ErrChanged if a file is no longer the one that was
+// packed. Listing a folder costs a fraction of opening every file in it.
+func (p Part) filesUnchanged(files []packedFile) error {
+	stamps := make(map[string]stamp, len(files)) // of everything in the folders listed
+	listed := make(map[string]bool)
+	for i := range files {
+		file := &files[i]
+		if dir := path.Dir(file.path); !listed[dir] {
+			listed[dir] = true
+			entries, err := p.list(dir)
+			if err != nil {
+				return err
+			}
+			for _, e := range entries {
+				if e.bad == nil {
+					stamps[e.path] = stampOf(e.info)
+				}
+			}
+		}
+		if s, ok := stamps[file.path]; ok && s == file.stamp() {
+			continue
+		}
+		f, err := p.openUnchanged(file.path, file.stamp()) // which knows what of a stamp counts
+		if err != nil {
+			return err
+		}
+		f.Close()
+	}
+	return nil
+}
+
+// A packedFolder is the archive computed from a folder.
+type packedFolder interface {
+	// contents returns the files in it.
+	contents() []packedFile
+
+	// open opens the archive of a folder in a part of the tree. Reading fails with
+	// ErrChanged when a file that is read has changed.
+	open(part Part) io.ReadSeekCloser
+}
+
+// A packedReader is such an archive, opened for reading.
+type packedReader struct {
+	*io.SectionReader
+	io.Closer
+}
+
+// A folderReader reads the files of a folder for the archive computed from it. It
+// serves one reader at a time.
+type folderReader struct {
+	part    Part
+	current afero.File // the file read last, kept open for the next read
+	path    string     // of current
+}
+
+func (r *folderReader) Close() error {
+	if r.current == nil {
+		return nil
+	}
+	return r.current.Close()
+}
+
+func (r *folderReader) openFile(file *packedFile) (err error) {
+	if r.current != nil && r.path == file.path {
+		return nil
+	}
+	r.Close()
+	r.path = file.path
+	r.current, err = r.part.openUnchanged(file.path, file.stamp())
+	return err
+}
+
+// readContent reads from the content of a file. The error is ErrChanged if the
+// file is not the one that was packed.
+func (r *folderReader) readContent(p []byte, file *packedFile, offset int64) (int, error) {
+	if err := r.openFile(file); err != nil {
+		return 0, err
+	}
+	n, err := r.current.ReadAt(p[:min(int64(len(p)), file.size-offset)], offset)
+	if n <= 0 && err != nil {
+		if errors.Is(err, io.EOF) {
+			err = ErrChanged // shorter than it was
+		}
+		return 0, err
+	}
+	return n, nil
+}
+
+// readAcross fills p by calling readSome, which reads from one header, file or
+// trailer of an archive at a time.
+func readAcross(p []byte, offset int64, readSome func(p []byte, offset int64) (int, error)) (n int, err error) {
+	for n < len(p) {
+		m, err := readSome(p[n:], offset+int64(n))
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// isExecutable reports whether a file with this beginning is a script, or a
+// program for Linux, a BSD or macOS.
+func isExecutable(start []byte) bool {
+	if len(start) >= 2 && string(start[:2]) == "#!" {
+		return true
+	}
+	if len(start) < 8 {
+		return false
+	}
+	switch string(start[:4]) {
+	case "\x7fELF", "\xfe\xed\xfa\xce", "\xfe\xed\xfa\xcf", "\xce\xfa\xed\xfe", "\xcf\xfa\xed\xfe":
+		return true
+	case "\xca\xfe\xba\xbe", "\xca\xfe\xba\xbf":
+		// A universal binary, followed by the number of its architectures. Java
+		// classes begin with the same bytes, followed by a version of at least 45.
+		return string(start[4:7]) == "\x00\x00\x00" && start[7] < 45
+	}
+	return false
+}
+
+// changedWhileRead turns ErrChanged into the finding for a folder that changed
+// during the scan.
+func changedWhileRead(err error) error {
+	if errors.Is(err, ErrChanged) {
+		return found(BeingWritten, "it is still being written")
+	}
+	return err
+}
