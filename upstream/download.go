@@ -33,8 +33,8 @@ type link struct {
 	size int64 // of the package in bytes, as announced; zero if it was not
 }
 
-// An Expecter is a writer that is told the size of a package in bytes before its
-// content, where it is known, perhaps more than once. An error ends the download.
+// An Expecter is a writer that gets the size of a package in bytes before its
+// content, if it is known, perhaps more than once. An error ends the download.
 type Expecter interface{ Expect(size int64) error }
 
 // Download writes the package of a platform to w and returns its digest. The bytes

@@ -21,8 +21,8 @@ type Origin struct {
 	// Hostname of the addresses of its providers.
 	Hostname svchost.Hostname
 
-	// URL of the same registry at another location. Without a path it is asked for
-	// its services, as the hostname would be; with one it is the provider service
+	// URL of the same registry at another location. Without a path the provider
+	// service is discovered there, as on the hostname; with one it is the service
 	// itself, as in the host blocks of the clients' configuration.
 	URL string
 

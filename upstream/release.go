@@ -40,17 +40,18 @@ type Package struct {
 	// Name of its file, as SHA256SUMS lists it.
 	Name string
 
-	// SHA256 of the file. It is zero if a mirror without SHA256SUMS does not give it;
-	// then there is only H1.
+	// SHA256 of the file. It is zero if a mirror without SHA256SUMS gives none or
+	// several.
 	SHA256 wire.SHA256
 
 	// H1 are a mirror's hashes of the files in the zip, "h1:…", if SHA256 is zero.
 	// Download does not check them, since that takes the whole file. The caller has
 	// to: dirhash.HashZip(file, dirhash.Hash1) of golang.org/x/mod must be one of
-	// them. If they are empty and SHA256 is zero, the mirror vouches for nothing.
+	// them.
 	H1 []string
 
-	// Digests of the file. It must have any one of them, as clients require.
+	// Digests of the file. It must have any one of them, as clients require. If there
+	// are neither Digests nor H1, the mirror vouches for nothing.
 	Digests []wire.SHA256
 }
 

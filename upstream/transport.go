@@ -78,7 +78,7 @@ func newTransport(g guard, timeout time.Duration, roots *x509.CertPool, connect 
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" {
-		return nil, &unsafeAddress{"it is without TLS, which an origin must not link to"}
+		return nil, &unsafeAddress{"its URL is without TLS"}
 	}
 	if err := t.guard.checkName(r.URL.Hostname()); err != nil {
 		return nil, err
