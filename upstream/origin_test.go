@@ -2,18 +2,10 @@ package upstream_test
 
 import (
 	"fmt"
-	"io"
-	"log"
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-)
-
-var (
-	quiet = log.New(io.Discard, "", 0)
-	demo2 = address.Address{Namespace: "acme", Name: "demo"}
 )
 
 func TestOrigin(t *testing.T) {

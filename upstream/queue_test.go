@@ -7,14 +7,12 @@ import (
 )
 
 // queued is a turn of one client.
-func queued(t *testing.T, s *slots, client string) (*Clients, *turn, bool) {
-	t.Helper()
-	a, w := NewClients(ForClient(context.Background(), client)), &turn{ended: make(chan struct{})}
-	ok := a.wait(s, w)
-	return a, w, ok
+func queued(s *slots, client string) (t *turn, ok bool) {
+	t = &turn{ended: make(chan struct{})}
+	return t, NewClients(ForClient(context.Background(), client)).wait(s, t)
 }
 
-func granted(w *turn) bool { return w.queue != nil }
+func granted(t *turn) bool { return t.queue != nil }
 
 // One client has three of four slots and requests more. The first request of another
 // gets the fourth at once, and that of a third is before all that the first waits
@@ -25,20 +23,20 @@ func TestSlotsAreSharedByClients(t *testing.T) {
 	var turns []*turn
 	refused := 0
 	for range 300 {
-		_, w, ok := queued(t, s, flood)
+		w, ok := queued(s, flood)
 		if !ok {
 			refused++
 		}
 		turns = append(turns, w)
 	}
-	if got := 300 - 3 - maxWaitingPerClient; refused != got || !granted(turns[2]) || granted(turns[3]) {
-		t.Fatalf("%d are refused, want %d", refused, got)
+	if want := 300 - 3 - maxWaitingPerClient; refused != want || !granted(turns[2]) || granted(turns[3]) {
+		t.Fatalf("%d are refused, want %d", refused, want)
 	}
-	_, one, _ := queued(t, s, first)
+	one, _ := queued(s, first)
 	if !granted(one) {
 		t.Fatal("another client waits while a slot is free")
 	}
-	_, two, _ := queued(t, s, second)
+	two, _ := queued(s, second)
 	s.release(one)
 	if !granted(two) {
 		t.Error("a third client waits behind the flood")
@@ -62,10 +60,10 @@ func TestSlotsAreSharedByClients(t *testing.T) {
 // requested it first, also if the work is part of other work.
 func TestJoiningDoesNotWaitBehindTheFirst(t *testing.T) {
 	s := newSlots(1)
-	_, running, _ := queued(t, s, "192.0.2.1")
+	running, _ := queued(s, "192.0.2.1")
 	var behind []*turn
 	for range 10 {
-		_, w, _ := queued(t, s, "192.0.2.1")
+		w, _ := queued(s, "192.0.2.1")
 		behind = append(behind, w)
 	}
 	whole := NewClients(ForClient(context.Background(), "192.0.2.1"))
@@ -83,23 +81,23 @@ func TestJoiningDoesNotWaitBehindTheFirst(t *testing.T) {
 // When the queues are full, a client with few turns takes the place of one with many.
 func TestLongestQueueIsCutFirst(t *testing.T) {
 	s := newSlots(1)
-	queued(t, s, "192.0.2.0")
+	queued(s, "192.0.2.0")
 	var last *turn
 	for i := range MaxWaiting {
-		_, w, ok := queued(t, s, fmt.Sprintf("192.0.2.%d", 1+i%8))
+		w, ok := queued(s, fmt.Sprintf("192.0.2.%d", 1+i%8))
 		if !ok {
 			t.Fatalf("the %dth is refused", i)
 		}
 		last = w
 	}
-	_, w, ok := queued(t, s, "198.51.100.1")
+	w, ok := queued(s, "198.51.100.1")
 	if !ok || w.refused {
 		t.Error("a new client is refused")
 	}
 	if !last.refused && s.waiting > MaxWaiting {
 		t.Errorf("%d wait", s.waiting)
 	}
-	if _, _, ok := queued(t, s, "192.0.2.1"); ok {
+	if _, ok := queued(s, "192.0.2.1"); ok {
 		t.Error("a client with many turns is accepted")
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
@@ -115,7 +116,7 @@ func TestCertificatesAreVerified(t *testing.T) {
 	_, err := c.Versions(background(), demo)
 	mustFail(t, err, upstream.ErrUnavailable, "TLS certificate does not verify")
 	c = newClient(t, upstream.Origin{Hostname: "registry.example.net"}, upstream.Trust(roots(server)), resolving(server))
-	_, err = c.Versions(background(), demo2)
+	_, err = c.Versions(background(), address.Address{Namespace: "acme", Name: "demo"})
 	mustFail(t, err, upstream.ErrUnavailable, "TLS certificate does not verify")
 	if len(s.Asked()) != 0 {
 		t.Errorf("%d requests were made", len(s.Asked()))
