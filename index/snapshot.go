@@ -213,12 +213,12 @@ func (s *Snapshot) mergeModules(r *shadows) {
 // offered in their place: the hostnames by kind, address and version.
 type shadows map[[3]string][]string
 
-func (s *shadows) add(kind, address, version string, hostname svchost.Hostname) {
+func (s *shadows) add(kind, hosted, version string, hostname svchost.Hostname) {
 	if *s == nil {
 		*s = make(shadows)
 	}
-	of := [3]string{kind, address, version}
-	(*s)[of] = append((*s)[of], svchost.ForDisplay(string(hostname)))
+	of := [3]string{kind, hosted, version}
+	(*s)[of] = append((*s)[of], address.DisplayHostname(hostname))
 }
 
 // note adds them to the notes of the report.
