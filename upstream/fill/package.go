@@ -65,7 +65,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	present := provider.Release(file.Version.String()) // nil for nil
 	switch {
 	case file.Kind != address.PackageFile:
-		return f.document(ctx, a, file, present)
+		return f.document(ctx, a, name, file, present)
 	case !s.Policy.includesPlatform(file.Platform):
 		return nil, ErrNotMirrored
 	}
@@ -129,7 +129,7 @@ func (f *Filler) recent(id fileID) *Filled {
 
 // document returns one of the files beside the packages, for mirrors that are
 // chained to this one.
-func (f *Filler) document(ctx context.Context, a address.Address, file address.ReleaseFile, present *index.Release) (*Filled, error) {
+func (f *Filler) document(ctx context.Context, a address.Address, name string, file address.ReleaseFile, present *index.Release) (*Filled, error) {
 	version := file.Version.String()
 	r, _, err := f.approved(ctx, a, version, present)
 	if err != nil {
@@ -155,7 +155,7 @@ func (f *Filler) document(ctx context.Context, a address.Address, file address.R
 	if content == nil {
 		return nil, ErrNotMirrored
 	}
-	return &Filled{File: index.NewDocumentFile(file.String(), version, content)}, nil
+	return &Filled{File: index.NewDocumentFile(name, version, content)}, nil
 }
 
 // A packageFill is one package of a release on its way into the tree.

@@ -133,7 +133,7 @@ func TestFillsThatFailLeaveNoFolders(t *testing.T) {
 
 // An announced size beyond the limit of packages is refused before room is reserved.
 func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
-	for _, size := range []int64{upstream.DefaultMaxPackage + 1, math.MaxInt64} {
+	for _, size := range []int64{upstream.MaxPackage + 1, math.MaxInt64} {
 		s := newAcme(t)
 		s.Fault(metadata, s.Edited(`"package_size":`, fmt.Sprintf(`"package_size":%d,"size":`, size)))
 		tree, c := indextest.New(t), s.Client(t, upstream.Origin{})
