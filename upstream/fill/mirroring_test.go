@@ -260,10 +260,8 @@ var (
 	acme      = upstreamtest.AcmeTree
 	status    = upstreamtest.Status
 	body      = upstreamtest.Body
-	redirect  = upstreamtest.Redirect
 	demo      = upstreamtest.Demo
 	linux     = upstreamtest.Linux
-	v1        = upstreamtest.V1
 	roots     = upstreamtest.Roots
 	resolving = upstreamtest.Resolving
 	newClient = upstreamtest.NewClient
