@@ -60,18 +60,12 @@ type connections struct {
 
 // A protocol is spoken by a registry or by a mirror.
 type protocol interface {
-	versions(context.Context, address.Address) (Listing, error)
+	versions(context.Context, address.Address) ([]wire.ProviderVersion, error)
 	published(ctx context.Context, a address.Address, version string) (time.Time, error)
 	release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error)
 
 	// packageLink is requested for each download: it may be valid for minutes only.
 	packageLink(context.Context, *Release, Package) (link, error)
-}
-
-// A Listing is all versions of a provider, newest first, each once. None of it is
-// verified.
-type Listing struct {
-	Versions []wire.ProviderVersion
 }
 
 type settings struct {
@@ -131,11 +125,12 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 // Hostname is that of the origin's providers.
 func (c *Client) Hostname() svchost.Hostname { return c.origin.Hostname }
 
-// Versions returns the versions of a provider, newest first. The error is a Failure,
-// or says that the provider is of another origin.
-func (c *Client) Versions(ctx context.Context, a address.Address) (Listing, error) {
+// Versions returns the versions of a provider, newest first, each once. Nothing about
+// them is verified. The error is a Failure, or says that the provider is of another
+// origin.
+func (c *Client) Versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
 	if err := c.check(a); err != nil {
-		return Listing{}, err
+		return nil, err
 	}
 	return c.protocol.versions(ctx, a)
 }

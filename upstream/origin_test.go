@@ -65,7 +65,7 @@ func TestOriginAtAnotherURL(t *testing.T) {
 		t.Run(test.url, func(t *testing.T) {
 			s := newAcme(t)
 			list, err := s.Client(t, upstream.Origin{URL: test.url}).Versions(background(), demo)
-			if err != nil || len(list.Versions) != 1 || s.Count(discovery) != test.discovers {
+			if err != nil || len(list) != 1 || s.Count(discovery) != test.discovers {
 				t.Errorf("got %v, %v, %d discoveries", list, err, s.Count(discovery))
 			}
 		})

@@ -326,7 +326,7 @@ func TestFailures(t *testing.T) {
 			w.WriteHeader(503)
 		})
 		s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-			if list, err := c.Versions(background(), demo); err != nil || len(list.Versions) != 1 {
+			if list, err := c.Versions(background(), demo); err != nil || len(list) != 1 {
 				t.Errorf("got %v, %v", list, err)
 			}
 		})
