@@ -20,23 +20,6 @@ import (
 
 const userAgent = "caddy-terraform-registry"
 
-// The maximum sizes of documents, in bytes. Real ones have a tenth of it and less; a
-// registry that needs more would not be read by every client either.
-const (
-	maxDiscovery = 1 << 20 // that of the clients
-	maxVersions  = 8 << 20
-	maxMetadata  = 4 << 20
-
-	// Callers keep these in memory for many releases. SHA256SUMS has a line of some
-	// 110 bytes for each platform, of which the largest providers have 15 to 20.
-	maxChecksums = 64 << 10
-	maxSignature = 16 << 10
-	maxManifest  = 16 << 10
-)
-
-// MaxPackage is the size in bytes beyond which a package is refused.
-const MaxPackage = 4 << 30
-
 // A Client sends requests to one origin. It is safe for concurrent use.
 type Client struct {
 	origin   Origin

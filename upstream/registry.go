@@ -14,9 +14,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// discoveryLifetime is how long the URL of a provider service is reused.
-const discoveryLifetime = time.Hour
-
 // A service is the URL of the origin's provider service, and when it was discovered.
 type service struct {
 	mutex      sync.Mutex
