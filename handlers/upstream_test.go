@@ -63,7 +63,6 @@ func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(client.Close)
 
 	root := t.TempDir()
 	p.tree = indextest.OnDisk(t, root)

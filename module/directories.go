@@ -13,10 +13,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// Locate makes directories absolute and checks that those which are named
-// exist, so that a misspelled one is an error now and not an empty registry
-// later. The names that are only defaults may be missing. A nil file system is
-// the local disk.
+// Locate makes directories absolute and checks that those which are named exist, so
+// that a misspelled one is an error now and not an empty registry later. Default
+// directories may be missing. A nil file system is the local disk. Errors begin with
+// the name of the option.
 func Locate(fsys fs.FS, d index.Directories) (index.Directories, error) {
 	if d.Root == "" {
 		return d, errors.New("root: it is required: name the folder to serve")

@@ -6,7 +6,9 @@ import (
 	"path/filepath"
 )
 
-// FreeSpace is freeSpaceOn of a folder that may not be there yet.
+// FreeSpace returns how many bytes the process may still write to the disk of a
+// folder, which need not exist yet. The error is errors.ErrUnsupported where the
+// system does not tell.
 func FreeSpace(dir string) (int64, error) {
 	for {
 		free, err := freeSpaceOn(dir)

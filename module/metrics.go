@@ -109,8 +109,8 @@ func counts(r *index.Report) (offered map[string]int, withheld map[index.Reason]
 	return offered, withheld
 }
 
-// ByRoot are the indexes the app holds. Several of one root, which differ in
-// how they judge, are told apart by a number.
+// ByRoot returns the indexes of the app by the root of their tree. If several have
+// the same root, since they differ in other options, a number is appended to it.
 func (a *App) ByRoot() map[string]*index.Index {
 	a.holding.Lock()
 	defer a.holding.Unlock()

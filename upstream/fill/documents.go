@@ -59,8 +59,7 @@ func keptRelease(a address.Address, version string, d documents, k namespaceKeys
 	if d.checksums == nil || d.signature == nil || k.ring == nil {
 		return nil
 	}
-	by, err := k.ring.Verify(d.checksums, d.signature)
-	if err != nil {
+	if _, err := k.ring.Verify(d.checksums, d.signature); err != nil {
 		return nil // the origin's may be another: that is for settle to say
 	}
 	sums, err := wire.DecodeChecksums(d.checksums)
@@ -69,7 +68,7 @@ func keptRelease(a address.Address, version string, d documents, k namespaceKeys
 	}
 	r := &upstream.Release{
 		Address: a, Version: version, Checksums: d.checksums, Signature: d.signature, Manifest: d.manifest,
-		Keys: k.ring.Keys(), SignedBy: by, Sums: sums,
+		Keys: k.ring.Keys(), Sums: sums,
 	}
 	r.Packages = r.ListedPackages()
 	return r

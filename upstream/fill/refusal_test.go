@@ -228,7 +228,7 @@ func TestPackagesThatAreNone(t *testing.T) {
 			s.Fault(zipFile, body(zip))
 			s.Fault(sumsFile, body(document))
 			s.Fault(sigFile, body(publisher.Sign(document)))
-			s.Fault(metadata, s.Rewritten(s.Sum(t, linuxZip), sumOf(zip), `"package_size"`, `"size"`))
+			s.Fault(metadata, s.Edited(s.Sum(t, linuxZip), sumOf(zip), `"package_size"`, `"size"`))
 			root := t.TempDir()
 			indextest.OnDisk(t, root).Keys(host+"/acme", publisher)
 			over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root).mustRefuse(t, linuxZip, upstream.ErrMalformed, test.says)

@@ -167,11 +167,10 @@ func (s *Source) accept(r *upstream.Release, k namespaceKeys) error {
 		// The origin has no keys now, but had some before. What they say is wrong
 		// is so whatever the policy, and so is a signature by another key: the index
 		// would withhold the release.
-		by, err := k.ring.Verify(r.Checksums, r.Signature)
-		if err != nil {
+		if _, err := k.ring.Verify(r.Checksums, r.Signature); err != nil {
 			return &upstream.Failure{Host: r.Address.Hostname.ForDisplay(), Kind: upstream.ErrBadSignature, Detail: err.Error(), Cause: err}
 		}
-		r.Keys, r.SignedBy = k.ring.Keys(), by
+		r.Keys = k.ring.Keys()
 	}
 	switch {
 	case r.Signed():

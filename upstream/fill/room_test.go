@@ -136,7 +136,7 @@ func TestFillsThatFailLeaveNoFolders(t *testing.T) {
 // A size that no package may have is not what the disk is asked for, nor does it
 // make room for others.
 func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
-	for _, size := range []int64{upstream.DefaultMaxPackage + 1, math.MaxInt64} {
+	for _, size := range []int64{upstream.MaxPackage + 1, math.MaxInt64} {
 		s := newAcme(t)
 		s.Fault(metadata, s.Edited(`"package_size":`, fmt.Sprintf(`"package_size":%d,"size":`, size)))
 		tree, c := indextest.New(t), s.Client(t, upstream.Origin{})
