@@ -1,12 +1,16 @@
 package module
 
 import (
+	"net"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
 )
@@ -108,4 +112,71 @@ func answerFields(r *http.Request, answer caddyhttp.ResponseRecorder) []zap.Fiel
 		}
 		return nil
 	})))
+}
+
+// accessLoggers are the names, below http.log.access, of the loggers that Caddy
+// logs a request with: those chosen by `log_name`, those of its host, or the
+// server's own. The empty one is http.log.access itself.
+func accessLoggers(logs *caddyhttp.ServerLogConfig, r *http.Request) []string {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	names, mapped := mappedLoggers(logs, host)
+	if !mapped {
+		skipped := func(pattern string) bool { return certmagic.MatchWildcard(host, pattern) }
+		if logs.SkipUnmappedHosts || slices.ContainsFunc(logs.SkipHosts, skipped) {
+			return nil
+		}
+		names = []string{logs.DefaultLoggerName}
+	}
+	if chosen, ok := caddyhttp.GetVar(r.Context(), caddyhttp.AccessLoggerNameVarKey).([]any); ok {
+		names = make([]string, len(chosen))
+		for i := range chosen {
+			names[i], _ = chosen[i].(string)
+		}
+	}
+	return names
+}
+
+// mappedLoggers finds those of a host by its name, then by its name with
+// asterisks for more and more labels. There may be none.
+func mappedLoggers(logs *caddyhttp.ServerLogConfig, host string) (names []string, mapped bool) {
+	labels := strings.Split(strings.ToLower(host), ".")
+	for next := 0; ; next++ {
+		if names, mapped := logs.LoggerNames[strings.Join(labels, ".")]; mapped || next == len(labels) {
+			return names, mapped
+		}
+		if labels[next] != "" {
+			labels[next] = "*"
+		}
+	}
+}
+
+// signature finds signatures in URLs, and in URLs that are in the query of others.
+var signature = regexp.MustCompile(`(?i)((?:[?&]|%3f|%26)sig(?:=|%3d))[^&\s"'<>]*`)
+
+func unsignedText(s string) string { return signature.ReplaceAllString(s, "${1}REDACTED") }
+
+// unsigned is a copy of the request as the client made it, without signatures.
+func unsigned(r *http.Request) *http.Request {
+	shown := r.WithContext(r.Context())
+	if made, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		shown.Method, shown.RemoteAddr, shown.RequestURI = made.Method, made.RemoteAddr, made.RequestURI
+	}
+	shown.RequestURI = unsignedText(shown.RequestURI)
+	shown.Header = unsignedHeader(r.Header)
+	return shown
+}
+
+// unsignedHeader is a copy without signatures. Clients that are sent elsewhere
+// put them into Referer, and proxies into headers of their own.
+func unsignedHeader(h http.Header) http.Header {
+	h = h.Clone()
+	for _, values := range h {
+		for i := range values {
+			values[i] = unsignedText(values[i])
+		}
+	}
+	return h
 }

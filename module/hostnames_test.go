@@ -3,6 +3,7 @@ package module
 import (
 	"crypto/tls"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -12,6 +13,69 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 )
+
+// onSiteRoute is a route as the Caddyfile adapter writes it.
+func onSiteRoute(host, registry string) string {
+	return `{"match":[{"host":["` + host + `"]}],"terminal":true,"handle":[{"handler":"subroute","routes":[{"handle":[` + registry + `]}]}]}`
+}
+
+// A rule with the registry's own name that nothing says is its own would be void. It
+// is an error when the configuration is loaded.
+func TestRulesWithOwnName(t *testing.T) {
+	t.Setenv("OWN_NAMES_TEST", "env.example.com")
+	root := sampleTree(t)
+	registry := func(pattern string, more string) string {
+		return fmt.Sprintf(`{"handler":"terraform_registry","root":%q%s,"access":{"rules":[
+			{"effect":"allow","who":"ci","right":"read","addresses":["acme"]},
+			{"effect":"deny","who":"jo","right":"read","addresses":["other",%q]}]}}`, root, more, pattern)
+	}
+	const r = "registry.example.com"
+	nested := func(host, registry string) string {
+		return `{"match":[{"host":["*.example.com"]}],"handle":[{"handler":"subroute","routes":[{"match":[{"host":["` + host + `"]}],"handle":[` + registry + `]}]}]}`
+	}
+	other := onSiteRoute("other.example.com", `{"handler":"static_response"}`)
+	for _, test := range []struct {
+		rule   string
+		routes []string
+		want   string // empty: it is no error
+	}{
+		{"the site's name", []string{onSiteRoute(r, registry(r+"/acme", ""))},
+			"access: rule 2: the name in the pattern \"registry.example.com/acme\" is that of the site, so it is this registry's own: add the option `hostname registry.example.com`, or write \"acme\""},
+		{"in another case", []string{onSiteRoute("Registry.Example.com", registry("REGISTRY.example.com/acme", ""))}, "is that of the site"},
+		{"with a port", []string{onSiteRoute(r, registry(r+":8443/acme", ""))}, "add the option `hostname registry.example.com:8443`"},
+		{"alone", []string{onSiteRoute(r, registry(r, ""))}, `or write "*/*"`},
+		{"in punycode", []string{onSiteRoute("xn--bcher-kva.example", registry("bücher.example/acme", ""))}, "is that of the site"},
+		{"one of a site's names", []string{`{"match":[{"host":["a.example.com","` + r + `"]}],"handle":[` + registry(r+"/acme", "") + `]}`}, "is that of the site"},
+		{"of a site for many names", []string{onSiteRoute("*.example.com", registry(r+"/acme", ""))}, "is that of the site"},
+		{"of a site by a placeholder", []string{onSiteRoute("{env.OWN_NAMES_TEST}", registry("env.example.com/acme", ""))}, "is that of the site"},
+		{"of the second site", []string{other, onSiteRoute(r, registry(r+"/acme", "")), onSiteRoute("third.example.com", `{"handler":"static_response"}`)}, "is that of the site"},
+		{"of a route in a site", []string{nested(r, registry(r+"/acme", ""))}, "is that of the site"},
+		{"of the public URL", []string{`{"handle":[` + registry(r+"/acme", `,"public_url":"https://registry.example.com:8443"`) + `]}`}, "is that of public_url"},
+
+		{"with the name configured", []string{onSiteRoute(r, registry(r+"/acme", `,"hostname":["`+r+`"]`))}, ""},
+		{"with another name configured", []string{onSiteRoute(r, registry(r+"/acme", `,"hostname":["a.example.com"]`))}, ""},
+		{"no name", []string{onSiteRoute(r, registry("acme/vpc", ""))}, ""},
+		{"a wildcard", []string{onSiteRoute(r, registry("*.example.com/acme", ""))}, ""},
+		{"another registry's name", []string{onSiteRoute(r, registry("registry.terraform.io/acme", ""))}, ""},
+		{"the name of another site, which is mirrored", []string{other, onSiteRoute(r, registry("other.example.com/acme", ""))}, ""},
+		{"the name of a later site", []string{onSiteRoute(r, registry("other.example.com/acme", "")), other}, ""},
+		{"the name of another route of the site", []string{nested(r, registry("other.example.com/acme", ""))}, ""},
+		{"a site for any name", []string{`{"handle":[` + registry(r+"/acme", "") + `]}`}, ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			var config caddy.Config
+			raw := `{"admin":{"disabled":true},"storage":{"module":"file_system","root":` + fmt.Sprintf("%q", t.TempDir()) + `},
+				"apps":{"http":{"servers":{"srv0":{"listen":["127.0.0.1:0"],"automatic_https":{"disable":true},"routes":[` + strings.Join(test.routes, ",") + `]}}}}}`
+			if err := json.Unmarshal([]byte(raw), &config); err != nil {
+				t.Fatal(err)
+			}
+			err := caddy.Validate(&config)
+			if test.want == "" && err != nil || test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)) {
+				t.Errorf("validate: got error %v, want %q", err, test.want)
+			}
+		})
+	}
+}
 
 func TestBaseURL(t *testing.T) {
 	const host = "registry.example.com"
@@ -205,4 +269,60 @@ func TestAbsoluteURLs(t *testing.T) {
 			t.Errorf("there are %d documents", len(seen))
 		}
 	})
+}
+
+// What a proxy says counts where Caddy trusts it, and nowhere else.
+func TestAbsoluteURLsBehindProxies(t *testing.T) {
+	root := sampleTree(t)
+	const routes = `"listen":[%q],"automatic_https":{"disable":true},"routes":[{"handle":[{"handler":"terraform_registry","root":%q,"signing_key":{"off":true}}]}]`
+	config := fmt.Sprintf(`{
+		"admin":{"disabled":true,"config":{"persist":false}},
+		"storage":{"module":"file_system","root":%q},
+		"apps":{"http":{"servers":{
+			"trusting":{"trusted_proxies":{"source":"static","ranges":["127.0.0.1/32"]},`+routes+`},
+			"plain":{`+routes+`}}}}}`, t.TempDir(), "127.0.0.1:0", root, "localhost:0", root)
+	if err := caddy.Load([]byte(config), true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	app, err := caddy.ActiveContext().AppIfConfigured("http")
+	if err != nil {
+		t.Fatal(err)
+	}
+	awaitLive(t)
+	const path = "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"
+	for _, test := range []struct{ rule, server, proto, host, want string }{
+		{"a trusted proxy", "trusting", "https", "registry.example.com", "https://registry.example.com" + path},
+		{"a trusted proxy that keeps the name", "trusting", "https", "", "https://internal:8080" + path},
+		{"a trusted proxy that says nothing", "trusting", "", "", path},
+		{"another", "plain", "https", "registry.example.com", path},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			address := app.(*caddyhttp.App).Servers[test.server].Listeners()[0].Addr().String()
+			r, err := http.NewRequest(http.MethodGet, "http://"+address+"/v1/modules/acme/vpc/aws/1.0.0/download", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Host = "internal:8080"
+			if test.proto != "" {
+				r.Header.Set("X-Forwarded-Proto", test.proto)
+			}
+			if test.host != "" {
+				r.Header.Set("X-Forwarded-Host", test.host)
+			}
+			answer, err := http.DefaultClient.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			answer.Body.Close()
+			if got := answer.Header.Get("X-Terraform-Get"); got != test.want {
+				header, _ := json.Marshal(answer.Header)
+				t.Errorf("got %d %s, want %s", answer.StatusCode, header, test.want)
+			}
+		})
+	}
 }

@@ -2,19 +2,23 @@ package module
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
@@ -186,4 +190,87 @@ func lockedKey(t *testing.T, passphrase string) string {
 	}
 	w.Close()
 	return b.String() + "\n"
+}
+
+func TestLinkKeysInCaddysStorage(t *testing.T) {
+	c := newConfiguration(t)
+	store := linkKeyStore{c.ctx.Storage()}
+	load := func() (*access.RotatingLinkKeys, error) {
+		keys := access.NewRotatingLinkKeys(t.Context(), store, c.ctx.Slogger(), time.Now)
+		t.Cleanup(keys.Close)
+		return keys, keys.Load()
+	}
+	var queries []string
+	for range 2 {
+		keys, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		links := access.Links{Keys: keys.Keys}
+		query, err := links.AppendQuery(nil, "tree", "file", 1<<40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		queries = append(queries, string(query))
+	}
+	if queries[0] != queries[1] {
+		t.Error("the links differ after a restart")
+	}
+	if !c.ctx.Storage().Exists(t.Context(), linkKeysName) {
+		t.Errorf("there is no %s", linkKeysName)
+	}
+}
+
+// The configuration does not start with damaged keys, and the error names them.
+func TestDamagedLinkKeysFailTheStart(t *testing.T) {
+	c := newConfiguration(t)
+	guest, _ := tokensGuest(t, "ci")
+	if err := (linkKeyStore{c.ctx.Storage()}).Store(t.Context(), []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	h := Handler{Root: sampleTree(t), AuthRaw: []json.RawMessage{guest}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}}
+	c.mustHandle(h)
+	err := c.start()
+	if err == nil || !strings.Contains(err.Error(), linkKeysName) || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// A link is good at whatever serves the tree it was made for: another handler, the
+// same after a restart, another instance that shares Caddy's storage. At another
+// tree it is not, though all have the same keys.
+func TestLinksAreOfTheTree(t *testing.T) {
+	root, other, storage := sampleTree(t), sampleTree(t), t.TempDir()
+	guest, tokens := tokensGuest(t, "ci")
+	of := func(root string) Handler {
+		return Handler{Root: root, AuthRaw: []json.RawMessage{guest}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}}
+	}
+	c := newConfigurationIn(t, storage)
+	h, named, elsewhere := c.mustHandle(of(root)), of(root), c.mustHandle(of(other))
+	named.Hostnames = []string{"other.example.com"}
+	alias := c.mustHandle(named)
+	c.mustStart()
+	for _, h := range []*Handler{h, elsewhere} {
+		snapshot(t, h)
+	}
+	link := ask(t, h, "/v1/modules/acme/vpc/aws/1.0.0/download", tokens["ci"], nil).Header().Get("X-Terraform-Get")
+
+	again := newConfigurationIn(t, storage)
+	restarted := again.mustHandle(of(root))
+	again.mustStart()
+	snapshot(t, restarted)
+	for _, test := range []struct {
+		rule string
+		h    *Handler
+		want int
+	}{
+		{"where it was given", h, http.StatusOK},
+		{"the same tree under another name", alias, http.StatusOK},
+		{"after a restart", restarted, http.StatusOK},
+		{"another tree", elsewhere, http.StatusForbidden},
+	} {
+		if w := ask(t, test.h, link, "", nil); w.Code != test.want {
+			t.Errorf("%s: got %d %s, want %d", test.rule, w.Code, w.Body, test.want)
+		}
+	}
 }
