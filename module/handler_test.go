@@ -1,7 +1,6 @@
 package module
 
 import (
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -201,31 +200,5 @@ func TestProvisionRefuses(t *testing.T) {
 	}
 	if _, err := newConfiguration(t).handle(Handler{}); err == nil || !strings.Contains(err.Error(), "root: it is required") {
 		t.Errorf("without a root: got error %v", err)
-	}
-}
-
-func TestLocateInANamedFileSystem(t *testing.T) {
-	tests := []struct{ root, part, wantRoot, wantPart string }{
-		{"/", "/", ".", "."},
-		{".", "a", ".", "a"},
-		{"a/", "b/", "a", "a/b"},
-		{"/a/../b", "/c", "b", "c"},
-	}
-	for _, test := range tests {
-		var n namedFileSystem
-		root, err := n.absolute(test.root)
-		if err != nil || root != test.wantRoot {
-			t.Errorf("root %s: got %s, %v", test.root, root, err)
-		}
-		part, err := n.part(test.part)
-		if got := n.under(root, part); err != nil || got != test.wantPart || !fs.ValidPath(got) {
-			t.Errorf("part %s: got %s, %v", test.part, got, err)
-		}
-	}
-	if root, err := (namedFileSystem{}).absolute("../a"); err == nil {
-		t.Errorf("a root outside became %s", root)
-	}
-	if part, err := (namedFileSystem{}).part("a/../../b"); err == nil {
-		t.Errorf("a part outside became %s", part)
 	}
 }

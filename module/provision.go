@@ -49,9 +49,9 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if err != nil {
 		return err
 	}
-	directories, err := Locate(fsys, index.Directories{
+	directories, err := index.Directories{
 		Root: h.Root, Providers: h.Providers, Modules: h.Modules, Keys: h.Keys,
-	})
+	}.Locate(fsys)
 	if err != nil {
 		return err
 	}

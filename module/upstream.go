@@ -199,13 +199,16 @@ func clientAddress(r *http.Request) string {
 	return address
 }
 
-// path is where a file of the providers is on the disk, for locks; empty where
-// those would keep the file from being renamed.
+// providersPath returns where the tree's providers are on the local disk.
+func (t tree) providersPath() string { return t.directories.Paths()[1] }
+
+// path returns the path on the local disk of a file of the providers, for locking
+// it. It is empty where a lock would prevent the file from being renamed.
 func (t tree) path(name string) string {
 	if runtime.GOOS == "windows" {
 		return ""
 	}
-	return filepath.Join(localDisk{}.under(t.directories.Root, t.directories.Providers), filepath.FromSlash(name))
+	return filepath.Join(t.providersPath(), filepath.FromSlash(name))
 }
 
 // provisionUpstreams returns what fills the tree, nil if nothing does. No origin
@@ -236,10 +239,9 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*p
 				return fill.Options{}, err
 			}
 		}
-		providers := localDisk{}.under(t.directories.Root, t.directories.Providers)
 		return fill.Options{
 			Sources: sources, Open: t.open, Path: t.path,
-			FreeSpace: func() (int64, error) { return FreeSpace(providers) },
+			FreeSpace: func() (int64, error) { return fill.FreeSpace(t.providersPath()) },
 		}, nil
 	})
 	if err != nil {
