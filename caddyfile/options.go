@@ -73,7 +73,7 @@ func unmarshal(d *caddyfile.Dispenser, h *module.Handler) error {
 			return d.Errf("%s does not have a block", o.name)
 		}
 	}
-	if number, err := h.CheckRuleNames(); err != nil {
+	if number, err := h.CheckRuleHostnames(); err != nil {
 		return rulePosition(rules, number).WrapErr(err)
 	}
 	return nil

@@ -348,7 +348,7 @@ type servedRequests int
 
 func (n *servedRequests) serve(http.ResponseWriter, *http.Request) bool { *n++; return true }
 
-func TestUnsignedText(t *testing.T) {
+func TestRedact(t *testing.T) {
 	for _, test := range []struct{ rule, text, want string }{
 		{"a link", "/v1/a.zip?exp=1&sig=abc-_Z", "/v1/a.zip?exp=1&sig=REDACTED"},
 		{"its parameters in another order", "/v1/a.zip?archive=zip&sig=abc&terraform-get=1", "/v1/a.zip?archive=zip&sig=REDACTED&terraform-get=1"},
@@ -362,7 +362,7 @@ func TestUnsignedText(t *testing.T) {
 		{"no query", "/v1/sig=abc.zip", "/v1/sig=abc.zip"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			if got := unsignedText(test.text); got != test.want {
+			if got := redact(test.text); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})

@@ -200,11 +200,11 @@ func TestWhatAccessCannotBe(t *testing.T) {
 		h    Handler
 		want string
 	}{
-		{"access without a rule", Handler{Access: &Access{}}, "access: it has no rule, so nobody could read anything"},
+		{"access without a rule", Handler{Access: &Access{}}, "access: it has no rule, so nothing could be read"},
 		{"a rule that is none", Handler{Access: &Access{Rules: []AccessRule{allow("ci", "acme"), {Effect: "permit", Who: "ci", Right: "read", Addresses: []string{"*"}}}}}, "access: rule 2: "},
-		{"a subject that is everybody's", Handler{Access: &Access{Subject: "http.auth.user.id", Rules: []AccessRule{allow("ci", "*")}}}, "has no placeholder, so everybody would be the same one"},
+		{"a subject that is everybody's", Handler{Access: &Access{Subject: "http.auth.user.id", Rules: []AccessRule{allow("ci", "*")}}}, "has no placeholder, so all requests would have the same subject"},
 		{"a rule with a placeholder of a request", Handler{Access: &Access{Rules: []AccessRule{allow("{http.auth.user.id}", "*")}}}, "access: rule 1: "},
-		{"links where everything is everybody's", Handler{Links: caddy.Duration(time.Minute)}, "links: nothing is signed where everybody may read everything"},
+		{"links where everything is everybody's", Handler{Links: caddy.Duration(time.Minute)}, "links: no links are signed where anyone may read everything"},
 		{"links that are too short", Handler{AuthRaw: []json.RawMessage{guest}, Links: caddy.Duration(time.Millisecond)}, "links: 1ms is not between 1s and 12h"},
 		{"links that are too long", Handler{AuthRaw: []json.RawMessage{guest}, Links: caddy.Duration(24 * time.Hour)}, "links: 24h0m0s is not between 1s and 12h"},
 		{"a guest that is none", Handler{AuthRaw: []json.RawMessage{json.RawMessage(`{"provider":"nobody"}`)}}, "auth: "},

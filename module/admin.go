@@ -20,15 +20,15 @@ func init() {
 
 // Admin adds to Caddy's admin API:
 //
-//   - `GET /terraform_registry/indexes`: the trees that are served, what they
-//     offer in numbers, and how far a scan is that reads;
-//   - `GET /terraform_registry/report`: all that is offered, withheld and
-//     ignored, and why; with `?root=` of that tree only;
-//   - `POST /terraform_registry/rescan`: has all trees scanned, or that of
-//     `?root=`, and answers when it is done;
+//   - `GET /terraform_registry/indexes`: the trees that are served, with numbers of
+//     what they offer, and the progress of a scan that reads archives;
+//   - `GET /terraform_registry/report`: everything that is offered, withheld and
+//     ignored, with reasons; with `?root=` that of one tree only;
+//   - `POST /terraform_registry/rescan`: scans all trees, or that of `?root=`, and
+//     answers when it is done;
 //   - `GET /terraform_registry/access?as=USER&group=GROUP&right=read&address=acme/vpc/aws`:
 //     for each registry, whether its rules allow that, and which rule decides.
-//     `group` can be repeated; without `as`, the client has no credentials.
+//     `group` can be repeated; without `as`, the request is anonymous.
 type Admin struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -49,7 +49,7 @@ func (Admin) Routes() []caddy.AdminRoute {
 					w.Header().Set("Allow", method)
 					return caddy.APIError{HTTPStatus: http.StatusMethodNotAllowed, Err: fmt.Errorf("use %s", method)}
 				}
-				// Admin routers are older than any configuration: the live one is asked.
+				// Admin routers are created before any configuration is live.
 				app, err := ConfiguredApp(caddy.ActiveContext())
 				if errors.Is(err, caddy.ErrNotConfigured) {
 					app, err = new(App), nil
@@ -74,7 +74,7 @@ func (Admin) Routes() []caddy.AdminRoute {
 	}
 }
 
-// onIndexes serves a request with the indexes it is about: that of `?root=`, or
+// onIndexes serves a request with the indexes that it selects: that of `?root=`, or
 // all.
 func onIndexes(serve func(*http.Request, map[string]*index.Index) (any, error)) func(*http.Request, *App) (any, error) {
 	return func(r *http.Request, app *App) (any, error) {
@@ -89,7 +89,7 @@ func onIndexes(serve func(*http.Request, map[string]*index.Index) (any, error)) 
 	}
 }
 
-// decideAccess answers what the rules of each registry decide.
+// decideAccess returns what the rules of each registry decide.
 func decideAccess(r *http.Request, app *App) (any, error) {
 	query := r.URL.Query()
 	right, err := access.ParseRight(query.Get("right"))
@@ -103,7 +103,7 @@ func decideAccess(r *http.Request, app *App) (any, error) {
 	return app.Decide(access.Subject{ID: query.Get("as"), Groups: query["group"]}, right, address), nil
 }
 
-// An indexState is what the admin API tells of an index in numbers.
+// An indexState describes an index in numbers.
 type indexState struct {
 	Offered  map[string]int       `json:"offered"`
 	Withheld map[index.Reason]int `json:"withheld"`
@@ -118,7 +118,7 @@ type indexState struct {
 	Progress *progressState `json:"progress,omitempty"`
 }
 
-// A progressState is how far a scan is with what it has to read.
+// A progressState is the progress of a scan with the archives that it has to read.
 type progressState struct {
 	Done           int     `json:"done"`
 	Total          int     `json:"total"`
@@ -168,9 +168,6 @@ func rescanIndexes(r *http.Request, found map[string]*index.Index) (any, error) 
 	return listIndexes(r, found)
 }
 
-// Interface guards
-var _ caddy.AdminRouter = Admin{}
-
 // An AccessDecision is what the rules of one registry decide.
 type AccessDecision struct {
 	// Root is the root of the registry, absolute on the local disk.
@@ -181,7 +178,7 @@ type AccessDecision struct {
 	// Text is the decision as a sentence, with the rule that decides.
 	Text string `json:"text"`
 
-	// Hosted reports that the address is one of the registry's own.
+	// Hosted reports whether the address is hosted by the registry, not mirrored.
 	Hosted bool `json:"hosted"`
 
 	// Note is a warning about how the address was understood, or empty.
@@ -195,8 +192,8 @@ type AccessDecision struct {
 // An address that has the hostname of a site is hosted there even without the
 // option hostname, as it is for clients that use that hostname.
 func (a *App) Decide(s access.Subject, right access.Right, address access.Resource) []AccessDecision {
-	decisions := make([]AccessDecision, len(a.registries))
-	for i, h := range a.registries {
+	decisions := make([]AccessDecision, len(a.handlers))
+	for i, h := range a.handlers {
 		decisions[i] = h.decide(s, right, address)
 	}
 	return decisions
@@ -204,7 +201,7 @@ func (a *App) Decide(s access.Subject, right access.Right, address access.Resour
 
 func (h *Handler) decide(s access.Subject, right access.Right, a access.Resource) AccessDecision {
 	names := h.registry.Hostnames
-	if slices.Contains(names, a.Hostname) || len(names) == 0 && onSite(h.site, string(a.Hostname)) {
+	if slices.Contains(names, a.Hostname) || len(names) == 0 && matchesHost(h.site, string(a.Hostname)) {
 		a.Hosted, a.Hostname = true, ""
 	}
 	d := AccessDecision{Root: h.source.tree.directories.Root, Hosted: a.Hosted}
@@ -236,12 +233,5 @@ func (h *Handler) decide(s access.Subject, right access.Right, a access.Resource
 	return d
 }
 
-// ConfiguredApp returns the registry's app of a configuration; an error that is
-// caddy.ErrNotConfigured if the configuration has no registry.
-func ConfiguredApp(ctx caddy.Context) (*App, error) {
-	app, err := ctx.AppIfConfigured("terraform_registry")
-	if err != nil {
-		return nil, err
-	}
-	return app.(*App), nil
-}
+// Interface guards
+var _ caddy.AdminRouter = Admin{}

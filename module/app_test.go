@@ -28,7 +28,7 @@ func TestSitesOfOneTreeShareAnIndex(t *testing.T) {
 	one := c.mustHandle(Handler{Root: root})
 	two := c.mustHandle(Handler{Root: root + "/.", Hostnames: []string{"registry.example.com"}, Prefix: "/other"})
 	c.mustStart()
-	if one.source.Index() != two.source.Index() {
+	if one.source.index.Load() != two.source.index.Load() {
 		t.Error("they have an index each")
 	}
 	wantPooled(t, root, 1, 1)
@@ -66,15 +66,15 @@ func TestReloadKeepsTheIndex(t *testing.T) {
 	before.cancel()
 	wantPooled(t, root, 1, 1)
 
-	if kept.source.Index() != old.source.Index() {
+	if kept.source.index.Load() != old.source.index.Load() {
 		t.Error("the reload made another index")
 	}
-	if s := kept.source.Snapshot(); s == nil || len(s.Report.Offered) != 2 {
+	if s := kept.source.snapshot(); s == nil || len(s.Report.Offered) != 2 {
 		t.Error("the reload offers less, for a while")
 	}
 	after.cancel()
 	wantPooled(t, root, 0, 0)
-	if old.source.Snapshot() == nil {
+	if old.source.snapshot() == nil {
 		t.Error("requests of the old configuration cannot end")
 	}
 }
@@ -87,7 +87,7 @@ func TestReloadWithAnotherKeyMakesAnotherIndex(t *testing.T) {
 	after := newConfiguration(t) // another storage
 	kept := after.mustHandle(Handler{Root: root})
 	after.mustStart()
-	if old.source.Index() == kept.source.Index() {
+	if old.source.index.Load() == kept.source.index.Load() {
 		t.Error("the index signs with the key of another storage")
 	}
 }
@@ -108,7 +108,7 @@ func TestConfigurationThatFailsToStart(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no entropy") {
 		t.Fatalf("got error %v", err)
 	}
-	if last.source.Snapshot() != nil { // and it does not wait for one
+	if last.source.snapshot() != nil { // and it does not wait for one
 		t.Error("a handler without an index has a snapshot")
 	}
 	failing.cancel()
@@ -137,7 +137,7 @@ func TestValidateStartsNothing(t *testing.T) {
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: root})
 	wantPooled(t, root, 0, 0)
-	if c.ctx.Storage().Exists(c.ctx, ownKeyName) {
+	if c.ctx.Storage().Exists(c.ctx, signingKeyName) {
 		t.Error("a signing key was generated")
 	}
 	c.cancel()
@@ -169,7 +169,7 @@ func TestLogger(t *testing.T) {
 		t.Helper()
 		scan := func() {
 			// One that is closed does not look any more, and has nobody to tell.
-			if _, err := h.source.Index().Rescan(t.Context()); err != nil && !errors.Is(err, context.Canceled) {
+			if _, err := h.source.index.Load().Rescan(t.Context()); err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 		}

@@ -67,7 +67,7 @@ func archivesTree(t *testing.T) string {
 // rescan scans and waits for it.
 func rescan(t *testing.T, h *Handler) {
 	t.Helper()
-	if _, err := h.source.Index().Rescan(t.Context()); err != nil {
+	if _, err := h.source.index.Load().Rescan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -163,7 +163,7 @@ func TestEventsOfAConfigurationThatIsGone(t *testing.T) {
 	now.cancel()
 	deadline, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
-	if _, err := h.source.Index().Rescan(deadline); err == nil {
+	if _, err := h.source.index.Load().Rescan(deadline); err == nil {
 		t.Error("an index that nobody holds still scans")
 	}
 	if got := after.take(); len(got) > 0 {

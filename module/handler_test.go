@@ -99,7 +99,7 @@ func TestDefaults(t *testing.T) {
 	if h.Prefix != "/v1" || h.Signatures != "prefer" || h.Rescan != caddy.Duration(5*time.Minute) || h.source.tree.rescan != 5*time.Minute {
 		t.Errorf("got %+v", h)
 	}
-	if !h.source.tree.signing.own {
+	if !h.source.tree.signing.stored {
 		t.Error("the registry's own key is not used")
 	}
 }
@@ -168,7 +168,7 @@ func TestProvisionRefuses(t *testing.T) {
 		{"missing modules elsewhere", Handler{Modules: filepath.Join(root, "missing")}, "modules: "},
 		{"keys that are a file", Handler{Keys: "file"}, "keys: "},
 		{"a part outside by a relative path", Handler{Providers: "../mirror"}, "leads out of the root: give an absolute path"},
-		{"a hostname with a scheme", Handler{Hostnames: []string{"https://registry.example.com"}}, `hostname: "https://registry.example.com" is not one`},
+		{"a hostname with a scheme", Handler{Hostnames: []string{"https://registry.example.com"}}, `hostname: "https://registry.example.com" is not a hostname`},
 		{"an empty hostname", Handler{Hostnames: []string{""}}, "hostname: "},
 		{"a prefix without slash", Handler{Prefix: "v1"}, `prefix: "v1" does not start with a slash`},
 		{"a prefix with a slash behind", Handler{Prefix: "/v1/"}, `prefix: "/v1/" must not end in a slash`},

@@ -13,34 +13,48 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/certmagic"
+	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A registry without the option hostname answers as whatever name it is asked by,
-// and takes every HOSTNAME in a rule for that of another registry. A rule with its
-// own name would be void, which is worse than an error when it denies something.
+// parseHostnames parses the hostnames in an option.
+func parseHostnames(option string, names []string) ([]svchost.Hostname, error) {
+	var hostnames []svchost.Hostname
+	for _, name := range names {
+		hostname, err := address.ParseHostname(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q is not a hostname that clients can use: %w", option, name, err)
+		}
+		hostnames = append(hostnames, hostname)
+	}
+	return hostnames, nil
+}
 
-// CheckRuleNames returns an error, and the number of the rule it is about, if one
-// has a name in a pattern that is the registry's own by its public URL, and no
-// option hostname says so. It is for what a configuration is made of, before any
-// placeholder is expanded.
-func (h *Handler) CheckRuleNames() (rule int, err error) {
+// CheckRuleHostnames returns an error, and the number of the rule, counted from 1, if
+// an address pattern of a rule has the hostname of the public URL and the option
+// hostname is not set. It is for configurations whose placeholders are not replaced
+// yet; Provision checks the hostnames of the site too.
+//
+// Without the option hostname, a registry answers under every hostname and takes each
+// hostname in a rule for that of another registry. A rule with a hostname of this
+// registry would match nothing, which is dangerous for a rule that denies something.
+func (h *Handler) CheckRuleHostnames() (rule int, err error) {
 	if h.Access == nil || len(h.Hostnames) > 0 {
 		return 0, nil
 	}
 	rules := make([]access.Rule, len(h.Access.Rules))
 	for i, r := range h.Access.Rules {
-		// What cannot be read now is found when it is provisioned.
-		rules[i], _ = access.ParseRule(append([]string{r.Effect, r.Who, r.Right}, r.Addresses...)...)
+		// Provision reports the errors.
+		rules[i], _ = access.ParseRule(r.words()...)
 	}
-	return checkRuleNames(access.NewRules(rules...), h.PublicURL, nil)
+	return checkRuleHostnames(access.NewRules(rules...), h.PublicURL, nil)
 }
 
-// checkRuleNames is that of rules that have been read, for a registry without the
-// option hostname on a site of these hosts.
-func checkRuleNames(rules *access.Rules, publicURL string, site []string) (rule int, err error) {
+// checkRuleHostnames is CheckRuleHostnames for parsed rules, and for a site with the
+// given hosts.
+func checkRuleHostnames(rules *access.Rules, publicURL string, site []string) (rule int, err error) {
 	publicHost := ""
 	if u, err := url.Parse(publicURL); err == nil {
 		publicHost = u.Hostname()
@@ -49,26 +63,26 @@ func checkRuleNames(rules *access.Rules, publicURL string, site []string) (rule 
 	for r := range rules.All() {
 		number++
 		for pattern, name := range r.Hostnames() {
-			var whose string
+			var origin string
 			switch {
-			case publicHost != "" && onSite([]string{publicHost}, string(name)):
-				whose = "public_url"
-			case onSite(site, string(name)):
-				whose = "the site"
+			case publicHost != "" && matchesHost([]string{publicHost}, string(name)):
+				origin = "public_url"
+			case matchesHost(site, string(name)):
+				origin = "the site"
 			default:
 				continue
 			}
 			_, rest, _ := strings.Cut(pattern, "/")
-			return number, fmt.Errorf("access: rule %d: the name in the pattern %q is that of %s, so it is this registry's own: add the option `hostname %s`, or write %q, which covers what is its own under every name",
-				number, pattern, whose, name, cmp.Or(rest, "*/*"))
+			return number, fmt.Errorf("access: rule %d: the hostname in the pattern %q is that of %s, so it is one of this registry's: add the option `hostname %s`, or write %q, which matches under every hostname of this registry",
+				number, pattern, origin, name, cmp.Or(rest, "*/*"))
 		}
 	}
 	return 0, nil
 }
 
-// siteHosts are the hosts that the routes ask for which a handler is in that is
-// being provisioned: those of the innermost that asks for any. Other sites of the
-// server are no matter: they may well be mirrored here.
+// siteHosts returns the hosts that the routes around the handler match that is being
+// provisioned: those of the innermost route that matches hosts. The hosts of other
+// sites are left out, as these may well be mirrored here.
 func siteHosts(ctx caddy.Context) (hosts []string) {
 	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
 		hosts = hostsBeingProvisioned(server.Routes)
@@ -83,9 +97,9 @@ func siteHosts(ctx caddy.Context) (hosts []string) {
 	return hosts
 }
 
-// hostsBeingProvisioned are those of the route whose handlers Caddy provisions now:
-// it takes the routes in turn, once the matchers of all are there, and drops what
-// handlers were made of when they all are.
+// hostsBeingProvisioned returns the hosts of the route whose handlers Caddy is
+// provisioning. Caddy sets up the matchers of all routes first, then the handlers of
+// one route after the other, and sets HandlersRaw to nil when a route is done.
 func hostsBeingProvisioned(routes caddyhttp.RouteList) (hosts []string) {
 	for i := range routes {
 		if routes[i].HandlersRaw == nil {
@@ -103,9 +117,10 @@ func hostsBeingProvisioned(routes caddyhttp.RouteList) (hosts []string) {
 	return hosts
 }
 
-// onSite reports whether requests to a hostname reach a site of these hosts. On which
-// ports its server listens does not matter: a proxy may be in front.
-func onSite(site []string, hostname string) bool {
+// matchesHost reports whether a site with the given hosts, which may have wildcards
+// and placeholders, gets the requests to a hostname. Ports are ignored: a proxy may
+// be in front of the server.
+func matchesHost(site []string, hostname string) bool {
 	if host, _, err := net.SplitHostPort(hostname); err == nil {
 		hostname = host
 	}
@@ -113,29 +128,29 @@ func onSite(site []string, hostname string) bool {
 	return slices.ContainsFunc(site, func(pattern string) bool {
 		pattern = repl.ReplaceKnown(pattern, "")
 		if h, err := address.ParseHostname(pattern); err == nil {
-			pattern = string(h) // as addresses have it, in punycode
+			pattern = string(h) // in punycode, like the hostname
 		}
 		return hostname != "" && certmagic.MatchWildcard(hostname, pattern)
 	})
 }
 
-// baseURL is the scheme and host by which the client has reached this site, or
-// nothing where they are not known for certain: then URLs are paths, which are right
-// behind any proxy. Clients insist on HTTPS, so there is no other scheme.
+// baseURL returns the scheme and host by which the client reached this site, or an
+// empty string if they are not known for certain: then URLs are paths, which are right
+// behind any proxy. The scheme is always https, as clients require it.
 func baseURL(r *http.Request) string {
 	encrypted, host := r.TLS != nil, r.Host
 	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); trusted {
-		// What a trusted proxy says comes before what its own connection is like: it
-		// may have another name for this server, and encrypt what came in plain.
-		if proto, said := forwarded(r, "X-Forwarded-Proto"); said {
+		// The headers of a trusted proxy take precedence over its connection: it may
+		// use another name for this server, and TLS for requests that came without.
+		if proto, set := forwarded(r, "X-Forwarded-Proto"); set {
 			encrypted = strings.EqualFold(proto, "https")
 		}
-		if name, said := forwarded(r, "X-Forwarded-Host"); said {
+		if name, set := forwarded(r, "X-Forwarded-Host"); set {
 			host = name
 		}
-	} else if name, said := forwarded(r, "X-Forwarded-Host"); said && name != host {
-		// A proxy that is not trusted has put its own name for this server in place of
-		// the client's. A client that sends this itself harms itself only.
+	} else if name, set := forwarded(r, "X-Forwarded-Host"); set && name != host {
+		// A proxy that is not trusted has replaced the client's Host. A client that
+		// sends this header itself harms only itself.
 		return ""
 	}
 	if !encrypted || !isAuthority(host) {
@@ -144,9 +159,9 @@ func baseURL(r *http.Request) string {
 	return "https://" + strings.TrimSuffix(host, ":443")
 }
 
-// forwarded is what a proxy says in a header field, and whether it says anything. A
-// list, of several proxies that may not mean the same, is nothing that can be used.
-func forwarded(r *http.Request, field string) (value string, said bool) {
+// forwarded returns the value that a proxy set in a header field, and whether it is
+// set. Several fields, of proxies that may disagree, yield an empty value.
+func forwarded(r *http.Request, field string) (value string, set bool) {
 	values := r.Header[field]
 	switch len(values) {
 	case 0:
@@ -157,8 +172,8 @@ func forwarded(r *http.Request, field string) (value string, said bool) {
 	return "", true
 }
 
-// isAuthority reports whether s is a host, with a port or without, that means the
-// same to everything that reads it in a URL.
+// isAuthority reports whether s is a host, with or without a port, that all parsers of
+// URLs read in the same way.
 func isAuthority(s string) bool {
 	host, port := s, ""
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
@@ -182,4 +197,10 @@ func isAuthority(s string) bool {
 		}
 	}
 	return true
+}
+
+// clientAddress returns the IP address of the client, which trusted proxies may set.
+func clientAddress(r *http.Request) string {
+	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	return address
 }

@@ -40,7 +40,7 @@ func TestRulesWithOwnName(t *testing.T) {
 		want   string // empty: it is no error
 	}{
 		{"the site's name", []string{onSiteRoute(r, registry(r+"/acme", ""))},
-			"access: rule 2: the name in the pattern \"registry.example.com/acme\" is that of the site, so it is this registry's own: add the option `hostname registry.example.com`, or write \"acme\""},
+			"access: rule 2: the hostname in the pattern \"registry.example.com/acme\" is that of the site, so it is one of this registry's: add the option `hostname registry.example.com`, or write \"acme\""},
 		{"in another case", []string{onSiteRoute("Registry.Example.com", registry("REGISTRY.example.com/acme", ""))}, "is that of the site"},
 		{"with a port", []string{onSiteRoute(r, registry(r+":8443/acme", ""))}, "add the option `hostname registry.example.com:8443`"},
 		{"alone", []string{onSiteRoute(r, registry(r, ""))}, `or write "*/*"`},

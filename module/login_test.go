@@ -78,13 +78,13 @@ func TestLoginOutageEnds(t *testing.T) {
 	s := newOIDCServer(t)
 	var log bytes.Buffer
 	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.NewTextHandler(&log, nil)))
-	l.out = true
+	l.unavailable = true
 	for range 2 {
 		if l.document(t.Context()) == nil {
 			t.Error("it offers nothing")
 		}
 	}
-	if log.Len() == 0 || strings.Count(log.String(), "\n") != 1 || l.out {
+	if log.Len() == 0 || strings.Count(log.String(), "\n") != 1 || l.unavailable {
 		t.Errorf("the log has %q", &log)
 	}
 }
@@ -123,7 +123,7 @@ func TestLoginSharesTheIssuer(t *testing.T) {
 	if err := l.close(); err != nil {
 		t.Error(err)
 	}
-	if n, _ := issuers.References(s.URL); n != 1 {
+	if n, _ := issuerPool.References(s.URL); n != 1 {
 		t.Errorf("%d have it, want 1", n)
 	}
 	l.issuer = nil // given back
@@ -148,9 +148,9 @@ func TestLoginOptions(t *testing.T) {
 		{"the highest port", good(func(l *Login) { l.Ports = []int{65000, 65535} }), ""},
 		{"a scope that is a URL", good(func(l *Login) { l.Scopes = []string{"api://registry/.default"} }), ""},
 		{"no client", good(func(l *Login) { l.Client = "" }), "login: client: it is missing"},
-		{"no authz", good(func(l *Login) { l.Authz = "" }), "login: authz and token are needed"},
-		{"no token", good(func(l *Login) { l.Token = "" }), "login: authz and token are needed"},
-		{"an issuer nobody asks", good(func(l *Login) { l.Issuer = "https://issuer.example.com" }), "is not asked for anything"},
+		{"no authz", good(func(l *Login) { l.Authz = "" }), "login: authz and token are required"},
+		{"no token", good(func(l *Login) { l.Token = "" }), "login: authz and token are required"},
+		{"an issuer nobody asks", good(func(l *Login) { l.Issuer = "https://issuer.example.com" }), "an issuer has no effect"},
 		{"an issuer over http", Login{Client: "cli", Issuer: "http://issuer.example.com"}, "login: issuer:"},
 		{"http elsewhere", good(func(l *Login) { l.Authz = "http://auth.example.com/" }), "login: authz: "},
 		{"no slash", good(func(l *Login) { l.Token = "oauth/token" }), "login: token: "},
@@ -165,7 +165,7 @@ func TestLoginOptions(t *testing.T) {
 		{"ports the wrong way round", good(func(l *Login) { l.Ports = []int{10010, 10000} }), "is not lower than"},
 		{"a port for root", good(func(l *Login) { l.Ports = []int{1023, 10000} }), "not both between"},
 		{"a port that is none", good(func(l *Login) { l.Ports = []int{10000, 65536} }), "not both between"},
-		{"scopes in one", good(func(l *Login) { l.Scopes = []string{"openid profile"} }), `scopes: "openid profile" is not one`},
+		{"scopes in one", good(func(l *Login) { l.Scopes = []string{"openid profile"} }), `scopes: "openid profile" is not a scope`},
 		{"an empty scope", good(func(l *Login) { l.Scopes = []string{""} }), "scopes:"},
 		{"a quoted scope", good(func(l *Login) { l.Scopes = []string{`"openid"`} }), "scopes:"},
 		{"a placeholder of requests", good(func(l *Login) { l.Client = "{http.request.host}" }), "login: client:"},

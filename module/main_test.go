@@ -143,7 +143,7 @@ func (c *configuration) mustStart() *configuration {
 // snapshot waits for the first one of which everything has been read.
 func snapshot(t *testing.T, h *Handler) *index.Snapshot {
 	t.Helper()
-	x := h.source.Index()
+	x := h.source.index.Load()
 	if x == nil {
 		t.Fatal("the handler has no index")
 	}
@@ -190,9 +190,9 @@ func (c *configuration) listen() <-chan struct{} {
 // offers: one may end meanwhile that began before.
 func awaitChange(t *testing.T, h *Handler, logged <-chan struct{}, offers int) {
 	t.Helper()
-	before := h.source.Snapshot()
-	h.source.Changed()
-	for now := before; now == before || len(now.Report.Offered) != offers || now.Report.Pending > 0; now = h.source.Snapshot() {
+	before := h.source.snapshot()
+	h.source.changed()
+	for now := before; now == before || len(now.Report.Offered) != offers || now.Report.Pending > 0; now = h.source.snapshot() {
 		select {
 		case <-logged:
 		case <-time.After(time.Minute):
@@ -229,14 +229,14 @@ func shortKey(t *testing.T) *signing.Key {
 // pooled counts the indexes of a root in the pool, and the references to them.
 func pooled(root string) (count, references int) {
 	var keys []any
-	indexes.Range(func(key, _ any) bool {
+	indexPool.Range(func(key, _ any) bool {
 		if key.(poolKey).directories.Root == root {
 			keys = append(keys, key)
 		}
 		return true
 	})
 	for _, key := range keys {
-		n, _ := indexes.References(key)
+		n, _ := indexPool.References(key)
 		references += n
 	}
 	return len(keys), references

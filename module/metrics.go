@@ -2,51 +2,43 @@ package module
 
 import (
 	"fmt"
-	"maps"
 	"net/http"
-	"slices"
 	"strconv"
 	"sync/atomic"
 	"time"
 
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/prometheus/client_golang/prometheus"
-	"go.uber.org/zap"
-	"go.uber.org/zap/zapcore"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// The metrics of the indexes, read from them when Prometheus asks. Their labels
-// have few values: one root for each tree that is configured, and the reasons
-// there are for withholding something.
+// The metrics of the indexes, collected from them at each scrape. Their labels have
+// few values: the roots of the configured trees, and the reasons for withholding.
 var (
 	metricOffered = prometheus.NewDesc("caddy_terraform_registry_offered",
-		"Versions of providers and modules that clients are offered.", []string{"root", "kind"}, nil)
+		"Versions of providers and modules that are offered to clients.", []string{"root", "kind"}, nil)
 	metricWithheld = prometheus.NewDesc("caddy_terraform_registry_withheld",
 		"Files that are withheld, by reason.", []string{"root", "reason"}, nil)
 	metricPending = prometheus.NewDesc("caddy_terraform_registry_pending",
 		"Packages that have not been read yet.", []string{"root"}, nil)
 	metricAge = prometheus.NewDesc("caddy_terraform_registry_index_age_seconds",
-		"Time since the tree was last looked at.", []string{"root"}, nil)
+		"Time since the last scan of the tree.", []string{"root"}, nil)
 	metricDuration = prometheus.NewDesc("caddy_terraform_registry_scan_duration_seconds",
-		"How long the last scan took.", []string{"root"}, nil)
+		"Duration of the last scan.", []string{"root"}, nil)
 	metricScans = prometheus.NewDesc("caddy_terraform_registry_scans_total",
 		"Scans, by result.", []string{"root", "result"}, nil)
 	metricArchives = prometheus.NewDesc("caddy_terraform_registry_archives_total",
-		"Archives that scans have read, and those whose digests they knew.", []string{"root", "source"}, nil)
+		"Archives that scans have read, and those whose digests were in the memo.", []string{"root", "source"}, nil)
 	metricKeyExpiry = prometheus.NewDesc("caddy_terraform_registry_key_expiry_days",
-		"Days until the first of the keys that clients are given expires; negative since it has.", []string{"root"}, nil)
+		"Days until the first of the offered keys expires; negative if it has expired.", []string{"root"}, nil)
 )
 
-// A collector has Prometheus read the indexes an app holds.
+// A collector collects the metrics of an app.
 type collector struct{ app *App }
 
-// registerMetrics adds the collector to the configuration's registry, which is
-// a new one with each configuration.
+// registerMetrics adds the collector to the metrics registry of the configuration.
 func (a *App) registerMetrics() error {
 	registry := a.ctx.GetMetricsRegistry()
 	if registry == nil {
@@ -118,30 +110,14 @@ func counts(r *index.Report) (offered map[string]int, withheld map[index.Reason]
 	return offered, withheld
 }
 
-// ByRoot are the indexes the app holds. Several of one root, which differ in
-// how they judge, are told apart by a number.
-func (a *App) ByRoot() map[string]*index.Index {
-	a.holding.Lock()
-	defer a.holding.Unlock()
-	found := make(map[string]*index.Index, len(a.held))
-	for _, key := range slices.SortedFunc(maps.Keys(a.held), poolKey.compare) {
-		root := key.directories.Root
-		for n := 2; found[root] != nil; n++ {
-			root = fmt.Sprintf("%s#%d", key.directories.Root, n)
-		}
-		found[root] = a.held[key].Index
-	}
-	return found
-}
-
-// traffic counts the requests of a configuration, by kind and status, without
-// a lock or an allocation on their way.
+// traffic counts the requests of a configuration by kind and status, without locks
+// or allocations.
 type traffic struct {
 	requests [handlers.Kinds][len(statuses)]atomic.Uint64
 	bytes    [handlers.Kinds]atomic.Uint64
 }
 
-// statuses are all the registry answers with.
+// statuses are all statuses of the registry's answers.
 var statuses = [...]int{
 	http.StatusOK, http.StatusNoContent, http.StatusPartialContent, http.StatusNotModified,
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
@@ -161,9 +137,9 @@ func (t *traffic) count(e *handlers.Exchange) {
 
 var (
 	metricRequests = prometheus.NewDesc("caddy_terraform_registry_requests_total",
-		"Requests to the registry, by what they ask for and the status of the answer.", []string{"kind", "code"}, nil)
+		"Requests to the registry, by kind and status of the answer.", []string{"kind", "code"}, nil)
 	metricBytes = prometheus.NewDesc("caddy_terraform_registry_response_bytes_total",
-		"Bytes of the bodies of answers, by what they answer.", []string{"kind"}, nil)
+		"Bytes of the bodies of answers, by kind of request.", []string{"kind"}, nil)
 )
 
 func (t *traffic) collect(to chan<- prometheus.Metric) {
@@ -179,66 +155,21 @@ func (t *traffic) collect(to chan<- prometheus.Metric) {
 	}
 }
 
-// answered counts a request and says in its access log, and to whatever else
-// looks at the request, what it was about.
-func (h *Handler) answered(r *http.Request, e *handlers.Exchange) {
-	h.traffic.count(e)
-	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
-		extra.Add(zap.Object("terraform_registry", loggable{e}))
-	}
-	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
-		repl.Map(func(key string) (any, bool) { return placeholder(e, key) })
-	}
-}
-
-// loggable writes an exchange to a log, if it is written at all.
-type loggable struct{ *handlers.Exchange }
-
-// MarshalLogObject implements zapcore.ObjectMarshaler.
-func (l loggable) MarshalLogObject(to zapcore.ObjectEncoder) error {
-	to.AddString("kind", l.Kind.String())
-	for _, field := range []struct{ name, value string }{
-		{"address", l.Address()},
-		{"version", l.Version},
-		{"platform", l.Platform},
-	} {
-		if field.value != "" {
-			to.AddString(field.name, field.value)
-		}
-	}
-	return nil
-}
-
-func placeholder(e *handlers.Exchange, key string) (any, bool) {
-	switch key {
-	case "http.terraform_registry.kind":
-		return e.Kind.String(), true
-	case "http.terraform_registry.address":
-		return e.Address(), true
-	case "http.terraform_registry.version":
-		return e.Version, true
-	case "http.terraform_registry.platform":
-		return e.Platform, true
-	}
-	return nil, false
-}
-
-// A fillCount is what is counted of a filler: few hostnames, few kinds of
-// events, few reasons.
-type fillCount struct {
+// A fillEvent identifies a counter of a filler. There are few hostnames, kinds and
+// reasons.
+type fillEvent struct {
 	hostname string
 	kind     fill.EventKind
 	reason   string
 }
 
 type fillCounter struct {
-	times uint64
-	bytes int64
-	took  time.Duration
+	events   uint64
+	bytes    int64
+	duration time.Duration
 }
 
-// observe counts what the filler has done, and tells of what an operator should
-// know.
+// observe counts an event of the filler, and emits those about signatures and keys.
 func (p *pooledFiller) observe(e fill.Event) {
 	p.count(e)
 	if e.Kind != fill.KeyAdded && e.Kind != fill.SignatureLost {
@@ -252,51 +183,51 @@ func (p *pooledFiller) observe(e fill.Event) {
 func (p *pooledFiller) count(e fill.Event) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	of := fillCount{e.Hostname.ForDisplay(), e.Kind, e.Reason}
-	c := p.counters[of]
+	id := fillEvent{e.Hostname.ForDisplay(), e.Kind, e.Reason}
+	c := p.counters[id]
 	if c == nil {
 		c = new(fillCounter)
-		p.counters[of] = c
+		p.counters[id] = c
 	}
-	c.times++
+	c.events++
 	c.bytes += e.Bytes
-	c.took += e.Took
+	c.duration += e.Took
 }
 
 var (
 	metricUpstream = prometheus.NewDesc("caddy_terraform_registry_upstream_total",
-		"What has been asked of the registries that are mirrored, and how it failed; without a reason it did not.", []string{"hostname", "event", "reason"}, nil)
+		"Requests to upstream registries by kind of event, with the reason of a failure; empty on success.", []string{"hostname", "event", "reason"}, nil)
 	metricUpstreamBytes = prometheus.NewDesc("caddy_terraform_registry_upstream_bytes_total",
-		"Bytes of packages that have come in.", []string{"hostname"}, nil)
+		"Bytes of packages fetched from upstream registries.", []string{"hostname"}, nil)
 	metricUpstreamSeconds = prometheus.NewDesc("caddy_terraform_registry_upstream_fill_seconds_total",
-		"Time that packages took to come in.", []string{"hostname"}, nil)
+		"Time spent fetching packages from upstream registries.", []string{"hostname"}, nil)
 )
 
-// collectFillers adds up fillers that are of the same hostname.
+// collectFillers adds up the counters of all fillers by hostname.
 func (a *App) collectFillers(to chan<- prometheus.Metric) {
-	sums, filled := make(map[fillCount]uint64), make(map[string]*fillCounter)
-	a.holding.Lock()
-	for _, p := range a.filling {
+	sums, filled := make(map[fillEvent]uint64), make(map[string]*fillCounter)
+	a.mutex.Lock()
+	for _, p := range a.fillers {
 		p.mutex.Lock()
-		for of, c := range p.counters {
-			sums[of] += c.times
-			if of.kind != fill.PackageFilled || of.reason != "" {
+		for id, c := range p.counters {
+			sums[id] += c.events
+			if id.kind != fill.PackageFilled || id.reason != "" {
 				continue
 			}
-			if filled[of.hostname] == nil {
-				filled[of.hostname] = new(fillCounter)
+			if filled[id.hostname] == nil {
+				filled[id.hostname] = new(fillCounter)
 			}
-			filled[of.hostname].bytes += c.bytes
-			filled[of.hostname].took += c.took
+			filled[id.hostname].bytes += c.bytes
+			filled[id.hostname].duration += c.duration
 		}
 		p.mutex.Unlock()
 	}
-	a.holding.Unlock()
-	for of, n := range sums {
-		to <- prometheus.MustNewConstMetric(metricUpstream, prometheus.CounterValue, float64(n), of.hostname, string(of.kind), of.reason)
+	a.mutex.Unlock()
+	for id, n := range sums {
+		to <- prometheus.MustNewConstMetric(metricUpstream, prometheus.CounterValue, float64(n), id.hostname, string(id.kind), id.reason)
 	}
 	for hostname, c := range filled {
 		to <- prometheus.MustNewConstMetric(metricUpstreamBytes, prometheus.CounterValue, float64(c.bytes), hostname)
-		to <- prometheus.MustNewConstMetric(metricUpstreamSeconds, prometheus.CounterValue, c.took.Seconds(), hostname)
+		to <- prometheus.MustNewConstMetric(metricUpstreamSeconds, prometheus.CounterValue, c.duration.Seconds(), hostname)
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,16 +19,23 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// SigningKey is the key that the registry signs releases with which their
+// Keys in Caddy's storage. Instances that share the storage share what is kept
+// there.
+const (
+	signingKeyName = "terraform_registry/signing_key.asc"
+	linkKeysName   = "terraform_registry/link_keys.json"
+)
+
+// SigningKey is the key with which the registry signs releases that their
 // publisher did not sign.
 type SigningKey struct {
-	// File is an OpenPGP private key in ASCII armor, as `gpg --armor
-	// --export-secret-keys` writes it. Placeholders work, such as
-	// `{env.REGISTRY_KEY}`. The key should be an RSA one if Terraform 0.13 is to
-	// verify its signatures.
+	// File is an OpenPGP private key in ASCII armor, as written by `gpg --armor
+	// --export-secret-keys`. Placeholders are supported, such as
+	// `{env.REGISTRY_KEY}`. It should be an RSA key if Terraform 0.13 has to verify
+	// its signatures.
 	File string `json:"file,omitempty"`
 
-	// Passphrase unlocks the file, if it is locked. Keep it out of the
+	// Passphrase decrypts the file, if it is encrypted. Keep it out of the
 	// configuration with a placeholder: `{env.REGISTRY_PASSPHRASE}` or
 	// `{file./run/secrets/passphrase}`.
 	Passphrase string `json:"passphrase,omitempty"`
@@ -40,18 +46,18 @@ type SigningKey struct {
 	Off bool `json:"off,omitempty"`
 }
 
-// signingPolicy is a SigningKey worked out: the registry's own key, or signer,
-// which is nil if nothing is to be signed.
+// A signingPolicy says how releases are signed: with the registry's key in Caddy's
+// storage, with the signer, or, without either, not at all.
 type signingPolicy struct {
-	own    bool
+	stored bool
 	signer index.Signer
 }
 
-// read turns the options into a policy. The file is read now and not when it
-// is needed, so that a wrong passphrase fails `caddy validate`.
+// read returns the policy for the options. The file is read now and not when it is
+// needed, so that `caddy validate` fails if its passphrase is wrong.
 func (k *SigningKey) read(repl *caddy.Replacer) (signingPolicy, error) {
 	if k == nil {
-		return signingPolicy{own: true}, nil
+		return signingPolicy{stored: true}, nil
 	}
 	if k.Off {
 		if k.File != "" || k.Passphrase != "" {
@@ -59,16 +65,13 @@ func (k *SigningKey) read(repl *caddy.Replacer) (signingPolicy, error) {
 		}
 		return signingPolicy{}, nil
 	}
-	file, err := repl.ReplaceOrErr(k.File, true, true)
-	if err != nil {
-		return signingPolicy{}, fmt.Errorf("signing_key: file: %w", err)
+	// The passphrase must not get into the configuration.
+	file, passphrase := k.File, k.Passphrase
+	if err := expand(repl, scalar("signing_key: file", &file), scalar("signing_key: passphrase", &passphrase)); err != nil {
+		return signingPolicy{}, err
 	}
 	if file == "" {
 		return signingPolicy{}, errors.New("signing_key: it has no file: leave signing_key out to use the registry's own key")
-	}
-	passphrase, err := repl.ReplaceOrErr(k.Passphrase, true, true)
-	if err != nil {
-		return signingPolicy{}, fmt.Errorf("signing_key: passphrase: %w", err)
 	}
 	armored, err := os.ReadFile(file)
 	if err != nil {
@@ -81,43 +84,38 @@ func (k *SigningKey) read(repl *caddy.Replacer) (signingPolicy, error) {
 	return signingPolicy{signer: key}, nil
 }
 
-const (
-	// ownKeyName is the registry's own key in Caddy's storage. Every instance
-	// that shares the storage signs with it.
-	ownKeyName = "terraform_registry/signing_key.asc"
+// signingKeyTimeout limits waiting for another instance to generate the key, and
+// for a slow storage.
+const signingKeyTimeout = 2 * time.Minute
 
-	// ownKeyPatience is for waiting until another instance has generated the
-	// key, and for a storage that is slow.
-	ownKeyPatience = 2 * time.Minute
-)
-
-// ownKey returns the registry's own key, which is generated when there is none.
-func (a *App) ownKey() (*signing.Key, error) {
-	ctx, cancel := context.WithTimeout(a.ctx, ownKeyPatience)
+// signingKey returns the registry's key in Caddy's storage. It is generated if
+// there is none.
+func (a *App) signingKey() (*signing.Key, error) {
+	ctx, cancel := context.WithTimeout(a.ctx, signingKeyTimeout)
 	defer cancel()
-	key, err := a.loadOrGenerate(ctx, a.ctx.Storage())
+	key, err := a.loadOrGenerateKey(ctx, a.ctx.Storage())
 	if err != nil {
-		return nil, fmt.Errorf("the registry's signing key, %s in Caddy's storage: %w", ownKeyName, err)
+		return nil, fmt.Errorf("the registry's signing key, %s in Caddy's storage: %w", signingKeyName, err)
 	}
 	return key, nil
 }
 
-func (a *App) loadOrGenerate(ctx context.Context, storage certmagic.Storage) (*signing.Key, error) {
+func (a *App) loadOrGenerateKey(ctx context.Context, storage certmagic.Storage) (*signing.Key, error) {
 	key, err := loadKey(ctx, storage)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return key, err
 	}
-	if err := storage.Lock(ctx, ownKeyName); err != nil {
+	if err := storage.Lock(ctx, signingKeyName); err != nil {
 		return nil, fmt.Errorf("locking it: %w", err)
 	}
 	defer func() {
-		// A lock that is left behind is found to be stale in time.
-		if err := storage.Unlock(context.WithoutCancel(ctx), ownKeyName); err != nil {
+		// A lock that stays behind becomes stale, and is then ignored.
+		if err := storage.Unlock(context.WithoutCancel(ctx), signingKeyName); err != nil {
 			a.logger.Warn("unlocking the signing key", "error", err.Error())
 		}
 	}()
-	// Another instance may have been first. A key replaced by another one would
-	// invalidate every lock file that was written in between.
+	// Another instance may have generated it meanwhile. Replacing its key would
+	// invalidate every lock file written since.
 	key, err = loadKey(ctx, storage)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return key, err
@@ -130,17 +128,17 @@ func (a *App) loadOrGenerate(ctx context.Context, storage certmagic.Storage) (*s
 	if err != nil {
 		return nil, fmt.Errorf("encoding it: %w", err)
 	}
-	if err := storage.Store(ctx, ownKeyName, armored); err != nil {
+	if err := storage.Store(ctx, signingKeyName, armored); err != nil {
 		return nil, fmt.Errorf("storing it: %w", err)
 	}
 	a.logger.Info("generated the registry's signing key", "key", key.PublicKey().ID)
 	return key, nil
 }
 
-// loadKey loads the key. The error is fs.ErrNotExist only if there is none:
-// one that cannot be read is for a human to look at, never to be replaced.
+// loadKey loads the signing key. The error wraps fs.ErrNotExist only if there is
+// none. A key that cannot be read is never replaced: an operator has to decide.
 func loadKey(ctx context.Context, storage certmagic.Storage) (*signing.Key, error) {
-	armored, err := storage.Load(ctx, ownKeyName)
+	armored, err := storage.Load(ctx, signingKeyName)
 	if err != nil {
 		return nil, fmt.Errorf("loading it: %w", err)
 	}
@@ -151,11 +149,7 @@ func loadKey(ctx context.Context, storage certmagic.Storage) (*signing.Key, erro
 	return key, nil
 }
 
-// linkKeysName is the name of the link keys in Caddy's storage. Instances that
-// share the storage share the keys.
-const linkKeysName = "terraform_registry/link_keys.json"
-
-// A linkKeyStore keeps the link keys in Caddy's storage.
+// A linkKeyStore keeps the keys of signed links in Caddy's storage.
 type linkKeyStore struct{ storage certmagic.Storage }
 
 // Load implements access.LinkKeyStore.
@@ -178,38 +172,26 @@ func (s linkKeyStore) Unlock(ctx context.Context) error {
 	return s.storage.Unlock(ctx, linkKeysName)
 }
 
-// Interface guards
-var _ access.LinkKeyStore = linkKeyStore{}
-
-// identity names a tree in the memo of its digests, and in signed links. Two trees
-// that are read alike have the same name, whatever is made of what is read. It is
-// the same at all instances that have the tree in the same place.
-func (t tree) identity() string {
-	named := struct {
-		FileSystem  string
-		Directories index.Directories
-	}{t.fsName, t.directories}
-	identity, _ := json.Marshal(named) // strings always encode
-	return string(identity)
-}
-
-// store is where the memo of a tree is kept: among Caddy's data, but not in its
-// storage, as it can be large and is of use to this machine alone.
-func (t tree) store() index.Store {
+// memo returns the file for the memo of a tree. It is in Caddy's data directory,
+// but not in its storage: it can be large, and is of use on this machine only.
+func (t tree) memo() memoFile {
 	sum := sha256.Sum256([]byte(t.identity()))
 	dir := filepath.Join(caddy.AppDataDir(), "terraform_registry", "memo")
 	return memoFile(filepath.Join(dir, hex.EncodeToString(sum[:12])))
 }
 
-// A memoFile keeps a memo in a file of that path.
+// A memoFile keeps a memo in the file with that path.
+//
+// certmagic.FileStorage is not used: its temporary files have names of digits only,
+// so those that a crash leaves behind cannot be recognized and removed. It also
+// syncs each file, which is not needed: a damaged memo is detected and not used.
 type memoFile string
 
-// Load implements index.Store. What a crash has left behind goes on this
-// occasion.
+// Load implements index.Store. It removes temporary files left by a crash.
 func (f memoFile) Load() ([]byte, error) {
 	left, _ := filepath.Glob(filepath.Join(filepath.Dir(string(f)), f.temporary()))
 	for _, name := range left {
-		// A young one may be another process's, which is writing it.
+		// A recent one may be in use by another process.
 		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
 			os.Remove(name)
 		}
@@ -217,29 +199,30 @@ func (f memoFile) Load() ([]byte, error) {
 	return os.ReadFile(string(f))
 }
 
-// temporary is the pattern of the names a memo has before it is whole.
+// temporary is the pattern for the names of the memo's temporary files.
 func (f memoFile) temporary() string { return "." + filepath.Base(string(f)) + "-*" }
 
-// Save implements index.Store. A crash, or a full disk, leaves the old memo.
+// Save implements index.Store. After a crash, or if the disk is full, the previous
+// memo remains.
 func (f memoFile) Save(memo []byte) error {
 	dir := filepath.Dir(string(f))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	temporary, err := os.CreateTemp(dir, f.temporary()) // which only the owner may read
+	temporary, err := os.CreateTemp(dir, f.temporary()) // mode 0600
 	if err != nil {
 		return err
 	}
-	defer os.Remove(temporary.Name()) // it is gone by then if all went well
+	defer os.Remove(temporary.Name()) // fails if it was renamed
 	_, err = temporary.Write(memo)
-	if closed := temporary.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
+	if err := errors.Join(err, temporary.Close()); err != nil {
 		return err
 	}
 	return os.Rename(temporary.Name(), string(f))
 }
 
 // Interface guards
-var _ index.Store = memoFile("")
+var (
+	_ access.LinkKeyStore = linkKeyStore{}
+	_ index.Store         = memoFile("")
+)

@@ -47,7 +47,7 @@ func TestOwnKeyIsGeneratedOnceForACluster(t *testing.T) {
 		t.Errorf("%d keys were generated, want 1", n)
 	}
 	for _, h := range handlers {
-		if h.source.Index() != handlers[0].source.Index() {
+		if h.source.index.Load() != handlers[0].source.index.Load() {
 			t.Error("the instances sign with different keys")
 		}
 	}
@@ -61,7 +61,7 @@ func TestDamagedOwnKeyIsNotReplaced(t *testing.T) {
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: sampleTree(t)})
 	damaged := []byte("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlost\n")
-	if err := c.ctx.Storage().Store(c.ctx, ownKeyName, damaged); err != nil {
+	if err := c.ctx.Storage().Store(c.ctx, signingKeyName, damaged); err != nil {
 		t.Fatal(err)
 	}
 	c.generate = func() (*signing.Key, error) {
@@ -69,10 +69,10 @@ func TestDamagedOwnKeyIsNotReplaced(t *testing.T) {
 		return shortKey(t), nil
 	}
 	err := c.start()
-	if err == nil || !strings.Contains(err.Error(), ownKeyName) || !strings.Contains(err.Error(), "damaged") {
+	if err == nil || !strings.Contains(err.Error(), signingKeyName) || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("got error %v", err)
 	}
-	if kept, err := c.ctx.Storage().Load(c.ctx, ownKeyName); err != nil || !bytes.Equal(kept, damaged) {
+	if kept, err := c.ctx.Storage().Load(c.ctx, signingKeyName); err != nil || !bytes.Equal(kept, damaged) {
 		t.Errorf("the stored key was replaced by %q (%v)", kept, err)
 	}
 }
@@ -87,7 +87,7 @@ func TestOwnKeyIsNotNeeded(t *testing.T) {
 	signed := c.mustHandle(Handler{Root: sampleTree(t), SigningKey: &SigningKey{File: file}})
 	unsigned := c.mustHandle(Handler{Root: sampleTree(t), SigningKey: &SigningKey{Off: true}})
 	c.mustStart()
-	if c.ctx.Storage().Exists(c.ctx, ownKeyName) {
+	if c.ctx.Storage().Exists(c.ctx, signingKeyName) {
 		t.Error("there is a key in the storage")
 	}
 	if o := snapshot(t, signed).Report.Offered[0]; !strings.HasPrefix(o.Signature, "registry ") {
@@ -161,7 +161,7 @@ func TestLoadKeyTellsMissingFromUnreadable(t *testing.T) {
 	if _, err := loadKey(c.ctx, c.ctx.Storage()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a key: %v", err)
 	}
-	if err := c.ctx.Storage().Store(c.ctx, ownKeyName, nil); err != nil {
+	if err := c.ctx.Storage().Store(c.ctx, signingKeyName, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := loadKey(c.ctx, c.ctx.Storage()); err == nil || errors.Is(err, fs.ErrNotExist) {

@@ -218,7 +218,7 @@ func TestOpenIDSurvivesReloads(t *testing.T) {
 		t.Errorf("after a reload: %v, %v", ok, err)
 	}
 	after.cancel()
-	if n, ok := issuers.References(s.URL); ok {
+	if n, ok := issuerPool.References(s.URL); ok {
 		t.Errorf("%d configurations have the issuer still", n)
 	}
 }
@@ -263,7 +263,7 @@ func TestOpenIDOptions(t *testing.T) {
 			}
 		})
 	}
-	if n, ok := issuers.References(url); ok {
+	if n, ok := issuerPool.References(url); ok {
 		t.Errorf("%d issuers were not given back", n)
 	}
 }
@@ -280,7 +280,7 @@ func TestOpenIDGivesBackOnlyWhatItTook(t *testing.T) {
 			t.Errorf("%+v is accepted", wrong)
 		}
 	}
-	if n, ok := issuers.References(s.URL); !ok || n != 1 {
+	if n, ok := issuerPool.References(s.URL); !ok || n != 1 {
 		t.Errorf("%d, %v have the issuer, want 1", n, ok)
 	}
 	if n := s.asked.Load(); n != 0 {

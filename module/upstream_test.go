@@ -21,8 +21,8 @@ func TestWhatUpstreamCannotBe(t *testing.T) {
 		u    Upstream
 		want string
 	}{
-		{"no hostname", Upstream{}, "hostnames: name one at least"},
-		{"a hostname that is none", Upstream{Hostnames: []string{"a..b"}}, `hostnames: "a..b" is not one`},
+		{"no hostname", Upstream{}, "hostnames: name at least one"},
+		{"a hostname that is none", Upstream{Hostnames: []string{"a..b"}}, `hostnames: "a..b" is not a hostname`},
 		{"one that no tree has a folder for", Upstream{Hostnames: []string{"internal"}}, "internal: a tree has no folder for a hostname without a dot"},
 		{"one URL for two", Upstream{Hostnames: []string{"a.example.com", "b.example.com"}, URL: "https://c.example.com"}, "url: several hostnames cannot be at one address"},
 		{"a URL without TLS", Upstream{Hostnames: []string{"a.example.com"}, URL: "http://a.example.com"}, "must begin with https://"},
@@ -81,7 +81,7 @@ func TestFillersOutliveReloads(t *testing.T) {
 		t.Error("the end of the older configuration took the newer one away")
 	}
 	count := func() (n int) {
-		fillers.Range(func(key, _ any) bool {
+		fillerPool.Range(func(key, _ any) bool {
 			if key.(fillerKey).directories.Root == root {
 				n++
 			}
@@ -134,7 +134,7 @@ func TestFillerOfAFailedConfiguration(t *testing.T) {
 		t.Fatal("no error")
 	}
 	c.cancel()
-	fillers.Range(func(key, _ any) bool {
+	fillerPool.Range(func(key, _ any) bool {
 		if key.(fillerKey).directories.Root == root {
 			t.Error("a filler is left")
 		}
