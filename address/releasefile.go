@@ -35,15 +35,6 @@ type ReleaseFile struct {
 	Platform Platform // of a package
 }
 
-// String is the name of the file.
-func (f ReleaseFile) String() string {
-	suffix := releaseFileSuffixes[f.Kind]
-	if f.Kind == PackageFile {
-		suffix = f.Platform.String() + ".zip"
-	}
-	return ReleaseFileName(f.Type, f.Version.String(), suffix)
-}
-
 // PackageName is the name of the zip of a provider release for one platform.
 func PackageName(typ, version string, p Platform) string {
 	return ReleaseFileName(typ, version, p.String()+".zip")

@@ -93,8 +93,12 @@ func FuzzParseReleaseFile(f *testing.F) {
 			}
 			return
 		}
-		if name != r.String() {
-			t.Fatalf("%q is taken for %q", name, r)
+		suffix := releaseFileSuffixes[r.Kind]
+		if r.Kind == PackageFile {
+			suffix = r.Platform.String() + ".zip"
+		}
+		if built := ReleaseFileName(r.Type, r.Version.String(), suffix); name != built {
+			t.Fatalf("%q is taken for %q", name, built)
 		}
 		if strings.ContainsAny(strings.TrimPrefix(name, filePrefix+typ), "/\\%\x00\n ") {
 			t.Fatalf("%q is accepted", name)

@@ -31,7 +31,7 @@ func TestHelpFitsATerminal(t *testing.T) {
 			all(sub)
 		}
 	}
-	for _, cmd := range []*cobra.Command{checkCommand(), accessCommand(), tokenCommand(), mirrorCommand(), pruneCommand()} {
+	for _, cmd := range subcommands() {
 		all(cmd)
 	}
 }

@@ -55,7 +55,7 @@ func TestKilledWhileFilling(t *testing.T) {
 	mirror.start(t, []Site{s})
 	eventually(t, "what was left is gone", func() bool { return len(tree.unfinished()) == 0 })
 	mirror.Log.Wait(t, "leftovers were removed", func(e Entry) bool {
-		return e.Message == "removed what fills that were cut off have left" && e.number("files") == 1
+		return e.Message == "removed temporary files of interrupted fills" && e.number("files") == 1
 	})
 	for _, name := range []string{zip, lastElement(half)} {
 		if answer := mirror.Get(t, mirrored("origin.example.com", name)); answer.Status != 502 && answer.Status != 404 {

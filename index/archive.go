@@ -2,11 +2,14 @@ package index
 
 import (
 	"context"
+	"encoding/binary"
+	"io/fs"
 	"time"
 
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // An archive is a file or folder whose content has to be read, and what reading it
@@ -25,13 +28,13 @@ type archive struct {
 	rank      int    // how many newer versions there are
 	read      func(context.Context, *archive) (digest, error)
 
-	// Of the reading, which guards them.
+	// These belong to the reading, which guards them.
 	reading                 *reading
 	begun, urgent, finished bool
-	wishes                  []*wish
+	requests                []*request
 
-	// Until it is read, an archive is pending: nothing is known of it, and
-	// nothing is offered that would need it.
+	// Until it is read, an archive is pending: nothing is known of it, and nothing
+	// that needs it is offered.
 	pending bool
 	digest
 
@@ -45,8 +48,8 @@ func (a *archive) noteRested(rested map[string]stamp) {
 	}
 }
 
-// layout returns the packing of a module folder that has been read; nil for
-// anything else.
+// layout returns the packing of a module folder that has been read, nil for any
+// other archive.
 func (a *archive) layout() *packing {
 	if a.folder != nil && a.packing == nil {
 		if k, err := packFolder(a.folder); err == nil { // as it was when it was read
@@ -76,7 +79,7 @@ func (w *walker) newArchive(part Part, report string, e entry, read func(context
 	return a
 }
 
-// recall takes what the memo knows of an archive, if it does.
+// recall takes over what the memo knows of an archive, and reports whether it does.
 func (w *walker) recall(a *archive) (known bool) {
 	if a.digest, known = w.scan.memo.get(a.report, a.stamp); known {
 		w.recalled++
@@ -84,13 +87,14 @@ func (w *walker) recall(a *archive) (known bool) {
 	return known
 }
 
-// folderRest is how long a folder has to rest before it is offered, since
-// nothing else tells that its copy is complete. One that is renamed into place
-// has rested.
+// folderRest is how long a folder must not have changed before it is offered, since
+// there is no other sign that it has been copied completely. It does not delay one
+// that is renamed into place.
 const folderRest = time.Second
 
-// recallOrQueueFolder takes what the memo knows of a folder, or leaves it to be
-// read, or to rest. What was removed from one of dirs in it was a change too.
+// recallOrQueueFolder takes over what the memo knows of a folder, and else adds it to
+// what has to be read, or leaves it to rest. dirs are the folders in it, from which
+// removing a file is a change too.
 func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
@@ -124,7 +128,7 @@ func (w *walker) withRemovals(a *archive, dirs []string) stamp {
 	return s
 }
 
-// queue leaves an archive to be read.
+// queue adds an archive to what has to be read.
 func (w *walker) queue(a *archive) {
 	a.pending = true
 	w.unread = append(w.unread, a)
@@ -143,8 +147,8 @@ func (s *scan) readArchive(a *archive) digest {
 	return d
 }
 
-// readFile opens an archive that is a file, has it digested, and looks whether
-// it stayed the same meanwhile.
+// readFile opens an archive that is a file, has it digested, and checks that it has
+// not changed meanwhile.
 func readFile(ctx context.Context, a *archive, digestOf func(f afero.File, size int64) (digest, error)) (digest, error) {
 	f, info, err := a.part.open(a.path)
 	if err != nil {
@@ -162,4 +166,76 @@ func readFile(ctx context.Context, a *archive, digestOf func(f afero.File, size 
 		return digest{}, found(BeingWritten, "it is still being written")
 	}
 	return d, failed
+}
+
+// A stamp identifies a state of a file, or of a folder's files: with another stamp
+// the content may have changed.
+type stamp struct {
+	size    int64
+	modTime int64       // nanoseconds
+	inode   uint64      // where there are any
+	changed int64       // nanoseconds: when its inode was last changed
+	files   wire.SHA256 // of a folder
+}
+
+func stampOf(info fs.FileInfo) stamp {
+	inode, changed := identity(info)
+	s := stamp{size: info.Size(), modTime: info.ModTime().UnixNano(), inode: inode}
+	if !changed.IsZero() {
+		s.changed = changed.UnixNano()
+	}
+	return s
+}
+
+// sameContent reports whether size and time of the content agree. On file systems
+// without inodes that has to be enough.
+func (s stamp) sameContent(other stamp) bool {
+	return s.size == other.size && s.modTime == other.modTime
+}
+
+func (s stamp) append(b []byte) []byte {
+	b = binary.AppendVarint(b, s.size)
+	b = binary.AppendVarint(b, s.modTime)
+	b = binary.AppendUvarint(b, s.inode)
+	b = binary.AppendVarint(b, s.changed)
+	return append(b, s.files[:]...)
+}
+
+// settled reports whether a further change would give another stamp. File systems
+// keep times with the precision of the kernel's clock, some milliseconds; the
+// coarsest have two seconds. A time in the future says that a clock was set, and
+// nothing of the file's age.
+func (s stamp) settled(now time.Time) bool {
+	precision := 2 * time.Second
+	if s.newest()%int64(time.Second) != 0 {
+		precision = 50 * time.Millisecond
+	}
+	return s.rested(now, precision)
+}
+
+// rested reports whether the last change is at least rest ago.
+func (s stamp) rested(now time.Time, rest time.Duration) bool {
+	age := time.Duration(now.UnixNano() - s.newest())
+	return age < 0 || age >= rest
+}
+
+// newest is the time of the last change, in nanoseconds.
+func (s stamp) newest() int64 {
+	if s.changed != 0 {
+		return s.changed
+	}
+	return s.modTime
+}
+
+// A digest is what reading an archive gave: for all kinds the sha256 of what
+// is served, for a provider's package its h1, for a module folder the size and
+// checksum of its packing; or why it is not offered.
+type digest struct {
+	stamp    stamp
+	sha256   wire.SHA256
+	h1       string
+	size     int64
+	checksum uint32
+	bad      *finding
+	content  []byte // of a small document; of a package, what else reading it told
 }

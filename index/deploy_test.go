@@ -138,7 +138,7 @@ func TestDeploymentsAreSeen(t *testing.T) {
 			d := test.first(t, dir)
 			o := options(t, d.Open)
 			o.Watch, o.Paths = true, d.Paths()                            // and no periodic scan
-			o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is looked at again as it is young
+			o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is read again because it is young
 			r := run(t, o)
 			r.until(t, offers("acme/demo", "1.0.0"))
 			test.deploy(t, dir)

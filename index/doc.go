@@ -1,5 +1,5 @@
-// Package index knows what is on disk: it reads a tree of files and says which
-// providers and modules it offers, byte for byte as verified.
+// Package index reads a tree of files and says which providers and modules it
+// offers, byte for byte as verified.
 //
 // # A path is an address
 //
@@ -10,25 +10,26 @@
 //
 // There is no catalogue beside the files that could disagree with them. A
 // folder whose name has a dot or a port, or is "localhost", is a HOSTNAME; no
-// namespace can look like one. What lies under no HOSTNAME belongs to the
-// registry itself, by whatever name it is asked.
+// namespace can look like one. What lies under no HOSTNAME is hosted: it belongs to
+// the registry itself, under every name it answers as.
 //
 // # Nothing is offered that a client would refuse
 //
 // Names and versions are parsed by the clients' own libraries. A package must
 // be a zip that can be read to its end, with the provider in it, with the
-// sha256 that SHA256SUMS lists. A SHA256SUMS must have a form that no client
-// stumbles over, and its signature, where there is one, must verify. What
-// fails is withheld and named in the Report, with a Reason and a sentence that
-// says what to do; everything else is offered all the same. Only a root, or a
-// part elsewhere, that cannot be opened fails a scan, and then the Snapshot before
-// it stays.
+// sha256 that SHA256SUMS lists. A SHA256SUMS must have a form that every client
+// reads right, and its signature, where there is one, must verify. What fails is
+// withheld and named in the Report, with a Reason and a sentence that says what to
+// do; everything else is offered all the same. A scan fails as a whole only if the
+// root, or a part elsewhere, cannot be opened, if the server is short of open files,
+// or if the files cannot seek. Then the Snapshot before it stays.
 //
 // # Data flows forward
 //
-// A scan walks the tree, digests archives it has not seen before, verifies
-// releases, encodes the documents clients will ask for, and ends in an
-// immutable Snapshot. Readers take one Snapshot and need no lock. The package
-// reads files through afero only and knows neither HTTP nor OpenPGP: the latter
-// comes in through the Keyring and Signer interfaces.
+// A scan walks the tree into an inventory (scan.go, providerfolder.go, module.go),
+// reads the archives that the memo does not know into digests (reading.go,
+// archive.go), verifies releases (release.go), and ends in an immutable Snapshot.
+// The documents clients ask for are encoded once (provider.go). Readers take one
+// Snapshot and need no lock. The package reads files through afero only, knows no
+// HTTP, and leaves OpenPGP to package signing.
 package index

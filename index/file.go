@@ -17,22 +17,23 @@ type File struct {
 	// Name is the last part of its URL.
 	Name string
 
-	// Version and Platform, OS_ARCH, of what it is of; Platform is empty where
-	// it is of all, or of a module.
+	// Version and Platform, OS_ARCH, of the package. Platform is empty for what
+	// belongs to all platforms, or to a module.
 	Version, Platform string
 
 	// Size in bytes; zero for a signature the registry makes, which is made
 	// when it is first asked for.
 	Size int64
 
-	// SHA256 of its bytes, or of the document a signature is of.
+	// SHA256 of its bytes; of a signature that the registry makes, that of the
+	// document it signs.
 	SHA256 wire.SHA256
 
 	// ContentType is its media type.
 	ContentType string
 
 	in      func(*Tree) Part // the part of the tree it lies in
-	path    string           // there
+	path    string           // in that part
 	modTime int64            // nanoseconds
 	inode   uint64
 	changed int64 // nanoseconds: when its inode was last changed
@@ -53,16 +54,16 @@ func (f *File) Tag() string {
 }
 
 // Path is where a package lies in its part of the tree, with slashes: a file, or
-// the folder of one that is packed when it is asked for. It is empty for what is
-// kept in memory. Paths are for operators: none belongs in an answer.
+// the folder of one that is packed on request. It is empty for what is kept in
+// memory. Paths are for operators: none belongs in an answer.
 func (f *File) Path() string { return f.path }
 
 // IsFolder reports whether Path is a folder.
 func (f *File) IsFolder() bool { return f.packed != nil }
 
 // Immutable reports whether the bytes stay the same as long as the file is
-// offered. The registry's own SHA256SUMS grows with its packages, and in a folder
-// anything can change under its version.
+// offered. The registry's own SHA256SUMS grows with its packages, and files in a
+// folder can change while its version stays.
 func (f *File) Immutable() bool { return f.content == nil && f.sign == nil && !f.IsFolder() }
 
 const (
@@ -83,15 +84,15 @@ func ContentTypeOf(name string) string {
 	return textType
 }
 
-// newDocumentFile makes a file of bytes that were verified and are kept: what
-// is served is what was checked, whatever becomes of the file on the disk.
+// newDocumentFile makes a file of verified bytes that stay in memory: what is served
+// is what was checked, whatever happens to the file on the disk.
 func newDocumentFile(name, version string, content []byte) *File {
 	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256Of(content), ContentType: ContentTypeOf(name), content: content}
 }
 
-// newSignatureFile makes a signature over document when it is first asked for:
-// an RSA signature takes milliseconds, a tree may have thousands of releases,
-// and most of them are never asked for.
+// newSignatureFile is a signature of document that is made on the first request: an
+// RSA signature takes milliseconds, a tree may have thousands of releases, and most
+// of them are never requested.
 func newSignatureFile(name, version string, document []byte, signer Signer) *File {
 	return &File{
 		Name: name, Version: version, SHA256: sha256Of(document), ContentType: signatureType, signer: signer.PublicKey().ID,
@@ -102,7 +103,7 @@ func newSignatureFile(name, version string, document []byte, signer Signer) *Fil
 func sha256Of(content []byte) wire.SHA256 { return sha256.Sum256(content) }
 
 // Open opens f as it was verified. The error is ErrChanged when the file on the
-// disk is not that one any more.
+// disk has changed since.
 func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
 	if f.packed != nil {
 		if err := f.in(&s.tree).filesUnchanged(f.packed.contents()); err != nil {
@@ -112,8 +113,8 @@ func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
 	return s.OpenRange(f)
 }
 
-// OpenRange opens f for a reader of some of it. Of what is packed from a folder
-// only the files that are read are looked at: reading fails with ErrChanged when one
+// OpenRange opens f for reading a part of it. In a folder that is packed on request
+// only the files that are read are checked: reading fails with ErrChanged when one
 // of them has changed.
 func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
 	switch {

@@ -115,7 +115,7 @@ func mapFS(t *testing.T, tree *indextest.Tree) fstest.MapFS {
 	return files
 }
 
-// A scan of a tree that is known opens its folders, and nothing else.
+// A scan of a known tree opens its folders, and nothing else.
 func TestOpensOfAScan(t *testing.T) {
 	c := &counting{FS: mapFS(t, variedTree(t))}
 	o := options(t, func() (index.Tree, error) { return index.Directories{Root: "."}.OpenIn(c) })
@@ -139,7 +139,7 @@ func TestOpensOfAScan(t *testing.T) {
 			t.Errorf("%s is opened %d times", name, times)
 		}
 		if err == nil && !info.IsDir() {
-			t.Errorf("%s is opened, which is no folder", name)
+			t.Errorf("%s is opened, which is not a folder", name)
 		}
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
 // Index keeps the latest Snapshot of a tree. Create it with New, begin with
@@ -23,7 +25,7 @@ type Index struct {
 	scanner  scanner
 	waiting  waiting
 	logged   atomic.Int64 // when progress was logged last
-	unkept   string       // why the memo could not be kept last, which is logged once
+	unsaved  string       // why the memo could not be saved last, which is logged once
 	polling  string       // why nothing can be watched, which is logged once
 	watch    func(context.Context, func(error)) (*watcher, error)
 
@@ -40,7 +42,7 @@ type Index struct {
 	done   sync.WaitGroup
 }
 
-// New makes an Index that has not looked at anything yet.
+// New makes an Index that has not scanned anything yet.
 func New(o Options) *Index {
 	ctx, cancel := context.WithCancel(context.Background())
 	x := &Index{
@@ -56,8 +58,8 @@ func New(o Options) *Index {
 	return x
 }
 
-// Start begins the first scan and those that follow in the background. Only
-// the first call does something.
+// Start begins the first scan and those that follow, in the background. Further
+// calls do nothing.
 func (x *Index) Start() {
 	x.start.Do(func() { x.done.Go(x.run) })
 }
@@ -65,29 +67,29 @@ func (x *Index) Start() {
 // Ready is closed when there is a first Snapshot.
 func (x *Index) Ready() <-chan struct{} { return x.ready }
 
-// Snapshot is the latest one; nil until Ready.
+// Snapshot returns the latest one; nil until Ready.
 func (x *Index) Snapshot() *Snapshot { return x.snapshot.Load() }
 
-// Progress tells how far the scan is that runs now; nil when none reads.
+// Progress returns how far the running scan is; nil when none reads archives.
 func (x *Index) Progress() *Progress { return x.progress.Load() }
 
 // Hint asks for a scan soon and returns at once.
 func (x *Index) Hint() {
 	select {
 	case x.hints <- struct{}{}:
-	default: // one is already asked for
+	default: // one has been asked for already
 	}
 }
 
 // Close ends scanning. Snapshots stay good: requests may still read them.
 func (x *Index) Close() error {
 	x.cancel()
-	x.start.Do(func() {}) // what has not begun by now never will
+	x.start.Do(func() {}) // Start does nothing from now on
 	x.done.Wait()
 	return nil
 }
 
-// Destruct is Close under the name Caddy's pools call.
+// Destruct is Close, by the name under which caddy.UsagePool calls it.
 func (x *Index) Destruct() error { return x.Close() }
 
 // A scan that fails as a whole, because the root is gone, is tried again sooner
@@ -97,9 +99,8 @@ const (
 	lastRetry  = 30 * time.Second
 )
 
-// young is how long after a scan files are looked at again that were too young
-// to be remembered, or to be offered: a moment more than module folders have to
-// rest.
+// young is how long after a scan the next one follows if files were too young to be
+// remembered or offered: a moment more than module folders have to rest.
 const young = folderRest + 50*time.Millisecond
 
 func (x *Index) run() {
@@ -160,35 +161,35 @@ func (x *Index) warnPolling(err error) {
 	x.log(slog.LevelWarn, "changes are not noticed at once, only by the periodic scan", "reason", err.Error(), "rescan", x.options.Rescan)
 }
 
-// recall takes over what the store has kept.
+// recall loads the memo from the store.
 func (x *Index) recall() {
 	if x.options.Store == nil {
 		return
 	}
 	err := x.scanner.memo.load(x.options.Store, x.options.Identity)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		x.log(slog.LevelWarn, "the memo of digests is of no use, archives are read again", "reason", withoutPath(err).Error())
+		x.log(slog.LevelWarn, "the memo of digests cannot be used, archives are read again", "reason", withoutPath(err).Error())
 	}
 }
 
-// keep saves the memo. That it fails costs time at the next start, no more.
+// keep saves the memo. A failure only costs time at the next start.
 func (x *Index) keep() {
 	if x.options.Store == nil {
 		return
 	}
 	err := x.scanner.memo.save(x.options.Store, x.options.Identity)
 	if err == nil {
-		x.unkept = ""
+		x.unsaved = ""
 		return
 	}
-	if reason := err.Error(); reason != x.unkept {
-		x.unkept = reason
+	if reason := err.Error(); reason != x.unsaved {
+		x.unsaved = reason
 		x.log(slog.LevelWarn, "the memo of digests cannot be kept, the next start will read archives again", "reason", reason)
 	}
 }
 
-// Rescan looks at the whole tree now. A scan that fails as a whole leaves the
-// last good Snapshot in place. It ends with ctx, and with the Index.
+// Rescan scans the whole tree now. A scan that fails as a whole leaves the last
+// good Snapshot in place, and is the error. It ends with ctx, and with the Index.
 func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -221,7 +222,7 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	x.publish(snapshot)
 	x.keep()
 	x.report(before, snapshot, took)
-	switch { // whoever asked for this scan
+	switch { // also after a scan that was asked for
 	case x.scanner.memo.forgot():
 		time.AfterFunc(young, x.Hint)
 	case len(x.unfinished) > 0:
@@ -237,8 +238,8 @@ func (x *Index) publish(s *Snapshot) {
 	x.waiting.published()
 }
 
-// Next waits for a snapshot other than the one given, and has what is wanted
-// read before everything else. It returns nil when ctx, or the Index, ends first.
+// Next waits for a snapshot other than after, and has what is wanted read before
+// everything else. It returns nil when ctx, or the Index, ends first.
 func (x *Index) Next(ctx context.Context, after *Snapshot, wanted ...Wanted) *Snapshot {
 	defer x.waiting.add(wanted)()
 	for {
@@ -254,4 +255,62 @@ func (x *Index) Next(ctx context.Context, after *Snapshot, wanted ...Wanted) *Sn
 			return nil
 		}
 	}
+}
+
+// Options say what an Index scans and by which rules.
+type Options struct {
+	// Open opens the tree. It is called for every scan, so that a root
+	// replaced by a rename or a symlink swap is seen.
+	Open func() (Tree, error)
+
+	// Signer signs the releases that publishers did not sign. Nil: only the
+	// mirror offers them.
+	Signer Signer
+
+	// RequireSignatures withholds releases their publisher did not sign.
+	RequireSignatures bool
+
+	// Rescan is the time between two scans. Zero: the tree is scanned only when
+	// asked for, or when something changes.
+	Rescan time.Duration
+
+	// Watch has changes scanned at once, where the tree is on the local disk.
+	Watch bool
+
+	// Paths are where the tree begins on the local disk. Watch also notices when
+	// one of them becomes another directory, by a symlink or a rename.
+	Paths []string
+
+	// Store keeps the memo of digests across restarts. Nil: nothing is kept.
+	// Identity names the tree in it.
+	Store    Store
+	Identity string
+
+	// Workers is how many archives are read at once. Zero: one per core.
+	Workers int
+
+	// Progress is called by Scan after every archive that has been read, from
+	// several goroutines. May be nil. An Index has its own.
+	Progress func(Progress)
+
+	// Now is the clock. Nil: time.Now.
+	Now func() time.Time
+}
+
+func (o Options) now() time.Time {
+	if o.Now != nil {
+		return o.Now()
+	}
+	return time.Now()
+}
+
+// A Signer signs the SHA256SUMS documents of releases that their publishers did
+// not sign; usually it is a *signing.Key.
+type Signer interface {
+	// PublicKey is the key clients verify the signatures with.
+	PublicKey() signing.PublicKey
+
+	// Sign returns a binary detached signature over document. The same document
+	// always gives the same bytes, on every instance that holds the key.
+	Sign(document []byte) ([]byte, error)
 }

@@ -18,7 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// rescan looks at a tree once more.
+// rescan scans a tree once more.
 func rescan(t *testing.T, x *index.Index) *index.Snapshot {
 	t.Helper()
 	s, err := x.Rescan(t.Context())
@@ -92,7 +92,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 			t.Error("there is a snapshot")
 		}
 	})
-	t.Run("a scan ends with who asked for it", func(t *testing.T) {
+	t.Run("a scan ends with the context of its caller", func(t *testing.T) {
 		x := index.New(options(t, tree.Open))
 		defer x.Close()
 		ctx, cancel := context.WithCancel(t.Context())
@@ -285,5 +285,39 @@ func TestAScanThatIsBrokenOffIsNotForNothing(t *testing.T) {
 	x.Rescan(ctx)
 	if s := rescan(t, x); s.Recalled == 0 || len(s.Report.Offered) != 1 {
 		t.Errorf("%d archives were known, offered is %+v", s.Recalled, s.Report.Offered)
+	}
+}
+
+// A scan may be requested before the index has made its own first one. It uses the
+// memo and is watched like any other.
+func TestAFirstScanOnRequest(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Store, o.Watch = new(memoryStore), true
+	first := index.New(o)
+	for { // what is too young is read again
+		s, err := first.Rescan(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Read == 0 {
+			break
+		}
+	}
+	first.Close()
+
+	for range 20 {
+		r := index.New(o)
+		r.Start()
+		s, err := r.Rescan(context.Background())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Read != 0 || s.Recalled != 1 {
+			t.Errorf("%d archives are read, %d recalled", s.Read, s.Recalled)
+		}
+		r.Close()
 	}
 }

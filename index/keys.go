@@ -37,8 +37,8 @@ type keysFile struct {
 	sum   wire.SHA256 // of the file
 }
 
-// readKeys reads keys/[HOSTNAME/]NAMESPACE.asc. Of two spellings of a namespace
-// the one in lower case counts.
+// readKeys reads keys/[HOSTNAME/]NAMESPACE.asc of all namespaces. Of two spellings of
+// a namespace the one in lower case is used.
 func (w *walker) readKeys() map[keysOf]*keysFile {
 	keys := make(map[keysOf]*keysFile)
 	for _, e := range lowerCaseFirst(w.list(w.scan.tree.Keys, ".", "keys")) {
@@ -58,6 +58,7 @@ func (w *walker) readKeys() map[keysOf]*keysFile {
 	return keys
 }
 
+// lowerCaseFirst moves entries in lower case before the others.
 func lowerCaseFirst(entries []entry) []entry {
 	slices.SortStableFunc(entries, func(a, b entry) int {
 		lower := func(e entry) int {

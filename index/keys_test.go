@@ -17,10 +17,10 @@ func TestKeys(t *testing.T) {
 		reason index.Reason
 	}{
 		{"a namespace in upper case is the same", func(tree *indextest.Tree) { tree.Keys("ACME", a) }, "", ""},
-		{"what is no key is ignored", func(tree *indextest.Tree) {
+		{"files that are not keys are ignored", func(tree *indextest.Tree) {
 			tree.Keys("acme", a).Write("keys/README.md", "x").Write("keys/x/y.asc", "x")
 		}, "", ""},
-		{"a block that is no key is withheld, the others are not", func(tree *indextest.Tree) {
+		{"a block that is not a key is withheld, the others are not", func(tree *indextest.Tree) {
 			tree.Write("keys/acme.asc", a.PublicKey()+"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n")
 		}, "keys/acme.asc", index.BadKeys},
 		{"two files of one namespace", func(tree *indextest.Tree) { tree.Keys("Acme", b).Keys("acme", a) }, "keys/Acme.asc", index.Duplicate},

@@ -169,7 +169,7 @@ func TestARestartReadsNothing(t *testing.T) {
 	})
 }
 
-func TestAMemoOfNoUse(t *testing.T) {
+func TestAMemoThatCannotBeUsed(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
 	for _, test := range []struct {
@@ -177,7 +177,7 @@ func TestAMemoOfNoUse(t *testing.T) {
 		store *memoryStore
 		log   string
 	}{
-		{"junk is dropped with one line", &memoryStore{memo: []byte("junk")}, "the memo of digests is of no use"},
+		{"junk is dropped with one line", &memoryStore{memo: []byte("junk")}, "the memo of digests cannot be used"},
 		{"one that cannot be saved is no failure", &memoryStore{fails: &fs.PathError{Op: "write", Path: "/secret/path", Err: os.ErrPermission}}, "the memo of digests cannot be kept"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -238,7 +238,7 @@ func TestARenamedFolderIsWatched(t *testing.T) {
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Watch = true                                                // and no periodic scan
-	o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is looked at again as it is young
+	o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is read again because it is young
 	r := run(t, o)
 	r.until(t, offers("acme/demo", "1.0.0"))
 
@@ -335,7 +335,7 @@ func TestAColdStartServesAtOnce(t *testing.T) {
 	}
 }
 
-func TestAReleaseThatIsAddedToStaysAsItWas(t *testing.T) {
+func TestAReleaseKeepsItsPackagesUntilNewOnesAreRead(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
 	g := gate{tree.Fs, make(chan struct{}, 100)}
@@ -358,7 +358,7 @@ func TestAReleaseThatIsAddedToStaysAsItWas(t *testing.T) {
 	}
 }
 
-func TestAScanThatFindsNothingNewKeepsWhatThereIs(t *testing.T) {
+func TestAnUnchangedTreeGivesTheSameReleases(t *testing.T) {
 	tree := indextest.New(t)
 	p := indextest.NewPublisher(t)
 	tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)

@@ -28,19 +28,6 @@ type memo struct {
 	verified   atomic.Uint64 // signatures, without those remembered
 }
 
-// A digest is what reading an archive gave: for all kinds the sha256 of what
-// is served, for a provider's package its h1, for a module folder the size and
-// checksum of its packing; or why it is not offered.
-type digest struct {
-	stamp    stamp
-	sha256   wire.SHA256
-	h1       string
-	size     int64
-	checksum uint32
-	bad      *finding
-	content  []byte // of a small document; of a package, what else reading it told
-}
-
 // A verifiedSignature is the key that made a signature.
 type verifiedSignature struct {
 	at      int64 // when it was verified, in nanoseconds

@@ -43,7 +43,7 @@ type ModuleVersion struct {
 	notes []string // for the report
 }
 
-// Version returns the one of that number, or nil, also of a nil Module.
+// Version returns the version of that number, or nil. A nil Module has none.
 func (m *Module) Version(v string) *ModuleVersion {
 	if m == nil {
 		return nil
@@ -51,7 +51,7 @@ func (m *Module) Version(v string) *ModuleVersion {
 	return m.byVersion[v]
 }
 
-// Newest is the version to use where none is asked for: the newest that is no
+// Newest is the version to use if none is requested: the newest that is not a
 // prerelease, or the newest if all are.
 func (m *Module) Newest() *ModuleVersion {
 	for _, v := range m.Versions {
@@ -80,7 +80,7 @@ type modulePackage struct {
 	preference int // of its format: the lowest is kept
 }
 
-// walkModules finds the packages of all modules and queues them for reading.
+// walkModules finds the packages of all modules, and those that have to be read.
 func (w *walker) walkModules() []*moduleFolder {
 	var folders []*moduleFolder
 	for _, f := range w.walkAddresses(w.scan.tree.Modules, "modules", 3) {
@@ -113,7 +113,7 @@ func (w *walker) walkModules() []*moduleFolder {
 	return modules
 }
 
-// order puts the newest version first, which is also read first.
+// order sorts the versions. The newest one is also read first.
 func (m *moduleFolder) order() {
 	address.SortNewestFirst(m.packages, func(p *modulePackage) *version.Version { return p.version })
 	for rank, p := range m.packages {
@@ -121,6 +121,7 @@ func (m *moduleFolder) order() {
 	}
 }
 
+// addModulePackage adds an archive or a folder to its module.
 func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e entry) {
 	withhold := func(f *finding) {
 		w.report.withhold(f.at(report, m.address, ""))
@@ -148,8 +149,8 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 	m.packages = append(m.packages, p)
 }
 
-// newFolderArchive queues a module folder for reading. Its stamp covers the
-// names, sizes and times of all files in it.
+// newFolderArchive adds a module folder to what has to be read, unless the memo
+// knows it. Its stamp covers the names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
 	a := &archive{part: part, path: e.path, report: report, read: readFolder}
 	var dirs []string
@@ -243,6 +244,7 @@ func (s *scan) offerModule(f *moduleFolder, report *Report) (module *Module, lac
 	return module, lacks
 }
 
+// file is what clients download of a package that has been read.
 func (p *modulePackage) file() *File {
 	f := &File{
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
@@ -265,7 +267,7 @@ func (p *modulePackage) subfolderOfModule() string {
 	return decodeFacts(p.content).Folder
 }
 
-// notes are what the operator should know of a package that is offered.
+// notes are what the operator should know of an offered package.
 func (p *modulePackage) notes() []string {
 	if p.folder != nil {
 		if p.leftOut.total == 0 {

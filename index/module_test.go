@@ -61,7 +61,7 @@ func TestFormsOfAModule(t *testing.T) {
 
 // Of a version that is there twice one is offered, and never by chance: an
 // archive before a folder, and what can be read before what cannot.
-func TestAVersionThatIsThereTwice(t *testing.T) {
+func TestAVersionInTwoForms(t *testing.T) {
 	targz, zipped := indextest.TarGz("main.tf", "x"), indextest.Zip("main.tf", "x")
 	for _, test := range []struct {
 		rule     string

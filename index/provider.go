@@ -25,7 +25,7 @@ type Provider struct {
 	index     *wire.Document
 }
 
-// Release returns the one of a version, or nil, also of a nil Provider.
+// Release returns the release of a version, or nil. A nil Provider has none.
 func (p *Provider) Release(version string) *Release {
 	if p == nil {
 		return nil
@@ -36,7 +36,7 @@ func (p *Provider) Release(version string) *Release {
 // File returns the file of that name, or nil.
 func (p *Provider) File(name string) *File { return p.files[name] }
 
-// Versions is the registry's list; nil when the mirror alone offers the provider.
+// Versions is the registry's list of releases; nil if only the mirror offers them.
 func (p *Provider) Versions() *wire.Document { return p.versions }
 
 // Index is the mirror's index.json.
@@ -132,7 +132,7 @@ type Package struct {
 	// the one in their lock files.
 	H1 string
 
-	packedH1 string // that of the zip's entries, where they have another
+	packedH1 string // the hash of the zip's entries, where it is another
 	release  *Release
 	download *wire.Document // the registry's answer
 }
@@ -143,7 +143,7 @@ func (r *Release) Archives() *wire.Document {
 	return r.archives
 }
 
-// Package returns the one for a platform, or nil.
+// Package returns the package for a platform, or nil.
 func (r *Release) Package(os, arch string) *Package {
 	for _, p := range r.Packages {
 		if p.OS == os && p.Arch == arch {
@@ -153,7 +153,8 @@ func (r *Release) Package(os, arch string) *Package {
 	return nil
 }
 
-// Download is the registry's answer; nil when the mirror alone offers the release.
+// Download is the registry's description of the package; nil if only the mirror
+// offers the release.
 func (p *Package) Download() *wire.Document {
 	p.release.encode()
 	return p.download
@@ -176,8 +177,8 @@ func providerVersions(releases []*Release) *wire.Document {
 	return wire.EncodeProviderVersions(list)
 }
 
-// encode makes the documents of one release when the first of them is requested:
-// most releases of a large tree never are.
+// encode makes the documents of a release on the first request for one of them:
+// most releases of a large tree are never requested.
 func (r *Release) encode() { r.encoding.Do(r.encodeNow) }
 
 func (r *Release) encodeNow() {
@@ -202,8 +203,8 @@ func (r *Release) encodeNow() {
 	}
 }
 
-// hashes are those the mirror lists, h1: and zh: of every platform (checklist
-// 69). Where the zip's entries have a hash of their own, clients compute both.
+// hashes are the hashes the mirror lists: h1: and zh: (checklist 69). Where the
+// zip's entries have another h1:, clients compute both.
 func (p *Package) hashes() []string {
 	if p.packedH1 != "" {
 		return []string{p.H1, p.packedH1, "zh:" + p.File.SHA256.String()}
@@ -221,7 +222,7 @@ func (r *Release) mirrorArchives() []wire.Archive {
 }
 
 // ListedArchives are the packages of one version of the provider called typ that
-// a SHA256SUMS lists, ordered by platform. Whatever else it lists is left out.
+// a SHA256SUMS lists, ordered by platform. Its other files are left out.
 func ListedArchives(typ, version string, sums wire.Checksums) []wire.Archive {
 	var list []wire.Archive
 	for name, sum := range sums {
@@ -242,7 +243,7 @@ func (p *Provider) Missing(r *Release) []wire.Archive {
 	}
 	sums, err := wire.DecodeChecksums(r.checksums.content)
 	if err != nil {
-		return nil // it has been decoded before, when it was verified
+		return nil // it was decoded when it was verified
 	}
 	return slices.DeleteFunc(ListedArchives(p.Address.Name, r.Version, sums), func(a wire.Archive) bool {
 		return r.Package(a.Platform.OS, a.Platform.Arch) != nil
@@ -270,8 +271,9 @@ func MirrorIndex(releases []*Release, further []string) *wire.Document {
 }
 
 // MirrorArchives is VERSION.json of a release, which may be nil, and of further
-// packages that the mirror can fetch. Clients that know h1: alone refuse a list of
-// hashes without one, and take a package that has no list (checklist 68).
+// packages that the mirror can fetch. h1Only is for clients that know h1: only: they
+// refuse a list of hashes without one, and accept a package without a list
+// (checklist 68).
 func MirrorArchives(r *Release, further []wire.Archive, h1Only bool) *wire.Document {
 	var archives []wire.Archive
 	if r != nil {

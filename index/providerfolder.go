@@ -43,8 +43,8 @@ type packageArchive struct {
 	platform address.Platform
 }
 
-// detail is what was found out about a zip. An unpacked package has none: it is
-// packed as it should be.
+// detail is what reading the zip found out. An unpacked package has no detail: the
+// registry packs it as it should be.
 func (p *packageArchive) detail() packageDetail {
 	if p.folder != nil {
 		return packageDetail{}
@@ -58,8 +58,8 @@ type document struct {
 	stamp              stamp
 }
 
-// walkProviders finds the releases of all providers and queues their packages
-// for reading.
+// walkProviders finds the releases of all providers, and their packages that have
+// to be read.
 func (w *walker) walkProviders() []*providerFolder {
 	var folders []*providerFolder
 	for _, f := range w.walkAddresses(w.scan.tree.Providers, "providers", 2) {
@@ -96,7 +96,7 @@ func (p *providerFolder) hasPackages() bool {
 }
 
 // walkReleases sorts the files of a provider's folder, or of the folder of one
-// version in it, by version.
+// version in it, into releases. only is that version, empty for any.
 func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only string) {
 	entries := w.list(part, dir, report)
 	beside := newSiblings(entries)
@@ -147,13 +147,13 @@ func badReleaseName(err error) *finding {
 	return &finding{BadVersion, err.Error()}
 }
 
-// looksLikeVersion tells a folder that was meant to be a version from one that
-// was not.
+// looksLikeVersion reports whether a folder was meant to be a version.
 func looksLikeVersion(name string) bool {
 	name = strings.TrimPrefix(name, "v")
 	return name != "" && name[0] >= '0' && name[0] <= '9'
 }
 
+// addReleaseFile adds a file to the release of its version.
 func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, part Part, report string, e entry) {
 	r := p.release(f.Version)
 	if f.Kind == address.PackageFile {
@@ -178,7 +178,7 @@ func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, part P
 	*slot = &document{name: e.name, path: e.path, report: report, stamp: stampOf(e.info)}
 }
 
-// release is the one of a version, which may be new.
+// release returns the files of a version, and adds it if it is new.
 func (p *providerFolder) release(v *version.Version) *releaseFiles {
 	text := v.String()
 	r := p.releases[text]
@@ -189,7 +189,7 @@ func (p *providerFolder) release(v *version.Version) *releaseFiles {
 	return r
 }
 
-// order puts the newest release first, which is also read first.
+// order sorts the releases. The newest one is also read first.
 func (p *providerFolder) order() {
 	p.ordered = slices.Collect(maps.Values(p.releases))
 	address.SortNewestFirst(p.ordered, func(r *releaseFiles) *version.Version { return r.version })

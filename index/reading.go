@@ -7,48 +7,266 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A reading is the part of a scan in which the archives are read that the memo
-// does not know: as many at once as there are workers, the newest versions
-// first, since those are asked for. What a request waits for comes before all
-// that; it does not even wait for a worker, and the others pause meanwhile.
+// read reads the archives that are not known. What is known is published at once
+// in the first scan.
+func (s *scan) read(found *inventory, waiting *waiting, publish func(*Snapshot)) {
+	r := newReading(s, found, publish)
+	waiting.begin(r)
+	if s.last.snapshot == nil {
+		r.batches.publish()
+	}
+	r.run()
+	waiting.end()
+}
+
+// Wanted is what a request waits for: everything under an address, or one version.
+type Wanted struct {
+	Address address.Address
+	Version string // empty: all versions
+}
+
+// waiting is what requests wait for, which the running scan reads first.
+type waiting struct {
+	mutex   sync.Mutex
+	wanted  map[Wanted]int // how many requests
+	reading *reading       // of the running scan; nil when it reads nothing
+	changed chan struct{}  // closed with the next snapshot
+}
+
+// news returns a channel that is closed with the next snapshot.
+func (w *waiting) news() <-chan struct{} {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.changed == nil {
+		w.changed = make(chan struct{})
+	}
+	return w.changed
+}
+
+// published ends the waiting for a snapshot.
+func (w *waiting) published() {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.changed != nil {
+		close(w.changed)
+		w.changed = nil
+	}
+}
+
+// add notes what a request waits for until remove is called.
+func (w *waiting) add(list []Wanted) (remove func()) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.wanted == nil {
+		w.wanted = make(map[Wanted]int)
+	}
+	for _, wanted := range list {
+		w.wanted[wanted]++
+		if w.reading != nil {
+			w.reading.prioritize(wanted)
+		}
+	}
+	return func() {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		for _, wanted := range list {
+			if w.wanted[wanted]--; w.wanted[wanted] == 0 {
+				delete(w.wanted, wanted)
+			}
+		}
+	}
+}
+
+// begin is called when a scan starts to read. A scan for which no request can wait
+// has a nil waiting.
+func (w *waiting) begin(r *reading) {
+	if w == nil {
+		return
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.reading = r
+	for wanted := range w.wanted {
+		r.prioritize(wanted)
+	}
+}
+
+// end is called when the scan has read everything.
+func (w *waiting) end() {
+	if w == nil {
+		return
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.reading = nil
+}
+
+// Progress is how far a scan is with reading the archives it did not know.
+type Progress struct {
+	Done, Total           int   // archives
+	DoneBytes, TotalBytes int64 // of these archives
+	Began                 time.Time
+}
+
+// Rate is how many bytes were read per second until now.
+func (p Progress) Rate(now time.Time) int64 {
+	elapsed := now.Sub(p.Began).Seconds()
+	if elapsed <= 0 {
+		return 0
+	}
+	return int64(float64(p.DoneBytes) / elapsed)
+}
+
+// Remaining is how long the rest takes at the rate until now, to the second; zero
+// if that is not known.
+func (p Progress) Remaining(now time.Time) time.Duration {
+	rate := p.Rate(now)
+	if rate == 0 {
+		return 0
+	}
+	return (time.Duration((p.TotalBytes-p.DoneBytes)/rate) * time.Second).Round(time.Second)
+}
+
+// Snapshots of one scan are at least this far apart, and further as the scan goes
+// on: each costs a pass over everything that is offered.
+const (
+	firstBatch = time.Second
+	lastBatch  = 10 * time.Second
+)
+
+// batches publishes what can be offered while a scan still reads.
+type batches struct {
+	scan  *scan
+	found *inventory
+	send  func(*Snapshot) // may be nil
+
+	publishing sync.Mutex // a snapshot never follows a newer one
+	included   int        // archives that had been read when the last one was made, -1 before that
+	resume     time.Time  // when the next one may be made: as long after the last as that took
+
+	mutex    sync.Mutex
+	progress Progress
+	next     time.Time
+	interval time.Duration
+}
+
+func newBatches(s *scan, found *inventory, send func(*Snapshot)) *batches {
+	b := &batches{scan: s, found: found, send: send, interval: firstBatch, included: -1}
+	b.progress = Progress{Total: len(found.unread), Began: s.options.now()}
+	for _, a := range found.unread {
+		b.progress.TotalBytes += a.stamp.size
+	}
+	b.next = b.progress.Began.Add(b.interval)
+	return b
+}
+
+// count counts an archive that has been read.
+func (b *batches) count(a *archive) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.progress.Done++
+	b.progress.DoneBytes += a.stamp.size
+}
+
+// add is called after each archive that has been counted, and publishes when it is
+// time.
+func (b *batches) add() {
+	b.mutex.Lock()
+	now := b.scan.options.now()
+	due := now.After(b.next) && b.progress.Done < b.progress.Total
+	if due {
+		b.interval = min(2*b.interval, lastBatch)
+		b.next = now.Add(b.interval)
+	}
+	progress := b.progress
+	b.mutex.Unlock()
+
+	if b.scan.progress != nil {
+		b.scan.progress(progress)
+	}
+	if due {
+		b.publish()
+	}
+}
+
+// publish makes a snapshot of what has been read by now, unless the last one has
+// all that already.
+func (b *batches) publish() {
+	done := b.done()
+	b.publishing.Lock()
+	defer b.publishing.Unlock()
+	if b.send == nil || b.scan.ctx.Err() != nil || b.included >= done {
+		return
+	}
+	done = b.done()
+	began := time.Now()
+	if s, _ := b.scan.assemble(b.found); s.Report.failure() == nil {
+		b.send(s)
+		b.included = done
+	}
+	b.resume = time.Now().Add(time.Since(began))
+}
+
+// pause waits, so that at most half of the time goes into making snapshots.
+func (b *batches) pause() {
+	b.publishing.Lock()
+	rest := time.Until(b.resume)
+	b.publishing.Unlock()
+	select {
+	case <-time.After(rest):
+	case <-b.scan.ctx.Done():
+	}
+}
+
+func (b *batches) done() int {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.progress.Done
+}
+
+// A reading is the part of a scan that reads the archives the memo does not know:
+// as many at once as there are workers, the newest versions first, since clients
+// ask for those. What a request waits for comes before all that: it is read by
+// workers of its own, and the others pause meanwhile.
 type reading struct {
 	scan    *scan
 	found   *inventory
 	batches *batches
 
-	mutex   sync.Mutex
-	resumed *sync.Cond
-	queue   []*archive                     // not begun, in order; some have been, as urgent
-	urgent  []*archive                     // not begun, and waited for
-	of      map[address.Address][]*archive // by address
-	wishes  map[Wanted]*wish               // of all requests that wait for the same
-	hurried atomic.Int64                   // archives that are waited for and not read
-	workers int                            // that read what is urgent
-	ended   bool
+	mutex      sync.Mutex
+	resumed    *sync.Cond
+	queue      []*archive                     // not begun, in order; some have been begun as urgent
+	urgent     []*archive                     // not begun, and waited for
+	archives   map[address.Address][]*archive // all of them
+	requests   map[Wanted]*request            // those that wait for archives
+	urgentLeft atomic.Int64                   // urgent archives that are not read yet: while there are any, others pause
+	workers    int                            // that read what is urgent
+	ended      bool
 
-	publishing bool           // what is waited for, soon
-	hurries    sync.WaitGroup // what is urgent; added to only before the end
+	publishing bool           // publishSoon has been called
+	background sync.WaitGroup // workers for what is urgent, and publishing; added to only before the end
 }
 
-// A wish counts the archives that requests still wait for.
-type wish struct{ left int }
+// A request stands for all requests that wait for the same.
+type request struct{ left int } // archives to be read
 
 func newReading(s *scan, found *inventory, publish func(*Snapshot)) *reading {
 	slices.SortStableFunc(found.unread, func(a, b *archive) int { return cmp.Compare(a.rank, b.rank) })
 	r := &reading{
 		scan: s, found: found, batches: newBatches(s, found, publish),
-		queue: found.unread, of: make(map[address.Address][]*archive), wishes: make(map[Wanted]*wish),
+		queue: found.unread, archives: make(map[address.Address][]*archive), requests: make(map[Wanted]*request),
 	}
 	r.resumed = sync.NewCond(&r.mutex)
 	for _, a := range found.unread {
 		a.reading = r
-		r.of[a.address] = append(r.of[a.address], a)
+		r.archives[a.address] = append(r.archives[a.address], a)
 	}
 	return r
 }
@@ -61,19 +279,19 @@ func (r *reading) run() {
 		r.resumed.Broadcast()
 	})
 	defer stop()
-	var background sync.WaitGroup
+	var workers sync.WaitGroup
 	for range min(r.scan.options.workers(), len(r.queue)) {
-		background.Go(func() {
+		workers.Go(func() {
 			for a := r.take(); a != nil; a = r.take() {
 				r.read(a)
 			}
 		})
 	}
-	background.Wait()
+	workers.Wait()
 	r.mutex.Lock()
 	r.ended = true
 	r.mutex.Unlock()
-	r.hurries.Wait()
+	r.background.Wait()
 }
 
 // take returns the next archive to read, nil when there is none.
@@ -104,22 +322,22 @@ func (r *reading) takeUrgent() *archive {
 	return a
 }
 
-// hurry has what is wanted read at once, and published when it is. What has been
-// read already is published.
-func (r *reading) hurry(w Wanted) {
+// prioritize has what is wanted read next, and published when it has been read.
+// What has been read already is published.
+func (r *reading) prioritize(w Wanted) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	if r.ended || len(r.of[w.Address]) == 0 {
+	if r.ended || len(r.archives[w.Address]) == 0 {
 		return
 	}
-	wished, read := r.wishes[w], false
-	if wished != nil && wished.left > 0 {
+	req, read := r.requests[w], false
+	if req != nil && req.left > 0 {
 		return // it is urgent already
 	}
-	if wished == nil {
-		wished = new(wish)
+	if req == nil {
+		req = new(request)
 	}
-	for _, a := range r.of[w.Address] {
+	for _, a := range r.archives[w.Address] {
 		if w.Version != "" && a.version != w.Version {
 			continue
 		}
@@ -127,26 +345,26 @@ func (r *reading) hurry(w Wanted) {
 			read = true
 			continue
 		}
-		wished.left++
-		a.wishes = append(a.wishes, wished)
+		req.left++
+		a.requests = append(a.requests, req)
 		if a.urgent {
 			continue
 		}
 		a.urgent = true
-		r.hurried.Add(1)
+		r.urgentLeft.Add(1)
 		if !a.begun {
 			r.urgent = append(r.urgent, a)
 		}
 	}
-	if wished.left > 0 {
-		r.wishes[w] = wished
+	if req.left > 0 {
+		r.requests[w] = req
 	}
-	r.resumed.Broadcast() // one that pauses may be urgent now
-	if read && wished.left == 0 {
+	r.resumed.Broadcast() // an archive whose reading pauses may be urgent now
+	if read && req.left == 0 {
 		r.publishSoon()
 	}
 	for ; r.workers < min(r.scan.options.workers(), len(r.urgent)); r.workers++ {
-		r.hurries.Go(r.readUrgent)
+		r.background.Go(r.readUrgent)
 	}
 }
 
@@ -165,40 +383,40 @@ func (r *reading) readUrgent() {
 	}
 }
 
-// read reads an archive, and publishes it when a request waits for nothing else.
+// read reads an archive, and has it published when a request waits for no other.
 func (r *reading) read(a *archive) {
 	d := r.scan.readArchive(a)
 	r.found.reading.Lock()
 	a.digest, a.pending = d, false
 	r.found.reading.Unlock()
-	r.batches.count(a) // before a request can take it for finished, and have it published
+	r.batches.count(a) // before a request can see it as finished, and have it published
 
 	r.mutex.Lock()
 	a.finished = true
-	if a.urgent && r.hurried.Add(-1) == 0 {
+	if a.urgent && r.urgentLeft.Add(-1) == 0 {
 		r.resumed.Broadcast()
 	}
-	granted := false
-	for _, wished := range a.wishes {
-		wished.left--
-		granted = granted || wished.left == 0
+	complete := false
+	for _, req := range a.requests {
+		req.left--
+		complete = complete || req.left == 0
 	}
-	if granted {
+	if complete {
 		r.publishSoon()
 	}
 	r.mutex.Unlock()
 	r.batches.add()
 }
 
-// publishSoon publishes what requests wait for, in the background. All that is
-// read until it comes to that is in the same snapshot: under a flood of requests
-// the making of snapshots must not keep the reading waiting.
+// publishSoon publishes what requests wait for, in the background. All that has
+// been read by then is in the same snapshot: under a flood of requests, making
+// snapshots must not hold up the reading.
 func (r *reading) publishSoon() {
 	if r.publishing {
 		return
 	}
 	r.publishing = true
-	r.hurries.Go(func() {
+	r.background.Go(func() {
 		r.batches.pause()
 		r.mutex.Lock()
 		r.publishing = false
@@ -209,12 +427,12 @@ func (r *reading) publishSoon() {
 
 // pace pauses the reading of an archive while others are waited for.
 func (r *reading) pace(a *archive) {
-	if r == nil || r.hurried.Load() == 0 {
+	if r == nil || r.urgentLeft.Load() == 0 {
 		return
 	}
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	for r.hurried.Load() > 0 && !a.urgent && r.scan.ctx.Err() == nil {
+	for r.urgentLeft.Load() > 0 && !a.urgent && r.scan.ctx.Err() == nil {
 		r.resumed.Wait()
 	}
 }
@@ -235,7 +453,7 @@ func (f pacedFile) ReadAt(p []byte, offset int64) (int, error) {
 	return f.File.ReadAt(p, offset)
 }
 
-// pacedReaderAt is the same of what is no file.
+// pacedReaderAt does the same for a packed folder.
 type pacedReaderAt struct {
 	io.ReaderAt
 	archive *archive
@@ -244,16 +462,4 @@ type pacedReaderAt struct {
 func (r pacedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
 	r.archive.reading.pace(r.archive)
 	return r.ReaderAt.ReadAt(p, offset)
-}
-
-// read reads the archives that are not known. What is known is published at once
-// in the first scan.
-func (s *scan) read(found *inventory, waiting *waiting, publish func(*Snapshot)) {
-	r := newReading(s, found, publish)
-	waiting.begin(r)
-	if s.last.snapshot == nil {
-		r.batches.publish()
-	}
-	r.run()
-	waiting.end()
 }

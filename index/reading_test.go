@@ -1,66 +1,229 @@
-package index
+package index_test
 
 import (
+	"slices"
+	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// newScan is a scan of nothing, which remembers nothing.
-func newScan(t *testing.T) *scan {
-	return &scan{ctx: t.Context(), memo: new(memo), releases: new(releaseMemo)}
+// What a request waits for is read at once, although all workers are busy with
+// something else.
+func TestRequestedArchivesAreReadFirst(t *testing.T) {
+	tree := indextest.New(t)
+	for _, name := range []string{"a", "b", "c"} {
+		tree.Provider("acme/"+name, "1.0.0", "linux_amd64")
+	}
+	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
+	tree.Write("modules/acme/vpc/aws/0.9.0.tar.gz", indextest.TarGz("main.tf", "y"))
+	g := gate{tree.Fs, make(chan struct{})} // which holds back all zips
+	o := options(t, indextest.On(t, g).Open)
+	o.Workers = 1
+	r := run(t, o)
+	<-r.Ready()
+	before := r.Snapshot()
+	if !before.ListPending(ownVPC) || !before.ListPending(address.Address{Namespace: "acme", Name: "a"}) {
+		t.Error("lists are said to be complete before anything has been read")
+	}
+	s := r.Next(t.Context(), before, index.Wanted{Address: ownVPC})
+	if got := versionsOfVPC(s); got != "1.0.0 0.9.0" || s.Pending(ownVPC, "") {
+		t.Errorf("%s are listed", got)
+	}
+	if len(s.Report.Offered) != 2 || s.Report.Pending != 3 {
+		t.Errorf("offered is %+v, %d are pending", s.Report.Offered, s.Report.Pending)
+	}
+	close(g.open)
+	if s = r.scan(t); len(s.Report.Offered) != 5 {
+		t.Errorf("in the end is offered %+v", s.Report.Offered)
+	}
 }
 
-// A request may wait for a version that this scan does not read, as a folder that
-// has to rest. It does not cost a snapshot each time that it asks.
-func TestASnapshotIsMadeWhenThereIsNews(t *testing.T) {
-	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
-	unread := &archive{address: address, version: "1.0.0"}
-	s := newScan(t)
-	found := &inventory{report: newReport(), unread: []*archive{unread}}
-	made := 0
-	r := newReading(s, found, func(*Snapshot) { made++ })
-	hurry := func(version string) int {
-		r.hurry(Wanted{Address: address, Version: version})
-		r.hurries.Wait()
-		return made
+// A version of many is read alone.
+func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
+	tree := indextest.New(t)
+	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
+		tree.Provider("acme/demo", v, "linux_amd64")
 	}
-	if n := hurry("1.1.0"); n != 0 {
-		t.Errorf("for a version that is not read, %d are made", n)
+	g := gate{tree.Fs, make(chan struct{})}
+	o := options(t, indextest.On(t, oldest{g, "_1.0.0_"}).Open)
+	o.Workers = 1 // which is held back with 1.2.0
+	r := run(t, o)
+	<-r.Ready()
+	s := r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: ownDemo, Version: "1.0.0"})
+	if p := s.Provider(ownDemo); p.Release("1.0.0") == nil || p.Release("1.1.0") != nil {
+		t.Errorf("offered is %+v", s.Report.Offered)
 	}
-	unread.finished = true
-	r.batches.progress.Done = 1
-	for range 3 {
-		if n := hurry("1.0.0"); n != 1 {
-			t.Errorf("for one that has been read, %d are made", n)
+	close(g.open)
+}
+
+// A request for a version under several addresses, or for one that waits for
+// something else than reading, does not have snapshots made that say nothing new:
+// each costs a pass over everything, and the request would ask for the next at once.
+func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
+	named := address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "demo"}
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64")
+	o := options(t, tree.Open)
+	synctest.Test(t, func(t *testing.T) {
+		g := gate{tree.Fs, make(chan struct{})}
+		o.Open = indextest.On(t, g).Open
+		r := run(t, o)
+		<-r.Ready()
+		var s *index.Snapshot
+		go func() {
+			s = r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: named, Version: "1.0.0"}, index.Wanted{Address: ownDemo, Version: "1.0.0"})
+		}()
+		synctest.Wait()
+		if s != nil {
+			t.Errorf("there is a snapshot, although nothing has been read: offered is %+v", s.Report.Offered)
+		}
+		close(g.open)
+		synctest.Wait()
+		if s == nil || s.Provider(ownDemo).Release("1.0.0") == nil {
+			t.Error("no snapshot has the version when it has been read")
+		}
+		r.Close()
+	})
+}
+
+// oldest lets files through whose name has something in it.
+type oldest struct {
+	gate
+	name string
+}
+
+func (o oldest) Open(name string) (afero.File, error) {
+	if strings.Contains(name, o.name) {
+		return o.gate.Fs.Open(name)
+	}
+	return o.gate.Open(name)
+}
+
+// pacing notes in which order files are read.
+type pacing struct {
+	afero.Fs
+	mutex  sync.Mutex
+	reads  []string
+	begun  chan struct{} // closed when the first archive is read
+	resume chan struct{} // closed when it may go on
+	once   sync.Once
+}
+
+type pacingFile struct {
+	afero.File
+	of   *pacing
+	name string
+}
+
+func (p *pacing) Open(name string) (afero.File, error) {
+	f, err := p.Fs.Open(name)
+	if err != nil || !strings.HasSuffix(name, ".zip") && !strings.HasSuffix(name, ".gz") {
+		return f, err
+	}
+	return &pacingFile{f, p, name}, nil
+}
+
+func (f *pacingFile) Read(b []byte) (int, error) {
+	urgent := strings.HasSuffix(f.name, ".gz")
+	if urgent {
+		f.of.once.Do(func() { close(f.of.resume) })
+	} else {
+		select {
+		case <-f.of.begun:
+		default:
+			close(f.of.begun)
+			<-f.of.resume
 		}
 	}
+	f.of.mutex.Lock()
+	f.of.reads = append(f.of.reads, f.name)
+	f.of.mutex.Unlock()
+	return f.File.Read(b)
 }
 
-func TestNothingReadIsPublishedOnce(t *testing.T) {
-	made := 0
-	b := newBatches(newScan(t), &inventory{report: newReport()}, func(*Snapshot) { made++ })
+// Whatever else is read pauses meanwhile: it would share the disk and the cores.
+func TestOtherReadingPausesForRequestedArchives(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("providers/acme/demo/"+zipName, indextest.Zip("terraform-provider-demo", strings.Repeat("some program ", 1<<20)))
+	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", strings.Repeat("# text\n", 1<<20)))
+	p := &pacing{Fs: tree.Fs, begun: make(chan struct{}), resume: make(chan struct{})}
+	o := options(t, indextest.On(t, p).Open)
+	o.Workers = 1
+	r := run(t, o)
+	<-p.begun
+	s := r.Next(t.Context(), r.Snapshot(), index.Wanted{Address: ownVPC})
+	if got := versionsOfVPC(s); got != "1.0.0" {
+		t.Errorf("%s are listed", got)
+	}
+	r.until(t, offers("acme/demo", "1.0.0"))
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	isUrgent := func(name string) bool { return strings.HasSuffix(name, ".gz") }
+	first := slices.IndexFunc(p.reads, isUrgent)
+	last := len(p.reads) - 1
+	for !isUrgent(p.reads[last]) {
+		last--
+	}
+	others := 0
+	for _, name := range p.reads[first : last+1] {
+		if !isUrgent(name) {
+			others++
+		}
+	}
+	if others > 1 { // the read that had begun
+		t.Errorf("%d other reads in between", others)
+	}
+}
+
+// A request ends with its context, and with the index.
+func TestWaitingEnds(t *testing.T) {
+	tree := indextest.New(t)
+	r := run(t, options(t, tree.Open))
+	s := r.scan(t)
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if s := r.Next(t.Context(), s); s != nil {
+			t.Error("there is a snapshot without a scan")
+		}
+	}()
+	r.Close()
+	<-ended
+}
+
+// What has been verified once is remembered over restarts, however many scans
+// there were before.
+func TestSignaturesAreRememberedOverManyScans(t *testing.T) {
+	tree := indextest.New(t)
+	p := indextest.NewPublisher(t)
+	tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
+	o := options(t, tree.Open)
+	o.Store = new(memoryStore)
+	first := index.New(o)
 	for range 3 {
-		b.publish()
+		if _, err := first.Rescan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if made != 1 {
-		t.Errorf("%d snapshots are made", made)
+	first.Close()
+	if verified := first.Stats().Verified; verified != 1 {
+		t.Errorf("%d signatures are verified in three scans", verified)
 	}
-}
-
-// What is kept for requests that wait does not grow with their number: they may
-// leave at once, and come back until an archive of gigabytes has been read.
-func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
-	a := &archive{address: address.Address{Namespace: "acme", Name: "demo"}, version: "1.0.0", begun: true}
-	r := &reading{scan: newScan(t), of: map[address.Address][]*archive{a.address: {a}}, wishes: make(map[Wanted]*wish)}
-	r.resumed = sync.NewCond(&r.mutex)
-	for range 100 {
-		r.hurry(Wanted{a.address, ""})
-		r.hurry(Wanted{a.address, "1.0.0"})
-		r.hurry(Wanted{a.address, "9.9.9"})
+	second := index.New(o)
+	defer second.Close()
+	s, err := second.Rescan(t.Context())
+	if err != nil || !offers("acme/demo", "1.0.0")(s) {
+		t.Fatalf("offered is %+v, %v", s.Report.Offered, err)
 	}
-	if len(a.wishes) != 2 || len(r.wishes) != 2 {
-		t.Errorf("%d wishes for an archive, %d in all", len(a.wishes), len(r.wishes))
+	if second.Stats().Verified != 0 {
+		t.Error("after a restart it is verified again")
 	}
 }

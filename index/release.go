@@ -315,7 +315,7 @@ func newOffer(a address.Address, r *Release, note string, packages []*packageArc
 	}
 	o.Notes = append(o.Notes, packageNotes(packages)...)
 	if r.Signature.By == NotSigned {
-		o.Notes = append(o.Notes, "nobody signed it: only the mirror offers it")
+		o.Notes = append(o.Notes, "it is not signed: only the mirror offers it")
 	}
 	for _, p := range r.Packages {
 		o.Platforms = append(o.Platforms, p.Platform.String())

@@ -16,7 +16,7 @@ import (
 var ownDemo = address.Address{Namespace: "acme", Name: "demo"}
 
 // Whose signature clients get, and what the operator is told of it.
-func TestWhoSigns(t *testing.T) {
+func TestSignatures(t *testing.T) {
 	const day = 24 * time.Hour
 	acme, other := indextest.NewPublisher(t), indextest.NewPublisher(t)
 	expired := indextest.NewExpiringPublisher(t, 30*day, day)
@@ -32,7 +32,7 @@ func TestWhoSigns(t *testing.T) {
 		note      string       // empty: none
 		required  index.Reason // under `signatures require`; empty: offered as well
 	}{
-		{"the publisher, with a key that is known", func(tree *indextest.Tree) {
+		{"the publisher, with a known key", func(tree *indextest.Tree) {
 			tree.Keys("acme", acme)
 			release(tree).Signed(acme)
 		}, "publisher " + acme.ID(), "", ""},
@@ -44,24 +44,24 @@ func TestWhoSigns(t *testing.T) {
 			tree.Keys("acme", expired)
 			release(tree).Signed(expired)
 		}, "publisher " + expired.ID(), "has expired on 2026-01-31: clients warn", ""},
-		{"nobody, with a key that had expired by then", func(tree *indextest.Tree) {
+		{"not offered, as the key had expired by then", func(tree *indextest.Tree) {
 			tree.Keys("acme", late)
 			release(tree).Signed(late)
 		}, "", "", index.KeyExpired},
-		{"nobody, with a signature of another document", func(tree *indextest.Tree) {
+		{"not offered, as the signature is of another document", func(tree *indextest.Tree) {
 			tree.Keys("acme", acme)
 			release(tree).Signed(acme)
 			tree.Write(sig, acme.Sign("another"))
 		}, "", "", index.BadSignature},
-		{"nobody, with an empty signature", func(tree *indextest.Tree) {
+		{"not offered, as the signature is empty", func(tree *indextest.Tree) {
 			release(tree).Signed(acme)
 			tree.Write(sig, "")
 		}, "", "", index.Empty},
-		{"nobody, with a signature of any size", func(tree *indextest.Tree) {
+		{"not offered, as the signature is too large", func(tree *indextest.Tree) {
 			release(tree).Signed(acme)
 			tree.Write(sig, strings.Repeat("x", 1<<20+1))
 		}, "", "", index.TooLarge},
-		{"the registry, when the publisher did not", func(tree *indextest.Tree) { release(tree) }, "registry ", "", index.Unsigned},
+		{"the registry, when the publisher did not sign", func(tree *indextest.Tree) { release(tree) }, "registry ", "", index.Unsigned},
 		{"the registry, when there are only sums", func(tree *indextest.Tree) { release(tree).Checksums() }, "registry ", "", index.Unsigned},
 		{"the registry, when there is only a signature", func(tree *indextest.Tree) {
 			release(tree)
@@ -126,7 +126,7 @@ func TestSignaturesByOtherKeysWithhold(t *testing.T) {
 		build func(tree *indextest.Tree)
 		says  string
 	}{
-		{"the keys are another's", func(tree *indextest.Tree) { tree.Keys("acme", other) },
+		{"the keys are those of another publisher", func(tree *indextest.Tree) { tree.Keys("acme", other) },
 			"key ID " + acme.ID() + "; if it is the publisher's, add it to keys/acme.asc"},
 		{"the keys cannot be used", func(tree *indextest.Tree) { tree.Write("keys/acme.asc", "no key\n") }, "keys/acme.asc has no usable key"},
 		{"the keys cannot be read", func(tree *indextest.Tree) { tree.Write("keys/acme.asc", "") }, "keys/acme.asc has no usable key"},
@@ -165,7 +165,7 @@ func TestSignaturesByOtherKeysWithhold(t *testing.T) {
 	}
 }
 
-func TestThePublishersFilesAreServedAsTheyAre(t *testing.T) {
+func TestThePublishersFilesAreServedUnchanged(t *testing.T) {
 	tree := indextest.New(t)
 	p := indextest.NewPublisher(t)
 	r := tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()

@@ -42,14 +42,14 @@ const (
 	Secret           Reason = "secret"            // a module folder with a private key or a saved plan in it
 	Misplaced        Reason = "misplaced"         // meant to be offered, but not where or how clients ask for it
 	NotPartOfTree    Reason = "not_part_of_tree"  // the tree has no files like this
-	Temporary        Reason = "temporary"         // a hidden or temporary name: not looked at until it is renamed
+	Temporary        Reason = "temporary"         // a hidden or temporary name: skipped until renamed
 )
 
-// A Report says what a scan made of everything it found, in the manner of
+// A Report says what became of everything a scan found, in the manner of
 // golang.org/x/mod/zip's CheckedFiles: one bad entry never hides another.
 // Paths are relative to the tree, with slashes.
 type Report struct {
-	// Offered is what clients are told of, by address, newest version first.
+	// Offered is what clients can install, by address, newest version first.
 	Offered []Offer `json:"offered"`
 
 	// Withheld is what was meant to be offered and is not.
@@ -59,7 +59,7 @@ type Report struct {
 	// At most MaxIgnored are listed.
 	Ignored []Problem `json:"ignored"`
 
-	// Hint says what to do where nothing of a tree is found: which folder the root
+	// Hint says what to do when no file of a tree is found: which folder the root
 	// should be, or where the first file goes.
 	Hint string `json:"hint,omitempty"`
 
@@ -92,8 +92,8 @@ type Offer struct {
 	// Platforms of a provider release, as OS_ARCH.
 	Platforms []string `json:"platforms,omitempty"`
 
-	// Signature says whose signature clients get: "publisher KEYID",
-	// "registry KEYID", or "none" for a release only the mirror offers.
+	// Signature says whose signature clients get, in the form of
+	// Signature.String; empty for a module.
 	Signature string `json:"signature,omitempty"`
 
 	// Notes are what the operator should know although it is offered.
@@ -111,7 +111,7 @@ type Problem struct {
 	Detail string `json:"detail"`
 }
 
-// newReport is one with nothing in it, which in JSON are empty lists.
+// newReport is an empty report. In JSON its lists are empty, not null.
 func newReport() *Report {
 	return &Report{Offered: []Offer{}, Withheld: []Problem{}, Ignored: []Problem{}}
 }
@@ -139,15 +139,15 @@ func (r *Report) merge(other *Report) {
 	r.Ignored = append(r.Ignored, other.Ignored[:min(room, len(other.Ignored))]...)
 }
 
-// clone copies the report of the walk, to which each snapshot adds its own.
+// clone copies the report of a walk, to which each snapshot adds its offers.
 func (r *Report) clone() *Report {
 	c := *r
 	c.Offered, c.Withheld, c.Ignored = slices.Clone(r.Offered), slices.Clone(r.Withheld), slices.Clone(r.Ignored)
 	return &c
 }
 
-// sort makes two reports of the same tree equal, whatever order the scan's
-// workers finished in. Offers keep their order within an address.
+// sort makes two reports of the same tree equal, in whatever order the scan's
+// workers finished. Offers keep their order within an address.
 func (r *Report) sort() {
 	slices.SortStableFunc(r.Offered, func(a, b Offer) int {
 		return cmp.Or(-cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Address, b.Address))

@@ -93,8 +93,8 @@ func TestTwoScansOfATreeReportTheSame(t *testing.T) {
 }
 
 // Names are the users' own, paths are the tree's: neither a line feed nor bytes
-// that are no text may stop the rest or leave the report's JSON.
-func TestNamesNobodyExpects(t *testing.T) {
+// that are not text may stop the rest or leave the report's JSON.
+func TestUnusualNames(t *testing.T) {
 	dir := t.TempDir()
 	tree := indextest.OnDisk(t, dir)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")

@@ -14,9 +14,9 @@ import (
 )
 
 // rootFs is the local disk below one directory as an afero.Fs. os.Root follows
-// symlinks inside that directory and refuses those that leave it, also when
-// they are exchanged between a check and an open. It refuses absolute ones too,
-// wherever they lead: those that stay inside are followed by resolve.
+// symlinks inside that directory and refuses those that leave it, even if they are
+// exchanged between a check and an open. It also refuses all absolute symlinks:
+// those that stay inside are followed by resolve.
 type rootFs struct{ root *os.Root }
 
 func (r rootFs) Name() string { return "root" }
@@ -55,7 +55,7 @@ func (r rootFs) Chtimes(name string, atime, mtime time.Time) error {
 	return r.do(name, func(name string) error { return r.root.Chtimes(name, atime, mtime) })
 }
 
-// These are about the name itself: a symlink at its end is not followed.
+// These act on the name itself: a symlink at its end is not followed.
 
 func (r rootFs) Remove(name string) error {
 	return r.doInParent(name, r.root.Remove)

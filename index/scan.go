@@ -121,7 +121,8 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 	return snapshot, nil
 }
 
-// checkSeeking looks at the first archive that can be opened.
+// checkSeeking checks the first archive that can be opened. ok reports whether there
+// is one.
 func checkSeeking(unread []*archive) (ok bool, err error) {
 	for _, a := range unread {
 		name := a.path
@@ -288,7 +289,7 @@ func (w *walker) list(part Part, dir, report string) []entry {
 		switch {
 		case harmless(e.name, e.info == nil || !e.info.IsDir()):
 		case hiddenOrTemporary(e.name):
-			w.report.ignore(path.Join(report, e.name), Temporary, "its name is hidden or temporary: it is not looked at until it is renamed")
+			w.report.ignore(path.Join(report, e.name), Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
 		case e.bad != nil:
 			w.report.withhold(e.bad.at(path.Join(report, e.name), address.Address{}, ""))
 		default:

@@ -12,28 +12,28 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A Snapshot is everything the registry offers at one time, with every answer
-// ready. It never changes; requests that began with it end with it.
+// A Snapshot is everything the registry offers at one time. It never changes: a
+// request reads one snapshot to its end.
 type Snapshot struct {
-	// Taken is when the scan looked.
+	// Taken is when its scan began.
 	Taken time.Time
 
-	// Report says what the scan made of what it found.
+	// Report says what became of everything the scan found.
 	Report *Report
 
 	// KeysExpire is when the first of the keys that clients are given expires;
-	// zero when none ever does.
+	// zero if none expires.
 	KeysExpire time.Time
 
-	// Read and Recalled count the archives the scan had to read and those it
-	// knew.
+	// Read and Recalled count the archives that the scan read and those that the
+	// memo knew.
 	Read, Recalled int
 
 	tree      Tree
 	providers map[address.Address]*Provider
 	modules   map[address.Address]*Module
 
-	// Addresses that are found both with and without HOSTNAME, merged.
+	// Those found both with and without HOSTNAME, merged.
 	mergedProviders map[address.Address]*Provider
 	mergedModules   map[address.Address]*Module
 
@@ -45,8 +45,8 @@ type Snapshot struct {
 type pending struct {
 	versions []string // of which something is new
 
-	// Versions may be missing that clients have been told of, by an instance
-	// before this one. A list without them would have clients choose an older one.
+	// Versions may be missing that clients were offered before, by an earlier
+	// process. A list without them would have clients choose an older one.
 	list bool
 }
 
@@ -55,11 +55,11 @@ func (p pending) has(version string) bool {
 	return len(p.versions) > 0 && (version == "" || slices.Contains(p.versions, version))
 }
 
-// Provider returns what lies under an address, or nil.
+// Provider returns what lies under exactly that address, or nil.
 func (s *Snapshot) Provider(a address.Address) *Provider { return s.providers[a] }
 
-// HostedProvider returns what a registry that answers as a.Hostname offers as its
-// own provider, or nil: what lies under that HOSTNAME and under none, merged.
+// HostedProvider returns the provider that a registry hosts if it answers as
+// a.Hostname, or nil: what lies under that HOSTNAME and under none, merged.
 func (s *Snapshot) HostedProvider(a address.Address) *Provider {
 	return hosted(a, s.mergedProviders, s.providers)
 }
@@ -67,7 +67,7 @@ func (s *Snapshot) HostedProvider(a address.Address) *Provider {
 // Providers yields all providers, each under the address at which it lies.
 func (s *Snapshot) Providers() iter.Seq[*Provider] { return maps.Values(s.providers) }
 
-// Module returns what lies under an address, or nil.
+// Module returns what lies under exactly that address, or nil.
 func (s *Snapshot) Module(a address.Address) *Module { return s.modules[a] }
 
 // HostedModule is to modules what HostedProvider is to providers.
@@ -78,8 +78,7 @@ func (s *Snapshot) HostedModule(a address.Address) *Module {
 // Modules yields all modules, each under the address at which it lies.
 func (s *Snapshot) Modules() iter.Seq[*Module] { return maps.Values(s.modules) }
 
-// hosted looks up a, first among what is merged, then as it lies, then without
-// the hostname.
+// hosted looks up a among what is merged, then under its hostname, then under none.
 func hosted[T any](a address.Address, merged, all map[address.Address]*T) *T {
 	if v := merged[a]; v != nil {
 		return v
@@ -90,15 +89,14 @@ func hosted[T any](a address.Address, merged, all map[address.Address]*T) *T {
 	return all[a.At("")]
 }
 
-// Pending reports whether something of a provider's or module's version has not
-// been read yet, of any version if that is empty: what is not found may appear in
-// a moment.
+// Pending reports whether something of a version of a provider or module, or of any
+// version if it is empty, has not been read yet: what is not found may appear soon.
 func (s *Snapshot) Pending(a address.Address, version string) bool {
 	return s.pending[a].has(version)
 }
 
 // ListPending reports whether the list of versions of a provider or module may
-// lack some that clients have been told of before.
+// lack some that clients were offered before.
 func (s *Snapshot) ListPending(a address.Address) bool { return s.pending[a].list }
 
 // newlyWithheld is what is withheld and was not in the snapshot before, which
@@ -215,12 +213,12 @@ func (s *Snapshot) mergeModules(r *shadows) {
 // offered in their place: the hostnames by kind, address and version.
 type shadows map[[3]string][]string
 
-func (s *shadows) add(kind, address, version string, hostname svchost.Hostname) {
+func (s *shadows) add(kind, hosted, version string, hostname svchost.Hostname) {
 	if *s == nil {
 		*s = make(shadows)
 	}
-	of := [3]string{kind, address, version}
-	(*s)[of] = append((*s)[of], svchost.ForDisplay(string(hostname)))
+	of := [3]string{kind, hosted, version}
+	(*s)[of] = append((*s)[of], address.DisplayHostname(hostname))
 }
 
 // note adds them to the notes of the report.

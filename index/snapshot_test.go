@@ -48,15 +48,15 @@ func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 		address address.Address
 		want    []string
 	}{
-		{"called by its hostname, the registry offers both", s.HostedProvider, at("registry.example.com", demo), []string{"2.0.0", "1.1.0", "1.0.0"}},
-		{"called otherwise, what has no hostname", s.HostedProvider, at("other.example.com", demo), []string{"1.1.0", "1.0.0"}},
-		{"called nothing, what has no hostname", s.HostedProvider, demo, []string{"1.1.0", "1.0.0"}},
-		{"what has no hostname belongs to each of its names", s.HostedProvider, at("registry.example.com", alone), []string{"1.0.0"}},
-		{"what has one belongs to that name", s.HostedProvider, at("registry.example.com", named), []string{"1.0.0"}},
-		{"and to no other", s.HostedProvider, at("other.example.com", named), nil},
+		{"under the hostname, the registry offers both", s.HostedProvider, at("registry.example.com", demo), []string{"2.0.0", "1.1.0", "1.0.0"}},
+		{"under another hostname, what lies under none", s.HostedProvider, at("other.example.com", demo), []string{"1.1.0", "1.0.0"}},
+		{"under none, what lies under none", s.HostedProvider, demo, []string{"1.1.0", "1.0.0"}},
+		{"what lies under no hostname is hosted under each", s.HostedProvider, at("registry.example.com", alone), []string{"1.0.0"}},
+		{"what lies under one is hosted under that", s.HostedProvider, at("registry.example.com", named), []string{"1.0.0"}},
+		{"and under no other", s.HostedProvider, at("other.example.com", named), nil},
 		{"a mirror offers what lies under the hostname", s.Provider, at("registry.example.com", demo), []string{"2.0.0", "1.0.0"}},
 		{"and nothing under any other", s.Provider, at("other.example.com", demo), nil},
-		{"nor what is not there", s.HostedProvider, at("registry.example.com", address.Address{Namespace: "acme", Name: "x"}), nil},
+		{"nor one that does not exist", s.HostedProvider, at("registry.example.com", address.Address{Namespace: "acme", Name: "x"}), nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			if got := versionsOf(test.lookup(test.address)); !slices.Equal(got, test.want) {
@@ -136,7 +136,7 @@ func TestOneAddressWrittenTwoWays(t *testing.T) {
 }
 
 // A snapshot that is in use is not changed by those that follow.
-func TestASnapshotStaysAsItIs(t *testing.T) {
+func TestSnapshotsAreImmutable(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
 	tree.Provider("a.example/acme/demo", "1.0.0", "linux_amd64")

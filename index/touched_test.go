@@ -87,7 +87,7 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 }
 
 // The same for whatever has to be read again, with something wrong beside it.
-func TestWhatIsReadAgainStaysListed(t *testing.T) {
+func TestTouchedFilesStayListed(t *testing.T) {
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
 	tree.Provider("acme/demo", "1.1.0", "linux_amd64", "linux_arm64")
@@ -134,7 +134,7 @@ func TestWhatIsReadAgainStaysListed(t *testing.T) {
 
 // So it is while a file is copied over an old one of its name, which is empty at
 // first and then too short. What stays like that is withheld.
-func TestWhatIsWrittenInPlaceStaysListed(t *testing.T) {
+func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 	dir := t.TempDir()
 	tree := indextest.OnDisk(t, dir)
 	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# 1.0.0\n"))
@@ -195,8 +195,8 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	if versionsOfVPC(s) != "none" || !s.ListPending(ownVPC) {
 		t.Fatalf("at once %s are listed", versionsOfVPC(s))
 	}
-	// Whoever asked for the scan, another follows, although nothing is watched
-	// and no time between scans is set.
+	// Another scan follows, although nothing is watched and no time between scans
+	// is set.
 	x.Start()
 	for versionsOfVPC(s) == "none" {
 		if s = x.Next(t.Context(), s, index.Wanted{Address: ownVPC}); s == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/afero"
 )
 
-// A Tree is what one scan looks at. Its parts may lie on different file systems.
+// A Tree is what one scan reads. Its parts may lie on different file systems.
 type Tree struct {
 	Providers, Modules, Keys Part
 
@@ -23,6 +23,10 @@ type Tree struct {
 }
 
 // A Part is one directory of a tree: Dir on Fs, with slashes.
+//
+// It is not an afero.BasePathFs. That wraps every file, and net/http sends only an
+// *os.File by sendfile; it wraps path errors in one another, so that the path on the
+// server would reach reports; and it has no root ".".
 type Part struct {
 	Fs  afero.Fs
 	Dir string
@@ -51,16 +55,16 @@ func (d Directories) Open() (Tree, error) {
 		if !filepath.IsAbs(dir) {
 			return Part{Fs: shared, Dir: path.Clean(filepath.ToSlash(dir)), disk: d.Root}, nil
 		}
-		own, err := os.OpenRoot(dir)
-		if err != nil { // a missing one too: what is written to a stand-in would be lost
+		elsewhere, err := os.OpenRoot(dir)
+		if err != nil { // also if it is missing: what is written to another place would be lost
 			return Part{}, fmt.Errorf("opening %s: %w", fallback, withoutPath(err))
 		}
-		return Part{Fs: rootFs{own}, Dir: ".", disk: dir}, nil
+		return Part{Fs: rootFs{elsewhere}, Dir: ".", disk: dir}, nil
 	})
 }
 
-// Paths are where the tree begins on the local disk: the root, and its parts. One
-// of these may be reached by symlinks too, or may be made later.
+// Paths are where the tree begins on the local disk: the root, and its parts. They
+// may be reached by symlinks, and need not exist yet.
 func (d Directories) Paths() []string {
 	paths := []string{d.Root}
 	for _, dir := range []string{cmp.Or(d.Providers, "providers"), cmp.Or(d.Modules, "modules"), cmp.Or(d.Keys, "keys")} {
@@ -131,7 +135,7 @@ type entry struct {
 
 // list reads a directory by name. A missing one is empty.
 func (p Part) list(dir string) ([]entry, error) {
-	if dir == "." && !p.named() { // all others were seen in a list to be directories
+	if dir == "." && !p.named() { // all others are known from a list to be directories
 		info, err := p.stat(dir)
 		if err == nil && !info.IsDir() {
 			return nil, found(Unreadable, "it is not a directory")
@@ -168,8 +172,8 @@ func (p Part) list(dir string) ([]entry, error) {
 	return entries, nil
 }
 
-// open opens a regular file. On the disk anything else is refused unopened:
-// opening a named pipe would wait for its writer. Elsewhere to look is to open.
+// open opens a regular file. On the disk anything else is refused unopened: opening
+// a named pipe would wait for its writer. On other file systems Stat opens the file.
 func (p Part) open(name string) (afero.File, fs.FileInfo, error) {
 	notRegular := found(Unreadable, "it is not a regular file")
 	if !p.named() {
@@ -185,7 +189,7 @@ func (p Part) open(name string) (afero.File, fs.FileInfo, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	// What counts is what was opened, not what Stat saw before.
+	// The file may have been replaced since the first Stat.
 	info, err := f.Stat()
 	if err != nil {
 		f.Close()
@@ -230,14 +234,14 @@ func (p Part) checkSeeking(name string) (ok bool, err error) {
 	return true, nil
 }
 
-// ErrChanged: a file is no longer the one the snapshot speaks of. A scan will
-// see what it is now.
+// ErrChanged: a file is no longer the one that was verified. The next scan finds out
+// what it is now.
 var ErrChanged = errors.New("the file has changed since it was verified")
 
-// openUnchanged opens a file only as the one that was verified. A file that
-// replaces another may well have its size and time, as when both were built
-// reproducibly: then it has another inode. One that was rewritten in its place
-// and given its old time has another change time.
+// openUnchanged opens a file if it is the one that was verified, and else returns
+// ErrChanged. A file that replaces another may have the same size and time, as when
+// both were built reproducibly: then its inode differs. If it was rewritten in place
+// and given its old time, its change time differs.
 func (p Part) openUnchanged(name string, verified stamp) (afero.File, error) {
 	f, info, err := p.open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -253,8 +257,8 @@ func (p Part) openUnchanged(name string, verified stamp) (afero.File, error) {
 	return f, nil
 }
 
-// keepsInodes reports whether a file's inode and change time are its own.
-// Network file systems make them up, and anew when they have forgotten a file.
+// keepsInodes reports whether a file's inode and change time can be relied on.
+// Network file systems make them up, and may make up others later.
 func (p Part) keepsInodes(name string) bool {
 	return p.disk == "" || networkFileSystem(p.onDisk(name)) == ""
 }
@@ -263,7 +267,7 @@ func (p Part) keepsInodes(name string) bool {
 // manifests, keys.
 const maxDocument = 1 << 20
 
-// read returns a small document.
+// read returns a small document whole.
 func (p Part) read(name string) ([]byte, error) {
 	f, info, err := p.open(name)
 	if err != nil {

@@ -56,7 +56,7 @@ func (d disk) pipe(name string) {
 
 // A symlink is followed within the root and refused when it leaves it; a name
 // that is not what it should be is not opened.
-func TestWhatIsOnADisk(t *testing.T) {
+func TestSymlinksAndSpecialFiles(t *testing.T) {
 	const at = "providers/acme/demo/" + zipName
 	for _, test := range []struct {
 		rule   string
@@ -192,7 +192,7 @@ func (f forbidden) Open(name string) (afero.File, error) {
 	return f.Fs.Open(name)
 }
 
-func TestWhatCannotBeRead(t *testing.T) {
+func TestUnreadableFiles(t *testing.T) {
 	for _, name := range []string{
 		"providers/acme/demo/" + zipName, "providers/acme/demo", "providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS",
 		"providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS.sig", "keys/acme.asc", "keys", "modules",
@@ -231,7 +231,7 @@ func TestWhatCannotBeRead(t *testing.T) {
 	}
 }
 
-func TestWhereATreeIs(t *testing.T) {
+func TestDirectories(t *testing.T) {
 	dir := t.TempDir()
 	tree := indextest.OnDisk(t, dir)
 	tree.ProviderIn("root/providers/acme/inside", "inside", "1.0.0", "linux_amd64")
@@ -248,19 +248,19 @@ func TestWhereATreeIs(t *testing.T) {
 		offer string // empty: an error, or nothing is offered
 		fails string
 	}{
-		{"in the folders of their own names", index.Directories{Root: root}.Open, "acme/inside", ""},
-		{"in another folder of the root", index.Directories{Root: root, Providers: "other"}.Open, "acme/beside", ""},
-		{"elsewhere on the disk", index.Directories{Root: root, Providers: filepath.Join(dir, "mirror")}.Open, "acme/elsewhere", ""},
-		{"in no folder, which is empty", index.Directories{Root: root, Providers: "nothing"}.Open, "", ""},
-		{"not in no folder elsewhere", index.Directories{Root: root, Providers: filepath.Join(dir, "nothing")}.Open, "", "opening providers: no such file or directory"},
-		{"not in no root", index.Directories{Root: filepath.Join(dir, "nothing")}.Open, "", "opening the root: no such file or directory"},
-		{"not in a file", index.Directories{Root: filepath.Join(root, "providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip")}.Open, "", "opening the root: not a directory"},
-		{"in a file system that has a name", in(index.Directories{Root: "root"}), "acme/inside", ""},
-		{"there with a slash in front", in(index.Directories{Root: "/root/"}), "acme/inside", ""},
-		{"there in another folder of the root", in(index.Directories{Root: "root", Providers: "other"}), "acme/beside", ""},
-		{"there elsewhere", in(index.Directories{Root: "root", Providers: "/mirror"}), "acme/elsewhere", ""},
-		{"there not in no root", in(index.Directories{Root: "nothing"}), "", "opening the root: no such file or directory"},
-		{"there not in a file", in(index.Directories{Root: "root/providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip"}), "", "it is not a directory"},
+		{"the folders of their own names", index.Directories{Root: root}.Open, "acme/inside", ""},
+		{"another folder of the root", index.Directories{Root: root, Providers: "other"}.Open, "acme/beside", ""},
+		{"a folder elsewhere on the disk", index.Directories{Root: root, Providers: filepath.Join(dir, "mirror")}.Open, "acme/elsewhere", ""},
+		{"a missing folder in the root is empty", index.Directories{Root: root, Providers: "nothing"}.Open, "", ""},
+		{"a missing folder elsewhere is an error", index.Directories{Root: root, Providers: filepath.Join(dir, "nothing")}.Open, "", "opening providers: no such file or directory"},
+		{"a missing root is an error", index.Directories{Root: filepath.Join(dir, "nothing")}.Open, "", "opening the root: no such file or directory"},
+		{"a file as the root is an error", index.Directories{Root: filepath.Join(root, "providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip")}.Open, "", "opening the root: not a directory"},
+		{"on a named file system", in(index.Directories{Root: "root"}), "acme/inside", ""},
+		{"there, with a slash in front", in(index.Directories{Root: "/root/"}), "acme/inside", ""},
+		{"there, another folder of the root", in(index.Directories{Root: "root", Providers: "other"}), "acme/beside", ""},
+		{"there, a folder elsewhere", in(index.Directories{Root: "root", Providers: "/mirror"}), "acme/elsewhere", ""},
+		{"there, a missing root is an error", in(index.Directories{Root: "nothing"}), "", "opening the root: no such file or directory"},
+		{"there, a file as the root is an error", in(index.Directories{Root: "root/providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip"}), "", "it is not a directory"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s, err := index.Scan(t.Context(), options(t, test.open))

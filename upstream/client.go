@@ -3,8 +3,8 @@ package upstream
 import (
 	"context"
 	"crypto/x509"
-	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/url"
@@ -20,28 +20,35 @@ import (
 
 const userAgent = "caddy-terraform-registry"
 
-// A Client asks one origin. It is safe for concurrent use.
+// A Client sends requests to one origin. It is safe for concurrent use.
 type Client struct {
 	origin   Origin
-	home     *url.URL
-	http     *retryablehttp.Client
-	packages *retryablehttp.Client // see newTransport
+	base     *url.URL
 	breaker  breaker
 	service  service
 	protocol protocol
 
-	documents *slots
-	downloads *slots // one origin that is slow does not delay others
+	documents *connections
+	packages  *connections
 
-	readKeyring func(armored []byte) (*signing.Keyring, []error)
+	maxPackage int64 // bytes
 }
 
-// A protocol is how an origin is asked: as a registry or as a mirror.
+// connections are an origin's for one purpose. Documents and packages have their
+// own: neither waits for the other.
+type connections struct {
+	http  *retryablehttp.Client
+	slots *slots
+}
+
+// A protocol is spoken by a registry or by a mirror.
 type protocol interface {
-	versions(context.Context, address.Address) (Listing, error)
+	versions(context.Context, address.Address) ([]wire.ProviderVersion, error)
 	published(ctx context.Context, a address.Address, version string) (time.Time, error)
 	release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error)
-	locate(context.Context, *Release, Package) (link, error)
+
+	// packageLink is requested for each download: it may be valid for minutes only.
+	packageLink(context.Context, *Release, Package) (link, error)
 }
 
 type settings struct {
@@ -49,27 +56,27 @@ type settings struct {
 	connect connector
 }
 
-// An Option changes how a Client connects.
+// An Option changes how a Client connects. All of them are for tests.
 type Option func(*settings)
 
-// Connect makes connections by f, which is given the dialer that the client chose
-// for them. It is for tests, which have no network.
+// Connect makes connections with f, which gets the dialer that the client chose for
+// them. It is for tests, which have no network.
 func Connect(f func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)) Option {
 	return func(s *settings) { s.connect = f }
 }
 
-// Trust verifies certificates against these authorities in place of the
-// system's.
+// Trust verifies certificates with these authorities instead of the system's. It is
+// for tests, whose servers have certificates of their own.
 func Trust(roots *x509.CertPool) Option { return func(s *settings) { s.roots = roots } }
 
-// NewClient makes the client of an origin. It reads the proxies from the
-// environment and sends nothing yet.
+// NewClient returns the client of an origin. It reads the proxies from the
+// environment and sends no request yet. Errors say what is wrong with the origin.
 func NewClient(o Origin, options ...Option) (*Client, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	home, err := o.home()
+	base, err := o.baseURL()
 	if err != nil {
 		return nil, err
 	}
@@ -77,15 +84,20 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 	for _, option := range options {
 		option(&s)
 	}
-	over := func(http2 bool) *retryablehttp.Client {
-		return newRetrying(&http.Client{
-			Transport:     newTransport(newGuard(home, o.Private), o.Timeout, s.roots, s.connect, http2),
+	newConnections := func(http2 bool, n int) *connections {
+		return &connections{newRetrying(&http.Client{
+			Transport:     newTransport(newGuard(base, o.Private), o.Timeout, s.roots, s.connect, http2),
 			CheckRedirect: checkRedirect,
-		}, o.Timeout)
+		}, o.Timeout), newSlots(n)}
 	}
 	c := &Client{
-		origin: o, home: home, http: over(true), packages: over(false), breaker: newBreaker(home.Host, o.Pause), documents: newSlots(MaxDocuments), downloads: newSlots(MaxDownloads),
-		readKeyring: func(armored []byte) (*signing.Keyring, []error) { return signing.ReadKeyring(armored) },
+		origin:    o,
+		base:      base,
+		breaker:   newBreaker(base.Host),
+		documents: newConnections(true, maxDocuments),
+		// Go receives large bodies faster without HTTP/2.
+		packages:   newConnections(false, MaxDownloads),
+		maxPackage: MaxPackage,
 	}
 	if c.protocol = (registry{c}); o.Mirror != "" {
 		c.protocol = mirror{c}
@@ -93,22 +105,21 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 	return c, nil
 }
 
-// Close ends the connections that are idle. Requests under way go on.
-func (c *Client) Close() {
-	c.http.HTTPClient.CloseIdleConnections()
-	c.packages.HTTPClient.CloseIdleConnections()
-}
+// Hostname is that of the origin's providers.
+func (c *Client) Hostname() svchost.Hostname { return c.origin.Hostname }
 
-// Versions lists the versions of a provider, newest first.
-func (c *Client) Versions(ctx context.Context, a address.Address) (Listing, error) {
+// Versions returns the versions of a provider, newest first, each once. Nothing about
+// them is verified. The error is a Failure, or says that the provider is of another
+// origin.
+func (c *Client) Versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
 	if err := c.check(a); err != nil {
-		return Listing{}, err
+		return nil, err
 	}
 	return c.protocol.versions(ctx, a)
 }
 
-// Published tells when a version was published. The public registry's API says
-// so; ErrNotFound means that this origin does not.
+// Published returns when a version was published, according to the public registry's
+// API. ErrNotFound means that this origin does not say.
 func (c *Client) Published(ctx context.Context, a address.Address, version string) (time.Time, error) {
 	if err := c.checkVersion(a, version); err != nil {
 		return time.Time{}, err
@@ -116,10 +127,9 @@ func (c *Client) Published(ctx context.Context, a address.Address, version strin
 	return c.protocol.published(ctx, a, version)
 }
 
-// Release fetches what vouches for the packages of a version, and verifies it.
-// With pinned keys only those count; nil leaves it to the keys the origin sends.
-// Of v only the version must be there: platforms save asking for those that
-// there are not.
+// Release fetches and verifies the documents that vouch for the packages of a
+// version. If pinned is not nil only its keys count, otherwise the keys the origin
+// sends. v needs only the version; its platforms save requests for others.
 func (c *Client) Release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error) {
 	if err := c.checkVersion(a, v.Version); err != nil {
 		return nil, err
@@ -128,14 +138,14 @@ func (c *Client) Release(ctx context.Context, a address.Address, v wire.Provider
 	return c.protocol.release(ctx, a, v, pinned)
 }
 
-// check keeps addresses from being asked of the wrong origin, and from
-// being more than two segments of a path.
+// check refuses providers of other origins, and addresses that would not be two
+// segments of a path.
 func (c *Client) check(a address.Address) error {
 	if a.Hostname != "" && a.Hostname != c.origin.Hostname {
-		return fmt.Errorf("%s is not of %s", a, c.origin)
+		return fmt.Errorf("%s is not a provider of %s", a, c.origin)
 	}
 	if normal, err := address.ParseProvider(string(a.Hostname), a.Namespace, a.Name); err != nil || normal != a {
-		return fail(c.home, ErrNotFound, "that is not the address of a provider")
+		return fail(c.base, ErrNotFound, "that is not the address of a provider")
 	}
 	return nil
 }
@@ -145,49 +155,49 @@ func (c *Client) checkVersion(a address.Address, version string) error {
 		return err
 	}
 	if _, err := address.ParseProviderVersion(version); err != nil {
-		return fail(c.home, ErrNotFound, "that is not a version")
+		return fail(c.base, ErrNotFound, "that is not a version")
 	}
 	return nil
 }
 
-// own tells the hosts of the origin, which its token is for and which its
-// breaker is about, from those it links to.
-func (c *Client) own(u *url.URL) bool {
-	if sameHost(u, c.home) {
+// isOriginHost reports whether a URL is on one of the origin's own hosts, which get
+// its token and count for its breaker. Hosts it links to do not.
+func (c *Client) isOriginHost(u *url.URL) bool {
+	if sameHost(u, c.base) {
 		return true
 	}
-	base, _ := c.service.known()
+	base, _ := c.service.last()
 	return base != nil && sameHost(u, base)
 }
 
-// A document is the body of an answer, and where it came from in the end:
-// links in it are relative to that.
+// A document is the body of an answer and its URL after redirects, which links in it
+// are relative to.
 type document struct {
 	body []byte
 	url  *url.URL
 }
 
-// read gets a document as a whole, within the origin's timeout from when it is
-// its turn.
+// read gets a whole document. The origin's timeout starts when the request gets its
+// slot.
 func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (d document, err error) {
-	free, ok, err := c.documents.take(ctx)
+	release, ok, err := c.documents.slots.take(ctx)
 	switch {
 	case err != nil:
 		return d, transportFailure(ctx, u, err)
 	case !ok:
-		return d, busy(c.home.Host)
+		return d, busy(c.base.Host)
 	}
-	defer free()
-	ctx, cancel := context.WithTimeoutCause(ctx, c.origin.Timeout, errSlow)
+	defer release()
+	ctx, cancel := context.WithTimeoutCause(ctx, c.origin.Timeout, errTimeout)
 	defer cancel()
 	err = c.guarded(u, func() error {
-		answer, err := c.open(ctx, c.http, u, nil)
+		answer, err := c.open(ctx, c.documents.http, u, nil)
 		if err != nil {
 			return err
 		}
 		defer answer.Body.Close()
 		body, tooLarge, err := readBounded(answer, limit)
-		// A server that notices how we give up may end its answer in good order.
+		// A server may end its answer properly when this side cancels.
 		if err != nil || ctx.Err() != nil {
 			return transportFailure(ctx, answer.Request.URL, err)
 		}
@@ -200,30 +210,38 @@ func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (d document,
 	return d, err
 }
 
-// guarded runs a request to the origin's own hosts through the breaker. That
-// another host is down says nothing about the origin.
-func (c *Client) guarded(u *url.URL, ask func() error) error {
-	if !c.own(u) {
-		return ask()
+// readBounded reads the body of an answer, as decompressed by net/http.
+func readBounded(answer *http.Response, limit int64) (body []byte, tooLarge bool, err error) {
+	if answer.ContentLength > limit {
+		return nil, true, nil
 	}
-	return c.breaker.run(u.Host, ask)
+	body, err = io.ReadAll(io.LimitReader(answer.Body, limit+1))
+	return body, err == nil && int64(len(body)) > limit, err
 }
 
-// open sends a request until it succeeds or fails for good. The body of a
-// success is the caller's to close.
-func (c *Client) open(ctx context.Context, over *retryablehttp.Client, u *url.URL, header http.Header) (*http.Response, error) {
+// guarded runs a request to the origin's own hosts through the breaker. Whether
+// another host is up says nothing about the origin.
+func (c *Client) guarded(u *url.URL, request func() error) error {
+	if !c.isOriginHost(u) {
+		return request()
+	}
+	return c.breaker.run(u.Host, request)
+}
+
+// open sends a request, with retries. The caller closes the body of a success.
+func (c *Client) open(ctx context.Context, client *retryablehttp.Client, u *url.URL, header http.Header) (*http.Response, error) {
 	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, fail(u, ErrMalformed, "it is linked to by what is not a URL")
+		return nil, fail(u, ErrMalformed, "the link to it is not a URL")
 	}
 	r.Header.Set("User-Agent", userAgent)
-	if c.origin.Token != "" && c.own(u) {
+	if c.origin.Token != "" && c.isOriginHost(u) {
 		r.Header.Set("Authorization", "Bearer "+c.origin.Token)
 	}
 	for name, values := range header {
 		r.Header[name] = values
 	}
-	answer, err := over.Do(r)
+	answer, err := client.Do(r)
 	if err != nil {
 		return nil, transportFailure(ctx, u, err)
 	}
@@ -234,27 +252,14 @@ func (c *Client) open(ctx context.Context, over *retryablehttp.Client, u *url.UR
 	return answer, nil
 }
 
-// isKind tells a failure of one of these kinds.
-func IsKind(err error, kinds ...error) bool {
-	for _, kind := range kinds {
-		if errors.Is(err, kind) {
-			return true
-		}
-	}
-	return false
-}
-
-// ReserveDownload waits for the origin's turn to send a package: only so many are
-// received at once, shared out among the clients that wait (ForClient). The
-// reservation ends with release. The error is that of ctx, or a Failure that is
-// ErrBusy when too many wait already.
+// ReserveDownload waits for one of the slots in which the origin's packages are
+// received; clients take turns (ForClient). The caller ends the reservation with
+// release. The error is that of ctx, or a Failure that is ErrBusy when too many
+// requests wait already.
 func (c *Client) ReserveDownload(ctx context.Context) (release func(), err error) {
-	free, ok, err := c.downloads.take(ctx)
+	release, ok, err := c.packages.slots.take(ctx)
 	if err == nil && !ok {
 		err = busy(c.origin.Hostname.ForDisplay())
 	}
-	return free, err
+	return release, err
 }
-
-// Hostname is that of the origin's providers.
-func (c *Client) Hostname() svchost.Hostname { return c.origin.Hostname }

@@ -18,41 +18,38 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// maxResumes is how often a package may break off.
-const maxResumes = 4
-
-// A Digest is what a package turned out to be.
+// A Digest describes a package as it was received.
 type Digest struct {
-	Size   int64
+	Size   int64 // bytes
 	SHA256 wire.SHA256
 }
 
-// A link is where a package is to be had.
+// A link is the URL of a package.
 type link struct {
 	url  *url.URL
-	size int64 // as announced; zero: it was not
+	size int64 // of the package in bytes, as announced; zero if it was not
 }
 
-// An Expecter is a writer that wants to know how large a package is before it comes
-// in, where that is known. With an error it does not.
+// An Expecter is a writer that gets the size of a package in bytes before its
+// content, if it is known, perhaps more than once. An error ends the download.
 type Expecter interface{ Expect(size int64) error }
 
-// Download writes the package of a platform to w, and then says what it was. The
-// bytes are verified once they are all there: on any error what was written is
-// worth nothing and must not be kept. See Package.H1 for packages without a
-// sha256.
+// Download writes the package of a platform to w and returns its digest. The bytes
+// are verified after the last one: on any error the caller must discard what was
+// written. Errors are Failures, or those of w, wrapped. See Package.H1 for packages
+// without a sha256.
 func (c *Client) Download(ctx context.Context, r *Release, platform address.Platform, w io.Writer) (Digest, error) {
 	p, ok := r.Package(platform)
 	if !ok {
-		return Digest{}, fail(c.home, ErrNotFound, "the release has no package for %s", platform)
+		return Digest{}, fail(c.base, ErrNotFound, "the release has no package for %s", platform)
 	}
-	from, err := c.protocol.locate(ctx, r, p)
+	from, err := c.protocol.packageLink(ctx, r, p)
 	if err != nil {
 		return Digest{}, err
 	}
 	d := &download{client: c, url: from.url, w: w, hash: sha256.New(), size: -1}
 	if from.size > 0 {
-		if from.size > c.origin.MaxPackage {
+		if from.size > c.maxPackage {
 			return Digest{}, d.tooLarge(from.url)
 		}
 		d.size = from.size
@@ -70,26 +67,17 @@ func (c *Client) Download(ctx context.Context, r *Release, platform address.Plat
 	return digest, nil
 }
 
-// A package may take as long as it likes only if it comes in at all: one that
-// trickles would keep its slot for days. It is what a line of 1 Mbit/s gives each of
-// MaxDownloads, and a little less.
-const (
-	minRate = 10 << 10 // bytes a second
-	rateOf  = time.Minute
-)
-
-// A pace is how fast bytes come, over each rateOf that is spent on waiting for
-// them.
+// A pace measures how fast bytes arrive, over each rateWindow of waiting for them.
 type pace struct {
 	waited   time.Duration
 	received int64
 }
 
-// tooSlow adds bytes that came in some time, and reports whether the last rateOf
-// had too few.
+// tooSlow counts n bytes and the time they took, and reports whether a rateWindow
+// has ended with too few.
 func (p *pace) tooSlow(n int, took time.Duration) bool {
 	p.received += int64(n)
-	if p.waited += took; p.waited < rateOf {
+	if p.waited += took; p.waited < rateWindow {
 		return false
 	}
 	slow := float64(p.received) < minRate*p.waited.Seconds()
@@ -97,21 +85,21 @@ func (p *pace) tooSlow(n int, took time.Duration) bool {
 	return slow
 }
 
-// A download is a package on its way.
+// A download is a package that is being received, over one connection or several.
 type download struct {
 	client    *Client
 	url       *url.URL
 	w         io.Writer
 	hash      hash.Hash
 	received  int64
-	skip      int64  // bytes that come once more
-	size      int64  // of the whole; negative: not known
+	skip      int64  // bytes that the current answer repeats
+	size      int64  // of the package in bytes; negative if not known
 	validator string // for If-Range
 	pace      pace
 }
 
-// errBroken is a connection that broke off amid the package.
-var errBroken = errors.New("broken off")
+// errBroken: the connection broke before the end of the package.
+var errBroken = errors.New("the connection broke off")
 
 func (d *download) run(ctx context.Context) error {
 	for try := 0; ; try++ {
@@ -120,7 +108,7 @@ func (d *download) run(ctx context.Context) error {
 			return err
 		}
 		if d.received > 0 && d.received == d.size {
-			return nil // it broke off behind the last byte
+			return nil // it broke after the last byte
 		}
 		if try == maxResumes {
 			return fail(d.url, ErrUnavailable, "the package broke off %d times", try+1)
@@ -128,13 +116,13 @@ func (d *download) run(ctx context.Context) error {
 	}
 }
 
-// stream receives up to the end, or as far as it gets.
+// stream receives the package over one connection. The error is errBroken if it can
+// be resumed.
 func (d *download) stream(parent context.Context) error {
 	ctx, cancel := context.WithCancelCause(parent)
 	defer cancel(nil)
-	// There is no telling how long a package takes, but bytes must keep coming.
 	timeout := d.client.origin.Timeout
-	stalled := time.AfterFunc(timeout, func() { cancel(errSlow) })
+	stalled := time.AfterFunc(timeout, func() { cancel(errTimeout) })
 	defer stalled.Stop()
 
 	answer, err := d.open(ctx)
@@ -150,13 +138,13 @@ func (d *download) stream(parent context.Context) error {
 		stalled.Reset(timeout)
 		began := time.Now()
 		n, failed := answer.Body.Read(buffer)
-		stalled.Stop() // the time that w takes is not the origin's
+		stalled.Stop() // the time w takes does not count
 		slow := d.pace.tooSlow(n, time.Since(began))
-		if err := d.take(buffer[:n]); err != nil {
+		if err := d.write(buffer[:n]); err != nil {
 			return err
 		}
 		switch {
-		case failed != nil && ctx.Err() != nil: // also at a regular end: see Client.read
+		case failed != nil && ctx.Err() != nil: // also at a proper end: see Client.read
 			return transportFailure(ctx, answer.Request.URL, failed)
 		case failed == io.EOF && d.skip == 0 && (d.size < 0 || d.received == d.size):
 			return nil
@@ -170,9 +158,9 @@ func (d *download) stream(parent context.Context) error {
 	}
 }
 
-// open asks for what is missing.
+// open requests the rest of the package.
 func (d *download) open(ctx context.Context) (answer *http.Response, err error) {
-	// A range of a compressed body would be a range of something else.
+	// A range of a compressed body is not one of the package.
 	header := http.Header{"Accept-Encoding": {"identity"}}
 	if d.received > 0 {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", d.received))
@@ -181,27 +169,27 @@ func (d *download) open(ctx context.Context) (answer *http.Response, err error) 
 		}
 	}
 	err = d.client.guarded(d.url, func() error {
-		answer, err = d.client.open(ctx, d.client.packages, d.url, header)
+		answer, err = d.client.open(ctx, d.client.packages.http, d.url, header)
 		return err
 	})
 	return answer, err
 }
 
-// accept finds out what part of the package an answer is, and refuses one that
-// is of another package than the first.
+// accept reads which range of the package an answer has, and refuses it if the
+// package is not the same as before.
 func (d *download) accept(answer *http.Response) error {
 	start, size := int64(0), answer.ContentLength
 	if answer.StatusCode == http.StatusPartialContent {
 		var ok bool
 		if start, size, ok = contentRange(answer.Header); !ok || start != d.received {
-			return fail(answer.Request.URL, ErrMalformed, "it sends another part of the package than it was asked for")
+			return fail(answer.Request.URL, ErrMalformed, "it sends another part of the package than was requested")
 		}
 	}
 	d.skip = d.received - start
 	switch {
 	case size >= 0 && d.size >= 0 && size != d.size:
 		return fail(answer.Request.URL, ErrBadChecksum, "the package has %d bytes where %d were announced", size, d.size)
-	case size > d.client.origin.MaxPackage:
+	case size > d.client.maxPackage:
 		return d.tooLarge(answer.Request.URL)
 	case size >= 0:
 		d.size = size
@@ -213,10 +201,10 @@ func (d *download) accept(answer *http.Response) error {
 }
 
 func (d *download) tooLarge(from *url.URL) error {
-	return fail(from, ErrTooLarge, "the limit of a package is %d bytes", d.client.origin.MaxPackage)
+	return fail(from, ErrTooLarge, "the limit of a package is %d bytes", d.client.maxPackage)
 }
 
-// expect tells the writer how large the package is.
+// expect passes the size of the package on to the writer.
 func (d *download) expect() error {
 	w, ok := d.w.(Expecter)
 	if !ok || d.size < 0 {
@@ -228,24 +216,24 @@ func (d *download) expect() error {
 	return nil
 }
 
-// contentRange reads where the body of a 206 begins in the whole, and the size of
-// that, which is negative where it is not told.
+// contentRange reads where the body of a 206 begins in the package, and the size of
+// the package, negative if unknown.
 func contentRange(h http.Header) (start, size int64, ok bool) {
 	text, ok := strings.CutPrefix(h.Get("Content-Range"), "bytes ")
 	first, rest, found := strings.Cut(text, "-")
-	_, whole, slash := strings.Cut(rest, "/")
+	_, complete, slash := strings.Cut(rest, "/")
 	start, err := strconv.ParseInt(first, 10, 64)
 	if !ok || !found || !slash || err != nil {
 		return 0, 0, false
 	}
-	if whole == "*" {
+	if complete == "*" {
 		return start, -1, true
 	}
-	size, err = strconv.ParseInt(whole, 10, 64)
+	size, err = strconv.ParseInt(complete, 10, 64)
 	return start, size, err == nil && size >= 0
 }
 
-// validator is what If-Range takes: not a weak ETag.
+// validator is a value for If-Range, which must not be a weak ETag (RFC 9110 13.1.5).
 func validator(h http.Header) string {
 	if tag := h.Get("Etag"); tag != "" && !strings.HasPrefix(tag, "W/") {
 		return tag
@@ -253,12 +241,12 @@ func validator(h http.Header) string {
 	return h.Get("Last-Modified")
 }
 
-// take writes what is new.
-func (d *download) take(bytes []byte) error {
-	again := min(d.skip, int64(len(bytes)))
-	d.skip -= again
-	bytes = bytes[again:]
-	if d.received += int64(len(bytes)); d.received > d.client.origin.MaxPackage {
+// write passes on what was not received before.
+func (d *download) write(bytes []byte) error {
+	repeated := min(d.skip, int64(len(bytes)))
+	d.skip -= repeated
+	bytes = bytes[repeated:]
+	if d.received += int64(len(bytes)); d.received > d.client.maxPackage {
 		return d.tooLarge(d.url)
 	}
 	d.hash.Write(bytes)

@@ -9,49 +9,55 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"syscall"
 )
 
-// What an origin can fail at. Callers tell them with errors.Is.
+// The kinds of failures. Callers match them with errors.Is.
 var (
 	// ErrNotFound: the origin has no such provider, version or platform.
-	ErrNotFound = errors.New("there is no such thing")
+	ErrNotFound = errors.New("not found")
 
 	// ErrTimeout: no answer, or no further byte of one, within the timeout.
 	ErrTimeout = errors.New("it takes too long")
 
-	// ErrUnavailable: no connection, a server error, too many requests, or an
-	// origin that is left alone because of those.
+	// ErrUnavailable: no connection, a server error, too many requests, or an origin
+	// that gets no requests for a while because of those.
 	ErrUnavailable = errors.New("it is not available")
 
-	// ErrBusy: too much of the origin is waited for already, by this client or by
-	// all. The error is ErrUnavailable as well.
-	ErrBusy = errors.New("too much is waited for")
+	// ErrBusy: too many requests wait for the origin, of this client or of all. The
+	// error is ErrUnavailable as well.
+	ErrBusy = errors.New("too many requests are waiting")
 
-	// ErrRefused: it wants a token, or another one.
+	// ErrRefused: it requires a token, or another one.
 	ErrRefused = errors.New("it refuses access")
 
-	// ErrMalformed: the answer is not one that a client would understand.
+	// ErrMalformed: the answer is not one that clients accept.
 	ErrMalformed = errors.New("its answer is not usable")
 
-	// ErrBadChecksum: the bytes are not those that were vouched for.
+	// ErrBadChecksum: the bytes do not have the checksum that the origin gave.
 	ErrBadChecksum = errors.New("the checksum does not match")
 
-	// ErrBadSignature: SHA256SUMS is not signed by a key that counts. The error
-	// also is the one of *signing.Keyring's Verify.
+	// ErrBadSignature: SHA256SUMS is not signed by a key that counts. The error is
+	// also that of signing.Keyring.Verify.
 	ErrBadSignature = errors.New("the signature does not verify")
 
-	// ErrTooLarge: the answer is larger than its limit.
+	// ErrTooLarge: the answer exceeds its maximum size.
 	ErrTooLarge = errors.New("its answer is too large")
 
-	// ErrUnsafe: a link or a redirect to where an origin has no business: a
-	// private network, or a connection without TLS.
+	// ErrUnsafe: a link or redirect to a private network, or to a connection without
+	// TLS.
 	ErrUnsafe = errors.New("it is not safe to go there")
 )
 
-// A Failure is a request to an origin that came to nothing.
+// IsKind reports whether an error is a failure of one of these kinds.
+func IsKind(err error, kinds ...error) bool {
+	return slices.ContainsFunc(kinds, func(kind error) bool { return errors.Is(err, kind) })
+}
+
+// A Failure is the error of a request to an origin.
 type Failure struct {
-	// Host is the one that was asked, which is not always the origin's own.
+	// Host that the request was sent to. It may be one that the origin links to.
 	Host string
 
 	// Status of its answer; zero without one.
@@ -63,8 +69,8 @@ type Failure struct {
 	// Detail says more, in a sentence for the operator. May be empty.
 	Detail string
 
-	// Cause is ErrBusy, or an error of the caller or of package signing, where it tells
-	// more than Kind. May be nil.
+	// Cause is ErrBusy, or an error of the caller or of package signing that says more
+	// than Kind. May be nil.
 	Cause error
 }
 
@@ -80,7 +86,7 @@ func (f *Failure) Error() string {
 	return text
 }
 
-// Unwrap gives the kind, and what is behind it.
+// Unwrap returns the kind and the cause.
 func (f *Failure) Unwrap() []error {
 	if f.Cause == nil {
 		return []error{f.Kind}
@@ -88,13 +94,13 @@ func (f *Failure) Unwrap() []error {
 	return []error{f.Kind, f.Cause}
 }
 
-// fail is a failure that a document's content or a caller's wish makes.
+// fail returns a failure that is not about the connection or the status.
 func fail(u *url.URL, kind error, format string, args ...any) *Failure {
 	return &Failure{Host: u.Host, Kind: kind, Detail: fmt.Sprintf(format, args...)}
 }
 
-// brokenLink is a 404 for what the origin itself has pointed to: to pass it on
-// would deny that the release exists.
+// brokenLink replaces a 404 for something that the origin itself links to: ErrNotFound
+// would mean that the release does not exist.
 func brokenLink(err error, what string) error {
 	var f *Failure
 	if errors.As(err, &f) && f.Kind == ErrNotFound {
@@ -103,7 +109,7 @@ func brokenLink(err error, what string) error {
 	return err
 }
 
-// statusFailure is what an answer with that status means; nil for success.
+// statusFailure is the failure that a status stands for; nil for success.
 func (c *Client) statusFailure(r *http.Response, ranged bool) *Failure {
 	f := &Failure{Host: r.Request.URL.Host, Status: r.StatusCode}
 	switch s := r.StatusCode; {
@@ -114,7 +120,7 @@ func (c *Client) statusFailure(r *http.Response, ranged bool) *Failure {
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:
 		f.Kind = ErrRefused
 		switch {
-		case !c.own(r.Request.URL):
+		case !c.isOriginHost(r.Request.URL):
 			f.Detail = "the origin's link to it may have expired"
 		case c.origin.Token == "":
 			f.Detail = "configure a token for this origin"
@@ -131,15 +137,15 @@ func (c *Client) statusFailure(r *http.Response, ranged bool) *Failure {
 	return f
 }
 
-// errSlow ends requests of ours that take too long. With it as the cause they
-// are told from those whose callers have gone.
-var errSlow = errors.New("too slow")
+// errTimeout is the cause with which a request is cancelled that takes too long; a
+// caller who cancels gives another.
+var errTimeout = errors.New("timeout")
 
-// transportFailure is why there is no answer. It says nothing that the
-// libraries say, since they name whole URLs and addresses.
+// transportFailure is the failure of a request without an answer. It leaves out the
+// libraries' texts, which have whole URLs and addresses in them.
 func transportFailure(ctx context.Context, u *url.URL, err error) *Failure {
 	f := &Failure{Host: u.Host, Kind: ErrUnavailable}
-	var last *url.Error // of a redirect, perhaps
+	var last *url.Error // after redirects
 	if errors.As(err, &last) {
 		if u, err := url.Parse(last.URL); err == nil && u.Host != "" {
 			f.Host = u.Host
@@ -149,9 +155,9 @@ func transportFailure(ctx context.Context, u *url.URL, err error) *Failure {
 	var name *net.DNSError
 	var certificate *tls.CertificateVerificationError
 	var record tls.RecordHeaderError
-	var slow net.Error
+	var timeout net.Error
 	switch {
-	case errors.Is(context.Cause(ctx), errSlow):
+	case errors.Is(context.Cause(ctx), errTimeout):
 		f.Kind = ErrTimeout
 	case ctx.Err() != nil:
 		f.Kind = ctx.Err()
@@ -165,7 +171,7 @@ func transportFailure(ctx context.Context, u *url.URL, err error) *Failure {
 		f.Detail = "it does not speak TLS"
 	case errors.As(err, &name) && name.IsNotFound:
 		f.Detail = "its name does not resolve"
-	case errors.As(err, &slow) && slow.Timeout():
+	case errors.As(err, &timeout) && timeout.Timeout():
 		f.Kind = ErrTimeout
 	case errors.Is(err, syscall.ECONNREFUSED):
 		f.Detail = "it accepts no connections"

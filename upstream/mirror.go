@@ -2,7 +2,6 @@ package upstream
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"net/url"
 	"slices"
@@ -17,34 +16,26 @@ import (
 type mirror struct{ *Client }
 
 func (c mirror) get(ctx context.Context, a address.Address, limit int64, name string) (document, error) {
-	return c.read(ctx, c.home.JoinPath(string(c.origin.Hostname), a.Namespace, a.Name, name), limit)
+	return c.read(ctx, c.base.JoinPath(string(c.origin.Hostname), a.Namespace, a.Name, name), limit)
 }
 
-func (c mirror) versions(ctx context.Context, a address.Address) (Listing, error) {
+func (c mirror) versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
 	d, err := c.get(ctx, a, maxVersions, "index.json")
 	if err != nil {
-		return Listing{}, err
+		return nil, err
 	}
 	versions, err := wire.DecodeMirrorIndex(d.body)
 	if err != nil {
-		return Listing{}, badList(d.url, err)
+		return nil, badList(d.url, err)
 	}
-	return Listing{versions}, nil
-}
-
-// badList is a list of versions that is not taken.
-func badList(from *url.URL, err error) error {
-	if errors.Is(err, wire.ErrTooManyVersions) {
-		return fail(from, ErrTooLarge, "%v", err)
-	}
-	return fail(from, ErrMalformed, "%v", err)
+	return versions, nil
 }
 
 func (c mirror) published(context.Context, address.Address, string) (time.Time, error) {
-	return time.Time{}, fail(c.home, ErrNotFound, "a mirror does not tell when a version was published")
+	return time.Time{}, fail(c.base, ErrNotFound, "a mirror does not say when a version was published")
 }
 
-// An archive is what a mirror says about the package of one platform.
+// An archive is a mirror's description of the package of one platform.
 type archive struct {
 	url *url.URL
 	zh  []wire.SHA256
@@ -60,7 +51,7 @@ func (c mirror) archives(ctx context.Context, a address.Address, version string)
 	if err != nil {
 		return nil, fail(d.url, ErrMalformed, "%v", err)
 	}
-	if len(archives) == 0 { // how a mirror says that it has none (checklist 66)
+	if len(archives) == 0 { // a version that the mirror does not hold (checklist 66)
 		return nil, fail(d.url, ErrNotFound, "the mirror does not hold this version")
 	}
 	return archives, nil
@@ -83,24 +74,25 @@ func parseArchives(body []byte, from *url.URL) (map[address.Platform]archive, er
 	return archives, nil
 }
 
-// release looks beside the archives for what their publisher signed, which is
-// not in the protocol, but there in mirrors that keep whole releases.
+// release looks for SHA256SUMS and its signature beside the archives. They are not in
+// the protocol, but mirrors that keep whole releases have them there.
 func (c mirror) release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error) {
 	archives, err := c.archives(ctx, a, v.Version)
 	if err != nil {
 		return nil, err
 	}
 	platforms := slices.SortedFunc(maps.Keys(archives), address.Platform.Compare)
-	r := &Release{Address: a, Version: v.Version, Protocols: v.Protocols}
-	sums := archives[platforms[0]].url.ResolveReference(&url.URL{Path: r.FileName("SHA256SUMS")})
+	first := archives[platforms[0]].url
+	r := &Release{Address: a, Version: v.Version}
+	sums := first.ResolveReference(&url.URL{Path: address.ChecksumsName(a.Name, v.Version)})
 
-	// Some stores say 403 of what there is not.
+	// Some object stores answer 403 for a file that does not exist.
 	switch err := c.readChecksums(ctx, r, sums); {
 	case IsKind(err, ErrNotFound, ErrRefused):
 	case err != nil:
 		return nil, err
 	default:
-		signature := archives[platforms[0]].url.ResolveReference(&url.URL{Path: r.FileName("SHA256SUMS.sig")})
+		signature := first.ResolveReference(&url.URL{Path: address.SignatureName(a.Name, v.Version)})
 		if err := c.readSignature(ctx, r, signature, pinned); err != nil && !IsKind(err, ErrNotFound, ErrRefused) {
 			return nil, err
 		}
@@ -121,9 +113,9 @@ func (c mirror) release(ctx context.Context, a address.Address, v wire.ProviderV
 	return r, nil
 }
 
-// archived is the package of an archive; nil when the release does not list it.
+// archived is the package of an archive; nil if SHA256SUMS does not list it.
 func (r *Release) archived(platform address.Platform, a archive) (*Package, error) {
-	p := &Package{Platform: platform, Name: r.FileName(platform.String() + ".zip"), Digests: a.zh}
+	p := &Package{Platform: platform, Name: address.PackageName(r.Address.Name, r.Version, platform), Digests: a.zh}
 	if r.Sums != nil {
 		sum, listed := r.Sums[p.Name]
 		if !listed {
@@ -137,22 +129,21 @@ func (r *Release) archived(platform address.Platform, a archive) (*Package, erro
 	if len(p.Digests) == 1 {
 		p.SHA256 = p.Digests[0]
 	} else {
-		// Beside a sha256 nobody would compare them with anything, and nobody has
-		// signed them: clients must not be told that they are the package's.
+		// They are used only without a sha256: they are unsigned, and beside a sha256
+		// nothing compares them with the package, so clients must not get them.
 		p.H1 = a.h1
 	}
 	return p, nil
 }
 
-// locate asks where the archive is now: the link may be good for minutes only.
-func (c mirror) locate(ctx context.Context, r *Release, p Package) (link, error) {
+func (c mirror) packageLink(ctx context.Context, r *Release, p Package) (link, error) {
 	archives, err := c.archives(ctx, r.Address, r.Version)
 	if err != nil {
 		return link{}, err
 	}
 	a, ok := archives[p.Platform]
 	if !ok {
-		return link{}, fail(c.home, ErrNotFound, "the mirror does not hold this platform")
+		return link{}, fail(c.base, ErrNotFound, "the mirror does not hold this platform")
 	}
 	return link{url: a.url}, nil
 }

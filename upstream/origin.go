@@ -13,43 +13,29 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// What applies where an Origin says nothing.
-const (
-	DefaultTimeout    = 10 * time.Second // that of the clients, which wait for us meanwhile
-	DefaultPause      = 30 * time.Second
-	DefaultMaxPackage = 4 << 30
-)
-
 // An Origin is where the providers of one hostname come from.
 type Origin struct {
-	// Hostname is what the addresses of its providers begin with.
+	// Hostname of the addresses of its providers.
 	Hostname svchost.Hostname
 
-	// URL is the same registry at another address. Without a path it is asked
-	// for its services, as the hostname would be; with one it is the provider
-	// service itself, as in the host blocks of the clients' configuration.
+	// URL of the same registry at another location. Without a path the provider
+	// service is discovered there, as on the hostname; with one it is the service
+	// itself, as in the host blocks of the clients' configuration.
 	URL string
 
-	// Mirror is the base URL of a network mirror to ask in place of the
-	// registry. Not together with URL.
+	// Mirror is the base URL of a network mirror to use instead of the registry.
+	// It excludes URL.
 	Mirror string
 
 	// Token is sent to the origin's own hosts, over TLS only.
 	Token string
 
 	// Timeout is how long a document may take, and how long a package may send
-	// nothing.
+	// nothing. Zero means 10 seconds.
 	Timeout time.Duration
 
-	// Pause is how long the origin is left alone after it has failed several
-	// times in a row.
-	Pause time.Duration
-
-	// MaxPackage is the size in bytes beyond which a package is refused.
-	MaxPackage int64
-
 	// Private are hosts, names or IP addresses without a port, that may be in a
-	// private network. The host configured above may be in any case.
+	// private network. The host of URL, Mirror or Hostname always may.
 	Private []string
 }
 
@@ -59,26 +45,20 @@ func (o Origin) String() string { return o.Hostname.ForDisplay() }
 // GoString leaves out the token, for logs.
 func (o Origin) GoString() string { return fmt.Sprintf("upstream.Origin(%q)", o.Hostname) }
 
-// withDefaults fills in what was left out, or says what is wrong.
+// withDefaults returns the origin with its defaults, or an error for the operator.
 func (o Origin) withDefaults() (Origin, error) {
 	switch {
 	case o.Hostname == "":
 		return o, errors.New("an origin needs the hostname its providers are addressed by")
 	case o.URL != "" && o.Mirror != "":
-		return o, errors.New("an origin is asked at its URL or through a mirror: leave out one of them")
-	case o.Timeout < 0 || o.Pause < 0 || o.MaxPackage < 0:
-		return o, errors.New("timeout, pause and largest package of an origin must not be negative")
+		return o, errors.New("an origin has a URL or a mirror: leave out one of them")
+	case o.Timeout < 0:
+		return o, errors.New("the timeout of an origin must not be negative")
 	case strings.ContainsAny(o.Token, "\r\n\x00"):
 		return o, errors.New("the token has a line break in it: copy it again")
 	}
 	if o.Timeout == 0 {
-		o.Timeout = DefaultTimeout
-	}
-	if o.Pause == 0 {
-		o.Pause = DefaultPause
-	}
-	if o.MaxPackage == 0 {
-		o.MaxPackage = DefaultMaxPackage
+		o.Timeout = defaultTimeout
 	}
 	for _, host := range o.Private {
 		if _, err := netip.ParseAddr(host); err == nil {
@@ -91,9 +71,9 @@ func (o Origin) withDefaults() (Origin, error) {
 	return o, nil
 }
 
-// home is where the first request goes. A base to resolve against ends in a
-// slash: without one clients drop its last segment.
-func (o Origin) home() (*url.URL, error) {
+// baseURL is where the first request goes. It ends in a slash, without which
+// resolving a reference drops its last segment.
+func (o Origin) baseURL() (*url.URL, error) {
 	name, text := "URL", o.URL
 	switch {
 	case o.Mirror != "":
@@ -118,5 +98,5 @@ func (o Origin) home() (*url.URL, error) {
 	return u, nil
 }
 
-// discovers tells whether the provider service has to be asked for.
-func (o Origin) discovers(home *url.URL) bool { return o.Mirror == "" && home.Path == "/" }
+// needsDiscovery reports whether the provider service has to be discovered.
+func (o Origin) needsDiscovery(base *url.URL) bool { return o.Mirror == "" && base.Path == "/" }

@@ -2,35 +2,27 @@ package upstream_test
 
 import (
 	"fmt"
-	"io"
-	"log"
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
-)
-
-var (
-	quiet = log.New(io.Discard, "", 0)
-	demo2 = address.Address{Namespace: "acme", Name: "demo"}
 )
 
 func TestOrigin(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		origin upstream.Origin
-		says   string // empty: it is one
+		says   string // empty: no error
 	}{
 		{"a hostname is enough", upstream.Origin{Hostname: host}, ""},
 		{"a hostname with a port", upstream.Origin{Hostname: host + ":8443"}, ""},
-		{"at another address", upstream.Origin{Hostname: host, URL: "https://10.0.0.1:8443"}, ""},
+		{"at another URL", upstream.Origin{Hostname: host, URL: "https://10.0.0.1:8443"}, ""},
 		{"through a mirror", upstream.Origin{Hostname: host, Mirror: "https://mirror.example.com/a/b"}, ""},
 		{"with private hosts", upstream.Origin{Hostname: host, Private: []string{"files.internal", "10.0.0.1", "fd00::1"}}, ""},
 		{"no hostname", upstream.Origin{}, "needs the hostname"},
-		{"both at once", upstream.Origin{Hostname: host, URL: "https://a.example.com", Mirror: "https://b.example.com"}, "leave out one"},
+		{"a URL and a mirror", upstream.Origin{Hostname: host, URL: "https://a.example.com", Mirror: "https://b.example.com"}, "leave out one"},
 		{"without TLS", upstream.Origin{Hostname: host, URL: "http://a.example.com"}, "must begin with https://"},
-		{"no URL", upstream.Origin{Hostname: host, Mirror: "mirror.example.com"}, "not a URL"},
+		{"a mirror without a scheme", upstream.Origin{Hostname: host, Mirror: "mirror.example.com"}, "not a URL"},
 		{"a password", upstream.Origin{Hostname: host, URL: "https://me:secret@a.example.com"}, "use a token"},
 		{"a query", upstream.Origin{Hostname: host, URL: "https://a.example.com/?a=secret"}, "end with its path"},
 		{"a private host with a port", upstream.Origin{Hostname: host, Private: []string{"files.internal:8443"}}, "without scheme and port"},
@@ -50,17 +42,17 @@ func TestOrigin(t *testing.T) {
 	}
 }
 
-func TestOriginKeepsItsToken(t *testing.T) {
+func TestOriginDoesNotPrintItsToken(t *testing.T) {
 	o := upstream.Origin{Hostname: host, Token: "secret"}
 	for _, text := range []string{fmt.Sprint(o), fmt.Sprintf("%+v", o), fmt.Sprintf("%#v", o)} {
 		if strings.Contains(text, "secret") {
-			t.Errorf("it prints as %s", text)
+			t.Errorf("%s has the token in it", text)
 		}
 	}
 }
 
-// A URL with a path is the provider service; one without is asked for it.
-func TestOriginAtAnotherAddress(t *testing.T) {
+// A URL with a path is the provider service; without one it is discovered.
+func TestOriginAtAnotherURL(t *testing.T) {
 	for _, test := range []struct {
 		url       string
 		discovers int
@@ -73,8 +65,8 @@ func TestOriginAtAnotherAddress(t *testing.T) {
 		t.Run(test.url, func(t *testing.T) {
 			s := newAcme(t)
 			list, err := s.Client(t, upstream.Origin{URL: test.url}).Versions(background(), demo)
-			if err != nil || len(list.Versions) != 1 || s.Count(discovery) != test.discovers {
-				t.Errorf("got %v, %v, asked %d times for services", list, err, s.Count(discovery))
+			if err != nil || len(list) != 1 || s.Count(discovery) != test.discovers {
+				t.Errorf("got %v, %v, %d discoveries", list, err, s.Count(discovery))
 			}
 		})
 	}

@@ -5,16 +5,21 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"math"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
+	"syscall"
 	"time"
+	"unicode"
 
+	"github.com/hashicorp/go-retryablehttp"
+	"github.com/sony/gobreaker/v2"
 	"golang.org/x/net/http/httpproxy"
 )
-
-// maxRedirects is where clients of a registry end.
-const maxRedirects = 10
 
 var errRedirects = errors.New("it redirects too often")
 
@@ -25,24 +30,22 @@ func checkRedirect(_ *http.Request, via []*http.Request) error {
 	return nil
 }
 
-// A connector dials with a dialer that was chosen for the host.
+// A connector dials with the dialer that was chosen for the host.
 type connector func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)
 
 func connect(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error) {
 	return d.DialContext(ctx, network, address)
 }
 
-// A transport sends each request of a Client, redirected ones among them, or
-// refuses to.
+// A transport sends every request of a Client, after redirects too, or refuses to.
 type transport struct {
 	guard           guard
 	proxy           func(*url.URL) (*url.URL, error)
 	direct, proxied *http.Transport
 }
 
-// newTransport has a second one for proxies: theirs are the only connections
-// that may go anywhere. Documents are many and small, which HTTP/2 is for;
-// packages are few and large, and Go receives those faster without.
+// newTransport makes two transports: only connections to a proxy may go to any
+// address.
 func newTransport(g guard, timeout time.Duration, roots *x509.CertPool, connect connector, http2 bool) *transport {
 	t := &transport{guard: g, proxy: httpproxy.FromEnvironment().ProxyFunc()}
 	t.direct = &http.Transport{
@@ -55,11 +58,11 @@ func newTransport(g guard, timeout time.Duration, roots *x509.CertPool, connect 
 		},
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    timeout,
-		ForceAttemptHTTP2:      http2, // which a dialer and a TLS configuration of one's own turn off
+		ForceAttemptHTTP2:      http2, // which is off by default with DialContext or TLSClientConfig
 		MaxIdleConnsPerHost:    8,
 		IdleConnTimeout:        90 * time.Second,
 		MaxResponseHeaderBytes: 64 << 10,
-		// A connection that died unnoticed is shared by all requests to its host.
+		// All requests to a host share a connection, which may have died unnoticed.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: timeout},
 	}
 	t.proxied = t.direct.Clone()
@@ -72,7 +75,7 @@ func newTransport(g guard, timeout time.Duration, roots *x509.CertPool, connect 
 
 func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" {
-		return nil, &unsafeAddress{"it is without TLS, which an origin must not link to"}
+		return nil, &unsafeAddress{"its URL is without TLS"}
 	}
 	if err := t.guard.checkName(r.URL.Hostname()); err != nil {
 		return nil, err
@@ -90,16 +93,16 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.direct.RoundTrip(r)
 }
 
-// CloseIdleConnections is what http.Client calls.
+// CloseIdleConnections is called by retryablehttp after a request has failed.
 func (t *transport) CloseIdleConnections() {
 	t.direct.CloseIdleConnections()
 	t.proxied.CloseIdleConnections()
 }
 
-// redirected takes from a request what net/http copies from the one before. The
-// token is for one host and port, where net/http passes it on to other ports
-// and to subdomains; once away, it does not come back. The URL before may be a
-// signed one and is nobody's business.
+// redirected removes headers that net/http copies from the request before. The token
+// is for one host and port, while net/http passes it on to other ports and to
+// subdomains; after a redirect elsewhere it is not sent again. The URL before may be
+// a signed one, so Referer is removed.
 func redirected(r *http.Request) *http.Request {
 	stays := true
 	for q := r; q.Response != nil && q.Response.Request != nil; q = q.Response.Request {
@@ -113,7 +116,7 @@ func redirected(r *http.Request) *http.Request {
 	return r
 }
 
-// sameHost compares host and port.
+// sameHost reports whether two URLs have the same host and port.
 func sameHost(a, b *url.URL) bool {
 	return bareHost(a.Hostname()) == bareHost(b.Hostname()) && port(a) == port(b)
 }
@@ -123,4 +126,181 @@ func port(u *url.URL) string {
 		return p
 	}
 	return "443"
+}
+
+// A guard keeps an origin from reaching into the server's private network by a link,
+// a redirect, or a name that resolves to a private address.
+type guard struct {
+	named map[string]bool // hosts that the operator configured: they may be anywhere
+}
+
+// An unsafeAddress is the error of a request that is not sent.
+type unsafeAddress struct{ detail string }
+
+func (u *unsafeAddress) Error() string { return u.detail }
+
+func newGuard(base *url.URL, private []string) guard {
+	g := guard{named: map[string]bool{bareHost(base.Hostname()): true}}
+	for _, host := range private {
+		g.named[bareHost(host)] = true
+	}
+	return g
+}
+
+// bareHost is the normal form of a host, to compare it.
+func bareHost(host string) string {
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return ip.Unmap().String()
+	}
+	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// checkName refuses hosts that are known to be private without resolving them. With a
+// proxy, which resolves and dials itself, nothing else can be checked.
+func (g guard) checkName(host string) error {
+	host = bareHost(host)
+	if g.named[host] {
+		return nil
+	}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		return checkIP(ip)
+	}
+	if strings.ContainsFunc(host, func(r rune) bool { return r > unicode.MaxASCII }) {
+		// IDNA turns full-width digits and dots into an address before dialling.
+		return &unsafeAddress{"its name has characters beyond ASCII: link to it by its xn-- name, or configure the host by name to allow it"}
+	}
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	switch {
+	case last == "localhost":
+		return &unsafeAddress{"it is the server itself: configure the host by name to allow it"}
+	case host == "" || strings.Trim(last, "0123456789") == "" || strings.HasPrefix(last, "0x"):
+		// Some resolvers take 127.1, 2130706433 and 0x7f.1 for 127.0.0.1. No top-level
+		// domain is a number.
+		return &unsafeAddress{"it is neither a name nor an IP address"}
+	}
+	return nil
+}
+
+// control checks the address that a net.Dialer is about to dial, so that a name which
+// resolves differently the next time (DNS rebinding) is no way around it.
+func control(_, address string, _ syscall.RawConn) error {
+	ip, err := netip.ParseAddrPort(address)
+	if err != nil {
+		return &unsafeAddress{"it is not an IP address"}
+	}
+	return checkIP(ip.Addr())
+}
+
+// dialer returns the dialer for a host.
+func (g guard) dialer(host string) *net.Dialer {
+	if g.named[bareHost(host)] {
+		return &net.Dialer{}
+	}
+	return &net.Dialer{Control: control}
+}
+
+// specialNetworks are those that the methods of netip.Addr do not know.
+var specialNetworks = []netip.Prefix{
+	netip.MustParsePrefix("0.0.0.0/8"),     // this network
+	netip.MustParsePrefix("100.64.0.0/10"), // carrier-grade NAT
+	netip.MustParsePrefix("192.0.0.0/24"),  // protocol assignments
+	netip.MustParsePrefix("198.18.0.0/15"), // benchmarks
+	netip.MustParsePrefix("240.0.0.0/4"),   // reserved, and broadcast
+	netip.MustParsePrefix("::/96"),         // deprecated IPv4-compatible addresses
+	netip.MustParsePrefix("64:ff9b:1::/48"),
+	netip.MustParsePrefix("2001::/23"), // protocol assignments, Teredo among them
+	netip.MustParsePrefix("fec0::/10"), // deprecated site-local addresses
+}
+
+var (
+	nat64     = netip.MustParsePrefix("64:ff9b::/96")
+	sixToFour = netip.MustParsePrefix("2002::/16")
+)
+
+// checkIP refuses addresses that are not those of hosts on the internet.
+func checkIP(ip netip.Addr) error {
+	ip = ip.Unmap().WithZone("")
+	bytes := ip.As16()
+	switch {
+	case nat64.Contains(ip): // how a network without IPv4 reaches IPv4 hosts
+		ip = netip.AddrFrom4([4]byte(bytes[12:16]))
+	case sixToFour.Contains(ip):
+		ip = netip.AddrFrom4([4]byte(bytes[2:6]))
+	}
+	if !ip.IsGlobalUnicast() || ip.IsPrivate() || slices.ContainsFunc(specialNetworks, func(p netip.Prefix) bool { return p.Contains(ip) }) {
+		// The address is left out: clients must not learn what private names resolve to.
+		return &unsafeAddress{"it is in a private network: configure the host by name to allow it"}
+	}
+	return nil
+}
+
+// newRetrying retries by the clients' own rules: after a broken connection, a 429 or
+// a server error, but not after a certificate that does not verify. Unlike theirs it
+// does not wait as long as a server says.
+func newRetrying(client *http.Client, timeout time.Duration) *retryablehttp.Client {
+	longest := min(maxWait, timeout/4)
+	backoff := func(shortest, longest time.Duration, attempt int, answer *http.Response) time.Duration {
+		return min(longest, max(min(shortest, longest), retryablehttp.DefaultBackoff(shortest, longest, attempt, answer)))
+	}
+	return &retryablehttp.Client{
+		HTTPClient:   client,
+		RetryMax:     maxRetries,
+		RetryWaitMin: minWait,
+		RetryWaitMax: longest,
+		Backoff:      backoff,
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+		CheckRetry: func(ctx context.Context, answer *http.Response, err error) (bool, error) {
+			var unsafe *unsafeAddress
+			deadline, limited := ctx.Deadline()
+			switch {
+			case errors.As(err, &unsafe), errors.Is(err, errRedirects):
+				return false, nil
+			case limited && time.Until(deadline) <= longest:
+				return false, nil // this answer says more than a timeout would
+			case answer != nil && retryAfter(answer) > longest:
+				return false, nil // the server refuses earlier requests
+			}
+			return retryablehttp.DefaultRetryPolicy(ctx, answer, err)
+		},
+	}
+}
+
+// retryAfter is how long a server says to wait.
+func retryAfter(answer *http.Response) time.Duration {
+	wait := retryablehttp.DefaultBackoff(0, 0, 0, answer)
+	if wait < 0 { // an overflow
+		return math.MaxInt64
+	}
+	return wait
+}
+
+// A breaker keeps an origin that is down from costing every client a timeout: while
+// it is open requests fail at once, and then one is sent to try.
+type breaker struct {
+	circuit *gobreaker.CircuitBreaker[struct{}]
+}
+
+func newBreaker(name string) breaker {
+	return breaker{gobreaker.NewCircuitBreaker[struct{}](gobreaker.Settings{
+		Name:        name,
+		Timeout:     breakerPause,
+		ReadyToTrip: func(n gobreaker.Counts) bool { return n.ConsecutiveFailures >= failuresInARow },
+		// An origin that refuses a request is up.
+		IsSuccessful: func(err error) bool {
+			return !errors.Is(err, ErrUnavailable) && !errors.Is(err, ErrTimeout)
+		},
+		// A caller who cancels says nothing about it.
+		IsExcluded: func(err error) bool {
+			return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+		},
+	})}
+}
+
+// run sends a request, unless the breaker is open.
+func (b breaker) run(host string, request func() error) error {
+	_, err := b.circuit.Execute(func() (struct{}, error) { return struct{}{}, request() })
+	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
+		return &Failure{Host: host, Kind: ErrUnavailable, Detail: "it has failed several times in a row and gets no requests for a while"}
+	}
+	return err
 }

@@ -81,7 +81,7 @@ func TestPolicies(t *testing.T) {
 		{"something else is denied", Policy{Deny: []Pattern{pattern("acme")}}, true},
 		{"allowed and denied", Policy{Allow: []Pattern{pattern("hashicorp")}, Deny: []Pattern{pattern("*/aws")}}, false},
 	} {
-		if got := test.policy.takes(aws); got != test.want {
+		if got := test.policy.includes(aws); got != test.want {
 			t.Errorf("%s: %v", test.rule, got)
 		}
 	}
@@ -91,7 +91,7 @@ func TestPolicies(t *testing.T) {
 		}
 	}
 	if _, err := ParseSignatures("maybe"); err == nil {
-		t.Error("maybe is taken")
+		t.Error("\"maybe\" is accepted")
 	}
 }
 

@@ -18,8 +18,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// InBubble runs a test against the site in time that passes at once. The
-// connections are pipes, since a socket would hold up that time.
+// InBubble runs a test against the site with the fake clock of synctest. Connections
+// are pipes: a goroutine that reads a socket would stop that clock.
 func (s *Site) InBubble(t *testing.T, o upstream.Origin, test func(t *testing.T, c *upstream.Client)) {
 	t.Helper()
 	s.InBubbleOf(t, func(t *testing.T, client func(upstream.Origin) *upstream.Client) {
@@ -32,26 +32,21 @@ func (s *Site) InBubble(t *testing.T, o upstream.Origin, test func(t *testing.T,
 func (s *Site) InBubbleOf(t *testing.T, test func(t *testing.T, client func(upstream.Origin) *upstream.Client)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(time.Until(indextest.Born.AddDate(1, 0, 0))) // when releases have been signed
+		time.Sleep(time.Until(indextest.Born.AddDate(1, 0, 0))) // after the releases were signed
 		p := &pipes{dialled: make(chan net.Conn), closed: make(chan struct{})}
 		server := &httptest.Server{Listener: p, Config: &http.Server{Handler: s, ErrorLog: log.New(io.Discard, "", 0)}}
 		server.StartTLS()
 		defer server.Close()
-		defer p.cut() // when both ends close at once, each waits for the other to read that
+		defer p.cut() // or the ends would wait for each other to read the end of TLS
 		pool := x509.NewCertPool()
 		pool.AddCert(server.Certificate())
-		var clients []*upstream.Client
 		test(t, func(o upstream.Origin) *upstream.Client {
 			c, err := upstream.NewClient(o, upstream.Trust(pool), upstream.Connect(p.dial))
 			if err != nil {
 				t.Fatal(err)
 			}
-			clients = append(clients, c)
 			return c
 		})
-		for _, c := range clients {
-			c.Close()
-		}
 	})
 }
 
@@ -101,11 +96,11 @@ func (p *pipes) Accept() (net.Conn, error) {
 func (p *pipes) Close() error   { p.once.Do(func() { close(p.closed) }); return nil }
 func (p *pipes) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 443} }
 
-// Silence answers nothing until the client has left.
+// Silence sends no answer until the client closes the connection.
 func Silence(_ http.ResponseWriter, r *http.Request) { <-r.Context().Done() }
 
-// Part serves the package as far as that, and then does something else. It
-// keeps the ranges that were asked for.
+// Part serves the beginning of the package, and then does something else. It appends
+// the ranges that are requested.
 func (s *Site) Part(upTo int, ranges *[]string, then http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		*ranges = append(*ranges, r.Header.Get("Range"))
@@ -124,13 +119,13 @@ func (s *Site) Part(upTo int, ranges *[]string, then http.HandlerFunc) http.Hand
 // BreakOff ends the connection in the middle of an answer.
 func BreakOff(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) }
 
-// A Gate holds up requests until it is opened, and counts those that are there.
-// What it waits with is made in the bubble that waits.
+// A Gate delays requests until it is opened, and counts those that wait. Opened must
+// be made in the bubble of the requests.
 type Gate struct {
 	http.Handler
 	Holds  func(path string) bool
-	Opened chan struct{} // closed: it lets all through
-	Now    atomic.Int32  // how many wait
+	Opened chan struct{} // closed when it is open
+	Now    atomic.Int32  // how many requests wait
 }
 
 func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -142,7 +137,7 @@ func (g *Gate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.Handler.ServeHTTP(w, r)
 }
 
-// Gated puts a gate before the site, closed for some paths.
+// Gated puts a Gate before the site, closed for some paths.
 func (s *Site) Gated(holds func(path string) bool) *Gate {
 	g := &Gate{Handler: s.Handler, Holds: holds}
 	s.Handler = g

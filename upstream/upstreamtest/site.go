@@ -1,5 +1,5 @@
-// Package upstreamtest has an origin for tests: a real registry over TLS, whose
-// answers can be replaced path by path.
+// Package upstreamtest has an origin for tests: this project's own registry over TLS,
+// with answers that can be replaced by path.
 package upstreamtest
 
 import (
@@ -29,15 +29,17 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// The origin of the tests, a name that the certificate of httptest is for.
+// Host is the origin's name, which the certificate of httptest is valid for.
 const Host = "registry.example.com"
 
+// The provider of AcmeTree.
 var (
 	Demo  = address.Address{Hostname: Host, Namespace: "acme", Name: "demo"}
 	Linux = address.Platform{OS: "linux", Arch: "amd64"}
 	V1    = wire.ProviderVersion{Version: "1.0.0"}
 )
 
+// The paths of AcmeTree, and the URL of its mirror.
 const (
 	DiscoveryPath = "/.well-known/terraform.json"
 	VersionsPath  = "/v1/providers/acme/demo/versions"
@@ -49,15 +51,15 @@ const (
 	MirrorURL     = "https://" + Host + "/v1/mirror/"
 )
 
-// A Site is a real registry, whose answers can be replaced path by path.
+// A Site is a registry with answers that can be replaced by path.
 type Site struct {
 	http.Handler
-	mutex  sync.Mutex
-	faults map[string]http.HandlerFunc
-	asked  []*http.Request
+	mutex    sync.Mutex
+	faults   map[string]http.HandlerFunc
+	requests []*http.Request
 }
 
-// NewSite serves a tree as the origin would.
+// NewSite serves a tree as an origin.
 func NewSite(t testing.TB, tree *indextest.Tree) *Site {
 	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
@@ -89,20 +91,21 @@ func AcmeTree(t testing.TB) (*indextest.Tree, *indextest.Publisher) {
 	return tree, publisher
 }
 
+// NewAcme serves AcmeTree.
 func NewAcme(t testing.TB) *Site {
 	t.Helper()
 	tree, _ := AcmeTree(t)
 	return NewSite(t, tree)
 }
 
-// underName is the path of a hosted file under the name of the site, as the mirror
-// has it: there it is the same.
-func underName(path string) string {
+// mirrorPath is the path of a hosted file under the site's hostname, where the mirror
+// has the same file.
+func mirrorPath(path string) string {
 	return strings.Replace(path, "/mirror/-/", "/mirror/"+Host+"/", 1)
 }
 
-// Fault replaces the answer to a path; nil restores it. It returns what was the
-// answer before.
+// Fault replaces the answer to a path; nil restores it. It returns the replacement
+// before.
 func (s *Site) Fault(path string, f http.HandlerFunc) (before http.HandlerFunc) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -110,24 +113,24 @@ func (s *Site) Fault(path string, f http.HandlerFunc) (before http.HandlerFunc) 
 	return before
 }
 
-// Become has the site answer as another one from now on.
+// Become makes the site answer like another from now on.
 func (s *Site) Become(other *Site) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.Handler = other.Handler
 }
 
-// Asked are all requests there were.
+// Asked returns all requests.
 func (s *Site) Asked() []*http.Request {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	return slices.Clone(s.asked)
+	return slices.Clone(s.requests)
 }
 
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mutex.Lock()
-	s.asked = append(s.asked, r)
-	f := s.faults[underName(r.URL.Path)]
+	s.requests = append(s.requests, r)
+	f := s.faults[mirrorPath(r.URL.Path)]
 	s.mutex.Unlock()
 	if f == nil {
 		f = s.Handler.ServeHTTP
@@ -135,42 +138,46 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f(w, r)
 }
 
-// count is how often a path was asked for.
+// Count is the number of requests for a path.
 func (s *Site) Count(path string) (n int) { return len(s.Requests(path)) }
 
+// Requests returns those for a path.
 func (s *Site) Requests(path string) (list []*http.Request) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	for _, r := range s.asked {
-		if underName(r.URL.Path) == path {
+	for _, r := range s.requests {
+		if mirrorPath(r.URL.Path) == path {
 			list = append(list, r)
 		}
 	}
 	return list
 }
 
+// Status answers with a status and no body.
 func Status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
+// Body answers with a text.
 func Body(text string) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.Write([]byte(text)) }
 }
 
+// Redirect answers with a redirect.
 func Redirect(to string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, to, http.StatusFound) }
 }
 
-// edited is the real answer with one text for another.
-func (s *Site) Edited(old, new string) http.HandlerFunc {
+// Edited is the site's answer with some texts replaced by others.
+func (s *Site) Edited(oldAndNew ...string) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		recorder := httptest.NewRecorder()
 		s.Handler.ServeHTTP(recorder, r)
-		w.Write([]byte(strings.ReplaceAll(recorder.Body.String(), old, new)))
+		w.Write([]byte(strings.NewReplacer(oldAndNew...).Replace(recorder.Body.String())))
 	}
 }
 
-// serve starts the site on a real socket, over TLS and HTTP/2.
+// Serve starts the site on a socket, with TLS and HTTP/2.
 func (s *Site) Serve(t testing.TB) *httptest.Server {
 	t.Helper()
 	server := httptest.NewUnstartedServer(s)
@@ -181,21 +188,22 @@ func (s *Site) Serve(t testing.TB) *httptest.Server {
 	return server
 }
 
+// Roots has the authority of a server's certificate.
 func Roots(server *httptest.Server) *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(server.Certificate())
 	return pool
 }
 
-// Resolving is a network in which all names are those of one server, asked by
-// the dialer the client chose: where it refuses the address, it is refused.
+// Resolving is a network in which all names are those of one server. The dialer that
+// the client chose dials, and may refuse the address.
 func Resolving(server *httptest.Server) upstream.Option {
 	return upstream.Connect(func(ctx context.Context, d *net.Dialer, network, _ string) (net.Conn, error) {
 		return d.DialContext(ctx, network, server.Listener.Addr().String())
 	})
 }
 
-// client is one of the site under its own name.
+// Client serves the site and returns the client of it under its own hostname.
 func (s *Site) Client(t testing.TB, o upstream.Origin) *upstream.Client {
 	t.Helper()
 	server := s.Serve(t)
@@ -203,30 +211,30 @@ func (s *Site) Client(t testing.TB, o upstream.Origin) *upstream.Client {
 	return NewClient(t, o, upstream.Trust(Roots(server)), Resolving(server))
 }
 
+// NewClient returns the client of an origin.
 func NewClient(t testing.TB, o upstream.Origin, options ...upstream.Option) *upstream.Client {
 	t.Helper()
 	c, err := upstream.NewClient(o, options...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
 	return c
 }
 
-// MustFail checks a failure: its kind, what it says, and that it keeps URLs,
-// tokens and addresses to itself.
+// MustFail checks that err is a Failure of a kind, that its text has a part, and that
+// it does not leak URLs, tokens or addresses.
 func MustFail(t testing.TB, err, kind error, says string) {
 	t.Helper()
 	var f *upstream.Failure
 	if !errors.As(err, &f) || !errors.Is(err, kind) {
-		t.Fatalf("got %v, want a failure: %v", err, kind)
+		t.Fatalf("got %v, want a Failure: %v", err, kind)
 	}
 	if !strings.Contains(err.Error(), says) {
-		t.Errorf("it says %q, not %q", err, says)
+		t.Errorf("got %q, want a text with %q", err, says)
 	}
 	for _, secret := range []string{"://", "?", "/v1", "secret", "127.0.0.1", "::1"} {
 		if strings.Contains(strings.TrimPrefix(err.Error(), f.Host), secret) {
-			t.Errorf("it says %q", err)
+			t.Errorf("%q leaks %q", err, secret)
 		}
 	}
 }
@@ -237,13 +245,4 @@ func (s *Site) Sum(t testing.TB, name string) string {
 	w := httptest.NewRecorder()
 	s.Handler.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "https://"+Host+FilesPath+name, nil))
 	return fmt.Sprintf("%x", sha256.Sum256(w.Body.Bytes()))
-}
-
-// Rewritten is the real answer with some texts replaced by others.
-func (s *Site) Rewritten(oldAndNew ...string) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		recorder := httptest.NewRecorder()
-		s.Handler.ServeHTTP(recorder, r)
-		w.Write([]byte(strings.NewReplacer(oldAndNew...).Replace(recorder.Body.String())))
-	}
 }

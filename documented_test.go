@@ -1,0 +1,77 @@
+package terraformregistry_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Exported names are what other packages and their readers rely on: each says
+// what it is. One comment may stand for a group of constants or variables.
+func TestExportedNamesAreDocumented(t *testing.T) {
+	for _, l := range layers {
+		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(l.name), "*.go"))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%s has no files: %v", l.name, err)
+		}
+		for _, name := range files {
+			if strings.HasSuffix(name, "_test.go") {
+				continue
+			}
+			fset := token.NewFileSet()
+			file, err := parser.ParseFile(fset, name, nil, parser.ParseComments)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, d := range file.Decls {
+				for _, name := range undocumented(d) {
+					t.Errorf("%s: %s has no comment", fset.Position(d.Pos()), name)
+				}
+			}
+		}
+	}
+}
+
+// undocumented are the exported names of a declaration that lack a comment.
+// Methods that satisfy well-known interfaces need none.
+func undocumented(d ast.Decl) (names []string) {
+	switch d := d.(type) {
+	case *ast.FuncDecl:
+		if d.Name.IsExported() && d.Doc == nil && (d.Recv == nil || exportedReceiver(d.Recv) && !wellKnown[d.Name.Name]) {
+			names = append(names, d.Name.Name)
+		}
+	case *ast.GenDecl:
+		for _, s := range d.Specs {
+			switch s := s.(type) {
+			case *ast.TypeSpec:
+				if s.Name.IsExported() && d.Doc == nil && s.Doc == nil {
+					names = append(names, s.Name.Name)
+				}
+			case *ast.ValueSpec:
+				for _, n := range s.Names {
+					if n.IsExported() && d.Doc == nil && s.Doc == nil && s.Comment == nil {
+						names = append(names, n.Name)
+					}
+				}
+			}
+		}
+	}
+	return names
+}
+
+func exportedReceiver(r *ast.FieldList) bool {
+	typ := r.List[0].Type
+	if star, ok := typ.(*ast.StarExpr); ok {
+		typ = star.X
+	}
+	name, ok := typ.(*ast.Ident)
+	return ok && name.IsExported()
+}
+
+var wellKnown = map[string]bool{
+	"Error": true, "Unwrap": true, "Is": true, "String": true, "GoString": true, "Read": true, "Write": true, "Seek": true, "Close": true,
+	"ServeHTTP": true, "MarshalJSON": true, "UnmarshalJSON": true, "MarshalText": true, "UnmarshalText": true,
+}

@@ -1,0 +1,66 @@
+package index
+
+import (
+	"sync"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// newScan is a scan of nothing, which remembers nothing.
+func newScan(t *testing.T) *scan {
+	return &scan{ctx: t.Context(), memo: new(memo), releases: new(releaseMemo)}
+}
+
+// A request may wait for a version that this scan does not read, such as a folder
+// that has to rest. It does not cost a snapshot each time it is repeated.
+func TestASnapshotIsMadeWhenMoreHasBeenRead(t *testing.T) {
+	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	unread := &archive{address: address, version: "1.0.0"}
+	s := newScan(t)
+	found := &inventory{report: newReport(), unread: []*archive{unread}}
+	made := 0
+	r := newReading(s, found, func(*Snapshot) { made++ })
+	prioritize := func(version string) int {
+		r.prioritize(Wanted{Address: address, Version: version})
+		r.background.Wait()
+		return made
+	}
+	if n := prioritize("1.1.0"); n != 0 {
+		t.Errorf("for a version that is not read, %d are made", n)
+	}
+	unread.finished = true
+	r.batches.progress.Done = 1
+	for range 3 {
+		if n := prioritize("1.0.0"); n != 1 {
+			t.Errorf("for one that has been read, %d are made", n)
+		}
+	}
+}
+
+func TestTheSameSnapshotIsPublishedOnce(t *testing.T) {
+	made := 0
+	b := newBatches(newScan(t), &inventory{report: newReport()}, func(*Snapshot) { made++ })
+	for range 3 {
+		b.publish()
+	}
+	if made != 1 {
+		t.Errorf("%d snapshots are made", made)
+	}
+}
+
+// What is kept for waiting requests does not grow with their number: they may be
+// repeated for as long as it takes to read an archive of gigabytes.
+func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
+	a := &archive{address: address.Address{Namespace: "acme", Name: "demo"}, version: "1.0.0", begun: true}
+	r := &reading{scan: newScan(t), archives: map[address.Address][]*archive{a.address: {a}}, requests: make(map[Wanted]*request)}
+	r.resumed = sync.NewCond(&r.mutex)
+	for range 100 {
+		r.prioritize(Wanted{a.address, ""})
+		r.prioritize(Wanted{a.address, "1.0.0"})
+		r.prioritize(Wanted{a.address, "9.9.9"})
+	}
+	if len(a.requests) != 2 || len(r.requests) != 2 {
+		t.Errorf("%d requests are kept for an archive, %d in all", len(a.requests), len(r.requests))
+	}
+}

@@ -1,0 +1,184 @@
+package fill
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+const (
+	// spare is what is left free of a disk, in bytes: others write to it as well, and
+	// the index and its keys are small.
+	spare = 32 << 20
+
+	// spareEvery is how many bytes come in until the disk is measured again.
+	spareEvery = 16 << 20
+
+	// measuredFor is how long the size of the mirrored files is relied on: others add
+	// to the tree and remove from it too.
+	measuredFor = time.Minute
+)
+
+// ErrMaxHeld: the mirrored files have the size that `max_held` allows. The error is
+// ErrDiskFull as well.
+var ErrMaxHeld error = full("as much is held as `max_held` allows")
+
+// full is a kind of ErrDiskFull with a text of its own.
+type full string
+
+func (f full) Error() string        { return string(f) }
+func (f full) Is(target error) bool { return target == ErrDiskFull }
+
+// A Quota bounds the size of what is mirrored of some hostnames, all together.
+type Quota struct {
+	max       int64
+	hostnames []svchost.Hostname
+
+	mutex    sync.Mutex
+	used     int64
+	measured time.Time // zero: never
+	reserved int64     // for packages that come in now
+}
+
+// NewQuota is for the sources of these hostnames, in bytes.
+func NewQuota(max int64, hostnames []svchost.Hostname) *Quota {
+	return &Quota{max: max, hostnames: hostnames}
+}
+
+// measure adds up the mirrored files, unless that was done a short time ago.
+func (q *Quota) measure(in index.Part) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if !q.measured.IsZero() && time.Since(q.measured) < measuredFor {
+		return
+	}
+	used, err := q.sum(in)
+	if err != nil { // files that cannot be read now take up room all the same
+		used = max(used, q.used)
+	}
+	q.used, q.measured = used, time.Now() // not when it began: a walk may take minutes
+}
+
+// sum adds up the sizes of the mirrored files that can be read.
+func (q *Quota) sum(in index.Part) (used int64, failed error) {
+	note := func(err error) {
+		if failed == nil && !errors.Is(err, fs.ErrNotExist) {
+			failed = err
+		}
+	}
+	hosts, err := afero.ReadDir(in.Fs, in.Dir)
+	note(err)
+	for _, host := range hosts {
+		if h, err := address.ParseHostname(host.Name()); err != nil || !slices.Contains(q.hostnames, h) {
+			continue
+		}
+		_ = afero.Walk(in.Fs, path.Join(in.Dir, host.Name()), func(_ string, info fs.FileInfo, err error) error {
+			note(err)
+			if err == nil && info.Mode().IsRegular() && !isTemporary(info.Name(), packageSuffix) {
+				used += info.Size()
+			}
+			return nil
+		})
+	}
+	return used, failed
+}
+
+// reserve fails if there is no room for n further bytes.
+func (q *Quota) reserve(n int64) error {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if n > q.max-q.used-q.reserved { // no size makes it overflow
+		return fmt.Errorf("%w, %s: raise it, or remove releases with `prune`", ErrMaxHeld, humanize.IBytes(uint64(q.max)))
+	}
+	q.reserved += n
+	return nil
+}
+
+// end gives back what was reserved, of which some bytes were kept.
+func (q *Quota) end(reserved, kept int64) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.reserved -= reserved
+	q.used += kept
+}
+
+// A reservation is the room for a package that comes in.
+type reservation struct {
+	quota *Quota                // nil: unbounded
+	free  func() (int64, error) // nil: not known
+
+	expected, received, unchecked int64
+}
+
+func (f *Filler) reserve(s *Source, in index.Part) *reservation {
+	if s.Quota != nil {
+		s.Quota.measure(in)
+	}
+	return &reservation{quota: s.Quota, free: f.options.FreeSpace}
+}
+
+// expect reserves room for a package of a size, before it comes in.
+func (r *reservation) expect(size int64) error {
+	if size <= r.expected {
+		return nil
+	}
+	if err := r.checkDisk(size - r.received); err != nil {
+		return err
+	}
+	if r.quota != nil {
+		if err := r.quota.reserve(size - max(r.expected, r.received)); err != nil {
+			return err
+		}
+	}
+	r.expected = size
+	return nil
+}
+
+// use is for bytes that have come in.
+func (r *reservation) use(n int64) error {
+	if beyond := r.received + n - max(r.expected, r.received); r.quota != nil && beyond > 0 {
+		if err := r.quota.reserve(beyond); err != nil {
+			return err
+		}
+	}
+	r.received += n
+	if r.unchecked += n; r.unchecked < spareEvery {
+		return nil
+	}
+	r.unchecked = 0
+	return r.checkDisk(0)
+}
+
+func (r *reservation) checkDisk(further int64) error {
+	if r.free == nil {
+		return nil
+	}
+	// Where it is not known, the disk itself reports that it is full.
+	if free, err := r.free(); err == nil && free-further < spare {
+		return fmt.Errorf("%w: make room for the tree", ErrDiskFull)
+	}
+	return nil
+}
+
+// end gives back what was reserved for a package that is kept or not.
+func (r *reservation) end(kept bool) {
+	if r.quota == nil {
+		return
+	}
+	var size int64
+	if kept {
+		size = r.received
+	}
+	r.quota.end(max(r.expected, r.received), size)
+}

@@ -1,0 +1,298 @@
+package fill_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+)
+
+// The signed documents in the tree verify further packages of a release: the origin
+// is only asked where they are.
+func TestDocumentsInTheTreeVerifyFurtherPackages(t *testing.T) {
+	for _, dir := range []string{directory, directory + "1.0.0/"} {
+		t.Run(dir, func(t *testing.T) {
+			tree, _ := acme(t)
+			s := newSite(t, tree)
+			root := t.TempDir()
+			mine := indextest.OnDisk(t, root).Write(keysFile, tree.Read("keys/acme.asc"))
+			for _, name := range []string{darwinZip, sums, sums + ".sig"} {
+				mine.Write(dir+name, tree.Read("providers/acme/demo/"+name))
+			}
+			m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
+			m.fill(t, linuxZip)
+			if n := s.Count(sumsFile) + s.Count(sigFile) + s.Count(versions); n != 0 {
+				t.Errorf("%d documents were requested", n)
+			}
+			m.mustHave(t, dir+linuxZip, dir+darwinZip, dir+sums, dir+sums+".sig", keysFile)
+			if p := m.scan(t).Provider(demo); p == nil || len(p.Release("1.0.0").Packages) != 2 {
+				t.Errorf("the index offers %+v", p)
+			}
+		})
+	}
+}
+
+// rereleased returns an origin that has replaced a release by another one of the same
+// version and publisher, and the tree it had before.
+func rereleased(t *testing.T) (now *site, before *indextest.Tree) {
+	t.Helper()
+	before, publisher := acme(t)
+	tree := indextest.New(t)
+	r := tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+	for _, name := range []string{linuxZip, darwinZip} {
+		tree.Write("providers/acme/demo/"+name, indextest.Zip("terraform-provider-demo", "released again "+name))
+	}
+	r.Signed(publisher)
+	tree.Keys("acme", publisher)
+	return newSite(t, tree), before
+}
+
+// Files in the tree are never replaced, nor made invalid by files beside them.
+func TestConflicts(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		present []string // of the release as it was before
+		policy  fill.Policy
+		says    string
+	}{
+		{"a signed release", []string{darwinZip, sums, sums + ".sig", "keys"}, fill.Policy{}, "released again"},
+		{"a signed release without packages", []string{sums, sums + ".sig", "keys"}, fill.Policy{}, "released again"},
+		{"a signed release of a publisher unknown here", []string{darwinZip, sums, sums + ".sig"}, fill.Policy{}, "SHA256SUMS differs"},
+		{"a release without signature", []string{darwinZip, sums}, fill.Policy{}, "SHA256SUMS differs"},
+		{"a package alone", []string{darwinZip}, fill.Policy{}, darwinZip + " differs"},
+		{"the same package", []string{linuxZip}, fill.Policy{}, linuxZip + " differs"},
+		{"the same package, of a signed release", []string{linuxZip, sums, sums + ".sig"}, fill.Policy{}, "differs"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s, before := rereleased(t)
+			root := t.TempDir()
+			mine := indextest.OnDisk(t, root)
+			for _, name := range test.present {
+				if name == "keys" {
+					mine.Write(keysFile, before.Read("keys/acme.asc"))
+					continue
+				}
+				mine.Write(directory+name, before.Read("providers/acme/demo/"+name))
+			}
+			m := over(t, s.Client(t, upstream.Origin{}), test.policy, root)
+			m.mustRefuse(t, linuxZip, fill.ErrConflict, test.says)
+			for _, name := range test.present {
+				if name != "keys" && m.Read(directory+name) != before.Read("providers/acme/demo/"+name) {
+					t.Errorf("%s has changed", name)
+				}
+			}
+		})
+	}
+}
+
+// An unpacked package would be withheld beside a signed SHA256SUMS, which cannot list
+// it.
+func TestAnUnpackedPackageIsNotMadeInvalid(t *testing.T) {
+	tree, _ := acme(t)
+	s := newSite(t, tree)
+	root := t.TempDir()
+	indextest.OnDisk(t, root).Write(directory+"1.0.0/darwin_arm64/terraform-provider-demo", "x").Write(directory+"1.0.0/docs/README.md", "x")
+	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
+	m.mustRefuse(t, linuxZip, fill.ErrConflict, "unpacked darwin_arm64 differs")
+	for _, name := range m.files(t) {
+		if strings.Contains(name, "SHA256SUMS") {
+			t.Errorf("%s is in the tree", name)
+		}
+	}
+	m.Remove(directory + "1.0.0")
+	over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root).fill(t, linuxZip)
+}
+
+func TestManifests(t *testing.T) {
+	tree := indextest.New(t)
+	publisher := indextest.NewPublisher(t)
+	manifest := "terraform-provider-demo_1.0.0_manifest.json"
+	r := tree.Provider("acme/demo", "1.0.0", "linux_amd64").Manifest("6.0").Checksums()
+	tree.Write(r.ChecksumsName(), tree.Read(r.ChecksumsName())+sumOf(tree.Read("providers/acme/demo/"+manifest))+"  "+manifest+"\n")
+	r.Signed(publisher)
+	tree.Keys("acme", publisher)
+	s := newSite(t, tree)
+	s.Fault(files+manifest, body(tree.Read("providers/acme/demo/"+manifest)))
+	c := s.Client(t, upstream.Origin{})
+
+	m := onDisk(t, c, fill.Policy{})
+	m.fill(t, linuxZip)
+	m.mustHave(t, directory+linuxZip, directory+sums, directory+sums+".sig", directory+manifest, keysFile, record)
+	if d := m.scan(t).Provider(demo).Release("1.0.0").Packages[0].Download(); !strings.Contains(string(d.Head), `"protocols":["6.0"]`) {
+		t.Errorf("the package is described as %s", d.Head)
+	}
+
+	root := t.TempDir()
+	indextest.OnDisk(t, root).Provider(host+"/acme/demo", "1.0.0").Manifest("5.0")
+	over(t, c, fill.Policy{}, root).mustRefuse(t, linuxZip, fill.ErrConflict, "manifest")
+}
+
+// The output of `terraform providers mirror` has packages only. It becomes a signed
+// release with the next package.
+func TestFillBesidePackagesAlone(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		present []string
+	}{
+		{"packages alone", []string{darwinZip}},
+		{"with SHA256SUMS", []string{darwinZip, sums}},
+		{"with a signature by an unknown key", []string{darwinZip, sums, sums + ".sig"}},
+		{"with a signature without SHA256SUMS", []string{darwinZip, sums + ".sig"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree, _ := acme(t)
+			root := t.TempDir()
+			for _, name := range test.present {
+				indextest.OnDisk(t, root).Write(directory+name, tree.Read("providers/acme/demo/"+name))
+			}
+			m := over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{}, root)
+			m.fill(t, linuxZip)
+			m.mustHave(t, directory+linuxZip, directory+darwinZip, directory+sums, directory+sums+".sig", keysFile, record)
+			if p := m.scan(t).Provider(demo); p == nil || len(p.Release("1.0.0").Packages) != 2 {
+				t.Errorf("the index offers %+v", p)
+			}
+		})
+	}
+}
+
+// A package that came into the tree by another way is verified and not fetched.
+func TestAPackageInTheTree(t *testing.T) {
+	tree, _ := acme(t)
+	s := newSite(t, tree)
+	root := t.TempDir()
+	indextest.OnDisk(t, root).Write(directory+linuxZip, tree.Read("providers/acme/demo/"+linuxZip))
+	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
+	f := m.fill(t, linuxZip)
+	if s.Count(zipFile) != 0 || m.content(t, f) != tree.Read("providers/acme/demo/"+linuxZip) {
+		t.Error("it was fetched")
+	}
+}
+
+// A file that was replaced by hand is not served as the one that was filled.
+func TestAFilledFileThatChanges(t *testing.T) {
+	c := newAcme(t).Client(t, upstream.Origin{})
+	m := onDisk(t, c, fill.Policy{})
+	f := m.fill(t, linuxZip)
+	m.Write(directory+linuxZip, "something else")
+	if _, err := m.open(f); !errors.Is(err, index.ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+	m.mustRefuse(t, linuxZip, fill.ErrConflict, linuxZip+" differs") // nor taken to be there
+	m.Remove(directory + linuxZip)
+	if _, err := m.open(f); !errors.Is(err, index.ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+	over(t, c, fill.Policy{}, m.root).fill(t, linuxZip)
+}
+
+// Directories that were made by hand are used as they are spelled: the index offers
+// one spelling of an address.
+func TestFoldersWrittenOtherwise(t *testing.T) {
+	tree, _ := acme(t)
+	root := t.TempDir()
+	mine := indextest.OnDisk(t, root)
+	dir := "providers/Registry.Example.COM/Acme/Demo/"
+	mine.Write(dir+".keep", "")
+	mine.Write("keys/REGISTRY.example.com/ACME.asc", tree.Read("keys/acme.asc"))
+	m := over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{}, root)
+	m.fill(t, linuxZip)
+	m.mustHave(t, dir+".keep", dir+".versions.json", dir+linuxZip, dir+sums, dir+sums+".sig", "keys/REGISTRY.example.com/ACME.asc")
+	if m.scan(t).Provider(demo) == nil {
+		t.Error("the index does not offer it")
+	}
+}
+
+// When the publisher changes keys, releases signed by the old one stay valid.
+func TestKeyRotation(t *testing.T) {
+	first, second := indextest.NewPublisher(t), indextest.NewPublisher(t)
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(first)
+	tree.Keys("acme", first)
+	root := t.TempDir()
+	over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{VersionsTTL: 1}, root).fill(t, linuxZip)
+
+	later := indextest.New(t)
+	later.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(second)
+	later.Keys("acme", second)
+	m := over(t, newSite(t, later).Client(t, upstream.Origin{}), fill.Policy{VersionsTTL: 1}, root)
+	m.fill(t, strings.ReplaceAll(linuxZip, "1.0.0", "2.0.0"))
+	m.fill(t, linuxZip)
+
+	file := m.Read(keysFile)
+	if strings.Count(file, "BEGIN PGP") != 2 || strings.Count(file, "Kept by the registry") != 1 || !strings.HasPrefix(file, "Kept by the registry") {
+		t.Errorf("the keys are\n%s", file)
+	}
+	p := m.scan(t).Provider(demo)
+	if p == nil || len(p.Releases) != 2 {
+		t.Fatalf("the index offers %+v", p)
+	}
+
+	// Without its first line the file is the operator's.
+	_, pinned, _ := strings.Cut(file, "\n")
+	m.Write(keysFile, pinned)
+	third := indextest.NewPublisher(t)
+	tree = indextest.New(t)
+	tree.Provider("acme/demo", "3.0.0", "linux_amd64").Signed(third)
+	tree.Keys("acme", third)
+	m = over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{VersionsTTL: 1}, root)
+	m.mustRefuse(t, strings.ReplaceAll(linuxZip, "1.0.0", "3.0.0"), upstream.ErrBadSignature, "")
+	if m.Read(keysFile) != pinned {
+		t.Error("the file has changed")
+	}
+}
+
+// If the origin sends no keys any more, those that it sent before count.
+func TestKeysAreRemembered(t *testing.T) {
+	tree, publisher := acme(t)
+	root := t.TempDir()
+	c := newSite(t, tree).Client(t, upstream.Origin{})
+	over(t, c, fill.Policy{}, root).fill(t, linuxZip)
+
+	tree.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(publisher)
+	s := newSite(t, tree)
+	s.Fault("/v1/providers/acme/demo/2.0.0/download/linux/amd64", s.Edited(`"gpg_public_keys"`, `"none"`))
+	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{VersionsTTL: 1}, root)
+	m.fill(t, strings.ReplaceAll(linuxZip, "1.0.0", "2.0.0"))
+}
+
+// Keys that are pinned after a release was verified count for its packages.
+func TestKeysPinnedInBetween(t *testing.T) {
+	m := onDisk(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{})
+	if _, err := m.Available(background(), demo, "1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	m.Keys(host+"/acme", indextest.NewPublisher(t))
+	m.mustRefuse(t, linuxZip, upstream.ErrBadSignature, "pinned")
+}
+
+// Another signature of the same SHA256SUMS is no conflict if the release's keys verify
+// it.
+func TestAReleaseSignedTwice(t *testing.T) {
+	first, second := indextest.NewPublisher(t), indextest.NewPublisher(t)
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(first)
+	tree.Keys("acme", first, second)
+	document := tree.Read("providers/acme/demo/" + sums)
+	c := newSite(t, tree).Client(t, upstream.Origin{})
+	for _, test := range []struct {
+		by   *indextest.Publisher
+		kind error
+	}{{second, nil}, {indextest.NewPublisher(t), fill.ErrConflict}} {
+		root := t.TempDir()
+		signature := test.by.Sign(document)
+		indextest.OnDisk(t, root).Write(directory+sums, document).Write(directory+sums+".sig", signature)
+		m := over(t, c, fill.Policy{}, root)
+		if test.kind != nil {
+			m.mustRefuse(t, linuxZip, test.kind, "signature")
+			continue
+		}
+		m.fill(t, linuxZip)
+		if p := m.scan(t).Provider(demo); m.Read(directory+sums+".sig") != signature || p == nil {
+			t.Errorf("the index offers %+v", p)
+		}
+	}
+}

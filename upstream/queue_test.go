@@ -1,0 +1,115 @@
+package upstream
+
+import (
+	"context"
+	"fmt"
+	"testing"
+)
+
+// queued is a turn of one client.
+func queued(s *slots, client string) (t *turn, ok bool) {
+	t = &turn{ended: make(chan struct{})}
+	return t, NewClients(ForClient(context.Background(), client)).wait(s, t)
+}
+
+func granted(t *turn) bool { return t.queue != nil }
+
+// One client has three of four slots and requests more. The first request of another
+// gets the fourth at once, and that of a third is before all that the first waits
+// for.
+func TestSlotsAreSharedByClients(t *testing.T) {
+	const flood, first, second = "192.0.2.1", "192.0.2.2", "2001:db8::1"
+	s := newSlots(4)
+	var turns []*turn
+	refused := 0
+	for range 300 {
+		w, ok := queued(s, flood)
+		if !ok {
+			refused++
+		}
+		turns = append(turns, w)
+	}
+	if want := 300 - 3 - maxWaitingPerClient; refused != want || !granted(turns[2]) || granted(turns[3]) {
+		t.Fatalf("%d are refused, want %d", refused, want)
+	}
+	one, _ := queued(s, first)
+	if !granted(one) {
+		t.Fatal("another client waits while a slot is free")
+	}
+	two, _ := queued(s, second)
+	s.release(one)
+	if !granted(two) {
+		t.Error("a third client waits behind the flood")
+	}
+	s.release(turns[0])
+	if !granted(turns[3]) {
+		t.Error("the flooding client gets no slot")
+	}
+	s.release(two)
+	for _, w := range turns[1:] {
+		if granted(w) {
+			s.release(w)
+		}
+	}
+	if s.taken != 0 || s.waiting != 0 || len(s.queues) != 0 || len(s.ring) != 0 {
+		t.Errorf("%d slots are taken and %d wait, in %d queues", s.taken, s.waiting, len(s.queues))
+	}
+}
+
+// A client that joins the work of another does not wait longer than if it had
+// requested it first, also if the work is part of other work.
+func TestJoiningDoesNotWaitBehindTheFirst(t *testing.T) {
+	s := newSlots(1)
+	running, _ := queued(s, "192.0.2.1")
+	var behind []*turn
+	for range 10 {
+		w, _ := queued(s, "192.0.2.1")
+		behind = append(behind, w)
+	}
+	whole := NewClients(ForClient(context.Background(), "192.0.2.1"))
+	part := NewClients(whole.In(context.Background()))
+	wanted := &turn{ended: make(chan struct{})}
+	part.wait(s, wanted)
+	whole.Join(ForClient(context.Background(), "192.0.2.2"))
+	s.release(running)
+	s.release(behind[0])
+	if !granted(wanted) {
+		t.Error("it waits behind the earlier requests of the first client")
+	}
+}
+
+// When the queues are full, a client with few turns takes the place of one with many.
+func TestLongestQueueIsCutFirst(t *testing.T) {
+	s := newSlots(1)
+	queued(s, "192.0.2.0")
+	var last *turn
+	for i := range MaxWaiting {
+		w, ok := queued(s, fmt.Sprintf("192.0.2.%d", 1+i%8))
+		if !ok {
+			t.Fatalf("the %dth is refused", i)
+		}
+		last = w
+	}
+	w, ok := queued(s, "198.51.100.1")
+	if !ok || w.refused {
+		t.Error("a new client is refused")
+	}
+	if !last.refused && s.waiting > MaxWaiting {
+		t.Errorf("%d wait", s.waiting)
+	}
+	if _, ok := queued(s, "192.0.2.1"); ok {
+		t.Error("a client with many turns is accepted")
+	}
+}
+
+// One host has a whole /64, so its addresses are one client.
+func TestNetwork(t *testing.T) {
+	for address, want := range map[string]string{
+		"192.0.2.1": "192.0.2.1", "::ffff:192.0.2.1": "192.0.2.1", "2001:db8::1": "2001:db8::/64",
+		"2001:db8::ffff:1": "2001:db8::/64", "2001:db8:0:1::1": "2001:db8:0:1::/64", "fe80::1%eth0": "fe80::/64", "@": "@",
+	} {
+		if got := network(address); got != want {
+			t.Errorf("%s: got %s, want %s", address, got, want)
+		}
+	}
+}
