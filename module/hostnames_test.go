@@ -19,10 +19,10 @@ func onSiteRoute(host, registry string) string {
 	return `{"match":[{"host":["` + host + `"]}],"terminal":true,"handle":[{"handler":"subroute","routes":[{"handle":[` + registry + `]}]}]}`
 }
 
-// A rule with the registry's own name that nothing says is its own would be void. It
-// is an error when the configuration is loaded.
-func TestRulesWithOwnName(t *testing.T) {
-	t.Setenv("OWN_NAMES_TEST", "env.example.com")
+// A rule with a hostname of the registry that is not in the option hostname would match
+// nothing. It is an error when the configuration is loaded.
+func TestRulesWithTheHostnameOfTheSite(t *testing.T) {
+	t.Setenv("HOSTNAMES_TEST", "env.example.com")
 	root := sampleTree(t)
 	registry := func(pattern string, more string) string {
 		return fmt.Sprintf(`{"handler":"terraform_registry","root":%q%s,"access":{"rules":[
@@ -37,30 +37,30 @@ func TestRulesWithOwnName(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		routes []string
-		want   string // empty: it is no error
+		want   string // empty: no error
 	}{
-		{"the site's name", []string{onSiteRoute(r, registry(r+"/acme", ""))},
+		{"the host of the site", []string{onSiteRoute(r, registry(r+"/acme", ""))},
 			"access: rule 2: the hostname in the pattern \"registry.example.com/acme\" is that of the site, so it is one of this registry's: add the option `hostname registry.example.com`, or write \"acme\""},
 		{"in another case", []string{onSiteRoute("Registry.Example.com", registry("REGISTRY.example.com/acme", ""))}, "is that of the site"},
 		{"with a port", []string{onSiteRoute(r, registry(r+":8443/acme", ""))}, "add the option `hostname registry.example.com:8443`"},
 		{"alone", []string{onSiteRoute(r, registry(r, ""))}, `or write "*/*"`},
 		{"in punycode", []string{onSiteRoute("xn--bcher-kva.example", registry("bücher.example/acme", ""))}, "is that of the site"},
-		{"one of a site's names", []string{`{"match":[{"host":["a.example.com","` + r + `"]}],"handle":[` + registry(r+"/acme", "") + `]}`}, "is that of the site"},
-		{"of a site for many names", []string{onSiteRoute("*.example.com", registry(r+"/acme", ""))}, "is that of the site"},
-		{"of a site by a placeholder", []string{onSiteRoute("{env.OWN_NAMES_TEST}", registry("env.example.com/acme", ""))}, "is that of the site"},
-		{"of the second site", []string{other, onSiteRoute(r, registry(r+"/acme", "")), onSiteRoute("third.example.com", `{"handler":"static_response"}`)}, "is that of the site"},
-		{"of a route in a site", []string{nested(r, registry(r+"/acme", ""))}, "is that of the site"},
-		{"of the public URL", []string{`{"handle":[` + registry(r+"/acme", `,"public_url":"https://registry.example.com:8443"`) + `]}`}, "is that of public_url"},
+		{"one of the hosts of the site", []string{`{"match":[{"host":["a.example.com","` + r + `"]}],"handle":[` + registry(r+"/acme", "") + `]}`}, "is that of the site"},
+		{"the host of a wildcard site", []string{onSiteRoute("*.example.com", registry(r+"/acme", ""))}, "is that of the site"},
+		{"the host of a site with a placeholder", []string{onSiteRoute("{env.HOSTNAMES_TEST}", registry("env.example.com/acme", ""))}, "is that of the site"},
+		{"the host of the second site", []string{other, onSiteRoute(r, registry(r+"/acme", "")), onSiteRoute("third.example.com", `{"handler":"static_response"}`)}, "is that of the site"},
+		{"the host of a route in the site", []string{nested(r, registry(r+"/acme", ""))}, "is that of the site"},
+		{"the host of the public URL", []string{`{"handle":[` + registry(r+"/acme", `,"public_url":"https://registry.example.com:8443"`) + `]}`}, "is that of public_url"},
 
-		{"with the name configured", []string{onSiteRoute(r, registry(r+"/acme", `,"hostname":["`+r+`"]`))}, ""},
-		{"with another name configured", []string{onSiteRoute(r, registry(r+"/acme", `,"hostname":["a.example.com"]`))}, ""},
-		{"no name", []string{onSiteRoute(r, registry("acme/vpc", ""))}, ""},
+		{"the host of the site, configured", []string{onSiteRoute(r, registry(r+"/acme", `,"hostname":["`+r+`"]`))}, ""},
+		{"the host of the site, with another hostname configured", []string{onSiteRoute(r, registry(r+"/acme", `,"hostname":["a.example.com"]`))}, ""},
+		{"no hostname", []string{onSiteRoute(r, registry("acme/vpc", ""))}, ""},
 		{"a wildcard", []string{onSiteRoute(r, registry("*.example.com/acme", ""))}, ""},
-		{"another registry's name", []string{onSiteRoute(r, registry("registry.terraform.io/acme", ""))}, ""},
-		{"the name of another site, which is mirrored", []string{other, onSiteRoute(r, registry("other.example.com/acme", ""))}, ""},
-		{"the name of a later site", []string{onSiteRoute(r, registry("other.example.com/acme", "")), other}, ""},
-		{"the name of another route of the site", []string{nested(r, registry("other.example.com/acme", ""))}, ""},
-		{"a site for any name", []string{`{"handle":[` + registry(r+"/acme", "") + `]}`}, ""},
+		{"the hostname of another registry", []string{onSiteRoute(r, registry("registry.terraform.io/acme", ""))}, ""},
+		{"the host of another site, which is mirrored", []string{other, onSiteRoute(r, registry("other.example.com/acme", ""))}, ""},
+		{"the host of a later site", []string{onSiteRoute(r, registry("other.example.com/acme", "")), other}, ""},
+		{"the host of another route of the site", []string{nested(r, registry("other.example.com/acme", ""))}, ""},
+		{"a site without hosts", []string{`{"handle":[` + registry(r+"/acme", "") + `]}`}, ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var config caddy.Config
@@ -99,23 +99,23 @@ func TestBaseURL(t *testing.T) {
 		{"TLS at an IPv6 address without port", "[::1]", true, false, nil, "https://[::1]"},
 		{"plain HTTP", host, false, false, nil, ""},
 
-		{"a trusted proxy that says TLS", host, false, true, proto("https"), "https://" + host},
+		{"a trusted proxy with https", host, false, true, proto("https"), "https://" + host},
 		{"in upper case", host, false, true, proto("HTTPS"), "https://" + host},
-		{"a trusted proxy that says its name", "internal:8080", false, true, said("https", host), "https://" + host},
+		{"a trusted proxy with the host", "internal:8080", false, true, said("https", host), "https://" + host},
 		{"with a port", "internal:8080", false, true, said("https", host+":8443"), "https://" + host + ":8443"},
-		{"a trusted proxy that encrypts anew under another name", "internal:8443", true, true, said("https", host), "https://" + host},
-		{"a trusted proxy that encrypts what came in plain", "internal:8443", true, true, said("http", host), ""},
-		{"a trusted proxy that says plain HTTP", host, false, true, proto("http"), ""},
-		{"a trusted proxy that says nothing", host, false, true, nil, ""},
-		{"a trusted proxy that says nothing, by TLS", host, true, true, nil, "https://" + host},
-		{"a trusted proxy that says two things", host, false, true, proto("https, http"), ""},
+		{"a trusted proxy that connects by TLS to another host", "internal:8443", true, true, said("https", host), "https://" + host},
+		{"a trusted proxy that connects by TLS for plain HTTP", "internal:8443", true, true, said("http", host), ""},
+		{"a trusted proxy with http", host, false, true, proto("http"), ""},
+		{"a trusted proxy without headers", host, false, true, nil, ""},
+		{"a trusted proxy without headers, by TLS", host, true, true, nil, "https://" + host},
+		{"a trusted proxy with two schemes", host, false, true, proto("https, http"), ""},
 		{"in two fields", host, false, true, http.Header{"X-Forwarded-Proto": {"https", "http"}}, ""},
-		{"a trusted proxy that says two names", host, false, true, said("https", host+", internal"), ""},
+		{"a trusted proxy with two hosts", host, false, true, said("https", host+", internal"), ""},
 
-		{"a client that says TLS", host, false, false, proto("https"), ""},
-		{"a client that says another name", host, true, false, said("https", "evil.example.com"), ""},
-		{"a proxy that is not trusted and keeps the name", host, true, false, said("https", host), "https://" + host},
-		{"a proxy that is not trusted and says plain HTTP", host, true, false, proto("http"), "https://" + host},
+		{"a client that sends https", host, false, false, proto("https"), ""},
+		{"a client that sends another host", host, true, false, said("https", "evil.example.com"), ""},
+		{"an untrusted proxy that keeps the host", host, true, false, said("https", host), "https://" + host},
+		{"an untrusted proxy with http", host, true, false, proto("http"), "https://" + host},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r := httptest.NewRequest(http.MethodGet, "http://x/", nil)
@@ -130,7 +130,7 @@ func TestBaseURL(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a request that did not come by Caddy's server", func(t *testing.T) {
+	t.Run("a request without Caddy's server", func(t *testing.T) {
 		r := httptest.NewRequest(http.MethodGet, "https://"+host+"/", nil)
 		if got := baseURL(r); got != "https://"+host {
 			t.Errorf("got %q", got)
@@ -138,8 +138,8 @@ func TestBaseURL(t *testing.T) {
 	})
 }
 
-// Whatever is in a Host header, a URL that is made of it has that host, and nothing
-// else of a URL.
+// A URL made of an accepted Host header has that host, and no other part of the URL
+// comes from it.
 func FuzzIsAuthority(f *testing.F) {
 	for _, s := range []string{
 		"registry.example.com", "registry.example.com:8443", "[::1]:8443", "[::1]", "[fe80::1%25eth0]", "[fe80::1%eth0]", "[127.0.0.1]", "::1", "a:", ":443", "", "a:b", "a:123456", "[::1", "::1]",
@@ -172,11 +172,11 @@ func TestIsAuthority(t *testing.T) {
 // The URLs that some tools do not resolve are absolute where the name is known, and
 // lead to what they are of. All others stay as they are.
 func TestAbsoluteURLs(t *testing.T) {
-	guest, tokens := tokensGuest(t, "ci")
+	auth, tokens := tokensProvider(t, "ci")
 	root := sampleTree(t)
 	c := newConfiguration(t)
 	plain := c.mustHandle(Handler{Root: root})
-	private := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}})
+	private := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{auth}})
 	public := c.mustHandle(Handler{Root: root, PublicURL: "https://public.example.com"})
 	c.mustStart()
 	snapshot(t, plain)
@@ -238,7 +238,7 @@ func TestAbsoluteURLs(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a host that no URL can have", func(t *testing.T) {
+	t.Run("a host that is invalid in URLs", func(t *testing.T) {
 		for _, host := range []string{"user@evil.example.com", `a"b`, "a b", "a/b", "", "[::1%25x]"} {
 			w := ask(t, plain, download, "", func(r *http.Request, _ *caddy.Replacer) { r.Host = host })
 			if !json.Valid(w.Body.Bytes()) || !strings.Contains(w.Body.String(), `"download_url":"/v1/mirror/-/`) {
@@ -246,14 +246,14 @@ func TestAbsoluteURLs(t *testing.T) {
 			}
 		}
 	})
-	t.Run("other URLs have another ETag", func(t *testing.T) {
+	t.Run("documents with other URLs have another ETag", func(t *testing.T) {
 		seen := make(map[string]string)
 		for _, host := range []string{"registry.example.com", "other.example.com", "registry.example.com:8443", "registry.example.com", ""} {
 			for _, h := range []*Handler{plain, public} {
 				w := ask(t, h, download, "", func(r *http.Request, _ *caddy.Replacer) { r.Host = host })
 				etag := w.Header().Get("Etag")
 				if other, known := seen[etag]; known && other != w.Body.String() {
-					t.Errorf("%s is of two documents", etag)
+					t.Errorf("%s is the ETag of two documents", etag)
 				}
 				seen[etag] = w.Body.String()
 				again := ask(t, h, download, "", func(r *http.Request, _ *caddy.Replacer) {
@@ -298,7 +298,7 @@ func TestAbsoluteURLsBehindProxies(t *testing.T) {
 	for _, test := range []struct{ rule, server, proto, host, want string }{
 		{"a trusted proxy", "trusting", "https", "registry.example.com", "https://registry.example.com" + path},
 		{"a trusted proxy that keeps the name", "trusting", "https", "", "https://internal:8080" + path},
-		{"a trusted proxy that says nothing", "trusting", "", "", path},
+		{"a trusted proxy without headers", "trusting", "", "", path},
 		{"another", "plain", "https", "registry.example.com", path},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

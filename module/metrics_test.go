@@ -14,8 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// gathered are the values of the registry's metrics, by name and labels in
-// order.
+// gathered returns the values of the registry's metrics by name and sorted labels.
 func (c *configuration) gathered() map[string]float64 {
 	c.t.Helper()
 	families, err := c.ctx.GetMetricsRegistry().Gather()
@@ -89,7 +88,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("the first key expires in %v days, want %v", got, want)
 	}
 
-	t.Run("counters go on over a reload", func(t *testing.T) {
+	t.Run("counters continue after a reload", func(t *testing.T) {
 		next := newConfigurationIn(t, c.storage)
 		next.mustHandle(Handler{Root: root, Rescan: -1})
 		next.mustStart()
@@ -101,8 +100,8 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// Indexes of one root that judge differently are told apart.
-func TestMetricsOfOneRootTwice(t *testing.T) {
+// Indexes of one root with different options have different labels.
+func TestMetricsOfTwoIndexesOfARoot(t *testing.T) {
 	root := archivesTree(t)
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: root})
@@ -116,18 +115,18 @@ func TestMetricsOfOneRootTwice(t *testing.T) {
 		}
 	}
 	if len(roots) != 2 {
-		t.Errorf("they are %v", roots)
+		t.Errorf("the roots are %v", roots)
 	}
 }
 
-// What a scrape finds before there is anything to tell is no error.
+// A scrape before the start succeeds.
 func TestMetricsBeforeTheStart(t *testing.T) {
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: archivesTree(t)})
 	if values := c.gathered(); len(values) > 0 {
 		for series := range values {
 			if strings.HasPrefix(series, "offered") {
-				t.Errorf("%s is told", series)
+				t.Errorf("%s has a value", series)
 			}
 		}
 	}
@@ -149,8 +148,8 @@ func TestMetricsAreDescribed(t *testing.T) {
 	}
 }
 
-// What a request was about is known to metrics and placeholders.
-func TestTraffic(t *testing.T) {
+// Metrics and placeholders describe requests.
+func TestAnsweredRequests(t *testing.T) {
 	c := newConfiguration(t)
 	h := c.mustHandle(Handler{Root: sampleTree(t)})
 	c.mustStart()
@@ -181,7 +180,7 @@ func TestTraffic(t *testing.T) {
 			r = caddyhttp.PrepareRequest(r, repl, w, new(caddyhttp.Server))
 			before := countedBytes(h)
 			if err := h.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error {
-				t.Error("it is passed on")
+				t.Error("the request is passed on")
 				return nil
 			})); err != nil {
 				t.Fatal(err)
@@ -193,11 +192,11 @@ func TestTraffic(t *testing.T) {
 				"kind": test.kind, "address": test.address, "version": test.version, "platform": test.platform,
 			} {
 				if got, _ := repl.GetString("http.terraform_registry." + name); got != want {
-					t.Errorf("%s is %q, not %q", name, got, want)
+					t.Errorf("%s is %q, want %q", name, got, want)
 				}
 			}
 			if counted := countedBytes(h) - before; counted != uint64(w.Body.Len()) {
-				t.Errorf("%d bytes are counted of %d", counted, w.Body.Len())
+				t.Errorf("%d bytes are counted, want %d", counted, w.Body.Len())
 			}
 		})
 	}
@@ -210,7 +209,7 @@ func countedBytes(h *Handler) (n uint64) {
 	return n
 }
 
-// Every status the registry answers with is counted.
+// Every status of the registry's answers is counted.
 func TestTrafficCountsEveryStatus(t *testing.T) {
 	c := newConfiguration(t)
 	h := c.mustHandle(Handler{Root: sampleTree(t)})
@@ -239,7 +238,7 @@ func TestTrafficCountsEveryStatus(t *testing.T) {
 		}
 		before := counted(h, test.status)
 		if err := h.ServeHTTP(w, r, nil); err != nil || w.Code != test.status {
-			t.Fatalf("status %d, not %d: %v", w.Code, test.status, err)
+			t.Fatalf("status %d, want %d: %v", w.Code, test.status, err)
 		}
 		if counted(h, test.status) != before+1 {
 			t.Errorf("%d is not counted", test.status)

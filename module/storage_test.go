@@ -23,7 +23,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-func TestOwnKeyIsGeneratedOnceForACluster(t *testing.T) {
+func TestSigningKeyIsGeneratedOnceForACluster(t *testing.T) {
 	const instances = 4
 	storage, root := t.TempDir(), sampleTree(t)
 	var generated atomic.Int32
@@ -57,7 +57,7 @@ func TestOwnKeyIsGeneratedOnceForACluster(t *testing.T) {
 	}
 }
 
-func TestDamagedOwnKeyIsNotReplaced(t *testing.T) {
+func TestDamagedSigningKeyIsNotReplaced(t *testing.T) {
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: sampleTree(t)})
 	damaged := []byte("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlost\n")
@@ -77,7 +77,7 @@ func TestDamagedOwnKeyIsNotReplaced(t *testing.T) {
 	}
 }
 
-func TestOwnKeyIsNotNeeded(t *testing.T) {
+func TestNoSigningKeyIsGeneratedIfNotNeeded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key.asc")
 	if err := os.WriteFile(file, []byte(indextest.NewPublisher(t).PrivateKey()), 0o600); err != nil {
 		t.Fatal(err)
@@ -120,7 +120,7 @@ func TestSigningKeyFile(t *testing.T) {
 		want string // a part of the error, empty without
 	}{
 		{"a key without passphrase", SigningKey{File: plain}, ""},
-		{"a passphrase that is not needed", SigningKey{File: plain, Passphrase: "any"}, ""},
+		{"an unneeded passphrase", SigningKey{File: plain, Passphrase: "any"}, ""},
 		{"a key with its passphrase", SigningKey{File: locked, Passphrase: "correct horse"}, ""},
 		{"placeholders of the environment", SigningKey{File: "{env.REGISTRY_KEY}", Passphrase: "{env.REGISTRY_PASSPHRASE}"}, ""},
 		{"a placeholder of a file", SigningKey{File: locked, Passphrase: "{file." + passphrase + "}"}, ""},
@@ -154,9 +154,8 @@ func TestSigningKeyFile(t *testing.T) {
 	}
 }
 
-// TestLoadKeyTellsMissingFromUnreadable: only a key that is not there may be
-// generated.
-func TestLoadKeyTellsMissingFromUnreadable(t *testing.T) {
+// A key may only be generated if there is none, not if it cannot be read.
+func TestLoadKeyDistinguishesMissingFromUnreadable(t *testing.T) {
 	c := newConfiguration(t)
 	if _, err := loadKey(c.ctx, c.ctx.Storage()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a key: %v", err)
@@ -169,7 +168,7 @@ func TestLoadKeyTellsMissingFromUnreadable(t *testing.T) {
 	}
 }
 
-// lockedKey is an armored private key with a passphrase.
+// lockedKey returns an armored private key with a passphrase.
 func lockedKey(t *testing.T, passphrase string) string {
 	t.Helper()
 	config := &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA}
@@ -224,11 +223,11 @@ func TestLinkKeysInCaddysStorage(t *testing.T) {
 // The configuration does not start with damaged keys, and the error names them.
 func TestDamagedLinkKeysFailTheStart(t *testing.T) {
 	c := newConfiguration(t)
-	guest, _ := tokensGuest(t, "ci")
+	auth, _ := tokensProvider(t, "ci")
 	if err := (linkKeyStore{c.ctx.Storage()}).Store(t.Context(), []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	h := Handler{Root: sampleTree(t), AuthRaw: []json.RawMessage{guest}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}}
+	h := Handler{Root: sampleTree(t), AuthRaw: []json.RawMessage{auth}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}}
 	c.mustHandle(h)
 	err := c.start()
 	if err == nil || !strings.Contains(err.Error(), linkKeysName) || !strings.Contains(err.Error(), "damaged") {
@@ -236,14 +235,14 @@ func TestDamagedLinkKeysFailTheStart(t *testing.T) {
 	}
 }
 
-// A link is good at whatever serves the tree it was made for: another handler, the
-// same after a restart, another instance that shares Caddy's storage. At another
-// tree it is not, though all have the same keys.
-func TestLinksAreOfTheTree(t *testing.T) {
+// A link is valid wherever its tree is served: by another handler, after a restart, by
+// another instance that shares Caddy's storage. It is not valid for another tree, even
+// though that has the same keys.
+func TestLinksAreBoundToTheTree(t *testing.T) {
 	root, other, storage := sampleTree(t), sampleTree(t), t.TempDir()
-	guest, tokens := tokensGuest(t, "ci")
+	auth, tokens := tokensProvider(t, "ci")
 	of := func(root string) Handler {
-		return Handler{Root: root, AuthRaw: []json.RawMessage{guest}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}}
+		return Handler{Root: root, AuthRaw: []json.RawMessage{auth}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}}
 	}
 	c := newConfigurationIn(t, storage)
 	h, named, elsewhere := c.mustHandle(of(root)), of(root), c.mustHandle(of(other))
@@ -264,8 +263,8 @@ func TestLinksAreOfTheTree(t *testing.T) {
 		h    *Handler
 		want int
 	}{
-		{"where it was given", h, http.StatusOK},
-		{"the same tree under another name", alias, http.StatusOK},
+		{"the same handler", h, http.StatusOK},
+		{"the same tree under another hostname", alias, http.StatusOK},
 		{"after a restart", restarted, http.StatusOK},
 		{"another tree", elsewhere, http.StatusForbidden},
 	} {
