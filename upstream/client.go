@@ -51,27 +51,21 @@ type protocol interface {
 	packageLink(context.Context, *Release, Package) (link, error)
 }
 
-type settings struct {
-	roots   *x509.CertPool
-	connect connector
+// A Network is how clients connect. The zero Network is that of the machine; tests
+// have others.
+type Network struct {
+	// Roots are the authorities that certificates are verified with. Nil: the
+	// system's.
+	Roots *x509.CertPool
+
+	// Connect makes connections with the dialer that the client chose for them. Nil:
+	// with that dialer's DialContext.
+	Connect func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)
 }
-
-// An Option changes how a Client connects. All of them are for tests.
-type Option func(*settings)
-
-// Connect makes connections with f, which gets the dialer that the client chose for
-// them. It is for tests, which have no network.
-func Connect(f func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)) Option {
-	return func(s *settings) { s.connect = f }
-}
-
-// Trust verifies certificates with these authorities instead of the system's. It is
-// for tests, whose servers have certificates of their own.
-func Trust(roots *x509.CertPool) Option { return func(s *settings) { s.roots = roots } }
 
 // NewClient returns the client of an origin. It reads the proxies from the
 // environment and sends no request yet. Errors say what is wrong with the origin.
-func NewClient(o Origin, options ...Option) (*Client, error) {
+func NewClient(o Origin, n Network) (*Client, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -80,15 +74,14 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := settings{connect: connect}
-	for _, option := range options {
-		option(&s)
+	if n.Connect == nil {
+		n.Connect = connect
 	}
-	newConnections := func(http2 bool, n int) *connections {
+	newConnections := func(http2 bool, size int) *connections {
 		return &connections{newRetrying(&http.Client{
-			Transport:     newTransport(newGuard(base, o.Private), o.Timeout, s.roots, s.connect, http2),
+			Transport:     newTransport(newGuard(base, o.Private), o.Timeout, n.Roots, n.Connect, http2),
 			CheckRedirect: checkRedirect,
-		}, o.Timeout), newSlots(n)}
+		}, o.Timeout), newSlots(size)}
 	}
 	c := &Client{
 		origin:    o,

@@ -31,7 +31,7 @@ func TestOrigin(t *testing.T) {
 		{"a negative time", upstream.Origin{Hostname: host, Timeout: -1}, "negative"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, err := upstream.NewClient(test.origin)
+			_, err := upstream.NewClient(test.origin, upstream.Network{})
 			if test.says == "" && err != nil {
 				t.Error(err)
 			}
