@@ -11,7 +11,6 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -96,7 +95,7 @@ func treeFlags(fl caddycmd.Flags) (index.Directories, error) {
 	if directories.Root == "" {
 		return directories, errors.New("--root is required: name the folder to serve")
 	}
-	located, err := module.Locate(nil, directories)
+	located, err := directories.Locate(nil)
 	if err != nil {
 		return located, fmt.Errorf("--%w", err) // the error begins with the option's name
 	}

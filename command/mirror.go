@@ -152,7 +152,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 	fo := fill.Options{
 		Sources: sources, Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
 		Path:      func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
-		FreeSpace: func() (int64, error) { return module.FreeSpace(m.into) },
+		FreeSpace: func() (int64, error) { return fill.FreeSpace(m.into) },
 	}
 	switch {
 	case missing:
