@@ -173,6 +173,37 @@ func TestMinAgeWhileDatesFail(t *testing.T) {
 	})
 }
 
+// An origin that only fails to tell dates is up: what it is asked for otherwise
+// must not suffer from it.
+func TestDatesThatFailDoNotCloseTheOrigin(t *testing.T) {
+	s := newAcme(t)
+	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
+		young := []string{"1.5.0", "1.4.0", "1.3.0", "1.2.0", "1.1.0"}
+		var all []any
+		for _, v := range young {
+			all = append(all, v, time.Hour)
+		}
+		lists(s, append(all, "1.0.0", 9*day)...)
+		for _, v := range young {
+			s.Fault(details(v), status(501))
+		}
+		other := demo
+		other.Name = "other"
+		for range 3 {
+			m.Versions(background(), demo)
+			for _, v := range young {
+				if _, err := m.Available(background(), demo, v); !errors.Is(err, upstream.ErrUnavailable) {
+					t.Fatalf("%s: got %v", v, err)
+				}
+			}
+			if _, err := m.Versions(background(), other); !errors.Is(err, upstream.ErrNotFound) {
+				t.Fatalf("another provider: got %v", err)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+	})
+}
+
 // A version that is too young is not listed, not available, and not filled.
 func TestTooYoungAVersion(t *testing.T) {
 	s := newAcme(t)
