@@ -204,6 +204,28 @@ func TestDatesThatFailDoNotCloseTheOrigin(t *testing.T) {
 	})
 }
 
+// A date that could not be requested is not requested again for each client.
+func TestDatesThatFailAreRemembered(t *testing.T) {
+	s := newAcme(t)
+	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
+		lists(s, "1.1.0", time.Hour, "1.0.0", 9*day)
+		s.Fault(details("1.1.0"), status(501))
+		for range 10 {
+			if _, err := m.Available(background(), demo, "1.1.0"); !errors.Is(err, upstream.ErrUnavailable) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if n := s.Count(details("1.1.0")); n > 2 {
+			t.Errorf("the origin was asked %d times", n)
+		}
+		s.Fault(details("1.1.0"), body(fmt.Sprintf(`{"published_at":%q}`, time.Now().Add(-9*day).Format(time.RFC3339))))
+		time.Sleep(time.Minute)
+		if _, err := m.Available(background(), demo, "1.1.0"); errors.Is(err, upstream.ErrUnavailable) {
+			t.Errorf("a minute later: got %v", err)
+		}
+	})
+}
+
 // A version that is too young is not listed, not available, and not filled.
 func TestTooYoungAVersion(t *testing.T) {
 	s := newAcme(t)
