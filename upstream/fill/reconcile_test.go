@@ -362,3 +362,24 @@ func TestAReleaseThatTheIndexHasNoLonger(t *testing.T) {
 	}
 	m.fill(t, linuxZip)
 }
+
+// A manifest that has been changed since the release was verified is not passed on
+// to other mirrors.
+func TestManifestsThatDoNotMatch(t *testing.T) {
+	tree, publisher := indextest.New(t), indextest.NewPublisher(t)
+	const manifest = "terraform-provider-demo_1.0.0_manifest.json"
+	r := tree.Provider(host+"/acme/demo", "1.0.0", "linux_amd64").Manifest("6.0").Checksums()
+	tree.Write(r.ChecksumsName(), tree.Read(r.ChecksumsName())+sumOf(tree.Read(directory+manifest))+"  "+manifest+"\n")
+	r.Signed(publisher)
+	tree.Keys(host+"/acme", publisher)
+	snapshot := scanned(t, tree)
+	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{}, tree)
+	f, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(demo))
+	if err != nil || m.content(t, f) != tree.Read(directory+manifest) {
+		t.Fatalf("got %v", err)
+	}
+	tree.Write(directory+manifest, `{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)
+	if _, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(demo)); !errors.Is(err, fill.ErrNotMirrored) {
+		t.Errorf("got %v", err)
+	}
+}
