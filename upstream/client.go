@@ -183,7 +183,7 @@ func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (d document,
 	defer release()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.origin.Timeout, errTimeout)
 	defer cancel()
-	err = c.guarded(u, func() error {
+	err = c.guarded(ctx, u, func() error {
 		answer, err := c.open(ctx, c.documents.http, u, nil)
 		if err != nil {
 			return err
@@ -214,11 +214,11 @@ func readBounded(answer *http.Response, limit int64) (body []byte, tooLarge bool
 
 // guarded runs a request to the origin's own hosts through the breaker. Whether
 // another host is up says nothing about the origin.
-func (c *Client) guarded(u *url.URL, request func() error) error {
+func (c *Client) guarded(ctx context.Context, u *url.URL, request func() error) error {
 	if !c.isOriginHost(u) {
 		return request()
 	}
-	return c.breaker.run(u.Host, request)
+	return c.breaker.run(ctx, u.Host, request)
 }
 
 // open sends a request, with retries. The caller closes the body of a success.

@@ -168,7 +168,7 @@ func (d *download) open(ctx context.Context) (answer *http.Response, err error) 
 			header.Set("If-Range", d.validator)
 		}
 	}
-	err = d.client.guarded(d.url, func() error {
+	err = d.client.guarded(ctx, d.url, func() error {
 		answer, err = d.client.open(ctx, d.client.packages.http, d.url, header)
 		return err
 	})

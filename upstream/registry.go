@@ -133,7 +133,7 @@ func badList(from *url.URL, err error) error {
 }
 
 func (c registry) published(ctx context.Context, a address.Address, version string) (time.Time, error) {
-	d, err := c.get(ctx, maxMetadata, a.Namespace, a.Name, version)
+	d, err := c.get(optional(ctx), maxMetadata, a.Namespace, a.Name, version)
 	if err != nil {
 		return time.Time{}, err
 	}

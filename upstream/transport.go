@@ -291,14 +291,35 @@ func newBreaker(name string) breaker {
 		},
 		// A caller who cancels says nothing about it.
 		IsExcluded: func(err error) bool {
-			return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
+			return errors.Is(err, errOptional) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 		},
 	})}
 }
 
+type optionalKey struct{}
+
+// optional is the context of requests for what an origin need not have. Some
+// registries fail on all of them, which must not open the breaker.
+func optional(ctx context.Context) context.Context {
+	return context.WithValue(ctx, optionalKey{}, true)
+}
+
+// errOptional stands for the failure of an optional request.
+var errOptional = errors.New("an optional request failed")
+
 // run sends a request, unless the breaker is open.
-func (b breaker) run(host string, request func() error) error {
-	_, err := b.circuit.Execute(func() (struct{}, error) { return struct{}{}, request() })
+func (b breaker) run(ctx context.Context, host string, request func() error) error {
+	var failed error
+	_, err := b.circuit.Execute(func() (struct{}, error) {
+		failed = request()
+		if failed != nil && ctx.Value(optionalKey{}) != nil {
+			return struct{}{}, errOptional
+		}
+		return struct{}{}, failed
+	})
+	if errors.Is(err, errOptional) {
+		return failed
+	}
 	if errors.Is(err, gobreaker.ErrOpenState) || errors.Is(err, gobreaker.ErrTooManyRequests) {
 		return &Failure{Host: host, Kind: ErrUnavailable, Detail: "it has failed several times in a row and gets no requests for a while"}
 	}

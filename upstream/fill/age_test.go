@@ -173,6 +173,59 @@ func TestMinAgeWhileDatesFail(t *testing.T) {
 	})
 }
 
+// An origin that only fails to tell dates is up: what it is asked for otherwise
+// must not suffer from it.
+func TestDatesThatFailDoNotCloseTheOrigin(t *testing.T) {
+	s := newAcme(t)
+	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
+		young := []string{"1.5.0", "1.4.0", "1.3.0", "1.2.0", "1.1.0"}
+		var all []any
+		for _, v := range young {
+			all = append(all, v, time.Hour)
+		}
+		lists(s, append(all, "1.0.0", 9*day)...)
+		for _, v := range young {
+			s.Fault(details(v), status(501))
+		}
+		other := demo
+		other.Name = "other"
+		for range 3 {
+			m.Versions(background(), demo)
+			for _, v := range young {
+				if _, err := m.Available(background(), demo, v); !errors.Is(err, upstream.ErrUnavailable) {
+					t.Fatalf("%s: got %v", v, err)
+				}
+			}
+			if _, err := m.Versions(background(), other); !errors.Is(err, upstream.ErrNotFound) {
+				t.Fatalf("another provider: got %v", err)
+			}
+			time.Sleep(2 * time.Minute)
+		}
+	})
+}
+
+// A date that could not be requested is not requested again for each client.
+func TestDatesThatFailAreRemembered(t *testing.T) {
+	s := newAcme(t)
+	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
+		lists(s, "1.1.0", time.Hour, "1.0.0", 9*day)
+		s.Fault(details("1.1.0"), status(501))
+		for range 10 {
+			if _, err := m.Available(background(), demo, "1.1.0"); !errors.Is(err, upstream.ErrUnavailable) {
+				t.Fatalf("got %v", err)
+			}
+		}
+		if n := s.Count(details("1.1.0")); n > 2 {
+			t.Errorf("the origin was asked %d times", n)
+		}
+		s.Fault(details("1.1.0"), body(fmt.Sprintf(`{"published_at":%q}`, time.Now().Add(-9*day).Format(time.RFC3339))))
+		time.Sleep(time.Minute)
+		if _, err := m.Available(background(), demo, "1.1.0"); errors.Is(err, upstream.ErrUnavailable) {
+			t.Errorf("a minute later: got %v", err)
+		}
+	})
+}
+
 // A version that is too young is not listed, not available, and not filled.
 func TestTooYoungAVersion(t *testing.T) {
 	s := newAcme(t)

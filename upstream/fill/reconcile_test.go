@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
 
 // The signed documents in the tree verify further packages of a release: the origin
@@ -294,5 +295,91 @@ func TestAReleaseSignedTwice(t *testing.T) {
 		if p := m.scan(t).Provider(demo); m.Read(directory+sums+".sig") != signature || p == nil {
 			t.Errorf("the index offers %+v", p)
 		}
+	}
+}
+
+// The index's snapshot may be older than the tree: what has been put there since is
+// not replaced either, and keys that have been pinned since count.
+func TestATreeThatIsNewerThanTheSnapshot(t *testing.T) {
+	now, before := rereleased(t)
+	for _, test := range []struct {
+		rule string
+		put  func(*indextest.Tree)
+		kind error
+		says string
+	}{
+		{"another release", func(mine *indextest.Tree) {
+			theirs := scannedFrom(t, now)
+			mine.Write(directory+sums, theirs[0]).Write(directory+sums+".sig", theirs[1])
+		}, fill.ErrConflict, "SHA256SUMS differs"},
+		{"pinned keys", func(mine *indextest.Tree) {
+			mine.Write(keysFile, indextest.NewPublisher(t).PublicKey())
+		}, upstream.ErrBadSignature, "pinned"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			mine := indextest.New(t).Write(keysFile, "Kept by the registry: x\n\n"+before.Read("keys/acme.asc"))
+			for _, name := range []string{darwinZip, sums, sums + ".sig"} {
+				mine.Write(directory+name, before.Read("providers/acme/demo/"+name))
+			}
+			snapshot := scanned(t, mine)
+			test.put(mine)
+			m := inMemory(t, newSite(t, before).Client(t, upstream.Origin{}), fill.Policy{}, mine)
+			files := m.files(t)
+			_, err := m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(demo))
+			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) {
+				t.Errorf("got %v", err)
+			}
+			m.mustHave(t, files...)
+		})
+	}
+}
+
+// scannedFrom returns SHA256SUMS and its signature as a site serves them.
+func scannedFrom(t *testing.T, s *site) [2]string {
+	t.Helper()
+	r, err := s.Client(t, upstream.Origin{}).Release(background(), demo, upstreamtest.V1, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return [2]string{string(r.Checksums), string(r.Signature)}
+}
+
+// A release that the index no longer has is not offered from memory.
+func TestAReleaseThatTheIndexHasNoLonger(t *testing.T) {
+	now, before := rereleased(t)
+	mine := indextest.New(t).Write(keysFile, before.Read("keys/acme.asc"))
+	for _, name := range []string{darwinZip, sums, sums + ".sig"} {
+		mine.Write(directory+name, before.Read("providers/acme/demo/"+name))
+	}
+	m := inMemory(t, now.Client(t, upstream.Origin{}), fill.Policy{}, mine)
+	if _, err := m.Filler.Available(background(), demo, "1.0.0", scanned(t, mine).Provider(demo).Release("1.0.0")); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{darwinZip, sums, sums + ".sig"} { // to have the origin's
+		if err := mine.Fs.Remove(directory + name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	m.fill(t, linuxZip)
+}
+
+// A manifest that has been changed since the release was verified is not passed on
+// to other mirrors.
+func TestManifestsThatDoNotMatch(t *testing.T) {
+	tree, publisher := indextest.New(t), indextest.NewPublisher(t)
+	const manifest = "terraform-provider-demo_1.0.0_manifest.json"
+	r := tree.Provider(host+"/acme/demo", "1.0.0", "linux_amd64").Manifest("6.0").Checksums()
+	tree.Write(r.ChecksumsName(), tree.Read(r.ChecksumsName())+sumOf(tree.Read(directory+manifest))+"  "+manifest+"\n")
+	r.Signed(publisher)
+	tree.Keys(host+"/acme", publisher)
+	snapshot := scanned(t, tree)
+	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{}, tree)
+	f, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(demo))
+	if err != nil || m.content(t, f) != tree.Read(directory+manifest) {
+		t.Fatalf("got %v", err)
+	}
+	tree.Write(directory+manifest, `{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)
+	if _, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(demo)); !errors.Is(err, fill.ErrNotMirrored) {
+		t.Errorf("got %v", err)
 	}
 }

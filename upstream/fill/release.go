@@ -105,7 +105,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		present = nil
 	}
 	id := releaseID{a, version}
-	if r, ok := f.releases.get(id); ok && (present == nil || !r.present || r.indexed == present) {
+	if r, ok := f.releases.get(id); ok && (!r.present || r.indexed == present) {
 		return r, s, nil
 	}
 	if r := indexedRelease(a, present); r != nil {

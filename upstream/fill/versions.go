@@ -135,7 +135,7 @@ type catalog struct {
 	mutex   sync.Mutex
 	loaded  bool    // the record in the tree has been looked for
 	record  *record // nil: nothing is known
-	failure error   // of the last refresh
+	failure error   // of the last refresh, or request for a date
 	retry   time.Time
 	refresh flights[struct{}]
 	dating  flights[struct{}] // by version
@@ -339,8 +339,19 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 		if !ok || d.Asked {
 			return struct{}{}, nil
 		}
+		c.mutex.Lock()
+		failure, retry := c.failure, c.retry
+		c.mutex.Unlock()
+		if upstream.IsKind(failure, upstream.ErrUnavailable, upstream.ErrTimeout) && time.Now().Before(retry) {
+			return struct{}{}, failure
+		}
 		d, err := c.dated(clients.In(c.ctx), d)
 		if err != nil {
+			if !isCanceled(err) {
+				c.mutex.Lock()
+				c.failure, c.retry = err, time.Now().Add(lifetimeOf(err))
+				c.mutex.Unlock()
+			}
 			return struct{}{}, err
 		}
 		c.mutex.Lock()
