@@ -71,12 +71,10 @@ const (
 	defaultGroups  = "{http.auth.user.groups}"
 )
 
-// rules are those of the configuration; nil when everybody may read everything.
-// Who can be authenticated but not told apart may read all there is.
+// rules returns the rules of the configuration; nil if everything is public. With
+// authentication and without rules, authenticated users may read everything.
 func (h *Handler) rules() (*access.Rules, error) {
-	// The one becomes the other when the handler is provisioned, which the
-	// `access` command does without.
-	if h.Access == nil && len(h.AuthRaw) == 0 && len(h.guests) == 0 {
+	if h.Access == nil && len(h.guests) == 0 {
 		return nil, nil
 	}
 	if h.Access == nil {
