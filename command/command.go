@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 func init() {
@@ -65,7 +66,7 @@ generated at the first start and kept in Caddy's data directory.`,
 }
 
 func subcommands() []*cobra.Command {
-	return []*cobra.Command{checkCommand(), accessCommand(), tokenCommand(), mirrorCommand(), pruneCommand()}
+	return []*cobra.Command{checkCommand(), accessCommand(), tokenCommand(), mirrorCommand(upstream.Network{}), pruneCommand()}
 }
 
 func addTreeFlags(cmd *cobra.Command) {

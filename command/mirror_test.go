@@ -201,7 +201,7 @@ func TestMirrorFromAMirror(t *testing.T) {
 	mirror := o.URL + "/v1/mirror/"
 	// A mirror cannot provide keys.
 	_, errs, err := o.mirrorAs(t, root, "--upstream", mirror, originHost+"/acme/demo")
-	if !errors.Is(err, errProblem) || !strings.Contains(errs, "nobody whose key is known has signed the release") {
+	if !errors.Is(err, errProblem) || !strings.Contains(errs, "the release is not signed by a known key") {
 		t.Errorf("got error %v and\n%s", err, errs)
 	}
 	if _, errs, err = o.mirrorAs(t, root, "--upstream", mirror, "--signatures", "prefer", originHost+"/acme/demo"); err != nil {

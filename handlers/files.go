@@ -12,37 +12,19 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// writeFile answers with a file of the tree.
+// writeFile answers with a file of the tree. The header is set once the file is
+// open, since it must not be part of an error's answer.
 func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) error {
-	return g.writeContent(w, r, content{
-		open: func() (io.ReadSeekCloser, error) {
-			if r.Header.Get("Range") != "" {
-				return r.snapshot.OpenRange(f)
-			}
-			return r.snapshot.Open(f)
-		},
-		size: f.Size, tag: f.Tag(), mediaType: f.ContentType, immutable: f.Immutable(),
-	})
-}
-
-// content is the bytes of a file and what the answer says about them.
-type content struct {
-	open      func() (io.ReadSeekCloser, error)
-	size      int64 // zero: not known before it is open
-	tag       string
-	mediaType string
-	immutable bool // the same under this name for ever
-}
-
-// writeContent answers with a file. The header is set once the file is open, since
-// it must not be part of an error's answer.
-func (g *Registry) writeContent(w http.ResponseWriter, r *request, c content) error {
-	etag := `"` + c.tag + `"`
+	etag := `"` + f.Tag() + `"`
 	var file io.ReadSeeker
-	if c.size > 0 && r.needsNoContent(etag) {
-		file = &unopened{size: c.size}
+	if f.Size > 0 && r.needsNoContent(etag) {
+		file = &unopened{size: f.Size}
 	} else {
-		opened, err := c.open()
+		open := r.snapshot.Open
+		if r.Header.Get("Range") != "" {
+			open = r.snapshot.OpenRange
+		}
+		opened, err := open(f)
 		if errors.Is(err, index.ErrChanged) {
 			g.changed()
 			return errReplaced
@@ -55,12 +37,12 @@ func (g *Registry) writeContent(w http.ResponseWriter, r *request, c content) er
 	}
 	caching := r.revalidate()
 	switch {
-	case c.immutable && r.target.private:
+	case f.Immutable() && r.target.private:
 		caching = "private, max-age=31536000, immutable"
-	case c.immutable:
+	case f.Immutable():
 		caching = "public, max-age=31536000, immutable"
 	}
-	set(w, "Etag", etag, "Cache-Control", caching, "Content-Type", c.mediaType, contentTypeOptions, noSniff)
+	set(w, "Etag", etag, "Cache-Control", caching, "Content-Type", f.ContentType, contentTypeOptions, noSniff)
 	http.ServeContent(bodyWriter(w, r.Request), r.Request, "", time.Time{}, file)
 	r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header()))
 	return nil

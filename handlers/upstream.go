@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"io"
 	"net"
 	"net/http"
 	"strconv"
@@ -29,18 +28,17 @@ type Upstream interface {
 	// Versions returns the versions of a provider that its origin offers.
 	Versions(context.Context, address.Address) (fill.Offering, error)
 
-	// Available returns the packages of a version that the origin offers.
-	Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error)
+	// Available returns the packages of a version that the origin offers. The release
+	// is what the snapshot has of it; nil if it has nothing.
+	Available(ctx context.Context, a address.Address, version string, present *index.Release) ([]wire.Archive, error)
 
-	// MayHaveMore reports whether the origin may offer a platform of the version
+	// MayHaveMore reports whether the origin may offer a platform of the release
 	// other than those the tree has. It does not ask the origin.
-	MayHaveMore(a address.Address, version string, has func(address.Platform) bool) bool
+	MayHaveMore(a address.Address, present *index.Release) bool
 
-	// Held returns a file of a provider that has been fetched lately, or nil.
-	Held(a address.Address, file string) *fill.Filled
-
-	// Fill returns a file of a provider once it is in the tree.
-	Fill(ctx context.Context, a address.Address, file string) (*fill.Filled, error)
+	// Fill returns a file of a provider once it is in the tree. The provider is what
+	// the snapshot has of it; nil if it has nothing.
+	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*fill.Filled, error)
 }
 
 // presentPatience is how long a request waits for an origin if it can be answered
@@ -143,7 +141,7 @@ func (g *Registry) writeMergedIndex(w http.ResponseWriter, r *request, p *index.
 		if p != nil {
 			releases = p.Releases
 		}
-		d := mergedDocument{present: p, Document: index.MirrorIndex(releases, versionsOf(offering.Listing))}
+		d := mergedDocument{present: p, Document: index.MirrorIndex(releases, versionsOf(offering.Versions))}
 		if offering.Stale {
 			d.age = min(offering.Age, maxAge) // larger if the clock has been set
 		}
@@ -168,9 +166,9 @@ func (g *Registry) writeAgedIndex(w http.ResponseWriter, r *request, d mergedDoc
 	return g.writeDocument(w, r, d.Document, links{})
 }
 
-func versionsOf(l *upstream.Listing) []string {
-	versions := make([]string, len(l.Versions))
-	for i, v := range l.Versions {
+func versionsOf(list []wire.ProviderVersion) []string {
+	versions := make([]string, len(list))
+	for i, v := range list {
 		versions[i] = v.Version
 	}
 	return versions
@@ -185,13 +183,13 @@ func (g *Registry) writeMergedArchives(w http.ResponseWriter, r *request, p *ind
 	if d, ok := g.mergedDocument(id, release); ok {
 		return g.writeDocument(w, r, d.Document, l)
 	}
-	if release != nil && release.Signature.By == index.ByPublisher && len(p.Missing(release)) == 0 && !g.mayHaveMore(a, release) {
+	if release != nil && release.Signature.By == index.ByPublisher && len(p.Missing(release)) == 0 && !g.Upstream.MayHaveMore(a, release) {
 		g.keepMerged(id, mergedDocument{present: release, Document: release.Archives()}, mergedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
 	ctx, cancel := g.impatient(r, release != nil || r.pending())
 	defer cancel()
-	available, err := g.Upstream.Available(ctx, a, version)
+	available, err := g.Upstream.Available(ctx, a, version, release)
 	switch {
 	case err == nil:
 		d := index.MirrorArchives(release, available, id.h1Only)
@@ -207,12 +205,6 @@ func (g *Registry) writeMergedArchives(w http.ResponseWriter, r *request, p *ind
 	return upstreamFailed(err)
 }
 
-// mayHaveMore reports whether the origin may have added platforms to a release
-// since it was fetched.
-func (g *Registry) mayHaveMore(a address.Address, release *index.Release) bool {
-	return g.Upstream.MayHaveMore(a, release.Version, func(p address.Platform) bool { return release.Package(p.OS, p.Arch) != nil })
-}
-
 // knowsH1Only reports whether the client does not know zh: hashes, as Terraform
 // before 0.14 (checklist 68).
 func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "Terraform/0.13.") }
@@ -220,24 +212,16 @@ func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "T
 // writeFilled answers with a file that the snapshot does not have, once the
 // Upstream has it.
 func (g *Registry) writeFilled(w http.ResponseWriter, r *request) error {
-	a, name := r.target.Address, r.target.file
-	filled := g.Upstream.Held(a, name)
-	if filled == nil {
-		var err error
-		filled, err = g.Upstream.Fill(g.forClient(r), a, name)
-		if err != nil {
-			if r.pending() {
-				return errPending // the tree may have it
-			}
-			return fileNotFilled(a, err)
-		}
-		if filled.Platform != "" { // SHA256SUMS and its signature are written with a package only
-			g.changed()
-		}
+	a := r.target.Address
+	filled, err := g.Upstream.Fill(g.forClient(r), a, r.target.file, r.provider())
+	switch {
+	case err != nil && r.pending():
+		return errPending // the tree may have it
+	case err != nil:
+		return fileNotFilled(a, err)
+	case filled.New:
+		g.changed()
 	}
 	r.address, r.Version, r.Platform = &r.target.Address, filled.Version, filled.Platform
-	return g.writeContent(w, r, content{
-		open: func() (io.ReadSeekCloser, error) { return filled.Open() },
-		size: filled.Size, tag: filled.SHA256.String(), mediaType: index.ContentTypeOf(name), immutable: filled.Platform != "",
-	})
+	return g.writeFile(w, r, filled.File)
 }

@@ -59,7 +59,7 @@ func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func
 	t.Cleanup(server.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	client, err := upstream.NewClient(upstream.Origin{Hostname: originHost, URL: server.URL}, upstream.Trust(roots))
+	client, err := upstream.NewClient(upstream.Origin{Hostname: originHost, URL: server.URL}, upstream.Network{Roots: roots})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -299,7 +299,7 @@ func (hanging) Versions(ctx context.Context, _ address.Address) (fill.Offering, 
 	return fill.Offering{}, ctx.Err()
 }
 
-func (hanging) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
+func (hanging) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }
@@ -373,19 +373,17 @@ var errCrowded = &upstream.Failure{Host: originHost, Kind: upstream.ErrBusy}
 
 func (*crowded) Mirrors(address.Address) bool { return true }
 
-func (*crowded) Held(address.Address, string) *fill.Filled { return nil }
-
 func (u *crowded) Versions(ctx context.Context, _ address.Address) (fill.Offering, error) {
 	u.client = upstream.ClientOf(ctx)
 	return fill.Offering{}, errCrowded
 }
 
-func (u *crowded) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
+func (u *crowded) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
 	u.client = upstream.ClientOf(ctx)
 	return nil, errCrowded
 }
 
-func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string) (*fill.Filled, error) {
+func (u *crowded) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*fill.Filled, error) {
 	u.client = upstream.ClientOf(ctx)
 	return nil, errCrowded
 }
@@ -429,17 +427,15 @@ type grown struct {
 
 func (grown) Mirrors(address.Address) bool { return true }
 
-func (u grown) MayHaveMore(_ address.Address, _ string, has func(address.Platform) bool) bool {
-	return u.more && has(address.Platform{OS: "linux", Arch: "amd64"}) && !has(address.Platform{OS: "darwin", Arch: "arm64"})
+func (u grown) MayHaveMore(_ address.Address, present *index.Release) bool {
+	return u.more && present.Package("linux", "amd64") != nil && present.Package("darwin", "arm64") == nil
 }
 
-func (grown) Available(context.Context, address.Address, string) ([]wire.Archive, error) {
+func (grown) Available(context.Context, address.Address, string, *index.Release) ([]wire.Archive, error) {
 	return []wire.Archive{{Platform: address.Platform{OS: "darwin", Arch: "arm64"}, URL: "x.zip", Hashes: []string{"zh:" + wire.SHA256{1}.String()}}}, nil
 }
 
-func (grown) Held(address.Address, string) *fill.Filled { return nil }
-
-func (u grown) Fill(context.Context, address.Address, string) (*fill.Filled, error) {
+func (u grown) Fill(context.Context, address.Address, string, *index.Provider) (*fill.Filled, error) {
 	return nil, u.fails
 }
 

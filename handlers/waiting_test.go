@@ -162,17 +162,15 @@ func (u unreachable) Versions(ctx context.Context, _ address.Address) (fill.Offe
 	return fill.Offering{}, u.fail(ctx)
 }
 
-func (u unreachable) Available(ctx context.Context, _ address.Address, _ string) ([]wire.Archive, error) {
+func (u unreachable) Available(ctx context.Context, _ address.Address, _ string, _ *index.Release) ([]wire.Archive, error) {
 	return nil, u.fail(ctx)
 }
 
-func (unreachable) MayHaveMore(address.Address, string, func(address.Platform) bool) bool {
+func (unreachable) MayHaveMore(address.Address, *index.Release) bool {
 	return false
 }
 
-func (unreachable) Held(address.Address, string) *fill.Filled { return nil }
-
-func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string) (*fill.Filled, error) {
+func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string, _ *index.Provider) (*fill.Filled, error) {
 	return nil, u.fail(ctx)
 }
 

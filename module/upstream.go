@@ -141,7 +141,7 @@ func (u *Upstream) sources(to map[svchost.Hostname]fill.Source) error {
 		client, err := upstream.NewClient(upstream.Origin{
 			Hostname: hostname, URL: u.URL, Mirror: u.Mirror, Token: u.Token,
 			Timeout: time.Duration(u.Timeout), Private: u.Private,
-		})
+		}, upstream.Network{})
 		if err != nil {
 			return err
 		}

@@ -21,8 +21,8 @@ const day = 24 * time.Hour
 
 var threeDays = fill.Policy{MinAge: 3 * day}
 
-// lists has the site list versions, the newest first, each as old as given; one
-// with a negative age has no date.
+// lists has the site list versions, the newest first, each of the given age; one with
+// a negative age has no date.
 func lists(s *site, versionsAndAges ...any) {
 	var entries []string
 	for i := 0; i < len(versionsAndAges); i += 2 {
@@ -42,30 +42,28 @@ func details(version string) string { return "/v1/providers/acme/demo/" + versio
 func TestMinAge(t *testing.T) {
 	s := newAcme(t)
 	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
-		lists(s, "1.4.0", time.Hour, "1.3.0", 10*day, "1.2.0", day, "1.1.0", 20*day, "1.0.0", 30*day, "0.9.0", 40*day, "0.8.0", 50*day, "0.7.0", 60*day)
-		if got := versionsOf(t, m); got != "1.3.0 1.1.0 1.0.0 0.9.0 0.8.0 0.7.0" {
-			t.Errorf("at first sight: %q", got)
-		}
-		if s.Count(details("0.9.0")) != 1 || s.Count(details("0.8.0")) != 0 {
-			t.Error("dates are asked for of what is behind three old ones")
+		// 1.0.0 is a backport: its place in the list says nothing about its age.
+		lists(s, "1.4.0", time.Hour, "1.3.0", 10*day, "1.2.0", day, "1.1.0", 20*day, "1.0.0", time.Hour, "0.9.0", 40*day)
+		if got := versionsOf(t, m); got != "1.3.0 1.1.0 0.9.0" {
+			t.Errorf("the first list: %q", got)
 		}
 		time.Sleep(2 * day)
 		versionsOf(t, m)
-		if got := versionsOf(t, m); got != "1.3.0 1.2.0 1.1.0 1.0.0 0.9.0 0.8.0 0.7.0" {
+		if got := versionsOf(t, m); got != "1.3.0 1.2.0 1.1.0 0.9.0" {
 			t.Errorf("two days later: %q", got)
-		}
-		if s.Count(details("1.4.0")) != 1 {
-			t.Error("what is known is asked for again")
 		}
 		time.Sleep(day)
 		versionsOf(t, m)
-		if got := versionsOf(t, m); !strings.HasPrefix(got, "1.4.0 ") {
+		if got := versionsOf(t, m); got != "1.4.0 1.3.0 1.2.0 1.1.0 1.0.0 0.9.0" {
 			t.Errorf("three days later: %q", got)
+		}
+		if s.Count(details("1.4.0")) != 1 || s.Count(details("0.9.0")) != 1 {
+			t.Error("a known date is requested again")
 		}
 	})
 }
 
-// A list changes when a version has become old enough, not only when it is
+// A list changes when a version reaches the minimum release age, not only when it is
 // renewed.
 func TestVersionsMature(t *testing.T) {
 	s := newAcme(t)
@@ -82,27 +80,58 @@ func TestVersionsMature(t *testing.T) {
 	})
 }
 
-// Versions that nobody dates count from when they were new.
+// Versions without a date count from when they were first seen, those of the first
+// list too.
 func TestMinAgeWithoutDates(t *testing.T) {
 	s := newAcme(t)
-	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		tree := indextest.New(t)
+		m := inMemory(t, c, threeDays, tree)
 		lists(s, "1.1.0", -day, "1.0.0", -day)
-		if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
-			t.Errorf("at first sight: %q", got)
+		if got := versionsOf(t, m); got != "" {
+			t.Errorf("the first list: %q", got)
 		}
+		time.Sleep(2 * day)
 		lists(s, "1.2.0", -day, "1.1.0", -day, "1.0.0", -day)
-		time.Sleep(time.Hour)
+		versionsOf(t, m)
+		m.Close()
+		m = inMemory(t, c, threeDays, tree) // which knows from the record when they were seen
+		defer m.Close()
+		time.Sleep(day)
 		if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
-			t.Errorf("a new one: %q", got)
+			t.Errorf("three days later: %q", got)
 		}
-		time.Sleep(3 * day)
+		time.Sleep(2 * day)
 		if got := versionsOf(t, m); got != "1.2.0 1.1.0 1.0.0" {
+			t.Errorf("five days later: %q", got)
+		}
+		if n := s.Count(details("1.0.0")); n != 1 {
+			t.Errorf("the origin was asked %d times for a date that it does not tell", n)
+		}
+	})
+}
+
+// A record written before versions of a first list had a date of their own counts
+// from when its list was fetched.
+func TestMinAgeOfAnEarlierRecord(t *testing.T) {
+	s := newAcme(t)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		fetched := time.Now().Add(-2 * day).UTC().Format(time.RFC3339)
+		tree := indextest.New(t).Write(record, `{"format":1,"fetched":"`+fetched+`","versions":[{"version":"1.1.0","published":"`+fetched+`"},{"version":"1.0.0"}]}`)
+		lists(s, "1.1.0", -day, "1.0.0", -day)
+		m := inMemory(t, c, threeDays, tree)
+		defer m.Close()
+		if got := versionsOf(t, m); got != "" {
+			t.Errorf("two days later: %q", got)
+		}
+		time.Sleep(day)
+		if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
 			t.Errorf("three days later: %q", got)
 		}
 	})
 }
 
-// That the origin does not answer for dates makes nothing old.
+// That the origin does not answer for dates makes no version old.
 func TestMinAgeWhileDatesFail(t *testing.T) {
 	s := newAcme(t)
 	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
@@ -115,7 +144,7 @@ func TestMinAgeWhileDatesFail(t *testing.T) {
 			t.Fatalf("got %v", err)
 		}
 		if _, err := m.Fill(background(), demo, linuxZip); err == nil {
-			t.Error("it came")
+			t.Error("the package came in")
 		}
 		for path, f := range dates {
 			s.Fault(path, f)
@@ -139,12 +168,12 @@ func TestMinAgeWhileDatesFail(t *testing.T) {
 			time.Sleep(30 * time.Minute)
 		}
 		if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
-			t.Errorf("three days after first sight: %q", got)
+			t.Errorf("three days after the first list: %q", got)
 		}
 	})
 }
 
-// A version too young is nowhere: not listed, not obtainable, not filled.
+// A version that is too young is not listed, not available, and not filled.
 func TestTooYoungAVersion(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
@@ -162,7 +191,7 @@ func TestTooYoungAVersion(t *testing.T) {
 		time.Sleep(3 * day)
 		m.fill(t, linuxZip)
 
-		// The least age of versions is not only for those that come later.
+		// A minimum release age that is set later applies to versions known before.
 		other := inMemory(t, c, fill.Policy{}, indextest.New(t))
 		defer other.Close()
 		lists(s, "1.0.0", time.Hour)
@@ -175,100 +204,68 @@ func TestTooYoungAVersion(t *testing.T) {
 	})
 }
 
-// A backport is new, and stands behind versions that are old. Its date is asked
-// for before anybody gets it.
-func TestMinAgeOfBackports(t *testing.T) {
-	backport := []any{"3.0.0", 20 * day, "2.1.0", 30 * day, "2.0.0", 40 * day, "1.0.0", time.Hour, "0.9.0", 50 * day}
-	tests := []struct {
+// Of a provider's many versions so many are dated whenever its list is renewed, the
+// newest first, and then all others with the next requests. A version without a date
+// is not listed, but its date is requested when it is.
+func TestDatesOfManyVersions(t *testing.T) {
+	for _, test := range []struct {
 		rule  string
-		age   time.Duration // of 1.0.0; negative: it has no date
-		fails bool          // while it is asked for
+		age   time.Duration // of the oldest version; negative: it has no date
+		fails bool          // when its date is requested
 		want  error
-		then  string // what is listed afterwards
 	}{
-		{"one that is too young does not come, and is not listed any more", time.Hour, false, fill.ErrTooYoung, "3.0.0 2.1.0 2.0.0 0.9.0"},
-		{"one that is old comes", 10 * day, false, nil, "3.0.0 2.1.0 2.0.0 1.0.0 0.9.0"},
-		{"one whose date the origin does not tell is old", -day, false, nil, "3.0.0 2.1.0 2.0.0 1.0.0 0.9.0"},
-		{"one whose date cannot be asked for does not come for now", time.Hour, true, upstream.ErrUnavailable, "3.0.0 2.1.0 2.0.0 1.0.0 0.9.0"},
-	}
-	for _, test := range tests {
+		{"one that is old is available", 10 * day, false, nil},
+		{"one that is too young is not", time.Hour, false, fill.ErrTooYoung},
+		{"one without a date is as old as this mirror knows it", -day, false, fill.ErrTooYoung},
+		{"one whose date cannot be requested is not for now", 10 * day, true, upstream.ErrUnavailable},
+	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newAcme(t)
 			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-				backport[7] = test.age
-				lists(s, backport...)
+				var all []any
+				for i := range fill.MaxDates + 5 {
+					all = append(all, fmt.Sprintf("2.0.%d", fill.MaxDates+5-i), 20*day)
+				}
+				lists(s, append(all, "1.0.0", test.age)...)
 				if test.fails {
 					s.Fault(details("1.0.0"), status(500))
 				}
 				tree := indextest.New(t)
 				m := inMemory(t, c, threeDays, tree)
 				defer m.Close()
-				listed := versionsOf(t, m)
-				asked := s.Count(details("1.0.0"))
-				for range 3 {
-					if _, err := m.Available(background(), demo, "1.0.0"); !errors.Is(err, test.want) {
+				if got := strings.Fields(versionsOf(t, m)); len(got) != fill.MaxDates || s.Count(details("1.0.0")) != 0 {
+					t.Errorf("at first %d versions are listed", len(got))
+				}
+				wait := make(chan error)
+				for range 5 { // at the same time
+					go func() {
+						_, err := m.Available(background(), demo, "1.0.0")
+						wait <- err
+					}()
+				}
+				for range 5 {
+					if err := <-wait; !errors.Is(err, test.want) {
 						t.Errorf("got %v", err)
 					}
 				}
-				if listed != "3.0.0 2.1.0 2.0.0 1.0.0 0.9.0" || asked != 0 || !test.fails && s.Count(details("1.0.0")) != 1 {
-					t.Errorf("at first %q is listed; its date is asked for %d times, and then %d", listed, asked, s.Count(details("1.0.0")))
+				// Once for all of them, and perhaps once for the list that is renewed meanwhile.
+				if n := s.Count(details("1.0.0")); !test.fails && (n < 1 || n > 2) {
+					t.Errorf("its date was requested %d times", n)
 				}
-				if got := versionsOf(t, m); got != test.then {
-					t.Errorf("then %q is listed", got)
-				}
-				time.Sleep(time.Hour) // the list is renewed
+				time.Sleep(time.Minute)
 				versionsOf(t, m)
-				if got := versionsOf(t, m); got != test.then {
-					t.Errorf("later %q is listed", got)
+				time.Sleep(time.Minute)
+				got := strings.Fields(versionsOf(t, m))
+				if want := fill.MaxDates + 5; len(got) != want+1 && test.want == nil || len(got) != want && test.want != nil {
+					t.Errorf("then %d versions are listed", len(got))
 				}
-
-				for name, tree := range map[string]*indextest.Tree{"with its record": tree, "without": indextest.New(t)} {
-					again := inMemory(t, c, threeDays, tree)
-					if _, err := again.Available(background(), demo, "1.0.0"); !errors.Is(err, test.want) {
-						t.Errorf("after a restart, %s: got %v", name, err)
-					}
-					if got := versionsOf(t, again); got != test.then {
-						t.Errorf("after a restart, %s: %q is listed", name, got)
-					}
-					again.Close()
-				}
-				if test.want == fill.ErrTooYoung {
-					m.mustRefuse(t, linuxZip, fill.ErrTooYoung, "")
-					time.Sleep(3 * day)
-					m.fill(t, linuxZip)
+				again := inMemory(t, c, threeDays, tree)
+				defer again.Close()
+				asked := s.Count(details("2.0.1"))
+				if _, err := again.Available(background(), demo, "1.0.0"); !errors.Is(err, test.want) || s.Count(details("2.0.1")) != asked {
+					t.Errorf("after a restart: got %v", err)
 				}
 			})
 		})
 	}
-}
-
-// Who wants a version at the same time waits for one question, and a list that
-// is renewed meanwhile does not lose the answer.
-func TestMinAgeIsAskedForOnce(t *testing.T) {
-	s := newAcme(t)
-	mirrored(t, s, threeDays, func(t *testing.T, m *mirroring) {
-		lists(s, "3.0.0", 20*day, "2.1.0", 30*day, "2.0.0", 40*day, "1.0.0", time.Hour)
-		versionsOf(t, m)
-		time.Sleep(time.Hour)
-		young := body(fmt.Sprintf(`{"published_at":%q}`, time.Now().Add(-2*time.Hour).Format(time.RFC3339)))
-		s.Fault(details("1.0.0"), func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(2 * time.Second)
-			young(w, r)
-		})
-		errs := make(chan error)
-		for range 5 {
-			go func() {
-				_, err := m.Available(background(), demo, "1.0.0")
-				errs <- err
-			}()
-		}
-		for range 5 {
-			if err := <-errs; !errors.Is(err, fill.ErrTooYoung) {
-				t.Errorf("got %v", err)
-			}
-		}
-		if got := versionsOf(t, m); got != "3.0.0 2.1.0 2.0.0" || s.Count(details("1.0.0")) != 1 {
-			t.Errorf("%q is listed, and its date was asked for %d times", got, s.Count(details("1.0.0")))
-		}
-	})
 }

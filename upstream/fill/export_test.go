@@ -1,6 +1,7 @@
 package fill
 
+// Bounds, for tests outside of the package.
 const (
-	Spare        = spare
-	MostReleases = mostReleases
+	Spare    = spare
+	MaxDates = maxDates
 )

@@ -15,73 +15,75 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// A Source is where the providers of a hostname come from, and which.
+// A Source is the origin of a hostname's providers, and which of them to mirror.
 type Source struct {
 	Client *upstream.Client
 	Policy Policy
 
-	// Quota bounds what is held, together with other sources that have the same
-	// one. Nil: nothing does but the disk.
+	// Quota bounds the size of what is mirrored, together with other sources that
+	// have the same one. Nil: only the disk does.
 	Quota *Quota
 }
 
-// Options say what a Filler fills, and from where.
+// Options of a Filler.
 type Options struct {
 	// Sources by the hostname of their providers.
 	Sources map[svchost.Hostname]Source
 
-	// Open opens the tree, when something is looked for or written there and it has
-	// not been opened within a second, so that a root replaced by a rename is seen.
+	// Open opens the tree. It is called again for work that begins more than a
+	// second later, so that a root that is replaced by a rename is noticed.
 	Open func() (index.Tree, error)
 
-	// Path is the path on the local disk of a file of the tree's providers. The
-	// empty one, or no Path, is for file systems without locks of files; there, a
-	// fill that died is told from one under way by its age only.
+	// Path returns the path on the local disk of a file of the tree's providers, for
+	// locks. Nil, or an empty path, is for file systems without locks; there an
+	// interrupted fill is recognised by its age only.
 	Path func(name string) string
 
 	// FreeSpace returns how many bytes there is room for on the disk of the
 	// providers. Nil: it is not known before the disk is full.
 	FreeSpace func() (int64, error)
 
-	// Lock has one instance do what several share a tree for. It waits until it
-	// has the lock of that name, or ctx ends. Nil: this is the only one.
+	// Lock makes one of several instances that share a tree do something. It waits
+	// for the lock of that name, or the end of ctx. Nil: this is the only instance.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)
 
-	// ReadOnly has nothing written: a fill of what is not there ends in ErrWouldFill
-	// before it would begin.
+	// ReadOnly writes nothing: a fill of a package that is missing ends with
+	// ErrWouldFill before it begins.
 	ReadOnly bool
 
-	// Observe hears of what is done, from several goroutines. May be nil.
+	// Observe is told what is done, by several goroutines. May be nil.
 	Observe func(Event)
 
-	// Logger hears of outages, and of files that cannot be kept. May be nil.
+	// Logger logs outages, refusals, and files that cannot be written. May be nil.
 	Logger *slog.Logger
 }
 
-// A Filler fills a tree from origins, as its packages are asked for. What it has
-// written is a tree like any other, that needs no Filler. It is safe for
+// A Filler fills a tree from origins, as its packages are requested. It is safe for
 // concurrent use.
 type Filler struct {
 	options Options
 	sources map[svchost.Hostname]Source
-	tree    *trees
+	tree    openTree
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
-	catalogs *memory[address.Address, *catalog] // of what is listed
-	opening  catalogsInProgress
-	unlisted *memory[address.Address, error] // why there is no list
-	releases *memory[releaseID, *vouched]
-	vouching flights[releaseID, *vouched]
-	unproven *memory[releaseID, error]
-	growing  flights[releaseID, *vouched]
-	ungrown  *memory[releaseID, error]
-	filling  flights[fileID, *Filled]
-	unfilled *memory[fileID, error]
-	held     *memory[fileID, *Filled]
+	catalogs *cache[address.Address, *catalog]
+	opening  openingCatalogs
+	unlisted *cache[address.Address, error]
+
+	releases   *cache[releaseID, *approved]
+	approving  flights[*approved]
+	unapproved *cache[releaseID, error]
+	extending  flights[*approved]
+	unextended *cache[releaseID, error]
+
+	filled   *cache[fileID, *Filled]
+	filling  flights[*Filled]
+	unfilled *cache[fileID, error]
 	watchers watchers
-	writing  keyed // what vouches for packages, by namespace
+	writing  keyedMutex // of documents, by namespace
+
 	outages  outages
 	refusals refusals
 }
@@ -98,19 +100,25 @@ type (
 	}
 )
 
-// How much is remembered. A provider's list has some ten kilobytes, a release
-// less; the rest is small. What is not there is remembered apart from what is: a
-// flood of names that somebody made up is no reason to forget a real one.
+// String tells the release from all others.
+func (id releaseID) String() string { return id.Address.String() + " " + id.version }
+
+// String tells the file from all others.
+func (id fileID) String() string { return id.Address.String() + " " + id.name }
+
+// How much is remembered. A provider's list takes some ten kilobytes, a release
+// less, everything else little. Names that do not exist are remembered apart, so
+// that a flood of them evicts no real one.
 const (
-	mostCatalogs = 4096
-	mostListings = 64 << 20 // bytes of them
-	mostUnlisted = 4096
-	mostReleases = 1024
-	mostVouching = 64 << 20 // bytes of them
-	mostFiles    = 8192
+	maxCatalogs     = 4096
+	maxCatalogBytes = 64 << 20
+	maxUnlisted     = 4096
+	maxReleases     = 1024
+	maxReleaseBytes = 64 << 20
+	maxFiles        = 8192
 )
 
-// New makes a Filler. It does nothing until it is asked.
+// New makes a Filler, which sends nothing until it is asked.
 func New(o Options) (*Filler, error) {
 	sources := maps.Clone(o.Sources)
 	for hostname, s := range sources {
@@ -131,43 +139,40 @@ func New(o Options) (*Filler, error) {
 		return nil, errors.New("there is no tree to fill")
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	f := &Filler{
-		options: o, sources: sources, tree: &trees{open: o.Open}, ctx: ctx, cancel: cancel,
-		catalogs: newMemory[address.Address, *catalog](mostCatalogs),
-		opening:  catalogsInProgress{of: make(map[address.Address]*catalog)},
-		unlisted: newMemory[address.Address, error](mostUnlisted),
-		releases: newMemory[releaseID, *vouched](mostReleases),
-		unproven: newMemory[releaseID, error](mostFiles),
-		ungrown:  newMemory[releaseID, error](mostFiles),
-		unfilled: newMemory[fileID, error](mostFiles),
-		held:     newMemory[fileID, *Filled](mostFiles),
-	}
-	f.catalogs.room, f.catalogs.weigh = mostListings, (*catalog).weigh
-	f.releases.room, f.releases.weigh = mostVouching, (*vouched).weigh
-	return f, nil
+	return &Filler{
+		options: o, sources: sources, tree: openTree{open: o.Open}, ctx: ctx, cancel: cancel,
+		catalogs:   newCache[address.Address, *catalog](maxCatalogs).bounded(maxCatalogBytes, (*catalog).weigh),
+		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
+		unlisted:   newCache[address.Address, error](maxUnlisted),
+		releases:   newCache[releaseID, *approved](maxReleases).bounded(maxReleaseBytes, (*approved).weigh),
+		unapproved: newCache[releaseID, error](maxFiles),
+		unextended: newCache[releaseID, error](maxFiles),
+		filled:     newCache[fileID, *Filled](maxFiles),
+		unfilled:   newCache[fileID, error](maxFiles),
+	}, nil
 }
 
-// Close ends all that is under way, and waits for none of it. Fills that are
-// cut off leave nothing behind.
+// Close ends everything under way without waiting for it. Interrupted fills leave
+// nothing behind.
 func (f *Filler) Close() { f.cancel() }
 
-// Mirrors tells whether a provider is one that the Filler would get.
+// Mirrors reports whether the Filler gets packages of a provider.
 func (f *Filler) Mirrors(a address.Address) bool {
 	s, ok := f.sources[a.Hostname]
-	return ok && s.Policy.takes(a)
+	return ok && s.Policy.includes(a)
 }
 
-// source finds where a provider comes from.
+// source returns the source of a provider, or ErrNotMirrored.
 func (f *Filler) source(a address.Address) (*Source, error) {
 	s, ok := f.sources[a.Hostname]
-	if !ok || !s.Policy.takes(a) {
+	if !ok || !s.Policy.includes(a) {
 		return nil, ErrNotMirrored
 	}
 	return &s, nil
 }
 
-// lock waits for other instances. A lock that is not to be had is no reason to
-// be without the package: what it saves is work.
+// lock waits for other instances. Without the lock the work is done all the same:
+// all that it saves is doing it twice.
 func (f *Filler) lock(name string) (unlock func(), err error) {
 	if f.options.Lock == nil {
 		return func() {}, nil
@@ -179,6 +184,6 @@ func (f *Filler) lock(name string) (unlock func(), err error) {
 	case f.ctx.Err() != nil:
 		return nil, f.ctx.Err()
 	}
-	f.log(slog.LevelWarn, "the lock that instances share is not to be had, going on without", "lock", name, "error", err.Error())
+	f.log(slog.LevelWarn, "the lock that instances share is not available, going on without", "lock", name, "error", err.Error())
 	return func() {}, nil
 }

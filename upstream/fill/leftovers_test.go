@@ -14,20 +14,20 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// What a killed instance leaves is removed, what another is filling is not, and
-// nothing else is touched.
+// Temporary files of a killed instance are removed. Those that another instance is
+// writing, and all other files, stay.
 func TestLeftovers(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
 	root := t.TempDir()
 	mine := indextest.OnDisk(t, root)
-	left, alive := held+"."+linuxZip+".LEFTLEFT22.part", held+"."+linuxZip+".ALIVEALIVE.part"
-	deep := held + "1.0.0/." + linuxZip + ".LEFTLEFT22.part"
-	old, young := held+"."+sums+".OLDOLDOLD2.tmp", held+"."+sums+".YOUNGYOUNG.tmp"
+	left, alive := directory+"."+linuxZip+".LEFTLEFT22.part", directory+"."+linuxZip+".ALIVEALIVE.part"
+	deep := directory + "1.0.0/." + linuxZip + ".LEFTLEFT22.part"
+	old, young := directory+"."+sums+".OLDOLDOLD2.tmp", directory+"."+sums+".YOUNGYOUNG.tmp"
 	oldKeys := "keys/" + host + "/.acme.asc.OLDOLDOLD2.tmp"
 	others := []string{
-		held + "notes.part", held + ".notes", held + ".notes.part", held + ".my.notes.part", held + ".x.LEFTLEFT2.part", held + ".x.leftleft22.part",
-		held + ".x.LEFTLEFT221.part", held + "..LEFTLEFT22.part", held + "x.LEFTLEFT22.tmp", held + ".x.LEFTLEFT22.bak", "providers/acme/demo/." + linuxZip + ".LEFTLEFT22.part",
+		directory + "notes.part", directory + ".notes", directory + ".notes.part", directory + ".my.notes.part", directory + ".x.LEFTLEFT2.part", directory + ".x.leftleft22.part",
+		directory + ".x.LEFTLEFT221.part", directory + "..LEFTLEFT22.part", directory + "x.LEFTLEFT22.tmp", directory + ".x.LEFTLEFT22.bak", "providers/acme/demo/." + linuxZip + ".LEFTLEFT22.part",
 		"providers/other.example.com/acme/demo/." + linuxZip + ".LEFTLEFT22.part",
 	}
 	for _, name := range append([]string{left, alive, deep, old, young, oldKeys}, others...) {
@@ -48,15 +48,15 @@ func TestLeftovers(t *testing.T) {
 		t.Errorf("removed %d files", n)
 	}
 	m.mustHave(t, append([]string{alive, young}, others...)...)
-	if m.log.count("cut off") != 1 {
+	if m.log.count("interrupted fills") != 1 {
 		t.Error("it is not logged")
 	}
 }
 
-// Where files have no locks, their age tells.
+// Without locks, leftovers are recognised by their age.
 func TestLeftoversWithoutLocks(t *testing.T) {
 	tree := indextest.New(t)
-	left, alive := held+"."+linuxZip+".LEFTLEFT22.part", held+"."+linuxZip+".ALIVEALIVE.part"
+	left, alive := directory+"."+linuxZip+".LEFTLEFT22.part", directory+"."+linuxZip+".ALIVEALIVE.part"
 	tree.Write(left, "").Write(alive, "")
 	now := time.Now()
 	if err := tree.Fs.Chtimes(alive, now, now); err != nil {
@@ -69,8 +69,8 @@ func TestLeftoversWithoutLocks(t *testing.T) {
 	m.mustHave(t, alive)
 }
 
-// A fill under way is not a leftover, to anybody.
-func TestFillsAreNoLeftovers(t *testing.T) {
+// A fill under way is not a leftover, for any instance.
+func TestFillsUnderWayAreNotLeftovers(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
 	begun, rest := make(chan struct{}), make(chan struct{})
@@ -94,7 +94,7 @@ func TestFillsAreNoLeftovers(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Error(err)
 	}
-	if _, err := os.Stat(filepath.Join(root, held, linuxZip)); err != nil {
+	if _, err := os.Stat(filepath.Join(root, directory, linuxZip)); err != nil {
 		t.Error(err)
 	}
 }

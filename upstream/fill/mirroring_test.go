@@ -2,6 +2,7 @@ package fill_test
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,19 +18,22 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 const (
-	held      = "providers/" + host + "/acme/demo/"
+	directory = "providers/" + host + "/acme/demo/"
 	linuxZip  = "terraform-provider-demo_1.0.0_linux_amd64.zip"
 	darwinZip = "terraform-provider-demo_1.0.0_darwin_arm64.zip"
 	sums      = "terraform-provider-demo_1.0.0_SHA256SUMS"
 	keysFile  = "keys/" + host + "/acme.asc"
-	record    = held + ".versions.json"
+	record    = directory + ".versions.json"
 )
 
 // A mirroring is a tree that is filled from a site.
@@ -40,7 +44,7 @@ type mirroring struct {
 	log  *logged
 }
 
-// logged is what is logged, and what is observed.
+// logged is the log and the events.
 type logged struct {
 	mutex  sync.Mutex
 	text   bytes.Buffer
@@ -65,7 +69,7 @@ func (l *logged) count(text string) int {
 	return strings.Count(l.text.String(), text)
 }
 
-// observed are the kinds of events there were, with their reasons.
+// observed returns the reasons of the events of a kind.
 func (l *logged) observed(kind fill.EventKind) (reasons []string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -77,13 +81,13 @@ func (l *logged) observed(kind fill.EventKind) (reasons []string) {
 	return reasons
 }
 
-// onDisk mirrors into an empty folder on the local disk, as the module does.
+// onDisk mirrors into an empty directory on the local disk, as the module does.
 func onDisk(t testing.TB, c *upstream.Client, policy fill.Policy) *mirroring {
 	t.Helper()
 	return over(t, c, policy, t.TempDir())
 }
 
-// over mirrors into a folder that may have something in it.
+// over mirrors into a directory that may have files in it.
 func over(t testing.TB, c *upstream.Client, policy fill.Policy, root string) *mirroring {
 	t.Helper()
 	m := &mirroring{Tree: indextest.OnDisk(t, root), root: root}
@@ -94,7 +98,7 @@ func over(t testing.TB, c *upstream.Client, policy fill.Policy, root string) *mi
 	})
 }
 
-// inMemory mirrors into a tree that only the test knows.
+// inMemory mirrors into a tree in memory.
 func inMemory(t testing.TB, c *upstream.Client, policy fill.Policy, tree *indextest.Tree) *mirroring {
 	t.Helper()
 	m := &mirroring{Tree: tree}
@@ -117,7 +121,23 @@ func (m *mirroring) start(t testing.TB, c *upstream.Client, o fill.Options) *mir
 	return m
 }
 
-// fill fills a file that must come.
+// Fill fills a file of which the index knows nothing.
+func (m *mirroring) Fill(ctx context.Context, a address.Address, name string) (*fill.Filled, error) {
+	return m.Filler.Fill(ctx, a, name, nil)
+}
+
+// Available lists packages of a release of which the index knows nothing.
+func (m *mirroring) Available(ctx context.Context, a address.Address, version string) ([]wire.Archive, error) {
+	return m.Filler.Available(ctx, a, version, nil)
+}
+
+// remembers reports whether a file was filled before and is still there.
+func (m *mirroring) remembers(name string) bool {
+	f, err := m.Fill(background(), demo, name)
+	return err == nil && !f.New
+}
+
+// fill fills a file, which must succeed.
 func (m *mirroring) fill(t testing.TB, name string) *fill.Filled {
 	t.Helper()
 	f, err := m.Fill(background(), demo, name)
@@ -127,7 +147,7 @@ func (m *mirroring) fill(t testing.TB, name string) *fill.Filled {
 	return f
 }
 
-// mustRefuse checks that a file does not come, and that nothing is left of it.
+// mustRefuse checks that a fill fails and leaves nothing in the tree.
 func (m *mirroring) mustRefuse(t testing.TB, name string, kind error, says string) {
 	t.Helper()
 	before := m.files(t)
@@ -142,11 +162,11 @@ func (m *mirroring) mustRefuse(t testing.TB, name string, kind error, says strin
 	after = slices.DeleteFunc(after, func(name string) bool { return name == record })
 	before = slices.DeleteFunc(before, func(name string) bool { return name == record })
 	if !slices.Equal(before, after) {
-		t.Errorf("there were %q, and now %q", before, after)
+		t.Errorf("the tree had %q, and now has %q", before, after)
 	}
 }
 
-// files are the paths of all files in the tree.
+// files returns the paths of all files in the tree.
 func (m *mirroring) files(t testing.TB) (paths []string) {
 	t.Helper()
 	err := afero.Walk(m.Fs, ".", func(name string, info fs.FileInfo, err error) error {
@@ -166,11 +186,11 @@ func (m *mirroring) mustHave(t testing.TB, want ...string) {
 	t.Helper()
 	slices.Sort(want)
 	if got := m.files(t); !slices.Equal(got, want) {
-		t.Errorf("there are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("the tree has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
-// scan is what the index makes of the tree, without a Filler.
+// scan returns what the index offers of the tree, without a Filler.
 func (m *mirroring) scan(t testing.TB) *index.Snapshot {
 	t.Helper()
 	s, err := index.Scan(background(), index.Options{
@@ -183,9 +203,18 @@ func (m *mirroring) scan(t testing.TB) *index.Snapshot {
 	return s
 }
 
-func content(t testing.TB, f *fill.Filled) string {
+// open opens a file as handlers do.
+func (m *mirroring) open(f *fill.Filled) (io.ReadSeekCloser, error) {
+	tree, err := m.Open()
+	if err != nil {
+		return nil, err
+	}
+	return tree.OpenFile(f.File)
+}
+
+func (m *mirroring) content(t testing.TB, f *fill.Filled) string {
 	t.Helper()
-	r, err := f.Open()
+	r, err := m.open(f)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +237,7 @@ func versionsOf(t testing.TB, m *mirroring) string {
 
 func listedIn(o fill.Offering) string {
 	var list []string
-	for _, v := range o.Listing.Versions {
+	for _, v := range o.Versions {
 		list = append(list, v.Version)
 	}
 	return strings.Join(list, " ")
@@ -216,8 +245,39 @@ func listedIn(o fill.Offering) string {
 
 func sumOf(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(content))) }
 
-// scanned is what the index makes of an origin's tree.
+// scanned returns what the index offers of an origin's tree.
 func scanned(t testing.TB, tree *indextest.Tree) *index.Snapshot {
 	t.Helper()
 	return (&mirroring{Tree: tree}).scan(t)
 }
+
+// The origin of the tests.
+type site = upstreamtest.Site
+
+var (
+	newSite   = upstreamtest.NewSite
+	newAcme   = upstreamtest.NewAcme
+	acme      = upstreamtest.AcmeTree
+	status    = upstreamtest.Status
+	body      = upstreamtest.Body
+	demo      = upstreamtest.Demo
+	linux     = upstreamtest.Linux
+	roots     = upstreamtest.Roots
+	resolving = upstreamtest.Resolving
+	newClient = upstreamtest.NewClient
+	mustFail  = upstreamtest.MustFail
+)
+
+const (
+	host       = upstreamtest.Host
+	discovery  = upstreamtest.DiscoveryPath
+	versions   = upstreamtest.VersionsPath
+	metadata   = upstreamtest.DownloadPath
+	files      = upstreamtest.FilesPath
+	zipFile    = upstreamtest.ZipPath
+	sumsFile   = upstreamtest.ChecksumsPath
+	sigFile    = upstreamtest.SignaturePath
+	mirrorBase = upstreamtest.MirrorURL
+)
+
+func background() context.Context { return context.Background() }

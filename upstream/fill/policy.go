@@ -10,29 +10,30 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// DefaultVersionsTTL is how long an origin's list of versions is good where a
-// Policy says nothing: new versions are found within it, and an origin is asked
-// about a provider once in it, however many clients ask.
+// DefaultVersionsTTL is how long an origin's list of versions is used: new versions
+// are found within it, and an origin is asked for a provider's list once in it,
+// however many clients request it.
 const DefaultVersionsTTL = 10 * time.Minute
 
-// A Policy is what a tree takes from an origin. The zero Policy takes all that
-// its publisher has signed.
+// A Policy says what is mirrored from an origin. The zero Policy mirrors every
+// release that its publisher has signed.
 type Policy struct {
-	// Allow and Deny are providers of the origin. What is denied stays out; with
-	// something allowed, all else stays out as well.
+	// Allow and Deny are providers of the origin. With an Allow, only those are
+	// mirrored. Deny takes precedence.
 	Allow, Deny []Pattern
 
-	// Platforms to take packages of. Empty: all.
+	// Platforms whose packages are mirrored. Empty: all.
 	Platforms []address.Platform
 
-	// VersionsTTL is how long the list of a provider's versions is good.
+	// VersionsTTL is how long the list of a provider's versions is used before it is
+	// renewed. Zero: DefaultVersionsTTL.
 	VersionsTTL time.Duration
 
-	// MinAge is how long a version has to be published before it is taken: bad
-	// releases tend to be noticed in their first days.
+	// MinAge is the minimum release age: how long ago a version must have been
+	// published. Bad releases tend to be noticed in their first days.
 	MinAge time.Duration
 
-	// Signatures says what becomes of releases that nobody known has signed.
+	// Signatures says what to do with releases without a signature by a known key.
 	Signatures Signatures
 }
 
@@ -41,10 +42,10 @@ type Policy struct {
 type Signatures int
 
 const (
-	// RequireSignatures leaves them with the origin.
+	// RequireSignatures does not mirror them.
 	RequireSignatures Signatures = iota
 
-	// PreferSignatures takes them, with such hashes as the origin gives.
+	// PreferSignatures mirrors them, with such hashes as the origin gives.
 	PreferSignatures
 )
 
@@ -56,7 +57,7 @@ func ParseSignatures(s string) (Signatures, error) {
 	case "prefer":
 		return PreferSignatures, nil
 	}
-	return 0, fmt.Errorf("%q is not what signatures can be: write require or prefer", s)
+	return 0, fmt.Errorf("%q is not a choice about signatures: write require or prefer", s)
 }
 
 func (s Signatures) String() string {
@@ -66,10 +67,10 @@ func (s Signatures) String() string {
 	return "require"
 }
 
-// withDefaults fills in what was left out, or says what cannot be meant.
+// withDefaults fills in what was left out. The error is for what makes no sense.
 func (p Policy) withDefaults() (Policy, error) {
 	if p.VersionsTTL < 0 || p.MinAge < 0 {
-		return p, errors.New("the life of a list of versions and the least age of a version must not be negative")
+		return p, errors.New("the lifetime of a list of versions and the minimum release age must not be negative")
 	}
 	if p.VersionsTTL == 0 {
 		p.VersionsTTL = DefaultVersionsTTL
@@ -77,14 +78,14 @@ func (p Policy) withDefaults() (Policy, error) {
 	return p, nil
 }
 
-// takes tells whether a provider may come in.
-func (p *Policy) takes(a address.Address) bool {
+// includes reports whether a provider is mirrored.
+func (p *Policy) includes(a address.Address) bool {
 	covers := func(pattern Pattern) bool { return pattern.covers(a) }
 	return !slices.ContainsFunc(p.Deny, covers) && (len(p.Allow) == 0 || slices.ContainsFunc(p.Allow, covers))
 }
 
-// takesPlatform tells whether packages of a platform may come in.
-func (p *Policy) takesPlatform(platform address.Platform) bool {
+// includesPlatform reports whether packages of a platform are mirrored.
+func (p *Policy) includesPlatform(platform address.Platform) bool {
 	return len(p.Platforms) == 0 || slices.Contains(p.Platforms, platform)
 }
 
@@ -100,7 +101,7 @@ func ParsePattern(s string) (Pattern, error) {
 	if !ok {
 		typ = "*"
 	}
-	if len(s) > maxPattern { // do not feed the parser more
+	if len(s) > maxPattern { // before parsing
 		return Pattern{}, fmt.Errorf("a pattern of providers is at most %d bytes long", maxPattern)
 	}
 	p := Pattern{address.Wildcard(strings.ToLower(namespace)), address.Wildcard(strings.ToLower(typ))}
@@ -111,9 +112,9 @@ func ParsePattern(s string) (Pattern, error) {
 		case strings.ContainsAny(part, ".:"):
 			return Pattern{}, fmt.Errorf("%q is not a pattern of providers: leave out the hostname, it is that of the origin", s)
 		}
-		// What stands for itself has to be a name, with something for each star.
+		// It has to be a name once each star stands for something.
 		if _, err := address.ParseProvider("", strings.ReplaceAll(part, "*", "x"), "x"); err != nil {
-			return Pattern{}, fmt.Errorf("%q is not a pattern of providers: %q has characters that no name has", s, part)
+			return Pattern{}, fmt.Errorf("%q is not a pattern of providers: %q has characters that names cannot have", s, part)
 		}
 	}
 	return p, nil

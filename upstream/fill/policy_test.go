@@ -81,7 +81,7 @@ func TestPolicies(t *testing.T) {
 		{"something else is denied", Policy{Deny: []Pattern{pattern("acme")}}, true},
 		{"allowed and denied", Policy{Allow: []Pattern{pattern("hashicorp")}, Deny: []Pattern{pattern("*/aws")}}, false},
 	} {
-		if got := test.policy.takes(aws); got != test.want {
+		if got := test.policy.includes(aws); got != test.want {
 			t.Errorf("%s: %v", test.rule, got)
 		}
 	}
@@ -91,16 +91,16 @@ func TestPolicies(t *testing.T) {
 		}
 	}
 	if _, err := ParseSignatures("maybe"); err == nil {
-		t.Error("maybe is taken")
+		t.Error("\"maybe\" is accepted")
 	}
 }
 
 func TestNewFiller(t *testing.T) {
-	client, err := upstream.NewClient(upstream.Origin{Hostname: "registry.example.com"})
+	client, err := upstream.NewClient(upstream.Origin{Hostname: "registry.example.com"}, upstream.Network{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, err := upstream.NewClient(upstream.Origin{Hostname: "registry"})
+	short, err := upstream.NewClient(upstream.Origin{Hostname: "registry"}, upstream.Network{})
 	if err != nil {
 		t.Fatal(err)
 	}

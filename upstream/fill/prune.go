@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A Held release is one of a tree, and the files that are its.
+// A Held release is one in a tree, with its files.
 type Held struct {
 	Address address.Address
 	Version string
@@ -21,13 +21,9 @@ type Held struct {
 // PruneOptions say what of a tree may be removed.
 type PruneOptions struct {
 	// Own are the hostnames that the registry answers as. Releases of addresses
-	// under them, and without a hostname, are its own: nothing can bring them
-	// back, so they stay.
+	// under them, and without a hostname, are hosted: nothing can bring them back, so
+	// they stay.
 	Own []svchost.Hostname
-
-	// IncludeOwn removes its own releases too where no lock file names them. Own
-	// must then be given, since lock files name them by a hostname.
-	IncludeOwn bool
 }
 
 // A Lock is a release that a lock file names, by its hostname.
@@ -36,7 +32,7 @@ type Lock struct {
 	Version string
 }
 
-// A Pruning is a plan: what goes, and how much stays. Nothing has happened yet.
+// A Pruning is a plan to remove releases.
 type Pruning struct {
 	Remove []Held // by address, then by version
 	Kept   int    // releases
@@ -45,12 +41,9 @@ type Pruning struct {
 // PlanPruning plans to remove what no lock file names: of all mirrored
 // releases, those that are in none of the given lock files. Lock files that
 // together name nothing are refused, since that would remove everything.
-func PlanPruning(held []Held, lockFiles [][]Lock, options PruneOptions) (Pruning, error) {
+func PlanPruning(releases []Held, lockFiles [][]Lock, options PruneOptions) (Pruning, error) {
 	if len(lockFiles) == 0 {
 		return Pruning{}, errors.New("no lock file is given: name those of all configurations that use the registry")
-	}
-	if options.IncludeOwn && len(options.Own) == 0 {
-		return Pruning{}, errors.New("the registry's own hostnames are not given: lock files name its releases by them")
 	}
 	needed := make(map[Lock]bool)
 	for _, locks := range lockFiles {
@@ -62,10 +55,10 @@ func PlanPruning(held []Held, lockFiles [][]Lock, options PruneOptions) (Pruning
 		return Pruning{}, errors.New("the lock files name no provider: everything would be removed")
 	}
 	var plan Pruning
-	stays := make(map[string]bool) // a file
-	for _, h := range held {
+	stays := make(map[string]bool) // by file
+	for _, h := range releases {
 		id := options.lock(h.Address, h.Version)
-		if needed[id] || id.Address.Hostname == "" && !options.IncludeOwn {
+		if needed[id] || id.Address.Hostname == "" {
 			plan.Kept++
 			for _, file := range h.Files {
 				stays[file] = true
@@ -75,7 +68,7 @@ func PlanPruning(held []Held, lockFiles [][]Lock, options PruneOptions) (Pruning
 		plan.Remove = append(plan.Remove, h)
 	}
 	for i, h := range plan.Remove {
-		// What is also a part of a release that stays, stays.
+		// A file may be of several releases, and stays with one of them.
 		plan.Remove[i].Files = slices.DeleteFunc(slices.Clone(h.Files), func(file string) bool { return stays[file] })
 	}
 	slices.SortStableFunc(plan.Remove, func(a, b Held) int {
@@ -84,8 +77,8 @@ func PlanPruning(held []Held, lockFiles [][]Lock, options PruneOptions) (Pruning
 	return plan, nil
 }
 
-// lock is how the plan compares releases of trees and lock files: the registry's
-// own have no hostname.
+// lock is how releases of trees and lock files are compared: hosted ones have no
+// hostname.
 func (o PruneOptions) lock(a address.Address, version string) Lock {
 	if slices.Contains(o.Own, a.Hostname) {
 		a.Hostname = ""
@@ -93,7 +86,7 @@ func (o PruneOptions) lock(a address.Address, version string) Lock {
 	return Lock{a, version}
 }
 
-// compareVersions orders what is not a version by its text.
+// compareVersions compares texts that are not versions as such.
 func compareVersions(a, b string) int {
 	va, errA := address.ParseProviderVersion(a)
 	vb, errB := address.ParseProviderVersion(b)
@@ -103,7 +96,7 @@ func compareVersions(a, b string) int {
 	return cmp.Or(va.Compare(vb), strings.Compare(a, b))
 }
 
-// Files are those to remove, in order, each once.
+// Files returns the files to remove, sorted, each once.
 func (p Pruning) Files() []string {
 	var files []string
 	for _, h := range p.Remove {

@@ -14,11 +14,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A measuredDisk takes its time to list folders, or fails at those with a name.
+// A measuredDisk is slow to list folders, or fails for some of them.
 type measuredDisk struct {
 	afero.Fs
 	takes  time.Duration
-	fails  string // ends in it; empty: nothing
+	fails  string // for names with this suffix; empty: none
 	listed int
 }
 
@@ -40,8 +40,8 @@ func newMeasured(t *testing.T) (*measuredDisk, index.Part, *Quota) {
 	return d, index.Part{Fs: d, Dir: "providers"}, NewQuota(10, []svchost.Hostname{"registry.example.com"})
 }
 
-// What is held is not added up again and again, also where that takes longer than
-// the sum is relied on.
+// Mirrored files are not added up again at once, even if that takes longer than the
+// sum is relied on.
 func TestASlowDiskIsMeasuredOnceInAWhile(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, in, q := newMeasured(t)
@@ -60,8 +60,8 @@ func TestASlowDiskIsMeasuredOnceInAWhile(t *testing.T) {
 	})
 }
 
-// A disk that cannot be read has no more room than it had.
-func TestADiskThatFailsHoldsWhatItHeld(t *testing.T) {
+// Files that cannot be read still count.
+func TestFilesThatCannotBeReadStillCount(t *testing.T) {
 	for _, fails := range []string{"providers", "registry.example.com", "demo"} {
 		t.Run(fails, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -70,7 +70,7 @@ func TestADiskThatFailsHoldsWhatItHeld(t *testing.T) {
 				time.Sleep(measuredFor)
 				d.fails = fails
 				q.measure(in)
-				if err := q.add(1); !errors.Is(err, ErrMaxHeld) {
+				if err := q.reserve(1); !errors.Is(err, ErrMaxHeld) {
 					t.Errorf("got %v", err)
 				}
 			})

@@ -13,8 +13,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// recordName is the file beside a provider's packages that outlives a restart,
-// and tells other instances over the same tree. The index ignores it.
+// recordName is the file beside a provider's packages in which its list of
+// versions outlives a restart, and is shared by instances over the same tree. The
+// index ignores it.
 const recordName = ".versions.json"
 
 // recordFormat is the only one there is.
@@ -23,14 +24,96 @@ const recordFormat = 1
 // maxRecord bounds what is read back, in bytes; no list of versions is larger.
 const maxRecord = 8 << 20
 
-// A record is a list of versions as an origin gave it. It does not change.
+// A record is a list of versions as an origin sent it. It does not change.
 type record struct {
-	Fetched   time.Time
-	Versions  []dated   // the newest first
-	Unsettled time.Time // since first sight it is not known which versions are old; zero: it is
+	Fetched  time.Time
+	Versions []datedVersion // the newest first
 }
 
-// weigh is about how many bytes a record has in memory, and the listing of it.
+// A datedVersion is a version with what is known of its age.
+type datedVersion struct {
+	wire.ProviderVersion
+	Published time.Time // according to the origin; zero: unknown
+	Seen      time.Time // when this mirror first had it in a list
+	Asked     bool      // the origin has been asked for Published
+}
+
+// matures is when a version reaches the minimum release age, counted from its
+// publication. If the origin does not tell that, from when it was first seen:
+// nothing is concluded from its number, nor from its place in the list.
+func (d datedVersion) matures(minAge time.Duration) time.Time {
+	switch {
+	case minAge == 0:
+		return time.Time{}
+	case !d.Published.IsZero():
+		return d.Published.Add(minAge)
+	}
+	return d.Seen.Add(minAge)
+}
+
+// newRecord makes the record of a list, with what was known before; nil: nothing.
+func newRecord(list []wire.ProviderVersion, before *record, now time.Time) *record {
+	known := make(map[string]datedVersion)
+	if before != nil {
+		for _, d := range before.Versions {
+			known[d.Version] = d
+		}
+	}
+	r := &record{Fetched: now, Versions: make([]datedVersion, len(list))}
+	for i, v := range list {
+		d, ok := known[v.Version]
+		if d.ProviderVersion = v; !ok {
+			d.Seen = now
+		}
+		r.Versions[i] = d
+	}
+	return r
+}
+
+// version finds a version by its text.
+func (r *record) version(text string) (datedVersion, bool) {
+	i := slices.IndexFunc(r.Versions, func(d datedVersion) bool { return d.Version == text })
+	if i < 0 {
+		return datedVersion{}, false
+	}
+	return r.Versions[i], true
+}
+
+// mature lists the versions that have the minimum release age, until when there
+// will be more of them; zero: never.
+func (r *record) mature(minAge time.Duration, now time.Time) (list []wire.ProviderVersion, until time.Time) {
+	list = make([]wire.ProviderVersion, 0, len(r.Versions))
+	for _, d := range r.Versions {
+		at := d.matures(minAge)
+		if !at.After(now) {
+			list = append(list, d.ProviderVersion)
+		} else if until.IsZero() || at.Before(until) {
+			until = at
+		}
+	}
+	return list, until
+}
+
+// withDatesOf is the record with the dates that only the other one has.
+func (r *record) withDatesOf(other *record) *record {
+	asked := make(map[string]time.Time)
+	for _, d := range other.Versions {
+		if d.Asked {
+			asked[d.Version] = d.Published
+		}
+	}
+	changed := *r
+	changed.Versions = slices.Clone(r.Versions)
+	for i := range changed.Versions {
+		d := &changed.Versions[i]
+		if published, ok := asked[d.Version]; ok && !d.Asked {
+			d.Published, d.Asked = published, true
+		}
+	}
+	return &changed
+}
+
+// weigh is about how many bytes a record and the listing of it take in memory.
 // Platforms that versions share count once.
 func (r *record) weigh() int64 {
 	total := 0
@@ -52,42 +135,42 @@ func (r *record) weigh() int64 {
 }
 
 type recordFile struct {
-	Format    int               `json:"format"`
-	Fetched   time.Time         `json:"fetched"`
-	Unsettled time.Time         `json:"unsettled,omitzero"`
-	Versions  []recordedVersion `json:"versions"`
+	Format   int             `json:"format"`
+	Fetched  time.Time       `json:"fetched"`
+	Versions []recordVersion `json:"versions"`
 }
 
-type recordedVersion struct {
+type recordVersion struct {
 	Version   string             `json:"version"`
 	Protocols []string           `json:"protocols,omitempty"`
 	Platforms []address.Platform `json:"platforms,omitempty"`
 	Published time.Time          `json:"published,omitzero"`
 	Seen      time.Time          `json:"seen,omitzero"`
+	Asked     bool               `json:"asked,omitempty"`
 }
 
 func (r *record) encode() []byte {
-	file := recordFile{Format: recordFormat, Fetched: r.Fetched.UTC(), Unsettled: r.Unsettled.UTC(), Versions: make([]recordedVersion, len(r.Versions))}
+	file := recordFile{Format: recordFormat, Fetched: r.Fetched.UTC(), Versions: make([]recordVersion, len(r.Versions))}
 	for i, d := range r.Versions {
-		file.Versions[i] = recordedVersion{d.Version, d.Protocols, d.Platforms, d.Published.UTC(), d.Seen.UTC()}
+		file.Versions[i] = recordVersion{d.Version, d.Protocols, d.Platforms, d.Published.UTC(), d.Seen.UTC(), d.Asked}
 	}
 	content, err := json.Marshal(file)
 	if err != nil {
-		return nil // a date of the year 10000: the record is not kept
+		return nil // a date in the year 10000: the record is not kept
 	}
 	return append(content, '\n')
 }
 
-var errRecordDamaged = errors.New("the record of versions is damaged")
+var errBadRecord = errors.New("the record of versions is damaged")
 
-// decodeRecord reads what encode wrote. A record of which anything is wrong is
-// worth nothing: the origin has a better one.
+// decodeRecord reads what encode wrote. A record with anything wrong in it is
+// ignored: the origin has a better one.
 func decodeRecord(content []byte) (*record, error) {
 	var file recordFile
 	if err := json.Unmarshal(content, &file); err != nil || file.Format != recordFormat || file.Fetched.IsZero() {
-		return nil, errRecordDamaged
+		return nil, errBadRecord
 	}
-	r := &record{Fetched: file.Fetched, Unsettled: file.Unsettled}
+	r := &record{Fetched: file.Fetched}
 	list := make([]wire.ProviderVersion, len(file.Versions))
 	shared := make(map[string][]address.Platform)
 	for i, v := range file.Versions {
@@ -99,30 +182,33 @@ func decodeRecord(content []byte) (*record, error) {
 			v.Platforms = shared[written]
 		}
 		list[i] = wire.ProviderVersion{Version: v.Version, Protocols: v.Protocols, Platforms: v.Platforms}
-		r.Versions = append(r.Versions, dated{list[i], v.Published, v.Seen})
+		if v.Seen.IsZero() { // it was written before versions of a first list had one
+			v.Seen = file.Fetched
+		}
+		r.Versions = append(r.Versions, datedVersion{list[i], v.Published, v.Seen, v.Asked || !v.Published.IsZero()})
 		for _, p := range v.Platforms {
 			if _, err := address.ParsePlatform(p.OS, p.Arch); err != nil {
-				return nil, errRecordDamaged
+				return nil, errBadRecord
 			}
 		}
 		if len(wire.ValidProtocols(slices.Clone(v.Protocols))) != len(v.Protocols) {
-			return nil, errRecordDamaged
+			return nil, errBadRecord
 		}
 	}
 	sorted := wire.NormalVersions(list)
 	if !slices.EqualFunc(list, sorted, func(a, b wire.ProviderVersion) bool { return a.Version == b.Version }) {
-		return nil, errRecordDamaged
+		return nil, errBadRecord
 	}
 	return r, nil
 }
 
-// readRecord is what the tree remembers; nil if that is nothing of use.
+// readRecord returns the record in the tree, or nil if there is none of use.
 func (c *catalog) readRecord() *record {
-	p, err := c.place(c.address)
+	d, err := c.directory(c.address)
 	if err != nil {
 		return nil
 	}
-	content, err := read(p.providers, path.Join(p.dir, recordName), maxRecord)
+	content, err := read(d.providers, path.Join(d.path, recordName), maxRecord)
 	if err != nil {
 		return nil
 	}
@@ -134,33 +220,33 @@ func (c *catalog) readRecord() *record {
 	return r
 }
 
-// keepRecord writes a record down if something of the provider is held: anybody
-// may ask for any provider, and is not to fill the tree with folders of them by
-// it. Where versions have to be of some age it is written all the same, since it
-// says when they were seen.
+// keepRecord writes a record if the tree has a directory of the provider: clients
+// may request any provider, and must not fill the tree with directories that way.
+// With a minimum release age it is always written, since it says when versions
+// were first seen.
 func (c *catalog) keepRecord(r *record) error {
 	content := r.encode()
 	if content == nil || len(content) > maxRecord {
 		return nil
 	}
-	p, err := c.place(c.address)
+	d, err := c.directory(c.address)
 	if err != nil {
 		return err
 	}
 	if c.source.Policy.MinAge == 0 {
-		if _, err := p.providers.Fs.Stat(path.Join(p.providers.Dir, p.dir)); errors.Is(err, fs.ErrNotExist) {
-			return nil // keepRecordOf does it with the first fill
+		if _, err := d.providers.Fs.Stat(path.Join(d.providers.Dir, d.path)); errors.Is(err, fs.ErrNotExist) {
+			return nil // keepRecordOf does it with the first package
 		}
 	}
-	if err := write(p.providers, path.Join(p.dir, recordName), content); err != nil {
+	if err := write(d.providers, path.Join(d.path, recordName), content); err != nil {
 		return err
 	}
 	c.kept.Store(true)
 	return nil
 }
 
-// keepRecordOf writes down, with the first package of a provider, what there was
-// no folder for before.
+// keepRecordOf writes, with the first package of a provider, what there was no
+// directory for before.
 func (f *Filler) keepRecordOf(a address.Address) {
 	c, ok := f.catalogs.get(a)
 	if !ok || c.kept.Load() {

@@ -11,10 +11,10 @@ import (
 )
 
 var sampleRecord = &record{
-	Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC), Unsettled: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC),
-	Versions: []dated{
-		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Time{}},
-		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC)},
+	Fetched: time.Date(2026, 1, 2, 3, 4, 5, 6, time.UTC),
+	Versions: []datedVersion{
+		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2025, 1, 3, 0, 0, 0, 0, time.UTC), true},
+		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC), false},
 	},
 }
 
@@ -26,28 +26,27 @@ func TestRecords(t *testing.T) {
 	for _, test := range []struct{ rule, old, new string }{
 		{"another format", `"format":1`, `"format":2`},
 		{"no time", `"fetched":"2026-01-02T03:04:05.000000006Z"`, `"fetched":"0001-01-01T00:00:00Z"`},
-		{"a time that is none", `2026-01-02`, `2026-13-02`},
-		{"a version that is none", `"1.0.0"`, `"1.0"`},
+		{"an invalid time", `2026-01-02`, `2026-13-02`},
+		{"an invalid version", `"1.0.0"`, `"1.0"`},
 		{"a version twice", `"1.0.0"`, `"1.1.0-rc.1"`},
 		{"versions in another order", `"1.0.0"`, `"1.2.0"`},
-		{"a protocol that is none", `"6.1"`, `"six"`},
-		{"a platform that is none", `"linux"`, `"../"`},
-		{"something behind it", `}]}`, `}]}{}`},
+		{"an invalid protocol", `"6.1"`, `"six"`},
+		{"an invalid platform", `"linux"`, `"../"`},
+		{"trailing data", `}]}`, `}]}{}`},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			content := bytes.Replace(sampleRecord.encode(), []byte(test.old), []byte(test.new), 1)
 			if bytes.Equal(content, sampleRecord.encode()) {
-				t.Fatal("nothing is replaced")
+				t.Fatal("the sample does not have it")
 			}
 			if r, err := decodeRecord(content); err == nil {
-				t.Errorf("it is taken for %+v", r)
+				t.Errorf("it is accepted as %+v", r)
 			}
 		})
 	}
 }
 
-// What is read is what would be written again, and in an order that clients
-// can be given.
+// A decoded record encodes to the same bytes, and its versions are valid.
 func FuzzDecodeRecord(f *testing.F) {
 	f.Add(sampleRecord.encode())
 	f.Add([]byte(`{"format":1,"fetched":"2026-01-02T03:04:05Z","versions":[]}`))

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
 	"net/http"
 	"os"
@@ -25,8 +26,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
 
-// Whatever is wrong with a package has a name of its own, is told at once to who
-// asks again, and leaves the tree as it was.
+// Each reason not to mirror a package has an error of its own, is remembered for the
+// next request, and leaves the tree unchanged.
 func TestPackagesThatAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		rule string
@@ -41,14 +42,14 @@ func TestPackagesThatAreRefused(t *testing.T) {
 		{"too many requests", zipFile, func(*site) http.HandlerFunc { return status(429) }, upstream.ErrUnavailable, "answered 429"},
 		{"access is refused", zipFile, func(*site) http.HandlerFunc { return status(403) }, upstream.ErrRefused, "answered 403"},
 		{"other bytes", zipFile, func(s *site) http.HandlerFunc { return s.Edited("PK", "PX") }, upstream.ErrBadChecksum, linuxZip},
-		{"a body that is cut off", zipFile, func(s *site) http.HandlerFunc { return s.Part(10, new([]string), upstreamtest.BreakOff) }, upstream.ErrUnavailable, "broke off"},
+		{"a truncated body", zipFile, func(s *site) http.HandlerFunc { return s.Part(10, new([]string), upstreamtest.BreakOff) }, upstream.ErrUnavailable, "broke off"},
 		{"other bytes in SHA256SUMS", sumsFile, func(s *site) http.HandlerFunc { return s.Edited(s.Sum(t, darwinZip), strings.Repeat("0", 64)) }, upstream.ErrBadChecksum, ""},
 		{"a wrong signature", sigFile, func(*site) http.HandlerFunc { return body("nonsense") }, upstream.ErrBadSignature, ""},
 		{"an unknown signature", sigFile, func(s *site) http.HandlerFunc {
 			return body(indextest.NewPublisher(t).Sign(""))
 		}, upstream.ErrBadSignature, ""},
 		{"no signature", sigFile, func(*site) http.HandlerFunc { return status(404) }, upstream.ErrMalformed, "signature that is not there"},
-		{"a list that is none", versions, func(*site) http.HandlerFunc { return body("<html>") }, upstream.ErrMalformed, ""},
+		{"a malformed list", versions, func(*site) http.HandlerFunc { return body("<html>") }, upstream.ErrMalformed, ""},
 		{"no such provider", versions, func(*site) http.HandlerFunc { return status(404) }, upstream.ErrNotFound, ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -68,7 +69,7 @@ func TestPackagesThatAreRefused(t *testing.T) {
 	}
 }
 
-// A key whose signatures take minutes to verify is refused unread.
+// A key whose signatures would take minutes to verify is refused.
 func TestHostileKeysOfAnOrigin(t *testing.T) {
 	numbers := []byte{4, 0x60, 0, 0, 0, 17} // DSA
 	for range 4 {
@@ -95,12 +96,12 @@ func TestHostileKeysOfAnOrigin(t *testing.T) {
 	m.mustRefuse(t, linuxZip, upstream.ErrBadSignature, "DSA p has 65535 bits")
 }
 
-// An origin that is down, and one that says nothing.
-func TestOriginsThatAreNotThere(t *testing.T) {
+// An origin that is down, and one that does not answer.
+func TestOriginsThatDoNotAnswer(t *testing.T) {
 	t.Run("down", func(t *testing.T) {
 		s := newAcme(t)
 		server := s.Serve(t)
-		c := newClient(t, upstream.Origin{Hostname: host, Timeout: 10 * time.Second}, upstream.Trust(roots(server)), resolving(server))
+		c := newClient(t, upstream.Origin{Hostname: host, Timeout: 10 * time.Second}, upstream.Network{Roots: roots(server), Connect: resolving(server)})
 		server.Close()
 		onDisk(t, c, fill.Policy{}).mustRefuse(t, linuxZip, upstream.ErrUnavailable, "")
 	})
@@ -117,7 +118,7 @@ func TestOriginsThatAreNotThere(t *testing.T) {
 	})
 }
 
-// Failures are forgotten, those that pass sooner.
+// Failures are remembered for a while, those that may pass soon for less.
 func TestFailuresAreForgotten(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -133,12 +134,12 @@ func TestFailuresAreForgotten(t *testing.T) {
 			m := inMemory(t, c, fill.Policy{}, indextest.New(t))
 			defer m.Close()
 			if _, err := m.Fill(background(), demo, linuxZip); err == nil {
-				t.Fatal("it came")
+				t.Fatal("the package came in")
 			}
 			s.Fault(zipFile, nil)
 			time.Sleep(test.after - time.Second)
 			if _, err := m.Fill(background(), demo, linuxZip); err == nil {
-				t.Errorf("%s: it is forgotten already", test.rule)
+				t.Errorf("%s: it is not remembered", test.rule)
 			}
 			time.Sleep(time.Second)
 			if _, err := m.Fill(background(), demo, linuxZip); err != nil {
@@ -148,7 +149,7 @@ func TestFailuresAreForgotten(t *testing.T) {
 	}
 }
 
-// A disk is a file system that fails at what is written to it.
+// A disk is a file system that fails when some files are written.
 type disk struct {
 	afero.Fs
 	fails error
@@ -183,9 +184,9 @@ func TestDisksThatFail(t *testing.T) {
 	}{
 		{"no room for the package", disk{memory, syscall.ENOSPC, ".part"}, fill.ErrDiskFull},
 		{"no room within the quota", disk{memory, syscall.EDQUOT, ".part"}, fill.ErrDiskFull},
-		{"no room for what vouches for it", disk{memory, syscall.ENOSPC, "SHA256SUMS"}, fill.ErrDiskFull},
-		{"a disk that is broken", disk{memory, syscall.EIO, ".part"}, fill.ErrNotWritable},
-		{"no right to write", afero.NewReadOnlyFs(memory), fill.ErrNotWritable},
+		{"no room for its documents", disk{memory, syscall.ENOSPC, "SHA256SUMS"}, fill.ErrDiskFull},
+		{"a broken disk", disk{memory, syscall.EIO, ".part"}, fill.ErrNotWritable},
+		{"no permission to write", afero.NewReadOnlyFs(memory), fill.ErrNotWritable},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			m := inMemory(t, c, fill.Policy{}, indextest.On(t, test.fs))
@@ -202,8 +203,8 @@ func TestDisksThatFail(t *testing.T) {
 	}
 }
 
-// What clients could not use is not worth keeping, whoever has signed it.
-func TestPackagesThatAreNone(t *testing.T) {
+// Packages that clients could not use are refused, though they are signed.
+func TestPackagesThatClientsCannotUse(t *testing.T) {
 	for rule, test := range map[string]struct{ zip, says string }{
 		"no zip":                   {"not a zip", "cannot be read to its end"},
 		"a zip without provider":   {indextest.Zip("README.md", "hello"), "no file terraform-provider-demo"},
@@ -236,7 +237,7 @@ func TestPackagesThatAreNone(t *testing.T) {
 	}
 }
 
-// Pinned keys are the only ones that count, with a signature and without.
+// Pinned keys alone count, with and without a signature.
 func TestPinnedKeys(t *testing.T) {
 	tree, publisher := acme(t)
 	for _, test := range []struct {
@@ -247,8 +248,8 @@ func TestPinnedKeys(t *testing.T) {
 	}{
 		{"the publisher's", publisher.PublicKey(), "", nil},
 		{"the publisher's and others", indextest.NewPublisher(t).PublicKey() + publisher.PublicKey(), "", nil},
-		{"somebody else's", indextest.NewPublisher(t).PublicKey(), "", upstream.ErrBadSignature},
-		{"none that is usable", "to be filled in\n", "", upstream.ErrBadSignature},
+		{"another publisher's", indextest.NewPublisher(t).PublicKey(), "", upstream.ErrBadSignature},
+		{"no usable key", "to be filled in\n", "", upstream.ErrBadSignature},
 		{"the publisher's, and no signature", publisher.PublicKey(), sigFile, upstream.ErrMalformed},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -274,7 +275,7 @@ func TestPinnedKeys(t *testing.T) {
 	}
 }
 
-// With pinned keys a mirror cannot get around them by leaving signatures out.
+// A mirror cannot evade pinned keys by leaving signatures out.
 func TestPinnedKeysOfAMirrorWithoutSignatures(t *testing.T) {
 	tree, publisher := acme(t)
 	s := newSite(t, tree)
@@ -285,8 +286,7 @@ func TestPinnedKeysOfAMirrorWithoutSignatures(t *testing.T) {
 	m.mustRefuse(t, linuxZip, fill.ErrUnsigned, "pinned")
 }
 
-// Where the origin sends no keys, those that were kept tell a signature that is
-// wrong, or by another key, from one that is right.
+// If the origin sends no keys, signatures are verified with those it sent before.
 func TestSignaturesByKeptKeys(t *testing.T) {
 	const kept = "Kept by the registry: these keys came from the origin.\n\n"
 	tree, publisher := acme(t)
@@ -295,10 +295,10 @@ func TestSignaturesByKeptKeys(t *testing.T) {
 		rule, signature string
 		kind            error
 	}{
-		{"one that is right is taken", tree.Read("providers/acme/demo/" + sums + ".sig"), nil},
-		{"one of another document is not", publisher.Sign("something else"), upstream.ErrBadSignature},
-		{"one that is none is not", "nonsense", upstream.ErrBadSignature},
-		{"one by another key is not", other.Sign(tree.Read("providers/acme/demo/" + sums)), upstream.ErrBadSignature},
+		{"a valid one is accepted", tree.Read("providers/acme/demo/" + sums + ".sig"), nil},
+		{"one of another document is refused", publisher.Sign("something else"), upstream.ErrBadSignature},
+		{"one that is malformed is refused", "nonsense", upstream.ErrBadSignature},
+		{"one by another key is refused", other.Sign(tree.Read("providers/acme/demo/" + sums)), upstream.ErrBadSignature},
 	} {
 		for _, mirror := range []string{"", mirrorBase} {
 			t.Run(test.rule+" "+mirror, func(t *testing.T) {
@@ -307,8 +307,8 @@ func TestSignaturesByKeptKeys(t *testing.T) {
 				s.Fault("/v1/providers/acme/demo/1.0.0/download/darwin/arm64", s.Edited(`"gpg_public_keys"`, `"no_keys"`))
 				s.Fault(sigFile, body(test.signature))
 				root := t.TempDir()
-				// What is held must not be withheld for what comes in beside it.
-				indextest.OnDisk(t, root).Write(keysFile, kept+publisher.PublicKey()).Write(held+darwinZip, tree.Read("providers/acme/demo/"+darwinZip))
+				// Packages in the tree must not be withheld because of documents that come in beside them.
+				indextest.OnDisk(t, root).Write(keysFile, kept+publisher.PublicKey()).Write(directory+darwinZip, tree.Read("providers/acme/demo/"+darwinZip))
 				m := over(t, s.Client(t, upstream.Origin{Mirror: mirror}), fill.Policy{Signatures: fill.PreferSignatures}, root)
 				if test.kind != nil {
 					m.mustRefuse(t, linuxZip, test.kind, "")
@@ -320,7 +320,7 @@ func TestSignaturesByKeptKeys(t *testing.T) {
 	}
 }
 
-// A release that nobody known has signed comes in only if it may.
+// A release without a signature by a known key is mirrored only if the policy says so.
 func TestUnsignedReleases(t *testing.T) {
 	tree, _ := acme(t)
 	s := newSite(t, tree)
@@ -330,10 +330,10 @@ func TestUnsignedReleases(t *testing.T) {
 
 	m := onDisk(t, c, fill.Policy{Signatures: fill.PreferSignatures})
 	m.fill(t, linuxZip)
-	m.mustHave(t, held+linuxZip, record)
+	m.mustHave(t, directory+linuxZip, record)
 }
 
-// Of a package without a sha256 the hash of its files is checked.
+// A package without a sha256 is verified by the h1: hash of its files.
 func TestPackagesByTheirFiles(t *testing.T) {
 	tree, _ := acme(t)
 	s := newSite(t, tree)
@@ -361,7 +361,7 @@ func TestPackagesByTheirFiles(t *testing.T) {
 				return
 			}
 			m.fill(t, linuxZip)
-			m.mustHave(t, held+linuxZip, record)
+			m.mustHave(t, directory+linuxZip, record)
 		})
 	}
 }
@@ -381,6 +381,38 @@ func TestReasons(t *testing.T) {
 		}
 	}
 	if !errors.Is(fill.ErrTooYoung, upstream.ErrNotFound) {
-		t.Error("too young a version is not as one that is not there")
+		t.Error("ErrTooYoung is not ErrNotFound")
 	}
+}
+
+// However many packages and releases are refused, the log has one line for each way
+// in which the origin fails, and later how many there were.
+func TestRefusalsAreLoggedOnce(t *testing.T) {
+	s, names := many(t, 20)
+	broken := func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasSuffix(r.URL.Path, ".zip") {
+			w.Write([]byte("other bytes"))
+			return
+		}
+		s.Handler.ServeHTTP(w, r)
+	}
+	for _, name := range names {
+		s.Fault(files+name, broken)
+	}
+	mirrored(t, s, fill.Policy{}, func(t *testing.T, m *mirroring) {
+		for i, name := range names[1:] {
+			if _, err := m.Fill(background(), demo, name); err == nil {
+				t.Fatal("the package came in")
+			}
+			m.Fill(background(), demo, fmt.Sprintf("terraform-provider-demo_9.0.%d_linux_amd64.zip", i)) // there is none
+		}
+		if n := m.log.count("level=WARN"); n != 1 || m.log.count("a package could not be mirrored") != 1 {
+			t.Errorf("there are %d warnings", n)
+		}
+		time.Sleep(10 * time.Minute)
+		m.Fill(background(), demo, names[0])
+		if n := m.log.count("level=WARN"); n != 2 || m.log.count("more_like_it=18") != 1 {
+			t.Errorf("there are %d warnings: %s", n, m.log.text.String())
+		}
+	})
 }

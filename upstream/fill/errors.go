@@ -12,37 +12,36 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// What a Filler can fail at beyond what an origin can. Callers tell them with
-// errors.Is.
+// What a Filler can fail at beyond the kinds of upstream.Failure. Callers tell them
+// apart with errors.Is.
 var (
-	// ErrTooYoung: the version has been published too short a time ago. The error
-	// is ErrNotFound as well: for now there is no such version.
+	// ErrNotMirrored: the policy excludes it, or there is no such name. The error is
+	// upstream.ErrNotFound as well.
+	ErrNotMirrored = fmt.Errorf("it is not mirrored: %w", upstream.ErrNotFound)
+
+	// ErrTooYoung: the version has not reached the minimum release age. The error is
+	// upstream.ErrNotFound as well: for now there is no such version.
 	ErrTooYoung = fmt.Errorf("the version is too young to be mirrored yet: %w", upstream.ErrNotFound)
 
-	// ErrUnsigned: nobody known has signed the release, and the Policy or pinned
-	// keys want that, or there is no hash of the package at all.
-	ErrUnsigned = errors.New("nobody whose key is known has signed the release")
+	// ErrUnsigned: no known key has signed the release and the Policy or pinned keys
+	// require it, or there is no hash of the package at all.
+	ErrUnsigned = errors.New("the release is not signed by a known key")
 
-	// ErrConflict: the tree holds other files of the release than the origin
-	// offers. What is held stays.
-	ErrConflict = errors.New("the release that is held is another than the origin's")
+	// ErrConflict: the tree has other files of the release than the origin. They
+	// stay.
+	ErrConflict = errors.New("the release in the tree differs from the origin's")
 
 	// ErrDiskFull: there is no room for the package.
 	ErrDiskFull = errors.New("the disk is full")
 
-	// ErrWouldFill: a package is not there, and comes in unless the Filler is
-	// ReadOnly.
+	// ErrWouldFill: the package is not in the tree, and the Filler is ReadOnly.
 	ErrWouldFill = errors.New("it would be fetched")
 
-	// ErrNotWritable: there is no right to write, or the disk fails.
+	// ErrNotWritable: the process may not write, or the disk fails.
 	ErrNotWritable = errors.New("the tree cannot be read and written")
 )
 
-// ErrNotMirrored: it is nothing that is got from an origin, by the Policy or since
-// there is no such name. The error is ErrNotFound as well.
-var ErrNotMirrored = fmt.Errorf("it is not mirrored: %w", upstream.ErrNotFound)
-
-// storageError tells what the disk refuses. Paths stay out of it.
+// storageError is what the disk reports, without paths.
 func storageError(err error) error {
 	switch {
 	case err == nil:
@@ -59,27 +58,27 @@ func storageError(err error) error {
 	return ErrNotWritable
 }
 
-// How long failures are remembered: a client that asks again at once, or the
-// many that ask at the same time, must not make the origin worse off.
+// How long failures are remembered: a client that asks again at once, or many that
+// ask at the same time, must not make it harder for the origin.
 const (
-	passing = 15 * time.Second // of what may be over in a moment
-	lasting = time.Minute      // of what the origin said, or the disk
+	shortLifetime = 15 * time.Second // of what may be over in a moment
+	longLifetime  = time.Minute
 )
 
-func lifeOf(err error) time.Duration {
+func lifetimeOf(err error) time.Duration {
 	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout, ErrDiskFull, ErrNotWritable) {
-		return passing
+		return shortLifetime
 	}
-	return lasting
+	return longLifetime
 }
 
-// givenUp reports whether an error is an end that we have made ourselves, which
-// says nothing of the origin and is not remembered.
-func givenUp(err error) bool {
+// isCanceled reports whether this side ended the request, which says nothing about
+// the origin and is not remembered.
+func isCanceled(err error) bool {
 	return upstream.IsKind(err, context.Canceled, context.DeadlineExceeded, upstream.ErrBusy)
 }
 
-// Reason is a word for what an error of this package is, one of a few: for
+// Reason is a word for the kind of an error of this package, one of a few: for
 // metrics.
 func Reason(err error) string {
 	for _, r := range []struct {
@@ -108,7 +107,7 @@ func Reason(err error) string {
 			return r.word
 		}
 	}
-	if givenUp(err) {
+	if isCanceled(err) {
 		return "given_up"
 	}
 	return "other"

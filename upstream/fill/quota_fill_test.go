@@ -18,9 +18,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// No more is held than may be. What would be too much is not fetched, and is once
-// there is room again.
-func TestNoMoreIsHeldThanMayBe(t *testing.T) {
+// A package that would exceed the quota is not fetched, until there is room again.
+func TestFillsStayWithinTheQuota(t *testing.T) {
 	tree, _ := acme(t)
 	s := newSite(t, tree)
 	size := func(name string) int64 { return int64(len(tree.Read("providers/acme/demo/" + name))) }
@@ -46,12 +45,12 @@ func TestNoMoreIsHeldThanMayBe(t *testing.T) {
 				t.Errorf("got %v", err)
 			}
 			if announced && s.Count(files+darwinZip) != before {
-				t.Errorf("it was asked for %d times", s.Count(files+darwinZip)-before)
+				t.Errorf("it was requested %d times", s.Count(files+darwinZip)-before)
 			}
 			if n := m.log.count("level=WARN"); n != 1 {
 				t.Errorf("%d warnings are logged", n)
 			}
-			if err := into.Fs.Remove(filepath.Join(held, linuxZip)); err != nil {
+			if err := into.Fs.Remove(filepath.Join(directory, linuxZip)); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(2 * time.Minute)
@@ -60,7 +59,7 @@ func TestNoMoreIsHeldThanMayBe(t *testing.T) {
 	}
 }
 
-// Nothing is fetched that the disk has no room for.
+// A package that the disk has no room for is not fetched.
 func TestFillsLeaveRoomOnTheDisk(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
@@ -75,9 +74,9 @@ func TestFillsLeaveRoomOnTheDisk(t *testing.T) {
 	m.fill(t, darwinZip)
 }
 
-// Further keys of a namespace, and releases without signature of one that had some,
-// are told once each.
-func TestChangesOfKeysAreTold(t *testing.T) {
+// Further keys of a namespace, and its first release without a signature, are each
+// reported once.
+func TestChangesOfKeysAreReported(t *testing.T) {
 	tree, publisher := acme(t)
 	tree.Provider("acme/demo", "1.1.0", "linux_amd64").Signed(publisher)
 	tree.Provider("acme/demo", "1.2.0", "linux_amd64").Checksums()
@@ -85,7 +84,7 @@ func TestChangesOfKeysAreTold(t *testing.T) {
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{Signatures: fill.PreferSignatures})
 	m.fill(t, linuxZip)
 	if got := m.log.observed(fill.KeyAdded); len(got) != 0 || m.log.count("level=WARN") != 0 {
-		t.Errorf("the first keys are told: %v", got)
+		t.Errorf("the first keys are reported: %v", got)
 	}
 	// From now on the origin's tree has another key as well.
 	other := indextest.NewPublisher(t)
@@ -103,20 +102,19 @@ func TestChangesOfKeysAreTold(t *testing.T) {
 		t.Errorf("it is logged %d times", n)
 	}
 
-	// And then releases that nobody has signed.
+	// And then releases without a signature.
 	const next = "/v1/providers/acme/demo/1.2.0/download/linux/amd64"
 	s.Fault(next, s.Edited(`"gpg_public_keys"`, `"no_keys"`))
 	s.Fault(strings.ReplaceAll(sigFile, "1.0.0", "1.2.0"), status(404))
 	for range 2 {
 		m.fill(t, strings.ReplaceAll(linuxZip, "1.0.0", "1.2.0"))
 	}
-	if got := m.log.observed(fill.SignatureLost); len(got) != 1 || m.log.count("was signed") != 1 {
+	if got := m.log.observed(fill.SignatureLost); len(got) != 1 || m.log.count("were signed") != 1 {
 		t.Errorf("observed %v", got)
 	}
 }
 
-// What does not come in leaves no folder either: the next list of its versions would
-// be kept there.
+// A fill that fails leaves no folder: the next list of versions would be kept there.
 func TestFillsThatFailLeaveNoFolders(t *testing.T) {
 	for _, there := range []string{"providers", "providers/" + host} {
 		s := newAcme(t)
@@ -133,8 +131,7 @@ func TestFillsThatFailLeaveNoFolders(t *testing.T) {
 	}
 }
 
-// A size that no package may have is not what the disk is asked for, nor does it
-// make room for others.
+// An announced size beyond the limit of packages is refused before room is reserved.
 func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
 	for _, size := range []int64{upstream.MaxPackage + 1, math.MaxInt64} {
 		s := newAcme(t)
@@ -147,7 +144,7 @@ func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
 		})
 		m.mustRefuse(t, linuxZip, upstream.ErrTooLarge, "the limit of a package")
 		if n := s.Count(zipFile); n != 0 {
-			t.Errorf("it was asked for %d times", n)
+			t.Errorf("it was requested %d times", n)
 		}
 	}
 }

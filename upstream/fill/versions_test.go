@@ -20,7 +20,7 @@ import (
 
 const listedOne, listedTwo = `{"versions":[{"version":"1.0.0"}]}`, `{"versions":[{"version":"2.0.0"},{"version":"1.0.0"}]}`
 
-// mirrored runs a test with a mirror of the site in time that passes at once.
+// mirrored runs a test with a mirror of the site in a bubble of time.
 func mirrored(t *testing.T, s *site, policy fill.Policy, test func(t *testing.T, m *mirroring)) {
 	t.Helper()
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
@@ -42,7 +42,7 @@ func TestVersions(t *testing.T) {
 
 		time.Sleep(10 * time.Minute) // as long as it is good
 		o, err := m.Versions(background(), demo)
-		if err != nil || o.Age != 10*time.Minute || o.Stale || s.Count(versions) != 1 || o.Listing != first.Listing {
+		if err != nil || o.Age != 10*time.Minute || o.Stale || s.Count(versions) != 1 || &o.Versions[0] != &first.Versions[0] {
 			t.Errorf("got %+v, %v", o, err)
 		}
 		time.Sleep(time.Second) // it is given once more, and renewed
@@ -62,7 +62,7 @@ func TestVersions(t *testing.T) {
 	})
 }
 
-// An origin that fails is not noticed by clients, and once by the log.
+// Clients do not notice that an origin fails, and it is logged once.
 func TestVersionsWhileTheOriginFails(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
@@ -101,19 +101,19 @@ func TestVersionsWhileTheOriginFails(t *testing.T) {
 				time.Sleep(time.Hour)
 				m.Versions(background(), demo)
 				if m.log.count(test.over) != 1 {
-					t.Errorf("it is not over: %s", m.log.text.String())
+					t.Errorf("the end is not logged: %s", m.log.text.String())
 				}
 				if len(m.log.observed(fill.VersionsStale)) < 5 {
-					t.Error("that lists were stale is not observed")
+					t.Error("stale lists are not observed")
 				}
 			})
 		})
 	}
 }
 
-// A list that is not known is asked for once by all, and for its failure to be
-// told again it is asked for again after a while.
-func TestVersionsThatAreNotKnown(t *testing.T) {
+// A list is requested once for all clients. If that fails, the error is remembered for
+// a while, and then it is requested again.
+func TestVersionsOfAFirstRequest(t *testing.T) {
 	for _, test := range []struct {
 		rule  string
 		fault http.HandlerFunc
@@ -138,7 +138,7 @@ func TestVersionsThatAreNotKnown(t *testing.T) {
 				all.Wait()
 				asked := s.Count(versions)
 				if len(m.log.observed(fill.VersionsFetched)) != 1 {
-					t.Errorf("it was asked for %d times", asked)
+					t.Errorf("it was requested %d times", asked)
 				}
 				s.Fault(versions, body(listedOne))
 				time.Sleep(test.life - time.Second)
@@ -149,7 +149,7 @@ func TestVersionsThatAreNotKnown(t *testing.T) {
 				if got := versionsOf(t, m); got != "1.0.0" {
 					t.Errorf("got %q", got)
 				}
-				m.mustHave(t) // nothing of it is held
+				m.mustHave(t) // nothing is written
 			})
 		})
 	}
@@ -174,11 +174,11 @@ func TestVersionsWithoutTheirClient(t *testing.T) {
 	}
 }
 
-// Lists outlive a restart, and are shared by instances over one tree.
+// Lists survive a restart, and are shared by instances over one tree.
 func TestVersionsAreKept(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-		tree := indextest.New(t).Write(held+".keep", "")
+		tree := indextest.New(t).Write(directory+".keep", "")
 		start := func() *mirroring {
 			m := inMemory(t, c, fill.Policy{}, tree)
 			return m
@@ -191,10 +191,10 @@ func TestVersionsAreKept(t *testing.T) {
 		two := start()
 		defer two.Close()
 		o, err := two.Versions(background(), demo)
-		if err != nil || s.Count(versions) != 1 || len(o.Listing.Versions) != 1 {
+		if err != nil || s.Count(versions) != 1 || len(o.Versions) != 1 {
 			t.Fatalf("got %+v, %v", o, err)
 		}
-		if v := o.Listing.Versions[0]; v.Protocols[0] != "6.0" || v.Platforms[0] != linux {
+		if v := o.Versions[0]; v.Protocols[0] != "6.0" || v.Platforms[0] != linux {
 			t.Errorf("got %+v", v)
 		}
 
@@ -219,24 +219,26 @@ func TestVersionsAreKept(t *testing.T) {
 			asked := s.Count(versions)
 			m := start()
 			if versionsOf(t, m); s.Count(versions) == asked {
-				t.Errorf("%q is believed", damaged)
+				t.Errorf("%q is accepted", damaged)
 			}
 			m.Close()
 		}
 	})
 }
 
-// A tree that cannot be written to still lists.
+// Lists are served from a tree that is not writable, too.
 func TestVersionsThatCannotBeKept(t *testing.T) {
-	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), threeDays, indextest.On(t, readOnly()))
+	s := newAcme(t)
+	lists(s, "1.0.0", 9*day)
+	m := inMemory(t, s.Client(t, upstream.Origin{}), threeDays, indextest.On(t, readOnly()))
 	if versionsOf(t, m) != "1.0.0" || m.log.count("cannot be kept") != 1 {
 		t.Error("it is not logged")
 	}
 }
 
-// To ask for a provider leaves nothing in the tree. Its list is kept once a
-// package of it is, or where it says when versions were seen.
-func TestVersionsOfProvidersThatAreNotHeld(t *testing.T) {
+// A request for a provider leaves nothing in the tree. Its list is written with its
+// first package, or if there is a minimum release age.
+func TestVersionsOfProvidersThatAreNotInTheTree(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		policy fill.Policy
@@ -249,11 +251,11 @@ func TestVersionsOfProvidersThatAreNotHeld(t *testing.T) {
 			m := onDisk(t, newAcme(t).Client(t, upstream.Origin{}), test.policy)
 			m.mustRefuse(t, strings.Replace(linuxZip, "1.0.0", "9.0.0", 1), upstream.ErrNotFound, "")
 			versionsOf(t, m)
-			if _, err := os.Stat(filepath.Join(m.root, held)); (err == nil) != test.kept {
+			if _, err := os.Stat(filepath.Join(m.root, directory)); (err == nil) != test.kept {
 				t.Errorf("its folder: %v", err)
 			}
 			m.fill(t, linuxZip)
-			m.mustHave(t, held+linuxZip, held+sums, held+sums+".sig", keysFile, record)
+			m.mustHave(t, directory+linuxZip, directory+sums, directory+sums+".sig", keysFile, record)
 		})
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// A keys file never gets so many keys that none of them would be read.
+// A keys file never gets more keys than signing.ReadKeyring accepts.
 func TestAKeysFileStaysReadable(t *testing.T) {
 	var keys []signing.PublicKey
 	for range signing.MaxKeys {

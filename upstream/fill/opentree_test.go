@@ -15,8 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// many is a site with one release that has packages for so many platforms, and
-// the names of them.
+// many returns a site with one release for n platforms, and the names of its packages.
 func many(t testing.TB, n int) (s *site, names []string) {
 	t.Helper()
 	tree, publisher := indextest.New(t), indextest.NewPublisher(t)
@@ -30,7 +29,7 @@ func many(t testing.TB, n int) (s *site, names []string) {
 	return newSite(t, tree), names
 }
 
-// descriptors are how many of this process are of a folder.
+// descriptors counts those of this process that are of a directory.
 func descriptors(t testing.TB, dir string) (n int) {
 	t.Helper()
 	open, err := os.ReadDir("/proc/self/fd")
@@ -45,8 +44,7 @@ func descriptors(t testing.TB, dir string) (n int) {
 	return n
 }
 
-// What is known by heart of filled files keeps no descriptors: the tree they are
-// in is opened again.
+// Remembered files keep no descriptors open: their tree is opened again.
 func TestFilledFilesKeepNothingOpen(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only Linux tells what descriptors are of")
@@ -65,7 +63,7 @@ func TestFilledFilesKeepNothingOpen(t *testing.T) {
 		}
 		m.Close()
 	})
-	// The collector closes what nobody has, some time after it has found it.
+	// The garbage collector closes what is unreachable, some time later.
 	deadline := time.Now().Add(20 * time.Second)
 	const most = 2 // that of the test's own tree, and the one opened last
 	for descriptors(t, root) > most && time.Now().Before(deadline) {
@@ -77,8 +75,8 @@ func TestFilledFilesKeepNothingOpen(t *testing.T) {
 	runtime.KeepAlive(m)
 }
 
-// However often it is looked whether files are still there, the tree is opened
-// once in a second; a root that was replaced is seen then.
+// However often remembered files are checked, the tree is opened once a second. A
+// root that was replaced is noticed then.
 func TestTheTreeIsOpenedOnceInASecond(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
@@ -92,10 +90,10 @@ func TestTheTreeIsOpenedOnceInASecond(t *testing.T) {
 		defer m.Close()
 		f := m.fill(t, linuxZip)
 		for range 100 {
-			if m.Held(demo, linuxZip) == nil {
+			if !m.remembers(linuxZip) {
 				t.Fatal("it is not there")
 			}
-			content(t, f)
+			m.content(t, f)
 		}
 		synctest.Wait()
 		if opened != 1 {
@@ -103,8 +101,8 @@ func TestTheTreeIsOpenedOnceInASecond(t *testing.T) {
 		}
 		replaced = true
 		time.Sleep(time.Second)
-		if m.Held(demo, linuxZip) != nil {
-			t.Error("it is still taken to be there")
+		if m.remembers(linuxZip) {
+			t.Error("it is still remembered")
 		}
 	})
 }

@@ -27,9 +27,9 @@ func madeUp(i int) address.Address {
 
 func from(address string) context.Context { return upstream.ForClient(background(), address) }
 
-// A client that asks for hundreds of names that do not exist, of an origin that is
-// slow to say so, keeps nobody else from a list.
-func TestMadeUpNamesKeepNobodyWaiting(t *testing.T) {
+// A client that requests hundreds of providers that do not exist, from a slow origin,
+// does not delay other clients.
+func TestRequestsForMadeUpNamesDoNotDelayOtherClients(t *testing.T) {
 	s := newAcme(t)
 	g := s.Gated(func(path string) bool { return strings.Contains(path, "/acme/x") })
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
@@ -44,7 +44,7 @@ func TestMadeUpNamesKeepNobodyWaiting(t *testing.T) {
 		for i := range 60 {
 			ask(madeUp(i))
 		}
-		ask(demo) // which waits behind what it has asked for itself
+		ask(demo) // which waits behind this client's other requests
 		for i := range 300 {
 			ask(madeUp(100 + i))
 		}
@@ -59,7 +59,7 @@ func TestMadeUpNamesKeepNobodyWaiting(t *testing.T) {
 		close(g.Opened)
 		all.Wait()
 		if _, err := m.Versions(from("192.0.2.1"), madeUp(1000)); !errors.Is(err, upstream.ErrNotFound) || errors.Is(err, upstream.ErrBusy) {
-			t.Errorf("that there was no room is remembered: %v", err)
+			t.Errorf("the full queue is remembered: %v", err)
 		}
 		if n := m.log.count("level=WARN"); n != 0 {
 			t.Errorf("%d warnings are logged", n)
@@ -67,7 +67,7 @@ func TestMadeUpNamesKeepNobodyWaiting(t *testing.T) {
 	})
 }
 
-// What does not exist takes no room from what does.
+// Providers that do not exist evict none that do.
 func TestMadeUpNamesEvictNothing(t *testing.T) {
 	s := newAcme(t)
 	mirrored(t, s, fill.Policy{}, func(t *testing.T, m *mirroring) {
@@ -80,17 +80,16 @@ func TestMadeUpNamesEvictNothing(t *testing.T) {
 		}
 		versionsOf(t, m)
 		if n := s.Count(versions); n != 1 {
-			t.Errorf("the list of a real one was asked for %d times", n)
+			t.Errorf("the list of an existing provider was requested %d times", n)
 		}
 		if _, err := m.Versions(background(), madeUp(1199)); !errors.Is(err, upstream.ErrNotFound) || s.Count("/v1/providers/acme/x1199/versions") != 1 {
-			t.Errorf("one that does not exist is asked for again at once: %v", err)
+			t.Errorf("a provider that does not exist is requested again at once: %v", err)
 		}
 	})
 }
 
-// An origin that hangs, with all that may wait for it waiting, is no reason for
-// another one's packages to wait.
-func TestASlowOriginHoldsUpNoOther(t *testing.T) {
+// An origin that hangs, with a full queue, does not delay packages of another one.
+func TestASlowOriginDelaysNoOther(t *testing.T) {
 	const most = upstream.MaxDownloads + upstream.MaxWaiting
 	s, names := many(t, most+1)
 	const other = svchost.Hostname("other.example.com")
@@ -122,8 +121,7 @@ func TestASlowOriginHoldsUpNoOther(t *testing.T) {
 	})
 }
 
-// A list is bounded in versions and in bytes, and what of it is kept in memory is
-// what is needed.
+// A list of versions is bounded, and platforms that versions share are kept once.
 func TestListsAreBounded(t *testing.T) {
 	long := func(n int) http.HandlerFunc {
 		var b strings.Builder
@@ -139,10 +137,10 @@ func TestListsAreBounded(t *testing.T) {
 	c := s.Client(t, upstream.Origin{})
 	s.Fault(versions, long(wire.MaxVersions))
 	list, err := c.Versions(background(), demo)
-	if err != nil || len(list.Versions) != wire.MaxVersions {
-		t.Fatalf("got %d versions, %v", len(list.Versions), err)
+	if err != nil || len(list) != wire.MaxVersions {
+		t.Fatalf("got %d versions, %v", len(list), err)
 	}
-	if &list.Versions[0].Platforms[0] != &list.Versions[1].Platforms[0] {
+	if &list[0].Platforms[0] != &list[1].Platforms[0] {
 		t.Error("platforms that are the same are kept twice")
 	}
 	s.Fault(versions, long(wire.MaxVersions+1))
@@ -157,4 +155,62 @@ func TestListsAreBounded(t *testing.T) {
 	s.Fault(files+"index.json", body(`{"versions":{`+b.String()[1:]+`}}`))
 	_, err = mirror.Versions(background(), demo)
 	mustFail(t, err, upstream.ErrTooLarge, "more than 10000 versions")
+}
+
+// The number of downloads at a time is bounded, and so is the queue for them. A
+// package that is requested twice counts once.
+func TestFillsWaitForTheirTurn(t *testing.T) {
+	const most = upstream.MaxDownloads + upstream.MaxWaiting
+	s, names := many(t, most+1)
+	g := s.Gated(func(path string) bool { return strings.HasSuffix(path, ".zip") })
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		g.Opened = make(chan struct{})
+		m := inMemory(t, c, fill.Policy{}, indextest.New(t))
+		defer m.Close()
+		var all sync.WaitGroup
+		for _, name := range names[:most] {
+			all.Go(func() { m.fill(t, name) })
+		}
+		synctest.Wait()
+		if n := g.Now.Load(); n != upstream.MaxDownloads {
+			t.Errorf("%d packages come in at once", n)
+		}
+		if n := strings.Count(strings.Join(m.files(t), " "), ".part"); n != upstream.MaxDownloads {
+			t.Errorf("%d files are begun", n)
+		}
+		if _, err := m.Fill(background(), demo, names[most]); !errors.Is(err, upstream.ErrUnavailable) || !strings.Contains(err.Error(), "waited for already") {
+			t.Errorf("one too many: %v", err)
+		}
+		all.Go(func() { m.fill(t, names[0]) })
+		ctx, leave := context.WithCancel(background())
+		leave()
+		if _, err := m.Fill(ctx, demo, names[most-1]); !errors.Is(err, context.Canceled) {
+			t.Errorf("a client that has left: got %v", err)
+		}
+		close(g.Opened)
+		all.Wait()
+		m.fill(t, names[most]) // it is not remembered as one that does not come
+	})
+}
+
+// Close also ends the fills that are waiting.
+func TestCloseEndsWaitingFills(t *testing.T) {
+	s, names := many(t, upstream.MaxDownloads+2)
+	g := s.Gated(func(path string) bool { return strings.HasSuffix(path, ".zip") })
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		g.Opened = make(chan struct{})
+		m := inMemory(t, c, fill.Policy{}, indextest.New(t))
+		var all sync.WaitGroup
+		for _, name := range names {
+			all.Go(func() {
+				if _, err := m.Fill(background(), demo, name); !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+		synctest.Wait()
+		m.Close()
+		all.Wait()
+		close(g.Opened)
+	})
 }

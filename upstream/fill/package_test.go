@@ -1,14 +1,21 @@
 package fill_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/binary"
 	"errors"
 	"math/rand/v2"
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
+	"syscall"
 	"testing"
+
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -17,7 +24,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// What a fill leaves is a tree that needs no Filler.
+// A filled tree can be served without a Filler.
 func TestFill(t *testing.T) {
 	tree, publisher := acme(t)
 	s := newSite(t, tree)
@@ -25,10 +32,10 @@ func TestFill(t *testing.T) {
 
 	f := m.fill(t, linuxZip)
 	want := tree.Read("providers/acme/demo/" + linuxZip)
-	if content(t, f) != want || f.Size != int64(len(want)) || f.Name != linuxZip || f.Version != "1.0.0" || f.Platform != "linux_amd64" {
+	if m.content(t, f) != want || f.Size != int64(len(want)) || f.Name != linuxZip || f.Version != "1.0.0" || f.Platform != "linux_amd64" {
 		t.Errorf("got %+v", f)
 	}
-	m.mustHave(t, held+linuxZip, held+sums, held+sums+".sig", keysFile, record)
+	m.mustHave(t, directory+linuxZip, directory+sums, directory+sums+".sig", keysFile, record)
 
 	p := m.scan(t).Provider(demo)
 	if p == nil || p.File(linuxZip) == nil || p.File(linuxZip).SHA256 != f.SHA256 {
@@ -39,12 +46,12 @@ func TestFill(t *testing.T) {
 		t.Errorf("it is signed by %+v", r.Keys)
 	}
 	if missing := p.Missing(r); len(missing) != 1 || missing[0].URL != darwinZip {
-		t.Errorf("missing are %+v", missing)
+		t.Errorf("got missing %+v", missing)
 	}
-	if m.Held(demo, linuxZip) == nil {
-		t.Error("it is not known to be there")
+	if !m.remembers(linuxZip) {
+		t.Error("it is not remembered")
 	}
-	if info, err := os.Stat(filepath.Join(m.root, held, linuxZip)); err != nil || info.Mode().Perm()&0o644 != 0o644 {
+	if info, err := os.Stat(filepath.Join(m.root, directory, linuxZip)); err != nil || info.Mode().Perm()&0o644 != 0o644 {
 		t.Errorf("its mode is %v, %v", info.Mode(), err)
 	}
 	if got := m.log.observed(fill.PackageFilled); len(got) != 1 || got[0] != "" {
@@ -52,11 +59,11 @@ func TestFill(t *testing.T) {
 	}
 	m.fill(t, linuxZip) // which is there by now
 	if n := m.log.count("filled registry.example.com/acme/demo 1.0.0 linux_amd64"); n != 1 {
-		t.Errorf("the log tells of it %d times:\n%s", n, &m.log.text)
+		t.Errorf("it is logged %d times:\n%s", n, &m.log.text)
 	}
 }
 
-// However many ask, each file is fetched once.
+// Each file is fetched once, however many clients request it.
 func TestFillOnceForAll(t *testing.T) {
 	s := newAcme(t)
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
@@ -73,7 +80,7 @@ func TestFillOnceForAll(t *testing.T) {
 	all.Wait()
 	for _, path := range []string{zipFile, files + darwinZip, sumsFile, sigFile, versions} {
 		if n := s.Count(path); n != 1 {
-			t.Errorf("%s was asked for %d times", path, n)
+			t.Errorf("%s was requested %d times", path, n)
 		}
 	}
 }
@@ -100,11 +107,11 @@ func TestInstancesFillOnce(t *testing.T) {
 	}
 	all.Wait()
 	if n, o := s.Count(zipFile), s.Count(files+darwinZip); n != 1 || o != 1 {
-		t.Errorf("the packages were asked for %d and %d times", n, o)
+		t.Errorf("the packages were requested %d and %d times", n, o)
 	}
 }
 
-// A lock that is not to be had costs work, and nothing else.
+// A lock that is not available costs work, and nothing else.
 func TestFillWithoutItsLock(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
@@ -114,13 +121,13 @@ func TestFillWithoutItsLock(t *testing.T) {
 		Lock: func(context.Context, string) (func(), error) { return nil, errors.New("the storage is down") },
 	})
 	m.fill(t, linuxZip)
-	if m.log.count("not to be had") == 0 {
+	if m.log.count("not available") == 0 {
 		t.Error("nothing is logged")
 	}
 }
 
-// The file comes for whoever asks next, also when the one who asked has left.
-func TestFillGoesOnWithoutItsClient(t *testing.T) {
+// A fill goes on when the client that requested it has left.
+func TestFillsGoOnWithoutTheirClient(t *testing.T) {
 	s := newAcme(t)
 	begun, rest := make(chan struct{}), make(chan struct{})
 	s.Fault(zipFile, func(w http.ResponseWriter, r *http.Request) {
@@ -143,11 +150,11 @@ func TestFillGoesOnWithoutItsClient(t *testing.T) {
 	close(rest)
 	m.fill(t, linuxZip)
 	if n := s.Count(zipFile); n != 1 {
-		t.Errorf("it was asked for %d times", n)
+		t.Errorf("it was requested %d times", n)
 	}
 }
 
-// Close cuts fills off, which leave nothing behind.
+// Close interrupts fills, which leave nothing behind.
 func TestClosingEndsFills(t *testing.T) {
 	s := newAcme(t)
 	begun := make(chan struct{})
@@ -171,7 +178,7 @@ func TestClosingEndsFills(t *testing.T) {
 	m.mustHave(t)
 }
 
-// noise is what does not get smaller in a zip.
+// noise does not compress.
 func noise(size int) string {
 	b := make([]byte, size)
 	rand.NewChaCha8([32]byte{}).Read(b)
@@ -194,20 +201,20 @@ func TestFillIsWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(heard) < 2 || heard[len(heard)-1] != int64(len(large)) {
-		t.Errorf("heard %d times, at last %v of %d", len(heard), heard[len(heard)-1], len(large))
+		t.Errorf("called %d times, at last with %v of %d bytes", len(heard), heard[len(heard)-1], len(large))
 	}
 	if announced != int64(len(large)) {
-		t.Errorf("its size is told as %d", announced)
+		t.Errorf("its size is announced as %d", announced)
 	}
 }
 
-// What vouches for packages can be had before they are there, by mirrors of this
-// one. It is not written down without them.
-func TestDocumentsOfAReleaseThatIsNotHeld(t *testing.T) {
+// The documents of a release are available to chained mirrors before its packages
+// are in the tree. They are not written without a package.
+func TestDocumentsOfAReleaseThatIsNotInTheTree(t *testing.T) {
 	tree, _ := acme(t)
 	m := onDisk(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{})
 	for _, name := range []string{sums, sums + ".sig"} {
-		if got := content(t, m.fill(t, name)); got != tree.Read("providers/acme/demo/"+name) {
+		if got := m.content(t, m.fill(t, name)); got != tree.Read("providers/acme/demo/"+name) {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
@@ -226,13 +233,13 @@ func TestAvailable(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if n := s.Count("/v1/providers/acme/demo/2.0.0/download/linux/amd64"); n != 0 {
-		t.Error("the origin was asked for what it does not list")
+		t.Error("a version that the origin does not list was requested")
 	}
 }
 
-// A mirror's own hashes of files are handed on only where they are what the
-// package is checked with: nobody has signed them.
-func TestHashesOfAMirrorThatNobodyChecks(t *testing.T) {
+// A mirror's h1: hashes, which are not signed, are passed on only if the package is
+// checked against them.
+func TestHashesOfAMirror(t *testing.T) {
 	tree, publisher := acme(t)
 	const wrong = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 	zh := "zh:" + sumOf(tree.Read("providers/acme/demo/"+linuxZip))
@@ -264,8 +271,8 @@ func TestHashesOfAMirrorThatNobodyChecks(t *testing.T) {
 	}
 }
 
-// Nothing is asked of the origin that cannot be there.
-func TestNamesThatAreNone(t *testing.T) {
+// Names that no file of a release has are not requested from the origin.
+func TestInvalidFileNames(t *testing.T) {
 	s := newAcme(t)
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
 	for _, name := range []string{
@@ -285,4 +292,148 @@ func TestNamesThatAreNone(t *testing.T) {
 	if len(s.Asked()) != 0 {
 		t.Errorf("asked %v", s.Asked()[0].URL)
 	}
+}
+
+// A root that is replaced just after a fill, while the tree is still open, gets the
+// next package all the same.
+func TestFillIntoARootThatWasReplaced(t *testing.T) {
+	s := newAcme(t)
+	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
+	m.fill(t, darwinZip)
+	if err := errors.Join(os.Rename(m.root, m.root+".old"), os.Mkdir(m.root, 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(m.root + ".old") })
+	m.fill(t, linuxZip)
+	for _, name := range []string{linuxZip, sums, sums + ".sig"} {
+		if _, err := os.Stat(filepath.Join(m.root, directory, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(m.root+".old", directory, linuxZip)); err == nil {
+		t.Error("it is in the folder that was replaced")
+	}
+}
+
+// A directory of providers elsewhere on the disk may disappear. Packages written to a
+// new one in its place might be lost, so nothing is fetched.
+func TestFillIntoAFolderThatIsGone(t *testing.T) {
+	s := newAcme(t)
+	c := s.Client(t, upstream.Origin{})
+	for _, filledBefore := range []bool{false, true} {
+		root, providers := t.TempDir(), t.TempDir()
+		m := (&mirroring{Tree: indextest.OnDisk(t, root), root: root}).start(t, c, fill.Options{
+			Sources: sourceOf(c, fill.Policy{}),
+			Open:    index.Directories{Root: root, Providers: providers}.Open,
+			Path:    func(name string) string { return filepath.Join(providers, name) },
+		})
+		if filledBefore { // and the tree is still open
+			m.fill(t, darwinZip)
+		}
+		if err := os.RemoveAll(providers); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Fill(background(), demo, linuxZip); !errors.Is(err, fill.ErrNotWritable) {
+			t.Errorf("got %v", err)
+		}
+		if n := s.Count(zipFile); n != 0 {
+			t.Errorf("the package was fetched %d times", n)
+		}
+		if _, err := os.Stat(providers); err == nil {
+			t.Error("the folder is there again")
+		}
+	}
+}
+
+// An unreadable file system refuses to open what has a name.
+type unreadable struct {
+	afero.Fs
+	name string
+}
+
+func (u unreadable) Open(name string) (afero.File, error) {
+	if strings.Contains(name, u.name) {
+		return nil, &os.PathError{Op: "open", Path: name, Err: syscall.EACCES}
+	}
+	return u.Fs.Open(name)
+}
+
+// A Filler that must not write reports which packages it would fetch, and which it
+// cannot read.
+func TestReadOnlyFiller(t *testing.T) {
+	tree, publisher := acme(t)
+	s := newSite(t, tree)
+	c := s.Client(t, upstream.Origin{})
+	attempt := func(fs afero.Fs) error {
+		mine := indextest.On(t, fs)
+		m := (&mirroring{Tree: mine}).start(t, c, fill.Options{
+			Sources: sourceOf(c, fill.Policy{}), ReadOnly: true, Open: mine.Open,
+		})
+		_, err := m.Fill(background(), demo, linuxZip)
+		return err
+	}
+	memory := afero.NewMemMapFs()
+	if err := attempt(memory); !errors.Is(err, fill.ErrWouldFill) {
+		t.Errorf("a package that is missing: got %v", err)
+	}
+	present := indextest.On(t, memory)
+	present.Keys(host+"/acme", publisher)
+	present.Provider(host+"/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
+	if err := attempt(memory); err != nil {
+		t.Errorf("a package in the tree: got %v", err)
+	}
+	if err := attempt(unreadable{memory, linuxZip}); !errors.Is(err, fill.ErrNotWritable) || errors.Is(err, fill.ErrWouldFill) {
+		t.Errorf("a package that cannot be read: got %v", err)
+	}
+	if n := s.Count(zipFile); n != 0 {
+		t.Errorf("the package was fetched %d times", n)
+	}
+}
+
+// zipWith is a package that has a further file.
+func zipWith(name string) string {
+	return indextest.Zip("terraform-provider-demo", "hello", name, "hello")
+}
+
+// wrongCRC is a package whose directory has another checksum of its file.
+func wrongCRC() string {
+	content := []byte(indextest.Zip("terraform-provider-demo", noise(1000)))
+	directory := bytes.LastIndex(content, []byte("PK\x01\x02"))
+	content[directory+16] ^= 0xff
+	return string(content)
+}
+
+// bomb is a package whose directory lists the same bytes many times.
+func bomb() string {
+	content := indextest.Zip("terraform-provider-demo", strings.Repeat("\x00", 10<<20))
+	end := len(content) - 22
+	start := int(binary.LittleEndian.Uint32([]byte(content[end+16:])))
+	const times = 1000
+	out := []byte(content[:start] + strings.Repeat(content[start:end], times) + content[end:])
+	e := out[len(out)-22:]
+	binary.LittleEndian.PutUint16(e[8:], times)
+	binary.LittleEndian.PutUint16(e[10:], times)
+	binary.LittleEndian.PutUint32(e[12:], uint32(times*(end-start)))
+	return string(out)
+}
+
+// zip64Directory is the end of a zip64 that claims so many entries.
+func zip64Directory(entries uint64) string {
+	var b bytes.Buffer
+	for _, v := range []any{
+		[]byte("PK\x06\x06"), uint64(44), uint16(45), uint16(45), uint32(0), uint32(0), entries, entries, uint64(0), uint64(0),
+		[]byte("PK\x06\x07"), uint32(0), uint64(0), uint32(1),
+		[]byte("PK\x05\x06"), uint16(0), uint16(0), uint16(0xffff), uint16(0xffff), uint32(0), uint32(0xffffffff), uint16(0),
+	} {
+		binary.Write(&b, binary.LittleEndian, v)
+	}
+	return b.String()
+}
+
+func manyEntries() string {
+	names := []string{"terraform-provider-demo", "hello"}
+	for i := range 50_000 {
+		names = append(names, strconv.Itoa(i), "")
+	}
+	return indextest.Zip(names...)
 }

@@ -11,10 +11,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// What the tree holds of a release already vouches for the rest of it: all that
-// is asked of the origin is where the package is.
-func TestAHeldReleaseVouchesForItself(t *testing.T) {
-	for _, dir := range []string{held, held + "1.0.0/"} {
+// The signed documents in the tree verify further packages of a release: the origin
+// is only asked where they are.
+func TestDocumentsInTheTreeVerifyFurtherPackages(t *testing.T) {
+	for _, dir := range []string{directory, directory + "1.0.0/"} {
 		t.Run(dir, func(t *testing.T) {
 			tree, _ := acme(t)
 			s := newSite(t, tree)
@@ -26,7 +26,7 @@ func TestAHeldReleaseVouchesForItself(t *testing.T) {
 			m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
 			m.fill(t, linuxZip)
 			if n := s.Count(sumsFile) + s.Count(sigFile) + s.Count(versions); n != 0 {
-				t.Errorf("the origin was asked for %d documents", n)
+				t.Errorf("%d documents were requested", n)
 			}
 			m.mustHave(t, dir+linuxZip, dir+darwinZip, dir+sums, dir+sums+".sig", keysFile)
 			if p := m.scan(t).Provider(demo); p == nil || len(p.Release("1.0.0").Packages) != 2 {
@@ -36,8 +36,8 @@ func TestAHeldReleaseVouchesForItself(t *testing.T) {
 	}
 }
 
-// rereleased is an origin that has replaced a release by another of the same
-// version and publisher; the other is what it was.
+// rereleased returns an origin that has replaced a release by another one of the same
+// version and publisher, and the tree it had before.
 func rereleased(t *testing.T) (now *site, before *indextest.Tree) {
 	t.Helper()
 	before, publisher := acme(t)
@@ -51,51 +51,51 @@ func rereleased(t *testing.T) (now *site, before *indextest.Tree) {
 	return newSite(t, tree), before
 }
 
-// What is held is never replaced, nor made invalid by what comes beside it.
+// Files in the tree are never replaced, nor made invalid by files beside them.
 func TestConflicts(t *testing.T) {
 	for _, test := range []struct {
-		rule   string
-		held   []string // of the release as it was before
-		policy fill.Policy
-		says   string
+		rule    string
+		present []string // of the release as it was before
+		policy  fill.Policy
+		says    string
 	}{
 		{"a signed release", []string{darwinZip, sums, sums + ".sig", "keys"}, fill.Policy{}, "released again"},
 		{"a signed release without packages", []string{sums, sums + ".sig", "keys"}, fill.Policy{}, "released again"},
 		{"a signed release of a publisher unknown here", []string{darwinZip, sums, sums + ".sig"}, fill.Policy{}, "SHA256SUMS differs"},
 		{"a release without signature", []string{darwinZip, sums}, fill.Policy{}, "SHA256SUMS differs"},
 		{"a package alone", []string{darwinZip}, fill.Policy{}, darwinZip + " differs"},
-		{"the very package", []string{linuxZip}, fill.Policy{}, linuxZip + " differs"},
-		{"the very package, of a signed release", []string{linuxZip, sums, sums + ".sig"}, fill.Policy{}, "differs"},
+		{"the same package", []string{linuxZip}, fill.Policy{}, linuxZip + " differs"},
+		{"the same package, of a signed release", []string{linuxZip, sums, sums + ".sig"}, fill.Policy{}, "differs"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s, before := rereleased(t)
 			root := t.TempDir()
 			mine := indextest.OnDisk(t, root)
-			for _, name := range test.held {
+			for _, name := range test.present {
 				if name == "keys" {
 					mine.Write(keysFile, before.Read("keys/acme.asc"))
 					continue
 				}
-				mine.Write(held+name, before.Read("providers/acme/demo/"+name))
+				mine.Write(directory+name, before.Read("providers/acme/demo/"+name))
 			}
 			m := over(t, s.Client(t, upstream.Origin{}), test.policy, root)
 			m.mustRefuse(t, linuxZip, fill.ErrConflict, test.says)
-			for _, name := range test.held {
-				if name != "keys" && m.Read(held+name) != before.Read("providers/acme/demo/"+name) {
-					t.Errorf("%s is another", name)
+			for _, name := range test.present {
+				if name != "keys" && m.Read(directory+name) != before.Read("providers/acme/demo/"+name) {
+					t.Errorf("%s has changed", name)
 				}
 			}
 		})
 	}
 }
 
-// Beside a signed SHA256SUMS, which cannot list what the registry packs itself, an
-// unpacked package would be withheld.
+// An unpacked package would be withheld beside a signed SHA256SUMS, which cannot list
+// it.
 func TestAnUnpackedPackageIsNotMadeInvalid(t *testing.T) {
 	tree, _ := acme(t)
 	s := newSite(t, tree)
 	root := t.TempDir()
-	indextest.OnDisk(t, root).Write(held+"1.0.0/darwin_arm64/terraform-provider-demo", "x").Write(held+"1.0.0/docs/README.md", "x")
+	indextest.OnDisk(t, root).Write(directory+"1.0.0/darwin_arm64/terraform-provider-demo", "x").Write(directory+"1.0.0/docs/README.md", "x")
 	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
 	m.mustRefuse(t, linuxZip, fill.ErrConflict, "unpacked darwin_arm64 differs")
 	for _, name := range m.files(t) {
@@ -103,11 +103,11 @@ func TestAnUnpackedPackageIsNotMadeInvalid(t *testing.T) {
 			t.Errorf("%s is in the tree", name)
 		}
 	}
-	m.Remove(held + "1.0.0")
+	m.Remove(directory + "1.0.0")
 	over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root).fill(t, linuxZip)
 }
 
-func TestAManifestThatIsNotTheReleases(t *testing.T) {
+func TestManifests(t *testing.T) {
 	tree := indextest.New(t)
 	publisher := indextest.NewPublisher(t)
 	manifest := "terraform-provider-demo_1.0.0_manifest.json"
@@ -121,7 +121,7 @@ func TestAManifestThatIsNotTheReleases(t *testing.T) {
 
 	m := onDisk(t, c, fill.Policy{})
 	m.fill(t, linuxZip)
-	m.mustHave(t, held+linuxZip, held+sums, held+sums+".sig", held+manifest, keysFile, record)
+	m.mustHave(t, directory+linuxZip, directory+sums, directory+sums+".sig", directory+manifest, keysFile, record)
 	if d := m.scan(t).Provider(demo).Release("1.0.0").Packages[0].Download(); !strings.Contains(string(d.Head), `"protocols":["6.0"]`) {
 		t.Errorf("the package is described as %s", d.Head)
 	}
@@ -131,27 +131,27 @@ func TestAManifestThatIsNotTheReleases(t *testing.T) {
 	over(t, c, fill.Policy{}, root).mustRefuse(t, linuxZip, fill.ErrConflict, "manifest")
 }
 
-// The output of `terraform providers mirror` has packages only. It becomes a
-// signed release when another package of it comes.
+// The output of `terraform providers mirror` has packages only. It becomes a signed
+// release with the next package.
 func TestFillBesidePackagesAlone(t *testing.T) {
 	for _, test := range []struct {
-		rule string
-		held []string
+		rule    string
+		present []string
 	}{
 		{"packages alone", []string{darwinZip}},
 		{"with SHA256SUMS", []string{darwinZip, sums}},
-		{"with a signature nobody could check", []string{darwinZip, sums, sums + ".sig"}},
-		{"with a signature of nothing", []string{darwinZip, sums + ".sig"}},
+		{"with a signature by an unknown key", []string{darwinZip, sums, sums + ".sig"}},
+		{"with a signature without SHA256SUMS", []string{darwinZip, sums + ".sig"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			tree, _ := acme(t)
 			root := t.TempDir()
-			for _, name := range test.held {
-				indextest.OnDisk(t, root).Write(held+name, tree.Read("providers/acme/demo/"+name))
+			for _, name := range test.present {
+				indextest.OnDisk(t, root).Write(directory+name, tree.Read("providers/acme/demo/"+name))
 			}
 			m := over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{}, root)
 			m.fill(t, linuxZip)
-			m.mustHave(t, held+linuxZip, held+darwinZip, held+sums, held+sums+".sig", keysFile, record)
+			m.mustHave(t, directory+linuxZip, directory+darwinZip, directory+sums, directory+sums+".sig", keysFile, record)
 			if p := m.scan(t).Provider(demo); p == nil || len(p.Release("1.0.0").Packages) != 2 {
 				t.Errorf("the index offers %+v", p)
 			}
@@ -159,39 +159,38 @@ func TestFillBesidePackagesAlone(t *testing.T) {
 	}
 }
 
-// A package that has come otherwise is verified and not fetched.
-func TestAPackageThatIsThere(t *testing.T) {
+// A package that came into the tree by another way is verified and not fetched.
+func TestAPackageInTheTree(t *testing.T) {
 	tree, _ := acme(t)
 	s := newSite(t, tree)
 	root := t.TempDir()
-	indextest.OnDisk(t, root).Write(held+linuxZip, tree.Read("providers/acme/demo/"+linuxZip))
+	indextest.OnDisk(t, root).Write(directory+linuxZip, tree.Read("providers/acme/demo/"+linuxZip))
 	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
 	f := m.fill(t, linuxZip)
-	if s.Count(zipFile) != 0 || content(t, f) != tree.Read("providers/acme/demo/"+linuxZip) {
+	if s.Count(zipFile) != 0 || m.content(t, f) != tree.Read("providers/acme/demo/"+linuxZip) {
 		t.Error("it was fetched")
 	}
 }
 
-// What is replaced by hand is not served as what it was.
+// A file that was replaced by hand is not served as the one that was filled.
 func TestAFilledFileThatChanges(t *testing.T) {
-	m := onDisk(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{})
+	c := newAcme(t).Client(t, upstream.Origin{})
+	m := onDisk(t, c, fill.Policy{})
 	f := m.fill(t, linuxZip)
-	m.Write(held+linuxZip, "something else")
-	if _, err := f.Open(); !errors.Is(err, index.ErrChanged) {
+	m.Write(directory+linuxZip, "something else")
+	if _, err := m.open(f); !errors.Is(err, index.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
-	if m.Held(demo, linuxZip) != nil {
-		t.Error("it is still taken to be there")
-	}
-	m.Remove(held + linuxZip)
-	if _, err := f.Open(); !errors.Is(err, index.ErrChanged) {
+	m.mustRefuse(t, linuxZip, fill.ErrConflict, linuxZip+" differs") // nor taken to be there
+	m.Remove(directory + linuxZip)
+	if _, err := m.open(f); !errors.Is(err, index.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
-	m.fill(t, linuxZip)
+	over(t, c, fill.Policy{}, m.root).fill(t, linuxZip)
 }
 
-// Folders that were made by hand are used as they are: beside them the index
-// would not take others of the same address.
+// Directories that were made by hand are used as they are spelled: the index offers
+// one spelling of an address.
 func TestFoldersWrittenOtherwise(t *testing.T) {
 	tree, _ := acme(t)
 	root := t.TempDir()
@@ -207,7 +206,7 @@ func TestFoldersWrittenOtherwise(t *testing.T) {
 	}
 }
 
-// When the publisher changes keys, what was signed by the old one stays good.
+// When the publisher changes keys, releases signed by the old one stay valid.
 func TestKeyRotation(t *testing.T) {
 	first, second := indextest.NewPublisher(t), indextest.NewPublisher(t)
 	tree := indextest.New(t)
@@ -246,7 +245,7 @@ func TestKeyRotation(t *testing.T) {
 	}
 }
 
-// An origin that has no keys any more is believed by those it had.
+// If the origin sends no keys any more, those that it sent before count.
 func TestKeysAreRemembered(t *testing.T) {
 	tree, publisher := acme(t)
 	root := t.TempDir()
@@ -260,7 +259,7 @@ func TestKeysAreRemembered(t *testing.T) {
 	m.fill(t, strings.ReplaceAll(linuxZip, "1.0.0", "2.0.0"))
 }
 
-// Keys that are pinned after a release was verified count for it too.
+// Keys that are pinned after a release was verified count for its packages.
 func TestKeysPinnedInBetween(t *testing.T) {
 	m := onDisk(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{})
 	if _, err := m.Available(background(), demo, "1.0.0"); err != nil {
@@ -270,8 +269,8 @@ func TestKeysPinnedInBetween(t *testing.T) {
 	m.mustRefuse(t, linuxZip, upstream.ErrBadSignature, "pinned")
 }
 
-// A release that was signed more than once is the same one, as long as the keys
-// that come beside it are those of the signature that is held.
+// Another signature of the same SHA256SUMS is no conflict if the release's keys verify
+// it.
 func TestAReleaseSignedTwice(t *testing.T) {
 	first, second := indextest.NewPublisher(t), indextest.NewPublisher(t)
 	tree := indextest.New(t)
@@ -285,14 +284,14 @@ func TestAReleaseSignedTwice(t *testing.T) {
 	}{{second, nil}, {indextest.NewPublisher(t), fill.ErrConflict}} {
 		root := t.TempDir()
 		signature := test.by.Sign(document)
-		indextest.OnDisk(t, root).Write(held+sums, document).Write(held+sums+".sig", signature)
+		indextest.OnDisk(t, root).Write(directory+sums, document).Write(directory+sums+".sig", signature)
 		m := over(t, c, fill.Policy{}, root)
 		if test.kind != nil {
 			m.mustRefuse(t, linuxZip, test.kind, "signature")
 			continue
 		}
 		m.fill(t, linuxZip)
-		if p := m.scan(t).Provider(demo); m.Read(held+sums+".sig") != signature || p == nil {
+		if p := m.scan(t).Provider(demo); m.Read(directory+sums+".sig") != signature || p == nil {
 			t.Errorf("the index offers %+v", p)
 		}
 	}

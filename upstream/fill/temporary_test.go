@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A slowDisk is a file system whose files tell when they are synced.
+// A slowDisk is a file system that counts syncs.
 type slowDisk struct {
 	afero.Fs
 	syncs *atomic.Int32
@@ -36,9 +36,9 @@ func (f slowFile) Sync() error {
 	return nil
 }
 
-// The disk begins before the package is whole. That it failed then is not
-// forgotten, though the next sync succeeds.
-func TestPartsAreSyncedAhead(t *testing.T) {
+// Packages are synced while they come in. A failure then counts, though the next sync
+// succeeds.
+func TestPackagesAreSyncedAhead(t *testing.T) {
 	f, err := New(Options{Open: func() (index.Tree, error) { return index.Tree{}, nil }})
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ func TestPartsAreSyncedAhead(t *testing.T) {
 	for _, fails := range []int32{0, 1} {
 		disk := slowDisk{afero.NewMemMapFs(), new(atomic.Int32), fails}
 		in := index.Part{Fs: disk, Dir: "providers"}
-		p, err := f.newPart(in, "a/b/c.zip")
+		p, err := f.newTemporaryPackage(in, "a/b/c.zip")
 		if err != nil {
 			t.Fatal(err)
 		}

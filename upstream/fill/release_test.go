@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
 
-// A stepped file system has something looked at behind each change of a name.
+// A stepped file system calls look after each change of a name.
 type stepped struct {
 	afero.Fs
 	look func(step string)
@@ -50,7 +50,7 @@ func (s stepped) OpenFile(name string, flag int, mode os.FileMode) (afero.File, 
 	return f, s.step("create", name, err)
 }
 
-// growing is an origin that has so many platforms at a time, and can have more.
+// growing is an origin that adds platforms to a release.
 type growing struct {
 	*site
 	tree      *indextest.Tree
@@ -83,9 +83,9 @@ func (g *growing) grow(t *testing.T, platforms ...string) {
 
 func zipFor(platform string) string { return "terraform-provider-demo_1.0.0_" + platform + ".zip" }
 
-// A platform that is added to a release reaches a mirror that holds it, once more
-// and once more. Whenever the index looks meanwhile, it offers what was offered,
-// as its publisher signed it.
+// Platforms that are added to a release reach a mirror that has it, again and again.
+// Whenever the index scans meanwhile, it offers the packages it did before, with the
+// publisher's signature.
 func TestPlatformsThatAreAddedLater(t *testing.T) {
 	for _, mirror := range []string{"", mirrorBase} {
 		t.Run("from "+mirror, func(t *testing.T) {
@@ -129,9 +129,10 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 	}
 }
 
-// That a package is wanted is reason enough to look for it, also where nobody has
-// asked for a list; that the origin cannot be asked is not that there is none.
-func TestAPlatformThatIsWanted(t *testing.T) {
+// A request for a package makes the mirror look for it at the origin, even without a
+// list of versions. An origin that cannot be asked is another error than a package
+// that does not exist.
+func TestAPlatformThatIsRequested(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 		tree := indextest.New(t)
@@ -158,12 +159,12 @@ func TestAPlatformThatIsWanted(t *testing.T) {
 	})
 }
 
-// What is held is not replaced by a SHA256SUMS that changes a line of it, takes one
-// away, or is not signed by keys that count, nor where it cannot be done at once.
+// SHA256SUMS is not replaced by one that changes or lacks a line, or is not signed by
+// keys that count, nor if it cannot be replaced in one step.
 func TestAdditionsThatAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
-		change func(t *testing.T, g *growing, held *indextest.Tree)
+		change func(t *testing.T, g *growing, tree *indextest.Tree)
 		kind   error
 		says   string
 	}{
@@ -174,16 +175,16 @@ func TestAdditionsThatAreRefused(t *testing.T) {
 			g.tree.Fs.Remove("providers/acme/demo/" + zipFor("linux_amd64"))
 			g.platforms = nil
 		}, fill.ErrConflict, "differs"},
-		{"the key is not a pinned one", func(t *testing.T, g *growing, held *indextest.Tree) {
-			held.Write(keysFile, g.publisher.PublicKey())
+		{"the key is not a pinned one", func(t *testing.T, g *growing, tree *indextest.Tree) {
+			tree.Write(keysFile, g.publisher.PublicKey())
 			g.publisher = indextest.NewPublisher(t)
 			g.tree.Keys("acme", g.publisher)
 			g.tree.Fs.Remove("providers/acme/demo/" + sums)
 		}, upstream.ErrBadSignature, ""},
 		{"packages lie in the folder of the version", func(t *testing.T, g *growing, tree *indextest.Tree) {
 			for _, name := range []string{zipFor("linux_amd64"), sums, sums + ".sig"} {
-				tree.Write(held+"1.0.0/"+name, tree.Read(held+name))
-				tree.Fs.Remove(held + name)
+				tree.Write(directory+"1.0.0/"+name, tree.Read(directory+name))
+				tree.Fs.Remove(directory + name)
 			}
 		}, fill.ErrConflict, "move the files in the folder 1.0.0"},
 	} {
@@ -203,29 +204,29 @@ func TestAdditionsThatAreRefused(t *testing.T) {
 					t.Errorf("got %v", err)
 				}
 				if p := m.scan(t).Provider(demo); p == nil || p.File(zipFor("linux_amd64")) == nil {
-					t.Errorf("what was held is not offered any more: %q", m.files(t))
+					t.Errorf("the release in the tree is not offered any more: %q", m.files(t))
 				}
 			})
 		})
 	}
 }
 
-// On the disk, too, and by instances that know nothing but the tree: first the pair
-// comes in a folder of its version, then that goes.
+// The same on the disk, by instances that only know the tree: SHA256SUMS and its
+// signature move to the version's folder, and with the next platform back.
 func TestPlatformsThatAreAddedLaterOnTheDisk(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	c := g.Client(t, upstream.Origin{})
 	root := t.TempDir()
 	over(t, c, fill.Policy{}, root).fill(t, zipFor("linux_amd64"))
 	for _, step := range []struct{ platform, sums string }{
-		{"darwin_arm64", held + "1.0.0/"}, {"windows_amd64", held}, {"linux_arm64", held + "1.0.0/"},
+		{"darwin_arm64", directory + "1.0.0/"}, {"windows_amd64", directory}, {"linux_arm64", directory + "1.0.0/"},
 	} {
 		g.grow(t, step.platform)
 		m := over(t, c, fill.Policy{}, root)
 		m.fill(t, zipFor(step.platform))
 		want := []string{keysFile, record, step.sums + sums, step.sums + sums + ".sig"}
 		for _, p := range g.platforms {
-			want = append(want, held+zipFor(p))
+			want = append(want, directory+zipFor(p))
 		}
 		m.mustHave(t, want...)
 		s := m.scan(t)
@@ -235,8 +236,7 @@ func TestPlatformsThatAreAddedLaterOnTheDisk(t *testing.T) {
 	}
 }
 
-// A mirror that hangs keeps nobody from a release that is held, which it may have
-// more of.
+// A mirror that hangs does not delay a release in the tree.
 func TestAMirrorThatHangsHasNoAdditions(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	g.InBubble(t, upstream.Origin{Mirror: mirrorBase}, func(t *testing.T, c *upstream.Client) {
@@ -257,9 +257,9 @@ func TestAMirrorThatHangsHasNoAdditions(t *testing.T) {
 	})
 }
 
-// Where a version's folder has the pair, its operator may put more there, such as
-// its documentation. That is not the registry's to remove.
-func TestAdditionsLeaveWhatElseIsInTheFolder(t *testing.T) {
+// The operator may put other files into a version's folder, such as documentation.
+// Extending a release does not remove them.
+func TestAdditionsLeaveOtherFilesInTheFolder(t *testing.T) {
 	for _, theirs := range []string{"1.0.0/docs/index.md", "1.0.0/registry.hcl", "1.0.0/windows_386/terraform-provider-demo"} {
 		t.Run(theirs, func(t *testing.T) {
 			g := newGrowing(t, "linux_amd64")
@@ -269,21 +269,21 @@ func TestAdditionsLeaveWhatElseIsInTheFolder(t *testing.T) {
 			g.grow(t, "darwin_arm64")
 			m := over(t, c, fill.Policy{}, root)
 			m.fill(t, zipFor("darwin_arm64"))
-			m.Write(held+theirs, "theirs")
+			m.Write(directory+theirs, "theirs")
 			g.grow(t, "windows_amd64")
 			_, err := over(t, c, fill.Policy{}, root).Fill(background(), demo, zipFor("windows_amd64"))
 			if !errors.Is(err, fill.ErrConflict) || !strings.Contains(err.Error(), "folder 1.0.0") {
 				t.Errorf("got %v", err)
 			}
-			if got, err := afero.ReadFile(m.Fs, held+theirs); string(got) != "theirs" {
+			if got, err := afero.ReadFile(m.Fs, directory+theirs); string(got) != "theirs" {
 				t.Errorf("%s is gone: %v", theirs, err)
 			}
 		})
 	}
 }
 
-// One instance adds platforms to a release that another still knows as it was.
-// What that one fetches is of the release all the same.
+// When one instance extends a release, another one that remembers it as it was can
+// still fetch its packages, and does not undo the extension.
 func TestAdditionsByAnotherInstance(t *testing.T) {
 	for _, from := range []string{"", mirrorBase} {
 		t.Run("from "+from, func(t *testing.T) {
@@ -297,14 +297,14 @@ func TestAdditionsByAnotherInstance(t *testing.T) {
 			other := over(t, c, fill.Policy{}, root)
 			other.fill(t, zipFor("windows_amd64"))
 			other.fill(t, zipFor("linux_arm64"))
-			before, err := os.ReadFile(filepath.Join(root, held+"1.0.0/"+sums))
+			before, err := os.ReadFile(filepath.Join(root, directory+"1.0.0/"+sums))
 			if err != nil {
 				t.Fatal(err)
 			}
 
 			first.fill(t, zipFor("darwin_arm64")) // which comes in
 			first.fill(t, zipFor("linux_arm64"))  // which is there
-			if after, err := os.ReadFile(filepath.Join(root, held+"1.0.0/"+sums)); string(after) != string(before) {
+			if after, err := os.ReadFile(filepath.Join(root, directory+"1.0.0/"+sums)); string(after) != string(before) {
 				t.Errorf("SHA256SUMS was %q and is %q, %v", before, after, err)
 			}
 			s := first.scan(t)
@@ -312,5 +312,100 @@ func TestAdditionsByAnotherInstance(t *testing.T) {
 				t.Errorf("%+v", s.Report)
 			}
 		})
+	}
+}
+
+// A release that the index has verified is neither read from the tree nor requested
+// from the origin.
+func TestAReleaseThatTheIndexHas(t *testing.T) {
+	tree, publisher := acme(t)
+	s := newSite(t, tree)
+	mine := indextest.New(t).Write(keysFile, publisher.PublicKey())
+	for _, name := range []string{darwinZip, sums, sums + ".sig"} {
+		mine.Write(directory+name, tree.Read("providers/acme/demo/"+name))
+	}
+	provider := scanned(t, mine).Provider(demo)
+	present := provider.Release("1.0.0")
+	c := s.Client(t, upstream.Origin{})
+	m := (&mirroring{Tree: mine}).start(t, c, fill.Options{
+		Sources: sourceOf(c, fill.Policy{}), Open: func() (index.Tree, error) { return index.Tree{}, errors.New("it is not to be opened") },
+	})
+	list, err := m.Filler.Available(background(), demo, "1.0.0", present)
+	if err != nil || len(list) != 2 {
+		t.Errorf("got %+v, %v", list, err)
+	}
+	for _, name := range []string{sums, sums + ".sig"} {
+		f, err := m.Filler.Fill(background(), demo, name, provider)
+		if err != nil || m.content(t, f) != tree.Read("providers/acme/demo/"+name) {
+			t.Errorf("%s: got %v", name, err)
+		}
+	}
+	if n := len(s.Asked()); n != 0 {
+		t.Errorf("the origin was asked %d times", n)
+	}
+
+	// A release that was replaced in the tree replaces the remembered one.
+	m = inMemory(t, c, fill.Policy{}, mine)
+	m.Filler.Available(background(), demo, "1.0.0", present)
+	document := strings.Split(mine.Read(directory+sums), "\n")
+	for _, line := range document {
+		if strings.HasSuffix(line, darwinZip) {
+			mine.Write(directory+sums, line+"\n").Write(directory+sums+".sig", publisher.Sign(line+"\n"))
+		}
+	}
+	replaced := scanned(t, mine).Provider(demo).Release("1.0.0")
+	if list, err = m.Filler.Available(background(), demo, "1.0.0", replaced); err != nil || len(list) != 1 {
+		t.Errorf("got %+v, %v", list, err)
+	}
+}
+
+// An opened file system counts how often files are opened.
+type opened struct {
+	afero.Fs
+	count map[string]int
+}
+
+func (o opened) Open(name string) (afero.File, error) {
+	f, err := o.Fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	o.count[name]++
+	return readFile{f, o.count}, nil
+}
+
+type readFile struct {
+	afero.File
+	count map[string]int
+}
+
+func (f readFile) Read(b []byte) (int, error) {
+	f.count["read "+f.Name()]++
+	return f.File.Read(b)
+}
+
+// Packages that the index has read are not read again before SHA256SUMS comes beside
+// them, unless they have changed.
+func TestPackagesThatTheIndexHasRead(t *testing.T) {
+	for _, changed := range []bool{false, true} {
+		tree, _ := acme(t)
+		fs := opened{afero.NewMemMapFs(), make(map[string]int)}
+		mine := indextest.On(t, fs).Write(directory+darwinZip, tree.Read("providers/acme/demo/"+darwinZip))
+		snapshot, err := index.Scan(background(), index.Options{Open: mine.Open})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if changed {
+			mine.Write(directory+darwinZip, "something else")
+		}
+		clear(fs.count)
+		m := inMemory(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{}, mine)
+		_, err = m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(demo))
+		if changed != errors.Is(err, fill.ErrConflict) || !changed && err != nil {
+			t.Errorf("changed: %v, got %v", changed, err)
+		}
+		if n := fs.count["read "+directory+darwinZip]; (n > 0) != changed {
+			t.Errorf("changed: %v, it is read %d times", changed, n)
+		}
 	}
 }

@@ -1,0 +1,39 @@
+package index
+
+import (
+	"io"
+	"io/fs"
+	"path"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// Documents returns SHA256SUMS and its signature as the publisher made them, byte
+// for byte; nil for a release that the registry signs.
+func (r *Release) Documents() (checksums, signature []byte) {
+	if r.Signature.By != ByPublisher {
+		return nil, nil
+	}
+	return r.checksums.content, r.signatureFile.content
+}
+
+// NewPackageFile returns a package that was verified with CheckPackage and that no
+// scan has seen yet. Its name is the path in the tree's providers, with slashes,
+// and info is of the file as it was verified.
+func NewPackageFile(name, version string, platform address.Platform, info fs.FileInfo, sum wire.SHA256) *File {
+	s := stampOf(info)
+	return &File{
+		Name: path.Base(name), Version: version, Platform: platform.String(), Size: s.size, SHA256: sum,
+		ContentType: ContentTypeOf(name), in: inProviders, path: name, modTime: s.modTime, inode: s.inode, changed: s.changed,
+	}
+}
+
+// NewDocumentFile returns a document of a release that is not in the tree.
+func NewDocumentFile(name, version string, content []byte) *File {
+	return newDocumentFile(name, version, content)
+}
+
+// OpenFile opens f as it was verified. The error is ErrChanged when the file on the
+// disk is not that one any more.
+func (t Tree) OpenFile(f *File) (io.ReadSeekCloser, error) { return (&Snapshot{tree: t}).Open(f) }

@@ -1,0 +1,411 @@
+package fill
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// filledLifetime is how long a filled file is remembered: longer than any index
+// takes to see it, and not for good, since keys may be pinned meanwhile.
+const filledLifetime = 15 * time.Minute
+
+// A Filled file is one of a verified release, though the index may not have seen it
+// yet.
+type Filled struct {
+	*index.File
+
+	// H1 are the "h1:" hashes of a package.
+	H1 []string
+
+	// New reports whether the index does not know yet that there is something new
+	// in the tree.
+	New bool
+}
+
+// Fill gets a file of a provider into the tree by its name, and returns when it is
+// there and verified. A package is fetched once for all callers, and goes on being
+// fetched when they have left. SHA256SUMS and the like come into the tree only with
+// a package. The provider as the index has it saves requests and reading; nil if it
+// has none.
+func (f *Filler) Fill(ctx context.Context, a address.Address, name string, present *index.Provider) (*Filled, error) {
+	return f.fill(ctx, a, name, present, nil)
+}
+
+// FillWatched is Fill with a function that is told while the package comes in how
+// many bytes there are, and how many there will be; zero if that is not known. It is
+// called from one goroutine at a time, and no more once FillWatched has returned.
+func (f *Filler) FillWatched(ctx context.Context, a address.Address, name string, progress func(received, size int64)) (*Filled, error) {
+	return f.fill(ctx, a, name, nil, progress)
+}
+
+func (f *Filler) fill(ctx context.Context, a address.Address, name string, provider *index.Provider, progress func(received, size int64)) (*Filled, error) {
+	s, err := f.source(a)
+	if err != nil {
+		return nil, err
+	}
+	file, err := address.ParseReleaseFile(a.Name, name)
+	if err != nil {
+		return nil, ErrNotMirrored
+	}
+	present := provider.Release(file.Version.String()) // nil for nil
+	switch {
+	case file.Kind != address.PackageFile:
+		return f.document(ctx, a, name, file, present)
+	case !s.Policy.includesPlatform(file.Platform):
+		return nil, ErrNotMirrored
+	}
+	id := fileID{a, name}
+	if filled := f.recent(id); filled != nil {
+		return filled, nil
+	}
+	if err, ok := f.unfilled.get(id); ok {
+		return nil, err
+	}
+	r, _, err := f.approved(ctx, a, file.Version.String(), present)
+	if err != nil {
+		return nil, err
+	}
+	if r, err = f.withPlatform(ctx, s, r, file.Platform); err != nil {
+		return nil, err
+	}
+	defer f.watchers.add(id, progress)()
+	return f.filling.do(ctx, id.String(), func(clients *upstream.Clients) (*Filled, error) {
+		began := time.Now()
+		filled, fetched, err := f.fillPackage(clients.In(f.ctx), s, &packageFill{approved: r, id: id, platform: file.Platform, indexed: present})
+		e := Event{Kind: PackageFilled, Hostname: a.Hostname, Took: time.Since(began)}
+		switch {
+		case err == nil:
+			f.filled.put(id, filled, filledLifetime)
+			f.keepRecordOf(a)
+			filled = &Filled{File: filled.File, H1: filled.H1, New: true}
+			if !fetched {
+				return filled, nil
+			}
+			e.Bytes = filled.Size
+			f.log(slog.LevelInfo, "filled "+a.String()+" "+filled.Version+" "+filled.Platform,
+				"provider", a.String(), "version", filled.Version, "platform", filled.Platform, "bytes", filled.Size, "duration", e.Took)
+		case !isCanceled(err) && !errors.Is(err, ErrWouldFill):
+			f.unfilled.put(id, err, lifetimeOf(err))
+			f.noteRefusal("a package could not be mirrored", a, err, "file", name)
+		}
+		f.observe(e, err)
+		return filled, err
+	})
+}
+
+// recent returns a file that was filled a short time ago and has not changed, or
+// nil.
+func (f *Filler) recent(id fileID) *Filled {
+	filled, ok := f.filled.get(id)
+	if !ok {
+		return nil
+	}
+	tree, err := f.tree.get()
+	if err != nil {
+		return nil
+	}
+	file, err := tree.OpenFile(filled.File)
+	if err != nil {
+		return nil
+	}
+	file.Close()
+	return filled
+}
+
+// document returns one of the files beside the packages, for mirrors that are
+// chained to this one.
+func (f *Filler) document(ctx context.Context, a address.Address, name string, file address.ReleaseFile, present *index.Release) (*Filled, error) {
+	version := file.Version.String()
+	r, _, err := f.approved(ctx, a, version, present)
+	if err != nil {
+		return nil, err
+	}
+	content := r.Manifest
+	switch {
+	case file.Kind == address.ChecksumsFile:
+		content = r.Checksums
+	case file.Kind == address.SignatureFile:
+		content = r.Signature
+	case content == nil && r.present: // the index does not keep manifests
+		d, err := f.directory(a)
+		if err != nil {
+			return nil, err
+		}
+		files, err := d.documents(version)
+		if err != nil {
+			return nil, err
+		}
+		content = files.manifest
+	}
+	if content == nil {
+		return nil, ErrNotMirrored
+	}
+	return &Filled{File: index.NewDocumentFile(name, version, content)}, nil
+}
+
+// A packageFill is one package of a release on its way into the tree.
+type packageFill struct {
+	*approved
+	id       fileID
+	platform address.Platform
+	indexed  *index.Release // as the index has it, signed by its publisher or not; may be nil
+}
+
+// fillPackage finds a package in the tree, or fetches it when it is its turn. It
+// takes no lock before that, since others wait for the locks.
+func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (filled *Filled, fetched bool, err error) {
+	p, ok := k.Package(k.platform)
+	if !ok {
+		return nil, false, fmt.Errorf("the release has no package for %s: %w", k.platform, upstream.ErrNotFound)
+	}
+	if p.SHA256 == (wire.SHA256{}) && len(p.Digests)+len(p.H1) == 0 {
+		return nil, false, fmt.Errorf("%w: its mirror gives no hash of the package", ErrUnsigned)
+	}
+	d, err := f.directory(k.Address)
+	if err != nil {
+		return nil, false, err
+	}
+	if d.locate(k.Version, p.Name) == "" {
+		release, err := s.Client.ReserveDownload(ctx)
+		if err != nil {
+			return nil, false, err
+		}
+		defer release()
+	}
+	unlock, err := f.lock(path.Join(string(k.Address.Hostname), k.Address.Namespace, k.Address.Name, p.Name))
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	for range maxAttempts {
+		filled, fetched, err = f.findOrFetch(ctx, s, k, p)
+		if !errors.Is(err, errReplaced) {
+			break
+		}
+		f.tree.forget() // the next one is opened where it is now
+	}
+	if errors.Is(err, upstream.ErrBadChecksum) {
+		f.releases.remove(releaseID{k.Address, k.Version})
+		err = k.explain(ctx, s, err)
+	}
+	return filled, fetched, err
+}
+
+func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p upstream.Package) (filled *Filled, fetched bool, err error) {
+	d, err := f.directory(k.Address)
+	if err != nil {
+		return nil, false, err
+	}
+	if name := d.locate(k.Version, p.Name); name != "" {
+		filled, err := f.verifyPresent(d, k, p, name)
+		return filled, false, err
+	}
+	filled, err = f.fetchPackage(ctx, s, d, k, p)
+	return filled, true, err
+}
+
+// verifyPresent verifies a package that came into the tree by another way: another
+// instance has filled it, or the index has not read it yet.
+func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package, name string) (*Filled, error) {
+	files, err := d.check(k.Release, k.indexed)
+	if err != nil {
+		return nil, err
+	}
+	info, err := d.providers.Fs.Stat(path.Join(d.providers.Dir, name)) // before reading: if it changes later, it will not be opened
+	if err != nil {
+		return nil, storageError(err)
+	}
+	file, err := d.providers.Fs.Open(path.Join(d.providers.Dir, name))
+	if err != nil {
+		return nil, storageError(err)
+	}
+	defer file.Close()
+	digest, err := f.verify(k, p, file, info.Size(), wire.SHA256{})
+	switch {
+	case errors.Is(err, upstream.ErrMalformed), errors.Is(err, upstream.ErrBadChecksum), err == nil && !files.lists(p.Name, digest.SHA256):
+		return nil, conflict(p.Name)
+	case err != nil:
+		return nil, err
+	}
+	return k.filled(p, name, info, digest), nil
+}
+
+// verify reads a package to its end and compares it with its release. A package that
+// the index would withhold is refused. The sha256 is computed unless it is known.
+func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, size int64, known wire.SHA256) (d index.PackageDigest, err error) {
+	refuse := func(kind error, detail string) error {
+		return &upstream.Failure{Host: k.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
+	}
+	d, err = index.CheckPackage(f.ctx, file, size, k.Address.Name, p.Platform, known)
+	var bad *index.PackageError
+	switch withheld := errors.As(err, &bad); {
+	case err != nil && !withheld && f.ctx.Err() != nil:
+		return d, f.ctx.Err()
+	case err != nil && !withheld:
+		return d, storageError(err)
+	case len(p.Digests) > 0 && !slices.Contains(p.Digests, d.SHA256):
+		return d, refuse(upstream.ErrBadChecksum, p.Name+" is not the file that was released")
+	case withheld:
+		return d, refuse(upstream.ErrMalformed, p.Name+": "+bad.Detail)
+	case p.SHA256 == (wire.SHA256{}) && len(p.H1) > 0 && !slices.ContainsFunc(d.H1, func(h1 string) bool { return slices.Contains(p.H1, h1) }):
+		return d, refuse(upstream.ErrBadChecksum, p.Name+" has other files in it than the mirror says")
+	}
+	return d, nil
+}
+
+// fetchPackage gets a package from its origin.
+func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *packageFill, p upstream.Package) (*Filled, error) {
+	files, err := d.check(k.Release, k.indexed) // before megabytes come in for nothing
+	if err != nil {
+		return nil, err
+	}
+	if p.SHA256 != (wire.SHA256{}) && !files.after(k.Release).lists(p.Name, p.SHA256) {
+		return nil, conflict("SHA256SUMS")
+	}
+	if f.options.ReadOnly {
+		return nil, ErrWouldFill
+	}
+	name := path.Join(files.packages, p.Name)
+	temporary, err := f.newTemporaryPackage(d.providers, name)
+	if err != nil {
+		return nil, err
+	}
+	temporary.reservation = f.reserve(s, d.providers)
+	kept := false
+	defer func() { temporary.reservation.end(kept) }()
+	to := &watchedPackage{temporaryPackage: temporary, watchers: &f.watchers, id: k.id}
+	var digest index.PackageDigest
+	received, err := s.Client.Download(ctx, k.Release, p.Platform, to)
+	if err == nil {
+		digest, err = f.verify(k, p, temporary, received.Size, received.SHA256)
+	}
+	if err == nil {
+		err = f.keepDocuments(d, k, p, digest)
+	}
+	if err != nil {
+		temporary.discard()
+		return nil, err
+	}
+	info, err := temporary.publish(name)
+	if err != nil {
+		return nil, err
+	}
+	kept = true
+	return k.filled(p, name, info, digest), nil
+}
+
+// keepDocuments writes the documents of a package, for one release of a namespace at
+// a time: they share a keys file.
+func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package, digest index.PackageDigest) error {
+	namespace := path.Join(string(k.Address.Hostname), k.Address.Namespace)
+	defer f.writing.lock(namespace)()
+	unlock, err := f.lock(namespace)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	before, err := d.readKeys()
+	if err != nil {
+		return err
+	}
+	files, err := d.keep(k.Release, k.indexed)
+	if err == nil {
+		f.noteKeys(k.Release, before)
+	}
+	if err == nil && !files.after(k.Release).lists(p.Name, digest.SHA256) {
+		err = conflict("SHA256SUMS")
+	}
+	return err
+}
+
+// explain tells an origin that has released a version again from one that sends
+// wrong bytes.
+func (k *packageFill) explain(ctx context.Context, s *Source, wrong error) error {
+	if !k.present {
+		return wrong
+	}
+	now, err := s.Client.Release(ctx, k.Address, wire.ProviderVersion{Version: k.Version}, nil)
+	if err != nil || bytes.Equal(now.Checksums, k.Checksums) {
+		return wrong
+	}
+	return fmt.Errorf("%w: it has been released again: to have the new one, remove the version from the tree", ErrConflict)
+}
+
+func (k *packageFill) filled(p upstream.Package, name string, info fs.FileInfo, digest index.PackageDigest) *Filled {
+	return &Filled{File: index.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1}
+}
+
+// Watchers are told how far the fills are that they wait for. The zero value is
+// ready for use.
+type watchers struct {
+	mutex sync.Mutex
+	all   map[fileID][]*func(received, size int64)
+}
+
+// add adds a watcher, which may be nil, until it is removed.
+func (w *watchers) add(id fileID, progress func(received, size int64)) (remove func()) {
+	if progress == nil {
+		return func() {}
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.all == nil {
+		w.all = make(map[fileID][]*func(received, size int64))
+	}
+	w.all[id] = append(w.all[id], &progress)
+	return func() {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.all[id] = slices.DeleteFunc(w.all[id], func(p *func(received, size int64)) bool { return p == &progress })
+		if len(w.all[id]) == 0 {
+			delete(w.all, id)
+		}
+	}
+}
+
+func (w *watchers) tell(id fileID, received, size int64) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	for _, progress := range w.all[id] {
+		(*progress)(received, size)
+	}
+}
+
+// A watchedPackage is a temporary package whose watchers are told as it grows.
+type watchedPackage struct {
+	*temporaryPackage
+	watchers *watchers
+	id       fileID
+	received int64
+	size     int64 // zero: not known
+}
+
+// Expect implements upstream.Expecter.
+func (w *watchedPackage) Expect(size int64) error {
+	w.size = size
+	err := w.temporaryPackage.Expect(size)
+	w.watchers.tell(w.id, w.received, w.size)
+	return err
+}
+
+func (w *watchedPackage) Write(b []byte) (int, error) {
+	n, err := w.temporaryPackage.Write(b)
+	w.received += int64(n)
+	w.watchers.tell(w.id, w.received, w.size)
+	return n, err
+}

@@ -1,0 +1,263 @@
+package fill
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+// check makes sure that a release agrees with the files of it in the tree, or else
+// returns ErrConflict: what is in the tree is never replaced, and never made invalid
+// by what is put beside it. It returns the documents in the tree. The release as the
+// index knows it saves reading its packages; nil if it does not.
+func (d *directory) check(r *upstream.Release, present *index.Release) (documents, error) {
+	_, files, _, err := d.compare(r, present)
+	return files, err
+}
+
+// keep is check, and then writes the documents and keys that are missing, in an
+// order in which the index always offers what it did before.
+func (d *directory) keep(r *upstream.Release, present *index.Release) (documents, error) {
+	r, files, keys, err := d.compare(r, present)
+	if err != nil {
+		return files, err
+	}
+	return files, d.write(r, files, keys)
+}
+
+// compare returns the release that the tree will have.
+func (d *directory) compare(r *upstream.Release, present *index.Release) (*upstream.Release, documents, namespaceKeys, error) {
+	keys, err := d.readKeys()
+	if err != nil {
+		return r, documents{}, keys, err
+	}
+	files, err := d.documents(r.Version)
+	if err != nil {
+		return r, files, keys, err
+	}
+	if r.Checksums != nil && extends(r.Checksums, files.checksums) {
+		// Another fill or instance has extended the release since it was requested.
+		// The packages are the same ones, and the extension must not be undone.
+		if extended := files.release(r.Address, keys); extended != nil {
+			r = extended
+		}
+	}
+	if err := d.checkDocuments(r, files, keys); err != nil {
+		return r, files, keys, err
+	}
+	if files.checksums == nil && r.Checksums != nil {
+		if err := d.checkPackages(r, present); err != nil {
+			return r, files, keys, err
+		}
+	}
+	return r, files, keys, nil
+}
+
+// after returns the documents once those of a release have been written.
+func (files documents) after(r *upstream.Release) documents {
+	if r.Checksums != nil {
+		files.checksums = r.Checksums
+	}
+	return files
+}
+
+// conflict is the error for a file that the tree has and the origin has otherwise.
+func conflict(name string) error {
+	return fmt.Errorf("%w: its %s differs: to have the origin's, remove the version from the tree", ErrConflict, name)
+}
+
+var errPinned = fmt.Errorf("%w: the keys of the namespace are pinned", ErrUnsigned)
+
+// checkDocuments compares a release with the documents and keys in the tree.
+func (d *directory) checkDocuments(r *upstream.Release, files documents, keys namespaceKeys) error {
+	if keys.pinned { // perhaps since the release was verified
+		if !r.Signed() {
+			return errPinned
+		}
+		if _, err := keys.ring.Verify(r.Checksums, r.Signature); err != nil {
+			return fmt.Errorf("%w: by the pinned keys: %w", upstream.ErrBadSignature, err)
+		}
+	}
+	extended := false
+	if files.checksums != nil && r.Checksums != nil && !bytes.Equal(files.checksums, r.Checksums) {
+		switch extended = mayReplace(r, files.checksums); {
+		case !extended:
+			return conflict("SHA256SUMS")
+		case !d.canExtend(files):
+			return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider, and what else is in it out of the tree", ErrConflict, files.version)
+		}
+	}
+	if files.signature != nil && r.Signed() && !extended && !bytes.Equal(files.signature, r.Signature) {
+		// A second signature is as good as the first if the keys that will lie beside
+		// it verify it.
+		if files.checksums == nil || !verifies(r, files.signature) {
+			return conflict("signature")
+		}
+	}
+	if files.manifest != nil {
+		if sum, listed := r.Sums[address.ManifestName(d.address.Name, r.Version)]; listed && sha256.Sum256(files.manifest) != sum {
+			return conflict("manifest")
+		}
+	}
+	return nil
+}
+
+// verifies reports whether the keys of a release verify another signature of it.
+func verifies(r *upstream.Release, signature []byte) bool {
+	var armored bytes.Buffer
+	for _, key := range r.Keys {
+		fmt.Fprintf(&armored, "%s\n", key.Armor)
+	}
+	ring, _ := signing.ReadKeyring(armored.Bytes())
+	_, err := ring.Verify(r.Checksums, signature)
+	return err == nil
+}
+
+// checkPackages compares packages without a SHA256SUMS, such as those copied in by
+// `terraform providers mirror`, with the one that is to come beside them.
+func (d *directory) checkPackages(r *upstream.Release, present *index.Release) error {
+	for _, name := range d.packages(r.Version) {
+		sum, err := d.digest(name, present)
+		if err != nil {
+			return err
+		}
+		if listed, ok := r.Sums[path.Base(name)]; !ok || listed != sum {
+			return conflict(path.Base(name))
+		}
+	}
+	if unpacked := d.unpacked(r.Version); len(unpacked) > 0 { // no publisher signs what the registry packs
+		return conflict("unpacked " + unpacked[0])
+	}
+	return nil
+}
+
+// write writes what the tree lacks. Keys come first, since a signature is worth
+// nothing without them, and SHA256SUMS before its signature: until that is there
+// the registry signs the release itself.
+func (d *directory) write(r *upstream.Release, files documents, keys namespaceKeys) error {
+	if r.Signed() && !keys.pinned {
+		file, err := keys.with(r.Keys)
+		if err != nil {
+			return err
+		}
+		if file != nil {
+			if err := write(d.keys, d.keysFile, file); err != nil {
+				return err
+			}
+		}
+	}
+	if files.checksums != nil && r.Checksums != nil && !bytes.Equal(files.checksums, r.Checksums) {
+		return d.extend(r, files)
+	}
+	for _, document := range []struct {
+		name            string
+		present, origin []byte
+	}{
+		{address.ManifestName(d.address.Name, r.Version), files.manifest, r.Manifest},
+		{address.ChecksumsName(d.address.Name, r.Version), files.checksums, r.Checksums},
+		{address.SignatureName(d.address.Name, r.Version), files.signature, r.Signature},
+	} {
+		if document.present != nil || document.origin == nil {
+			continue
+		}
+		if err := write(d.providers, path.Join(files.dir, document.name), document.origin); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// An origin may add platforms to a version that it has released. Its SHA256SUMS
+// then has further lines, and another signature.
+
+// extends reports whether a SHA256SUMS has all lines of another one, and new ones.
+func extends(before, now []byte) bool {
+	lines := make(map[string]bool)
+	for line := range bytes.Lines(now) {
+		lines[string(bytes.TrimRight(line, "\n"))] = true
+	}
+	kept := 0
+	for line := range bytes.Lines(before) {
+		if !lines[string(bytes.TrimRight(line, "\n"))] {
+			return false
+		}
+		kept++
+	}
+	return kept > 0 && len(lines) > kept
+}
+
+// mayReplace reports whether a release, signed by keys that count, is the one with
+// the given SHA256SUMS and further packages.
+func mayReplace(r *upstream.Release, checksums []byte) bool {
+	return r.Signed() && r.Signature != nil && extends(checksums, r.Checksums)
+}
+
+// canExtend reports whether extend can replace the documents.
+func (d *directory) canExtend(files documents) bool {
+	folder := path.Join(d.path, files.version)
+	entries, err := afero.ReadDir(d.providers.Fs, path.Join(d.providers.Dir, folder))
+	if files.apart {
+		return false
+	}
+	if files.dir == d.path {
+		return err != nil || len(entries) == 0
+	}
+	// The folder is removed as a whole, with packages that need the documents, or
+	// documentation that was put beside them.
+	typ, version := d.address.Name, files.version
+	documents := []string{address.ChecksumsName(typ, version), address.SignatureName(typ, version), address.ManifestName(typ, version)}
+	return err == nil && !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return !slices.Contains(documents, e.Name()) })
+}
+
+// extend replaces SHA256SUMS and its signature. One without the other would have a
+// scan in between withhold the release. Of two pairs the index takes the one in
+// the version's folder, and a folder appears or disappears at once. So if the old
+// pair is in the provider's directory, the new one comes in a version's folder;
+// otherwise the new one is written to the provider's directory before the folder
+// with the old one is removed.
+func (d *directory) extend(r *upstream.Release, files documents) error {
+	sums, sig := address.ChecksumsName(d.address.Name, r.Version), address.SignatureName(d.address.Name, r.Version)
+	in, folder := d.providers, path.Join(d.path, r.Version)
+	hidden := temporaryName(folder, temporarySuffix)
+	if files.dir != d.path {
+		if files.manifest != nil {
+			if err := write(in, path.Join(d.path, address.ManifestName(d.address.Name, r.Version)), files.manifest); err != nil {
+				return err
+			}
+		}
+		if err := errors.Join(write(in, path.Join(d.path, sums), r.Checksums), write(in, path.Join(d.path, sig), r.Signature)); err != nil {
+			return err
+		}
+		if err := in.Fs.Rename(path.Join(in.Dir, folder), path.Join(in.Dir, hidden)); err != nil {
+			return storageError(err)
+		}
+		return storageError(in.Fs.RemoveAll(path.Join(in.Dir, hidden)))
+	}
+	in.Fs.Remove(path.Join(in.Dir, folder)) // which is empty, if it exists
+	err := errors.Join(write(in, path.Join(hidden, sums), r.Checksums), write(in, path.Join(hidden, sig), r.Signature))
+	if err == nil {
+		err = storageError(in.Fs.Rename(path.Join(in.Dir, hidden), path.Join(in.Dir, folder)))
+	}
+	if err != nil {
+		in.Fs.RemoveAll(path.Join(in.Dir, hidden))
+		return err
+	}
+	syncFolder(in.Fs, path.Join(in.Dir, d.path))
+	for _, name := range []string{sig, sums} {
+		if err := in.Fs.Remove(path.Join(in.Dir, d.path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return storageError(err)
+		}
+	}
+	return nil
+}

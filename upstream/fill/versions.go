@@ -1,0 +1,368 @@
+package fill
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// patience is how long a request waits for a list that is far out of date to be
+// renewed, before it is answered with the old one.
+const patience = 3 * time.Second
+
+// An origin tells the publication date of one version a request. A provider may
+// have hundreds of versions, so only this many are requested each time its list
+// is renewed, the newest first; the rest follow with the next requests for it.
+const (
+	maxDates      = 128
+	parallelDates = 8 // fewer than an origin's slots: lists go on being renewed
+)
+
+// An Offering is the versions of a provider that can be mirrored.
+type Offering struct {
+	// Versions are ordered newest first. They are not changed.
+	Versions []wire.ProviderVersion
+
+	// Age is how long ago the origin sent it.
+	Age time.Duration
+
+	// Stale reports whether the list should have been renewed by now.
+	Stale bool
+}
+
+// Versions returns the versions of a provider that its origin lists and that have
+// the minimum release age. The origin is asked once for all callers, and the
+// request goes on when they have left. A known list is returned at once, even if
+// the origin fails; one that is more than twice as old as it should be, after
+// waiting a moment for a new one.
+func (f *Filler) Versions(ctx context.Context, a address.Address) (Offering, error) {
+	c, err := f.catalog(a)
+	if err != nil {
+		return Offering{}, err
+	}
+	if err := c.wait(ctx); err != nil {
+		return Offering{}, err
+	}
+	return c.offering()
+}
+
+// listed finds a version in the list. The error is ErrTooYoung for one that has
+// not reached the minimum release age.
+func (f *Filler) listed(ctx context.Context, a address.Address, version string) (v wire.ProviderVersion, ok bool, err error) {
+	c, err := f.catalog(a)
+	if err != nil {
+		return v, false, err
+	}
+	if err := c.wait(ctx); err != nil {
+		return v, false, err
+	}
+	d, ok := c.version(version)
+	if ok && c.needsDate(d, time.Now()) {
+		if err := c.fetchDate(ctx, version); err != nil {
+			return v, false, err
+		}
+		d, ok = c.version(version)
+	}
+	if ok && d.matures(c.source.Policy.MinAge).After(time.Now()) {
+		return v, false, ErrTooYoung
+	}
+	return d.ProviderVersion, ok, nil
+}
+
+// catalog returns the one of a provider, or why it has no list.
+func (f *Filler) catalog(a address.Address) (*catalog, error) {
+	s, err := f.source(a)
+	if err != nil {
+		return nil, err
+	}
+	f.opening.mutex.Lock() // a catalog that has left this is in one of the others
+	defer f.opening.mutex.Unlock()
+	if c := f.opening.catalogs[a]; c != nil {
+		return c, nil
+	}
+	if c, ok := f.catalogs.get(a); ok {
+		return c, nil
+	}
+	if err, ok := f.unlisted.get(a); ok {
+		return nil, err
+	}
+	c := &catalog{Filler: f, source: s, address: a}
+	f.opening.catalogs[a] = c
+	return c, nil
+}
+
+// openingCatalogs are those without a list so far. They are kept apart so that
+// requests for providers that do not exist evict no list.
+type openingCatalogs struct {
+	mutex    sync.Mutex
+	catalogs map[address.Address]*catalog
+}
+
+func (o *openingCatalogs) remove(c *catalog) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	if o.catalogs[c.address] == c {
+		delete(o.catalogs, c.address)
+	}
+}
+
+// opened puts a catalog among those with a list, or remembers why it has none.
+func (c *catalog) opened(listed bool, err error) {
+	switch {
+	case listed:
+		c.catalogs.put(c.address, c, 0)
+	case err != nil && !isCanceled(err):
+		c.unlisted.put(c.address, err, lifetimeOf(err))
+	}
+	c.opening.remove(c)
+}
+
+// A catalog is what is known of a provider's versions.
+type catalog struct {
+	*Filler
+	source  *Source
+	address address.Address
+
+	mutex   sync.Mutex
+	loaded  bool    // the record in the tree has been looked for
+	record  *record // nil: nothing is known
+	failure error   // of the last refresh
+	retry   time.Time
+	refresh flights[struct{}]
+	dating  flights[struct{}] // by version
+
+	size atomic.Int64 // of record, in bytes
+	kept atomic.Bool  // the tree has a record
+
+	offered      []wire.ProviderVersion // of record; nil: not known
+	offeredUntil time.Time              // zero: as long as the record
+}
+
+// weigh is about how many bytes a catalog takes in memory.
+func (c *catalog) weigh() int { return int(c.size.Load()) }
+
+// set replaces the record. The mutex is held.
+func (c *catalog) set(r *record) {
+	c.record, c.offered = r, nil
+	c.size.Store(r.weigh())
+}
+
+// version finds a version in the record.
+func (c *catalog) version(text string) (datedVersion, bool) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.record == nil {
+		return datedVersion{}, false
+	}
+	return c.record.version(text)
+}
+
+// wait returns when there is a record to be used, or the failure to get one.
+func (c *catalog) wait(ctx context.Context) error {
+	c.mutex.Lock()
+	if !c.loaded {
+		c.loaded = true
+		if r := c.readRecord(); r != nil {
+			c.set(r)
+			c.opened(true, nil)
+		}
+	}
+	now := time.Now()
+	known, age, ttl := c.record != nil, c.age(now), c.source.Policy.VersionsTTL
+	switch {
+	case known && age <= ttl && !c.lacksDates(c.record, now):
+		c.mutex.Unlock()
+		return nil
+	case c.failure != nil && now.Before(c.retry):
+		defer c.mutex.Unlock()
+		if known {
+			return nil
+		}
+		return c.failure
+	}
+	refreshed := c.refresh.start(ctx, "", c.fetchRecord)
+	usable := known && age <= 2*ttl && len(c.mature(now)) > 0
+	c.mutex.Unlock()
+	var enough <-chan time.Time
+	switch {
+	case usable:
+		return nil
+	case known:
+		timer := time.NewTimer(patience)
+		defer timer.Stop()
+		enough = timer.C
+	}
+	select {
+	case <-refreshed:
+	case <-enough:
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.record != nil {
+		return nil
+	}
+	return c.failure
+}
+
+// age is how old the record is. One from the future is infinitely old: a clock was
+// wrong, and nothing says by how much.
+func (c *catalog) age(now time.Time) time.Duration {
+	if c.record == nil || c.record.Fetched.After(now) {
+		return 1<<63 - 1
+	}
+	return now.Sub(c.record.Fetched)
+}
+
+// offering returns the versions that can be mirrored, after wait.
+func (c *catalog) offering() (Offering, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	now := time.Now()
+	list := c.mature(now)
+	if len(list) == 0 && c.lacksDates(c.record, now) { // which is not that there are none
+		if c.failure != nil {
+			return Offering{}, c.failure
+		}
+		return Offering{}, &upstream.Failure{Host: c.address.Hostname.ForDisplay(), Kind: upstream.ErrTimeout, Detail: "it is still being asked for the dates of the versions"}
+	}
+	o := Offering{Versions: list, Age: c.age(now)}
+	if o.Stale = o.Age > c.source.Policy.VersionsTTL; o.Stale {
+		c.observe(Event{Kind: VersionsStale, Hostname: c.address.Hostname}, nil)
+	}
+	return o, nil
+}
+
+// mature is the versions with the minimum release age. The mutex is held.
+func (c *catalog) mature(now time.Time) []wire.ProviderVersion {
+	if c.offered == nil || !c.offeredUntil.IsZero() && !now.Before(c.offeredUntil) {
+		c.offered, c.offeredUntil = c.record.mature(c.source.Policy.MinAge, now)
+	}
+	return c.offered
+}
+
+// fetchRecord asks the origin for its list, unless another instance has done so.
+func (c *catalog) fetchRecord(clients *upstream.Clients) (struct{}, error) {
+	c.mutex.Lock()
+	before := c.record
+	c.mutex.Unlock()
+	r, err := c.fetch(clients.In(c.ctx), before)
+	c.mutex.Lock()
+	if r != nil {
+		if c.record != nil {
+			r = r.withDatesOf(c.record) // which were requested meanwhile
+		}
+		c.set(r)
+	}
+	if c.failure = err; err != nil && !isCanceled(err) {
+		c.retry = time.Now().Add(lifetimeOf(err))
+	}
+	listed := c.record != nil
+	c.mutex.Unlock()
+	c.opened(listed, err)
+	c.noteRefresh(c.address, before != nil, err)
+	return struct{}{}, err
+}
+
+// fetch returns both a record and an error when dates are missing.
+func (c *catalog) fetch(ctx context.Context, before *record) (*record, error) {
+	if kept := c.readRecord(); kept != nil && (before == nil || kept.Fetched.After(before.Fetched)) {
+		now := time.Now()
+		since := now.Sub(kept.Fetched)
+		if before = kept; since >= 0 && since <= c.source.Policy.VersionsTTL && !c.lacksDates(kept, now) {
+			return kept, nil
+		}
+	}
+	began := time.Now()
+	list, err := c.source.Client.Versions(ctx, c.address)
+	c.observe(Event{Kind: VersionsFetched, Hostname: c.address.Hostname, Took: time.Since(began)}, err)
+	if err != nil {
+		return nil, err
+	}
+	r := newRecord(list, before, time.Now())
+	err = c.fetchDates(ctx, r)
+	c.keep(r)
+	return r, err
+}
+
+// keep writes a record, on which nothing depends.
+func (c *catalog) keep(r *record) {
+	if err := c.keepRecord(r); err != nil && c.outages.begin("keeping") {
+		c.log(slog.LevelWarn, "lists of versions cannot be kept, they will be requested again after a restart", "error", err.Error())
+	}
+}
+
+// needsDate reports whether the origin may know that a version is older than this
+// mirror does.
+func (c *catalog) needsDate(d datedVersion, now time.Time) bool {
+	return !d.Asked && d.matures(c.source.Policy.MinAge).After(now)
+}
+
+func (c *catalog) lacksDates(r *record, now time.Time) bool {
+	return slices.ContainsFunc(r.Versions, func(d datedVersion) bool { return c.needsDate(d, now) })
+}
+
+// fetchDates adds dates to a record that is not shared yet. On an error those that
+// are missing count from when the version was first seen.
+func (c *catalog) fetchDates(ctx context.Context, r *record) error {
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(parallelDates)
+	asked := 0
+	for i := range r.Versions {
+		d := &r.Versions[i]
+		if !c.needsDate(*d, r.Fetched) || asked == maxDates {
+			continue
+		}
+		asked++
+		all.Go(func() (err error) {
+			*d, err = c.dated(upstream.NewClients(ctx).In(ctx), *d)
+			return err
+		})
+	}
+	return all.Wait()
+}
+
+// fetchDate adds the date of a version that is requested before its turn.
+func (c *catalog) fetchDate(ctx context.Context, version string) error {
+	_, err := c.dating.do(ctx, version, func(clients *upstream.Clients) (struct{}, error) {
+		d, ok := c.version(version)
+		if !ok || d.Asked {
+			return struct{}{}, nil
+		}
+		d, err := c.dated(clients.In(c.ctx), d)
+		if err != nil {
+			return struct{}{}, err
+		}
+		c.mutex.Lock()
+		r := c.record.withDatesOf(&record{Versions: []datedVersion{d}})
+		c.set(r)
+		c.mutex.Unlock()
+		c.keep(r)
+		return struct{}{}, nil
+	})
+	return err
+}
+
+// dated asks the origin when a version was published. The error is that it may say
+// so another time.
+func (c *catalog) dated(ctx context.Context, d datedVersion) (datedVersion, error) {
+	at, err := c.source.Client.Published(ctx, c.address, d.Version)
+	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout) || isCanceled(err) {
+		return d, err
+	}
+	d.Asked = true
+	if err == nil {
+		d.Published = at
+	}
+	return d, nil
+}
