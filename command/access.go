@@ -175,12 +175,17 @@ func (q accessQuery) askConfiguration(fl caddycmd.Flags) ([]module.AccessDecisio
 		return nil, err
 	}
 	app, err := module.ConfiguredApp(ctx)
-	if errors.Is(err, caddy.ErrNotConfigured) {
-		return nil, errors.New("the configuration has no terraform_registry: name another one with --config")
-	} else if err != nil {
+	if err != nil && !errors.Is(err, caddy.ErrNotConfigured) {
 		return nil, err
 	}
-	return app.Decide(q.subject, q.right, q.resource), nil
+	var decisions []module.AccessDecision
+	if err == nil {
+		decisions = app.Decide(q.subject, q.right, q.resource)
+	}
+	if len(decisions) == 0 {
+		return nil, errors.New("the configuration has no terraform_registry: name another one with --config")
+	}
+	return decisions, nil
 }
 
 // chooseDecision returns the decision of the registry that is meant: the one with

@@ -200,6 +200,18 @@ func TestAccessPublish(t *testing.T) {
 	}
 }
 
+// A configuration may have the registry's app, which has no options, and no registry.
+func TestAccessWithTheAppAlone(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "caddy.json")
+	if err := os.WriteFile(file, []byte(`{"apps":{"terraform_registry":{}}}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, _, err := run(t.Context(), accessCommand(), "--config", file, "read", "acme/demo")
+	if err == nil || !strings.Contains(err.Error(), "has no terraform_registry") || out != "" {
+		t.Errorf("got %q and the error %v", out, err)
+	}
+}
+
 // Mistakes must not look like an answer.
 func TestAccessMistakes(t *testing.T) {
 	stopped := "unix/" + t.TempDir() + "/admin"

@@ -25,6 +25,7 @@ func (g *Registry) authorize(r *request) error {
 	if g.Authenticate == nil {
 		return g.unauthorized(r)
 	}
+	r.waiting() // Authenticate may ask an issuer of tokens
 	subject, err := g.Authenticate(r.Request)
 	if err != nil {
 		// Authenticate logs the reason, once: any client can cause this answer.
@@ -47,6 +48,7 @@ func (g *Registry) authorize(r *request) error {
 func (g *Registry) authorizeFile(r *request) error {
 	t, invalid := &r.target, access.ErrNoLink
 	if g.Rules != nil && r.URL.RawQuery != "" {
+		r.waiting() // Verify may load keys
 		for _, a := range []address.Address{t.Address, t.At("")} {
 			err := g.Links.Verify(g.Tree, filePath("", a, t.version, t.file), r.URL.RawQuery, time.Now())
 			if err == nil {

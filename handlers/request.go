@@ -84,9 +84,9 @@ type request struct {
 	since    time.Time // when it began to wait; zero: it has not
 }
 
-// waiting returns when the request began to wait, for the tree or for an origin:
-// now, if it is called for the first time. Most requests never wait, and need not
-// read the clock.
+// waiting returns when the request began to wait, for the check of its credentials
+// or its link, for the tree or for an origin: now, if it is called for the first
+// time. Requests for what is public rarely wait, and need not read the clock.
 func (r *request) waiting() time.Time {
 	if r.since.IsZero() {
 		r.since = time.Now()

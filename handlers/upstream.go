@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	svchost "github.com/hashicorp/terraform-svchost"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -95,10 +97,11 @@ type mergedDocument struct {
 
 func (d mergedDocument) size() int { return len(d.Head) + len(d.Tail) }
 
-// What an origin offers of a version does not change, so VERSION.json is valid for
-// a minute. Asking for a list of versions is what has it renewed in the background,
-// so index.json is valid for a second only, and not longer than the age of its
-// list: one that is renewed all the time is asked for each time.
+// What an origin offers of a version does not change, so VERSION.json is cached for
+// a minute. Lists of versions do, and requests have the Upstream renew them in the
+// background: index.json is cached for a second only, so that such requests reach
+// it, and not for longer than the list is old, so that an Upstream which renews its
+// lists on every request gets every request.
 const (
 	mergedLife      = time.Minute
 	mergedIndexLife = time.Second
@@ -114,6 +117,10 @@ func (g *Registry) mergedDocument(id mergedID, present any) (mergedDocument, boo
 }
 
 func (g *Registry) keepMerged(id mergedID, d mergedDocument, life time.Duration) {
+	// The parts may share their memory with the request line, which is larger.
+	id.address.Hostname = svchost.Hostname(strings.Clone(string(id.address.Hostname)))
+	id.address.Namespace, id.address.Name = strings.Clone(id.address.Namespace), strings.Clone(id.address.Name)
+	id.version = strings.Clone(id.version)
 	d.until = time.Now().Add(life)
 	g.merged.put(id, d)
 }

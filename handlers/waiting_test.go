@@ -263,6 +263,41 @@ func TestRequestsWaitOnce(t *testing.T) {
 	})
 }
 
+// A request that has waited for its credentials or its link to be checked, by an
+// issuer of tokens or in a storage, waits less for the tree too.
+func TestRequestsWaitOnceForChecksToo(t *testing.T) {
+	const check = 3 * time.Second
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, tree)
+	for _, path := range []string{
+		"/v1/providers/acme/demo/versions",
+		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip?exp=4102444800&sig=" + strings.Repeat("A", 48),
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			blocked, o := blockedFs{tree.Fs, "", make(chan struct{})}, o
+			o.Open = indextest.On(t, blocked).Open
+			x := index.New(o)
+			x.Start()
+			defer x.Close()
+			defer close(blocked.open) // before the index is closed
+			<-x.Ready()
+			g := privately(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next}, "allow reader read acme")
+			g.Links.Reload = func() { time.Sleep(check) }
+			authenticate := g.Authenticate
+			g.Authenticate = func(r *http.Request) (access.Subject, error) {
+				time.Sleep(check)
+				return authenticate(r)
+			}
+			began := time.Now()
+			w := askAs(g, reader, ownHost, path)
+			if w.Code != http.StatusServiceUnavailable || time.Since(began) != handlers.Patience {
+				t.Errorf("%s: got %d after %s: %s", path, w.Code, time.Since(began), w.Body)
+			}
+		})
+	}
+}
+
 // The rules are asked once a request, however long it waits.
 func TestRulesAreAskedOnce(t *testing.T) {
 	tree := indextest.New(t)
