@@ -238,7 +238,7 @@ func TestAccessMistakes(t *testing.T) {
 		{"a malformed rule", []string{onSiteRoute("r.example.com", strings.ReplaceAll(ruledRegistry, `"right":"publish"`, `"right":"write"`))}, "read acme/demo", "access: rule 5"},
 		{"no rules in access", []string{`{"handle":[{"handler":"terraform_registry","root":"/srv/open","access":{}}]}`}, "read acme/demo", "access: it has no rule"},
 		{"a malformed hostname", []string{onSiteRoute("r.example.com", strings.ReplaceAll(namedRegistry, "one.example.com\",", "a b\","))}, "read acme/demo", "hostname: "},
-		{"a rule with the site's name", []string{onSiteRoute("registry.terraform.io", ruledRegistry)}, "read acme/demo", "this registry's own: add the option"},
+		{"a rule with the site's name", []string{onSiteRoute("registry.terraform.io", ruledRegistry)}, "read acme/demo", "one of this registry's: add the option"},
 		{"several registries", []string{onSiteRoute("a.example.com", openRegistry), onSiteRoute("b.example.com", ruledRegistry)}, "read acme/demo",
 			"choose one by its root with --root: /srv/open, /srv/ruled"},
 		{"a root that no registry has", []string{onSiteRoute("a.example.com", openRegistry), ruled}, "--root /srv/free read acme/demo",
