@@ -98,7 +98,7 @@ var providerAddresses = []struct {
 	{"a bad hostname", "registry..example", "acme", "demo", ""},
 }
 
-func TestParseProviderAddress(t *testing.T) {
+func TestParseProvider(t *testing.T) {
 	for _, test := range providerAddresses {
 		t.Run(test.rule, func(t *testing.T) {
 			a, err := address.ParseProvider(test.hostname, test.namespace, test.typ)
@@ -140,7 +140,7 @@ var moduleAddresses = []struct {
 	{"no bad hostname", "registry..example", "acme", "vpc", "aws", ""},
 }
 
-func TestParseModuleAddress(t *testing.T) {
+func TestParseModule(t *testing.T) {
 	for _, test := range moduleAddresses {
 		t.Run(test.rule, func(t *testing.T) {
 			a, err := address.ParseModule(test.hostname, test.namespace, test.name, test.system)
@@ -179,7 +179,7 @@ func FuzzParseHostname(f *testing.F) {
 	})
 }
 
-func FuzzParseProviderAddress(f *testing.F) {
+func FuzzParseProvider(f *testing.F) {
 	for _, test := range providerAddresses {
 		f.Add(test.hostname, test.namespace, test.typ)
 	}
@@ -197,7 +197,7 @@ func FuzzParseProviderAddress(f *testing.F) {
 	})
 }
 
-func FuzzParseModuleAddress(f *testing.F) {
+func FuzzParseModule(f *testing.F) {
 	for _, test := range moduleAddresses {
 		f.Add(test.hostname, test.namespace, test.name, test.system)
 	}

@@ -34,7 +34,7 @@ func (p Platform) Compare(q Platform) int {
 }
 
 // ParsePlatforms parses platforms written as OS_ARCH, and returns each once, in
-// order. The error lists all that are none.
+// order. The error lists every word that is not a platform.
 func ParsePlatforms(words []string) ([]Platform, error) {
 	var platforms []Platform
 	var bad []error

@@ -70,7 +70,7 @@ var (
 	ErrPackageName = errors.New("it is not the name of a package")
 
 	// ErrVersion means that the version in the name is not one clients accept.
-	ErrVersion = errors.New("its version is not one")
+	ErrVersion = errors.New("its name has no valid version")
 )
 
 // A nameError is a sentence for users, of one of the kinds above.

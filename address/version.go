@@ -1,7 +1,6 @@
 package address
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -59,6 +58,9 @@ func parseVersion(s string) (*version.Version, error) {
 func SortNewestFirst[T any](list []T, versionOf func(T) *version.Version) {
 	slices.SortStableFunc(list, func(a, b T) int {
 		va, vb := versionOf(a), versionOf(b)
-		return cmp.Or(vb.Compare(va), strings.Compare(vb.String(), va.String()))
+		if order := vb.Compare(va); order != 0 {
+			return order
+		}
+		return strings.Compare(vb.String(), va.String())
 	})
 }

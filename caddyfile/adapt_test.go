@@ -16,12 +16,12 @@ import (
 	_ "github.com/caddy-terraform/caddy-terraform-registry/caddyfile"
 )
 
-// separator stands between a Caddyfile and what it is to become.
+// separator separates a Caddyfile from the expected result.
 const separator = "----------\n"
 
-// TestAdapt adapts every *.caddyfiletest: a Caddyfile, the separator, and
-// either the JSON it is to become or a part of the error. A Caddyfile that is
-// not as `caddy fmt` would write it fails as well.
+// TestAdapt adapts every *.caddyfiletest: a Caddyfile, the separator, and either the
+// expected JSON or a part of the expected error. A Caddyfile that is not formatted as
+// by `caddy fmt` fails as well.
 func TestAdapt(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join("..", "testdata", "caddyfiles", "*.caddyfiletest"))
 	if err != nil || len(files) == 0 {
@@ -37,7 +37,7 @@ func TestAdapt(t *testing.T) {
 			text := strings.ReplaceAll(string(content), "\r\n", "\n")
 			caddyfile, want, found := strings.Cut(text, separator)
 			if want = strings.TrimSpace(want); !found || want == "" {
-				t.Fatalf("%s does not say what is wanted", file)
+				t.Fatalf("%s has no expected result", file)
 			}
 			adapted, warnings, err := caddyconfig.GetAdapter("caddyfile").
 				Adapt([]byte(caddyfile), map[string]any{"filename": "Caddyfile"})

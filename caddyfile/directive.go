@@ -43,8 +43,8 @@
 //	    }
 //	}
 //
-// It only fills the exported fields of [module.Handler], whose documentation
-// says what they mean: a Caddyfile becomes JSON, and nothing else gets across.
+// It only sets the exported fields of [module.Handler], which documents them: a
+// Caddyfile becomes JSON, and other state would be lost.
 package caddyfile
 
 import (
@@ -58,18 +58,17 @@ import (
 func init() {
 	httpcaddyfile.RegisterDirective("terraform_registry", parseDirective)
 
-	// After those that authenticate and those that are used to refuse access,
-	// before those that answer for everything.
+	// After the directives that authenticate and those that refuse access, before
+	// those that answer every request.
 	httpcaddyfile.RegisterDirectiveOrder("terraform_registry", httpcaddyfile.Before, "reverse_proxy")
 }
 
-// parseDirective makes the route of one terraform_registry directive.
+// parseDirective returns the route of a terraform_registry directive.
 func parseDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error) {
 	h.Next() // the directive's name
 	if h.NextArg() && strings.HasPrefix(h.Val(), "/") {
-		// Caddy takes such an argument for a path matcher. Whoever writes it means
-		// the root, and would get a registry that never answers: discovery has a
-		// path of its own.
+		// Caddy takes such an argument for a path matcher, but the root is meant. The
+		// registry would never answer, as the path of discovery would not match.
 		return nil, h.Errf("'%s' is not a matcher the registry can have: the folder to serve goes into the block as 'root %s', a path to serve it under as 'prefix %s'", h.Val(), h.Val(), h.Val())
 	}
 	h.Reset()
@@ -83,8 +82,8 @@ func parseDirective(h httpcaddyfile.Helper) ([]httpcaddyfile.ConfigValue, error)
 		return nil, err
 	}
 	if handler.Root == "" {
-		// The root directive of a site is a variable of each request, but its
-		// value is here if it stands alone and before this one.
+		// The root directive of a site sets a variable of each request. Its value is
+		// available here if it has no matcher and precedes this directive.
 		handler.Root, _ = h.BlockState["root"].(string)
 	}
 	if handler.Root == "" {

@@ -2,27 +2,28 @@ package caddyfile
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
-// off is the value that switches an option off.
+// off is the value that turns an option off.
 const off = "off"
 
-// An option is a subdirective: its name, and how its arguments get into the
-// handler.
+// An option is a subdirective.
 type option struct {
 	name  string
-	parse func(d *caddyfile.Dispenser, h *module.Handler) error
-	list  bool // may be repeated
-	block bool // has one of its own
+	parse func(d *caddyfile.Dispenser, h *module.Handler) error // into h
+	list  bool                                                  // may be repeated
+	block bool                                                  // may have a block
 }
 
-// options lists all of them, in the order of the manual.
+// options returns all options, in the order of the manual.
 func options() []option {
 	return []option{
 		{name: "root", parse: text(func(h *module.Handler) *string { return &h.Root })},
@@ -38,21 +39,20 @@ func options() []option {
 		{name: "rescan", parse: rescan},
 		{name: "auth", parse: auth, list: true, block: true},
 		{name: "access", parse: accessRules, block: true},
-		{name: "links", parse: links},
+		{name: "links", parse: duration(func(h *module.Handler) *caddy.Duration { return &h.Links })},
 		{name: "login", parse: login, block: true},
 		{name: "upstream", parse: upstream, list: true, block: true},
 	}
 }
 
-// unmarshal parses the tokens of one directive into h. Every error has the
-// file and the line.
+// unmarshal parses the tokens of a directive into h. Errors have the file and the line.
 func unmarshal(d *caddyfile.Dispenser, h *module.Handler) error {
 	d.Next() // the directive's name
 	if d.NextArg() {
 		return d.Errf("unexpected argument '%s': the folder to serve goes into the block, as 'root %s'", d.Val(), d.Val())
 	}
 	allowed, seen := options(), make(map[string]bool)
-	var rules *caddyfile.Dispenser // where the block of rules begins
+	var rules *caddyfile.Dispenser // at the beginning of the block of rules
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		o, ok := find(allowed, d.Val())
 		if !ok {
@@ -73,8 +73,8 @@ func unmarshal(d *caddyfile.Dispenser, h *module.Handler) error {
 			return d.Errf("%s does not have a block", o.name)
 		}
 	}
-	if number, err := h.CheckRuleNames(); err != nil {
-		return rulePosition(rules, number).WrapErr(err)
+	if number, err := h.CheckRuleHostnames(); err != nil {
+		return seekRule(rules, number).WrapErr(err)
 	}
 	return nil
 }
@@ -96,7 +96,7 @@ func names(all []option) string {
 	return strings.Join(names, ", ")
 }
 
-// text is an option with one argument that is kept as it is.
+// text parses an option with one argument that is taken as it is.
 func text(field func(*module.Handler) *string) func(*caddyfile.Dispenser, *module.Handler) error {
 	return func(d *caddyfile.Dispenser, h *module.Handler) error {
 		name := d.Val()
@@ -162,8 +162,44 @@ func rescan(d *caddyfile.Dispenser, h *module.Handler) error {
 		return d.WrapErr(fmt.Errorf("rescan: %w", err))
 	}
 	if interval <= 0 {
-		return d.Errf("rescan must be longer than nothing, not '%s': use 'rescan off' to have no periodic scans", value)
+		return d.Errf("rescan must be positive, not '%s': use 'rescan off' for no periodic scans", value)
 	}
 	h.Rescan = caddy.Duration(interval)
+	return nil
+}
+
+// duration parses an option with one argument, a positive duration.
+func duration(field func(*module.Handler) *caddy.Duration) func(*caddyfile.Dispenser, *module.Handler) error {
+	return func(d *caddyfile.Dispenser, h *module.Handler) error { return positiveDuration(d, field(h)) }
+}
+
+// positiveSize parses an option with one argument, a number of bytes such as 500GiB.
+func positiveSize(d *caddyfile.Dispenser, into *int64) error {
+	name, value := d.Val(), ""
+	if !d.AllArgs(&value) {
+		return d.ArgErr()
+	}
+	size, err := humanize.ParseBytes(value)
+	if err != nil || size == 0 || size > math.MaxInt64 {
+		return d.Errf("%s: '%s' is not a size, write it like 500GiB", name, value)
+	}
+	*into = int64(size)
+	return nil
+}
+
+// positiveDuration parses an option with one argument, a duration.
+func positiveDuration(d *caddyfile.Dispenser, into *caddy.Duration) error {
+	name, value := d.Val(), ""
+	if !d.AllArgs(&value) {
+		return d.ArgErr()
+	}
+	duration, err := caddy.ParseDuration(value)
+	if err != nil {
+		return d.WrapErr(fmt.Errorf("%s: %w", name, err))
+	}
+	if duration <= 0 {
+		return d.Errf("%s must be positive, not '%s'", name, value)
+	}
+	*into = caddy.Duration(duration)
 	return nil
 }

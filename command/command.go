@@ -11,7 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/module"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 func init() {
@@ -65,7 +65,7 @@ generated at the first start and kept in Caddy's data directory.`,
 }
 
 func subcommands() []*cobra.Command {
-	return []*cobra.Command{checkCommand(), accessCommand(), tokenCommand(), mirrorCommand(), pruneCommand()}
+	return []*cobra.Command{checkCommand(), accessCommand(), tokenCommand(), mirrorCommand(upstream.Network{}), pruneCommand()}
 }
 
 func addTreeFlags(cmd *cobra.Command) {
@@ -95,7 +95,7 @@ func treeFlags(fl caddycmd.Flags) (index.Directories, error) {
 	if directories.Root == "" {
 		return directories, errors.New("--root is required: name the folder to serve")
 	}
-	located, err := module.Locate(nil, directories)
+	located, err := directories.Locate(nil)
 	if err != nil {
 		return located, fmt.Errorf("--%w", err) // the error begins with the option's name
 	}

@@ -27,9 +27,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// mirrorCommand returns the command. Tests pass options for their origins, which
+// mirrorCommand returns the command. Tests pass a network for their origins, which
 // the system does not trust.
-func mirrorCommand(options ...upstream.Option) *cobra.Command {
+func mirrorCommand(network upstream.Network) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mirror --root <folder> [--platform <os_arch>]... [--upstream [<hostname>=]<url>]... [--dry-run] <lock file>|<folder>|<provider>...",
 		Short: "Fetches providers from other registries into a folder",
@@ -75,7 +75,7 @@ does not keep the rest from being fetched, and 2 if it could not begin.`,
 			return nil
 		},
 	}
-	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runMirror(cmd, args, options) }
+	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runMirror(cmd, args, network) }
 	addProvidersFlags(cmd)
 	cmd.Flags().StringSliceP("platform", "p", nil, "A platform to fetch packages for, such as linux_amd64; can be repeated (default: that of this machine)")
 	cmd.Flags().StringArrayP("upstream", "u", nil, "The URL of a network mirror for all providers, or HOSTNAME=URL for another address of one registry; can be repeated")
@@ -90,8 +90,8 @@ does not keep the rest from being fetched, and 2 if it could not begin.`,
 	return cmd
 }
 
-func runMirror(cmd *cobra.Command, args []string, options []upstream.Option) error {
-	m, err := newMirrorRun(cmd, args, options)
+func runMirror(cmd *cobra.Command, args []string, network upstream.Network) error {
+	m, err := newMirrorRun(cmd, args, network)
 	if err != nil {
 		return usageError(cmd, err)
 	}
@@ -115,7 +115,7 @@ func runMirror(cmd *cobra.Command, args []string, options []upstream.Option) err
 }
 
 // newMirrorRun parses the command line. It fetches nothing yet.
-func newMirrorRun(cmd *cobra.Command, args []string, options []upstream.Option) (*mirrorRun, error) {
+func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (*mirrorRun, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	m := &mirrorRun{dry: fl.Bool("dry-run"), parallel: fl.Int("parallel"), progress: mirrorProgress{bar: newProgressBar(os.Stderr)}}
 	var err error
@@ -140,7 +140,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, options []upstream.Option) 
 		return nil, err
 	}
 	m.leaveOut(own)
-	sources, err := o.sources(m.hostnames(), options)
+	sources, err := o.sources(m.hostnames(), network)
 	if err != nil {
 		return nil, err
 	}
@@ -152,7 +152,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, options []upstream.Option) 
 	fo := fill.Options{
 		Sources: sources, Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
 		Path:      func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
-		FreeSpace: func() (int64, error) { return module.FreeSpace(m.into) },
+		FreeSpace: func() (int64, error) { return fill.FreeSpace(m.into) },
 	}
 	switch {
 	case missing:
@@ -297,11 +297,11 @@ func (o *origins) add(word string) error {
 }
 
 // sources returns the sources of the providers of hostnames.
-func (o *origins) sources(hostnames []svchost.Hostname, options []upstream.Option) (map[svchost.Hostname]fill.Source, error) {
+func (o *origins) sources(hostnames []svchost.Hostname, network upstream.Network) (map[svchost.Hostname]fill.Source, error) {
 	policy := fill.Policy{VersionsTTL: versionsTTL, Signatures: o.signatures}
 	sources := make(map[svchost.Hostname]fill.Source)
 	for _, hostname := range hostnames {
-		client, err := upstream.NewClient(o.origin(hostname), options...)
+		client, err := upstream.NewClient(o.origin(hostname), network)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", hostname.ForDisplay(), err)
 		}

@@ -112,7 +112,7 @@ func (o *origin) mirrorAs(t *testing.T, root string, args ...string) (out, errs 
 func (o *origin) mirrorWithin(ctx context.Context, root string, args ...string) (out, errs string, err error) {
 	pool := x509.NewCertPool()
 	pool.AddCert(o.Certificate())
-	cmd := mirrorCommand(upstream.Trust(pool))
+	cmd := mirrorCommand(upstream.Network{Roots: pool})
 	if !slices.Contains(args, "--platform") {
 		args = append(args, "--platform", "linux_amd64")
 	}

@@ -7,8 +7,8 @@ import (
 )
 
 // Caddy's automatic HTTPS: the registry's site gets its certificate over ACME
-// from another Caddy that is a certificate authority. The challenge is
-// http-01, which the authority asks for through the network of the test.
+// from another Caddy that is a certificate authority. The challenge is http-01,
+// which the authority requests through the network of the test.
 func TestACME(t *testing.T) {
 	t.Parallel()
 	network := newProxy(t)
@@ -37,20 +37,21 @@ func TestACME(t *testing.T) {
 	registry.CA = authority.CA
 
 	eachClient(t, func(t *testing.T, c Client) {
-		// It trusts the authority only, so this is the certificate that it gets.
+		// The client trusts only the authority, so it must get this
+		// certificate.
 		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))
 		c.Run(t, ws, "init")
 	})
 
 	if !slices.Contains(network.Asked(), "registry.example.com:80") {
-		t.Error("the authority looked at no challenge")
+		t.Error("the authority requested no challenge")
 	}
 	answersTLSALPN(t, registry, "registry.example.com", "ca.example.com-acme-local-directory")
 }
 
-// answersTLSALPN makes sure that a site whose ALPN is customised still answers
-// the other challenge, tls-alpn-01, which an authority asks for on port 443. It
-// is one that another instance with the same storage has begun.
+// answersTLSALPN verifies that a site with customised ALPN still answers the
+// other challenge, tls-alpn-01, which an authority requests on port 443. Here
+// another instance with the same storage has started it.
 func answersTLSALPN(t *testing.T, registry *Registry, host, issuer string) {
 	t.Helper()
 	writeFile(t, registry.path("data", "caddy", "acme", issuer, "challenge_tokens", host+".json"), `{
@@ -70,5 +71,5 @@ func answersTLSALPN(t *testing.T, registry *Registry, host, issuer string) {
 			return
 		}
 	}
-	t.Errorf("the certificate is no answer to a challenge: it is of %q", state.PeerCertificates[0].DNSNames)
+	t.Errorf("the certificate does not answer a challenge: it is for %q", state.PeerCertificates[0].DNSNames)
 }

@@ -14,10 +14,10 @@ import (
 	"time"
 )
 
-// What can be seen of a running Caddy from outside: its admin API, its metrics,
-// and answers that change in time.
+// What can be observed of a running Caddy from outside: its admin API, its
+// metrics, and answers that change over time.
 
-// eventually waits for what has no line in the log.
+// eventually waits for a condition that is not logged.
 func eventually(t *testing.T, what string, happened func() bool) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -25,13 +25,13 @@ func eventually(t *testing.T, what string, happened func() bool) {
 	defer tick.Stop()
 	for !happened() {
 		if time.Now().After(deadline) {
-			t.Fatalf("within a minute it was not so that %s", what)
+			t.Fatalf("not within a minute: %s", what)
 		}
 		<-tick.C
 	}
 }
 
-// Admin asks the admin API.
+// Admin sends a request to the admin API.
 func (r *Registry) Admin(t *testing.T, method, path string) Response {
 	t.Helper()
 	return r.admin(t, method, path, "", nil)
@@ -54,7 +54,7 @@ func (r *Registry) admin(t *testing.T, method, path, contentType string, body io
 	}
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
-		request.Header.Set("Cache-Control", "must-revalidate") // also when nothing has changed
+		request.Header.Set("Cache-Control", "must-revalidate") // even if nothing has changed
 	}
 	answer, err := client.Do(request)
 	if err != nil {
@@ -68,8 +68,8 @@ func (r *Registry) admin(t *testing.T, method, path, contentType string, body io
 	return Response{Status: answer.StatusCode, Header: answer.Header, Body: string(content)}
 }
 
-// Load gives the Caddy other sites as Reload does, but waits for nothing that
-// they do, and costs no process.
+// Load gives the Caddy other sites, as Reload does, but does not wait until
+// they are ready, and starts no process.
 func (r *Registry) Load(t *testing.T, sites ...Site) {
 	t.Helper()
 	r.configure(t, sites)
@@ -84,7 +84,7 @@ func (r *Registry) Load(t *testing.T, sites ...Site) {
 	}
 }
 
-// Rescan has all trees scanned and returns when they have been.
+// Rescan scans all trees and returns when this is done.
 func (r *Registry) Rescan(t *testing.T) {
 	t.Helper()
 	if answer := r.Admin(t, http.MethodPost, "/terraform_registry/rescan"); answer.Status != 200 {
@@ -92,8 +92,8 @@ func (r *Registry) Rescan(t *testing.T) {
 	}
 }
 
-// Settle scans until all has been read and nothing is read any more. What was
-// written a moment ago is not believed to stay, and read again.
+// Settle scans until there is nothing left to read. Files written a moment ago
+// may still change, so they are read again.
 func (r *Registry) Settle(t *testing.T) {
 	t.Helper()
 	eventually(t, "a scan reads nothing", func() bool {
@@ -108,7 +108,7 @@ func (r *Registry) Settle(t *testing.T) {
 	})
 }
 
-// archivesRead is how many archives this Caddy has read of all trees.
+// archivesRead returns how many archives this Caddy has read in all trees.
 func (r *Registry) archivesRead(t *testing.T) (n float64) {
 	t.Helper()
 	for series, value := range r.Metrics(t) {
@@ -119,7 +119,7 @@ func (r *Registry) archivesRead(t *testing.T) (n float64) {
 	return n
 }
 
-// Metrics are all series by name and labels.
+// Metrics returns all series by name and labels.
 func (r *Registry) Metrics(t *testing.T) map[string]float64 {
 	t.Helper()
 	answer := r.Admin(t, http.MethodGet, "/metrics")
@@ -141,7 +141,8 @@ func (r *Registry) Metrics(t *testing.T) map[string]float64 {
 	return metrics
 }
 
-// IndexState is what the admin API tells of an index: the part that tests read.
+// IndexState is what the admin API reports about an index, as far as tests read
+// it.
 type IndexState struct {
 	Offered  map[string]int
 	Withheld map[string]int
@@ -155,7 +156,7 @@ type IndexState struct {
 	}
 }
 
-// Indexes are those of the trees that are served, by root.
+// Indexes returns the indexes of the trees that are served, by root.
 func (r *Registry) Indexes(t *testing.T) map[string]IndexState {
 	t.Helper()
 	answer := r.Admin(t, http.MethodGet, "/terraform_registry/indexes")
@@ -166,7 +167,8 @@ func (r *Registry) Indexes(t *testing.T) map[string]IndexState {
 	return states
 }
 
-// number is a field of an entry, such as how many archives a scan has read.
+// number returns a field of an entry, such as how many archives a scan has
+// read.
 func (e Entry) number(field string) int {
 	var fields map[string]any
 	if json.Unmarshal([]byte(e.Line), &fields) != nil {
@@ -176,7 +178,7 @@ func (e Entry) number(field string) int {
 	return int(n)
 }
 
-// Find lists the entries that are wanted, after a point in the log.
+// Find lists the matching entries after a point in the log.
 func (l *Log) Find(point int, wanted func(Entry) bool) (found []Entry) {
 	for _, e := range l.Entries()[point:] {
 		if wanted(e) {
@@ -186,7 +188,7 @@ func (l *Log) Find(point int, wanted func(Entry) bool) (found []Entry) {
 	return found
 }
 
-// firstScan is the one that the Caddy began with.
+// firstScan returns the scan at the start of the Caddy.
 func (r *Registry) firstScan(t *testing.T) Entry {
 	t.Helper()
 	r.Log.Wait(t, "it has scanned", Entry.scan)

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Report is what `caddy terraform-registry check --json` prints: the part of
-// it that the tests read.
+// Report is the output of `caddy terraform-registry check --json`, as far as
+// tests read it.
 type Report struct {
 	Offered []struct {
 		Address, Version string
@@ -40,7 +40,7 @@ func check(t *testing.T, tree *Tree) (Report, int) {
 	return report, cmd.ProcessState.ExitCode()
 }
 
-// reasons are why things are withheld, by path.
+// reasons returns why files are withheld, by path.
 func (r Report) reasons() map[string]string {
 	reasons := map[string]string{}
 	for _, w := range r.Withheld {

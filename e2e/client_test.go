@@ -23,7 +23,7 @@ type Client struct {
 	missing error
 }
 
-// eachClient runs a test with OpenTofu and every terraform on PATH.
+// eachClient runs a test with OpenTofu and with every terraform on PATH.
 func eachClient(t *testing.T, test func(t *testing.T, c Client)) {
 	t.Helper()
 	for _, c := range clients() {
@@ -51,8 +51,8 @@ func openTofu() Client {
 	return askVersion("tofu", path)
 }
 
-// terraforms are the executables on PATH that are called terraform, alone or
-// with a version as in terraform-1.5.7 or terraform_0.13.7.
+// terraforms returns the executables on PATH that are called terraform,
+// optionally followed by a version as in terraform-1.5.7 or terraform_0.13.7.
 func terraforms() []Client {
 	name := regexp.MustCompile(`^terraform([-_]?v?[0-9][0-9A-Za-z.-]*)?(\.exe)?$`)
 	var found []Client
@@ -63,7 +63,7 @@ func terraforms() []Client {
 			if !name.MatchString(file.Name()) {
 				continue
 			}
-			// LookPath knows what is executable.
+			// LookPath checks that it is executable.
 			path, err := exec.LookPath(filepath.Join(dir, file.Name()))
 			if err != nil {
 				continue
@@ -101,8 +101,8 @@ func askVersion(name, path string) Client {
 	return c
 }
 
-// Run runs a command of the client in a workspace and returns what it
-// printed. It fails the test when the command does.
+// Run runs a command of the client in a workspace and returns its output. It
+// fails the test if the command fails.
 func (c Client) Run(t *testing.T, ws *Workspace, args ...string) string {
 	t.Helper()
 	out, err := c.exec(t, ws, args)
@@ -112,7 +112,7 @@ func (c Client) Run(t *testing.T, ws *Workspace, args ...string) string {
 	return plain(out)
 }
 
-// Refused runs a command that must fail, and returns what it printed.
+// Refused runs a command that must fail, and returns its output.
 func (c Client) Refused(t *testing.T, ws *Workspace, args ...string) string {
 	t.Helper()
 	out, err := c.exec(t, ws, args)
@@ -133,13 +133,13 @@ func (c Client) exec(t *testing.T, ws *Workspace, args []string) (string, error)
 
 var decoration = regexp.MustCompile("\x1b\\[[0-9;]*m|[│╷╵]")
 
-// plain undoes what the clients do to their messages for the eye, colours,
-// frames and line breaks, so that a sentence can be looked for.
+// plain removes colours, frames and line breaks from the messages of clients,
+// so that tests can search for a sentence.
 func plain(out string) string {
 	return strings.Join(strings.Fields(decoration.ReplaceAllString(out, "")), " ")
 }
 
-// executable is a program's file name on this system.
+// executable returns a program's file name on this system.
 func executable(name string) string {
 	if runtime.GOOS == "windows" {
 		return name + ".exe"

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// startBeside runs another Caddy, which shares the storage of one that runs.
+// startBeside runs another Caddy that shares the storage of a running one.
 func startBeside(t *testing.T, one *Registry, sites ...Site) *Registry {
 	t.Helper()
 	r := newRegistry(t, newProxy(t))
@@ -23,8 +23,8 @@ func startBeside(t *testing.T, one *Registry, sites ...Site) *Registry {
 	return r
 }
 
-// balance is a load balancer before several instances: each connection goes to
-// the next one. TLS stays between client and instance.
+// balance is a load balancer in front of several instances: each connection
+// goes to the next one. TLS stays end to end between client and instance.
 func balance(t *testing.T, instances ...*Registry) endpoint {
 	t.Helper()
 	socket := endpoint{"unix", instances[0].path("balancer.sock")}
@@ -58,15 +58,16 @@ func join(t *testing.T, client net.Conn, to endpoint) {
 	copies.Wait()
 }
 
-// download is the document that leads to the package of a provider, as far as
-// it is links.
+// download has the links of the document for the download of a provider
+// package.
 type download struct {
 	Package   string `json:"download_url"`
 	Sums      string `json:"shasums_url"`
 	Signature string `json:"shasums_signature_url"`
 }
 
-// Download asks for that of acme/demo, and returns what it links to as URLs.
+// Download requests this document for acme/demo, and returns its links as
+// absolute URLs.
 func (r *Registry) Download(t *testing.T, host, token string) download {
 	t.Helper()
 	os, arch, _ := strings.Cut(thisPlatform, "_")
@@ -93,8 +94,8 @@ func (r *Registry) Download(t *testing.T, host, token string) download {
 	return d
 }
 
-// Instances that share Caddy's storage are one registry: a file may come from
-// another one than the document that leads to it.
+// Instances that share Caddy's storage are one registry: the file may come from
+// another instance than the document that links to it.
 func TestCluster(t *testing.T) {
 	t.Parallel()
 	tokens := newTokens(t)
@@ -123,7 +124,7 @@ func TestCluster(t *testing.T) {
 			_, query, _ := strings.Cut(links.Sums, "?")
 			got := way.serves.Get(t, path+"?"+query)
 			if got.Status != http.StatusForbidden || !strings.Contains(got.Body, "not one of this registry's for this file") {
-				t.Errorf("the link for another file: got %d %s", got.Status, got.Body)
+				t.Errorf("a link with the signature of another file: got %d %s", got.Status, got.Body)
 			}
 			elsewhere := strings.ReplaceAll(links.Package, host, hasty)
 			if got := way.serves.Get(t, elsewhere); got.Status != http.StatusForbidden {
@@ -149,12 +150,12 @@ func TestCluster(t *testing.T) {
 		})
 		for name, r := range map[string]*Registry{"first": one, "second": other} {
 			if !usedByClient(r) {
-				t.Errorf("the %s has answered no client", name)
+				t.Errorf("the %s instance has answered no client", name)
 			}
 		}
 	})
 
-	t.Run("after one has made a new key", func(t *testing.T) {
+	t.Run("after one instance has generated a new key", func(t *testing.T) {
 		if err := os.Remove(one.path("data", "caddy", "terraform_registry", "link_keys.json")); err != nil {
 			t.Fatal(err)
 		}
@@ -168,7 +169,7 @@ func TestCluster(t *testing.T) {
 	})
 }
 
-// usedByClient tells whether the Caddy has answered Terraform or OpenTofu.
+// usedByClient reports whether the Caddy has answered Terraform or OpenTofu.
 func usedByClient(r *Registry) bool {
 	for _, e := range r.Log.Accesses("") {
 		for _, agent := range e.Request.Headers["User-Agent"] {

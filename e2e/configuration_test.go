@@ -2,8 +2,8 @@ package e2e_test
 
 import "strings"
 
-// greeting is a configuration that needs one provider and has it greet the
-// world. What it says is the output text.
+// greeting returns a configuration that needs one provider and makes it greet
+// the world. The greeting is the output text.
 func greeting(source, version string) string {
 	local := lastElement(source)
 	resource := strings.ReplaceAll(local, "-", "_") + "_greeting"
@@ -28,8 +28,8 @@ output "text" {
 `
 }
 
-// calling is a configuration that calls one module. What the module says is
-// the output text.
+// calling returns a configuration that calls one module. The output of the
+// module is the output text.
 func calling(source, version string) string {
 	return `
 module "it" {

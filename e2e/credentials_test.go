@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// A registry that is open to all is open to those, too, who send it something:
-// a token for the host, which may be old, in all but the downloads (#4, #19),
-// and a password from ~/.netrc in those (#40).
-func TestCredentialsNobodyAskedFor(t *testing.T) {
+// A public registry also serves clients that send credentials: a token for the
+// host, which may be expired, with all requests except downloads (#4, #19), and
+// a password from ~/.netrc with downloads (#40).
+func TestUnrequestedCredentials(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).
 		Provider("acme/demo", "1.0.0").
@@ -27,7 +27,7 @@ module "vpc" {
 		ws.Netrc(t, "machine registry.example.com login user password secret\n")
 		c.Run(t, ws, "init")
 
-		// The same through the mirror, which is asked with the token as well.
+		// The same through the mirror, to which clients send the token as well.
 		ws = newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))
 		ws.CLIConfig(t, `
 provider_installation {
@@ -43,7 +43,7 @@ credentials "registry.example.com" {
 		c.Run(t, ws, "init")
 	})
 
-	// Did they really send it? The log tells that there was something.
+	// Verify in the log that credentials were really sent.
 	for _, path := range []string{
 		"/.well-known/terraform.json",
 		"/v1/providers/acme/demo/versions",
@@ -54,7 +54,7 @@ credentials "registry.example.com" {
 		if !slices.ContainsFunc(registry.Log.Accesses("registry.example.com"), func(e Entry) bool {
 			return e.Request.URI == path && e.Request.Headers["Authorization"] != nil
 		}) {
-			t.Errorf("%s was never asked for with credentials", path)
+			t.Errorf("%s was never requested with credentials", path)
 		}
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"time"
 )
 
-// descriptors are the open files of the process, by what they are of.
+// descriptors returns the targets of the process's open file descriptors.
 func (r *Registry) descriptors(t *testing.T) (open []string) {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/fd", r.cmd.Process.Pid)
@@ -23,20 +23,21 @@ func (r *Registry) descriptors(t *testing.T) (open []string) {
 		t.Fatal(err)
 	}
 	for _, f := range files {
-		if target, err := os.Readlink(filepath.Join(dir, f.Name())); err == nil { // it may be closed by now
+		if target, err := os.Readlink(filepath.Join(dir, f.Name())); err == nil { // it may have been closed since
 			open = append(open, target)
 		}
 	}
 	return open
 }
 
-// A process that has too few descriptors for all that is asked of it says so
-// with 503, serves no wrong byte, offers nothing less, and recovers.
+// A process with too few file descriptors for its requests answers 503, serves
+// no wrong bytes, keeps offering everything, and recovers.
 func TestTooFewDescriptors(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).Provider("acme/other", "1.0.0", platforms("plan9_386"))
 	name := demoPackage("1.0.0", "plan9_386")
-	// Larger than what sockets and TLS hold, so that it stays open while it is sent.
+	// Larger than the buffers of sockets and TLS, so that it stays open while
+	// it is sent.
 	if err := writeZip(tree.Path(name), "terraform-provider-demo_v1.0.0", incompressible(4<<20)); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,7 @@ func TestTooFewDescriptors(t *testing.T) {
 	url := "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.0.0_plan9_386.zip"
 	registry.Get(t, url)
 	idle := registry.state(t).descriptors
-	t.Logf("idle, %d are open", idle)
+	t.Logf("when idle, %d are open", idle)
 
 	for range 2 {
 		const downloads = 200
@@ -72,14 +73,14 @@ func TestTooFewDescriptors(t *testing.T) {
 					return
 				}
 				defer answer.Body.Close()
-				<-hurry // up to then an answer that has begun stays open
+				<-hurry // until then, an answer that has begun stays open
 				h := sha256.New()
 				if _, err := io.Copy(h, answer.Body); err != nil {
 					t.Error(err)
 				}
 				switch got := hex.EncodeToString(h.Sum(nil)); {
 				case answer.StatusCode == 200 && got != sum:
-					t.Errorf("a download has the sha256 %s, want %s", got, sum)
+					t.Errorf("a download has sha256 %s, want %s", got, sum)
 				case answer.StatusCode == 503 && answer.Header.Get("Retry-After") == "":
 					t.Error("503 without Retry-After")
 				}
@@ -88,11 +89,11 @@ func TestTooFewDescriptors(t *testing.T) {
 				mutex.Unlock()
 			})
 		}
-		// Not all need have an answer by then: some may not even be connected.
-		eventually(t, "there are none left", func() bool { return len(registry.descriptors(t)) >= 299 })
+		// Some may have no answer by then, or may not even be connected.
+		eventually(t, "no descriptors are left", func() bool { return len(registry.descriptors(t)) >= 299 })
 
-		// A scan now cannot open what it has to. It must not take that for a
-		// tree that is empty, or in which nothing can be read.
+		// A scan cannot open files now. It must not conclude that the tree is
+		// empty or unreadable.
 		point := len(registry.Log.Entries())
 		now := time.Now()
 		if err := os.Chtimes(filepath.Dir(tree.Path(name)), now, now); err != nil {
@@ -111,8 +112,8 @@ func TestTooFewDescriptors(t *testing.T) {
 			t.Errorf("the scan withholds: %s", withheld[0].Line)
 		}
 
-		// The folder that a scan has opened is given back by the garbage collector.
-		eventually(t, "the descriptors are given back", func() bool { return registry.state(t).descriptors <= idle })
+		// Folders that a scan has opened are closed by the garbage collector.
+		eventually(t, "the descriptors have been released", func() bool { return registry.state(t).descriptors <= idle })
 		if answer := registry.Get(t, url); answer.Status != 200 {
 			t.Errorf("afterwards: %d %s", answer.Status, answer.Body)
 		}

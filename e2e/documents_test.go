@@ -30,8 +30,8 @@ func codeBlocks(t *testing.T, document, language string) []string {
 	return blocks
 }
 
-// validateCaddyfile has Caddy look at a Caddyfile: whether it could be run, and
-// is written as Caddy would format it.
+// validateCaddyfile verifies with Caddy that a Caddyfile is valid and formatted
+// as by `caddy fmt`.
 func validateCaddyfile(t *testing.T, caddyfile string) {
 	t.Helper()
 	binary, err := caddyBinary()
@@ -53,8 +53,8 @@ func validateCaddyfile(t *testing.T, caddyfile string) {
 	}
 }
 
-// Every Caddyfile of the documents can be run, and offers HTTP/1.1 alone, as
-// the README says why.
+// Every Caddyfile in the documentation is valid and offers only HTTP/1.1; the
+// README explains why.
 func TestDocumentsCaddyfiles(t *testing.T) {
 	t.Parallel()
 	tokens := filepath.Join(t.TempDir(), "tokens")
@@ -70,8 +70,8 @@ func TestDocumentsCaddyfiles(t *testing.T) {
 	}
 }
 
-// offered are the protocols that the only site of a Caddyfile offers by ALPN,
-// as it says: without any, Caddy has its own.
+// offered returns the ALPN protocols that a Caddyfile configures for its only
+// site: nil if it leaves them to Caddy.
 func offered(t *testing.T, caddyfile string) []string {
 	t.Helper()
 	binary, err := caddyBinary()
@@ -88,7 +88,8 @@ func offered(t *testing.T, caddyfile string) []string {
 		Apps struct {
 			HTTP struct {
 				Servers map[string]struct {
-					// The first is the site's, then comes the one for other names.
+					// The first is that of the site, the second is for other
+					// names.
 					Policies []struct {
 						ALPN []string `json:"alpn"`
 					} `json:"tls_connection_policies"`
@@ -105,8 +106,8 @@ func offered(t *testing.T, caddyfile string) []string {
 	return nil
 }
 
-// The README's first Caddyfile is run, with a certificate of Caddy's own
-// authority and an access log added to it.
+// The first Caddyfile of the README works. The test adds a certificate of
+// Caddy's own authority and an access log.
 func TestReadmeCaddyfileSpeaksHTTP1(t *testing.T) {
 	t.Parallel()
 	const host = "registry.example.com"
@@ -115,7 +116,7 @@ func TestReadmeCaddyfileSpeaksHTTP1(t *testing.T) {
 	block := substitute(t, codeBlocks(t, "README.md", "caddyfile")[0], "/srv", tree.Dir)
 	body, isSite := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(block), "}"), host+" {\n")
 	if !isSite {
-		t.Fatalf("it is not of the site %s:\n%s", host, block)
+		t.Fatalf("it is not for the site %s:\n%s", host, block)
 	}
 	registry := startRegistry(t, Site{Address: host, Directives: []string{body}})
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
@@ -129,8 +130,8 @@ func TestReadmeCaddyfileSpeaksHTTP1(t *testing.T) {
 	})
 }
 
-// negotiated is what comes of a handshake with a client that offers protocols
-// by ALPN.
+// negotiated returns the result of a handshake with a client that offers
+// protocols by ALPN.
 func negotiated(t *testing.T, server endpoint, host string, offered ...string) tls.ConnectionState {
 	t.Helper()
 	dialer := tls.Dialer{Config: &tls.Config{ServerName: host, NextProtos: offered, InsecureSkipVerify: true}}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// A client that took too long to download says that it was refused, in words
-// of its own: those of the registry are for who looks closer.
+// A client that downloads with an expired link reports that it was refused, but
+// does not show the registry's message.
 func TestExpiredLink(t *testing.T) {
 	t.Parallel()
 	tokens := newTokens(t)
@@ -21,7 +21,7 @@ func TestExpiredLink(t *testing.T) {
 		eventually(t, "the link has expired", func() bool { return registry.Get(t, link).Status == http.StatusForbidden })
 	}
 
-	// What a client holds that has waited: documents with these links.
+	// A client that has waited too long has documents with these links.
 	late.Directives = []string{
 		"header Content-Type application/json",
 		"respond /" + host + "/acme/demo/index.json `" + `{"versions":{"1.0.0":{}}}` + "`",

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// While the root is away, what was offered stays offered, archives included;
-// when it is back, so is everything that has come into it meanwhile.
+// While the root is missing, everything stays offered, including archives. When
+// it is back, files added in the meantime are offered too.
 func TestRootRenamedAway(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).
@@ -51,17 +51,17 @@ func TestRootRenamedAway(t *testing.T) {
 	if err := os.Rename(away, tree.Dir); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what came meanwhile is listed", func() bool { return registry.lists(t, versionsOfDemo, "1.1.0") })
+	eventually(t, "the version added in the meantime is listed", func() bool { return registry.lists(t, versionsOfDemo, "1.1.0") })
 	if got := registry.Get(t, urls[1]); got.Body != before[urls[1]].Body {
-		t.Error("the release that was there all the time is another")
+		t.Error("the release that was present all the time has changed")
 	}
-	// And the folder is watched again.
+	// The folder is watched again.
 	tree.Provider("acme/demo", "1.2.0", platforms("plan9_386"))
-	eventually(t, "what comes later is listed", func() bool { return registry.lists(t, versionsOfDemo, "1.2.0") })
+	eventually(t, "the version added later is listed", func() bool { return registry.lists(t, versionsOfDemo, "1.2.0") })
 }
 
-// withoutOverride has root's process obey the permissions of files, as those of
-// any other user do.
+// withoutOverride makes a process of root obey file permissions, as the
+// processes of other users do.
 func withoutOverride(t *testing.T) func(*exec.Cmd) {
 	if os.Getuid() != 0 {
 		return func(*exec.Cmd) {}
@@ -74,9 +74,9 @@ func withoutOverride(t *testing.T) func(*exec.Cmd) {
 	}
 }
 
-// A folder that cannot be read takes down what is in it, with a reason, and
-// nothing else; when it can be read again, it is served again. The log tells of
-// it once.
+// If a folder cannot be read, its files are withheld, with a reason, and
+// nothing else is. They are served again once it can be read. It is logged
+// once.
 func TestFolderThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).
@@ -92,25 +92,25 @@ func TestFolderThatCannotBeRead(t *testing.T) {
 		if err := os.Chmod(folder, 0); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "it is gone", func() bool { return registry.Get(t, other).Status == 404 })
+		eventually(t, "it is no longer served", func() bool { return registry.Get(t, other).Status == 404 })
 		registry.Rescan(t)
 		withheld := registry.Log.Find(point, func(e Entry) bool { return e.Message == "withheld" })
 		if len(withheld) != 1 || !strings.Contains(withheld[0].Line, `"path":"providers/acme/other","reason":"unreadable"`) {
-			t.Errorf("the log tells of it: %v", withheld)
+			t.Errorf("withheld according to the log: %v", withheld)
 		}
 		if !registry.lists(t, versionsOfDemo, "1.0.0") {
-			t.Error("another provider is gone, too")
+			t.Error("another provider is missing as well")
 		}
 		if err := os.Chmod(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "it is back", func() bool { return registry.lists(t, other, "1.0.0") })
+		eventually(t, "it is served again", func() bool { return registry.lists(t, other, "1.0.0") })
 	}
 }
 
-// A clock that was set back leaves files with times to come. They are served,
-// remembered and watched like any others. (A file's time of change cannot be
-// set by a test, so what a clock does to that is for the index's own tests.)
+// If the clock is set back, files have times in the future. They are served,
+// remembered and watched like any others. (A test cannot set a file's time of
+// change, so that case is left to the tests of the index.)
 func TestFilesFromTheFuture(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).
@@ -139,7 +139,8 @@ func TestFilesFromTheFuture(t *testing.T) {
 		}
 	}
 
-	// Changed, with the same size and an earlier time, as after a clock was put right.
+	// Changed, with the same size and an earlier time, as after the clock was
+	// corrected.
 	etags := map[string]string{}
 	for _, url := range archives {
 		etags[url] = registry.Get(t, url).Header.Get("ETag")

@@ -2,7 +2,7 @@ package e2e_test
 
 import "testing"
 
-// bothDemos is a configuration that needs acme/demo of two hostnames at once.
+// bothDemos is a configuration that needs acme/demo from two hostnames at once.
 const bothDemos = `
 terraform {
   required_providers {
@@ -38,9 +38,9 @@ output "texts" {
 }
 `
 
-// Two hostnames on one Caddy have the same providers and modules by name, at
-// the same version, and are never mixed up: neither with a tree for each, nor
-// with one for both in which the addresses have the hostname.
+// Two hostnames on one Caddy have providers and modules with the same names and
+// versions, and are never mixed up: neither with a tree for each, nor with one
+// tree for both, in which the paths have the hostname.
 func TestTwoHostnames(t *testing.T) {
 	t.Parallel()
 	one := newTree(t).
@@ -93,8 +93,8 @@ func TestHostnameWithPort(t *testing.T) {
 	})
 }
 
-// A hostname with letters beyond ASCII is written in Unicode by people and by
-// `providers mirror`, and asked for in punycode by clients (#62).
+// An internationalised hostname is written in Unicode by users and by
+// `providers mirror`, and requested in punycode by clients (#62).
 func TestInternationalHostname(t *testing.T) {
 	t.Parallel()
 	registry := startRegistry(t,

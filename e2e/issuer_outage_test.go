@@ -9,8 +9,9 @@ import (
 	"testing"
 )
 
-// Down ends the provider until up is called, when it has a new key. Nobody else
-// gets its port in the meantime: who asks there is hung up on.
+// Down stops the provider until up is called, which starts it with a new key.
+// In the meantime its port stays occupied, and connections to it are closed at
+// once.
 func (o *OpenID) Down(t *testing.T) (up func()) {
 	t.Helper()
 	issuer, err := url.Parse(o.Issuer)
@@ -39,8 +40,8 @@ func (o *OpenID) Down(t *testing.T) (up func()) {
 	}
 }
 
-// While the issuer is down and was never up, nobody can log in; everything
-// else works, and the login does as soon as the issuer is there.
+// While the issuer is down and has never been up, login is not offered;
+// everything else works. Login works as soon as the issuer is up.
 func TestLoginWhileTheIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	openid := startOpenID(t)
@@ -56,7 +57,7 @@ func TestLoginWhileTheIssuerIsDown(t *testing.T) {
 		expect(t, c.Refused(t, ws, "login", host), "Host does not support")
 		ws.Write(t, "main.tf", greeting(host+"/acme/demo", "1.0.0"))
 		expect(t, c.Refused(t, ws, "init"), "requires authentication credentials")
-		// It is not the token's fault.
+		// The token is valid.
 		ws.Setenv("TF_TOKEN_registry_example_com", early)
 		expect(t, c.Refused(t, ws, "init"), "503 Service Unavailable")
 	})
@@ -66,9 +67,9 @@ func TestLoginWhileTheIssuerIsDown(t *testing.T) {
 	}
 
 	up()
-	eventually(t, "clients are told of the login", func() bool { return strings.Contains(discovery().Body, "login.v1") })
+	eventually(t, "login is offered", func() bool { return strings.Contains(discovery().Body, "login.v1") })
 	for _, message := range []string{"clients are not told of a login, as its issuer is unavailable", "clients are told of a login again"} {
-		registry.Log.Wait(t, "it said that "+message, func(e Entry) bool { return e.Message == message })
+		registry.Log.Wait(t, "it logs "+message, func(e Entry) bool { return e.Message == message })
 	}
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.0.0"))
@@ -77,14 +78,14 @@ func TestLoginWhileTheIssuerIsDown(t *testing.T) {
 	})
 }
 
-// Who issues tokens may go away, come back with another key, and does not
-// stand in the way of another issuer.
+// An issuer may go down and come back with another key, and does not affect
+// other issuers.
 func TestTokensWhileTheIssuerIsDown(t *testing.T) {
 	t.Parallel()
 	openid, another := startOpenID(t), startOpenID(t)
 	registry := startRegistry(t, site("registry.example.com", privateTree(t), slices.Concat(
 		openid.Authenticates(), another.Authenticates(), []string{"access {", "allow ci read *", "}"})...))
-	status := registry.asker(t, "https://registry.example.com/v1/providers/acme/demo/versions")
+	status := registry.requester(t, "https://registry.example.com/v1/providers/acme/demo/versions")
 	token := func(o *OpenID) string { return o.CIToken(t, "ci", openIDAudience) }
 
 	shown, kept := token(openid), token(openid)
@@ -104,17 +105,17 @@ func TestTokensWhileTheIssuerIsDown(t *testing.T) {
 	up()
 	unseen := token(openid)
 	up = openid.Down(t)
-	// Just after it has answered, the issuer is not asked again.
-	eventually(t, "nobody can be asked about a key", func() bool { return status(unseen) == http.StatusServiceUnavailable })
+	// The issuer is not asked again directly after it has answered.
+	eventually(t, "the key cannot be looked up", func() bool { return status(unseen) == http.StatusServiceUnavailable })
 	up()
 	renewed := token(openid)
-	eventually(t, "a token by the new key is good", func() bool { return status(renewed) == http.StatusOK })
+	eventually(t, "a token with the new key is accepted", func() bool { return status(renewed) == http.StatusOK })
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))
 		ws.Setenv("TF_TOKEN_registry_example_com", token(openid))
 		c.Run(t, ws, "init")
 	})
 	if got := status(unseen); got != http.StatusUnauthorized {
-		t.Errorf("a token by a key that was withdrawn: got %d", got)
+		t.Errorf("a token with a withdrawn key: got %d", got)
 	}
 }

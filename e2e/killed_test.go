@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// bigPackages are packages that take long to read, of a provider's versions
-// 1.0.0 and up. They are small on the disk and each has other bytes.
+// bigPackages writes packages that take long to read, for a provider's versions
+// from 1.0.0. They are small on disk, and all are different.
 func bigPackages(t *testing.T, tree *Tree, count int, size int64) (versions []string) {
 	t.Helper()
 	model := filepath.Join(t.TempDir(), "model.zip")
@@ -50,8 +50,8 @@ func (zeros) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// A Caddy that is killed while it reads a tree for the first time goes on where
-// it was: what had been read is not read again, nothing is served wrong, and
+// A Caddy that is killed while it reads a tree for the first time continues
+// after a restart: files are not read twice, no wrong content is served, and
 // nothing is left behind.
 func TestKilledWhileReading(t *testing.T) {
 	t.Parallel()
@@ -61,21 +61,21 @@ func TestKilledWhileReading(t *testing.T) {
 	slow := func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "GOMAXPROCS=1") }
 	registry := startRegistryAs(t, slow, site("registry.example.com", empty))
 
-	// Start and Reload would wait until all has been read.
+	// Start and Reload would wait until everything has been read.
 	s := site("registry.example.com", tree)
 	registry.Load(t, s)
 	eventually(t, "some of the packages are remembered", func() bool {
 		names := registry.memos(t)
-		return len(names) > 0 && !strings.HasPrefix(names[0], ".") // which is one being written
+		return len(names) > 0 && !strings.HasPrefix(names[0], ".") // a name with a dot is a memo being written
 	})
 	state := registry.Indexes(t)[tree.Dir]
 	if state.Progress == nil || state.Progress.Done == 0 || state.Progress.Done >= count || state.Pending == 0 {
-		t.Fatalf("it is not in the middle of reading: %+v", state)
+		t.Fatalf("it is not reading any more: %+v", state)
 	}
 	t.Logf("killed after reading %d of %d", state.Progress.Done, count)
 	oldest := "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/1.0.0.json"
 	if answer := registry.Get(t, oldest); answer.Status != 200 || !strings.Contains(answer.Body, "zh:") {
-		t.Errorf("the oldest version, which is read last but when it is asked for: %d %s", answer.Status, answer.Body)
+		t.Errorf("the oldest version, which is read last unless it is requested: %d %s", answer.Status, answer.Body)
 	}
 	if err := registry.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
@@ -88,7 +88,7 @@ func TestKilledWhileReading(t *testing.T) {
 		t.Errorf("after it was killed: %s", scan.Line)
 	}
 	if lines := registry.Log.Find(0, aboutTheMemo); len(lines) > 0 {
-		t.Errorf("the memo was of no use: %v", lines)
+		t.Errorf("the memo could not be used: %v", lines)
 	}
 	for _, version := range versions {
 		answer := registry.Get(t, "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/"+version+".json")
@@ -97,6 +97,6 @@ func TestKilledWhileReading(t *testing.T) {
 		}
 	}
 	if names := registry.memos(t); len(names) != 1 {
-		t.Errorf("beside the memo lies something: %v", names)
+		t.Errorf("there are files next to the memo: %v", names)
 	}
 }

@@ -14,11 +14,11 @@ import (
 
 const versionsOfDemo = "https://registry.example.com/v1/providers/acme/demo/versions"
 
-// staged are releases and modules outside of the registry, from where they are
-// moved or copied into it.
+// staged returns a tree outside of the registry, whose releases and modules
+// tests move or copy into it.
 func staged(t *testing.T) *Tree { return newTree(t) }
 
-// moveIn renames a file of another tree to the same place in this one.
+// moveIn renames a file of another tree to the same path in this one.
 func (tree *Tree) moveIn(from *Tree, name string) {
 	tree.t.Helper()
 	if err := os.MkdirAll(filepath.Dir(tree.Path(name)), 0o755); err != nil {
@@ -33,15 +33,15 @@ func demoPackage(version, platform string) string {
 	return "providers/acme/demo/terraform-provider-demo_" + version + "_" + platform + ".zip"
 }
 
-// lists tells whether the provider's versions have one.
+// lists reports whether a list of versions contains a version.
 func (r *Registry) lists(t *testing.T, url, version string) bool {
 	t.Helper()
 	answer := r.Get(t, url)
 	return answer.Status == 200 && strings.Contains(answer.Body, `"`+version+`"`)
 }
 
-// The folder is watched: without a periodic scan, what is renamed into place is
-// served, and what is deleted is gone, with nobody asking for it.
+// The folder is watched: without periodic scans or requests, files renamed into
+// it are served, and deleted ones are no longer served.
 func TestChangesAreServed(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
@@ -54,29 +54,29 @@ func TestChangesAreServed(t *testing.T) {
 		began := time.Now()
 		tree.moveIn(from, demoPackage(version, "plan9_386"))
 		eventually(t, version+" is listed", func() bool { return registry.lists(t, versionsOfDemo, version) })
-		t.Logf("renamed into place, %s is listed after %v", version, time.Since(began).Round(time.Millisecond))
+		t.Logf("after the rename, %s is listed within %v", version, time.Since(began).Round(time.Millisecond))
 	}
 	if err := os.Remove(tree.Path(demoPackage("1.1.0", "plan9_386"))); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
-	eventually(t, "1.1.0 is gone", func() bool { return !registry.lists(t, versionsOfDemo, "1.1.0") })
-	t.Logf("deleted, 1.1.0 is gone after %v", time.Since(began).Round(time.Millisecond))
+	eventually(t, "1.1.0 is no longer listed", func() bool { return !registry.lists(t, versionsOfDemo, "1.1.0") })
+	t.Logf("after the deletion, 1.1.0 is no longer listed within %v", time.Since(began).Round(time.Millisecond))
 
-	// A folder that did not exist, with all that is in it.
+	// A new folder, with all its files.
 	tree.Module("acme/vpc/aws", "1.0.0", asFolder)
 	eventually(t, "the module is listed", func() bool {
 		return registry.lists(t, "https://registry.example.com/v1/modules/acme/vpc/aws/versions", "1.0.0")
 	})
 }
 
-// incompressible is content of which no part is like another, the same each run.
+// incompressible returns content without repetitions, the same in each run.
 func incompressible(size int64) io.Reader {
 	return io.LimitReader(rand.NewChaCha8([32]byte{'e', '2', 'e'}), size)
 }
 
-// What is copied slowly under its final name is not there until it is complete:
-// asked for at any time, it is absent or whole.
+// A file that is copied slowly under its final name is not offered until it is
+// complete: at any time, it is absent or complete.
 func TestFilesBeingCopied(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
@@ -102,7 +102,7 @@ func TestFilesBeingCopied(t *testing.T) {
 		files = append(files, f)
 	}
 
-	// Asking goes on all the time, not only between two pieces.
+	// Requests are sent all the time, not only between two pieces.
 	stop := make(chan struct{})
 	var asking sync.WaitGroup
 	for _, f := range files {
@@ -110,7 +110,7 @@ func TestFilesBeingCopied(t *testing.T) {
 			for asked := 0; ; asked++ {
 				select {
 				case <-stop:
-					t.Logf("%s was asked for %d times", f.url, asked)
+					t.Logf("%s was requested %d times", f.url, asked)
 					return
 				default:
 				}
@@ -119,7 +119,7 @@ func TestFilesBeingCopied(t *testing.T) {
 				case err != nil:
 					t.Error(err)
 				case answer.Status == 200 && answer.Body != f.content:
-					t.Errorf("%s: %d bytes were served that are not the file's %d", f.url, len(answer.Body), len(f.content))
+					t.Errorf("%s: %d bytes were served that differ from the file of %d bytes", f.url, len(answer.Body), len(f.content))
 				case answer.Status != 200 && answer.Status != 404 && answer.Status != 503:
 					t.Errorf("%s: %d", f.url, answer.Status)
 				}
@@ -157,7 +157,7 @@ func TestFilesBeingCopied(t *testing.T) {
 	asking.Wait()
 }
 
-// A copy of many files is one change, not one for each.
+// Copying many files is one change, not one for each file.
 func TestManyFilesAtOnce(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).Provider("acme/other", "1.0.0", platforms("plan9_386"))
@@ -176,9 +176,9 @@ func TestManyFilesAtOnce(t *testing.T) {
 	for _, name := range names {
 		copyFile(t, from.Path(name), tree.Path(name))
 	}
-	registry.Log.Wait(t, "all are offered", func(e Entry) bool { return e.scan() && e.Offered == count+1 })
+	registry.Log.Wait(t, "all packages are offered", func(e Entry) bool { return e.scan() && e.Offered == count+1 })
 	scans := registry.Log.Find(0, Entry.scan)
-	t.Logf("%d files were taken up by %d scans", count, len(scans)-1)
+	t.Logf("%d files were indexed by %d scans", count, len(scans)-1)
 	if len(scans) > 10 {
 		t.Errorf("there were %d scans", len(scans))
 	}

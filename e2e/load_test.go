@@ -12,15 +12,15 @@ import (
 	"time"
 )
 
-// For a minute clients ask for everything while a file changes every tenth of a
-// second and the configuration is reloaded every second. The rules:
+// For a minute, clients request everything while a file changes every tenth of
+// a second and the configuration is reloaded every second. The rules:
 //
-//   - what nobody touches is answered with 200 each time;
-//   - what comes and goes may also be 404, or 503 with Retry-After;
-//   - no connection fails but a new one, in the moment of a reload, and then not
-//     twice: Caddy may close that unanswered, also with no registry in it;
-//   - every archive has the digest it was advertised with, whatever happened to
-//     its file meanwhile.
+//   - files that do not change are always answered with 200;
+//   - files that are added and removed may also be 404, or 503 with Retry-After;
+//   - only a new connection during a reload may fail, and not twice in a row:
+//     Caddy may close it unanswered, with or without a registry;
+//   - every archive has the advertised digest, whatever has happened to its file
+//     in the meantime.
 func TestLoad(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).
@@ -80,10 +80,10 @@ func TestLoad(t *testing.T) {
 	}
 	for _, rule := range []string{"archive comes and goes 200", "archive 200", "h1 compared"} {
 		if l.answers[rule] == 0 {
-			t.Errorf("the test has not seen: %s", rule)
+			t.Errorf("the test has not covered: %s", rule)
 		}
 	}
-	// Nothing of all this is an error for the operator.
+	// None of this is logged as an error.
 	for _, e := range registry.Log.Entries() {
 		if e.Level == "error" && !e.access() {
 			t.Errorf("the log has: %s", e.Line)
@@ -100,7 +100,7 @@ func ended(end <-chan struct{}) bool {
 	}
 }
 
-// load is what the clients of TestLoad share.
+// load is the state that the clients of TestLoad share.
 type load struct {
 	registry *Registry
 	tree     *Tree
@@ -114,8 +114,8 @@ func (l *load) count(kind string) {
 	l.answers[kind]++
 }
 
-// changes are what happens to the tree, in turn. Everything comes by a rename,
-// with a time of its own.
+// changes returns the changes to the tree, which are made in turn. All files
+// are renamed into place and have distinct times.
 func (l *load) changes(t *testing.T) []func() {
 	from := staged(t).
 		Provider("acme/demo", "2.0.0", platforms("plan9_386", "linux_mips"), zipsOnly).
@@ -149,8 +149,8 @@ func (l *load) changes(t *testing.T) []func() {
 		}
 	}
 
-	// A package that is built anew, of the same size and time: nothing but the
-	// inode tells it from the one before.
+	// A rebuilt package of the same size and time: only its inode differs from
+	// that of the previous one.
 	replaced := l.tree.Path("providers/acme/replaced/terraform-provider-replaced_1.0.0_plan9_386.zip")
 	born := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	builds := 0

@@ -18,7 +18,7 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
-// A loadClient asks for everything in turn, over connections it keeps.
+// A loadClient requests everything in turn, over persistent connections.
 type loadClient struct {
 	*load
 	t      *testing.T
@@ -66,7 +66,7 @@ func (c *loadClient) run() {
 
 func never(string, string) bool { return false }
 
-// get asks, and holds the answer against the rules.
+// get sends a request and checks the answer against the rules.
 func (c *loadClient) get(kind, path string, comesAndGoes bool) Response {
 	answer, err := fetch(c.http, host+path)
 	if errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE) {
@@ -100,11 +100,11 @@ func (c *loadClient) same(path string) {
 func (c *loadClient) compare(path string, archive Response, digest string) {
 	sum := sha256.Sum256([]byte(archive.Body))
 	if got := hex.EncodeToString(sum[:]); got != digest {
-		c.t.Errorf("%s has the sha256 %s, advertised was %s", path, got, digest)
+		c.t.Errorf("%s has sha256 %s, but %s was advertised", path, got, digest)
 	}
 }
 
-// provider asks as a client of the registry does.
+// provider sends the requests of a client of the registry.
 func (c *loadClient) provider(namespace, name string, comesAndGoes func(version, platform string) bool) {
 	base := "/v1/providers/" + namespace + "/" + name
 	var list struct {
@@ -136,17 +136,17 @@ func (c *loadClient) provider(namespace, name string, comesAndGoes func(version,
 		}
 	}
 	if stable == 0 {
-		c.t.Errorf("what is always there is not listed: %+v", list)
+		c.t.Errorf("a version that is always present is not listed: %+v", list)
 	}
 }
 
-// mirror asks as a client of the mirror does.
+// mirror sends the requests of a client of the mirror.
 func (c *loadClient) mirror(hostname, namespace, name string, comesAndGoes func(version, platform string) bool) {
 	base := "/v1/mirror/" + hostname + "/" + namespace + "/" + name + "/"
 	var list struct{ Versions map[string]struct{} }
 	c.decode(c.get("document", base+"index.json", false), &list)
 	if _, there := list.Versions["1.0.0"]; !there {
-		c.t.Errorf("what is always there is not listed: %+v", list)
+		c.t.Errorf("a version that is always present is not listed: %+v", list)
 	}
 	for version := range list.Versions {
 		var answer struct {
@@ -188,14 +188,14 @@ func (c *loadClient) compareH1(path string, archive Response, want string) {
 		return
 	}
 	if got, err := dirhash.HashZip(file, dirhash.Hash1); err != nil || got != want {
-		c.t.Errorf("%s has the h1 %s (%v), advertised was %s", path, got, err, want)
+		c.t.Errorf("%s has h1 %s (%v), but %s was advertised", path, got, err, want)
 	}
 	c.count("h1 compared")
 }
 
-// rebuilt asks for the package whose bytes change under its name. What a client
-// was told before may be of another build than what it gets; but what it gets
-// is what its own header says.
+// rebuilt requests the package whose bytes change under the same name. A client
+// may get another build than the one advertised before, but it must match the
+// headers of its own response.
 func (c *loadClient) rebuilt() {
 	const path = "/v1/mirror/registry.example.com/acme/replaced/terraform-provider-replaced_1.0.0_plan9_386.zip"
 	if answer := c.get("archive", path, true); answer.Status == 200 {

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Log is what a Caddy has logged so far. Waiting for an entry is how the
-// tests know that something has happened: nothing here sleeps.
+// Log is what a Caddy has logged so far. Tests wait for log entries instead of
+// sleeping.
 type Log struct {
 	mu      sync.Mutex
 	entries []Entry
@@ -27,16 +27,16 @@ type Entry struct {
 	Logger  string `json:"logger"`
 	Message string `json:"msg"`
 
-	// Of an event.
+	// Fields of an event.
 	Event string `json:"name"`
 	Data  struct {
 		SANs []string `json:"sans"`
 	} `json:"data"`
 
-	// Of a scan.
+	// Fields of a scan.
 	Offered int `json:"offered"`
 
-	// Of an access log.
+	// Fields of an access log.
 	Status  int `json:"status"`
 	Request struct {
 		Method string `json:"method"`
@@ -49,8 +49,8 @@ type Entry struct {
 	Line string `json:"-"`
 }
 
-// readLog collects a Caddy's standard error until it ends, and writes it to
-// copyTo as well.
+// readLog collects the standard error of a Caddy until it ends, and also writes
+// it to copyTo.
 func readLog(stderr io.Reader, copyTo string) (*Log, error) {
 	file, err := os.Create(copyTo)
 	if err != nil {
@@ -76,7 +76,8 @@ func readLog(stderr io.Reader, copyTo string) (*Log, error) {
 
 func (l *Log) add(line string) {
 	e := Entry{Line: strings.TrimSpace(line)}
-	// What is not JSON, such as a panic, is an entry with only its text.
+	// A line that is not JSON, such as one of a panic, becomes an entry with
+	// only its text.
 	_ = json.Unmarshal([]byte(line), &e)
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -85,24 +86,24 @@ func (l *Log) add(line string) {
 	l.grown = make(chan struct{})
 }
 
-// End is closed when the Caddy has ended and all it logged is here.
+// End returns a channel that is closed when the Caddy has ended and its log is
+// complete.
 func (l *Log) End() <-chan struct{} { return l.end }
 
-// Entries is the log up to now.
+// Entries returns the log so far.
 func (l *Log) Entries() []Entry {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Clone(l.entries)
 }
 
-// Wait waits for the first entry that is wanted, from the start of the log.
+// Wait waits for the first matching entry, from the start of the log.
 func (l *Log) Wait(t *testing.T, what string, wanted func(Entry) bool) {
 	t.Helper()
 	l.WaitAfter(t, 0, 1, what, wanted)
 }
 
-// WaitAfter waits for a number of entries that are wanted, leaving out those
-// that were there already at a point in the log.
+// WaitAfter waits for a number of matching entries after a point in the log.
 func (l *Log) WaitAfter(t *testing.T, point, times int, what string, wanted func(Entry) bool) {
 	t.Helper()
 	timeout := time.NewTimer(time.Minute)
@@ -135,8 +136,8 @@ func (l *Log) WaitAfter(t *testing.T, point, times int, what string, wanted func
 	}
 }
 
-// Accesses lists the requests that were answered, of one host or, given "",
-// of all.
+// Accesses lists the answered requests for one host or, given "", for all
+// hosts.
 func (l *Log) Accesses(host string) []Entry {
 	var accesses []Entry
 	for _, e := range l.Entries() {
@@ -147,11 +148,11 @@ func (l *Log) Accesses(host string) []Entry {
 	return accesses
 }
 
-// WaitAccess waits for a request for a path to have been answered. The entry
-// is written after the client has its answer.
+// WaitAccess waits until the log has a request for a path. The entry is written
+// after the client has its answer.
 func (l *Log) WaitAccess(t *testing.T, host, path string) {
 	t.Helper()
-	l.Wait(t, "https://"+host+path+" was asked for", func(e Entry) bool {
+	l.Wait(t, "https://"+host+path+" was requested", func(e Entry) bool {
 		uri, _, _ := strings.Cut(e.Request.URI, "?")
 		return e.access() && e.Request.Host == host && uri == path
 	})
@@ -161,7 +162,7 @@ func (e Entry) scan() bool { return e.Logger == "terraform_registry" && e.Messag
 
 func (e Entry) access() bool { return strings.HasPrefix(e.Logger, "http.log.access") }
 
-// tail is the end of the log without the debug level.
+// tail returns the end of the log without the debug level.
 func (l *Log) tail() string {
 	var lines []string
 	for _, e := range l.Entries() {

@@ -21,23 +21,24 @@ import (
 	"time"
 )
 
-// authorizationURL is what the clients print for browsers they cannot open.
+// authorizationURL matches the URL that clients print if they cannot open a
+// browser.
 var authorizationURL = regexp.MustCompile(`https?://\S*[?&]code_challenge=\S*`)
 
-// terraformLogin runs `terraform login`. The user agrees, and drive does in
-// the user's browser what is to be done at the URL. From then on the
-// workspace's clients use the token.
+// terraformLogin runs `terraform login`. The user agrees, and drive does what
+// the user would do in the browser at the URL. From then on, the workspace's
+// clients use the token.
 func terraformLogin(t *testing.T, c Client, ws *Workspace, host string, drive func(url string)) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
-		t.Skip("there is no way to keep the clients from opening a real browser")
+		t.Skip("the clients cannot be prevented from opening a real browser")
 	}
 	ws.readsHome(t)
 	ctx, cancel := context.WithCancel(beforeDeadline(t))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, c.Path, "login", host)
 	cmd.Dir = ws.Dir
-	// With nothing on PATH no browser opens, and the URL is printed.
+	// With an empty PATH no browser opens, and the URL is printed.
 	cmd.Env = append(slices.Clone(ws.env), "PATH="+t.TempDir(), "TF_INPUT=1")
 	cmd.Stdin = strings.NewReader("yes\n")
 	stdout, err := cmd.StdoutPipe()
@@ -48,7 +49,7 @@ func terraformLogin(t *testing.T, c Client, ws *Workspace, host string, drive fu
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	// It waits for ever for a user who does not come back.
+	// The command waits forever if the browser does not come back.
 	defer func() { cancel(); cmd.Wait() }()
 
 	var printed strings.Builder
@@ -62,17 +63,18 @@ func terraformLogin(t *testing.T, c Client, ws *Workspace, host string, drive fu
 		}
 	}
 	if err := cmd.Wait(); err != nil || !driven {
-		t.Fatalf("%s login: %v, a browser was wanted: %v\n%s", c.Name, err, driven, &printed)
+		t.Fatalf("%s login: %v, a browser was requested: %v\n%s", c.Name, err, driven, &printed)
 	}
 	return plain(printed.String())
 }
 
-// readsHome has the clients read their configuration from the home folder.
-// While TF_CLI_CONFIG_FILE names a file they leave out what a login stores.
+// readsHome makes the clients read their configuration from the home folder.
+// While TF_CLI_CONFIG_FILE is set, they ignore the token that a login has
+// stored.
 func (ws *Workspace) readsHome(t *testing.T) {
 	t.Helper()
 	ws.Setenv("TF_CLI_CONFIG_FILE", "")
-	// Terraform makes this folder only when it looks for a newer release.
+	// Terraform creates this folder only when it checks for a newer release.
 	if err := os.MkdirAll(filepath.Join(ws.home, ".terraform.d"), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +86,7 @@ func (ws *Workspace) readsHome(t *testing.T) {
 	}
 }
 
-// StoredToken is the one that a login to the host has stored.
+// StoredToken returns the token that a login to the host has stored.
 func (ws *Workspace) StoredToken(t *testing.T, host string) string {
 	t.Helper()
 	content, err := os.ReadFile(filepath.Join(ws.home, ".terraform.d", "credentials.tfrc.json"))
@@ -114,7 +116,7 @@ func (o *OpenID) Login(t *testing.T, authorization, user string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Past any proxy: all of this is on loopback.
+	// Without a proxy: all of this is on loopback.
 	browser := &http.Client{Jar: jar, Timeout: time.Minute, Transport: &http.Transport{}}
 	defer browser.CloseIdleConnections()
 
@@ -160,8 +162,8 @@ var (
 	hiddenField = regexp.MustCompile(`<input type="hidden" name="([^"]*)" value="([^"]*)"`)
 )
 
-// form is where the page's form is sent to, and what is in it already. The
-// provider says in it what it asks the user for.
+// form returns the target of the page's form and its prefilled fields, which
+// include what the provider prompts the user for.
 func (p page) form(t *testing.T, prompt string) (string, url.Values) {
 	t.Helper()
 	fields := url.Values{}
@@ -170,7 +172,7 @@ func (p page) form(t *testing.T, prompt string) (string, url.Values) {
 	}
 	m := formAction.FindStringSubmatch(p.body)
 	if m == nil || fields.Get("prompt") != prompt {
-		t.Fatalf("%s with %d does not ask for %s:\n%s", p.url, p.status, prompt, p.body)
+		t.Fatalf("%s with %d does not prompt for %s:\n%s", p.url, p.status, prompt, p.body)
 	}
 	action, err := p.url.Parse(html.UnescapeString(m[1]))
 	if err != nil {
@@ -179,22 +181,23 @@ func (p page) form(t *testing.T, prompt string) (string, url.Values) {
 	return action.String(), fields
 }
 
-// Authenticates are the options of a registry that takes the provider's tokens.
+// Authenticates returns the options of a registry that accepts the provider's
+// tokens.
 func (o *OpenID) Authenticates(further ...string) []string {
 	return slices.Concat([]string{"auth terraform_oidc " + o.Issuer + " {", "audience " + openIDAudience}, further, []string{"}"})
 }
 
-// devReadsAcme are rules for what everybody may read and what one group may.
+// devReadsAcme are rules for what anyone may read and what one group may read.
 var devReadsAcme = []string{"access {", "allow anonymous read open", "allow group:dev read acme", "}"}
 
-// logsIn is the option that leads users to where they log in.
+// logsIn returns the option that tells clients where users log in.
 func logsIn(where ...string) []string {
 	return slices.Concat([]string{"login {", "client terraform-cli"}, where,
 		[]string{"ports 10000 10010", "scopes openid groups", "}"})
 }
 
-// A user logs in where the registry says, and may then read what is for the
-// user's groups (#98 to #103). The client sends the token from then on.
+// A user logs in where the registry says, and may then read what the user's
+// groups may read (#98 to #103). From then on, the client sends the token.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	openid := startOpenID(t)
@@ -226,7 +229,7 @@ func TestLogin(t *testing.T) {
 			c.Run(t, ws, "logout", host)
 			expect(t, c.Refused(t, ws, "init", "-upgrade"), "error looking up module versions: 401 Unauthorized")
 		})
-		t.Run("who is not in the group", func(t *testing.T) {
+		t.Run("a user who is not in the group", func(t *testing.T) {
 			ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.0.0"))
 			terraformLogin(t, c, ws, host, func(url string) { openid.Login(t, url, "bob") })
 			expect(t, c.Refused(t, ws, "init"), "does not have a provider named "+host+"/acme/demo")
@@ -235,20 +238,20 @@ func TestLogin(t *testing.T) {
 			ws.Write(t, "main.tf", greeting(host+"/open/demo", "1.0.0"))
 			c.Run(t, ws, "init")
 		})
-		t.Run("who has not logged in", func(t *testing.T) {
+		t.Run("a user who has not logged in", func(t *testing.T) {
 			ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.0.0"))
 			expect(t, c.Refused(t, ws, "init"), "requires authentication credentials")
 			ws.Write(t, "main.tf", calling(host+"/acme/vpc/aws", "1.0.0"))
 			expect(t, c.Refused(t, ws, "init"), "error looking up module versions: 401 Unauthorized")
 		})
-		t.Run("at endpoints that the registry is given", func(t *testing.T) {
+		t.Run("at configured endpoints", func(t *testing.T) {
 			ws := newWorkspace(t, registry, greeting(byHand+"/acme/demo", "1.0.0"))
 			terraformLogin(t, c, ws, byHand, func(url string) { openid.Login(t, url, "alice") })
 			c.Run(t, ws, "init")
 		})
 	})
 
-	// Tokens of users are as secret as any other.
+	// Tokens of users are secret, too.
 	for _, e := range registry.Log.Entries() {
 		if strings.Contains(e.Line, "eyJ") {
 			t.Errorf("a token is in the log: %s", e.Line)

@@ -1,11 +1,11 @@
-// Package e2e_test proves the registry with real parts: the custom Caddy
-// binary with real TLS, real Terraform and OpenTofu, a real provider, real
+// Package e2e_test tests the registry with real components: the custom Caddy
+// binary with real TLS, real Terraform and OpenTofu, a real provider, and real
 // OpenPGP signatures by gpg. Nothing is imported from the registry itself.
 //
 // The clients are OpenTofu, built from its pinned Go module, and every
-// terraform on PATH. What is missing is skipped on a developer's machine and
-// fails when CI is set. Numbers in names and comments, as in "#53", are those
-// of the conformance checklist of what clients expect.
+// terraform on PATH. Tests whose requirements are missing are skipped on a
+// developer's machine and fail if CI is set. Numbers in names and comments, as
+// in "#53", are those of the checklist in docs/clients.md.
 package e2e_test
 
 import (
@@ -20,9 +20,9 @@ import (
 	"time"
 )
 
-// runDir holds what all tests of one run share: binaries, keys, packages.
-// Its path is short since sockets live under it too, and those have paths of
-// a hundred bytes at most.
+// runDir contains what all tests of one run share: binaries, keys, packages.
+// Its path is short because it also contains sockets, whose paths may have at
+// most about a hundred bytes.
 var runDir string
 
 func TestMain(m *testing.M) {
@@ -39,8 +39,8 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// caddyBinary builds the custom Caddy, once a run. E2E_CADDY names a binary
-// to test in its place, such as one about to be released.
+// caddyBinary builds the custom Caddy, once per run. E2E_CADDY names a binary
+// to test instead, such as one about to be released.
 var caddyBinary = sync.OnceValues(func() (string, error) {
 	if path := os.Getenv("E2E_CADDY"); path != "" {
 		return path, nil
@@ -49,13 +49,13 @@ var caddyBinary = sync.OnceValues(func() (string, error) {
 	return path, goBuild(repository(), path, "./xcaddy", "-tags", caddyTags)
 })
 
-// caddyTags are those that Caddy is released with: they leave out databases
-// of its certificate authority.
+// caddyTags are the build tags of Caddy's releases: they leave out databases of
+// its certificate authority.
 const caddyTags = "nobadger,nomysql,nopgx"
 
-// buildProvider builds the sample provider as the given type, once a run for
-// each type and build. The build is what its greetings call themselves:
-// usually the version it is released as.
+// buildProvider builds the sample provider as the given type, once per run for
+// each type and build. The build appears in its greetings: usually it is the
+// version of the release.
 func buildProvider(t *testing.T, providerType, build string) string {
 	t.Helper()
 	path := filepath.Join(runDir, "providers", providerType, build, executable("provider"))
@@ -85,8 +85,8 @@ func goBuild(dir, output, pkg string, flags ...string) error {
 }
 
 // goTool builds a tool of the module in dir and returns the executable, which
-// stays in Go's build cache: linking OpenTofu anew for each run takes longer
-// than many a test.
+// stays in Go's build cache: linking OpenTofu for each run would take longer
+// than many tests.
 func goTool(dir, name string) (string, error) {
 	cmd := exec.Command("go", "tool", "-n", name)
 	cmd.Dir = dir
@@ -101,7 +101,7 @@ func goTool(dir, name string) (string, error) {
 	return string(out[:len(out)-1]), nil
 }
 
-// repository is the root of the checkout.
+// repository returns the root of the checkout.
 func repository() string {
 	dir, err := filepath.Abs("..")
 	if err != nil {
@@ -110,8 +110,8 @@ func repository() string {
 	return dir
 }
 
-// require fails the test in CI when err says that something the test needs
-// is missing, and skips it elsewhere.
+// require fails the test in CI if err says that something the test needs is
+// missing, and skips it elsewhere.
 func require(t *testing.T, err error) {
 	t.Helper()
 	switch {
@@ -119,12 +119,12 @@ func require(t *testing.T, err error) {
 	case os.Getenv("CI") != "":
 		t.Fatalf("missing in CI: %v", err)
 	default:
-		t.Skipf("not run, since this is missing: %v", err)
+		t.Skipf("not run, because this is missing: %v", err)
 	}
 }
 
-// beforeDeadline is a context for processes: it ends shortly before the test
-// binary gives up, which would leave them behind.
+// beforeDeadline returns a context for processes that ends shortly before the
+// timeout of the test binary, which would leave them behind.
 func beforeDeadline(t *testing.T) context.Context {
 	deadline, ok := t.Deadline()
 	if !ok {
@@ -135,7 +135,7 @@ func beforeDeadline(t *testing.T) context.Context {
 	return ctx
 }
 
-// onceEach does a thing once for each key, and remembers how it went.
+// onceEach runs a function once for each key, and remembers the result.
 type onceEach struct {
 	mu   sync.Mutex
 	done map[string]func() error

@@ -11,14 +11,15 @@ import (
 	"time"
 )
 
-// The memo of digests is why a restart reads no archive again. It is a
-// convenience: whatever becomes of it, what is served is right.
+// Because of the memo of digests, a restart reads no archive again. It is an
+// optimisation only: if it is damaged or missing, the right content is served
+// all the same.
 
 func (r *Registry) memo(names ...string) string {
 	return r.path(append([]string{"data", "caddy", "terraform_registry", "memo"}, names...)...)
 }
 
-// memos lists all files where memos are, which is one for each tree unless
+// memos lists all files in the folder of memos: one for each tree, unless
 // something was left behind.
 func (r *Registry) memos(t *testing.T) (names []string) {
 	t.Helper()
@@ -34,8 +35,8 @@ func (r *Registry) memos(t *testing.T) (names []string) {
 
 func aboutTheMemo(e Entry) bool { return strings.HasPrefix(e.Message, "the memo of digests") }
 
-// warm is a registry of two archives and a folder that has been read and
-// remembered.
+// warm starts a registry with two archives and a folder, and waits until they
+// have been read and remembered.
 func warm(t *testing.T) (*Registry, Site, *Tree) {
 	t.Helper()
 	tree := newTree(t).
@@ -59,7 +60,7 @@ func TestRestartReadsNothing(t *testing.T) {
 			t.Errorf("after the restart: %s", scan.Line)
 		}
 	}
-	// What a crash has left beside the memo goes with time.
+	// Files that a crash has left next to the memo are removed after some time.
 	registry.Stop(t)
 	left := registry.memo("." + registry.memos(t)[0] + "-123")
 	writeFile(t, left, "half a memo")
@@ -68,10 +69,10 @@ func TestRestartReadsNothing(t *testing.T) {
 	}
 	registry.start(t, []Site{s})
 	if names := registry.memos(t); len(names) != 1 {
-		t.Errorf("beside the memo lies something: %v", names)
+		t.Errorf("there are files next to the memo: %v", names)
 	}
 
-	// What has changed meanwhile is read, and only that.
+	// Only files that have changed in the meantime are read.
 	registry.Stop(t)
 	tree.Module("acme/vpc/aws", "1.2.0", asTarGz)
 	registry.start(t, []Site{s})
@@ -80,7 +81,7 @@ func TestRestartReadsNothing(t *testing.T) {
 	}
 }
 
-func TestMemoOfNoUse(t *testing.T) {
+func TestUnusableMemo(t *testing.T) {
 	t.Parallel()
 	registry, s, _ := warm(t)
 	memo := registry.memo(registry.memos(t)[0])
@@ -92,7 +93,7 @@ func TestMemoOfNoUse(t *testing.T) {
 		{"it is cut off", string(whole[:len(whole)/2])},
 		{"it is empty", ""},
 		{"it is junk", strings.Repeat("junk\n", 1000)},
-		{"a byte of it is another", strings.Replace(string(whole), "demo", "emod", 1)},
+		{"a byte of it has changed", strings.Replace(string(whole), "demo", "emod", 1)},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			registry.Stop(t)
@@ -106,13 +107,13 @@ func TestMemoOfNoUse(t *testing.T) {
 			}
 			registry.Restart(t, s)
 			if scan := registry.firstScan(t); scan.number("read") != 0 {
-				t.Errorf("it was not made anew: %s", scan.Line)
+				t.Errorf("it was not written again: %s", scan.Line)
 			}
 		})
 	}
 }
 
-// Where no memo can be written the registry serves all the same, and says so
+// If the memo cannot be written, the registry serves as usual, and logs this
 // once, not with every scan.
 func TestMemoThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
@@ -125,7 +126,7 @@ func TestMemoThatCannotBeWritten(t *testing.T) {
 			registry.Rescan(t)
 		}
 		if !registry.lists(t, "https://registry.example.com/v1/modules/acme/more/aws/versions", fmt.Sprintf("1.%d.2", point)) {
-			t.Error("what is new is not served")
+			t.Error("a new file is not served")
 		}
 	}
 	told := func(t *testing.T, times int) {
@@ -140,14 +141,14 @@ func TestMemoThatCannotBeWritten(t *testing.T) {
 		registry.Settle(t)
 		registry.Restart(t, s)
 		if scan := registry.firstScan(t); scan.number("read") != 0 {
-			t.Errorf("it was not made anew: %s", scan.Line)
+			t.Errorf("it was not written again: %s", scan.Line)
 		}
 		if names := registry.memos(t); len(names) != 1 {
-			t.Errorf("beside the memo lies something: %v", names)
+			t.Errorf("there are files next to the memo: %v", names)
 		}
 	}
 
-	t.Run("since its folder is a file", func(t *testing.T) {
+	t.Run("because its folder is a file", func(t *testing.T) {
 		registry.Stop(t)
 		if err := os.RemoveAll(registry.memo()); err != nil {
 			t.Fatal(err)
@@ -162,9 +163,9 @@ func TestMemoThatCannotBeWritten(t *testing.T) {
 		serves(t)
 		kept(t)
 	})
-	t.Run("since the disk is full", func(t *testing.T) {
+	t.Run("because the disk is full", func(t *testing.T) {
 		if runtime.GOOS != "linux" || os.Getuid() != 0 {
-			t.Skip("not run, since only root on Linux can mount a small disk")
+			t.Skip("not run, because only root on Linux can mount a small disk")
 		}
 		before, err := os.ReadFile(registry.memo(registry.memos(t)[0]))
 		if err != nil {
@@ -172,7 +173,7 @@ func TestMemoThatCannotBeWritten(t *testing.T) {
 		}
 		small := exec.Command("mount", "-t", "tmpfs", "-o", "size=4k,mode=700", "tmpfs", registry.memo())
 		if out, err := small.CombinedOutput(); err != nil {
-			t.Skipf("not run, since nothing can be mounted here: %v %s", err, out)
+			t.Skipf("not run, because nothing can be mounted here: %v %s", err, out)
 		}
 		registry.Stop(t)
 		t.Cleanup(func() {
@@ -185,7 +186,7 @@ func TestMemoThatCannotBeWritten(t *testing.T) {
 		serves(t)
 		told(t, 1)
 		if names := registry.memos(t); len(names) != 1 || names[0] != "other" {
-			t.Errorf("what was begun was left behind: %v", names)
+			t.Errorf("temporary files were left behind: %v", names)
 		}
 		if err := os.Remove(registry.memo("other")); err != nil {
 			t.Fatal(err)

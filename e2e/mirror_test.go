@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// viaMirror installs every provider from the mirror, and from nowhere else.
+// viaMirror installs every provider from the mirror only.
 const viaMirror = `
 provider_installation {
   network_mirror {
@@ -15,8 +15,7 @@ provider_installation {
 }
 `
 
-// viaMirrorOrDirect asks the mirror first and then the provider's own
-// registry.
+// viaMirrorOrDirect asks the mirror first and then the origin registry.
 const viaMirrorOrDirect = `
 provider_installation {
   network_mirror {
@@ -38,21 +37,21 @@ func TestMirrorAlone(t *testing.T) {
 		c.Run(t, ws, "init")
 		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `text = "hello world from 1.0.0"`)
 		if lock := ws.Lock(t, "registry.example.com/acme/demo"); len(lock.H1) != 1 {
-			t.Errorf("locked are h1: %v, want that of this platform", lock.H1)
+			t.Errorf("the lock file has h1: %v, want that of this platform", lock.H1)
 		}
 
 		ws = newWorkspace(t, mirror, greeting("registry.example.com/acme/missing", "1.0.0"))
 		ws.CLIConfig(t, viaMirror)
 		expect(t, c.Refused(t, ws, "init"), "was not found in any of the search locations")
 	})
-	// The provider's own registry does not exist here, and was not asked for:
-	// see Proxy.
+	// The origin registry does not exist here, and was not requested: see
+	// Proxy.
 }
 
-// A mirror chained with direct installation may lack a version that the
-// provider's own registry has (#66), or the whole provider (#65). Neither
-// stops the client.
-func TestMirrorThatLacks(t *testing.T) {
+// A mirror combined with direct installation may lack a version that the origin
+// registry has (#66), or the whole provider (#65). Neither makes the client
+// fail.
+func TestMirrorLacksProvider(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
 	origin := newTree(t).
@@ -89,9 +88,9 @@ func TestMirrorThatLacks(t *testing.T) {
 	}
 }
 
-// The mirror gives h1: of every platform, so that one command completes a lock
-// file for a whole team (#69). The packages are those of the registry, byte
-// for byte: zh: from there verifies them (#70).
+// The mirror has the h1: of every platform, so that one command completes a
+// lock file for a whole team (#69). The packages equal those of the registry
+// byte for byte: its zh: hashes verify them (#70).
 func TestLockFromMirror(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -108,7 +107,7 @@ func TestLockFromMirror(t *testing.T) {
 		}
 		c.Run(t, ws, lock...)
 		if locked := ws.Lock(t, "registry.example.com/acme/demo"); len(locked.H1) != 3 {
-			t.Errorf("locked are h1: %v, want those of %v", locked.H1, threePlatforms())
+			t.Errorf("the lock file has h1: %v, want those of %v", locked.H1, threePlatforms())
 		}
 		c.Run(t, ws, "init", "-lockfile=readonly")
 
@@ -128,8 +127,8 @@ provider_installation {
 	})
 }
 
-// What `providers mirror` makes of the registry is a tree: dropped into
-// another one as it is, it serves again.
+// The output of `providers mirror` is a tree: put into another one as it is, it
+// is served as a mirror.
 func TestProvidersMirror(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -166,7 +165,7 @@ func TestProvidersMirror(t *testing.T) {
 			}
 			c.Run(t, ws, lock...)
 			if locked := ws.Lock(t, source); len(locked.H1) != len(slices.Compact(locked.H1)) || len(locked.H1) != 3 {
-				t.Errorf("locked are h1: %v, want those of %v", locked.H1, threePlatforms())
+				t.Errorf("the lock file has h1: %v, want those of %v", locked.H1, threePlatforms())
 			}
 		}
 	})

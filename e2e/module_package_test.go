@@ -16,7 +16,7 @@ import (
 // an archive with an extension after the version.
 type Packaging func(t *testing.T, path string, files map[string]string)
 
-// moduleFiles is a module with a submodule: the outputs tell them apart.
+// moduleFiles returns a module with a submodule, with different outputs.
 func moduleFiles(address, version string) map[string]string {
 	return map[string]string{
 		"main.tf":                `output "text" { value = "` + address + " " + version + `" }` + "\n",
@@ -59,8 +59,9 @@ func asTgz(t *testing.T, path string, files map[string]string) {
 	tarGz(t, path+".tgz", files)
 }
 
-// asHostedTarGz and asHostedZip are as code hosts make them of a tag: all is in
-// one folder, and git archive has written which commit it is.
+// asHostedTarGz and asHostedZip are archives as code hosts make them from a
+// tag: with a single top-level folder, and a header by git archive that names
+// the commit.
 func asHostedTarGz(t *testing.T, path string, files map[string]string) {
 	t.Helper()
 	tarGz(t, path+".tar.gz", inFolder(path, files), tar.Header{Typeflag: tar.TypeXGlobalHeader, PAXRecords: map[string]string{"comment": "70e004b"}})

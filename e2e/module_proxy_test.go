@@ -16,18 +16,18 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// moduleProxy offers the checkout as a version of its Go module that nobody
-// has published: a module proxy of plain files, in the layout that `go help
-// goproxy` describes. It returns the environment in which the go command and
-// all it is called by find that version, and the version.
+// moduleProxy offers the checkout as an unpublished version of its Go module,
+// by a module proxy of plain files in the layout that `go help goproxy`
+// describes. It returns the environment in which the go command, and tools that
+// call it, find that version, and the version.
 func moduleProxy(t *testing.T, path, checkout string) ([]string, module.Version) {
 	t.Helper()
 	var archive bytes.Buffer
 	if err := zip.CreateFromDir(&archive, module.Version{Path: path, Version: "v0.0.0-test"}, checkout); err != nil {
 		t.Fatal(err)
 	}
-	// The go command trusts that a version never changes, so every state of
-	// the checkout has one of its own.
+	// The go command assumes that a version never changes, so every state of
+	// the checkout has a different one.
 	sum := sha256.Sum256(archive.Bytes())
 	v := module.Version{Path: path, Version: "v0.0.0-test.h" + hex.EncodeToString(sum[:6])}
 	archive.Reset()

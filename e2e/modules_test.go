@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Modules in every form that they are stored in and called in (#75, #80 to
+// Modules in every form in which they can be stored and called (#75, #80 to
 // #82, #87, #88, #91, #94, #96).
 func TestModules(t *testing.T) {
 	t.Parallel()
@@ -70,7 +70,7 @@ output "` + name + `" {
 	})
 }
 
-// What is not there: a module that does not exist (#77), and a version.
+// Absent modules: one that does not exist (#77), and one without the version.
 func TestAbsentModule(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).
@@ -87,9 +87,9 @@ func TestAbsentModule(t *testing.T) {
 	})
 }
 
-// A module that is for few, in the one folder of its archive: the link is signed
-// for the archive and names the folder (#89, #93). OpenTofu, which would be sent
-// there with its token, is given the link too (#84).
+// A private module in the single top-level folder of its archive: the link is
+// signed for the archive and names the folder (#89, #93). OpenTofu, which would
+// otherwise be told to send its token, also gets the link (#84).
 func TestPrivateModuleInAFolderOfItsArchive(t *testing.T) {
 	t.Parallel()
 	tree, tokens := newTree(t).Module("acme/hosted/aws", "1.0.0", asHostedTarGz).Module("acme/hosted/aws", "1.1.0", asHostedZip), newTokens(t)

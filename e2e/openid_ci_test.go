@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A CI job shows the token that its own service gave it. Nobody has to keep
-// one for it.
+// A CI job uses the token that its CI service issues to it. No secret has to be
+// stored.
 func TestCITokens(t *testing.T) {
 	t.Parallel()
 	openid, another := startOpenID(t), startOpenID(t)
@@ -24,7 +24,7 @@ func TestCITokens(t *testing.T) {
 		for _, good := range []struct{ rule, token string }{
 			{"a job's token", openid.CIToken(t, "ci", openIDAudience)},
 			{"the token of another job", openid.CIToken(t, "ci", openIDAudience)},
-			{"a token of a file, which is good as well", fromFile},
+			{"a token of a tokens file, which is accepted as well", fromFile},
 		} {
 			t.Run(good.rule, func(t *testing.T) {
 				ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))
@@ -35,7 +35,7 @@ func TestCITokens(t *testing.T) {
 					`text = "hello world from 1.0.0"`, `vpc = "acme/vpc/aws 1.0.0 and subnet of acme/vpc/aws 1.1.0"`)
 			})
 		}
-		t.Run("what is everybody's, with a token that is no good", func(t *testing.T) {
+		t.Run("a public provider, with an expired token", func(t *testing.T) {
 			ws := newWorkspace(t, registry, greeting("registry.example.com/open/demo", "1.0.0"))
 			ws.Setenv("TF_TOKEN_registry_example_com", openid.CIToken(t, "ci-of-yesterday", openIDAudience))
 			c.Run(t, ws, "init")
@@ -45,7 +45,7 @@ func TestCITokens(t *testing.T) {
 			{"for another service", "registry.example.com", openid.CIToken(t, "ci", openIDElsewhere)},
 			{"expired", "registry.example.com", openid.CIToken(t, "ci-of-yesterday", openIDAudience)},
 			{"of another issuer", "registry.example.com", another.CIToken(t, "ci", openIDAudience)},
-			{"without what is required", "strict.example.com", openid.CIToken(t, "ci", openIDAudience)},
+			{"without the required claim", "strict.example.com", openid.CIToken(t, "ci", openIDAudience)},
 		} {
 			t.Run(refused.rule, func(t *testing.T) {
 				ws := newWorkspace(t, registry, greeting(refused.host+"/acme/demo", "1.0.0"))
@@ -60,9 +60,9 @@ func TestCITokens(t *testing.T) {
 	})
 }
 
-// asker returns what asks for a URL again and again, on one connection, with
-// one token or another.
-func (r *Registry) asker(t *testing.T, url string) func(token string) int {
+// requester returns a function that requests a URL with a given token and
+// returns the status. It reuses one connection.
+func (r *Registry) requester(t *testing.T, url string) func(token string) int {
 	t.Helper()
 	client, err := r.client()
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *Registry) asker(t *testing.T, url string) func(token string) int {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answer.Body.Close() // short, and read by then
+		answer.Body.Close() // the body is short and has been read
 		return answer.StatusCode
 	}
 }

@@ -19,8 +19,8 @@ import (
 	"time"
 )
 
-// OpenID is a running OpenID provider: oidc-provider, which is certified. Who
-// its users and CI jobs are is in openid/provider.mjs.
+// OpenID is a running OpenID provider: oidc-provider, which is certified. Its
+// users and CI jobs are defined in openid/provider.mjs.
 type OpenID struct {
 	Issuer string
 
@@ -30,14 +30,14 @@ type OpenID struct {
 }
 
 const (
-	// openIDAudience is what the provider's tokens are for unless they are
-	// asked for another audience.
+	// openIDAudience is the audience of the provider's tokens unless another is
+	// requested.
 	openIDAudience = "https://registry.example.test"
-	// openIDElsewhere is the one other that it knows.
+	// openIDElsewhere is the only other audience that it knows.
 	openIDElsewhere = "https://elsewhere.example.test"
 )
 
-// startOpenID runs a provider, with a key of its own, until the test ends.
+// startOpenID runs a provider with its own key until the test ends.
 func startOpenID(t *testing.T) *OpenID {
 	t.Helper()
 	_, err := openIDInstalled()
@@ -53,7 +53,7 @@ func startOpenID(t *testing.T) *OpenID {
 	return o
 }
 
-// openIDInstalled installs the provider, once a run, as its lock file says.
+// openIDInstalled installs the provider, once per run, as its lock file says.
 var openIDInstalled = sync.OnceValues(func() (string, error) {
 	if _, err := exec.LookPath("node"); err != nil {
 		return "", err
@@ -110,7 +110,7 @@ func (o *OpenID) start(t *testing.T, port string) {
 	o.Issuer = ready.Issuer
 }
 
-// Stop ends the provider: its issuer cannot be reached from now on.
+// Stop stops the provider: its issuer cannot be reached from then on.
 func (o *OpenID) Stop() {
 	if o.stdin == nil {
 		return
@@ -119,8 +119,8 @@ func (o *OpenID) Stop() {
 	o.cmd.Wait()
 }
 
-// Restart ends the provider if it runs, and runs it again as the same issuer
-// with a new key, which makes all its tokens worthless.
+// Restart stops the provider if it runs, and starts it again as the same issuer
+// with a new key, which invalidates all its tokens.
 func (o *OpenID) Restart(t *testing.T) {
 	t.Helper()
 	o.Stop()
@@ -131,13 +131,13 @@ func (o *OpenID) Restart(t *testing.T) {
 	o.start(t, issuer.Port())
 }
 
-// Endpoints are URLs that the provider publishes of itself.
+// Endpoints are URLs from the provider's discovery document.
 type Endpoints struct {
 	Authorization string `json:"authorization_endpoint"`
 	Token         string `json:"token_endpoint"`
 }
 
-// Endpoints asks the provider, as its clients do.
+// Endpoints requests them from the provider, as its clients do.
 func (o *OpenID) Endpoints(t *testing.T) Endpoints {
 	t.Helper()
 	client := &http.Client{Timeout: time.Minute, Transport: &http.Transport{}}
@@ -153,7 +153,7 @@ func (o *OpenID) Endpoints(t *testing.T) Endpoints {
 	return e
 }
 
-// CIToken is an access token that a CI job gets, with no user in sight. The
+// CIToken returns an access token as a CI job gets it, without a user. The
 // token's subject is the client.
 func (o *OpenID) CIToken(t *testing.T, client, audience string) string {
 	t.Helper()
@@ -184,7 +184,7 @@ func (o *OpenID) CIToken(t *testing.T, client, audience string) string {
 	return issued.Token
 }
 
-// claims are what the token says, and the ID of the key that is to prove it.
+// claims are those of a token, and the ID of the key that signed it.
 type claims struct {
 	Key      string   `json:"-"`
 	Issuer   string   `json:"iss"`
@@ -194,12 +194,12 @@ type claims struct {
 	Expires  int64    `json:"exp"`
 }
 
-// readClaims reads a JWT and believes it.
+// readClaims reads a JWT without verifying it.
 func readClaims(t *testing.T, token string) claims {
 	t.Helper()
 	parts := strings.Split(token, ".")
 	if len(parts) != 3 {
-		t.Fatalf("%q is no JWT", token)
+		t.Fatalf("%q is not a JWT", token)
 	}
 	var header struct {
 		Key string `json:"kid"`
@@ -208,14 +208,14 @@ func readClaims(t *testing.T, token string) claims {
 	for i, v := range []any{&header, &c} {
 		text, err := base64.RawURLEncoding.DecodeString(parts[i])
 		if err := errors.Join(err, json.Unmarshal(text, v)); err != nil {
-			t.Fatalf("%q is no JWT: %v", token, err)
+			t.Fatalf("%q is not a JWT: %v", token, err)
 		}
 	}
 	c.Key = header.Key
 	return c
 }
 
-// What other tests rely on of the provider.
+// The behaviour of the provider that other tests rely on.
 func TestOpenIDProvider(t *testing.T) {
 	t.Parallel()
 	openid := startOpenID(t)
@@ -230,7 +230,7 @@ func TestOpenIDProvider(t *testing.T) {
 		t.Errorf("yesterday's token has not expired: %+v", c)
 	}
 	if c := readClaims(t, openid.CIToken(t, "ci", openIDElsewhere)); c.Audience != openIDElsewhere {
-		t.Errorf("a token for elsewhere: %+v", c)
+		t.Errorf("a token for another audience: %+v", c)
 	}
 
 	issuer := openid.Issuer

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// What an operator sees of a tree with something of each kind: metrics, the
-// admin API and the log tell the same.
+// What an operator sees of a tree with files of each kind: metrics, the admin
+// API and the log agree.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -52,7 +52,7 @@ func TestOperations(t *testing.T) {
 				t.Errorf("%s is %v, which is not within %v", series, got, limits)
 			}
 		}
-		// Labels have few values: none is of a file, a provider or a client.
+		// Labels have few values: none names a file, a provider or a client.
 		series := 0
 		for name := range metrics {
 			if !strings.HasPrefix(name, "caddy_terraform_registry_") {
@@ -99,13 +99,13 @@ func TestOperations(t *testing.T) {
 		if len(report.Offered) != 3 || report.reasons()[bad] != "checksum_mismatch" {
 			t.Errorf("it is %+v", report)
 		}
-		// It is the one that `check` prints.
+		// It equals the report of `check`.
 		if printed, _ := check(t, tree); len(printed.Offered) != 3 || fmt.Sprint(printed.Withheld) != fmt.Sprint(report.Withheld) {
 			t.Errorf("check withholds %v, the report %v", printed.Withheld, report.Withheld)
 		}
 	})
 
-	t.Run("what is asked for wrongly", func(t *testing.T) {
+	t.Run("invalid requests", func(t *testing.T) {
 		for _, test := range []struct {
 			method, path string
 			status       int
@@ -127,22 +127,22 @@ func TestOperations(t *testing.T) {
 		}
 	})
 
-	// Caddy has no handler of events of its own. At the debug level its log
-	// tells of each.
+	// Caddy has no built-in handler for events. At the debug level, it logs
+	// each of them.
 	t.Run("the events", func(t *testing.T) {
 		events := func(name string) []Entry {
 			return registry.Log.Find(0, func(e Entry) bool { return e.Logger == "events" && e.Event == name })
 		}
 		rescanned, withheld := events("terraform_registry_rescanned"), events("terraform_registry_withheld")
 		if len(rescanned) == 0 || !strings.Contains(rescanned[0].Line, `"root":"`+tree.Dir+`"`) {
-			t.Errorf("of scans there are %v", rescanned)
+			t.Errorf("the events of scans are %v", rescanned)
 		}
 		if len(withheld) != 1 || !strings.Contains(withheld[0].Line, bad) || !strings.Contains(withheld[0].Line, "checksum_mismatch") {
-			t.Errorf("of what is withheld there are %v", withheld)
+			t.Errorf("the events of withheld files are %v", withheld)
 		}
 	})
 
-	t.Run("what is withheld is logged once for each change", func(t *testing.T) {
+	t.Run("a withheld file is logged once for each change", func(t *testing.T) {
 		about := func(point int) []Entry {
 			return registry.Log.Find(point, func(e Entry) bool {
 				return e.Message == "withheld" && strings.Contains(e.Line, bad)
@@ -155,7 +155,8 @@ func TestOperations(t *testing.T) {
 			t.Errorf("after several scans: %v", lines)
 		}
 
-		// It is withheld for another reason, then not at all, then as at first.
+		// It is withheld for another reason, then removed, then withheld for
+		// the first reason again.
 		content := tree.Read(bad)
 		for _, change := range []struct {
 			how  func() error
@@ -165,7 +166,8 @@ func TestOperations(t *testing.T) {
 				if err := os.WriteFile(tree.Path(bad), nil, 0o644); err != nil {
 					return err
 				}
-				// One that is written just now could be a copy that goes on.
+				// A file that has just been written might still be being
+				// copied.
 				return os.Chtimes(tree.Path(bad), time.Time{}, time.Now().Add(-time.Hour))
 			}, 1},
 			{func() error { return os.Remove(tree.Path(bad)) }, 0},
@@ -184,9 +186,9 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-// A rescan by the admin API is what notices a change at once where nothing else
-// does, and answers when it is done.
-func TestRescanIsDoneWhenItAnswers(t *testing.T) {
+// A rescan by the admin API finds a change at once where nothing else would,
+// and answers when it is done.
+func TestRescanAnswersWhenDone(t *testing.T) {
 	t.Parallel()
 	tree, other := newTree(t), newTree(t)
 	registry := startRegistry(t,
@@ -204,7 +206,7 @@ func TestRescanIsDoneWhenItAnswers(t *testing.T) {
 			t.Errorf("%s is not listed", version)
 		}
 		if now := registry.Indexes(t)[other.Dir].Scans; now != scans {
-			t.Error("the other tree was scanned, too")
+			t.Error("the other tree was scanned as well")
 		}
 	}
 }

@@ -12,7 +12,7 @@ import (
 
 const demoAddress = "registry.example.com/acme/demo"
 
-// zipEntry is an entry of a package with the mode that Unix gives it.
+// zipEntry is an entry of a package with its Unix mode.
 type zipEntry struct {
 	name    string
 	mode    os.FileMode
@@ -48,8 +48,9 @@ func packageOf(t *testing.T, tree *Tree, version string, entries ...zipEntry) {
 	}
 }
 
-// toldHashes are those of a version in the mirror, without their schemes.
-func toldHashes(t *testing.T, r *Registry, version string) (h1, zh []string) {
+// mirrorHashes returns the hashes of a version in the mirror, without their
+// schemes.
+func mirrorHashes(t *testing.T, r *Registry, version string) (h1, zh []string) {
 	t.Helper()
 	var document struct {
 		Archives map[string]struct{ Hashes []string }
@@ -69,9 +70,9 @@ func toldHashes(t *testing.T, r *Registry, version string) (h1, zh []string) {
 	return h1, zh
 }
 
-// Packages as people make them: what clients could not run is not offered, and
-// what is offered they install again by their own lock files.
-func TestPackagesAsPeopleMakeThem(t *testing.T) {
+// Packages as publishers make them: those that clients could not run are not
+// offered, and the others can be installed again with the clients' lock files.
+func TestPackagesAsPublished(t *testing.T) {
 	t.Parallel()
 	const program = "terraform-provider-demo_v"
 	binary := func(version string) []byte {
@@ -83,7 +84,7 @@ func TestPackagesAsPeopleMakeThem(t *testing.T) {
 	}
 	tree := newTree(t)
 	folder := tree.Path("providers/" + demoAddress + "/1.0.0/" + thisPlatform)
-	writeFile(t, filepath.Join(folder, program+"1.0.0"), string(binary("1.0.0"))) // which is not executable there
+	writeFile(t, filepath.Join(folder, program+"1.0.0"), string(binary("1.0.0"))) // not executable on disk
 	writeFile(t, filepath.Join(folder, "docs", "index.md"), "# Demo\n")
 	packageOf(t, tree, "1.1.0", zipEntry{"docs/", os.ModeDir | 0o755, nil}, zipEntry{"docs/index.md", 0o644, []byte("# Demo\n")}, zipEntry{program + "1.1.0", 0o755, binary("1.1.0")})
 	packageOf(t, tree, "1.2.0", zipEntry{program + "1.2.0", 0o644, binary("1.2.0")})
@@ -97,7 +98,7 @@ provider_installation {
 }
 `
 	eachClient(t, func(t *testing.T, c Client) {
-		// again installs what is locked in ws, on a machine that has nothing yet.
+		// again installs what is locked in ws on a fresh machine.
 		again := func(ws *Workspace, cli string) {
 			t.Helper()
 			elsewhere := newWorkspace(t, registry, greeting(demoAddress, ">= 1.0.0"))
@@ -114,9 +115,9 @@ provider_installation {
 			ws := newWorkspace(t, registry, greeting(demoAddress, ">= 1.0.0"))
 			c.Run(t, ws, "init")
 			expect(t, c.Run(t, ws, "apply", "-auto-approve"), `text = "hello world from 1.1.0"`)
-			h1, zh := toldHashes(t, registry, "1.1.0")
+			h1, zh := mirrorHashes(t, registry, "1.1.0")
 			if lock := ws.Lock(t, demoAddress); len(h1) != 2 || !slices.Contains(lock.H1, h1[0]) || !slices.Equal(lock.ZH, zh) {
-				t.Errorf("locked are %+v, told %v and %v", lock, h1, zh)
+				t.Errorf("the lock file has %+v, the mirror %v and %v", lock, h1, zh)
 			}
 			again(ws, "")
 			again(ws, mirrorOnly)
@@ -126,14 +127,14 @@ provider_installation {
 			ws.CLIConfig(t, mirrorOnly)
 			c.Run(t, ws, "init")
 			expect(t, c.Run(t, ws, "apply", "-auto-approve"), `text = "hello world from 1.0.0"`)
-			h1, _ := toldHashes(t, registry, "1.0.0")
+			h1, _ := mirrorHashes(t, registry, "1.0.0")
 			if lock := ws.Lock(t, demoAddress); !slices.Equal(lock.H1, h1) {
-				t.Errorf("locked are %v, told %v", lock.H1, h1)
+				t.Errorf("the lock file has %v, the mirror %v", lock.H1, h1)
 			}
 			again(ws, mirrorOnly)
 			again(ws, "")
 
-			// Locked from the folder itself, as a filesystem mirror.
+			// Locked from the folder itself, used as a filesystem mirror.
 			ws = newWorkspace(t, registry, greeting(demoAddress, "1.0.0"))
 			ws.CLIConfig(t, `
 provider_installation {

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// What docs/private.md tells to do works as it is written there.
+// The instructions in docs/private.md work as they are written.
 
-// privateCaddyfiles are the three ways it describes.
+// privateCaddyfiles returns the Caddyfiles of the three ways that it describes.
 func privateCaddyfiles(t *testing.T) (tokens, openid, forwardAuth string) {
 	t.Helper()
 	blocks := codeBlocks(t, "docs/private.md", "caddyfile")
@@ -25,12 +25,12 @@ func privateCaddyfiles(t *testing.T) (tokens, openid, forwardAuth string) {
 	return blocks[0], blocks[1], blocks[2]
 }
 
-// substitute puts what the test has in place of what a document names.
+// substitute replaces names in a document with those of the test.
 func substitute(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
 		if !strings.Contains(text, pairs[i]) {
-			t.Fatalf("it no longer names %s:\n%s", pairs[i], text)
+			t.Fatalf("the document no longer has %s:\n%s", pairs[i], text)
 		}
 		text = strings.ReplaceAll(text, pairs[i], pairs[i+1])
 	}
@@ -48,8 +48,8 @@ func TestPrivateDocsCaddyfiles(t *testing.T) {
 	validateCaddyfile(t, substitute(t, forwardAuth, "/srv", root))
 }
 
-// What it tells of tokens works in the order in which it tells it: each step
-// finds what the ones before it have made.
+// The steps for tokens work in the order in which they are written: each step
+// finds what previous ones have created.
 func TestPrivateDocsTokensInOrder(t *testing.T) {
 	t.Parallel()
 	binary, err := caddyBinary()
@@ -63,7 +63,7 @@ func TestPrivateDocsTokensInOrder(t *testing.T) {
 	for _, block := range codeBlocks(t, "docs/private.md", "(?:sh|caddyfile)") {
 		if strings.Contains(block, "terraform_registry {") {
 			if loaded {
-				break // the next way
+				break // the block of the next section
 			}
 			loaded = true
 			writeFile(t, caddyfile, here.Replace(block))
@@ -91,7 +91,7 @@ func TestPrivateDocsTokensInOrder(t *testing.T) {
 	}
 }
 
-// The example of the access command is about the first Caddyfile.
+// The example of the access command uses the first Caddyfile.
 func TestPrivateDocsAccessCommand(t *testing.T) {
 	t.Parallel()
 	binary, err := caddyBinary()
@@ -116,29 +116,29 @@ func TestPrivateDocsAccessCommand(t *testing.T) {
 		}
 		return
 	}
-	t.Error("docs/private.md shows no command with what it prints")
+	t.Error("docs/private.md shows no command with its output")
 }
 
-// authorisation is a service that knows some by their token, and has a page to
-// log in for everybody else.
+// authorisation is a service that knows some users by their token, and sends a
+// login page to all other requests.
 type authorisation map[string]struct{ user, groups string }
 
 func (a authorisation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	token, _ := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	who, known := a[token]
+	account, known := a[token]
 	if r.URL.Path != "/api/verify" || !known {
 		w.Header().Set("Content-Type", "text/html")
 		w.WriteHeader(http.StatusUnauthorized)
 		w.Write([]byte("<form>Who are you?</form>"))
 		return
 	}
-	w.Header().Set("Remote-User", who.user)
-	if who.groups != "" {
-		w.Header().Set("Remote-Groups", who.groups)
+	w.Header().Set("Remote-User", account.user)
+	if account.groups != "" {
+		w.Header().Set("Remote-Groups", account.groups)
 	}
 }
 
-// The third Caddyfile is run, with a certificate and an access log added to it.
+// The third Caddyfile works. The test adds a certificate and an access log.
 func TestPrivateDocsForwardAuth(t *testing.T) {
 	t.Parallel()
 	service := httptest.NewServer(authorisation{
@@ -156,7 +156,7 @@ func TestPrivateDocsForwardAuth(t *testing.T) {
 	block = substitute(t, block, "/srv", privateTree(t).Dir, "auth.internal:9091", address.Host)
 	body, isSite := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(block), "}"), host+" {\n")
 	if !isSite {
-		t.Fatalf("it is not of the site %s:\n%s", host, block)
+		t.Fatalf("it is not for the site %s:\n%s", host, block)
 	}
 	registry := startRegistry(t, Site{Address: host, Directives: []string{body}})
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
@@ -189,7 +189,7 @@ func TestPrivateDocsForwardAuth(t *testing.T) {
 	for _, test := range []struct {
 		rule       string
 		url, token string
-		named      bool // the client says itself who it is
+		named      bool // the client sends the headers itself
 		want       int
 	}{
 		{"discovery without a token", discovery, "", false, http.StatusOK},
@@ -198,14 +198,14 @@ func TestPrivateDocsForwardAuth(t *testing.T) {
 		{"a document with a token", document, "member", false, http.StatusOK},
 		{"a document without", document, "", false, http.StatusUnauthorized},
 		{"a document with a wrong token", document, "wrong", false, http.StatusUnauthorized},
-		{"a name is not believed", document, "", true, http.StatusUnauthorized},
-		{"nor with a wrong token", document, "wrong", true, http.StatusUnauthorized},
-		{"nor with one of somebody else", document, "outsider", true, http.StatusNotFound},
-		{"nor are groups where there are none", document, "loner", true, http.StatusNotFound},
+		{"the client's own headers are ignored", document, "", true, http.StatusUnauthorized},
+		{"also with a wrong token", document, "wrong", true, http.StatusUnauthorized},
+		{"also with the token of another user", document, "outsider", true, http.StatusNotFound},
+		{"also with the token of a user without groups", document, "loner", true, http.StatusNotFound},
 		{"a link", link, "", false, http.StatusOK},
 		{"a link, by a client that sends its token", link, "member", false, http.StatusOK},
 		{"a file without a link", unsigned, "", false, http.StatusUnauthorized},
-		{"a file without a link, with a name", unsigned, "", true, http.StatusUnauthorized},
+		{"a file without a link, with the headers", unsigned, "", true, http.StatusUnauthorized},
 	} {
 		header := http.Header{}
 		if test.token != "" {

@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// Tokens is a file of tokens, made with `caddy terraform-registry token`.
+// Tokens is a tokens file, created with `caddy terraform-registry token`.
 type Tokens struct {
 	File string
 	t    *testing.T
@@ -24,7 +24,7 @@ func newTokens(t *testing.T) *Tokens {
 	return &Tokens{File: filepath.Join(t.TempDir(), "tokens"), t: t}
 }
 
-// New makes a token.
+// New creates a token.
 func (k *Tokens) New(name string, flags ...string) string {
 	k.t.Helper()
 	token := strings.TrimSpace(k.run(append([]string{"new", name}, flags...)...))
@@ -34,10 +34,10 @@ func (k *Tokens) New(name string, flags ...string) string {
 	return token
 }
 
-// Revoke takes one back.
+// Revoke revokes a token.
 func (k *Tokens) Revoke(name string) { k.run("revoke", name) }
 
-// Expire makes one that has been good until a moment ago.
+// Expire creates a token that has just expired.
 func (k *Tokens) Expire(name string) {
 	k.t.Helper()
 	content, err := os.ReadFile(k.File)
@@ -70,8 +70,8 @@ func (k *Tokens) run(args ...string) string {
 	return string(out)
 }
 
-// privateTree has what everybody may read in the namespace open, and what is
-// for few in acme, also as a mirror of it.
+// privateTree has public files in the namespace open and private ones in acme,
+// including mirrored ones.
 func privateTree(t *testing.T) *Tree {
 	t.Helper()
 	acme := publisher(t, "acme")
@@ -85,7 +85,7 @@ func privateTree(t *testing.T) *Tree {
 		Keys("other.example.com/acme", acme)
 }
 
-// privately are the options of a registry that goes by those tokens.
+// privately returns the options of a registry that requires these tokens.
 func privately(k *Tokens) []string {
 	return []string{
 		"auth terraform_tokens " + k.File,
@@ -98,8 +98,8 @@ func privately(k *Tokens) []string {
 	}
 }
 
-// everyPrivateThing is a configuration with a provider, a module and a
-// submodule that are for few.
+// everyPrivateThing is a configuration with a private provider, module and
+// submodule.
 const everyPrivateThing = `
 module "vpc" {
   source  = "registry.example.com/acme/vpc/aws"
@@ -116,13 +116,13 @@ output "vpc" {
 }
 `
 
-// GetAs asks for a URL with a token.
+// GetAs requests a URL with a token.
 func (r *Registry) GetAs(t *testing.T, token, url string) Response {
 	t.Helper()
 	return r.GetWith(t, http.Header{"Authorization": {"Bearer " + token}}, url)
 }
 
-// GetWith asks for a URL with a header.
+// GetWith requests a URL with a header.
 func (r *Registry) GetWith(t *testing.T, header http.Header, url string) Response {
 	t.Helper()
 	client, err := r.client()
@@ -147,8 +147,8 @@ func (r *Registry) GetWith(t *testing.T, header http.Header, url string) Respons
 	return Response{Status: answer.StatusCode, Header: answer.Header, Body: string(body)}
 }
 
-// What is for few reaches those, in all the ways there are to give a client a
-// token, and nobody else.
+// Clients with a token get private files, however the token is configured;
+// others do not.
 func TestPrivateRegistry(t *testing.T) {
 	t.Parallel()
 	tree, tokens := privateTree(t), newTokens(t)
@@ -193,7 +193,7 @@ credentials "registry.example.com" {
 			}
 			c.Run(t, ws, lock...)
 			if got := ws.Lock(t, "registry.example.com/acme/demo"); len(got.H1) != 3 || len(got.ZH) < 3 {
-				t.Errorf("locked are %d h1: and %d zh:, want those of three platforms", len(got.H1), len(got.ZH))
+				t.Errorf("the lock file has %d h1: and %d zh:, want those of three platforms", len(got.H1), len(got.ZH))
 			}
 		})
 		t.Run("a password of a .netrc file does no harm", func(t *testing.T) {
@@ -203,16 +203,16 @@ credentials "registry.example.com" {
 			ws.Netrc(t, "machine registry.example.com login user password secret\n")
 			c.Run(t, ws, "init")
 		})
-		t.Run("what is everybody's needs nothing", func(t *testing.T) {
+		t.Run("a public provider needs no token", func(t *testing.T) {
 			ws := newWorkspace(t, registry, greeting("registry.example.com/open/demo", "1.0.0"))
 			c.Run(t, ws, "init")
 		})
 
 		for _, refused := range []struct{ rule, token, want string }{
 			{"without a token", "", "requires authentication credentials"},
-			{"with a token nobody made", "tfr_wrong", "rejected the given authentication credentials"},
+			{"with a token that does not exist", "tfr_wrong", "rejected the given authentication credentials"},
 			{"with a token that has expired", expired, "rejected the given authentication credentials"},
-			{"with a token for something else", stranger, "does not have a provider named registry.example.com/acme/demo"},
+			{"with a token without permission", stranger, "does not have a provider named registry.example.com/acme/demo"},
 		} {
 			t.Run(refused.rule, func(t *testing.T) {
 				ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))
@@ -249,19 +249,19 @@ credentials "registry.example.com" {
 			}
 		}
 		if !linked {
-			t.Error("no request by a link is in the access log")
+			t.Error("no request with a signed link is in the access log")
 		}
 		named := slices.ContainsFunc(registry.Log.Accesses("registry.example.com"), func(e Entry) bool {
 			return strings.Contains(e.Line, `"user_id":"ci"`)
 		})
 		if !named {
-			t.Error("the access log does not say who has asked")
+			t.Error("the access log does not name the user")
 		}
 	})
 }
 
-// A token that is revoked is refused within a second, and one that is made is
-// known within a second; nobody else notices.
+// A revoked token is refused, and a new one accepted, within a second. Other
+// tokens are not affected.
 func TestTokensChangeWhileServing(t *testing.T) {
 	t.Parallel()
 	tree, tokens := privateTree(t), newTokens(t)
@@ -283,10 +283,10 @@ func TestTokensChangeWhileServing(t *testing.T) {
 		t.Errorf("another token: got %d", got)
 	}
 	again := tokens.New("ci")
-	eventually(t, "the new token is known", func() bool { return status(again) == http.StatusOK })
+	eventually(t, "the new token is accepted", func() bool { return status(again) == http.StatusOK })
 }
 
-// A link is good for its file, at its registry, in its time.
+// A link is valid for its file, at its registry, until it expires.
 func TestLinks(t *testing.T) {
 	t.Parallel()
 	tree, tokens := privateTree(t), newTokens(t)
@@ -317,11 +317,11 @@ func TestLinks(t *testing.T) {
 			return false
 		}
 		if got.Status != http.StatusForbidden || !strings.Contains(got.Body, "this link has expired: run the command again") {
-			t.Fatalf("after its life: got %d %s", got.Status, got.Body)
+			t.Fatalf("after it has expired: got %d %s", got.Status, got.Body)
 		}
 		return true
 	})
-	// A client that comes back is given a new one.
+	// A client that requests the document again gets a new link.
 	if got := registry.Get(t, folder+link()); got.Status != http.StatusOK {
 		t.Errorf("a new link: got %d %s", got.Status, got.Body)
 	}

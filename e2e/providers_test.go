@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// A release that its publisher has signed: SHA256SUMS, signature and key reach
-// the clients as they were published (#13, #35, #37, #39, #42, #50 to #55).
+// For a release that its publisher has signed, clients get SHA256SUMS,
+// signature and key as they were published (#13, #35, #37, #39, #42, #50 to
+// #55).
 func TestReleaseSignedByPublisher(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -23,25 +24,25 @@ func TestReleaseSignedByPublisher(t *testing.T) {
 		expect(t, out, "Installed registry.example.com/acme/demo v1.0.0 (")
 		expect(t, out, "signed, key ID "+acme.KeyID(t)+")")
 
-		// All that SHA256SUMS lists is locked, so that a colleague on
-		// another platform can use the lock file.
+		// All hashes in SHA256SUMS are in the lock file, so that it can be used
+		// on other platforms.
 		want := digests(tree.Read("providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS"))
 		lock := ws.Lock(t, "registry.example.com/acme/demo")
 		if !slices.Equal(lock.ZH, want) {
-			t.Errorf("locked are zh: %v, SHA256SUMS has %v", lock.ZH, want)
+			t.Errorf("the lock file has zh: %v, SHA256SUMS has %v", lock.ZH, want)
 		}
 		if len(lock.H1) != 1 {
-			t.Errorf("locked are h1: %v, want that of this platform", lock.H1)
+			t.Errorf("the lock file has h1: %v, want that of this platform", lock.H1)
 		}
 
 		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `text = "hello world from 1.0.0"`)
-		// A locked provider is asked for again, and is still there (#22).
+		// The versions of a locked provider are requested again, and it is
+		// still listed (#22).
 		expect(t, c.Run(t, ws, "init"), "Using previously-installed registry.example.com/acme/demo v1.0.0")
 	})
 }
 
-// A release that nobody has signed is signed by the registry, whether it
-// comes with SHA256SUMS or not.
+// An unsigned release is signed by the registry, with or without a SHA256SUMS.
 func TestReleaseSignedByRegistry(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).
@@ -59,7 +60,7 @@ func TestReleaseSignedByRegistry(t *testing.T) {
 			for _, platform := range threePlatforms() {
 				zip := tree.Path("providers/acme/demo/terraform-provider-demo_" + version + "_" + platform + ".zip")
 				if !slices.Contains(lock.ZH, sha256Of(t, zip)) {
-					t.Errorf("zh: of %s is not locked: %v", platform, lock.ZH)
+					t.Errorf("zh: of %s is not in the lock file: %v", platform, lock.ZH)
 				}
 			}
 		}
@@ -83,9 +84,9 @@ func TestProviderWithHyphen(t *testing.T) {
 	})
 }
 
-// Which version is chosen is the clients' decision. Pre-releases are only for
-// those who ask for one by its name; build metadata stays in the path as it
-// is (#14, #32). Releases may have a folder each or share one.
+// Clients decide which version is selected. They select prereleases only by an
+// exact constraint; build metadata stays in the path as it is (#14, #32). Each
+// release may have its own folder, or they may share one.
 func TestVersionSelection(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).
@@ -113,8 +114,8 @@ func TestVersionSelection(t *testing.T) {
 	})
 }
 
-// What is not there is told apart: a provider that does not exist (#18), and
-// one that has no package for the client's platform (#34).
+// Clients distinguish a provider that does not exist (#18) from one without a
+// package for their platform (#34).
 func TestAbsentProvider(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
@@ -129,8 +130,8 @@ func TestAbsentProvider(t *testing.T) {
 	})
 }
 
-// A namespace may have several keys, as when a publisher replaces one: each
-// is given to the clients in a block of its own (#43).
+// A namespace may have several keys, as when a publisher replaces one: clients
+// get each in a separate armor block (#43).
 func TestKeysOfNamespace(t *testing.T) {
 	t.Parallel()
 	former, current := publisher(t, "former"), publisher(t, "acme")
@@ -148,7 +149,7 @@ func TestKeysOfNamespace(t *testing.T) {
 	})
 }
 
-// Copying a release in publishes it: no restart, no upload.
+// Copying a release into the tree publishes it, without a restart or upload.
 func TestReleaseOfRunningRegistry(t *testing.T) {
 	t.Parallel()
 	for name, publish := range map[string]struct {
@@ -180,7 +181,7 @@ func TestReleaseOfRunningRegistry(t *testing.T) {
 	}
 }
 
-// digests are those of a SHA256SUMS document, sorted.
+// digests returns those of a SHA256SUMS document, sorted.
 func digests(sums string) []string {
 	var all []string
 	for line := range strings.Lines(sums) {
@@ -190,7 +191,7 @@ func digests(sums string) []string {
 	return all
 }
 
-// keyIDs are those of the keys that a provider registry answers with.
+// keyIDs returns the IDs of the keys in an answer of a provider registry.
 func keyIDs(t *testing.T, answer Response) []string {
 	t.Helper()
 	var download struct {
@@ -213,7 +214,7 @@ func keyIDs(t *testing.T, answer Response) []string {
 	return ids
 }
 
-// expect fails the test when an output lacks something.
+// expect fails the test if an output lacks one of the given texts.
 func expect(t *testing.T, output string, wanted ...string) {
 	t.Helper()
 	for _, want := range wanted {

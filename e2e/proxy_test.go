@@ -13,12 +13,11 @@ import (
 	"testing"
 )
 
-// Proxy is the network as the clients see it: an HTTP proxy that takes a host
-// name and port to a Caddy of this test. So clients ask for
-// registry.example.com on port 443, as in production, with no entry in
-// /etc/hosts and no privileged port, and TLS stays end to end between client
-// and Caddy. Hosts that no test put on the network are refused: a client that
-// asks for one fails the test.
+// Proxy is the network of the clients: an HTTP proxy that maps host names and
+// ports to the Caddys of this test. Therefore clients connect to
+// registry.example.com on port 443, as in production, without an entry in
+// /etc/hosts or a privileged port, and TLS stays end to end between client and
+// Caddy. Other hosts are refused: a client that requests one fails the test.
 type Proxy struct {
 	URL string
 
@@ -28,7 +27,7 @@ type Proxy struct {
 	refused []string
 }
 
-// endpoint is where something really listens.
+// endpoint is the real address of a listener.
 type endpoint struct{ network, address string }
 
 func (e endpoint) dial(ctx context.Context) (net.Conn, error) {
@@ -46,20 +45,20 @@ func newProxy(t *testing.T) *Proxy {
 		p.mu.Lock()
 		defer p.mu.Unlock()
 		for _, host := range p.refused {
-			t.Errorf("somebody asked for %s, which is not of this test", host)
+			t.Errorf("a client requested %s, which is not part of this test", host)
 		}
 	})
 	return p
 }
 
-// Route puts hostport on the network.
+// Route adds hostport to the network.
 func (p *Proxy) Route(hostport string, to endpoint) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.routes[hostport] = to
 }
 
-// Asked lists each host:port that was connected to.
+// Asked lists each host:port to which clients have connected.
 func (p *Proxy) Asked() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,7 +88,7 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	p.forward(w, r)
 }
 
-// tunnel answers CONNECT: what clients send for https.
+// tunnel answers CONNECT, which clients send for https.
 func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	upstream, err := p.dial(r.Context(), r.Host)
 	if err != nil {
@@ -106,8 +105,8 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	// Either side may be the first to hang up; the other is told, so that
-	// neither copy waits for ever.
+	// Either side may close its connection first; then the other is closed too,
+	// so that neither copy waits forever.
 	var copies sync.WaitGroup
 	copies.Go(func() { io.Copy(upstream, buffered); closeWrite(upstream) })
 	copies.Go(func() { io.Copy(client, upstream); closeWrite(client) })
@@ -120,8 +119,8 @@ func closeWrite(c net.Conn) {
 	}
 }
 
-// forward answers a request in absolute form: what a certificate authority
-// sends to look at an http-01 challenge.
+// forward answers a request in absolute form, which a certificate authority
+// sends for an http-01 challenge.
 func (p *Proxy) forward(w http.ResponseWriter, r *http.Request) {
 	hostport := r.Host
 	if _, _, err := net.SplitHostPort(hostport); err != nil {

@@ -11,11 +11,10 @@ import (
 	"testing"
 )
 
-// Publisher signs releases with an OpenPGP key of its own, by gpg, as
-// publishers do.
+// Publisher signs releases with its own OpenPGP key, by gpg, as publishers do.
 type Publisher struct{ email string }
 
-// publisher makes a publisher's key, once a run. A test without gpg is
+// publisher generates a publisher's key, once per run. Without gpg, the test is
 // skipped, or fails in CI.
 func publisher(t *testing.T, name string) *Publisher {
 	t.Helper()
@@ -35,7 +34,7 @@ func publisher(t *testing.T, name string) *Publisher {
 
 var gpgKeys onceEach
 
-// Sign writes a binary detached signature of a file beside it.
+// Sign writes a binary detached signature next to a file.
 func (p *Publisher) Sign(t *testing.T, path string) {
 	t.Helper()
 	if _, err := gpg("--local-user", p.email, "--output", path+".sig", "--detach-sign", path); err != nil {
@@ -43,7 +42,7 @@ func (p *Publisher) Sign(t *testing.T, path string) {
 	}
 }
 
-// PublicKey is the publisher's public key in ASCII armor.
+// PublicKey returns the publisher's public key in ASCII armor.
 func (p *Publisher) PublicKey(t *testing.T) string {
 	t.Helper()
 	armor, err := gpg("--armor", "--export", p.email)
@@ -53,7 +52,7 @@ func (p *Publisher) PublicKey(t *testing.T) string {
 	return armor
 }
 
-// KeyID is the long ID of the publisher's key: what clients print.
+// KeyID returns the long ID of the publisher's key, which clients print.
 func (p *Publisher) KeyID(t *testing.T) string {
 	t.Helper()
 	listing, err := gpg("--with-colons", "--list-keys", p.email)
@@ -71,8 +70,7 @@ func (p *Publisher) KeyID(t *testing.T) string {
 
 func gpgHome() string { return filepath.Join(runDir, "gpg") }
 
-// gpgLock keeps gpg processes apart: they share a keyring and start one
-// agent.
+// gpgLock serialises gpg processes, which share a keyring and an agent.
 var gpgLock sync.Mutex
 
 func gpg(args ...string) (string, error) {
@@ -87,7 +85,7 @@ func gpg(args ...string) (string, error) {
 	return string(out), err
 }
 
-// stopGPGAgent ends the daemon that gpg has started for gpgHome, if it did.
+// stopGPGAgent stops the agent for gpgHome, if gpg has started one.
 func stopGPGAgent() {
 	if _, err := os.Stat(gpgHome()); err == nil {
 		_ = exec.Command("gpgconf", "--homedir", gpgHome(), "--kill", "gpg-agent").Run()

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-// What the README tells a newcomer works as it is written there.
+// The first steps in the README work as they are written.
 
 // readme returns the code blocks of the README in a language.
 func readme(t *testing.T, language string) []string {
@@ -31,11 +31,11 @@ func TestReadmeFirstCommand(t *testing.T) {
 	home := t.TempDir()
 	cmd := exec.Command("sh", "-c", command+` --listen "$0"`, "127.0.0.1:"+port)
 	cmd.Dir = repository()
-	// Built as the other tests build, which saves minutes.
+	// Use the build settings of the other tests, which saves minutes.
 	cmd.Env = append(os.Environ(), "GOFLAGS=-tags="+caddyTags+" "+os.Getenv("GOFLAGS"),
 		"GOCACHE="+goEnv(t, "GOCACHE"), "GOMODCACHE="+goEnv(t, "GOMODCACHE"), "GOPATH="+goEnv(t, "GOPATH"),
 		"HOME="+home, "XDG_DATA_HOME="+filepath.Join(home, "data"), "XDG_CONFIG_HOME="+filepath.Join(home, "config"))
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run does not pass signals on
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} // go run does not forward signals
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)
@@ -76,14 +76,15 @@ func TestReadmeFirstCommand(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Loopback addresses are asked for past any proxy.
+	// Loopback addresses are requested without a proxy.
 	machine := &Registry{CA: authority[1], Proxy: newProxy(t)}
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, machine, strings.ReplaceAll(string(configuration), "127.0.0.1:8443", "127.0.0.1:"+port))
 		c.Run(t, ws, "init")
 		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `greeting = "hello acme-shop from 1.0.0"`)
 
-		// What is printed to be pasted installs, plans and applies as it is.
+		// The printed configuration can be installed, planned and applied as it
+		// is.
 		_, pasted, found := strings.Cut(out, "As a registry, in a configuration:\n\n")
 		if !found {
 			t.Fatalf("it printed:\n%s", out)
@@ -95,8 +96,8 @@ func TestReadmeFirstCommand(t *testing.T) {
 	})
 }
 
-// readUntil reads lines up to and with those that begin as wanted, one after the
-// other.
+// readUntil reads lines until each of the wanted prefixes has occurred, in
+// order. The last matching line is included.
 func readUntil(r io.Reader, wanted ...string) string {
 	var read strings.Builder
 	for lines := bufio.NewScanner(r); len(wanted) > 0 && lines.Scan(); {

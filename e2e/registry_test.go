@@ -18,35 +18,35 @@ import (
 	"time"
 )
 
-// Registry is a running Caddy, the custom build as users run it. It is
-// reached by its host names through its Proxy.
+// Registry is a running Caddy with the registry, as users run it. It is reached
+// by its hostnames through its Proxy.
 type Registry struct {
 	Proxy *Proxy
 	Log   *Log
 
-	// CA is the file with the certificate of the authority that clients
-	// trust: the one of this Caddy, which issues what `tls internal` sites
-	// serve.
+	// CA is the file with the certificate of the authority that clients trust:
+	// that of this Caddy, which issues the certificates of `tls internal`
+	// sites.
 	CA string
 
 	dir     string // short: see runDir
 	cmd     *exec.Cmd
-	run     func(*exec.Cmd) // changes the command; nil: as it is
+	run     func(*exec.Cmd) // changes the command; nil: no change
 	ended   chan struct{}   // closed when the process has
-	options []string        // global ones that say where it listens
+	options []string        // global options for its listeners
 	https   endpoint
 	http    endpoint // zero: none
 }
 
 // startRegistry runs a Caddy with the given sites until the test ends. It
-// returns when every site answers.
+// returns once every site answers.
 func startRegistry(t *testing.T, sites ...Site) *Registry {
 	t.Helper()
 	return startRegistryOn(t, newProxy(t), sites...)
 }
 
-// startRegistryOn is startRegistry on a network that others are on as well.
-// The Caddy listens on a socket in its folder: no port can be taken.
+// startRegistryOn is startRegistry on a network that is shared with others. The
+// Caddy listens on a socket in its folder, so ports cannot conflict.
 func startRegistryOn(t *testing.T, proxy *Proxy, sites ...Site) *Registry {
 	t.Helper()
 	r := newRegistry(t, proxy)
@@ -55,8 +55,8 @@ func startRegistryOn(t *testing.T, proxy *Proxy, sites ...Site) *Registry {
 	return r
 }
 
-// startRegistryAs is startRegistry with a change to how the process is run,
-// such as fewer rights.
+// startRegistryAs is startRegistry with a change to the process, such as fewer
+// permissions.
 func startRegistryAs(t *testing.T, run func(*exec.Cmd), sites ...Site) *Registry {
 	t.Helper()
 	r := newRegistry(t, newProxy(t))
@@ -74,9 +74,9 @@ func (r *Registry) onSocket() {
 	}
 }
 
-// startRegistryOnPorts is startRegistryOn with the listeners that Caddy has
-// by default, HTTPS and HTTP, on ports that the system has chosen: what
-// getting a certificate by ACME needs.
+// startRegistryOnPorts is startRegistryOn with Caddy's default listeners, HTTPS
+// and HTTP, on ports that the system has chosen, as needed for certificates by
+// ACME.
 func startRegistryOnPorts(t *testing.T, proxy *Proxy, sites ...Site) *Registry {
 	t.Helper()
 	r := newRegistry(t, proxy)
@@ -115,7 +115,7 @@ func (r *Registry) start(t *testing.T, sites []Site) {
 		shareSigningKey(t, r.path("data", "caddy"))
 	}
 	r.configure(t, sites)
-	r.join(sites) // early: an authority may ask before it serves
+	r.join(sites) // early: an authority may send requests before it serves
 	r.cmd = exec.CommandContext(beforeDeadline(t), binary, "run", "--config", r.path("Caddyfile"))
 	r.cmd.Dir = r.dir
 	r.cmd.Env = []string{
@@ -124,8 +124,8 @@ func (r *Registry) start(t *testing.T, sites []Site) {
 		"TMPDIR=" + r.dir,
 		"XDG_DATA_HOME=" + r.path("data"),
 		"XDG_CONFIG_HOME=" + r.path("config"),
-		// For a Caddy that gets certificates by ACME, and for one that is
-		// the authority and looks at their challenges.
+		// For a Caddy that gets certificates by ACME, and for one that is the
+		// authority and requests the challenges.
 		"HTTP_PROXY=" + r.Proxy.URL,
 		"HTTPS_PROXY=" + r.Proxy.URL,
 	}
@@ -160,7 +160,7 @@ func (r *Registry) start(t *testing.T, sites []Site) {
 }
 
 // Reload gives the Caddy another set of sites, as `caddy reload` does, and
-// returns when they answer.
+// returns once they answer.
 func (r *Registry) Reload(t *testing.T, sites ...Site) {
 	t.Helper()
 	before := len(r.Log.Entries())
@@ -175,14 +175,14 @@ func (r *Registry) Reload(t *testing.T, sites ...Site) {
 	r.ready(t, before, sites)
 }
 
-// Restart ends the Caddy and runs it again on what it has stored.
+// Restart stops the Caddy and starts it again with the same storage.
 func (r *Registry) Restart(t *testing.T, sites ...Site) {
 	t.Helper()
 	r.Stop(t)
 	r.start(t, sites)
 }
 
-// join puts the sites on the network.
+// join adds the sites to the network.
 func (r *Registry) join(sites []Site) {
 	for _, s := range sites {
 		r.Proxy.Route(s.HostPort(), r.https)
@@ -192,8 +192,8 @@ func (r *Registry) join(sites []Site) {
 	}
 }
 
-// ready waits until the sites have their certificates, and since a point in
-// the log have looked at their trees.
+// ready waits until the sites have their certificates and have scanned their
+// trees after a point in the log.
 func (r *Registry) ready(t *testing.T, point int, sites []Site) {
 	t.Helper()
 	trees := map[string]bool{}
@@ -210,15 +210,15 @@ func (r *Registry) ready(t *testing.T, point int, sites []Site) {
 	r.Log.WaitAfter(t, point, len(trees), "it has scanned its trees", Entry.scan)
 }
 
-// Stop ends the Caddy as a service manager does.
+// Stop stops the Caddy as a service manager does.
 func (r *Registry) Stop(t *testing.T) {
 	t.Helper()
-	// An error means that it has ended already.
+	// An error means that it has already ended.
 	_ = r.cmd.Process.Signal(os.Interrupt)
 	select {
 	case <-r.ended:
 	case <-time.After(30 * time.Second):
-		t.Errorf("Caddy did not stop within 30 s of being told to")
+		t.Errorf("Caddy did not stop within 30 s")
 		r.cmd.Process.Kill()
 		<-r.ended
 	}
@@ -228,12 +228,12 @@ func (r *Registry) Stop(t *testing.T) {
 func (r *Registry) configure(t *testing.T, sites []Site) {
 	t.Helper()
 	global := append([]string{
-		"debug", // tells when a certificate is in use
+		"debug", // logs when a certificate is in use
 		"log {", "format json", "}",
 		"admin unix/" + r.path("admin.sock"),
 		"skip_install_trust",
-		// Cleaning at the start races with the first certificate: the folder that
-		// was just made for it is empty, and removed.
+		// Cleaning the storage at the start races with the first certificate:
+		// its new folder is still empty, and would be removed.
 		"storage_clean_interval off",
 		"persist_config off",
 		"servers {", "protocols h1 h2", "}",
@@ -249,7 +249,7 @@ func (r *Registry) path(names ...string) string {
 	return filepath.Join(append([]string{r.dir}, names...)...)
 }
 
-// freePorts asks the system for two ports.
+// freePorts returns two free ports chosen by the system.
 func freePorts(t *testing.T) (string, string) {
 	t.Helper()
 	var ports []string
@@ -264,14 +264,15 @@ func freePorts(t *testing.T) (string, string) {
 	return ports[0], ports[1]
 }
 
-// Response is an answer of the registry, read to its end.
+// Response is a complete answer of the registry.
 type Response struct {
 	Status int
 	Header http.Header
 	Body   string
 }
 
-// Get asks for a URL as any HTTP client does: for what no Terraform shows.
+// Get requests a URL as any HTTP client does, for details that Terraform does
+// not show.
 func (r *Registry) Get(t *testing.T, url string) Response {
 	t.Helper()
 	answer, err := r.ask(url)
@@ -281,7 +282,7 @@ func (r *Registry) Get(t *testing.T, url string) Response {
 	return answer
 }
 
-// ask is Get for goroutines other than the test's own.
+// ask is Get for goroutines other than that of the test.
 func (r *Registry) ask(url string) (Response, error) {
 	client, err := r.client()
 	if err != nil {
@@ -291,8 +292,8 @@ func (r *Registry) ask(url string) (Response, error) {
 	return fetch(client, url)
 }
 
-// client is an HTTP client that trusts the registry and reaches it by all its
-// names. It keeps its connections, of HTTP/1.1 each.
+// client returns an HTTP client that trusts the registry and reaches it by all
+// its names. It keeps its connections, all of HTTP/1.1.
 func (r *Registry) client() (*http.Client, error) {
 	pem, err := os.ReadFile(r.CA)
 	if err != nil {

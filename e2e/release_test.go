@@ -14,24 +14,24 @@ import (
 	"testing"
 )
 
-// Release is what a publisher releases of a provider at once: packages for
-// several platforms, their checksums and a signature over those.
+// Release is a release of a provider: packages for several platforms, their
+// checksums and a signature of these.
 type Release struct {
 	address   string // [HOSTNAME/]NAMESPACE/TYPE
 	version   string
 	platforms []string
-	build     string // what the executable says that it is
+	build     string // what the executable calls itself
 
 	sums      bool
 	editSums  func(string) string
 	signer    *Publisher
-	signs     func(string) string // what is signed, given SHA256SUMS
+	signs     func(string) string // returns the signed text, given SHA256SUMS
 	protocols string              // of the manifest; "": no manifest
 	perFolder bool
 	tampered  []string // platforms
 }
 
-// thisPlatform is the only one whose package has a provider that runs.
+// thisPlatform is the only platform whose package has a working provider.
 const thisPlatform = runtime.GOOS + "_" + runtime.GOARCH
 
 // threePlatforms are this one and two others.
@@ -61,13 +61,13 @@ func platforms(names ...string) func(*Release) {
 	return func(r *Release) { r.platforms = names }
 }
 
-// signedBy has the SHA256SUMS signed.
+// signedBy makes a publisher sign the SHA256SUMS.
 func signedBy(p *Publisher) func(*Release) {
 	return func(r *Release) { r.signer = p }
 }
 
-// wronglySignedBy has something else signed, as when SHA256SUMS is made anew
-// and the signature is not.
+// wronglySignedBy makes a publisher sign another text, as when SHA256SUMS is
+// regenerated and the signature is not.
 func wronglySignedBy(p *Publisher) func(*Release) {
 	return func(r *Release) {
 		r.signer = p
@@ -75,25 +75,25 @@ func wronglySignedBy(p *Publisher) func(*Release) {
 	}
 }
 
-// zipsOnly leaves out all but the packages, as in a mirrored directory.
+// zipsOnly leaves out everything except the packages, as in a mirrored
+// directory.
 func zipsOnly(r *Release) { r.sums, r.protocols = false, "" }
 
 // perFolder puts the files of the release in a folder VERSION.
 func perFolder(r *Release) { r.perFolder = true }
 
-// built has the executable call itself something other than its version, to
-// tell two releases of the same version apart.
+// built makes the executable call itself something other than its version, to
+// distinguish two releases of the same version.
 func built(build string) func(*Release) {
 	return func(r *Release) { r.build = build }
 }
 
-// sums publishes a SHA256SUMS other than the plain one: it is edited before
-// it is signed.
+// sums edits the SHA256SUMS before it is signed.
 func sums(edit func(string) string) func(*Release) {
 	return func(r *Release) { r.editSums = edit }
 }
 
-// tampered changes a package after its release.
+// tampered changes packages after the release.
 func tampered(platform string) func(*Release) {
 	return func(r *Release) { r.tampered = append(r.tampered, platform) }
 }
@@ -139,7 +139,7 @@ func (r *Release) publish(t *testing.T, root string) {
 
 func (r *Release) providerType() string { return lastElement(r.address) }
 
-// pack is the package for a platform. It is made once a run.
+// pack returns the package for a platform. It is created once per run.
 func (r *Release) pack(t *testing.T, platform string) string {
 	t.Helper()
 	path := filepath.Join(runDir, "packages", r.providerType(), r.version, r.build, platform+".zip")
@@ -153,7 +153,7 @@ func (r *Release) pack(t *testing.T, platform string) string {
 	}
 	err := packages.once(path, func() error {
 		if executable == "" {
-			// Never run here, but unlike that of any other platform.
+			// Never run here, but different from that of any other platform.
 			return writeZip(path, name, strings.NewReader("a "+name+" of "+r.build+" for "+platform+"\n"))
 		}
 		file, err := os.Open(executable)

@@ -13,10 +13,10 @@ import (
 	"testing"
 )
 
-// A processState is what would grow in a Caddy that leaks.
+// A processState has the numbers that grow in a Caddy with leaks.
 type processState struct{ goroutines, descriptors, heap int }
 
-// state looks at a Caddy after a garbage collection.
+// state returns that of a Caddy after a garbage collection.
 func (r *Registry) state(t *testing.T) processState {
 	t.Helper()
 	number := func(path, pattern string) int {
@@ -32,7 +32,7 @@ func (r *Registry) state(t *testing.T) processState {
 		}
 		return n
 	}
-	// Twice: what has a finalizer is freed by the collection after the next.
+	// Twice: objects with a finalizer are freed by the next collection but one.
 	number("/debug/pprof/heap?gc=1&debug=1", `# HeapAlloc = (\d+)`)
 	return processState{
 		heap:        number("/debug/pprof/heap?gc=1&debug=1", `# HeapAlloc = (\d+)`),
@@ -41,7 +41,7 @@ func (r *Registry) state(t *testing.T) processState {
 	}
 }
 
-// watched counts the folders that the process is told of changes in.
+// watched counts the folders that the process watches for changes.
 func (r *Registry) watched(t *testing.T) (watchers, folders int) {
 	t.Helper()
 	dir := fmt.Sprintf("/proc/%d/fdinfo", r.cmd.Process.Pid)
@@ -52,7 +52,7 @@ func (r *Registry) watched(t *testing.T) (watchers, folders int) {
 	for _, f := range files {
 		info, err := os.Open(filepath.Join(dir, f.Name()))
 		if err != nil {
-			continue // closed by now
+			continue // closed in the meantime
 		}
 		n := 0
 		for lines := bufio.NewScanner(info); lines.Scan(); {
@@ -81,8 +81,8 @@ func TestReloadsLeakNothing(t *testing.T) {
 	registry.Settle(t)
 	reload := func() {
 		registry.Load(t, s)
-		// The server that goes may take one more connection and close it
-		// unanswered; that is Caddy's, with no registry in it as well.
+		// The old server may accept one more connection and close it
+		// unanswered; Caddy does that without a registry, too.
 		eventually(t, "it serves", func() bool {
 			answer, err := registry.ask(versionsOfDemo)
 			if err == nil && answer.Status != 200 {
@@ -91,10 +91,10 @@ func TestReloadsLeakNothing(t *testing.T) {
 			return err == nil
 		})
 	}
-	// What has ended may still be on its way out.
+	// Goroutines and connections may take a moment to end.
 	calm := func(want func(processState) bool) (now processState) {
 		t.Helper()
-		eventually(t, "what the last reload has replaced is gone", func() bool {
+		eventually(t, "the configuration replaced by the last reload has been released", func() bool {
 			now = registry.state(t)
 			return want(now)
 		})
@@ -128,8 +128,8 @@ func TestReloadsLeakNothing(t *testing.T) {
 	}
 }
 
-// A download that is under way when the configuration is replaced ends as it
-// began: a file from the disk, and a module that is packed while it is sent.
+// A download that is running when the configuration is replaced is completed:
+// both a file on disk, and a module that is packed while it is sent.
 func TestDownloadsFinishAcrossAReload(t *testing.T) {
 	t.Parallel()
 	tree, other := newTree(t), newTree(t)
@@ -154,7 +154,7 @@ func TestDownloadsFinishAcrossAReload(t *testing.T) {
 	defer client.CloseIdleConnections()
 	for _, url := range urls {
 		whole[url] = registry.Get(t, url)
-		if begun[url], err = client.Get(url); err != nil { // of which only the start is read
+		if begun[url], err = client.Get(url); err != nil { // only the start of the body is read
 			t.Fatal(err)
 		}
 		defer begun[url].Body.Close()
@@ -166,20 +166,20 @@ func TestDownloadsFinishAcrossAReload(t *testing.T) {
 		answer, err := registry.ask(versionsOfDemo)
 		return err == nil && answer.Status == 404
 	})
-	eventually(t, "the tree is watched no more", func() bool { _, served := registry.Indexes(t)[tree.Dir]; return !served })
+	eventually(t, "the tree is no longer watched", func() bool { _, served := registry.Indexes(t)[tree.Dir]; return !served })
 	for _, url := range urls {
 		body, err := io.ReadAll(begun[url].Body)
 		if err != nil {
 			t.Errorf("%s: %v after %d bytes", url, err, len(body))
 		}
 		if string(body) != whole[url].Body {
-			t.Errorf("%s: %d bytes that are not the %d of before", url, len(body), len(whole[url].Body))
+			t.Errorf("%s: %d bytes that differ from the %d bytes before", url, len(body), len(whole[url].Body))
 		}
 	}
 }
 
-// Sites of one root share one index and one watcher, which end with the last of
-// them.
+// Sites with the same root share one index and one watcher, which end with the
+// last of them.
 func TestSitesShareAnIndex(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
@@ -191,8 +191,8 @@ func TestSitesShareAnIndex(t *testing.T) {
 
 	watches := func(want int) {
 		t.Helper()
-		// A new index watches each folder when it comes to it.
-		eventually(t, fmt.Sprintf("%d watchers of %d folders each are there", want, folders), func() bool {
+		// A new index begins to watch each folder when it scans it.
+		eventually(t, fmt.Sprintf("there are %d watchers of %d folders each", want, folders), func() bool {
 			watchers, now := registry.watched(t)
 			return watchers == want && now == want*folders
 		})
@@ -205,7 +205,7 @@ func TestSitesShareAnIndex(t *testing.T) {
 	})
 	watches(1)
 	if got := registry.archivesRead(t); got != read {
-		t.Errorf("for the second site archives were read again: %v, %v before", got, read)
+		t.Errorf("archives were read again for the second site: %v, %v before", got, read)
 	}
 	if got := registry.Indexes(t); len(got) != 1 {
 		t.Errorf("the indexes are %v", got)

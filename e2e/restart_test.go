@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// After a restart clients get the same bytes: a lock file that was written
-// before still fits, also where the registry signs and packs itself.
+// After a restart, clients get the same bytes: existing lock files remain
+// valid, even if the registry itself signs and packs.
 func TestRestart(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).

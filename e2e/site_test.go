@@ -7,10 +7,10 @@ import (
 
 // Site is one site of a Caddyfile.
 type Site struct {
-	// Address is the host name, with a port if it is not 443.
+	// Address is the hostname, with a port if it is not 443.
 	Address string
 
-	// TLS is where its certificate comes from. Default: "tls internal".
+	// TLS is the directive for its certificate. Default: "tls internal".
 	TLS string
 
 	// Root is the folder that the registry serves, and Options are further
@@ -27,7 +27,7 @@ func site(address string, tree *Tree, options ...string) Site {
 	return Site{Address: address, Root: tree.Dir, Options: options}
 }
 
-// Caddyfile is the site as a user would write it, with an access log.
+// Caddyfile returns the site as a user would write it, with an access log.
 func (s Site) Caddyfile() string {
 	lines := []string{"log"}
 	if s.TLS == "" {
@@ -44,7 +44,7 @@ func (s Site) Caddyfile() string {
 	return s.Address + " {\n" + strings.Join(lines, "\n") + "\n}\n"
 }
 
-// Host is the address without a port.
+// Host returns the address without a port.
 func (s Site) Host() string {
 	if host, _, err := net.SplitHostPort(s.Address); err == nil {
 		return host
@@ -52,7 +52,7 @@ func (s Site) Host() string {
 	return s.Address
 }
 
-// HostPort is the address with the port.
+// HostPort returns the address with the port.
 func (s Site) HostPort() string {
 	if s.Host() != s.Address {
 		return s.Address

@@ -19,7 +19,8 @@ func shareSigningKey(t *testing.T, storage string) {
 	}
 	first := filepath.Join(cluster.first, path)
 	cluster.Unlock()
-	// Not there: it is being generated, and this one will have another.
+	// It does not exist yet: it is being generated, and this Caddy will
+	// generate another.
 	if _, err := os.Stat(first); err == nil && cluster.first != storage {
 		copyFile(t, first, filepath.Join(storage, path))
 	}

@@ -28,9 +28,9 @@ func (tree *Tree) Keys(namespace string, publishers ...*Publisher) *Tree {
 	return tree
 }
 
-// Provider adds a release of a provider: NAMESPACE/TYPE, with a HOSTNAME in
-// front if it is another registry's. Default: for this platform and two
-// others, with SHA256SUMS, unsigned.
+// Provider adds a release of a provider: NAMESPACE/TYPE, prefixed with HOSTNAME
+// if it is mirrored. Default: for this platform and two others, with
+// SHA256SUMS, unsigned.
 func (tree *Tree) Provider(address, version string, as ...func(*Release)) *Tree {
 	tree.t.Helper()
 	r := newRelease(address, version)
@@ -41,18 +41,18 @@ func (tree *Tree) Provider(address, version string, as ...func(*Release)) *Tree 
 	return tree
 }
 
-// Module adds a version of a module: NAMESPACE/NAME/SYSTEM. It holds one
-// submodule, and its outputs tell which module and version it is.
+// Module adds a version of a module: NAMESPACE/NAME/SYSTEM. It contains one
+// submodule, and its outputs name the module and version.
 func (tree *Tree) Module(address, version string, stored Packaging) *Tree {
 	tree.t.Helper()
 	stored(tree.t, filepath.Join(tree.Dir, "modules", filepath.FromSlash(address), version), moduleFiles(address, version))
 	return tree
 }
 
-// Path is a file's place on disk, given its path in the tree.
+// Path returns a file's path on disk, given its path in the tree.
 func (tree *Tree) Path(name string) string { return filepath.Join(tree.Dir, filepath.FromSlash(name)) }
 
-// Read is a file of the tree.
+// Read returns the content of a file of the tree.
 func (tree *Tree) Read(name string) string {
 	tree.t.Helper()
 	content, err := os.ReadFile(tree.Path(name))
@@ -82,5 +82,5 @@ func writeFile(t *testing.T, path, text string) {
 	}
 }
 
-// lastElement is the TYPE of NAMESPACE/TYPE.
+// lastElement returns the TYPE of NAMESPACE/TYPE.
 func lastElement(address string) string { return address[strings.LastIndex(address, "/")+1:] }

@@ -9,13 +9,14 @@ import (
 	"testing"
 )
 
-// A gate is where requests wait until it is opened.
+// A gate makes requests wait until it is opened.
 type gate struct {
 	open   func()
 	opened chan struct{}
 }
 
-// newGate is one that is open at the end of the test in any case.
+// newGate returns a closed gate, which is opened at the end of the test at the
+// latest.
 func newGate(t *testing.T) gate {
 	opened := make(chan struct{})
 	g := gate{sync.OnceFunc(func() { close(opened) }), opened}
@@ -25,14 +26,14 @@ func newGate(t *testing.T) gate {
 
 func (g gate) wait() { <-g.opened }
 
-// before has requests wait before the origin answers them.
+// before makes requests wait before the origin answers them.
 func (g gate) before(w http.ResponseWriter, r *http.Request, origin http.Handler) {
 	g.wait()
 	origin.ServeHTTP(w, r)
 }
 
-// Fifty machines that want a provider at the same time, which the mirror has
-// never heard of, cause one download of each file.
+// Fifty machines that request the same provider at the same time, which is new
+// to the mirror, cause one download of each file.
 func TestFiftyAtOnce(t *testing.T) {
 	t.Parallel()
 	const machines = 50
@@ -53,8 +54,8 @@ func TestFiftyAtOnce(t *testing.T) {
 	front := outside.Front(t, "origin.example.com")
 	mirror := outside.StartMirror(t, mirrorOf("origin.example.com", newTree(t), "timeout 1m"))
 
-	everybody := newGate(t)
-	front.Fails("origin.example.com", at(everybody.before, "/versions"))
+	everyone := newGate(t)
+	front.Fails("origin.example.com", at(everyone.before, "/versions"))
 	var all sync.WaitGroup
 	for i := range machines {
 		ws := newWorkspace(t, mirror, greeting(demoOfOrigin, "1.0.0"))
@@ -67,19 +68,19 @@ func TestFiftyAtOnce(t *testing.T) {
 		})
 	}
 	eventually(t, "all of them have asked the mirror", func() bool { return len(mirror.Proxy.Asked()) >= machines })
-	everybody.open()
+	everyone.open()
 	all.Wait()
 
 	asked := front.Asked("origin.example.com", "")
 	for path, n := range asked {
 		if n != 1 {
-			t.Errorf("%s was asked for %d times", path, n)
+			t.Errorf("%s was requested %d times", path, n)
 		}
 	}
 	if n := times(front.Asked("origin.example.com", zipOfDemo("1.0.0", thisPlatform))); n != 1 || len(asked) < 6 {
-		t.Errorf("the origin was asked for: %v", asked)
+		t.Errorf("the origin got the requests: %v", asked)
 	}
 	if hosts := slices.Compact(mirror.Proxy.Asked()); len(hosts) != 1 {
-		t.Errorf("clients asked: %v", hosts)
+		t.Errorf("clients connected to: %v", hosts)
 	}
 }

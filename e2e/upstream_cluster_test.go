@@ -6,7 +6,7 @@ import (
 )
 
 // Instances that share a tree and Caddy's storage fetch a package once,
-// whichever of them it is asked of.
+// whichever of them gets the requests.
 func TestFilledByTwoInstances(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -38,7 +38,7 @@ func TestFilledByTwoInstances(t *testing.T) {
 			})
 		}
 	}
-	eventually(t, "both instances know what vouches for the release", func() bool {
+	eventually(t, "both instances have the documents of the release", func() bool {
 		return times(front.Asked("origin.example.com", "_SHA256SUMS.sig")) == 2
 	})
 	both.open()
@@ -51,7 +51,7 @@ func TestFilledByTwoInstances(t *testing.T) {
 		}
 	})
 	if asked := front.Asked("origin.example.com", ".zip"); len(asked) != 3 || times(asked) != 3 {
-		t.Errorf("the origin was asked for %v", asked)
+		t.Errorf("the origin got the requests %v", asked)
 	}
 	isPlainTree(t, published, tree, map[string][]string{"1.0.0": threePlatforms()})
 }

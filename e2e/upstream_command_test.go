@@ -10,7 +10,7 @@ import (
 )
 
 // command runs `caddy terraform-registry` with a subcommand, on a machine that
-// reaches what is outside. It fails the test when the command does.
+// reaches the outside. It fails the test if the command fails.
 func (o *Outside) command(t *testing.T, args ...string) string {
 	t.Helper()
 	binary, err := caddyBinary()
@@ -27,9 +27,9 @@ func (o *Outside) command(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// A machine with internet fills a folder with what a lock file names. Carried to
-// where there is none, it installs just that. What no lock file names any more
-// can be removed.
+// A machine with internet access fills a folder with the releases in a lock
+// file. On a machine without, exactly these can be installed from the folder.
+// Releases that no lock file names any more can be removed.
 func TestMirrorAndPrune(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -53,13 +53,13 @@ func TestMirrorAndPrune(t *testing.T) {
 		mirror(lockFile)
 		isPlainTree(t, published, tree, map[string][]string{"1.0.0": two})
 		mirror(lockFile, demoOfOrigin)
-		held := map[string][]string{"1.0.0": two, "1.1.0": two}
-		isPlainTree(t, published, tree, held)
+		present := map[string][]string{"1.0.0": two, "1.1.0": two}
+		isPlainTree(t, published, tree, present)
 
 		outside.command(t, "prune", "--root", tree.Dir, "--own", "", "--dry-run", project.Dir)
-		isPlainTree(t, published, tree, held)
+		isPlainTree(t, published, tree, present)
 		if out := outside.command(t, "prune", "--root", tree.Dir, "--own", "", project.Dir); !strings.Contains(out, "1.1.0") || strings.Contains(out, "1.0.0") {
-			t.Errorf("it says that it has removed: %s", out)
+			t.Errorf("its output is: %s", out)
 		}
 		isPlainTree(t, published, tree, map[string][]string{"1.0.0": two})
 
@@ -70,7 +70,7 @@ func TestMirrorAndPrune(t *testing.T) {
 		c.Run(t, ws, "init", "-lockfile=readonly")
 		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `text = "hello world from 1.0.0"`)
 		if asked := slices.Compact(offline.Proxy.Asked()); len(asked) != 1 {
-			t.Errorf("the client asked %v", asked)
+			t.Errorf("the client connected to %v", asked)
 		}
 	})
 }

@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// A tree that cannot take what comes in: clients are told that it is the
-// mirror's fault, operators what to do, and when they have done it packages come
-// in again.
-func TestTreeThatTakesNothing(t *testing.T) {
+// The tree cannot be written to: clients get an error of the mirror, the log
+// tells operators what to do, and once they have done it, packages are fetched
+// again.
+func TestTreeCannotBeWritten(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
 	published := newTree(t).
@@ -26,14 +26,14 @@ func TestTreeThatTakesNothing(t *testing.T) {
 		reason      string
 		tells       string
 	}{
-		"since the disk is full": {
+		"because the disk is full": {
 			func(t *testing.T, tree *Tree) {
 				if runtime.GOOS != "linux" || os.Getuid() != 0 {
-					t.Skip("not run, since only root on Linux can mount a small disk")
+					t.Skip("not run, because only root on Linux can mount a small disk")
 				}
 				small := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", tree.Dir)
 				if out, err := small.CombinedOutput(); err != nil {
-					t.Skipf("not run, since nothing can be mounted here: %v %s", err, out)
+					t.Skipf("not run, because nothing can be mounted here: %v %s", err, out)
 				}
 				t.Cleanup(func() {
 					if out, err := exec.Command("umount", "--lazy", tree.Dir).CombinedOutput(); err != nil {
@@ -49,10 +49,10 @@ func TestTreeThatTakesNothing(t *testing.T) {
 			},
 			"disk_full", "the disk is full: make room for the tree",
 		},
-		"since it must not be written to": {
+		"because of its permissions": {
 			func(t *testing.T, tree *Tree) {
 				if runtime.GOOS == "windows" {
-					t.Skip("not run, since a folder's permissions say nothing on Windows")
+					t.Skip("not run, because permissions of folders have no effect on Windows")
 				}
 				permit(t, tree.Dir, 0o555)
 				t.Cleanup(func() { permit(t, tree.Dir, 0o755) })
@@ -91,19 +91,19 @@ func TestTreeThatTakesNothing(t *testing.T) {
 				t.Errorf("the log has errors: %v", errors)
 			}
 			if counted := mirror.failures(t, "origin.example.com"); len(counted) != 1 || counted[0] != tree.reason {
-				t.Errorf("counted are: %v, want %s", counted, tree.reason)
+				t.Errorf("the metrics have the reasons %v, want %s", counted, tree.reason)
 			}
 			if unfinished := filled.unfinished(); len(unfinished) > 0 {
 				t.Errorf("left behind: %v", unfinished)
 			}
 			if size(filled.Path("providers/"+demoOfOrigin+"/"+zip)) > 0 {
-				t.Error("the package is there all the same")
+				t.Error("the package is present nevertheless")
 			}
 
 			tree.mend(t, filled)
-			other := zipOfDemo("1.0.0", threePlatforms()[1]) // that the other failed is remembered for a while
+			other := zipOfDemo("1.0.0", threePlatforms()[1]) // another one, as the failure is remembered for a while
 			if answer := mirror.Get(t, mirrored("origin.example.com", other)); answer.Status != 200 || size(filled.Path("providers/"+demoOfOrigin+"/"+other)) == 0 {
-				t.Errorf("after it was mended: %d %s", answer.Status, answer.Body)
+				t.Errorf("after the repair: %d %s", answer.Status, answer.Body)
 			}
 		})
 	}

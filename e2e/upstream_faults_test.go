@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// failures are the reasons for which something of a hostname has been counted.
+// failures returns the reasons of the failures that have been counted for a
+// hostname.
 func (r *Registry) failures(t *testing.T, hostname string) (reasons []string) {
 	t.Helper()
 	for series := range r.Metrics(t) {
@@ -23,7 +24,7 @@ func (r *Registry) failures(t *testing.T, hostname string) (reasons []string) {
 	return reasons
 }
 
-// misquoted has another digest in front.
+// misquoted changes the first digest.
 func misquoted(sums []byte) []byte {
 	sums = bytes.Clone(sums)
 	digit := byte('0')
@@ -34,9 +35,9 @@ func misquoted(sums []byte) []byte {
 	return sums
 }
 
-// Whatever an origin fails at, clients are told by whom and why, operators find
-// one line in the log and a counter, the origin is not asked again at once, and
-// nothing that is not verified comes into the tree.
+// However an origin fails, clients get its name and the reason, operators find
+// one line in the log and a metric, the origin is not asked again at once, and
+// no unverified file gets into the tree.
 func TestOriginFails(t *testing.T) {
 	t.Parallel()
 	acme, stranger := publisher(t, "acme"), publisher(t, "stranger")
@@ -48,10 +49,10 @@ func TestOriginFails(t *testing.T) {
 	zip := zipOfDemo("1.0.0", other)
 	faults := map[string]struct {
 		fault   Fault
-		asked   string // of the mirror
+		asked   string // the file requested from the mirror
 		status  int
-		says    string // what the answer has
-		reason  string // of which it is counted
+		says    string // part of the answer
+		reason  string // in the metrics
 		clients string // what clients print; "": they are not run
 	}{
 		"down":      {hangUp, index, 502, "down.example.com: it is not available: the connection broke off", "unavailable", "502"},
@@ -97,22 +98,22 @@ func TestOriginFails(t *testing.T) {
 					t.Errorf("%s: %d %s", of.asked, got.Status, got.Body)
 				}
 				if strings.Contains(got.Body, "internal") || strings.Contains(got.Body, "/v1/") || strings.Contains(got.Body, outside.Proxy.URL) {
-					t.Errorf("it tells what is nobody's business: %s", got.Body)
+					t.Errorf("it reveals internal details: %s", got.Body)
 				}
 			}
 			asked := times(front.Asked(hostname, ""))
 			if got := mirror.Get(t, mirrored(hostname, of.asked)); got.Status != of.status || times(front.Asked(hostname, "")) != asked {
-				t.Errorf("it is not remembered: %d, the origin was asked for %v", got.Status, front.Asked(hostname, ""))
+				t.Errorf("the failure is not remembered: %d, the origin got the requests %v", got.Status, front.Asked(hostname, ""))
 			}
 			if counted := mirror.failures(t, hostname); !slices.Equal(counted, []string{of.reason}) {
-				t.Errorf("counted are: %v, want %s", counted, of.reason)
+				t.Errorf("the metrics have the reasons %v, want %s", counted, of.reason)
 			}
 			mirror.Log.waitAnswers(t, point, 3, mirrored(hostname, of.asked))
 			lines := mirror.Log.Find(point, func(e Entry) bool {
 				return (e.Level == "warn" || e.Level == "error") && !e.access() && strings.Contains(e.Line, hostname)
 			})
 			want := 1
-			if of.status == http.StatusNotFound { // which is no failure
+			if of.status == http.StatusNotFound { // not a failure
 				want = 0
 			}
 			if len(lines) != want {
@@ -132,6 +133,6 @@ func TestOriginFails(t *testing.T) {
 	}
 	after := slices.DeleteFunc(tree.files(), func(name string) bool { return path.Base(name) == ".versions.json" })
 	if !slices.Equal(before, after) {
-		t.Errorf("the tree has %v, had %v", after, before)
+		t.Errorf("the tree has %v, before it had %v", after, before)
 	}
 }

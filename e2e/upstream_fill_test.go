@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// A package can be asked for by its name alone: whoever has a lock file, or a
-// document from another instance, asks for nothing else.
+// A package can be requested by its name alone: clients with a document from
+// another instance request nothing else.
 func TestPackageByName(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -37,30 +37,30 @@ func TestPackageByName(t *testing.T) {
 	}
 	for name, url := range map[string]string{
 		"a platform that is not mirrored": mirrored("origin.example.com", zipOfDemo("1.0.0", nowhere)),
-		"a platform that there is not":    mirrored("origin.example.com", zipOfDemo("1.0.0", "plan9_386")),
-		"a version that there is not":     mirrored("origin.example.com", zipOfDemo("9.0.0", here)),
-		"a file that is none":             mirrored("origin.example.com", "terraform-provider-demo.zip"),
-		"a file that is on its way":       mirrored("origin.example.com", "."+zipOfDemo("1.0.0", here)+".part"),
-		"what is remembered":              mirrored("origin.example.com", ".versions.json"),
+		"a platform that does not exist":  mirrored("origin.example.com", zipOfDemo("1.0.0", "plan9_386")),
+		"a version that does not exist":   mirrored("origin.example.com", zipOfDemo("9.0.0", here)),
+		"a file that does not exist":      mirrored("origin.example.com", "terraform-provider-demo.zip"),
+		"a temporary file":                mirrored("origin.example.com", "."+zipOfDemo("1.0.0", here)+".part"),
+		"the list of versions":            mirrored("origin.example.com", ".versions.json"),
 		"a provider that is not allowed":  mirrored("allowing.example.com", zipOfDemo("1.0.0", here)),
 		"a hostname that is not mirrored": mirrored("other.example.com", zipOfDemo("1.0.0", here)),
-		"the mirror's own":                mirrored("mirror.example.com", zipOfDemo("1.0.0", here)),
+		"a hosted provider":               mirrored("mirror.example.com", zipOfDemo("1.0.0", here)),
 	} {
 		if answer := mirror.Get(t, url); answer.Status != http.StatusNotFound {
 			t.Errorf("%s: %d %s", name, answer.Status, answer.Body)
 		}
 	}
 	if asked := front.Asked("allowing.example.com", ""); len(asked) > 0 {
-		t.Errorf("asked for although it is not allowed: %v", asked)
+		t.Errorf("requested although it is not allowed: %v", asked)
 	}
 	if asked := front.Asked("origin.example.com", ".zip"); len(asked) != 2 || times(asked) != 2 {
-		t.Errorf("the origin was asked for %v", asked)
+		t.Errorf("the origin got the requests %v", asked)
 	}
 	isPlainTree(t, published, tree, map[string][]string{"1.0.0": {here, there}})
 }
 
-// A package that breaks off once is resumed, and one whose client has left comes
-// in all the same.
+// A download that is cut off once is resumed, and continues if its client has
+// left.
 func TestPackageInPieces(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -100,7 +100,7 @@ func TestPackageInPieces(t *testing.T) {
 		defer close(gone)
 		if answer, err := client.Do(request); err == nil {
 			answer.Body.Close()
-			t.Errorf("a client was answered with %d before the package was there", answer.StatusCode)
+			t.Errorf("a client got the status %d before the package was present", answer.StatusCode)
 		}
 	}()
 	<-arrived
@@ -110,7 +110,7 @@ func TestPackageInPieces(t *testing.T) {
 
 	eventually(t, "the package is in the tree", func() bool { return size(tree.Path("providers/"+demoOfOrigin+"/"+zip)) > 0 })
 	if tries.Load() != 2 || resumed.Load() != 1 {
-		t.Errorf("it was asked for %d times, and %d times for the rest", tries.Load(), resumed.Load())
+		t.Errorf("it was requested %d times, and its remainder %d times", tries.Load(), resumed.Load())
 	}
 	if answer := mirror.Get(t, mirrored("origin.example.com", zip)); answer.Body != published.Read("providers/acme/demo/"+zip) {
 		t.Errorf("%d with %d bytes", answer.Status, len(answer.Body))

@@ -16,9 +16,9 @@ import (
 	"testing"
 )
 
-// Front stands before an origin and answers in its place: it counts what is
-// asked for, and fails as it is told to. Each of its hostnames is an origin of
-// its own to a mirror, with all that the one behind it publishes.
+// Front is a proxy in front of an origin: it counts requests, and fails as
+// configured. To a mirror, each of its hostnames is a separate origin that
+// publishes everything that the origin behind it does.
 type Front struct {
 	origin http.Handler
 
@@ -27,10 +27,10 @@ type Front struct {
 	asked  map[string]int   // by hostname and path
 }
 
-// A Fault answers a request, or has the origin answer it.
+// A Fault answers a request, or lets the origin answer it.
 type Fault func(w http.ResponseWriter, r *http.Request, origin http.Handler)
 
-// Front puts one before the origin, by these hostnames, each HOST.example.com.
+// Front starts one for these hostnames, each HOST.example.com.
 func (o *Outside) Front(t *testing.T, hostnames ...string) *Front {
 	t.Helper()
 	client, err := o.Origin.client()
@@ -62,15 +62,14 @@ func (o *Outside) Front(t *testing.T, hostnames ...string) *Front {
 	return f
 }
 
-// Fails has a hostname fail from now on. Nil ends that.
+// Fails makes a hostname fail from now on. Nil ends that.
 func (f *Front) Fails(hostname string, fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.faults[hostname] = fault
 }
 
-// Asked is how often each path of a hostname that ends in something was asked
-// for.
+// Asked returns how often each path of a hostname with a suffix was requested.
 func (f *Front) Asked(hostname, end string) map[string]int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,7 +80,7 @@ func (f *Front) Asked(hostname, end string) map[string]int {
 	return asked
 }
 
-// times is how often all of them were.
+// times returns the sum of these counts.
 func times(asked map[string]int) (n int) {
 	for times := range maps.Values(asked) {
 		n += times
@@ -115,10 +114,10 @@ func at(fault Fault, ends ...string) Fault {
 // hangUp closes the connection without an answer.
 func hangUp(http.ResponseWriter, *http.Request, http.Handler) { panic(http.ErrAbortHandler) }
 
-// keepWaiting answers nothing for as long as somebody waits.
+// keepWaiting does not answer until the client gives up.
 func keepWaiting(_ http.ResponseWriter, r *http.Request, _ http.Handler) { <-r.Context().Done() }
 
-// answers gives a status, and says for how long to stay away.
+// answers answers with a status and, unless it is empty, a Retry-After.
 func answers(status int, retryAfter string) Fault {
 	return func(w http.ResponseWriter, _ *http.Request, _ http.Handler) {
 		if retryAfter != "" {
@@ -128,7 +127,7 @@ func answers(status int, retryAfter string) Fault {
 	}
 }
 
-// edited changes what the origin answers.
+// edited changes the body of the origin's answer.
 func edited(edit func([]byte) []byte) Fault {
 	return func(w http.ResponseWriter, r *http.Request, origin http.Handler) {
 		answer := ask(origin, r)
@@ -140,7 +139,7 @@ func edited(edit func([]byte) []byte) Fault {
 	}
 }
 
-// cutOff sends half of what was announced, and hangs up; before that, it waits.
+// cutOff sends half of the announced body, waits, and closes the connection.
 func cutOff(wait func()) Fault {
 	return func(w http.ResponseWriter, r *http.Request, origin http.Handler) {
 		answer := ask(origin, r)
@@ -160,7 +159,7 @@ func ask(origin http.Handler, r *http.Request) *httptest.ResponseRecorder {
 	return answer
 }
 
-// flipped has one bit changed in the middle.
+// flipped inverts one bit in the middle.
 func flipped(body []byte) []byte {
 	body = bytes.Clone(body)
 	body[len(body)/2] ^= 1

@@ -9,9 +9,10 @@ import (
 
 const demoOfOrigin = "origin.example.com/acme/demo"
 
-// Clients that reach nothing but the mirror get what its origin has: the first
-// one causes the download, the others none. What has come in outlives the
-// origin, and the mirror too: it is a tree like any other.
+// Clients that can reach only the mirror get the packages of its origin: the
+// first one causes the download, the others do not. Fetched packages remain
+// available without the origin, and without the upstream option: they are an
+// ordinary tree.
 func TestPullThrough(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -37,12 +38,13 @@ func TestPullThrough(t *testing.T) {
 		c.Run(t, first, "init")
 		greets(first, "1.0.0")
 		if lock := first.Lock(t, demoOfOrigin); len(lock.H1) != 1 {
-			t.Errorf("locked are h1: %v, want that of this platform", lock.H1)
+			t.Errorf("the lock file has h1: %v, want that of this platform", lock.H1)
 		}
 		wantDownloads(t, outside.Origin, zipOfDemo("1.0.0", thisPlatform))
 
-		// Of what is held, both hashes are known; of the rest, what the publisher signed.
-		eventually(t, "the index knows what has come in", func() bool {
+		// Both hashes are known for packages that are present; for others, only
+		// the one that the publisher signed.
+		eventually(t, "the index has the fetched package", func() bool {
 			return len(archivesOf(t, mirror, "1.0.0")[thisPlatform].Hashes) == 2
 		})
 		for platform, archive := range archivesOf(t, mirror, "1.0.0") {
@@ -62,9 +64,9 @@ func TestPullThrough(t *testing.T) {
 			return strings.Contains(outside.Origin.Get(t, "https://origin.example.com/v1/providers/acme/demo/versions").Body, `"1.1.0"`)
 		})
 		c.Run(t, second, "init", "-upgrade")
-		c.Run(t, second, "plan") // with an executable that starts
+		c.Run(t, second, "plan") // which starts the executable
 		if lock := second.Lock(t, demoOfOrigin); lock.Version != "1.1.0" {
-			t.Errorf("%s is locked", lock.Version)
+			t.Errorf("the lock file has %s", lock.Version)
 		}
 
 		lock := []string{"providers", "lock", "-net-mirror=https://mirror.example.com/v1/mirror/"}
@@ -74,7 +76,7 @@ func TestPullThrough(t *testing.T) {
 		team := machine()
 		c.Run(t, team, lock...)
 		if locked := team.Lock(t, demoOfOrigin); len(locked.H1) != 3 {
-			t.Errorf("locked are h1: %v, want those of %v", locked.H1, threePlatforms())
+			t.Errorf("the lock file has h1: %v, want those of %v", locked.H1, threePlatforms())
 		}
 		wantDownloads(t, outside.Origin, zipOfDemo("1.0.0", thisPlatform),
 			zipOfDemo("1.1.0", threePlatforms()[0]), zipOfDemo("1.1.0", threePlatforms()[1]), zipOfDemo("1.1.0", threePlatforms()[2]))
@@ -86,10 +88,10 @@ func TestPullThrough(t *testing.T) {
 		greets(third, "1.1.0")
 		c.Run(t, first, "init", "-upgrade")
 		if lock := first.Lock(t, demoOfOrigin); lock.Version != "1.1.0" {
-			t.Errorf("%s is locked", lock.Version)
+			t.Errorf("the lock file has %s", lock.Version)
 		}
 		if answer := mirror.Get(t, mirrored("origin.example.com", "index.json")); answer.Header.Get("Age") == "" {
-			t.Errorf("an old list of versions does not tell so: %d %v", answer.Status, answer.Header)
+			t.Errorf("a stale list of versions is not marked as such: %d %v", answer.Status, answer.Header)
 		}
 
 		isPlainTree(t, published, filled, map[string][]string{"1.0.0": {thisPlatform}, "1.1.0": threePlatforms()})
@@ -98,7 +100,7 @@ func TestPullThrough(t *testing.T) {
 		mirror.Reload(t, s)
 		for version, want := range map[string]int{"1.0.0": 1, "1.1.0": 3} {
 			if got := archivesOf(t, mirror, version); len(got) != want {
-				t.Errorf("without upstream the mirror has of %s: %v", version, got)
+				t.Errorf("without upstream, the mirror has these packages of %s: %v", version, got)
 			}
 		}
 		plain := machine()
@@ -106,18 +108,18 @@ func TestPullThrough(t *testing.T) {
 		greets(plain, "1.1.0")
 		c.Run(t, team, "init", "-lockfile=readonly")
 		if asked := mirror.Proxy.Asked(); len(slices.Compact(asked)) != 1 {
-			t.Errorf("clients asked others than the mirror: %v", asked)
+			t.Errorf("clients connected to other hosts than the mirror: %v", asked)
 		}
 	})
 }
 
-// An archive is what VERSION.json says of a package.
+// An archive is the entry of a package in VERSION.json.
 type archive struct {
 	URL    string
 	Hashes []string
 }
 
-// archivesOf are those of a version of acme/demo, by platform.
+// archivesOf returns those of a version of acme/demo, by platform.
 func archivesOf(t *testing.T, mirror *Registry, version string) map[string]archive {
 	t.Helper()
 	answer := mirror.Get(t, mirrored("origin.example.com", version+".json"))
@@ -128,11 +130,11 @@ func archivesOf(t *testing.T, mirror *Registry, version string) map[string]archi
 	return document.Archives
 }
 
-// wantDownloads compares the packages that an origin has sent so far with those
-// it should have, each once.
+// wantDownloads verifies that an origin has sent exactly these packages so far,
+// each once.
 func wantDownloads(t *testing.T, origin *Registry, want ...string) {
 	t.Helper()
-	for _, name := range want { // its log may be behind
+	for _, name := range want { // its log may be late
 		origin.Log.WaitAccess(t, "origin.example.com", "/v1/mirror/-/acme/demo/"+name)
 	}
 	var got []string
@@ -148,14 +150,15 @@ func wantDownloads(t *testing.T, origin *Registry, want ...string) {
 	}
 }
 
-// isPlainTree compares a tree that was filled with what was published. It holds
-// these platforms of each version, and what vouches for them.
-func isPlainTree(t *testing.T, published, filled *Tree, held map[string][]string) {
+// isPlainTree compares a filled tree with the published one. It must have
+// exactly the given platforms of each version, and their signed documents.
+func isPlainTree(t *testing.T, published, filled *Tree, present map[string][]string) {
 	t.Helper()
 	want := []string{"keys/origin.example.com/acme.asc", "providers/" + demoOfOrigin + "/.versions.json"}
-	for version, platforms := range held {
+	for version, platforms := range present {
 		release := "terraform-provider-demo_" + version + "_"
-		// A manifest is part of no protocol, and this registry serves none.
+		// Manifests are not part of any protocol, and this registry does not
+		// serve them.
 		names := []string{release + "SHA256SUMS", release + "SHA256SUMS.sig"}
 		for _, platform := range platforms {
 			names = append(names, zipOfDemo(version, platform))
@@ -164,7 +167,7 @@ func isPlainTree(t *testing.T, published, filled *Tree, held map[string][]string
 			name = "/acme/demo/" + name
 			want = append(want, "providers/origin.example.com"+name)
 			if sha256Of(t, filled.Path("providers/origin.example.com"+name)) != sha256Of(t, published.Path("providers"+name)) {
-				t.Errorf("%s is not the origin's", name)
+				t.Errorf("%s differs from that of the origin", name)
 			}
 		}
 	}
@@ -175,7 +178,7 @@ func isPlainTree(t *testing.T, published, filled *Tree, held map[string][]string
 		t.Errorf("the tree has %v, want %v", got, want)
 	}
 	report, status := check(t, filled)
-	if status != 0 || len(report.Withheld) != 0 || len(report.Offered) != len(held) {
-		t.Errorf("check of what has come in exits with %d: %+v", status, report)
+	if status != 0 || len(report.Withheld) != 0 || len(report.Offered) != len(present) {
+		t.Errorf("check of the filled tree exits with %d: %+v", status, report)
 	}
 }

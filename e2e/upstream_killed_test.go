@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// A mirror that is killed while a package comes in leaves half of it, under a
-// name that nobody is served. The next one removes that, and fetches the package
-// as if nothing had been.
+// A mirror that is killed during a download leaves a temporary file, which is
+// never served. The next start removes it, and the package is then fetched as
+// usual.
 func TestKilledWhileFilling(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -22,7 +22,7 @@ func TestKilledWhileFilling(t *testing.T) {
 	s := mirrorOf("origin.example.com", tree)
 	mirror := outside.StartMirror(t, s)
 	zip := zipOfDemo("1.0.0", thisPlatform)
-	held := func() bool {
+	hasPackage := func() bool {
 		return slices.ContainsFunc(tree.files(), func(name string) bool { return strings.HasSuffix(name, ".zip") })
 	}
 
@@ -33,7 +33,7 @@ func TestKilledWhileFilling(t *testing.T) {
 		_, err := mirror.ask(mirrored("origin.example.com", zip))
 		answered <- err
 	}()
-	eventually(t, "half of the package is there", func() bool {
+	eventually(t, "half of the package has been written", func() bool {
 		parts := tree.unfinished()
 		return len(parts) == 1 && size(tree.Path(parts[0])) > 1<<20
 	})
@@ -44,17 +44,17 @@ func TestKilledWhileFilling(t *testing.T) {
 	<-mirror.ended
 	cut.open()
 	if err := <-answered; err == nil {
-		t.Error("a client was told something of a package that had not come in")
+		t.Error("a client got an answer for a package that was not complete")
 	}
-	if parts := tree.unfinished(); !slices.Equal(parts, []string{half}) || held() {
+	if parts := tree.unfinished(); !slices.Equal(parts, []string{half}) || hasPackage() {
 		t.Errorf("the tree has %v", tree.files())
 	}
 
-	// Without the origin, nothing is made of the half.
+	// Without the origin, the temporary file is not used.
 	front.Fails("origin.example.com", hangUp)
 	mirror.start(t, []Site{s})
-	eventually(t, "what was left is gone", func() bool { return len(tree.unfinished()) == 0 })
-	mirror.Log.Wait(t, "leftovers were removed", func(e Entry) bool {
+	eventually(t, "the temporary file is removed", func() bool { return len(tree.unfinished()) == 0 })
+	mirror.Log.Wait(t, "temporary files were removed", func(e Entry) bool {
 		return e.Message == "removed temporary files of interrupted fills" && e.number("files") == 1
 	})
 	for _, name := range []string{zip, lastElement(half)} {
@@ -62,11 +62,11 @@ func TestKilledWhileFilling(t *testing.T) {
 			t.Errorf("%s: %d", name, answer.Status)
 		}
 	}
-	if held() {
+	if hasPackage() {
 		t.Errorf("the tree has %v", tree.files())
 	}
 
-	// With the origin it comes in.
+	// With the origin, the package is fetched.
 	front.Fails("origin.example.com", nil)
 	mirror.Restart(t, s)
 	eachClient(t, func(t *testing.T, c Client) {

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// While an origin is down, all that is known of it is served, also after a
-// restart. The log tells when that begins and when it is over, and nothing in
-// between.
+// While an origin is down, everything known of it is served, even after a
+// restart. The log says when the outage begins and when it is over, with
+// nothing in between.
 func TestOriginOutage(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -36,8 +36,8 @@ func TestOriginOutage(t *testing.T) {
 	told := func(message string) int {
 		return len(mirror.Log.Find(0, func(e Entry) bool { return strings.HasPrefix(e.Message, message) }))
 	}
-	held := mirrored("origin.example.com", zipOfDemo("1.0.0", thisPlatform))
-	if answer := mirror.Get(t, held); answer.Status != 200 {
+	present := mirrored("origin.example.com", zipOfDemo("1.0.0", thisPlatform))
+	if answer := mirror.Get(t, present); answer.Status != 200 {
 		t.Fatalf("%d %s", answer.Status, answer.Body)
 	}
 
@@ -48,8 +48,8 @@ func TestOriginOutage(t *testing.T) {
 			t.Fatalf("the list: %d %v %s", answer.Status, answer.Header, answer.Body)
 		}
 	}
-	if answer := mirror.Get(t, held); answer.Status != 200 {
-		t.Errorf("the package that is held: %d %s", answer.Status, answer.Body)
+	if answer := mirror.Get(t, present); answer.Status != 200 {
+		t.Errorf("the package that is present: %d %s", answer.Status, answer.Body)
 	}
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, mirror, greeting(demoOfOrigin, ">= 1.0.0"))
@@ -58,11 +58,11 @@ func TestOriginOutage(t *testing.T) {
 	})
 	missing := mirror.Get(t, mirrored("origin.example.com", zipOfDemo("1.0.0", threePlatforms()[1])))
 	if missing.Status != 502 || !strings.Contains(missing.Body, "origin.example.com") {
-		t.Errorf("the package that is not held: %d %s", missing.Status, missing.Body)
+		t.Errorf("the package that is not present: %d %s", missing.Status, missing.Body)
 	}
 	mirror.Log.waitAnswers(t, 0, 20, mirrored("origin.example.com", "index.json"))
 	if told(down) != 1 || told(up) != 0 {
-		t.Errorf("%d times the log tells that the origin is down, %d times that it is up", told(down), told(up))
+		t.Errorf("the log says %d times that the origin is down, %d times that it is up", told(down), told(up))
 	}
 
 	published.Provider("acme/demo", "1.1.0", signedBy(acme))
@@ -75,11 +75,11 @@ func TestOriginOutage(t *testing.T) {
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			t.Fatal("the origin is not asked any more")
+			t.Fatal("the origin gets no more requests")
 		}
 	}
 	mirror.Log.Wait(t, up, func(e Entry) bool { return e.Message == up })
 	if told(down) != 1 || told(up) != 1 {
-		t.Errorf("%d times the log tells that the origin is down, %d times that it is up", told(down), told(up))
+		t.Errorf("the log says %d times that the origin is down, %d times that it is up", told(down), told(up))
 	}
 }

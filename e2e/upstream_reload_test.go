@@ -2,8 +2,8 @@ package e2e_test
 
 import "testing"
 
-// A reload does not cut off what is coming in: who waits gets it, and who comes
-// with the new configuration waits for the same.
+// A reload does not interrupt a download: waiting clients get the package, and
+// clients of the new configuration wait for the same download.
 func TestReloadWhileFilling(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -37,7 +37,7 @@ func TestReloadWhileFilling(t *testing.T) {
 	<-clients
 	<-clients
 	if asked := front.Asked("origin.example.com", ".zip"); times(asked) != 1 {
-		t.Errorf("the origin was asked for %v", asked)
+		t.Errorf("the origin got the requests %v", asked)
 	}
 	isPlainTree(t, published, tree, map[string][]string{"1.0.0": {thisPlatform}})
 }

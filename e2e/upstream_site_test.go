@@ -12,8 +12,8 @@ import (
 	"testing"
 )
 
-// Outside is what lies beyond a mirror: a network that the mirror's clients are
-// not on, and an origin there. The origin is a registry in a process of its own.
+// Outside is a network that only the mirror can reach, not its clients, with an
+// origin on it. The origin is a registry in a separate process.
 type Outside struct {
 	Proxy  *Proxy
 	Origin *Registry
@@ -28,14 +28,14 @@ func newOutside(t *testing.T, published *Tree) *Outside {
 	return &Outside{Proxy: proxy, Origin: startRegistryOn(t, proxy, site("origin.example.com", published))}
 }
 
-// mirrorOf is a mirror of an origin that fills a tree.
+// mirrorOf returns the site of a mirror that fills a tree from an origin.
 func mirrorOf(hostnames string, tree *Tree, options ...string) Site {
 	block := append([]string{"upstream " + hostnames + " {"}, options...)
 	return site("mirror.example.com", tree, append(block, "}")...)
 }
 
-// StartMirror runs a Caddy that reaches what is outside. Its clients reach the
-// Caddy and nothing else: a client that asks for an origin fails the test.
+// StartMirror runs a Caddy that can reach the outside. Its clients can reach
+// only the Caddy: a client that requests an origin fails the test.
 func (o *Outside) StartMirror(t *testing.T, sites ...Site) *Registry {
 	t.Helper()
 	mirror := o.newMirror(t)
@@ -51,7 +51,7 @@ func (o *Outside) newMirror(t *testing.T) *Registry {
 	return mirror
 }
 
-// joins has a Caddy reach what is outside, and trust it.
+// joins makes a Caddy reach the outside, and trust it.
 func (o *Outside) joins(t *testing.T, mirror *Registry) func(*exec.Cmd) {
 	t.Helper()
 	ca, err := os.ReadFile(o.Origin.CA)
@@ -66,13 +66,14 @@ func (o *Outside) joins(t *testing.T, mirror *Registry) func(*exec.Cmd) {
 	}
 }
 
-// mirrored is a URL of the mirror, below the provider acme/demo of a hostname.
+// mirrored returns a URL of the mirror, below the provider acme/demo of a
+// hostname.
 func mirrored(hostname, name string) string {
 	return "https://mirror.example.com/v1/mirror/" + hostname + "/acme/demo/" + name
 }
 
-// waitAnswers waits until so many requests for a URL have been logged since a
-// point in the log, and with them all that was logged on the way.
+// waitAnswers waits until a number of requests for a URL have been logged since
+// a point in the log. All entries that precede them are then in the log, too.
 func (l *Log) waitAnswers(t *testing.T, point, times int, url string) {
 	t.Helper()
 	l.WaitAfter(t, point, times, url+" was asked for", func(e Entry) bool {
@@ -80,17 +81,17 @@ func (l *Log) waitAnswers(t *testing.T, point, times int, url string) {
 	})
 }
 
-// zipOfDemo is the file name of a package of acme/demo.
+// zipOfDemo returns the file name of a package of acme/demo.
 func zipOfDemo(version, platform string) string {
 	return "terraform-provider-demo_" + version + "_" + platform + ".zip"
 }
 
-// files are those of a tree, by their paths in it.
+// files returns the paths of all files in the tree.
 func (tree *Tree) files() (names []string) {
 	tree.t.Helper()
 	err := filepath.WalkDir(tree.Dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
-			return nil // it has just got its name
+			return nil // it has just been renamed
 		}
 		if err == nil && !d.IsDir() {
 			name, _ := filepath.Rel(tree.Dir, path)
@@ -104,8 +105,8 @@ func (tree *Tree) files() (names []string) {
 	return names
 }
 
-// unfinished are the files that are on their way into a tree, or were. What is
-// remembered of origins is not among them.
+// unfinished returns the temporary files in the tree, without the records of
+// origins.
 func (tree *Tree) unfinished() []string {
 	tree.t.Helper()
 	return slices.DeleteFunc(tree.files(), func(name string) bool {
@@ -114,7 +115,7 @@ func (tree *Tree) unfinished() []string {
 	})
 }
 
-// size of a file; that of one that is not there is 0.
+// size returns the size of a file, 0 if it does not exist.
 func size(path string) int64 {
 	info, err := os.Stat(path)
 	if err != nil {

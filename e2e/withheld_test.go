@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// What would fail in a client, or harm it, is never offered: `check` says so
-// with a reason and ends with status 1, the running registry stays up, and a
-// client gets the good version beside it. (#57)
+// Releases that would fail in a client, or harm it, are never offered: `check`
+// gives the reason and exits with status 1, the running registry stays up, and
+// clients get the valid version. (#57)
 func TestWithheldRelease(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -72,7 +72,7 @@ func TestWithheldRelease(t *testing.T) {
 	}
 }
 
-// A package that was tampered with takes no other platform's down with it.
+// A package that was tampered with does not affect those of other platforms.
 func TestWithheldPackage(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -105,9 +105,9 @@ func TestWithheldPackage(t *testing.T) {
 	})
 }
 
-// A package that changes under a running registry is served no more from that
-// moment on, and is withheld after the scan that this starts (#60). A request
-// waits for that scan, and is told to try again only if it takes long.
+// A package that changes while the registry runs is no longer served from that
+// moment on, and is withheld after the scan that this causes (#60). A request
+// waits for that scan, and gets 503 only if it takes long.
 func TestPackageThatChanges(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -139,7 +139,8 @@ func TestPackageThatChanges(t *testing.T) {
 	})
 }
 
-// With `signatures require`, only what publishers signed is offered.
+// With `signatures require`, only releases signed by their publishers are
+// offered.
 func TestSignaturesRequired(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")

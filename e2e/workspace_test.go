@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Workspace is a user's machine and working directory: configuration, a home
-// of its own, and a network that only has the registries of the test.
+// Workspace is a user's machine and working directory: a configuration, a
+// separate home folder, and a network that has only the registries of the test.
 type Workspace struct {
 	Dir string
 
@@ -18,7 +18,7 @@ type Workspace struct {
 	env  []string
 }
 
-// newWorkspace is a workspace of one who trusts the registry's authority. Its
+// newWorkspace returns a workspace that trusts the registry's authority. Its
 // main.tf is the given configuration.
 func newWorkspace(t *testing.T, r *Registry, configuration string) *Workspace {
 	t.Helper()
@@ -32,12 +32,13 @@ func newWorkspace(t *testing.T, r *Registry, configuration string) *Workspace {
 		"TF_IN_AUTOMATION=1",
 		"TF_INPUT=0",
 		"CHECKPOINT_DISABLE=1",
-		// A busy machine is not what is tested.
+		// The tests must also pass on a busy machine.
 		"TF_REGISTRY_CLIENT_TIMEOUT=60",
 		"HTTP_PROXY=" + r.Proxy.URL,
 		"HTTPS_PROXY=" + r.Proxy.URL,
 		"SSL_CERT_FILE=" + r.CA,
-		// Empty, or else the system's authorities are trusted as well.
+		// An empty folder, or the system's authorities would be trusted as
+		// well.
 		"SSL_CERT_DIR=" + filepath.Join(home, "tmp"),
 	}
 	if err := os.MkdirAll(filepath.Join(home, "tmp"), 0o755); err != nil {
@@ -54,7 +55,8 @@ func (ws *Workspace) Write(t *testing.T, name, text string) {
 	writeFile(t, filepath.Join(ws.Dir, filepath.FromSlash(name)), text)
 }
 
-// CLIConfig is what the user has in ~/.terraformrc or ~/.tofurc.
+// CLIConfig writes the user's client configuration, ~/.terraformrc or
+// ~/.tofurc.
 func (ws *Workspace) CLIConfig(t *testing.T, text string) {
 	t.Helper()
 	writeFile(t, filepath.Join(ws.home, "cli.tfrc"), text)
@@ -63,13 +65,13 @@ func (ws *Workspace) CLIConfig(t *testing.T, text string) {
 // Setenv sets an environment variable of the client.
 func (ws *Workspace) Setenv(name, value string) { ws.env = append(ws.env, name+"="+value) }
 
-// Netrc is what the user has in ~/.netrc, which HTTP clients may send.
+// Netrc writes the user's ~/.netrc, whose passwords HTTP clients may send.
 func (ws *Workspace) Netrc(t *testing.T, text string) {
 	t.Helper()
 	writeFile(t, filepath.Join(ws.home, ".netrc"), text)
 }
 
-// Lock is what the dependency lock file says of a provider.
+// Lock is an entry of the dependency lock file.
 type Lock struct {
 	Version string
 	H1, ZH  []string // without the scheme, sorted
@@ -84,7 +86,7 @@ func (ws *Workspace) Lock(t *testing.T, address string) Lock {
 	}
 	_, block, found := strings.Cut(string(content), `provider "`+address+`" {`)
 	if !found {
-		t.Fatalf("%s is not locked:\n%s", address, content)
+		t.Fatalf("%s is not in the lock file:\n%s", address, content)
 	}
 	block, _, _ = strings.Cut(block, "\n}")
 	var l Lock

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// xcaddy is how most people get a Caddy with the plugin. It builds one from
-// the module's path and version as if the checkout had been published.
+// Most users build Caddy with the plugin by xcaddy. Here it uses the module's
+// path and version, as if the checkout had been published.
 func TestXcaddy(t *testing.T) {
 	t.Parallel()
 	xcaddy, err := goTool("xcaddy", "xcaddy")
@@ -20,8 +20,8 @@ func TestXcaddy(t *testing.T) {
 		"--with", plugin.String(), "--output", binary)
 	build.Dir = t.TempDir()
 	build.Env = append(env,
-		// Its defaults but for -trimpath, which would compile everything anew
-		// that has been compiled for the other tests.
+		// Its defaults except -trimpath, which would prevent the reuse of
+		// packages compiled for the other tests.
 		"XCADDY_GO_BUILD_FLAGS=-tags="+caddyTags+" -ldflags='-w -s'")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %v\n%s", build.Args, err, out)
@@ -36,7 +36,7 @@ func TestXcaddy(t *testing.T) {
 	}
 }
 
-// caddyVersion is the version of Caddy that the registry is built with.
+// caddyVersion returns the version of Caddy that the registry is built with.
 func caddyVersion(t *testing.T) string {
 	t.Helper()
 	list := exec.Command("go", "list", "-m", "-f", "{{.Version}}", "github.com/caddyserver/caddy/v2")

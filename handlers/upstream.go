@@ -134,7 +134,7 @@ func (g *Registry) writeMergedIndex(w http.ResponseWriter, r *request, p *index.
 		if p != nil {
 			releases = p.Releases
 		}
-		d := mergedDocument{present: p, Document: index.MirrorIndex(releases, versionsOf(offering.Listing))}
+		d := mergedDocument{present: p, Document: index.MirrorIndex(releases, versionsOf(offering.Versions))}
 		if offering.Stale {
 			d.age = min(offering.Age, maxAge) // larger if the clock has been set
 		}
@@ -159,9 +159,9 @@ func (g *Registry) writeAgedIndex(w http.ResponseWriter, r *request, d mergedDoc
 	return g.writeDocument(w, r, d.Document, links{})
 }
 
-func versionsOf(l *upstream.Listing) []string {
-	versions := make([]string, len(l.Versions))
-	for i, v := range l.Versions {
+func versionsOf(list []wire.ProviderVersion) []string {
+	versions := make([]string, len(list))
+	for i, v := range list {
 		versions[i] = v.Version
 	}
 	return versions

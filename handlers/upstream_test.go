@@ -61,7 +61,7 @@ func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func
 	t.Cleanup(server.Close)
 	roots := x509.NewCertPool()
 	roots.AddCert(server.Certificate())
-	client, err := upstream.NewClient(upstream.Origin{Hostname: originHost, URL: server.URL}, upstream.Trust(roots))
+	client, err := upstream.NewClient(upstream.Origin{Hostname: originHost, URL: server.URL}, upstream.Network{Roots: roots})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,17 +1,23 @@
 package index_test
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"sync"
 	"testing"
 	"testing/fstest"
+	"time"
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
@@ -88,7 +94,6 @@ func TestAFileSystemWhoseFilesCannotSeek(t *testing.T) {
 	folder := fstest.MapFS{"modules/acme/vpc/aws/1.0.0/main.tf": {Data: []byte("# a module\n")}}
 	for rule, fsys := range map[string]fs.FS{
 		"they only stream":                     streaming{files},
-		"they seek, and are read in order":     seeking{files},
 		"there is nothing but a module folder": streaming{folder},
 	} {
 		t.Run(rule, func(t *testing.T) {
@@ -99,6 +104,59 @@ func TestAFileSystemWhoseFilesCannotSeek(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Files of object stores seek, but have no ReadAt. They are verified and served like
+// others, whole and in parts.
+func TestFilesThatSeekWithoutReadAt(t *testing.T) {
+	tree := variedTree(t)
+	o := options(t, func() (index.Tree, error) {
+		return index.Directories{Root: "."}.OpenIn(seeking{mapFS(t, tree)})
+	})
+	s := scanWith(t, o)
+	if len(s.Report.Offered) != 4 || len(s.Report.Withheld) > 0 {
+		t.Fatalf("offered %+v, withheld %+v", s.Report.Offered, s.Report.Withheld)
+	}
+	files := func(s *index.Snapshot) (files []*index.File) {
+		for _, p := range s.Provider(address.Address{Namespace: "acme", Name: "demo"}).Releases[0].Packages {
+			files = append(files, p.File)
+		}
+		for _, v := range s.Module(address.Address{Namespace: "acme", Name: "vpc", System: "aws"}).Versions {
+			files = append(files, v.Archive)
+		}
+		return files
+	}
+	onDisk := files(scanWith(t, options(t, tree.Open)))
+	for i, f := range files(s) {
+		if f.SHA256 != onDisk[i].SHA256 || f.Size != onDisk[i].Size {
+			t.Errorf("%s has another digest than the same file on the disk", f.Name)
+		}
+		content, err := s.Open(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer content.Close()
+		whole := serve(content, "").Body.Bytes()
+		if sha256.Sum256(whole) != f.SHA256 {
+			t.Errorf("%s is served with other bytes", f.Name)
+		}
+		parts := serve(content, "bytes=20-29,5-9,-3").Body.Bytes()
+		for _, part := range [][]byte{whole[20:30], whole[5:10], whole[len(whole)-3:]} {
+			if !bytes.Contains(parts, part) {
+				t.Errorf("parts of %s are served with other bytes", f.Name)
+			}
+		}
+	}
+}
+
+func serve(content io.ReadSeeker, ranges string) *httptest.ResponseRecorder {
+	w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "/", nil)
+	if ranges != "" {
+		r.Header.Set("Range", ranges)
+	}
+	w.Header().Set("Content-Type", "application/zip")
+	http.ServeContent(w, r, "", time.Time{}, content)
+	return w
 }
 
 func mapFS(t *testing.T, tree *indextest.Tree) fstest.MapFS {

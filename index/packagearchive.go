@@ -37,17 +37,23 @@ type PackageDigest struct {
 }
 
 // CheckPackage reads a package of the provider called typ to its end, as a scan
-// does. The error is a *PackageError where a scan would withhold the package; the
-// SHA256 is then set if the file could be read. Any other error is that of ctx or
-// of the file.
-func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform) (PackageDigest, error) {
+// does. Callers that know the sha256 of the file, having just written it, save
+// computing it again; zero: it is not known. The error is a *PackageError where a
+// scan would withhold the package; the SHA256 is then set if the file could be read.
+// Any other error is that of ctx or of the file.
+func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
 	if size == 0 { // which a scan does not read
 		return PackageDigest{}, &PackageError{Empty, "it is empty"}
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return PackageDigest{}, err
 	}
-	d, err := digestPackage(ctx, f, size, typ)
+	d, err := digest{sha256: known}, error(nil)
+	if known == (wire.SHA256{}) {
+		d, err = digestPackage(ctx, f, size, typ)
+	} else {
+		err = d.readZip(ctx, f, size, typ)
+	}
 	detail := decodePackageDetail(d.content)
 	bad := detail.findingOn(platform)
 	if err != nil && !errors.As(err, &bad) {
@@ -69,28 +75,34 @@ func digestPackage(ctx context.Context, f afero.File, size int64, typ string) (d
 	if d.sha256, err = digestFile(ctx, f); err != nil {
 		return d, err
 	}
+	err = d.readZip(ctx, f, size, typ)
+	return d, err
+}
+
+// readZip reads the files in a provider's zip for their hashes.
+func (d *digest) readZip(ctx context.Context, f afero.File, size int64, typ string) error {
 	z, err := openZip(ctx, f, size)
 	if err != nil {
-		return d, err
+		return err
 	}
 	files, err := unpack(z.File)
 	if err != nil {
-		return d, err
+		return err
 	}
 	program := files.program(typ)
 	if program == nil {
-		return d, found(NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", providerPrefix, typ)
+		return found(NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", providerPrefix, typ)
 	}
 	detail := packageDetail{program: modeOf(program)}
 	var packed string
 	if d.h1, packed, err = files.hashes(ctx, z.File); err != nil {
-		return d, archiveFinding(ctx, err)
+		return archiveFinding(ctx, err)
 	}
 	if packed != d.h1 {
 		detail.packedH1 = packed
 	}
 	d.content = detail.encode()
-	return d, nil
+	return nil
 }
 
 // An unpackedZip is a zip as clients have it after unpacking, by the cleaned

@@ -10,6 +10,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"testing"
@@ -17,6 +18,7 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // CheckPackage agrees with a scan.
@@ -27,9 +29,12 @@ func TestCheckPackage(t *testing.T) {
 		t.Fatal(err)
 	}
 	linux := address.Platform{OS: "linux", Arch: "amd64"}
-	d, err := CheckPackage(t.Context(), f, int64(len(good)), "demo", linux)
+	d, err := CheckPackage(t.Context(), f, int64(len(good)), "demo", linux, wire.SHA256{})
 	if err != nil || d.SHA256 != sha256Of(good) || len(d.H1) != 1 || !strings.HasPrefix(d.H1[0], "h1:") {
 		t.Errorf("got %+v, %v", d, err)
+	}
+	if known, err := CheckPackage(t.Context(), f, int64(len(good)), "demo", linux, d.SHA256); err != nil || !reflect.DeepEqual(known, d) {
+		t.Errorf("with a known sha256: got %+v, %v", known, err)
 	}
 	for _, test := range []struct {
 		rule    string
@@ -41,7 +46,7 @@ func TestCheckPackage(t *testing.T) {
 		{"no zip", []byte("x"), BadArchive},
 		{"nothing", nil, Empty},
 	} {
-		_, err := CheckPackage(t.Context(), fileOf(test.content), int64(len(test.content)), "demo", linux)
+		_, err := CheckPackage(t.Context(), fileOf(test.content), int64(len(test.content)), "demo", linux, wire.SHA256{})
 		var bad *PackageError
 		if !errors.As(err, &bad) || bad.Reason != test.reason || bad.Detail == "" || err.Error() != bad.Detail {
 			t.Errorf("%s: got %v", test.rule, err)
@@ -49,11 +54,11 @@ func TestCheckPackage(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := CheckPackage(ctx, fileOf(good), int64(len(good)), "demo", linux); !errors.Is(err, context.Canceled) {
+	if _, err := CheckPackage(ctx, fileOf(good), int64(len(good)), "demo", linux, wire.SHA256{}); !errors.Is(err, context.Canceled) {
 		t.Errorf("a check that is cut off: got %v", err)
 	}
 	var bad *PackageError
-	if _, err := CheckPackage(t.Context(), failing{fileOf(good)}, int64(len(good)), "demo", linux); err == nil || errors.As(err, &bad) {
+	if _, err := CheckPackage(t.Context(), failing{fileOf(good)}, int64(len(good)), "demo", linux, wire.SHA256{}); err == nil || errors.As(err, &bad) {
 		t.Errorf("a disk that fails: got %v", err)
 	}
 }

@@ -254,17 +254,19 @@ func (p *Provider) Missing(r *Release) []wire.Archive {
 // that the mirror can fetch.
 func MirrorIndex(releases []*Release, further []string) *wire.Document {
 	all := make(map[string]*version.Version, len(releases)+len(further))
-	for _, text := range further {
-		if v, err := address.ParseProviderVersion(text); err == nil {
-			all[text] = v
-		}
-	}
+	versions := make([]string, 0, len(releases)+len(further)) // in the order of releases, which is nearly sorted
 	for _, r := range releases {
 		all[r.Version] = r.version
+		versions = append(versions, r.Version)
 	}
-	versions := make([]string, 0, len(all))
-	for text := range all {
-		versions = append(versions, text)
+	for _, text := range further {
+		if all[text] != nil {
+			continue
+		}
+		if v, err := address.ParseProviderVersion(text); err == nil {
+			all[text] = v
+			versions = append(versions, text)
+		}
 	}
 	address.SortNewestFirst(versions, func(text string) *version.Version { return all[text] })
 	return wire.EncodeMirrorIndex(versions)

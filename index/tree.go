@@ -199,6 +199,9 @@ func (p Part) open(name string) (afero.File, fs.FileInfo, error) {
 		f.Close()
 		return nil, nil, notRegular
 	}
+	if p.named() {
+		f = withReadAt(f, info.Size())
+	}
 	return f, info, nil
 }
 
@@ -214,8 +217,8 @@ func (p Part) named() bool {
 var errNotSeekable = errors.New("the files of this file system cannot seek, which serving packages needs: " +
 	"use a file system whose files can, as Caddy's file_server needs it too, or copy the tree to the local disk")
 
-// checkSeeking returns errNotSeekable if a file that can be opened cannot seek, or
-// be read at any offset. ok reports whether there is an answer.
+// checkSeeking returns errNotSeekable if a file that can be opened cannot seek. ok
+// reports whether there is an answer.
 func (p Part) checkSeeking(name string) (ok bool, err error) {
 	if !p.named() {
 		return true, nil // files on the disk can
@@ -226,9 +229,6 @@ func (p Part) checkSeeking(name string) (ok bool, err error) {
 	}
 	defer f.Close()
 	if _, err := f.Seek(0, io.SeekCurrent); err != nil {
-		return true, errNotSeekable
-	}
-	if _, err := f.ReadAt(nil, 0); err != nil && !errors.Is(err, io.EOF) {
 		return true, errNotSeekable
 	}
 	return true, nil

@@ -136,8 +136,9 @@ func watchError(err error) error {
 
 func (w *watcher) warnOnce(err error) { w.once.Do(func() { w.warn(err) }) }
 
-// addPathTo watches the path to a directory: each symlink on it may be pointed elsewhere,
-// and another directory may get its last name, or the first name that is missing.
+// addPathTo watches the path to a directory: each symlink on it may be pointed
+// elsewhere, and another directory may get its last name, or the first name that is
+// missing.
 // Only these names matter, since directories on the path, like /srv or /tmp, may
 // have any number of other changes.
 func (w *watcher) addPathTo(name string) {

@@ -3,6 +3,7 @@ package module
 import (
 	"errors"
 	"fmt"
+	"net/http"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -11,85 +12,60 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 )
 
 // Access says who may read and publish what.
 //
-// The first rule that matches decides. What no rule matches is denied.
+// The first rule that matches decides. If no rule matches, access is denied.
 type Access struct {
-	// What names the one who asks. Placeholders of the request work; empty means
-	// that it is nobody. Whatever authenticates requests can be used: the
-	// `authentication` handler and the providers in `auth` set the default, client
-	// certificates are in `{http.request.tls.client.subject}`, and `forward_auth`
-	// copies headers such as `{http.request.header.Remote-User}`. Take care that
-	// clients cannot send such a header themselves. Default:
-	// `{http.auth.user.id}`.
+	// The subject of a request, with placeholders. A request whose placeholders are
+	// all empty is anonymous. Any authentication can be used: the `authentication`
+	// handler and the providers in `auth` set the default, client certificates are in
+	// `{http.request.tls.client.subject}`, and `forward_auth` copies headers such as
+	// `{http.request.header.Remote-User}`. Make sure that clients cannot set such a
+	// header themselves. Default: `{http.auth.user.id}`.
 	Subject string `json:"subject,omitempty"`
 
-	// What names the groups of the one who asks: a list, or a text with commas
-	// between them. Default: `{http.auth.user.groups}`.
+	// The groups of the subject, with placeholders: a list, or a text separated by
+	// commas. Default: `{http.auth.user.groups}`.
 	Groups string `json:"groups,omitempty"`
 
-	// The rules, in order. There has to be one at least.
+	// The rules, in order. At least one is required.
 	Rules []AccessRule `json:"rules,omitempty"`
 }
 
-// AccessRule allows or denies something to somebody.
+// AccessRule allows or denies a right to subjects.
 type AccessRule struct {
 	// `allow` or `deny`.
 	Effect string `json:"effect,omitempty"`
 
-	// Whom it is about:
+	// The subjects the rule applies to:
 	//
-	// - `anonymous`: in a rule that allows everybody, with credentials or without;
-	//   in one that denies those without;
-	// - `authenticated`: everybody who is somebody;
+	// - `anonymous`: in a rule that allows, anyone, with or without credentials; in
+	//   a rule that denies, requests without credentials;
+	// - `authenticated`: anyone with valid credentials;
 	// - `group:NAME`: the members of a group;
-	// - anything else: the one of that name. A `*` stands for any characters, here
-	//   and in the name of a group: `repo:acme/*`.
+	// - anything else: the subject with that name. A `*` stands for any characters,
+	//   here and in the name of a group: `repo:acme/*`.
 	Who string `json:"who,omitempty"`
 
 	// `read` or `publish`.
 	Right string `json:"right,omitempty"`
 
-	// The addresses of providers and modules it is about, as patterns of the form
-	// `[HOSTNAME/]NAMESPACE/…`. A `*` stands for any characters between slashes,
-	// and what is left out at the end for all there is: `acme` is the namespace
-	// with all its providers and modules, `acme/vpc/*` one module for all systems,
-	// `registry.terraform.io/hashicorp` what is mirrored of another registry.
-	// Without HOSTNAME it is about the registry's own, by whatever name that is asked
-	// for; so it is with one of the registry's names, which its option `hostname` has
-	// to have. A `*` alone is everything.
+	// The addresses of providers and modules the rule applies to, as patterns of the
+	// form `[HOSTNAME/]NAMESPACE/…`. A `*` stands for any characters except a slash,
+	// and parts omitted at the end match anything: `acme` is the namespace with all
+	// its providers and modules, `acme/vpc/*` one module for all systems, and
+	// `registry.terraform.io/hashicorp` a namespace mirrored from another registry.
+	// Without HOSTNAME a pattern matches hosted addresses, under any of the
+	// registry's hostnames. The same goes for a pattern with one of these hostnames,
+	// which has to be in the option `hostname`. A single `*` matches everything.
 	Addresses []string `json:"addresses,omitempty"`
 }
 
-// DefaultLinks is how long links to files are good.
-const DefaultLinks = caddy.Duration(15 * time.Minute)
-
-const (
-	defaultSubject = "{http.auth.user.id}"
-	defaultGroups  = "{http.auth.user.groups}"
-)
-
-// rules are those of the configuration; nil when everybody may read everything.
-// Who can be authenticated but not told apart may read all there is.
-func (h *Handler) rules() (*access.Rules, error) {
-	// The one becomes the other when the handler is provisioned, which the
-	// `access` command does without.
-	if h.Access == nil && len(h.AuthRaw) == 0 && len(h.guests) == 0 {
-		return nil, nil
-	}
-	if h.Access == nil {
-		return newRules([]AccessRule{{Effect: "allow", Who: "authenticated", Right: "read", Addresses: []string{"*"}}})
-	}
-	if len(h.Access.Rules) == 0 {
-		return nil, errors.New("access: it has no rule, so nobody could read anything: add one such as `allow authenticated read *`")
-	}
-	return newRules(h.Access.Rules)
-}
-
-// NewAccessRule makes a rule of its words: what it does, whom for, the right and
-// the addresses.
+// NewAccessRule returns the rule of a line: its effect, subject, right and addresses,
+// as access.ParseRule expects them. The error quotes the wrong word.
 func NewAccessRule(words []string) (AccessRule, error) {
 	if _, err := access.ParseRule(words...); err != nil {
 		return AccessRule{}, err
@@ -97,11 +73,67 @@ func NewAccessRule(words []string) (AccessRule, error) {
 	return AccessRule{Effect: words[0], Who: words[1], Right: words[2], Addresses: words[3:]}, nil
 }
 
-func newRules(list []AccessRule) (*access.Rules, error) {
-	repl, rules := caddy.NewReplacer(), make([]access.Rule, len(list))
-	for i, r := range list {
-		words := append([]string{r.Effect, r.Who, r.Right}, r.Addresses...)
-		err := expand(repl, "words", pointers(words))
+func (r AccessRule) words() []string {
+	return append([]string{r.Effect, r.Who, r.Right}, r.Addresses...)
+}
+
+const (
+	defaultLinks   = caddy.Duration(15 * time.Minute)
+	defaultSubject = "{http.auth.user.id}"
+	defaultGroups  = "{http.auth.user.groups}"
+)
+
+// provisionAccess sets up authentication, and returns the rules.
+func (h *Handler) provisionAccess(ctx caddy.Context) (*access.Rules, error) {
+	authenticators, err := ctx.LoadModule(h, "AuthRaw")
+	if err != nil {
+		return nil, fmt.Errorf("auth: %w", err)
+	}
+	for _, a := range authenticators.([]any) {
+		h.authenticators = append(h.authenticators, a.(caddyauth.Authenticator))
+	}
+	rules, err := h.rules()
+	if err != nil {
+		return nil, err
+	}
+	if rules == nil && h.Links != 0 {
+		return nil, errors.New("links: no links are signed where anyone may read everything: add `access` or `auth`, or leave links out")
+	}
+	if h.Links == 0 {
+		h.Links = defaultLinks
+	}
+	if h.Links < caddy.Duration(time.Second) || h.Links > caddy.Duration(access.MaxLinkLife) {
+		return nil, fmt.Errorf("links: %s is not between 1s and %s", time.Duration(h.Links), access.MaxLinkLife)
+	}
+	h.subject, h.groups, h.outage = defaultSubject, defaultGroups, new(atomic.Bool)
+	if h.Access != nil && h.Access.Subject != "" {
+		if !strings.Contains(h.Access.Subject, "{") {
+			return nil, fmt.Errorf("access: subject: %q has no placeholder, so all requests would have the same subject: write it like {http.auth.user.id}", h.Access.Subject)
+		}
+		h.subject = h.Access.Subject
+	}
+	if h.Access != nil && h.Access.Groups != "" {
+		h.groups = h.Access.Groups
+	}
+	return rules, nil
+}
+
+// rules returns the rules of the configuration; nil if anyone may read everything.
+// With authentication and without rules, authenticated requests may read everything.
+func (h *Handler) rules() (*access.Rules, error) {
+	configured := []AccessRule{{Effect: "allow", Who: "authenticated", Right: "read", Addresses: []string{"*"}}}
+	switch {
+	case h.Access == nil && len(h.authenticators) == 0:
+		return nil, nil
+	case h.Access != nil && len(h.Access.Rules) == 0:
+		return nil, errors.New("access: it has no rule, so nothing could be read: add one such as `allow authenticated read *`")
+	case h.Access != nil:
+		configured = h.Access.Rules
+	}
+	repl, rules := caddy.NewReplacer(), make([]access.Rule, len(configured))
+	for i, r := range configured {
+		words := r.words()
+		err := expand(repl, list("words", words))
 		if err == nil {
 			rules[i], err = access.ParseRule(words...)
 		}
@@ -112,37 +144,90 @@ func newRules(list []AccessRule) (*access.Rules, error) {
 	return access.NewRules(rules...), nil
 }
 
-// provisionAccess sets up what decides who may read what.
-func (h *Handler) provisionAccess(ctx caddy.Context) (*access.Rules, error) {
-	guests, err := ctx.LoadModule(h, "AuthRaw")
-	if err != nil {
-		return nil, fmt.Errorf("auth: %w", err)
+// authenticate returns who makes a request: the subject that an earlier handler has
+// set, or else the first that an authentication provider of the registry finds. An
+// error means that credentials cannot be checked at the moment; a request with invalid
+// ones is anonymous.
+func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
+	repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer)
+	if !ok {
+		return access.Subject{}, nil
 	}
-	for _, guest := range guests.([]any) {
-		h.guests = append(h.guests, guest.(caddyauth.Authenticator))
+	if s := h.subjectOf(repl); !s.Anonymous() || len(h.authenticators) == 0 {
+		return s, nil
 	}
-	rules, err := h.rules()
-	if err != nil {
-		return nil, err
-	}
-	if rules == nil && h.Links != 0 {
-		return nil, errors.New("links: nothing is signed where everybody may read everything: add `access` or `auth`, or leave links out")
-	}
-	if h.Links == 0 {
-		h.Links = DefaultLinks
-	}
-	if h.Links < caddy.Duration(time.Second) || h.Links > caddy.Duration(access.MaxLinkLife) {
-		return nil, fmt.Errorf("links: %s is not between 1s and %s", time.Duration(h.Links), access.MaxLinkLife)
-	}
-	h.subject, h.groups, h.outage = defaultSubject, defaultGroups, new(atomic.Bool)
-	if h.Access != nil && h.Access.Subject != "" {
-		if !strings.Contains(h.Access.Subject, "{") {
-			return nil, fmt.Errorf("access: subject: %q has no placeholder, so everybody would be the same one: write it like {http.auth.user.id}", h.Access.Subject)
+	var unavailable error
+	for _, a := range h.authenticators {
+		user, ok, err := a.Authenticate(discardedWriter{}, r)
+		if ok {
+			h.noteOutage(nil)
+			setUser(repl, user)
+			if s := h.subjectOf(repl); !s.Anonymous() {
+				return s, nil
+			}
+			// The configured subject has other placeholders, such as those of a client
+			// certificate, which are empty for this request.
+			return access.Subject{ID: user.ID, Groups: access.ParseGroups(user.Metadata["groups"])}, nil
 		}
-		h.subject = h.Access.Subject
+		if errors.Is(err, oidc.ErrUnavailable) {
+			unavailable = err
+		} else if err != nil {
+			h.logger.Error("authentication provider failed", "error", err.Error())
+		}
 	}
-	if h.Access != nil && h.Access.Groups != "" {
-		h.groups = h.Access.Groups
+	if unavailable != nil {
+		h.noteOutage(unavailable)
 	}
-	return rules, nil
+	return access.Subject{}, unavailable
 }
+
+// noteOutage logs that credentials cannot be checked, and that they can be checked
+// again: once each, as anyone can cause it by sending a token.
+func (h *Handler) noteOutage(err error) {
+	switch {
+	case err != nil && h.outage.CompareAndSwap(false, true):
+		h.logger.Error("credentials cannot be checked", "error", err.Error())
+	case err == nil && h.outage.Load() && h.outage.CompareAndSwap(true, false):
+		h.logger.Info("credentials can be checked again")
+	}
+}
+
+// subjectOf returns the subject that the placeholders name. It is anonymous if all of
+// them are empty, whatever text is around them.
+func (h *Handler) subjectOf(repl *caddy.Replacer) access.Subject {
+	named := false
+	id, err := repl.ReplaceFunc(h.subject, func(_ string, value any) (any, error) {
+		text := caddy.ToString(value)
+		named = named || text != ""
+		return text, nil
+	})
+	if err != nil || !named {
+		return access.Subject{}
+	}
+	s := access.Subject{ID: id}
+	if h.groups == defaultGroups {
+		groups, _ := repl.Get("http.auth.user.groups")
+		s.Groups = access.ParseGroups(groups)
+	} else {
+		s.Groups = access.ParseGroups(repl.ReplaceAll(h.groups, ""))
+	}
+	return s
+}
+
+// setUser sets the placeholders that Caddy's authentication handler sets. The access
+// log takes the user from them.
+func setUser(repl *caddy.Replacer, user caddyauth.User) {
+	repl.Set("http.auth.user.id", user.ID)
+	for key, value := range user.Metadata {
+		repl.Set("http.auth.user."+key, value)
+	}
+}
+
+// discardedWriter is passed to authentication providers: the registry writes the
+// answer, and the challenge of one provider must not be in it if another one
+// authenticates the client.
+type discardedWriter struct{}
+
+func (discardedWriter) Header() http.Header         { return make(http.Header) }
+func (discardedWriter) Write(p []byte) (int, error) { return len(p), nil }
+func (discardedWriter) WriteHeader(int)             {}

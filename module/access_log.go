@@ -1,32 +1,90 @@
 package module
 
 import (
+	"net"
 	"net/http"
+	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/certmagic"
 	"go.uber.org/zap"
 	"go.uber.org/zap/zapcore"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
-// An accessLog writes the entries of Caddy's access log for signed links, without
-// their signatures: as long as a link is good it is worth as much as a password,
-// and logs get around.
-//
-// Caddy takes its copy of a request before any handler sees it. All that a
-// handler can do is to tell it to write nothing, and write the same entry to the
-// same loggers itself. What other handlers add to entries (`log_append`,
-// `tracing`) cannot be read, so it is missing in these. Where credentials are
-// logged on purpose (`log_credentials`), entries are left to Caddy.
-type accessLog struct {
-	logger *zap.Logger // what Caddy calls http.log.access
+// placeholderPrefix is that of the placeholders that describe a request.
+const placeholderPrefix = "http.terraform_registry."
+
+// fieldNames are the names of these placeholders, and of the fields in the access log.
+var fieldNames = [...]string{"kind", "address", "version", "platform"}
+
+// requestField returns what a request was about; empty if it had no such thing.
+func requestField(e *handlers.Exchange, name string) (value string, ok bool) {
+	switch name {
+	case "kind":
+		return e.Kind.String(), true
+	case "address":
+		return e.Address(), true
+	case "version":
+		return e.Version, true
+	case "platform":
+		return e.Platform, true
+	}
+	return "", false
 }
 
-// httpApp is Caddy's app, whose loggers access logs belong to. Caddy advises
-// modules not to ask for another one's logger, but what goes to a log is decided
-// when the logger is made, by the module it is made for.
+// answered counts a request, and adds what it was about to its entry in the access log
+// and to its placeholders.
+func (h *Handler) answered(r *http.Request, e *handlers.Exchange) {
+	h.traffic.count(e)
+	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
+		extra.Add(zap.Object("terraform_registry", loggable{e}))
+	}
+	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
+		repl.Map(func(key string) (any, bool) {
+			name, ok := strings.CutPrefix(key, placeholderPrefix)
+			if !ok {
+				return nil, false
+			}
+			return requestField(e, name)
+		})
+	}
+}
+
+// loggable makes the fields of an exchange only if its entry is written.
+type loggable struct{ *handlers.Exchange }
+
+// MarshalLogObject implements zapcore.ObjectMarshaler.
+func (l loggable) MarshalLogObject(to zapcore.ObjectEncoder) error {
+	for _, name := range fieldNames {
+		if value, _ := requestField(l.Exchange, name); value != "" {
+			to.AddString(name, value)
+		}
+	}
+	return nil
+}
+
+// An accessLog writes the entries of Caddy's access log for requests with signed
+// links, without the signatures: as long as a link is valid it is as good as a
+// password, and logs are copied and shared.
+//
+// Caddy takes its copy of a request before any handler sees it. All a handler can do
+// is to make Caddy skip the entry, and to write the same entry to the same loggers
+// itself. What other handlers add to entries (`log_append`, `tracing`) cannot be read
+// and is missing in them. If credentials are logged on purpose (`log_credentials`),
+// the entries are left to Caddy.
+type accessLog struct {
+	logger *zap.Logger // named http.log.access
+}
+
+// httpApp stands for Caddy's HTTP app, to which the loggers of access logs belong.
+// Caddy advises modules not to request another module's logger, but which entries a
+// log gets depends on the module that its logger was made for.
 type httpApp struct{}
 
 func (httpApp) CaddyModule() caddy.ModuleInfo { return caddy.ModuleInfo{ID: "http"} }
@@ -35,8 +93,8 @@ func newAccessLog(ctx caddy.Context) *accessLog {
 	return &accessLog{ctx.Logger(httpApp{}).Named("log.access")}
 }
 
-// serve is the registry's own serve, but that the signatures of what it answers
-// are not logged. Of a nil one they are: there is nothing they would open.
+// serve calls the registry's serve, and keeps the signatures of the requests that it
+// answers out of the log. A nil log does not: then no links are signed.
 func (l *accessLog) serve(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request) bool) (answered bool) {
 	linked := strings.Contains(r.URL.RawQuery, "sig=")
 	if l == nil || !linked && !strings.HasSuffix(r.URL.Path, "/download") {
@@ -46,20 +104,20 @@ func (l *accessLog) serve(w http.ResponseWriter, r *http.Request, serve func(htt
 	if server == nil || server.Logs == nil || server.Logs.ShouldLogCredentials {
 		return serve(w, r)
 	}
-	answer := caddyhttp.NewResponseRecorder(w, nil, nil)
-	answered = true // if it panics, it is the registry that does
+	response := caddyhttp.NewResponseRecorder(w, nil, nil)
+	answered = true // also if serve panics: then the registry was answering
 	defer func() {
-		// The location of a module is a link, too.
-		if answered && (linked || signature.MatchString(answer.Header().Get("X-Terraform-Get"))) {
-			l.write(server.Logs, r, answer)
+		// The location of a module is a signed link, too.
+		if answered && (linked || signature.MatchString(response.Header().Get("X-Terraform-Get"))) {
+			l.write(server.Logs, r, response)
 		}
 	}()
-	answered = serve(answer, r)
+	answered = serve(response, r)
 	return answered
 }
 
-// write does what Caddy's server does when a request has been handled.
-func (l *accessLog) write(logs *caddyhttp.ServerLogConfig, r *http.Request, answer caddyhttp.ResponseRecorder) {
+// write does what Caddy's server does after a request.
+func (l *accessLog) write(logs *caddyhttp.ServerLogConfig, r *http.Request, response caddyhttp.ResponseRecorder) {
 	ctx := r.Context()
 	if skip, _ := caddyhttp.GetVar(ctx, caddyhttp.LogSkipVar).(bool); skip {
 		return
@@ -67,16 +125,16 @@ func (l *accessLog) write(logs *caddyhttp.ServerLogConfig, r *http.Request, answ
 	caddyhttp.SetVar(ctx, caddyhttp.LogSkipVar, true)
 
 	level := zapcore.InfoLevel
-	if answer.Status() >= http.StatusInternalServerError {
+	if response.Status() >= http.StatusInternalServerError {
 		level = zapcore.ErrorLevel
 	}
 	if name, ok := caddyhttp.GetVar(ctx, caddyhttp.LogLevelVar).(string); ok {
-		if wanted, err := zapcore.ParseLevel(name); err == nil && wanted >= zapcore.DebugLevel && wanted <= zapcore.ErrorLevel {
-			level = wanted
+		if configured, err := zapcore.ParseLevel(name); err == nil && configured >= zapcore.DebugLevel && configured <= zapcore.ErrorLevel {
+			level = configured
 		}
 	}
-	logger := l.logger.WithLazy(zap.Object("request", caddyhttp.LoggableHTTPRequest{Request: unsigned(r)}))
-	fields := answerFields(r, answer)
+	logger := l.logger.WithLazy(zap.Object("request", caddyhttp.LoggableHTTPRequest{Request: redactRequest(r)}))
+	fields := responseFields(r, response)
 	for _, name := range accessLoggers(logs, r) {
 		if c := logger.Named(name).Check(level, "handled request"); c != nil {
 			c.Write(fields...)
@@ -84,28 +142,97 @@ func (l *accessLog) write(logs *caddyhttp.ServerLogConfig, r *http.Request, answ
 	}
 }
 
-// answerFields is what an entry has beside the request.
-func answerFields(r *http.Request, answer caddyhttp.ResponseRecorder) []zap.Field {
-	repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer) // is wherever a server is
+// responseFields returns the fields of an entry except for the request.
+func responseFields(r *http.Request, response caddyhttp.ResponseRecorder) []zap.Field {
+	repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer) // set by each server
 	user, _ := repl.GetString("http.auth.user.id")
 	start, _ := caddyhttp.GetVar(r.Context(), "start_time").(time.Time)
 	fields := []zap.Field{
-		zap.Int("bytes_read", 0), // the registry reads no body of a request for a file
+		zap.Int("bytes_read", 0), // the registry does not read the bodies of these requests
 		zap.String("user_id", user),
 		zap.Duration("duration", time.Since(start)),
-		zap.Int("size", answer.Size()),
-		zap.Int("status", answer.Status()),
-		zap.Object("resp_headers", caddyhttp.LoggableHTTPHeader{Header: unsignedHeader(answer.Header())}),
+		zap.Int("size", response.Size()),
+		zap.Int("status", response.Status()),
+		zap.Object("resp_headers", caddyhttp.LoggableHTTPHeader{Header: redactHeader(response.Header())}),
 	}
-	if kind, _ := repl.GetString("http.terraform_registry.kind"); kind == "" {
-		return fields // it panicked before it knew
+	if kind, _ := repl.GetString(placeholderPrefix + "kind"); kind == "" {
+		return fields // it panicked
 	}
 	return append(fields, zap.Object("terraform_registry", zapcore.ObjectMarshalerFunc(func(to zapcore.ObjectEncoder) error {
-		for _, name := range []string{"kind", "address", "version", "platform"} {
-			if value, _ := repl.GetString("http.terraform_registry." + name); value != "" {
+		for _, name := range fieldNames {
+			if value, _ := repl.GetString(placeholderPrefix + name); value != "" {
 				to.AddString(name, value)
 			}
 		}
 		return nil
 	})))
+}
+
+// accessLoggers returns the names, below http.log.access, of the loggers to which
+// Caddy logs a request: those chosen by `log_name`, those of its host, or that of the
+// server. The empty name is http.log.access itself.
+func accessLoggers(logs *caddyhttp.ServerLogConfig, r *http.Request) []string {
+	host := r.Host
+	if name, _, err := net.SplitHostPort(host); err == nil {
+		host = name
+	}
+	names, mapped := mappedLoggers(logs, host)
+	if !mapped {
+		skipped := func(pattern string) bool { return certmagic.MatchWildcard(host, pattern) }
+		if logs.SkipUnmappedHosts || slices.ContainsFunc(logs.SkipHosts, skipped) {
+			return nil
+		}
+		names = []string{logs.DefaultLoggerName}
+	}
+	if chosen, ok := caddyhttp.GetVar(r.Context(), caddyhttp.AccessLoggerNameVarKey).([]any); ok {
+		names = make([]string, len(chosen))
+		for i := range chosen {
+			names[i], _ = chosen[i].(string)
+		}
+	}
+	return names
+}
+
+// mappedLoggers returns the loggers of a host: those of its name, or else of its name
+// with asterisks for the first label, the first two, and so on. A mapped host may
+// have none.
+func mappedLoggers(logs *caddyhttp.ServerLogConfig, host string) (names []string, mapped bool) {
+	labels := strings.Split(strings.ToLower(host), ".")
+	for next := 0; ; next++ {
+		if names, mapped := logs.LoggerNames[strings.Join(labels, ".")]; mapped || next == len(labels) {
+			return names, mapped
+		}
+		if labels[next] != "" {
+			labels[next] = "*"
+		}
+	}
+}
+
+// signature finds signatures in URLs, and in URLs in the query of URLs.
+var signature = regexp.MustCompile(`(?i)((?:[?&]|%3f|%26)sig(?:=|%3d))[^&\s"'<>]*`)
+
+func redact(s string) string { return signature.ReplaceAllString(s, "${1}REDACTED") }
+
+// redactRequest returns a copy of the request as the client sent it, without
+// signatures.
+func redactRequest(r *http.Request) *http.Request {
+	redacted := r.WithContext(r.Context())
+	if original, ok := r.Context().Value(caddyhttp.OriginalRequestCtxKey).(http.Request); ok {
+		redacted.Method, redacted.RemoteAddr, redacted.RequestURI = original.Method, original.RemoteAddr, original.RequestURI
+	}
+	redacted.RequestURI = redact(redacted.RequestURI)
+	redacted.Header = redactHeader(r.Header)
+	return redacted
+}
+
+// redactHeader returns a copy of the header without signatures. They are also in the
+// Referer of clients, and in fields that proxies add.
+func redactHeader(h http.Header) http.Header {
+	h = h.Clone()
+	for _, values := range h {
+		for i := range values {
+			values[i] = redact(values[i])
+		}
+	}
+	return h
 }

@@ -21,8 +21,8 @@ import (
 	_ "github.com/caddyserver/caddy/v2/modules/logging"
 )
 
-// unloggedHandler is a registry that does what the headers of requests say: know
-// somebody, and panic.
+// unloggedHandler is a registry that does what the header fields of a request say: set
+// a user, and panic.
 type unloggedHandler struct {
 	Handler
 	log *accessLog
@@ -61,8 +61,8 @@ type loggedSite struct {
 	stop      func()
 }
 
-// newLoggedSite runs a Caddy with the access log that logs says. All entries go to
-// the file all, and those logged to one or one.* to the file one too.
+// newLoggedSite runs Caddy with the logs of a server as in JSON. All entries go to the
+// file all, and those logged to one or one.* also to the file one.
 func newLoggedSite(t *testing.T, logs string) *loggedSite {
 	t.Helper()
 	s := &loggedSite{t: t, dir: t.TempDir()}
@@ -156,7 +156,7 @@ func (s *loggedSite) get(method, host, target string, header ...string) http.Hea
 	return answer.Header
 }
 
-// entries stops Caddy and returns what is in a log.
+// entries stops Caddy and returns the entries of a log.
 func (s *loggedSite) entries(file string) (text string, entries []map[string]any) {
 	s.t.Helper()
 	s.stop()
@@ -174,7 +174,7 @@ func (s *loggedSite) entries(file string) (text string, entries []map[string]any
 	return string(raw), entries
 }
 
-// comparable takes out of an entry what differs between two requests.
+// comparable removes from an entry what differs between two requests.
 func comparable(entry map[string]any) (uri string, rest map[string]any) {
 	for _, name := range []string{"ts", "duration"} {
 		entry[name] = reflect.TypeOf(entry[name]).String()
@@ -186,8 +186,8 @@ func comparable(entry map[string]any) (uri string, rest map[string]any) {
 	return uri, entry
 }
 
-// An entry is the same with a signature in the request and without, but for the
-// query, in the same logs, and the signature is in none of them.
+// The entries of a request with and without a signature are the same, except for the
+// query, and in the same logs. None has the signature.
 func TestAccessLog(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -199,20 +199,20 @@ func TestAccessLog(t *testing.T) {
 		want   []string // the loggers, below http.log.access
 	}{
 		{"one log", `{}`, "GET", "registry.example.com", loggedFile, nil, []string{""}},
-		{"the handler itself", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Real", "yes"}, []string{""}},
+		{"a header field of the answer", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Real", "yes"}, []string{""}},
 		{"a HEAD", `{}`, "HEAD", "registry.example.com", loggedFile, nil, []string{""}},
-		{"a part", `{}`, "GET", "registry.example.com", loggedFile, []string{"Range", "bytes=10-19"}, []string{""}},
+		{"a range", `{}`, "GET", "registry.example.com", loggedFile, []string{"Range", "bytes=10-19"}, []string{""}},
 		{"another method", `{}`, "POST", "registry.example.com", loggedFile, nil, []string{""}},
-		{"nothing there", `{}`, "GET", "registry.example.com", "/v1/modules/acme/nothing/aws/1.0.0/archive.tar.gz", []string{"X-User", "ci"}, []string{""}},
+		{"a missing module", `{}`, "GET", "registry.example.com", "/v1/modules/acme/nothing/aws/1.0.0/archive.tar.gz", []string{"X-User", "ci"}, []string{""}},
 		{"a module", `{}`, "GET", "registry.example.com", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", []string{"X-User", "ci"}, []string{""}},
 		{"a hosted file", `{}`, "GET", "registry.example.com", strings.Replace(loggedFile, "/registry.example.com/", "/-/", 1), nil, []string{""}},
 		{"a module under a hostname", `{}`, "GET", "registry.example.com", "/v1/modules/registry.example.com/acme/vpc/aws/1.0.0/archive.tar.gz", []string{"X-User", "ci"}, []string{""}},
-		{"somebody", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-User", "ci", "Authorization", "Bearer t"}, []string{""}},
+		{"a user", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-User", "ci", "Authorization", "Bearer t"}, []string{""}},
 		{"a path that is rewritten", `{}`, "GET", "registry.example.com", "/below" + loggedFile, nil, []string{""}},
 		{"a panic", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Panic", "now"}, []string{""}},
-		{"skipped before", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Skip", "yes"}, nil},
-		{"a level chosen before", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Warn", "yes"}, []string{""}},
-		{"loggers chosen before", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Name", "yes"}, []string{"one.chosen", ""}},
+		{"skipped by an earlier handler", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Skip", "yes"}, nil},
+		{"a level set by an earlier handler", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Warn", "yes"}, []string{""}},
+		{"loggers chosen by an earlier handler", `{}`, "GET", "registry.example.com", loggedFile, []string{"X-Name", "yes"}, []string{"one.chosen", ""}},
 		{"a site with its logger", twoSites, "GET", "One.example.com:8080", loggedFile, nil, []string{"one"}},
 		{"another site with two", twoSites, "GET", "a.example.org", loggedFile, nil, []string{"one.more", "two"}},
 		{"more labels", twoSites, "GET", "a.b.example.net", loggedFile, nil, []string{"two"}},
@@ -220,9 +220,9 @@ func TestAccessLog(t *testing.T) {
 		{"no site, with a trailing dot", twoSites, "GET", "a.example.org.", loggedFile, nil, []string{"rest"}},
 		{"a site without a log", twoSites, "GET", "quiet.example.com", loggedFile, nil, nil},
 		{"a site without loggers", twoSites, "GET", "none.example.com", loggedFile, nil, nil},
-		{"a site without loggers, chosen before", twoSites, "GET", "none.example.com", loggedFile, []string{"X-Name", "yes"}, []string{"one.chosen", ""}},
-		{"hosts that are not mapped", `{"skip_unmapped_hosts":true,"logger_names":{"one.example.com":["one"]}}`, "GET", "two.example.com", loggedFile, nil, nil},
-		{"hosts that are", `{"skip_unmapped_hosts":true,"logger_names":{"one.example.com":["one"]}}`, "GET", "one.example.com", loggedFile, nil, []string{"one"}},
+		{"a site without loggers, with chosen ones", twoSites, "GET", "none.example.com", loggedFile, []string{"X-Name", "yes"}, []string{"one.chosen", ""}},
+		{"an unmapped host", `{"skip_unmapped_hosts":true,"logger_names":{"one.example.com":["one"]}}`, "GET", "two.example.com", loggedFile, nil, nil},
+		{"a mapped host", `{"skip_unmapped_hosts":true,"logger_names":{"one.example.com":["one"]}}`, "GET", "one.example.com", loggedFile, nil, []string{"one"}},
 		{"no log", `null`, "GET", "registry.example.com", loggedFile, nil, nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -259,8 +259,8 @@ func TestAccessLog(t *testing.T) {
 const twoSites = `{"default_logger_name":"rest","skip_hosts":["quiet.example.com"],"logger_names":{
 	"one.example.com":["one"],"*.example.org":["one.more","two"],"*.*.example.net":["two"],"none.example.com":[]}}`
 
-// What a link was for is in its entry.
-func TestAccessLogSaysWhatItWas(t *testing.T) {
+// The entry of a link describes the request.
+func TestAccessLogHasRequestFields(t *testing.T) {
 	s := newLoggedSite(t, `{}`)
 	s.get("GET", "registry.example.com", loggedFile+signedQuery)
 	_, entries := s.entries("all")
@@ -270,13 +270,13 @@ func TestAccessLogSaysWhatItWas(t *testing.T) {
 	}
 }
 
-// The answer to where a module is has the link in a header.
-func TestAccessLogHidesLinksThatAreHandedOut(t *testing.T) {
+// The answer with the location of a module has the link in a header.
+func TestAccessLogHidesLinksInAnswers(t *testing.T) {
 	s := newLoggedSite(t, `{}`)
 	link := s.get("GET", "registry.example.com", "/v1/modules/acme/vpc/aws/1.0.0/download", "X-User", "ci").Get("X-Terraform-Get")
 	_, sig, signed := strings.Cut(link, "&sig=")
 	if !signed || sig == "REDACTED" {
-		t.Fatalf("the client is given %s", link)
+		t.Fatalf("the client gets %s", link)
 	}
 	s.get("GET", "registry.example.com", link)
 	text, entries := s.entries("all")
@@ -303,11 +303,11 @@ func TestAccessLogHidesSignaturesInHeaders(t *testing.T) {
 	}
 }
 
-// What is not the registry's is none of its business, and neither is what is to
-// be logged with credentials.
-func TestAccessLogLeavesTheRest(t *testing.T) {
+// Requests to other handlers are left to Caddy, and so are all if credentials are
+// logged.
+func TestAccessLogLeavesOtherRequestsToCaddy(t *testing.T) {
 	for _, test := range []struct{ rule, logs, path string }{
-		{"another handler's", `{}`, "/elsewhere"},
+		{"another handler", `{}`, "/elsewhere"},
 		{"with credentials", `{"should_log_credentials":true}`, loggedFile},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -320,8 +320,8 @@ func TestAccessLogLeavesTheRest(t *testing.T) {
 	}
 }
 
-// Requests without a signature, and where there is no log, cost nothing more.
-func TestAccessLogCostsNothing(t *testing.T) {
+// Requests without a signature, or without an access log, cost no allocations.
+func TestAccessLogDoesNotAllocate(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		log    *accessLog
@@ -330,7 +330,7 @@ func TestAccessLogCostsNothing(t *testing.T) {
 		{"no signature", newAccessLog(newConfiguration(t).ctx), loggedFile + "?exp=1"},
 		{"no access log", newAccessLog(newConfiguration(t).ctx), loggedFile + signedQuery},
 		{"no access log of links", newAccessLog(newConfiguration(t).ctx), "/v1/modules/acme/vpc/aws/1.0.0/download"},
-		{"nothing is signed", nil, loggedFile + signedQuery},
+		{"no links are signed", nil, loggedFile + signedQuery},
 	} {
 		r, err := http.NewRequest("GET", "http://registry.example.com"+test.target, nil)
 		if err != nil {
@@ -347,3 +347,24 @@ func TestAccessLogCostsNothing(t *testing.T) {
 type servedRequests int
 
 func (n *servedRequests) serve(http.ResponseWriter, *http.Request) bool { *n++; return true }
+
+func TestRedact(t *testing.T) {
+	for _, test := range []struct{ rule, text, want string }{
+		{"a link", "/v1/a.zip?exp=1&sig=abc-_Z", "/v1/a.zip?exp=1&sig=REDACTED"},
+		{"its parameters in another order", "/v1/a.zip?archive=zip&sig=abc&terraform-get=1", "/v1/a.zip?archive=zip&sig=REDACTED&terraform-get=1"},
+		{"a broken signature", "/v1/a.zip?sig=abc%3D.)", "/v1/a.zip?sig=REDACTED"},
+		{"two signatures", "/v1/a.zip?sig=abc&sig=def", "/v1/a.zip?sig=REDACTED&sig=REDACTED"},
+		{"an empty signature", "/v1/a.zip?sig=&exp=1", "/v1/a.zip?sig=REDACTED&exp=1"},
+		{"a whole URL", "https://r.example.com/v1/a.zip?exp=1&sig=abc", "https://r.example.com/v1/a.zip?exp=1&sig=REDACTED"},
+		{"a URL in a header", `<https://r.example.com/a?sig=abc>; rel="x"`, `<https://r.example.com/a?sig=REDACTED>; rel="x"`},
+		{"a URL in a query", "/login?rd=%2Fv1%2Fa.zip%3Fexp%3D1%26sig%3Dabc&x=1", "/login?rd=%2Fv1%2Fa.zip%3Fexp%3D1%26sig%3DREDACTED&x=1"},
+		{"parameters with similar names", "/v1/a.zip?design=a&sign=b&sigs=c", "/v1/a.zip?design=a&sign=b&sigs=c"},
+		{"no query", "/v1/sig=abc.zip", "/v1/sig=abc.zip"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if got := redact(test.text); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}

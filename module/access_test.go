@@ -23,9 +23,9 @@ func allow(who string, addresses ...string) AccessRule {
 	return AccessRule{Effect: "allow", Who: who, Right: "read", Addresses: addresses}
 }
 
-// tokensGuest is an `auth` with tokens of the given names, in groups of their
-// names with an s.
-func tokensGuest(t *testing.T, names ...string) (json.RawMessage, map[string]string) {
+// tokensProvider returns an `auth` provider with a token of each name, whose group is
+// the name with an s, and the tokens by name.
+func tokensProvider(t *testing.T, names ...string) (json.RawMessage, map[string]string) {
 	t.Helper()
 	file, tokens := filepath.Join(t.TempDir(), "tokens"), make(map[string]string)
 	for _, name := range names {
@@ -37,8 +37,7 @@ func tokensGuest(t *testing.T, names ...string) (json.RawMessage, map[string]str
 	return json.RawMessage(fmt.Sprintf(`{"provider":"terraform_tokens","file":%q}`, file)), tokens
 }
 
-// ask asks a handler as somebody whom prepare makes of the request, which may be
-// nil.
+// ask sends a request to a handler, after prepare has changed it, which may be nil.
 func ask(t *testing.T, h *Handler, path, token string, prepare func(*http.Request, *caddy.Replacer)) *httptest.ResponseRecorder {
 	t.Helper()
 	w, repl := httptest.NewRecorder(), caddy.NewReplacer()
@@ -64,25 +63,25 @@ const versionsOfDemo = "/v1/providers/acme/demo/versions"
 
 func TestWhoMayRead(t *testing.T) {
 	c, root := newConfiguration(t), sampleTree(t)
-	guest, tokens := tokensGuest(t, "ci", "stranger")
-	byGuest := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}})
-	byGroup := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}, Access: &Access{Rules: []AccessRule{allow("group:cis", "acme")}}})
-	withoutRules := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}})
+	auth, tokens := tokensProvider(t, "ci", "stranger")
+	byToken := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{auth}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}})
+	byGroup := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{auth}, Access: &Access{Rules: []AccessRule{allow("group:cis", "acme")}}})
+	withoutRules := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{auth}})
 	byUser := c.mustHandle(Handler{Root: root, Access: &Access{Rules: []AccessRule{allow("bob", "acme"), allow("group:dev", "acme")}}})
 	byHeader := c.mustHandle(Handler{Root: root, Access: &Access{
 		Subject: "{http.request.header.Remote-User}", Groups: "{http.request.header.Remote-Groups}",
 		Rules: []AccessRule{allow("bob", "acme"), allow("group:dev", "acme")},
 	}})
 	t.Setenv("BANNED", "bob")
-	byText := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}, Access: &Access{
+	byText := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{auth}, Access: &Access{
 		Subject: "user:{http.auth.user.id}", Rules: []AccessRule{{Effect: "deny", Who: "user:{env.BANNED}", Right: "read", Addresses: []string{"*"}}, allow("authenticated", "*")},
 	}})
-	byCertificate := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{guest}, Access: &Access{
+	byCertificate := c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{auth}, Access: &Access{
 		Subject: "{http.request.tls.client.subject}", Rules: []AccessRule{allow("group:cis", "acme")},
 	}})
 	open := c.mustHandle(Handler{Root: root})
 	c.mustStart()
-	snapshot(t, byGuest)
+	snapshot(t, byToken)
 
 	user := func(id, groups string) func(*http.Request, *caddy.Replacer) {
 		return func(_ *http.Request, repl *caddy.Replacer) {
@@ -103,29 +102,29 @@ func TestWhoMayRead(t *testing.T) {
 		prepare func(*http.Request, *caddy.Replacer)
 		want    int
 	}{
-		{"everybody, without rules", open, "", nil, http.StatusOK},
-		{"nobody", byGuest, "", nil, http.StatusUnauthorized},
-		{"whom a guest knows", byGuest, tokens["ci"], nil, http.StatusOK},
-		{"whom a guest knows, and who may not", byGuest, tokens["stranger"], nil, http.StatusNotFound},
-		{"whom no guest knows", byGuest, "tfr_wrong", nil, http.StatusUnauthorized},
-		{"a member of a group, by a guest", byGroup, tokens["ci"], nil, http.StatusOK},
-		{"a member of another group, by a guest", byGroup, tokens["stranger"], nil, http.StatusNotFound},
-		{"with auth and no access, whoever is known", withoutRules, tokens["stranger"], nil, http.StatusOK},
-		{"with auth and no access, nobody else", withoutRules, "", nil, http.StatusUnauthorized},
-		{"whom a handler before has found", byUser, "", user("bob", ""), http.StatusOK},
-		{"a group that a handler before has found", byUser, "", user("alice", "ops, dev"), http.StatusOK},
-		{"a group without anybody", byUser, "", user("", "dev"), http.StatusUnauthorized},
-		{"a name that is only part of one", byUser, "", user("bobby", "developers"), http.StatusNotFound},
-		{"whom a header names", byHeader, "", header("bob", ""), http.StatusOK},
+		{"anyone, without rules", open, "", nil, http.StatusOK},
+		{"no credentials", byToken, "", nil, http.StatusUnauthorized},
+		{"a token that is allowed", byToken, tokens["ci"], nil, http.StatusOK},
+		{"a token that is not allowed", byToken, tokens["stranger"], nil, http.StatusNotFound},
+		{"an unknown token", byToken, "tfr_wrong", nil, http.StatusUnauthorized},
+		{"a token of the group", byGroup, tokens["ci"], nil, http.StatusOK},
+		{"a token of another group", byGroup, tokens["stranger"], nil, http.StatusNotFound},
+		{"auth without access, any token", withoutRules, tokens["stranger"], nil, http.StatusOK},
+		{"auth without access, no credentials", withoutRules, "", nil, http.StatusUnauthorized},
+		{"a user set by an earlier handler", byUser, "", user("bob", ""), http.StatusOK},
+		{"a group set by an earlier handler", byUser, "", user("alice", "ops, dev"), http.StatusOK},
+		{"a group without a user", byUser, "", user("", "dev"), http.StatusUnauthorized},
+		{"a name with the allowed one as prefix", byUser, "", user("bobby", "developers"), http.StatusNotFound},
+		{"a user in a header", byHeader, "", header("bob", ""), http.StatusOK},
 		{"a group in a header", byHeader, "", header("alice", "ops,dev"), http.StatusOK},
 		{"an empty header", byHeader, "", header("", "dev"), http.StatusUnauthorized},
-		{"text around a placeholder makes nobody somebody", byText, "", nil, http.StatusUnauthorized},
+		{"text around an empty placeholder", byText, "", nil, http.StatusUnauthorized},
 		{"text around a placeholder", byText, "", user("alice", ""), http.StatusOK},
 		{"a rule with a placeholder", byText, "", user("bob", ""), http.StatusNotFound},
-		{"a placeholder in a name is text", byText, "", user("{env.BANNED}", ""), http.StatusOK},
-		{"whom a guest knows, where the subject is something else", byCertificate, tokens["ci"], nil, http.StatusOK},
-		{"and who may not", byCertificate, tokens["stranger"], nil, http.StatusNotFound},
-		{"the default placeholder counts no more when there is another", byHeader, "", user("bob", "dev"), http.StatusUnauthorized},
+		{"a placeholder in a name is not replaced", byText, "", user("{env.BANNED}", ""), http.StatusOK},
+		{"a token that is allowed, with a subject of other placeholders", byCertificate, tokens["ci"], nil, http.StatusOK},
+		{"a token that is not allowed, with a subject of other placeholders", byCertificate, tokens["stranger"], nil, http.StatusNotFound},
+		{"the default placeholder, with a subject of others", byHeader, "", user("bob", "dev"), http.StatusUnauthorized},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -137,8 +136,8 @@ func TestWhoMayRead(t *testing.T) {
 			}
 		})
 	}
-	t.Run("the access log is told who a guest has found", func(t *testing.T) {
-		ask(t, byGuest, versionsOfDemo, tokens["ci"], func(_ *http.Request, repl *caddy.Replacer) {
+	t.Run("the access log has the user of a token", func(t *testing.T) {
+		ask(t, byToken, versionsOfDemo, tokens["ci"], func(_ *http.Request, repl *caddy.Replacer) {
 			t.Cleanup(func() {
 				if id, _ := repl.GetString("http.auth.user.id"); id != "ci" {
 					t.Errorf("{http.auth.user.id} is %q", id)
@@ -146,19 +145,20 @@ func TestWhoMayRead(t *testing.T) {
 			})
 		})
 	})
-	t.Run("links are good at every handler of the configuration", func(t *testing.T) {
-		w := ask(t, byGuest, "/v1/modules/acme/vpc/aws/1.0.0/download", tokens["ci"], nil)
+	t.Run("links are valid at every handler of the configuration", func(t *testing.T) {
+		w := ask(t, byToken, "/v1/modules/acme/vpc/aws/1.0.0/download", tokens["ci"], nil)
 		if w := ask(t, byGroup, w.Header().Get("X-Terraform-Get"), "", nil); w.Code != http.StatusOK {
 			t.Errorf("got %d %s", w.Code, w.Body)
 		}
 	})
 }
 
-// A challenge that a guest writes must not reach those whom another one knows.
-func TestGuestsDoNotAnswer(t *testing.T) {
-	guest, tokens := tokensGuest(t, "ci")
+// The challenge of one authentication provider must not reach clients that another one
+// authenticates.
+func TestAuthenticationProvidersDoNotAnswer(t *testing.T) {
+	auth, tokens := tokensProvider(t, "ci")
 	c := newConfiguration(t)
-	h := c.mustHandle(Handler{Root: sampleTree(t), AuthRaw: []json.RawMessage{json.RawMessage(`{"provider":"test_guest"}`), guest}})
+	h := c.mustHandle(Handler{Root: sampleTree(t), AuthRaw: []json.RawMessage{json.RawMessage(`{"provider":"test_misbehaving"}`), auth}})
 	c.mustStart()
 	snapshot(t, h)
 	w := ask(t, h, versionsOfDemo, tokens["ci"], nil)
@@ -166,23 +166,23 @@ func TestGuestsDoNotAnswer(t *testing.T) {
 		t.Errorf("got %d with %v", w.Code, w.Header())
 	}
 	if w := ask(t, h, versionsOfDemo, "fails", nil); w.Code != http.StatusUnauthorized {
-		t.Errorf("a guest that fails: got %d, want 401", w.Code)
+		t.Errorf("a provider that fails: got %d, want 401", w.Code)
 	}
 	if w := ask(t, h, versionsOfDemo, "down", nil); w.Code != http.StatusServiceUnavailable || strings.Contains(w.Body.String(), "issuer.internal") {
-		t.Errorf("a guest that cannot tell: got %d %s, want 503 without its reason", w.Code, w.Body)
+		t.Errorf("a provider that cannot check credentials: got %d %s, want 503 without its reason", w.Code, w.Body)
 	}
 }
 
-// testGuest is an authentication provider that misbehaves.
-type testGuest struct{}
+// misbehavingProvider is an authentication provider that fails, and writes challenges.
+type misbehavingProvider struct{}
 
-func init() { caddy.RegisterModule(testGuest{}) }
+func init() { caddy.RegisterModule(misbehavingProvider{}) }
 
-func (testGuest) CaddyModule() caddy.ModuleInfo {
-	return caddy.ModuleInfo{ID: "http.authentication.providers.test_guest", New: func() caddy.Module { return new(testGuest) }}
+func (misbehavingProvider) CaddyModule() caddy.ModuleInfo {
+	return caddy.ModuleInfo{ID: "http.authentication.providers.test_misbehaving", New: func() caddy.Module { return new(misbehavingProvider) }}
 }
 
-func (testGuest) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
+func (misbehavingProvider) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
 	w.Header().Set("WWW-Authenticate", "Basic")
 	switch r.Header.Get("Authorization") {
 	case "Bearer fails":
@@ -193,23 +193,23 @@ func (testGuest) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth
 	return caddyauth.User{}, false, nil
 }
 
-func TestWhatAccessCannotBe(t *testing.T) {
-	guest, _ := tokensGuest(t, "ci")
+func TestProvisionAccessRefuses(t *testing.T) {
+	auth, _ := tokensProvider(t, "ci")
 	tests := []struct {
 		rule string
 		h    Handler
 		want string
 	}{
-		{"access without a rule", Handler{Access: &Access{}}, "access: it has no rule, so nobody could read anything"},
-		{"a rule that is none", Handler{Access: &Access{Rules: []AccessRule{allow("ci", "acme"), {Effect: "permit", Who: "ci", Right: "read", Addresses: []string{"*"}}}}}, "access: rule 2: "},
-		{"a subject that is everybody's", Handler{Access: &Access{Subject: "http.auth.user.id", Rules: []AccessRule{allow("ci", "*")}}}, "has no placeholder, so everybody would be the same one"},
+		{"access without a rule", Handler{Access: &Access{}}, "access: it has no rule, so nothing could be read"},
+		{"an invalid rule", Handler{Access: &Access{Rules: []AccessRule{allow("ci", "acme"), {Effect: "permit", Who: "ci", Right: "read", Addresses: []string{"*"}}}}}, "access: rule 2: "},
+		{"a subject without a placeholder", Handler{Access: &Access{Subject: "http.auth.user.id", Rules: []AccessRule{allow("ci", "*")}}}, "has no placeholder, so all requests would have the same subject"},
 		{"a rule with a placeholder of a request", Handler{Access: &Access{Rules: []AccessRule{allow("{http.auth.user.id}", "*")}}}, "access: rule 1: "},
-		{"links where everything is everybody's", Handler{Links: caddy.Duration(time.Minute)}, "links: nothing is signed where everybody may read everything"},
-		{"links that are too short", Handler{AuthRaw: []json.RawMessage{guest}, Links: caddy.Duration(time.Millisecond)}, "links: 1ms is not between 1s and 12h"},
-		{"links that are too long", Handler{AuthRaw: []json.RawMessage{guest}, Links: caddy.Duration(24 * time.Hour)}, "links: 24h0m0s is not between 1s and 12h"},
-		{"a guest that is none", Handler{AuthRaw: []json.RawMessage{json.RawMessage(`{"provider":"nobody"}`)}}, "auth: "},
-		{"a file of tokens that is not there", Handler{AuthRaw: []json.RawMessage{json.RawMessage(`{"provider":"terraform_tokens","file":"/nowhere/tokens"}`)}}, "auth: "},
-		{"a login that is none", Handler{Login: &Login{}}, "login: client: it is missing"},
+		{"links where everything is public", Handler{Links: caddy.Duration(time.Minute)}, "links: no links are signed where anyone may read everything"},
+		{"links that expire too soon", Handler{AuthRaw: []json.RawMessage{auth}, Links: caddy.Duration(time.Millisecond)}, "links: 1ms is not between 1s and 12h"},
+		{"links that are valid too long", Handler{AuthRaw: []json.RawMessage{auth}, Links: caddy.Duration(24 * time.Hour)}, "links: 24h0m0s is not between 1s and 12h"},
+		{"an unknown authentication provider", Handler{AuthRaw: []json.RawMessage{json.RawMessage(`{"provider":"unknown"}`)}}, "auth: "},
+		{"a missing file of tokens", Handler{AuthRaw: []json.RawMessage{json.RawMessage(`{"provider":"terraform_tokens","file":"/nowhere/tokens"}`)}}, "auth: "},
+		{"an invalid login", Handler{Login: &Login{}}, "login: client: it is missing"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {

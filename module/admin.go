@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -19,15 +20,15 @@ func init() {
 
 // Admin adds to Caddy's admin API:
 //
-//   - `GET /terraform_registry/indexes`: the trees that are served, what they
-//     offer in numbers, and how far a scan is that reads;
-//   - `GET /terraform_registry/report`: all that is offered, withheld and
-//     ignored, and why; with `?root=` of that tree only;
-//   - `POST /terraform_registry/rescan`: has all trees scanned, or that of
-//     `?root=`, and answers when it is done;
+//   - `GET /terraform_registry/indexes`: the trees that are served, with numbers of
+//     what they offer, and the progress of a scan that reads archives;
+//   - `GET /terraform_registry/report`: everything that is offered, withheld and
+//     ignored, with reasons; with `?root=` that of one tree only;
+//   - `POST /terraform_registry/rescan`: scans all trees, or that of `?root=`, and
+//     answers when it is done;
 //   - `GET /terraform_registry/access?as=USER&group=GROUP&right=read&address=acme/vpc/aws`:
 //     for each registry, whether its rules allow that, and which rule decides.
-//     `group` can be repeated; without `as`, the client has no credentials.
+//     `group` can be repeated; without `as`, the request is anonymous.
 type Admin struct{}
 
 // CaddyModule returns the Caddy module information.
@@ -48,7 +49,7 @@ func (Admin) Routes() []caddy.AdminRoute {
 					w.Header().Set("Allow", method)
 					return caddy.APIError{HTTPStatus: http.StatusMethodNotAllowed, Err: fmt.Errorf("use %s", method)}
 				}
-				// Admin routers are older than any configuration: the live one is asked.
+				// Admin routers are created before any configuration is live.
 				app, err := ConfiguredApp(caddy.ActiveContext())
 				if errors.Is(err, caddy.ErrNotConfigured) {
 					app, err = new(App), nil
@@ -73,7 +74,7 @@ func (Admin) Routes() []caddy.AdminRoute {
 	}
 }
 
-// onIndexes serves a request with the indexes it is about: that of `?root=`, or
+// onIndexes serves a request with the indexes that it selects: that of `?root=`, or
 // all.
 func onIndexes(serve func(*http.Request, map[string]*index.Index) (any, error)) func(*http.Request, *App) (any, error) {
 	return func(r *http.Request, app *App) (any, error) {
@@ -88,7 +89,7 @@ func onIndexes(serve func(*http.Request, map[string]*index.Index) (any, error)) 
 	}
 }
 
-// decideAccess answers what the rules of each registry decide.
+// decideAccess returns what the rules of each registry decide.
 func decideAccess(r *http.Request, app *App) (any, error) {
 	query := r.URL.Query()
 	right, err := access.ParseRight(query.Get("right"))
@@ -102,7 +103,7 @@ func decideAccess(r *http.Request, app *App) (any, error) {
 	return app.Decide(access.Subject{ID: query.Get("as"), Groups: query["group"]}, right, address), nil
 }
 
-// An indexState is what the admin API tells of an index in numbers.
+// An indexState describes an index in numbers.
 type indexState struct {
 	Offered  map[string]int       `json:"offered"`
 	Withheld map[index.Reason]int `json:"withheld"`
@@ -117,7 +118,7 @@ type indexState struct {
 	Progress *progressState `json:"progress,omitempty"`
 }
 
-// A progressState is how far a scan is with what it has to read.
+// A progressState is the progress of a scan with the archives that it has to read.
 type progressState struct {
 	Done           int     `json:"done"`
 	Total          int     `json:"total"`
@@ -165,6 +166,71 @@ func rescanIndexes(r *http.Request, found map[string]*index.Index) (any, error) 
 		}
 	}
 	return listIndexes(r, found)
+}
+
+// An AccessDecision is what the rules of one registry decide.
+type AccessDecision struct {
+	// Root is the root of the registry, absolute on the local disk.
+	Root string `json:"root"`
+
+	Allowed bool `json:"allowed"`
+
+	// Text is the decision as a sentence, with the rule that decides.
+	Text string `json:"text"`
+
+	// Hosted reports whether the address is hosted by the registry, not mirrored.
+	Hosted bool `json:"hosted"`
+
+	// Note is a warning about how the address was understood, or empty.
+	Note string `json:"note,omitempty"`
+}
+
+// Decide asks the rules of every registry of the configuration whether s has the
+// right to the address, in the order in which Caddy provisions the registries.
+// Nothing is authenticated: the subject is taken as given.
+//
+// An address that has the hostname of a site is hosted there even without the
+// option hostname, as it is for clients that use that hostname.
+func (a *App) Decide(s access.Subject, right access.Right, address access.Resource) []AccessDecision {
+	decisions := make([]AccessDecision, len(a.handlers))
+	for i, h := range a.handlers {
+		decisions[i] = h.decide(s, right, address)
+	}
+	return decisions
+}
+
+func (h *Handler) decide(s access.Subject, right access.Right, a access.Resource) AccessDecision {
+	names := h.registry.Hostnames
+	if slices.Contains(names, a.Hostname) || len(names) == 0 && matchesHost(h.site, string(a.Hostname)) {
+		a.Hosted, a.Hostname = true, ""
+	}
+	d := AccessDecision{Root: h.source.tree.directories.Root, Hosted: a.Hosted}
+	if h.registry.Rules == nil {
+		d.Allowed, d.Text = right == access.Read, "denied: there are no access rules, and publishing requires one"
+		if d.Allowed {
+			d.Text = "allowed: there are no access rules, so everything is readable by anyone"
+		}
+		return d
+	}
+	if !a.Hosted && len(names) == 0 && len(h.site) == 0 {
+		d.Note = fmt.Sprintf("%s is taken for the hostname of another registry: if it is one of this registry's, leave it out", a.Hostname.ForDisplay())
+	}
+	rules := h.registry.Rules.WithHostnames(names)
+	decision := rules.Decide(s, right, a)
+	verdict, why := "denied", ": no rule allows it"
+	if decision.Allowed {
+		verdict = "allowed"
+	}
+	switch {
+	case decision.Rule == nil:
+	case h.Access == nil:
+		why = fmt.Sprintf(" by the rule that auth implies without access: %s", decision.Rule)
+	default:
+		number := slices.Index(slices.Collect(rules.All()), decision.Rule) + 1
+		why = fmt.Sprintf(" by rule %d: %s", number, decision.Rule)
+	}
+	d.Allowed, d.Text = decision.Allowed, verdict+why
+	return d
 }
 
 // Interface guards

@@ -15,8 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// live runs a configuration as the process's own, which is the one the admin API
-// tells of.
+// live runs a configuration as that of the process, which the admin API describes.
 func live(t *testing.T, handlers ...Handler) {
 	t.Helper()
 	routes := []any{}
@@ -53,8 +52,8 @@ func live(t *testing.T, handlers ...Handler) {
 	})
 }
 
-// administer asks the admin API as Caddy does: an error is not written by the
-// handler but returned.
+// administer calls the admin API as Caddy does: the handler returns errors and does not
+// write them.
 func administer(t *testing.T, method, target string, answer any) (int, http.Header) {
 	t.Helper()
 	r := httptest.NewRequest(method, target, nil)
@@ -72,14 +71,14 @@ func administer(t *testing.T, method, target string, answer any) (int, http.Head
 			t.Fatal(err)
 		}
 		if answer == nil {
-			t.Fatalf("%s %s is answered: %s", method, target, w.Body)
+			t.Fatalf("%s %s failed, but wrote %s", method, target, w.Body)
 		}
 		if err := json.Unmarshal(w.Body.Bytes(), answer); err != nil {
 			t.Fatalf("%v in %s", err, w.Body)
 		}
 		return w.Code, w.Header()
 	}
-	t.Fatalf("there is no %s", r.URL.Path)
+	t.Fatalf("there is no route %s", r.URL.Path)
 	return 0, nil
 }
 
@@ -90,17 +89,17 @@ func TestAdmin(t *testing.T) {
 		Handler{Root: other, Rescan: -1, SigningKey: &SigningKey{Off: true}})
 	only := "?root=" + url.QueryEscape(root)
 
-	t.Run("a rescan answers with what it found", func(t *testing.T) {
+	t.Run("a rescan answers with the new state", func(t *testing.T) {
 		indextest.OnDisk(t, root).Provider("acme/demo", "1.3.0", "linux_amd64")
 		var states map[string]indexState
 		if status, _ := administer(t, http.MethodPost, "/terraform_registry/rescan"+only, &states); status != 200 {
 			t.Errorf("status %d", status)
 		}
 		if len(states) != 1 || states[root].Offered[index.KindProvider] != 2 || states[root].Offered[index.KindModule] != 1 {
-			t.Errorf("it tells %+v", states)
+			t.Errorf("got %+v", states)
 		}
 	})
-	t.Run("all trees are told of", func(t *testing.T) {
+	t.Run("all trees are listed", func(t *testing.T) {
 		var states map[string]indexState
 		administer(t, http.MethodPost, "/terraform_registry/rescan", &states)
 		status, header := administer(t, http.MethodGet, "/terraform_registry/indexes", &states)
@@ -111,24 +110,24 @@ func TestAdmin(t *testing.T) {
 			t.Errorf("status %d, header %v", status, header)
 		}
 		if s := states[root]; len(states) != 2 || s.Pending != 0 || s.Scans < 2 || s.Failed != 0 || s.Taken.IsZero() || s.Progress != nil {
-			t.Errorf("it tells %+v", states)
+			t.Errorf("got %+v", states)
 		}
 	})
-	t.Run("a report is the index's own", func(t *testing.T) {
+	t.Run("a report is that of the index", func(t *testing.T) {
 		var reports map[string]*index.Report
 		administer(t, http.MethodGet, "/terraform_registry/report"+only, &reports)
 		if len(reports) != 1 || len(reports[root].Offered) != 3 {
-			t.Errorf("it tells %+v", reports)
+			t.Errorf("got %+v", reports)
 		}
 	})
 	t.Run("what the rules of each registry decide", func(t *testing.T) {
 		var decisions []AccessDecision
 		administer(t, http.MethodGet, "/terraform_registry/access?right=read&address=acme/demo", &decisions)
 		if len(decisions) != 2 || decisions[0].Root != root || decisions[1].Root != other || !decisions[0].Allowed || !decisions[0].Hosted {
-			t.Errorf("it tells %+v", decisions)
+			t.Errorf("got %+v", decisions)
 		}
 	})
-	t.Run("what is not there", func(t *testing.T) {
+	t.Run("unknown roots and methods", func(t *testing.T) {
 		for _, test := range []struct {
 			method, target string
 			status         int
@@ -148,7 +147,7 @@ func TestAdmin(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a scan that fails is the answer", func(t *testing.T) {
+	t.Run("a failed scan is an error", func(t *testing.T) {
 		if err := os.Rename(other, other+".away"); err != nil {
 			t.Fatal(err)
 		}
@@ -158,7 +157,7 @@ func TestAdmin(t *testing.T) {
 		var states map[string]indexState
 		administer(t, http.MethodGet, "/terraform_registry/indexes", &states)
 		if states[other].Failed == 0 || states[root].Failed != 0 {
-			t.Errorf("it tells %+v", states)
+			t.Errorf("got %+v", states)
 		}
 	})
 }
@@ -171,10 +170,10 @@ func TestAdminWithoutARegistry(t *testing.T) {
 		t.Errorf("status %d, %v", status, states)
 	}
 	if status, _ := administer(t, http.MethodPost, "/terraform_registry/rescan?root=/nowhere", nil); status != 404 {
-		t.Errorf("of a root, status %d", status)
+		t.Errorf("with a root: status %d", status)
 	}
 	var decisions []AccessDecision
 	if status, _ := administer(t, http.MethodGet, "/terraform_registry/access?right=read&address=acme/demo", &decisions); status != 200 || decisions == nil || len(decisions) > 0 {
-		t.Errorf("of the rules, status %d, %v", status, decisions)
+		t.Errorf("the rules: status %d, %v", status, decisions)
 	}
 }

@@ -1,10 +1,31 @@
+// Package module is the registry as Caddy modules: the app that owns the indexes,
+// the HTTP handler that answers from them, authenticators and the admin API.
+//
+// It only connects other packages to Caddy. The index package decides what a tree
+// contains, the handlers package what an answer looks like, and the signing
+// package whether a signature is valid; none of them knows Caddy.
+//
+// # Life of an index
+//
+// Reading a tree may take minutes, so neither a reload nor `caddy validate` may
+// cause it, and two sites with the same tree must not do it twice:
+//
+//   - a handler is provisioned: it checks its options and registers its tree with
+//     the app, which gives it a source of snapshots;
+//   - the app starts: for each tree it takes the index from a pool that outlives
+//     configurations, or creates it, and has it scan;
+//   - the app is cleaned up: it returns its references. When the last reference
+//     is returned, the index is closed.
+//
+// While Caddy replaces one configuration with another, both are alive. The new
+// app takes its references before the old one returns its own, so an index that
+// both use is never closed in between.
 package module
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"sync"
 	"sync/atomic"
@@ -23,25 +44,26 @@ func init() {
 	caddy.RegisterModule(new(App))
 }
 
-// App keeps the indexes of all the trees that the `terraform_registry` handlers
-// of a configuration serve. Handlers with the same tree and the same options
-// share one index, and an index stays in memory over a reload.
+// App keeps the indexes of all trees that the `terraform_registry` handlers of a
+// configuration serve. Handlers with the same tree and the same options share one
+// index, and an index stays in memory across reloads.
 //
-// It has no options and does not have to be configured: the first handler
-// brings it to life.
+// It has no options and does not have to be configured: it is created for the
+// first handler.
 type App struct {
-	ctx        caddy.Context
-	logger     *slog.Logger
-	events     *caddyevents.App
-	traffic    traffic
-	sources    []*Source
-	registries []*Handler // that are provisioned
-	holding    sync.Mutex // guards what follows, which scrapes and admin calls read
-	held       map[poolKey]*pooledIndex
-	filling    map[fillerKey]*pooledFiller
-	started    chan struct{}
-	generate   func() (*signing.Key, error)
-	links      *access.RotatingLinkKeys // nil when no handler signs links
+	ctx      caddy.Context
+	logger   *slog.Logger
+	events   *caddyevents.App
+	traffic  traffic
+	sources  []*source
+	handlers []*Handler               // those that are provisioned
+	started  chan struct{}            // closed after Start, even if it failed
+	links    *access.RotatingLinkKeys // nil: no handler signs links
+	generate func() (*signing.Key, error)
+
+	mutex   sync.Mutex // guards what follows: metrics and the admin API read it
+	indexes map[poolKey]*pooledIndex
+	fillers map[fillerKey]*pooledFiller
 }
 
 // CaddyModule returns the Caddy module information.
@@ -52,12 +74,22 @@ func (*App) CaddyModule() caddy.ModuleInfo {
 	}
 }
 
-// Provision sets up the app. It scans nothing: `caddy validate` gets this far.
+// ConfiguredApp returns the registry's app of a configuration. The error wraps
+// caddy.ErrNotConfigured if the configuration has no registry.
+func ConfiguredApp(ctx caddy.Context) (*App, error) {
+	app, err := ctx.AppIfConfigured("terraform_registry")
+	if err != nil {
+		return nil, err
+	}
+	return app.(*App), nil
+}
+
+// Provision sets up the app. It scans nothing, as `caddy validate` calls it too.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx = ctx
 	a.logger = ctx.Slogger()
-	a.held = make(map[poolKey]*pooledIndex)
-	a.filling = make(map[fillerKey]*pooledFiller)
+	a.indexes = make(map[poolKey]*pooledIndex)
+	a.fillers = make(map[fillerKey]*pooledFiller)
 	a.started = make(chan struct{})
 	a.generate = signing.Generate
 	if err := a.provisionEvents(); err != nil {
@@ -66,38 +98,27 @@ func (a *App) Provision(ctx caddy.Context) error {
 	return a.registerMetrics()
 }
 
-// tree is what one handler wants served, and how.
-type tree struct {
-	fsys        fs.FS  // nil: the local disk
-	fsName      string // of fsys
-	directories index.Directories
-	require     bool
-	rescan      time.Duration
-	signing     signingPolicy
-	filled      bool // from upstreams, as clients ask
-}
-
-// Acquire promises the handler an index of the tree from when the app has
-// started. It is for handlers that are being provisioned.
-func (a *App) Acquire(t tree) *Source {
-	s := &Source{tree: t, started: a.started}
+// addSource returns the source of a tree's snapshots, which has an index as soon as
+// the app has started. It is for handlers that are being provisioned.
+func (a *App) addSource(t tree) *source {
+	s := &source{tree: t, started: a.started}
 	a.sources = append(a.sources, s)
 	return s
 }
 
-// signsLinks promises the handler the keys of signed links from when the app has
-// started. It is for handlers that are being provisioned.
-func (a *App) signsLinks() *access.RotatingLinkKeys {
+// linkKeys returns the keys of signed links, which are loaded when the app starts.
+// It is for handlers that are being provisioned.
+func (a *App) linkKeys() *access.RotatingLinkKeys {
 	if a.links == nil {
 		a.links = access.NewRotatingLinkKeys(a.ctx, linkKeyStore{a.ctx.Storage()}, a.logger.With("name", linkKeysName), time.Now)
 	}
 	return a.links
 }
 
-// Start takes the indexes from the pool and has the new ones scan. Only now is
-// the registry's own signing key needed, which may have to be generated first.
+// Start takes the indexes from the pool and has the new ones scan. The registry's
+// signing key is not needed before, and may have to be generated first.
 func (a *App) Start() error {
-	// Also when this fails, so that no request waits for what never comes.
+	// Also if this fails, so that no request waits for an index in vain.
 	defer close(a.started)
 
 	if a.links != nil {
@@ -105,148 +126,78 @@ func (a *App) Start() error {
 			return fmt.Errorf("the keys of signed links, %s in Caddy's storage: %w", linkKeysName, err)
 		}
 	}
-	var own *signing.Key
+	var stored *signing.Key
 	for _, s := range a.sources {
 		signer := s.tree.signing.signer
-		if s.tree.signing.own {
-			if own == nil {
+		if s.tree.signing.stored {
+			if stored == nil {
 				var err error
-				if own, err = a.ownKey(); err != nil {
+				if stored, err = a.signingKey(); err != nil {
 					return err
 				}
 			}
-			signer = own
+			signer = stored
 		}
-		s.index.Store(a.hold(s.tree, signer))
+		s.index.Store(a.acquireIndex(s.tree, signer))
 	}
-	a.holding.Lock()
-	defer a.holding.Unlock()
-	for _, p := range a.filling {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for _, p := range a.fillers {
 		p.attach(a)
 	}
 	return nil
-}
-
-// hold returns the index of a tree, which this app then holds one reference to
-// however many of its handlers ask.
-func (a *App) hold(t tree, signer index.Signer) *index.Index {
-	key := poolKey{fsys: t.fsys, directories: t.directories, require: t.require, rescan: t.rescan}
-	if signer != nil {
-		key.signer = signer.PublicKey().Armor
-	}
-	a.holding.Lock()
-	defer a.holding.Unlock()
-	if held := a.held[key]; held != nil {
-		return held.Index
-	}
-	value, loaded, _ := indexes.LoadOrNew(key, func() (caddy.Destructor, error) {
-		return &pooledIndex{Index: index.New(t.options(signer))}, nil // never an error
-	})
-	pooled := value.(*pooledIndex)
-	if loaded {
-		// A reload is how an operator asks for a fresh look. It reads no archive
-		// again, and the snapshot at hand serves meanwhile.
-		pooled.Hint()
-	}
-	a.held[key] = pooled
-	pooled.attach(a, &index.Observer{
-		Logger: a.logger,
-		Scanned: func(before, now *index.Snapshot, took time.Duration) {
-			a.warnOfRoot(t, before, now)
-			a.emitScanned(t, now, took)
-		},
-		Withheld: func(p index.Problem) { a.emitWithheld(t, p) },
-	})
-	pooled.Start()
-	return pooled.Index
-}
-
-// options are those of the index of a tree. They must not hold anything of the
-// configuration but the file system, which the pool tells apart by.
-func (t tree) options(signer index.Signer) index.Options {
-	var paths []string
-	if t.fsys == nil {
-		paths = t.directories.Paths()
-	}
-	return index.Options{
-		Open:              t.open,
-		Signer:            signer,
-		RequireSignatures: t.require,
-		Rescan:            max(t.rescan, 0),
-		Watch:             true,
-		Paths:             paths,
-		Store:             t.store(),
-		Identity:          t.identity(),
-	}
-}
-
-func (t tree) open() (index.Tree, error) {
-	if t.fsys != nil {
-		return t.directories.OpenIn(t.fsys)
-	}
-	return t.directories.Open()
 }
 
 // Stop does nothing: requests may still be answered from the indexes, and the
 // next configuration may already use them. See Cleanup.
 func (a *App) Stop() error { return nil }
 
-// Cleanup gives back the indexes and fillers this app took, and no others: Caddy calls it
-// after a failed start as well, when some or all were not taken yet.
+// Cleanup returns the references to indexes and fillers that this app took, and no
+// others: Caddy also calls it after a failed start, before some or all were taken.
 func (a *App) Cleanup() error {
 	if a.links != nil {
 		a.links.Close()
 	}
-	a.holding.Lock()
-	defer a.holding.Unlock()
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
 	var errs []error
-	for key, pooled := range a.held {
-		pooled.detach(a)
-		if _, err := indexes.Delete(key); err != nil {
+	for key, p := range a.indexes {
+		p.detach(a)
+		if _, err := indexPool.Delete(key); err != nil {
 			errs = append(errs, fmt.Errorf("closing the index: %w", err))
 		}
 	}
-	for key, p := range a.filling {
+	for key, p := range a.fillers {
 		p.detach(a)
-		if _, err := fillers.Delete(key); err != nil {
+		if _, err := fillerPool.Delete(key); err != nil {
 			errs = append(errs, fmt.Errorf("closing an upstream: %w", err))
 		}
 	}
-	a.held, a.filling = nil, nil
+	a.indexes, a.fillers = nil, nil
 	return errors.Join(errs...)
 }
 
-// A Source is where a handler gets its snapshots from.
-type Source struct {
+// A source provides a handler with snapshots of its tree.
+type source struct {
 	tree    tree
 	started <-chan struct{}
-	index   atomic.Pointer[index.Index]
+	index   atomic.Pointer[index.Index] // nil before the app has started
 }
 
-// Index returns the index; nil before the app has started.
-func (s *Source) Index() *index.Index {
-	select {
-	case <-s.started:
-		return s.index.Load()
-	default:
-		return nil
-	}
-}
-
-// Snapshot returns what the registry offers now; nil if that is not known in
-// time. Caddy starts apps in any order, so the HTTP server may be listening
-// first; and some clients make one attempt only.
-func (s *Source) Snapshot() *index.Snapshot {
+// snapshot returns what the registry offers now; nil if that is not known within
+// handlers.Patience. It waits because Caddy starts apps in any order, so that the
+// HTTP server may be listening first, and some clients make a single attempt.
+func (s *source) snapshot() *index.Snapshot {
 	if x := s.index.Load(); x != nil {
 		if snapshot := x.Snapshot(); snapshot != nil {
 			return snapshot
 		}
 	}
-	enough := time.NewTimer(handlers.Patience)
-	defer enough.Stop()
+	timeout := time.NewTimer(handlers.Patience)
+	defer timeout.Stop()
 	select {
 	case <-s.started:
-	case <-enough.C:
+	case <-timeout.C:
 		return nil
 	}
 	x := s.index.Load()
@@ -255,21 +206,21 @@ func (s *Source) Snapshot() *index.Snapshot {
 	}
 	select {
 	case <-x.Ready():
-	case <-enough.C:
+	case <-timeout.C:
 	}
 	return x.Snapshot()
 }
 
-// Next waits for a snapshot other than the one given; see index.Index.
-func (s *Source) Next(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot {
+// next waits for a snapshot other than the given one; see index.Index.
+func (s *source) next(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot {
 	if x := s.index.Load(); x != nil {
 		return x.Next(ctx, after, wanted...)
 	}
 	return nil
 }
 
-// Changed has the tree scanned soon.
-func (s *Source) Changed() {
+// changed has the tree scanned soon.
+func (s *source) changed() {
 	if x := s.index.Load(); x != nil {
 		x.Hint()
 	}

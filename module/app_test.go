@@ -6,10 +6,17 @@ import (
 	"errors"
 	"io/fs"
 	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/fstest"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -21,15 +28,15 @@ func TestSitesOfOneTreeShareAnIndex(t *testing.T) {
 	one := c.mustHandle(Handler{Root: root})
 	two := c.mustHandle(Handler{Root: root + "/.", Hostnames: []string{"registry.example.com"}, Prefix: "/other"})
 	c.mustStart()
-	if one.source.Index() != two.source.Index() {
-		t.Error("they have an index each")
+	if one.source.index.Load() != two.source.index.Load() {
+		t.Error("the sites have different indexes")
 	}
 	wantPooled(t, root, 1, 1)
 	c.cancel()
 	wantPooled(t, root, 0, 0)
 }
 
-func TestWhatAScanDependsOnIsNotShared(t *testing.T) {
+func TestOptionsOfScansPreventSharing(t *testing.T) {
 	root := sampleTree(t)
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: root})
@@ -48,7 +55,7 @@ func TestReloadKeepsTheIndex(t *testing.T) {
 	old := before.mustHandle(Handler{Root: root})
 	before.mustStart()
 	if first := snapshot(t, old); len(first.Report.Offered) != 2 {
-		t.Fatalf("it offers %d, want 2", len(first.Report.Offered))
+		t.Fatalf("%d are offered, want 2", len(first.Report.Offered))
 	}
 
 	// Caddy starts the new configuration before it cleans up the old one.
@@ -59,16 +66,16 @@ func TestReloadKeepsTheIndex(t *testing.T) {
 	before.cancel()
 	wantPooled(t, root, 1, 1)
 
-	if kept.source.Index() != old.source.Index() {
-		t.Error("the reload made another index")
+	if kept.source.index.Load() != old.source.index.Load() {
+		t.Error("the reload created another index")
 	}
-	if s := kept.source.Snapshot(); s == nil || len(s.Report.Offered) != 2 {
-		t.Error("the reload offers less, for a while")
+	if s := kept.source.snapshot(); s == nil || len(s.Report.Offered) != 2 {
+		t.Error("the snapshot is incomplete after the reload")
 	}
 	after.cancel()
 	wantPooled(t, root, 0, 0)
-	if old.source.Snapshot() == nil {
-		t.Error("requests of the old configuration cannot end")
+	if old.source.snapshot() == nil {
+		t.Error("requests of the old configuration have no snapshot any more")
 	}
 }
 
@@ -80,7 +87,7 @@ func TestReloadWithAnotherKeyMakesAnotherIndex(t *testing.T) {
 	after := newConfiguration(t) // another storage
 	kept := after.mustHandle(Handler{Root: root})
 	after.mustStart()
-	if old.source.Index() == kept.source.Index() {
+	if old.source.index.Load() == kept.source.index.Load() {
 		t.Error("the index signs with the key of another storage")
 	}
 }
@@ -101,13 +108,13 @@ func TestConfigurationThatFailsToStart(t *testing.T) {
 	if err == nil || !strings.Contains(err.Error(), "no entropy") {
 		t.Fatalf("got error %v", err)
 	}
-	if last.source.Snapshot() != nil { // and it does not wait for one
+	if last.source.snapshot() != nil { // without waiting
 		t.Error("a handler without an index has a snapshot")
 	}
 	failing.cancel()
 
 	wantPooled(t, root, 1, 1)
-	awaitChange(t, h, logged, 2) // or it was closed
+	awaitChange(t, h, logged, 2) // fails if the index was closed
 }
 
 func TestConfigurationThatFailsToProvision(t *testing.T) {
@@ -125,19 +132,19 @@ func TestConfigurationThatFailsToProvision(t *testing.T) {
 	wantPooled(t, root, 1, 1)
 }
 
-func TestValidateStartsNothing(t *testing.T) {
+func TestProvisionStartsNothing(t *testing.T) {
 	root := sampleTree(t)
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: root})
 	wantPooled(t, root, 0, 0)
-	if c.ctx.Storage().Exists(c.ctx, ownKeyName) {
+	if c.ctx.Storage().Exists(c.ctx, signingKeyName) {
 		t.Error("a signing key was generated")
 	}
 	c.cancel()
 	wantPooled(t, root, 0, 0)
 }
 
-// lines counts what is written to it.
+// lines counts the lines written to it.
 type lines struct{ atomic.Int64 }
 
 func (l *lines) Write(line []byte) (int, error) {
@@ -145,8 +152,8 @@ func (l *lines) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestLogger follows where an index logs to while configurations come and go.
-func TestLogger(t *testing.T) {
+// An index logs to the newest configuration that uses it.
+func TestIndexLogsToTheNewestConfiguration(t *testing.T) {
 	root := sampleTree(t)
 	shared := Handler{Root: root, SigningKey: &SigningKey{Off: true}}
 	begin := func() (*configuration, *Handler, *lines) {
@@ -161,12 +168,12 @@ func TestLogger(t *testing.T) {
 	speak := func(h *Handler, logs ...*lines) (spoke []bool) {
 		t.Helper()
 		scan := func() {
-			// One that is closed does not look any more, and has nobody to tell.
-			if _, err := h.source.Index().Rescan(t.Context()); err != nil && !errors.Is(err, context.Canceled) {
+			// A closed index does not scan any more.
+			if _, err := h.source.index.Load().Rescan(t.Context()); err != nil && !errors.Is(err, context.Canceled) {
 				t.Fatal(err)
 			}
 		}
-		scan() // there is one at a time: after this one, none is left from before
+		scan() // scans run one at a time: after this one, no earlier one is running
 		for _, l := range logs {
 			l.Store(0)
 		}
@@ -193,7 +200,7 @@ func TestLogger(t *testing.T) {
 	}
 	third.cancel()
 	if got := speak(h, firstLog, secondLog, thirdLog); got[0] || got[1] || got[2] {
-		t.Errorf("without a configuration, it logs to one that is gone: %v", got)
+		t.Errorf("without a configuration, it logs to those that are gone: %v", got)
 	}
 }
 
@@ -207,31 +214,21 @@ func TestNamedFileSystem(t *testing.T) {
 	} {
 		files["archive/"+name] = &fstest.MapFile{Data: []byte(tree.Read(name)), Mode: 0o644}
 	}
-	testFileSystems.Store(t.Name(), fs.FS(files))
-	filesystems, err := json.Marshal(map[string]any{
-		"filesystems": []any{map[string]any{
-			"name": "archive", "file_system": map[string]any{"backend": "test", "name": t.Name()},
-		}},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-
 	for _, root := range []string{"archive", "/archive", "/archive/"} {
-		c := newConfiguration(t, "caddy.filesystems", string(filesystems))
+		c := onFileSystem(t, files)
 		h := c.mustHandle(Handler{FileSystem: "archive", Root: root})
 		other := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Providers: "archive/providers", Modules: "/archive/modules"})
 		c.mustStart()
 		if got := len(snapshot(t, h).Report.Offered); got != 2 {
-			t.Errorf("root %s: it offers %d, want 2", root, got)
+			t.Errorf("root %s: %d are offered, want 2", root, got)
 		}
 		if got := len(snapshot(t, other).Report.Offered); got != 2 {
-			t.Errorf("at the root of the file system: it offers %d, want 2", got)
+			t.Errorf("at the root of the file system: %d are offered, want 2", got)
 		}
 		c.cancel()
 	}
 
-	c := newConfiguration(t, "caddy.filesystems", string(filesystems))
+	c := onFileSystem(t, files)
 	if _, err := c.handle(Handler{FileSystem: "archives", Root: "archive"}); err == nil ||
 		!strings.Contains(err.Error(), `no file system named "archives"`) {
 		t.Errorf("an unknown file system: got error %v", err)
@@ -241,6 +238,118 @@ func TestNamedFileSystem(t *testing.T) {
 	}
 	local := sampleTree(t)
 	if h := c.mustHandle(Handler{FileSystem: "default", Root: local}); h.source.tree.fsys != nil {
-		t.Error("the local disk by its name is taken for a named file system")
+		t.Error("the local disk under its name is treated as a named file system")
 	}
+}
+
+// inMemory returns a tree as a file system other than the local disk.
+func inMemory(t *testing.T, tree *indextest.Tree) fs.FS {
+	t.Helper()
+	files := make(fstest.MapFS)
+	err := afero.Walk(tree.Fs, ".", func(name string, info fs.FileInfo, err error) error {
+		if err == nil && !info.IsDir() {
+			files[name] = &fstest.MapFile{Data: []byte(tree.Read(name)), Mode: 0o644, ModTime: info.ModTime()}
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// opens records the names of opened files: on an object store, each is a request.
+type opens struct {
+	fs.FS
+	mutex sync.Mutex
+	names []string
+}
+
+func (o *opens) Open(name string) (fs.File, error) {
+	o.mutex.Lock()
+	o.names = append(o.names, name)
+	o.mutex.Unlock()
+	return o.FS.Open(name)
+}
+
+func (o *opens) take() []string {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	names := o.names
+	o.names = nil
+	return names
+}
+
+// onFileSystem returns a configuration with a file system named archive.
+func onFileSystem(t *testing.T, fsys fs.FS) *configuration {
+	t.Helper()
+	testFileSystems.Store(t.Name(), fsys)
+	raw, err := json.Marshal(map[string]any{
+		"filesystems": []any{map[string]any{
+			"name": "archive", "file_system": map[string]any{"backend": "test", "name": t.Name()},
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newConfiguration(t, "caddy.filesystems", string(raw))
+}
+
+// A tree on a named file system is served like one on the disk, including ranges.
+func TestTreeOnANamedFileSystem(t *testing.T) {
+	tree := indextest.New(t)
+	writeSample(tree)
+	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	counted := &opens{FS: inMemory(t, tree)}
+	c := onFileSystem(t, counted)
+	h := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Rescan: -1})
+	c.mustStart()
+	s := snapshot(t, h)
+	if len(s.Report.Offered) != 3 || len(s.Report.Withheld) > 0 {
+		t.Fatalf("offered %+v, withheld %+v", s.Report.Offered, s.Report.Withheld)
+	}
+
+	for path, file := range map[string]string{
+		"/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip": "providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip",
+		"/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz":                                           "modules/acme/vpc/aws/1.1.0.tar.gz",
+	} {
+		want := tree.Read(file)
+		counted.take()
+		if w := get(t, h, "https://registry.example.com"+path); w.Code != http.StatusOK || w.Body.String() != want {
+			t.Errorf("%s: %d, %d bytes of %d", path, w.Code, w.Body.Len(), len(want))
+		}
+		if names := counted.take(); len(names) != 1 {
+			t.Errorf("%s: %v are opened, want one file", path, names)
+		}
+		if w := getRange(t, h, "https://registry.example.com"+path, "bytes=30-"); w.Code != http.StatusPartialContent || w.Body.String() != want[30:] {
+			t.Errorf("%s from its 30th byte: %d, %d bytes of %d", path, w.Code, w.Body.Len(), len(want)-30)
+		}
+	}
+	folder := get(t, h, "https://registry.example.com/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz")
+	if folder.Code != http.StatusOK || !strings.Contains(folder.Body.String(), tree.Read("modules/acme/vpc/aws/1.0.0/main.tf")) {
+		t.Errorf("the module folder: %d", folder.Code)
+	}
+
+	t.Run("a scan opens no file again", func(t *testing.T) {
+		rescan(t, h)
+		counted.take()
+		rescan(t, h)
+		for _, name := range counted.take() {
+			if strings.Contains(name, ".") && name != "." && !strings.HasSuffix(name, "1.0.0") {
+				t.Errorf("%s is opened", name)
+			}
+		}
+	})
+}
+
+func getRange(t *testing.T, h *Handler, target, ranges string) *httptest.ResponseRecorder {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r := httptest.NewRequest(http.MethodGet, target, nil)
+	r.Header.Set("Range", ranges)
+	r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, &caddyhttp.Server{})
+	if err := h.ServeHTTP(w, r, nil); err != nil {
+		t.Fatal(err)
+	}
+	return w
 }

@@ -12,20 +12,20 @@ import (
 
 // The events of the registry, for handlers in Caddy's `events` app.
 const (
-	// eventRescanned follows every scan of a whole tree, with root, offered,
-	// withheld, pending and duration.
+	// eventRescanned is emitted after each scan of a whole tree, with root, offered,
+	// withheld, pending and duration, in seconds.
 	eventRescanned = "terraform_registry_rescanned"
 
-	// eventWithheld follows for each thing that was not withheld before, with
-	// root, path, address, version, reason and detail; for a file that may still
-	// be written, only when it stays as it is.
+	// eventWithheld is emitted for each release that was not withheld before, with
+	// root, path, address, version, reason and detail. For a file that may still be
+	// written it is emitted only once the file stays unchanged.
 	eventWithheld = "terraform_registry_withheld"
 
-	// eventKeyAdded follows when the registry of a hostname sends further keys for a
-	// namespace of which some are kept, with hostname, namespace and keys.
+	// eventKeyAdded is emitted when the registry of a hostname sends new keys for a
+	// namespace whose previous keys are stored, with hostname, namespace and keys.
 	eventKeyAdded = "terraform_registry_key_added"
 
-	// eventSignatureLost follows when a namespace of which keys are kept has a
+	// eventSignatureLost is emitted when a namespace whose keys are stored has a
 	// release that none of them has signed, with hostname and namespace.
 	eventSignatureLost = "terraform_registry_signature_lost"
 )
@@ -39,9 +39,8 @@ func (a *App) provisionEvents() error {
 	return nil
 }
 
-// warnOfRoot logs what to do about a root in which nothing of a tree is found,
-// when that is so for the first time. What is filled from upstreams may begin
-// with nothing.
+// warnOfRoot logs a hint about a root without anything of a tree, once. A tree that is
+// filled from upstreams may start empty.
 func (a *App) warnOfRoot(t tree, before, now *index.Snapshot) {
 	hint := now.Report.Hint
 	if hint == "" || t.filled || before != nil && before.Report.Hint == hint {
@@ -50,9 +49,8 @@ func (a *App) warnOfRoot(t tree, before, now *index.Snapshot) {
 	a.logger.Warn(hint, "root", t.directories.Root)
 }
 
-// emitScanned tells the configuration's event handlers of a scan. An index may
-// still be scanning when the configuration it served has gone, whose handlers
-// are then not to be called any more.
+// emitScanned emits an event for a scan. The index may outlive the configuration,
+// whose event handlers must not be called any more then.
 func (a *App) emitScanned(t tree, now *index.Snapshot, took time.Duration) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventRescanned) {
 		return
@@ -66,7 +64,7 @@ func (a *App) emitScanned(t tree, now *index.Snapshot, took time.Duration) {
 	})
 }
 
-// emitWithheld tells them of something that is withheld.
+// emitWithheld emits an event for a file that is withheld.
 func (a *App) emitWithheld(t tree, p index.Problem) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventWithheld) {
 		return
@@ -81,7 +79,7 @@ func (a *App) emitWithheld(t tree, p index.Problem) {
 	})
 }
 
-// emitUpstream tells the configuration's event handlers what an origin has done.
+// emitUpstream emits an event about the keys or signatures of an upstream.
 func (a *App) emitUpstream(e fill.Event) {
 	data := map[string]any{"hostname": e.Hostname.ForDisplay(), "namespace": e.Namespace}
 	name := eventSignatureLost

@@ -1,8 +1,11 @@
 package module
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -13,7 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// heard is a handler of Caddy's events, which has none of its own.
+// heard is a handler of Caddy's events that records them.
 type heard struct {
 	mutex  sync.Mutex
 	events []caddy.Event
@@ -27,7 +30,7 @@ func (h *heard) Handle(_ context.Context, e caddy.Event) error {
 	return h.fails
 }
 
-// take returns what was heard since it was last asked for.
+// take returns the events since the last call.
 func (h *heard) take() []caddy.Event {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -36,7 +39,7 @@ func (h *heard) take() []caddy.Event {
 	return events
 }
 
-// hear has the events of that name heard.
+// hear records the events of a name.
 func (c *configuration) hear(name string) *heard {
 	c.t.Helper()
 	app, err := c.ctx.App("events")
@@ -50,8 +53,8 @@ func (c *configuration) hear(name string) *heard {
 	return h
 }
 
-// archivesTree writes a tree of a provider and a module, both packed, and returns
-// its root.
+// archivesTree writes a tree with a provider and a module, both as archives, and
+// returns its root.
 func archivesTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
@@ -61,10 +64,10 @@ func archivesTree(t *testing.T) string {
 	return root
 }
 
-// rescan scans and waits for it.
+// rescan scans and waits for the end.
 func rescan(t *testing.T, h *Handler) {
 	t.Helper()
-	if _, err := h.source.Index().Rescan(t.Context()); err != nil {
+	if _, err := h.source.index.Load().Rescan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -79,15 +82,15 @@ func TestEvents(t *testing.T) {
 	rescan(t, h)
 	events := rescanned.take()
 	if len(events) == 0 || events[0].Name() != eventRescanned {
-		t.Fatalf("heard %v", events)
+		t.Fatalf("got events %v", events)
 	}
 	for _, e := range events {
 		if e.Data["root"] != root || e.Data["offered"] != 2 || e.Data["withheld"] != 0 || e.Data["pending"] != 0 || e.Data["duration"].(float64) <= 0 {
-			t.Errorf("it has %v", e.Data)
+			t.Errorf("its data are %v", e.Data)
 		}
 	}
 	if events := withheld.take(); len(events) > 0 {
-		t.Errorf("without anything withheld, heard %v", events)
+		t.Errorf("without anything withheld, got events %v", events)
 	}
 
 	const bad = "providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip"
@@ -99,7 +102,7 @@ func TestEvents(t *testing.T) {
 	rescan(t, h)
 	events = withheld.take()
 	if len(events) != 1 {
-		t.Fatalf("of one file that is withheld in two scans, heard %v", events)
+		t.Fatalf("for one file that is withheld in two scans, got events %v", events)
 	}
 	for name, want := range map[string]any{
 		"root": root, "path": bad, "address": "acme/demo", "version": "1.3.0", "reason": "bad_archive",
@@ -109,15 +112,15 @@ func TestEvents(t *testing.T) {
 		}
 	}
 	if detail, _ := events[0].Data["detail"].(string); detail == "" {
-		t.Error("it does not say what to do")
+		t.Error("the detail is empty")
 	}
 	if events := rescanned.take(); len(events) == 0 || events[len(events)-1].Data["withheld"] != 1 {
-		t.Errorf("of the scans, heard %v", events)
+		t.Errorf("for the scans, got events %v", events)
 	}
 }
 
-// A handler that fails, or ends an event, ends no scan.
-func TestEventHandlerThatFails(t *testing.T) {
+// An event handler that fails, or aborts the event, does not affect the scan.
+func TestFailingEventHandler(t *testing.T) {
 	root := archivesTree(t)
 	c := newConfiguration(t)
 	rescanned := c.hear(eventRescanned)
@@ -127,12 +130,12 @@ func TestEventHandlerThatFails(t *testing.T) {
 	indextest.OnDisk(t, root).Provider("acme/demo", "1.3.0", "linux_amd64")
 	rescan(t, h)
 	if got := len(snapshot(t, h).Report.Offered); got != 3 {
-		t.Errorf("it offers %d, want 3", got)
+		t.Errorf("%d are offered, want 3", got)
 	}
 }
 
-// An index outlives the configuration that it was made for. Only the handlers
-// of the one that lives are called.
+// An index outlives the configuration that it was created for. Only the event handlers
+// of the live configuration are called.
 func TestEventsOfAConfigurationThatIsGone(t *testing.T) {
 	root := archivesTree(t)
 	shared := Handler{Root: root, SigningKey: &SigningKey{Off: true}, Rescan: -1}
@@ -151,19 +154,66 @@ func TestEventsOfAConfigurationThatIsGone(t *testing.T) {
 	after.take()
 	rescan(t, h)
 	if got := before.take(); len(got) > 0 {
-		t.Errorf("the old configuration hears %v", got)
+		t.Errorf("the old configuration gets events %v", got)
 	}
 	if got := after.take(); len(got) == 0 {
-		t.Error("the new configuration hears nothing")
+		t.Error("the new configuration gets no events")
 	}
 
 	now.cancel()
 	deadline, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
-	if _, err := h.source.Index().Rescan(deadline); err == nil {
-		t.Error("an index that nobody holds still scans")
+	if _, err := h.source.index.Load().Rescan(deadline); err == nil {
+		t.Error("an index without references still scans")
 	}
 	if got := after.take(); len(got) > 0 {
-		t.Errorf("a configuration that is gone hears %v", got)
+		t.Errorf("a configuration that is gone gets events %v", got)
+	}
+}
+
+// A lockedBuffer can be written to and read from several goroutines.
+type lockedBuffer struct {
+	mutex  sync.Mutex
+	buffer bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.buffer.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	return b.buffer.String()
+}
+
+// A root without a tree is logged once, with the folder that is probably meant. A root
+// that is filled by upstreams is not.
+func TestWarningOfAMisplacedRoot(t *testing.T) {
+	misplaced := t.TempDir()
+	indextest.OnDisk(t, misplaced).ProviderIn("data/providers/acme/demo", "demo", "1.0.0", "linux_amd64")
+	for _, test := range []struct {
+		rule     string
+		handler  Handler
+		warnings int
+	}{
+		{"the folder above the tree", Handler{Root: misplaced}, 1},
+		{"an empty root that is filled", Handler{Root: t.TempDir(), Upstreams: mirrored(0)}, 0},
+		{"a tree", Handler{Root: sampleTree(t)}, 0},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			c := newConfiguration(t)
+			log := new(lockedBuffer)
+			c.app().logger = slog.New(slog.NewTextHandler(log, nil))
+			h := c.mustHandle(test.handler)
+			c.mustStart()
+			rescan(t, h)
+			rescan(t, h)
+			if n := strings.Count(log.String(), "level=WARN"); n != test.warnings || test.warnings > 0 && !strings.Contains(log.String(), "make its folder data the root") {
+				t.Errorf("the log is\n%s", log)
+			}
+		})
 	}
 }

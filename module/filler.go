@@ -14,47 +14,47 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// fillers are the ones in use, by fillerKey. They outlive the configurations
-// that use them: a reload neither cuts off what is being fetched nor forgets
-// what is known of origins.
-var fillers = caddy.NewUsagePool()
+// fillerPool has the fillers in use, by fillerKey. They outlive the configurations
+// that use them: a reload neither interrupts downloads nor discards what is known of
+// origins.
+var fillerPool = caddy.NewUsagePool()
 
-// A fillerKey is everything that a filler depends on. The options hold tokens,
-// so it is never logged.
+// A fillerKey is everything that a filler depends on. It must not be logged, as the
+// options contain tokens.
 type fillerKey struct {
 	directories index.Directories
 	options     string // in JSON
 }
 
-// retirement is how long what nobody uses any more may go on fetching: requests
-// outlive the configuration they came to.
-const retirement = 10 * time.Minute
+// closeDelay is how long a filler that no configuration uses any more may go on
+// fetching for requests that are still being served.
+const closeDelay = 10 * time.Minute
 
-// A pooledFiller is a filler and the apps that use it. It works with the logger
-// and the storage of the newest: a configuration that is gone has closed its own.
+// A pooledFiller is a filler and the apps that use it. It uses the logger and the
+// storage of the newest app: those of a configuration that is gone are closed.
 type pooledFiller struct {
 	*fill.Filler
 
-	tidying  sync.Once
+	cleaning sync.Once
 	mutex    sync.Mutex // guards what follows
-	users    []*App
-	counters map[fillCount]*fillCounter
+	users    []*App     // in the order in which they attached
+	counters map[fillEvent]*fillCounter
 }
 
-// fill returns the filler with a key, which this app then holds one reference to
-// however many of its handlers ask.
-func (a *App) fill(key fillerKey, options func() (fill.Options, error)) (*pooledFiller, error) {
-	a.holding.Lock()
-	defer a.holding.Unlock()
-	if held := a.filling[key]; held != nil {
-		return held, nil
+// acquireFiller returns the filler with a key. The app holds one reference to it,
+// however many of its handlers use it.
+func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error)) (*pooledFiller, error) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if acquired := a.fillers[key]; acquired != nil {
+		return acquired, nil
 	}
-	value, _, err := fillers.LoadOrNew(key, func() (caddy.Destructor, error) {
+	value, _, err := fillerPool.LoadOrNew(key, func() (caddy.Destructor, error) {
 		o, err := options()
 		if err != nil {
 			return nil, err
 		}
-		p := &pooledFiller{counters: make(map[fillCount]*fillCounter)}
+		p := &pooledFiller{counters: make(map[fillEvent]*fillCounter)}
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
 		p.Filler, err = fill.New(o)
 		return p, err
@@ -63,28 +63,28 @@ func (a *App) fill(key fillerKey, options func() (fill.Options, error)) (*pooled
 		return nil, err
 	}
 	pooled := value.(*pooledFiller)
-	a.filling[key] = pooled
+	a.fillers[key] = pooled
 	return pooled, nil
 }
 
-// attach has the filler use this app from now on, and tidies up after an earlier
-// process that was killed.
+// attach has the filler use this app from now on. The first time, it also removes
+// what a process that was killed has left behind.
 func (p *pooledFiller) attach(a *App) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.users = append(p.users, a)
-	p.tidying.Do(func() { go p.RemoveLeftovers(context.Background()) })
+	p.cleaning.Do(func() { go p.RemoveLeftovers(context.Background()) })
 }
 
-// detach has it use the newest that remains: not always an older configuration
-// goes, but the newer one if that failed to start.
+// detach has the filler use the newest remaining app. Usually the older configuration
+// goes, but it is the newer one if that failed to start.
 func (p *pooledFiller) detach(a *App) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.users = slices.DeleteFunc(p.users, func(user *App) bool { return user == a })
 }
 
-// newest is the app it works for; nil if there is none.
+// newest returns the newest app that uses the filler; nil if there is none.
 func (p *pooledFiller) newest() *App {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -94,16 +94,15 @@ func (p *pooledFiller) newest() *App {
 	return p.users[len(p.users)-1]
 }
 
-// Destruct implements caddy.Destructor. What is being fetched may come to its
-// end.
+// Destruct implements caddy.Destructor. Downloads under way may be completed.
 func (p *pooledFiller) Destruct() error {
-	time.AfterFunc(retirement, p.Close)
+	time.AfterFunc(closeDelay, p.Close)
 	return nil
 }
 
 var errNoConfiguration = errors.New("the configuration that had the storage has gone")
 
-// lock has one instance of a cluster fetch what several are asked for.
+// lock makes sure that only one instance of a cluster fetches a package.
 func (p *pooledFiller) lock(ctx context.Context, name string) (unlock func(), err error) {
 	app := p.newest()
 	if app == nil {
@@ -114,9 +113,9 @@ func (p *pooledFiller) lock(ctx context.Context, name string) (unlock func(), er
 		return nil, err
 	}
 	return func() {
-		// A lock that is left behind is found to be stale in time.
+		// A lock that stays behind becomes stale, and is then ignored.
 		if err := storage.Unlock(context.WithoutCancel(ctx), name); err != nil {
-			app.logger.Warn("unlocking what an upstream fills", "lock", name, "error", err.Error())
+			app.logger.Warn("releasing the lock of an upstream", "lock", name, "error", err.Error())
 		}
 	}, nil
 }

@@ -1,7 +1,6 @@
 package module
 
 import (
-	"io/fs"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -16,7 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// get asks a handler as Caddy does. The next handler answers with 418.
+// get sends a request to a handler as Caddy does. The next handler answers with 418.
 func get(t *testing.T, h *Handler, target string) *httptest.ResponseRecorder {
 	t.Helper()
 	w := httptest.NewRecorder()
@@ -48,11 +47,11 @@ func TestServeHTTP(t *testing.T) {
 	}{
 		{"discovery", h, "/.well-known/terraform.json", 200, `"/v1/providers/"`},
 		{"a provider", h, "/v1/providers/acme/demo/versions", 200, `"1.2.0"`},
-		{"a provider that is not there", h, "/v1/providers/acme/other/versions", 404, `"errors"`},
+		{"a missing provider", h, "/v1/providers/acme/other/versions", 404, `"errors"`},
 		{"a path of another handler", h, "/index.html", 418, ""},
 		{"the prefix in discovery", custom, "/.well-known/terraform.json", 200, `"https://registry.example.com/terraform/providers/"`},
 		{"the prefix", custom, "/terraform/providers/acme/demo/versions", 200, `"1.2.0"`},
-		{"the default prefix, when there is another", custom, "/v1/providers/acme/demo/versions", 418, ""},
+		{"the default prefix, with another one configured", custom, "/v1/providers/acme/demo/versions", 418, ""},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -64,7 +63,7 @@ func TestServeHTTP(t *testing.T) {
 	}
 }
 
-// TestRequestBeforeStart: the HTTP server may be up before the app is.
+// The HTTP server may start before the app.
 func TestRequestBeforeStart(t *testing.T) {
 	c := newConfiguration(t)
 	h := c.mustHandle(Handler{Root: sampleTree(t)})
@@ -75,15 +74,14 @@ func TestRequestBeforeStart(t *testing.T) {
 	case http.StatusOK: // the scan was faster
 	case http.StatusServiceUnavailable:
 		if w.Header().Get("Retry-After") != "1" {
-			t.Errorf("the client is to try again after %q", w.Header().Get("Retry-After"))
+			t.Errorf("Retry-After is %q", w.Header().Get("Retry-After"))
 		}
 	default:
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
 }
 
-// TestChangedHasTheTreeScanned: what a request finds changed is what the next
-// ones get.
+// A change that a request notices is in the answers to later ones.
 func TestChangedHasTheTreeScanned(t *testing.T) {
 	root := sampleTree(t)
 	c := newConfiguration(t)
@@ -100,8 +98,8 @@ func TestDefaults(t *testing.T) {
 	if h.Prefix != "/v1" || h.Signatures != "prefer" || h.Rescan != caddy.Duration(5*time.Minute) || h.source.tree.rescan != 5*time.Minute {
 		t.Errorf("got %+v", h)
 	}
-	if !h.source.tree.signing.own {
-		t.Error("the registry's own key is not used")
+	if !h.source.tree.signing.stored {
+		t.Error("the key in the storage is not used")
 	}
 }
 
@@ -132,12 +130,12 @@ func TestProvisionAccepts(t *testing.T) {
 		rule    string
 		handler Handler
 	}{
-		{"a tree without one of its parts", Handler{}},
-		{"a part under the root", Handler{Providers: "mirror"}},
-		{"a part elsewhere", Handler{Providers: elsewhere, Keys: elsewhere}},
+		{"a tree without some of its folders", Handler{}},
+		{"a folder under the root", Handler{Providers: "mirror"}},
+		{"a folder elsewhere", Handler{Providers: elsewhere, Keys: elsewhere}},
 		{"a hostname with a port", Handler{Hostnames: []string{"registry.example.com:8443"}}},
 		{"a hostname in Unicode", Handler{Hostnames: []string{"bücher.example.com"}}},
-		{"a prefix of two", Handler{Prefix: "/terraform/v1"}},
+		{"a prefix with two segments", Handler{Prefix: "/terraform/v1"}},
 		{"a public URL with a port", Handler{PublicURL: "https://registry.example.com:8443"}},
 		{"a public URL with a path", Handler{PublicURL: "https://registry.example.com/tools/"}},
 		{"a public URL without TLS", Handler{PublicURL: "http://localhost:8080"}},
@@ -163,22 +161,22 @@ func TestProvisionRefuses(t *testing.T) {
 	}{
 		{"a missing root", Handler{Root: filepath.Join(root, "missing")}, "root: "},
 		{"a root that is a file", Handler{Root: file}, "is not a folder"},
-		{"a root known with requests only", Handler{Root: "{http.vars.root}"}, "root: "},
-		{"a root of an unset variable", Handler{Root: "{env.REGISTRY_UNSET}"}, "root: "},
+		{"a root with a placeholder of requests", Handler{Root: "{http.vars.root}"}, "root: "},
+		{"a root with an unset variable", Handler{Root: "{env.REGISTRY_UNSET}"}, "root: "},
 		{"missing providers", Handler{Providers: "missing"}, "providers: "},
 		{"missing modules elsewhere", Handler{Modules: filepath.Join(root, "missing")}, "modules: "},
 		{"keys that are a file", Handler{Keys: "file"}, "keys: "},
-		{"a part outside by a relative path", Handler{Providers: "../mirror"}, "leads out of the root: give an absolute path"},
-		{"a hostname with a scheme", Handler{Hostnames: []string{"https://registry.example.com"}}, `hostname: "https://registry.example.com" is not one`},
+		{"a relative path that leaves the root", Handler{Providers: "../mirror"}, "leads out of the root: give an absolute path"},
+		{"a hostname with a scheme", Handler{Hostnames: []string{"https://registry.example.com"}}, `hostname: "https://registry.example.com" is not a hostname`},
 		{"an empty hostname", Handler{Hostnames: []string{""}}, "hostname: "},
 		{"a prefix without slash", Handler{Prefix: "v1"}, `prefix: "v1" does not start with a slash`},
-		{"a prefix with a slash behind", Handler{Prefix: "/v1/"}, `prefix: "/v1/" must not end in a slash`},
-		{"a prefix of nothing", Handler{Prefix: "/"}, "must not end in a slash"},
+		{"a prefix with a trailing slash", Handler{Prefix: "/v1/"}, `prefix: "/v1/" must not end in a slash`},
+		{"a prefix that is only a slash", Handler{Prefix: "/"}, "must not end in a slash"},
 		{"a prefix with dots", Handler{Prefix: "/a/../b"}, "has empty or dot segments"},
 		{"a prefix with a space", Handler{Prefix: "/my registry"}, "need escaping"},
 		{"a prefix with a query", Handler{Prefix: "/v1?a=b"}, "need escaping"},
 		{"a public URL without scheme", Handler{PublicURL: "registry.example.com"}, "does not begin with https://"},
-		{"a public URL of another scheme", Handler{PublicURL: "ftp://registry.example.com"}, "does not begin with https://"},
+		{"a public URL with another scheme", Handler{PublicURL: "ftp://registry.example.com"}, "does not begin with https://"},
 		{"a public URL without host", Handler{PublicURL: "https:///v1"}, "has no host"},
 		{"a public URL with a user", Handler{PublicURL: "https://bob:secret@registry.example.com"}, "must not have a user name"},
 		{"a public URL with a query", Handler{PublicURL: "https://registry.example.com?a=b"}, "query or a fragment"},
@@ -201,31 +199,5 @@ func TestProvisionRefuses(t *testing.T) {
 	}
 	if _, err := newConfiguration(t).handle(Handler{}); err == nil || !strings.Contains(err.Error(), "root: it is required") {
 		t.Errorf("without a root: got error %v", err)
-	}
-}
-
-func TestLocateInANamedFileSystem(t *testing.T) {
-	tests := []struct{ root, part, wantRoot, wantPart string }{
-		{"/", "/", ".", "."},
-		{".", "a", ".", "a"},
-		{"a/", "b/", "a", "a/b"},
-		{"/a/../b", "/c", "b", "c"},
-	}
-	for _, test := range tests {
-		var n namedFileSystem
-		root, err := n.absolute(test.root)
-		if err != nil || root != test.wantRoot {
-			t.Errorf("root %s: got %s, %v", test.root, root, err)
-		}
-		part, err := n.part(test.part)
-		if got := n.under(root, part); err != nil || got != test.wantPart || !fs.ValidPath(got) {
-			t.Errorf("part %s: got %s, %v", test.part, got, err)
-		}
-	}
-	if root, err := (namedFileSystem{}).absolute("../a"); err == nil {
-		t.Errorf("a root outside became %s", root)
-	}
-	if part, err := (namedFileSystem{}).part("a/../../b"); err == nil {
-		t.Errorf("a part outside became %s", part)
 	}
 }

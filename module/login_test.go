@@ -35,9 +35,9 @@ func TestLoginDocument(t *testing.T) {
 			`{"client":"cli","grant_types":["authz_code"],"authz":"https://a.example.com/authorize?audience=registry","token":"/oauth/token","ports":[10000,10010]}`},
 		{"ports and scopes", Login{Client: "cli", Authz: "/a", Token: "/t", Ports: []int{20000, 20020}, Scopes: []string{"openid", "registry"}},
 			`{"client":"cli","grant_types":["authz_code"],"authz":"/a","token":"/t","ports":[20000,20020],"scopes":["openid","registry"]}`},
-		{"an issuer's endpoints", Login{Client: "{env.REGISTRY_CLIENT}", Issuer: s.URL},
+		{"endpoints of an issuer", Login{Client: "{env.REGISTRY_CLIENT}", Issuer: s.URL},
 			`{"client":"terraform-cli","grant_types":["authz_code"],"authz":"` + s.URL + `/authorize","token":"` + s.URL + `/token","ports":[10000,10010]}`},
-		{"one of them instead", Login{Client: "cli", Issuer: s.URL, Authz: s.URL + "/authorize?audience=registry"},
+		{"one endpoint of an issuer", Login{Client: "cli", Issuer: s.URL, Authz: s.URL + "/authorize?audience=registry"},
 			`{"client":"cli","grant_types":["authz_code"],"authz":"` + s.URL + `/authorize?audience=registry","token":"` + s.URL + `/token","ports":[10000,10010]}`},
 	}
 	for _, test := range tests {
@@ -49,13 +49,13 @@ func TestLoginDocument(t *testing.T) {
 				t.Errorf("got %s, %v, want %s", got, err, test.want)
 			}
 			if l.document(t.Context()) != document {
-				t.Error("it is made anew every time")
+				t.Error("each call returns another pointer")
 			}
 		})
 	}
 }
 
-// TestLoginOfAnUnavailableIssuer is not offered, which is said once.
+// While the issuer is unavailable no login is offered, which is logged once.
 func TestLoginOfAnUnavailableIssuer(t *testing.T) {
 	s := newOIDCServer(t)
 	s.broken.Store(true)
@@ -63,14 +63,14 @@ func TestLoginOfAnUnavailableIssuer(t *testing.T) {
 	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.NewTextHandler(&log, nil)))
 	for range 3 {
 		if document := l.document(t.Context()); document != nil {
-			t.Errorf("it offers %+v", document)
+			t.Errorf("the login is %+v", document)
 		}
 	}
 	if n := strings.Count(log.String(), "level=WARN"); n != 1 || strings.Count(log.String(), "\n") != 1 {
 		t.Errorf("it warned %d times: %s", n, &log)
 	}
 	if n := s.asked.Load(); n != 1 {
-		t.Errorf("it asked %d times", n)
+		t.Errorf("the issuer was asked %d times", n)
 	}
 }
 
@@ -78,19 +78,19 @@ func TestLoginOutageEnds(t *testing.T) {
 	s := newOIDCServer(t)
 	var log bytes.Buffer
 	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.NewTextHandler(&log, nil)))
-	l.out = true
+	l.unavailable = true
 	for range 2 {
 		if l.document(t.Context()) == nil {
-			t.Error("it offers nothing")
+			t.Error("no login is offered")
 		}
 	}
-	if log.Len() == 0 || strings.Count(log.String(), "\n") != 1 || l.out {
+	if log.Len() == 0 || strings.Count(log.String(), "\n") != 1 || l.unavailable {
 		t.Errorf("the log has %q", &log)
 	}
 }
 
-// TestLoginOfAClientThatWentAway says nothing of the issuer.
-func TestLoginOfAClientThatWentAway(t *testing.T) {
+// A client that goes away says nothing about the issuer.
+func TestLoginAfterTheClientWentAway(t *testing.T) {
 	s := newOIDCServer(t)
 	s.broken.Store(true)
 	var log bytes.Buffer
@@ -118,13 +118,13 @@ func TestLoginSharesTheIssuer(t *testing.T) {
 	o := mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
 	l := readLogin(t, Login{Client: "cli", Issuer: s.URL}, slog.New(slog.DiscardHandler))
 	if l.issuer != o.issuer {
-		t.Error("they have two")
+		t.Error("the logins have different issuers")
 	}
 	if err := l.close(); err != nil {
 		t.Error(err)
 	}
-	if n, _ := issuers.References(s.URL); n != 1 {
-		t.Errorf("%d have it, want 1", n)
+	if n, _ := issuerPool.References(s.URL); n != 1 {
+		t.Errorf("%d references, want 1", n)
 	}
 	l.issuer = nil // given back
 }
@@ -143,14 +143,14 @@ func TestLoginOptions(t *testing.T) {
 		{"paths", good(func(l *Login) {}), ""},
 		{"a path with a query", good(func(l *Login) { l.Authz = "/authorize?a=b" }), ""},
 		{"https", good(func(l *Login) { l.Token = "https://auth.example.com/token" }), ""},
-		{"http on this machine", good(func(l *Login) { l.Token = "http://localhost:8080/token" }), ""},
-		{"a span of two ports", good(func(l *Login) { l.Ports = []int{1024, 1025} }), ""},
+		{"http for localhost", good(func(l *Login) { l.Token = "http://localhost:8080/token" }), ""},
+		{"two ports", good(func(l *Login) { l.Ports = []int{1024, 1025} }), ""},
 		{"the highest port", good(func(l *Login) { l.Ports = []int{65000, 65535} }), ""},
 		{"a scope that is a URL", good(func(l *Login) { l.Scopes = []string{"api://registry/.default"} }), ""},
 		{"no client", good(func(l *Login) { l.Client = "" }), "login: client: it is missing"},
-		{"no authz", good(func(l *Login) { l.Authz = "" }), "login: authz and token are needed"},
-		{"no token", good(func(l *Login) { l.Token = "" }), "login: authz and token are needed"},
-		{"an issuer nobody asks", good(func(l *Login) { l.Issuer = "https://issuer.example.com" }), "is not asked for anything"},
+		{"no authz", good(func(l *Login) { l.Authz = "" }), "login: authz and token are required"},
+		{"no token", good(func(l *Login) { l.Token = "" }), "login: authz and token are required"},
+		{"an issuer without effect", good(func(l *Login) { l.Issuer = "https://issuer.example.com" }), "an issuer has no effect"},
 		{"an issuer over http", Login{Client: "cli", Issuer: "http://issuer.example.com"}, "login: issuer:"},
 		{"http elsewhere", good(func(l *Login) { l.Authz = "http://auth.example.com/" }), "login: authz: "},
 		{"no slash", good(func(l *Login) { l.Token = "oauth/token" }), "login: token: "},
@@ -158,14 +158,14 @@ func TestLoginOptions(t *testing.T) {
 		{"another scheme", good(func(l *Login) { l.Token = "ftp://auth.example.com/token" }), "does not begin with https://"},
 		{"a password", good(func(l *Login) { l.Token = "https://a:secret@auth.example.com/token" }), "must not have a user name or password"},
 		{"a fragment", good(func(l *Login) { l.Authz = "/authorize#a" }), "must not have a fragment"},
-		{"no path", good(func(l *Login) { l.Authz = "/%zz" }), "is not a path"},
+		{"an invalid path", good(func(l *Login) { l.Authz = "/%zz" }), "is not a path"},
 		{"one port", good(func(l *Login) { l.Ports = []int{10000} }), "ports: there are 1"},
 		{"three ports", good(func(l *Login) { l.Ports = []int{10000, 10001, 10002} }), "ports: there are 3"},
 		{"equal ports", good(func(l *Login) { l.Ports = []int{10000, 10000} }), "is not lower than"},
-		{"ports the wrong way round", good(func(l *Login) { l.Ports = []int{10010, 10000} }), "is not lower than"},
-		{"a port for root", good(func(l *Login) { l.Ports = []int{1023, 10000} }), "not both between"},
-		{"a port that is none", good(func(l *Login) { l.Ports = []int{10000, 65536} }), "not both between"},
-		{"scopes in one", good(func(l *Login) { l.Scopes = []string{"openid profile"} }), `scopes: "openid profile" is not one`},
+		{"ports in the wrong order", good(func(l *Login) { l.Ports = []int{10010, 10000} }), "is not lower than"},
+		{"a privileged port", good(func(l *Login) { l.Ports = []int{1023, 10000} }), "not both between"},
+		{"a port that is too high", good(func(l *Login) { l.Ports = []int{10000, 65536} }), "not both between"},
+		{"two scopes in one", good(func(l *Login) { l.Scopes = []string{"openid profile"} }), `scopes: "openid profile" is not a scope`},
 		{"an empty scope", good(func(l *Login) { l.Scopes = []string{""} }), "scopes:"},
 		{"a quoted scope", good(func(l *Login) { l.Scopes = []string{`"openid"`} }), "scopes:"},
 		{"a placeholder of requests", good(func(l *Login) { l.Client = "{http.request.host}" }), "login: client:"},
@@ -191,14 +191,13 @@ func TestLoginOptions(t *testing.T) {
 	}
 }
 
-// loginTokens returns a dispenser that stands on the word login, within the
-// block of the registry.
+// loginTokens returns a dispenser at the word login, in the block of the registry.
 func loginTokens(t *testing.T, text string) *caddyfile.Dispenser {
 	t.Helper()
 	d := caddyfile.NewTestDispenser("terraform_registry {\n" + text + "\n}")
 	d.Next()
 	if !d.NextBlock(0) || d.Val() != "login" {
-		t.Fatalf("it stands on %q", d.Val())
+		t.Fatalf("the dispenser is at %q", d.Val())
 	}
 	return d
 }
@@ -230,7 +229,7 @@ func TestLoginUnmarshalCaddyfile(t *testing.T) {
 		t.Errorf("got %+v, want %+v", l, want)
 	}
 	if !d.NextBlock(0) || d.Val() != "links" {
-		t.Errorf("after it comes %q, want the next option", d.Val())
+		t.Errorf("the next token is %q, want the next option", d.Val())
 	}
 }
 

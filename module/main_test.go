@@ -21,8 +21,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// TestMain keeps Caddy out of the developer's own directories. For some of them
-// it has read the environment by now, so its variables have to be set.
+// TestMain keeps Caddy out of the developer's directories. It has read the environment
+// for some of them already, so its variables are set too.
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "module")
@@ -50,24 +50,24 @@ func writeSample(tree *indextest.Tree) {
 	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
 }
 
-// A configuration is a Caddy configuration with handlers, as far as it has
-// come: provisioned, and perhaps started.
+// A configuration is a Caddy configuration with handlers, provisioned and perhaps
+// started.
 type configuration struct {
 	t        *testing.T
 	ctx      caddy.Context
 	handlers []*Handler
-	generate func() (*signing.Key, error) // nil: as it is
+	generate func() (*signing.Key, error) // nil: shortKey
 	storage  string
 	cancel   func()
 }
 
-// newConfiguration begins one, with a storage of its own.
+// newConfiguration returns a configuration with a new storage.
 func newConfiguration(t *testing.T, apps ...string) *configuration {
 	return newConfigurationIn(t, t.TempDir(), apps...)
 }
 
-// newConfigurationIn begins one with the given storage. Apps are name and JSON
-// in turn.
+// newConfigurationIn returns a configuration with the given storage. Apps are names and
+// JSON in turn.
 func newConfigurationIn(t *testing.T, storage string, apps ...string) *configuration {
 	t.Helper()
 	config := &caddy.Config{
@@ -102,7 +102,7 @@ func (c *configuration) handle(h Handler) (*Handler, error) {
 	return loaded.(*Handler), nil
 }
 
-// mustHandle is handle for a handler that is right.
+// mustHandle is handle for a valid handler.
 func (c *configuration) mustHandle(h Handler) *Handler {
 	c.t.Helper()
 	loaded, err := c.handle(h)
@@ -121,7 +121,7 @@ func (c *configuration) app() *App {
 	return app.(*App)
 }
 
-// start starts the app, with a key that is generated in a moment.
+// start starts the app, with a key that is fast to generate.
 func (c *configuration) start() error {
 	c.t.Helper()
 	app := c.app()
@@ -140,17 +140,17 @@ func (c *configuration) mustStart() *configuration {
 	return c
 }
 
-// snapshot waits for the first one of which everything has been read.
+// snapshot waits for the first complete snapshot of a handler.
 func snapshot(t *testing.T, h *Handler) *index.Snapshot {
 	t.Helper()
-	x := h.source.Index()
+	x := h.source.index.Load()
 	if x == nil {
 		t.Fatal("the handler has no index")
 	}
 	return complete(t, x)
 }
 
-// complete waits for a snapshot of which everything has been read.
+// complete waits for a snapshot for which everything has been read.
 func complete(t *testing.T, x *index.Index) *index.Snapshot {
 	t.Helper()
 	<-x.Ready()
@@ -179,20 +179,20 @@ func awaitLive(t *testing.T) {
 	}
 }
 
-// listen tells of everything that the app's indexes log.
+// listen signals everything that the app's indexes log.
 func (c *configuration) listen() <-chan struct{} {
 	logged := make(logSignal, 1)
 	c.app().logger = slog.New(logged)
 	return logged
 }
 
-// awaitChange tells the index of a change and waits until a scan ends with so many
-// offers: one may end meanwhile that began before.
+// awaitChange tells the index of a change and waits until a scan ends with that many
+// offers. A scan that began earlier may end before.
 func awaitChange(t *testing.T, h *Handler, logged <-chan struct{}, offers int) {
 	t.Helper()
-	before := h.source.Snapshot()
-	h.source.Changed()
-	for now := before; now == before || len(now.Report.Offered) != offers || now.Report.Pending > 0; now = h.source.Snapshot() {
+	before := h.source.snapshot()
+	h.source.changed()
+	for now := before; now == before || len(now.Report.Offered) != offers || now.Report.Pending > 0; now = h.source.snapshot() {
 		select {
 		case <-logged:
 		case <-time.After(time.Minute):
@@ -201,7 +201,7 @@ func awaitChange(t *testing.T, h *Handler, logged <-chan struct{}, offers int) {
 	}
 }
 
-// A logSignal is a logger that only says that something was logged.
+// A logSignal is a log handler that only signals that something was logged.
 type logSignal chan struct{}
 
 func (s logSignal) Enabled(context.Context, slog.Level) bool { return true }
@@ -211,12 +211,12 @@ func (s logSignal) WithGroup(string) slog.Handler            { return s }
 func (s logSignal) Handle(context.Context, slog.Record) error {
 	select {
 	case s <- struct{}{}:
-	default: // it is said already
+	default: // signaled already
 	}
 	return nil
 }
 
-// shortKey is a key that is generated in a moment.
+// shortKey returns a key that is fast to generate.
 func shortKey(t *testing.T) *signing.Key {
 	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
@@ -226,17 +226,17 @@ func shortKey(t *testing.T) *signing.Key {
 	return key
 }
 
-// pooled counts the indexes of a root in the pool, and the references to them.
+// pooled returns the number of indexes of a root in the pool, and of references to them.
 func pooled(root string) (count, references int) {
 	var keys []any
-	indexes.Range(func(key, _ any) bool {
+	indexPool.Range(func(key, _ any) bool {
 		if key.(poolKey).directories.Root == root {
 			keys = append(keys, key)
 		}
 		return true
 	})
 	for _, key := range keys {
-		n, _ := indexes.References(key)
+		n, _ := indexPool.References(key)
 		references += n
 	}
 	return len(keys), references
@@ -249,7 +249,7 @@ func wantPooled(t *testing.T, root string, count, references int) {
 	}
 }
 
-// testFS is a file system module for tests: the one given by name.
+// testFS is a file system module for tests: that of testFileSystems with the name.
 type testFS struct {
 	Name string `json:"name"`
 	fs.FS

@@ -2,42 +2,43 @@ package module
 
 import (
 	"fmt"
-	"maps"
-	"slices"
+	"net/http"
+	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// The metrics of the indexes, read from them when Prometheus asks. Their labels
-// have few values: one root for each tree that is configured, and the reasons
-// there are for withholding something.
+// The metrics of the indexes, collected from them at each scrape. Their labels have
+// few values: the roots of the configured trees, and the reasons for withholding.
 var (
 	metricOffered = prometheus.NewDesc("caddy_terraform_registry_offered",
-		"Versions of providers and modules that clients are offered.", []string{"root", "kind"}, nil)
+		"Versions of providers and modules that are offered to clients.", []string{"root", "kind"}, nil)
 	metricWithheld = prometheus.NewDesc("caddy_terraform_registry_withheld",
 		"Files that are withheld, by reason.", []string{"root", "reason"}, nil)
 	metricPending = prometheus.NewDesc("caddy_terraform_registry_pending",
 		"Packages that have not been read yet.", []string{"root"}, nil)
 	metricAge = prometheus.NewDesc("caddy_terraform_registry_index_age_seconds",
-		"Time since the tree was last looked at.", []string{"root"}, nil)
+		"Time since the last scan of the tree.", []string{"root"}, nil)
 	metricDuration = prometheus.NewDesc("caddy_terraform_registry_scan_duration_seconds",
-		"How long the last scan took.", []string{"root"}, nil)
+		"Duration of the last scan.", []string{"root"}, nil)
 	metricScans = prometheus.NewDesc("caddy_terraform_registry_scans_total",
 		"Scans, by result.", []string{"root", "result"}, nil)
 	metricArchives = prometheus.NewDesc("caddy_terraform_registry_archives_total",
-		"Archives that scans have read, and those whose digests they knew.", []string{"root", "source"}, nil)
+		"Archives that scans have read, and those whose digests were in the memo.", []string{"root", "source"}, nil)
 	metricKeyExpiry = prometheus.NewDesc("caddy_terraform_registry_key_expiry_days",
-		"Days until the first of the keys that clients are given expires; negative since it has.", []string{"root"}, nil)
+		"Days until the first of the offered keys expires; negative if it has expired.", []string{"root"}, nil)
 )
 
-// A collector has Prometheus read the indexes an app holds.
+// A collector collects the metrics of an app.
 type collector struct{ app *App }
 
-// registerMetrics adds the collector to the configuration's registry, which is
-// a new one with each configuration.
+// registerMetrics adds the collector to the metrics registry of the configuration.
 func (a *App) registerMetrics() error {
 	registry := a.ctx.GetMetricsRegistry()
 	if registry == nil {
@@ -109,18 +110,124 @@ func counts(r *index.Report) (offered map[string]int, withheld map[index.Reason]
 	return offered, withheld
 }
 
-// ByRoot returns the indexes of the app by the root of their tree. If several have
-// the same root, since they differ in other options, a number is appended to it.
-func (a *App) ByRoot() map[string]*index.Index {
-	a.holding.Lock()
-	defer a.holding.Unlock()
-	found := make(map[string]*index.Index, len(a.held))
-	for _, key := range slices.SortedFunc(maps.Keys(a.held), poolKey.compare) {
-		root := key.directories.Root
-		for n := 2; found[root] != nil; n++ {
-			root = fmt.Sprintf("%s#%d", key.directories.Root, n)
+// traffic counts the requests of a configuration by kind and status, without locks
+// or allocations.
+type traffic struct {
+	requests [handlers.Kinds][len(statuses)]atomic.Uint64
+	bytes    [handlers.Kinds]atomic.Uint64
+}
+
+// statuses are all statuses of the registry's answers.
+var statuses = [...]int{
+	http.StatusOK, http.StatusNoContent, http.StatusPartialContent, http.StatusNotModified,
+	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
+	http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable,
+	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+}
+
+func (t *traffic) count(e *handlers.Exchange) {
+	for i, status := range statuses {
+		if status == e.Status {
+			t.requests[e.Kind][i].Add(1)
+			break
 		}
-		found[root] = a.held[key].Index
 	}
-	return found
+	t.bytes[e.Kind].Add(uint64(e.Bytes))
+}
+
+var (
+	metricRequests = prometheus.NewDesc("caddy_terraform_registry_requests_total",
+		"Requests to the registry, by kind and status of the answer.", []string{"kind", "code"}, nil)
+	metricBytes = prometheus.NewDesc("caddy_terraform_registry_response_bytes_total",
+		"Bytes of the bodies of answers, by kind of request.", []string{"kind"}, nil)
+)
+
+func (t *traffic) collect(to chan<- prometheus.Metric) {
+	for kind := range handlers.Kinds {
+		for i, status := range statuses {
+			if n := t.requests[kind][i].Load(); n > 0 {
+				to <- prometheus.MustNewConstMetric(metricRequests, prometheus.CounterValue, float64(n), kind.String(), strconv.Itoa(status))
+			}
+		}
+		if n := t.bytes[kind].Load(); n > 0 {
+			to <- prometheus.MustNewConstMetric(metricBytes, prometheus.CounterValue, float64(n), kind.String())
+		}
+	}
+}
+
+// A fillEvent identifies a counter of a filler. There are few hostnames, kinds and
+// reasons.
+type fillEvent struct {
+	hostname string
+	kind     fill.EventKind
+	reason   string
+}
+
+type fillCounter struct {
+	events   uint64
+	bytes    int64
+	duration time.Duration
+}
+
+// observe counts an event of the filler, and emits those about signatures and keys.
+func (p *pooledFiller) observe(e fill.Event) {
+	p.count(e)
+	if e.Kind != fill.KeyAdded && e.Kind != fill.SignatureLost {
+		return
+	}
+	if app := p.newest(); app != nil {
+		app.emitUpstream(e)
+	}
+}
+
+func (p *pooledFiller) count(e fill.Event) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	id := fillEvent{e.Hostname.ForDisplay(), e.Kind, e.Reason}
+	c := p.counters[id]
+	if c == nil {
+		c = new(fillCounter)
+		p.counters[id] = c
+	}
+	c.events++
+	c.bytes += e.Bytes
+	c.duration += e.Took
+}
+
+var (
+	metricUpstream = prometheus.NewDesc("caddy_terraform_registry_upstream_total",
+		"Requests to upstream registries by kind of event, with the reason of a failure; empty on success.", []string{"hostname", "event", "reason"}, nil)
+	metricUpstreamBytes = prometheus.NewDesc("caddy_terraform_registry_upstream_bytes_total",
+		"Bytes of packages fetched from upstream registries.", []string{"hostname"}, nil)
+	metricUpstreamSeconds = prometheus.NewDesc("caddy_terraform_registry_upstream_fill_seconds_total",
+		"Time spent fetching packages from upstream registries.", []string{"hostname"}, nil)
+)
+
+// collectFillers adds up the counters of all fillers by hostname.
+func (a *App) collectFillers(to chan<- prometheus.Metric) {
+	sums, filled := make(map[fillEvent]uint64), make(map[string]*fillCounter)
+	a.mutex.Lock()
+	for _, p := range a.fillers {
+		p.mutex.Lock()
+		for id, c := range p.counters {
+			sums[id] += c.events
+			if id.kind != fill.PackageFilled || id.reason != "" {
+				continue
+			}
+			if filled[id.hostname] == nil {
+				filled[id.hostname] = new(fillCounter)
+			}
+			filled[id.hostname].bytes += c.bytes
+			filled[id.hostname].duration += c.duration
+		}
+		p.mutex.Unlock()
+	}
+	a.mutex.Unlock()
+	for id, n := range sums {
+		to <- prometheus.MustNewConstMetric(metricUpstream, prometheus.CounterValue, float64(n), id.hostname, string(id.kind), id.reason)
+	}
+	for hostname, c := range filled {
+		to <- prometheus.MustNewConstMetric(metricUpstreamBytes, prometheus.CounterValue, float64(c.bytes), hostname)
+		to <- prometheus.MustNewConstMetric(metricUpstreamSeconds, prometheus.CounterValue, c.duration.Seconds(), hostname)
+	}
 }

@@ -1,17 +1,20 @@
 package module
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// gathered are the values of the registry's metrics, by name and labels in
-// order.
+// gathered returns the values of the registry's metrics by name and sorted labels.
 func (c *configuration) gathered() map[string]float64 {
 	c.t.Helper()
 	families, err := c.ctx.GetMetricsRegistry().Gather()
@@ -85,7 +88,7 @@ func TestMetrics(t *testing.T) {
 		t.Errorf("the first key expires in %v days, want %v", got, want)
 	}
 
-	t.Run("counters go on over a reload", func(t *testing.T) {
+	t.Run("counters continue after a reload", func(t *testing.T) {
 		next := newConfigurationIn(t, c.storage)
 		next.mustHandle(Handler{Root: root, Rescan: -1})
 		next.mustStart()
@@ -97,8 +100,8 @@ func TestMetrics(t *testing.T) {
 	})
 }
 
-// Indexes of one root that judge differently are told apart.
-func TestMetricsOfOneRootTwice(t *testing.T) {
+// Indexes of one root with different options have different labels.
+func TestMetricsOfTwoIndexesOfARoot(t *testing.T) {
 	root := archivesTree(t)
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: root})
@@ -112,18 +115,18 @@ func TestMetricsOfOneRootTwice(t *testing.T) {
 		}
 	}
 	if len(roots) != 2 {
-		t.Errorf("they are %v", roots)
+		t.Errorf("the roots are %v", roots)
 	}
 }
 
-// What a scrape finds before there is anything to tell is no error.
+// A scrape before the start succeeds.
 func TestMetricsBeforeTheStart(t *testing.T) {
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: archivesTree(t)})
 	if values := c.gathered(); len(values) > 0 {
 		for series := range values {
 			if strings.HasPrefix(series, "offered") {
-				t.Errorf("%s is told", series)
+				t.Errorf("%s has a value", series)
 			}
 		}
 	}
@@ -143,4 +146,113 @@ func TestMetricsAreDescribed(t *testing.T) {
 	if len(seen) < 8 {
 		t.Errorf("only %d metrics are described", len(seen))
 	}
+}
+
+// Metrics and placeholders describe requests.
+func TestAnsweredRequests(t *testing.T) {
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: sampleTree(t)})
+	c.mustStart()
+	snapshot(t, h)
+
+	for _, test := range []struct {
+		path                             string
+		status                           int
+		kind, address, version, platform string
+	}{
+		{"/.well-known/terraform.json", 200, "discovery", "", "", ""},
+		{"/v1/providers/acme/demo/versions", 200, "provider_versions", "acme/demo", "", ""},
+		{"/v1/providers/acme/demo/1.2.0/download/linux/amd64", 200, "provider_download", "acme/demo", "1.2.0", "linux_amd64"},
+		{"/v1/mirror/registry.example.com/acme/demo/index.json", 200, "mirror_index", "acme/demo", "", ""},
+		{"/v1/mirror/registry.example.com/acme/demo/1.2.0.json", 200, "mirror_archives", "acme/demo", "1.2.0", ""},
+		{"/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip", 200, "provider_file", "acme/demo", "1.2.0", "linux_amd64"},
+		{"/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_SHA256SUMS", 200, "provider_file", "acme/demo", "1.2.0", ""},
+		{"/v1/modules/acme/vpc/aws/versions", 200, "module_versions", "acme/vpc/aws", "", ""},
+		{"/v1/modules/acme/vpc/aws/1.0.0/download", 204, "module_download", "acme/vpc/aws", "1.0.0", ""},
+		{"/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", 200, "module_archive", "acme/vpc/aws", "1.0.0", ""},
+		{"/v1/providers/acme/nothing/versions", 404, "provider_versions", "", "", ""},
+		{"/v1/providers/nothing", 404, "other", "", "", ""},
+	} {
+		t.Run(test.path, func(t *testing.T) {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequest(http.MethodGet, "https://registry.example.com"+test.path, nil)
+			repl := caddy.NewReplacer()
+			r = caddyhttp.PrepareRequest(r, repl, w, new(caddyhttp.Server))
+			before := countedBytes(h)
+			if err := h.ServeHTTP(w, r, caddyhttp.HandlerFunc(func(http.ResponseWriter, *http.Request) error {
+				t.Error("the request is passed on")
+				return nil
+			})); err != nil {
+				t.Fatal(err)
+			}
+			if w.Code != test.status {
+				t.Errorf("status %d", w.Code)
+			}
+			for name, want := range map[string]string{
+				"kind": test.kind, "address": test.address, "version": test.version, "platform": test.platform,
+			} {
+				if got, _ := repl.GetString("http.terraform_registry." + name); got != want {
+					t.Errorf("%s is %q, want %q", name, got, want)
+				}
+			}
+			if counted := countedBytes(h) - before; counted != uint64(w.Body.Len()) {
+				t.Errorf("%d bytes are counted, want %d", counted, w.Body.Len())
+			}
+		})
+	}
+}
+
+func countedBytes(h *Handler) (n uint64) {
+	for i := range h.traffic.bytes {
+		n += h.traffic.bytes[i].Load()
+	}
+	return n
+}
+
+// Every status of the registry's answers is counted.
+func TestTrafficCountsEveryStatus(t *testing.T) {
+	c := newConfiguration(t)
+	h := c.mustHandle(Handler{Root: sampleTree(t)})
+	c.mustStart()
+	snapshot(t, h)
+	const file = "/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip"
+	for _, test := range []struct {
+		status              int
+		method, path        string
+		header, headerValue string
+	}{
+		{200, http.MethodGet, file, "", ""},
+		{204, http.MethodGet, "/v1/modules/acme/vpc/aws/1.0.0/download", "", ""},
+		{206, http.MethodGet, file, "Range", "bytes=0-1"},
+		{304, http.MethodGet, file, "If-None-Match", "*"},
+		{400, http.MethodGet, "/v1/providers/acme/de%2Fmo/versions", "", ""},
+		{404, http.MethodGet, "/v1/providers/acme/nothing/versions", "", ""},
+		{405, http.MethodPost, file, "", ""},
+		{412, http.MethodGet, file, "If-Match", `"another"`},
+		{416, http.MethodGet, file, "Range", "bytes=1000000-"},
+	} {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(test.method, "https://registry.example.com"+test.path, nil)
+		if test.header != "" {
+			r.Header.Set(test.header, test.headerValue)
+		}
+		before := counted(h, test.status)
+		if err := h.ServeHTTP(w, r, nil); err != nil || w.Code != test.status {
+			t.Fatalf("status %d, want %d: %v", w.Code, test.status, err)
+		}
+		if counted(h, test.status) != before+1 {
+			t.Errorf("%d is not counted", test.status)
+		}
+	}
+}
+
+func counted(h *Handler, status int) (n uint64) {
+	for i, s := range statuses {
+		for kind := range h.traffic.requests {
+			if s == status {
+				n += h.traffic.requests[kind][i].Load()
+			}
+		}
+	}
+	return n
 }

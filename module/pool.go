@@ -2,8 +2,10 @@ package module
 
 import (
 	"cmp"
+	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -14,24 +16,72 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// indexes are the ones in use, by poolKey. They outlive the configurations
-// that use them, which is what makes a reload free.
-var indexes = caddy.NewUsagePool()
+// A tree is what a handler serves, and with which options.
+type tree struct {
+	fsys        fs.FS  // nil: the local disk
+	fsName      string // of fsys
+	directories index.Directories
+	require     bool          // signatures of the publishers
+	rescan      time.Duration // 0: no periodic scans
+	signing     signingPolicy
+	filled      bool // from upstreams, as clients request packages
+}
 
-// A poolKey is everything that what a scan finds depends on. Two sites, or two
-// configurations one after the other, share an index if their keys are equal.
+// identity identifies the files of a tree in the memo of their digests and in
+// signed links, regardless of the other options. It is the same at all instances
+// that have the tree in the same place.
+func (t tree) identity() string {
+	identity, _ := json.Marshal(struct {
+		FileSystem  string
+		Directories index.Directories
+	}{t.fsName, t.directories}) // strings always encode
+	return string(identity)
+}
+
+// options returns the options of the tree's index. They must not refer to the
+// configuration, except for the file system, which is part of the pool's key.
+func (t tree) options(signer index.Signer) index.Options {
+	var paths []string
+	if t.fsys == nil {
+		paths = t.directories.Paths()
+	}
+	return index.Options{
+		Open:              t.open,
+		Signer:            signer,
+		RequireSignatures: t.require,
+		Rescan:            t.rescan,
+		Watch:             true,
+		Paths:             paths,
+		Store:             t.memo(),
+		Identity:          t.identity(),
+	}
+}
+
+func (t tree) open() (index.Tree, error) {
+	if t.fsys != nil {
+		return t.directories.OpenIn(t.fsys)
+	}
+	return t.directories.Open()
+}
+
+// indexPool has the indexes in use, by poolKey. They outlive the configurations
+// that use them, so a reload reads nothing again.
+var indexPool = caddy.NewUsagePool()
+
+// A poolKey is everything that the result of a scan depends on. Two sites, or two
+// successive configurations, share an index if their keys are equal.
 type poolKey struct {
-	// fsys is a named file system, nil for the local disk. Caddy hands out a
-	// new value with every configuration: the module behind it may have been
-	// given other credentials, so its index is not carried over either.
+	// fsys is a named file system, nil for the local disk. Caddy creates a new
+	// value for every configuration. Its module may have been given other
+	// credentials, so the index of the previous value is not used any more.
 	fsys        fs.FS
 	directories index.Directories
 	require     bool
 	rescan      time.Duration
-	signer      string // the public key in armor, empty without
+	signer      string // the armored public key; empty without a signer
 }
 
-// compare orders keys, so that what is told of indexes has an order.
+// compare defines an order of keys, so that indexes are numbered the same each time.
 func (k poolKey) compare(other poolKey) int {
 	return cmp.Or(
 		strings.Compare(k.directories.Root, other.directories.Root),
@@ -39,41 +89,90 @@ func (k poolKey) compare(other poolKey) int {
 	)
 }
 
-// A pooledIndex is an index and the apps that use it. Apps are of one
-// configuration: an index that kept the logger of one that is gone would pin
-// all of it and write to closed outputs.
+// A pooledIndex is an index and the apps that use it. It must not keep the logger
+// of a configuration that is gone: that would keep the whole configuration in
+// memory, and write to closed outputs.
 type pooledIndex struct {
 	*index.Index
 
-	mu    sync.Mutex
-	users []user
+	mutex sync.Mutex
+	users []indexUser // in the order in which they attached
 }
 
-type user struct {
+type indexUser struct {
 	app      *App
 	observer *index.Observer
 }
 
-// attach makes the index tell a further app what it does, until it is detached.
+// attach has the index report to another app, until that app is detached.
 func (p *pooledIndex) attach(app *App, observer *index.Observer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.users = append(p.users, user{app, observer})
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.users = append(p.users, indexUser{app, observer})
 	p.Observe(observer)
 }
 
-// detach makes the index forget the app, and tell the newest that remains.
-// The order is not that of attaching: usually the older configuration goes, but
-// it is the newer one if that failed to start.
+// detach has the index report to the newest remaining app. Usually the older
+// configuration goes, but it is the newer one if that failed to start.
 func (p *pooledIndex) detach(app *App) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.users = slices.DeleteFunc(p.users, func(u user) bool { return u.app == app })
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.users = slices.DeleteFunc(p.users, func(u indexUser) bool { return u.app == app })
 	if len(p.users) == 0 {
 		p.Observe(nil)
 		return
 	}
 	p.Observe(p.users[len(p.users)-1].observer)
+}
+
+// acquireIndex returns the index of a tree. The app holds one reference to it,
+// however many of its handlers use it.
+func (a *App) acquireIndex(t tree, signer index.Signer) *index.Index {
+	key := poolKey{fsys: t.fsys, directories: t.directories, require: t.require, rescan: t.rescan}
+	if signer != nil {
+		key.signer = signer.PublicKey().Armor
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if acquired := a.indexes[key]; acquired != nil {
+		return acquired.Index
+	}
+	value, loaded, _ := indexPool.LoadOrNew(key, func() (caddy.Destructor, error) {
+		return &pooledIndex{Index: index.New(t.options(signer))}, nil // never an error
+	})
+	pooled := value.(*pooledIndex)
+	if loaded {
+		// Operators reload to have changes picked up. The scan reads no archive
+		// again, and the current snapshot is served meanwhile.
+		pooled.Hint()
+	}
+	a.indexes[key] = pooled
+	pooled.attach(a, &index.Observer{
+		Logger: a.logger,
+		Scanned: func(before, now *index.Snapshot, took time.Duration) {
+			a.warnOfRoot(t, before, now)
+			a.emitScanned(t, now, took)
+		},
+		Withheld: func(p index.Problem) { a.emitWithheld(t, p) },
+	})
+	pooled.Start()
+	return pooled.Index
+}
+
+// ByRoot returns the app's indexes by the root of their tree. Further indexes of
+// the same root, with other options, have a number after it: `/srv#2`.
+func (a *App) ByRoot() map[string]*index.Index {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	found := make(map[string]*index.Index, len(a.indexes))
+	for _, key := range slices.SortedFunc(maps.Keys(a.indexes), poolKey.compare) {
+		root := key.directories.Root
+		for n := 2; found[root] != nil; n++ {
+			root = fmt.Sprintf("%s#%d", key.directories.Root, n)
+		}
+		found[root] = a.indexes[key].Index
+	}
+	return found
 }
 
 // Interface guards

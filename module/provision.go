@@ -11,95 +11,76 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// What Signatures can be.
+// Values of the option signatures.
 const (
-	PreferSignatures  = "prefer"
-	RequireSignatures = "require"
+	PreferSignatures  = "prefer"  // the registry signs what publishers did not
+	RequireSignatures = "require" // releases without a publisher's signature are withheld
 )
 
-// DefaultRescan is the time between two scans.
-const DefaultRescan = caddy.Duration(5 * time.Minute)
+const defaultRescan = caddy.Duration(5 * time.Minute)
 
-// Provision sets up the handler and asks the app for its tree. Nothing of the
-// tree is read but whether it is there.
+// Provision sets up the handler and registers its tree with the app. It does not read
+// the tree, but checks that its directories exist.
 func (h *Handler) Provision(ctx caddy.Context) error {
 	h.logger = ctx.Slogger()
 	repl := caddy.NewReplacer()
-	if err := h.replace(repl); err != nil {
+	if err := h.expand(repl); err != nil {
 		return err
 	}
 	h.Prefix = cmp.Or(h.Prefix, handlers.DefaultPrefix)
 	h.PublicURL = strings.TrimSuffix(h.PublicURL, "/")
 	h.Signatures = cmp.Or(h.Signatures, PreferSignatures)
-	h.Rescan = cmp.Or(h.Rescan, DefaultRescan)
+	h.Rescan = cmp.Or(h.Rescan, defaultRescan)
 
-	hostnames, err := parseHostnames(h.Hostnames)
+	hostnames, err := parseHostnames("hostname", h.Hostnames)
 	if err != nil {
 		return err
 	}
-	fsys, err := h.fileSystem(ctx)
+	t, err := h.provisionTree(ctx, repl)
 	if err != nil {
 		return err
 	}
-	directories, err := Locate(fsys, index.Directories{
-		Root: h.Root, Providers: h.Providers, Modules: h.Modules, Keys: h.Keys,
-	})
+	value, err := ctx.App("terraform_registry")
 	if err != nil {
 		return err
 	}
-	policy, err := h.SigningKey.read(repl)
-	if err != nil {
-		return err
-	}
-	app, err := ctx.App("terraform_registry")
-	if err != nil {
-		return err
-	}
+	app := value.(*App)
 	rules, err := h.provisionAccess(ctx)
 	if err != nil {
 		return err
 	}
 	h.site = siteHosts(ctx)
 	if len(hostnames) == 0 {
-		if _, err := checkRuleNames(rules, h.PublicURL, h.site); err != nil {
+		if _, err := checkRuleHostnames(rules, h.PublicURL, h.site); err != nil {
 			return err
 		}
 	}
 	if h.login, err = h.Login.read(repl, h.logger); err != nil {
 		return err
 	}
-	h.traffic = &app.(*App).traffic
-	t := tree{
-		fsys:        fsys,
-		fsName:      h.FileSystem,
-		directories: directories,
-		require:     h.Signatures == RequireSignatures,
-		rescan:      max(time.Duration(h.Rescan), 0),
-		signing:     policy,
-	}
-	filler, err := h.provisionUpstreams(app.(*App), repl, t)
+	filler, err := h.provisionUpstreams(app, repl, t)
 	if err != nil {
 		return err
 	}
 	t.filled = filler != nil
-	h.source = app.(*App).Acquire(t)
+
+	h.traffic = &app.traffic
+	h.source = app.addSource(t)
 	h.registry = &handlers.Registry{
-		Snapshot:  h.source.Snapshot,
+		Snapshot:  h.source.snapshot,
 		Hostnames: hostnames,
 		Prefix:    h.Prefix,
 		PublicURL: h.PublicURL,
-		Next:      h.source.Next,
+		Next:      h.source.next,
 		BaseURL:   baseURL,
 		Tree:      t.identity(),
-		Changed:   h.source.Changed,
+		Changed:   h.source.changed,
 		Answered:  h.answered,
 		Logger:    h.logger,
 	}
@@ -111,67 +92,96 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.registry.Login = h.login.document
 	}
 	if rules != nil {
-		keys := app.(*App).signsLinks()
+		keys := app.linkKeys()
 		h.log = newAccessLog(ctx)
 		h.registry.Rules = rules
 		h.registry.Authenticate = h.authenticate
 		h.registry.Links = &access.Links{Life: time.Duration(h.Links), Keys: keys.Keys, Reload: keys.Reload}
 	}
-	app.(*App).registries = append(app.(*App).registries, h)
+	app.handlers = append(app.handlers, h)
 	return nil
 }
 
-// replace expands the placeholders of all options. One that is only known
+// provisionTree returns the tree to serve.
+func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (tree, error) {
+	fsys, err := h.fileSystem(ctx)
+	if err != nil {
+		return tree{}, err
+	}
+	directories, err := index.Directories{
+		Root: h.Root, Providers: h.Providers, Modules: h.Modules, Keys: h.Keys,
+	}.Locate(fsys)
+	if err != nil {
+		return tree{}, err
+	}
+	policy, err := h.SigningKey.read(repl)
+	if err != nil {
+		return tree{}, err
+	}
+	return tree{
+		fsys:        fsys,
+		fsName:      h.FileSystem,
+		directories: directories,
+		require:     h.Signatures == RequireSignatures,
+		rescan:      max(time.Duration(h.Rescan), 0),
+		signing:     policy,
+	}, nil
+}
+
+// expand replaces the placeholders of all options. A placeholder that is only known
 // within a request is an error: what is served is decided before.
-func (h *Handler) replace(repl *caddy.Replacer) error {
-	options := []struct {
-		name  string
-		value *string
-	}{
-		{"root", &h.Root},
-		{"providers", &h.Providers},
-		{"modules", &h.Modules},
-		{"keys", &h.Keys},
-		{"fs", &h.FileSystem},
-		{"prefix", &h.Prefix},
-		{"public_url", &h.PublicURL},
-		{"signatures", &h.Signatures},
+func (h *Handler) expand(repl *caddy.Replacer) error {
+	return expand(repl,
+		scalar("root", &h.Root),
+		scalar("providers", &h.Providers),
+		scalar("modules", &h.Modules),
+		scalar("keys", &h.Keys),
+		scalar("fs", &h.FileSystem),
+		list("hostname", h.Hostnames),
+		scalar("prefix", &h.Prefix),
+		scalar("public_url", &h.PublicURL),
+		scalar("signatures", &h.Signatures),
+	)
+}
+
+// An option may have placeholders that are known when the configuration is loaded.
+type option struct {
+	name   string
+	values []*string
+}
+
+func scalar(name string, value *string) option { return option{name, []*string{value}} }
+
+func list(name string, values []string) option {
+	o := option{name: name}
+	for i := range values {
+		o.values = append(o.values, &values[i])
 	}
-	for i := range h.Hostnames {
-		options = append(options, struct {
-			name  string
-			value *string
-		}{"hostname", &h.Hostnames[i]})
-	}
+	return o
+}
+
+// expand replaces the placeholders in the values of options. One that is unknown or
+// empty is an error.
+func expand(repl *caddy.Replacer, options ...option) error {
 	for _, o := range options {
-		value, err := repl.ReplaceOrErr(*o.value, true, true)
-		if err != nil {
-			return fmt.Errorf("%s: %w", o.name, err)
+		for _, value := range o.values {
+			replaced, err := repl.ReplaceOrErr(*value, true, true)
+			if err != nil {
+				return fmt.Errorf("%s: %w", o.name, err)
+			}
+			*value = replaced
 		}
-		*o.value = value
 	}
 	return nil
 }
 
-func parseHostnames(names []string) ([]svchost.Hostname, error) {
-	var hostnames []svchost.Hostname
-	for _, name := range names {
-		hostname, err := address.ParseHostname(name)
-		if err != nil {
-			return nil, fmt.Errorf("hostname: %q is not one that clients can use: %w", name, err)
-		}
-		hostnames = append(hostnames, hostname)
-	}
-	return hostnames, nil
-}
-
-// fileSystem returns the named file system, nil for the local disk.
+// fileSystem returns the named file system; nil for the local disk.
 func (h *Handler) fileSystem(ctx caddy.Context) (fs.FS, error) {
 	if h.FileSystem == "" {
 		return nil, nil
 	}
-	// Caddy provisions apps in no particular order. Asked for, the app that
-	// registers the file systems is provisioned first.
+	// Caddy provisions apps in no particular order. Requesting the app that registers
+	// the file systems has it provisioned first.
 	if _, err := ctx.AppIfConfigured("caddy.filesystems"); err != nil && !errors.Is(err, caddy.ErrNotConfigured) {
 		return nil, fmt.Errorf("fs: %w", err)
 	}
@@ -180,12 +190,12 @@ func (h *Handler) fileSystem(ctx caddy.Context) (fs.FS, error) {
 		return nil, fmt.Errorf("fs: there is no file system named %q: configure it with the global option `filesystem`", h.FileSystem)
 	}
 	if fsys == new(caddy.Context).FileSystems().Default() {
-		return nil, nil // the local disk by its name
+		return nil, nil // the local disk under its name
 	}
 	return fsys, nil
 }
 
-// Validate checks the options that Provision did not have to understand.
+// Validate checks the options that Provision does not parse.
 func (h *Handler) Validate() error {
 	if err := validatePrefix(h.Prefix); err != nil {
 		return err
@@ -203,8 +213,8 @@ func validateSignatures(s string) error {
 	return nil
 }
 
-// validatePrefix makes sure that a path appended to the prefix is a URL path
-// as it is, without escaping and without parts that clients resolve away.
+// validatePrefix makes sure that appending a path to the prefix yields a URL path that
+// needs no escaping and has no segments that clients would remove.
 func validatePrefix(prefix string) error {
 	switch {
 	case !strings.HasPrefix(prefix, "/"):
@@ -233,7 +243,8 @@ func validatePublicURL(s string) error {
 	case u.Hostname() == "":
 		return fmt.Errorf("public_url: %q has no host", s)
 	case u.User != nil:
-		// Clients refuse such URLs. They are not shown, they may hold a password.
+		// Clients refuse such URLs. The message does not have it, as it may contain a
+		// password.
 		return errors.New("public_url: it must not have a user name or password")
 	case u.RawQuery != "" || u.ForceQuery || u.Fragment != "" || strings.HasSuffix(s, "#"):
 		return fmt.Errorf("public_url: %q must not have a query or a fragment", s)

@@ -2,7 +2,6 @@ package module
 
 import (
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"net/http"
@@ -99,7 +98,7 @@ func (*OpenID) CaddyModule() caddy.ModuleInfo {
 // configurations can be validated anywhere.
 func (o *OpenID) Provision(ctx caddy.Context) error {
 	o.logger = ctx.Slogger()
-	if err := o.replace(caddy.NewReplacer()); err != nil {
+	if err := o.expand(caddy.NewReplacer()); err != nil {
 		return err
 	}
 	if o.Issuer == "" {
@@ -119,46 +118,17 @@ func (o *OpenID) Provision(ctx caddy.Context) error {
 	return err
 }
 
-func (o *OpenID) replace(repl *caddy.Replacer) error {
-	for _, option := range []struct {
-		name   string
-		values []*string
-	}{
-		{"issuer", []*string{&o.Issuer}},
-		{"audience", pointers(o.Audience)},
-		{"subject_claim", []*string{&o.SubjectClaim}},
-		{"groups_claims", pointers(o.GroupsClaims)},
-	} {
-		if err := expand(repl, option.name, option.values); err != nil {
-			return err
-		}
+func (o *OpenID) expand(repl *caddy.Replacer) error {
+	options := []option{
+		scalar("issuer", &o.Issuer),
+		list("audience", o.Audience),
+		scalar("subject_claim", &o.SubjectClaim),
+		list("groups_claims", o.GroupsClaims),
 	}
 	for _, claim := range slices.Sorted(maps.Keys(o.Require)) {
-		if err := expand(repl, "require: "+claim, pointers(o.Require[claim])); err != nil {
-			return err
-		}
+		options = append(options, list("require: "+claim, o.Require[claim]))
 	}
-	return nil
-}
-
-// expand replaces the placeholders in the values of an option.
-func expand(repl *caddy.Replacer, option string, values []*string) error {
-	for _, value := range values {
-		replaced, err := repl.ReplaceOrErr(*value, true, true)
-		if err != nil {
-			return fmt.Errorf("%s: %w", option, err)
-		}
-		*value = replaced
-	}
-	return nil
-}
-
-func pointers(values []string) []*string {
-	p := make([]*string, len(values))
-	for i := range values {
-		p[i] = &values[i]
-	}
-	return p
+	return expand(repl, options...)
 }
 
 // Cleanup releases the issuer.
@@ -247,10 +217,46 @@ func (o *OpenID) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	return nil
 }
 
+// issuerPool has the OpenID Connect issuers in use, by URL. They outlive the
+// configurations that use them: their keys stay cached if the configuration is
+// reloaded while an issuer is down, and so does the discovery that logins need.
+var issuerPool = caddy.NewUsagePool()
+
+// A pooledIssuer needs no clean-up: its fetches end by themselves.
+type pooledIssuer struct{ *oidc.Issuer }
+
+// Destruct implements caddy.Destructor.
+func (pooledIssuer) Destruct() error { return nil }
+
+// acquireIssuer returns the issuer with the URL, which must be released with
+// releaseIssuer. Nothing is fetched from the issuer yet.
+func acquireIssuer(url string) (*oidc.Issuer, error) {
+	pooled, _, err := issuerPool.LoadOrNew(url, func() (caddy.Destructor, error) {
+		issuer, err := oidc.NewIssuer(url)
+		return pooledIssuer{issuer}, err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return pooled.(pooledIssuer).Issuer, nil
+}
+
+// releaseIssuer releases an issuer that was acquired. It ignores nil: Caddy also
+// cleans up after a failed Provision, which must not release an issuer that other
+// modules have acquired.
+func releaseIssuer(issuer *oidc.Issuer) error {
+	if issuer == nil {
+		return nil
+	}
+	_, err := issuerPool.Delete(issuer.URL())
+	return err
+}
+
 // Interface guards
 var (
 	_ caddy.Provisioner       = (*OpenID)(nil)
 	_ caddy.CleanerUpper      = (*OpenID)(nil)
 	_ caddyauth.Authenticator = (*OpenID)(nil)
 	_ caddyfile.Unmarshaler   = (*OpenID)(nil)
+	_ caddy.Destructor        = pooledIssuer{}
 )

@@ -64,7 +64,7 @@ func (s *oidcServer) serve(w http.ResponseWriter, r *http.Request) {
 	})
 }
 
-// mint returns a token for alice that is good for the audience "registry".
+// mint returns a token for alice that is valid for the audience "registry".
 func (s *oidcServer) mint(changes map[string]any) string {
 	s.t.Helper()
 	claims := map[string]any{"iss": s.URL, "aud": "registry", "sub": "alice", "exp": time.Now().Add(time.Hour).Unix()}
@@ -137,13 +137,13 @@ func TestOpenIDAuthenticates(t *testing.T) {
 		want                caddyauth.User
 	}{
 		{"a bearer", "Bearer " + token, alice},
-		{"in small letters", "bearer " + token, alice},
-		{"a password, as netrc has it", basic("token", token), alice},
+		{"a scheme in lower case", "bearer " + token, alice},
+		{"a password, as from a .netrc file", basic("token", token), alice},
 		{"a password without a user", basic("", token), alice},
-		{"nobody's groups", "Bearer " + s.mint(nil), alone},
-		{"nothing", "", caddyauth.User{}},
+		{"no groups", "Bearer " + s.mint(nil), alone},
+		{"no header", "", caddyauth.User{}},
 		{"an empty bearer", "Bearer ", caddyauth.User{}},
-		{"no bearer", "Bearer", caddyauth.User{}},
+		{"a scheme alone", "Bearer", caddyauth.User{}},
 		{"another scheme", "Token " + token, caddyauth.User{}},
 		{"no scheme", token, caddyauth.User{}},
 		{"a user without a password", basic(token, ""), caddyauth.User{}},
@@ -162,14 +162,14 @@ func TestOpenIDAuthenticates(t *testing.T) {
 				t.Errorf("got %+v, %v, %v, want %+v", user, ok, err, test.want)
 			}
 			if len(w.Header()) > 0 || w.Body.Len() > 0 {
-				t.Error("it wrote an answer")
+				t.Error("the provider wrote an answer")
 			}
 		})
 	}
 }
 
-// TestOpenIDSaysWhyInTheLog, and nothing that whoever reads it could use.
-func TestOpenIDSaysWhyInTheLog(t *testing.T) {
+// The log has the reason why a token is refused, and no part of the token.
+func TestOpenIDLogsReasons(t *testing.T) {
 	s := newOIDCServer(t)
 	o := mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
 	var log bytes.Buffer
@@ -201,7 +201,7 @@ func TestOpenIDOfAnUnavailableIssuer(t *testing.T) {
 	}
 }
 
-// TestOpenIDSurvivesReloads: what is known of an issuer is, too.
+// What is known of an issuer is kept across reloads.
 func TestOpenIDSurvivesReloads(t *testing.T) {
 	s := newOIDCServer(t)
 	options := OpenID{Issuer: s.URL, Audience: []string{"registry"}}
@@ -218,8 +218,8 @@ func TestOpenIDSurvivesReloads(t *testing.T) {
 		t.Errorf("after a reload: %v, %v", ok, err)
 	}
 	after.cancel()
-	if n, ok := issuers.References(s.URL); ok {
-		t.Errorf("%d configurations have the issuer still", n)
+	if n, ok := issuerPool.References(s.URL); ok {
+		t.Errorf("the issuer still has %d references", n)
 	}
 }
 
@@ -233,7 +233,7 @@ func TestOpenIDOptions(t *testing.T) {
 		options OpenID
 		want    string // in the error, empty without
 	}{
-		{"an issuer nobody could reach", OpenID{Issuer: "https://issuer.invalid", Audience: registry}, ""},
+		{"an issuer that cannot be reached", OpenID{Issuer: "https://issuer.invalid", Audience: registry}, ""},
 		{"placeholders", OpenID{Issuer: "{env.REGISTRY_ISSUER}", Audience: []string{"{env.REGISTRY_NAME}"}}, ""},
 		{"no issuer", OpenID{Audience: registry}, "issuer: it is missing"},
 		{"http", OpenID{Issuer: "http://issuer.example.com", Audience: registry}, "must begin with https://"},
@@ -263,13 +263,13 @@ func TestOpenIDOptions(t *testing.T) {
 			}
 		})
 	}
-	if n, ok := issuers.References(url); ok {
-		t.Errorf("%d issuers were not given back", n)
+	if n, ok := issuerPool.References(url); ok {
+		t.Errorf("%d issuers were not released", n)
 	}
 }
 
-// TestOpenIDGivesBackOnlyWhatItTook: Caddy cleans up after a failed Provision.
-func TestOpenIDGivesBackOnlyWhatItTook(t *testing.T) {
+// Caddy also cleans up after a failed Provision.
+func TestOpenIDReleasesOnlyWhatItAcquired(t *testing.T) {
 	s := newOIDCServer(t)
 	mustOpenID(newConfiguration(t), OpenID{Issuer: s.URL, Audience: []string{"registry"}})
 	for _, wrong := range []OpenID{
@@ -280,8 +280,8 @@ func TestOpenIDGivesBackOnlyWhatItTook(t *testing.T) {
 			t.Errorf("%+v is accepted", wrong)
 		}
 	}
-	if n, ok := issuers.References(s.URL); !ok || n != 1 {
-		t.Errorf("%d, %v have the issuer, want 1", n, ok)
+	if n, ok := issuerPool.References(s.URL); !ok || n != 1 {
+		t.Errorf("the issuer has %d references, %v, want 1", n, ok)
 	}
 	if n := s.asked.Load(); n != 0 {
 		t.Errorf("provisioning asked the issuer %d times", n)
@@ -314,7 +314,7 @@ func TestOpenIDUnmarshalCaddyfile(t *testing.T) {
 		t.Errorf("got %+v, want %+v", o, want)
 	}
 	if d.Next() {
-		t.Errorf("it left %q", d.Val())
+		t.Errorf("%q is left", d.Val())
 	}
 }
 
@@ -350,8 +350,8 @@ func TestOpenIDUnmarshalCaddyfileRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenIDOfARequestThatWasGivenUp does not hang on the issuer.
-func TestOpenIDOfARequestThatWasGivenUp(t *testing.T) {
+// A canceled request does not wait for the issuer.
+func TestOpenIDOfACanceledRequest(t *testing.T) {
 	release := make(chan struct{})
 	hanging := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-release }))
 	defer hanging.Close()

@@ -24,7 +24,7 @@ import (
 
 const tokensModule = "http.authentication.providers.terraform_tokens"
 
-// newTokens provisions the provider as a configuration would.
+// newTokens provisions the authentication provider as a configuration does.
 func newTokens(t *testing.T, file string) (*Tokens, error) {
 	t.Helper()
 	loaded, err := newConfiguration(t).ctx.LoadModuleByID(tokensModule, caddyconfig.JSON(&Tokens{File: file}, nil))
@@ -34,8 +34,7 @@ func newTokens(t *testing.T, file string) (*Tokens, error) {
 	return loaded.(*Tokens), nil
 }
 
-// tokensFile writes a file with a token that is good, and one that is not any
-// more.
+// tokensFile writes a file with a valid and an expired token.
 func tokensFile(t *testing.T) (file, good, expired string) {
 	t.Helper()
 	file = filepath.Join(t.TempDir(), "tokens")
@@ -72,21 +71,21 @@ func TestTokensAuthenticate(t *testing.T) {
 	}{
 		{"a token", "Bearer " + good, true, ""},
 		{"a scheme in lower case", "bearer " + good, true, ""},
-		{"spaces around it", " Bearer   " + good + "  ", true, ""},
-		{"a password of any user", basic("x", good), true, ""},
-		{"a password of no user", basic("", good), true, ""},
+		{"spaces around a token", " Bearer   " + good + "  ", true, ""},
+		{"a password with a user name", basic("x", good), true, ""},
+		{"a password without a user name", basic("", good), true, ""},
 		{"no header", "", false, ""},
 		{"an empty token", "Bearer ", false, ""},
 		{"a scheme alone", "Bearer", false, ""},
 		{"an empty password", basic("x", ""), false, ""},
-		{"a token as a user", basic(good, ""), false, ""},
+		{"a token as user name", basic(good, ""), false, ""},
 		{"another scheme", "Digest " + good, false, ""},
 		{"a token without a scheme", good, false, ""},
-		{"a Basic that is not encoded", "Basic " + good, false, ""},
-		{"a token nobody has", "Bearer " + good + "x", false, "unknown or revoked"},
-		{"a password nobody has", basic("ci", "ci"), false, "unknown or revoked"},
+		{"Basic without encoding", "Basic " + good, false, ""},
+		{"an unknown token", "Bearer " + good + "x", false, "unknown or revoked"},
+		{"an unknown password", basic("ci", "ci"), false, "unknown or revoked"},
 		{"the name of a token", "Bearer ci", false, "unknown or revoked"},
-		{"a token that has expired", "Bearer " + expired, false, "old"},
+		{"an expired token", "Bearer " + expired, false, "old"},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
@@ -104,10 +103,10 @@ func TestTokensAuthenticate(t *testing.T) {
 				t.Errorf("got %+v", user)
 			}
 			if !ok && (user.ID != "" || len(user.Metadata) > 0) {
-				t.Errorf("nobody is %+v", user)
+				t.Errorf("the user is %+v", user)
 			}
 			if len(w.Header()) > 0 || w.Body.Len() > 0 {
-				t.Errorf("it wrote an answer: %v %s", w.Header(), w.Body)
+				t.Errorf("the provider wrote an answer: %v %s", w.Header(), w.Body)
 			}
 			if test.log == "" && log.Len() > 0 || !strings.Contains(log.String(), test.log) {
 				t.Errorf("got the log %q, want %q", log.String(), test.log)
@@ -143,7 +142,7 @@ func TestTokensInTheAuthenticationHandler(t *testing.T) {
 		t.Errorf("got %q and error %v", got, err)
 	}
 	if got, err := ask("other"); err == nil || got != "" {
-		t.Errorf("without a good token: got %q and error %v", got, err)
+		t.Errorf("without a valid token: got %q and error %v", got, err)
 	}
 }
 
@@ -181,7 +180,7 @@ func TestTokensUnmarshalCaddyfile(t *testing.T) {
 	}{
 		{"a file", "terraform_tokens /etc/caddy/tokens", ""},
 		{"no file", "terraform_tokens", "needs one argument"},
-		{"an empty one", `terraform_tokens ""`, "needs one argument"},
+		{"an empty file name", `terraform_tokens ""`, "needs one argument"},
 		{"two files", "terraform_tokens a b", "needs one argument"},
 		{"a block", "terraform_tokens a {\n\tfile b\n}", "has no block"},
 	}
@@ -189,7 +188,7 @@ func TestTokensUnmarshalCaddyfile(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			d := caddyfile.NewTestDispenser("auth " + test.text)
 			d.Next() // auth
-			d.Next() // the name, as an option with a guest would consume it
+			d.Next() // the name of the authentication provider
 			loaded, err := caddyfile.UnmarshalModule(d, tokensModule)
 			if test.want != "" {
 				if err == nil || !strings.Contains(err.Error(), test.want) || !strings.Contains(err.Error(), "Testfile:") {

@@ -4,13 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net/http"
 	"path/filepath"
 	"runtime"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -18,148 +16,130 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// Upstream fills the mirror with the providers of other registries, as clients
-// ask for them. What comes in has been verified, and lies in the tree like
-// anything that was copied there: SHA256SUMS, its signature and the keys beside
-// the packages. Without this option the tree goes on being served as it is.
+// Upstream fills the mirror with providers of other registries when clients request
+// them. They are verified, and put into the tree as if they had been copied there:
+// SHA256SUMS, its signature and the keys beside the packages. If the option is removed
+// later, they are still served.
 //
-// Several clients that want a package cause one download of it, also when they
-// ask several instances that share the tree and Caddy's storage. While a
-// registry is down, all that is known of it is served.
+// A package that several clients request is downloaded once, even if they use several
+// instances that share the tree and Caddy's storage. While a registry is down, what is
+// known of it is served.
 //
 // Proxies are taken from the environment (`HTTPS_PROXY`). Links and redirects to
-// private addresses are refused unless `private` names the host.
+// private addresses are refused unless `private` has the host.
 type Upstream struct {
 	// The hostnames whose providers are mirrored, such as
 	// `registry.terraform.io`. Required.
 	Hostnames []string `json:"hostnames,omitempty"`
 
-	// The URL of another network mirror to ask in place of the registries. It does
-	// not tell which keys providers are signed with: put those into `keys`, or set
-	// `signatures` to `prefer`. Default: none, the registries are asked.
+	// The URL of another network mirror to use instead of the registries. A mirror
+	// does not provide the publishers' keys: put those into `keys`, or set
+	// `signatures` to `prefer`. Default: none; the registries are used.
 	Mirror string `json:"mirror,omitempty"`
 
-	// The URL of the same registry at another address, such as that of a cache
-	// within the company. Only for a single hostname. Default: `https://` and the
-	// hostname.
+	// The URL of the same registry at another address, such as that of an internal
+	// cache. Only for a single hostname. Default: `https://` and the hostname.
 	URL string `json:"url,omitempty"`
 
 	// The providers to mirror, as `NAMESPACE/TYPE`, with `*` for any characters.
 	// Default: all.
 	Allow []string `json:"allow,omitempty"`
 
-	// The providers not to mirror, also if they are allowed. Default: none.
+	// The providers not to mirror, even if they are allowed. Default: none.
 	Deny []string `json:"deny,omitempty"`
 
 	// The platforms to mirror, such as `linux_amd64`. Others are not listed.
-	// Default: all that there are; of those, packages come in that clients ask
-	// for.
+	// Default: all platforms. In either case a package is downloaded only when a
+	// client requests it.
 	Platforms []string `json:"platforms,omitempty"`
 
-	// How much is held of the hostnames' providers, all together, in bytes. What
-	// would be more is not fetched, and clients are told that it cannot be kept.
-	// What is held already stays. Default: as much as there is room for.
+	// The maximum size of the providers of all the hostnames together, in bytes. A
+	// package that would exceed it is not fetched, and clients are told so. Present
+	// packages are not removed. Default: limited by the free space of the disk.
 	MaxHeld int64 `json:"max_held,omitempty"`
 
-	// How long a list of versions is good. After that it is asked for again in
-	// the background. Default: `10m`.
+	// How long a list of versions is used before it is fetched again, in the
+	// background. Default: `10m`.
 	VersionsTTL caddy.Duration `json:"versions_ttl,omitempty"`
 
-	// How long a version has to be published before it is mirrored. Bad releases
-	// tend to be noticed in their first days. Where the registry does not tell when
-	// a version was published, it is when the mirror saw it first. Default: none.
+	// The minimum release age: how long ago a version must have been published to be
+	// mirrored. Bad releases tend to be noticed in their first days. If the registry
+	// does not provide the date, a version counts as published when the mirror first
+	// saw it. Default: none.
 	MinAge caddy.Duration `json:"min_age,omitempty"`
 
-	// What to do with releases that nobody known has signed: `require` leaves them
-	// out, `prefer` takes them with such checksums as there are. Keys in
-	// `keys/HOSTNAME/NAMESPACE.asc` count alone if you put them there, and are
-	// kept there as the registry gives them if you do not. Default: `require`.
+	// What to do with releases that are not signed by a known key: `require` leaves
+	// them out, `prefer` accepts them with the checksums that are available. If you
+	// put keys into `keys/HOSTNAME/NAMESPACE.asc`, only these are accepted;
+	// otherwise the keys that the registry provides are stored there. Default:
+	// `require`.
 	Signatures string `json:"signatures,omitempty"`
 
-	// The token for that registry or mirror, if it wants one. It is sent nowhere
+	// The token for the registry or mirror, if it requires one. It is sent nowhere
 	// else. Keep it out of the configuration with a placeholder:
 	// `{env.UPSTREAM_TOKEN}`. Default: none.
 	Token string `json:"token,omitempty"`
 
-	// How long a document may take, and how long a download may send nothing.
-	// Default: `10s`, which is what clients wait.
+	// How long fetching a document may take, and how long a download may stall.
+	// Default: `10s`, which is how long clients wait.
 	Timeout caddy.Duration `json:"timeout,omitempty"`
 
-	// Hosts, names or IP addresses without a port, that may be in a private
-	// network: where a registry inside the company has its files. The host of
-	// `url` or `mirror`, or the hostname itself, need not be named. Default: none.
+	// Hosts that may be in a private network, as names or IP addresses without a
+	// port: those where an internal registry has its files. The hostname itself and
+	// the host of `url` or `mirror` need not be listed. Default: none.
 	Private []string `json:"private,omitempty"`
 }
 
-// replace expands the placeholders.
-func (u *Upstream) replace(repl *caddy.Replacer) error {
-	for _, option := range []struct {
-		name   string
-		values []*string
-	}{
-		{"hostnames", pointers(u.Hostnames)},
-		{"mirror", []*string{&u.Mirror}},
-		{"url", []*string{&u.URL}},
-		{"allow", pointers(u.Allow)},
-		{"deny", pointers(u.Deny)},
-		{"platforms", pointers(u.Platforms)},
-		{"signatures", []*string{&u.Signatures}},
-		{"token", []*string{&u.Token}},
-		{"private", pointers(u.Private)},
-	} {
-		if err := expand(repl, option.name, option.values); err != nil {
-			return err
-		}
-	}
-	return nil
+func (u *Upstream) expand(repl *caddy.Replacer) error {
+	return expand(repl,
+		list("hostnames", u.Hostnames),
+		scalar("mirror", &u.Mirror),
+		scalar("url", &u.URL),
+		list("allow", u.Allow),
+		list("deny", u.Deny),
+		list("platforms", u.Platforms),
+		scalar("signatures", &u.Signatures),
+		scalar("token", &u.Token),
+		list("private", u.Private),
+	)
 }
 
-// sources adds what each of the hostnames comes from.
-func (u *Upstream) sources(to map[svchost.Hostname]fill.Source) error {
+// addSources adds the source of each hostname.
+func (u *Upstream) addSources(to map[svchost.Hostname]fill.Source) error {
 	policy, err := u.policy()
 	if err != nil {
 		return err
 	}
 	switch {
 	case len(u.Hostnames) == 0:
-		return errors.New("hostnames: name one at least, such as registry.terraform.io")
+		return errors.New("hostnames: name at least one, such as registry.terraform.io")
+	case u.MaxHeld < 0:
+		return errors.New("max_held: it must not be negative")
 	case u.URL != "" && len(u.Hostnames) > 1:
 		return errors.New("url: several hostnames cannot be at one address: give each an upstream of its own")
 	}
-	quota, err := u.quota()
+	hostnames, err := parseHostnames("hostnames", u.Hostnames)
 	if err != nil {
 		return err
 	}
-	for _, name := range u.Hostnames {
-		hostname, err := address.ParseHostname(name)
-		if err != nil {
-			return fmt.Errorf("hostnames: %q is not one: %w", name, err)
-		}
+	var quota *fill.Quota // nil: no limit
+	if u.MaxHeld > 0 {
+		quota = fill.NewQuota(u.MaxHeld, hostnames)
+	}
+	for _, hostname := range hostnames {
 		if _, twice := to[hostname]; twice {
-			return fmt.Errorf("hostnames: %s is in two upstreams", name)
+			return fmt.Errorf("hostnames: %s is in two upstreams", hostname.ForDisplay())
 		}
 		client, err := upstream.NewClient(upstream.Origin{
 			Hostname: hostname, URL: u.URL, Mirror: u.Mirror, Token: u.Token,
 			Timeout: time.Duration(u.Timeout), Private: u.Private,
-		})
+		}, upstream.Network{})
 		if err != nil {
 			return err
 		}
 		to[hostname] = fill.Source{Client: client, Policy: policy, Quota: quota}
 	}
 	return nil
-}
-
-// quota is what the hostnames share; nil without one.
-func (u *Upstream) quota() (*fill.Quota, error) {
-	switch {
-	case u.MaxHeld < 0:
-		return nil, errors.New("max_held: it must not be negative")
-	case u.MaxHeld == 0:
-		return nil, nil
-	}
-	hostnames, err := parseHostnames(u.Hostnames)
-	return fill.NewQuota(u.MaxHeld, hostnames), err
 }
 
 func (u *Upstream) policy() (p fill.Policy, err error) {
@@ -193,23 +173,20 @@ func parsePatterns(words []string) ([]fill.Pattern, error) {
 	return patterns, nil
 }
 
-// clientAddress is that of the client, which trusted proxies may tell.
-func clientAddress(r *http.Request) string {
-	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
-	return address
-}
+// providersPath returns where the tree's providers are on the local disk.
+func (t tree) providersPath() string { return t.directories.Paths()[1] }
 
-// path is where a file of the providers is on the disk, for locks; empty where
-// those would keep the file from being renamed.
+// path returns the path on the local disk of a file of the providers, for locking
+// it. It is empty where a lock would prevent the file from being renamed.
 func (t tree) path(name string) string {
 	if runtime.GOOS == "windows" {
 		return ""
 	}
-	return filepath.Join(localDisk{}.under(t.directories.Root, t.directories.Providers), filepath.FromSlash(name))
+	return filepath.Join(t.providersPath(), filepath.FromSlash(name))
 }
 
-// provisionUpstreams returns what fills the tree, nil if nothing does. No origin
-// is asked for anything yet.
+// provisionUpstreams returns the filler of the tree; nil without upstreams. It sends
+// no requests to them.
 func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*pooledFiller, error) {
 	if len(h.Upstreams) == 0 {
 		return nil, nil
@@ -218,28 +195,27 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*p
 		return nil, errors.New("upstream: only a tree on the local disk can be filled: leave out fs")
 	}
 	for _, u := range h.Upstreams {
-		if err := u.replace(repl); err != nil {
+		if err := u.expand(repl); err != nil {
 			return nil, fmt.Errorf("upstream: %w", err)
 		}
 		if t.require && u.Signatures == PreferSignatures {
-			return nil, errors.New("upstream: signatures: the registry requires them, so it would withhold what comes in without: leave `prefer` out of one of them")
+			return nil, errors.New("upstream: signatures: the registry requires them, so it would withhold releases without: remove `prefer` from the upstream, or `require` from the registry")
 		}
 	}
 	options, err := json.Marshal(h.Upstreams)
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
-	filler, err := app.fill(fillerKey{t.directories, string(options)}, func() (fill.Options, error) {
+	filler, err := app.acquireFiller(fillerKey{t.directories, string(options)}, func() (fill.Options, error) {
 		sources := make(map[svchost.Hostname]fill.Source)
 		for _, u := range h.Upstreams {
-			if err := u.sources(sources); err != nil {
+			if err := u.addSources(sources); err != nil {
 				return fill.Options{}, err
 			}
 		}
-		providers := localDisk{}.under(t.directories.Root, t.directories.Providers)
 		return fill.Options{
 			Sources: sources, Open: t.open, Path: t.path,
-			FreeSpace: func() (int64, error) { return FreeSpace(providers) },
+			FreeSpace: func() (int64, error) { return fill.FreeSpace(t.providersPath()) },
 		}, nil
 	})
 	if err != nil {

@@ -15,23 +15,23 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-func TestWhatUpstreamCannotBe(t *testing.T) {
+func TestProvisionUpstreamsRefuses(t *testing.T) {
 	tests := []struct {
 		rule string
 		u    Upstream
 		want string
 	}{
-		{"no hostname", Upstream{}, "hostnames: name one at least"},
-		{"a hostname that is none", Upstream{Hostnames: []string{"a..b"}}, `hostnames: "a..b" is not one`},
-		{"one that no tree has a folder for", Upstream{Hostnames: []string{"internal"}}, "internal: a tree has no folder for a hostname without a dot"},
+		{"no hostname", Upstream{}, "hostnames: name at least one"},
+		{"an invalid hostname", Upstream{Hostnames: []string{"a..b"}}, `hostnames: "a..b" is not a hostname`},
+		{"a hostname without a dot", Upstream{Hostnames: []string{"internal"}}, "internal: a tree has no folder for a hostname without a dot"},
 		{"one URL for two", Upstream{Hostnames: []string{"a.example.com", "b.example.com"}, URL: "https://c.example.com"}, "url: several hostnames cannot be at one address"},
 		{"a URL without TLS", Upstream{Hostnames: []string{"a.example.com"}, URL: "http://a.example.com"}, "must begin with https://"},
 		{"a URL and a mirror", Upstream{Hostnames: []string{"a.example.com"}, URL: "https://a.example.com", Mirror: "https://m.example.com/"}, "leave out one of them"},
 		{"a pattern with a hostname", Upstream{Hostnames: []string{"a.example.com"}, Allow: []string{"a.example.com/acme"}}, "allow: "},
-		{"a pattern that is none", Upstream{Hostnames: []string{"a.example.com"}, Deny: []string{"a/b/c"}}, "deny: "},
-		{"a platform that is none", Upstream{Hostnames: []string{"a.example.com"}, Platforms: []string{"linux"}}, "platforms: "},
-		{"signatures that are none", Upstream{Hostnames: []string{"a.example.com"}, Signatures: "never"}, "signatures: "},
-		{"a negative life", Upstream{Hostnames: []string{"a.example.com"}, VersionsTTL: -1}, "must not be negative"},
+		{"an invalid pattern", Upstream{Hostnames: []string{"a.example.com"}, Deny: []string{"a/b/c"}}, "deny: "},
+		{"an invalid platform", Upstream{Hostnames: []string{"a.example.com"}, Platforms: []string{"linux"}}, "platforms: "},
+		{"unknown signatures", Upstream{Hostnames: []string{"a.example.com"}, Signatures: "never"}, "signatures: "},
+		{"a negative versions_ttl", Upstream{Hostnames: []string{"a.example.com"}, VersionsTTL: -1}, "must not be negative"},
 		{"a placeholder of a request", Upstream{Hostnames: []string{"a.example.com"}, Token: "{http.request.header.X}"}, "token: "},
 	}
 	for _, test := range tests {
@@ -54,8 +54,8 @@ func mirrored(ttl time.Duration) []*Upstream {
 	return []*Upstream{{Hostnames: []string{"origin.example.com"}, VersionsTTL: caddy.Duration(ttl)}}
 }
 
-// A reload neither cuts off what is being fetched nor forgets what is known, as
-// long as nothing of the upstream changes.
+// A reload neither interrupts downloads nor discards what is known of an upstream whose
+// options do not change.
 func TestFillersOutliveReloads(t *testing.T) {
 	root := sampleTree(t)
 	before := newConfiguration(t)
@@ -78,10 +78,10 @@ func TestFillersOutliveReloads(t *testing.T) {
 	}
 	before.cancel()
 	if filler.newest() != after.app() {
-		t.Error("the end of the older configuration took the newer one away")
+		t.Error("the end of the older configuration detached the newer one")
 	}
 	count := func() (n int) {
-		fillers.Range(func(key, _ any) bool {
+		fillerPool.Range(func(key, _ any) bool {
 			if key.(fillerKey).directories.Root == root {
 				n++
 			}
@@ -97,14 +97,14 @@ func TestFillersOutliveReloads(t *testing.T) {
 		t.Errorf("in the end there are %d fillers", got)
 	}
 	if filler.newest() != nil {
-		t.Error("the filler holds on to a configuration that has gone")
+		t.Error("the filler refers to a configuration that is gone")
 	}
 	if _, err := filler.lock(t.Context(), "x"); err == nil {
-		t.Error("it locks in a storage that has gone")
+		t.Error("it locks in a storage that is gone")
 	}
 }
 
-// A reload that fails gives the filler back to the configuration that goes on.
+// After a failed reload the filler uses the remaining configuration.
 func TestFillerAfterAFailedReload(t *testing.T) {
 	root := sampleTree(t)
 	running := newConfiguration(t)
@@ -125,7 +125,7 @@ func TestFillerAfterAFailedReload(t *testing.T) {
 	unlock()
 }
 
-// A configuration that was only provisioned, or failed, takes nothing with it.
+// A configuration that was not started, or failed, leaves no filler behind.
 func TestFillerOfAFailedConfiguration(t *testing.T) {
 	root := sampleTree(t)
 	c := newConfiguration(t)
@@ -134,7 +134,7 @@ func TestFillerOfAFailedConfiguration(t *testing.T) {
 		t.Fatal("no error")
 	}
 	c.cancel()
-	fillers.Range(func(key, _ any) bool {
+	fillerPool.Range(func(key, _ any) bool {
 		if key.(fillerKey).directories.Root == root {
 			t.Error("a filler is left")
 		}
@@ -163,7 +163,7 @@ func TestUpstreamMetrics(t *testing.T) {
 	}
 }
 
-// Event handlers hear of keys that are added, and of signatures that are lost.
+// Events are emitted for new keys and for lost signatures.
 func TestUpstreamEvents(t *testing.T) {
 	c := newConfiguration(t)
 	added, lost := c.hear(eventKeyAdded), c.hear(eventSignatureLost)
@@ -174,23 +174,23 @@ func TestUpstreamEvents(t *testing.T) {
 	p.observe(fill.Event{Kind: fill.SignatureLost, Hostname: "origin.example.com", Namespace: "acme"})
 	p.observe(fill.Event{Kind: fill.PackageFilled, Hostname: "origin.example.com"})
 	if e := added.take(); len(e) != 1 || e[0].Data["hostname"] != "origin.example.com" || e[0].Data["namespace"] != "acme" || !slices.Equal(e[0].Data["keys"].([]string), []string{"ABCD"}) {
-		t.Errorf("of a key, heard %v", e)
+		t.Errorf("for a key: %v", e)
 	}
 	if e := lost.take(); len(e) != 1 || e[0].Data["namespace"] != "acme" {
-		t.Errorf("of a signature, heard %v", e)
+		t.Errorf("for a signature: %v", e)
 	}
 	c.cancel()
-	p.observe(fill.Event{Kind: fill.KeyAdded, Hostname: "origin.example.com"}) // nobody is there to hear
+	p.observe(fill.Event{Kind: fill.KeyAdded, Hostname: "origin.example.com"}) // without an app
 }
 
-// The address of a client is what Caddy takes it for.
+// The address of a client is the one that Caddy determines.
 func TestClientAddress(t *testing.T) {
 	r := httptest.NewRequest(http.MethodGet, "/", nil)
 	if got := clientAddress(r); got != "" {
-		t.Errorf("outside of Caddy it is %q", got)
+		t.Errorf("without Caddy's server: %q", got)
 	}
 	r = r.WithContext(context.WithValue(r.Context(), caddyhttp.VarsCtxKey, map[string]any{caddyhttp.ClientIPVarKey: "192.0.2.1"}))
 	if got := clientAddress(r); got != "192.0.2.1" {
-		t.Errorf("it is %q", got)
+		t.Errorf("got %q", got)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // MaxKeys is how many keys a document may have.
 const MaxKeys = 50
 
-// Keys come from whoever runs an origin, and the library verifies all of a
+// Keys come from origins, and the library verifies all of a
 // key's signatures on itself while it reads the key. Numbers of any size make
 // that take minutes, as do a thousand signatures. These bounds are above what
 // tools make, and are applied to the packets as they are, before the library

@@ -26,20 +26,20 @@
 //   - keys are tried in the order of the file; one that did not make the
 //     signature is passed over, any other failure ends the search;
 //   - sub-keys may sign, if they are marked for signing;
-//   - one file may hold several signatures, and the first by the key at hand
-//     counts;
+//   - one file may hold several signatures; the first one made by the key that
+//     is being tried counts;
 //   - a revoked key, a signature past its own lifetime and a signature dated in
 //     the future are refused.
 //
-// Where clients disagree, what satisfies all of them is asked for. SHA-1 is
+// Where clients disagree, the strictest of them decides. SHA-1 is
 // accepted as they accept it: releases of earlier years are signed with it. A key
 // that had expired before it signed is refused. A key that expired since is
-// accepted, as it vouched while it could; its PublicKey says since when, and
-// newer clients warn.
+// accepted, since it was valid when it signed; its PublicKey says since when,
+// and newer clients warn.
 //
 // # Signing for others
 //
-// A release nobody signed is signed with the registry's own [Key]. Several
+// A release without a signature is signed with the registry's own [Key]. Several
 // instances may share that key and must then give identical answers, so a
 // signature is a function of the key and the document alone: its time is the
 // key's creation time, it holds no random salt, and keys whose algorithm needs a

@@ -38,8 +38,8 @@ func generate(bits int) (*Key, error) {
 	return ReadKey(armored, "")
 }
 
-// newEntity does without the encryption sub-key the library would add, which
-// takes as long to make and which nobody should use.
+// newEntity leaves out the encryption sub-key the library would add: it takes as
+// long to generate and has no use here.
 func newEntity(bits int, created time.Time) (*openpgp.Entity, error) {
 	numbers, err := rsa.GenerateKey(rand.Reader, bits)
 	if err != nil {

@@ -32,7 +32,7 @@ var (
 	// reports it as expired (checklist 56).
 	ErrSignedInFuture = errors.New("the signature is dated in the future")
 
-	// ErrBadSignature: the bytes are no binary detached signature, or it is
-	// not over this document (checklist 55).
+	// ErrBadSignature: the bytes are not a binary detached signature, or not one
+	// over this document (checklist 55).
 	ErrBadSignature = errors.New("the signature does not match")
 )

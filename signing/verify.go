@@ -14,10 +14,10 @@ import (
 )
 
 // Verify returns the key that made the binary detached signature over document,
-// as clients do. The error wraps ErrUnknownKey, ErrKeyExpired, ErrSignedInFuture
-// or, for anything else a client would refuse, ErrBadSignature. Its Expires is that of the sub-key that signed
-// where this is the earlier one; a time in the past means that the key has
-// expired since it signed.
+// as clients do. The key's Expires is that of the sub-key that signed if that is
+// earlier; a time in the past means that the key has expired since it signed. The
+// error wraps ErrUnknownKey, ErrKeyExpired, ErrSignedInFuture or, for anything else
+// a client would refuse, ErrBadSignature.
 func (r *Keyring) Verify(document, signature []byte) (PublicKey, error) {
 	if len(signature) == 0 {
 		return PublicKey{}, fmt.Errorf("%w: the signature file is empty: sign again", ErrBadSignature)

@@ -20,23 +20,6 @@ import (
 
 const userAgent = "caddy-terraform-registry"
 
-// The maximum sizes of documents, in bytes. Real ones have a tenth of it and less; a
-// registry that needs more would not be read by every client either.
-const (
-	maxDiscovery = 1 << 20 // that of the clients
-	maxVersions  = 8 << 20
-	maxMetadata  = 4 << 20
-
-	// Callers keep these in memory for many releases. SHA256SUMS has a line of some
-	// 110 bytes for each platform, of which the largest providers have 15 to 20.
-	maxChecksums = 64 << 10
-	maxSignature = 16 << 10
-	maxManifest  = 16 << 10
-)
-
-// MaxPackage is the size in bytes beyond which a package is refused.
-const MaxPackage = 4 << 30
-
 // A Client sends requests to one origin. It is safe for concurrent use.
 type Client struct {
 	origin   Origin
@@ -60,7 +43,7 @@ type connections struct {
 
 // A protocol is spoken by a registry or by a mirror.
 type protocol interface {
-	versions(context.Context, address.Address) (Listing, error)
+	versions(context.Context, address.Address) ([]wire.ProviderVersion, error)
 	published(ctx context.Context, a address.Address, version string) (time.Time, error)
 	release(ctx context.Context, a address.Address, v wire.ProviderVersion, pinned *signing.Keyring) (*Release, error)
 
@@ -68,33 +51,21 @@ type protocol interface {
 	packageLink(context.Context, *Release, Package) (link, error)
 }
 
-// A Listing is all versions of a provider, newest first, each once. None of it is
-// verified.
-type Listing struct {
-	Versions []wire.ProviderVersion
+// A Network is how clients connect. The zero Network is that of the machine; tests
+// have others.
+type Network struct {
+	// Roots are the authorities that certificates are verified with. Nil: the
+	// system's.
+	Roots *x509.CertPool
+
+	// Connect makes connections with the dialer that the client chose for them. Nil:
+	// with that dialer's DialContext.
+	Connect func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)
 }
-
-type settings struct {
-	roots   *x509.CertPool
-	connect connector
-}
-
-// An Option changes how a Client connects. All of them are for tests.
-type Option func(*settings)
-
-// Connect makes connections with f, which gets the dialer that the client chose for
-// them. It is for tests, which have no network.
-func Connect(f func(ctx context.Context, d *net.Dialer, network, address string) (net.Conn, error)) Option {
-	return func(s *settings) { s.connect = f }
-}
-
-// Trust verifies certificates with these authorities instead of the system's. It is
-// for tests, whose servers have certificates of their own.
-func Trust(roots *x509.CertPool) Option { return func(s *settings) { s.roots = roots } }
 
 // NewClient returns the client of an origin. It reads the proxies from the
 // environment and sends no request yet. Errors say what is wrong with the origin.
-func NewClient(o Origin, options ...Option) (*Client, error) {
+func NewClient(o Origin, n Network) (*Client, error) {
 	o, err := o.withDefaults()
 	if err != nil {
 		return nil, err
@@ -103,15 +74,14 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := settings{connect: connect}
-	for _, option := range options {
-		option(&s)
+	if n.Connect == nil {
+		n.Connect = connect
 	}
-	newConnections := func(http2 bool, n int) *connections {
+	newConnections := func(http2 bool, size int) *connections {
 		return &connections{newRetrying(&http.Client{
-			Transport:     newTransport(newGuard(base, o.Private), o.Timeout, s.roots, s.connect, http2),
+			Transport:     newTransport(newGuard(base, o.Private), o.Timeout, n.Roots, n.Connect, http2),
 			CheckRedirect: checkRedirect,
-		}, o.Timeout), newSlots(n)}
+		}, o.Timeout), newSlots(size)}
 	}
 	c := &Client{
 		origin:    o,
@@ -131,11 +101,12 @@ func NewClient(o Origin, options ...Option) (*Client, error) {
 // Hostname is that of the origin's providers.
 func (c *Client) Hostname() svchost.Hostname { return c.origin.Hostname }
 
-// Versions returns the versions of a provider, newest first. The error is a Failure,
-// or says that the provider is of another origin.
-func (c *Client) Versions(ctx context.Context, a address.Address) (Listing, error) {
+// Versions returns the versions of a provider, newest first, each once. Nothing about
+// them is verified. The error is a Failure, or says that the provider is of another
+// origin.
+func (c *Client) Versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
 	if err := c.check(a); err != nil {
-		return Listing{}, err
+		return nil, err
 	}
 	return c.protocol.versions(ctx, a)
 }

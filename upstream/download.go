@@ -18,9 +18,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// maxResumes is how many times a download is resumed after its connection broke.
-const maxResumes = 4
-
 // A Digest describes a package as it was received.
 type Digest struct {
 	Size   int64 // bytes
@@ -69,13 +66,6 @@ func (c *Client) Download(ctx context.Context, r *Release, platform address.Plat
 	}
 	return digest, nil
 }
-
-// A package without a minimum rate could occupy its slot for days. This is a little
-// less than each of MaxDownloads gets on a line of 1 Mbit/s.
-const (
-	minRate    = 10 << 10 // bytes a second
-	rateWindow = time.Minute
-)
 
 // A pace measures how fast bytes arrive, over each rateWindow of waiting for them.
 type pace struct {

@@ -19,16 +19,16 @@ func (c mirror) get(ctx context.Context, a address.Address, limit int64, name st
 	return c.read(ctx, c.base.JoinPath(string(c.origin.Hostname), a.Namespace, a.Name, name), limit)
 }
 
-func (c mirror) versions(ctx context.Context, a address.Address) (Listing, error) {
+func (c mirror) versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
 	d, err := c.get(ctx, a, maxVersions, "index.json")
 	if err != nil {
-		return Listing{}, err
+		return nil, err
 	}
 	versions, err := wire.DecodeMirrorIndex(d.body)
 	if err != nil {
-		return Listing{}, badList(d.url, err)
+		return nil, badList(d.url, err)
 	}
-	return Listing{versions}, nil
+	return versions, nil
 }
 
 func (c mirror) published(context.Context, address.Address, string) (time.Time, error) {

@@ -20,7 +20,7 @@ func TestMirror(t *testing.T) {
 	s := newSite(t, tree)
 	c := s.Client(t, upstream.Origin{Mirror: strings.TrimSuffix(mirrorBase, "/")})
 	list, err := c.Versions(background(), demo)
-	if err != nil || fmt.Sprint(list.Versions) != "[{1.0.0 [] []}]" {
+	if err != nil || fmt.Sprint(list) != "[{1.0.0 [] []}]" {
 		t.Fatalf("versions are %v, %v", list, err)
 	}
 	t.Run("verified with pinned keys", func(t *testing.T) {

@@ -13,9 +13,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// defaultTimeout is that of the clients, which are waiting meanwhile.
-const defaultTimeout = 10 * time.Second
-
 // An Origin is where the providers of one hostname come from.
 type Origin struct {
 	// Hostname of the addresses of its providers.

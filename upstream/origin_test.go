@@ -31,7 +31,7 @@ func TestOrigin(t *testing.T) {
 		{"a negative time", upstream.Origin{Hostname: host, Timeout: -1}, "negative"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, err := upstream.NewClient(test.origin)
+			_, err := upstream.NewClient(test.origin, upstream.Network{})
 			if test.says == "" && err != nil {
 				t.Error(err)
 			}
@@ -65,7 +65,7 @@ func TestOriginAtAnotherURL(t *testing.T) {
 		t.Run(test.url, func(t *testing.T) {
 			s := newAcme(t)
 			list, err := s.Client(t, upstream.Origin{URL: test.url}).Versions(background(), demo)
-			if err != nil || len(list.Versions) != 1 || s.Count(discovery) != test.discovers {
+			if err != nil || len(list) != 1 || s.Count(discovery) != test.discovers {
 				t.Errorf("got %v, %v, %d discoveries", list, err, s.Count(discovery))
 			}
 		})

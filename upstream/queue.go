@@ -7,29 +7,6 @@ import (
 	"sync"
 )
 
-// How much is done at the same time for each origin. A client requests all platforms
-// and files of a release within moments, and any client may request anything: that
-// must overload neither the origin nor this server.
-const (
-	// MaxDownloads saturate any line, and leave the disk able to keep up. More of
-	// them would only each be slower.
-	MaxDownloads = 8
-
-	// maxDocuments are small: their requests wait for answers rather than for bytes.
-	maxDocuments = 16
-
-	// MaxWaiting may be queued. Each costs a few kilobytes; with more, clients would
-	// have given up before it is their turn.
-	MaxWaiting = 256
-
-	// maxWaitingPerClient is more than a fleet behind one address requests within
-	// seconds.
-	maxWaitingPerClient = 64
-
-	// maxClients that request the same thing are told apart; one more has no effect.
-	maxClients = 64
-)
-
 type (
 	clientKey  struct{} // of a client's network
 	clientsKey struct{} // of a *Clients

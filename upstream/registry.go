@@ -14,9 +14,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// discoveryLifetime is how long the URL of a provider service is reused.
-const discoveryLifetime = time.Hour
-
 // A service is the URL of the origin's provider service, and when it was discovered.
 type service struct {
 	mutex      sync.Mutex
@@ -115,16 +112,16 @@ func (c registry) get(ctx context.Context, limit int64, segments ...string) (doc
 	return c.read(ctx, base.ResolveReference(&url.URL{Path: strings.Join(segments, "/")}), limit)
 }
 
-func (c registry) versions(ctx context.Context, a address.Address) (Listing, error) {
+func (c registry) versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
 	d, err := c.get(ctx, maxVersions, a.Namespace, a.Name, "versions")
 	if err != nil {
-		return Listing{}, err
+		return nil, err
 	}
 	versions, err := wire.DecodeProviderVersions(d.body)
 	if err != nil {
-		return Listing{}, badList(d.url, err)
+		return nil, badList(d.url, err)
 	}
-	return Listing{versions}, nil
+	return versions, nil
 }
 
 // badList is the failure of a list of versions that does not decode.
@@ -249,7 +246,7 @@ func (c registry) release(ctx context.Context, a address.Address, v wire.Provide
 		}
 	}
 	if r.Packages = r.ListedPackages(); len(r.Packages) == 0 {
-		return nil, fail(m.url, ErrMalformed, "its packages have other names than %s", r.FileName("OS_ARCH.zip"))
+		return nil, fail(m.url, ErrMalformed, "its packages have other names than %s", address.ReleaseFileName(a.Name, v.Version, "OS_ARCH.zip"))
 	}
 	c.readManifest(ctx, r, m.checksums)
 	return r, nil

@@ -31,10 +31,10 @@ func TestRegistry(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := fmt.Sprint(list.Versions); got != "[{1.10.0-rc.1 [5.0] [linux_amd64]} {1.9.0 [5.0] [linux_amd64]} {1.0.0 [5.0 6.0] [darwin_arm64 linux_amd64]}]" {
+	if got := fmt.Sprint(list); got != "[{1.10.0-rc.1 [5.0] [linux_amd64]} {1.9.0 [5.0] [linux_amd64]} {1.0.0 [5.0 6.0] [darwin_arm64 linux_amd64]}]" {
 		t.Errorf("versions are %s", got)
 	}
-	for _, v := range []wire.ProviderVersion{list.Versions[2], {Version: "1.0.0"}, {Version: "1.0.0", Platforms: []address.Platform{{OS: "plan9", Arch: "arm"}, linux}}} {
+	for _, v := range []wire.ProviderVersion{list[2], {Version: "1.0.0"}, {Version: "1.0.0", Platforms: []address.Platform{{OS: "plan9", Arch: "arm"}, linux}}} {
 		r, err := c.Release(background(), demo, v, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -67,11 +67,6 @@ func (r *Release) Package(p address.Platform) (Package, bool) {
 	return r.Packages[i], true
 }
 
-// FileName is the name of one of the release's files.
-func (r *Release) FileName(suffix string) string {
-	return address.ReleaseFileName(r.Address.Name, r.Version, suffix)
-}
-
 // ListedPackages are the packages that SHA256SUMS lists. Those with other names are
 // left out: no tree could hold them as they were signed.
 func (r *Release) ListedPackages() (packages []Package) {

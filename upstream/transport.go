@@ -21,9 +21,6 @@ import (
 	"golang.org/x/net/http/httpproxy"
 )
 
-// maxRedirects is the limit of the clients.
-const maxRedirects = 10
-
 var errRedirects = errors.New("it redirects too often")
 
 func checkRedirect(_ *http.Request, via []*http.Request) error {
@@ -237,13 +234,6 @@ func checkIP(ip netip.Addr) error {
 	return nil
 }
 
-// Few attempts and short waits: a client is waiting, and retries by itself.
-const (
-	maxRetries = 2
-	minWait    = 250 * time.Millisecond
-	maxWait    = 2 * time.Second
-)
-
 // newRetrying retries by the clients' own rules: after a broken connection, a 429 or
 // a server error, but not after a certificate that does not verify. Unlike theirs it
 // does not wait as long as a server says.
@@ -283,15 +273,6 @@ func retryAfter(answer *http.Response) time.Duration {
 	}
 	return wait
 }
-
-const (
-	// failuresInARow open the breaker of an origin. Each is a request with all its
-	// retries.
-	failuresInARow = 3
-
-	// breakerPause is how long it stays open.
-	breakerPause = 30 * time.Second
-)
 
 // A breaker keeps an origin that is down from costing every client a timeout: while
 // it is open requests fail at once, and then one is sent to try.

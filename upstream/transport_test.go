@@ -53,7 +53,7 @@ func TestTokenIsForTheOriginOnly(t *testing.T) {
 			test.origin.Token, test.origin.Private = "secret", []string{"files.example.com", "files." + host, "api.example.com"}
 			server := s.Serve(t)
 			test.origin.Hostname = host
-			c := newClient(t, test.origin, upstream.Trust(roots(server)), resolving(server))
+			c := newClient(t, test.origin, upstream.Network{Roots: roots(server), Connect: resolving(server)})
 			c.Versions(background(), demo) // the answer does not matter
 			requests := s.Requests(test.path)
 			if test.rule == "a redirect to a host below it" {
@@ -112,10 +112,10 @@ func TestRedirectsAreLimited(t *testing.T) {
 func TestCertificatesAreVerified(t *testing.T) {
 	s := newAcme(t)
 	server := s.Serve(t)
-	c := newClient(t, upstream.Origin{Hostname: host}, resolving(server))
+	c := newClient(t, upstream.Origin{Hostname: host}, upstream.Network{Connect: resolving(server)})
 	_, err := c.Versions(background(), demo)
 	mustFail(t, err, upstream.ErrUnavailable, "TLS certificate does not verify")
-	c = newClient(t, upstream.Origin{Hostname: "registry.example.net"}, upstream.Trust(roots(server)), resolving(server))
+	c = newClient(t, upstream.Origin{Hostname: "registry.example.net"}, upstream.Network{Roots: roots(server), Connect: resolving(server)})
 	_, err = c.Versions(background(), address.Address{Namespace: "acme", Name: "demo"})
 	mustFail(t, err, upstream.ErrUnavailable, "TLS certificate does not verify")
 	if len(s.Asked()) != 0 {
@@ -241,7 +241,7 @@ func TestProxy(t *testing.T) {
 	}))
 	t.Cleanup(proxy.Close)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
-	c := newClient(t, upstream.Origin{Hostname: host, Token: "secret"}, upstream.Trust(roots(server)))
+	c := newClient(t, upstream.Origin{Hostname: host, Token: "secret"}, upstream.Network{Roots: roots(server)})
 	if _, err := c.Versions(background(), demo); err != nil {
 		t.Fatal(err)
 	}
@@ -326,7 +326,7 @@ func TestFailures(t *testing.T) {
 			w.WriteHeader(503)
 		})
 		s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-			if list, err := c.Versions(background(), demo); err != nil || len(list.Versions) != 1 {
+			if list, err := c.Versions(background(), demo); err != nil || len(list) != 1 {
 				t.Errorf("got %v, %v", list, err)
 			}
 		})

@@ -50,7 +50,7 @@ var checksums = []struct {
 	{"a web page", "<html>\n<body>404 not found</body>\n</html>\n", nil, "line 1"},
 }
 
-func TestParseChecksums(t *testing.T) {
+func TestDecodeChecksums(t *testing.T) {
 	for _, test := range checksums {
 		t.Run(test.rule, func(t *testing.T) {
 			sums, err := wire.DecodeChecksums([]byte(test.document))
@@ -118,7 +118,7 @@ func clientHashes(document []byte) (hashes []string) {
 }
 
 // Whatever is accepted, clients find every package in it and keep every hash.
-func FuzzParseChecksums(f *testing.F) {
+func FuzzDecodeChecksums(f *testing.F) {
 	for _, test := range checksums {
 		f.Add([]byte(test.document))
 	}

@@ -38,7 +38,7 @@ var manifests = []struct {
 	{"endless nesting", strings.Repeat(`{"metadata":`, 20_000), nil, "not the JSON of a manifest"},
 }
 
-func TestParseManifest(t *testing.T) {
+func TestDecodeManifest(t *testing.T) {
 	for _, test := range manifests {
 		t.Run(test.rule, func(t *testing.T) {
 			got, err := wire.DecodeManifest([]byte(test.document))
@@ -57,7 +57,7 @@ func TestParseManifest(t *testing.T) {
 
 // Whatever is accepted, clients can read as a list of strings, each of which
 // they can parse.
-func FuzzParseManifest(f *testing.F) {
+func FuzzDecodeManifest(f *testing.F) {
 	for _, test := range manifests {
 		f.Add([]byte(test.document))
 	}

@@ -1,34 +1,33 @@
-// An OpenID provider as an organisation has one beside its registry:
+// An OpenID provider as an organisation runs it in addition to its registry:
 // oidc-provider, which is certified, with the users and clients below.
 //
-// Environment: PORT on loopback, 0 or unset for any that is free; AUDIENCE is
-// what access tokens are for. When it answers, it prints {"issuer": "http://…"}.
-// It ends when its standard input does, so that no test can leave it behind.
+// Environment: PORT on loopback, 0 or unset for any free port; AUDIENCE is the
+// audience of access tokens. When it is ready, it prints {"issuer": "http://…"}.
+// It exits when its standard input ends, so that no test can leave it behind.
 
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import Provider, { errors } from 'oidc-provider';
 
-// Any password will do.
+// Any password is accepted.
 const users = {
   alice: { groups: ['dev', 'ops'] },
   bob: {},
 };
 
-// What CI and its like are, with ID and secret the same. Tokens of the second
-// one were issued a day ago, and so have expired when they arrive: nobody has
-// to wait for that.
+// Clients such as CI jobs, whose secret equals their ID. Tokens of the second one
+// were issued a day ago, so they have already expired: tests need not wait.
 const machines = {
   ci: {},
   'ci-of-yesterday': { ago: 24 * 60 * 60 },
 };
 
 const audience = process.env.AUDIENCE;
-// Another service of the same organisation: its tokens are none for us.
+// Another service of the same organisation: the registry must refuse its tokens.
 const elsewhere = 'https://elsewhere.example.test';
 
-// A key of this run only: a provider that is started again has another one.
+// A key for this run only: a restarted provider has another one.
 const { privateKey } = generateKeyPairSync('rsa', { modulusLength: 2048 });
 
 const configuration = {
@@ -40,8 +39,8 @@ const configuration = {
     {
       client_id: 'terraform-cli',
       token_endpoint_auth_method: 'none',
-      // Of native applications, the port of a loopback address is not
-      // compared: Terraform takes any that is free.
+      // For native applications, the port of a loopback address is not
+      // compared: Terraform uses any free port.
       application_type: 'native',
       redirect_uris: ['http://localhost/login'],
     },
@@ -68,11 +67,11 @@ const configuration = {
   },
 
   features: {
-    devInteractions: { enabled: true }, // forms to log in and to consent
+    devInteractions: { enabled: true }, // forms for login and consent
     clientCredentials: { enabled: true },
     resourceIndicators: {
       enabled: true,
-      // Terraform does not say what its token is for.
+      // Terraform does not request an audience for its token.
       defaultResource: (ctx, client, oneOf) => oneOf ?? audience,
       useGrantedResource: () => true,
       getResourceServerInfo(ctx, resource) {

@@ -137,10 +137,10 @@ func TestListsAreBounded(t *testing.T) {
 	c := s.Client(t, upstream.Origin{})
 	s.Fault(versions, long(wire.MaxVersions))
 	list, err := c.Versions(background(), demo)
-	if err != nil || len(list.Versions) != wire.MaxVersions {
-		t.Fatalf("got %d versions, %v", len(list.Versions), err)
+	if err != nil || len(list) != wire.MaxVersions {
+		t.Fatalf("got %d versions, %v", len(list), err)
 	}
-	if &list.Versions[0].Platforms[0] != &list.Versions[1].Platforms[0] {
+	if &list[0].Platforms[0] != &list[1].Platforms[0] {
 		t.Error("platforms that are the same are kept twice")
 	}
 	s.Fault(versions, long(wire.MaxVersions+1))

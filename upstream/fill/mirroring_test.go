@@ -228,7 +228,7 @@ func versionsOf(t testing.TB, m *mirroring) string {
 
 func listedIn(o fill.Offering) string {
 	var list []string
-	for _, v := range o.Listing.Versions {
+	for _, v := range o.Versions {
 		list = append(list, v.Version)
 	}
 	return strings.Join(list, " ")

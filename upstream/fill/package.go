@@ -253,7 +253,7 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 		return nil, storageError(err)
 	}
 	defer file.Close()
-	digest, err := f.verify(k, p, file, info.Size())
+	digest, err := f.verify(k, p, file, info.Size(), wire.SHA256{})
 	switch {
 	case errors.Is(err, upstream.ErrMalformed), errors.Is(err, upstream.ErrBadChecksum), err == nil && !files.lists(p.Name, digest.SHA256):
 		return nil, conflict(p.Name)
@@ -264,12 +264,12 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 }
 
 // verify reads a package to its end and compares it with its release. A package that
-// the index would withhold is refused.
-func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, size int64) (d index.PackageDigest, err error) {
+// the index would withhold is refused. The sha256 is computed unless it is known.
+func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, size int64, known wire.SHA256) (d index.PackageDigest, err error) {
 	refuse := func(kind error, detail string) error {
 		return &upstream.Failure{Host: k.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
 	}
-	d, err = index.CheckPackage(f.ctx, file, size, k.Address.Name, p.Platform)
+	d, err = index.CheckPackage(f.ctx, file, size, k.Address.Name, p.Platform, known)
 	var bad *index.PackageError
 	switch withheld := errors.As(err, &bad); {
 	case err != nil && !withheld && f.ctx.Err() != nil:
@@ -310,7 +310,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	var digest index.PackageDigest
 	received, err := s.Client.Download(ctx, k.Release, p.Platform, to)
 	if err == nil {
-		digest, err = f.verify(k, p, temporary, received.Size)
+		digest, err = f.verify(k, p, temporary, received.Size, received.SHA256)
 	}
 	if err == nil {
 		err = f.keepDocuments(d, k, p, digest)

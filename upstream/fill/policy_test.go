@@ -96,11 +96,11 @@ func TestPolicies(t *testing.T) {
 }
 
 func TestNewFiller(t *testing.T) {
-	client, err := upstream.NewClient(upstream.Origin{Hostname: "registry.example.com"})
+	client, err := upstream.NewClient(upstream.Origin{Hostname: "registry.example.com"}, upstream.Network{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	short, err := upstream.NewClient(upstream.Origin{Hostname: "registry"})
+	short, err := upstream.NewClient(upstream.Origin{Hostname: "registry"}, upstream.Network{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -53,15 +52,15 @@ func (d datedVersion) matures(minAge time.Duration) time.Time {
 }
 
 // newRecord makes the record of a list, with what was known before; nil: nothing.
-func newRecord(list upstream.Listing, before *record, now time.Time) *record {
+func newRecord(list []wire.ProviderVersion, before *record, now time.Time) *record {
 	known := make(map[string]datedVersion)
 	if before != nil {
 		for _, d := range before.Versions {
 			known[d.Version] = d
 		}
 	}
-	r := &record{Fetched: now, Versions: make([]datedVersion, len(list.Versions))}
-	for i, v := range list.Versions {
+	r := &record{Fetched: now, Versions: make([]datedVersion, len(list))}
+	for i, v := range list {
 		d, ok := known[v.Version]
 		if d.ProviderVersion = v; !ok {
 			d.Seen = now
@@ -82,12 +81,12 @@ func (r *record) version(text string) (datedVersion, bool) {
 
 // mature lists the versions that have the minimum release age, until when there
 // will be more of them; zero: never.
-func (r *record) mature(minAge time.Duration, now time.Time) (list *upstream.Listing, until time.Time) {
-	list = new(upstream.Listing)
+func (r *record) mature(minAge time.Duration, now time.Time) (list []wire.ProviderVersion, until time.Time) {
+	list = make([]wire.ProviderVersion, 0, len(r.Versions))
 	for _, d := range r.Versions {
 		at := d.matures(minAge)
 		if !at.After(now) {
-			list.Versions = append(list.Versions, d.ProviderVersion)
+			list = append(list, d.ProviderVersion)
 		} else if until.IsZero() || at.Before(until) {
 			until = at
 		}

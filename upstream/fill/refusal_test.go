@@ -101,7 +101,7 @@ func TestOriginsThatDoNotAnswer(t *testing.T) {
 	t.Run("down", func(t *testing.T) {
 		s := newAcme(t)
 		server := s.Serve(t)
-		c := newClient(t, upstream.Origin{Hostname: host, Timeout: 10 * time.Second}, upstream.Trust(roots(server)), resolving(server))
+		c := newClient(t, upstream.Origin{Hostname: host, Timeout: 10 * time.Second}, upstream.Network{Roots: roots(server), Connect: resolving(server)})
 		server.Close()
 		onDisk(t, c, fill.Policy{}).mustRefuse(t, linuxZip, upstream.ErrUnavailable, "")
 	})

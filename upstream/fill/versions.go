@@ -29,8 +29,8 @@ const (
 
 // An Offering is the versions of a provider that can be mirrored.
 type Offering struct {
-	// The Listing is the same pointer as long as nothing in it changes.
-	*upstream.Listing
+	// Versions are ordered newest first. They are not changed.
+	Versions []wire.ProviderVersion
 
 	// Age is how long ago the origin sent it.
 	Age time.Duration
@@ -143,8 +143,8 @@ type catalog struct {
 	size atomic.Int64 // of record, in bytes
 	kept atomic.Bool  // the tree has a record
 
-	offered      *upstream.Listing // of record; nil: not known
-	offeredUntil time.Time         // zero: as long as the record
+	offered      []wire.ProviderVersion // of record; nil: not known
+	offeredUntil time.Time              // zero: as long as the record
 }
 
 // weigh is about how many bytes a catalog takes in memory.
@@ -190,7 +190,7 @@ func (c *catalog) wait(ctx context.Context) error {
 		return c.failure
 	}
 	refreshed := c.refresh.start(ctx, "", c.fetchRecord)
-	usable := known && age <= 2*ttl && len(c.listing(now).Versions) > 0
+	usable := known && age <= 2*ttl && len(c.mature(now)) > 0
 	c.mutex.Unlock()
 	var enough <-chan time.Time
 	switch {
@@ -229,22 +229,22 @@ func (c *catalog) offering() (Offering, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	now := time.Now()
-	list := c.listing(now)
-	if len(list.Versions) == 0 && c.lacksDates(c.record, now) { // which is not that there are none
+	list := c.mature(now)
+	if len(list) == 0 && c.lacksDates(c.record, now) { // which is not that there are none
 		if c.failure != nil {
 			return Offering{}, c.failure
 		}
 		return Offering{}, &upstream.Failure{Host: c.address.Hostname.ForDisplay(), Kind: upstream.ErrTimeout, Detail: "it is still being asked for the dates of the versions"}
 	}
-	o := Offering{Listing: list, Age: c.age(now)}
+	o := Offering{Versions: list, Age: c.age(now)}
 	if o.Stale = o.Age > c.source.Policy.VersionsTTL; o.Stale {
 		c.observe(Event{Kind: VersionsStale, Hostname: c.address.Hostname}, nil)
 	}
 	return o, nil
 }
 
-// listing is the versions with the minimum release age. The mutex is held.
-func (c *catalog) listing(now time.Time) *upstream.Listing {
+// mature is the versions with the minimum release age. The mutex is held.
+func (c *catalog) mature(now time.Time) []wire.ProviderVersion {
 	if c.offered == nil || !c.offeredUntil.IsZero() && !now.Before(c.offeredUntil) {
 		c.offered, c.offeredUntil = c.record.mature(c.source.Policy.MinAge, now)
 	}

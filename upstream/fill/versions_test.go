@@ -42,7 +42,7 @@ func TestVersions(t *testing.T) {
 
 		time.Sleep(10 * time.Minute) // as long as it is good
 		o, err := m.Versions(background(), demo)
-		if err != nil || o.Age != 10*time.Minute || o.Stale || s.Count(versions) != 1 || o.Listing != first.Listing {
+		if err != nil || o.Age != 10*time.Minute || o.Stale || s.Count(versions) != 1 || &o.Versions[0] != &first.Versions[0] {
 			t.Errorf("got %+v, %v", o, err)
 		}
 		time.Sleep(time.Second) // it is given once more, and renewed
@@ -191,10 +191,10 @@ func TestVersionsAreKept(t *testing.T) {
 		two := start()
 		defer two.Close()
 		o, err := two.Versions(background(), demo)
-		if err != nil || s.Count(versions) != 1 || len(o.Listing.Versions) != 1 {
+		if err != nil || s.Count(versions) != 1 || len(o.Versions) != 1 {
 			t.Fatalf("got %+v, %v", o, err)
 		}
-		if v := o.Listing.Versions[0]; v.Protocols[0] != "6.0" || v.Platforms[0] != linux {
+		if v := o.Versions[0]; v.Protocols[0] != "6.0" || v.Platforms[0] != linux {
 			t.Errorf("got %+v", v)
 		}
 

@@ -41,7 +41,7 @@ func (s *Site) InBubbleOf(t *testing.T, test func(t *testing.T, client func(upst
 		pool := x509.NewCertPool()
 		pool.AddCert(server.Certificate())
 		test(t, func(o upstream.Origin) *upstream.Client {
-			c, err := upstream.NewClient(o, upstream.Trust(pool), upstream.Connect(p.dial))
+			c, err := upstream.NewClient(o, upstream.Network{Roots: pool, Connect: p.dial})
 			if err != nil {
 				t.Fatal(err)
 			}

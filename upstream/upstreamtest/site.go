@@ -197,10 +197,10 @@ func Roots(server *httptest.Server) *x509.CertPool {
 
 // Resolving is a network in which all names are those of one server. The dialer that
 // the client chose dials, and may refuse the address.
-func Resolving(server *httptest.Server) upstream.Option {
-	return upstream.Connect(func(ctx context.Context, d *net.Dialer, network, _ string) (net.Conn, error) {
+func Resolving(server *httptest.Server) func(context.Context, *net.Dialer, string, string) (net.Conn, error) {
+	return func(ctx context.Context, d *net.Dialer, network, _ string) (net.Conn, error) {
 		return d.DialContext(ctx, network, server.Listener.Addr().String())
-	})
+	}
 }
 
 // Client serves the site and returns the client of it under its own hostname.
@@ -208,13 +208,13 @@ func (s *Site) Client(t testing.TB, o upstream.Origin) *upstream.Client {
 	t.Helper()
 	server := s.Serve(t)
 	o.Hostname = Host
-	return NewClient(t, o, upstream.Trust(Roots(server)), Resolving(server))
+	return NewClient(t, o, upstream.Network{Roots: Roots(server), Connect: Resolving(server)})
 }
 
 // NewClient returns the client of an origin.
-func NewClient(t testing.TB, o upstream.Origin, options ...upstream.Option) *upstream.Client {
+func NewClient(t testing.TB, o upstream.Origin, n upstream.Network) *upstream.Client {
 	t.Helper()
-	c, err := upstream.NewClient(o, options...)
+	c, err := upstream.NewClient(o, n)
 	if err != nil {
 		t.Fatal(err)
 	}

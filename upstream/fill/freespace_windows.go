@@ -1,9 +1,8 @@
-package module
+package fill
 
 import "golang.org/x/sys/windows"
 
-// freeSpaceOn returns how many bytes the server may still write to the disk that a
-// folder is on.
+// freeSpaceOn is FreeSpace for a directory that exists.
 func freeSpaceOn(dir string) (int64, error) {
 	name, err := windows.UTF16PtrFromString(dir)
 	if err != nil {

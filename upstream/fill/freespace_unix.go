@@ -1,11 +1,10 @@
 //go:build linux || darwin
 
-package module
+package fill
 
 import "golang.org/x/sys/unix"
 
-// freeSpaceOn returns how many bytes the server may still write to the disk that a
-// folder is on.
+// freeSpaceOn is FreeSpace for a directory that exists.
 func freeSpaceOn(dir string) (int64, error) {
 	var s unix.Statfs_t
 	if err := unix.Statfs(dir, &s); err != nil {

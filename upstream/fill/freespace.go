@@ -1,4 +1,4 @@
-package module
+package fill
 
 import (
 	"errors"
@@ -6,9 +6,9 @@ import (
 	"path/filepath"
 )
 
-// FreeSpace returns how many bytes the process may still write to the disk of a
-// folder, which need not exist yet. The error is errors.ErrUnsupported where the
-// system does not tell.
+// FreeSpace returns how many bytes the server may still write to the disk that a
+// directory is on, or will be on if it does not exist yet. The error wraps
+// errors.ErrUnsupported on systems that cannot be asked.
 func FreeSpace(dir string) (int64, error) {
 	for {
 		free, err := freeSpaceOn(dir)

@@ -2,24 +2,28 @@ package module
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-func TestOwnKeyIsGeneratedOnceForACluster(t *testing.T) {
+func TestSigningKeyIsGeneratedOnceForACluster(t *testing.T) {
 	const instances = 4
 	storage, root := t.TempDir(), sampleTree(t)
 	var generated atomic.Int32
@@ -43,7 +47,7 @@ func TestOwnKeyIsGeneratedOnceForACluster(t *testing.T) {
 		t.Errorf("%d keys were generated, want 1", n)
 	}
 	for _, h := range handlers {
-		if h.source.Index() != handlers[0].source.Index() {
+		if h.source.index.Load() != handlers[0].source.index.Load() {
 			t.Error("the instances sign with different keys")
 		}
 	}
@@ -53,11 +57,11 @@ func TestOwnKeyIsGeneratedOnceForACluster(t *testing.T) {
 	}
 }
 
-func TestDamagedOwnKeyIsNotReplaced(t *testing.T) {
+func TestDamagedSigningKeyIsNotReplaced(t *testing.T) {
 	c := newConfiguration(t)
 	c.mustHandle(Handler{Root: sampleTree(t)})
 	damaged := []byte("-----BEGIN PGP PRIVATE KEY BLOCK-----\n\nlost\n")
-	if err := c.ctx.Storage().Store(c.ctx, ownKeyName, damaged); err != nil {
+	if err := c.ctx.Storage().Store(c.ctx, signingKeyName, damaged); err != nil {
 		t.Fatal(err)
 	}
 	c.generate = func() (*signing.Key, error) {
@@ -65,15 +69,15 @@ func TestDamagedOwnKeyIsNotReplaced(t *testing.T) {
 		return shortKey(t), nil
 	}
 	err := c.start()
-	if err == nil || !strings.Contains(err.Error(), ownKeyName) || !strings.Contains(err.Error(), "damaged") {
+	if err == nil || !strings.Contains(err.Error(), signingKeyName) || !strings.Contains(err.Error(), "damaged") {
 		t.Errorf("got error %v", err)
 	}
-	if kept, err := c.ctx.Storage().Load(c.ctx, ownKeyName); err != nil || !bytes.Equal(kept, damaged) {
+	if kept, err := c.ctx.Storage().Load(c.ctx, signingKeyName); err != nil || !bytes.Equal(kept, damaged) {
 		t.Errorf("the stored key was replaced by %q (%v)", kept, err)
 	}
 }
 
-func TestOwnKeyIsNotNeeded(t *testing.T) {
+func TestNoSigningKeyIsGeneratedIfNotNeeded(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "key.asc")
 	if err := os.WriteFile(file, []byte(indextest.NewPublisher(t).PrivateKey()), 0o600); err != nil {
 		t.Fatal(err)
@@ -83,7 +87,7 @@ func TestOwnKeyIsNotNeeded(t *testing.T) {
 	signed := c.mustHandle(Handler{Root: sampleTree(t), SigningKey: &SigningKey{File: file}})
 	unsigned := c.mustHandle(Handler{Root: sampleTree(t), SigningKey: &SigningKey{Off: true}})
 	c.mustStart()
-	if c.ctx.Storage().Exists(c.ctx, ownKeyName) {
+	if c.ctx.Storage().Exists(c.ctx, signingKeyName) {
 		t.Error("there is a key in the storage")
 	}
 	if o := snapshot(t, signed).Report.Offered[0]; !strings.HasPrefix(o.Signature, "registry ") {
@@ -116,7 +120,7 @@ func TestSigningKeyFile(t *testing.T) {
 		want string // a part of the error, empty without
 	}{
 		{"a key without passphrase", SigningKey{File: plain}, ""},
-		{"a passphrase that is not needed", SigningKey{File: plain, Passphrase: "any"}, ""},
+		{"an unneeded passphrase", SigningKey{File: plain, Passphrase: "any"}, ""},
 		{"a key with its passphrase", SigningKey{File: locked, Passphrase: "correct horse"}, ""},
 		{"placeholders of the environment", SigningKey{File: "{env.REGISTRY_KEY}", Passphrase: "{env.REGISTRY_PASSPHRASE}"}, ""},
 		{"a placeholder of a file", SigningKey{File: locked, Passphrase: "{file." + passphrase + "}"}, ""},
@@ -150,14 +154,13 @@ func TestSigningKeyFile(t *testing.T) {
 	}
 }
 
-// TestLoadKeyTellsMissingFromUnreadable: only a key that is not there may be
-// generated.
-func TestLoadKeyTellsMissingFromUnreadable(t *testing.T) {
+// A key may only be generated if there is none, not if it cannot be read.
+func TestLoadKeyDistinguishesMissingFromUnreadable(t *testing.T) {
 	c := newConfiguration(t)
 	if _, err := loadKey(c.ctx, c.ctx.Storage()); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("without a key: %v", err)
 	}
-	if err := c.ctx.Storage().Store(c.ctx, ownKeyName, nil); err != nil {
+	if err := c.ctx.Storage().Store(c.ctx, signingKeyName, nil); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := loadKey(c.ctx, c.ctx.Storage()); err == nil || errors.Is(err, fs.ErrNotExist) {
@@ -165,7 +168,7 @@ func TestLoadKeyTellsMissingFromUnreadable(t *testing.T) {
 	}
 }
 
-// lockedKey is an armored private key with a passphrase.
+// lockedKey returns an armored private key with a passphrase.
 func lockedKey(t *testing.T, passphrase string) string {
 	t.Helper()
 	config := &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA}
@@ -186,4 +189,87 @@ func lockedKey(t *testing.T, passphrase string) string {
 	}
 	w.Close()
 	return b.String() + "\n"
+}
+
+func TestLinkKeysInCaddysStorage(t *testing.T) {
+	c := newConfiguration(t)
+	store := linkKeyStore{c.ctx.Storage()}
+	load := func() (*access.RotatingLinkKeys, error) {
+		keys := access.NewRotatingLinkKeys(t.Context(), store, c.ctx.Slogger(), time.Now)
+		t.Cleanup(keys.Close)
+		return keys, keys.Load()
+	}
+	var queries []string
+	for range 2 {
+		keys, err := load()
+		if err != nil {
+			t.Fatal(err)
+		}
+		links := access.Links{Keys: keys.Keys}
+		query, err := links.AppendQuery(nil, "tree", "file", 1<<40)
+		if err != nil {
+			t.Fatal(err)
+		}
+		queries = append(queries, string(query))
+	}
+	if queries[0] != queries[1] {
+		t.Error("the links differ after a restart")
+	}
+	if !c.ctx.Storage().Exists(t.Context(), linkKeysName) {
+		t.Errorf("there is no %s", linkKeysName)
+	}
+}
+
+// The configuration does not start with damaged keys, and the error names them.
+func TestDamagedLinkKeysFailTheStart(t *testing.T) {
+	c := newConfiguration(t)
+	auth, _ := tokensProvider(t, "ci")
+	if err := (linkKeyStore{c.ctx.Storage()}).Store(t.Context(), []byte("{")); err != nil {
+		t.Fatal(err)
+	}
+	h := Handler{Root: sampleTree(t), AuthRaw: []json.RawMessage{auth}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}}
+	c.mustHandle(h)
+	err := c.start()
+	if err == nil || !strings.Contains(err.Error(), linkKeysName) || !strings.Contains(err.Error(), "damaged") {
+		t.Errorf("got error %v", err)
+	}
+}
+
+// A link is valid wherever its tree is served: by another handler, after a restart, by
+// another instance that shares Caddy's storage. It is not valid for another tree, even
+// though that has the same keys.
+func TestLinksAreBoundToTheTree(t *testing.T) {
+	root, other, storage := sampleTree(t), sampleTree(t), t.TempDir()
+	auth, tokens := tokensProvider(t, "ci")
+	of := func(root string) Handler {
+		return Handler{Root: root, AuthRaw: []json.RawMessage{auth}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}}
+	}
+	c := newConfigurationIn(t, storage)
+	h, named, elsewhere := c.mustHandle(of(root)), of(root), c.mustHandle(of(other))
+	named.Hostnames = []string{"other.example.com"}
+	alias := c.mustHandle(named)
+	c.mustStart()
+	for _, h := range []*Handler{h, elsewhere} {
+		snapshot(t, h)
+	}
+	link := ask(t, h, "/v1/modules/acme/vpc/aws/1.0.0/download", tokens["ci"], nil).Header().Get("X-Terraform-Get")
+
+	again := newConfigurationIn(t, storage)
+	restarted := again.mustHandle(of(root))
+	again.mustStart()
+	snapshot(t, restarted)
+	for _, test := range []struct {
+		rule string
+		h    *Handler
+		want int
+	}{
+		{"the same handler", h, http.StatusOK},
+		{"the same tree under another hostname", alias, http.StatusOK},
+		{"after a restart", restarted, http.StatusOK},
+		{"another tree", elsewhere, http.StatusForbidden},
+	} {
+		if w := ask(t, test.h, link, "", nil); w.Code != test.want {
+			t.Errorf("%s: got %d %s, want %d", test.rule, w.Code, w.Body, test.want)
+		}
+	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
-// auth is an authentication provider with its own syntax.
+// auth parses an authentication provider, which has its own syntax.
 func auth(d *caddyfile.Dispenser, h *module.Handler) error {
 	if !d.NextArg() {
 		return d.Err("auth needs the name of an authentication provider, such as terraform_tokens or terraform_oidc")
@@ -21,7 +21,7 @@ func auth(d *caddyfile.Dispenser, h *module.Handler) error {
 	return nil
 }
 
-// accessRules is the block of rules:
+// accessRules parses the block of rules:
 //
 //	access {
 //	    subject    <placeholder>
@@ -57,14 +57,14 @@ func accessRules(d *caddyfile.Dispenser, h *module.Handler) error {
 		}
 	}
 	if len(h.Access.Rules) == 0 {
-		return d.Err("access has no rule, so nobody could read anything: add one such as 'allow authenticated read *'")
+		return d.Err("access has no rule, so nothing could be read: add one such as 'allow authenticated read *'")
 	}
 	return nil
 }
 
-// rulePosition goes from the beginning of a block of rules to the rule of that
-// number.
-func rulePosition(d *caddyfile.Dispenser, number int) *caddyfile.Dispenser {
+// seekRule advances d, which is at the beginning of a block of rules, to the rule with
+// a number.
+func seekRule(d *caddyfile.Dispenser, number int) *caddyfile.Dispenser {
 	for nesting := d.Nesting(); number > 0 && d.NextBlock(nesting); {
 		if word := d.Val(); word == "allow" || word == "deny" {
 			number--
@@ -75,8 +75,6 @@ func rulePosition(d *caddyfile.Dispenser, number int) *caddyfile.Dispenser {
 	}
 	return d
 }
-
-func links(d *caddyfile.Dispenser, h *module.Handler) error { return positiveDuration(d, &h.Links) }
 
 func login(d *caddyfile.Dispenser, h *module.Handler) error {
 	h.Login = new(module.Login)

@@ -1,9 +1,9 @@
 //go:build !linux && !darwin && !windows
 
-package module
+package fill
 
 import "errors"
 
-// freeSpaceOn is for systems of which it is not known how to ask: there the disk
-// itself says when it is full.
+// freeSpaceOn is for systems without a known call: there, writing fails when the
+// disk is full.
 func freeSpaceOn(string) (int64, error) { return 0, errors.ErrUnsupported }

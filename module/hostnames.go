@@ -1,0 +1,206 @@
+package module
+
+import (
+	"cmp"
+	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	"github.com/caddyserver/certmagic"
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// parseHostnames parses the hostnames in an option.
+func parseHostnames(option string, names []string) ([]svchost.Hostname, error) {
+	var hostnames []svchost.Hostname
+	for _, name := range names {
+		hostname, err := address.ParseHostname(name)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %q is not a hostname that clients can use: %w", option, name, err)
+		}
+		hostnames = append(hostnames, hostname)
+	}
+	return hostnames, nil
+}
+
+// CheckRuleHostnames returns an error, and the number of the rule, counted from 1, if
+// an address pattern of a rule has the hostname of the public URL and the option
+// hostname is not set. It is for configurations whose placeholders are not replaced
+// yet; Provision checks the hostnames of the site too.
+//
+// Without the option hostname, a registry answers under every hostname and takes each
+// hostname in a rule for that of another registry. A rule with a hostname of this
+// registry would match nothing, which is dangerous for a rule that denies something.
+func (h *Handler) CheckRuleHostnames() (rule int, err error) {
+	if h.Access == nil || len(h.Hostnames) > 0 {
+		return 0, nil
+	}
+	rules := make([]access.Rule, len(h.Access.Rules))
+	for i, r := range h.Access.Rules {
+		// Provision reports the errors.
+		rules[i], _ = access.ParseRule(r.words()...)
+	}
+	return checkRuleHostnames(access.NewRules(rules...), h.PublicURL, nil)
+}
+
+// checkRuleHostnames is CheckRuleHostnames for parsed rules, and for a site with the
+// given hosts.
+func checkRuleHostnames(rules *access.Rules, publicURL string, site []string) (rule int, err error) {
+	publicHost := ""
+	if u, err := url.Parse(publicURL); err == nil {
+		publicHost = u.Hostname()
+	}
+	number := 0
+	for r := range rules.All() {
+		number++
+		for pattern, name := range r.Hostnames() {
+			var origin string
+			switch {
+			case publicHost != "" && matchesHost([]string{publicHost}, string(name)):
+				origin = "public_url"
+			case matchesHost(site, string(name)):
+				origin = "the site"
+			default:
+				continue
+			}
+			_, rest, _ := strings.Cut(pattern, "/")
+			return number, fmt.Errorf("access: rule %d: the hostname in the pattern %q is that of %s, so it is one of this registry's: add the option `hostname %s`, or write %q, which matches under every hostname of this registry",
+				number, pattern, origin, name, cmp.Or(rest, "*/*"))
+		}
+	}
+	return 0, nil
+}
+
+// siteHosts returns the hosts that the routes around the handler match that is being
+// provisioned: those of the innermost route that matches hosts. The hosts of other
+// sites are left out, as these may well be mirrored here.
+func siteHosts(ctx caddy.Context) (hosts []string) {
+	if server, ok := ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server); ok {
+		hosts = hostsBeingProvisioned(server.Routes)
+	}
+	for _, m := range ctx.Modules() {
+		if s, ok := m.(*caddyhttp.Subroute); ok {
+			if inner := hostsBeingProvisioned(s.Routes); inner != nil {
+				hosts = inner
+			}
+		}
+	}
+	return hosts
+}
+
+// hostsBeingProvisioned returns the hosts of the route whose handlers Caddy is
+// provisioning. Caddy sets up the matchers of all routes first, then the handlers of
+// one route after the other, and sets HandlersRaw to nil when a route is done.
+func hostsBeingProvisioned(routes caddyhttp.RouteList) (hosts []string) {
+	for i := range routes {
+		if routes[i].HandlersRaw == nil {
+			continue
+		}
+		for _, set := range routes[i].MatcherSets {
+			for _, matcher := range set {
+				if m, ok := matcher.(*caddyhttp.MatchHost); ok {
+					hosts = append(hosts, *m...)
+				}
+			}
+		}
+		break
+	}
+	return hosts
+}
+
+// matchesHost reports whether a site with the given hosts, which may have wildcards
+// and placeholders, gets the requests to a hostname. Ports are ignored: a proxy may
+// be in front of the server.
+func matchesHost(site []string, hostname string) bool {
+	if host, _, err := net.SplitHostPort(hostname); err == nil {
+		hostname = host
+	}
+	repl := caddy.NewReplacer()
+	return slices.ContainsFunc(site, func(pattern string) bool {
+		pattern = repl.ReplaceKnown(pattern, "")
+		if h, err := address.ParseHostname(pattern); err == nil {
+			pattern = string(h) // in punycode, like the hostname
+		}
+		return hostname != "" && certmagic.MatchWildcard(hostname, pattern)
+	})
+}
+
+// baseURL returns the scheme and host by which the client reached this site, or an
+// empty string if they are not known for certain: then URLs are paths, which are right
+// behind any proxy. The scheme is always https, as clients require it.
+func baseURL(r *http.Request) string {
+	encrypted, host := r.TLS != nil, r.Host
+	if trusted, _ := caddyhttp.GetVar(r.Context(), caddyhttp.TrustedProxyVarKey).(bool); trusted {
+		// The headers of a trusted proxy take precedence over its connection: it may
+		// use another name for this server, and TLS for requests that came without.
+		if proto, set := forwarded(r, "X-Forwarded-Proto"); set {
+			encrypted = strings.EqualFold(proto, "https")
+		}
+		if name, set := forwarded(r, "X-Forwarded-Host"); set {
+			host = name
+		}
+	} else if name, set := forwarded(r, "X-Forwarded-Host"); set && name != host {
+		// A proxy that is not trusted has replaced the client's Host. A client that
+		// sends this header itself harms only itself.
+		return ""
+	}
+	if !encrypted || !isAuthority(host) {
+		return ""
+	}
+	return "https://" + strings.TrimSuffix(host, ":443")
+}
+
+// forwarded returns the value that a proxy set in a header field, and whether it is
+// set. Several fields, of proxies that may disagree, yield an empty value.
+func forwarded(r *http.Request, field string) (value string, set bool) {
+	values := r.Header[field]
+	switch len(values) {
+	case 0:
+		return "", false
+	case 1:
+		return strings.TrimSpace(values[0]), true
+	}
+	return "", true
+}
+
+// isAuthority reports whether s is a host, with or without a port, that all parsers of
+// URLs read in the same way.
+func isAuthority(s string) bool {
+	host, port := s, ""
+	if i := strings.LastIndexByte(s, ':'); i >= 0 && !strings.HasSuffix(s, "]") {
+		host, port = s[:i], s[i+1:]
+		if port == "" || len(port) > 5 || strings.Trim(port, "0123456789") != "" {
+			return false
+		}
+	}
+	if address, isIPv6 := strings.CutPrefix(host, "["); isIPv6 {
+		address, closed := strings.CutSuffix(address, "]")
+		ip, err := netip.ParseAddr(address)
+		return closed && err == nil && ip.Is6() && ip.Zone() == ""
+	}
+	if host == "" || len(host) > 253 {
+		return false
+	}
+	for i := range len(host) {
+		c := host[i]
+		if !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '-' || c == '.' || c == '_') {
+			return false
+		}
+	}
+	return true
+}
+
+// clientAddress returns the IP address of the client, which trusted proxies may set.
+func clientAddress(r *http.Request) string {
+	address, _ := caddyhttp.GetVar(r.Context(), caddyhttp.ClientIPVarKey).(string)
+	return address
+}

@@ -1,0 +1,228 @@
+package module
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/certmagic"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+// Keys in Caddy's storage. Instances that share the storage share what is kept
+// there.
+const (
+	signingKeyName = "terraform_registry/signing_key.asc"
+	linkKeysName   = "terraform_registry/link_keys.json"
+)
+
+// SigningKey is the key with which the registry signs releases that their
+// publisher did not sign.
+type SigningKey struct {
+	// File is an OpenPGP private key in ASCII armor, as written by `gpg --armor
+	// --export-secret-keys`. Placeholders are supported, such as
+	// `{env.REGISTRY_KEY}`. It should be an RSA key if Terraform 0.13 has to verify
+	// its signatures.
+	File string `json:"file,omitempty"`
+
+	// Passphrase decrypts the file, if it is encrypted. Keep it out of the
+	// configuration with a placeholder: `{env.REGISTRY_PASSPHRASE}` or
+	// `{file./run/secrets/passphrase}`.
+	Passphrase string `json:"passphrase,omitempty"`
+
+	// Off means that the registry signs nothing. Releases without a signature of
+	// their publisher are then offered by the network mirror only. Default:
+	// `false`.
+	Off bool `json:"off,omitempty"`
+}
+
+// A signingPolicy says how releases are signed: with the registry's key in Caddy's
+// storage, with the signer, or, without either, not at all.
+type signingPolicy struct {
+	stored bool
+	signer index.Signer
+}
+
+// read returns the policy for the options. The file is read now and not when it is
+// needed, so that `caddy validate` fails if its passphrase is wrong.
+func (k *SigningKey) read(repl *caddy.Replacer) (signingPolicy, error) {
+	if k == nil {
+		return signingPolicy{stored: true}, nil
+	}
+	if k.Off {
+		if k.File != "" || k.Passphrase != "" {
+			return signingPolicy{}, errors.New("signing_key: it has a file and is off: choose one of them")
+		}
+		return signingPolicy{}, nil
+	}
+	// The passphrase must not get into the configuration.
+	file, passphrase := k.File, k.Passphrase
+	if err := expand(repl, scalar("signing_key: file", &file), scalar("signing_key: passphrase", &passphrase)); err != nil {
+		return signingPolicy{}, err
+	}
+	if file == "" {
+		return signingPolicy{}, errors.New("signing_key: it has no file: leave signing_key out to use the registry's own key")
+	}
+	armored, err := os.ReadFile(file)
+	if err != nil {
+		return signingPolicy{}, fmt.Errorf("signing_key: %w", err)
+	}
+	key, err := signing.ReadKey(armored, passphrase)
+	if err != nil {
+		return signingPolicy{}, fmt.Errorf("signing_key: %s: %w", file, err)
+	}
+	return signingPolicy{signer: key}, nil
+}
+
+// signingKeyTimeout limits waiting for another instance to generate the key, and
+// for a slow storage.
+const signingKeyTimeout = 2 * time.Minute
+
+// signingKey returns the registry's key in Caddy's storage. It is generated if
+// there is none.
+func (a *App) signingKey() (*signing.Key, error) {
+	ctx, cancel := context.WithTimeout(a.ctx, signingKeyTimeout)
+	defer cancel()
+	key, err := a.loadOrGenerateKey(ctx, a.ctx.Storage())
+	if err != nil {
+		return nil, fmt.Errorf("the registry's signing key, %s in Caddy's storage: %w", signingKeyName, err)
+	}
+	return key, nil
+}
+
+func (a *App) loadOrGenerateKey(ctx context.Context, storage certmagic.Storage) (*signing.Key, error) {
+	key, err := loadKey(ctx, storage)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	if err := storage.Lock(ctx, signingKeyName); err != nil {
+		return nil, fmt.Errorf("locking it: %w", err)
+	}
+	defer func() {
+		// A lock that stays behind becomes stale, and is then ignored.
+		if err := storage.Unlock(context.WithoutCancel(ctx), signingKeyName); err != nil {
+			a.logger.Warn("unlocking the signing key", "error", err.Error())
+		}
+	}()
+	// Another instance may have generated it meanwhile. Replacing its key would
+	// invalidate every lock file written since.
+	key, err = loadKey(ctx, storage)
+	if err == nil || !errors.Is(err, fs.ErrNotExist) {
+		return key, err
+	}
+	a.logger.Info("generating the registry's signing key, which is done once")
+	if key, err = a.generate(); err != nil {
+		return nil, fmt.Errorf("generating it: %w", err)
+	}
+	armored, err := key.Armor()
+	if err != nil {
+		return nil, fmt.Errorf("encoding it: %w", err)
+	}
+	if err := storage.Store(ctx, signingKeyName, armored); err != nil {
+		return nil, fmt.Errorf("storing it: %w", err)
+	}
+	a.logger.Info("generated the registry's signing key", "key", key.PublicKey().ID)
+	return key, nil
+}
+
+// loadKey loads the signing key. The error wraps fs.ErrNotExist only if there is
+// none. A key that cannot be read is never replaced: an operator has to decide.
+func loadKey(ctx context.Context, storage certmagic.Storage) (*signing.Key, error) {
+	armored, err := storage.Load(ctx, signingKeyName)
+	if err != nil {
+		return nil, fmt.Errorf("loading it: %w", err)
+	}
+	key, err := signing.ReadKey(armored, "")
+	if err != nil {
+		return nil, fmt.Errorf("it is damaged, restore it or delete it to have a new one: %w", err)
+	}
+	return key, nil
+}
+
+// A linkKeyStore keeps the keys of signed links in Caddy's storage.
+type linkKeyStore struct{ storage certmagic.Storage }
+
+// Load implements access.LinkKeyStore.
+func (s linkKeyStore) Load(ctx context.Context) ([]byte, error) {
+	return s.storage.Load(ctx, linkKeysName)
+}
+
+// Store implements access.LinkKeyStore.
+func (s linkKeyStore) Store(ctx context.Context, document []byte) error {
+	return s.storage.Store(ctx, linkKeysName, document)
+}
+
+// Lock implements access.LinkKeyStore.
+func (s linkKeyStore) Lock(ctx context.Context) error {
+	return s.storage.Lock(ctx, linkKeysName)
+}
+
+// Unlock implements access.LinkKeyStore.
+func (s linkKeyStore) Unlock(ctx context.Context) error {
+	return s.storage.Unlock(ctx, linkKeysName)
+}
+
+// memo returns the file for the memo of a tree. It is in Caddy's data directory,
+// but not in its storage: it can be large, and is of use on this machine only.
+func (t tree) memo() memoFile {
+	sum := sha256.Sum256([]byte(t.identity()))
+	dir := filepath.Join(caddy.AppDataDir(), "terraform_registry", "memo")
+	return memoFile(filepath.Join(dir, hex.EncodeToString(sum[:12])))
+}
+
+// A memoFile keeps a memo in the file with that path.
+//
+// certmagic.FileStorage is not used: its temporary files have names of digits only,
+// so those that a crash leaves behind cannot be recognized and removed. It also
+// syncs each file, which is not needed: a damaged memo is detected and not used.
+type memoFile string
+
+// Load implements index.Store. It removes temporary files left by a crash.
+func (f memoFile) Load() ([]byte, error) {
+	left, _ := filepath.Glob(filepath.Join(filepath.Dir(string(f)), f.temporary()))
+	for _, name := range left {
+		// A recent one may be in use by another process.
+		if info, err := os.Stat(name); err == nil && time.Since(info.ModTime()) > time.Hour {
+			os.Remove(name)
+		}
+	}
+	return os.ReadFile(string(f))
+}
+
+// temporary is the pattern for the names of the memo's temporary files.
+func (f memoFile) temporary() string { return "." + filepath.Base(string(f)) + "-*" }
+
+// Save implements index.Store. After a crash, or if the disk is full, the previous
+// memo remains.
+func (f memoFile) Save(memo []byte) error {
+	dir := filepath.Dir(string(f))
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	temporary, err := os.CreateTemp(dir, f.temporary()) // mode 0600
+	if err != nil {
+		return err
+	}
+	defer os.Remove(temporary.Name()) // fails if it was renamed
+	_, err = temporary.Write(memo)
+	if err := errors.Join(err, temporary.Close()); err != nil {
+		return err
+	}
+	return os.Rename(temporary.Name(), string(f))
+}
+
+// Interface guards
+var (
+	_ access.LinkKeyStore = linkKeyStore{}
+	_ index.Store         = memoFile("")
+)

@@ -1,0 +1,81 @@
+package upstream
+
+import "time"
+
+// What an origin may cost: how large and how slow its answers may be, how often
+// it is asked, and what may wait for it. All of it is here.
+
+// The maximum sizes of documents, in bytes. Real ones have a tenth of it and less; a
+// registry that needs more would not be read by every client either.
+const (
+	maxDiscovery = 1 << 20 // that of the clients
+	maxVersions  = 8 << 20
+	maxMetadata  = 4 << 20
+
+	// Callers keep these in memory for many releases. SHA256SUMS has a line of some
+	// 110 bytes for each platform, of which the largest providers have 15 to 20.
+	maxChecksums = 64 << 10
+	maxSignature = 16 << 10
+	maxManifest  = 16 << 10
+)
+
+// MaxPackage is the size in bytes beyond which a package is refused.
+const MaxPackage = 4 << 30
+
+// How much is done at the same time for each origin. A client requests all platforms
+// and files of a release within moments, and any client may request anything: that
+// must overload neither the origin nor this server.
+const (
+	// MaxDownloads saturate any line, and leave the disk able to keep up. More of
+	// them would only each be slower.
+	MaxDownloads = 8
+
+	// maxDocuments are small: their requests wait for answers rather than for bytes.
+	maxDocuments = 16
+
+	// MaxWaiting may be queued. Each costs a few kilobytes; with more, clients would
+	// have given up before it is their turn.
+	MaxWaiting = 256
+
+	// maxWaitingPerClient is more than a fleet behind one address requests within
+	// seconds.
+	maxWaitingPerClient = 64
+
+	// maxClients that request the same thing are told apart; one more has no effect.
+	maxClients = 64
+)
+
+// A package without a minimum rate could occupy its slot for days. This is a little
+// less than each of MaxDownloads gets on a line of 1 Mbit/s.
+const (
+	minRate    = 10 << 10 // bytes a second
+	rateWindow = time.Minute
+)
+
+// maxResumes is how many times a download is resumed after its connection broke.
+const maxResumes = 4
+
+// Few attempts and short waits: a client is waiting, and retries by itself.
+const (
+	maxRetries = 2
+	minWait    = 250 * time.Millisecond
+	maxWait    = 2 * time.Second
+)
+
+const (
+	// failuresInARow open the breaker of an origin. Each is a request with all its
+	// retries.
+	failuresInARow = 3
+
+	// breakerPause is how long it stays open.
+	breakerPause = 30 * time.Second
+)
+
+// maxRedirects is the limit of the clients.
+const maxRedirects = 10
+
+// defaultTimeout is that of the clients, which are waiting meanwhile.
+const defaultTimeout = 10 * time.Second
+
+// discoveryLifetime is how long the URL of a provider service is reused.
+const discoveryLifetime = time.Hour
