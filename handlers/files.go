@@ -12,19 +12,25 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// writeFile answers with a file of the tree. The header is set once the file is
-// open, since it must not be part of an error's answer.
+// writeFile answers with a file of the snapshot.
 func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) error {
+	return g.writeOpened(w, r, f, func() (io.ReadSeekCloser, error) {
+		if r.Header.Get("Range") != "" {
+			return r.snapshot.OpenRange(f)
+		}
+		return r.snapshot.Open(f)
+	})
+}
+
+// writeOpened answers with a file that open opens if its content is needed. The
+// header is set once the file is open, since it must not be part of an error's answer.
+func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File, open func() (io.ReadSeekCloser, error)) error {
 	etag := `"` + f.Tag() + `"`
 	var file io.ReadSeeker
 	if f.Size > 0 && r.needsNoContent(etag) {
 		file = &unopened{size: f.Size}
 	} else {
-		open := r.snapshot.Open
-		if r.Header.Get("Range") != "" {
-			open = r.snapshot.OpenRange
-		}
-		opened, err := open(f)
+		opened, err := open()
 		if errors.Is(err, index.ErrChanged) {
 			g.changed()
 			return errReplaced

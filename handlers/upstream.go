@@ -223,5 +223,5 @@ func (g *Registry) writeFilled(w http.ResponseWriter, r *request) error {
 		g.changed()
 	}
 	r.address, r.Version, r.Platform = &r.target.Address, filled.Version, filled.Platform
-	return g.writeFile(w, r, filled.File)
+	return g.writeOpened(w, r, filled.File, filled.Open)
 }

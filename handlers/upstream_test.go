@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +17,7 @@ import (
 	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
@@ -472,6 +474,34 @@ func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
 		mustRefuse(t, a, http.StatusNotFound)
 		if !strings.Contains(a.body, test.says) {
 			t.Errorf("it says %s", a.body)
+		}
+	}
+}
+
+// A file is served as soon as it is filled, even if the snapshot is of a root that
+// has been replaced by a rename since.
+func TestPullThroughIntoARootThatWasReplaced(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pull(t, origin, fill.Policy{}, nil)
+	root, err := p.tree.Fs.(*afero.BasePathFs).RealPath(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, err := index.Scan(context.Background(), index.Options{Open: index.Directories{Root: root}.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.registry.Snapshot, p.registry.Changed = func() *index.Snapshot { return before }, nil
+	if err := os.Rename(root, root+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(root, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	zip := "terraform-provider-demo_1.0.0_linux_amd64.zip"
+	for range 2 {
+		if got := p.get(originPath + "demo/" + zip); got.StatusCode != http.StatusOK {
+			t.Errorf("got %d: %s", got.StatusCode, got.body)
 		}
 	}
 }

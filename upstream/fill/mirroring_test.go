@@ -203,18 +203,9 @@ func (m *mirroring) scan(t testing.TB) *index.Snapshot {
 	return s
 }
 
-// open opens a file as handlers do.
-func (m *mirroring) open(f *fill.Filled) (io.ReadSeekCloser, error) {
-	tree, err := m.Open()
-	if err != nil {
-		return nil, err
-	}
-	return tree.OpenFile(f.File)
-}
-
 func (m *mirroring) content(t testing.TB, f *fill.Filled) string {
 	t.Helper()
-	r, err := m.open(f)
+	r, err := f.Open()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"log/slog"
 	"path"
@@ -36,6 +37,22 @@ type Filled struct {
 	// New reports whether the index does not know yet that there is something new
 	// in the tree.
 	New bool
+
+	tree *openTree // nil: the file is not in the tree
+}
+
+// Open opens the file as it was verified, in the tree as it is now: a snapshot's may
+// be a root that has been replaced since. The error is index.ErrChanged when the file
+// is not that one any more.
+func (f *Filled) Open() (io.ReadSeekCloser, error) {
+	var tree index.Tree
+	if f.tree != nil {
+		var err error
+		if tree, err = f.tree.get(); err != nil {
+			return nil, index.ErrChanged
+		}
+	}
+	return tree.OpenFile(f.File)
 }
 
 // Fill gets a file of a provider into the tree by its name, and returns when it is
@@ -93,7 +110,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 		case err == nil:
 			f.filled.put(id, filled, filledLifetime)
 			f.keepRecordOf(a)
-			filled = &Filled{File: filled.File, H1: filled.H1, New: true}
+			filled = &Filled{File: filled.File, H1: filled.H1, New: true, tree: filled.tree}
 			if !fetched {
 				return filled, nil
 			}
@@ -116,11 +133,7 @@ func (f *Filler) recent(id fileID) *Filled {
 	if !ok {
 		return nil
 	}
-	tree, err := f.tree.get()
-	if err != nil {
-		return nil
-	}
-	file, err := tree.OpenFile(filled.File)
+	file, err := filled.Open()
 	if err != nil {
 		return nil
 	}
@@ -247,7 +260,7 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 	case err != nil:
 		return nil, err
 	}
-	return k.filled(p, name, info, digest), nil
+	return f.newFilled(k, p, name, info, digest), nil
 }
 
 // verify reads a package to its end and compares it with its release. A package that
@@ -311,7 +324,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 		return nil, err
 	}
 	kept = true
-	return k.filled(p, name, info, digest), nil
+	return f.newFilled(k, p, name, info, digest), nil
 }
 
 // keepDocuments writes the documents of a package, for one release of a namespace at
@@ -351,8 +364,8 @@ func (k *packageFill) explain(ctx context.Context, s *Source, wrong error) error
 	return fmt.Errorf("%w: it has been released again: to have the new one, remove the version from the tree", ErrConflict)
 }
 
-func (k *packageFill) filled(p upstream.Package, name string, info fs.FileInfo, digest index.PackageDigest) *Filled {
-	return &Filled{File: index.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1}
+func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info fs.FileInfo, digest index.PackageDigest) *Filled {
+	return &Filled{File: index.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1, tree: &f.tree}
 }
 
 // Watchers are told how far the fills are that they wait for. The zero value is

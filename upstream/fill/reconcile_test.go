@@ -179,12 +179,12 @@ func TestAFilledFileThatChanges(t *testing.T) {
 	m := onDisk(t, c, fill.Policy{})
 	f := m.fill(t, linuxZip)
 	m.Write(directory+linuxZip, "something else")
-	if _, err := m.open(f); !errors.Is(err, index.ErrChanged) {
+	if _, err := f.Open(); !errors.Is(err, index.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 	m.mustRefuse(t, linuxZip, fill.ErrConflict, linuxZip+" differs") // nor taken to be there
 	m.Remove(directory + linuxZip)
-	if _, err := m.open(f); !errors.Is(err, index.ErrChanged) {
+	if _, err := f.Open(); !errors.Is(err, index.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 	over(t, c, fill.Policy{}, m.root).fill(t, linuxZip)
