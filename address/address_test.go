@@ -18,7 +18,7 @@ var hostnames = []struct {
 	{"a name without a dot is one too", "localhost", "localhost"},
 	{"a port is part of the name", "registry.example.com:8443", "registry.example.com:8443"},
 	{"localhost may have a port", "localhost:8080", "localhost:8080"},
-	{"but the port of https is nobody's", "registry.example.com:443", "registry.example.com"},
+	{"but the port 443 of https is left out", "registry.example.com:443", "registry.example.com"},
 	{"a port is a number without leading zeros", "registry.example.com:0443", "registry.example.com"},
 	{"Unicode becomes punycode", "bücher.example", "xn--bcher-kva.example"},
 	{"Unicode in upper case is folded first", "BÜCHER.example", "xn--bcher-kva.example"},

@@ -10,7 +10,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// greeting is the resource TYPE_greeting: it greets somebody on behalf of
+// greeting is the resource TYPE_greeting: it greets a person on behalf of
 // the provider's version, which shows which build has run.
 type greeting struct{}
 
