@@ -73,8 +73,8 @@ const (
 	signatureType = "application/pgp-signature"
 )
 
-// ContentTypeOf is the media type of a file of a release, by its name.
-func ContentTypeOf(name string) string {
+// contentTypeOf is the media type of a file of a release, by its name.
+func contentTypeOf(name string) string {
 	switch path.Ext(name) {
 	case ".zip":
 		return zipType
@@ -87,7 +87,7 @@ func ContentTypeOf(name string) string {
 // newDocumentFile makes a file of verified bytes that stay in memory: what is served
 // is what was checked, whatever happens to the file on the disk.
 func newDocumentFile(name, version string, content []byte) *File {
-	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256Of(content), ContentType: ContentTypeOf(name), content: content}
+	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256Of(content), ContentType: contentTypeOf(name), content: content}
 }
 
 // newSignatureFile is a signature of document that is made on the first request: an

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	tfaddr "github.com/hashicorp/terraform-registry-address"
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -83,9 +82,9 @@ func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostna
 	withhold := func(f *finding) {
 		w.report.withhold(f.at(report, address.Address{}, ""))
 	}
-	namespace, err := tfaddr.ParseProviderNamespace(name)
+	namespace, err := address.ParseNamespace(name)
 	if err != nil {
-		withhold(found(BadName, "%q is not a provider namespace: %v", name, err))
+		withhold(found(BadName, "%v", err))
 		return
 	}
 	of := keysOf{hostname, namespace}

@@ -25,7 +25,7 @@ func NewPackageFile(name, version string, platform address.Platform, info fs.Fil
 	s := stampOf(info)
 	return &File{
 		Name: path.Base(name), Version: version, Platform: platform.String(), Size: s.size, SHA256: sum,
-		ContentType: ContentTypeOf(name), in: inProviders, path: name, modTime: s.modTime, inode: s.inode, changed: s.changed,
+		ContentType: contentTypeOf(name), in: inProviders, path: name, modTime: s.modTime, inode: s.inode, changed: s.changed,
 	}
 }
 

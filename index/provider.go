@@ -221,9 +221,9 @@ func (r *Release) mirrorArchives() []wire.Archive {
 	return archives
 }
 
-// ListedArchives are the packages of one version of the provider called typ that
+// listedArchives are the packages of one version of the provider called typ that
 // a SHA256SUMS lists, ordered by platform. Its other files are left out.
-func ListedArchives(typ, version string, sums wire.Checksums) []wire.Archive {
+func listedArchives(typ, version string, sums wire.Checksums) []wire.Archive {
 	var list []wire.Archive
 	for name, sum := range sums {
 		f, err := address.ParseReleaseFile(typ, name)
@@ -245,7 +245,7 @@ func (p *Provider) Missing(r *Release) []wire.Archive {
 	if err != nil {
 		return nil // it was decoded when it was verified
 	}
-	return slices.DeleteFunc(ListedArchives(p.Address.Name, r.Version, sums), func(a wire.Archive) bool {
+	return slices.DeleteFunc(listedArchives(p.Address.Name, r.Version, sums), func(a wire.Archive) bool {
 		return r.Package(a.Platform.OS, a.Platform.Arch) != nil
 	})
 }

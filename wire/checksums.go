@@ -17,8 +17,8 @@ type SHA256 [sha256.Size]byte
 // String is the digest in lower-case hexadecimal.
 func (s SHA256) String() string { return hex.EncodeToString(s[:]) }
 
-// ParseSHA256 reads a digest in hexadecimal of either case.
-func ParseSHA256(digits string) (sum SHA256, err error) {
+// parseSHA256 reads a digest in hexadecimal of either case.
+func parseSHA256(digits string) (sum SHA256, err error) {
 	if len(digits) != hex.EncodedLen(len(sum)) {
 		return sum, hex.ErrLength
 	}
@@ -62,7 +62,7 @@ func DecodeChecksums(document []byte) (Checksums, error) {
 		if strings.HasPrefix(name, "*") || strings.HasPrefix(name, "./") {
 			return nil, fmt.Errorf("line %d of SHA256SUMS names %q, which clients do not find: write the bare file name and sign again", number, name)
 		}
-		sum, err := ParseSHA256(fields[0])
+		sum, err := parseSHA256(fields[0])
 		if err != nil {
 			return nil, fmt.Errorf("line %d of SHA256SUMS does not begin with 64 hexadecimal digits", number)
 		}

@@ -74,7 +74,7 @@ type Archive struct {
 func (a Archive) SHA256() (sums []SHA256) {
 	for _, hash := range a.Hashes {
 		if digits, ok := strings.CutPrefix(hash, "zh:"); ok {
-			if sum, err := ParseSHA256(digits); err == nil {
+			if sum, err := parseSHA256(digits); err == nil {
 				sums = append(sums, sum)
 			}
 		}
@@ -149,7 +149,7 @@ func DecodeArchives(body []byte) ([]Archive, error) {
 				}
 				a.Hashes = append(a.Hashes, hash)
 			case scheme == "zh":
-				if _, err := ParseSHA256(value); err != nil {
+				if _, err := parseSHA256(value); err != nil {
 					return nil, errors.New("a hash of the scheme zh is not one")
 				}
 				a.Hashes = append(a.Hashes, hash)
