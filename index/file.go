@@ -102,15 +102,35 @@ func newSignatureFile(name, version string, document []byte, signer Signer) *Fil
 
 func sha256Of(content []byte) wire.SHA256 { return sha256.Sum256(content) }
 
+// maxBuffered is the size in bytes up to which a packed folder is read before it
+// is served, as nearly all modules are. A folder that is removed meanwhile is then
+// ErrChanged instead of an answer that breaks off.
+const maxBuffered = 1 << 20
+
 // Open opens f as it was verified. The error is ErrChanged when the file on the
 // disk has changed since.
 func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
-	if f.packed != nil {
+	switch {
+	case f.packed == nil:
+	case f.Size <= maxBuffered:
+		return f.readPacked(f.in(&s.tree))
+	default:
 		if err := f.in(&s.tree).filesUnchanged(f.packed.contents()); err != nil {
 			return nil, err
 		}
 	}
 	return s.OpenRange(f)
+}
+
+// readPacked packs a folder into memory.
+func (f *File) readPacked(part Part) (io.ReadSeekCloser, error) {
+	r := f.packed.open(part)
+	defer r.Close()
+	content := make([]byte, f.Size)
+	if _, err := io.ReadFull(r, content); err != nil {
+		return nil, err
+	}
+	return inMemory{bytes.NewReader(content)}, nil
 }
 
 // OpenRange opens f for reading a part of it. In a folder that is packed on request

@@ -172,7 +172,7 @@ func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 	defer x.Close()
 	before := rescan(t, x)
 	f := before.Provider(mirroredDemo).File(zipName)
-	open, err := before.Open(f)
+	open, err := before.OpenRange(f)
 	if err != nil {
 		t.Fatal(err)
 	}
