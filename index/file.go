@@ -103,9 +103,10 @@ func newSignatureFile(name, version string, document []byte, signer Signer) *Fil
 func sha256Of(content []byte) wire.SHA256 { return sha256.Sum256(content) }
 
 // maxBuffered is the size in bytes up to which a packed folder is read before it
-// is served, as nearly all modules are. A folder that is removed meanwhile is then
-// ErrChanged instead of an answer that breaks off.
-const maxBuffered = 1 << 20
+// is served. Nearly all modules are smaller, and a slow client does not cost much
+// memory. A folder that is removed meanwhile is then ErrChanged instead of an answer
+// that breaks off.
+const maxBuffered = 256 << 10
 
 // Open opens f as it was verified. The error is ErrChanged when the file on the
 // disk has changed since.
