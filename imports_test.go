@@ -19,21 +19,26 @@ type layer struct {
 	only        []string // of the packages before it; nil: all
 }
 
-// layers are the packages from the bottom up. The core, up to handlers, knows no
+// layers are the packages from the bottom up. The core, up to pages, knows no
 // Caddy; what only reads and verifies files knows no HTTP.
 var layers = []layer{
 	{name: "address"},
 	{name: "wire"},
+	{name: "clientconfig", only: []string{"address"}}, // pages and command print it
 	{name: "signing", only: []string{}},
+	{name: "index/moduledoc", only: []string{"address"}}, // index keeps its short form
 	{name: "index"},
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},
 	{name: "access/tokenfile", only: []string{"access"}},
 	{name: "access/oidc", http: true, only: []string{"access", "address"}},
-	{name: "upstream", http: true, only: []string{"address", "wire", "signing"}},
+	{name: "upstream/git", only: []string{}},
+	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "upstream/git"}}, // moduledoc: which folders a module calls
 	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
+	{name: "publish", only: []string{"address", "wire", "signing", "index"}},
 	{name: "handlers", http: true},
+	{name: "pages", http: true, only: []string{"address", "signing", "index", "index/moduledoc", "access", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
@@ -43,6 +48,7 @@ var layers = []layer{
 // decision, with its reason in the commit that makes it.
 var directDependencies = []string{
 	"github.com/ProtonMail/go-crypto",
+	"github.com/alecthomas/chroma/v2", // highlighted code, in Caddy already
 	"github.com/caddyserver/caddy/v2",
 	"github.com/caddyserver/certmagic",
 	"github.com/coreos/go-oidc/v3",
@@ -56,12 +62,14 @@ var directDependencies = []string{
 	"github.com/hashicorp/hcl/v2",
 	"github.com/hashicorp/terraform-registry-address",
 	"github.com/hashicorp/terraform-svchost",
-	"github.com/moby/patternmatcher", // .terraformignore
+	"github.com/microcosm-cc/bluemonday", // HTML in READMEs
+	"github.com/moby/patternmatcher",     // .terraformignore
 	"github.com/prometheus/client_golang",
 	"github.com/sony/gobreaker/v2",
 	"github.com/zclconf/go-cty",
 	"github.com/spf13/afero",
 	"github.com/spf13/cobra",
+	"github.com/yuin/goldmark", // Markdown, in Caddy already
 	"go.uber.org/zap",
 	"golang.org/x/mod",
 	"golang.org/x/net",

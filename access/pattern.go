@@ -3,6 +3,7 @@ package access
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -65,6 +66,27 @@ func (p *pattern) covers(a *Resource) bool {
 		}
 	}
 	return true
+}
+
+// coversHostname reports whether the pattern covers something of a mirrored hostname or,
+// if that is empty, something hosted.
+func (p *pattern) coversHostname(hostname svchost.Hostname) bool {
+	switch {
+	case p.everything:
+		return true
+	case hostname == "":
+		return p.hostname == "" || p.hosted
+	}
+	return p.hostname != "" && p.hostname.MatchesFolded(string(hostname))
+}
+
+// anyName reports whether the pattern covers every provider and module of the hostnames
+// that it covers.
+func (p *pattern) anyName() bool {
+	if p.depth > 2 { // only modules have a third part
+		return false
+	}
+	return !slices.ContainsFunc(p.parts[:p.depth], func(part address.Wildcard) bool { return strings.Trim(string(part), "*") != "" })
 }
 
 // literalHostname returns the HOSTNAME unless it is a wildcard.

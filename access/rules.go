@@ -194,6 +194,62 @@ func (r *Rules) Decide(s Subject, right Right, a Resource) Decision {
 	return r.first(&s, right, &a)
 }
 
+// AllowsAll reports whether s has the right to everything, whatever is added: a rule
+// for everything allows it, and none before it denies s a part.
+func (r *Rules) AllowsAll(s Subject, right Right) bool {
+	everything := func(p pattern) bool { return p.everything }
+	anything := func(pattern) bool { return true }
+	return r.allowsWhole(&Subject{}, right, everything, anything) || r.allowsWhole(&s, right, everything, anything) // as in Decide
+}
+
+// AllowsHostname reports whether s has the right to everything mirrored that has the
+// hostname, whatever is added; if that is empty, to everything that is hosted.
+func (r *Rules) AllowsHostname(s Subject, right Right, hostname svchost.Hostname) bool {
+	whole := func(p pattern) bool { return p.coversHostname(hostname) && p.anyName() }
+	some := func(p pattern) bool { return p.coversHostname(hostname) }
+	return r.allowsWhole(&Subject{}, right, whole, some) || r.allowsWhole(&s, right, whole, some)
+}
+
+// allowsWhole reports whether a rule with a pattern of the whole allows it, and none before
+// it denies s some of it.
+func (r *Rules) allowsWhole(s *Subject, right Right, whole, some func(pattern) bool) bool {
+	if r == nil {
+		return false
+	}
+	for i := range r.rules {
+		switch rule := &r.rules[i]; {
+		case rule.right != right || !rule.who.includes(s, rule.allow):
+		case !rule.allow && slices.ContainsFunc(rule.patterns, some):
+			return false
+		case rule.allow && slices.ContainsFunc(rule.patterns, whole):
+			return true
+		}
+	}
+	return false
+}
+
+// Audience returns a key of those who have the same right to every resource as s:
+// which rules are about s. There are few audiences, and what is decided for one
+// subject of an audience holds for all.
+func (r *Rules) Audience(s Subject, right Right) string {
+	if r == nil {
+		return ""
+	}
+	var key []byte
+	for i := range r.rules {
+		rule := &r.rules[i]
+		if rule.right != right {
+			continue
+		}
+		if rule.who.includes(&s, rule.allow) {
+			key = append(key, '1')
+		} else {
+			key = append(key, '0')
+		}
+	}
+	return string(key)
+}
+
 // Public reports whether everyone may read the resource, so that requests for it
 // need not be authenticated.
 func (r *Rules) Public(a Resource) bool {

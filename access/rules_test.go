@@ -108,6 +108,125 @@ func TestPublic(t *testing.T) {
 	}
 }
 
+func TestAllowsAll(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		rules   string // one a line
+		subject string
+		want    bool
+	}{
+		{"no rules allow nothing", "", "ann", false},
+		{"everything", "allow ann read *", "ann", true},
+		{"everything to others", "allow ann read *", "bob", false},
+		{"another right to everything", "allow ann publish *", "ann", false},
+		{"everything hosted is not everything", "allow ann read */*", "ann", false},
+		{"everything mirrored is not", "allow ann read *.*", "ann", false},
+		{"everything among other patterns", "allow ann read acme *", "ann", true},
+		{"everything but a part", "deny ann read acme\nallow ann read *", "ann", false},
+		{"a part that is denied too late", "allow ann read *\ndeny ann read acme", "ann", true},
+		{"a part that is denied to others", "deny bob read acme\nallow authenticated read *", "ann", true},
+		{"a part that is allowed before", "allow ann read acme\nallow authenticated read *", "ann", true},
+		{"another right that is denied", "deny ann publish acme\nallow ann read *", "ann", true},
+		{"everything to everyone", "allow anonymous read *", "", true},
+		{"also to those to whom an earlier rule denies a part", "deny ann read acme\nallow anonymous read *", "ann", true},
+		{"unless it is denied to everyone without an ID too", "deny anonymous read acme\ndeny ann read acme\nallow anonymous read *", "ann", false},
+		{"or to these alone", "deny anonymous read acme\nallow anonymous read *", "ann", true},
+		{"who are then not allowed everything", "deny anonymous read acme\nallow anonymous read *", "", false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			var lines []string
+			if test.rules != "" {
+				lines = strings.Split(test.rules, "\n")
+			}
+			if got := rulesOf(t, lines...).AllowsAll(access.Subject{ID: test.subject}, access.Read); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if (*access.Rules)(nil).AllowsAll(access.Subject{ID: "ann"}, access.Read) {
+		t.Error("nil rules allow everything")
+	}
+}
+
+func TestAllowsHostname(t *testing.T) {
+	const origin, own = "origin.example.com", "own.example.com"
+	for _, test := range []struct {
+		rule     string
+		rules    string // one a line
+		subject  string
+		hostname svchost.Hostname // empty: hosted
+		want     bool
+	}{
+		{"everything has it all", "allow anonymous read *", "", origin, true},
+		{"the hostname alone", "allow anonymous read origin.example.com", "", origin, true},
+		{"every name of it", "allow anonymous read origin.example.com/*/*", "", origin, true},
+		{"every module is not every provider", "allow anonymous read origin.example.com/*/*/*", "", origin, false},
+		{"a wildcard of hostnames", "allow anonymous read *.example.com", "", origin, true},
+		{"another hostname", "allow anonymous read other.example.com", "", origin, false},
+		{"a namespace of it", "allow anonymous read origin.example.com/acme", "", origin, false},
+		{"what is hosted is not mirrored", "allow anonymous read */*", "", origin, false},
+		{"a part that is denied", "deny anonymous read origin.example.com/acme\nallow anonymous read *", "", origin, false},
+		{"a part of another hostname that is denied", "deny anonymous read other.example.com acme\nallow anonymous read *", "", origin, true},
+		{"another subject", "allow ann read origin.example.com", "", origin, false},
+		{"that subject", "allow ann read origin.example.com", "ann", origin, true},
+		{"another right", "allow ann publish *", "ann", origin, false},
+		{"everything hosted", "allow anonymous read */*", "", "", true},
+		{"everything hosted, by a name of the registry", "allow anonymous read own.example.com", "", "", true},
+		{"something hosted", "allow anonymous read acme", "", "", false},
+		{"something hosted that is denied by name", "deny anonymous read own.example.com/acme\nallow anonymous read *", "", "", false},
+		{"something mirrored that is denied", "deny anonymous read origin.example.com\nallow anonymous read *", "", "", true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			rules := rulesOf(t, strings.Split(test.rules, "\n")...).WithHostnames([]svchost.Hostname{own})
+			if got := rules.AllowsHostname(access.Subject{ID: test.subject}, access.Read, test.hostname); got != test.want {
+				t.Errorf("got %v", got)
+			}
+		})
+	}
+	if (*access.Rules)(nil).AllowsHostname(access.Subject{}, access.Read, origin) {
+		t.Error("nil rules allow it")
+	}
+}
+
+// Subjects of one audience have the same rights to everything.
+func TestAudience(t *testing.T) {
+	rules := rulesOf(t,
+		"deny anonymous read acme/secret",
+		"allow group:devs publish *",
+		"allow anonymous read acme other",
+		"deny ann read third/secret",
+		"allow group:devs read third",
+		"allow a* read fourth",
+	)
+	subjects := []access.Subject{
+		{}, {Groups: []string{"devs"}}, {ID: "ann"}, {ID: "bob"}, {ID: "zoe"}, {ID: "adam"}, {ID: "ann", Groups: []string{"devs"}},
+		{ID: "bob", Groups: []string{"devs"}}, {ID: "zoe", Groups: []string{"devs", "ops"}}, {ID: "adam", Groups: []string{"devs"}},
+	}
+	var resources []access.Resource
+	for _, address := range []string{"acme/secret", "acme/demo", "third/secret", "third/demo", "fourth/demo", "fifth/demo", "a.example.com/acme/demo"} {
+		a, err := access.ParseResource(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		resources = append(resources, a)
+	}
+	rights := make(map[string]string)
+	for _, s := range subjects {
+		var decided strings.Builder
+		for _, a := range resources {
+			fmt.Fprint(&decided, rules.Decide(s, access.Read, a).Allowed, " ")
+		}
+		audience := rules.Audience(s, access.Read)
+		if known, ok := rights[audience]; ok && known != decided.String() {
+			t.Errorf("%+v is of the audience %s, and decided as %s, not %s", s, audience, decided.String(), known)
+		}
+		rights[audience] = decided.String()
+	}
+	if len(rights) != 7 {
+		t.Errorf("there are %d audiences", len(rights))
+	}
+}
+
 func TestRulesAreImmutable(t *testing.T) {
 	list := slices.Collect(tenRules(t).All())
 	given := make([]access.Rule, len(list))

@@ -1,6 +1,7 @@
 package address
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -48,6 +49,17 @@ func (a Address) String() string {
 		s = DisplayHostname(a.Hostname) + "/" + s
 	}
 	return s
+}
+
+// Compare orders addresses by hostname, those without one first, and then by each
+// name.
+func (a Address) Compare(b Address) int {
+	return cmp.Or(
+		strings.Compare(string(a.Hostname), string(b.Hostname)),
+		strings.Compare(a.Namespace, b.Namespace),
+		strings.Compare(a.Name, b.Name),
+		strings.Compare(a.System, b.System),
+	)
 }
 
 // Parse reads an address as users write it: [HOSTNAME/]NAMESPACE/TYPE for a

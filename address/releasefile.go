@@ -31,6 +31,7 @@ var releaseFileSuffixes = map[ReleaseFileKind]string{
 type ReleaseFile struct {
 	Type     string // of the provider
 	Version  *version.Version
+	Text     string // of the version
 	Kind     ReleaseFileKind
 	Platform Platform // of a package
 }
@@ -88,8 +89,27 @@ func (e *nameError) Unwrap() error { return e.kind }
 // Errors are one of ErrNoReleaseFile, ErrOtherProvider, ErrPackageName and
 // ErrVersion, and say what to do.
 func ParseReleaseFile(typ, name string) (ReleaseFile, error) {
-	none := ReleaseFile{}
-	rest, isOfProvider := strings.CutPrefix(name, filePrefix+typ+"_")
+	p := ReleaseFileParser{Type: typ}
+	return p.Parse(name)
+}
+
+// A ReleaseFileParser reads the names of many files of one provider. Files of one version
+// after another cost the least.
+type ReleaseFileParser struct {
+	Type string // of the provider
+
+	prefix string
+	text   string // of the last version
+	last   *version.Version
+}
+
+// Parse is ParseReleaseFile.
+func (p *ReleaseFileParser) Parse(name string) (ReleaseFile, error) {
+	none, typ := ReleaseFile{}, p.Type
+	if p.prefix == "" {
+		p.prefix = filePrefix + typ + "_"
+	}
+	rest, isOfProvider := strings.CutPrefix(name, p.prefix)
 	if !isOfProvider {
 		if strings.HasSuffix(name, ".zip") {
 			return none, &nameError{ErrOtherProvider, fmt.Sprintf("a package of this folder is named %s%s_VERSION_OS_ARCH.zip: rename it or move it to its own folder", filePrefix, typ)}
@@ -99,15 +119,16 @@ func ParseReleaseFile(typ, name string) (ReleaseFile, error) {
 	f := ReleaseFile{Type: typ}
 	var text string
 	if base, isPackage := strings.CutSuffix(rest, ".zip"); isPackage {
-		parts := strings.Split(base, "_") // no version has an underscore in it
-		if len(parts) != 3 {
+		number, words, _ := strings.Cut(base, "_") // no version has an underscore in it
+		os, arch, ok := strings.Cut(words, "_")
+		if !ok || strings.Contains(arch, "_") {
 			return none, &nameError{ErrPackageName, fmt.Sprintf("a package is named %s%s_VERSION_OS_ARCH.zip: rename it", filePrefix, typ)}
 		}
-		platform, err := ParsePlatform(parts[1], parts[2])
+		platform, err := ParsePlatform(os, arch)
 		if err != nil {
 			return none, &nameError{ErrPackageName, err.Error()}
 		}
-		f.Kind, f.Platform, text = PackageFile, platform, parts[0]
+		f.Kind, f.Platform, text = PackageFile, platform, number
 	} else {
 		var suffix string
 		text, suffix, _ = strings.Cut(rest, "_")
@@ -122,11 +143,14 @@ func ParseReleaseFile(typ, name string) (ReleaseFile, error) {
 			return none, ErrNoReleaseFile
 		}
 	}
-	v, err := ParseProviderVersion(text)
-	if err != nil {
-		return none, &nameError{ErrVersion, err.Error()}
+	if p.last == nil || p.text != text {
+		v, err := ParseProviderVersion(text)
+		if err != nil {
+			return none, &nameError{ErrVersion, err.Error()}
+		}
+		p.text, p.last = strings.Clone(text), v
 	}
-	f.Version = v
+	f.Version, f.Text = p.last, p.text
 	return f, nil
 }
 

@@ -25,6 +25,7 @@ const host = "registry.example.com"
 type site struct {
 	name    string
 	tls     bool
+	proxied bool // by this machine, which may say how the client has come
 	handler handler
 }
 
@@ -45,6 +46,17 @@ func (l *lab) registry(root string) handler {
 // respond is Caddy's `respond`.
 func respond(body []byte, header http.Header) handler {
 	return handler{"handler": "static_response", "status_code": 200, "body": string(body), "headers": header}
+}
+
+// reverseProxy has servers answer that listen without TLS.
+func reverseProxy(addresses ...string) handler {
+	var upstreams []any
+	for _, address := range addresses {
+		upstreams = append(upstreams, map[string]any{"dial": address})
+	}
+	return handler{"handler": "reverse_proxy", "upstreams": upstreams, "load_balancing": map[string]any{
+		"selection_policy": map[string]any{"policy": "least_conn"},
+	}}
 }
 
 func fileServer(root string) handler { return handler{"handler": "file_server", "root": root} }
@@ -117,6 +129,9 @@ func (l *lab) configuration(socket string, sites []site) []byte {
 			"protocols":       []string{"h1", "h2"},
 			"automatic_https": map[string]any{"disable": true},
 		}
+		if s.proxied {
+			server["trusted_proxies"] = map[string]any{"source": "static", "ranges": []string{"127.0.0.0/8"}}
+		}
 		if s.tls {
 			server["tls_connection_policies"] = []any{map[string]any{}}
 		}
@@ -166,7 +181,12 @@ func (a *answer) ok() bool { return a.status == http.StatusOK }
 
 // get asks a site without TLS, with an Authorization header unless it is empty.
 func (c *caddy) get(ctx context.Context, site, path, authorization string) (*answer, error) {
-	conn, err := connect(ctx, target{address: c.addresses[site], path: path, authorization: authorization})
+	return c.fetch(ctx, target{address: c.addresses[site], path: path, authorization: authorization})
+}
+
+// fetch asks for a target once.
+func (c *caddy) fetch(ctx context.Context, t target) (*answer, error) {
+	conn, err := connect(ctx, t)
 	if err != nil {
 		return nil, c.failure(err)
 	}
@@ -231,13 +251,17 @@ func (c *caddy) indexed(ctx context.Context, site string, providers ...provider)
 // admin asks the admin endpoint, which a process that was just started does not
 // have yet.
 func (c *caddy) admin(ctx context.Context, path string) ([]byte, error) {
+	return c.adminRequest(ctx, http.MethodGet, path)
+}
+
+func (c *caddy) adminRequest(ctx context.Context, method, path string) ([]byte, error) {
 	client := &http.Client{Transport: &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return c.dial(ctx, "unix", c.socket)
 		},
 	}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+path, nil)
+	request, err := http.NewRequestWithContext(ctx, method, "http://127.0.0.1"+path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -248,7 +272,7 @@ func (c *caddy) admin(ctx context.Context, path string) ([]byte, error) {
 	defer response.Body.Close()
 	body, err := io.ReadAll(response.Body)
 	if err == nil && response.StatusCode != http.StatusOK {
-		err = fmt.Errorf("GET %s of the admin endpoint: %s", path, response.Status)
+		err = fmt.Errorf("%s %s of the admin endpoint: %s", method, path, response.Status)
 	}
 	return body, err
 }

@@ -23,13 +23,18 @@ func experiments() []experiment {
 		{"private", private},
 		{"archive", archive},
 		{"fleet", fleet},
+		{"saturated", saturated},
 		{"warm", warmStart},
+		{"rescan", rescan},
 		{"cold", coldIndex},
 		{"first", askedForFirst},
 		{"heap", heap},
 		{"publish", renamedIn},
+		{"upload", uploading},
 		{"large", largePackage},
 		{"fill", pullThrough},
+		{"pages", modulePages},
+		{"search", searching},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,6 +52,33 @@ func warmStart(ctx context.Context, l *lab, s subject) ([]row, error) {
 			against: "`find ROOT -type f -printf '%s %T@\\n'`",
 			reference: func(ctx context.Context) (float64, error) {
 				return timeCommand(ctx, "find", t.root, "-type", "f", "-printf", `%s %T@\n`)
+			},
+		})
+	}
+	return rows, nil
+}
+
+// rescan has a running registry look through a tree in which nothing has changed.
+func rescan(ctx context.Context, l *lab, s subject) ([]row, error) {
+	var rows []row
+	for _, packages := range l.packages {
+		t, err := l.tree(packages)
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, row{
+			what: fmt.Sprintf("rescan of %s packages", humanize.Comma(int64(packages))), unit: "s", goal: goal{atMost: 1},
+			cost: func(ctx context.Context) (seconds float64, err error) {
+				err = l.during(ctx, s, "documents", l.registry(t.root), func(c *caddy) error {
+					if _, err := c.indexed(ctx, "site", t.providers...); err != nil {
+						return err
+					}
+					began := time.Now()
+					_, err := c.adminRequest(ctx, http.MethodPost, "/terraform_registry/rescan")
+					seconds = time.Since(began).Seconds()
+					return err
+				})
+				return seconds, err
 			},
 		})
 	}

@@ -32,6 +32,7 @@ type target struct {
 	tls           *tls.Config // nil: plain HTTP
 	path          string
 	authorization string // header, if any
+	gzip          bool   // it is asked for compressed, as browsers do
 	status        int
 	length        int64  // of the body
 	digest        string // SHA-256 of the body; empty where it changes from answer to answer
@@ -161,16 +162,22 @@ func connect(ctx context.Context, t target) (*connection, error) {
 		conn = tls.Client(conn, config)
 	}
 	const bufferSize = 256 << 10
-	c := &connection{
-		Conn: conn, target: t, release: release,
+	return &connection{
+		Conn: conn, target: t, release: release, request: t.request(),
 		reader: bufio.NewReaderSize(conn, bufferSize), buffer: make([]byte, bufferSize),
-	}
-	c.request = fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\n", t.path, host)
+	}, nil
+}
+
+// request is the request for a target.
+func (t target) request() []byte {
+	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\n", t.path, host)
 	if t.authorization != "" {
-		c.request = fmt.Appendf(c.request, "Authorization: %s\r\n", t.authorization)
+		request = fmt.Appendf(request, "Authorization: %s\r\n", t.authorization)
 	}
-	c.request = append(c.request, "\r\n"...)
-	return c, nil
+	if t.gzip {
+		request = append(request, "Accept-Encoding: gzip\r\n"...)
+	}
+	return append(request, "\r\n"...)
 }
 
 func (c *connection) Close() error {
@@ -208,94 +215,6 @@ func (c *connection) exchange(count *atomic.Int64, body hash.Hash) error {
 			return fmt.Errorf("GET %s: %w", c.target.path, err)
 		}
 	}
-}
-
-// wave has many clients ask for the targets at once, each once and in order,
-// over HTTP/1.1 or HTTP/2. Like Terraform and OpenTofu, each is Go's own client
-// and has one connection for documents and another for the package, which comes
-// last. One client asks before the others and compares the answers as a whole.
-func wave(ctx context.Context, clients int, http2 bool, targets []target) (usage, error) {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	if err := visit(ctx, http2, targets, true); err != nil {
-		return usage{}, err
-	}
-	var (
-		start  = make(chan struct{})
-		failed = make(chan error, clients)
-		all    sync.WaitGroup
-	)
-	for range clients {
-		all.Go(func() {
-			<-start
-			if err := visit(ctx, http2, targets, false); err != nil {
-				failed <- err
-			}
-		})
-	}
-	pid := targets[0].pid
-	began, cpu := time.Now(), cpuTime(pid)
-	close(start)
-	all.Wait()
-	u := usage{answers: int64(clients), cpu: cpuTime(pid) - cpu, elapsed: time.Since(began)}
-	select {
-	case err := <-failed:
-		return u, err
-	default:
-		return u, nil
-	}
-}
-
-// visit is one client of a wave.
-func visit(ctx context.Context, http2 bool, targets []target, compare bool) error {
-	var clients [2]*http.Client // for documents, and for the package
-	for i := range clients {
-		transport := &http.Transport{
-			TLSClientConfig:    targets[0].tls.Clone(),
-			DisableCompression: true,
-			DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-				return new(net.Dialer).DialContext(ctx, "tcp", targets[0].address)
-			},
-			Protocols: new(http.Protocols),
-		}
-		transport.Protocols.SetHTTP1(!http2)
-		transport.Protocols.SetHTTP2(http2)
-		clients[i] = &http.Client{Transport: transport}
-		defer transport.CloseIdleConnections()
-	}
-	for i, t := range targets {
-		client := clients[0]
-		if i == len(targets)-1 {
-			client = clients[1]
-		}
-		if err := get(ctx, client, t, compare); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func get(ctx context.Context, client *http.Client, t target, compare bool) error {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "https://"+host+t.path, nil)
-	if err != nil {
-		return err
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	var body hash.Hash
-	sink := io.Discard
-	if compare {
-		body = sha256.New()
-		sink = body
-	}
-	n, err := io.Copy(sink, response.Body)
-	if err != nil {
-		return fmt.Errorf("GET %s: %w", t.path, err)
-	}
-	return t.check(response, n, body)
 }
 
 // trust accepts a certificate for host and no other.

@@ -73,8 +73,12 @@ func TestWrongAnswersFail(t *testing.T) {
 	}
 	waves := func(http2 bool) func(context.Context, target) (usage, error) {
 		return func(ctx context.Context, t target) (usage, error) {
-			t.address, t.tls = secure.address, secure.tls
-			return wave(ctx, 3, http2, []target{t, t})
+			request := step{path: t.path, authorization: t.authorization}
+			u, err := wave(ctx, server{
+				address: secure.address, pids: []int{os.Getpid()}, tls: secure.tls,
+				inits: []initialization{{steps: []step{request, request}, answers: []target{t, t}}},
+			}, 3, http2)
+			return usage{answers: int64(len(u.times))}, err
 		}
 	}
 	for client, ask := range map[string]func(context.Context, target) (usage, error){

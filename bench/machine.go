@@ -47,21 +47,55 @@ func chooseCores(ctx context.Context) (c cores, err error) {
 // because /proc/PID/stat counts ticks as long as hundreds of answers. Threads of
 // Go do not end, so none is missed.
 func cpuTime(pid int) (sum time.Duration) {
-	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*", pid))
-	for _, thread := range threads {
-		var used int64
-		content, _ := os.ReadFile(filepath.Join(thread, "schedstat"))
-		if _, err := fmt.Sscan(string(content), &used); err == nil {
-			sum += time.Duration(used)
-		}
-		children, _ := os.ReadFile(filepath.Join(thread, "children"))
-		for child := range strings.FieldsSeq(string(children)) {
-			if pid, err := strconv.Atoi(child); err == nil {
-				sum += cpuTime(pid)
+	for _, pid := range withChildren(pid) {
+		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+		for _, file := range threads {
+			var used int64
+			content, _ := os.ReadFile(file)
+			if _, err := fmt.Sscan(string(content), &used); err == nil {
+				sum += time.Duration(used)
 			}
 		}
 	}
 	return sum
+}
+
+// resetPeakMemory has peakMemory of a process begin anew.
+func resetPeakMemory(pid int) error {
+	const peak = "5" // proc(5), clear_refs
+	for _, pid := range withChildren(pid) {
+		if err := os.WriteFile(fmt.Sprintf("/proc/%d/clear_refs", pid), []byte(peak), 0); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// peakMemory is the largest resident memory of a process and of its children, in
+// bytes. What they share counts for each of them.
+func peakMemory(pid int) (sum int64) {
+	for _, pid := range withChildren(pid) {
+		var kilobytes int64
+		if _, err := fmt.Sscan(field(fmt.Sprintf("/proc/%d/status", pid), "VmHWM"), &kilobytes); err == nil {
+			sum += kilobytes << 10
+		}
+	}
+	return sum
+}
+
+// withChildren is a process and its children, such as the workers of nginx.
+func withChildren(pid int) []int {
+	pids := []int{pid}
+	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, file := range threads {
+		children, _ := os.ReadFile(file)
+		for child := range strings.FieldsSeq(string(children)) {
+			if pid, err := strconv.Atoi(child); err == nil {
+				pids = append(pids, withChildren(pid)...)
+			}
+		}
+	}
+	return pids
 }
 
 // describeMachine lists what has to be known to compare results. Nothing in it

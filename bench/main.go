@@ -47,6 +47,7 @@ type options struct {
 	binary, against, profile string
 
 	clients     int   // of the fleet
+	modules     int   // that are searched
 	connections int   // that ask for documents
 	archive     int64 // bytes of a package that is downloaded
 	cold        int64 // bytes of all packages of the cold index
@@ -58,14 +59,14 @@ type options struct {
 
 func parseOptions(args []string, output io.Writer) (*options, error) {
 	o := &options{
-		clients: 200, connections: 16,
+		clients: 200, connections: 16, modules: 10_000,
 		archive: 200e6, cold: 1e9, backlog: 10e9, large: 700e6,
 	}
 	var names, packages string
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.SetOutput(output)
 	f.StringVar(&names, "rows", strings.Join(experimentNames(), ","), "`experiments` to run")
-	f.StringVar(&packages, "packages", "10000,100000", "`sizes` of trees; all but warm and heap use the first")
+	f.StringVar(&packages, "packages", "10000,100000", "`sizes` of trees; all but warm, rescan and heap use the first")
 	f.IntVar(&o.rounds, "rounds", 24, "pairs of measurements; fewer where one takes long")
 	f.DurationVar(&o.slice, "slice", 300*time.Millisecond, "CPU `time` that a server is asked for in a round")
 	f.BoolVar(&o.quick, "quick", false, "small sizes and two rounds, to see that everything works")
@@ -85,7 +86,7 @@ func parseOptions(args []string, output io.Writer) (*options, error) {
 		}
 	})
 	if o.quick {
-		o.rounds, o.slice, o.clients = 2, 100*time.Millisecond, 20
+		o.rounds, o.slice, o.clients, o.modules = 2, 100*time.Millisecond, 20, 1_000
 		o.archive, o.cold, o.backlog, o.large = 20e6, 40e6, 200e6, 40e6
 		packages = "1000"
 	}

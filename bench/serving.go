@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net/http"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -15,8 +14,9 @@ import (
 )
 
 // metadata compares documents with Caddy's `respond`, which has a port for each
-// and nothing else to do. `respond` expands placeholders, and looks for them in
-// what stands in braces; so it gets a body as long without braces.
+// and nothing else to do, and is asked by the same path. `respond` expands
+// placeholders, and looks for them in what stands in braces; so it gets a body as long
+// without braces.
 func metadata(ctx context.Context, l *lab, s subject) ([]row, error) {
 	t, err := l.tree(l.packages[0])
 	if err != nil {
@@ -64,7 +64,7 @@ func metadata(ctx context.Context, l *lab, s subject) ([]row, error) {
 			}
 		}
 		ours := newTarget(c.addresses["registry"], c.Process.Pid, d.path, answers[i])
-		theirs := newTarget(c.addresses[d.name], c.Process.Pid, "/", &plain[i])
+		theirs := newTarget(c.addresses[d.name], c.Process.Pid, d.path, &plain[i])
 		rows = append(rows, row{
 			what: fmt.Sprintf("%s, %d bytes: CPU time of an answer", d.name, len(answers[i].body)), unit: "s", goal: goal{atLeast: 1},
 			cost:    l.asking(c, s.name+"-"+d.name, ours, l.connections, usage.perAnswer),
@@ -145,24 +145,11 @@ func private(ctx context.Context, l *lab, s subject) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret := rand.Text()
-	tokens := l.path("tokens-" + s.name)
-	var lines []byte
-	for i, line := range []string{"ci %x groups=ci,platform", "alice %x groups=dev", "auditor %x", "bob %x groups=contractors", "release %x"} {
-		line = strings.Replace(line, "%x", "sha256:%x", 1)
-		lines = fmt.Appendf(lines, line+"\n", sha256.Sum256([]byte(strings.Repeat("another ", i)+secret)))
-	}
-	if err := os.WriteFile(tokens, lines, 0o600); err != nil {
+	open := l.registry(t.root)
+	restricted, authorization, err := l.restricted(s, open)
+	if err != nil {
 		return nil, err
 	}
-	var rules []any
-	for _, rule := range privateRules {
-		words := strings.Fields(rule)
-		rules = append(rules, map[string]any{"effect": words[0], "who": words[1], "right": words[2], "addresses": words[3:]})
-	}
-	open := l.registry(t.root)
-	restricted := open.with("access", map[string]any{"rules": rules}).
-		with("auth", []any{map[string]any{"provider": "terraform_tokens", "file": tokens}})
 	c, err := l.serving(ctx, s, "private", t.providers, site{name: "open", handler: open}, site{name: "private", handler: restricted})
 	if err != nil {
 		return nil, err
@@ -179,13 +166,35 @@ func private(ctx context.Context, l *lab, s subject) ([]row, error) {
 		{"module download", t.module.path(t.module.versions[0] + "/download"), 1},
 		{"mirror index.json", t.mirrored().mirrorPath("index.json"), -1},
 	} {
-		r, err := l.privateRow(ctx, c, d.name, d.path, d.links, "Bearer "+secret)
+		r, err := l.privateRow(ctx, c, d.name, d.path, d.links, authorization)
 		if err != nil {
 			return nil, err
 		}
 		rows = append(rows, r)
 	}
 	return rows, nil
+}
+
+// restricted returns a registry with the privateRules and tokens, and the
+// Authorization header of the CI job.
+func (l *lab) restricted(s subject, open handler) (restricted handler, authorization string, err error) {
+	secret := rand.Text()
+	tokens := l.path("tokens-" + s.name)
+	var lines []byte
+	for i, line := range []string{"ci %x groups=ci,platform", "alice %x groups=dev", "auditor %x", "bob %x groups=contractors", "release %x"} {
+		line = strings.Replace(line, "%x", "sha256:%x", 1)
+		lines = fmt.Appendf(lines, line+"\n", sha256.Sum256([]byte(strings.Repeat("another ", i)+secret)))
+	}
+	if err := os.WriteFile(tokens, lines, 0o600); err != nil {
+		return nil, "", err
+	}
+	var rules []any
+	for _, rule := range privateRules {
+		words := strings.Fields(rule)
+		rules = append(rules, map[string]any{"effect": words[0], "who": words[1], "right": words[2], "addresses": words[3:]})
+	}
+	return open.with("access", map[string]any{"rules": rules}).
+		with("auth", []any{map[string]any{"provider": "terraform_tokens", "file": tokens}}), "Bearer " + secret, nil
 }
 
 // privateRow compares a document with the same of the open site. Both answers
@@ -266,85 +275,4 @@ func archive(ctx context.Context, l *lab, s subject) ([]row, error) {
 	theirs.tls = ours.tls
 	ours.address, theirs.address = c.addresses["registry-tls"], c.addresses["file-tls"]
 	return append(rows, over("TLS")), nil
-}
-
-// fleet has many clients ask over TLS for what an `init` asks for, at once. The
-// registry is compared with nginx, which has the same bytes as files. The goal
-// is for HTTP/1.1 against nginx with HTTP/2: each as it is run by default.
-func fleet(ctx context.Context, l *lab, s subject) ([]row, error) {
-	const size = 10e6
-	big := bigProvider("big", size, 1)
-	root, err := l.folder("fleet", func(dir string) error { return big.write(dir, l.key) })
-	if err != nil {
-		return nil, err
-	}
-	file := big.packageFile(root, big.versions[0])
-	paths := []string{
-		"/.well-known/terraform.json", big.mirrorPath("index.json"),
-		big.mirrorPath(big.versions[0] + ".json"), big.mirrorPath(filepath.Base(file)),
-	}
-	answers, err := l.answers(ctx, s, root, []provider{big}, paths...)
-	if err != nil {
-		return nil, err
-	}
-	c, err := l.caddy(ctx, s, "fleet", false,
-		site{name: "registry", handler: l.registry(root)}, site{name: "registry-tls", tls: true, handler: l.registry(root)})
-	if err != nil {
-		return nil, err
-	}
-	l.cleanup(c.stop)
-	if _, err := c.indexed(ctx, "registry", big); err != nil {
-		return nil, err
-	}
-	config, err := trust(l.certificate.file)
-	if err != nil {
-		return nil, err
-	}
-	static := l.path("static-" + s.name)
-	l.cleanup(func() error { return os.RemoveAll(static) })
-	var ours, theirs []target
-	for i, a := range answers {
-		t := newTarget(c.addresses["registry-tls"], c.Process.Pid, paths[i], a)
-		t.tls = config
-		ours = append(ours, t)
-		if _, err := writeFile(filepath.Join(static, filepath.FromSlash(t.path)), text(a.body)); err != nil {
-			return nil, err
-		}
-	}
-	if nginx, err := exec.LookPath("nginx"); err == nil {
-		address, pid, err := l.startNginx(ctx, nginx, static)
-		if err != nil {
-			return nil, err
-		}
-		for _, t := range ours {
-			t.address, t.pid = address, pid
-			theirs = append(theirs, t)
-		}
-	}
-	waves := func(c *caddy, http2 bool, targets []target) measurement {
-		if targets == nil { // nginx is not installed
-			return nil
-		}
-		return func(ctx context.Context) (seconds float64, err error) {
-			var u usage
-			err = l.profiled(ctx, c, s.name+"-fleet", func() (err error) {
-				u, err = wave(ctx, l.clients, http2, targets)
-				return err
-			})
-			return u.cpu.Seconds(), err
-		}
-	}
-	versions := map[bool]string{false: "HTTP/1.1", true: "HTTP/2"}
-	var rows []row
-	for _, v := range []struct {
-		ours, theirs bool // HTTP/2
-		goal         goal
-	}{{false, true, goal{atMost: 0.8}}, {false, false, goal{}}, {true, true, goal{}}} {
-		rows = append(rows, row{
-			what: fmt.Sprintf("fleet of %d clients, %s each, %s: CPU time", l.clients, inBytes(size), versions[v.ours]), unit: "s", goal: v.goal, slowness: 4,
-			cost:    waves(c, v.ours, ours),
-			against: "nginx, static files, " + versions[v.theirs], reference: waves(c, v.theirs, theirs),
-		})
-	}
-	return rows, nil
 }

@@ -213,23 +213,27 @@ func (m module) write(root string) error {
 	for _, version := range m.versions {
 		file := filepath.Join(root, "modules", m.namespace, m.name, "aws", version+".tar.gz")
 		configuration := fmt.Sprintf("# %s %s\nvariable \"name\" {}\n", m.name, version)
-		if _, err := writeFile(file, func(w io.Writer) error { return writeTar(w, configuration) }); err != nil {
+		if _, err := writeFile(file, func(w io.Writer) error { return writeModule(w, "main.tf", configuration) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// writeTar writes a module package with one file.
-func writeTar(w io.Writer, configuration string) error {
+// writeModule writes a module package with files given as names and contents in turn.
+func writeModule(w io.Writer, files ...string) error {
 	compressed := gzip.NewWriter(w)
 	archive := tar.NewWriter(compressed)
-	header := &tar.Header{Name: "main.tf", Mode: 0o644, Size: int64(len(configuration)), ModTime: modified}
-	if err := archive.WriteHeader(header); err != nil {
-		return err
+	for i := 0; i < len(files); i += 2 {
+		header := &tar.Header{Name: files[i], Mode: 0o644, Size: int64(len(files[i+1])), ModTime: modified}
+		if err := archive.WriteHeader(header); err != nil {
+			return err
+		}
+		if _, err := io.WriteString(archive, files[i+1]); err != nil {
+			return err
+		}
 	}
-	_, err := io.WriteString(archive, configuration)
-	return errors.Join(err, archive.Close(), compressed.Close())
+	return errors.Join(archive.Close(), compressed.Close())
 }
 
 // writeFile writes a file that looks old, and its folder, and returns the

@@ -13,6 +13,9 @@ func auth(d *caddyfile.Dispenser, h *module.Handler) error {
 		return d.Err("auth needs the name of an authentication provider, such as terraform_tokens or terraform_oidc")
 	}
 	name := d.Val()
+	if name == httpBasic {
+		return basicAuth(d, h)
+	}
 	provider, err := caddyfile.UnmarshalModule(d, "http.authentication.providers."+name)
 	if err != nil {
 		return err // has the position

@@ -40,6 +40,18 @@
 //	        token        <token>
 //	        timeout      <duration>
 //	        private      <host...>
+//	        modules      [<url>]
+//	        host <name> {
+//	            user        <user>
+//	            token       <token>
+//	            ssh_key     <file>
+//	            known_hosts <file>
+//	        }
+//	    }
+//	    ui          [<path>]
+//	    publish {
+//	        max_size <size>
+//	        staging  <duration>
 //	    }
 //	}
 //

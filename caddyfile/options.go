@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
@@ -36,12 +37,16 @@ func options() []option {
 		{name: "public_url", parse: text(func(h *module.Handler) *string { return &h.PublicURL })},
 		{name: "signing_key", parse: signingKey},
 		{name: "signatures", parse: signatures},
-		{name: "rescan", parse: rescan},
+		{name: "rescan", parse: interval("rescan", "periodic scans", func(h *module.Handler) *caddy.Duration { return &h.Rescan })},
+		{name: "poll", parse: interval("poll", "other instances", func(h *module.Handler) *caddy.Duration { return &h.Poll })},
 		{name: "auth", parse: auth, list: true, block: true},
 		{name: "access", parse: accessRules, block: true},
 		{name: "links", parse: duration(func(h *module.Handler) *caddy.Duration { return &h.Links })},
+		{name: "redirect", parse: redirect},
 		{name: "login", parse: login, block: true},
 		{name: "upstream", parse: upstream, list: true, block: true},
+		{name: "ui", parse: ui},
+		{name: "publish", parse: publish, block: true},
 	}
 }
 
@@ -148,24 +153,55 @@ func signatures(d *caddyfile.Dispenser, h *module.Handler) error {
 	return nil
 }
 
-func rescan(d *caddyfile.Dispenser, h *module.Handler) error {
-	var value string
-	if !d.AllArgs(&value) {
+func ui(d *caddyfile.Dispenser, h *module.Handler) error {
+	h.UI = new(module.UI)
+	args := d.RemainingArgs()
+	if len(args) > 1 || len(args) == 1 && args[0] == "" {
 		return d.ArgErr()
 	}
-	if value == off {
-		h.Rescan = -1
+	if len(args) == 1 {
+		h.UI.Path = args[0]
+	}
+	if h.UI.Path != "" && !strings.HasPrefix(h.UI.Path, "/") && !strings.HasPrefix(h.UI.Path, "{") {
+		return d.Errf("ui: the path '%s' does not start with a slash", h.UI.Path)
+	}
+	return nil
+}
+
+// interval parses an option with one argument, a positive duration or off, which means
+// that there is nothing of that kind.
+func interval(name, kind string, field func(*module.Handler) *caddy.Duration) func(*caddyfile.Dispenser, *module.Handler) error {
+	return func(d *caddyfile.Dispenser, h *module.Handler) error {
+		var value string
+		if !d.AllArgs(&value) {
+			return d.ArgErr()
+		}
+		if value == off {
+			*field(h) = -1
+			return nil
+		}
+		interval, err := caddy.ParseDuration(value)
+		if err != nil {
+			return d.WrapErr(fmt.Errorf("%s: %w", name, err))
+		}
+		if interval <= 0 {
+			return d.Errf("%s must be positive, not '%s': use '%s off' for no %s", name, value, name, kind)
+		}
+		*field(h) = caddy.Duration(interval)
 		return nil
 	}
-	interval, err := caddy.ParseDuration(value)
-	if err != nil {
-		return d.WrapErr(fmt.Errorf("rescan: %w", err))
+}
+
+// defaultRedirect is how long URLs of a store are valid if no time is given, as long as
+// links.
+const defaultRedirect = caddy.Duration(15 * time.Minute)
+
+func redirect(d *caddyfile.Dispenser, h *module.Handler) error {
+	if d.CountRemainingArgs() == 0 {
+		h.Redirect = defaultRedirect
+		return nil
 	}
-	if interval <= 0 {
-		return d.Errf("rescan must be positive, not '%s': use 'rescan off' for no periodic scans", value)
-	}
-	h.Rescan = caddy.Duration(interval)
-	return nil
+	return positiveDuration(d, &h.Redirect)
 }
 
 // duration parses an option with one argument, a positive duration.

@@ -20,6 +20,14 @@ func upstream(d *caddyfile.Dispenser, h *module.Handler) error {
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		word := d.Val()
 		switch {
+		case word == "modules":
+			if err := upstreamModules(d, u); err != nil {
+				return err
+			}
+		case word == "host":
+			if err := upstreamHost(d, u); err != nil {
+				return err
+			}
 		case texts[word] != nil:
 			if *texts[word] != "" {
 				return d.Errf("%s is already specified", word)
@@ -48,9 +56,48 @@ func upstream(d *caddyfile.Dispenser, h *module.Handler) error {
 				return err
 			}
 		default:
-			return d.Errf("unrecognized word '%s' in upstream, the allowed ones are: mirror, url, allow, deny, platforms, max_held, versions_ttl, min_age, signatures, token, timeout, private", word)
+			return d.Errf("unrecognized word '%s' in upstream, the allowed ones are: mirror, url, allow, deny, platforms, max_held, versions_ttl, min_age, signatures, token, timeout, private, modules, host", word)
 		}
 	}
 	h.Upstreams = append(h.Upstreams, u)
+	return nil
+}
+
+// upstreamModules parses `modules [<url>]`.
+func upstreamModules(d *caddyfile.Dispenser, u *module.Upstream) error {
+	if u.Modules {
+		return d.Err("modules is already specified")
+	}
+	u.Modules = true
+	if d.NextArg() {
+		if u.ModulesURL = d.Val(); u.ModulesURL == "" {
+			return d.ArgErr()
+		}
+	}
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	return nil
+}
+
+// upstreamHost parses the name of a host and the block of its credentials.
+func upstreamHost(d *caddyfile.Dispenser, u *module.Upstream) error {
+	h := new(module.UpstreamHost)
+	if !d.AllArgs(&h.Name) || h.Name == "" {
+		return d.Err("host needs one name, such as git.example.com")
+	}
+	texts := map[string]*string{"user": &h.User, "token": &h.Token, "ssh_key": &h.SSHKey, "known_hosts": &h.KnownHosts}
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		word := d.Val()
+		switch text := texts[word]; {
+		case text == nil:
+			return d.Errf("unrecognized word '%s' in host, the allowed ones are: user, token, ssh_key, known_hosts", word)
+		case *text != "":
+			return d.Errf("%s is already specified", word)
+		case !d.AllArgs(text) || *text == "":
+			return d.ArgErr()
+		}
+	}
+	u.Hosts = append(u.Hosts, h)
 	return nil
 }

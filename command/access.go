@@ -147,45 +147,15 @@ func (q accessQuery) askServer(fl caddycmd.Flags) ([]module.AccessDecision, erro
 	return decisions, nil
 }
 
-// askConfiguration asks the registries of a configuration, which it provisions
-// without starting them. Of its apps that is only the HTTP app, and what that
-// needs. The configuration's own logs are left out: opening them would make files.
-func (q accessQuery) askConfiguration(fl caddycmd.Flags) ([]module.AccessDecision, error) {
-	raw, _, _, err := caddycmd.LoadConfig(fl.String("config"), fl.String("adapter"))
-	if err != nil {
-		return nil, err
-	}
-	var config caddy.Config
-	if err := caddy.StrictUnmarshalJSON(caddy.RemoveMetaFields(raw), &config); err != nil {
-		return nil, err
-	}
-	config.Logging = &caddy.Logging{Logs: map[string]*caddy.CustomLog{
-		caddy.DefaultLoggerName: {BaseLog: caddy.BaseLog{Level: "ERROR"}},
-	}}
-	apps := config.AppsRaw
-	config.AppsRaw = nil
-	base, err := caddy.ProvisionContext(&config)
-	if err != nil {
-		return nil, err
-	}
-	config.AppsRaw = apps
-	ctx, cancel := caddy.NewContext(base)
-	defer cancel()
-	if _, err := ctx.AppIfConfigured("http"); err != nil && !errors.Is(err, caddy.ErrNotConfigured) {
-		return nil, err
-	}
-	app, err := module.ConfiguredApp(ctx)
-	if err != nil && !errors.Is(err, caddy.ErrNotConfigured) {
-		return nil, err
-	}
-	var decisions []module.AccessDecision
-	if err == nil {
-		decisions = app.Decide(q.subject, q.right, q.resource)
-	}
-	if len(decisions) == 0 {
-		return nil, errors.New("the configuration has no terraform_registry: name another one with --config")
-	}
-	return decisions, nil
+// askConfiguration asks the registries of a configuration.
+func (q accessQuery) askConfiguration(fl caddycmd.Flags) (decisions []module.AccessDecision, err error) {
+	err = withConfiguration(fl, func(app *module.App) error {
+		if decisions = app.Decide(q.subject, q.right, q.resource); len(decisions) == 0 {
+			return errNoRegistry
+		}
+		return nil
+	})
+	return decisions, err
 }
 
 // chooseDecision returns the decision of the registry that is meant: the one with

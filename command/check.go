@@ -110,14 +110,18 @@ func (r checkResult) writeText(out, _ io.Writer) error {
 	writeOffered(b, r.Offered)
 	writeNotes(b, r.Offered)
 	writeProblems(b, "WITHHELD", r.Withheld)
-	var ignored, temporary []index.Problem
+	var ignored, withdrawn, temporary []index.Problem
 	for _, p := range r.Ignored {
-		if p.Reason == index.Temporary {
+		switch p.Reason {
+		case index.Temporary:
 			temporary = append(temporary, p)
-		} else {
+		case index.Withdrawn:
+			withdrawn = append(withdrawn, p)
+		default:
 			ignored = append(ignored, p)
 		}
 	}
+	writeWithdrawn(b, withdrawn)
 	writeProblems(b, "IGNORED", ignored)
 	if len(temporary) > 0 {
 		fmt.Fprintln(b, "SKIPPED UNTIL RENAMED")
@@ -200,6 +204,19 @@ func writeNotes(b *strings.Builder, offered []index.Offer) {
 	}
 }
 
+// writeWithdrawn writes each version that is withdrawn, and why.
+func writeWithdrawn(b *strings.Builder, problems []index.Problem) {
+	if len(problems) == 0 {
+		return
+	}
+	fmt.Fprintln(b, "WITHDRAWN")
+	for _, p := range problems {
+		fmt.Fprintf(b, "%s %s\n", printable(p.Address), p.Version)
+		b.WriteString(wrap(printable(p.Detail), reportIndent))
+	}
+	fmt.Fprintln(b)
+}
+
 // writeProblems writes each path, and below it the address and version it belongs
 // to, the reason and what to do.
 func writeProblems(b *strings.Builder, title string, problems []index.Problem) {
@@ -246,7 +263,10 @@ func summary(r *index.Report) string {
 		sentence = "Offered: " + strings.Join(offered, ", ")
 	}
 	sentence += fmt.Sprintf(". Withheld: %d.", len(r.Withheld))
-	if n := r.IgnoredTotal - r.TemporaryTotal; n > 0 {
+	if r.WithdrawnTotal > 0 {
+		sentence += fmt.Sprintf(" Withdrawn: %s.", count(r.WithdrawnTotal, "version"))
+	}
+	if n := r.IgnoredTotal - r.TemporaryTotal - r.WithdrawnTotal; n > 0 {
 		have := "have"
 		if n == 1 {
 			have = "has"

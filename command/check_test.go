@@ -77,7 +77,7 @@ func TestWriteReportFitsATerminal(t *testing.T) {
 		Withheld: []index.Problem{
 			{Path: "keys/acme.gpg", Reason: index.Misplaced, Detail: words + "`gpg --armor --export SOME-KEY > keys/registry.example.com/acme-corporation.asc` " + words},
 		},
-		Ignored:        []index.Problem{{Path: "keys/notes", Reason: index.NotPartOfTree, Detail: words}, {Path: "keys/x.tmp", Reason: index.Temporary}},
+		Ignored:        []index.Problem{{Path: "providers/x", Address: "acme/demo", Version: "1.0.0", Reason: index.Withdrawn, Detail: words}, {Path: "keys/notes", Reason: index.NotPartOfTree, Detail: words}, {Path: "keys/x.tmp", Reason: index.Temporary}},
 		IgnoredTotal:   2000,
 		TemporaryTotal: 500,
 		Hint:           words,
@@ -93,7 +93,7 @@ func TestWriteReportFitsATerminal(t *testing.T) {
 	}
 	for _, part := range []string{
 		"\n    `gpg --armor --export SOME-KEY > keys/registry.example.com/acme-corporation.asc`\n",
-		"\n        darwin_amd64 darwin_arm64", "\nSKIPPED UNTIL RENAMED\nkeys/x.tmp\n", "… and 1998 more ignored files.", "\nSome words",
+		"\n        darwin_amd64 darwin_arm64", "\nSKIPPED UNTIL RENAMED\nkeys/x.tmp\n", "\nWITHDRAWN\nacme/demo 1.0.0\n    some words", "… and 1997 more ignored files.", "\nSome words",
 	} {
 		if !strings.Contains(b.String(), part) {
 			t.Errorf("%q is missing in\n%s", part, b.String())
@@ -109,6 +109,7 @@ func TestSummary(t *testing.T) {
 	}{
 		{"empty", index.Report{}, "Nothing is offered. Withheld: 0."},
 		{"ignored files", index.Report{IgnoredTotal: 2}, "Nothing is offered. Withheld: 0. Ignored: 2 files that have no place in the tree."},
+		{"withdrawn versions", index.Report{IgnoredTotal: 3, WithdrawnTotal: 2}, "Nothing is offered. Withheld: 0. Withdrawn: 2 versions. Ignored: 1 file that has no place in the tree."},
 		{"temporary names", index.Report{IgnoredTotal: 1, TemporaryTotal: 1}, "Nothing is offered. Withheld: 0. Skipped until renamed: 1 file."},
 		{"a provider and a module of one name", index.Report{Offered: []index.Offer{
 			{Kind: "provider", Address: "a/b", Version: "1.0.0"}, {Kind: "module", Address: "a/b/c", Version: "1.0.0"},

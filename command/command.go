@@ -21,8 +21,9 @@ func init() {
 		Short: "Serves a folder as a Terraform and OpenTofu registry",
 		Long: `
 Serves a folder as a provider registry, a module registry and a network mirror
-for Terraform and OpenTofu. It needs no configuration file, and prints what the
-folder offers and how to configure clients.
+for Terraform and OpenTofu, with pages for people to search and read. It needs
+no configuration file, and prints what the folder offers and how to configure
+clients.
 
 The folder has up to three others in it. --providers, --modules and --keys name
 them if they are elsewhere, for example a mirror directory that exists already:
@@ -65,7 +66,8 @@ generated at the first start and kept in Caddy's data directory.`,
 }
 
 func subcommands() []*cobra.Command {
-	return []*cobra.Command{checkCommand(), accessCommand(), tokenCommand(), mirrorCommand(upstream.Network{}), pruneCommand()}
+	return []*cobra.Command{checkCommand(), accessCommand(), clientConfigCommand(registryNetwork{}), tokenCommand(), mirrorCommand(upstream.Network{}), pruneCommand(),
+		publishCommand(registryNetwork{}), deprecateCommand(), withdrawCommand(), restoreCommand()}
 }
 
 func addTreeFlags(cmd *cobra.Command) {
@@ -81,6 +83,13 @@ func addProvidersFlags(cmd *cobra.Command) {
 	addTreeFlags(cmd)
 	cmd.Flags().Lookup("root").Usage = "The folder of the registry (required)"
 	cmd.Flags().Lookup("modules").Hidden = true
+}
+
+// modulesFlag makes --modules of such a command an option that needs no value: it is about
+// modules too then, which lie in the default folder.
+func modulesFlag(cmd *cobra.Command, usage string) {
+	flag := cmd.Flags().Lookup("modules")
+	flag.Hidden, flag.Usage, flag.NoOptDefVal = false, usage, "modules"
 }
 
 // namedDirectories returns the directories as a configuration has them: defaults

@@ -1,20 +1,12 @@
 package command
 
 import (
-	"archive/tar"
-	"archive/zip"
 	"cmp"
-	"compress/gzip"
-	"errors"
+	"context"
 	"fmt"
-	"io"
-	"path"
 	"slices"
 	"strings"
 
-	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/ext/typeexpr"
-	"github.com/hashicorp/hcl/v2/hclparse"
 	"github.com/hashicorp/hcl/v2/hclwrite"
 	tfaddr "github.com/hashicorp/terraform-registry-address"
 	"github.com/zclconf/go-cty/cty"
@@ -112,141 +104,32 @@ func arguments(variables []exampleVariable) string {
 // An exampleVariable is a required variable of a module, with a value of its type.
 type exampleVariable struct{ name, value string }
 
-// Bounds of what is read of a module for an example.
-const (
-	maxExampleFile  = 128 << 10
-	maxExampleFiles = 200
-)
-
-// exampleVariables returns the required variables of a module version. As they are
-// only for an example, what cannot be read is left out.
-func exampleVariables(s *index.Snapshot, text, version string) []exampleVariable {
+// exampleVariables returns the required variables of a module version, sorted by name.
+// As they are only for an example, what cannot be read is left out.
+func exampleVariables(ctx context.Context, s *index.Snapshot, text, version string) []exampleVariable {
 	a, err := address.Parse(text)
 	if err != nil {
 		return nil
 	}
-	m := s.Module(a)
-	if m == nil || m.Version(version) == nil {
+	v := s.Module(a).Version(version)
+	if v == nil {
 		return nil
 	}
-	archive := m.Version(version).Archive
-	f, err := s.Open(archive)
+	module, err := s.Describe(ctx, v)
 	if err != nil {
 		return nil
-	}
-	defer f.Close()
-	files := make(map[string][]byte)
-	read := readTarGz
-	if strings.HasSuffix(archive.Name, ".zip") {
-		read = func(r io.ReadSeeker, files map[string][]byte) error { return readZip(r, archive.Size, files) }
-	}
-	if err := read(f, files); err != nil && !errors.Is(err, io.EOF) {
-		return nil
-	}
-	return requiredVariables(files)
-}
-
-// keepConfiguration keeps a file of an archive if it may be configuration of the
-// module, which is at the root or in the one folder there.
-func keepConfiguration(files map[string][]byte, name string, r io.Reader) error {
-	name = path.Clean(name)
-	isConfiguration := strings.HasSuffix(name, ".tf") || strings.HasSuffix(name, ".tofu")
-	if !isConfiguration || strings.Count(name, "/") > 1 || len(files) == maxExampleFiles {
-		return nil
-	}
-	content, err := io.ReadAll(io.LimitReader(r, maxExampleFile+1))
-	if err == nil && len(content) <= maxExampleFile {
-		files[name] = content
-	}
-	return err
-}
-
-func readTarGz(f io.ReadSeeker, files map[string][]byte) error {
-	z, err := gzip.NewReader(f)
-	if err != nil {
-		return err
-	}
-	for t := tar.NewReader(z); ; {
-		h, err := t.Next()
-		if err != nil {
-			return err
-		}
-		if h.Typeflag != tar.TypeReg {
-			continue
-		}
-		if err := keepConfiguration(files, h.Name, t); err != nil {
-			return err
-		}
-	}
-}
-
-func readZip(f io.ReadSeeker, size int64, files map[string][]byte) error {
-	at, ok := f.(io.ReaderAt)
-	if !ok {
-		return errors.ErrUnsupported
-	}
-	z, err := zip.NewReader(at, size)
-	if err != nil {
-		return err
-	}
-	for _, e := range z.File {
-		if e.FileInfo().IsDir() {
-			continue
-		}
-		r, err := e.Open()
-		if err != nil {
-			return err
-		}
-		err = keepConfiguration(files, e.Name, r)
-		r.Close()
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-var (
-	variableBlocks = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{{Type: "variable", LabelNames: []string{"name"}}}}
-	variableSchema = &hcl.BodySchema{Attributes: []hcl.AttributeSchema{{Name: "type"}, {Name: "default"}}}
-)
-
-// requiredVariables returns the variables without a default, sorted by name.
-func requiredVariables(files map[string][]byte) []exampleVariable {
-	folders := make(map[string]bool)
-	for name := range files {
-		folders[path.Dir(name)] = true
-	}
-	if len(folders) > 1 && !folders["."] {
-		return nil // several folders: none of them is the module
 	}
 	var required []exampleVariable
-	seen := make(map[string]bool)
-	for name, content := range files {
-		if folders["."] && path.Dir(name) != "." {
+	for _, variable := range module.Root.Variables {
+		if !variable.Required() {
 			continue
 		}
-		f, _ := hclparse.NewParser().ParseHCL(content, path.Base(name))
-		if f == nil {
-			continue
+		kind, err := variable.Constraint()
+		if err != nil {
+			kind = cty.String
 		}
-		body, _, _ := f.Body.PartialContent(variableBlocks)
-		for _, block := range body.Blocks {
-			of, _, _ := block.Body.PartialContent(variableSchema)
-			variable := block.Labels[0]
-			if of.Attributes["default"] != nil || seen[variable] {
-				continue
-			}
-			seen[variable] = true
-			kind := cty.String
-			if t := of.Attributes["type"]; t != nil {
-				if declared, _, problems := typeexpr.TypeConstraintWithDefaults(t.Expr); !problems.HasErrors() {
-					kind = declared
-				}
-			}
-			value := hclwrite.TokensForValue(exampleValue(kind)).Bytes()
-			required = append(required, exampleVariable{variable, string(value)})
-		}
+		value := hclwrite.TokensForValue(exampleValue(kind)).Bytes()
+		required = append(required, exampleVariable{variable.Name, string(value)})
 	}
 	slices.SortFunc(required, func(a, b exampleVariable) int { return cmp.Compare(a.name, b.name) })
 	return required

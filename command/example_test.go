@@ -52,15 +52,27 @@ variable "region" { default = "eu" }
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := arguments(exampleVariables(s, "acme/vpc/aws", "1.0.0")); got != want {
+		if got := arguments(exampleVariables(t.Context(), s, "acme/vpc/aws", "1.0.0")); got != want {
 			t.Errorf("%s: got\n%s\nwant\n%s", rule, got, want)
 		}
-		if v := exampleVariables(s, "acme/vpc/aws", "2.0.0"); v != nil {
+		if v := exampleVariables(t.Context(), s, "acme/vpc/aws", "2.0.0"); v != nil {
 			t.Errorf("%s: of a version that is not there, got %v", rule, v)
 		}
 	}
-	if v := requiredVariables(map[string][]byte{"main.tf": []byte(`variable "broken" {`), "a.tf": []byte("\x00"), "b.tf": []byte(`variable "x" { type = nonsense( }`)}); len(v) > 2 {
-		t.Errorf("of what is no configuration, got %v", v)
+}
+
+// What cannot be read of a module does not keep the rest from the example.
+func TestExampleVariablesOfABrokenModule(t *testing.T) {
+	tree := indextest.New(t).
+		Write("modules/acme/vpc/aws/1.0.0/a.tf", "\x00").
+		Write("modules/acme/vpc/aws/1.0.0/main.tf", `variable "x" { type = nonsense }`+"\n"+`variable "broken" {`)
+	s, err := index.Scan(t.Context(), index.Options{Open: tree.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	v := exampleVariables(t.Context(), s, "acme/vpc/aws", "1.0.0")
+	if len(v) == 0 || v[len(v)-1] != (exampleVariable{"x", `"example"`}) {
+		t.Errorf("got %v", v)
 	}
 }
 

@@ -59,17 +59,19 @@ func readLockFiles(args []string) (locks [][]fill.Lock, err error) {
 // lockFilesIn finds the lock files in a folder and below, except those of installed
 // modules. Symlinks are followed, and every folder is visited once.
 func lockFilesIn(dir string) ([]string, error) {
-	search := lockFileSearch{visited: make(map[string]bool)}
+	search := projectSearch{visited: make(map[string]bool)}
 	err := search.folder(dir)
 	return search.files, err
 }
 
-type lockFileSearch struct {
-	visited map[string]bool // folders, by their path without symlinks
-	files   []string
+// A projectSearch finds lock files and configurations.
+type projectSearch struct {
+	visited        map[string]bool // folders, by their path without symlinks
+	files          []string        // lock files
+	configurations []string        // folders
 }
 
-func (s *lockFileSearch) folder(dir string) error {
+func (s *projectSearch) folder(dir string) error {
 	real, err := filepath.EvalSymlinks(dir)
 	if err != nil || s.visited[real] {
 		return err
@@ -78,6 +80,13 @@ func (s *lockFileSearch) folder(dir string) error {
 	entries, err := os.ReadDir(dir)
 	if err != nil {
 		return err
+	}
+	found, err := lockfile.HasConfiguration(dir)
+	if err != nil {
+		return err
+	}
+	if found {
+		s.configurations = append(s.configurations, dir)
 	}
 	// Symlinks come last, so that a folder is found by its own name.
 	slices.SortStableFunc(entries, func(a, b fs.DirEntry) int { return int(a.Type()&fs.ModeSymlink) - int(b.Type()&fs.ModeSymlink) })

@@ -5,18 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/url"
 	"os"
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"strings"
 	"syscall"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
@@ -31,35 +27,48 @@ import (
 // the system does not trust.
 func mirrorCommand(network upstream.Network) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "mirror --root <folder> [--platform <os_arch>]... [--upstream [<hostname>=]<url>]... [--dry-run] <lock file>|<folder>|<provider>...",
-		Short: "Fetches providers from other registries into a folder",
+		Use:   "mirror --root <folder> [--platform <os_arch>]... [--upstream [<hostname>=]<url>]... [--modules] [--dry-run] <lock file>|<folder>|<provider>|<module>...",
+		Short: "Fetches providers and modules from other registries into a folder",
 		Long: `
-Fetches providers into the folder of a registry, which serves them to clients
-without internet access, or is copied to a network without it. It needs no
-server, and may run beside one: a package appears in the folder when it is
-complete and verified. Packages that are there are verified and not fetched
-again, so that a run that ended early can be continued.
+Fetches providers, and with --modules also modules, into the folder of a
+registry, which serves them to clients without internet access, or is copied to
+a network without it. It needs no server, and may run beside one: a package
+appears in the folder when it is complete and verified. Packages that are there
+are not fetched again, so that a run that ended early can be continued.
 
 Arguments say what to fetch. One that exists is a path, and so is one that
-begins with ./, ../ or /. Any other is a provider.
+begins with ./, ../ or /. Any other is a provider or a module.
 
   A lock file (.terraform.lock.hcl): the versions that it locks. Packages with
     other hashes than the locked ones are refused.
   A folder with a lock file: the same; what its configuration needs beyond that
     is listed as missing. A folder without one: the newest versions that its
-    configuration and the local modules it calls allow. Modules from elsewhere
-    are not looked into, and are listed as what may need more.
+    configuration and the modules it calls allow.
   [HOSTNAME/]NAMESPACE/TYPE[@CONSTRAINTS], such as hashicorp/null@3.2.2 or
     "hashicorp/aws@~> 5.0": the newest version that the constraints allow.
+  [HOSTNAME/]NAMESPACE/NAME/SYSTEM[//FOLDER][@CONSTRAINTS], such as
+    "terraform-aws-modules/vpc/aws@~> 5.0": the same of a module, which needs
+    --modules, with the modules it calls and the providers they all require.
+
+With --modules, the modules of registries that the configuration in a folder
+calls are fetched, and those that these call: in the versions that init has
+installed (.terraform/modules/modules.json), otherwise the newest that each call
+allows. Without --modules they are not looked into. Modules from elsewhere, such
+as Git repositories, never are: no registry can serve them. Modules that are not
+looked into are listed as what may need more. With --dry-run, modules are
+downloaded into a temporary folder to see what they call.
+
+Versions that are withdrawn in the folder are not fetched.
 
 The default HOSTNAME is registry.terraform.io, or with --tofu
 registry.opentofu.org.
 
 Requests go to each registry at its own hostname. --upstream URL names a network
-mirror to use instead of all of them, and --upstream HOSTNAME=URL another
-address of the registry of that hostname. Tokens are taken from the environment
-as by clients, from variables such as TF_TOKEN_example_com, and proxies from
-HTTPS_PROXY.
+mirror to fetch providers from instead of all of them, and --upstream
+HOSTNAME=URL another address of the registry of that hostname. Tokens are taken
+from the environment as by clients, from variables such as TF_TOKEN_example_com,
+and proxies from HTTPS_PROXY. With --modules, the token of a host is also sent
+to Git repositories there, as a password.
 
 The folder is created if it does not exist.
 
@@ -67,22 +76,25 @@ The exit status is 0 if everything is there, 1 if something is missing, which
 does not keep the rest from being fetched, and 2 if it could not begin.`,
 		Example: `  caddy terraform-registry mirror --root /srv/terraform --platform linux_amd64 --platform darwin_arm64 infra/.terraform.lock.hcl
   caddy terraform-registry mirror --root /srv/terraform --dry-run ./infra "hashicorp/aws@~> 5.0"
+  caddy terraform-registry mirror --root /srv/terraform --modules ./infra "terraform-aws-modules/vpc/aws@~> 5.0"
   caddy terraform-registry mirror --root /srv/terraform --upstream https://mirror.example.com/v1/mirror/ --signatures prefer hashicorp/null`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError(cmd, errors.New("say what to mirror: a lock file, a folder with a configuration, or a provider such as hashicorp/null"))
+				return usageError(cmd, errors.New("say what to mirror: a lock file, a folder with a configuration, a provider such as hashicorp/null, or a module"))
 			}
 			return nil
 		},
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runMirror(cmd, args, network) }
 	addProvidersFlags(cmd)
+	modulesFlag(cmd, "Fetch modules too, into `folder` (default: modules under the root)")
 	cmd.Flags().StringSliceP("platform", "p", nil, "A platform to fetch packages for, such as linux_amd64; can be repeated (default: that of this machine)")
 	cmd.Flags().StringArrayP("upstream", "u", nil, "The URL of a network mirror for all providers, or HOSTNAME=URL for another address of one registry; can be repeated")
+	cmd.Flags().StringArray("modules-url", nil, "HOSTNAME=URL for the module service of a registry, if it cannot be discovered; can be repeated")
 	cmd.Flags().StringSlice("private", nil, "A host in a private network that registries may link to; can be repeated")
-	cmd.Flags().StringSlice("own", nil, "A hostname of the registry itself, whose providers are left out; can be repeated")
+	cmd.Flags().StringSlice("own", nil, "A hostname of the registry itself, whose providers and modules are left out; can be repeated")
 	cmd.Flags().String("signatures", module.RequireSignatures, "require, or prefer to accept releases without a known signature")
-	cmd.Flags().Bool("tofu", false, "Read folders and providers without hostname as OpenTofu does")
+	cmd.Flags().Bool("tofu", false, "Read folders, and providers and modules without hostname, as OpenTofu does")
 	cmd.Flags().IntP("parallel", "n", 4, "How many packages to fetch at once")
 	cmd.Flags().Bool("dry-run", false, "Say what would be fetched, and write nothing")
 	cmd.Flags().Bool("json", false, "Print the result as JSON")
@@ -98,13 +110,10 @@ func runMirror(cmd *cobra.Command, args []string, network upstream.Network) erro
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// An interrupted fill leaves nothing behind. A second signal ends the process.
-	context.AfterFunc(ctx, func() { stop(); m.filler.Close() })
-	if !m.dry {
-		m.filler.RemoveLeftovers(ctx)
-	}
+	context.AfterFunc(ctx, func() { stop(); m.fillers.close() })
 	result := m.run(ctx)
 	m.progress.bar.clear()
-	m.filler.Close()
+	m.fillers.close()
 	if err := printResult(cmd, result); err != nil {
 		return usageError(cmd, err)
 	}
@@ -132,16 +141,16 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 	if err != nil {
 		return nil, err
 	}
-	own, err := hostnamesFlag(fl, "own")
-	if err != nil {
+	if m.own, err = hostnamesFlag(fl, "own"); err != nil {
 		return nil, err
 	}
-	if m.mirrorRequest, err = readArguments(args, fl.Bool("tofu")); err != nil {
+	m.tofu = fl.Bool("tofu")
+	withModules := fl.String("modules") != ""
+	if err := m.readArguments(args, withModules); err != nil {
 		return nil, err
 	}
-	m.leaveOut(own)
-	sources, err := o.sources(m.hostnames(), network)
-	if err != nil {
+	m.leaveOut()
+	if err := o.check(m.requirements, network); err != nil {
 		return nil, err
 	}
 	directories, missing, err := foldersToFill(fl, m.dry)
@@ -149,19 +158,29 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 		return nil, err
 	}
 	m.into = directories.Paths()[1]
-	fo := fill.Options{
-		Sources: sources, Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
-		Path:      func(name string) string { return filepath.Join(m.into, filepath.FromSlash(name)) },
-		FreeSpace: func() (int64, error) { return fill.FreeSpace(m.into) },
+	if withModules {
+		m.modulesInto = directories.Paths()[2]
 	}
+	m.fillers = fillers{origins: o, network: network, options: fill.Options{
+		Open: directories.Open, Lock: lockDefaultStorage, ReadOnly: m.dry,
+		FreeSpace: func(a address.Address) (int64, error) {
+			if a.IsModule() {
+				return fill.FreeSpace(m.modulesInto)
+			}
+			return fill.FreeSpace(m.into)
+		},
+	}}
+	fo := &m.fillers.options
 	switch {
 	case missing:
 		fo.Open, fo.Lock = emptyTree, nil
 	case m.dry:
 		fo.Open, fo.Lock = readOnly(directories), nil
 	}
-	m.filler, err = fill.New(fo)
-	return m, err
+	if m.tree, err = readTreeFolders(cmd.Context(), fo.Open, withModules); err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // foldersToFill returns the directories of the flags, and creates those that are
@@ -175,7 +194,7 @@ func foldersToFill(fl caddycmd.Flags, dry bool) (d index.Directories, missing bo
 	d = namedDirectories(fl, root)
 	for i, flag := range []string{"root", "providers", "modules", "keys"} {
 		dir := d.Paths()[i]
-		if flag == "modules" || fl.String(flag) == "" {
+		if fl.String(flag) == "" {
 			continue
 		}
 		if _, err := os.Stat(dir); !errors.Is(err, fs.ErrNotExist) {
@@ -207,7 +226,9 @@ func readOnly(d index.Directories) func() (index.Tree, error) {
 	return func() (index.Tree, error) {
 		tree, err := d.Open()
 		if err == nil {
-			tree.Providers.Fs, tree.Keys.Fs = afero.NewReadOnlyFs(tree.Providers.Fs), afero.NewReadOnlyFs(tree.Keys.Fs)
+			for _, part := range []*index.Part{&tree.Providers, &tree.Modules, &tree.Keys} {
+				part.Fs = afero.NewReadOnlyFs(part.Fs)
+			}
 		}
 		return tree, err
 	}
@@ -235,110 +256,4 @@ func platformsFlag(fl caddycmd.Flags) (platforms []address.Platform, thisMachine
 	}
 	platforms, err = address.ParsePlatforms(words)
 	return platforms, false, err
-}
-
-// origins are the registries and mirrors that the mirror command fetches from.
-type origins struct {
-	mirror     string                      // the network mirror for all hostnames not in urls
-	urls       map[svchost.Hostname]string // other addresses of registries
-	private    []string
-	signatures fill.Signatures
-	tokens     map[svchost.Hostname]string // by the host that gets the request
-}
-
-// versionsTTL is how old a list of versions may be that another run, or a server,
-// has left. It is short: users run the command to get what is new.
-const versionsTTL = 30 * time.Second
-
-func originFlags(fl caddycmd.Flags) (o origins, err error) {
-	words, err := fl.GetStringArray("upstream")
-	if err != nil {
-		return o, fmt.Errorf("--upstream: %w", err)
-	}
-	o.urls = make(map[svchost.Hostname]string)
-	for _, word := range words {
-		if err := o.add(word); err != nil {
-			return o, fmt.Errorf("--upstream: %w", err)
-		}
-	}
-	if o.private, err = fl.GetStringSlice("private"); err != nil {
-		return o, fmt.Errorf("--private: %w", err)
-	}
-	if o.signatures, err = fill.ParseSignatures(fl.String("signatures")); err != nil {
-		return o, fmt.Errorf("--signatures: %w", err)
-	}
-	o.tokens = environmentTokens(os.Environ())
-	return o, nil
-}
-
-// add parses an --upstream. A URL may contain a =, but not before its ://.
-func (o *origins) add(word string) error {
-	name, location, named := strings.Cut(word, "=")
-	if !named || strings.Contains(name, "://") {
-		if o.mirror != "" {
-			return errors.New("two network mirrors are given for all providers: leave out one of them")
-		}
-		if o.mirror = word; word == "" {
-			return errors.New("it is empty: give a URL, or HOSTNAME=URL")
-		}
-		return nil
-	}
-	hostname, err := address.ParseHostname(name)
-	switch {
-	case err != nil:
-		return fmt.Errorf("%q is not a hostname: %w", name, err)
-	case location == "":
-		return fmt.Errorf("there is no URL behind %s=", name)
-	case o.urls[hostname] != "":
-		return fmt.Errorf("two addresses are given for %s: leave out one of them", name)
-	}
-	o.urls[hostname] = location
-	return nil
-}
-
-// sources returns the sources of the providers of hostnames.
-func (o *origins) sources(hostnames []svchost.Hostname, network upstream.Network) (map[svchost.Hostname]fill.Source, error) {
-	policy := fill.Policy{VersionsTTL: versionsTTL, Signatures: o.signatures}
-	sources := make(map[svchost.Hostname]fill.Source)
-	for _, hostname := range hostnames {
-		client, err := upstream.NewClient(o.origin(hostname), network)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", hostname.ForDisplay(), err)
-		}
-		sources[hostname] = fill.Source{Client: client, Policy: policy}
-	}
-	return sources, nil
-}
-
-func (o *origins) origin(hostname svchost.Hostname) upstream.Origin {
-	origin := upstream.Origin{Hostname: hostname, URL: o.urls[hostname], Private: o.private}
-	host := hostname // that gets the request
-	if origin.URL == "" {
-		origin.Mirror = o.mirror
-	}
-	for _, text := range []string{origin.URL, origin.Mirror} {
-		if u, err := url.Parse(text); err == nil && u.Host != "" {
-			host, _ = address.ParseHostname(u.Host)
-		}
-	}
-	origin.Token = o.tokens[host]
-	return origin
-}
-
-// environmentTokens returns the tokens that clients would take from variables such
-// as TF_TOKEN_example_com: an underscore stands for a dot, two for a dash.
-func environmentTokens(environ []string) map[svchost.Hostname]string {
-	tokens := make(map[svchost.Hostname]string)
-	for _, variable := range environ {
-		name, token, _ := strings.Cut(variable, "=")
-		name, ours := strings.CutPrefix(name, "TF_TOKEN_")
-		if !ours || token == "" {
-			continue
-		}
-		name = strings.ReplaceAll(strings.ReplaceAll(name, "__", "-"), "_", ".")
-		if hostname, err := address.ParseHostname(name); err == nil {
-			tokens[hostname] = token
-		}
-	}
-	return tokens
 }

@@ -59,8 +59,9 @@ func TestMirrorFromALockFileThatLacks(t *testing.T) {
 	write(t, dir, "main.tf", require(null))
 	write(t, dir, ".terraform.lock.hcl", lock("registry.opentofu.org/hashicorp/null", "3.2.2"))
 	for _, tofu := range []bool{false, true} {
-		if w, err := readArguments([]string{dir}, tofu); err != nil || len(w.unlocked) > 0 {
-			t.Errorf("tofu %v: got %v, %v", tofu, w.unlocked, err)
+		q := mirrorRequest{tofu: tofu}
+		if err := q.readArguments([]string{dir}, false); err != nil || len(q.unlocked) > 0 {
+			t.Errorf("tofu %v: got %v, %v", tofu, q.unlocked, err)
 		}
 	}
 }
@@ -102,7 +103,7 @@ func TestMirrorMakesItsFolder(t *testing.T) {
 	if out, errs, err := o.mirror(t, root, originHost+"/acme/demo", "--keys", filepath.Join(root, "other", "keys")); err != nil {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
-	wantFiles(t, root, append(release("1.1.0", "linux_amd64"), "other/"+demoKeys, demoLists)...)
+	wantFiles(t, root, append(release("1.1.0", "linux_amd64"), "other/"+demoKeys, demoLists, announced("1.1.0"))...)
 }
 
 // A dry run reports a folder that cannot be read as a failure.

@@ -26,6 +26,9 @@ func (r *mirrorResult) complete() bool {
 	return failed == 0 && len(r.unresolved)+len(r.unlocked) == 0 && !r.interrupted
 }
 
+// address is the provider's or the module's.
+func (o mirrorOutcome) address() string { return cmp.Or(o.provider, o.module) }
+
 func (r *mirrorResult) counts() (added, failed int) {
 	for _, o := range r.outcomes {
 		switch {
@@ -43,6 +46,13 @@ func (r *mirrorResult) writeText(out, errs io.Writer) error {
 		return err
 	}
 	r.writeFailed(errs)
+	if len(r.withdrawn) > 0 {
+		fmt.Fprintln(errs, "WITHDRAWN, SO THAT ANOTHER VERSION WAS CHOSEN")
+		for _, w := range r.withdrawn {
+			fmt.Fprintln(errs, printable(w))
+		}
+		fmt.Fprintln(errs)
+	}
 	if len(r.unresolved) > 0 {
 		fmt.Fprintln(errs, "MAY NEED MORE")
 		for _, u := range r.unresolved {
@@ -73,7 +83,7 @@ func (r *mirrorResult) writeAdded(out io.Writer) error {
 		if o.err != nil || !o.added {
 			continue
 		}
-		row := []string{o.provider, o.version, o.platform, humanize.Bytes(uint64(o.size))}
+		row := []string{o.address(), o.version, cmp.Or(o.platform, "-"), humanize.Bytes(uint64(o.size))}
 		rows = append(rows, row[:len(rows[0])])
 	}
 	if len(rows) == 1 {
@@ -96,7 +106,7 @@ func (r *mirrorResult) writeFailed(errs io.Writer) {
 		if len(o.requiredBy) > 0 {
 			message += " (for " + strings.Join(o.requiredBy, ", ") + ")"
 		}
-		subject := strings.TrimSpace(o.provider + " " + o.version + " " + o.platform)
+		subject := strings.Join(strings.Fields(o.address()+" "+o.version+" "+o.platform), " ")
 		fmt.Fprintf(errs, "%s%s: %s\n", heading, subject, printable(message))
 		heading = ""
 	}
@@ -108,18 +118,18 @@ func (r *mirrorResult) writeFailed(errs io.Writer) {
 // summary gives the numbers of the result in a few sentences.
 func (r *mirrorResult) summary() string {
 	added, failed := r.counts()
-	var size int64
-	for _, o := range r.outcomes {
-		if o.added && o.err == nil {
-			size += o.size
-		}
-	}
 	var b strings.Builder
+	verb := "Added to "
 	if r.dry {
-		fmt.Fprintf(&b, "Would be added to %s: %s.", r.into, count(added, "package"))
-	} else {
-		fmt.Fprintf(&b, "Added to %s: %s, %s.", r.into, count(added, "package"), humanize.Bytes(uint64(size)))
+		verb = "Would be added to "
 	}
+	b.WriteString(verb)
+	r.writeTotal(&b, r.into, "package", func(o mirrorOutcome) bool { return o.module == "" })
+	if r.modulesInto != "" {
+		b.WriteString("; to ")
+		r.writeTotal(&b, r.modulesInto, "module", func(o mirrorOutcome) bool { return o.module != "" })
+	}
+	b.WriteString(".")
 	fmt.Fprintf(&b, " There already: %d. Failed: %d.", len(r.outcomes)-added-failed, failed)
 	if len(r.leftOut) > 0 {
 		fmt.Fprintf(&b, " Left out as the registry's own: %s.", strings.Join(r.leftOut, ", "))
@@ -133,9 +143,25 @@ func (r *mirrorResult) summary() string {
 	return b.String()
 }
 
+// writeTotal writes how many packages of a kind were added to a folder, and their size.
+func (r *mirrorResult) writeTotal(b *strings.Builder, into, noun string, is func(mirrorOutcome) bool) {
+	added, size := 0, int64(0)
+	for _, o := range r.outcomes {
+		if o.added && o.err == nil && is(o) {
+			added++
+			size += o.size
+		}
+	}
+	fmt.Fprintf(b, "%s: %s", into, count(added, noun))
+	if !r.dry {
+		fmt.Fprintf(b, ", %s", humanize.Bytes(uint64(size)))
+	}
+}
+
 // A mirrorDocument is what `mirror --json` prints.
 type mirrorDocument struct {
 	Into        string                `json:"into"`
+	ModulesInto string                `json:"modules_into,omitempty"` // with --modules
 	DryRun      bool                  `json:"dry_run"`
 	Complete    bool                  `json:"complete"`
 	Interrupted bool                  `json:"interrupted"`
@@ -144,13 +170,16 @@ type mirrorDocument struct {
 	Failed      []mirroredPackage     `json:"failed"`
 	Unresolved  []lockfile.Unresolved `json:"unresolved"`
 	NotLocked   []unlocked            `json:"not_locked"`
+	Withdrawn   []string              `json:"withdrawn"` // that would have been chosen, and why they were not
 	LeftOut     []string              `json:"left_out"`
 	Skipped     []string              `json:"skipped"`
 }
 
 // A mirroredPackage is a mirrorOutcome in JSON.
 type mirroredPackage struct {
-	Provider string   `json:"provider"`
+	Kind     string   `json:"kind"` // provider or module
+	Provider string   `json:"provider,omitempty"`
+	Module   string   `json:"module,omitempty"`
 	Version  string   `json:"version,omitempty"`
 	Platform string   `json:"platform,omitempty"`
 	Size     int64    `json:"size,omitempty"`
@@ -160,13 +189,16 @@ type mirroredPackage struct {
 
 func (r *mirrorResult) document() any {
 	d := mirrorDocument{
-		Into: r.into, DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
+		Into: r.into, ModulesInto: r.modulesInto, DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
 		Added: []mirroredPackage{}, Present: []mirroredPackage{}, Failed: []mirroredPackage{},
 		Unresolved: append([]lockfile.Unresolved{}, r.unresolved...), NotLocked: append([]unlocked{}, r.unlocked...),
-		LeftOut: append([]string{}, r.leftOut...), Skipped: append([]string{}, r.skipped...),
+		Withdrawn: append([]string{}, r.withdrawn...), LeftOut: append([]string{}, r.leftOut...), Skipped: append([]string{}, r.skipped...),
 	}
 	for _, o := range r.outcomes {
-		p := mirroredPackage{Provider: o.provider, Version: o.version, Platform: o.platform, Size: o.size, For: o.requiredBy}
+		p := mirroredPackage{Kind: "provider", Provider: o.provider, Module: o.module, Version: o.version, Platform: o.platform, Size: o.size, For: o.requiredBy}
+		if o.module != "" {
+			p.Kind = "module"
+		}
 		switch {
 		case o.err != nil:
 			p.Error = cmp.Or(o.err.Error(), "it failed")

@@ -23,6 +23,10 @@ type requirement struct {
 
 // A mirrorRequest is what all arguments together require.
 type mirrorRequest struct {
+	tofu     bool               // read arguments as OpenTofu does
+	own      []svchost.Hostname // of the registry itself
+	projects []*project         // nil: modules are not mirrored
+
 	requirements []requirement
 	unresolved   []lockfile.Unresolved
 	leftOut      []string // addresses of the registry's own
@@ -44,29 +48,33 @@ func (u unlocked) String() string {
 	return fmt.Sprintf("%s: %s (for %s)", u.Provider, u.Why, strings.Join(u.From, ", "))
 }
 
-func readArguments(args []string, tofu bool) (q mirrorRequest, err error) {
+// readArguments reads what arguments require. With modules, what they call is to be
+// followed.
+func (q *mirrorRequest) readArguments(args []string, modules bool) error {
 	var errs []error
 	for _, arg := range args {
-		if err := q.read(arg, tofu); err != nil {
+		if err := q.read(arg, modules); err != nil {
 			errs = append(errs, err)
 		}
 	}
-	return q, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // read adds the requirements of one argument. A provider whose address is also the
 // path of a folder can be given with its hostname.
-func (q *mirrorRequest) read(arg string, tofu bool) error {
+func (q *mirrorRequest) read(arg string, modules bool) error {
 	info, err := os.Stat(arg)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && isPath(arg):
 		return noSuchPath(arg)
 	case err != nil && isPath(arg):
 		return err
+	case err != nil && lockfile.IsModuleArgument(arg):
+		return q.readModule(arg, modules)
 	case err != nil:
-		return q.readProvider(arg, tofu)
+		return q.readProvider(arg)
 	case info.IsDir():
-		return q.readFolder(arg, tofu)
+		return q.readFolder(arg, modules)
 	}
 	_, err = q.readLockFile(arg)
 	return err
@@ -78,8 +86,19 @@ func isPath(arg string) bool {
 	return filepath.IsAbs(arg) || slashes == "." || slashes == ".." || strings.HasPrefix(slashes, "./") || strings.HasPrefix(slashes, "../")
 }
 
-func (q *mirrorRequest) readProvider(arg string, tofu bool) error {
-	r, err := lockfile.ParseRequirement(arg, tofu)
+func (q *mirrorRequest) readModule(arg string, modules bool) error {
+	call, err := lockfile.ParseModuleCall(arg, q.tofu)
+	if err == nil && !modules {
+		err = fmt.Errorf("%s is a module: add --modules", printable(arg))
+	}
+	if err == nil {
+		q.projects = append(q.projects, &project{Configuration: lockfile.CallingModule(call, q.tofu)})
+	}
+	return err
+}
+
+func (q *mirrorRequest) readProvider(arg string) error {
+	r, err := lockfile.ParseRequirement(arg, q.tofu)
 	if err != nil {
 		return fmt.Errorf("there is no file or folder %s, and as a provider: %w", printable(arg), err)
 	}
@@ -87,25 +106,46 @@ func (q *mirrorRequest) readProvider(arg string, tofu bool) error {
 	return nil
 }
 
-func (q *mirrorRequest) readFolder(dir string, tofu bool) error {
+func (q *mirrorRequest) readFolder(dir string, modules bool) error {
+	p := &project{}
 	file := filepath.Join(dir, lockfile.Name)
 	if _, err := os.Stat(file); err == nil {
-		locks, err := q.readLockFile(file)
-		if err != nil {
+		p.lockFile = file
+		if p.locks, err = q.readLockFile(file); err != nil {
 			return err
 		}
-		q.unlocked = append(q.unlocked, notLocked(dir, tofu, locks, file)...)
-		return nil
+		if !modules {
+			q.unlocked = append(q.unlocked, notLocked(dir, q.tofu, p.locks, file)...)
+			return nil
+		}
+		if found, err := lockfile.HasConfiguration(dir); err != nil || !found {
+			return err
+		}
 	}
-	requirements, unresolved, err := lockfile.ReadConfiguration(dir, tofu)
-	if err != nil {
+	var err error
+	if p.Configuration, err = lockfile.ReadConfiguration(dir, q.tofu); err != nil {
 		return err
 	}
-	for _, r := range requirements {
-		q.requirements = append(q.requirements, requirement{Requirement: r})
+	if modules {
+		q.projects = append(q.projects, p)
+		return nil
 	}
-	q.unresolved = append(q.unresolved, unresolved...)
+	q.add(p)
 	return nil
+}
+
+// add adds what a project requires: that is known when its calls have been followed. Where
+// there is a lock file, it decides on the providers.
+func (q *mirrorRequest) add(p *project) {
+	q.unresolved = append(q.unresolved, p.Unresolved()...)
+	if p.lockFile != "" {
+		q.unlocked = append(q.unlocked, compare(p.Requirements(), p.locks, p.lockFile)...)
+	} else {
+		for _, r := range p.Requirements() {
+			q.requirements = append(q.requirements, requirement{Requirement: r})
+		}
+	}
+	q.leaveOut()
 }
 
 func (q *mirrorRequest) readLockFile(file string) ([]lockfile.Locked, error) {
@@ -131,11 +171,11 @@ func (q *mirrorRequest) readLockFile(file string) ([]lockfile.Locked, error) {
 func notLocked(dir string, tofu bool, locks []lockfile.Locked, file string) []unlocked {
 	var missing []unlocked
 	for i, asTofu := range []bool{tofu, !tofu} {
-		requirements, _, err := lockfile.ReadConfiguration(dir, asTofu)
+		c, err := lockfile.ReadConfiguration(dir, asTofu)
 		if err != nil {
 			continue
 		}
-		found := compare(requirements, locks, file)
+		found := compare(c.Requirements(), locks, file)
 		if len(found) == 0 {
 			return nil
 		}
@@ -161,26 +201,22 @@ func compare(requirements []lockfile.Requirement, locks []lockfile.Locked, file 
 	return missing
 }
 
-// leaveOut drops the providers of these hostnames.
-func (q *mirrorRequest) leaveOut(own []svchost.Hostname) {
+// leaveOut drops the registry's own providers.
+func (q *mirrorRequest) leaveOut() {
 	q.unlocked = slices.DeleteFunc(q.unlocked, func(u unlocked) bool {
-		return slices.Contains(own, u.address.Hostname)
+		return slices.Contains(q.own, u.address.Hostname)
 	})
 	q.requirements = slices.DeleteFunc(q.requirements, func(r requirement) bool {
-		drop := slices.Contains(own, r.Address.Hostname)
-		if text := r.Address.String(); drop && !slices.Contains(q.leftOut, text) {
-			q.leftOut = append(q.leftOut, text)
+		drop := slices.Contains(q.own, r.Address.Hostname)
+		if drop {
+			q.noteLeftOut(r.Address)
 		}
 		return drop
 	})
 }
 
-// hostnames returns the hostnames of all required providers.
-func (q *mirrorRequest) hostnames() (all []svchost.Hostname) {
-	for _, r := range q.requirements {
-		if !slices.Contains(all, r.Address.Hostname) {
-			all = append(all, r.Address.Hostname)
-		}
+func (q *mirrorRequest) noteLeftOut(a address.Address) {
+	if text := a.String(); !slices.Contains(q.leftOut, text) {
+		q.leftOut = append(q.leftOut, text)
 	}
-	return all
 }

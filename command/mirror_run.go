@@ -21,13 +21,16 @@ import (
 // A mirrorRun is one run of the mirror command.
 type mirrorRun struct {
 	mirrorRequest
-	filler      *fill.Filler
+	fillers     fillers
 	platforms   []address.Platform
 	thisMachine bool   // platforms is the default
 	into        string // the folder of the providers
+	modulesInto string // the folder of the modules; empty: they are not mirrored
 	parallel    int
 	dry         bool
 	progress    mirrorProgress
+	tree        treeFolders
+	withdrawn   []string // versions that would have been chosen, and why they were not
 }
 
 // A mirrorRelease is a release to fetch.
@@ -38,10 +41,11 @@ type mirrorRelease struct {
 	requiredBy []string
 }
 
-// A mirrorOutcome is the outcome of a package, or of a provider of which no version
-// could be chosen: that has only the provider, with its constraints, and the error.
+// A mirrorOutcome is the outcome of a package, or of a provider or module of which no
+// version could be chosen: that has only its address, with the constraints, and the error.
 type mirrorOutcome struct {
-	provider, version, platform string
+	provider, module  string // one of them
+	version, platform string // a module has no platform
 
 	size       int64 // in bytes; zero in a dry run
 	added      bool  // in a dry run: would be added
@@ -52,6 +56,7 @@ type mirrorOutcome struct {
 // run fetches what is required. A failure does not stop the rest. When ctx ends,
 // no further package is begun.
 func (m *mirrorRun) run(ctx context.Context) *mirrorResult {
+	modules := m.followCalls(ctx)
 	releases, failed := m.choose(ctx)
 	packages := make([]mirrorOutcome, len(releases)*len(m.platforms))
 	m.progress.began, m.progress.total = time.Now(), int64(len(packages))
@@ -64,7 +69,7 @@ func (m *mirrorRun) run(ctx context.Context) *mirrorResult {
 		m.progress.packageDone()
 		packages[i] = o
 	})
-	result := &mirrorResult{mirrorRun: m, outcomes: append(failed, packages...)}
+	result := &mirrorResult{mirrorRun: m, outcomes: slices.Concat(modules, failed, packages)}
 	if ctx.Err() != nil {
 		result.interrupted = true
 		result.outcomes = slices.DeleteFunc(result.outcomes, func(o mirrorOutcome) bool { return errors.Is(o.err, context.Canceled) })
@@ -85,8 +90,10 @@ func (m *mirrorRun) inParallel(n int, do func(int)) {
 // choose finds the releases that are required, each once and sorted by address.
 func (m *mirrorRun) choose(ctx context.Context) (releases []*mirrorRelease, failed []mirrorOutcome) {
 	versions, errs := make([]string, len(m.requirements)), make([]error, len(m.requirements))
-	m.inParallel(len(m.requirements), func(i int) { versions[i], errs[i] = m.version(ctx, m.requirements[i]) })
+	passedOver := make([]string, len(m.requirements))
+	m.inParallel(len(m.requirements), func(i int) { versions[i], passedOver[i], errs[i] = m.version(ctx, m.requirements[i]) })
 	for i, q := range m.requirements {
+		m.noteWithdrawn(passedOver[i])
 		if errs[i] != nil {
 			failed = append(failed, mirrorOutcome{provider: q.Requirement.String(), err: errs[i]})
 			continue
@@ -106,30 +113,68 @@ func (m *mirrorRun) choose(ctx context.Context) (releases []*mirrorRelease, fail
 	return releases, failed
 }
 
-// version returns the version that a client would choose. A locked version needs no
-// request.
-func (m *mirrorRun) version(ctx context.Context, q requirement) (string, error) {
-	if q.locked != nil {
-		return q.locked.Version, nil
+// noteWithdrawn notes a version that has been passed over, with the reason; empty: none.
+func (m *mirrorRun) noteWithdrawn(passedOver string) {
+	if passedOver != "" && !slices.Contains(m.withdrawn, passedOver) {
+		m.withdrawn = append(m.withdrawn, passedOver)
 	}
-	if ctx.Err() != nil {
-		return "", ctx.Err()
+}
+
+// version returns the version that a client would choose, and the one that it would
+// if none was withdrawn, with the reason. A locked version needs no request.
+func (m *mirrorRun) version(ctx context.Context, q requirement) (chosen, passedOver string, err error) {
+	if q.locked == nil {
+		return m.newest(ctx, q.Address, q.From, q.Select)
 	}
-	offering, err := m.filler.Versions(ctx, q.Address)
+	why, err := m.tree.withdrawn(q.Address, q.locked.Version)
+	if err == nil && why != "" {
+		err = errors.New(why)
+	}
 	if err != nil {
-		return "", fmt.Errorf("%w (for %s)", err, strings.Join(q.From, ", "))
+		return "", "", fmt.Errorf("%w (for %s)", err, strings.Join(q.From, ", "))
 	}
-	versions := make([]string, len(offering.Versions))
-	for i, v := range offering.Versions {
-		versions[i] = v.Version
+	return q.locked.Version, "", nil
+}
+
+// newest returns the version of a provider or module that is selected from those on offer,
+// and the one that would be if none was withdrawn, with the reason.
+func (m *mirrorRun) newest(ctx context.Context, a address.Address, from []string, choose func([]string) (string, error)) (chosen, passedOver string, err error) {
+	if ctx.Err() != nil {
+		return "", "", ctx.Err()
 	}
-	return q.Select(versions)
+	filler, err := m.fillers.of(ctx, a)
+	var offering fill.Offering
+	if err == nil {
+		offering, err = filler.Versions(ctx, a)
+	}
+	if err != nil {
+		return "", "", fmt.Errorf("%w (for %s)", err, strings.Join(from, ", "))
+	}
+	var versions []string
+	for _, v := range offering.Versions {
+		versions = append(versions, v.Version)
+	}
+	chosen, err = choose(versions)
+	for err == nil {
+		var why string
+		if why, err = m.tree.withdrawn(a, chosen); err != nil || why == "" {
+			break
+		}
+		passedOver = cmp.Or(passedOver, fmt.Sprintf("%s %s: %s", a, chosen, why))
+		versions = slices.DeleteFunc(versions, func(v string) bool { return v == chosen })
+		chosen, err = choose(versions)
+	}
+	return chosen, passedOver, err
 }
 
 // fetch fetches a package unless it is in the tree. It returns the size in bytes,
 // and whether the package has been added or, in a dry run, would be.
 func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platform) (size int64, added bool, err error) {
-	release, err := m.filler.ReleaseFor(ctx, r.address, r.version, p)
+	filler, err := m.fillers.of(ctx, r.address)
+	if err != nil {
+		return 0, false, err
+	}
+	release, err := filler.ReleaseFor(ctx, r.address, r.version, p, nil)
 	if err != nil {
 		return 0, false, err
 	}
@@ -143,7 +188,7 @@ func (m *mirrorRun) fetch(ctx context.Context, r *mirrorRelease, p address.Platf
 		}
 	}
 	download := &downloadProgress{of: &m.progress}
-	filled, err := m.filler.FillWatched(context.WithoutCancel(ctx), r.address, k.Name, download.update)
+	filled, err := filler.FillWatched(context.WithoutCancel(ctx), r.address, k.Name, download.update)
 	download.end()
 	switch {
 	case errors.Is(err, fill.ErrWouldFill):

@@ -15,6 +15,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
 const (
@@ -22,6 +23,10 @@ const (
 	demoKeys  = "keys/" + originHost + "/acme.asc"
 	demoLists = demoDir + ".versions.json"
 )
+
+// announced returns the record of what an origin that is a registry says of a release of
+// acme/demo.
+func announced(version string) string { return demoDir + "." + version + ".packages.json" }
 
 // release returns the files of a mirrored release of acme/demo.
 func release(version string, platforms ...string) []string {
@@ -40,7 +45,7 @@ func TestMirror(t *testing.T) {
 	if err != nil || errs != "" {
 		t.Fatalf("got error %v and\n%s", err, errs)
 	}
-	wantFiles(t, root, append(release("1.1.0", "linux_amd64"), demoKeys, demoLists)...)
+	wantFiles(t, root, append(release("1.1.0", "linux_amd64"), demoKeys, demoLists, announced("1.1.0"))...)
 	for _, part := range []string{
 		"ADDED                           VERSION  PLATFORM     SIZE\n",
 		"registry.example.com/acme/demo  1.1.0    linux_amd64  ",
@@ -86,7 +91,7 @@ func TestMirrorFromALockFile(t *testing.T) {
 		{"hashes of another release", lock(originHost+"/acme/demo", "1.0.0", wrong), "registry.example.com/acme/demo 1.0.0 linux_amd64: it is not the release that was locked at ", "linux_amd64", false},
 		{"hashes of another platform", lock(originHost+"/acme/demo", "1.0.0", sum("darwin_arm64")), "providers lock -platform=linux_amd64", "linux_amd64", false},
 		{"a platform without a package", lock(originHost+"/acme/demo", "1.0.0"), "the release has no package for plan9_arm, only for darwin_arm64, linux_amd64 (for ", "plan9_arm", false},
-		{"a version that does not exist", lock(originHost+"/acme/demo", "9.0.0"), "the origin does not list version 9.0.0", "linux_amd64", false},
+		{"a version that does not exist", lock(originHost+"/acme/demo", "9.0.0"), "version 9.0.0: its registry does not list the version", "linux_amd64", false},
 		{"another hash of the files in it", lock(originHost+"/acme/demo", "1.0.0", "h1:"+strings.Repeat("A", 43)+"="), "It is in the tree now, as its publisher released it", "linux_amd64", true},
 	}
 	for _, test := range tests {
@@ -126,7 +131,7 @@ module "vpc" { source = "acme/vpc/aws" }
 	if !errors.Is(err, errProblem) || !strings.Contains(out, "2 packages") || !strings.Contains(out, "acme/demo   1.0.0") || !strings.Contains(out, "acme/other  0.1.0") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
-	if !strings.Contains(errs, "MAY NEED MORE\n"+filepath.Join(dir, "main.tf")+`:10: module "vpc": acme/vpc/aws is not a local module and was not looked into`) {
+	if !strings.Contains(errs, "MAY NEED MORE\n"+filepath.Join(dir, "main.tf")+`:10: module "vpc": registry.terraform.io/acme/vpc/aws comes from a registry and was not looked into`) {
 		t.Errorf("got\n%s", errs)
 	}
 }
@@ -235,7 +240,7 @@ func TestMirrorElsewhere(t *testing.T) {
 		t.Fatal(err, errs)
 	}
 	wantFiles(t, keys, originHost+"/acme.asc")
-	if len(filesIn(t, providers)) != 4 {
+	if len(filesIn(t, providers)) != 5 {
 		t.Errorf("there are %q", filesIn(t, providers))
 	}
 }
@@ -287,11 +292,17 @@ func TestMirrorSendsTokens(t *testing.T) {
 	}
 	origins := origins{mirror: "https://mirror.example.com:443/v1/", urls: map[svchost.Hostname]string{"b.example.com": "https://cache.example.com"}, tokens: got}
 	got["mirror.example.com"], got["cache.example.com"], got["b.example.com"] = "of the mirror", "of the cache", "of b"
-	if token := origins.origin("registry.example.com").Token; token != "of the mirror" {
+	if token := origins.origin(fillerID{hostname: "registry.example.com"}).Token; token != "of the mirror" {
 		t.Errorf("the mirror is sent %q", token)
 	}
-	if token := origins.origin("b.example.com").Token; token != "of the cache" {
+	if token := origins.origin(fillerID{hostname: "b.example.com"}).Token; token != "of the cache" {
 		t.Errorf("the other address is sent %q", token)
+	}
+	// A network mirror has no modules. Repositories of other hosts may need their tokens.
+	modules := origins.origin(fillerID{hostname: "registry.example.com", modules: true})
+	if modules.Mirror != "" || modules.Token != "secret" || slices.ContainsFunc(modules.Hosts, func(h upstream.Host) bool { return h.Name == "registry.example.com" }) ||
+		!slices.ContainsFunc(modules.Hosts, func(h upstream.Host) bool { return h.Name == "a-b.example.com" && h.Token == "as it is" }) {
+		t.Errorf("modules come from %+v", modules)
 	}
 }
 
@@ -355,9 +366,10 @@ func TestMirrorArguments(t *testing.T) {
 		{"a provider", "hashicorp/aws", false, "registry.terraform.io/hashicorp/aws"},
 		{"a provider of OpenTofu", "hashicorp/aws", true, "registry.opentofu.org/hashicorp/aws"},
 	} {
-		w, err := readArguments([]string{test.arg}, test.tofu)
-		if err != nil || len(w.requirements) != 1 || w.requirements[0].Requirement.String() != test.want {
-			t.Errorf("%s: got %v, error %v, want %s", test.rule, w.requirements, err, test.want)
+		q := mirrorRequest{tofu: test.tofu}
+		err := q.readArguments([]string{test.arg}, false)
+		if err != nil || len(q.requirements) != 1 || q.requirements[0].Requirement.String() != test.want {
+			t.Errorf("%s: got %v, error %v, want %s", test.rule, q.requirements, err, test.want)
 		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -12,20 +11,18 @@ import (
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/afero"
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
-	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
 func pruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "prune --root <folder> [--own <hostname>]... [--dry-run] <lock file>|<folder>...",
-		Short: "Removes mirrored providers that no lock file names",
+		Use:   "prune --root <folder> [--own <hostname>]... [--modules] [--dry-run] <lock file>|<folder>...",
+		Short: "Removes mirrored providers and modules that nothing names",
 		Long: `
 Removes from the folder of a registry the mirrored provider releases that none
 of the given lock files names. A folder stands for all lock files in it and
@@ -39,9 +36,19 @@ missing with it.
 Try it with --dry-run first: it says what would be removed, and removes nothing.
 
 The registry's own releases stay, since nothing could bring them back: those
-under no hostname, and those under the hostnames given by --own. So do modules,
-keys, and files that the registry withholds or ignores, which "check" lists. A
-file that symlinks make available under several names stays if one of them does.
+under no hostname, and those under the hostnames given by --own. So do keys,
+registry.hcl, and files that the registry withholds or ignores, which "check"
+lists. A file that symlinks make available under several names stays if one of
+them does. Modules stay too, unless --modules is given.
+
+With --modules, mirrored modules that none of the configurations in the given
+folders and below needs are removed as well. A configuration needs what init has
+installed for it (.terraform/modules/modules.json), the newest version in the
+registry that each of its calls allows, and what these modules call. If that is
+not known, since init has not been run for a configuration that calls modules
+from elsewhere, such as a Git repository, nothing is removed. What remains of a
+module is the record of its source, so that a tag that was moved is noticed if
+the version is ever fetched again.
 
 Releases under a hostname other than registry.terraform.io and
 registry.opentofu.org might be the registry's own. To remove such releases, and
@@ -55,7 +62,7 @@ that clients request come back.
 The exit status is 0 if all is well, 1 if something could not be removed, and 2
 if it could not begin.`,
 		Example: `  caddy terraform-registry prune --root /srv/terraform --own registry.example.com --dry-run ./infra
-  caddy terraform-registry prune --root /srv/terraform --own registry.example.com ./infra`,
+  caddy terraform-registry prune --root /srv/terraform --own registry.example.com --modules ./infra`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError(cmd, errors.New("give the lock files of everything that uses the registry, or folders with them"))
@@ -65,7 +72,8 @@ if it could not begin.`,
 		RunE: runPrune,
 	}
 	addProvidersFlags(cmd)
-	cmd.Flags().StringSlice("own", nil, "A hostname of the registry itself, whose providers stay; can be repeated; \"\" for none")
+	modulesFlag(cmd, "Remove modules too, from `folder` (default: modules under the root)")
+	cmd.Flags().StringSlice("own", nil, "A hostname of the registry itself, whose providers and modules stay; can be repeated; \"\" for none")
 	cmd.Flags().Bool("dry-run", false, "Say what would be removed, and remove nothing")
 	cmd.Flags().Bool("json", false, "Print what was removed as JSON")
 	cmd.SetFlagErrorFunc(usageError)
@@ -82,70 +90,93 @@ func runPrune(cmd *cobra.Command, args []string) error {
 	if options.Own, err = hostnamesFlag(fl, "own"); err != nil {
 		return usageError(cmd, err)
 	}
+	withModules := fl.String("modules") != ""
 	locks, err := readLockFiles(args)
+	var configurations []string
+	if err == nil && withModules {
+		configurations, err = configurationsIn(args)
+	}
 	if err != nil {
 		return usageError(cmd, err)
 	}
 	bar := newProgressBar(os.Stderr)
-	releases, err := scanReleases(cmd.Context(), directories, bar.show)
+	tree, snapshot, err := scanToPrune(cmd.Context(), directories, withModules, bar.show)
 	bar.clear()
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	plan, err := fill.PlanPruning(releases.all, locks, options)
-	if err != nil {
+	result := &pruneResult{files: len(locks), configurations: len(configurations), dry: fl.Bool("dry-run"), withheld: len(snapshot.Report.Withheld)}
+	providers := &pruning{treeReleases: releasesOf(tree.Providers, snapshot), noun: "release", from: directories.Paths()[1]}
+	if providers.plan, err = fill.PlanPruning(providers.all, locks, options); err != nil {
 		return usageError(cmd, err)
 	}
-	p := &pruning{
-		treeReleases: releases, plan: plan, files: len(locks), dry: fl.Bool("dry-run"),
-		from: directories.Paths()[1],
+	result.parts = append(result.parts, providers)
+	if withModules {
+		modules := &pruning{treeReleases: moduleVersionsOf(tree.Modules, snapshot), noun: "module version", from: directories.Paths()[2]}
+		needed, err := neededModules(cmd.Context(), configurations, snapshot, options.Own)
+		if err == nil {
+			modules.plan, err = fill.PlanModulePruning(modules.all, needed, options)
+		}
+		if err != nil {
+			return usageError(cmd, err)
+		}
+		result.parts = append(result.parts, modules)
 	}
-	p.keepShared()
-	if err := p.requireOwn(cmd.Flags().Changed("own")); err != nil {
+	for _, p := range result.parts {
+		p.keepShared()
+	}
+	if err := result.requireOwn(cmd.Flags().Changed("own")); err != nil {
 		return usageError(cmd, err)
 	}
-	if !p.dry {
-		p.remove()
+	for _, p := range result.parts {
+		if !result.dry {
+			p.remove()
+		}
 	}
-	if err := printResult(cmd, p); err != nil {
+	if err := printResult(cmd, result); err != nil {
 		return usageError(cmd, err)
 	}
-	if len(p.failed) > 0 {
+	if result.failures() > 0 {
 		return problem(cmd)
 	}
 	return nil
 }
 
-// scanReleases finds the provider releases that a tree offers.
-func scanReleases(ctx context.Context, directories index.Directories, progress func(index.Progress)) (*treeReleases, error) {
-	var tree index.Tree
-	snapshot, err := index.Scan(ctx, index.Options{
+// scanToPrune finds what a tree offers: its providers, and its modules if they are asked
+// for.
+func scanToPrune(ctx context.Context, directories index.Directories, modules bool, progress func(index.Progress)) (tree index.Tree, s *index.Snapshot, err error) {
+	s, err = index.Scan(ctx, index.Options{
 		Open: func() (t index.Tree, err error) {
 			tree, err = directories.Open()
 			t = tree
-			t.Modules = index.Part{Fs: afero.NewMemMapFs(), Dir: "."} // they need not be read
+			if !modules {
+				t.Modules = index.Part{Fs: afero.NewMemMapFs(), Dir: "."}
+			}
 			return t, err
 		},
 		Signer:   unusedKey{},
 		Progress: progress,
+
+		IgnoreMetadata: true,
 	})
-	if err != nil {
-		return nil, err
-	}
-	return newTreeReleases(tree.Providers, snapshot), nil
+	return tree, s, err
 }
 
-// treeReleases are the provider releases that a tree offers, with their files.
+// treeReleases are the provider releases or the module versions that a tree offers, with
+// their files.
 type treeReleases struct {
 	in       index.Part
 	all      []fill.Held
 	sizes    map[string]int64 // of packages in bytes, by path
 	unpacked map[string]bool  // packages that are folders
-	withheld int              // files
 }
 
-func newTreeReleases(in index.Part, s *index.Snapshot) *treeReleases {
-	t := &treeReleases{in: in, sizes: make(map[string]int64), unpacked: make(map[string]bool), withheld: len(s.Report.Withheld)}
+func newTreeReleases(in index.Part) *treeReleases {
+	return &treeReleases{in: in, sizes: make(map[string]int64), unpacked: make(map[string]bool)}
+}
+
+func releasesOf(in index.Part, s *index.Snapshot) *treeReleases {
+	t := newTreeReleases(in)
 	for p := range s.Providers() {
 		for _, r := range p.Releases {
 			t.all = append(t.all, t.filesOf(p.Address, r))
@@ -154,15 +185,29 @@ func newTreeReleases(in index.Part, s *index.Snapshot) *treeReleases {
 	return t
 }
 
+// moduleVersionsOf leaves out the hidden record of where a module came from: it tells whether a
+// version that is fetched again is still the same.
+func moduleVersionsOf(in index.Part, s *index.Snapshot) *treeReleases {
+	t := newTreeReleases(in)
+	for m := range s.Modules() {
+		for _, v := range m.Versions {
+			t.all = append(t.all, fill.Held{Address: m.Address, Version: v.Version, Files: []string{t.notePackage(v.Archive)}})
+		}
+	}
+	return t
+}
+
+// notePackage returns the path of a package.
+func (t *treeReleases) notePackage(f *index.File) string {
+	t.sizes[f.Path()], t.unpacked[f.Path()] = f.Size, f.IsFolder()
+	return f.Path()
+}
+
 // filesOf lists the files of a release: its packages, then its documents.
 func (t *treeReleases) filesOf(a address.Address, r *index.Release) fill.Held {
 	held := fill.Held{Address: a, Version: r.Version}
 	for _, p := range r.Packages {
-		held.Files = append(held.Files, p.File.Path())
-		t.sizes[p.File.Path()] = p.File.Size
-		if p.File.IsFolder() {
-			t.unpacked[p.File.Path()] = true
-		}
+		held.Files = append(held.Files, t.notePackage(p.File))
 	}
 	dir := providerDirectory(held.Files[0])
 	for _, folder := range []string{dir, path.Join(dir, r.Version)} {
@@ -186,36 +231,15 @@ func providerDirectory(file string) string {
 	return dir
 }
 
-// A pruning is one run of the prune command.
+// A pruning removes providers, or modules, from a tree.
 type pruning struct {
 	*treeReleases
+	noun         string
 	plan         fill.Pruning
-	files        int    // lock files
-	from         string // the folder of the providers
-	dry          bool
+	from         string   // the folder of the providers or the modules
 	shared       []string // files that stay, since they have another name too
 	keptUnpacked []string // packages that stay, since they are folders
 	failed       []error
-}
-
-// requireOwn refuses to remove releases that may be the registry's own, unless --own
-// is given. Only the public registries are certainly others; lock files do not tell
-// them apart.
-func (p *pruning) requireOwn(given bool) error {
-	var hostnames []string
-	for _, h := range p.plan.Remove {
-		if host := h.Address.Hostname; host != lockfile.TerraformHost && host != lockfile.OpenTofuHost && !slices.Contains(hostnames, host.ForDisplay()) {
-			hostnames = append(hostnames, host.ForDisplay())
-		}
-	}
-	if given || len(hostnames) == 0 {
-		return nil
-	}
-	noun := "a hostname"
-	if len(hostnames) > 1 {
-		noun = "hostnames"
-	}
-	return fmt.Errorf("%s may be %s of the registry itself: give its hostnames with --own, or --own \"\" if it has no providers under a hostname of its own", strings.Join(hostnames, ", "), noun)
 }
 
 // keepShared removes two kinds of files from the plan. Files that have another name
@@ -292,7 +316,9 @@ func (p *pruning) eachFile(dir string, depth int, visit func(name string, info f
 	}
 }
 
-func isPackage(file string) bool { return strings.HasSuffix(file, ".zip") }
+func isPackage(file string) bool {
+	return slices.ContainsFunc([]string{".zip", ".tar.gz", ".tgz"}, func(suffix string) bool { return strings.HasSuffix(file, suffix) })
+}
 
 // size is the size of the packages that are removed, in bytes.
 func (p *pruning) size() (sum int64) {
@@ -377,90 +403,4 @@ const recordName = ".versions.json"
 func (p *pruning) onlyRecord(dir string) bool {
 	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
 	return len(entries) == 1 && entries[0].Name() == recordName
-}
-
-func (p *pruning) writeText(out, errs io.Writer) error {
-	if len(p.plan.Remove) > 0 {
-		heading := "REMOVED"
-		if p.dry {
-			heading = "WOULD BE REMOVED"
-		}
-		fmt.Fprintln(out, heading)
-	}
-	for _, h := range p.plan.Remove {
-		fmt.Fprintf(out, "%s %s\n", h.Address, h.Version)
-		for _, file := range h.Files {
-			fmt.Fprintf(out, "  %s\n", printable(file))
-		}
-	}
-	written := len(p.plan.Remove) > 0
-	for _, kept := range []struct {
-		heading string
-		files   []string
-	}{{"KEPT, SINCE IT HAS ANOTHER NAME TOO", p.shared}, {"KEPT, SINCE IT IS UNPACKED: REMOVE THE FOLDER YOURSELF", p.keptUnpacked}} {
-		for i, file := range kept.files {
-			if i == 0 {
-				if written {
-					fmt.Fprintln(out)
-				}
-				written = true
-				fmt.Fprintln(out, kept.heading)
-			}
-			fmt.Fprintln(out, printable(file))
-		}
-	}
-	for i, err := range p.failed {
-		if i == 0 {
-			fmt.Fprintln(errs, "\nCOULD NOT BE REMOVED")
-		}
-		fmt.Fprintln(errs, printable(err.Error()))
-	}
-	verb := "Removed from"
-	if p.dry {
-		verb = "Would be removed from"
-	}
-	summary := fmt.Sprintf("%s %s: %s, %s. Kept: %d, by %s.", verb, p.from, count(len(p.plan.Remove), "release"),
-		humanize.Bytes(uint64(p.size())), p.plan.Kept, count(p.files, "lock file"))
-	if p.withheld > 0 {
-		summary += fmt.Sprintf(" Left alone: %d withheld by the registry (`check` says why).", p.withheld)
-	}
-	if written {
-		summary = "\n" + summary
-	}
-	_, err := fmt.Fprintln(out, summary)
-	return err
-}
-
-// A pruneDocument is what `prune --json` prints.
-type pruneDocument struct {
-	From      string          `json:"from"`
-	DryRun    bool            `json:"dry_run"`
-	Removed   []prunedRelease `json:"removed"` // in a dry run: that would be
-	Size      int64           `json:"size"`
-	Shared    []string        `json:"shared"`   // files that stay, since they have another name too
-	Unpacked  []string        `json:"unpacked"` // packages that stay, since they are folders
-	Failed    []string        `json:"failed"`
-	Kept      int             `json:"kept"`
-	LockFiles int             `json:"lock_files"`
-	Withheld  int             `json:"withheld"`
-}
-
-type prunedRelease struct {
-	Provider string   `json:"provider"`
-	Version  string   `json:"version"`
-	Files    []string `json:"files"`
-}
-
-func (p *pruning) document() any {
-	d := pruneDocument{
-		From: p.from, DryRun: p.dry, Removed: []prunedRelease{}, Size: p.size(), Shared: append([]string{}, p.shared...),
-		Unpacked: append([]string{}, p.keptUnpacked...), Failed: []string{}, Kept: p.plan.Kept, LockFiles: p.files, Withheld: p.withheld,
-	}
-	for _, h := range p.plan.Remove {
-		d.Removed = append(d.Removed, prunedRelease{h.Address.String(), h.Version, append([]string{}, h.Files...)})
-	}
-	for _, err := range p.failed {
-		d.Failed = append(d.Failed, err.Error())
-	}
-	return d
 }

@@ -320,11 +320,11 @@ func TestPruneReportsWhatItLeaves(t *testing.T) {
 		t.Fatal(err)
 	}
 	parts.Providers.Fs = afero.NewReadOnlyFs(parts.Providers.Fs)
-	h := newTreeReleases(parts.Providers, snapshot)
-	p := &pruning{treeReleases: h, plan: fill.Pruning{Remove: h.all}}
+	h := releasesOf(parts.Providers, snapshot)
+	p := &pruning{treeReleases: h, noun: "release", plan: fill.Pruning{Remove: h.all}}
 	p.remove()
 	var out, errs strings.Builder
-	if err := p.writeText(&out, &errs); err != nil {
+	if err := (&pruneResult{parts: []*pruning{p}}).writeText(&out, &errs); err != nil {
 		t.Fatal(err)
 	}
 	const want = `

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -55,7 +56,9 @@ func runServe(fl caddycmd.Flags) (int, error) {
 	}
 	s.awaitCertificate()
 	w := welcome{site: s, root: directories.Root, report: snapshot.Report}
-	w.variables = func(address, version string) []exampleVariable { return exampleVariables(snapshot, address, version) }
+	w.variables = func(address, version string) []exampleVariable {
+		return exampleVariables(context.Background(), snapshot, address, version)
+	}
 	if len(s.internal) > 0 {
 		w.certificateFile = filepath.Join(caddy.AppDataDir(), "pki", "authorities", caddypki.DefaultCAID, "root.crt")
 	}
@@ -73,7 +76,14 @@ func (s site) config(directories index.Directories, accessLog, debug bool) *cadd
 			Providers: directories.Providers,
 			Modules:   directories.Modules,
 			Keys:      directories.Keys,
+			UI:        new(module.UI),
 		}, "handler", "terraform_registry", nil),
+		// Nothing else is served here: without this, Caddy answers all other paths
+		// with an empty page and status 200.
+		caddyconfig.JSONModuleObject(caddyhttp.StaticResponse{
+			StatusCode: caddyhttp.WeakString(strconv.Itoa(http.StatusNotFound)),
+			Body:       "There is nothing at this path.\n",
+		}, "handler", "static_response", nil),
 	}}
 	server := &caddyhttp.Server{
 		Listen: []string{s.listen},

@@ -55,7 +55,10 @@ func writeTable(out io.Writer, rows [][]string) error {
 
 // wrap breaks text into lines that fit the terminal, each behind a margin. A
 // command between backquotes stays on one line so that it can be copied.
-func wrap(text string, margin int) string {
+func wrap(text string, margin int) string { return wrapBehind(text, strings.Repeat(" ", margin)) }
+
+// wrapBehind is wrap with something at the beginning of each line.
+func wrapBehind(text, prefix string) string {
 	var b strings.Builder
 	column := 0
 	for _, word := range words(text) {
@@ -70,8 +73,8 @@ func wrap(text string, margin int) string {
 			column++
 		}
 		if column == 0 {
-			b.WriteString(strings.Repeat(" ", margin))
-			column = margin
+			b.WriteString(prefix)
+			column = utf8.RuneCountInString(prefix)
 		}
 		b.WriteString(word)
 		column += length

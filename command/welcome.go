@@ -2,17 +2,21 @@ package command
 
 import (
 	"bytes"
+	"cmp"
 	_ "embed" // the template
 	"fmt"
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"text/template"
 	"unicode/utf8"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -43,7 +47,7 @@ func (w welcome) write(out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	registry := w.authorityOf(w.host())
+	clients := w.clients()
 	data := struct {
 		Root, URL, Summary, Hint, Withheld string
 		MoreWithheld                       int
@@ -51,12 +55,10 @@ func (w welcome) write(out io.Writer) error {
 		HTTPS           bool
 		CertificateFile string // quoted for a shell
 
-		// Registry is the hostname in addresses. Clients take the port of a hostname
-		// that they look for in a mirror for a part of a URL, and fail: with a port, the
-		// mirror has to be excluded.
-		Registry  string
-		HasPort   bool
-		MirrorURL string
+		Registry string // the hostname in addresses
+		Mirror   string
+		StandIn  string // introduces the Blocks
+		Blocks   []string
 
 		Provider, Module *example
 	}{
@@ -65,11 +67,16 @@ func (w welcome) write(out io.Writer) error {
 		Summary:      wrap(summary(w.report), 0),
 		MoreWithheld: max(0, len(w.report.Withheld)-maxWithheld),
 		HTTPS:        w.site.https,
-		Registry:     registry,
-		HasPort:      strings.Contains(registry, ":"),
-		MirrorURL:    "https://" + registry + handlers.DefaultPrefix + "/mirror/",
+		Registry:     clients.Hostnames[0],
+		Mirror:       clients.Mirror(),
 		Provider:     w.provider(),
 		Module:       w.module(),
+	}
+	if len(clients.Origins) > 0 {
+		data.StandIn = wrap("Or, instead of the mirror, in place of "+enumerate(clients.Origins)+". Then clients verify the publishers' signatures themselves, and lock files get the hashes of all platforms:", 0)
+	}
+	for _, o := range clients.Origins {
+		data.Blocks = append(data.Blocks, clients.StandIn(o))
 	}
 	if w.report.Hint != "" {
 		data.Hint = wrap(sentence(w.report.Hint), 0)
@@ -88,6 +95,41 @@ func (w welcome) write(out io.Writer) error {
 	}
 	_, err = out.Write(b.Bytes())
 	return err
+}
+
+// clients is what clients have to know of the registry.
+func (w welcome) clients() clientconfig.Registry {
+	registry := w.authorityOf(w.host())
+	c := clientconfig.Registry{Hostnames: []string{registry}, URL: "https://" + registry + handlers.DefaultPrefix}
+	for _, o := range w.report.Offered {
+		a, err := address.Parse(o.Address)
+		switch {
+		case err != nil:
+		case !w.hosts(a):
+			i, found := slices.BinarySearchFunc(c.Origins, a.Hostname, func(o clientconfig.Origin, h svchost.Hostname) int { return cmp.Compare(o.Hostname, h) })
+			if !found {
+				c.Origins = slices.Insert(c.Origins, i, clientconfig.Origin{Hostname: a.Hostname})
+			}
+			c.Origins[i].Providers = c.Origins[i].Providers || !a.IsModule()
+			c.Origins[i].Modules = c.Origins[i].Modules || a.IsModule()
+		case !a.IsModule() && o.Signature != "none":
+			c.HostsProviders = true
+		}
+	}
+	return c
+}
+
+// enumerate names the origins in a sentence.
+func enumerate(origins []clientconfig.Origin) string {
+	var names []string
+	for _, o := range origins {
+		names = append(names, o.String())
+	}
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " and " + names[last]
 }
 
 // quote is a string of a configuration.

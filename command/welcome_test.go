@@ -46,6 +46,7 @@ func welcomeFor(t *testing.T, domain, listen string, internalCerts bool, report 
 
 func TestWelcome(t *testing.T) {
 	const want = `Serving /srv/terraform on https://localhost:8443
+Open https://localhost:8443/ in a browser to search and read what it offers.
 
 Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored:
 1 file that has no place in the tree.
@@ -73,6 +74,18 @@ provider_installation {
   direct {
     # Where the public registries cannot be reached:
     # include = ["localhost:8443/*/*"]
+  }
+}
+
+Or, instead of the mirror, in place of registry.terraform.io. Then clients
+verify the publishers' signatures themselves, and lock files get the hashes of
+all platforms:
+
+host "registry.terraform.io" {
+  services = {
+    "providers.v1" = "https://localhost:8443/v1/registries/registry.terraform.io/providers/"
+    # Its modules are not here. Where the public registry can be reached:
+    # "modules.v1"   = "https://registry.terraform.io/v1/modules/"
   }
 }
 
@@ -112,8 +125,19 @@ func TestWelcomeSays(t *testing.T) {
 		wantNot        []string
 	}{
 		{"a public name needs no trust", "registry.example.com", "", false, only(demo),
-			[]string{"url = \"https://registry.example.com/v1/mirror/\"\n", `"registry.example.com/acme/demo"`, "direct {} # leave this out"},
-			[]string{"SSL_CERT_FILE", "exclude"}},
+			[]string{"url     = \"https://registry.example.com/v1/mirror/\"\n", `"registry.example.com/acme/demo"`},
+			[]string{"SSL_CERT_FILE", "in place of"}},
+		{"hosted providers come from the registry", "registry.example.com", "", false, only(demo),
+			[]string{`exclude = ["registry.example.com/*/*"]`}, nil},
+		{"others come from the mirror alone", "registry.example.com", "", false,
+			only(index.Offer{Kind: "provider", Address: "acme/demo", Version: "1.0.0", Signature: "none"}),
+			[]string{"direct {} # leave this out"}, []string{"exclude"}},
+		{"it can stand in for all that it has something of", "registry.example.com", "", false,
+			only(index.Offer{Kind: "module", Address: "b.example.com/acme/vpc/aws", Version: "1.0.0"}, index.Offer{Kind: "provider", Address: "c.example.com/acme/demo", Version: "1.0.0", Signature: "none"},
+				index.Offer{Kind: "provider", Address: "a.example.com/acme/demo", Version: "1.0.0", Signature: "none"}, index.Offer{Kind: "module", Address: "a.example.com/acme/vpc/aws", Version: "1.0.0"}),
+			[]string{"in place of a.example.com, b.example.com and\nc.example.com. Then", `"modules.v1"   = "https://registry.example.com/v1/registries/a.example.com/modules/"`,
+				`"modules.v1"   = "https://registry.example.com/v1/registries/b.example.com/modules/"`, `"providers.v1" = "https://registry.example.com/v1/registries/c.example.com/providers/"`},
+			[]string{"b.example.com/providers/", "c.example.com/modules/"}},
 		{"plain HTTP needs a proxy", "", ":8080", false, only(demo),
 			[]string{"on http://localhost:8080", "Clients require HTTPS", "https://registry.example.com/v1/mirror/", `"registry.example.com/acme/demo"`},
 			[]string{"SSL_CERT_FILE", "https://localhost"}},
@@ -122,7 +146,7 @@ func TestWelcomeSays(t *testing.T) {
 			[]string{`"registry.example.com/acme/demo"`}, nil},
 		{"without hosted providers the example is a mirrored one", "registry.example.com", "", false,
 			only(index.Offer{Kind: "provider", Address: "registry.terraform.io/hashicorp/null", Version: "3.2.1", Signature: "none"}),
-			[]string{`null = {`, `"registry.terraform.io/hashicorp/null"`, `"3.2.1"`}, []string{"module"}},
+			[]string{`null = {`, `"registry.terraform.io/hashicorp/null"`, `"3.2.1"`}, []string{`module "`}},
 		{"a release that only the mirror offers is no example", "registry.example.com", "", false,
 			only(index.Offer{Kind: "provider", Address: "acme/demo", Version: "1.0.0", Signature: "none"}),
 			nil, []string{"required_providers", "acme/demo"}},

@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"bufio"
 	"crypto/tls"
 	"encoding/json"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +32,33 @@ func codeBlocks(t *testing.T, document, language string) []string {
 	return blocks
 }
 
+// documented returns the code block of a document in a language that has a text; there
+// must be exactly one.
+func documented(t *testing.T, document, language, text string) string {
+	t.Helper()
+	var found []string
+	for _, block := range codeBlocks(t, document, language) {
+		if strings.Contains(block, text) {
+			found = append(found, block)
+		}
+	}
+	if len(found) != 1 {
+		t.Fatalf("%s has %d blocks of %s with %q, want one", document, len(found), language, text)
+	}
+	return found[0]
+}
+
+// documentedSite returns the only site of a Caddyfile in the documentation. It also
+// has a certificate of Caddy's own authority and an access log.
+func documentedSite(t *testing.T, caddyfile string) Site {
+	t.Helper()
+	address, body, isSite := strings.Cut(strings.TrimSuffix(strings.TrimSpace(caddyfile), "}"), " {\n")
+	if !isSite {
+		t.Fatalf("it is not a site:\n%s", caddyfile)
+	}
+	return Site{Address: address, Directives: []string{body}}
+}
+
 // validateCaddyfile verifies with Caddy that a Caddyfile is valid and formatted
 // as by `caddy fmt`.
 func validateCaddyfile(t *testing.T, caddyfile string) {
@@ -38,6 +67,12 @@ func validateCaddyfile(t *testing.T, caddyfile string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	validateCaddyfileWith(t, binary, caddyfile)
+}
+
+// validateCaddyfileWith is validateCaddyfile with another build of Caddy.
+func validateCaddyfileWith(t *testing.T, binary, caddyfile string) {
+	t.Helper()
 	file := filepath.Join(t.TempDir(), "Caddyfile")
 	writeFile(t, file, caddyfile)
 	for _, args := range [][]string{
@@ -45,7 +80,9 @@ func validateCaddyfile(t *testing.T, caddyfile string) {
 		{"fmt", "--diff", file},
 	} {
 		cmd := exec.Command(binary, args...)
-		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_DATA_HOME=", "XDG_CONFIG_HOME=")
+		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_DATA_HOME=", "XDG_CONFIG_HOME=",
+			"REGISTRY_TOKEN=secret", "GIT_TOKEN=secret", // those of docs/mirror.md
+			"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret") // of docs/scale.md
 		out, err := cmd.CombinedOutput()
 		if err != nil || strings.Contains(string(out), "not formatted") {
 			t.Errorf("caddy %s: %v\n%s\n%s", args[0], err, caddyfile, out)
@@ -59,9 +96,10 @@ func TestDocumentsCaddyfiles(t *testing.T) {
 	t.Parallel()
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	writeFile(t, tokens, "")
-	for _, document := range []string{"README.md", "docs/mirror.md", "docs/private.md"} {
+	here := strings.NewReplacer("/etc/caddy-terraform-registry/tokens", tokens, "/etc/caddy/tokens", tokens, "/var/www/mirror", t.TempDir(), packagedRoot, t.TempDir())
+	for _, document := range []string{"README.md", "docs/mirror.md", "docs/stand-in.md", "docs/private.md", "docs/publish.md", "docs/start.md", "docs/moving.md", "docs/tools.md"} {
 		for _, block := range codeBlocks(t, document, "caddyfile") {
-			block = strings.ReplaceAll(block, "/etc/caddy/tokens", tokens)
+			block = here.Replace(block)
 			validateCaddyfile(t, block)
 			if got := offered(t, block); !slices.Equal(got, []string{"http/1.1"}) {
 				t.Errorf("%s: clients are offered %q, want http/1.1 alone:\n%s", document, got, block)
@@ -106,19 +144,14 @@ func offered(t *testing.T, caddyfile string) []string {
 	return nil
 }
 
-// The first Caddyfile of the README works. The test adds a certificate of
-// Caddy's own authority and an access log.
+// The first Caddyfile of the README works.
 func TestReadmeCaddyfileSpeaksHTTP1(t *testing.T) {
 	t.Parallel()
 	const host = "registry.example.com"
 	acme := publisher(t, "acme")
 	tree := newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme)).Keys("acme", acme)
 	block := substitute(t, codeBlocks(t, "README.md", "caddyfile")[0], "/srv", tree.Dir)
-	body, isSite := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(block), "}"), host+" {\n")
-	if !isSite {
-		t.Fatalf("it is not for the site %s:\n%s", host, block)
-	}
-	registry := startRegistry(t, Site{Address: host, Directives: []string{body}})
+	registry := startRegistry(t, documentedSite(t, block))
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
 
 	if got := negotiated(t, registry.https, host, "h2", "http/1.1").NegotiatedProtocol; got != "http/1.1" {
@@ -141,4 +174,17 @@ func negotiated(t *testing.T, server endpoint, host string, offered ...string) t
 	}
 	defer conn.Close()
 	return conn.(*tls.Conn).ConnectionState()
+}
+
+// readUntil reads lines until each of the wanted prefixes has occurred, in
+// order. The last matching line is included.
+func readUntil(r io.Reader, wanted ...string) string {
+	var read strings.Builder
+	for lines := bufio.NewScanner(r); len(wanted) > 0 && lines.Scan(); {
+		read.WriteString(lines.Text() + "\n")
+		if strings.HasPrefix(lines.Text(), wanted[0]) {
+			wanted = wanted[1:]
+		}
+	}
+	return read.String()
 }

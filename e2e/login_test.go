@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"html"
 	"io"
 	"net/http"
@@ -17,6 +18,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -126,12 +128,28 @@ func (o *OpenID) Login(t *testing.T, authorization, user string) {
 	fields.Set("password", "any")
 	page = openPage(t)(browser.PostForm(action, fields))
 	action, fields = page.form(t, "consent")
-	page = openPage(t)(browser.PostForm(action, fields))
+	answer, err := browser.PostForm(action, fields)
+	if cutOffByClient(err) {
+		return
+	}
+	page = openPage(t)(answer, err)
 
 	if page.url.Hostname() != "localhost" || page.url.Path != "/login" || page.status != http.StatusOK ||
 		!strings.Contains(page.body, "has returned an authentication code") {
 		t.Fatalf("the browser ends at %s with %d:\n%s", page.url, page.status, page.body)
 	}
+}
+
+// cutOffByClient reports whether the browser was sent back to the client and
+// got no answer from it. The client passes the code on before it answers, and
+// may close its server in between; what it does with the code is what counts.
+func cutOffByClient(err error) bool {
+	failed, ok := errors.AsType[*url.Error](err)
+	if !ok || !(errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
+		return false
+	}
+	at, err := url.Parse(failed.URL)
+	return err == nil && at.Hostname() == "localhost" && at.Path == "/login"
 }
 
 // page is what a browser shows.

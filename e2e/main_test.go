@@ -32,6 +32,7 @@ func TestMain(m *testing.M) {
 		os.Exit(1)
 	}
 	code := m.Run()
+	stopBrowser()
 	stopGPGAgent()
 	if err := os.RemoveAll(runDir); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -46,7 +47,7 @@ var caddyBinary = sync.OnceValues(func() (string, error) {
 		return path, nil
 	}
 	path := filepath.Join(runDir, executable("caddy"))
-	return path, goBuild(repository(), path, "./xcaddy", "-tags", caddyTags)
+	return path, goBuild(repository(), path, "./xcaddy", nil, "-tags", caddyTags)
 })
 
 // caddyTags are the build tags of Caddy's releases: they leave out databases of
@@ -55,13 +56,14 @@ const caddyTags = "nobadger,nomysql,nopgx"
 
 // buildProvider builds the sample provider as the given type, once per run for
 // each type and build. The build appears in its greetings: usually it is the
-// version of the release.
+// version of the release. The flags are those of testdata/serve and of GoReleaser in
+// docs/publish.md, so that all of them share Go's build cache.
 func buildProvider(t *testing.T, providerType, build string) string {
 	t.Helper()
 	path := filepath.Join(runDir, "providers", providerType, build, executable("provider"))
 	err := providerBuilds.once(path, func() error {
 		return goBuild(filepath.Join(repository(), "testdata", "provider"), path, ".",
-			"-ldflags", "-s -w -X main.typeName="+providerType+" -X main.version="+build)
+			[]string{"CGO_ENABLED=0"}, "-trimpath", "-ldflags", "-s -w -X main.typeName="+providerType+" -X main.version="+build)
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -71,13 +73,14 @@ func buildProvider(t *testing.T, providerType, build string) string {
 
 var providerBuilds onceEach
 
-// goBuild compiles a package of the module in dir.
-func goBuild(dir, output, pkg string, flags ...string) error {
+// goBuild compiles a package of the module in dir, with additional environment
+// variables.
+func goBuild(dir, output, pkg string, env []string, flags ...string) error {
 	if err := os.MkdirAll(filepath.Dir(output), 0o755); err != nil {
 		return err
 	}
 	cmd := exec.Command("go", append(append([]string{"build", "-o", output}, flags...), pkg)...)
-	cmd.Dir = dir
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), env...)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%v in %s: %w\n%s", cmd.Args, dir, err, out)
 	}

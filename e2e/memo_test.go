@@ -36,14 +36,15 @@ func (r *Registry) memos(t *testing.T) (names []string) {
 func aboutTheMemo(e Entry) bool { return strings.HasPrefix(e.Message, "the memo of digests") }
 
 // warm starts a registry with two archives and a folder, and waits until they
-// have been read and remembered.
+// have been read and remembered. It shares no digests with other instances, from which
+// it would have them again.
 func warm(t *testing.T) (*Registry, Site, *Tree) {
 	t.Helper()
 	tree := newTree(t).
 		Provider("acme/demo", "1.0.0", platforms("plan9_386")).
 		Module("acme/vpc/aws", "1.0.0", asTarGz).
 		Module("acme/vpc/aws", "1.1.0", asFolder)
-	s := site("registry.example.com", tree)
+	s := site("registry.example.com", tree, "poll off")
 	registry := startRegistry(t, s)
 	registry.Settle(t)
 	return registry, s, tree

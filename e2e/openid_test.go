@@ -5,13 +5,11 @@ import (
 	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"reflect"
 	"strings"
 	"sync"
@@ -53,31 +51,8 @@ func startOpenID(t *testing.T) *OpenID {
 	return o
 }
 
-// openIDInstalled installs the provider, once per run, as its lock file says.
-var openIDInstalled = sync.OnceValues(func() (string, error) {
-	if _, err := exec.LookPath("node"); err != nil {
-		return "", err
-	}
-	dir := filepath.Join(runDir, "openid")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		return "", err
-	}
-	for _, name := range []string{".npmrc", "package.json", "package-lock.json", "provider.mjs"} {
-		content, err := os.ReadFile(filepath.Join("openid", name))
-		if err != nil {
-			return "", err
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), content, 0o644); err != nil {
-			return "", err
-		}
-	}
-	cmd := exec.Command("npm", "ci")
-	cmd.Dir = dir
-	if out, err := cmd.CombinedOutput(); err != nil {
-		return "", fmt.Errorf("npm ci for the OpenID provider: %w\n%s", err, out)
-	}
-	return dir, nil
-})
+// openIDInstalled installs the provider, once per run.
+var openIDInstalled = sync.OnceValues(func() (string, error) { return npmInstall("openid") })
 
 func (o *OpenID) start(t *testing.T, port string) {
 	t.Helper()

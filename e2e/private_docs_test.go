@@ -138,7 +138,7 @@ func (a authorisation) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// The third Caddyfile works. The test adds a certificate and an access log.
+// The third Caddyfile works.
 func TestPrivateDocsForwardAuth(t *testing.T) {
 	t.Parallel()
 	service := httptest.NewServer(authorisation{
@@ -154,11 +154,7 @@ func TestPrivateDocsForwardAuth(t *testing.T) {
 	const host = "registry.example.com"
 	_, _, block := privateCaddyfiles(t)
 	block = substitute(t, block, "/srv", privateTree(t).Dir, "auth.internal:9091", address.Host)
-	body, isSite := strings.CutPrefix(strings.TrimSuffix(strings.TrimSpace(block), "}"), host+" {\n")
-	if !isSite {
-		t.Fatalf("it is not for the site %s:\n%s", host, block)
-	}
-	registry := startRegistry(t, Site{Address: host, Directives: []string{body}})
+	registry := startRegistry(t, documentedSite(t, block))
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
 
 	eachClient(t, func(t *testing.T, c Client) {

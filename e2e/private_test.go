@@ -130,6 +130,11 @@ func (r *Registry) GetWith(t *testing.T, header http.Header, url string) Respons
 		t.Fatal(err)
 	}
 	defer client.CloseIdleConnections()
+	return sendWith(t, client, header, url)
+}
+
+func sendWith(t *testing.T, client *http.Client, header http.Header, url string) Response {
+	t.Helper()
 	request, err := http.NewRequest(http.MethodGet, url, nil)
 	if err != nil {
 		t.Fatal(err)

@@ -59,12 +59,18 @@ func (p *Publisher) KeyID(t *testing.T) string {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return keyID(t, listing)
+}
+
+// keyID returns the long ID of the first key that gpg lists.
+func keyID(t *testing.T, listing string) string {
+	t.Helper()
 	for line := range strings.Lines(listing) {
 		if fields := strings.Split(line, ":"); fields[0] == "pub" {
 			return fields[4]
 		}
 	}
-	t.Fatalf("gpg lists no key of %s:\n%s", p.email, listing)
+	t.Fatalf("gpg lists no key:\n%s", listing)
 	return ""
 }
 

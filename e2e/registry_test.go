@@ -111,17 +111,20 @@ func (r *Registry) start(t *testing.T, sites []Site) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if slices.ContainsFunc(sites, func(s Site) bool { return s.Root != "" }) {
+	if slices.ContainsFunc(sites, Site.hasRegistry) {
 		shareSigningKey(t, r.path("data", "caddy"))
 	}
 	r.configure(t, sites)
 	r.join(sites) // early: an authority may send requests before it serves
+	if err := os.MkdirAll(r.tmp(), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	r.cmd = exec.CommandContext(beforeDeadline(t), binary, "run", "--config", r.path("Caddyfile"))
 	r.cmd.Dir = r.dir
 	r.cmd.Env = []string{
 		"PATH=" + os.Getenv("PATH"),
 		"HOME=" + r.dir,
-		"TMPDIR=" + r.dir,
+		"TMPDIR=" + r.tmp(),
 		"XDG_DATA_HOME=" + r.path("data"),
 		"XDG_CONFIG_HOME=" + r.path("config"),
 		// For a Caddy that gets certificates by ACME, and for one that is the
@@ -248,6 +251,9 @@ func (r *Registry) configure(t *testing.T, sites []Site) {
 func (r *Registry) path(names ...string) string {
 	return filepath.Join(append([]string{r.dir}, names...)...)
 }
+
+// tmp returns the folder for temporary files.
+func (r *Registry) tmp() string { return r.path("tmp") }
 
 // freePorts returns two free ports chosen by the system.
 func freePorts(t *testing.T) (string, string) {

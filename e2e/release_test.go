@@ -45,8 +45,10 @@ func threePlatforms() []string {
 	return platforms
 }
 
-func newRelease(address, version string) *Release {
-	return &Release{
+// newRelease returns a release of a provider: for this platform and two others, with
+// SHA256SUMS, unsigned, unless options say otherwise.
+func newRelease(address, version string, as ...func(*Release)) *Release {
+	r := &Release{
 		address:   address,
 		version:   version,
 		platforms: threePlatforms(),
@@ -54,6 +56,10 @@ func newRelease(address, version string) *Release {
 		sums:      true,
 		protocols: "5.0",
 	}
+	for _, f := range as {
+		f(r)
+	}
+	return r
 }
 
 // platforms limits a release to some platforms.

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"net"
+	"slices"
 	"strings"
 )
 
@@ -42,6 +43,11 @@ func (s Site) Caddyfile() string {
 		lines = append(lines, "}")
 	}
 	return s.Address + " {\n" + strings.Join(lines, "\n") + "\n}\n"
+}
+
+// hasRegistry reports whether a registry is among what the site serves.
+func (s Site) hasRegistry() bool {
+	return s.Root != "" || slices.ContainsFunc(s.Directives, func(d string) bool { return strings.Contains(d, "terraform_registry {") })
 }
 
 // Host returns the address without a port.

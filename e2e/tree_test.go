@@ -29,15 +29,10 @@ func (tree *Tree) Keys(namespace string, publishers ...*Publisher) *Tree {
 }
 
 // Provider adds a release of a provider: NAMESPACE/TYPE, prefixed with HOSTNAME
-// if it is mirrored. Default: for this platform and two others, with
-// SHA256SUMS, unsigned.
+// if it is mirrored. newRelease has the defaults.
 func (tree *Tree) Provider(address, version string, as ...func(*Release)) *Tree {
 	tree.t.Helper()
-	r := newRelease(address, version)
-	for _, f := range as {
-		f(r)
-	}
-	r.publish(tree.t, tree.Dir)
+	newRelease(address, version, as...).publish(tree.t, tree.Dir)
 	return tree
 }
 

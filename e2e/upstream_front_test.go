@@ -25,6 +25,7 @@ type Front struct {
 	mu     sync.Mutex
 	faults map[string]Fault // by hostname
 	asked  map[string]int   // by hostname and path
+	sent   map[string]int64 // bytes of bodies by hostname
 }
 
 // A Fault answers a request, or lets the origin answer it.
@@ -38,19 +39,21 @@ func (o *Outside) Front(t *testing.T, hostnames ...string) *Front {
 		t.Fatal(err)
 	}
 	t.Cleanup(client.CloseIdleConnections)
-	f := &Front{
-		origin: &httputil.ReverseProxy{
-			Transport: client.Transport,
-			Rewrite: func(r *httputil.ProxyRequest) {
-				r.SetURL(&url.URL{Scheme: "https", Host: "origin.example.com"})
-				r.SetXForwarded() // so the origin, which does not trust it, has relative URLs
-			},
-			ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
-			ErrorLog:     log.New(t.Output(), "", 0),
+	return o.serve(t, &httputil.ReverseProxy{
+		Transport: client.Transport,
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "https", Host: "origin.example.com"})
+			r.SetXForwarded() // so the origin, which does not trust it, has relative URLs
 		},
-		faults: map[string]Fault{},
-		asked:  map[string]int{},
-	}
+		ErrorHandler: func(http.ResponseWriter, *http.Request, error) { panic(http.ErrAbortHandler) },
+		ErrorLog:     log.New(t.Output(), "", 0),
+	}, hostnames...)
+}
+
+// serve starts a Front with another handler behind it.
+func (o *Outside) serve(t *testing.T, origin http.Handler, hostnames ...string) *Front {
+	t.Helper()
+	f := &Front{origin: origin, faults: map[string]Fault{}, asked: map[string]int{}, sent: map[string]int64{}}
 	server := httptest.NewUnstartedServer(f)
 	server.Config.ErrorLog = log.New(t.Output(), "", 0)
 	server.StartTLS()
@@ -80,6 +83,26 @@ func (f *Front) Asked(hostname, end string) map[string]int {
 	return asked
 }
 
+// Sent returns how many bytes of a hostname have been sent, without headers.
+func (f *Front) Sent(hostname string) int64 {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sent[hostname]
+}
+
+// A countingWriter counts what a Front sends.
+type countingWriter struct {
+	http.ResponseWriter
+	count func(bytes int)
+}
+
+func (w countingWriter) Write(p []byte) (int, error) {
+	w.count(len(p))
+	return w.ResponseWriter.Write(p)
+}
+
+func (w countingWriter) Flush() { w.ResponseWriter.(http.Flusher).Flush() }
+
 // times returns the sum of these counts.
 func times(asked map[string]int) (n int) {
 	for times := range maps.Values(asked) {
@@ -93,6 +116,11 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	f.asked[r.Host+r.URL.Path]++
 	fault := f.faults[r.Host]
 	f.mu.Unlock()
+	w = countingWriter{w, func(bytes int) {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.sent[r.Host] += int64(bytes)
+	}}
 	if fault == nil {
 		f.origin.ServeHTTP(w, r)
 		return

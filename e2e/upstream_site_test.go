@@ -24,8 +24,14 @@ type Outside struct {
 // newOutside runs an origin, origin.example.com, that publishes a tree.
 func newOutside(t *testing.T, published *Tree) *Outside {
 	t.Helper()
+	return newOutsideWith(t, site("origin.example.com", published))
+}
+
+// newOutsideWith runs an origin with several sites.
+func newOutsideWith(t *testing.T, sites ...Site) *Outside {
+	t.Helper()
 	proxy := newProxy(t)
-	return &Outside{Proxy: proxy, Origin: startRegistryOn(t, proxy, site("origin.example.com", published))}
+	return &Outside{Proxy: proxy, Origin: startRegistryOn(t, proxy, sites...)}
 }
 
 // mirrorOf returns the site of a mirror that fills a tree from an origin.
@@ -110,9 +116,19 @@ func (tree *Tree) files() (names []string) {
 func (tree *Tree) unfinished() []string {
 	tree.t.Helper()
 	return slices.DeleteFunc(tree.files(), func(name string) bool {
-		base := path.Base(name)
-		return !strings.HasPrefix(base, ".") || base == ".versions.json"
+		return !strings.HasPrefix(path.Base(name), ".") || isRecord(name)
 	})
+}
+
+// isRecord reports whether a file of a tree records what an origin has said.
+func isRecord(name string) bool {
+	base := path.Base(name)
+	for _, suffix := range []string{".versions.json", ".packages.json", ".source.json"} {
+		if strings.HasPrefix(base, ".") && strings.HasSuffix(base, suffix) {
+			return true
+		}
+	}
+	return false
 }
 
 // size returns the size of a file, 0 if it does not exist.

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -40,6 +41,8 @@ func newWorkspace(t *testing.T, r *Registry, configuration string) *Workspace {
 		// An empty folder, or the system's authorities would be trusted as
 		// well.
 		"SSL_CERT_DIR=" + filepath.Join(home, "tmp"),
+		// curl prefers SSL_CERT_DIR to SSL_CERT_FILE.
+		"CURL_CA_BUNDLE=" + r.CA,
 	}
 	if err := os.MkdirAll(filepath.Join(home, "tmp"), 0o755); err != nil {
 		t.Fatal(err)
@@ -49,10 +52,55 @@ func newWorkspace(t *testing.T, r *Registry, configuration string) *Workspace {
 	return ws
 }
 
+// machineWithCaddy returns a workspace that reaches nothing, with `caddy` on its PATH.
+func machineWithCaddy(t *testing.T) *Workspace {
+	t.Helper()
+	ws := newWorkspace(t, &Registry{Proxy: newProxy(t)}, "")
+	ws.InstallCaddy(t)
+	return ws
+}
+
+// InstallCaddy puts `caddy` on the PATH of the machine.
+func (ws *Workspace) InstallCaddy(t *testing.T) {
+	t.Helper()
+	caddy, err := caddyBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bin := filepath.Join(ws.home, "bin")
+	if err := os.MkdirAll(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(caddy, filepath.Join(bin, "caddy")); err != nil {
+		t.Fatal(err)
+	}
+	ws.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+}
+
+// Path returns the path of a file in the working directory.
+func (ws *Workspace) Path(name string) string {
+	return filepath.Join(ws.Dir, filepath.FromSlash(name))
+}
+
 // Write puts a file into the working directory.
 func (ws *Workspace) Write(t *testing.T, name, text string) {
 	t.Helper()
-	writeFile(t, filepath.Join(ws.Dir, filepath.FromSlash(name)), text)
+	writeFile(t, ws.Path(name), text)
+}
+
+// Shell runs commands of a document in a folder of the working directory, and returns
+// what they print to the standard output. They must succeed.
+func (ws *Workspace) Shell(t *testing.T, folder, commands string) string {
+	t.Helper()
+	cmd := exec.CommandContext(beforeDeadline(t), "bash", "-euo", "pipefail", "-c", commands)
+	cmd.Dir, cmd.Env = filepath.Join(ws.Dir, filepath.FromSlash(folder)), ws.env
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("%s: %v\n%s%s", commands, err, out, stderr.String())
+	}
+	return string(out)
 }
 
 // CLIConfig writes the user's client configuration, ~/.terraformrc or

@@ -1,6 +1,7 @@
 package handlers
 
 import (
+	"cmp"
 	"errors"
 	"net/http"
 	"strings"
@@ -22,20 +23,31 @@ func (g *Registry) authorize(r *request) error {
 		return nil
 	}
 	r.target.private = true
-	if g.Authenticate == nil {
-		return g.unauthorized(r)
-	}
-	r.waiting() // Authenticate may ask an issuer of tokens
-	subject, err := g.Authenticate(r.Request)
+	subject, err := g.subject(r)
 	if err != nil {
-		// Authenticate logs the reason, once: any client can cause this answer.
-		return unavailable("the credentials cannot be checked at the moment: try again in a moment", nil)
+		return err
 	}
 	r.target.readable = g.rules.Decide(subject, access.Read, resource).Allowed
 	if !r.target.readable && subject.Anonymous() {
 		return g.unauthorized(r)
 	}
 	return nil
+}
+
+// subject returns who makes a request. It is found out once a request, and only if
+// an answer depends on it.
+func (g *Registry) subject(r *request) (access.Subject, error) {
+	if r.subject != nil || g.Authenticate == nil {
+		return r.known(), nil
+	}
+	r.waiting() // Authenticate may ask an issuer of tokens
+	subject, err := g.Authenticate(r.Request)
+	if err != nil {
+		// Authenticate logs the reason, once: any client can cause this answer.
+		return access.Subject{}, unavailable("the credentials cannot be checked at the moment: try again in a moment", nil)
+	}
+	r.subject = &subject
+	return subject, nil
 }
 
 // authorizeFile is authorize for a file. Clients download files without
@@ -78,23 +90,30 @@ func (g *Registry) authorizeFile(r *request) error {
 // unauthorized says which credentials to use. Terraform and OpenTofu show it for
 // the download of a module only; it is for people who ask with other tools.
 func (g *Registry) unauthorized(r *request) error {
-	name := r.target.At("")
-	how := "give your client a token for " + svchost.ForDisplay(string(r.self))
-	if g.Login != nil {
-		how = "run terraform login " + svchost.ForDisplay(string(r.self)) + ", or " + how
-	}
-	if variable, ok := tokenVariable(r.self); ok {
-		how += " in " + variable
-	}
+	name := r.target.resource().Address
 	if r.hasCredentials() {
-		return fail(http.StatusUnauthorized, "the credentials for %s are unknown, expired or revoked: %s", name, how)
+		return fail(http.StatusUnauthorized, "the credentials for %s are unknown, expired or revoked: %s", name, g.howToAuthenticate(r))
 	}
-	return fail(http.StatusUnauthorized, "%s is private: %s", name, how)
+	return fail(http.StatusUnauthorized, "%s is private: %s", name, g.howToAuthenticate(r))
 }
 
-// tokenVariable is the environment variable in which clients look for a
+// howToAuthenticate says where clients take a token from. For addresses of a registry
+// that this one stands in for they take that registry's, which nobody logs in to here.
+func (g *Registry) howToAuthenticate(r *request) string {
+	name := cmp.Or(r.original, r.self)
+	how := "give your client a token for " + svchost.ForDisplay(string(name))
+	if g.Login != nil && r.original == "" {
+		how = "run terraform login " + svchost.ForDisplay(string(name)) + ", or " + how
+	}
+	if variable, ok := TokenVariable(name); ok {
+		how += " in " + variable
+	}
+	return how
+}
+
+// TokenVariable is the environment variable in which clients look for a
 // hostname's token (checklist 106); a hostname with a port has none.
-func tokenVariable(name svchost.Hostname) (string, bool) {
+func TokenVariable(name svchost.Hostname) (string, bool) {
 	if strings.ContainsRune(string(name), ':') {
 		return "", false
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"math"
 	"net/http"
 	"net/http/httptest"
@@ -116,6 +117,25 @@ func TestWhoReadsWhat(t *testing.T) {
 		{"public mirror archives", mirror + "open/null/3.2.0.json", [4]int{ok, ok, ok, ok}},
 		{"public mirror package", mirror + "open/null/" + zip, [4]int{ok, ok, ok, ok}},
 
+		{"the newest of a module", "/v1/modules/acme/vpc/aws/download", [4]int{unauthorized, notFound, http.StatusFound, unauthorized}},
+		{"the newest of a public module", "/v1/modules/open/vpc/aws/download", [4]int{http.StatusFound, http.StatusFound, http.StatusFound, http.StatusFound}},
+		{"module detail", "/v1/modules/acme/vpc/aws", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"module detail of a version", "/v1/modules/acme/vpc/aws/1.0.0", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"provider detail", "/v1/providers/acme/demo", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"provider detail of a version", "/v1/providers/acme/demo/1.0.0", [4]int{unauthorized, notFound, ok, unauthorized}},
+		{"public module detail", "/v1/modules/open/vpc/aws/1.0.0", [4]int{ok, ok, ok, ok}},
+		{"public provider detail", "/v1/providers/open/demo", [4]int{ok, ok, ok, ok}},
+		{"the detail of a missing module", "/v1/modules/acme/nothing/aws/1.0.0", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"the detail of a missing provider", "/v1/providers/acme/nothing", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"the detail of a missing version", "/v1/modules/acme/vpc/aws/9.0.0", [4]int{unauthorized, notFound, notFound, unauthorized}},
+		{"lists are for everyone, but not as if they were all with wrong credentials", "/v1/modules", [4]int{ok, ok, ok, unauthorized}},
+		{"the list of a private namespace", "/v1/modules/acme", [4]int{ok, ok, ok, unauthorized}},
+		{"the list of systems", "/v1/modules/acme/vpc", [4]int{ok, ok, ok, unauthorized}},
+		{"a search of modules", "/v1/modules/search?q=vpc", [4]int{ok, ok, ok, unauthorized}},
+		{"providers", "/v1/providers", [4]int{ok, ok, ok, unauthorized}},
+		{"providers of a private namespace", "/v1/providers/acme", [4]int{ok, ok, ok, unauthorized}},
+		{"a search of providers", "/v1/providers/search?q=demo", [4]int{ok, ok, ok, unauthorized}},
+
 		{"a missing provider", "/v1/providers/acme/nothing/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
 		{"a missing release", "/v1/providers/acme/demo/9.0.0/download/linux/amd64", [4]int{unauthorized, notFound, notFound, unauthorized}},
 		{"a missing module", "/v1/modules/acme/nothing/aws/versions", [4]int{unauthorized, notFound, notFound, unauthorized}},
@@ -146,7 +166,8 @@ func TestWhoReadsWhat(t *testing.T) {
 	s.rule("the answers for private and missing addresses are the same bytes", func(t *testing.T, s *site) {
 		for _, path := range []string{
 			"/v1/providers/acme/demo/versions", "/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/modules/acme/vpc/aws/versions",
-			"/v1/modules/acme/vpc/aws/1.0.0/download", mirror + "acme/null/index.json", mirror + "acme/null/3.2.0.json", mirror + "acme/null/" + zip,
+			"/v1/modules/acme/vpc/aws/1.0.0/download", "/v1/modules/acme/vpc/aws", "/v1/modules/acme/vpc/aws/1.0.0",
+			"/v1/providers/acme/demo", "/v1/providers/acme/demo/1.0.0", mirror + "acme/null/index.json", mirror + "acme/null/3.2.0.json", mirror + "acme/null/" + zip,
 		} {
 			for _, caller := range []string{anonymous, stranger, garbage} {
 				is, isNot := s.get(path, caller), s.get(strings.NewReplacer("demo", "xxxx", "vpc", "xxx", "acme/null", "acme/xxxx").Replace(path), caller)
@@ -161,6 +182,101 @@ func TestWhoReadsWhat(t *testing.T) {
 			}
 		}
 	})
+}
+
+// What the rules hide from somebody changes nothing of what they are told: of lists,
+// counts, pages, searches, details and validators.
+func TestHiddenNamesAreInNoList(t *testing.T) {
+	rules := []string{
+		"allow anonymous read open registry.terraform.io/open",
+		"deny group:guests read acme/vpc/google",
+		"allow reader read acme registry.terraform.io/acme",
+		"allow stranger read other",
+	}
+	visible := func() *indextest.Tree {
+		tree := indextest.New(t)
+		for i := range 20 {
+			tree.Write(fmt.Sprintf("modules/open/m%02d/aws/1.0.0/main.tf", i), "# a module")
+		}
+		tree.Write("modules/open/vpc/aws/1.0.0/main.tf", `variable "cidr" {}`)
+		tree.Provider("open/demo", "1.0.0", "linux_amd64")
+		return tree
+	}
+	all := visible()
+	for _, namespace := range []string{"acme", "zzz"} {
+		all.Write("modules/"+namespace+"/vpc/aws/1.0.0/main.tf", `variable "cidr" {}`)
+		all.Write("modules/"+namespace+"/vpc/aws/1.0.0/modules/aws/main.tf", `variable "cidr" {}`)
+		all.Write("modules/"+namespace+"/open/aws/1.0.0/main.tf", "# a module")
+		all.Provider(namespace+"/demo", "1.0.0", "linux_amd64")
+		all.Provider(ownHost+"/"+namespace+"/named", "1.0.0", "linux_amd64")
+	}
+	all.Write("modules/"+ownHost+"/open/named/aws/1.0.0/main.tf", "# a module")
+	all.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0/main.tf", "# a module")
+	full := privately(t, registry(scan(t, all)), rules...)
+	less := privately(t, registry(scan(t, visible())), rules...)
+	for _, path := range []string{
+		"/v1/modules", "/v1/modules?limit=1", "/v1/modules?limit=21", "/v1/modules?limit=20&offset=1", "/v1/modules?offset=21", "/v1/modules?provider=aws",
+		"/v1/modules/acme", "/v1/modules/open", "/v1/modules/acme/vpc", "/v1/modules/open/vpc", "/v1/modules/open/named", "/v1/modules?namespace=zzz",
+		"/v1/modules/search?q=vpc", "/v1/modules/search?q=cidr", "/v1/modules/search?q=aws&limit=3", "/v1/modules/search?q=acme", "/v1/modules/search?q=open&limit=100",
+		"/v1/modules/search?q=named", "/v1/modules/open/vpc/aws", "/v1/modules/open/vpc/aws/1.0.0",
+		"/v1/providers", "/v1/providers?limit=1", "/v1/providers/acme", "/v1/providers/open", "/v1/providers/search?q=demo", "/v1/providers/search?q=named",
+		"/v1/providers/open/demo",
+	} {
+		for _, caller := range []string{anonymous, stranger} {
+			for _, host := range []string{ownHost, "registry.terraform.io", "zzz.example.com"} {
+				is, isNot := askAs(full, caller, host, path), askAs(less, caller, host, path)
+				if is.Code != http.StatusOK || is.Code != isNot.Code || is.Body.String() != isNot.Body.String() || !sameHeader(is.Header(), isNot.Header()) {
+					t.Errorf("%s as %q at %s: %d %v %s\nwithout what is hidden: %d %v %s", path, caller, host, is.Code, is.Header(), is.Body, isNot.Code, isNot.Header(), isNot.Body)
+				}
+			}
+		}
+		w := askAs(full, reader, ownHost, path)
+		if strings.Contains(w.Body.String(), "zzz") && !strings.Contains(path, "zzz") || strings.Contains(w.Body.String(), "named\"") {
+			t.Errorf("%s as reader: %s", path, w.Body)
+		}
+		if caching, public := w.Header().Get("Cache-Control"), strings.Contains(path, "/open/vpc/aws") || strings.Contains(path, "/open/demo"); (caching == "no-cache") != public {
+			t.Errorf("%s: Cache-Control is %q", path, caching)
+		}
+	}
+	if w := askAs(full, reader, ownHost, "/v1/modules/search?q=vpc"); !strings.Contains(w.Body.String(), `"acme/vpc/aws/1.0.0"`) {
+		t.Errorf("who may read it does not find it: %s", w.Body)
+	}
+}
+
+// The detail of a module lists its systems: a public one's has the public ones, and
+// is the same for everyone; a private one's has those that the reader may see.
+func TestSystemsOfADetailAreThoseThatMayBeSeen(t *testing.T) {
+	tree := indextest.New(t)
+	for _, system := range []string{"aws", "azurerm", "google", "oci"} {
+		tree.Write("modules/acme/vpc/"+system+"/1.0.0/main.tf", "# a module")
+	}
+	g := privately(t, registry(scan(t, tree)), "allow anonymous read acme/vpc/aws acme/vpc/azurerm", "allow reader read acme/vpc/google")
+	for _, test := range []struct{ caller, system, want string }{
+		{anonymous, "aws", `"providers":["aws","azurerm"]`},
+		{stranger, "aws", `"providers":["aws","azurerm"]`},
+		{reader, "aws", `"providers":["aws","azurerm"]`},
+		{reader, "google", `"providers":["aws","azurerm","google"]`},
+	} {
+		if w := askAs(g, test.caller, ownHost, "/v1/modules/acme/vpc/"+test.system); !strings.Contains(w.Body.String(), test.want) {
+			t.Errorf("%s as %q: got %s, want %s", test.system, test.caller, w.Body, test.want)
+		}
+	}
+}
+
+// Where everyone may read everything, rules make no difference to lists, and nobody
+// is authenticated.
+func TestListsOfAnOpenRegistryWithRules(t *testing.T) {
+	plain := registry(scan(t, privateTree(t)))
+	g := privately(t, registry(plain.Snapshot()), "allow ci publish acme", "allow anonymous read *")
+	g.Authenticate = func(*http.Request) (access.Subject, error) {
+		return access.Subject{}, errors.New("the issuer is down")
+	}
+	for _, path := range []string{"/v1/modules", "/v1/modules/search?q=vpc", "/v1/providers", "/v1/modules/acme/vpc/aws"} {
+		is, want := askAs(g, garbage, ownHost, path), askAs(plain, anonymous, ownHost, path)
+		if is.Code != http.StatusOK || is.Body.String() != want.Body.String() || !sameHeader(is.Header(), want.Header()) {
+			t.Errorf("%s: got %d %v %s, want %v %s", path, is.Code, is.Header(), is.Body, want.Header(), want.Body)
+		}
+	}
 }
 
 func sameHeader(a, b http.Header) bool {
@@ -487,6 +603,13 @@ func TestExistenceTakesTheSameWay(t *testing.T) {
 		{"a module in upper case", "/v1/modules/Acme/vpc/aws/versions", "/v1/modules/Acme/vps/aws/versions"},
 		{"the newest of a module", "/v1/modules/acme/vpc/aws/download", "/v1/modules/acme/vps/aws/download"},
 		{"the download of a module", "/v1/modules/acme/vpc/aws/1.0.0/download", "/v1/modules/acme/vpc/aws/2.0.0/download"},
+		{"the detail of a module", "/v1/modules/acme/vpc/aws", "/v1/modules/acme/vps/aws"},
+		{"the detail of a version", "/v1/modules/acme/vpc/aws/1.0.0", "/v1/modules/acme/vpc/aws/2.0.0"},
+		{"the detail of a provider", "/v1/providers/acme/demo", "/v1/providers/acme/dems"},
+		{"the modules of a namespace", "/v1/modules/acme", "/v1/modules/acms"},
+		{"the systems of a module", "/v1/modules/acme/vpc", "/v1/modules/acme/vps"},
+		{"a search for a namespace", "/v1/modules/search?q=acme", "/v1/modules/search?q=acms"},
+		{"a search of providers", "/v1/providers/search?q=acme", "/v1/providers/search?q=acms"},
 		{"a module's package", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", "/v1/modules/acme/vps/aws/1.0.0/archive.tar.gz"},
 		{"a module's package by a forged link", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz" + link, "/v1/modules/acme/vps/aws/1.0.0/archive.tar.gz" + link},
 		{"a module of a hostname", "/v1/modules/registry.terraform.io/acme/vpc/aws/1.0.0/archive.tar.gz", "/v1/modules/registry.terraform.io/acme/vps/aws/1.0.0/archive.tar.gz"},

@@ -26,9 +26,13 @@ import (
 // installs.
 
 // service resolves a service URL as clients do: against the URL of the
-// discovery document, and without a slash put at its end.
+// discovery document, and without a slash put at its end. A client of another registry
+// has it in its configuration.
 func (s *site) service(id string) *url.URL {
 	s.t.Helper()
+	if s.original != "" {
+		return s.resolve(home, "/v1/registries/"+s.original+"/"+strings.TrimSuffix(id, ".v1")+"/")
+	}
 	const document = home + "/.well-known/terraform.json"
 	var services map[string]any
 	s.json(document, &services)

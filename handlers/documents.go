@@ -18,13 +18,16 @@ import (
 
 // writeDocument answers with a document and links in it.
 func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *wire.Document, l links) error {
-	tag, expiry := d.Tag+g.tag+l.tag, int64(0)
+	added, expiry := g.tag+l.tag, int64(0)
 	if r.target.private && len(d.Links) > 0 {
 		expiry = g.Links.Expiry(time.Now())
-		tag += "-" + strconv.FormatInt(expiry, 36)
+		added += "-" + strconv.FormatInt(expiry, 36)
 	}
-	etag, caching := `"`+tag+`"`, r.revalidate()
-	if matches(r.Header.Get("If-None-Match"), etag) {
+	etag, caching := d.Tag, r.revalidate()
+	if added != "" {
+		etag = strings.TrimSuffix(etag, `"`) + added + `"`
+	}
+	if known := r.Header["If-None-Match"]; len(known) > 0 && ETagMatches(known[0], etag) {
 		set(w, "Etag", etag, "Cache-Control", caching, contentTypeOptions, noSniff)
 		w.WriteHeader(http.StatusNotModified)
 		r.answered(r.Request, http.StatusNotModified, 0)
@@ -98,17 +101,19 @@ const (
 )
 
 // set sets header fields, given as canonical names and values in turn: with one
-// allocation, where Header.Set has one for each.
+// allocation for all values, where Header.Set has one for each. The fields stay on the
+// stack of the caller.
 func set(w http.ResponseWriter, fields ...string) {
-	h := w.Header()
-	for i := 0; i < len(fields); i += 2 {
-		h[fields[i]] = fields[i+1 : i+2 : i+2]
+	h, values := w.Header(), make([]string, len(fields)/2)
+	for i := range values {
+		values[i] = fields[2*i+1]
+		h[fields[2*i]] = values[i : i+1 : i+1]
 	}
 }
 
-// matches reports whether an If-None-Match header names etag, compared weakly as
-// in RFC 9110 §13.1.2.
-func matches(header, etag string) bool {
+// ETagMatches reports whether an If-None-Match header names etag, compared weakly as
+// in RFC 9110 §13.1.2: a proxy that compresses makes a validator weak.
+func ETagMatches(header, etag string) bool {
 	for header != "" {
 		var candidate string
 		candidate, header, _ = strings.Cut(header, ",")
@@ -159,6 +164,21 @@ func (c *documentCache[K, V]) get(key K) (V, bool) {
 func (c *documentCache[K, V]) put(key K, value V) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	c.add(key, value)
+}
+
+// putNew puts a value unless there is one, and returns the one that is there then.
+func (c *documentCache[K, V]) putNew(key K, value V) V {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if known, ok := c.lru.Get(key); ok {
+		return known
+	}
+	c.add(key, value)
+	return value
+}
+
+func (c *documentCache[K, V]) add(key K, value V) {
 	c.lru.Remove(key) // Add would not tell the size of what it replaces
 	c.lru.Add(key, value)
 	c.bytes += c.size(value) + documentOverhead

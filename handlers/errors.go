@@ -7,44 +7,80 @@ import (
 	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// An answerError is an error as the client sees it: the status, and one sentence
-// that says what to do. The cause is for the log.
+// An answerError is an error as the client sees it: the status, and sentences that say
+// what to do. There is one, but for the reasons why a file is not published. The cause
+// is for the log.
 type answerError struct {
-	status  int
-	message string
-	cause   error
+	status   int
+	messages []string
+	cause    error
+	allow    string // the methods of the path, with http.StatusMethodNotAllowed
 }
 
-func (e *answerError) Error() string { return e.message }
+func (e *answerError) Error() string { return strings.Join(e.messages, "; ") }
 
 func (e *answerError) Unwrap() error { return e.cause }
 
 func fail(status int, format string, args ...any) error {
-	return &answerError{status: status, message: fmt.Sprintf(format, args...)}
+	return &answerError{status: status, messages: []string{fmt.Sprintf(format, args...)}}
 }
 
 // unavailable is a failure that passes.
 func unavailable(message string, cause error) error {
-	return &answerError{status: http.StatusServiceUnavailable, message: message, cause: cause}
+	return &answerError{status: http.StatusServiceUnavailable, messages: []string{message}, cause: cause}
+}
+
+// methodNotAllowed is the answer to a request for a path that has other methods.
+func methodNotAllowed(allow string) error {
+	message := "this path accepts these methods only: " + allow
+	if allow == allowRead {
+		message = "this registry accepts GET and HEAD only"
+	}
+	return &answerError{status: http.StatusMethodNotAllowed, messages: []string{message}, allow: allow}
 }
 
 var (
 	errNotFound = fail(http.StatusNotFound, "there is nothing at this path: see the registry's discovery document")
 
+	errStarting = unavailable("the registry is reading its files for the first time: try again in a moment", nil)
+
 	// errPending is for what lies in the tree and has not been read yet. A 404 would
 	// send clients to another source, or stop them.
 	errPending = unavailable("the registry is still reading this: try again in a moment", nil)
 
+	// errStillFetching is for what an Upstream goes on getting.
+	errStillFetching = unavailable("the registry is still fetching this: try again in a moment", nil)
+
+	// errTooSlow is for what a request ended before, by itself or at its deadline.
+	errTooSlow = unavailable("the request took too long: try again", nil)
+
 	// errReplaced is for a file that is no longer the one that was verified.
 	errReplaced = unavailable("the file is being replaced: try again in a moment", nil)
 )
+
+// Status is the status of the answer to an error of the registry, and a sentence for
+// its body.
+func Status(err error) (status int, message string) {
+	answer := answerTo(err)
+	return answer.status, answer.Error()
+}
+
+// answerTo is the answer to an error. What is not meant for clients is not told to them.
+func answerTo(err error) *answerError {
+	answer := &answerError{status: http.StatusInternalServerError, messages: []string{"the registry failed: tell its operator"}, cause: err}
+	errors.As(err, &answer)
+	return answer
+}
 
 // linksUnsigned is a failure to sign links.
 func linksUnsigned(err error) error {
@@ -65,27 +101,63 @@ func linkRefused(err error) error {
 // fileNotFilled is the answer to a request for a file of a that an Upstream did
 // not get.
 func fileNotFilled(a address.Address, err error) error {
-	switch {
-	case errors.Is(err, fill.ErrNotMirrored):
-		return fail(http.StatusNotFound, "this mirror has no such file of %s, and does not fetch it from its registry", a)
-	case errors.Is(err, fill.ErrTooYoung):
-		return fail(http.StatusNotFound, "this version of %s was published too recently to be mirrored: try again later", a)
-	case errors.Is(err, upstream.ErrNotFound):
-		return fail(http.StatusNotFound, "neither this mirror nor the registry of %s has such a file: see which platforms the version has", a)
+	return notFetched("such file of "+a.String(), err)
+}
+
+// versionNotFetched is the answer to a request for a version that an Upstream did not
+// get.
+func versionNotFetched(a address.Address, version string, err error) error {
+	return notFetched(a.String()+" "+version, err)
+}
+
+// moduleNotFetched is versionNotFetched for a module. What will not change soon is 422:
+// clients show the text of a 4xx, and of what they try again only the status (checklist
+// 27, 86).
+func moduleNotFetched(a address.Address, version string, failure error) error {
+	err := versionNotFetched(a, version, failure)
+	if status, message := Status(err); status == http.StatusBadGateway && !errors.Is(failure, upstream.ErrUnavailable) {
+		return fail(http.StatusUnprocessableEntity, "%s", message)
+	}
+	return err
+}
+
+// notFetched is the answer to a request for what an Upstream did not get. It says what
+// keeps it from being there, which is known of what the origin lists or the operator has
+// configured.
+func notFetched(what string, err error) error {
+	for _, absent := range [...]struct {
+		kind   error
+		status int
+		text   string
+	}{
+		{fill.ErrTooYoung, http.StatusNotFound, "it was published too recently to be mirrored: try again later"},
+		{fill.ErrWithdrawn, http.StatusGone, "the version is withdrawn: use another one"},
+		{fill.ErrExcluded, http.StatusNotFound, "its configuration excludes it from what is fetched"},
+		{fill.ErrNotMirrored, http.StatusNotFound, "does not fetch it from its origin"},
+		{fill.ErrUnlisted, http.StatusNotFound, "its origin does not list it"},
+		{upstream.ErrNotFound, http.StatusNotFound, "neither has its origin: see which versions and platforms there are"},
+	} {
+		if errors.Is(err, absent.kind) {
+			return fail(absent.status, "this registry has no %s, and %s", what, absent.text)
+		}
 	}
 	return upstreamFailed(err)
 }
 
 // upstreamFailed is the answer when an origin failed, or the tree could not take
-// what it sent. The error of an Upstream names hosts and statuses only.
+// what it sent. The error of an Upstream names hosts and statuses only. One that is an
+// answer already stays.
 func upstreamFailed(err error) error {
 	status := http.StatusBadGateway
+	var answer *answerError
 	switch {
+	case errors.As(err, &answer):
+		return err
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return unavailable("the request took too long: try again", nil)
+		return errTooSlow
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)
-	case errors.Is(err, fill.ErrDiskFull), errors.Is(err, fill.ErrNotWritable):
+	case errors.Is(err, index.ErrDiskFull), errors.Is(err, index.ErrNotWritable):
 		// The Upstream logs it once, rather than once a request.
 		return unavailable("the mirror cannot store what it fetches: tell its operator", nil)
 	case errors.Is(err, upstream.ErrTimeout):
@@ -94,21 +166,60 @@ func upstreamFailed(err error) error {
 	return fail(status, "the mirror could not fetch it: %v", err)
 }
 
+// publishFailed is the answer to a file that is not published, by the error of a
+// Publisher, which logs why nothing can be published.
+func publishFailed(err error) error {
+	for _, refused := range [...]struct {
+		kind   error
+		status int
+	}{
+		{publish.ErrRefused, http.StatusUnprocessableEntity},
+		{publish.ErrConflict, http.StatusConflict},
+		{publish.ErrTooLarge, http.StatusRequestEntityTooLarge},
+		{publish.ErrInterrupted, http.StatusBadRequest},
+	} {
+		if !errors.Is(err, refused.kind) {
+			continue
+		}
+		var refusal *publish.Refusal
+		if errors.As(err, &refusal) && len(refusal.Reasons) > 0 {
+			return &answerError{status: refused.status, messages: refusal.Reasons}
+		}
+		return fail(refused.status, "%v", refused.kind)
+	}
+	switch {
+	case errors.Is(err, publish.ErrNothing):
+		return fail(http.StatusNotFound, "nothing is published or staged of this version")
+	case errors.Is(err, index.ErrDiskFull):
+		return &answerError{status: http.StatusInsufficientStorage, messages: []string{"the registry's disk is full: tell its operator"}, cause: err}
+	case errors.Is(err, index.ErrStore):
+		return unavailable("the registry's object store failed: send the file again in a moment", err)
+	case errors.Is(err, index.ErrNotWritable):
+		return unavailable("the registry cannot write to its tree: tell its operator", err)
+	case errors.Is(err, publish.ErrUnavailable):
+		return unavailable("nothing can be published at the moment: try again in a moment", nil)
+	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
+		return errTooSlow
+	}
+	return err
+}
+
 // writeError answers with an error. Module clients print the body as it is, so it
 // is one line (checklist 86).
 func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
-	answer := &answerError{status: http.StatusInternalServerError, message: "the registry failed: tell its operator", cause: err}
-	errors.As(err, &answer)
+	answer := answerTo(err)
 	if answer.cause != nil && g.Logger != nil {
 		g.Logger.ErrorContext(r.Context(), "request failed", "status", answer.status, "error", answer.cause.Error())
 	}
-	body, _ := json.Marshal(map[string][]string{"errors": {answer.message}}) // strings always encode
+	body := encodeErrors(answer, r.Method == http.MethodPut && r.fromArtifactoryClient())
 	set(w,
 		"Content-Type", "application/json",
 		"Content-Length", strconv.Itoa(len(body)),
 		"Cache-Control", r.revalidate(),
 		contentTypeOptions, noSniff)
 	switch answer.status {
+	case http.StatusMethodNotAllowed:
+		set(w, "Allow", answer.allow)
 	case http.StatusServiceUnavailable:
 		set(w, "Retry-After", "1") // clients sleep for as long as it says (checklist 26)
 	case http.StatusUnauthorized:
@@ -119,4 +230,23 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	if r.Method != http.MethodHead {
 		w.Write(body)
 	}
+}
+
+// encodeErrors returns the document of an error. In that of Artifactory, which its
+// clients show to their users, each has the status too.
+func encodeErrors(answer *answerError, artifactory bool) []byte {
+	if !artifactory {
+		body, _ := json.Marshal(map[string][]string{"errors": answer.messages}) // strings always encode
+		return body
+	}
+	type message struct {
+		Status  int    `json:"status"`
+		Message string `json:"message"`
+	}
+	list := make([]message, len(answer.messages))
+	for i, text := range answer.messages {
+		list[i] = message{answer.status, text}
+	}
+	body, _ := json.Marshal(map[string][]message{"errors": list}) // numbers and strings too
+	return body
 }

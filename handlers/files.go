@@ -14,6 +14,9 @@ import (
 
 // writeFile answers with a file of the snapshot.
 func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) error {
+	if g.redirects(r, f) {
+		return g.redirect(w, r, f)
+	}
 	return g.writeOpened(w, r, f, func() (io.ReadSeekCloser, error) {
 		if r.Header.Get("Range") != "" {
 			return r.snapshot.OpenRange(f)

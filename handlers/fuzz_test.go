@@ -38,6 +38,10 @@ func FuzzServeHTTP(f *testing.F) {
 		"/v1/mirror/../../etc/passwd", "/v1/mirror/%2e%2e/%2e%2e/x/y", "/v1/providers/a%2fb/c/versions", "/v1/providers/a%00/b/versions",
 		"/v1/providers/%ff/b/versions", "/v1/providers/%/b/versions", "/v1/modules/a/b/c/1.0.0+b/download", "/v1/mirror/xn--a/b/c/1.0.0.json",
 		"/v1/mirror/a:443/b/c/index.json", `/v1/providers/a\b/c/versions`, "/v1/providers//////", "/v1/modules", "/", "*", "",
+		"/v1/registries/", "/v1/registries//modules", "/v1/registries/-/modules", "/v1/registries/%/providers/", "/v1/registries/a%2fb.c/modules/", "/v1/registries/xn--a/modules/a/b/c/versions",
+		"/v1/registries/a:443/providers/a/b/versions", "/v1/registries/registry.terraform.io/modules/registry.terraform.io/acme/vpc/aws/9.0.0/archive.zip", "/v1/registries/../providers/a/b",
+		"/v1/modules?limit=1&offset=1", "/v1/modules/?limit=-1&offset=99999999999999999999", "/v1/modules/search?q=%27%00%27&provider=%ff", "/v1/modules/search?q=vpc&limit=100&offset=1",
+		"/v1/modules/acme?namespace=%zz;&provider==", "/v1/modules/acme/vpc?verified=true", "/v1/modules/search/search/search/search", "/v1/providers/search?q=a/b/c", "/v1/providers/m%c3%bcnchen",
 	} {
 		f.Add(path, "GET", "XN--BCHER-KVA.example.:443", "", "", "")
 	}

@@ -5,13 +5,14 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // emptyArchives is VERSION.json of a version that the mirror does not have. A 404
 // would stop a client that chains this mirror with another source, even if that
 // source listed the version (checklist 66).
-var emptyArchives = &wire.Document{Head: []byte(`{"archives":{}}`), Tag: "empty"}
+var emptyArchives = &wire.Document{Head: []byte(`{"archives":{}}`), Tag: `"empty"`}
 
 // resolveMirror resolves a request of the provider network mirror protocol, or for
 // a file that it and the provider registry link to:
@@ -37,7 +38,7 @@ func (g *Registry) resolveMirror(r *request, s []string) (answerer, error) {
 	if a.Hostname == "" {
 		r.target = g.located(a)
 	} else {
-		r.target = g.named(r, a)
+		r.target = g.named(r.self, a)
 	}
 	switch {
 	case last == "index.json":
@@ -58,7 +59,7 @@ func (g *Registry) answerMirrorIndex(w http.ResponseWriter, r *request) error {
 	case r.listPending():
 		return errPending
 	case g.fills(r):
-		return g.writeMergedIndex(w, r, p)
+		return g.answerMergedIndex(w, r, p)
 	case p != nil:
 		return g.writeDocument(w, r, p.Index(), links{})
 	}
@@ -75,8 +76,10 @@ func (g *Registry) answerMirrorArchives(w http.ResponseWriter, r *request) error
 		return g.missing(w, r)
 	}
 	switch {
+	case release == nil && g.withdrawn(r, r.target.version) != nil:
+		return g.writeDocument(w, r, emptyArchives, links{})
 	case g.fills(r):
-		return g.writeMergedArchives(w, r, p, release)
+		return g.answerMergedArchives(w, r, p, release)
 	case release != nil:
 		return g.writeDocument(w, r, release.Archives(), g.archiveLinks(r, r.target.At(release.Hostname)))
 	}
@@ -85,14 +88,29 @@ func (g *Registry) answerMirrorArchives(w http.ResponseWriter, r *request) error
 
 // answerProviderFile answers with a package, SHA256SUMS or its signature.
 func (g *Registry) answerProviderFile(w http.ResponseWriter, r *request) error {
-	if p := r.provider(); p != nil {
-		if f := p.File(r.target.file); f != nil {
-			r.Version, r.Platform = f.Version, f.Platform
-			return g.writeFile(w, r, f)
+	if err := g.fileWithdrawn(r); err != nil {
+		return err
+	}
+	var known *index.File
+	p := r.provider()
+	if p != nil {
+		known = p.File(r.target.file)
+	}
+	switch {
+	case known != nil && (known.Platform != "" || !g.fills(r)):
+	case !g.fills(r):
+		return g.absent(w, r)
+	default:
+		f, err := address.ParseReleaseFile(r.target.Name, r.target.file)
+		if err != nil || f.Kind != address.ChecksumsFile && f.Kind != address.SignatureFile {
+			return g.writeFilled(w, r)
+		}
+		r.target.version = f.Version.String()
+		release := p.Release(r.target.version)
+		if release == nil || release.Signature.By != index.ByPublisher || g.Upstream.MayHaveMore(r.target.Address, release) {
+			return g.answerFetchedDocument(w, r, f.Kind, release, known)
 		}
 	}
-	if g.fills(r) {
-		return g.writeFilled(w, r)
-	}
-	return g.absent(w, r)
+	r.Version, r.Platform = known.Version, known.Platform
+	return g.writeFile(w, r, known)
 }

@@ -10,8 +10,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// resolveModules resolves a request of the module registry protocol:
+// resolveModules resolves a request of the module registry protocol, or of the API
+// beside it:
 //
+//	"" or search or :namespace or :namespace/:name
+//	:namespace/:name/:system
+//	:namespace/:name/:system/:version
 //	:namespace/:name/:system/versions
 //	:namespace/:name/:system/download
 //	:namespace/:name/:system/:version/download
@@ -21,15 +25,21 @@ func (g *Registry) resolveModules(r *request, s []string) (answerer, error) {
 	var answer answerer
 	var host, version, file string
 	switch {
+	case len(s) <= 2:
+		return g.resolveModuleList(r, s)
+	case len(s) == 3:
+		r.Kind, answer = KindModuleDetail, (*Registry).answerModuleDetail
 	case len(s) == 4 && s[3] == "versions":
 		r.Kind, answer = KindModuleVersions, (*Registry).answerModuleVersions
 	case len(s) == 4 && s[3] == "download":
 		r.Kind, answer = KindModuleDownload, (*Registry).answerNewestModule
+	case len(s) == 4:
+		r.Kind, answer, version = KindModuleDetail, (*Registry).answerModuleDetail, s[3]
 	case len(s) == 5 && s[4] == "download":
 		r.Kind, answer, version = KindModuleDownload, (*Registry).answerModuleDownload, s[3]
 	case len(s) == 5 && isModuleArchive(s[4]):
 		r.Kind, answer, version, file = KindModuleArchive, (*Registry).answerModuleArchive, s[3], s[4]
-	case len(s) == 6 && isModuleArchive(s[5]) && s[0] != "":
+	case len(s) == 6 && isModuleArchive(s[5]) && s[0] != "" && r.root == "":
 		r.Kind, answer, version, file = KindModuleArchive, (*Registry).answerModuleArchive, s[4], s[5]
 		host, s = s[0], s[1:]
 	default:
@@ -40,7 +50,7 @@ func (g *Registry) resolveModules(r *request, s []string) (answerer, error) {
 		return nil, fail(http.StatusNotFound, "that is not the address of a module: use NAMESPACE/NAME/SYSTEM")
 	}
 	if host == "" {
-		r.target = g.hostedAs(r.self, a)
+		r.target = g.named(r.self, a.At(r.original))
 	} else {
 		r.target = g.located(a)
 	}
@@ -55,11 +65,13 @@ func isModuleArchive(name string) bool { return strings.HasPrefix(name, "archive
 
 func (g *Registry) answerModuleVersions(w http.ResponseWriter, r *request) error {
 	m := r.module()
-	if m == nil {
-		return g.absent(w, r)
-	}
-	if r.listPending() {
+	switch {
+	case r.listPending():
 		return errPending
+	case g.fills(r):
+		return g.answerMergedModuleVersions(w, r, m)
+	case m == nil:
+		return g.absent(w, r)
 	}
 	return g.writeDocument(w, r, m.List(), links{})
 }
@@ -68,16 +80,24 @@ func (g *Registry) answerModuleVersions(w http.ResponseWriter, r *request) error
 // the public registry does.
 func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
 	m := r.module()
-	if m == nil {
+	switch {
+	case m == nil && !g.fills(r):
 		return g.absent(w, r)
-	}
-	if r.listPending() {
+	case r.listPending():
 		return errPending
 	}
-	v := m.Newest()
-	r.Version = v.Version
+	version, err := g.newestModule(r, m)
+	if err != nil {
+		return err
+	}
+	r.Version = version
+	if m != nil {
+		r.address = &m.Address
+	} else {
+		r.about(r.target.Address)
+	}
 	set(w,
-		"Location", filePath(g.baseFor(r)+g.prefix, m.Address.At(""), v.Version, "download"),
+		"Location", filePath(g.baseFor(r)+g.prefix+r.root, r.target.At(""), version, "download"),
 		"Cache-Control", r.revalidate(),
 		contentTypeOptions, noSniff)
 	w.WriteHeader(http.StatusFound)
@@ -85,25 +105,40 @@ func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// answerModuleDownload says where the package of a module is: where it lies in the
-// tree, which is the same under all names of the registry.
+// answerModuleDownload says where the package of a module is.
 func (g *Registry) answerModuleDownload(w http.ResponseWriter, r *request) error {
 	m := r.module()
-	if m == nil {
-		return g.absent(w, r)
-	}
 	v := m.Version(r.target.version)
-	if v == nil {
-		return r.versionAbsent(m.Address)
+	switch {
+	case v != nil:
+	case g.fills(r) && g.mayFetch(r):
+		return g.answerFetchedModule(w, r, m)
+	default:
+		return g.versionAbsent(w, r, m != nil)
 	}
 	r.Version = v.Version
+	return g.writeModuleLocation(w, r, modulePackage{m.Address.At(v.Hostname), v.Version, v.Archive.Name, v.Folder, v.Archive.Size})
+}
+
+// A modulePackage is where the package of a module's version lies in the tree.
+type modulePackage struct {
+	address.Address
+	version string
+	archive string // the name of its file
+	folder  string // in the package; empty for its root
+	size    int64  // in bytes
+}
+
+// writeModuleLocation answers with the URL of a package: of where it lies in the tree,
+// which is the same under all names of the registry.
+func (g *Registry) writeModuleLocation(w http.ResponseWriter, r *request, p modulePackage) error {
 	base := g.baseFor(r)
-	location := filePath(base+g.prefix, m.Address.At(v.Hostname), v.Version, v.Archive.Name)
+	location := filePath(base+g.prefix, p.Address, p.version, p.archive)
 	get := location
-	if v.Folder != "" {
+	if p.folder != "" {
 		// Clients take the folder off before they fetch the package, and link
 		// signatures do not cover it (checklist 88, 89, 93).
-		get += "//" + v.Folder
+		get += "//" + p.folder
 	}
 	if r.target.private {
 		file := location[len(base)+len(g.prefix):]
@@ -114,7 +149,7 @@ func (g *Registry) answerModuleDownload(w http.ResponseWriter, r *request) error
 		get = string(signed)
 	}
 	set(w, "X-Terraform-Get", get, "Cache-Control", r.revalidate(), contentTypeOptions, noSniff)
-	if r.target.private && v.Folder == "" && r.downloadsWithToken(v.Archive.Size) {
+	if r.target.private && p.folder == "" && r.downloadsWithToken(p.size) {
 		return writeTokenLocation(w, r, location)
 	}
 	// 204 with this header works in every client (checklist 82).
@@ -126,34 +161,29 @@ func (g *Registry) answerModuleDownload(w http.ResponseWriter, r *request) error
 // answerModuleArchive answers with the package of a module's version.
 func (g *Registry) answerModuleArchive(w http.ResponseWriter, r *request) error {
 	t := &r.target
+	if err := g.withdrawn(r, t.version); err != nil {
+		return err
+	}
 	m := r.snapshot.Module(t.Address)
 	if m.Version(t.version) == nil {
 		// Earlier releases handed out paths without HOSTNAME also for what lies under
 		// the registry's name.
 		m = r.module()
 	}
-	if m == nil {
-		return g.absent(w, r)
+	v := m.Version(t.version)
+	switch {
+	case v != nil:
+	case g.fills(r) && g.mayFetch(r):
+		return g.answerFetchedArchive(w, r, m)
+	default:
+		return g.versionAbsent(w, r, m != nil)
 	}
 	r.address = &m.Address
-	v := m.Version(t.version)
-	if v == nil {
-		return r.versionAbsent(m.Address)
-	}
 	r.Version = v.Version
 	if v.Archive.Name != t.file {
 		return fail(http.StatusNotFound, "%s %s is packed as %s", m.Address, v.Version, v.Archive.Name)
 	}
 	return g.writeFile(w, r, v.Archive)
-}
-
-// versionAbsent is the answer for a version that the snapshot does not have of a
-// provider or module that it has.
-func (r *request) versionAbsent(a address.Address) error {
-	if r.pending() {
-		return errPending
-	}
-	return fail(http.StatusNotFound, "%s has no such version", a)
 }
 
 // maxTokenDownload is the size in bytes of a module package that OpenTofu is asked

@@ -4,22 +4,40 @@ import (
 	"net/http"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// resolveProviders resolves a request of the provider registry protocol:
+// resolveProviders resolves a request of the provider registry protocol, or of the
+// API beside it:
 //
+//	"" or search or :namespace
+//	:namespace/:type
+//	:namespace/:type/:version
 //	:namespace/:type/versions
 //	:namespace/:type/:version/download/:os/:arch
+//	:namespace/:type/:version/ where publishing is on
 func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
 	var answer answerer
 	var version string
 	var platform address.Platform
 	switch {
+	case len(s) == 1:
+		return g.resolveProviderList(r, s[0])
+	case len(s) == 2:
+		r.Kind, answer = KindProviderDetail, (*Registry).answerProviderDetail
 	case len(s) == 3 && s[2] == "versions":
 		r.Kind, answer = KindProviderVersions, (*Registry).answerProviderVersions
+	case len(s) == 3:
+		r.Kind, answer, version = KindProviderDetail, (*Registry).answerProviderDetail, s[2]
 	case len(s) == 6 && s[3] == "download":
 		r.Kind, answer = KindProviderDownload, (*Registry).answerProviderDownload
 		version, platform = s[2], address.Platform{OS: s[4], Arch: s[5]}
+	case len(s) == 4 && (g.Publisher == nil || r.root != ""):
+		return nil, errNotFound
+	case len(s) == 4 && s[3] == "":
+		r.Kind, answer, version = KindStaging, (*Registry).answerStaging, s[2]
+	case len(s) == 4:
+		return nil, methodNotAllowed(allowPut)
 	default:
 		return nil, errNotFound
 	}
@@ -28,19 +46,30 @@ func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
 	if err != nil {
 		return nil, fail(http.StatusNotFound, "that is not the address of a provider: use NAMESPACE/TYPE")
 	}
-	r.target = g.hostedAs(r.self, a)
+	r.target = g.named(r.self, a.At(r.original))
 	r.target.version, r.target.platform = version, platform
+	if r.Kind == KindStaging {
+		return answer, g.authorizePublish(r)
+	}
 	return answer, g.authorize(r)
 }
 
 func (g *Registry) answerProviderVersions(w http.ResponseWriter, r *request) error {
 	p := r.provider()
 	switch {
-	case p == nil:
-		return g.absent(w, r)
 	case r.listPending():
 		return errPending
-	case p.Versions() == nil:
+	case g.fills(r):
+		return g.answerMergedVersions(w, r, p)
+	case p == nil:
+		return g.absent(w, r)
+	}
+	return g.writeProviderVersions(w, r, p)
+}
+
+// writeProviderVersions answers with the list of the releases in the tree.
+func (g *Registry) writeProviderVersions(w http.ResponseWriter, r *request, p *index.Provider) error {
+	if p.Versions() == nil {
 		return fail(http.StatusNotFound, "no release of %s is signed, so that only the network mirror offers it", p.Address)
 	}
 	return g.writeDocument(w, r, p.Versions(), links{})
@@ -48,12 +77,12 @@ func (g *Registry) answerProviderVersions(w http.ResponseWriter, r *request) err
 
 func (g *Registry) answerProviderDownload(w http.ResponseWriter, r *request) error {
 	p := r.provider()
-	if p == nil {
-		return g.absent(w, r)
-	}
 	release := p.Release(r.target.version)
-	if release == nil {
-		return r.versionAbsent(p.Address)
+	switch {
+	case g.fills(r) && (release != nil || g.mayFetch(r)):
+		return g.answerFetchedDownload(w, r, p, release)
+	case release == nil:
+		return g.versionAbsent(w, r, p != nil)
 	}
 	pkg := release.Package(r.target.platform.OS, r.target.platform.Arch)
 	if pkg == nil || pkg.Download() == nil {

@@ -98,7 +98,7 @@ func TestProviderVersions(t *testing.T) {
 			}
 		})
 	}
-	s.rule("20 21 there are no warnings", func(t *testing.T, s *site) {
+	s.rule("20 21 there are warnings only where versions are deprecated", func(t *testing.T, s *site) {
 		if strings.Contains(raw.body, "warnings") {
 			t.Errorf("got %s", raw.body)
 		}
@@ -127,7 +127,7 @@ func TestProviderVersions(t *testing.T) {
 		})
 	}
 	s.rule("27 a permanent error is a 4xx", func(t *testing.T, s *site) {
-		for _, path := range []string{"acme", "acme/demo", "acme/demo/versions/", "acme/demo/1.0.0", "acme/demo/9.9.9/download/linux/amd64", "//versions"} {
+		for _, path := range []string{"acme/none", "acme/demo/versions/", "acme/demo/9.9.9", "acme/demo/9.9.9/download/linux/amd64", "//versions"} {
 			a := s.get("/v1/providers/" + path)
 			if a.StatusCode < 400 || a.StatusCode > 499 {
 				t.Errorf("%s: got %d", path, a.StatusCode)

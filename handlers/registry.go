@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 	"sync"
@@ -31,6 +32,14 @@ const Patience = 8 * time.Second
 type Registry struct {
 	// Snapshot returns what is offered now; nil while the first scan runs.
 	Snapshot func() *index.Snapshot
+
+	// Redirect has clients download archives that lie in an index.Bucket from its store,
+	// by URLs that are valid for so long. Zero: they are passed on.
+	Redirect time.Duration
+
+	// Ready reports whether there is a Snapshot, and does not wait for one. Nil: there
+	// always is.
+	Ready func() bool
 
 	// Hostnames are the registry's names. Empty: the name it was asked by.
 	Hostnames []svchost.Hostname
@@ -78,6 +87,10 @@ type Registry struct {
 	// is offered.
 	Upstream Upstream
 
+	// Publisher takes files that clients send into the tree. Without Rules nobody may
+	// send any. Nil: nothing is published over HTTP.
+	Publisher Publisher
+
 	// Next waits for a snapshot other than the one given, for which what is wanted
 	// has been read first; it returns nil if ctx ends before. A request that cannot
 	// be answered from its snapshot waits for the next. Nil: no request waits.
@@ -87,11 +100,13 @@ type Registry struct {
 	// shared fairly. Nil: that of the connection.
 	ClientAddress func(*http.Request) string
 
-	// Changed is called when a file differs from the snapshot or has been added,
-	// so that a scan follows. May be nil.
-	Changed func()
+	// Changed has a scan follow. It is called with the folders of the tree that
+	// something was added to, in the form of index.ReportedFolder, and without any when
+	// a file differs from the snapshot. May be nil.
+	Changed func(folders ...string)
 
-	// Answered is called after each request with what it was about. May be nil.
+	// Answered is called after each request, also for a page, with what it was about,
+	// which it may keep. May be nil.
 	Answered func(*http.Request, *Exchange)
 
 	// Logger receives failures of the server. May be nil.
@@ -102,12 +117,24 @@ type Registry struct {
 	base      string // of every URL handed out
 	tag       string // what base adds to validators
 	rules     *access.Rules
+	open      bool // everyone may read everything
 	discovery atomic.Pointer[discovery]
 	requested atomic.Pointer[requestedBase] // the last one
 
-	buffers sync.Pool // of *[]byte
-	merged  *documentCache[mergedID, mergedDocument]
-	signed  *documentCache[signedID, []byte]
+	// Of the URLs of a list's other pages, which are paths in any case, as in the
+	// public registry.
+	pagePrefix string
+
+	requests sync.Pool // of *request
+	buffers  sync.Pool // of *[]byte
+
+	merged *documentCache[mergedID, mergedDocument]
+	signed *documentCache[signedID, []byte]
+
+	vouchers *documentCache[voucherID, *index.Voucher]
+
+	searchers  *documentCache[searcherID, *index.Searcher] // the last ones
+	derivation atomic.Pointer[derivation]                  // of the snapshot that was asked for last
 }
 
 // prepare derives what depends on the configuration alone.
@@ -116,13 +143,19 @@ func (g *Registry) prepare() {
 	if g.prefix == "" {
 		g.prefix = DefaultPrefix
 	}
-	g.base = g.PublicURL + g.prefix
+	g.base, g.pagePrefix = g.PublicURL+g.prefix, g.prefix
+	if u, err := url.Parse(g.PublicURL); err == nil {
+		g.pagePrefix = u.EscapedPath() + g.prefix
+	}
 	if g.base != DefaultPrefix {
 		g.tag = "-" + shortHash(g.base)
 	}
 	g.rules = g.Rules.WithHostnames(g.Hostnames)
+	g.open = g.Rules == nil || g.rules.AllowsAll(access.Subject{}, access.Read)
 	g.merged = newDocumentCache[mergedID](maxMerged, mergedDocument.size)
+	g.searchers = newDocumentCache[searcherID](maxListings, func(s *index.Searcher) int { return listedSize(s.Len()) })
 	g.signed = newDocumentCache[signedID](maxSigned, func(body []byte) int { return len(body) })
+	g.vouchers = newDocumentCache[voucherID](maxVouchers, voucherSize)
 }
 
 // An answerer answers a request from r.snapshot. With errPending or errReplaced it
@@ -135,48 +168,62 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	g.once.Do(g.prepare)
 
 	path := r.URL.EscapedPath()
-	protocol := "" // discovery
+	var service servicePath
 	if path != wire.DiscoveryPath {
-		rest, ok := strings.CutPrefix(path, g.prefix+"/")
+		path, ok := strings.CutPrefix(path, g.prefix+"/")
 		if !ok {
 			return false
 		}
-		var nested bool
-		protocol, path, nested = strings.Cut(rest, "/")
-		if protocol != "modules" && !(nested && (protocol == "providers" || protocol == "mirror")) {
+		if service, ok = splitServicePath(path); !ok {
 			return false
 		}
 	}
-	q := &request{Request: r, self: g.self(r)}
-	if err := g.serve(w, q, protocol, path); err != nil {
+	q, _ := g.requests.Get().(*request)
+	if q == nil {
+		q = new(request)
+	}
+	*q = request{Request: r, Exchange: new(Exchange), self: g.Hostname(r)}
+	if err := g.serve(w, q, service); err != nil {
 		g.writeError(w, q, err)
 	}
 	if g.Answered != nil {
-		g.Answered(r, &q.Exchange)
+		g.Answered(r, q.Exchange)
 	}
+	*q = request{}
+	g.requests.Put(q)
 	return true
 }
 
-// serve answers a request for a path below its protocol's. An error means that
-// nothing has been written.
-func (g *Registry) serve(w http.ResponseWriter, r *request, protocol, path string) error {
+// serve answers a request for a path of the registry. An error means that nothing has
+// been written.
+func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		return fail(http.StatusMethodNotAllowed, "this registry accepts GET and HEAD only")
+		if service.original != "" {
+			return methodNotAllowed(allowRead)
+		}
+		return g.serveChange(w, r, service.protocol, service.rest)
 	}
-	if protocol == "" {
+	if service.protocol == "" {
 		return g.serveDiscovery(w, r) // which does not depend on the tree
 	}
+	if service.protocol == "ready" {
+		return g.serveReady(w, r)
+	}
+	if service.original != "" {
+		if err := g.standInFor(r, service.original); err != nil {
+			return err
+		}
+	}
 	var array [6]string // no path of the registry has more segments
-	segments, err := split(path, array[:0])
+	segments, err := split(service.rest, array[:0])
 	if err != nil {
 		return err
 	}
 	if r.snapshot = g.Snapshot(); r.snapshot == nil {
-		return unavailable("the registry is reading its files for the first time: try again in a moment", nil)
+		return errStarting
 	}
 	var answer answerer
-	switch protocol {
+	switch service.protocol {
 	case "providers":
 		answer, err = g.resolveProviders(r, segments)
 	case "modules":
@@ -190,9 +237,14 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, protocol, path strin
 	if !r.target.readable {
 		return g.missing(w, r)
 	}
-	err = answer(g, w, r)
+	return g.await(r, func() error { return answer(g, w, r) })
+}
+
+// await answers r, and waits for the next snapshot as long as that may have the
+// answer. OpenTofu asks a mirror only once (checklist 72).
+func (g *Registry) await(r *request, answer func() error) error {
+	err := answer()
 	for g.Next != nil && (errors.Is(err, errPending) || errors.Is(err, errReplaced)) {
-		// OpenTofu asks a mirror only once (checklist 72).
 		ctx, cancel := context.WithDeadline(r.Context(), r.waiting().Add(Patience))
 		next := g.Next(ctx, r.snapshot, r.wanted()...)
 		cancel()
@@ -200,21 +252,30 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, protocol, path strin
 			return err
 		}
 		r.snapshot = next
-		err = answer(g, w, r)
+		err = answer()
 	}
 	return err
 }
 
 // changed has a scan follow.
-func (g *Registry) changed() {
+func (g *Registry) changed(folders ...string) {
 	if g.Changed != nil {
-		g.Changed()
+		g.Changed(folders...)
 	}
 }
 
-// self is the name the registry answers r as: the one it was asked by, or, with
+// filled has a scan follow after something was fetched. With a provider may have come keys.
+func (g *Registry) filled(a address.Address) {
+	if a.IsModule() {
+		g.changed(index.ReportedFolder(a))
+		return
+	}
+	g.changed(index.ReportedFolder(a), index.ReportedKeys)
+}
+
+// Hostname is the name the registry answers r as: the one it was asked by, or, with
 // Hostnames configured, one of them.
-func (g *Registry) self(r *http.Request) svchost.Hostname {
+func (g *Registry) Hostname(r *http.Request) svchost.Hostname {
 	name, err := address.ParseHostname(r.Host)
 	switch {
 	case len(g.Hostnames) > 0 && !slices.Contains(g.Hostnames, name):

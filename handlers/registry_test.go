@@ -137,7 +137,7 @@ func TestChangedFiles(t *testing.T) {
 			tree.Provider("acme/demo", "1.0.0", "linux_amd64")
 			changed := 0
 			g := registry(scan(t, tree))
-			g.Changed = func() { changed++ }
+			g.Changed = func(...string) { changed++ }
 			s := serve(t, g)
 			s.install("acme/demo/1.0.0/download/linux/amd64")
 			change(tree)
@@ -230,6 +230,20 @@ func everything(t testing.TB) (*indextest.Tree, []string) {
 		"/v1/modules/acme/vpc/aws/1.10.0/archive.tar.gz",
 		"/v1/providers/acme/none/versions",
 		"/v1/modules/acme/none/aws/1.0.0/download",
+		"/v1/modules?limit=1",
+		"/v1/modules/acme/vpc",
+		"/v1/modules/search?q=vpc",
+		"/v1/modules/acme/vpc/aws",
+		"/v1/modules/acme/vpc/aws/1.0.0",
+		"/v1/modules/acme/vpc/aws/9.9.9",
+		"/v1/providers",
+		"/v1/providers/search?q=%27demo%27",
+		"/v1/providers/acme/demo/1.0.0",
+		"/v1/registries/registry.terraform.io/providers/hashicorp/null/versions",
+		"/v1/registries/registry.terraform.io/providers/hashicorp/null/3.2.0/download/linux/amd64",
+		"/v1/registries/registry.terraform.io/providers?limit=1",
+		"/v1/registries/registry.terraform.io/modules/acme/vpc/aws/versions",
+		"/v1/registries/" + ownHost + "/modules/acme/vpc/aws/1.0.0/download",
 	}
 }
 
@@ -285,7 +299,7 @@ func TestCrossCutting(t *testing.T) {
 		for client := range 8 {
 			clients.Go(func() {
 				for i := range paths {
-					path := paths[(i*5+client*3)%len(paths)] // 5 and 17 are coprime: each once
+					path := paths[(i*5+client*3)%len(paths)] // 5 and 26 are coprime: each once
 					response, err := s.client.Get(home + path)
 					if err != nil {
 						t.Error(err)

@@ -9,6 +9,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -29,6 +30,16 @@ const (
 	KindMirrorIndex
 	KindMirrorArchives
 	KindProviderFile
+	KindModuleList
+	KindModuleSearch
+	KindModuleDetail
+	KindProviderList
+	KindProviderSearch
+	KindProviderDetail
+	KindPage    // for people, see the package pages
+	KindPublish // a file to be published
+	KindStaging // what is published or staged of a version
+	KindReady   // a probe
 
 	// Kinds is the number of kinds.
 	Kinds
@@ -37,6 +48,8 @@ const (
 var kindNames = [Kinds]string{
 	"other", "discovery", "provider_versions", "provider_download", "module_versions",
 	"module_download", "module_archive", "mirror_index", "mirror_archives", "provider_file",
+	"module_list", "module_search", "module_detail", "provider_list", "provider_search", "provider_detail",
+	"page", "publish", "staging", "ready",
 }
 
 // String is the name of the kind in metrics and logs.
@@ -47,7 +60,7 @@ type Exchange struct {
 	Kind Kind
 
 	// Version and Platform, OS_ARCH, that were requested; empty if they do not
-	// exist.
+	// exist. Those of an Upload are what they are to be.
 	Version, Platform string
 
 	// Status of the answer, and the bytes of its body as announced: a client may
@@ -55,7 +68,20 @@ type Exchange struct {
 	Status int
 	Bytes  int64
 
+	// Upload is the file that was sent to be published; nil for any other request.
+	Upload *Upload
+
 	address *address.Address
+}
+
+// NewPageExchange describes a request for a page and its answer. The address and the
+// version are those of what the page shows; zero if it is about no provider or module.
+func NewPageExchange(about address.Address, version string, status int, bytes int64) *Exchange {
+	e := &Exchange{Kind: KindPage, Version: version, Status: status, Bytes: bytes}
+	if about != (address.Address{}) {
+		e.address = &about
+	}
+	return e
 }
 
 // Address is that of the provider or module; empty if there is none.
@@ -66,6 +92,10 @@ func (e *Exchange) Address() string {
 	return e.address.String()
 }
 
+// about records the address in a request. That of a provider or module of the snapshot
+// need not be copied.
+func (e *Exchange) about(a address.Address) { e.address = &a }
+
 // answered records the answer.
 func (e *Exchange) answered(r *http.Request, status int, bytes int64) {
 	e.Status = status
@@ -74,14 +104,27 @@ func (e *Exchange) answered(r *http.Request, status int, bytes int64) {
 	}
 }
 
-// A request is an HTTP request with what is known about it.
+// A request is an HTTP request with what is known about it. Nothing keeps it after the
+// answer: its memory is used for the next. The Exchange stays.
 type request struct {
 	*http.Request
-	Exchange
+	*Exchange
 	self     svchost.Hostname // the name the registry was asked by
+	original svchost.Hostname // of the registry that it stands in for; empty: for none
+	root     string           // what comes between the prefix and the protocol in the path
 	target   target
+	list     *listRequest // of a list or a search
 	snapshot *index.Snapshot
-	since    time.Time // when it began to wait; zero: it has not
+	since    time.Time       // when it began to wait; zero: it has not
+	subject  *access.Subject // who makes it; nil: nothing has depended on it yet
+}
+
+// known is who makes the request, anonymous if that has not been found out.
+func (r *request) known() access.Subject {
+	if r.subject == nil {
+		return access.Subject{}
+	}
+	return *r.subject
 }
 
 // waiting returns when the request began to wait, for the check of its credentials

@@ -98,6 +98,8 @@ func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 type site struct {
 	t      testing.TB
 	client *http.Client
+
+	original string // the hostname of another registry, for which the site stands in
 }
 
 // serve starts a site. Its client offers HTTP/2, as the real ones do, and like
@@ -120,7 +122,7 @@ func serveOver(t testing.TB, g *handlers.Registry, http2 bool) *site {
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}
 	t.Cleanup(transport.CloseIdleConnections)
-	return &site{t, &http.Client{
+	return &site{t: t, client: &http.Client{
 		Transport:     transport,
 		Timeout:       10 * time.Second, // of real clients (checklist 25)
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
@@ -129,7 +131,7 @@ func serveOver(t testing.TB, g *handlers.Registry, http2 bool) *site {
 
 // rule runs a subtest with a site that fails only this subtest.
 func (s *site) rule(name string, f func(t *testing.T, s *site)) {
-	s.t.(*testing.T).Run(name, func(t *testing.T) { f(t, &site{t, s.client}) })
+	s.t.(*testing.T).Run(name, func(t *testing.T) { f(t, &site{t, s.client, s.original}) })
 }
 
 // An answer is a response, read to its end.

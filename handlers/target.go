@@ -33,8 +33,9 @@ import (
 //
 //   - The provider and module registry protocols name what is hosted under the name
 //     that the registry is asked by (hostedAs).
-//   - The mirror's paths have a HOSTNAME. If it is a name of the registry, they name
-//     what is hosted under it, otherwise what is mirrored (named).
+//   - The mirror's paths have a HOSTNAME, and so have those below registries/. If it is
+//     a name of the registry, they name what is hosted under it, otherwise what is
+//     mirrored (named).
 //   - The URLs of files in answers, and signed links, name the place in the tree
 //     (located), so that they always lead to the same file: there is no merging,
 //     and the name that the registry is asked by does not matter.
@@ -65,13 +66,13 @@ func (g *Registry) hostedAs(name svchost.Hostname, a address.Address) target {
 	return t
 }
 
-// named returns the target of an address with a HOSTNAME in a path of the mirror.
-func (g *Registry) named(r *request, a address.Address) target {
-	hosted := a.Hostname == r.self
-	if len(g.Hostnames) > 0 {
-		hosted = slices.Contains(g.Hostnames, a.Hostname)
-	}
-	if hosted {
+// named returns the target of an address, where self is the name that the registry is
+// asked by: without a HOSTNAME it is hosted.
+func (g *Registry) named(self svchost.Hostname, a address.Address) target {
+	switch {
+	case a.Hostname == "":
+		return g.hostedAs(self, a)
+	case g.isName(self, a.Hostname):
 		return g.hostedAs(a.Hostname, a)
 	}
 	return target{Address: a, under: a.Hostname}
@@ -142,6 +143,9 @@ func (r *request) listPending() bool {
 func (r *request) wanted() []index.Wanted {
 	t := &r.target
 	version := cmp.Or(r.Version, t.version)
+	if r.Kind == KindModuleDetail || r.Kind == KindProviderDetail {
+		version = "" // a detail lists them all
+	}
 	list := []index.Wanted{{Address: t.At(t.under), Version: version}}
 	if t.merged {
 		list = append(list, index.Wanted{Address: t.At(""), Version: version})
@@ -161,13 +165,17 @@ func (g *Registry) absent(w http.ResponseWriter, r *request) error {
 // answers must not differ.
 func (g *Registry) missing(w http.ResponseWriter, r *request) error {
 	t := &r.target
+	also := "" // which depends on the configuration alone
+	if g.Upstream != nil && !t.hosted && !g.Upstream.Mirrors(t.Address) {
+		also = ", and does not fetch it from its origin"
+	}
 	switch r.Kind {
-	case KindProviderVersions, KindProviderDownload:
-		return fail(http.StatusNotFound, "this registry has no provider %s", t.At(""))
-	case KindModuleVersions, KindModuleDownload, KindModuleArchive:
-		return fail(http.StatusNotFound, "this registry has no module %s", t.At(""))
+	case KindProviderVersions, KindProviderDownload, KindProviderDetail:
+		return fail(http.StatusNotFound, "this registry has no provider %s%s", t.resource().Address, also)
+	case KindModuleVersions, KindModuleDownload, KindModuleArchive, KindModuleDetail:
+		return fail(http.StatusNotFound, "this registry has no module %s%s", t.resource().Address, also)
 	case KindMirrorIndex:
-		return fail(http.StatusNotFound, "this mirror has no provider %s", t)
+		return fail(http.StatusNotFound, "this mirror has no provider %s%s", t, also)
 	case KindMirrorArchives:
 		if _, err := address.ParseProviderVersion(t.version); err != nil {
 			return fail(http.StatusNotFound, "that is not a version: use MAJOR.MINOR.PATCH")

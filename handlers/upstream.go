@@ -22,6 +22,9 @@ import (
 // An Upstream gets what a mirror does not have from its origins. Usually it is a
 // *fill.Filler, whose errors fileNotFilled and upstreamFailed know.
 type Upstream interface {
+	// Origins returns the registries that there are origins for.
+	Origins() []fill.Origin
+
 	// Mirrors reports whether there is an origin for a provider.
 	Mirrors(address.Address) bool
 
@@ -39,6 +42,18 @@ type Upstream interface {
 	// Fill returns a file of a provider once it is in the tree. The provider is what
 	// the snapshot has of it; nil if it has nothing.
 	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*fill.Filled, error)
+
+	// ReleaseFor returns a release as clients verify it, as the tree or else the origin
+	// has it. The release that is present is what the snapshot has; nil if it has nothing.
+	ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error)
+
+	// FillModule returns the package of a version of a module once it is in the tree. The
+	// module is what the snapshot has of it; nil if it has nothing.
+	FillModule(ctx context.Context, a address.Address, version string, present *index.Module) (*fill.FilledModule, error)
+
+	// ModuleFolder returns the folder in which the module lies in the package that
+	// FillModule gets, without waiting for that; empty for the package's root.
+	ModuleFolder(ctx context.Context, a address.Address, version string) (string, error)
 }
 
 // presentPatience is how long a request waits for an origin if it can be answered
@@ -53,6 +68,18 @@ const maxAge = (1<<31 - 1) * time.Second
 // target. It does for mirrored providers only.
 func (g *Registry) fills(r *request) bool {
 	return g.Upstream != nil && !r.target.hosted && g.Upstream.Mirrors(r.target.Address)
+}
+
+// mayFetch reports whether an Upstream is asked for the version that r names, which is
+// not in the tree: it is written as in lists, and not withdrawn.
+func (g *Registry) mayFetch(r *request) bool {
+	t := &r.target
+	parse := address.ParseProviderVersion
+	if t.IsModule() {
+		parse = address.ParseModuleVersion
+	}
+	v, err := parse(t.version)
+	return err == nil && v.String() == t.version && g.withdrawn(r, t.version) == nil
 }
 
 // forClient is the context in which an Upstream is asked for r, with the address
@@ -78,33 +105,52 @@ func (g *Registry) impatient(r *request, present bool) (context.Context, context
 	return context.WithTimeout(g.forClient(r), presentPatience)
 }
 
-// A mergedID names a merged document: index.json of a provider, or VERSION.json of
-// a version, which has a separate form for clients that know h1: only.
+// A mergedID names a merged document: a list of versions, or what is said about one of
+// them or about its package for a platform. VERSION.json has a separate form for clients
+// that know h1: only.
 type mergedID struct {
-	address address.Address
-	version string
-	h1Only  bool
+	kind     Kind
+	address  address.Address
+	version  string
+	platform address.Platform
+	h1Only   bool
 }
 
 // A mergedDocument is made of what the tree has and of what the origin offers. It
 // is valid for a while, as long as the tree has the same.
 type mergedDocument struct {
-	present any           // *index.Provider or *index.Release; may be a nil one
+	present any           // presentProvider, presentModule or *index.Release, which may be nil
 	age     time.Duration // of a stale list of versions; otherwise zero
+	latest  string        // of a list of a module's versions: the one to use
 	until   time.Time
 	*wire.Document
+}
+
+// A presentProvider is what the tree has of a provider, and says about it. Both may be
+// nil.
+type presentProvider struct {
+	*index.Provider
+	*index.Metadata
+}
+
+// releases are those in the tree.
+func (p presentProvider) releases() []*index.Release {
+	if p.Provider == nil {
+		return nil
+	}
+	return p.Releases
 }
 
 func (d mergedDocument) size() int { return len(d.Head) + len(d.Tail) }
 
 // What an origin offers of a version does not change, so VERSION.json is cached for
 // a minute. Lists of versions do, and requests have the Upstream renew them in the
-// background: index.json is cached for a second only, so that such requests reach
+// background: they are cached for a second only, so that such requests reach
 // it, and not for longer than the list is old, so that an Upstream which renews its
 // lists on every request gets every request.
 const (
-	mergedLife      = time.Minute
-	mergedIndexLife = time.Second
+	mergedLife     = time.Minute
+	mergedListLife = time.Second
 )
 
 // maxMerged bounds the merged documents, in bytes. Making one again takes
@@ -117,53 +163,97 @@ func (g *Registry) mergedDocument(id mergedID, present any) (mergedDocument, boo
 }
 
 func (g *Registry) keepMerged(id mergedID, d mergedDocument, life time.Duration) {
-	// The parts may share their memory with the request line, which is larger.
-	id.address.Hostname = svchost.Hostname(strings.Clone(string(id.address.Hostname)))
-	id.address.Namespace, id.address.Name = strings.Clone(id.address.Namespace), strings.Clone(id.address.Name)
-	id.version = strings.Clone(id.version)
+	id.address, id.version = cloneAddress(id.address), strings.Clone(id.version)
+	id.platform.OS, id.platform.Arch = strings.Clone(id.platform.OS), strings.Clone(id.platform.Arch)
 	d.until = time.Now().Add(life)
 	g.merged.put(id, d)
 }
 
-// writeMergedIndex answers with index.json of p, which may be nil, and of what the
-// origin offers. If the origin fails, it is that of p.
-func (g *Registry) writeMergedIndex(w http.ResponseWriter, r *request, p *index.Provider) error {
-	id := mergedID{address: r.target.Address}
-	if d, ok := g.mergedDocument(id, p); ok {
-		return g.writeAgedIndex(w, r, d)
-	}
-	ctx, cancel := g.impatient(r, p != nil)
-	defer cancel()
-	offering, err := g.Upstream.Versions(ctx, r.target.Address)
-	switch {
-	case err == nil:
-		var releases []*index.Release
-		if p != nil {
-			releases = p.Releases
-		}
-		d := mergedDocument{present: p, Document: index.MirrorIndex(releases, versionsOf(offering.Versions))}
-		if offering.Stale {
-			d.age = min(offering.Age, maxAge) // larger if the clock has been set
-		}
-		g.keepMerged(id, d, min(mergedIndexLife, offering.Age))
-		return g.writeAgedIndex(w, r, d)
-	case p != nil:
-		return g.writeDocument(w, r, p.Index(), links{})
-	case r.pending():
-		return errPending
-	case errors.Is(err, upstream.ErrNotFound):
-		return fail(http.StatusNotFound, "this mirror has no provider %s, nor has its registry", r.target.Address)
-	}
-	return upstreamFailed(err)
+// cloneAddress returns an address to be kept. The parts of one that was requested may
+// share their memory with the request line, which is larger.
+func cloneAddress(a address.Address) address.Address {
+	a.Hostname = svchost.Hostname(strings.Clone(string(a.Hostname)))
+	a.Namespace, a.Name, a.System = strings.Clone(a.Namespace), strings.Clone(a.Name), strings.Clone(a.System)
+	return a
 }
 
-// writeAgedIndex tells the age of the list of versions if it could not be renewed
-// in time.
-func (g *Registry) writeAgedIndex(w http.ResponseWriter, r *request, d mergedDocument) error {
-	if d.age > 0 {
+// answerMergedIndex answers with index.json of p, which may be nil, and of what the
+// origin offers. If the origin fails, it is that of p.
+func (g *Registry) answerMergedIndex(w http.ResponseWriter, r *request, p *index.Provider) error {
+	present := presentProvider{p, g.metadata(r)}
+	d, err := g.mergedList(r, KindMirrorIndex, present, p != nil, func(further []wire.ProviderVersion) mergedDocument {
+		return mergedDocument{Document: index.MirrorIndex(present.releases(), versionsOf(withoutWithdrawn(further, present.Metadata)))}
+	})
+	if err != nil && p != nil {
+		return g.writeDocument(w, r, p.Index(), links{})
+	}
+	return g.writeMergedList(w, r, d, err)
+}
+
+// answerMergedVersions does the same with the provider registry's list.
+func (g *Registry) answerMergedVersions(w http.ResponseWriter, r *request, p *index.Provider) error {
+	present := presentProvider{p, g.metadata(r)}
+	d, err := g.mergedList(r, KindProviderVersions, present, p != nil, func(further []wire.ProviderVersion) mergedDocument {
+		return mergedDocument{Document: index.ProviderVersions(present.releases(), withoutWithdrawn(further, present.Metadata), present.Metadata)}
+	})
+	if err != nil && p != nil {
+		return g.writeProviderVersions(w, r, p)
+	}
+	return g.writeMergedList(w, r, d, err)
+}
+
+// mergedList returns the list that merge makes of the versions which the origin offers
+// beside what is present. have reports whether there is anything.
+func (g *Registry) mergedList(r *request, kind Kind, present any, have bool, merge func([]wire.ProviderVersion) mergedDocument) (mergedDocument, error) {
+	id := mergedID{kind: kind, address: r.target.Address}
+	if d, ok := g.mergedDocument(id, present); ok {
+		return d, nil
+	}
+	ctx, cancel := g.impatient(r, have)
+	defer cancel()
+	offering, err := g.Upstream.Versions(ctx, r.target.Address)
+	if err != nil {
+		return mergedDocument{}, err
+	}
+	d := merge(offering.Versions)
+	if d.present = present; offering.Stale {
+		d.age = min(offering.Age, maxAge) // larger if the clock has been set
+	}
+	if d.Document != nil {
+		g.keepMerged(id, d, min(mergedListLife, offering.Age))
+	}
+	return d, nil
+}
+
+// writeMergedList answers with a list of versions, or the error of the origin. It tells
+// the age of the list if it could not be renewed in time.
+func (g *Registry) writeMergedList(w http.ResponseWriter, r *request, d mergedDocument, err error) error {
+	switch {
+	case err != nil && r.pending():
+		return errPending
+	case errors.Is(err, upstream.ErrNotFound), err == nil && d.Document == nil:
+		return neitherHas(r, err)
+	case err != nil:
+		return upstreamFailed(err)
+	case d.age > 0:
 		set(w, "Age", strconv.FormatInt(int64(d.age/time.Second), 10))
 	}
 	return g.writeDocument(w, r, d.Document, links{})
+}
+
+// neitherHas answers a request for what neither the tree nor the origin has, with the
+// error of the origin. Without an error it has versions, and none that may be fetched.
+func neitherHas(r *request, err error) error {
+	a := r.target.Address
+	switch {
+	case err == nil:
+		return fail(http.StatusNotFound, "this registry has no version of %s, and those that its origin lists are withdrawn here or too young", a)
+	case r.Kind == KindMirrorIndex:
+		return fail(http.StatusNotFound, "this mirror has no provider %s, nor has its registry", a)
+	case a.IsModule():
+		return fail(http.StatusNotFound, "this registry has no module %s, nor has its origin", a)
+	}
+	return fail(http.StatusNotFound, "this registry has no provider %s, nor has its origin", a)
 }
 
 func versionsOf(list []wire.ProviderVersion) []string {
@@ -174,16 +264,16 @@ func versionsOf(list []wire.ProviderVersion) []string {
 	return versions
 }
 
-// writeMergedArchives answers with VERSION.json of the release of p, both of which
+// answerMergedArchives answers with VERSION.json of the release of p, both of which
 // may be nil, and of the packages that the origin offers. If the origin fails, it
 // is that of the release.
-func (g *Registry) writeMergedArchives(w http.ResponseWriter, r *request, p *index.Provider, release *index.Release) error {
+func (g *Registry) answerMergedArchives(w http.ResponseWriter, r *request, p *index.Provider, release *index.Release) error {
 	a, version := r.target.Address, r.target.version
-	l, id := g.archiveLinks(r, a), mergedID{a, version, r.knowsH1Only()}
+	l, id := g.archiveLinks(r, a), mergedID{kind: r.Kind, address: a, version: version, h1Only: r.knowsH1Only()}
 	if d, ok := g.mergedDocument(id, release); ok {
 		return g.writeDocument(w, r, d.Document, l)
 	}
-	if release != nil && release.Signature.By == index.ByPublisher && len(p.Missing(release)) == 0 && !g.Upstream.MayHaveMore(a, release) {
+	if g.complete(a, p, release) {
 		g.keepMerged(id, mergedDocument{present: release, Document: release.Archives()}, mergedLife)
 		return g.writeDocument(w, r, release.Archives(), l)
 	}
@@ -220,8 +310,9 @@ func (g *Registry) writeFilled(w http.ResponseWriter, r *request) error {
 	case err != nil:
 		return fileNotFilled(a, err)
 	case filled.New:
-		g.changed()
+		g.filled(a)
 	}
-	r.address, r.Version, r.Platform = &r.target.Address, filled.Version, filled.Platform
+	r.about(r.target.Address)
+	r.Version, r.Platform = filled.Version, filled.Platform
 	return g.writeOpened(w, r, filled.File, filled.Open)
 }

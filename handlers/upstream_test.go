@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -74,7 +73,6 @@ func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func
 	filler, err := fill.New(fill.Options{
 		Sources: map[svchost.Hostname]fill.Source{originHost: {Client: client, Policy: policy}},
 		Open:    index.Directories{Root: root}.Open,
-		Path:    func(name string) string { return filepath.Join(root, "providers", name) },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -84,7 +82,7 @@ func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func
 	o := optionsWith(t, p.tree, newKey(t))
 	rescan := func() { now.Store(scanWith(t, o)) }
 	rescan()
-	p.registry = &handlers.Registry{Snapshot: now.Load, Upstream: filler, Changed: rescan}
+	p.registry = &handlers.Registry{Snapshot: now.Load, Upstream: filler, Changed: func(...string) { rescan() }}
 	p.site = serve(t, p.registry)
 	return p
 }
@@ -259,7 +257,7 @@ func TestPullThroughOfDocumentsScansNothing(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, nil)
 	scans := 0
-	s := serve(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: func() { scans++ }})
+	s := serve(t, &handlers.Registry{Snapshot: p.registry.Snapshot, Upstream: p.registry.Upstream, Changed: func(...string) { scans++ }})
 	for range 3 {
 		if a := s.get(originPath + "demo/terraform-provider-demo_1.0.0_SHA256SUMS"); a.StatusCode != http.StatusOK {
 			t.Fatalf("got %d %s", a.StatusCode, a.body)
@@ -465,8 +463,10 @@ func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
 		fails error
 		says  string
 	}{
-		{upstream.ErrNotFound, "neither this mirror nor the registry of " + originHost + "/acme/demo has such a file"},
-		{fill.ErrNotMirrored, "does not fetch it from its registry"},
+		{upstream.ErrNotFound, "this registry has no such file of " + originHost + "/acme/demo, and neither has its origin"},
+		{fill.ErrNotMirrored, "does not fetch it from its origin"},
+		{fill.ErrExcluded, "its configuration excludes it"},
+		{fill.ErrUnlisted, "its origin does not list it"},
 		{fill.ErrTooYoung, "published too recently"},
 	} {
 		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{fails: test.fails}})

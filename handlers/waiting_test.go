@@ -63,6 +63,14 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 		{"/v1/modules/acme/vpc/aws/versions", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
 		{"/v1/modules/acme/vpc/aws/1.0.0/download", http.StatusNoContent, nil},
 		{"/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz", http.StatusOK, nil},
+		{"/v1/modules/acme/vpc/aws", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
+		{"/v1/modules/acme/vpc/aws/1.0.0", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
+		{"/v1/providers/acme/demo", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
+		{"/v1/providers/acme/demo/1.0.0", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
+		{"/v1/modules", http.StatusOK, nil}, // which has what is known
+		{"/v1/providers/search?q=demo", http.StatusOK, nil},
+		{"/v1/providers/acme/none", http.StatusNotFound, nil},
+		{"/v1/modules/acme/vpc/aws/9.9.9", http.StatusNotFound, nil},
 		{"/v1/providers/acme/none/versions", http.StatusNotFound, nil},
 		{"/v1/modules/acme/vpc/aws/9.9.9/download", http.StatusNotFound, nil},
 		{"/v1/providers/acme/large/9.9.9/download/linux/amd64", http.StatusNotFound, nil},
@@ -131,7 +139,7 @@ func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 	x.Start()
 	t.Cleanup(func() { x.Close() })
 	<-x.Ready()
-	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Changed: x.Hint})
+	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Changed: x.Refresh})
 	path := "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 	s.get(path)
 	other := indextest.Zip("terraform-provider-demo_v1.0.0", "another build, of another size")
@@ -383,7 +391,7 @@ func TestRequestedFilesAreReadAgainFirst(t *testing.T) {
 	}
 	x.Start() // which scans
 	defer close(blocked.open)
-	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Changed: x.Hint})
+	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Changed: x.Refresh})
 	for _, path := range []string{"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"} {
 		if a := s.get(path); a.StatusCode != http.StatusOK {
 			t.Errorf("%s: got %d %s", path, a.StatusCode, a.body)

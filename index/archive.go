@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"io/fs"
 	"time"
 
@@ -15,9 +16,8 @@ import (
 // An archive is a file or folder whose content has to be read, and what reading it
 // gave.
 type archive struct {
-	part    Part
-	path    string          // in its part
-	report  string          // the path a report names
+	part Part
+	location
 	address address.Address // of the provider or module it is of
 	version string
 	stamp   stamp
@@ -44,7 +44,7 @@ type archive struct {
 // noteRested adds a folder that has been read: it need not rest again.
 func (a *archive) noteRested(rested map[string]stamp) {
 	if a.folder != nil && !a.pending && a.bad == nil {
-		rested[a.report] = a.stamp
+		rested[a.reportPath()] = a.stamp
 	}
 }
 
@@ -60,10 +60,10 @@ func (a *archive) layout() *packing {
 	return a.packing
 }
 
-// newArchive adds a file to what has to be read, unless the memo knows it, or it is
-// empty, or no regular file.
+// newArchive adds a file in a folder, which a report calls report, to what has to be
+// read, unless the memo knows it, or it is empty, or no regular file.
 func (w *walker) newArchive(part Part, report string, e entry, read func(context.Context, *archive) (digest, error)) *archive {
-	a := &archive{part: part, path: e.path, report: report, read: read}
+	a := &archive{part: part, location: location{e.dir, e.name, report}, read: read}
 	a.stamp = stampOf(e.info)
 	if !e.info.Mode().IsRegular() {
 		a.bad = found(Unreadable, "it is not a regular file: remove it")
@@ -79,9 +79,15 @@ func (w *walker) newArchive(part Part, report string, e entry, read func(context
 	return a
 }
 
-// recall takes over what the memo knows of an archive, and reports whether it does.
+// recall takes over what the memo, or the digests from outside of scans, know of an
+// archive, and reports whether they do.
 func (w *walker) recall(a *archive) (known bool) {
-	if a.digest, known = w.scan.memo.get(a.report, a.stamp); known {
+	if a.digest, known = w.scan.memo.get(&a.location, a.stamp); !known {
+		if a.digest, known = w.scan.options.Digests.get(a.stamp); known {
+			w.scan.memo.keep(&a.location, a.digest)
+		}
+	}
+	if known {
 		w.recalled++
 	}
 	return known
@@ -99,7 +105,7 @@ func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
 		return true
-	case w.scan.live && w.scan.last.rested[a.report] != a.stamp && w.scan.memo.tooYoung(w.withRemovals(a, dirs), folderRest, w.scan.options.now()):
+	case w.scan.live && w.scan.last.rested[a.reportPath()] != a.stamp && w.scan.memo.tooYoung(w.withRemovals(a, dirs), folderRest, w.scan.options.now()):
 		a.pending = true
 	default:
 		w.queue(a)
@@ -112,7 +118,7 @@ func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 // others make one up, and with that a folder might never be at rest.
 func (w *walker) withRemovals(a *archive, dirs []string) stamp {
 	s := a.stamp
-	if a.part.disk == "" || !a.part.keepsInodes(a.path) {
+	if a.part.disk == "" || !a.part.keepsInodes(a.path()) {
 		return s
 	}
 	now := w.scan.options.now().UnixNano()
@@ -140,29 +146,37 @@ func (s *scan) readArchive(a *archive) digest {
 	if err != nil {
 		d = digest{bad: asFinding(err)}
 	}
+	if s.options.Listed != nil && (errors.Is(err, fs.ErrNotExist) || d.bad != nil && d.bad.reason == BeingWritten) {
+		s.options.Listed.Forget(a.report) // it was replaced or removed after it was listed
+		s.memo.lookAgain()
+	}
 	d.stamp = a.stamp
 	if s.ctx.Err() == nil {
-		s.memo.put(a.report, d, s.options.now())
+		s.memo.put(&a.location, d, s.options.now())
 	}
 	return d
 }
 
 // readFile opens an archive that is a file, has it digested, and checks that it has
 // not changed meanwhile.
-func readFile(ctx context.Context, a *archive, digestOf func(f afero.File, size int64) (digest, error)) (digest, error) {
-	f, info, err := a.part.open(a.path)
+func readFile(ctx context.Context, a *archive, read func(f afero.File, d *digest) error) (digest, error) {
+	f, info, err := a.part.open(a.path())
 	if err != nil {
 		return digest{}, err
 	}
 	defer f.Close()
-	if !stampOf(info).sameContent(a.stamp) {
+	if !a.part.sameContent(stampOf(info), a.stamp) {
 		return digest{}, found(BeingWritten, "it is still being written")
 	}
-	d, failed := digestOf(pacedFile{f, a}, info.Size())
+	paced := pacedFile{f, a}
+	d, failed := digestArchive(ctx, paced, info.Size(), wire.SHA256{}, func(d *digest) error { return read(paced, d) })
+	if err := readFailure(f); err != nil {
+		return digest{}, err
+	}
 	if info, err = f.Stat(); err != nil {
 		return digest{}, err
 	}
-	if !stampOf(info).sameContent(a.stamp) {
+	if !a.part.sameContent(stampOf(info), a.stamp) {
 		return digest{}, found(BeingWritten, "it is still being written")
 	}
 	return d, failed
@@ -172,20 +186,30 @@ func readFile(ctx context.Context, a *archive, digestOf func(f afero.File, size 
 // the content may have changed.
 type stamp struct {
 	size    int64
-	modTime int64       // nanoseconds
-	inode   uint64      // where there are any
-	changed int64       // nanoseconds: when its inode was last changed
-	files   wire.SHA256 // of a folder
+	modTime int64  // nanoseconds
+	inode   uint64 // where there are any; in a Bucket, what its ETag is known by
+	changed int64  // nanoseconds: when its inode was last changed
+	files   string // of a folder: the sha256 of what identifies each of its files; otherwise empty
 }
 
 func stampOf(info fs.FileInfo) stamp {
+	if known, ok := info.(interface{ stamp() stamp }); ok {
+		return known.stamp()
+	}
 	inode, changed := identity(info)
 	s := stamp{size: info.Size(), modTime: info.ModTime().UnixNano(), inode: inode}
 	if !changed.IsZero() {
 		s.changed = changed.UnixNano()
 	}
+	if tag := contentTag(info); tag != 0 {
+		s.inode, s.changed = tag, byTag
+	}
 	return s
 }
+
+// byTag stands where a stamp has a time of change, for a file in a Bucket: its ETag alone
+// says whether the content has changed, however young the file is.
+const byTag = -1
 
 // sameContent reports whether size and time of the content agree. On file systems
 // without inodes that has to be enough.
@@ -198,7 +222,7 @@ func (s stamp) append(b []byte) []byte {
 	b = binary.AppendVarint(b, s.modTime)
 	b = binary.AppendUvarint(b, s.inode)
 	b = binary.AppendVarint(b, s.changed)
-	return append(b, s.files[:]...)
+	return appendString(b, s.files)
 }
 
 // settled reports whether a further change would give another stamp. File systems
@@ -206,6 +230,9 @@ func (s stamp) append(b []byte) []byte {
 // coarsest have two seconds. A time in the future says that a clock was set, and
 // nothing of the file's age.
 func (s stamp) settled(now time.Time) bool {
+	if s.changed == byTag {
+		return true
+	}
 	precision := 2 * time.Second
 	if s.newest()%int64(time.Second) != 0 {
 		precision = 50 * time.Millisecond
@@ -221,14 +248,14 @@ func (s stamp) rested(now time.Time, rest time.Duration) bool {
 
 // newest is the time of the last change, in nanoseconds.
 func (s stamp) newest() int64 {
-	if s.changed != 0 {
+	if s.changed > 0 {
 		return s.changed
 	}
 	return s.modTime
 }
 
 // A digest is what reading an archive gave: for all kinds the sha256 of what
-// is served, for a provider's package its h1, for a module folder the size and
+// is served, for a package its h1, for a module folder the size and
 // checksum of its packing; or why it is not offered.
 type digest struct {
 	stamp    stamp

@@ -20,7 +20,7 @@ import (
 // to a few times their size; these limits are far above that and still finite.
 const (
 	maxEntries   = 50_000
-	maxDirectory = 4 << 20   // bytes of a zip's central directory
+	maxDirectory = 4 << 20   // bytes of a zip's central directory, or of all names in a tar
 	maxUnpacked  = 16 << 30  // bytes of all files in an archive
 	freeUnpacked = 256 << 20 // bytes any archive may unpack to…
 	maxRatio     = 100       // …and beyond that, times its own size
@@ -31,9 +31,14 @@ func maxUnpackedFrom(size int64) int64 {
 	return min(maxUnpacked, max(freeUnpacked, maxRatio*size))
 }
 
-// openZip reads a zip's directory, and refuses a zip that would unpack without
-// bound or outside of its folder.
-func openZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error) {
+// OpenZip reads the directory of a zip, unless it would take much memory. The error is
+// a *PackageError where the zip is at fault; any other is that of ctx or of the file.
+func OpenZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error) {
+	z, err := readDirectory(ctx, f, size)
+	return z, asPackageError(err)
+}
+
+func readDirectory(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error) {
 	bounded := &boundedReaderAt{ctx: ctx, r: f, bounded: true, left: maxDirectory}
 	z, err := zip.NewReader(bounded, size)
 	if err != nil {
@@ -42,6 +47,16 @@ func openZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error
 	bounded.bounded = false // from here on the sizes in the directory are the bound
 	if len(z.File) > maxEntries {
 		return nil, found(TooLarge, "the zip has more than %d entries", maxEntries)
+	}
+	return z, nil
+}
+
+// openZip reads a zip's directory, and refuses a zip that would unpack without
+// bound or outside of its folder.
+func openZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error) {
+	z, err := readDirectory(ctx, f, size)
+	if err != nil {
+		return nil, err
 	}
 	var unpacked uint64
 	for _, member := range z.File {

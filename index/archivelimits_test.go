@@ -18,6 +18,8 @@ import (
 
 	"github.com/spf13/afero"
 	"github.com/spf13/afero/mem"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // fileOf returns a file with that content.
@@ -27,8 +29,18 @@ func fileOf(content []byte) afero.File {
 	return mem.NewReadOnlyFileHandle(data)
 }
 
+// digestPackage reads a package of the provider called demo.
+func digestPackage(ctx context.Context, f afero.File, size int64) (digest, error) {
+	return digestArchive(ctx, f, size, wire.SHA256{}, func(d *digest) error { return d.readPackage(ctx, f, size, "demo") })
+}
+
+// digestModule reads the package of a module.
+func digestModule(ctx context.Context, f afero.File, size int64, format string) (digest, error) {
+	return digestArchive(ctx, f, size, wire.SHA256{}, func(d *digest) error { return d.readModule(ctx, f, size, format) })
+}
+
 func digestOf(content []byte) (digest, error) {
-	return digestPackage(context.Background(), fileOf(content), int64(len(content)), "demo")
+	return digestPackage(context.Background(), fileOf(content), int64(len(content)))
 }
 
 // zipOf packs entries given as names and contents in turn; a name that ends in
@@ -239,7 +251,7 @@ func (failing) ReadAt([]byte, int64) (int, error) {
 
 func TestADiskErrorIsNotABadArchive(t *testing.T) {
 	content := zipOf(binaryName, "x")
-	_, err := digestPackage(t.Context(), failing{fileOf(content)}, int64(len(content)), "demo")
+	_, err := digestPackage(t.Context(), failing{fileOf(content)}, int64(len(content)))
 	f := asFinding(err)
 	if f.reason != Unreadable || strings.Contains(f.detail, "/secret/path") {
 		t.Errorf("the finding is %s: %s", f.reason, f.detail)
@@ -250,7 +262,7 @@ func TestDigestingEndsWithTheScan(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	content := zipOf(binaryName, "x")
-	if _, err := digestPackage(ctx, fileOf(content), int64(len(content)), "demo"); !errors.Is(err, context.Canceled) {
+	if _, err := digestPackage(ctx, fileOf(content), int64(len(content))); !errors.Is(err, context.Canceled) {
 		t.Errorf("the error is %v", err)
 	}
 	for _, read := range []func() error{

@@ -5,6 +5,7 @@
 //
 //	providers/[HOSTNAME/]NAMESPACE/TYPE/terraform-provider-TYPE_VERSION_OS_ARCH.zip
 //	providers/[HOSTNAME/]NAMESPACE/TYPE/VERSION/…the same names…
+//	providers/[HOSTNAME/]NAMESPACE/TYPE/VERSION/docs/…documentation…
 //	modules/[HOSTNAME/]NAMESPACE/NAME/SYSTEM/VERSION.tar.gz, .tgz, .zip or a folder
 //	keys/[HOSTNAME/]NAMESPACE.asc
 //
@@ -30,6 +31,12 @@
 // reads the archives that the memo does not know into digests (reading.go,
 // archive.go), verifies releases (release.go), and ends in an immutable Snapshot.
 // The documents clients ask for are encoded once (provider.go). Readers take one
-// Snapshot and need no lock. The package reads files through afero only, knows no
+// Snapshot and need no lock. The package touches files through afero only, knows no
 // HTTP, and leaves OpenPGP to package signing.
+//
+// # Files come in by one way
+//
+// Packages that write into a tree find the folder of an address (Tree.Folder), check
+// archives before anyone is offered them (CheckPackage, CheckModule), write under
+// temporary names (Part.NewTemporary), and tell scans what they have read (Digests).
 package index

@@ -33,22 +33,36 @@ type File struct {
 	ContentType string
 
 	in      func(*Tree) Part // the part of the tree it lies in
-	path    string           // in that part
+	dir     string           // it is in, by its path in that part
+	base    string           // its name there
 	modTime int64            // nanoseconds
 	inode   uint64
 	changed int64 // nanoseconds: when its inode was last changed
 
-	packed packedFolder // of what is packed when it is asked for
+	made *madeFile // nil if it lies in the tree as clients download it
+}
 
-	content []byte // of a document, which stays in memory
+// A madeFile is where the bytes of a file come from that no file of the tree has: one of
+// these.
+type madeFile struct {
+	packed  packedFolder // packed when it is asked for
+	content []byte       // of a document, which stays in memory
 	sign    func() ([]byte, error)
-	signer  string // the key's ID
+	signer  string // the ID of the key that signs
+}
+
+// source is empty for a file that is not made.
+func (f *File) source() madeFile {
+	if f.made == nil {
+		return madeFile{}
+	}
+	return *f.made
 }
 
 // Tag is a strong validator: the digest of the bytes.
 func (f *File) Tag() string {
-	if f.sign != nil {
-		return f.SHA256.String() + "-" + f.signer
+	if m := f.source(); m.sign != nil {
+		return f.SHA256.String() + "-" + m.signer
 	}
 	return f.SHA256.String()
 }
@@ -56,15 +70,15 @@ func (f *File) Tag() string {
 // Path is where a package lies in its part of the tree, with slashes: a file, or
 // the folder of one that is packed on request. It is empty for what is kept in
 // memory. Paths are for operators: none belongs in an answer.
-func (f *File) Path() string { return f.path }
+func (f *File) Path() string { return inFolder(f.dir, f.base) }
 
 // IsFolder reports whether Path is a folder.
-func (f *File) IsFolder() bool { return f.packed != nil }
+func (f *File) IsFolder() bool { return f.source().packed != nil }
 
 // Immutable reports whether the bytes stay the same as long as the file is
 // offered. The registry's own SHA256SUMS grows with its packages, and files in a
 // folder can change while its version stays.
-func (f *File) Immutable() bool { return f.content == nil && f.sign == nil && !f.IsFolder() }
+func (f *File) Immutable() bool { return f.made == nil }
 
 const (
 	zipType       = "application/zip"
@@ -87,7 +101,7 @@ func contentTypeOf(name string) string {
 // newDocumentFile makes a file of verified bytes that stay in memory: what is served
 // is what was checked, whatever happens to the file on the disk.
 func newDocumentFile(name, version string, content []byte) *File {
-	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256Of(content), ContentType: contentTypeOf(name), content: content}
+	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256Of(content), ContentType: contentTypeOf(name), made: &madeFile{content: content}}
 }
 
 // newSignatureFile is a signature of document that is made on the first request: an
@@ -95,8 +109,8 @@ func newDocumentFile(name, version string, content []byte) *File {
 // of them are never requested.
 func newSignatureFile(name, version string, document []byte, signer Signer) *File {
 	return &File{
-		Name: name, Version: version, SHA256: sha256Of(document), ContentType: signatureType, signer: signer.PublicKey().ID,
-		sign: sync.OnceValues(func() ([]byte, error) { return signer.Sign(document) }),
+		Name: name, Version: version, SHA256: sha256Of(document), ContentType: signatureType,
+		made: &madeFile{sign: sync.OnceValues(func() ([]byte, error) { return signer.Sign(document) }), signer: signer.PublicKey().ID},
 	}
 }
 
@@ -112,11 +126,11 @@ const maxBuffered = 256 << 10
 // disk has changed since.
 func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
 	switch {
-	case f.packed == nil:
+	case !f.IsFolder():
 	case f.Size <= maxBuffered:
 		return f.readPacked(f.in(&s.tree))
 	default:
-		if err := f.in(&s.tree).filesUnchanged(f.packed.contents()); err != nil {
+		if err := f.in(&s.tree).filesUnchanged(f.made.packed.contents()); err != nil {
 			return nil, err
 		}
 	}
@@ -125,7 +139,7 @@ func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
 
 // readPacked packs a folder into memory.
 func (f *File) readPacked(part Part) (io.ReadSeekCloser, error) {
-	r := f.packed.open(part)
+	r := f.made.packed.open(part)
 	defer r.Close()
 	content := make([]byte, f.Size)
 	if _, err := io.ReadFull(r, content); err != nil {
@@ -138,19 +152,19 @@ func (f *File) readPacked(part Part) (io.ReadSeekCloser, error) {
 // only the files that are read are checked: reading fails with ErrChanged when one
 // of them has changed.
 func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
-	switch {
-	case f.sign != nil:
-		signature, err := f.sign()
+	switch m := f.source(); {
+	case m.sign != nil:
+		signature, err := m.sign()
 		if err != nil {
 			return nil, fmt.Errorf("signing: %w", err)
 		}
 		return inMemory{bytes.NewReader(signature)}, nil
-	case f.content != nil:
-		return inMemory{bytes.NewReader(f.content)}, nil
-	case f.packed != nil:
-		return f.packed.open(f.in(&s.tree)), nil
+	case m.content != nil:
+		return inMemory{bytes.NewReader(m.content)}, nil
+	case m.packed != nil:
+		return m.packed.open(f.in(&s.tree)), nil
 	}
-	return f.in(&s.tree).openUnchanged(f.path, stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed})
+	return f.in(&s.tree).openUnchanged(f.Path(), stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed})
 }
 
 type inMemory struct{ *bytes.Reader }

@@ -25,11 +25,15 @@ type Index struct {
 	scanner  scanner
 	waiting  waiting
 	logged   atomic.Int64 // when progress was logged last
-	unsaved  string       // why the memo could not be saved last, which is logged once
+	saving   *memoSaving  // nil without a Store
 	polling  string       // why nothing can be watched, which is logged once
+	failing  string       // why the last scan failed, which is logged once
 	watch    func(context.Context, func(error)) (*watcher, error)
 
 	unfinished map[string]bool // by path, what is withheld but may still be written
+
+	announcing  sync.Mutex
+	unannounced [][]string // folders that this process has changed, since the last scan
 
 	counting sync.Mutex
 	stats    Stats
@@ -45,6 +49,9 @@ type Index struct {
 // New makes an Index that has not scanned anything yet.
 func New(o Options) *Index {
 	ctx, cancel := context.WithCancel(context.Background())
+	if o.Digests == nil {
+		o.Digests = new(Digests)
+	}
 	x := &Index{
 		options: o,
 		scanner: scanner{options: o},
@@ -55,6 +62,11 @@ func New(o Options) *Index {
 		cancel:  cancel,
 	}
 	x.scanner.progress = x.advance
+	if o.Store != nil {
+		x.saving = &memoSaving{memo: &x.scanner.memo, store: o.Store, identity: o.Identity, warn: func(reason string) {
+			x.log(slog.LevelWarn, "the memo of digests cannot be kept, the next start will read archives again", "reason", reason)
+		}}
+	}
 	return x
 }
 
@@ -70,6 +82,10 @@ func (x *Index) Ready() <-chan struct{} { return x.ready }
 // Snapshot returns the latest one; nil until Ready.
 func (x *Index) Snapshot() *Snapshot { return x.snapshot.Load() }
 
+// Digests returns those of the Options, to which packages can be added before scans
+// find them.
+func (x *Index) Digests() *Digests { return x.options.Digests }
+
 // Progress returns how far the running scan is; nil when none reads archives.
 func (x *Index) Progress() *Progress { return x.progress.Load() }
 
@@ -81,11 +97,37 @@ func (x *Index) Hint() {
 	}
 }
 
-// Close ends scanning. Snapshots stay good: requests may still read them.
+// Changed is called after this process has changed something in folders of the tree, and
+// returns at once. It asks for a scan soon, after which the observer is told. Folders are those of
+// addresses, by their path in the report, such as providers/acme/demo, and keys.
+func (x *Index) Changed(folders ...string) {
+	x.announcing.Lock()
+	x.unannounced = append(x.unannounced, folders)
+	x.announcing.Unlock()
+	x.Refresh(folders...)
+}
+
+// Refresh asks for a scan soon that sees what others have changed in folders of the tree,
+// or anywhere without folders, and returns at once.
+func (x *Index) Refresh(folders ...string) {
+	x.forget(folders...)
+	x.Hint()
+}
+
+// forget has folders listed again where they are not listed at each scan.
+func (x *Index) forget(folders ...string) {
+	if x.options.Listed != nil {
+		x.options.Listed.Forget(folders...)
+	}
+}
+
+// Close ends scanning, and saves what the scans have learned. Snapshots stay good:
+// requests may still read them.
 func (x *Index) Close() error {
 	x.cancel()
 	x.start.Do(func() {}) // Start does nothing from now on
 	x.done.Wait()
+	x.saving.close()
 	return nil
 }
 
@@ -107,7 +149,7 @@ func (x *Index) run() {
 	retry := firstRetry
 	for {
 		var again <-chan time.Time
-		if _, err := x.Rescan(x.ctx); err != nil {
+		if s, err := x.scan(x.ctx); err != nil || s.unread != "" {
 			again = time.After(retry)
 			retry = min(2*retry, lastRetry)
 		} else {
@@ -126,6 +168,7 @@ func (x *Index) run() {
 		case <-x.ctx.Done():
 			return
 		case <-tick:
+			x.forget()
 		case <-again:
 		case <-x.hints:
 		case <-changes:
@@ -161,36 +204,26 @@ func (x *Index) warnPolling(err error) {
 	x.log(slog.LevelWarn, "changes are not noticed at once, only by the periodic scan", "reason", err.Error(), "rescan", x.options.Rescan)
 }
 
-// recall loads the memo from the store.
-func (x *Index) recall() {
+// recall loads the memo from the store, and reports whether there is one.
+func (x *Index) recall() bool {
 	if x.options.Store == nil {
-		return
+		return false
 	}
 	err := x.scanner.memo.load(x.options.Store, x.options.Identity)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		x.log(slog.LevelWarn, "the memo of digests cannot be used, archives are read again", "reason", withoutPath(err).Error())
 	}
-}
-
-// keep saves the memo. A failure only costs time at the next start.
-func (x *Index) keep() {
-	if x.options.Store == nil {
-		return
-	}
-	err := x.scanner.memo.save(x.options.Store, x.options.Identity)
-	if err == nil {
-		x.unsaved = ""
-		return
-	}
-	if reason := err.Error(); reason != x.unsaved {
-		x.unsaved = reason
-		x.log(slog.LevelWarn, "the memo of digests cannot be kept, the next start will read archives again", "reason", reason)
-	}
+	return err == nil
 }
 
 // Rescan scans the whole tree now. A scan that fails as a whole leaves the last
 // good Snapshot in place, and is the error. It ends with ctx, and with the Index.
 func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
+	x.forget()
+	return x.scan(ctx)
+}
+
+func (x *Index) scan(ctx context.Context) (*Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -201,26 +234,34 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
-	x.prepare.Do(x.recall)
+	x.prepare.Do(func() { x.startSharing(x.recall()) })
 	x.startWatching()
 
 	began := time.Now()
+	changed := x.takeUnannounced()
 	before := x.snapshot.Load()
 	snapshot, err := x.scanner.scan(ctx, &x.waiting, func(partial *Snapshot) {
 		x.publish(partial)
-		x.keep() // what has been read is not read again after a crash
+		x.saving.changed() // what has been read is not read again after a crash
+		x.share(nil)
 	})
 	x.progress.Store(nil)
 	took := time.Since(began)
 	x.count(snapshot, took)
+	defer x.share(changed)
 	if err != nil {
 		if ctx.Err() == nil {
-			x.log(slog.LevelError, "scan failed, what was offered before stays offered", "error", err.Error())
+			x.logFailure(slog.LevelError, "scan failed, what was offered before stays offered", err.Error())
 		}
 		return nil, err
 	}
+	if snapshot.unread != "" {
+		x.logFailure(slog.LevelWarn, "some archives could not be read, they are tried again", snapshot.unread)
+	} else {
+		x.failing = ""
+	}
 	x.publish(snapshot)
-	x.keep()
+	x.saving.changed()
 	x.report(before, snapshot, took)
 	switch { // also after a scan that was asked for
 	case x.scanner.memo.forgot():
@@ -229,6 +270,15 @@ func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 		time.AfterFunc(copyRest, x.Hint)
 	}
 	return snapshot, nil
+}
+
+// logFailure logs why a scan failed, once until another one succeeds or fails for another
+// reason: it is tried again and again, for as long as a store is down.
+func (x *Index) logFailure(level slog.Level, message, reason string) {
+	if failing := message + reason; failing != x.failing {
+		x.failing = failing
+		x.log(level, message, "error", reason)
+	}
 }
 
 func (x *Index) publish(s *Snapshot) {
@@ -263,12 +313,20 @@ type Options struct {
 	// replaced by a rename or a symlink swap is seen.
 	Open func() (Tree, error)
 
+	// Listed opens a tree on a Bucket in the place of Open. What Changed and Refresh name is listed
+	// again, and by Rescan and the periodic scan everything.
+	Listed *ListedTree
+
 	// Signer signs the releases that publishers did not sign. Nil: only the
 	// mirror offers them.
 	Signer Signer
 
 	// RequireSignatures withholds releases their publisher did not sign.
 	RequireSignatures bool
+
+	// IgnoreMetadata has registry.hcl files not read, so that what they withdraw is
+	// found like anything else.
+	IgnoreMetadata bool
 
 	// Rescan is the time between two scans. Zero: the tree is scanned only when
 	// asked for, or when something changes.
@@ -286,6 +344,14 @@ type Options struct {
 	Store    Store
 	Identity string
 
+	// Shared has the digests that instances with the same tree have in common. Nil:
+	// nothing is shared.
+	Shared SharedMemo
+
+	// Digests are those of packages that have been read outside of scans. Nil: none
+	// are for Scan; an Index then has its own.
+	Digests *Digests
+
 	// Workers is how many archives are read at once. Zero: one per core.
 	Workers int
 
@@ -295,6 +361,13 @@ type Options struct {
 
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
+}
+
+func (o Options) open(ctx context.Context) (Tree, error) {
+	if o.Listed != nil {
+		return o.Listed.Open(ctx)
+	}
+	return o.Open()
 }
 
 func (o Options) now() time.Time {

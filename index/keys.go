@@ -47,7 +47,7 @@ func (w *walker) readKeys() map[keysOf]*keysFile {
 				w.report.withhold((&finding{BadName, err.Error()}).at(path.Join("keys", e.name), address.Address{}, ""))
 				continue
 			}
-			for _, e := range lowerCaseFirst(w.list(w.scan.tree.Keys, e.path, path.Join("keys", e.name))) {
+			for _, e := range lowerCaseFirst(w.list(w.scan.tree.Keys, e.path(), path.Join("keys", e.name))) {
 				w.readKeysFile(keys, hostname, e)
 			}
 			continue
@@ -73,7 +73,7 @@ func lowerCaseFirst(entries []entry) []entry {
 
 // readKeysFile adds the keys of a file to keys, or reports why not.
 func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostname, e entry) {
-	report := path.Join("keys", e.path)
+	report := path.Join("keys", e.path())
 	name, ok := strings.CutSuffix(e.name, ".asc")
 	if !ok || e.info.IsDir() {
 		w.strayInKeys(report, e)
@@ -95,7 +95,7 @@ func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostna
 	now := stampOf(e.info)
 	file := w.scan.last.keys[of]
 	if file == nil || file.Keyring == nil || file.stamp != now || !now.settled(w.scan.now) {
-		content, err := w.scan.tree.Keys.read(e.path)
+		content, err := w.scan.tree.Keys.read(e.path())
 		if err != nil {
 			withhold(asFinding(err))
 			keys[of] = &keysFile{}

@@ -23,6 +23,9 @@ func (d Directories) Locate(fsys fs.FS) (Directories, error) {
 	var paths directoryPaths = diskPaths{}
 	if fsys != nil {
 		paths = fileSystemPaths{fsys}
+		if _, ok := fsys.(Bucket); ok {
+			paths = bucketPaths{fileSystemPaths{fsys}}
+		}
 	}
 	var err error
 	if d.Root, err = paths.root(d.Root); err != nil {
@@ -124,3 +127,9 @@ func (fileSystemPaths) join(root, dir string) string {
 }
 
 func (p fileSystemPaths) stat(dir string) (fs.FileInfo, error) { return fs.Stat(p.FS, dir) }
+
+// bucketPaths are those of a Bucket. A directory exists there as soon as there is a file in
+// it, so that all may be named; and the store may be down when the server starts.
+type bucketPaths struct{ fileSystemPaths }
+
+func (bucketPaths) stat(dir string) (fs.FileInfo, error) { return directoryInfo(dir), nil }

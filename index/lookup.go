@@ -15,7 +15,7 @@ func (r *Release) Documents() (checksums, signature []byte) {
 	if r.Signature.By != ByPublisher {
 		return nil, nil
 	}
-	return r.checksums.content, r.signatureFile.content
+	return r.checksums.source().content, r.signatureFile.source().content
 }
 
 // NewPackageFile returns a package that was verified with CheckPackage and that no
@@ -25,7 +25,7 @@ func NewPackageFile(name, version string, platform address.Platform, info fs.Fil
 	s := stampOf(info)
 	return &File{
 		Name: path.Base(name), Version: version, Platform: platform.String(), Size: s.size, SHA256: sum,
-		ContentType: contentTypeOf(name), in: inProviders, path: name, modTime: s.modTime, inode: s.inode, changed: s.changed,
+		ContentType: contentTypeOf(name), in: inProviders, base: name, modTime: s.modTime, inode: s.inode, changed: s.changed,
 	}
 }
 

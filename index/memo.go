@@ -1,13 +1,10 @@
 package index
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"encoding/binary"
-	"errors"
-	"fmt"
+	"cmp"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -16,87 +13,314 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A memo remembers what reading an archive gave, and which signatures verified,
-// so that a scan reads and verifies only what is new. What a whole scan did not
-// ask for is forgotten.
+// A memo remembers what reading files gave, and which signatures verified, so that a
+// scan reads and verifies only what is new. It has a record of each file for as long as
+// scans find the file unchanged, whether or not they need what the record says.
 type memo struct {
-	mutex      sync.Mutex
-	digests    generations[string, digest] // by path in the report
-	signatures generations[wire.SHA256, verifiedSignature]
-	changed    bool          // since it was last saved
-	young      bool          // something was too young to be remembered
-	verified   atomic.Uint64 // signatures, without those remembered
+	mutex    sync.Mutex
+	folders  map[string]*folderRecords // by path in the report
+	scan     uint32                    // the number of the scan that runs, or of the last one
+	learning bool                      // what is new is shared with other instances
+	learned  map[string]bool           // paths of what has not been shared yet
+	changed  bool                      // since it was last saved
+	young    bool                      // something was too young to be remembered
+	verified atomic.Uint64             // signatures, without those remembered
+
+	// Signatures that verified and are too young for a record, by their path.
+	unrecorded map[string]*verifiedSignature
 }
 
-// A verifiedSignature is the key that made a signature.
+// folderRecords are the records of the files in one folder.
+type folderRecords struct {
+	encoded []byte // the records as a memo file has them, until one is needed
+	seen    uint32 // the last scan that found the whole folder unchanged
+
+	records []record           // by name
+	added   map[string]*record // by name; those that are not among records yet
+}
+
+// A record is a digest in little space: most are of a package.
+type record struct {
+	name   string // of the file in its folder
+	seen   uint32 // the last scan that found the file unchanged
+	stamp  stamp
+	sha256 wire.SHA256
+	h1     string
+	more   *recordDetail // nil if the size is that of the file, and all else zero
+}
+
+// A recordDetail is what most records do not have.
+type recordDetail struct {
+	size     int64
+	checksum uint32
+	bad      *finding
+	content  []byte
+	verified *verifiedSignature // by the content, a signature
+}
+
+// A verifiedSignature is a signature that verified, and the key that made it.
 type verifiedSignature struct {
-	at      int64 // when it was verified, in nanoseconds
+	of      wire.SHA256 // of the document, the keys and the signature together
+	at      int64       // when it was verified, in nanoseconds
 	keyID   string
 	expires int64 // the key, in seconds; zero: never
 }
 
-func (s verifiedSignature) key() signing.PublicKey {
-	key := signing.PublicKey{ID: s.keyID}
-	if s.expires != 0 {
-		key.Expires = time.Unix(s.expires, 0)
+func newRecord(name string, d digest) record {
+	r := record{name: name, stamp: d.stamp, sha256: d.sha256, h1: d.h1}
+	if d.size != d.stamp.size || d.checksum != 0 || d.bad != nil || len(d.content) > 0 {
+		r.more = &recordDetail{size: d.size, checksum: d.checksum, bad: d.bad, content: d.content}
 	}
-	return key
+	return r
 }
+
+func (r *record) digest() digest {
+	d := digest{stamp: r.stamp, sha256: r.sha256, h1: r.h1, size: r.stamp.size}
+	if m := r.more; m != nil {
+		d.size, d.checksum, d.bad, d.content = m.size, m.checksum, m.bad, m.content
+	}
+	return d
+}
+
+// find returns the record of a file, or nil.
+func (f *folderRecords) find(name string) *record {
+	if f == nil {
+		return nil
+	}
+	f.decode()
+	if r := f.added[name]; r != nil {
+		return r
+	}
+	i, ok := slices.BinarySearchFunc(f.records, name, func(r record, name string) int { return strings.Compare(r.name, name) })
+	if !ok {
+		return nil
+	}
+	return &f.records[i]
+}
+
+// put adds or replaces the record of a file.
+func (f *folderRecords) put(r record) {
+	if known := f.find(r.name); known != nil {
+		*known = r
+		return
+	}
+	if f.added == nil {
+		f.added = make(map[string]*record)
+	}
+	f.added[r.name] = &r
+}
+
+// sort moves the records that were added among the others.
+func (f *folderRecords) sort() {
+	if len(f.added) == 0 {
+		return
+	}
+	f.records = slices.Grow(f.records, len(f.added))
+	for _, r := range f.added {
+		f.records = append(f.records, *r)
+	}
+	f.added = nil
+	slices.SortFunc(f.records, func(a, b record) int { return cmp.Compare(a.name, b.name) })
+}
+
+// keepSeen drops the records of files that a scan did not find, and reports whether there
+// were any.
+func (f *folderRecords) keepSeen(scan uint32) (dropped bool) {
+	if f.seen == scan {
+		return false
+	}
+	if f.encoded != nil { // nothing in the folder was looked for
+		f.encoded = nil
+		return true
+	}
+	f.sort()
+	known := len(f.records)
+	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.seen != scan })
+	if len(f.records) < known/2 {
+		f.records = slices.Clone(f.records)
+	}
+	return len(f.records) < known
+}
+
+// folder returns the records of a folder, empty ones if there are none.
+func (m *memo) folder(report string) *folderRecords {
+	f := m.folders[report]
+	if f == nil {
+		f = new(folderRecords)
+		if m.folders == nil {
+			m.folders = make(map[string]*folderRecords)
+		}
+		m.folders[report] = f
+	}
+	return f
+}
+
+func (m *memo) find(file *location) *record { return m.folders[file.report].find(file.name) }
 
 // begin starts a scan.
 func (m *memo) begin() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.digests.begin()
-	m.signatures.begin()
+	m.scan++
 	m.young = false
 }
 
-// finish ends a scan that has seen the whole tree.
+// finish ends a scan that has seen the whole tree. After one that is broken off, nothing
+// is forgotten.
 func (m *memo) finish() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	forgotten := m.digests.finish()
-	forgotten = m.signatures.finish() || forgotten
-	m.changed = m.changed || forgotten
+	if !m.young {
+		m.unrecorded = nil
+	}
+	for dir, f := range m.folders {
+		if f.keepSeen(m.scan) {
+			m.changed = true
+		}
+		if len(f.records) == 0 && f.encoded == nil {
+			delete(m.folders, dir)
+		}
+	}
 }
 
-// get returns what is known of path as it is now.
-func (m *memo) get(path string, now stamp) (digest, bool) {
+// get returns what is known of a file as it is now, and gives it the name in its record,
+// which stays in memory anyway.
+func (m *memo) get(file *location, now stamp) (digest, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	d, ok := m.digests.get(path)
-	if !ok || d.stamp != now {
+	r := m.find(file)
+	if r == nil || r.stamp != now {
 		return digest{}, false
 	}
-	m.digests.put(path, d)
-	return d, true
+	r.seen, file.name = m.scan, r.name
+	return r.digest(), true
 }
 
-// retain keeps the records of a release that were not asked for because it is
-// known in this process. The next process will ask.
-func (m *memo) retain(documents []*document, signature wire.SHA256) {
+// last returns the content of a document as it was last remembered, whatever it is
+// now, and keeps it remembered.
+func (m *memo) last(file *location) (content []byte, ok bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	for _, d := range documents {
-		m.digests.retain(d.report)
+	r := m.find(file)
+	if r == nil {
+		return nil, false
 	}
-	m.signatures.retain(signature)
+	r.seen = m.scan
+	return r.digest().content, true
+}
+
+// retain keeps the records of a folder in which nothing has changed.
+func (m *memo) retain(report string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if f := m.folders[report]; f != nil {
+		f.seen = m.scan
+	}
 }
 
 // put remembers d, unless the file is so young that it could still change
 // without its stamp changing, or the failure may pass by itself.
-func (m *memo) put(path string, d digest, now time.Time) {
+func (m *memo) put(file *location, d digest, now time.Time) {
 	if m.tooYoung(d.stamp, 0, now) {
 		return
 	}
-	if d.bad != nil && (d.bad.reason == Unreadable || d.bad.reason == BeingWritten || d.bad.reason == exhausted) {
+	if d.bad != nil && (d.bad.reason == Unreadable || d.bad.reason == BeingWritten || d.bad.reason == exhausted || d.bad.reason == storeFailed) {
 		return
 	}
+	m.keep(file, d)
+}
+
+// keep remembers d, however young the file is.
+func (m *memo) keep(file *location, d digest) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.digests.put(path, d)
+	m.set(file, d)
+	if m.learning {
+		m.learned[file.reportPath()] = true
+	}
+}
+
+// adopt remembers what another instance has found out.
+func (m *memo) adopt(file *location, d digest) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.set(file, d)
+}
+
+func (m *memo) set(file *location, d digest) {
+	r := newRecord(file.name, d)
+	r.seen = m.scan
+	if r.more != nil {
+		r.more.verified = m.verifiedAt(file) // which tells of what
+	}
+	m.folder(file.report).put(r)
 	m.changed = true
+}
+
+// startLearning notes from now on what is new.
+func (m *memo) startLearning() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.learning, m.learned = true, make(map[string]bool)
+}
+
+// learn notes that records are new to other instances.
+func (m *memo) learn(paths []string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for _, path := range paths {
+		m.learned[path] = true
+	}
+}
+
+// learnAll notes that all records are.
+func (m *memo) learnAll() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for dir, f := range m.folders {
+		f.decode()
+		for i := range f.records {
+			m.learned[inFolder(dir, f.records[i].name)] = true
+		}
+		for name := range f.added {
+			m.learned[inFolder(dir, name)] = true
+		}
+	}
+}
+
+// takeLearned returns the records that are new to other instances, once.
+func (m *memo) takeLearned() map[string]digest {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	records := make(map[string]digest, len(m.learned))
+	for path := range m.learned {
+		if r := m.find(locationOf(path)); r != nil {
+			records[path] = r.digest()
+		}
+	}
+	clear(m.learned)
+	return records
+}
+
+// dropChanged removes the records of files that are known to have changed since, and, if
+// most are of files that are not known, those too: they have been removed.
+func (m *memo) dropChanged(records map[string]digest) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	removed := len(records) > 2*m.count()
+	maps.DeleteFunc(records, func(path string, d digest) bool {
+		known := m.find(locationOf(path))
+		return known != nil && known.stamp != d.stamp || known == nil && removed
+	})
+}
+
+// count returns how many records there are.
+func (m *memo) count() (n int) {
+	for _, f := range m.folders {
+		f.decode()
+		n += len(f.records) + len(f.added)
+	}
+	return n
 }
 
 // tooYoung reports whether a file's last change is so recent that there may be
@@ -109,6 +333,13 @@ func (m *memo) tooYoung(s stamp, rest time.Duration, now time.Time) bool {
 	defer m.mutex.Unlock()
 	m.young = true
 	return true
+}
+
+// lookAgain notes that something is worth another look.
+func (m *memo) lookAgain() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.young = true
 }
 
 // forgot reports whether the last scan read something too young to be remembered,
@@ -124,283 +355,65 @@ func (m *memo) forgot() bool {
 // signature can have a lifetime of its own.
 const signatureMemory = 24 * time.Hour
 
-// verify is the keyring's Verify, or what it said of the same before. record is
-// the sha256 of the document, the signature and the keys together.
-func (m *memo) verify(document, signature []byte, keys *keysFile, now time.Time) (key signing.PublicKey, record wire.SHA256, err error) {
+// verify is the keyring's Verify, or what it said about the same before. The record of the
+// file that the signature is in remembers it.
+func (m *memo) verify(file *location, document, signature []byte, keys *keysFile, now time.Time) (signing.PublicKey, error) {
 	sum := sha256Of(document)
-	record = sha256Of(slices.Concat(sum[:], keys.sum[:], signature))
-	if known, ok := m.recent(record, now); ok {
-		return known.key(), record, nil
+	of := sha256Of(slices.Concat(sum[:], keys.sum[:], signature))
+	if known := m.recent(file, of, now); known != nil {
+		return known.key(), nil
 	}
 	m.verified.Add(1)
-	key, err = keys.Verify(document, signature)
+	key, err := keys.Verify(document, signature)
 	if err != nil {
-		return key, record, err
+		return key, err
 	}
-	verified := verifiedSignature{at: now.UnixNano(), keyID: key.ID}
+	verified := &verifiedSignature{of: of, at: now.UnixNano(), keyID: key.ID}
 	if !key.Expires.IsZero() {
 		verified.expires = key.Expires.Unix()
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.signatures.put(record, verified)
-	m.changed = true
-	return key, record, nil
+	if r := m.find(file); r != nil && r.more != nil {
+		r.more.verified, m.changed = verified, true
+		return key, nil
+	}
+	if m.unrecorded == nil {
+		m.unrecorded = make(map[string]*verifiedSignature)
+	}
+	m.unrecorded[file.reportPath()] = verified
+	return key, nil
 }
 
-// recent returns a signature that is not older than signatureMemory.
-func (m *memo) recent(record wire.SHA256, now time.Time) (verifiedSignature, bool) {
+// recent returns a verified signature that is not older than signatureMemory, or nil.
+func (m *memo) recent(file *location, of wire.SHA256, now time.Time) *verifiedSignature {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	s, ok := m.signatures.get(record)
-	if age := now.Sub(time.Unix(0, s.at)); !ok || age < 0 || age > signatureMemory {
-		return verifiedSignature{}, false
-	}
-	m.signatures.put(record, s)
-	return s, true
-}
-
-// generations is a map that forgets what a whole scan did not put into it. A scan
-// that is broken off forgets nothing.
-type generations[K comparable, V any] struct {
-	before, seen map[K]V // seen is of the scan that runs, nil between scans
-}
-
-// begin starts a scan. It is the end of one that was broken off.
-func (g *generations[K, V]) begin() {
-	g.before = g.all()
-	g.seen = make(map[K]V, len(g.before))
-}
-
-// finish ends a scan, and reports whether something was forgotten or is new.
-func (g *generations[K, V]) finish() (changed bool) {
-	changed = len(g.seen) != len(g.before)
-	g.before, g.seen = g.seen, nil
-	return changed
-}
-
-func (g *generations[K, V]) get(key K) (V, bool) {
-	if v, ok := g.seen[key]; ok {
-		return v, true
-	}
-	v, ok := g.before[key]
-	return v, ok
-}
-
-func (g *generations[K, V]) put(key K, v V) { g.seen[key] = v }
-
-// retain puts what is known of key.
-func (g *generations[K, V]) retain(key K) {
-	if v, ok := g.before[key]; ok {
-		g.seen[key] = v
-	}
-}
-
-// all is everything known, also in the middle of a scan.
-func (g *generations[K, V]) all() map[K]V {
-	if g.seen == nil {
-		return g.before
-	}
-	all := maps.Clone(g.before)
-	if all == nil {
-		all = make(map[K]V, len(g.seen))
-	}
-	maps.Copy(all, g.seen)
-	return all
-}
-
-// A Store keeps an index's memo across restarts. It is a convenience: an index
-// without one, or with one that fails, reads its archives again.
-type Store interface {
-	// Load returns what Save was last given. The error wraps fs.ErrNotExist
-	// when there is nothing yet.
-	Load() ([]byte, error)
-
-	// Save replaces what is kept, whole or not at all.
-	Save(memo []byte) error
-}
-
-// A memo file is a line that names its format, the identity of the tree it is
-// of, the digests, the signatures, and the sha256 of all that. A file that is
-// damaged, or of another tree or format, is not used. A digest is only used for a
-// file whose stamp has not changed.
-const memoFormat = "caddy-terraform-registry memo 3\n"
-
-var (
-	errMemoDamaged = errors.New("it is damaged")
-	errMemoForeign = errors.New("it is of another version or another tree")
-)
-
-// encode writes the memo of the tree called identity, ordered by path.
-func (m *memo) encode(identity string) []byte {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	known, signatures := m.digests.all(), m.signatures.all()
-	b := make([]byte, 0, 64+256*len(known)+64*len(signatures))
-	b = append(b, memoFormat...)
-	b = appendString(b, identity)
-	b = binary.AppendUvarint(b, uint64(len(known)))
-	for _, path := range slices.Sorted(maps.Keys(known)) {
-		d := known[path]
-		b = appendString(b, path)
-		b = d.stamp.append(b)
-		b = append(b, d.sha256[:]...)
-		b = appendString(b, d.h1)
-		b = binary.AppendVarint(b, d.size)
-		b = binary.AppendUvarint(b, uint64(d.checksum))
-		var reason, detail string
-		if d.bad != nil {
-			reason, detail = string(d.bad.reason), d.bad.detail
-		}
-		b = appendString(b, reason)
-		b = appendString(b, detail)
-		b = appendString(b, string(d.content))
-	}
-	b = binary.AppendUvarint(b, uint64(len(signatures)))
-	for _, record := range slices.SortedFunc(maps.Keys(signatures), func(a, b wire.SHA256) int { return bytes.Compare(a[:], b[:]) }) {
-		s := signatures[record]
-		b = append(b, record[:]...)
-		b = binary.AppendVarint(b, s.at)
-		b = appendString(b, s.keyID)
-		b = binary.AppendVarint(b, s.expires)
-	}
-	sum := sha256.Sum256(b)
-	return append(b, sum[:]...)
-}
-
-// decode reads what encode wrote, all of it or nothing.
-func (m *memo) decode(content []byte, identity string) error {
-	format, rest, ok := bytes.Cut(content, []byte("\n"))
-	if !ok || string(format)+"\n" != memoFormat {
-		return errMemoForeign
-	}
-	if len(rest) < sha256.Size {
-		return errMemoDamaged
-	}
-	body := content[:len(content)-sha256.Size]
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], content[len(body):]) {
-		return errMemoDamaged
-	}
-	r := memoReader{rest: body[len(memoFormat):]}
-	if r.text() != identity {
-		return errMemoForeign
-	}
-	count := r.count()
-	known := make(map[string]digest, count)
-	for range count {
-		path := r.text()
-		var d digest
-		d.stamp = stamp{size: r.signed(), modTime: r.signed(), inode: r.unsigned(), changed: r.signed(), files: r.sum()}
-		d.sha256 = r.sum()
-		d.h1 = r.text()
-		d.size = r.signed()
-		d.checksum = uint32(r.unsigned())
-		if reason, detail := r.text(), r.text(); reason != "" {
-			d.bad = &finding{Reason(reason), detail}
-		}
-		d.content = r.bytes()
-		known[path] = d
-	}
-	count = r.count()
-	signatures := make(map[wire.SHA256]verifiedSignature, count)
-	for range count {
-		signatures[r.sum()] = verifiedSignature{at: r.signed(), keyID: r.text(), expires: r.signed()}
-	}
-	if r.bad || len(r.rest) > 0 {
-		return errMemoDamaged
-	}
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.digests.before, m.signatures.before, m.changed = known, signatures, false
-	return nil
-}
-
-func appendString(b []byte, s string) []byte {
-	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
-}
-
-// A memoReader reads values until one is missing.
-type memoReader struct {
-	rest []byte
-	bad  bool
-}
-
-func (r *memoReader) take(n int) []byte {
-	if r.bad || n < 0 || n > len(r.rest) {
-		r.bad = true
+	known := m.verifiedAt(file)
+	if known == nil || known.of != of {
 		return nil
 	}
-	taken := r.rest[:n]
-	r.rest = r.rest[n:]
-	return taken
-}
-
-func (r *memoReader) unsigned() uint64 {
-	v, n := binary.Uvarint(r.rest)
-	r.take(max(n, -1))
-	r.bad = r.bad || n <= 0
-	return v
-}
-
-// count is a number of records. There are no more than bytes left.
-func (r *memoReader) count() uint64 {
-	n := r.unsigned()
-	if n > uint64(len(r.rest)) {
-		r.bad = true
-		return 0
-	}
-	return n
-}
-
-func (r *memoReader) signed() int64 {
-	v, n := binary.Varint(r.rest)
-	r.take(max(n, -1))
-	r.bad = r.bad || n <= 0
-	return v
-}
-
-func (r *memoReader) run() []byte {
-	n := r.unsigned()
-	if n > uint64(len(r.rest)) {
-		r.bad = true
+	if age := now.Sub(time.Unix(0, known.at)); age < 0 || age > signatureMemory {
 		return nil
 	}
-	return r.take(int(n))
+	return known
 }
 
-func (r *memoReader) text() string { return string(r.run()) }
-
-// bytes are a copy: a small document must not keep the whole file in memory.
-func (r *memoReader) bytes() []byte { return bytes.Clone(r.run()) }
-
-func (r *memoReader) sum() (s wire.SHA256) {
-	copy(s[:], r.take(len(s)))
-	return s
-}
-
-// load takes over what the store has kept, or says why not.
-func (m *memo) load(store Store, identity string) error {
-	content, err := store.Load()
-	if err != nil {
-		return err
+// verifiedAt returns the signature in a file that verified last, or nil.
+func (m *memo) verifiedAt(file *location) *verifiedSignature {
+	if r := m.find(file); r != nil && r.more != nil && r.more.verified != nil {
+		return r.more.verified
 	}
-	return m.decode(content, identity)
-}
-
-// save keeps the memo if it has changed.
-func (m *memo) save(store Store, identity string) error {
-	m.mutex.Lock()
-	changed := m.changed
-	m.changed = false
-	m.mutex.Unlock()
-	if !changed {
+	if len(m.unrecorded) == 0 {
 		return nil
 	}
-	if err := store.Save(m.encode(identity)); err != nil {
-		m.mutex.Lock()
-		m.changed = true
-		m.mutex.Unlock()
-		return fmt.Errorf("keeping the memo: %w", withoutPath(err))
+	return m.unrecorded[file.reportPath()]
+}
+
+func (s *verifiedSignature) key() signing.PublicKey {
+	key := signing.PublicKey{ID: s.keyID}
+	if s.expires != 0 {
+		key.Expires = time.Unix(s.expires, 0)
 	}
-	return nil
+	return key
 }

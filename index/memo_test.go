@@ -3,18 +3,19 @@ package index
 import (
 	"bytes"
 	"errors"
-	"maps"
 	"testing"
 	"time"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 var long = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
+// someMemo knows these digests, and that one of two signatures has verified.
 func someMemo() *memo {
 	m := new(memo)
-	m.digests.before, m.signatures.before = someDigests, someSignatures
+	for path, d := range someDigests {
+		m.adopt(locationOf(path), d)
+	}
+	m.find(locationOf("providers/acme/demo/SHA256SUMS.sig")).more.verified = &someSignature
 	return m
 }
 
@@ -24,20 +25,26 @@ var someDigests = map[string]digest{
 		sha256: sha256Of([]byte("a")), h1: "h1:abc=", size: 123,
 	},
 	"modules/acme/vpc/aws/1.0.0": {
-		stamp:  stamp{size: 45, modTime: -1, files: sha256Of([]byte("files"))},
+		stamp:  stamp{size: 45, modTime: -1, files: "files"},
 		sha256: sha256Of([]byte("b")), size: 2048, checksum: 0xdeadbeef,
 	},
 	"providers/acme/demo/SHA256SUMS": {
 		stamp: stamp{size: 3, modTime: long.UnixNano()}, content: []byte("abc"),
+	},
+	"providers/acme/demo/SHA256SUMS.sig": {
+		stamp: stamp{size: 3, modTime: long.UnixNano()}, content: []byte("def"),
 	},
 	"providers/acme/demo/broken.zip": {
 		stamp: stamp{size: 1}, bad: found(BadArchive, "copy it again"),
 	},
 }
 
-var someSignatures = map[wire.SHA256]verifiedSignature{
-	sha256Of([]byte("a signature")):        {at: long.UnixNano(), keyID: "0123456789ABCDEF"},
-	sha256Of([]byte("by a key that ends")): {at: long.UnixNano(), keyID: "FEDCBA9876543210", expires: long.Unix()},
+var someSignature = verifiedSignature{of: sha256Of([]byte("it")), at: long.UnixNano(), keyID: "FEDCBA9876543210", expires: long.Unix()}
+
+func sameDigest(a, b digest) bool {
+	sameFinding := a.bad == b.bad || a.bad != nil && b.bad != nil && *a.bad == *b.bad
+	return sameFinding && a.stamp == b.stamp && a.sha256 == b.sha256 && a.h1 == b.h1 && a.size == b.size &&
+		a.checksum == b.checksum && bytes.Equal(a.content, b.content)
 }
 
 func TestMemoFile(t *testing.T) {
@@ -48,20 +55,27 @@ func TestMemoFile(t *testing.T) {
 		if err := m.decode(content, "a tree"); err != nil {
 			t.Fatal(err)
 		}
-		if !maps.EqualFunc(m.digests.before, someDigests, func(a, b digest) bool {
-			sameFinding := a.bad == b.bad || a.bad != nil && b.bad != nil && *a.bad == *b.bad
-			return sameFinding && a.stamp == b.stamp && a.sha256 == b.sha256 && a.h1 == b.h1 && a.size == b.size &&
-				a.checksum == b.checksum && bytes.Equal(a.content, b.content)
-		}) {
-			t.Errorf("digests read: %+v", m.digests.before)
+		if n := m.count(); n != len(someDigests) {
+			t.Errorf("%d records are read", n)
 		}
-		if !maps.Equal(m.signatures.before, someSignatures) {
-			t.Errorf("signatures read: %+v", m.signatures.before)
+		for path, want := range someDigests {
+			if got, ok := m.get(locationOf(path), want.stamp); !ok || !sameDigest(got, want) {
+				t.Errorf("of %s it has %+v", path, got)
+			}
+		}
+		if got := m.verifiedAt(locationOf("providers/acme/demo/SHA256SUMS.sig")); got == nil || *got != someSignature {
+			t.Errorf("of the signature it has %+v", got)
 		}
 	})
 	t.Run("the same memo has the same bytes", func(t *testing.T) {
 		if !bytes.Equal(content, someMemo().encode("a tree")) {
 			t.Error("they differ")
+		}
+	})
+	t.Run("also if it was read, and not needed", func(t *testing.T) {
+		var m memo
+		if err := m.decode(content, "a tree"); err != nil || !bytes.Equal(content, m.encode("a tree")) {
+			t.Errorf("they differ, or %v", err)
 		}
 	})
 	for _, test := range []struct {
@@ -85,7 +99,7 @@ func TestMemoFile(t *testing.T) {
 			if err := m.decode(test.content, test.identity); !errors.Is(err, test.want) {
 				t.Errorf("the error is %v", err)
 			}
-			if m.digests.before != nil || m.signatures.before != nil {
+			if m.folders != nil {
 				t.Error("some of it is used")
 			}
 		})
@@ -98,18 +112,74 @@ func turnBit(content []byte, at int) []byte {
 	return turned
 }
 
-// A memo that is whole but nonsense must still be refused, not believed in part.
+// A memo that is whole but nonsense must be refused, and nothing believed of a folder whose
+// records are.
 func FuzzMemoFile(f *testing.F) {
 	f.Add(someMemo().encode("a tree")[len(memoFormat):])
 	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, records []byte) {
-		body := append([]byte(memoFormat), records...)
+	f.Fuzz(func(t *testing.T, folders []byte) {
+		body := append([]byte(memoFormat), folders...)
 		sum := sha256Of(body)
 		var m memo
-		if err := m.decode(append(body, sum[:]...), "a tree"); err != nil && (m.digests.before != nil || m.signatures.before != nil) {
+		if err := m.decode(append(body, sum[:]...), "a tree"); err != nil && m.folders != nil {
 			t.Error("some of it is used")
 		}
+		known := m.count()
+		var again memo
+		if err := again.decode(m.encode("a tree"), "a tree"); err != nil || again.count() != known {
+			t.Errorf("%d records are encoded as %d, %v", known, again.count(), err)
+		}
 	})
+}
+
+func FuzzFolderRecords(f *testing.F) {
+	for _, records := range someMemo().folders {
+		f.Add(records.append(nil))
+	}
+	f.Fuzz(func(t *testing.T, encoded []byte) {
+		records := folderRecords{encoded: encoded}
+		records.decode()
+		for _, r := range records.records {
+			if records.find(r.name) == nil {
+				t.Errorf("%q is not found", r.name)
+			}
+		}
+	})
+}
+
+// A record is kept for as long as scans find its file unchanged.
+func TestMemoForgets(t *testing.T) {
+	const kept, gone = "providers/acme/demo/a.zip", "providers/acme/demo/broken.zip"
+	m := someMemo()
+	m.changed = false
+	for _, test := range []struct {
+		rule    string
+		scan    func()
+		known   int
+		changed bool
+	}{
+		{"nothing when a scan is broken off", func() { m.begin() }, len(someDigests), false},
+		{"what a whole scan has not found", func() {
+			m.begin()
+			m.get(locationOf(kept), someDigests[kept].stamp)
+			m.get(locationOf(gone), stamp{size: 2})
+			m.finish()
+		}, 1, true},
+		{"nothing when everything is found", func() {
+			m.begin()
+			m.get(locationOf(kept), someDigests[kept].stamp)
+			m.finish()
+		}, 1, false},
+		{"the last of a folder, and the folder", func() { m.begin(); m.finish() }, 0, true},
+	} {
+		if test.scan(); m.count() != test.known || m.changed != test.changed {
+			t.Errorf("%s: it has %d records, changed: %v", test.rule, m.count(), m.changed)
+		}
+		m.changed = false
+	}
+	if len(m.folders) > 0 {
+		t.Errorf("it has folders: %v", m.folders)
+	}
 }
 
 func TestSettled(t *testing.T) {

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 // A file that was meant to be offered, but lies where clients cannot ask for it or
@@ -101,7 +102,7 @@ func (f folder) inOtherPart(kind, name string) *finding {
 	if kind == "modules" || strings.HasPrefix(name, providerPrefix) {
 		return nil
 	}
-	if isConfiguration(name) {
+	if moduledoc.IsConfiguration(name) {
 		return misplaced("it is a file of a module: move the module's folder to %s/NAME/SYSTEM/VERSION/", below("modules"))
 	}
 	if stem, suffix, supported := cutArchive(name); supported && isVersion(stem) {
@@ -131,6 +132,16 @@ func (f folder) providerTarget(typ string) string {
 	return plain(path.Join("providers", f.hostname, nameOr(names, 0, "NAMESPACE"), typ, version))
 }
 
+// addressTarget returns the folder of a provider or a module, by the part of the
+// tree, of which some names are known.
+func (f folder) addressTarget(kind string) string {
+	if kind == "modules" {
+		target, _ := f.moduleTarget()
+		return target
+	}
+	return f.providerTarget("TYPE")
+}
+
 // misnamedPackage returns the finding for what is a provider package but for its
 // name or format.
 func misnamedPackage(target, typ, name string) *finding {
@@ -150,7 +161,7 @@ func misnamedPackage(target, typ, name string) *finding {
 // above it.
 func (f folder) misplacedModuleFile(name string) *finding {
 	target, missing := f.moduleTarget()
-	if isConfiguration(name) {
+	if moduledoc.IsConfiguration(name) {
 		version, folders := "VERSION", missing
 		if n := len(f.names); n > 0 && isVersion(f.names[n-1]) {
 			version = f.names[n-1]
@@ -327,13 +338,13 @@ func clueOf(folders []string, e entry) *clue {
 	var c *clue
 	switch {
 	case isRelease && strings.HasSuffix(e.name, ".zip"):
-		c = &clue{"providers", folders, e.path}
+		c = &clue{"providers", folders, e.path()}
 	case supported && isVersion(stem):
-		c = &clue{"modules", folders, e.path}
-	case isConfiguration(e.name) && inVersion:
-		c = &clue{"modules", folders, path.Dir(e.path)}
+		c = &clue{"modules", folders, e.path()}
+	case moduledoc.IsConfiguration(e.name) && inVersion:
+		c = &clue{"modules", folders, path.Dir(e.path())}
 	case providerProgram.MatchString(e.name) && inUnpackedPackage(folders):
-		c = &clue{"providers", folders[:n-1], path.Dir(e.path)}
+		c = &clue{"providers", folders[:n-1], path.Dir(e.path())}
 	default:
 		return nil
 	}

@@ -3,12 +3,15 @@ package index
 import (
 	"context"
 	"path"
+	"slices"
+	"time"
 
 	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -19,6 +22,7 @@ type Module struct {
 	// Versions are the newest first; there is at least one.
 	Versions []*ModuleVersion
 
+	standing  standing
 	byVersion map[string]*ModuleVersion
 	versions  *wire.Document
 }
@@ -36,11 +40,28 @@ type ModuleVersion struct {
 	// Archive is the package, named archive.tar.gz or archive.zip.
 	Archive *File
 
-	// Folder is the one folder at the package's root, if the module lies in it
-	// and not at the root. It is safe in a URL as it is.
+	// H1 is Go's dirhash of the package's files, "h1:…": the same for the same files,
+	// however they are packed.
+	H1 string
+
+	// Folder of the package in which the module lies, if that is not its root: the one
+	// that the package names (FetchedModule), or the only one at its root. It is safe in
+	// a URL as it is.
 	Folder string
 
-	notes []string // for the report
+	notes      []string // for the report
+	summary    []byte   // encoded: it is rarely needed
+	deprecated *Notice
+}
+
+func (v *ModuleVersion) number() *version.Version { return v.version }
+
+// versionList is Versions, also of a nil Module.
+func (m *Module) versionList() []*ModuleVersion {
+	if m == nil {
+		return nil
+	}
+	return m.Versions
 }
 
 // Version returns the version of that number, or nil. A nil Module has none.
@@ -51,19 +72,84 @@ func (m *Module) Version(v string) *ModuleVersion {
 	return m.byVersion[v]
 }
 
-// Newest is the version to use if none is requested: the newest that is not a
-// prerelease, or the newest if all are.
-func (m *Module) Newest() *ModuleVersion {
-	for _, v := range m.Versions {
-		if v.version.Prerelease() == "" {
-			return v
+// Latest is the version to use if none is requested: the newest that is neither a
+// prerelease nor deprecated, else the newest that is no prerelease, else the newest.
+func (m *Module) Latest() *ModuleVersion {
+	return latestOf(m.Versions, func(v *ModuleVersion) (*version.Version, *Notice) { return v.version, v.deprecated })
+}
+
+// latestOf returns the version to use of a list that is ordered, the newest first.
+func latestOf[T any](list []T, about func(T) (*version.Version, *Notice)) T {
+	best, stable := list[0], false
+	for _, item := range list {
+		v, deprecated := about(item)
+		if v.Prerelease() != "" {
+			continue
+		}
+		if deprecated == nil {
+			return item
+		}
+		if !stable {
+			best, stable = item, true
 		}
 	}
-	return m.Versions[0]
+	return best
+}
+
+// Metadata is what registry.hcl says about the module; nil if there is none.
+func (m *Module) Metadata() *Metadata { return m.standing.metadata }
+
+// Withdrawn are the versions that lie in the tree and are not offered, the newest
+// first.
+func (m *Module) Withdrawn() []WithdrawnVersion { return m.standing.withdrawn }
+
+// Deprecated is the notice that deprecates the version; nil if none does.
+func (v *ModuleVersion) Deprecated() *Notice { return v.deprecated }
+
+// noticed returns the version with the notice that deprecates it, which may be nil.
+func (v *ModuleVersion) noticed(n *Notice) *ModuleVersion {
+	if v.deprecated == n {
+		return v
+	}
+	other := *v
+	other.deprecated = n
+	return &other
+}
+
+// ModuleVersions is the registry's list of a module's versions and of further ones that
+// it can fetch, and the version to use if none is requested. m is what registry.hcl says.
+// The list is nil if it is empty.
+func ModuleVersions(a address.Address, versions []*ModuleVersion, further []string, m *Metadata) (list *wire.Document, latest string) {
+	all, known := slices.Clone(versions), make(map[string]bool, len(versions)+len(further))
+	for _, v := range versions {
+		known[v.Version] = true
+	}
+	for _, text := range further {
+		v, err := address.ParseModuleVersion(text)
+		if err != nil || known[v.String()] {
+			continue
+		}
+		known[v.String()] = true
+		all = append(all, &ModuleVersion{version: v, Version: v.String()})
+	}
+	if len(all) == 0 {
+		return nil, ""
+	}
+	merged := newModule(a, all, standing{metadata: m})
+	return merged.List(), merged.Latest().Version
 }
 
 // List is the registry's answer with all versions.
 func (m *Module) List() *wire.Document { return m.versions }
+
+// Summary is what the module says about itself in short.
+func (v *ModuleVersion) Summary() moduledoc.Summary {
+	s, _ := moduledoc.DecodeSummary(v.summary) // of a memo that is damaged: nothing
+	return s
+}
+
+// Published is the time of the newest file in the package.
+func (v *ModuleVersion) Published() time.Time { return time.Unix(0, v.Archive.modTime) }
 
 // A moduleFolder is the folder of one module and the packages in it.
 type moduleFolder struct {
@@ -94,9 +180,10 @@ func (w *walker) walkModules() []*moduleFolder {
 	found := w.each(len(folders), func(w *walker, i int) {
 		m := folders[i]
 		entries := w.list(m.part, m.dir, m.report)
+		w.readMetadata(&m.folder, m.address, entries)
 		beside := newSiblings(entries)
 		for _, e := range entries {
-			if !w.strayInModule(m, e, beside) {
+			if !isMetadata(e) && !w.strayInModule(m, e, beside) {
 				w.addModulePackage(m, m.part, path.Join(m.report, e.name), e)
 			}
 		}
@@ -137,12 +224,10 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 	}
 	p := &modulePackage{version: v, format: format, preference: preference}
 	if e.info.IsDir() {
-		p.archive = w.newFolderArchive(part, report, e)
+		p.archive = w.newFolderArchive(part, m.report, e)
 	} else {
-		p.archive = w.newArchive(part, report, e, func(ctx context.Context, a *archive) (digest, error) {
-			return readFile(ctx, a, func(f afero.File, size int64) (digest, error) {
-				return digestModuleArchive(ctx, f, size, format)
-			})
+		p.archive = w.newArchive(part, m.report, e, func(ctx context.Context, a *archive) (digest, error) {
+			return readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, format) })
 		})
 	}
 	p.archive.address, p.archive.version = m.address, v.String()
@@ -152,25 +237,19 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 // newFolderArchive adds a module folder to what has to be read, unless the memo
 // knows it. Its stamp covers the names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
-	a := &archive{part: part, path: e.path, report: report, read: readFolder}
+	a := &archive{part: part, location: location{e.dir, e.name, report}, read: readFolder}
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
 		w.scan.watch.addModule(part, dir)
 	}
-	if a.folder, a.leftOut, a.bad = part.walkFolder(e.path, visit); a.bad != nil {
-		return a
-	}
-	var m moduleFinder
-	for _, f := range a.folder {
-		m.add(f.name)
-	}
-	if a.subfolder, a.bad = m.module(); a.bad != nil {
+	if a.findModule(visit); a.bad != nil {
 		return a
 	}
 	a.stamp = stampFolder(a.folder)
 	if w.recallOrQueueFolder(a, dirs...) {
-		recallExecutables(a.folder, a.content)
+		executables, _ := splitModuleContent(a.content)
+		recallExecutables(a.folder, executables)
 	}
 	return a
 }
@@ -183,17 +262,24 @@ func (m *moduleFolder) noteRested(rested map[string]stamp) {
 }
 
 // offerModule returns what can be offered of a module's folder, nil if there is
-// nothing, and what has not been read yet. Problems and offers go to report.
-func (s *scan) offerModule(f *moduleFolder, report *Report) (module *Module, lacks pending) {
+// nothing, what is withdrawn, and what has not been read yet. Problems and offers go
+// to report.
+func (s *scan) offerModule(f *moduleFolder, report *Report) (module *Module, standing standing, lacks pending) {
+	standing = f.standing()
 	last := s.last.module(f.address)
 	listed := last != nil && s.last.listed(f.address)
 	kept := make(map[string]*modulePackage)
 	asBefore := make(map[string]*ModuleVersion) // until what is new has been read
 	for _, p := range f.packages {
 		v := p.version.String()
+		if n := standing.metadata.WithdrawnVersion(p.version); n != nil {
+			standing.withdraw(p.version, n)
+			report.withdraw(p.archive.reportPath(), f.address, v, n)
+			continue
+		}
 		known := last.Version(v)
 		withhold := func(p *modulePackage, bad *finding) {
-			report.withhold(bad.at(p.archive.report, f.address, v))
+			report.withhold(bad.at(p.archive.reportPath(), f.address, v))
 		}
 		switch {
 		case p.pending:
@@ -229,29 +315,41 @@ func (s *scan) offerModule(f *moduleFolder, report *Report) (module *Module, lac
 		}
 	}
 	for v, p := range kept {
-		versions = append(versions, &ModuleVersion{
-			version: p.version, Hostname: f.address.Hostname, Version: v,
-			Archive: p.file(), Folder: p.subfolderOfModule(), notes: p.notes(),
-		})
+		versions = append(versions, p.offered(f.address.Hostname).or(last.Version(v)))
 	}
+	standing.sort()
 	if versions == nil {
-		return nil, lacks
+		return nil, standing, lacks
 	}
-	module = newModule(f.address, versions) // which orders them
+	module = last
+	if !last.consistsOf(versions, standing) {
+		module = newModule(f.address, versions, standing) // which orders them
+	}
 	for _, v := range module.Versions {
-		report.Offered = append(report.Offered, Offer{Kind: KindModule, Address: f.address.String(), Version: v.Version, Notes: v.notes})
+		offer := Offer{Kind: KindModule, Address: f.address.String(), Version: v.Version, Notes: v.notes}
+		report.Offered = append(report.Offered, offer.noticed(v.deprecated))
 	}
-	return module, lacks
+	return module, standing, lacks
+}
+
+// offered is the version of a module that a package which has been read is.
+func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
+	v := &ModuleVersion{
+		version: p.version, Hostname: hostname, Version: p.version.String(),
+		Archive: p.file(), H1: p.h1, Folder: p.subfolderOfModule(), notes: p.notes(), summary: p.summary(),
+	}
+	v.Archive.Version = v.Version
+	return v
 }
 
 // file is what clients download of a package that has been read.
 func (p *modulePackage) file() *File {
 	f := &File{
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inModules, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
+		in: inModules, dir: p.dir, base: p.archive.name, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
 	}
 	if k := p.archive.layout(); k != nil {
-		f.packed = k
+		f.made = &madeFile{packed: k}
 	}
 	if p.format == "zip" {
 		f.ContentType = zipType
@@ -283,15 +381,26 @@ func (p *modulePackage) notes() []string {
 	return []string{"contains " + secrets.String() + ", which everyone who downloads the module gets: pack it without"}
 }
 
-// newModule orders versions and encodes the list of them.
-func newModule(a address.Address, versions []*ModuleVersion) *Module {
+// summary is what the module says about itself in short, encoded.
+func (p *modulePackage) summary() []byte {
+	_, summary := splitModuleContent(p.content)
+	return summary
+}
+
+// newModule orders versions, none of which is withdrawn, notes which are deprecated,
+// and encodes the list of them.
+func newModule(a address.Address, versions []*ModuleVersion, s standing) *Module {
 	address.SortNewestFirst(versions, func(v *ModuleVersion) *version.Version { return v.version })
-	m := &Module{Address: a, Versions: versions, byVersion: make(map[string]*ModuleVersion, len(versions))}
-	list := make([]string, len(versions))
+	m := &Module{Address: a, Versions: versions, standing: s, byVersion: make(map[string]*ModuleVersion, len(versions))}
+	list := make([]wire.ModuleVersion, len(versions))
 	for i, v := range versions {
-		m.byVersion[v.Version] = v
-		list[i] = v.Version
+		v = v.noticed(s.metadata.DeprecatedVersion(v.version))
+		versions[i], m.byVersion[v.Version] = v, v
+		list[i].Version = v.Version
+		if n := v.deprecated; n != nil {
+			list[i].Deprecation = &wire.Deprecation{Reason: n.Reason, Link: n.Link}
+		}
 	}
-	m.versions = wire.EncodeModuleVersions(list)
+	m.versions = wire.EncodeModuleVersions(list, s.source())
 	return m
 }

@@ -2,40 +2,44 @@ package index
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"io"
+	"maps"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// digestModuleArchive reads a module package to its end: its bytes for the
-// sha256, its entries to check that a client can unpack it and finds a module, and
-// to note secrets in it.
-func digestModuleArchive(ctx context.Context, f afero.File, size int64, format string) (d digest, err error) {
-	d.size = size
-	if d.sha256, err = digestFile(ctx, f); err != nil {
-		return d, err
-	}
-	var m moduleFinder
+// readModule reads the entries of a module package for the h1, to check that a client
+// can unpack it and finds a module, and to note secrets in it.
+func (d *digest) readModule(ctx context.Context, f afero.File, size int64, format string) (err error) {
+	m := moduleFinder{docs: moduledoc.Collector{Short: true}}
 	if format == "zip" {
 		err = zipEntries(ctx, f, size, &m)
 	} else {
 		err = tarEntries(ctx, f, size, &m)
 	}
 	if err != nil {
-		return d, archiveFinding(ctx, err)
+		return archiveFinding(ctx, err)
 	}
 	folder, bad := m.module()
 	if bad != nil {
-		return d, bad
+		return bad
 	}
-	d.content = archiveFacts{Folder: folder, Secrets: m.secrets.first, SecretsTotal: m.secrets.total}.encode()
-	return d, nil
+	facts := archiveFacts{Folder: folder, Secrets: m.secrets.first, SecretsTotal: m.secrets.total}
+	d.content = encodeModuleContent(facts.encode(), m.docs.Summary(folder))
+	d.h1 = hash1(slices.Collect(maps.Keys(m.sums)), func(name string) wire.SHA256 { return m.sums[name] })
+	return nil
 }
 
 // archiveFacts are what was learned from the entries of an archive.
@@ -54,8 +58,9 @@ func (a archiveFacts) encode() []byte {
 	return b
 }
 
-func decodeFacts(b []byte) (a archiveFacts) {
-	if len(b) > 0 {
+// decodeFacts returns the facts in the content of an archive's digest.
+func decodeFacts(content []byte) (a archiveFacts) {
+	if b, _ := splitModuleContent(content); len(b) > 0 {
 		json.Unmarshal(b, &a) // cannot fail on what encode returned
 	}
 	return a
@@ -73,6 +78,9 @@ func zipEntries(ctx context.Context, f io.ReaderAt, size int64, m *moduleFinder)
 		}
 		if !member.Mode().IsDir() {
 			err = m.inspect(member.Name, r, int64(min(member.UncompressedSize64, maxUnpacked)))
+			if err == nil && member.Mode().IsRegular() { // what a symlink has is a path
+				err = m.collect(member.Name, r)
+			}
 		}
 		if err == nil {
 			_, err = io.Copy(io.Discard, r) // the zip reader compares the CRC
@@ -99,6 +107,7 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 	bounded := &io.LimitedReader{R: z, N: limit + 1}
 	t := tar.NewReader(bounded)
 	left := limit // a sparse file unpacks to more than its size in the tar
+	names := 0    // bytes of them all, which stay in memory; each may have a megabyte
 	for entries := 0; ; entries++ {
 		header, err := t.Next()
 		if bounded.N <= 0 {
@@ -113,11 +122,20 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 		if entries >= maxEntries {
 			return found(TooLarge, "the archive has more than %d entries", maxEntries)
 		}
+		if names += len(header.Name); names > maxDirectory {
+			return found(TooLarge, "the names of the archive's entries are longer than %d bytes together", maxDirectory)
+		}
 		if left -= header.Size; left < 0 {
 			return tooLarge
 		}
-		if header.Typeflag == tar.TypeXGlobalHeader {
-			continue // git archive writes one; clients skip it
+		if header.Typeflag == tar.TypeXGlobalHeader { // git archive writes one too; clients skip it
+			if entries == 0 {
+				m.useFolder(header.PAXRecords[folderRecord])
+			}
+			continue
+		}
+		if isTarRoot(header) {
+			continue
 		}
 		if f := checkEntry(header.Name); f != nil {
 			return f
@@ -131,7 +149,14 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 		}
 		m.add(name)
 		if header.Typeflag == tar.TypeReg {
-			if err := m.inspect(name, t, header.Size); err != nil {
+			err := m.inspect(name, t, header.Size)
+			if err == nil {
+				err = m.collect(name, t)
+			}
+			if bounded.N <= 0 {
+				return tooLarge
+			}
+			if err != nil {
 				return err
 			}
 		}
@@ -146,6 +171,12 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 	return nil
 }
 
+// isTarRoot reports whether an entry is the archive's root itself, as Python's tarfile
+// names it if it is given no name: clients take every name below their own folder.
+func isTarRoot(h *tar.Header) bool {
+	return h.Typeflag == tar.TypeDir && strings.Trim(h.Name, "/") == ""
+}
+
 // linkLeaves reports whether an entry is a link to a file outside of the archive. A
 // symlink's target is relative to the symlink, a hard link's to the archive.
 func linkLeaves(h *tar.Header) bool {
@@ -154,21 +185,6 @@ func linkLeaves(h *tar.Header) bool {
 		return path.IsAbs(h.Linkname) || !filepath.IsLocal(path.Join(path.Dir(h.Name), h.Linkname))
 	case tar.TypeLink:
 		return checkEntry(h.Linkname) != nil
-	}
-	return false
-}
-
-// isConfiguration reports whether clients read a file of this name as configuration.
-// They skip the files that editors and operating systems leave behind.
-func isConfiguration(name string) bool {
-	name = path.Base(name)
-	if strings.HasPrefix(name, ".") || strings.HasPrefix(name, "#") {
-		return false
-	}
-	for _, suffix := range []string{".tf", ".tf.json", ".tofu", ".tofu.json"} {
-		if strings.HasSuffix(name, suffix) {
-			return true
-		}
 	}
 	return false
 }
@@ -184,19 +200,29 @@ type moduleFinder struct {
 	top      string // the first folder, or file with an extension, at the root
 	several  bool   // there is more than one of them
 	direct   bool   // there is configuration in the top folder itself, or in its modules/
+	recorded string // the folder that the package says the module is in; empty: it does not say
+	inFolder bool   // there is configuration in that folder, or below it
 
 	secrets nameList // with their kinds
+	docs    moduledoc.Collector
+	sums    map[string]wire.SHA256 // of the files, the last of each name
 	buffer  []byte
+	start   []byte // in it, of the entry inspected last
 }
 
 // add takes the name of an entry. A folder's own entry ends in a slash.
 func (m *moduleFinder) add(name string) {
 	name = strings.TrimPrefix(name, "./")
+	if m.recorded != "" {
+		within := m.recorded == rootFolder || strings.HasPrefix(name, m.recorded+"/")
+		m.inFolder = m.inFolder || within && moduledoc.IsConfiguration(name)
+		return
+	}
 	top, rest, nested := strings.Cut(name, "/")
 	switch {
 	case strings.HasPrefix(top, ".") || top == "__MACOSX":
 		return // left behind by a system or an editor
-	case !nested && isConfiguration(name):
+	case !nested && moduledoc.IsConfiguration(name):
 		m.atRoot = true
 		return
 	case !nested && path.Ext(name) == "":
@@ -208,7 +234,7 @@ func (m *moduleFinder) add(name string) {
 		m.top = strings.Clone(top)
 	}
 	m.several = m.several || top != m.top
-	if nested && isConfiguration(rest) {
+	if nested && moduledoc.IsConfiguration(rest) {
 		m.anywhere = true
 		m.direct = m.direct || !strings.Contains(rest, "/") || strings.HasPrefix(rest, "modules/")
 	}
@@ -217,16 +243,22 @@ func (m *moduleFinder) add(name string) {
 // module returns the folder in which the module lies, which is empty for the root.
 func (m *moduleFinder) module() (folder string, bad *finding) {
 	switch {
+	case m.recorded != "":
+		return m.recordedFolder()
 	case m.atRoot:
 		return "", nil
 	case !m.anywhere:
-		return "", found(NoConfiguration, "there is no .tf file in it: a module package has the module at its root")
+		return "", noConfiguration()
 	case m.several || !m.direct:
 		return "", nil
 	case !safeInURL(m.top):
 		return "", found(NoConfiguration, "the module is in a folder inside the archive, whose name clients cannot find by a URL: pack it with the module at the archive's root")
 	}
 	return m.top, nil
+}
+
+func noConfiguration() *finding {
+	return found(NoConfiguration, "there is no .tf file in it: a module package has the module at its root")
 }
 
 // safeInURL reports whether clients find a folder that is named after // in the
@@ -242,8 +274,8 @@ func (m *moduleFinder) inspect(name string, r io.Reader, size int64) error {
 	if m.buffer == nil {
 		m.buffer = make([]byte, inspectSize)
 	}
-	start, err := readStart(r, m.buffer)
-	if err != nil {
+	var err error
+	if m.start, err = readStart(r, m.buffer); err != nil {
 		return err
 	}
 	kind := ""
@@ -253,11 +285,29 @@ func (m *moduleFinder) inspect(name string, r io.Reader, size int64) error {
 		}
 	}
 	if kind == "" {
-		kind = secretByContent(start, size)
+		kind = secretByContent(m.start, size)
 	}
 	if kind != "" {
 		m.secrets.add(name, kind)
 	}
+	return nil
+}
+
+// collect takes from the entry that has been inspected its digest, and what the module
+// says about itself. It reads the rest of it from r.
+func (m *moduleFinder) collect(name string, r io.Reader) error {
+	hash := sha256.New()
+	content := io.TeeReader(io.MultiReader(bytes.NewReader(m.start), r), hash)
+	if err := m.docs.Add(name, content); err != nil {
+		return err
+	}
+	if _, err := io.Copy(io.Discard, content); err != nil {
+		return err
+	}
+	if m.sums == nil {
+		m.sums = make(map[string]wire.SHA256)
+	}
+	m.sums[path.Clean(name)] = wire.SHA256(hash.Sum(nil))
 	return nil
 }
 

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 // tarOf packs entries as given; regular files are filled with zeros.
@@ -65,7 +67,7 @@ func moduleFinding(content []byte, format string) *finding {
 }
 
 func factsOf(content []byte, format string) (archiveFacts, *finding) {
-	d, err := digestModuleArchive(context.Background(), fileOf(content), int64(len(content)), format)
+	d, err := digestModule(context.Background(), fileOf(content), int64(len(content)), format)
 	if err != nil {
 		return archiveFacts{}, asFinding(err)
 	}
@@ -152,6 +154,7 @@ func TestTarsThatAreRefused(t *testing.T) {
 		{"with a symlink inside", with(tar.Header{Name: "modules/a/common.md", Typeflag: tar.TypeSymlink, Linkname: "../../README.md"}), "", ""},
 		{"with a hard link inside", with(tar.Header{Name: "a/README.md", Typeflag: tar.TypeLink, Linkname: "main.tf"}), "", ""},
 		{"without the tar's end", gzipOf(tarOf(main)[:512*7]), "", ""},
+		{"with an entry for its root, as Python's tarfile writes it", with(tar.Header{Name: "/", Typeflag: tar.TypeDir}), "", ""},
 		{"with a device", with(tar.Header{Name: "null", Typeflag: tar.TypeChar}), "", ""},
 		{"in two parts", append(gzipOf(tarOf(main)[:512]), gzipOf(tarOf(main)[512:])...), "", ""},
 
@@ -176,6 +179,7 @@ func TestTarsThatAreRefused(t *testing.T) {
 		{"that unpacks without end", append(gzipOf(tarHeader(tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: freeUnpacked})), zeros...), TooLarge, "unpacks to more than"},
 		{"that goes on without end behind its end", append(bytes.Clone(good), zeros...), TooLarge, "unpacks to more than"},
 		{"that says it unpacks without end", gzipOf(header), TooLarge, "unpacks to more than"},
+		{"with names that take megabytes of memory", gzipOf(bytes.Repeat(tarOf(tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("a", maxDirectory/8)})[:maxDirectory/8+3*512], 9)), TooLarge, "names"},
 		{"with more entries than any module has", gzipOf(bytes.Repeat(tarOf(tar.Header{Name: "x"})[:512], maxEntries+1)), TooLarge, "more than 50000 entries"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -279,7 +283,9 @@ func FuzzDigestModuleArchive(f *testing.F) {
 				content = gzipOf(content)
 			}
 		}
-		if moduleFinding(content, format) != nil || isZip {
+		rejected := moduleFinding(content, format) != nil
+		describeArchive(t, content, isZip)
+		if rejected || isZip {
 			return
 		}
 		z, err := gzip.NewReader(bytes.NewReader(content))
@@ -301,7 +307,7 @@ func FuzzDigestModuleArchive(f *testing.F) {
 			if slices.Contains(strings.Split(h.Name, "/"), "..") || path.IsAbs(h.Name) {
 				t.Errorf("%q is accepted", h.Name)
 			}
-			configured = configured || isConfiguration(h.Name)
+			configured = configured || moduledoc.IsConfiguration(h.Name)
 		}
 		if !configured {
 			t.Error("there is no configuration in it")

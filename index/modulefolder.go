@@ -4,12 +4,17 @@ import (
 	"archive/tar"
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
+	"hash"
 	"hash/crc32"
 	"io"
 	"slices"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A module may lie in the tree as a folder named after its version. It is
@@ -31,7 +36,7 @@ func (r *moduleRules) begin(p Part, entries []entry) *finding {
 		return badIgnoreRules(bad)
 	}
 	var err error
-	if r.ignored, err = p.readIgnoreRules(entries[i].path); err != nil {
+	if r.ignored, err = p.readIgnoreRules(entries[i].path()); err != nil {
 		return badIgnoreRules(err)
 	}
 	return nil
@@ -66,6 +71,19 @@ func (p Part) walkFolder(dir string, visit func(dir string)) (files []packedFile
 	return files, &rules.leftOut, bad
 }
 
+// findModule finds the files of a module folder, and the module among them, or why
+// it is withheld. It calls visit for each folder before reading it.
+func (a *archive) findModule(visit func(dir string)) {
+	if a.folder, a.leftOut, a.bad = a.part.walkFolder(a.path(), visit); a.bad != nil {
+		return
+	}
+	var m moduleFinder
+	for _, f := range a.folder {
+		m.add(f.name)
+	}
+	a.subfolder, a.bad = m.module()
+}
+
 // disregardUniformModes disregards the executable bits if every file has them, as
 // on file systems without modes: those of Windows, or of a USB stick.
 //
@@ -85,32 +103,34 @@ func disregardUniformModes(files []packedFile) {
 // readFolder reads the beginning of each file of a module folder, and then the
 // whole package.
 func readFolder(ctx context.Context, a *archive) (digest, error) {
-	if err := a.part.inspectFiles(ctx, a.folder); err != nil {
+	docs := moduledoc.Collector{Short: true}
+	if err := a.part.inspectFiles(ctx, a.folder, &docs); err != nil {
 		return digest{}, changedWhileRead(err)
 	}
 	k, err := packFolder(a.folder)
 	if err != nil {
 		return digest{}, err
 	}
-	r := &packingReader{packing: k, folderReader: folderReader{part: a.part}, sum: true}
+	r := &packingReader{packing: k, folderReader: folderReader{part: a.part}, sums: newContentSums(len(k.files))}
 	defer r.Close()
 	sum, err := digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, k.size()))
 	if err != nil {
 		return digest{}, changedWhileRead(err)
 	}
 	a.packing = k
-	return digest{sha256: sum, size: k.size(), checksum: k.checksum, content: encodeExecutables(a.folder)}, nil
+	content := encodeModuleContent(encodeExecutables(a.folder), docs.Summary(a.subfolder))
+	return digest{sha256: sum, h1: r.sums.h1(k.files), size: k.size(), checksum: k.checksum, content: content}, nil
 }
 
-// inspectFiles sets which files are executable, and refuses a folder with a
-// secret in it.
-func (p Part) inspectFiles(ctx context.Context, files []packedFile) error {
+// inspectFiles sets which files are executable, collects what the module says about
+// itself, and refuses a folder with a secret in it.
+func (p Part) inspectFiles(ctx context.Context, files []packedFile, docs *moduledoc.Collector) error {
 	buffer := make([]byte, inspectSize)
 	for i := range files {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("reading ended: %w", err)
 		}
-		start, err := p.startOf(&files[i], buffer)
+		start, err := p.inspectFile(&files[i], buffer, docs)
 		if err != nil {
 			return err
 		}
@@ -122,13 +142,17 @@ func (p Part) inspectFiles(ctx context.Context, files []packedFile) error {
 	return nil
 }
 
-func (p Part) startOf(file *packedFile, buffer []byte) ([]byte, error) {
+// inspectFile returns the beginning of a file.
+func (p Part) inspectFile(file *packedFile, buffer []byte, docs *moduledoc.Collector) (start []byte, err error) {
 	f, err := p.openUnchanged(file.path, file.stamp())
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	return readStart(f, buffer)
+	if start, err = readStart(f, buffer); err != nil {
+		return nil, err
+	}
+	return start, docs.Add(file.name, io.MultiReader(bytes.NewReader(start), f))
 }
 
 // encodeExecutables returns one bit for each file, as the memo keeps it: with that,
@@ -158,6 +182,7 @@ func recallExecutables(files []packedFile, bits []byte) {
 // byte known in advance, so the archive has a size and can seek without ever being
 // written anywhere.
 type packing struct {
+	about    []byte // the tar's global header; empty if it has none
 	files    []packedFile
 	offsets  []int64 // in the tar, of each file's header and then of the tar's end
 	tar      int64   // size of the tar
@@ -170,8 +195,11 @@ const (
 )
 
 // packFolder lays out the archive of files. It opens none of them.
-func packFolder(files []packedFile) (*packing, error) {
-	k := &packing{files: files, offsets: make([]int64, 0, len(files)+1)}
+func packFolder(files []packedFile) (*packing, error) { return packAfter(nil, files) }
+
+// packAfter is packFolder with a global header before the files.
+func packAfter(about []byte, files []packedFile) (*packing, error) {
+	k := &packing{about: about, files: files, offsets: make([]int64, 0, len(files)+1), tar: int64(len(about))}
 	for i := range files {
 		k.offsets = append(k.offsets, k.tar)
 		header, err := files[i].headerSize()
@@ -244,9 +272,9 @@ func (k *packing) open(part Part) io.ReadSeekCloser {
 type packingReader struct {
 	*packing
 	folderReader
-	header []byte // the last one made
-	of     int    // the index of its file
-	sum    bool   // this is the first reading from start to end, which computes the checksum
+	header []byte       // the last one made
+	of     int          // the index of its file
+	sums   *contentSums // of the first reading from start to end, which also computes the checksum; nil afterwards
 }
 
 // ReadAt implements io.ReaderAt for one reader at a time.
@@ -290,12 +318,14 @@ func (r *packingReader) readGzip(p []byte, offset int64) (int, error) {
 // at most.
 func (r *packingReader) readTar(p []byte, offset int64) (n int, err error) {
 	i := r.find(offset)
-	if i == len(r.files) {
+	if i < 0 {
+		n = copy(p, r.about[offset:])
+	} else if i == len(r.files) {
 		n = zero(p, r.tar-offset)
 	} else if n, err = r.readEntry(p, i, offset-r.offsets[i]); err != nil {
 		return 0, err
 	}
-	if r.sum {
+	if r.sums != nil {
 		r.checksum = crc32.Update(r.checksum, crc32.IEEETable, p[:n])
 	}
 	return n, nil
@@ -318,7 +348,52 @@ func (r *packingReader) readEntry(p []byte, i int, offset int64) (int, error) {
 	if offset -= int64(len(r.header)); offset >= file.size {
 		return zero(p, -file.size&(tarBlock-1)-(offset-file.size)), nil
 	}
-	return r.readContent(p, file, offset)
+	n, err := r.readContent(p, file, offset)
+	if r.sums != nil {
+		r.sums.add(i, p[:n])
+	}
+	return n, err
+}
+
+// contentSums are the digests of a packing's files, while it is read from start to end.
+type contentSums struct {
+	sums []wire.SHA256 // by file
+	hash hash.Hash     // of the file that is being read
+	file int           // its index
+}
+
+func newContentSums(files int) *contentSums {
+	c := &contentSums{sums: make([]wire.SHA256, files), hash: sha256.New(), file: -1}
+	for i := range c.sums {
+		c.sums[i] = sha256Of(nil) // of an empty file nothing is read
+	}
+	return c
+}
+
+// add adds what follows of a file.
+func (c *contentSums) add(file int, content []byte) {
+	if file != c.file {
+		c.finish()
+		c.file = file
+	}
+	c.hash.Write(content)
+}
+
+func (c *contentSums) finish() {
+	if c.file >= 0 {
+		c.sums[c.file] = wire.SHA256(c.hash.Sum(nil))
+	}
+	c.hash.Reset()
+}
+
+// h1 is the hash of the whole folder.
+func (c *contentSums) h1(files []packedFile) string {
+	c.finish()
+	sums, names := make(map[string]wire.SHA256, len(files)), make([]string, len(files))
+	for i, f := range files {
+		sums[f.name], names[i] = c.sums[i], f.name
+	}
+	return hash1(names, func(name string) wire.SHA256 { return sums[name] })
 }
 
 // zero clears the first n bytes of p, or all of p if it is shorter.
@@ -328,7 +403,8 @@ func zero(p []byte, n int64) int {
 	return len(p)
 }
 
-// find returns the index of the file whose entry has the byte at offset.
+// find returns the index of the file whose entry has the byte at offset, -1 for a byte of
+// the global header.
 func (k *packing) find(offset int64) int {
 	i, found := slices.BinarySearch(k.offsets, offset)
 	if !found {

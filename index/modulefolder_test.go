@@ -125,7 +125,7 @@ func TestFoldersWithASecret(t *testing.T) {
 
 // readModule reads the folder module as a scan does.
 func readModule(part Part) (*archive, *finding) {
-	a := &archive{part: part, path: "module"}
+	a := &archive{part: part, location: location{name: "module"}}
 	if a.folder, a.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
 		return a, a.bad
 	}
@@ -225,7 +225,7 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 // packed returns the folder as the index offers it.
 func packed(t testing.TB, part Part) *File {
 	t.Helper()
-	a := &archive{part: part, path: "module"}
+	a := &archive{part: part, location: location{name: "module"}}
 	if a.folder, a.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
 		t.Fatal(a.bad)
 	}
@@ -234,7 +234,7 @@ func packed(t testing.TB, part Part) *File {
 		t.Fatal(err)
 	}
 	a.digest = d
-	return &File{Size: d.size, SHA256: d.sha256, packed: a.layout()}
+	return &File{Size: d.size, SHA256: d.sha256, made: &madeFile{packed: a.layout()}}
 }
 
 // openPacking opens the package as an answer does that sends all of it.
@@ -334,7 +334,7 @@ func TestPackedModuleCanBeUnpacked(t *testing.T) {
 		if !maps.Equal(got, aModule.clean()) {
 			t.Errorf("unpacked is %q", slices.Sorted(maps.Keys(got)))
 		}
-		if _, err := digestModuleArchive(t.Context(), fileOf(archive), int64(len(archive)), "tar.gz"); err != nil {
+		if _, err := digestModule(t.Context(), fileOf(archive), int64(len(archive)), "tar.gz"); err != nil {
 			t.Errorf("a registry that is given the archive says: %v", err)
 		}
 	})

@@ -6,10 +6,11 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"path"
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // An Observer is told what an Index does. An Index may outlive the configuration
@@ -25,6 +26,10 @@ type Observer struct {
 	// Withheld is called after Scanned for each problem that is new, unless the file
 	// may still be being written. May be nil.
 	Withheld func(Problem)
+
+	// Changed is called with the folders that this process has changed something in, so
+	// that other instances can be told. May be nil.
+	Changed func(folders []string)
 }
 
 // Stats counts what an Index has done since it was created.
@@ -75,6 +80,7 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 		"duration", took)
 	if before != nil {
 		x.reportOffers(before, now)
+		x.reportMetadata(before, now)
 	}
 	problems := x.reportWithheld(before, now)
 	x.reportIgnored(before, now)
@@ -108,6 +114,38 @@ func (x *Index) reportOffers(before, now *Snapshot) {
 			x.log(slog.LevelInfo, message, fields...)
 		})
 	}
+}
+
+// reportMetadata logs which registry.hcl files say something else now.
+func (x *Index) reportMetadata(before, now *Snapshot) {
+	var changed []address.Address
+	for a, s := range now.standings {
+		if !s.metadata.equal(before.standings[a].metadata) {
+			changed = append(changed, a)
+		}
+	}
+	for a := range before.standings {
+		if now.standings[a].metadata == nil {
+			changed = append(changed, a)
+		}
+	}
+	slices.SortFunc(changed, func(a, b address.Address) int { return strings.Compare(a.String(), b.String()) })
+	limited(x, slog.LevelInfo, "metadata changed", changed, func(a address.Address) {
+		fields := []any{"address", a.String()}
+		if m := now.standings[a].metadata; m != nil {
+			fields = append(fields, "deprecated", versionsOf(m.Deprecated), "withdrawn", versionsOf(m.Withdrawn))
+		}
+		x.log(slog.LevelInfo, "metadata of "+a.String()+" changed", fields...)
+	})
+}
+
+// versionsOf lists the versions that notices are about.
+func versionsOf(notices []Notice) string {
+	texts := make([]string, len(notices))
+	for i, n := range notices {
+		texts[i] = n.Versions.String()
+	}
+	return strings.Join(texts, "; ")
 }
 
 // reportWithheld logs each problem once, and returns the new ones. A file that may
@@ -271,7 +309,7 @@ func missingFrom(known, offers []Offer) []Offer {
 const copyRest = 5 * time.Second
 
 // unfinishedReasons are how a file that is not complete yet is reported.
-var unfinishedReasons = []Reason{BadArchive, BadChecksums, BadKeys, BadManifest, BadSignature, Empty, NoConfiguration, NotListed}
+var unfinishedReasons = []Reason{BadArchive, BadChecksums, BadKeys, BadManifest, BadMetadata, BadSignature, Empty, NoConfiguration, NotListed}
 
 // mayPass reports whether a problem with a file may pass by itself, because the
 // file is still being written. The clock of a file server may be ahead.
@@ -296,11 +334,9 @@ func (a *archive) unfinished(now time.Time) bool {
 
 // stat returns the info of a file by its path in the report.
 func (s *Snapshot) stat(report string) (fs.FileInfo, error) {
-	part, name, _ := strings.Cut(report, "/")
-	parts := map[string]Part{"providers": s.tree.Providers, "modules": s.tree.Modules, "keys": s.tree.Keys}
-	p, ok := parts[part]
+	part, name, ok := s.tree.reported(report)
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
-	return p.Fs.Stat(path.Join(p.Dir, name))
+	return part.stat(name)
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -13,74 +12,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/spf13/afero"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A PackageError is why a package would be withheld, in the words of a report.
-type PackageError struct {
-	Reason Reason
-	Detail string
-}
-
-func (e *PackageError) Error() string { return e.Detail }
-
-// A PackageDigest is the result of reading a provider's package.
-type PackageDigest struct {
-	SHA256 wire.SHA256
-
-	// H1 are the "h1:" hashes that clients compare the package with: that of its
-	// files, and that of the zip's entries where they differ (checklist 68).
-	H1 []string
-}
-
-// CheckPackage reads a package of the provider called typ to its end, as a scan
-// does. Callers that know the sha256 of the file, having just written it, save
-// computing it again; zero: it is not known. The error is a *PackageError where a
-// scan would withhold the package; the SHA256 is then set if the file could be read.
-// Any other error is that of ctx or of the file.
-func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
-	if size == 0 { // which a scan does not read
-		return PackageDigest{}, &PackageError{Empty, "it is empty"}
-	}
-	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return PackageDigest{}, err
-	}
-	d, err := digest{sha256: known}, error(nil)
-	if known == (wire.SHA256{}) {
-		d, err = digestPackage(ctx, f, size, typ)
-	} else {
-		err = d.readZip(ctx, f, size, typ)
-	}
-	detail := decodePackageDetail(d.content)
-	bad := detail.findingOn(platform)
-	if err != nil && !errors.As(err, &bad) {
-		return PackageDigest{}, err
-	}
-	if bad != nil {
-		return PackageDigest{SHA256: d.sha256}, &PackageError{bad.reason, bad.detail}
-	}
-	checked := PackageDigest{SHA256: d.sha256, H1: []string{d.h1}}
-	if detail.packedH1 != "" {
-		checked.H1 = append(checked.H1, detail.packedH1)
-	}
-	return checked, nil
-}
-
-// digestPackage reads a provider's zip to its end, twice: its bytes for the
-// sha256, the files in it for their hashes. None of it stays in memory.
-func digestPackage(ctx context.Context, f afero.File, size int64, typ string) (d digest, err error) {
-	if d.sha256, err = digestFile(ctx, f); err != nil {
-		return d, err
-	}
-	err = d.readZip(ctx, f, size, typ)
-	return d, err
-}
-
-// readZip reads the files in a provider's zip for their hashes.
-func (d *digest) readZip(ctx context.Context, f afero.File, size int64, typ string) error {
+// readPackage reads the files in a provider's zip for their hashes. None of it stays in
+// memory.
+func (d *digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ string) error {
 	z, err := openZip(ctx, f, size)
 	if err != nil {
 		return err

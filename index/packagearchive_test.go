@@ -4,64 +4,16 @@ import (
 	"archive/zip"
 	"bytes"
 	"cmp"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
-	"reflect"
 	"strconv"
 	"strings"
 	"testing"
 
 	"golang.org/x/mod/sumdb/dirhash"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
-
-// CheckPackage agrees with a scan.
-func TestCheckPackage(t *testing.T) {
-	good := zipOf(binaryName, "a provider")
-	f := fileOf(good)
-	if _, err := f.Seek(5, io.SeekStart); err != nil { // wherever it stands
-		t.Fatal(err)
-	}
-	linux := address.Platform{OS: "linux", Arch: "amd64"}
-	d, err := CheckPackage(t.Context(), f, int64(len(good)), "demo", linux, wire.SHA256{})
-	if err != nil || d.SHA256 != sha256Of(good) || len(d.H1) != 1 || !strings.HasPrefix(d.H1[0], "h1:") {
-		t.Errorf("got %+v, %v", d, err)
-	}
-	if known, err := CheckPackage(t.Context(), f, int64(len(good)), "demo", linux, d.SHA256); err != nil || !reflect.DeepEqual(known, d) {
-		t.Errorf("with a known sha256: got %+v, %v", known, err)
-	}
-	for _, test := range []struct {
-		rule    string
-		content []byte
-		reason  Reason
-	}{
-		{"another provider", zipOf("terraform-provider-other", "x"), NoBinary},
-		{"an entry that leaves", zipOf(binaryName, "x", "../x", "x"), BadArchive},
-		{"no zip", []byte("x"), BadArchive},
-		{"nothing", nil, Empty},
-	} {
-		_, err := CheckPackage(t.Context(), fileOf(test.content), int64(len(test.content)), "demo", linux, wire.SHA256{})
-		var bad *PackageError
-		if !errors.As(err, &bad) || bad.Reason != test.reason || bad.Detail == "" || err.Error() != bad.Detail {
-			t.Errorf("%s: got %v", test.rule, err)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := CheckPackage(ctx, fileOf(good), int64(len(good)), "demo", linux, wire.SHA256{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a check that is cut off: got %v", err)
-	}
-	var bad *PackageError
-	if _, err := CheckPackage(t.Context(), failing{fileOf(good)}, int64(len(good)), "demo", linux, wire.SHA256{}); err == nil || errors.As(err, &bad) {
-		t.Errorf("a disk that fails: got %v", err)
-	}
-}
 
 // unpacked returns the hash of a zip's files after unpacking them as clients do:
 // entry by entry, later ones over earlier ones.
@@ -257,7 +209,7 @@ func TestDigestingALargeZipNeedsLittleMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := allocated(func() {
-		d, err := digestPackage(t.Context(), s.File, s.at, "demo")
+		d, err := digestPackage(t.Context(), s.File, s.at)
 		if err != nil || d.h1 == "" {
 			t.Error(err)
 		}

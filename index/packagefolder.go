@@ -33,15 +33,16 @@ func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version 
 		return false
 	}
 	typ := p.address.Name
-	a := &archive{part: part, path: e.path, report: report, address: p.address, version: version}
+	a := &archive{part: part, location: location{e.dir, e.name, report}, address: p.address, version: version}
 	a.read = func(ctx context.Context, a *archive) (digest, error) {
 		return readPackageFolder(ctx, a, typ, platform.OS)
 	}
-	r := p.release(v)
-	r.packages = append(r.packages, &packageArchive{archive: a, name: address.PackageName(typ, version, platform), platform: platform})
+	r := p.release(v, v.String())
+	r.packages = append(r.packages, newPackageArchive(a, address.PackageName(typ, version, platform), platform))
 
+	w.depends = true // on what is in its folders
 	visit := func(dir string) { w.scan.watch.add(part, dir) }
-	if a.folder, a.bad = part.walkPacked(e.path, packageRules{}, visit); a.bad != nil {
+	if a.folder, a.bad = part.walkPacked(e.path(), packageRules{}, visit); a.bad != nil {
 		return true
 	}
 	if a.bad = checkPackageFolder(a.folder, typ); a.bad != nil {

@@ -8,8 +8,6 @@ import (
 	"path"
 
 	"github.com/spf13/afero"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // A module folder and an unpacked provider package are served as archives that
@@ -85,7 +83,7 @@ func (p Part) walkPacked(dir string, rules packingRules, visit func(dir string))
 			case e.bad != nil:
 				return found(e.bad.reason, "%q in it: %s", name, e.bad.detail)
 			case e.info.IsDir():
-				if f := walk(e.path, name, depth+1, within); f != nil {
+				if f := walk(e.path(), name, depth+1, within); f != nil {
 					return f
 				}
 				continue
@@ -94,7 +92,7 @@ func (p Part) walkPacked(dir string, rules packingRules, visit func(dir string))
 			}
 			s := stampOf(e.info)
 			files = append(files, packedFile{
-				name: name, path: e.path, size: s.size, modTime: s.modTime, inode: s.inode, changed: s.changed,
+				name: name, path: e.path(), size: s.size, modTime: s.modTime, inode: s.inode, changed: s.changed,
 				byMode: !p.named() && e.info.Mode()&0o111 != 0,
 			})
 			if len(files) > maxFolderFiles {
@@ -117,13 +115,14 @@ func stampFolder(files []packedFile) stamp {
 		s.modTime, s.changed = max(s.modTime, f.modTime), max(s.changed, f.changed)
 		fmt.Fprintf(h, "%s\x00%d %d %d %d %t\n", f.name, f.size, f.modTime, f.inode, f.changed, f.byMode)
 	}
-	s.files = wire.SHA256(h.Sum(nil))
+	s.files = string(h.Sum(nil))
 	return s
 }
 
 // filesUnchanged returns ErrChanged if a file is no longer the one that was
 // packed. Listing a folder costs a fraction of opening every file in it.
 func (p Part) filesUnchanged(files []packedFile) error {
+	p = p.direct()
 	stamps := make(map[string]stamp, len(files)) // of everything in the folders listed
 	listed := make(map[string]bool)
 	for i := range files {
@@ -136,7 +135,7 @@ func (p Part) filesUnchanged(files []packedFile) error {
 			}
 			for _, e := range entries {
 				if e.bad == nil {
-					stamps[e.path] = stampOf(e.info)
+					stamps[e.path()] = stampOf(e.info)
 				}
 			}
 		}

@@ -97,7 +97,7 @@ func TestAChangedFolderIsNotServed(t *testing.T) {
 	t.Run("a file becomes shorter while it is read", func(t *testing.T) {
 		part := aModule.inMemory(t)
 		f := packed(t, part)
-		r := f.packed.open(part)
+		r := f.made.packed.open(part)
 		defer r.Close()
 		moduleFiles{"large.bin": "x"}.on(t, part.Fs, long, 0o644)
 		if _, err := io.ReadAll(r); !errors.Is(err, ErrChanged) {

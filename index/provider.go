@@ -2,7 +2,9 @@ package index
 
 import (
 	"slices"
+	"strings"
 	"sync"
+	"time"
 
 	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -19,10 +21,19 @@ type Provider struct {
 	// Releases are the newest first; there is at least one.
 	Releases []*Release
 
+	standing  standing
 	byVersion map[string]*Release
-	files     map[string]*File
-	versions  *wire.Document
-	index     *wire.Document
+	files     []*File // by name
+	versions  func() *wire.Document
+	index     func() *wire.Document
+}
+
+// releaseList is Releases, also of a nil Provider.
+func (p *Provider) releaseList() []*Release {
+	if p == nil {
+		return nil
+	}
+	return p.Releases
 }
 
 // Release returns the release of a version, or nil. A nil Provider has none.
@@ -34,34 +45,63 @@ func (p *Provider) Release(version string) *Release {
 }
 
 // File returns the file of that name, or nil.
-func (p *Provider) File(name string) *File { return p.files[name] }
+func (p *Provider) File(name string) *File {
+	i, ok := slices.BinarySearchFunc(p.files, name, func(f *File, name string) int { return strings.Compare(f.Name, name) })
+	if !ok {
+		return nil
+	}
+	return p.files[i]
+}
 
 // Versions is the registry's list of releases; nil if only the mirror offers them.
-func (p *Provider) Versions() *wire.Document { return p.versions }
+func (p *Provider) Versions() *wire.Document { return p.versions() }
 
 // Index is the mirror's index.json.
-func (p *Provider) Index() *wire.Document { return p.index }
+func (p *Provider) Index() *wire.Document { return p.index() }
 
-// newProvider orders releases and encodes the lists of them.
-func newProvider(a address.Address, releases []*Release) *Provider {
+// Latest is the release to use if none is requested: the newest that is neither a
+// prerelease nor deprecated, else the newest that is no prerelease, else the newest.
+func (p *Provider) Latest() *Release {
+	return latestOf(p.Releases, func(r *Release) (*version.Version, *Notice) { return r.version, r.deprecated })
+}
+
+// Metadata is what registry.hcl says about the provider; nil if there is none.
+func (p *Provider) Metadata() *Metadata { return p.standing.metadata }
+
+// Withdrawn are the versions that lie in the tree and are not offered, the newest
+// first.
+func (p *Provider) Withdrawn() []WithdrawnVersion { return p.standing.withdrawn }
+
+// newProvider orders releases, none of which is withdrawn, and notes which are
+// deprecated. The lists of them are encoded on the first request.
+func newProvider(a address.Address, releases []*Release, s standing) *Provider {
+	releases = slices.Clone(releases)
 	address.SortNewestFirst(releases, func(r *Release) *version.Version { return r.version })
-	p := &Provider{
-		Address: a, Releases: releases,
-		byVersion: make(map[string]*Release, len(releases)),
-		files:     make(map[string]*File),
-		versions:  providerVersions(releases),
-		index:     MirrorIndex(releases, nil),
+	for i, r := range releases {
+		releases[i] = r.noticed(s.metadata.DeprecatedVersion(r.version))
 	}
+	p := &Provider{
+		Address: a, Releases: releases, standing: s,
+		byVersion: make(map[string]*Release, len(releases)),
+		versions:  sync.OnceValue(func() *wire.Document { return ProviderVersions(releases, nil, nil) }),
+		index:     sync.OnceValue(func() *wire.Document { return MirrorIndex(releases, nil) }),
+	}
+	files := 0
+	for _, r := range releases {
+		files += len(r.Packages) + 2
+	}
+	p.files = make([]*File, 0, files)
 	for _, r := range releases {
 		p.byVersion[r.Version] = r
-		p.files[r.checksums.Name] = r.checksums
+		p.files = append(p.files, r.checksums)
 		if r.signatureFile != nil {
-			p.files[r.signatureFile.Name] = r.signatureFile
+			p.files = append(p.files, r.signatureFile)
 		}
 		for _, k := range r.Packages {
-			p.files[k.File.Name] = k.File
+			p.files = append(p.files, k.File)
 		}
 	}
+	slices.SortFunc(p.files, func(a, b *File) int { return strings.Compare(a.Name, b.Name) })
 	return p
 }
 
@@ -88,11 +128,39 @@ type Release struct {
 	protocols     []string // the plugin protocol versions it speaks, MAJOR.MINOR
 	checksums     *File
 	signatureFile *File // nil if it is not signed
+	published     int64 // nanoseconds
 	offer         Offer // as the report lists it
+	deprecated    *Notice
 
-	encoding sync.Once
+	encoded *encodedRelease // shared with this release under other notices
+}
+
+// An encodedRelease has the documents of a release, but for those of its packages.
+type encodedRelease struct {
+	once     sync.Once
 	archives *wire.Document // the mirror's VERSION.json
 }
+
+func (r *Release) number() *version.Version { return r.version }
+
+// Deprecated is the notice that deprecates the release; nil if none does.
+func (r *Release) Deprecated() *Notice { return r.deprecated }
+
+// noticed returns the release with the notice that deprecates it, which may be nil.
+func (r *Release) noticed(n *Notice) *Release {
+	if r.deprecated == n {
+		return r
+	}
+	other := *r
+	other.deprecated = n
+	return &other
+}
+
+// Protocols are the plugin protocol versions that the provider speaks, such as "6.0".
+func (r *Release) Protocols() []string { return r.protocols }
+
+// Published is the time of the newest file of the release.
+func (r *Release) Published() time.Time { return time.Unix(0, r.published) }
 
 // A Signature says who signed the SHA256SUMS of a release that clients get. The
 // zero value is a release that is not signed.
@@ -107,7 +175,7 @@ type SignedBy uint8
 // Authors of signatures.
 const (
 	NotSigned   SignedBy = iota // only the mirror offers the release
-	ByRegistry                  // SHA256SUMS is the registry's own and lists the packages in the tree
+	ByRegistry                  // SHA256SUMS is the publisher's, or lists the packages in the tree
 	ByPublisher                 // SHA256SUMS is the publisher's and lists all packages there are
 )
 
@@ -140,11 +208,14 @@ type Package struct {
 // Archives is the mirror's VERSION.json.
 func (r *Release) Archives() *wire.Document {
 	r.encode()
-	return r.archives
+	return r.encoded.archives
 }
 
-// Package returns the package for a platform, or nil.
+// Package returns the package for a platform, or nil. A nil Release has none.
 func (r *Release) Package(os, arch string) *Package {
+	if r == nil {
+		return nil
+	}
 	for _, p := range r.Packages {
 		if p.OS == os && p.Arch == arch {
 			return p
@@ -160,29 +231,69 @@ func (p *Package) Download() *wire.Document {
 	return p.download
 }
 
-// providerVersions is the provider registry's list of releases, nil if it offers
-// none.
-func providerVersions(releases []*Release) *wire.Document {
+// ProviderVersions is the provider registry's list of a provider's releases, the newest
+// first, and of further versions and platforms that the registry can fetch. m says which
+// of the further versions are deprecated. It is nil if the list is empty.
+func ProviderVersions(releases []*Release, further []wire.ProviderVersion, m *Metadata) *wire.Document {
+	var fetched map[string][]address.Platform
+	if len(further) > 0 {
+		fetched = make(map[string][]address.Platform, len(further))
+		releases = withFurther(releases, further, m)
+		for _, v := range further {
+			fetched[v.Version] = v.Platforms
+		}
+	}
 	var list []wire.ProviderVersion
+	var offered []*Release
 	for _, r := range releases {
-		if len(r.Keys) == 0 {
+		if len(r.Keys) == 0 && len(r.Packages) > 0 {
 			continue // clients would refuse it: only the mirror can offer it
 		}
-		v := wire.ProviderVersion{Version: r.Version, Protocols: r.protocols}
-		for _, p := range r.Packages {
-			v.Platforms = append(v.Platforms, p.Platform)
+		offered = append(offered, r)
+		v := wire.ProviderVersion{Version: r.Version, Protocols: r.protocols, Platforms: make([]address.Platform, len(r.Packages))}
+		for i, p := range r.Packages {
+			v.Platforms[i] = p.Platform
+		}
+		for _, p := range fetched[r.Version] {
+			if r.Package(p.OS, p.Arch) == nil {
+				v.Platforms = append(v.Platforms, p)
+			}
 		}
 		list = append(list, v)
 	}
-	return wire.EncodeProviderVersions(list)
+	return wire.EncodeProviderVersions(list, deprecationWarnings(offered))
+}
+
+// withFurther adds versions that are not in the tree to a list of releases. These have
+// no packages.
+func withFurther(releases []*Release, further []wire.ProviderVersion, m *Metadata) []*Release {
+	known := make(map[string]bool, len(releases)+len(further))
+	for _, r := range releases {
+		known[r.Version] = true
+	}
+	all := slices.Clone(releases)
+	for _, f := range further {
+		v, err := address.ParseProviderVersion(f.Version)
+		if err != nil || known[f.Version] {
+			continue
+		}
+		known[f.Version] = true
+		r := &Release{version: v, Version: f.Version, protocols: f.Protocols, deprecated: m.DeprecatedVersion(v)}
+		if len(r.protocols) == 0 {
+			r.protocols = wire.DefaultProtocols()
+		}
+		all = append(all, r)
+	}
+	address.SortNewestFirst(all, func(r *Release) *version.Version { return r.version })
+	return all
 }
 
 // encode makes the documents of a release on the first request for one of them:
 // most releases of a large tree are never requested.
-func (r *Release) encode() { r.encoding.Do(r.encodeNow) }
+func (r *Release) encode() { r.encoded.once.Do(r.encodeNow) }
 
 func (r *Release) encodeNow() {
-	r.archives = wire.EncodeArchives(r.mirrorArchives())
+	r.encoded.archives = wire.EncodeArchives(r.mirrorArchives())
 	if len(r.Keys) == 0 {
 		return
 	}
@@ -192,7 +303,7 @@ func (r *Release) encodeNow() {
 	}
 	downloads := make([]wire.Download, len(r.Packages))
 	for i, p := range r.Packages {
-		v.Packages[p.Platform] = wire.PackageHashes{Hashes: p.hashes(), Size: p.File.Size}
+		v.Packages[p.Platform] = p.Hashes()
 		downloads[i] = wire.Download{
 			Protocols: r.protocols, Platform: p.Platform, Filename: p.File.Name, SHA256: p.File.SHA256.String(),
 			URL: p.File.Name, ChecksumsURL: r.checksums.Name, SignatureURL: r.signatureFile.Name,
@@ -201,6 +312,11 @@ func (r *Release) encodeNow() {
 	for i, d := range wire.EncodeDownloads(downloads, v) {
 		r.Packages[i].download = d
 	}
+}
+
+// Hashes are the hashes and the size of the package.
+func (p *Package) Hashes() wire.PackageHashes {
+	return wire.PackageHashes{Hashes: p.hashes(), Size: p.File.Size}
 }
 
 // hashes are the hashes the mirror lists: h1: and zh: (checklist 69). Where the
@@ -236,12 +352,12 @@ func listedArchives(typ, version string, sums wire.Checksums) []wire.Archive {
 }
 
 // Missing are the packages of a release its publisher signed that are not in the
-// tree. Without the publisher's SHA256SUMS none is known to be missing.
+// tree. Of others nobody vouches for those that the tree does not have.
 func (p *Provider) Missing(r *Release) []wire.Archive {
 	if r.Signature.By != ByPublisher {
 		return nil
 	}
-	sums, err := wire.DecodeChecksums(r.checksums.content)
+	sums, err := wire.DecodeChecksums(r.checksums.source().content)
 	if err != nil {
 		return nil // it was decoded when it was verified
 	}

@@ -3,8 +3,8 @@ package index
 import (
 	"context"
 	"errors"
+	"iter"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 	"time"
@@ -21,8 +21,24 @@ import (
 type providerFolder struct {
 	folder
 	address  address.Address
-	releases map[string]*releaseFiles // by version
-	ordered  []*releaseFiles          // the newest first
+	parser   address.ReleaseFileParser
+	read     func(context.Context, *archive) (digest, error) // the zip of one platform
+	releases map[string]*releaseFiles                        // by version
+	ordered  []*releaseFiles                                 // the newest first
+
+	walked  *walker          // that has walked it; nil if it was not
+	outcome *providerOutcome // of the last scan, in place of all that
+}
+
+// keysOf is the namespace whose keys count.
+func (p *providerFolder) keysOf() keysOf { return keysOf{p.address.Hostname, p.address.Namespace} }
+
+func newProviderFolder(f folder, a address.Address) *providerFolder {
+	p := &providerFolder{folder: f, address: a, parser: address.ReleaseFileParser{Type: a.Name}, releases: make(map[string]*releaseFiles)}
+	p.read = func(ctx context.Context, a *archive) (digest, error) {
+		return readFile(ctx, a, func(f afero.File, d *digest) error { return d.readPackage(ctx, f, d.size, p.address.Name) })
+	}
+	return p
 }
 
 // releaseFiles are the files of one version, wherever in the folder they lie.
@@ -33,14 +49,25 @@ type releaseFiles struct {
 	checksums *document
 	signature *document
 	manifest  *document
+	docs      string // the folder of its documentation; empty if there is none
 }
 
 // A packageArchive is a provider's zip for one platform, or the folder of an
 // unpacked one.
 type packageArchive struct {
 	*archive
-	name     string
+	zip      string // the name of the zip
 	platform address.Platform
+
+	platformText string
+}
+
+// newPackageArchive takes the platform's names from that of the zip: what else they are
+// from need not stay in memory.
+func newPackageArchive(a *archive, zip string, p address.Platform) *packageArchive {
+	text := strings.TrimSuffix(zip, ".zip")
+	text = text[len(text)-len(p.OS)-len("_")-len(p.Arch):]
+	return &packageArchive{archive: a, zip: zip, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
 }
 
 // detail is what reading the zip found out. An unpacked package has no detail: the
@@ -54,13 +81,14 @@ func (p *packageArchive) detail() packageDetail {
 
 // A document is one of the small files beside the packages.
 type document struct {
-	name, path, report string
-	stamp              stamp
+	location
+	stamp   stamp
+	content []byte // nil if the memo does not know it
 }
 
 // walkProviders finds the releases of all providers, and their packages that have
 // to be read.
-func (w *walker) walkProviders() []*providerFolder {
+func (w *walker) walkProviders(keys map[keysOf]*keysFile) []*providerFolder {
 	var folders []*providerFolder
 	for _, f := range w.walkAddresses(w.scan.tree.Providers, "providers", 2) {
 		a, err := address.ParseProvider(f.hostname, f.names[0], f.names[1])
@@ -68,10 +96,14 @@ func (w *walker) walkProviders() []*providerFolder {
 			w.badProviderAddress(f, err)
 			continue
 		}
-		folders = append(folders, &providerFolder{folder: f, address: a, releases: make(map[string]*releaseFiles)})
+		folders = append(folders, newProviderFolder(f, a))
 	}
 	found := w.each(len(folders), func(w *walker, i int) {
 		p := folders[i]
+		if w.takeOver(p, keys) {
+			return
+		}
+		p.walked, w.notes = w, true
 		w.walkReleases(p, p.part, p.dir, p.report, "")
 		p.order()
 	})
@@ -87,6 +119,9 @@ func (w *walker) walkProviders() []*providerFolder {
 }
 
 func (p *providerFolder) hasPackages() bool {
+	if p.outcome != nil {
+		return p.outcome.packages > 0
+	}
 	for _, r := range p.releases {
 		if len(r.packages) > 0 {
 			return true
@@ -99,37 +134,45 @@ func (p *providerFolder) hasPackages() bool {
 // version in it, into releases. only is that version, empty for any.
 func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only string) {
 	entries := w.list(part, dir, report)
+	if only == "" {
+		w.readMetadata(&p.folder, p.address, entries)
+	} else if isIncompleteUpload(p.address.Name, only, entries) {
+		w.report.ignore(report, Temporary, "it is being uploaded: it is skipped until its SHA256SUMS is there, which comes last")
+		return
+	}
 	beside := newSiblings(entries)
 	for _, e := range entries {
-		folder, report := report, path.Join(report, e.name)
+		if only == "" && isMetadata(e) || only != "" && e.name == UploadName {
+			continue
+		}
 		problem := func(f *finding, version string) {
-			w.report.withhold(f.at(report, p.address, version))
+			w.report.withhold(f.at(inFolder(report, e.name), p.address, version))
 		}
 		if e.info.IsDir() {
 			switch v, err := address.ParseProviderVersion(e.name); {
 			case only != "":
-				if !w.addPackageFolder(p, part, report, only, e) {
-					w.strayProviderFolder(p, part, folder, e)
+				if !w.addDocs(p, part, only, e) && !w.addPackageFolder(p, part, report, only, e) {
+					w.strayProviderFolder(p, part, report, e)
 				}
 			case err == nil:
-				w.walkReleases(p, part, e.path, report, v.String())
+				w.walkReleases(p, part, e.path(), inFolder(report, e.name), v.String())
 			case looksLikeVersion(e.name):
 				problem(found(BadVersion, "%v", err), "")
 			default:
-				w.strayProviderFolder(p, part, folder, e)
+				w.strayProviderFolder(p, part, report, e)
 			}
 			continue
 		}
-		f, err := address.ParseReleaseFile(p.address.Name, e.name)
+		f, err := p.parser.Parse(e.name)
 		switch {
 		case errors.Is(err, address.ErrNoReleaseFile):
-			w.strayProviderFile(p, folder, only, e, beside)
+			w.strayProviderFile(p, report, only, e, beside)
 			continue
 		case err != nil:
 			problem(badReleaseName(err), "")
 			continue
-		case only != "" && f.Version.String() != only:
-			problem(found(NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.Version, only), f.Version.String())
+		case only != "" && f.Text != only:
+			problem(found(NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.Text, only), f.Text)
 			continue
 		}
 		w.addReleaseFile(p, f, part, report, e)
@@ -153,34 +196,36 @@ func looksLikeVersion(name string) bool {
 	return name != "" && name[0] >= '0' && name[0] <= '9'
 }
 
-// addReleaseFile adds a file to the release of its version.
+// addReleaseFile adds a file in a folder, which a report calls report, to the release of
+// its version.
 func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, part Part, report string, e entry) {
-	r := p.release(f.Version)
+	r := p.release(f.Version, f.Text)
 	if f.Kind == address.PackageFile {
-		a := w.newArchive(part, report, e, func(ctx context.Context, a *archive) (digest, error) {
-			return readFile(ctx, a, func(f afero.File, size int64) (digest, error) {
-				d, err := digestPackage(ctx, f, size, p.address.Name)
-				d.size = size
-				return d, err
-			})
-		})
+		a := w.newArchive(part, report, e, p.read)
 		a.address, a.version = p.address, r.text
-		r.packages = append(r.packages, &packageArchive{archive: a, name: e.name, platform: f.Platform})
+		r.packages = append(r.packages, newPackageArchive(a, a.name, f.Platform))
 		return
 	}
-	slot := map[address.ReleaseFileKind]**document{
-		address.ChecksumsFile: &r.checksums, address.SignatureFile: &r.signature, address.ManifestFile: &r.manifest,
-	}[f.Kind]
+	slot := &r.manifest
+	switch f.Kind {
+	case address.ChecksumsFile:
+		slot = &r.checksums
+	case address.SignatureFile:
+		slot = &r.signature
+	}
 	if *slot != nil {
-		w.report.withhold(found(Duplicate, "the release has this file twice: keep one of them").at(report, p.address, r.text))
+		w.report.withhold(found(Duplicate, "the release has this file twice: keep one of them").at(inFolder(report, e.name), p.address, r.text))
 		return
 	}
-	*slot = &document{name: e.name, path: e.path, report: report, stamp: stampOf(e.info)}
+	d := &document{location: location{e.dir, e.name, report}, stamp: stampOf(e.info)}
+	if known, ok := w.scan.memo.get(&d.location, d.stamp); ok {
+		d.content = known.content
+	}
+	*slot = d
 }
 
 // release returns the files of a version, and adds it if it is new.
-func (p *providerFolder) release(v *version.Version) *releaseFiles {
-	text := v.String()
+func (p *providerFolder) release(v *version.Version, text string) *releaseFiles {
 	r := p.releases[text]
 	if r == nil {
 		r = &releaseFiles{version: v, text: text}
@@ -210,9 +255,15 @@ func (p *providerFolder) noteRested(rested map[string]stamp) {
 	}
 }
 
-// documents are the ones a release has.
-func (r *releaseFiles) documents() []*document {
-	return slices.DeleteFunc([]*document{r.checksums, r.signature, r.manifest}, func(d *document) bool { return d == nil })
+// documents yields the ones a release has.
+func (r *releaseFiles) documents() iter.Seq[*document] {
+	return func(yield func(*document) bool) {
+		for _, d := range [...]*document{r.checksums, r.signature, r.manifest} {
+			if d != nil && !yield(d) {
+				return
+			}
+		}
+	}
 }
 
 // unread counts the packages still to be read.
@@ -239,17 +290,22 @@ func (r *releaseFiles) rewritten(known *Release, now time.Time) bool {
 // settled reports whether a further change to a document would be seen. A
 // package's was checked when it was read.
 func (r *releaseFiles) settled(now time.Time) bool {
-	return !slices.ContainsFunc(r.documents(), func(d *document) bool { return !d.stamp.settled(now) })
+	for d := range r.documents() {
+		if !d.stamp.settled(now) {
+			return false
+		}
+	}
+	return true
 }
 
 // state identifies the files of a release and the keys they are verified with.
 func (r *releaseFiles) state(keys *keysFile) wire.SHA256 {
 	b := make([]byte, 0, 128*len(r.packages)+512)
 	for _, p := range r.packages {
-		b = p.stamp.append(appendString(b, p.report))
+		b = p.stamp.append(appendString(appendString(b, p.dir), p.name))
 	}
-	for _, d := range r.documents() {
-		b = d.stamp.append(appendString(b, d.report))
+	for d := range r.documents() {
+		b = d.stamp.append(appendString(appendString(b, d.dir), d.name))
 	}
 	if keys != nil {
 		b = append(b, keys.sum[:]...)

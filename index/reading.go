@@ -207,7 +207,7 @@ func (b *batches) publish() {
 	}
 	done = b.done()
 	began := time.Now()
-	if s, _ := b.scan.assemble(b.found); s.Report.failure() == nil {
+	if s := b.scan.assemble(b.found).snapshot; s.Report.failure() == nil {
 		b.send(s)
 		b.included = done
 	}
@@ -387,7 +387,11 @@ func (r *reading) readUrgent() {
 func (r *reading) read(a *archive) {
 	d := r.scan.readArchive(a)
 	r.found.reading.Lock()
-	a.digest, a.pending = d, false
+	if d.bad != nil && d.bad.reason == storeFailed {
+		r.found.failed = d.bad // and it stays pending
+	} else {
+		a.digest, a.pending = d, false
+	}
 	r.found.reading.Unlock()
 	r.batches.count(a) // before a request can see it as finished, and have it published
 

@@ -9,7 +9,7 @@ import (
 
 // newScan is a scan of nothing, which remembers nothing.
 func newScan(t *testing.T) *scan {
-	return &scan{ctx: t.Context(), memo: new(memo), releases: new(releaseMemo)}
+	return &scan{ctx: t.Context(), memo: new(memo), releases: new(releaseMemo), shared: new(shared)}
 }
 
 // A request may wait for a version that this scan does not read, such as a folder

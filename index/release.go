@@ -4,10 +4,9 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
+	"path"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -21,19 +20,28 @@ import (
 // An offeredProvider is what can be offered of a provider's folder.
 type offeredProvider struct {
 	provider *Provider // nil if there is nothing to offer
-	pending  pending   // what has not been read yet
-	report   *Report
+	standing standing
+	pending  pending // what has not been read yet
+	report   *Report // without what is offered
+
+	since   time.Time // when the first of its releases was verified
+	passing bool      // the same files and keys may have another outcome soon
 }
 
 // offerProvider verifies the releases of a folder. keys are those of its
 // namespace, nil if there is no file of them.
 func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider {
-	o := offeredProvider{report: newReport()}
+	o := offeredProvider{standing: p.standing(), report: newReport(), since: s.now}
 	last := s.last.provider(p.address)
 	listed := last != nil && s.last.listed(p.address)
 	var releases []*Release
 	for _, files := range p.ordered {
-		r := s.offerRelease(p, files, keys, last.Release(files.text), o.report)
+		if n := o.standing.metadata.WithdrawnVersion(files.version); n != nil && len(files.packages) > 0 {
+			o.standing.withdraw(files.version, n)
+			o.report.withdraw(files.packages[0].reportPath(), p.address, files.text, n)
+			continue
+		}
+		r := s.offerRelease(p, files, keys, last.Release(files.text), &o)
 		if r != nil {
 			releases = append(releases, r)
 		}
@@ -43,17 +51,21 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider 
 		}
 	}
 	if releases != nil {
-		o.provider = s.releases.provider(p.address, releases)
+		o.provider = s.releases.provider(p.address, releases, o.standing)
 	}
 	return o
 }
 
 // offerRelease returns the release that files make, or nil. last is the release
 // as it was offered after the last scan, nil if it was not.
-func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, last *Release, report *Report) *Release {
+func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, last *Release, o *offeredProvider) *Release {
+	report := o.report
 	if len(files.packages) == 0 {
-		for _, d := range files.documents() {
-			report.ignore(d.report, NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
+		for d := range files.documents() {
+			report.ignore(d.reportPath(), NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
+		}
+		if files.docs != "" {
+			report.ignore(path.Join(p.report, strings.TrimPrefix(files.docs, p.dir)), NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
 		return nil
 	}
@@ -63,34 +75,34 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	if last != nil && (files.pending() || files.rewritten(last, s.options.now())) {
 		for _, k := range files.packages {
 			if k.bad != nil && !k.pending {
-				report.withhold(k.bad.at(k.report, p.address, files.text))
+				report.withhold(k.bad.at(k.reportPath(), p.address, files.text))
 			}
 		}
 		report.Pending += files.unread()
-		report.Offered = append(report.Offered, last.offer)
+		o.passing = true
 		return last
 	}
 	if files.pending() {
 		report.Pending += files.unread()
 		return nil
 	}
-	id, state := releaseID{p.address, files.text}, files.state(keys)
-	v, known := s.releases.get(id, state, s.now)
-	if known {
-		s.memo.retain(files.documents(), v.signature)
-	} else {
+	state := files.state(keys)
+	v, known := s.releases.get(p.address, files.text, state, s.now)
+	if !known {
 		var problems []Problem
 		v, problems = s.verify(p, files, keys)
 		report.Withheld = append(report.Withheld, problems...)
 		if v.release == nil {
 			return nil
 		}
-		if len(problems) == 0 && files.settled(s.now) {
-			v.state, v.since = state, s.now
-			s.releases.put(id, v)
+		if len(problems) > 0 || !files.settled(s.now) {
+			o.passing = true
+			return v.release
 		}
+		v.state, v.since = state, s.now
+		s.releases.put(p.address, files.text, v)
 	}
-	report.Offered = append(report.Offered, v.release.offer)
+	o.sinceEarlier(v.since)
 	return v.release
 }
 
@@ -101,17 +113,17 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 	}
 	checksums, sums, bad := s.readChecksums(files.checksums)
 	if bad != nil {
-		withhold(files.checksums.report, bad)
+		withhold(files.checksums.reportPath(), bad)
 		return verifiedRelease{}, problems
 	}
 	protocols, bad := s.readManifest(files.manifest, sums)
 	if bad != nil {
-		withhold(files.manifest.report, bad)
+		withhold(files.manifest.reportPath(), bad)
 		return verifiedRelease{}, problems
 	}
 	signed, bad := s.verifySignature(files, checksums, keys, keysOf{p.address.Hostname, p.address.Namespace})
 	if bad != nil {
-		withhold(files.signature.report, bad)
+		withhold(files.signature.reportPath(), bad)
 		return verifiedRelease{}, problems
 	}
 	packages := checkPackages(files.packages, sums, withhold)
@@ -120,10 +132,16 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 	}
 	r := &Release{
 		version: files.version, Hostname: p.address.Hostname, Version: files.text,
-		protocols: protocols, Packages: make([]*Package, len(packages)),
+		protocols: protocols, Packages: make([]*Package, len(packages)), encoded: new(encodedRelease),
 	}
+	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // each at once
 	for i, k := range packages {
-		r.Packages[i] = &Package{Platform: k.platform, File: k.file(files.text), H1: k.h1, packedH1: k.detail().packedH1, release: r}
+		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.h1, packedH1: k.detail().packedH1, release: r}
+		r.Packages[i], zips[i] = &offered[i], k.file(files.text)
+		r.published = max(r.published, k.stamp.modTime)
+	}
+	for d := range files.documents() {
+		r.published = max(r.published, d.stamp.modTime)
 	}
 	switch {
 	case signed.signature != nil:
@@ -138,22 +156,22 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 		withhold(p.report, found(Unsigned, "%s", detail))
 		return verifiedRelease{}, problems
 	default:
-		r.sign(p.address.Name, s.options.Signer)
+		r.sign(p.address.Name, checksums, s.options.Signer)
 	}
 	r.offer = newOffer(p.address, r, signed.note, packages)
-	return verifiedRelease{release: r, signature: signed.record}, problems
+	return verifiedRelease{release: r}, problems
 }
 
 // readDocument returns the content of one of a release's documents.
 func (s *scan) readDocument(d *document) ([]byte, *finding) {
-	if known, ok := s.memo.get(d.report, d.stamp); ok {
-		return known.content, nil
+	if d.content != nil {
+		return d.content, nil
 	}
-	content, err := s.tree.Providers.read(d.path)
+	content, err := s.tree.Providers.read(d.path())
 	if err != nil {
 		return nil, asFinding(err)
 	}
-	s.memo.put(d.report, digest{stamp: d.stamp, content: content}, s.options.now())
+	s.memo.put(&d.location, digest{stamp: d.stamp, content: content}, s.options.now())
 	return content, nil
 }
 
@@ -198,7 +216,6 @@ func (s *scan) readManifest(d *document, sums wire.Checksums) (protocols []strin
 type publisherSignature struct {
 	signature []byte            // nil if there is none that can be used
 	key       signing.PublicKey // that made it
-	record    wire.SHA256       // of the memo; zero if there is none
 	note      string            // what the operator should know of it
 }
 
@@ -224,7 +241,7 @@ func (s *scan) verifySignature(files *releaseFiles, checksums []byte, keys *keys
 	case keys.Keyring == nil || len(keys.Keys()) == 0:
 		return signed, found(UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or remove that file", namespace.file())
 	}
-	key, record, err := s.memo.verify(checksums, signature, keys, s.now)
+	key, err := s.memo.verify(&files.signature.location, checksums, signature, keys, s.now)
 	switch {
 	case errors.Is(err, signing.ErrUnknownKey):
 		return signed, found(UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.file())
@@ -233,7 +250,7 @@ func (s *scan) verifySignature(files *releaseFiles, checksums []byte, keys *keys
 	case err != nil:
 		return signed, found(BadSignature, "%v", err)
 	}
-	signed = publisherSignature{signature: signature, key: key, record: record}
+	signed = publisherSignature{signature: signature, key: key}
 	if !key.Expires.IsZero() && key.Expires.Before(s.now) {
 		signed.note = fmt.Sprintf("the publisher's key %s has expired on %s: clients warn", key.ID, key.Expires.Format(time.DateOnly))
 	}
@@ -243,27 +260,31 @@ func (s *scan) verifySignature(files *releaseFiles, checksums []byte, keys *keys
 // checkPackages returns the packages that are what the release says they are,
 // ordered by platform, and calls withhold for the others.
 func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(path string, f *finding)) []*packageArchive {
-	byPlatform := make(map[address.Platform]*packageArchive, len(all))
-	// A zip comes before a folder of the same platform.
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b *packageArchive) int {
-		return cmp.Compare(min(len(a.folder), 1), min(len(b.folder), 1))
+		// A zip comes before a folder of the same platform.
+		return cmp.Or(a.platform.Compare(b.platform), cmp.Compare(min(len(a.folder), 1), min(len(b.folder), 1)))
 	})
+	kept := all[:0]
 	for _, p := range all {
-		if f := p.check(sums, byPlatform[p.platform]); f != nil {
-			withhold(p.report, f)
+		var other *packageArchive
+		if n := len(kept); n > 0 && kept[n-1].platform == p.platform {
+			other = kept[n-1]
+		}
+		if f := p.check(sums, other); f != nil {
+			withhold(p.reportPath(), f)
 			continue
 		}
-		byPlatform[p.platform] = p
+		kept = append(kept, p)
 	}
-	return slices.SortedFunc(maps.Values(byPlatform), func(a, b *packageArchive) int { return a.platform.Compare(b.platform) })
+	return kept
 }
 
 // check returns why a package is withheld, nil if it is not. sums are nil without
 // a SHA256SUMS, other is another package of the platform.
 func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *finding {
 	unusable := p.detail().findingOn(p.platform)
-	switch sum, listed := sums[p.name]; {
+	switch sum, listed := sums[p.zip]; {
 	case p.bad != nil:
 		return p.bad
 	case sums != nil && !listed:
@@ -281,30 +302,37 @@ func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *find
 }
 
 // file is what clients download of a package that has been read.
-func (p *packageArchive) file(version string) *File {
-	f := &File{
-		Name: p.name, Version: version, Platform: p.platform.String(), ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inProviders, path: p.path, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
+func (p *packageArchive) file(version string) File {
+	f := File{
+		Name: p.zip, Version: version, Platform: p.platformText, ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
+		in: inProviders, dir: p.dir, base: p.name, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
 	}
 	if p.folder != nil {
-		f.packed = layOutZip(p.folder, decodeMembers(p.content, len(p.folder))) // as when it was read
+		f.made = &madeFile{packed: layOutZip(p.folder, decodeMembers(p.content, len(p.folder)))} // as when it was read
 	}
 	return f
 }
 
-// sign gives a release without a usable signature the registry's own SHA256SUMS
-// and signature. Without a signer it has no signature.
-func (r *Release) sign(typ string, signer Signer) {
-	sums := make(wire.Checksums)
-	for _, p := range r.Packages {
-		sums[p.File.Name] = p.File.SHA256
+// sign gives a release without a usable signature one of the registry. What it signs is
+// SHA256SUMS of the publisher as it is, which also lists what is not in the tree: lock
+// files get the hashes of all platforms, and the list stays the same when further
+// packages come in. Without that document the registry lists the packages in the tree.
+// Without a signer the release has no signature.
+func (r *Release) sign(typ string, checksums []byte, signer Signer) {
+	if checksums == nil {
+		sums := make(wire.Checksums)
+		for _, p := range r.Packages {
+			sums[p.File.Name] = p.File.SHA256
+		}
+		checksums = sums.Encode()
 	}
-	r.checksums = newDocumentFile(address.ChecksumsName(typ, r.Version), r.Version, sums.Encode())
-	if signer != nil {
-		key := signer.PublicKey()
-		r.Signature, r.Keys = Signature{ByRegistry, key.ID}, []signing.PublicKey{key}
-		r.signatureFile = newSignatureFile(address.SignatureName(typ, r.Version), r.Version, r.checksums.content, signer)
+	if signer == nil {
+		r.checksums = newDocumentFile(address.ChecksumsName(typ, r.Version), r.Version, checksums)
+		return
 	}
+	v := newVoucher(typ, r.Version, checksums, signer)
+	r.Signature, r.Keys = Signature{ByRegistry, v.Key.ID}, []signing.PublicKey{v.Key}
+	r.checksums, r.signatureFile = v.Checksums, v.Signature
 }
 
 // newOffer is a release as a report has it. note may be empty.
@@ -317,8 +345,9 @@ func newOffer(a address.Address, r *Release, note string, packages []*packageArc
 	if r.Signature.By == NotSigned {
 		o.Notes = append(o.Notes, "it is not signed: only the mirror offers it")
 	}
+	o.Platforms = make([]string, 0, len(r.Packages))
 	for _, p := range r.Packages {
-		o.Platforms = append(o.Platforms, p.Platform.String())
+		o.Platforms = append(o.Platforms, p.File.Platform)
 	}
 	return o
 }
@@ -345,81 +374,4 @@ func packageNotes(packages []*packageArchive) (notes []string) {
 			strings.Join(otherHash, ", ")))
 	}
 	return notes
-}
-
-// A releaseMemo remembers verified releases, with their documents encoded. A
-// release of which no file, nor its namespace's keys, has changed is the same
-// release: a scan that finds nothing new costs little more than the walk.
-type releaseMemo struct {
-	mutex     sync.Mutex
-	releases  generations[releaseID, verifiedRelease]
-	providers map[address.Address]*Provider
-}
-
-type releaseID struct {
-	address address.Address
-	version string
-}
-
-// A verifiedRelease is a release and what it was verified with.
-type verifiedRelease struct {
-	release   *Release
-	signature wire.SHA256 // the memo's record of the publisher's signature, if there is one
-	state     wire.SHA256 // of its files and keys
-	since     time.Time
-}
-
-// verifiedFor is how long a verification holds: keys expire with time alone.
-const verifiedFor = time.Hour
-
-// begin starts a scan.
-func (m *releaseMemo) begin() {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.releases.begin()
-}
-
-// get returns the release if its files are as they were.
-func (m *releaseMemo) get(id releaseID, state wire.SHA256, now time.Time) (v verifiedRelease, ok bool) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	v, ok = m.releases.get(id)
-	if !ok || v.state != state || now.Sub(v.since) >= verifiedFor || now.Before(v.since) {
-		return verifiedRelease{}, false
-	}
-	m.releases.put(id, v)
-	return v, true
-}
-
-func (m *releaseMemo) put(id releaseID, v verifiedRelease) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.releases.put(id, v)
-}
-
-// provider returns the provider with these releases, the same as before if it
-// has not changed.
-func (m *releaseMemo) provider(a address.Address, releases []*Release) *Provider {
-	m.mutex.Lock()
-	p := m.providers[a]
-	m.mutex.Unlock()
-	if p != nil && slices.Equal(p.Releases, releases) {
-		return p
-	}
-	p = newProvider(a, releases)
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	if m.providers == nil {
-		m.providers = make(map[address.Address]*Provider)
-	}
-	m.providers[a] = p
-	return p
-}
-
-// finish forgets what the scan that made s did not find.
-func (m *releaseMemo) finish(s *Snapshot) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	m.releases.finish()
-	maps.DeleteFunc(m.providers, func(a address.Address, p *Provider) bool { return s.providers[a] != p })
 }

@@ -197,6 +197,68 @@ func TestThePublishersFilesAreServedUnchanged(t *testing.T) {
 	}
 }
 
+// A publisher's SHA256SUMS without a usable signature is signed by the registry, byte
+// for byte: lock files get the hashes of all platforms, and nothing changes when
+// further packages come in.
+func TestThePublishersChecksumsAreSigned(t *testing.T) {
+	const name, zips = "terraform-provider-demo_1.0.0_SHA256SUMS", "providers/acme/demo/terraform-provider-demo_1.0.0_"
+	unknown := indextest.NewPublisher(t)
+	for rule, sign := range map[string]bool{"it is not signed": false, "nothing is known of the key": true} {
+		t.Run(rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			r := tree.Provider("acme/demo", "1.0.0", "linux_amd64", "windows_amd64").Checksums()
+			sums := strings.ReplaceAll(tree.Read(r.ChecksumsName()), "\n", "\r\n")
+			tree.Write(r.ChecksumsName(), sums)
+			if sign {
+				r.Signed(unknown)
+			}
+			other := tree.Read(zips + "windows_amd64.zip")
+			tree.Remove(zips + "windows_amd64.zip")
+			x := index.New(options(t, tree.Open))
+			before := rescan(t, x)
+			demo := before.Provider(ownDemo)
+			if got := served(t, before, demo.File(name)); got != sums || demo.Release("1.0.0").Signature.By != index.ByRegistry {
+				t.Errorf("SHA256SUMS is %q, by %v", got, demo.Release("1.0.0").Signature)
+			}
+			vouched := before.Vouch("demo", "1.0.0", []byte(sums))
+			if got, want := served(t, before, vouched.Signature), served(t, before, demo.File(name+".sig")); got != want {
+				t.Error("the voucher's signature is another")
+			}
+
+			tree.Write(zips+"windows_amd64.zip", other)
+			after := rescan(t, x)
+			now := after.Provider(ownDemo)
+			if len(now.Release("1.0.0").Packages) != 2 {
+				t.Fatal("the second package is not offered")
+			}
+			for _, file := range []string{name, name + ".sig"} {
+				if served(t, after, now.File(file)) != served(t, before, demo.File(file)) || now.File(file).Tag() != demo.File(file).Tag() {
+					t.Errorf("%s has changed", file)
+				}
+			}
+		})
+	}
+}
+
+// Where releases without a signature are not offered, the registry vouches for none.
+func TestVouchingIsForThoseThatAreOffered(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		change func(*index.Options)
+		vouch  bool
+	}{
+		{"with a key", func(*index.Options) {}, true},
+		{"without a key", func(o *index.Options) { o.Signer = nil }, false},
+		{"with signatures required", func(o *index.Options) { o.RequireSignatures = true }, false},
+	} {
+		o := options(t, indextest.New(t).Open)
+		test.change(&o)
+		if v := scanWith(t, o).Vouch("demo", "1.0.0", []byte("sums")); (v != nil) != test.vouch {
+			t.Errorf("%s: got %v", test.rule, v)
+		}
+	}
+}
+
 // zipMadeBy packs a provider as a system does that notes the mode, or none.
 func zipMadeBy(by, mode uint32, program string, further ...string) string {
 	var b bytes.Buffer

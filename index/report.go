@@ -40,7 +40,9 @@ const (
 	Unreadable       Reason = "unreadable"        // permission, I/O, or a symlink that leaves the root
 	BeingWritten     Reason = "being_written"     // changed while it was read; the next scan tries again
 	Secret           Reason = "secret"            // a module folder with a private key or a saved plan in it
+	BadMetadata      Reason = "bad_metadata"      // something in a registry.hcl that cannot be used
 	Misplaced        Reason = "misplaced"         // meant to be offered, but not where or how clients ask for it
+	Withdrawn        Reason = "withdrawn"         // by a registry.hcl: it is offered to nobody
 	NotPartOfTree    Reason = "not_part_of_tree"  // the tree has no files like this
 	Temporary        Reason = "temporary"         // a hidden or temporary name: skipped until renamed
 )
@@ -55,7 +57,8 @@ type Report struct {
 	// Withheld is what was meant to be offered and is not.
 	Withheld []Problem `json:"withheld"`
 
-	// Ignored is what the tree has no use for, and files with temporary names.
+	// Ignored is what the tree has no use for, versions that are withdrawn, and files
+	// with temporary names.
 	// At most MaxIgnored are listed.
 	Ignored []Problem `json:"ignored"`
 
@@ -69,8 +72,10 @@ type Report struct {
 	// IgnoredTotal counts the ignored files, listed or not.
 	IgnoredTotal int `json:"ignored_total"`
 
-	// TemporaryTotal counts those of them that have temporary names.
+	// TemporaryTotal counts those of them that have temporary names, WithdrawnTotal
+	// those that are withdrawn.
 	TemporaryTotal int `json:"temporary_total"`
+	WithdrawnTotal int `json:"withdrawn_total"`
 }
 
 // MaxIgnored is how many ignored files a report lists. A tree may lie beside
@@ -100,6 +105,19 @@ type Offer struct {
 	Notes []string `json:"notes,omitempty"`
 }
 
+// noticed returns the offer with a note of the notice that deprecates it, which may
+// be nil.
+func (o Offer) noticed(n *Notice) Offer {
+	if n != nil {
+		note := "it is deprecated"
+		if why := n.String(); why != "" {
+			note += ": " + why
+		}
+		o.Notes = append(slices.Clip(o.Notes), note)
+	}
+	return o
+}
+
 // A Problem is one thing that is not offered, and why.
 type Problem struct {
 	Path    string `json:"path"`
@@ -119,13 +137,26 @@ func newReport() *Report {
 func (r *Report) withhold(p Problem) { r.Withheld = append(r.Withheld, p) }
 
 func (r *Report) ignore(path string, reason Reason, detail string) {
+	r.ignoreProblem(Problem{Path: path, Reason: reason, Detail: detail})
+}
+
+func (r *Report) ignoreProblem(p Problem) {
 	r.IgnoredTotal++
-	if reason == Temporary {
+	switch p.Reason {
+	case Temporary:
 		r.TemporaryTotal++
+	case Withdrawn:
+		r.WithdrawnTotal++
 	}
 	if len(r.Ignored) < MaxIgnored {
-		r.Ignored = append(r.Ignored, Problem{Path: path, Reason: reason, Detail: detail})
+		r.Ignored = append(r.Ignored, p)
 	}
+}
+
+// withdraw reports a version that a notice withdraws.
+func (r *Report) withdraw(path string, a address.Address, version string, n *Notice) {
+	detail := "it is withdrawn: " + cmp.Or(n.String(), "no reason is given")
+	r.ignoreProblem(found(Withdrawn, "%s", detail).at(path, a, version))
 }
 
 // merge adds what another part of the walk, or of an assembly, reported.
@@ -135,6 +166,7 @@ func (r *Report) merge(other *Report) {
 	r.Pending += other.Pending
 	r.IgnoredTotal += other.IgnoredTotal
 	r.TemporaryTotal += other.TemporaryTotal
+	r.WithdrawnTotal += other.WithdrawnTotal
 	room := MaxIgnored - len(r.Ignored)
 	r.Ignored = append(r.Ignored, other.Ignored[:min(room, len(other.Ignored))]...)
 }
@@ -191,6 +223,8 @@ func asFinding(err error) *finding {
 		return f
 	}
 	switch err = withoutPath(err); {
+	case errors.Is(err, ErrStore):
+		return found(storeFailed, "it cannot be read: %v", err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
 		return found(exhausted, "it cannot be read: give the server more open files (%v)", err)
 	case errors.Is(err, fs.ErrPermission):
@@ -208,9 +242,13 @@ func asFinding(err error) *finding {
 // scan fails as a whole.
 const exhausted Reason = "exhausted"
 
+// storeFailed is the reason of what the store of a Bucket did not give, for the same
+// reason. An archive that was to be read for the first time is read by a later scan.
+const storeFailed Reason = "store_failed"
+
 // failure is why a scan with this report fails as a whole; nil if it does not.
 func (r *Report) failure() error {
-	i := slices.IndexFunc(r.Withheld, func(p Problem) bool { return p.Reason == exhausted })
+	i := slices.IndexFunc(r.Withheld, func(p Problem) bool { return p.Reason == exhausted || p.Reason == storeFailed })
 	if i < 0 {
 		return nil
 	}

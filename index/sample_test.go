@@ -25,6 +25,12 @@ func TestSampleTree(t *testing.T) {
 		{"registry.terraform.io/example/hello", "1.2.3", "registry"},
 		{"acme/naming/any", "1.0.0", ""},
 		{"acme/naming/any", "1.1.0", ""},
+		{"acme/vpc/aws", "1.2.0", ""},
+		{"acme/vpc/aws", "1.3.2", ""},
+		{"acme/vpc/aws", "1.4.0", ""},
+		{"acme/vpc/aws", "2.0.0-rc.1", ""},
+		{"globex/bucket/google", "0.4.0", ""},
+		{"registry.terraform.io/example/tags/null", "1.0.2", ""},
 	} {
 		if !slices.ContainsFunc(s.Report.Offered, func(o index.Offer) bool {
 			return o.Address == want.address && o.Version == want.version && strings.HasPrefix(o.Signature, want.signature)
@@ -34,9 +40,10 @@ func TestSampleTree(t *testing.T) {
 	}
 }
 
+// writeSample writes what is made of the sample tree. The rest is written by hand:
+// acme/vpc/aws, a module of real size, and the other modules and documents.
 func writeSample(t *testing.T, tree *indextest.Tree) {
 	publisher := indextest.NewPublisher(t)
-	tree.Remove("providers").Remove("modules").Remove("keys")
 
 	// The registry's own provider, as its publisher released it. The release
 	// that runs is built when the sample is served.

@@ -25,16 +25,32 @@ type scanner struct {
 	progress func(Progress) // may be nil
 	memo     memo
 	releases releaseMemo
+	sharing  *sharing // nil: nothing is shared
 	watch    *watcher // nil: nothing is watched
 	seeks    bool     // the tree's file system is known to have files that seek
 	last     outcome  // of the last scan that succeeded
+
+	shared shared
+}
+
+// shared is what the snapshots of a scanner share: what has been read or made for one
+// of them serves the next, too.
+type shared struct {
+	descriptions  descriptions // of modules
+	documentation documentation
+	catalogs      catalogMemo
+	unchanged     unchangedObjects
+	merged        mergedMemo
 }
 
 // An outcome is what a scan came to.
 type outcome struct {
-	snapshot *Snapshot            // nil before the first
-	keys     map[keysOf]*keysFile // as they were read
-	rested   map[string]stamp     // the folders that were packed, by their path in the report
+	snapshot *Snapshot                // nil before the first
+	keys     map[keysOf]*keysFile     // as they were read
+	metadata map[string]*metadataFile // as they were read, by their path in the report
+	rested   map[string]stamp         // the folders that were packed, by their path in the report
+
+	providers map[string]*providerOutcome // by the path of the folder in the report
 }
 
 // provider is a provider as it was offered, or nil.
@@ -72,7 +88,10 @@ type scan struct {
 	progress func(Progress)
 	memo     *memo
 	releases *releaseMemo
+	sharing  *sharing
 	watch    *watcher
+
+	shared *shared
 }
 
 // scan walks the tree, reads the archives it does not know, and verifies. When a
@@ -82,17 +101,19 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 	for _, name := range x.options.Paths {
 		x.watch.addPathTo(name) // before it is taken
 	}
-	tree, err := x.options.Open()
+	now := x.options.now() // what changes from here on may be in the listing of a Bucket, or not
+	tree, err := x.options.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := &scan{
-		ctx: ctx, tree: tree, now: x.options.now(), live: waiting != nil, last: x.last,
-		options: x.options, progress: x.progress, memo: &x.memo, releases: &x.releases, watch: x.watch,
+		ctx: ctx, tree: tree, now: now, live: waiting != nil, last: x.last,
+		options: x.options, progress: x.progress, memo: &x.memo, releases: &x.releases, sharing: x.sharing, watch: x.watch, shared: &x.shared,
 	}
 	x.memo.begin()
 	x.releases.begin()
 	found := s.walk()
+	s.recallShared(found)
 	if len(found.unread) > 0 {
 		if !x.seeks {
 			if x.seeks, err = checkSeeking(found.unread); err != nil {
@@ -104,20 +125,25 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	snapshot, rested := s.assemble(found)
+	result := s.assemble(found)
+	snapshot := result.snapshot
 	if err := snapshot.Report.failure(); err != nil {
 		return nil, err
 	}
-	if r := snapshot.Report; len(r.Offered)+len(r.Withheld)+r.Pending == 0 {
+	if r := snapshot.Report; len(r.Offered)+len(r.Withheld)+r.Pending+len(snapshot.standings) == 0 {
 		if r.Hint = tree.hint(); r.Hint == nothingYet && len(found.keys) > 0 {
 			r.Hint = "" // the keys came first
 		}
+	}
+	if found.failed != nil {
+		snapshot.unread = found.failed.detail
 	}
 	snapshot.Read, snapshot.Recalled = len(found.unread), found.recalled
 	x.memo.finish()
 	x.releases.finish(snapshot)
 	x.watch.finish()
-	x.last = outcome{snapshot, found.keys, rested}
+	result.keys, result.metadata = found.keys, found.metadata()
+	x.last = result
 	return snapshot, nil
 }
 
@@ -125,7 +151,7 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 // is one.
 func checkSeeking(unread []*archive) (ok bool, err error) {
 	for _, a := range unread {
-		name := a.path
+		name := a.path()
 		if len(a.folder) > 0 {
 			name = a.folder[0].path
 		}
@@ -147,43 +173,77 @@ type inventory struct {
 	recalled int        // how many it knows
 
 	reading sync.Mutex // guards the digests of archives while they are read
+	failed  *finding   // why one of them could not be read this time; nil: all could
+}
+
+// metadata returns the registry.hcl files, by their path in the report.
+func (found *inventory) metadata() map[string]*metadataFile {
+	files := make(map[string]*metadataFile)
+	add := func(f *folder) {
+		if f.metadata != nil {
+			files[path.Join(f.report, MetadataName)] = f.metadata
+		}
+	}
+	for _, p := range found.providers {
+		add(&p.folder)
+	}
+	for _, m := range found.modules {
+		add(&m.folder)
+	}
+	return files
 }
 
 // walk finds out what there is.
 func (s *scan) walk() *inventory {
 	w := &walker{scan: s, report: newReport()}
-	found := &inventory{keys: w.readKeys(), providers: w.walkProviders(), modules: w.walkModules()}
+	found := &inventory{keys: w.readKeys()}
+	found.providers, found.modules = w.walkProviders(found.keys), w.walkModules()
 	found.report, found.unread, found.recalled = w.report, w.unread, w.recalled
 	return found
 }
 
-// assemble verifies what has been read by now and makes a snapshot of it. rested
-// are the folders that it offers packed.
-func (s *scan) assemble(found *inventory) (snapshot *Snapshot, rested map[string]stamp) {
+// assemble verifies what has been read by now and makes a snapshot of it.
+func (s *scan) assemble(found *inventory) outcome {
 	found.reading.Lock()
 	defer found.reading.Unlock()
-	snapshot, rested = newSnapshot(s.tree, s.now), make(map[string]stamp)
+	snapshot, rested := newSnapshot(s.tree, s.now, s.shared), make(map[string]stamp)
+	outcomes := make(map[string]*providerOutcome, len(found.providers))
+	if !s.options.RequireSignatures {
+		snapshot.signer = s.options.Signer
+	}
 	report := found.report.clone()
 
 	providers := make([]offeredProvider, len(found.providers))
 	inParallel(s.options.workers(), len(providers), func(i int) {
-		p := found.providers[i]
-		providers[i] = s.offerProvider(p, found.keys[keysOf{p.address.Hostname, p.address.Namespace}])
+		if p := found.providers[i]; p.outcome != nil {
+			providers[i] = p.outcome.offered
+		} else {
+			providers[i] = s.offerProvider(p, found.keys[p.keysOf()])
+		}
 	})
 	for i, p := range providers {
 		report.merge(p.report)
+		for _, r := range p.provider.releaseList() {
+			report.Offered = append(report.Offered, r.offer.noticed(r.deprecated))
+		}
+		if o := found.providers[i].newOutcome(p, found.keys[found.providers[i].keysOf()]); o != nil {
+			outcomes[found.providers[i].report] = o
+		}
 		snapshot.addProvider(found.providers[i].address, p.provider, p.pending)
+		snapshot.addStanding(found.providers[i].address, p.standing)
+		snapshot.addDocs(found.providers[i], p.provider)
 		found.providers[i].noteRested(rested)
 	}
 	for _, m := range found.modules {
-		module, pending := s.offerModule(m, report)
+		module, standing, pending := s.offerModule(m, report)
 		snapshot.addModule(m.address, module, pending)
+		snapshot.addStanding(m.address, standing)
 		m.noteRested(rested)
 	}
 	snapshot.Report = report
 	snapshot.mergeHosted()
 	report.sort()
-	return snapshot, rested
+	return outcome{snapshot: snapshot, rested: rested, providers: outcomes}
 }
 
 // workers is how many archives are read, or folders walked, at once.
@@ -214,6 +274,10 @@ type walker struct {
 	report   *Report
 	unread   []*archive
 	recalled int
+
+	notes   bool           // what is listed is noted
+	listed  []listedFolder // if it is
+	depends bool           // what was found depends on more than that
 }
 
 // each calls walk for every one of n folders, in parallel. Each has a walker of
@@ -241,6 +305,17 @@ type folder struct {
 	report   string // the path a report names
 	hostname string // empty without HOSTNAME
 	names    []string
+
+	metadata *metadataFile // of the folder of an address; nil without registry.hcl
+}
+
+// standing is what the folder's registry.hcl makes of its address, before it is
+// known what lies in it.
+func (f *folder) standing() standing {
+	if f.metadata == nil {
+		return standing{}
+	}
+	return standing{metadata: f.metadata.metadata}
 }
 
 // walkAddresses finds the directories with depth names below an optional
@@ -260,7 +335,7 @@ func (w *walker) walkAddresses(part Part, name string, depth int) []folder {
 				w.fileWithoutAddress(f, name, e, beside)
 				continue
 			}
-			next := folder{part: part, dir: e.path, report: path.Join(f.report, e.name), hostname: f.hostname, names: f.names}
+			next := folder{part: part, dir: e.path(), report: path.Join(f.report, e.name), hostname: f.hostname, names: f.names}
 			if len(f.names) == 0 && f.hostname == "" && address.IsHostname(e.name) {
 				next.hostname = e.name
 			} else {
@@ -284,17 +359,19 @@ func (w *walker) list(part Part, dir, report string) []entry {
 		w.report.withhold(asFinding(err).at(report, address.Address{}, ""))
 		return nil
 	}
+	w.note(dir, report, entries)
 	kept := entries[:0]
 	for _, e := range entries {
 		switch {
 		case harmless(e.name, e.info == nil || !e.info.IsDir()):
+		case dir == "." && e.name == StagingName && e.info != nil && e.info.IsDir():
 		case hiddenOrTemporary(e.name):
 			w.report.ignore(path.Join(report, e.name), Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
 		case e.bad != nil:
 			w.report.withhold(e.bad.at(path.Join(report, e.name), address.Address{}, ""))
 		default:
 			if e.link && e.info.IsDir() && part.disk != "" {
-				w.scan.watch.addPathTo(part.onDisk(e.path))
+				w.scan.watch.addPathTo(part.onDisk(e.path()))
 			}
 			kept = append(kept, e)
 		}
@@ -330,6 +407,10 @@ func (w *walker) oneSpellingEach(spellings []spelling, walkers []walker) (chosen
 			w.merge(&walkers[i])
 		case s.empty:
 			w.merge(&walkers[i])
+			if s.folder.metadata != nil {
+				bad := found(Duplicate, "it is of the address of %s in another spelling: move it there", spellings[winner].folder.report)
+				w.report.withhold(bad.at(path.Join(s.folder.report, MetadataName), s.address, ""))
+			}
 		default:
 			bad := found(Duplicate, "it has the address of %s in another spelling, and that folder is offered: move its content there", spellings[winner].folder.report)
 			w.report.withhold(bad.at(s.folder.report, s.address, ""))

@@ -8,6 +8,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 // What must not be in a module's package: everyone who downloads the module would
@@ -37,7 +39,7 @@ func secretByName(name string) string {
 // isState reports whether a file of that name is Terraform's state, or a backup or
 // lock of it.
 func isState(name string) bool {
-	return strings.HasSuffix(name, ".tfstate") || strings.Contains(name, ".tfstate.") && !isConfiguration(name)
+	return strings.HasSuffix(name, ".tfstate") || strings.Contains(name, ".tfstate.") && !moduledoc.IsConfiguration(name)
 }
 
 // isEnvironment reports whether a file of that name holds environment variables,

@@ -5,8 +5,10 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
+	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -25,6 +27,8 @@ type Snapshot struct {
 	// zero if none expires.
 	KeysExpire time.Time
 
+	unread string // why archives are still pending that the scan tried to read; empty: none are
+
 	// Read and Recalled count the archives that the scan read and those that the
 	// memo knew.
 	Read, Recalled int
@@ -33,11 +37,23 @@ type Snapshot struct {
 	providers map[address.Address]*Provider
 	modules   map[address.Address]*Module
 
-	// Those found both with and without HOSTNAME, merged.
+	// Those found both with and without HOSTNAME, merged; nil if all is withdrawn.
 	mergedProviders map[address.Address]*Provider
 	mergedModules   map[address.Address]*Module
 
+	// What registry.hcl files say, and what they withdraw.
+	standings, mergedStandings map[address.Address]standing
+
 	pending map[address.Address]pending
+
+	cataloging sync.Once
+	catalog    *Catalog
+
+	signer Signer // of releases without a usable signature; nil: they are not signed
+
+	docs map[*encodedRelease]string // the folders of documentation, whatever notices a release is under
+
+	*shared
 }
 
 // pending says what of an address a snapshot lacks because it has not been read
@@ -80,7 +96,7 @@ func (s *Snapshot) Modules() iter.Seq[*Module] { return maps.Values(s.modules) }
 
 // hosted looks up a among what is merged, then under its hostname, then under none.
 func hosted[T any](a address.Address, merged, all map[address.Address]*T) *T {
-	if v := merged[a]; v != nil {
+	if v, ok := merged[a]; ok {
 		return v
 	}
 	if v := all[a]; v != nil {
@@ -129,14 +145,17 @@ func (s *Snapshot) noteExpiry(p *Provider) {
 	}
 }
 
-func newSnapshot(tree Tree, taken time.Time) *Snapshot {
+func newSnapshot(tree Tree, taken time.Time, shared *shared) *Snapshot {
 	return &Snapshot{
-		Taken: taken, tree: tree,
+		Taken: taken, tree: tree, shared: shared,
 		providers:       make(map[address.Address]*Provider),
 		modules:         make(map[address.Address]*Module),
 		mergedProviders: make(map[address.Address]*Provider),
 		mergedModules:   make(map[address.Address]*Module),
+		standings:       make(map[address.Address]standing),
+		mergedStandings: make(map[address.Address]standing),
 		pending:         make(map[address.Address]pending),
+		docs:            make(map[*encodedRelease]string),
 	}
 }
 
@@ -149,6 +168,13 @@ func (s *Snapshot) addProvider(a address.Address, p *Provider, lacks pending) {
 	if p != nil {
 		s.providers[a] = p
 		s.noteExpiry(p)
+	}
+}
+
+// addStanding adds what registry.hcl says about an address.
+func (s *Snapshot) addStanding(a address.Address, of standing) {
+	if of.metadata != nil {
+		s.standings[a] = of
 	}
 }
 
@@ -168,45 +194,82 @@ func (s *Snapshot) addModule(a address.Address, m *Module, lacks pending) {
 // well.
 func (s *Snapshot) mergeHosted() {
 	var twice shadows
-	s.mergeProviders(&twice)
-	s.mergeModules(&twice)
+	for a, both := range s.foundTwice() {
+		if a.IsModule() {
+			m, hosted := s.modules[a], s.modules[a.At("")]
+			versions := mergeVersions(m.versionList(), hosted.versionList(), &both, func(v *ModuleVersion) {
+				twice.add(KindModule, hosted.Address.String(), v.Version, a.Hostname)
+			})
+			s.mergedModules[a] = nil
+			if len(versions) > 0 {
+				s.mergedModules[a] = s.merged.module(a, versions, both)
+			}
+		} else {
+			p, hosted := s.providers[a], s.providers[a.At("")]
+			releases := mergeVersions(p.releaseList(), hosted.releaseList(), &both, func(r *Release) {
+				twice.add(KindProvider, hosted.Address.String(), r.Version, a.Hostname)
+			})
+			s.mergedProviders[a] = nil
+			if len(releases) > 0 {
+				s.mergedProviders[a] = s.merged.provider(a, releases, both)
+			}
+		}
+		s.mergedStandings[a] = both
+	}
+	s.merged.finish(s)
 	twice.note(s.Report)
 }
 
-func (s *Snapshot) mergeProviders(r *shadows) {
-	for a, p := range s.providers {
-		hosted := s.providers[a.At("")]
-		if a.Hostname == "" || hosted == nil {
-			continue
-		}
-		releases := slices.Clone(p.Releases)
-		for _, release := range hosted.Releases {
-			if p.byVersion[release.Version] != nil {
-				r.add(KindProvider, hosted.Address.String(), release.Version, a.Hostname)
-				continue
-			}
-			releases = append(releases, release)
-		}
-		s.mergedProviders[a] = newProvider(a, releases)
+// foundTwice returns the addresses with HOSTNAME of which there is something, a
+// version or registry.hcl, without HOSTNAME as well, and what is said about them both
+// ways.
+func (s *Snapshot) foundTwice() map[address.Address]standing {
+	found := func(a address.Address) bool {
+		return s.providers[a] != nil || s.modules[a] != nil || s.standings[a].metadata != nil
 	}
+	twice := make(map[address.Address]standing)
+	add := func(a address.Address) {
+		if hosted := a.At(""); a.Hostname != "" && found(hosted) {
+			twice[a] = s.standings[a].over(s.standings[hosted])
+		}
+	}
+	for a := range s.providers {
+		add(a)
+	}
+	for a := range s.modules {
+		add(a)
+	}
+	for a := range s.standings {
+		add(a)
+	}
+	return twice
 }
 
-func (s *Snapshot) mergeModules(r *shadows) {
-	for a, m := range s.modules {
-		hosted := s.modules[a.At("")]
-		if a.Hostname == "" || hosted == nil {
+// mergeVersions merges versions with those of the same address without HOSTNAME. It
+// moves the ones that both together withdraw to s, and calls clash for each hosted
+// one that own has as well.
+func mergeVersions[T interface{ number() *version.Version }](own, hosted []T, s *standing, clash func(T)) []T {
+	known := make(map[string]bool, len(own))
+	for _, v := range own {
+		known[v.number().String()] = true
+	}
+	all := slices.Clone(own)
+	for _, v := range hosted {
+		if known[v.number().String()] {
+			clash(v)
 			continue
 		}
-		versions := slices.Clone(m.Versions)
-		for _, v := range hosted.Versions {
-			if m.byVersion[v.Version] != nil {
-				r.add(KindModule, hosted.Address.String(), v.Version, a.Hostname)
-				continue
-			}
-			versions = append(versions, v)
-		}
-		s.mergedModules[a] = newModule(a, versions)
+		all = append(all, v)
 	}
+	all = slices.DeleteFunc(all, func(v T) bool {
+		n := s.metadata.WithdrawnVersion(v.number())
+		if n != nil {
+			s.withdraw(v.number(), n)
+		}
+		return n != nil
+	})
+	s.sort()
+	return all
 }
 
 // shadows are the hosted offers that are found under a HOSTNAME too, which is

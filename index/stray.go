@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 // Not everything in a tree is a file of the tree. Temporary files are skipped until
@@ -20,6 +21,10 @@ import (
 func hiddenOrTemporary(name string) bool {
 	return strings.HasPrefix(name, ".") || temporary(name)
 }
+
+// StagingName is the name of a folder at the top of providers or modules in which
+// releases are completed before they are published. Scans neither enter nor report it.
+const StagingName = ".staging"
 
 func temporary(name string) bool {
 	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".part") || strings.HasSuffix(name, "~")
@@ -35,6 +40,10 @@ var harmlessNames = map[string]bool{
 	".versions.json":      true, // what pull-through keeps of an origin
 }
 
+// keptOfVersions end the names, .VERSION and then this, of what pull-through keeps of the
+// origin of a version.
+var keptOfVersions = []string{".source.json", ".packages.json"}
+
 // harmlessFiles are those of documents for people, in lower case and without an
 // extension.
 var harmlessFiles = []string{"readme", "license", "licence", "changelog", "notice", "copying"}
@@ -49,7 +58,7 @@ func harmless(name string, isFile bool) bool {
 	if !isFile {
 		return false
 	}
-	if name == "thumbs.db" || name == "desktop.ini" {
+	if name == "thumbs.db" || name == "desktop.ini" || strings.HasPrefix(name, ".") && slices.ContainsFunc(keptOfVersions, func(suffix string) bool { return strings.HasSuffix(name, suffix) }) {
 		return true
 	}
 	stem, extension, _ := strings.Cut(name, ".")
@@ -98,7 +107,7 @@ func newSiblings(entries []entry) *siblings {
 func firstConfiguration(entries []entry) string {
 	first := ""
 	for _, e := range entries {
-		if !e.info.IsDir() && isConfiguration(e.name) && (first == "" || e.name == "main.tf") {
+		if !e.info.IsDir() && moduledoc.IsConfiguration(e.name) && (first == "" || e.name == "main.tf") {
 			first = e.name
 		}
 	}
@@ -108,7 +117,7 @@ func firstConfiguration(entries []entry) string {
 // represented reports whether a report names another file of the same module
 // instead of this one.
 func (s *siblings) represented(name string) bool {
-	return isConfiguration(name) && name != s.configuration
+	return moduledoc.IsConfiguration(name) && name != s.configuration
 }
 
 // has reports whether there is a file or folder of that name.
@@ -150,6 +159,8 @@ func (w *walker) fileWithoutAddress(f folder, kind string, e entry, beside *sibl
 		return
 	}
 	switch bad := f.misplacedFile(kind, e.name); {
+	case isMetadata(e):
+		w.misplace(report, misplaced("it is in the folder of one provider or module: move it to %s/", f.addressTarget(kind)))
 	case bad != nil:
 		w.misplace(report, bad)
 	case kind == "providers" && harmlessInProvider(e.name):
@@ -189,6 +200,8 @@ func (w *walker) strayProviderFile(p *providerFolder, dir, version string, e ent
 		return
 	}
 	switch bad, extra := p.misnamedReleaseFile(dir, version, e.name, beside); {
+	case isMetadata(e):
+		w.report.withhold(misplaced("it is of all versions: move it to %s/", plain(p.report)).at(report, p.address, version))
 	case bad != nil:
 		w.report.withhold(bad.at(report, p.address, version))
 	case !extra:
@@ -202,8 +215,9 @@ var buildFolder = regexp.MustCompile(`_[a-z0-9]+_[a-z0-9]+(_[a-z0-9.]+)?$`)
 // strayProviderFolder reports a folder in a provider's folder that is not named
 // after a version, or the release files in it.
 func (w *walker) strayProviderFolder(p *providerFolder, part Part, dir string, e entry) {
+	w.depends = true // on what is in the folder
 	report := path.Join(dir, e.name)
-	files := w.releaseFilesIn(part, e.path, report, 2)
+	files := w.releaseFilesIn(part, e.path(), report, 2)
 	for _, f := range files {
 		target := plain(dir)
 		if f.typ != p.address.Name {
@@ -231,7 +245,7 @@ func (w *walker) releaseFilesIn(part Part, dir, report string, depth int) []misp
 		switch {
 		case e.bad != nil || hiddenOrTemporary(e.name):
 		case e.info.IsDir() && depth > 1:
-			files = append(files, w.releaseFilesIn(part, e.path, report, depth-1)...)
+			files = append(files, w.releaseFilesIn(part, e.path(), report, depth-1)...)
 		case !e.info.IsDir():
 			if typ, ok := address.ReleaseFileType(e.name); ok {
 				files = append(files, misplacedRelease{report, typ})
@@ -276,7 +290,7 @@ func (w *walker) strayModuleFolder(m *moduleFolder, e entry, beside *siblings) {
 		return
 	}
 	report := path.Join(m.report, e.name)
-	entries, _ := m.part.list(e.path) // one that cannot be read is ignored like an empty one
+	entries, _ := m.part.list(e.path()) // one that cannot be read is ignored like an empty one
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.bad != nil || hiddenOrTemporary(e.name) })
 	if firstConfiguration(entries) != "" {
 		version := versionAtEnd.FindString(e.name)
@@ -309,7 +323,7 @@ const (
 // strayInKeys reports an entry of keys that is not named NAMESPACE.asc.
 func (w *walker) strayInKeys(report string, e entry) {
 	if e.info.IsDir() {
-		entries, _ := w.scan.tree.Keys.list(e.path)
+		entries, _ := w.scan.tree.Keys.list(e.path())
 		if slices.ContainsFunc(entries, w.holdsPublicKey) {
 			w.misplace(report, misplaced("the public keys of a namespace are in one file: put them into %s", plain(report+".asc")))
 			return
@@ -333,10 +347,10 @@ func (w *walker) strayInKeys(report string, e entry) {
 
 // holds reports whether a file below keys begins with a kind of block.
 func (w *walker) holds(e entry, block string) bool {
-	if e.bad != nil || !e.info.Mode().IsRegular() || e.info.Size() > maxDocument {
+	if e.bad != nil || !e.info.Mode().IsRegular() || e.info.Size() > MaxDocument {
 		return false
 	}
-	content, err := w.scan.tree.Keys.read(e.path)
+	content, err := w.scan.tree.Keys.read(e.path())
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(content)), block)
 }
 

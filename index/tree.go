@@ -34,6 +34,13 @@ type Part struct {
 	disk string // where Fs begins on the local disk, if it is there
 }
 
+// Staged returns a tree with these providers, no modules, and the keys of t: a scan of
+// it verifies a release that lies elsewhere as if it were in t.
+func (t Tree) Staged(providers Part) Tree {
+	none := Part{Fs: afero.NewMemMapFs(), Dir: "modules"}
+	return Tree{Providers: providers, Modules: none, Keys: t.Keys}
+}
+
 // Directories locate a tree. Relative ones lie under Root, empty ones are the
 // directory of their own name there.
 type Directories struct {
@@ -79,7 +86,10 @@ func (d Directories) Paths() []string {
 // OpenIn opens the tree on a file system that has slash-separated paths and no
 // notion of an absolute one.
 func (d Directories) OpenIn(fsys fs.FS) (Tree, error) {
-	root := path.Clean(strings.Trim(filepath.ToSlash(d.Root), "/"))
+	if b, ok := fsys.(Bucket); ok {
+		return d.on(newBucketFs(b)), nil // an empty root does not exist there, and is no mistake
+	}
+	root := d.rootIn()
 	info, err := fs.Stat(fsys, root)
 	if err != nil {
 		return Tree{}, fmt.Errorf("opening the root: %w", withoutPath(err))
@@ -87,14 +97,43 @@ func (d Directories) OpenIn(fsys fs.FS) (Tree, error) {
 	if !info.IsDir() {
 		return Tree{}, errors.New("opening the root: it is not a directory")
 	}
-	shared := afero.FromIOFS{FS: fsys}
-	return d.parts(Part{Fs: shared, Dir: root}, func(dir, fallback string) (Part, error) {
+	return d.on(afero.FromIOFS{FS: fsys}), nil
+}
+
+// rootIn is the root as a name of fs.FS.
+func (d Directories) rootIn() string { return nameIn(d.Root) }
+
+func nameIn(dir string) string { return path.Clean(strings.Trim(filepath.ToSlash(dir), "/")) }
+
+// on returns the tree on a file system with names of fs.FS.
+func (d Directories) on(fsys afero.Fs) Tree {
+	root := d.rootIn()
+	part := func(dir, fallback string) Part {
 		dir = filepath.ToSlash(cmp.Or(dir, fallback))
 		if strings.HasPrefix(dir, "/") {
-			return Part{Fs: shared, Dir: path.Clean(strings.Trim(dir, "/"))}, nil
+			return Part{Fs: fsys, Dir: nameIn(dir)}
 		}
-		return Part{Fs: shared, Dir: path.Join(root, dir)}, nil
-	})
+		return Part{Fs: fsys, Dir: path.Join(root, dir)}
+	}
+	return Tree{
+		Providers: part(d.Providers, "providers"), Modules: part(d.Modules, "modules"), Keys: part(d.Keys, "keys"),
+		root: Part{Fs: fsys, Dir: root},
+	}
+}
+
+// reported returns the part that a path in a report is in, and the path there. ok is
+// false if it is in none.
+func (t Tree) reported(report string) (part Part, name string, ok bool) {
+	first, name, _ := strings.Cut(report, "/")
+	switch first {
+	case "providers":
+		return t.Providers, name, true
+	case "modules":
+		return t.Modules, name, true
+	case "keys":
+		return t.Keys, name, true
+	}
+	return Part{}, "", false
 }
 
 func (d Directories) parts(root Part, open func(dir, fallback string) (Part, error)) (t Tree, err error) {
@@ -124,52 +163,91 @@ func withoutPath(err error) error {
 // stat returns what a name in the part is, symlinks followed.
 func (p Part) stat(name string) (fs.FileInfo, error) { return p.Fs.Stat(path.Join(p.Dir, name)) }
 
+// Replaced reports whether another directory has come to the place of the part on the
+// local disk since its tree was opened, as when a root is exchanged by a rename or a
+// symlink.
+func (p Part) Replaced() bool {
+	if p.disk == "" {
+		return false
+	}
+	opened, err := p.stat(".")
+	now, nowErr := os.Stat(p.onDisk("."))
+	if err != nil || nowErr != nil {
+		return !errors.Is(err, fs.ErrNotExist) || !errors.Is(nowErr, fs.ErrNotExist)
+	}
+	return !os.SameFile(opened, now)
+}
+
 // An entry is one name in a directory, symlinks followed.
 type entry struct {
+	dir  string // it is in, by its path in the part
 	name string
-	path string // in its part, with slashes
 	info fs.FileInfo
 	bad  *finding // why info is nil
 	link bool     // it is a symlink
+	gone bool     // what the symlink leads to does not exist
 }
+
+// path is the entry's path in its part, with slashes.
+func (e entry) path() string { return inFolder(e.dir, e.name) }
 
 // list reads a directory by name. A missing one is empty.
 func (p Part) list(dir string) ([]entry, error) {
+	entries, err := p.look(dir)
+	for i := range entries {
+		entries[i].name = strings.Clone(entries[i].name) // one that is kept must not keep all others in memory
+	}
+	return entries, err
+}
+
+// look is list for names that are not kept.
+func (p Part) look(dir string) ([]entry, error) {
 	if dir == "." && !p.named() { // all others are known from a list to be directories
 		info, err := p.stat(dir)
 		if err == nil && !info.IsDir() {
 			return nil, found(Unreadable, "it is not a directory")
 		}
 	}
-	f, err := p.Fs.Open(path.Join(p.Dir, dir))
+	infos, err := p.readDirectory(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	if info, err := f.Stat(); dir == "." && p.named() && err == nil && !info.IsDir() {
-		f.Close()
-		return nil, found(Unreadable, "it is not a directory")
-	}
-	infos, err := f.Readdir(-1)
-	f.Close()
-	if err != nil && !errors.Is(err, io.EOF) {
-		return nil, err
-	}
 	entries := make([]entry, 0, len(infos))
 	for _, info := range infos {
-		e := entry{name: info.Name(), path: path.Join(dir, info.Name()), info: info}
+		e := entry{dir: dir, name: info.Name(), info: info}
 		if info.Mode()&fs.ModeSymlink != 0 {
 			e.link = true
-			if e.info, err = p.stat(e.path); err != nil {
-				e.info, e.bad = nil, asFinding(err)
+			if e.info, err = p.stat(e.path()); err != nil {
+				e.info, e.bad, e.gone = nil, asFinding(err), errors.Is(err, fs.ErrNotExist)
 			}
 		}
 		entries = append(entries, e)
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return entries, nil
+}
+
+// readDirectory returns what is in a directory, in no order.
+func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
+	if b, ok := p.Fs.(bucketFs); ok { // in a single request
+		return b.readDirectory(path.Join(p.Dir, dir))
+	}
+	f, err := p.Fs.Open(path.Join(p.Dir, dir))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info, err := f.Stat(); dir == "." && p.named() && err == nil && !info.IsDir() {
+		return nil, found(Unreadable, "it is not a directory")
+	}
+	infos, err := readEntries(f)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return infos, err
 }
 
 // open opens a regular file. On the disk anything else is refused unopened: opening
@@ -199,7 +277,10 @@ func (p Part) open(name string) (afero.File, fs.FileInfo, error) {
 		f.Close()
 		return nil, nil, notRegular
 	}
-	if p.named() {
+	switch {
+	case p.bucket() != nil:
+		f = &object{File: f, rest: info.Size()}
+	case p.named():
 		f = withReadAt(f, info.Size())
 	}
 	return f, info, nil
@@ -208,8 +289,11 @@ func (p Part) open(name string) (afero.File, fs.FileInfo, error) {
 // named reports whether the part lies on a file system of Caddy's, which is known
 // by its name, and not on the local disk.
 func (p Part) named() bool {
-	_, named := p.Fs.(afero.FromIOFS)
-	return named
+	switch p.Fs.(type) {
+	case afero.FromIOFS, bucketFs, listedFs:
+		return true
+	}
+	return false
 }
 
 // errNotSeekable is why a scan fails on a file system that the registry cannot
@@ -220,8 +304,8 @@ var errNotSeekable = errors.New("the files of this file system cannot seek, whic
 // checkSeeking returns errNotSeekable if a file that can be opened cannot seek. ok
 // reports whether there is an answer.
 func (p Part) checkSeeking(name string) (ok bool, err error) {
-	if !p.named() {
-		return true, nil // files on the disk can
+	if !p.named() || p.bucket() != nil {
+		return true, nil // files on the disk and in a Bucket can
 	}
 	f, _, err := p.open(name)
 	if err != nil {
@@ -257,15 +341,19 @@ func (p Part) openUnchanged(name string, verified stamp) (afero.File, error) {
 	return f, nil
 }
 
+// sameContent reports whether a file has not been written to between two stamps of it.
+func (p Part) sameContent(a, b stamp) bool {
+	if p.bucket() != nil {
+		return a == b
+	}
+	return a.sameContent(b)
+}
+
 // keepsInodes reports whether a file's inode and change time can be relied on.
 // Network file systems make them up, and may make up others later.
 func (p Part) keepsInodes(name string) bool {
 	return p.disk == "" || networkFileSystem(p.onDisk(name)) == ""
 }
-
-// maxDocument bounds the small documents of a tree: SHA256SUMS, signatures,
-// manifests, keys.
-const maxDocument = 1 << 20
 
 // read returns a small document whole.
 func (p Part) read(name string) ([]byte, error) {
@@ -277,12 +365,12 @@ func (p Part) read(name string) ([]byte, error) {
 	if info.Size() == 0 {
 		return nil, found(Empty, "it is empty: copy it again")
 	}
-	content, err := io.ReadAll(io.LimitReader(f, maxDocument+1))
+	content, err := io.ReadAll(io.LimitReader(f, MaxDocument+1))
 	if err != nil {
 		return nil, err
 	}
-	if len(content) > maxDocument {
-		return nil, found(TooLarge, "it is larger than %d bytes, which no such document is", maxDocument)
+	if len(content) > MaxDocument {
+		return nil, found(TooLarge, "it is larger than %d bytes, which no such document is", MaxDocument)
 	}
 	return content, nil
 }

@@ -54,6 +54,22 @@ func (d disk) pipe(name string) {
 	}
 }
 
+// Opening a pipe waits for its writer, of which there is none.
+func TestReadFileOpensNoPipe(t *testing.T) {
+	d := newDisk(t)
+	d.pipe("keys/acme.asc")
+	tree, err := d.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if content, err := tree.Keys.ReadFile("acme.asc", index.MaxDocument); content != nil || !errors.Is(err, index.ErrNotWritable) {
+		t.Errorf("%q, %v", content, err)
+	}
+	if _, err := tree.Keys.Digest("acme.asc"); !errors.Is(err, index.ErrNotWritable) {
+		t.Error(err)
+	}
+}
+
 // A symlink is followed within the root and refused when it leaves it; a name
 // that is not what it should be is not opened.
 func TestSymlinksAndSpecialFiles(t *testing.T) {

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -39,6 +41,30 @@ func TestStartingTheWatcherIsRetried(t *testing.T) {
 	}
 	if n := strings.Count(log.String(), "fs.inotify.max_user_instances"); n != 1 {
 		t.Errorf("%d warnings say what to do:\n%s", n, &log)
+	}
+}
+
+// Every file that is published is staged first. None of that leads to a scan.
+func TestTheStagingFolderIsNotWatched(t *testing.T) {
+	root := t.TempDir()
+	staging := filepath.Join(root, "providers", StagingName)
+	if err := os.MkdirAll(filepath.Join(staging, "acme@demo@1.0.0"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	x := New(Options{Watch: true, Open: Directories{Root: root}.Open})
+	defer x.Close()
+	if _, err := x.Rescan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w := x.watcher()
+	w.mutex.Lock()
+	watched := w.before.all()
+	w.mutex.Unlock()
+	if !watched[filepath.Dir(staging)] || watched[staging] {
+		t.Errorf("it watches %v", watched)
+	}
+	if w.concerns(staging) || w.concerns(filepath.Join(staging, "acme@demo@1.0.0")) {
+		t.Error("its events count")
 	}
 }
 

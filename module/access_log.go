@@ -21,7 +21,7 @@ import (
 const placeholderPrefix = "http.terraform_registry."
 
 // fieldNames are the names of these placeholders, and of the fields in the access log.
-var fieldNames = [...]string{"kind", "address", "version", "platform"}
+var fieldNames = [...]string{"kind", "address", "version", "platform", "outcome"}
 
 // requestField returns what a request was about; empty if it had no such thing.
 func requestField(e *handlers.Exchange, name string) (value string, ok bool) {
@@ -34,16 +34,27 @@ func requestField(e *handlers.Exchange, name string) (value string, ok bool) {
 		return e.Version, true
 	case "platform":
 		return e.Platform, true
+	case "outcome":
+		if e.Upload == nil {
+			return "", true
+		}
+		return e.Upload.Outcome.String(), true
 	}
 	return "", false
 }
 
-// answered counts a request, and adds what it was about to its entry in the access log
-// and to its placeholders.
+// answered counts a request, adds what it was about to its entry in the access log, if
+// the server has one, and to its placeholders, and emits an event for what it has
+// published.
 func (h *Handler) answered(r *http.Request, e *handlers.Exchange) {
 	h.traffic.count(e)
-	if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
-		extra.Add(zap.Object("terraform_registry", loggable{e}))
+	if e.Upload != nil && e.Upload.Outcome == handlers.UploadPublished {
+		h.app.emitPublished(h.source.tree, e)
+	}
+	if h.server == nil || h.server.Logs != nil { // adding a field costs as much as finding a document
+		if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {
+			extra.Add(zap.Object("terraform_registry", loggable{e}))
+		}
 	}
 	if repl, ok := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer); ok {
 		repl.Map(func(key string) (any, bool) {
@@ -69,9 +80,9 @@ func (l loggable) MarshalLogObject(to zapcore.ObjectEncoder) error {
 	return nil
 }
 
-// An accessLog writes the entries of Caddy's access log for requests with signed
-// links, without the signatures: as long as a link is valid it is as good as a
-// password, and logs are copied and shared.
+// An accessLog writes the entries of Caddy's access log for requests with signed links, and
+// for redirects to signed URLs of an object store, without the signatures: as long as a link
+// is valid it is as good as a password, and logs are copied and shared.
 //
 // Caddy takes its copy of a request before any handler sees it. All a handler can do
 // is to make Caddy skip the entry, and to write the same entry to the same loggers
@@ -79,7 +90,8 @@ func (l loggable) MarshalLogObject(to zapcore.ObjectEncoder) error {
 // and is missing in them. If credentials are logged on purpose (`log_credentials`),
 // the entries are left to Caddy.
 type accessLog struct {
-	logger *zap.Logger // named http.log.access
+	logger    *zap.Logger // named http.log.access
+	redirects bool        // any download may be answered with a redirect
 }
 
 // httpApp stands for Caddy's HTTP app, to which the loggers of access logs belong.
@@ -89,15 +101,18 @@ type httpApp struct{}
 
 func (httpApp) CaddyModule() caddy.ModuleInfo { return caddy.ModuleInfo{ID: "http"} }
 
-func newAccessLog(ctx caddy.Context) *accessLog {
-	return &accessLog{ctx.Logger(httpApp{}).Named("log.access")}
+func newAccessLog(ctx caddy.Context, redirects bool) *accessLog {
+	return &accessLog{ctx.Logger(httpApp{}).Named("log.access"), redirects}
 }
 
-// serve calls the registry's serve, and keeps the signatures of the requests that it
-// answers out of the log. A nil log does not: then no links are signed.
+// serve calls the serve of the registry or its pages, and keeps the signatures of the
+// requests that it answers out of the log. A nil log does not: then no links are signed.
 func (l *accessLog) serve(w http.ResponseWriter, r *http.Request, serve func(http.ResponseWriter, *http.Request) bool) (answered bool) {
-	linked := strings.Contains(r.URL.RawQuery, "sig=")
-	if l == nil || !linked && !strings.HasSuffix(r.URL.Path, "/download") {
+	if l == nil {
+		return serve(w, r)
+	}
+	linked := hasSignature(r.URL.RawQuery)
+	if !linked && !l.redirects && !strings.HasSuffix(r.URL.Path, "/download") {
 		return serve(w, r)
 	}
 	server, _ := r.Context().Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
@@ -108,7 +123,8 @@ func (l *accessLog) serve(w http.ResponseWriter, r *http.Request, serve func(htt
 	answered = true // also if serve panics: then the registry was answering
 	defer func() {
 		// The location of a module is a signed link, too.
-		if answered && (linked || signature.MatchString(response.Header().Get("X-Terraform-Get"))) {
+		redirected := l.redirects && response.Status() == http.StatusTemporaryRedirect
+		if answered && (linked || redirected || signature.MatchString(response.Header().Get("X-Terraform-Get"))) {
 			l.write(server.Logs, r, response)
 		}
 	}()
@@ -147,13 +163,17 @@ func responseFields(r *http.Request, response caddyhttp.ResponseRecorder) []zap.
 	repl := r.Context().Value(caddy.ReplacerCtxKey).(*caddy.Replacer) // set by each server
 	user, _ := repl.GetString("http.auth.user.id")
 	start, _ := caddyhttp.GetVar(r.Context(), "start_time").(time.Time)
+	header := redactHeader(response.Header())
+	if location, _, signed := strings.Cut(header.Get("Location"), "?"); signed && response.Status() == http.StatusTemporaryRedirect {
+		header.Set("Location", location+"?REDACTED") // of a store, each of which signs in its own way
+	}
 	fields := []zap.Field{
-		zap.Int("bytes_read", 0), // the registry does not read the bodies of these requests
+		zap.Int("bytes_read", 0), // links are for reading: a file that is sent to one is not counted
 		zap.String("user_id", user),
 		zap.Duration("duration", time.Since(start)),
 		zap.Int("size", response.Size()),
 		zap.Int("status", response.Status()),
-		zap.Object("resp_headers", caddyhttp.LoggableHTTPHeader{Header: redactHeader(response.Header())}),
+		zap.Object("resp_headers", caddyhttp.LoggableHTTPHeader{Header: header}),
 	}
 	if kind, _ := repl.GetString(placeholderPrefix + "kind"); kind == "" {
 		return fields // it panicked
@@ -210,6 +230,12 @@ func mappedLoggers(logs *caddyhttp.ServerLogConfig, host string) (names []string
 
 // signature finds signatures in URLs, and in URLs in the query of URLs.
 var signature = regexp.MustCompile(`(?i)((?:[?&]|%3f|%26)sig(?:=|%3d))[^&\s"'<>]*`)
+
+// hasSignature reports whether there may be a signature in a query, which may have a URL
+// in it, escaped.
+func hasSignature(query string) bool {
+	return strings.Contains(query, "sig=") || strings.Contains(query, "sig%3D") || strings.Contains(query, "sig%3d")
+}
 
 func redact(s string) string { return signature.ReplaceAllString(s, "${1}REDACTED") }
 

@@ -8,6 +8,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -19,6 +21,9 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	_ "github.com/caddyserver/caddy/v2/modules/caddyhttp/rewrite"
 	_ "github.com/caddyserver/caddy/v2/modules/logging"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
 // unloggedHandler is a registry that does what the header fields of a request say: set
@@ -35,7 +40,7 @@ func (*unloggedHandler) CaddyModule() caddy.ModuleInfo {
 }
 
 func (h *unloggedHandler) Provision(ctx caddy.Context) error {
-	h.log = newAccessLog(ctx)
+	h.log = newAccessLog(ctx, false)
 	return h.Handler.Provision(ctx)
 }
 
@@ -68,7 +73,7 @@ func newLoggedSite(t *testing.T, logs string) *loggedSite {
 	s := &loggedSite{t: t, dir: t.TempDir()}
 	const log = `%q:{"level":"DEBUG","writer":{"output":"file","filename":%q},"encoder":{"format":"json"},"include":[%q]}`
 	registry, _ := json.Marshal(Handler{
-		Root: sampleTree(t), Hostnames: []string{"registry.example.com"}, SigningKey: &SigningKey{Off: true},
+		Root: sampleTree(t), Hostnames: []string{"registry.example.com"}, SigningKey: &SigningKey{Off: true}, UI: new(UI),
 		Access: &Access{Rules: []AccessRule{
 			{Effect: "allow", Who: "anonymous", Right: "read", Addresses: []string{"acme/demo"}},
 			{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"acme"}},
@@ -303,6 +308,24 @@ func TestAccessLogHidesSignaturesInHeaders(t *testing.T) {
 	}
 }
 
+// Pages are asked for with the URLs of what was asked for before.
+func TestAccessLogHidesSignaturesInURLsOfPages(t *testing.T) {
+	s := newLoggedSite(t, `{}`)
+	to := url.QueryEscape(loggedFile + signedQuery)
+	location := s.get("GET", "registry.example.com", "/_registry/login?to="+to, "X-Real", "yes").Get("Location")
+	s.get("GET", "registry.example.com", location, "X-Real", "yes")
+	s.get("GET", "registry.example.com", "/?sign-in="+strings.ToLower(to), "X-Real", "yes")
+	text, entries := s.entries("all")
+	if !strings.Contains(location, signatureText) || len(entries) != 3 || strings.Contains(strings.ToLower(text), strings.ToLower(signatureText)) {
+		t.Fatalf("from %s: %s", location, text)
+	}
+	for _, e := range entries {
+		if !reflect.DeepEqual(e["terraform_registry"], map[string]any{"kind": "page"}) {
+			t.Errorf("got %v", e)
+		}
+	}
+}
+
 // Requests to other handlers are left to Caddy, and so are all if credentials are
 // logged.
 func TestAccessLogLeavesOtherRequestsToCaddy(t *testing.T) {
@@ -327,9 +350,9 @@ func TestAccessLogDoesNotAllocate(t *testing.T) {
 		log    *accessLog
 		target string
 	}{
-		{"no signature", newAccessLog(newConfiguration(t).ctx), loggedFile + "?exp=1"},
-		{"no access log", newAccessLog(newConfiguration(t).ctx), loggedFile + signedQuery},
-		{"no access log of links", newAccessLog(newConfiguration(t).ctx), "/v1/modules/acme/vpc/aws/1.0.0/download"},
+		{"no signature", newAccessLog(newConfiguration(t).ctx, false), loggedFile + "?exp=1"},
+		{"no access log", newAccessLog(newConfiguration(t).ctx, false), loggedFile + signedQuery},
+		{"no access log of links", newAccessLog(newConfiguration(t).ctx, false), "/v1/modules/acme/vpc/aws/1.0.0/download"},
 		{"no links are signed", nil, loggedFile + signedQuery},
 	} {
 		r, err := http.NewRequest("GET", "http://registry.example.com"+test.target, nil)
@@ -340,6 +363,27 @@ func TestAccessLogDoesNotAllocate(t *testing.T) {
 		registry := new(servedRequests)
 		if n := testing.AllocsPerRun(100, func() { test.log.serve(nil, r, registry.serve) }); n != 0 || *registry == 0 {
 			t.Errorf("%s: %d allocations, %d requests", test.rule, int(n), *registry)
+		}
+	}
+}
+
+// A server without an access log needs no fields. What is left is the function that
+// placeholders are read from.
+func TestDescribingARequestAllocatesLittleWithoutAccessLog(t *testing.T) {
+	for _, test := range []struct {
+		rule string
+		logs *caddyhttp.ServerLogConfig
+		most float64
+	}{
+		{"no access log", nil, 1},
+		{"an access log", new(caddyhttp.ServerLogConfig), 4},
+	} {
+		r := httptest.NewRequest("GET", "http://registry.example.com"+loggedFile, nil)
+		r = caddyhttp.PrepareRequest(r, caddy.NewReplacer(), nil, new(caddyhttp.Server))
+		h := &Handler{traffic: new(traffic), server: &caddyhttp.Server{Logs: test.logs}}
+		e := handlers.NewPageExchange(address.Address{}, "", http.StatusOK, 1)
+		if n := testing.AllocsPerRun(100, func() { h.answered(r, e) }); n > test.most {
+			t.Errorf("%s: %v allocations, want at most %v", test.rule, n, test.most)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"slices"
 	"time"
 
@@ -69,7 +70,7 @@ func (Admin) Routes() []caddy.AdminRoute {
 	return []caddy.AdminRoute{
 		route("indexes", http.MethodGet, onIndexes(listIndexes)),
 		route("report", http.MethodGet, onIndexes(reportIndexes)),
-		route("rescan", http.MethodPost, onIndexes(rescanIndexes)),
+		route("rescan", http.MethodPost, rescanIndexes),
 		route("access", http.MethodGet, decideAccess),
 	}
 }
@@ -78,15 +79,24 @@ func (Admin) Routes() []caddy.AdminRoute {
 // all.
 func onIndexes(serve func(*http.Request, map[string]*index.Index) (any, error)) func(*http.Request, *App) (any, error) {
 	return func(r *http.Request, app *App) (any, error) {
-		found := app.ByRoot()
-		if root := r.URL.Query().Get("root"); root != "" {
-			if found[root] == nil {
-				return nil, caddy.APIError{HTTPStatus: http.StatusNotFound, Err: fmt.Errorf("no tree with the root %q is served", root)}
-			}
-			found = map[string]*index.Index{root: found[root]}
+		found, err := selectIndexes(r, app)
+		if err != nil {
+			return nil, err
 		}
 		return serve(r, found)
 	}
+}
+
+func selectIndexes(r *http.Request, app *App) (map[string]*index.Index, error) {
+	found := app.ByRoot()
+	root := r.URL.Query().Get("root")
+	if root == "" {
+		return found, nil
+	}
+	if found[root] == nil {
+		return nil, caddy.APIError{HTTPStatus: http.StatusNotFound, Err: fmt.Errorf("no tree with the root %q is served", root)}
+	}
+	return map[string]*index.Index{root: found[root]}, nil
 }
 
 // decideAccess returns what the rules of each registry decide.
@@ -159,10 +169,21 @@ func reportIndexes(_ *http.Request, found map[string]*index.Index) (any, error) 
 	return reports, nil
 }
 
-func rescanIndexes(r *http.Request, found map[string]*index.Index) (any, error) {
+// rescanIndexes scans, and tells other instances if something has changed: the event of
+// an object store reaches one of them.
+func rescanIndexes(r *http.Request, app *App) (any, error) {
+	found, err := selectIndexes(r, app)
+	if err != nil {
+		return nil, err
+	}
 	for root, x := range found {
-		if _, err := x.Rescan(r.Context()); err != nil {
+		before := x.Snapshot()
+		now, err := x.Rescan(r.Context())
+		if err != nil {
 			return nil, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Err: fmt.Errorf("scanning %s: %w", root, err)}
+		}
+		if before != nil && !reflect.DeepEqual(before.Report.Offered, now.Report.Offered) {
+			app.announce(x)
 		}
 	}
 	return listIndexes(r, found)

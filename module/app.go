@@ -37,6 +37,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -51,18 +52,21 @@ func init() {
 // It has no options and does not have to be configured: it is created for the
 // first handler.
 type App struct {
-	ctx      caddy.Context
-	logger   *slog.Logger
-	events   *caddyevents.App
-	traffic  traffic
-	sources  []*source
-	handlers []*Handler               // those that are provisioned
-	started  chan struct{}            // closed after Start, even if it failed
-	links    *access.RotatingLinkKeys // nil: no handler signs links
-	generate func() (*signing.Key, error)
+	ctx        caddy.Context
+	logger     *slog.Logger
+	events     *caddyevents.App
+	traffic    traffic
+	sources    []*source
+	handlers   []*Handler           // those that are provisioned
+	publishers []*publish.Publisher // of the handlers
+	locks      namedLocks
+	started    chan struct{}            // closed after Start, even if it failed
+	links      *access.RotatingLinkKeys // nil: no handler signs links
+	generate   func() (*signing.Key, error)
 
 	mutex   sync.Mutex // guards what follows: metrics and the admin API read it
 	indexes map[poolKey]*pooledIndex
+	changes map[*index.Index]*changeLog // of those that look for other instances
 	fillers map[fillerKey]*pooledFiller
 }
 
@@ -89,6 +93,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx = ctx
 	a.logger = ctx.Slogger()
 	a.indexes = make(map[poolKey]*pooledIndex)
+	a.changes = make(map[*index.Index]*changeLog)
 	a.fillers = make(map[fillerKey]*pooledFiller)
 	a.started = make(chan struct{})
 	a.generate = signing.Generate
@@ -138,14 +143,31 @@ func (a *App) Start() error {
 			}
 			signer = stored
 		}
-		s.index.Store(a.acquireIndex(s.tree, signer))
+		t := s.tree
+		t.poll = a.shortestPoll(t)
+		s.index.Store(a.acquireIndex(t, signer))
 	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for _, p := range a.fillers {
 		p.attach(a)
 	}
+	for _, p := range a.publishers {
+		go p.Run(a.ctx)
+	}
 	return nil
+}
+
+// shortestPoll returns how often to look for changes in a tree that several handlers may
+// serve.
+func (a *App) shortestPoll(t tree) time.Duration {
+	shortest := t.poll
+	for _, s := range a.sources {
+		if s.tree.identity() == t.identity() && s.tree.poll > 0 && (shortest == 0 || s.tree.poll < shortest) {
+			shortest = s.tree.poll
+		}
+	}
+	return shortest
 }
 
 // Stop does nothing: requests may still be answered from the indexes, and the
@@ -211,6 +233,12 @@ func (s *source) snapshot() *index.Snapshot {
 	return x.Snapshot()
 }
 
+// ready reports whether there is a snapshot, without waiting for it.
+func (s *source) ready() bool {
+	x := s.index.Load()
+	return x != nil && x.Snapshot() != nil
+}
+
 // next waits for a snapshot other than the given one; see index.Index.
 func (s *source) next(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot {
 	if x := s.index.Load(); x != nil {
@@ -219,10 +247,16 @@ func (s *source) next(ctx context.Context, after *index.Snapshot, wanted ...inde
 	return nil
 }
 
-// changed has the tree scanned soon.
-func (s *source) changed() {
-	if x := s.index.Load(); x != nil {
-		x.Hint()
+// changed has the tree scanned soon. With folders this instance has changed it, and
+// others are told.
+func (s *source) changed(folders ...string) {
+	x := s.index.Load()
+	switch {
+	case x == nil:
+	case len(folders) > 0:
+		x.Changed(folders...)
+	default:
+		x.Refresh()
 	}
 }
 

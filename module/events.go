@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -28,6 +29,13 @@ const (
 	// eventSignatureLost is emitted when a namespace whose keys are stored has a
 	// release that none of them has signed, with hostname and namespace.
 	eventSignatureLost = "terraform_registry_signature_lost"
+
+	// eventPublished is emitted when a file that a client has sent came into the tree,
+	// and all that was staged with it, with root, address, version, kind, such as
+	// package, module, docs or metadata, files, and subject, the user. The version of
+	// metadata and the subject of an anonymous request are empty. The kind of a release
+	// is that of its last file.
+	eventPublished = "terraform_registry_published"
 )
 
 func (a *App) provisionEvents() error {
@@ -89,4 +97,19 @@ func (a *App) emitUpstream(e fill.Event) {
 	if a.ctx.Err() == nil && a.events.ShouldEmit(name) {
 		a.events.Emit(a.ctx, name, data)
 	}
+}
+
+// emitPublished emits an event for what a request has published.
+func (a *App) emitPublished(t tree, e *handlers.Exchange) {
+	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventPublished) {
+		return
+	}
+	a.events.Emit(a.ctx, eventPublished, map[string]any{
+		"root":    t.directories.Root,
+		"address": e.Address(),
+		"version": e.Version,
+		"kind":    e.Upload.Kind.String(),
+		"files":   e.Upload.Files,
+		"subject": e.Upload.Subject,
+	})
 }

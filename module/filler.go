@@ -3,6 +3,7 @@ package module
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"slices"
 	"sync"
@@ -22,6 +23,7 @@ var fillerPool = caddy.NewUsagePool()
 // A fillerKey is everything that a filler depends on. It must not be logged, as the
 // options contain tokens.
 type fillerKey struct {
+	fsys        fs.FS // as in a poolKey
 	directories index.Directories
 	options     string // in JSON
 }
@@ -56,6 +58,7 @@ func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error))
 		}
 		p := &pooledFiller{counters: make(map[fillEvent]*fillCounter)}
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
+		o.Digests = func() []*index.Digests { return p.digests(key) }
 		p.Filler, err = fill.New(o)
 		return p, err
 	})
@@ -108,16 +111,16 @@ func (p *pooledFiller) lock(ctx context.Context, name string) (unlock func(), er
 	if app == nil {
 		return nil, errNoConfiguration
 	}
-	storage := app.ctx.Storage()
-	if err := storage.Lock(ctx, name); err != nil {
-		return nil, err
+	return app.lock(ctx, name)
+}
+
+// digests are those of the indexes of the tree.
+func (p *pooledFiller) digests(key fillerKey) []*index.Digests {
+	app := p.newest()
+	if app == nil {
+		return nil
 	}
-	return func() {
-		// A lock that stays behind becomes stale, and is then ignored.
-		if err := storage.Unlock(context.WithoutCancel(ctx), name); err != nil {
-			app.logger.Warn("releasing the lock of an upstream", "lock", name, "error", err.Error())
-		}
-	}, nil
+	return app.digests(key.fsys, key.directories)
 }
 
 // A fillLog writes to the log of the newest configuration.

@@ -11,6 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages"
 )
 
 func init() {
@@ -19,7 +20,7 @@ func init() {
 
 // Handler serves a folder as a registry for Terraform and OpenTofu: as a
 // provider registry, a module registry and a network mirror, with the discovery
-// document that leads clients there.
+// document that leads clients there, and with pages for people.
 //
 // The folder is the registry. The path of a file is its address, and copying a
 // file in publishes it:
@@ -51,10 +52,11 @@ func init() {
 //
 // Placeholder | Description
 // ------------|------------
-// `{http.terraform_registry.kind}` | what was requested, such as `provider_versions` or `provider_file`
+// `{http.terraform_registry.kind}` | what was requested, such as `provider_versions`, `provider_file` or `page`
 // `{http.terraform_registry.address}` | the provider or module, such as `acme/demo`
 // `{http.terraform_registry.version}` | its version
 // `{http.terraform_registry.platform}` | its platform, such as `linux_amd64`
+// `{http.terraform_registry.outcome}` | what has come of a file that was sent to be published, such as `staged` or `refused`
 //
 // Requests for other paths go to the next handler. Clients require HTTPS, and send no
 // credentials with requests for discovery.
@@ -133,6 +135,12 @@ type Handler struct {
 	// a change is noticed. Default: `5m`.
 	Rescan caddy.Duration `json:"rescan,omitempty"`
 
+	// How often the instance looks in Caddy's storage for what other instances with
+	// the same tree have published or fetched. Each look reads one small value. With a
+	// negative value, `off` in a Caddyfile, it neither looks nor tells others, which is
+	// for a registry that runs once. Default: `500ms`.
+	Poll caddy.Duration `json:"poll,omitempty"`
+
 	// Authentication providers, tried in turn until one of them authenticates the
 	// request. They are asked only about requests for what is not public: discovery
 	// always is. Terraform and OpenTofu send a bearer token, for which there are
@@ -155,6 +163,13 @@ type Handler struct {
 	// share. Between 1s and 12h. Default: `15m`.
 	Links caddy.Duration `json:"links,omitempty"`
 
+	// Have clients download packages from the object store that the file system `fs`
+	// lies on: they are answered with a redirect to a URL that the store accepts for this
+	// long. Documents still come from here, and so do answers to HEAD requests. Rules and
+	// links are checked before. Clients must be able to reach the store by the name that
+	// is in the file system's URL. Between 1s and 12h. Default: downloads are passed on.
+	Redirect caddy.Duration `json:"redirect,omitempty"`
+
 	// Where `terraform login` gets a token for its user. The tokens are checked by a
 	// provider in `auth`, such as `terraform_oidc`. Default: no login is offered.
 	Login *Login `json:"login,omitempty"`
@@ -163,13 +178,25 @@ type Handler struct {
 	// keeps. Default: none; the mirror has what is in the tree.
 	Upstreams []*Upstream `json:"upstream,omitempty"`
 
+	// The pages of the registry, on which people find, read and compare what it
+	// offers. Requests for other paths go to the next handler, so that a site can be
+	// shared. Default: none.
+	UI *UI `json:"ui,omitempty"`
+
+	// Publishing by PUT requests. Requires rules of `access` with the right `publish`.
+	// Default: off; files are published by copying them into the folder.
+	Publish *Publish `json:"publish,omitempty"`
+
 	logger   *slog.Logger
+	app      *App
 	source   *source
 	traffic  *traffic
 	registry *handlers.Registry
+	pages    *pages.Site // nil: there are none
 
-	site            []string   // its hosts, for Decide; empty: any
-	log             *accessLog // nil: no links are signed
+	site            []string          // its hosts, for Decide and ClientSites; empty: any
+	server          *caddyhttp.Server // that it is part of; nil in none
+	log             *accessLog        // nil: no links are signed
 	login           *login
 	authenticators  []caddyauth.Authenticator
 	subject, groups string       // with placeholders
@@ -187,6 +214,9 @@ func (*Handler) CaddyModule() caddy.ModuleInfo {
 // ServeHTTP answers requests to the registry and passes all others on.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyhttp.Handler) error {
 	if h.log.serve(w, r, h.registry.ServeHTTP) {
+		return nil
+	}
+	if h.pages != nil && h.log.serve(w, r, h.pages.ServeHTTP) {
 		return nil
 	}
 	return next.ServeHTTP(w, r)

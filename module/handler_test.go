@@ -138,6 +138,8 @@ func TestProvisionAccepts(t *testing.T) {
 		{"a prefix with two segments", Handler{Prefix: "/terraform/v1"}},
 		{"a public URL with a port", Handler{PublicURL: "https://registry.example.com:8443"}},
 		{"a public URL with a path", Handler{PublicURL: "https://registry.example.com/tools/"}},
+		{"pages below a path", Handler{UI: &UI{Path: "/registry/"}}},
+		{"pages below the prefix", Handler{UI: &UI{Path: "/v1/pages"}}},
 		{"a public URL without TLS", Handler{PublicURL: "http://localhost:8080"}},
 	}
 	for _, test := range tests {
@@ -181,6 +183,10 @@ func TestProvisionRefuses(t *testing.T) {
 		{"a public URL with a user", Handler{PublicURL: "https://bob:secret@registry.example.com"}, "must not have a user name"},
 		{"a public URL with a query", Handler{PublicURL: "https://registry.example.com?a=b"}, "query or a fragment"},
 		{"a public URL with a fragment", Handler{PublicURL: "https://registry.example.com#"}, "query or a fragment"},
+		{"pages at a path without slash", Handler{UI: &UI{Path: "registry"}}, `ui: the path "registry" does not start with a slash`},
+		{"pages at a path with dots", Handler{UI: &UI{Path: "/a/../b"}}, "has empty or dot segments"},
+		{"pages at a path with a space", Handler{UI: &UI{Path: "/my pages"}}, "need escaping"},
+		{"pages at the prefix", Handler{UI: &UI{Path: "/v1/"}}, "ui: the path is the registry's prefix"},
 		{"unknown signatures", Handler{Signatures: "always"}, `signatures: "always" is neither prefer nor require`},
 	}
 	for _, test := range tests {

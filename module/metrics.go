@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
@@ -54,7 +55,7 @@ func (a *App) registerMetrics() error {
 func (collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		metricOffered, metricWithheld, metricPending, metricAge, metricDuration,
-		metricScans, metricArchives, metricKeyExpiry, metricRequests, metricBytes,
+		metricScans, metricArchives, metricKeyExpiry, metricRequests, metricBytes, metricUploads,
 		metricUpstream, metricUpstreamBytes, metricUpstreamSeconds,
 	} {
 		to <- d
@@ -110,19 +111,22 @@ func counts(r *index.Report) (offered map[string]int, withheld map[index.Reason]
 	return offered, withheld
 }
 
-// traffic counts the requests of a configuration by kind and status, without locks
-// or allocations.
+// traffic counts the requests of a configuration by kind and status, and the files that
+// are sent to be published, without locks or allocations.
 type traffic struct {
 	requests [handlers.Kinds][len(statuses)]atomic.Uint64
 	bytes    [handlers.Kinds]atomic.Uint64
+	uploads  [publish.Kinds][handlers.UploadOutcomes]atomic.Uint64
 }
 
 // statuses are all statuses of the registry's answers.
 var statuses = [...]int{
-	http.StatusOK, http.StatusNoContent, http.StatusPartialContent, http.StatusNotModified,
+	http.StatusOK, http.StatusCreated, http.StatusAccepted, http.StatusNoContent, http.StatusPartialContent,
+	http.StatusFound, http.StatusNotModified, http.StatusPermanentRedirect,
 	http.StatusBadRequest, http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusMethodNotAllowed,
-	http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable,
-	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout,
+	http.StatusConflict, http.StatusGone, http.StatusPreconditionFailed, http.StatusRequestEntityTooLarge,
+	http.StatusRequestedRangeNotSatisfiable, http.StatusUnprocessableEntity,
+	http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusInsufficientStorage,
 }
 
 func (t *traffic) count(e *handlers.Exchange) {
@@ -133,6 +137,9 @@ func (t *traffic) count(e *handlers.Exchange) {
 		}
 	}
 	t.bytes[e.Kind].Add(uint64(e.Bytes))
+	if u := e.Upload; u != nil {
+		t.uploads[u.Kind][u.Outcome].Add(1)
+	}
 }
 
 var (
@@ -140,6 +147,8 @@ var (
 		"Requests to the registry, by kind and status of the answer.", []string{"kind", "code"}, nil)
 	metricBytes = prometheus.NewDesc("caddy_terraform_registry_response_bytes_total",
 		"Bytes of the bodies of answers, by kind of request.", []string{"kind"}, nil)
+	metricUploads = prometheus.NewDesc("caddy_terraform_registry_publish_total",
+		"Files that were sent to be published, by kind of file and what has come of it.", []string{"kind", "outcome"}, nil)
 )
 
 func (t *traffic) collect(to chan<- prometheus.Metric) {
@@ -151,6 +160,13 @@ func (t *traffic) collect(to chan<- prometheus.Metric) {
 		}
 		if n := t.bytes[kind].Load(); n > 0 {
 			to <- prometheus.MustNewConstMetric(metricBytes, prometheus.CounterValue, float64(n), kind.String())
+		}
+	}
+	for kind := range publish.Kinds {
+		for outcome := range handlers.UploadOutcomes {
+			if n := t.uploads[kind][outcome].Load(); n > 0 {
+				to <- prometheus.MustNewConstMetric(metricUploads, prometheus.CounterValue, float64(n), kind.String(), outcome.String())
+			}
 		}
 	}
 }

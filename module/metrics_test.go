@@ -151,7 +151,7 @@ func TestMetricsAreDescribed(t *testing.T) {
 // Metrics and placeholders describe requests.
 func TestAnsweredRequests(t *testing.T) {
 	c := newConfiguration(t)
-	h := c.mustHandle(Handler{Root: sampleTree(t)})
+	h := c.mustHandle(Handler{Root: sampleTree(t), UI: new(UI)})
 	c.mustStart()
 	snapshot(t, h)
 
@@ -171,7 +171,11 @@ func TestAnsweredRequests(t *testing.T) {
 		{"/v1/modules/acme/vpc/aws/1.0.0/download", 204, "module_download", "acme/vpc/aws", "1.0.0", ""},
 		{"/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", 200, "module_archive", "acme/vpc/aws", "1.0.0", ""},
 		{"/v1/providers/acme/nothing/versions", 404, "provider_versions", "", "", ""},
-		{"/v1/providers/nothing", 404, "other", "", "", ""},
+		{"/v1/mirror/nothing", 404, "other", "", "", ""},
+		{"/v1/modules", 200, "module_list", "", "", ""},
+		{"/", 200, "page", "", "", ""},
+		{"/modules/acme/vpc/aws", 200, "page", "acme/vpc/aws", "1.0.0", ""},
+		{"/providers/acme/nothing", 404, "page", "", "", ""},
 	} {
 		t.Run(test.path, func(t *testing.T) {
 			w := httptest.NewRecorder()
@@ -212,7 +216,9 @@ func countedBytes(h *Handler) (n uint64) {
 // Every status of the registry's answers is counted.
 func TestTrafficCountsEveryStatus(t *testing.T) {
 	c := newConfiguration(t)
-	h := c.mustHandle(Handler{Root: sampleTree(t)})
+	root := sampleTree(t)
+	indextest.OnDisk(t, root).Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "0.9.0" {}`)
+	h := c.mustHandle(Handler{Root: root, UI: new(UI)})
 	c.mustStart()
 	snapshot(t, h)
 	const file = "/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip"
@@ -224,10 +230,13 @@ func TestTrafficCountsEveryStatus(t *testing.T) {
 		{200, http.MethodGet, file, "", ""},
 		{204, http.MethodGet, "/v1/modules/acme/vpc/aws/1.0.0/download", "", ""},
 		{206, http.MethodGet, file, "Range", "bytes=0-1"},
+		{302, http.MethodGet, "/v1/modules/acme/vpc/aws/download", "", ""},
 		{304, http.MethodGet, file, "If-None-Match", "*"},
+		{308, http.MethodGet, "/modules/ACME/vpc/aws", "", ""},
 		{400, http.MethodGet, "/v1/providers/acme/de%2Fmo/versions", "", ""},
 		{404, http.MethodGet, "/v1/providers/acme/nothing/versions", "", ""},
 		{405, http.MethodPost, file, "", ""},
+		{410, http.MethodGet, "/v1/modules/acme/vpc/aws/0.9.0/download", "", ""},
 		{412, http.MethodGet, file, "If-Match", `"another"`},
 		{416, http.MethodGet, file, "Range", "bytes=1000000-"},
 	} {

@@ -2,6 +2,7 @@ package module
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -23,6 +25,7 @@ type tree struct {
 	directories index.Directories
 	require     bool          // signatures of the publishers
 	rescan      time.Duration // 0: no periodic scans
+	poll        time.Duration // 0: there are no other instances
 	signing     signingPolicy
 	filled      bool // from upstreams, as clients request packages
 }
@@ -45,16 +48,29 @@ func (t tree) options(signer index.Signer) index.Options {
 	if t.fsys == nil {
 		paths = t.directories.Paths()
 	}
+	var listed *index.ListedTree
+	bucket, isBucket := t.fsys.(index.Bucket)
+	if isBucket {
+		listed = t.directories.Listed(bucket)
+	}
 	return index.Options{
 		Open:              t.open,
 		Signer:            signer,
 		RequireSignatures: t.require,
 		Rescan:            t.rescan,
-		Watch:             true,
+		Listed:            listed,
+		Watch:             !isBucket,
 		Paths:             paths,
 		Store:             t.memo(),
 		Identity:          t.identity(),
 	}
+}
+
+// writable reports whether files can come into the tree: those on the local disk may be
+// written, and those of an object store.
+func (t tree) writable() bool {
+	_, inBucket := t.fsys.(index.Bucket)
+	return t.fsys == nil || inBucket
 }
 
 func (t tree) open() (index.Tree, error) {
@@ -73,11 +89,13 @@ var indexPool = caddy.NewUsagePool()
 type poolKey struct {
 	// fsys is a named file system, nil for the local disk. Caddy creates a new
 	// value for every configuration. Its module may have been given other
-	// credentials, so the index of the previous value is not used any more.
+	// credentials, so the index of the previous value is not used any more. A
+	// Bucket is the same value for as long as its options are.
 	fsys        fs.FS
 	directories index.Directories
 	require     bool
 	rescan      time.Duration
+	shared      bool   // with other instances
 	signer      string // the armored public key; empty without a signer
 }
 
@@ -125,10 +143,39 @@ func (p *pooledIndex) detach(app *App) {
 	p.Observe(p.users[len(p.users)-1].observer)
 }
 
+// newest returns the app that has attached last; nil if there is none.
+func (p *pooledIndex) newest() *App {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if len(p.users) == 0 {
+		return nil
+	}
+	return p.users[len(p.users)-1].app
+}
+
+// storage returns the storage of the newest app: those of configurations that are gone are
+// closed.
+func (p *pooledIndex) storage() (certmagic.Storage, error) {
+	app := p.newest()
+	if app == nil {
+		return nil, errNoConfiguration
+	}
+	return app.ctx.Storage(), nil
+}
+
+// lock is App.lock of the newest app.
+func (p *pooledIndex) lock(ctx context.Context, name string) (unlock func(), err error) {
+	app := p.newest()
+	if app == nil {
+		return nil, errNoConfiguration
+	}
+	return app.lock(ctx, name)
+}
+
 // acquireIndex returns the index of a tree. The app holds one reference to it,
 // however many of its handlers use it.
 func (a *App) acquireIndex(t tree, signer index.Signer) *index.Index {
-	key := poolKey{fsys: t.fsys, directories: t.directories, require: t.require, rescan: t.rescan}
+	key := poolKey{fsys: t.fsys, directories: t.directories, require: t.require, rescan: t.rescan, shared: t.poll > 0}
 	if signer != nil {
 		key.signer = signer.PublicKey().Armor
 	}
@@ -138,15 +185,27 @@ func (a *App) acquireIndex(t tree, signer index.Signer) *index.Index {
 		return acquired.Index
 	}
 	value, loaded, _ := indexPool.LoadOrNew(key, func() (caddy.Destructor, error) {
-		return &pooledIndex{Index: index.New(t.options(signer))}, nil // never an error
+		p := new(pooledIndex)
+		o := t.options(signer)
+		if t.poll > 0 {
+			o.Shared = newSharedDigests(p.storage, p.lock, t.identity())
+		}
+		p.Index = index.New(o)
+		return p, nil // never an error
 	})
 	pooled := value.(*pooledIndex)
 	if loaded {
 		// Operators reload to have changes picked up. The scan reads no archive
 		// again, and the current snapshot is served meanwhile.
-		pooled.Hint()
+		pooled.Refresh()
 	}
 	a.indexes[key] = pooled
+	var announce func(folders []string)
+	if t.poll > 0 {
+		changes := newChangeLog(a.ctx.Storage(), t.identity(), pooled.Refresh, a.logger)
+		a.changes[pooled.Index], announce = changes, changes.announce
+		go changes.run(a.ctx, t.poll)
+	}
 	pooled.attach(a, &index.Observer{
 		Logger: a.logger,
 		Scanned: func(before, now *index.Snapshot, took time.Duration) {
@@ -154,9 +213,31 @@ func (a *App) acquireIndex(t tree, signer index.Signer) *index.Index {
 			a.emitScanned(t, now, took)
 		},
 		Withheld: func(p index.Problem) { a.emitWithheld(t, p) },
+		Changed:  announce,
 	})
 	pooled.Start()
 	return pooled.Index
+}
+
+// digests are those of the indexes of a tree.
+func (a *App) digests(fsys fs.FS, directories index.Directories) (digests []*index.Digests) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for key, x := range a.indexes {
+		if key.fsys == fsys && key.directories == directories {
+			digests = append(digests, x.Digests())
+		}
+	}
+	return digests
+}
+
+// announce tells other instances to look at the whole tree of an index.
+func (a *App) announce(x *index.Index) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if changes := a.changes[x]; changes != nil {
+		changes.announce(nil)
+	}
 }
 
 // ByRoot returns the app's indexes by the root of their tree. Further indexes of

@@ -2,6 +2,7 @@ package module
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
@@ -23,7 +25,12 @@ const (
 	RequireSignatures = "require" // releases without a publisher's signature are withheld
 )
 
-const defaultRescan = caddy.Duration(5 * time.Minute)
+// Defaults of intervals. A change made by another instance is to be served within a
+// second, of which the scan needs a part.
+const (
+	defaultRescan = caddy.Duration(5 * time.Minute)
+	defaultPoll   = caddy.Duration(500 * time.Millisecond)
+)
 
 // Provision sets up the handler and registers its tree with the app. It does not read
 // the tree, but checks that its directories exist.
@@ -37,6 +44,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	h.PublicURL = strings.TrimSuffix(h.PublicURL, "/")
 	h.Signatures = cmp.Or(h.Signatures, PreferSignatures)
 	h.Rescan = cmp.Or(h.Rescan, defaultRescan)
+	h.Poll = cmp.Or(h.Poll, defaultPoll)
 
 	hostnames, err := parseHostnames("hostname", h.Hostnames)
 	if err != nil {
@@ -56,6 +64,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	h.site = siteHosts(ctx)
+	h.server, _ = ctx.Value(caddyhttp.ServerCtxKey).(*caddyhttp.Server)
 	if len(hostnames) == 0 {
 		if _, err := checkRuleHostnames(rules, h.PublicURL, h.site); err != nil {
 			return err
@@ -69,11 +78,16 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	t.filled = filler != nil
+	if err := h.checkRedirect(ctx, t); err != nil {
+		return err
+	}
 
-	h.traffic = &app.traffic
+	h.app, h.traffic = app, &app.traffic
 	h.source = app.addSource(t)
 	h.registry = &handlers.Registry{
 		Snapshot:  h.source.snapshot,
+		Ready:     h.source.ready,
+		Redirect:  time.Duration(h.Redirect),
 		Hostnames: hostnames,
 		Prefix:    h.Prefix,
 		PublicURL: h.PublicURL,
@@ -93,11 +107,17 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	}
 	if rules != nil {
 		keys := app.linkKeys()
-		h.log = newAccessLog(ctx)
 		h.registry.Rules = rules
 		h.registry.Authenticate = h.authenticate
 		h.registry.Links = &access.Links{Life: time.Duration(h.Links), Keys: keys.Keys, Reload: keys.Reload}
 	}
+	if rules != nil || h.Redirect != 0 {
+		h.log = newAccessLog(ctx, h.Redirect != 0)
+	}
+	if err := h.provisionPublish(app, hostnames); err != nil {
+		return err
+	}
+	h.provisionPages()
 	app.handlers = append(app.handlers, h)
 	return nil
 }
@@ -124,13 +144,44 @@ func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (tree, 
 		directories: directories,
 		require:     h.Signatures == RequireSignatures,
 		rescan:      max(time.Duration(h.Rescan), 0),
+		poll:        max(time.Duration(h.Poll), 0),
 		signing:     policy,
 	}, nil
 }
 
+// checkRedirect checks that the tree lies on a store that can be redirected to. That the
+// store cannot be asked at the moment is no reason not to start.
+func (h *Handler) checkRedirect(ctx context.Context, t tree) error {
+	life := time.Duration(h.Redirect)
+	if life == 0 {
+		return nil
+	}
+	if life < time.Second || life > access.MaxLinkLife {
+		return fmt.Errorf("redirect: %s is not between 1s and %s", life, access.MaxLinkLife)
+	}
+	bucket, ok := t.fsys.(index.Bucket)
+	if !ok {
+		return errors.New("redirect: only a tree on an object store can be downloaded from there: set fs to a file system of caddy.fs.blob, or remove redirect")
+	}
+	ctx, cancel := context.WithTimeout(ctx, signTimeout)
+	defer cancel()
+	if _, err := bucket.SignedURL(ctx, "modules", life); errors.Is(err, errors.ErrUnsupported) {
+		return errors.New("redirect: this store, or these credentials, cannot sign URLs: remove redirect, or use credentials that have a key")
+	}
+	return nil
+}
+
+// signTimeout limits waiting for the credentials of a store when a configuration is loaded.
+const signTimeout = 5 * time.Second
+
 // expand replaces the placeholders of all options. A placeholder that is only known
 // within a request is an error: what is served is decided before.
 func (h *Handler) expand(repl *caddy.Replacer) error {
+	if h.UI != nil {
+		if err := expand(repl, scalar("ui", &h.UI.Path)); err != nil {
+			return err
+		}
+	}
 	return expand(repl,
 		scalar("root", &h.Root),
 		scalar("providers", &h.Providers),
@@ -192,6 +243,9 @@ func (h *Handler) fileSystem(ctx caddy.Context) (fs.FS, error) {
 	if fsys == new(caddy.Context).FileSystems().Default() {
 		return nil, nil // the local disk under its name
 	}
+	if b, ok := index.BucketOf(fsys); ok {
+		return b, nil // which is the same for all configurations that have it
+	}
 	return fsys, nil
 }
 
@@ -201,6 +255,9 @@ func (h *Handler) Validate() error {
 		return err
 	}
 	if err := validatePublicURL(h.PublicURL); err != nil {
+		return err
+	}
+	if err := h.UI.validate(h.Prefix); err != nil {
 		return err
 	}
 	return validateSignatures(h.Signatures)

@@ -114,8 +114,8 @@ func (a *App) loadOrGenerateKey(ctx context.Context, storage certmagic.Storage) 
 			a.logger.Warn("unlocking the signing key", "error", err.Error())
 		}
 	}()
-	// Another instance may have generated it meanwhile. Replacing its key would
-	// invalidate every lock file written since.
+	// Another instance may have generated it meanwhile, and mirrors may know its key
+	// already: they would refuse another one.
 	key, err = loadKey(ctx, storage)
 	if err == nil || !errors.Is(err, fs.ErrNotExist) {
 		return key, err

@@ -4,8 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
-	"runtime"
+	"os"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -16,19 +15,23 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// Upstream fills the mirror with providers of other registries when clients request
-// them. They are verified, and put into the tree as if they had been copied there:
-// SHA256SUMS, its signature and the keys beside the packages. If the option is removed
-// later, they are still served.
+// Upstream fills the mirror with providers of other registries, and modules if they are
+// turned on, when clients request them. Providers are verified, and put into the tree as
+// if they had been copied there: SHA256SUMS, its signature and the keys beside the
+// packages. If the option is removed later, they are still served.
 //
 // A package that several clients request is downloaded once, even if they use several
 // instances that share the tree and Caddy's storage. While a registry is down, what is
 // known of it is served.
 //
+// The tree must be on the local disk, or `fs` a file system of `caddy.fs.blob`. With a
+// bucket, packages on their way into it are kept in the folder for temporary files of the
+// system.
+//
 // Proxies are taken from the environment (`HTTPS_PROXY`). Links and redirects to
 // private addresses are refused unless `private` has the host.
 type Upstream struct {
-	// The hostnames whose providers are mirrored, such as
+	// The hostnames whose providers, and modules, are mirrored, such as
 	// `registry.terraform.io`. Required.
 	Hostnames []string `json:"hostnames,omitempty"`
 
@@ -41,11 +44,25 @@ type Upstream struct {
 	// cache. Only for a single hostname. Default: `https://` and the hostname.
 	URL string `json:"url,omitempty"`
 
-	// The providers to mirror, as `NAMESPACE/TYPE`, with `*` for any characters.
+	// Whether modules are mirrored, too. Nobody signs modules: what the registry and the
+	// host of the files send over TLS is what is kept, with a record of the commit. If a
+	// version is another one when it is fetched again, it is refused. Default: false.
+	Modules bool `json:"modules,omitempty"`
+
+	// The URL of the registry's module service, where that cannot be found out: with
+	// `mirror`, or a `url` that has a path. Only for a single hostname, and with
+	// `modules`. Default: it is discovered.
+	ModulesURL string `json:"modules_url,omitempty"`
+
+	// Credentials for the hosts where the files of modules are. Default: none.
+	Hosts []*UpstreamHost `json:"hosts,omitempty"`
+
+	// The providers and modules to mirror, as `NAMESPACE` or `NAMESPACE/NAME`, or
+	// `NAMESPACE/NAME/SYSTEM` for modules alone, with `*` for any characters.
 	// Default: all.
 	Allow []string `json:"allow,omitempty"`
 
-	// The providers not to mirror, even if they are allowed. Default: none.
+	// The providers and modules not to mirror, even if they are allowed. Default: none.
 	Deny []string `json:"deny,omitempty"`
 
 	// The platforms to mirror, such as `linux_amd64`. Others are not listed.
@@ -53,9 +70,10 @@ type Upstream struct {
 	// client requests it.
 	Platforms []string `json:"platforms,omitempty"`
 
-	// The maximum size of the providers of all the hostnames together, in bytes. A
+	// The maximum size of what is mirrored of all the hostnames together, in bytes. A
 	// package that would exceed it is not fetched, and clients are told so. Present
-	// packages are not removed. Default: limited by the free space of the disk.
+	// packages are not removed. Default: limited by the free space of the disk; not
+	// limited in a bucket.
 	MaxHeld int64 `json:"max_held,omitempty"`
 
 	// How long a list of versions is used before it is fetched again, in the
@@ -90,11 +108,43 @@ type Upstream struct {
 	Private []string `json:"private,omitempty"`
 }
 
+// UpstreamHost is a host of modules' files, usually of git repositories. It may be in a
+// private network.
+type UpstreamHost struct {
+	// The name of the host, such as `git.example.com`, with a port if it is not the
+	// usual one. Required.
+	Name string `json:"name,omitempty"`
+
+	// The user that the token belongs to. Default: `git`, which is what code hosts
+	// expect.
+	User string `json:"user,omitempty"`
+
+	// The token with which repositories and archives are read over HTTPS. It is sent to
+	// this host alone. Keep it out of the configuration with a placeholder:
+	// `{env.GIT_TOKEN}`. Default: none.
+	Token string `json:"token,omitempty"`
+
+	// The file with a private SSH key, which must not be encrypted. With it and
+	// `known_hosts`, modules may come from this host over SSH. Default: none; they may
+	// not.
+	SSHKey string `json:"ssh_key,omitempty"`
+
+	// The file with the host's public SSH key, in the format of `known_hosts` of
+	// OpenSSH. Required with `ssh_key`.
+	KnownHosts string `json:"known_hosts,omitempty"`
+}
+
 func (u *Upstream) expand(repl *caddy.Replacer) error {
+	for _, h := range u.Hosts {
+		if err := h.expand(repl); err != nil {
+			return fmt.Errorf("hosts: %w", err)
+		}
+	}
 	return expand(repl,
 		list("hostnames", u.Hostnames),
 		scalar("mirror", &u.Mirror),
 		scalar("url", &u.URL),
+		scalar("modules_url", &u.ModulesURL),
 		list("allow", u.Allow),
 		list("deny", u.Deny),
 		list("platforms", u.Platforms),
@@ -102,6 +152,29 @@ func (u *Upstream) expand(repl *caddy.Replacer) error {
 		scalar("token", &u.Token),
 		list("private", u.Private),
 	)
+}
+
+func (h *UpstreamHost) expand(repl *caddy.Replacer) error {
+	return expand(repl,
+		scalar("name", &h.Name),
+		scalar("user", &h.User),
+		scalar("token", &h.Token),
+		scalar("ssh_key", &h.SSHKey),
+		scalar("known_hosts", &h.KnownHosts),
+	)
+}
+
+// checkModules returns what is wrong with the options about modules.
+func (u *Upstream) checkModules() error {
+	switch {
+	case !u.Modules && u.ModulesURL != "":
+		return errors.New("modules_url: modules are not mirrored: add modules, or leave out their URL")
+	case !u.Modules && len(u.Hosts) > 0:
+		return errors.New("hosts: they are for modules, which are not mirrored: add modules, or leave out the hosts")
+	case u.ModulesURL != "" && len(u.Hostnames) > 1:
+		return errors.New("modules_url: several hostnames cannot have one module service: give each an upstream of its own")
+	}
+	return nil
 }
 
 // addSources adds the source of each hostname.
@@ -118,9 +191,16 @@ func (u *Upstream) addSources(to map[svchost.Hostname]fill.Source) error {
 	case u.URL != "" && len(u.Hostnames) > 1:
 		return errors.New("url: several hostnames cannot be at one address: give each an upstream of its own")
 	}
+	if err := u.checkModules(); err != nil {
+		return err
+	}
 	hostnames, err := parseHostnames("hostnames", u.Hostnames)
 	if err != nil {
 		return err
+	}
+	var hosts []upstream.Host
+	for _, h := range u.Hosts {
+		hosts = append(hosts, upstream.Host{Name: h.Name, User: h.User, Token: h.Token, SSHKey: h.SSHKey, KnownHosts: h.KnownHosts})
 	}
 	var quota *fill.Quota // nil: no limit
 	if u.MaxHeld > 0 {
@@ -131,11 +211,14 @@ func (u *Upstream) addSources(to map[svchost.Hostname]fill.Source) error {
 			return fmt.Errorf("hostnames: %s is in two upstreams", hostname.ForDisplay())
 		}
 		client, err := upstream.NewClient(upstream.Origin{
-			Hostname: hostname, URL: u.URL, Mirror: u.Mirror, Token: u.Token,
-			Timeout: time.Duration(u.Timeout), Private: u.Private,
+			Hostname: hostname, URL: u.URL, ModulesURL: u.ModulesURL, Mirror: u.Mirror, Token: u.Token,
+			Timeout: time.Duration(u.Timeout), Private: u.Private, Hosts: hosts,
 		}, upstream.Network{})
 		if err != nil {
 			return err
+		}
+		if u.Modules && !client.HasModules() {
+			return errors.New("modules: a mirror has none, and beside a url with a path they are not found: add the URL of the module service, such as https://registry.terraform.io/v1/modules/")
 		}
 		to[hostname] = fill.Source{Client: client, Policy: policy, Quota: quota}
 	}
@@ -157,7 +240,7 @@ func (u *Upstream) policy() (p fill.Policy, err error) {
 			return p, fmt.Errorf("signatures: %w", err)
 		}
 	}
-	p.VersionsTTL, p.MinAge = time.Duration(u.VersionsTTL), time.Duration(u.MinAge)
+	p.VersionsTTL, p.MinAge, p.Modules = time.Duration(u.VersionsTTL), time.Duration(u.MinAge), u.Modules
 	return p, nil
 }
 
@@ -173,16 +256,17 @@ func parsePatterns(words []string) ([]fill.Pattern, error) {
 	return patterns, nil
 }
 
-// providersPath returns where the tree's providers are on the local disk.
-func (t tree) providersPath() string { return t.directories.Paths()[1] }
-
-// path returns the path on the local disk of a file of the providers, for locking
-// it. It is empty where a lock would prevent the file from being renamed.
-func (t tree) path(name string) string {
-	if runtime.GOOS == "windows" {
-		return ""
+// pathOf returns where providers, or modules, are written to on the local disk: in the tree,
+// or among the temporary files of the system, from which they are sent to a bucket.
+func (t tree) pathOf(a address.Address) string {
+	if t.fsys != nil {
+		return os.TempDir()
 	}
-	return filepath.Join(t.providersPath(), filepath.FromSlash(name))
+	paths := t.directories.Paths()
+	if a.IsModule() {
+		return paths[2]
+	}
+	return paths[1]
 }
 
 // provisionUpstreams returns the filler of the tree; nil without upstreams. It sends
@@ -191,8 +275,8 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*p
 	if len(h.Upstreams) == 0 {
 		return nil, nil
 	}
-	if t.fsys != nil {
-		return nil, errors.New("upstream: only a tree on the local disk can be filled: leave out fs")
+	if !t.writable() {
+		return nil, errors.New("upstream: only a tree on the local disk or in a bucket can be filled: leave out fs")
 	}
 	for _, u := range h.Upstreams {
 		if err := u.expand(repl); err != nil {
@@ -206,7 +290,7 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*p
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
-	filler, err := app.acquireFiller(fillerKey{t.directories, string(options)}, func() (fill.Options, error) {
+	filler, err := app.acquireFiller(fillerKey{t.fsys, t.directories, string(options)}, func() (fill.Options, error) {
 		sources := make(map[svchost.Hostname]fill.Source)
 		for _, u := range h.Upstreams {
 			if err := u.addSources(sources); err != nil {
@@ -214,8 +298,8 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*p
 			}
 		}
 		return fill.Options{
-			Sources: sources, Open: t.open, Path: t.path,
-			FreeSpace: func() (int64, error) { return fill.FreeSpace(t.providersPath()) },
+			Sources: sources, Open: t.open,
+			FreeSpace: func(a address.Address) (int64, error) { return fill.FreeSpace(t.pathOf(a)) },
 		}, nil
 	})
 	if err != nil {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
@@ -137,13 +138,18 @@ func newMember(packets []*packet.OpaquePacket, work *int) (member, error) {
 	if err := usable(entities); err != nil {
 		return member{}, fmt.Errorf("clients cannot use key %s: %w", primary.KeyIdString(), err)
 	}
-	self, _ := entities[0].PrimarySelfSignature()
+	self, identity := primarySelfSignature(entities[0])
+	public := PublicKey{
+		ID:      primary.KeyIdString(),
+		Armor:   string(text),
+		Created: primary.CreationTime.UTC(),
+		Expires: expiry(primary, self),
+	}
+	if identity != nil {
+		public.UserID = strings.ToValidUTF8(identity.Name, "\uFFFD")
+	}
 	return member{
-		public: PublicKey{
-			ID:      primary.KeyIdString(),
-			Armor:   string(text),
-			Expires: expiry(primary, self),
-		},
+		public:   public,
 		entities: entities,
 	}, nil
 }
@@ -173,6 +179,26 @@ func usable(entities openpgp.EntityList) error {
 		return errors.New("neither it nor a sub-key is marked for signing: use a key made for signing")
 	}
 	return nil
+}
+
+// primarySelfSignature is the library's, but always the same one: of user IDs that
+// are equally good, say because they were added within the same second, the library
+// takes any.
+func primarySelfSignature(entity *openpgp.Entity) (*packet.Signature, *openpgp.Identity) {
+	self, chosen := entity.PrimarySelfSignature()
+	if chosen == nil {
+		return self, nil
+	}
+	isPrimary := func(i *openpgp.Identity) bool {
+		return i.SelfSignature.IsPrimaryId != nil && *i.SelfSignature.IsPrimaryId
+	}
+	for _, i := range entity.Identities {
+		if i.Name < chosen.Name && len(i.Revocations) == len(chosen.Revocations) && isPrimary(i) == isPrimary(chosen) &&
+			i.SelfSignature.CreationTime.Equal(self.CreationTime) {
+			self, chosen = i.SelfSignature, i
+		}
+	}
+	return self, chosen
 }
 
 // expiry is when the self-signature ends the key's life; zero for never.

@@ -70,6 +70,9 @@ func TestReadKeyring(t *testing.T) {
 				if err != nil || len(read) != 1 || strings.Count(key.Armor, "-----BEGIN ") != 1 {
 					t.Errorf("clients do not read one key (%v) of:\n%s", err, key.Armor)
 				}
+				if key.UserID != names[key.ID] || time.Since(key.Created) > time.Hour || key.Created.IsZero() {
+					t.Errorf("key %s is %q's, made %v", names[key.ID], key.UserID, key.Created)
+				}
 				if eternal := names[key.ID] == "one"; eternal != key.Expires.IsZero() {
 					t.Errorf("key %s expires %v", names[key.ID], key.Expires)
 				}
@@ -124,6 +127,35 @@ func TestRevokedUserIDWithoutSelfSignature(t *testing.T) {
 		t.Errorf("%d keys, problems %.2000v", len(ring.Keys()), err)
 	} else if len(err.Error()) > 2000 {
 		t.Errorf("the problem is %d characters long", len(err.Error()))
+	}
+}
+
+// The library keeps user IDs in a map. What is shown of a key, and when it expires,
+// must not depend on the order of a map.
+func TestUserIDsOfTheSameSecond(t *testing.T) {
+	made := time.Now().Add(-time.Hour)
+	config := &packet.Config{Algorithm: packet.PubKeyAlgoEd25519, Time: func() time.Time { return made }}
+	key := newKey(t, config)
+	for _, name := range []string{"another", "zest", "middle"} {
+		if err := key.AddUserId(name, "", "", config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for name, identity := range key.Identities { // none is marked as the primary one
+		identity.SelfSignature.IsPrimaryId = nil
+		if err := identity.SelfSignature.SignUserId(name, key.PrimaryKey, key.PrivateKey, config); err != nil {
+			t.Fatal(err)
+		}
+	}
+	text := armored(t, key)
+	for range 50 {
+		ring, problems := ReadKeyring(text)
+		if len(problems) > 0 {
+			t.Fatal(problems)
+		}
+		if got := ring.Keys()[0].UserID; got != "another" {
+			t.Fatalf("the key is %q's", got)
+		}
 	}
 }
 

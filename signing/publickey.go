@@ -15,6 +15,13 @@ type PublicKey struct {
 	// the first block of a string (checklist 43).
 	Armor string
 
+	// UserID is who the key says it belongs to, such as "Acme <releases@acme.example>".
+	// Everyone can claim to be anyone there.
+	UserID string
+
+	// Created is when the key was made.
+	Created time.Time
+
 	// Expires is when the key stops being valid; zero means never.
 	Expires time.Time
 }

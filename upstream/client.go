@@ -22,16 +22,21 @@ const userAgent = "caddy-terraform-registry"
 
 // A Client sends requests to one origin. It is safe for concurrent use.
 type Client struct {
-	origin   Origin
-	base     *url.URL
-	breaker  breaker
-	service  service
-	protocol protocol
+	origin     Origin
+	base       *url.URL
+	modulesURL *url.URL // nil: it is discovered, if the origin has modules
+	breaker    breaker
+	protocol   protocol
+
+	providers, modules service // as they were discovered
 
 	documents *connections
 	packages  *connections
 
-	maxPackage int64 // bytes
+	connect      connector
+	repositories *slots // of git
+
+	maxPackage, maxModule, maxRepository, maxRefs, maxUnpacked int64 // bytes
 }
 
 // connections are an origin's for one purpose. Documents and packages have their
@@ -74,23 +79,35 @@ func NewClient(o Origin, n Network) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
+	modulesURL, err := o.modulesBaseURL()
+	if err != nil {
+		return nil, err
+	}
+	named := o.named(base, modulesURL)
 	if n.Connect == nil {
 		n.Connect = connect
 	}
 	newConnections := func(http2 bool, size int) *connections {
 		return &connections{newRetrying(&http.Client{
-			Transport:     newTransport(newGuard(base, o.Private), o.Timeout, n.Roots, n.Connect, http2),
+			Transport:     newTransport(newGuard(named), o.Timeout, n.Roots, n.Connect, http2),
 			CheckRedirect: checkRedirect,
 		}, o.Timeout), newSlots(size)}
 	}
 	c := &Client{
-		origin:    o,
-		base:      base,
-		breaker:   newBreaker(base.Host),
-		documents: newConnections(true, maxDocuments),
+		origin:     o,
+		base:       base,
+		modulesURL: modulesURL,
+		breaker:    newBreaker(base.Host),
+		documents:  newConnections(true, maxDocuments),
 		// Go receives large bodies faster without HTTP/2.
-		packages:   newConnections(false, MaxDownloads),
-		maxPackage: MaxPackage,
+		packages:      newConnections(false, MaxDownloads),
+		maxPackage:    MaxPackage,
+		maxModule:     maxModule,
+		maxRefs:       maxRefs,
+		maxUnpacked:   maxUnpacked,
+		connect:       n.Connect,
+		repositories:  newSlots(maxRepositories),
+		maxRepository: maxRepository,
 	}
 	if c.protocol = (registry{c}); o.Mirror != "" {
 		c.protocol = mirror{c}
@@ -98,15 +115,23 @@ func NewClient(o Origin, n Network) (*Client, error) {
 	return c, nil
 }
 
-// Hostname is that of the origin's providers.
+// Hostname is that of the origin's providers and modules.
 func (c *Client) Hostname() svchost.Hostname { return c.origin.Hostname }
 
-// Versions returns the versions of a provider, newest first, each once. Nothing about
-// them is verified. The error is a Failure, or says that the provider is of another
-// origin.
+// HasModules reports whether modules can be asked for. A mirror has none, and of a URL
+// that is the provider service itself it is not known where the module service is:
+// both need Origin.ModulesURL.
+func (c *Client) HasModules() bool { return c.modulesURL != nil || c.origin.needsDiscovery(c.base) }
+
+// Versions returns the versions of a provider or a module, newest first, each once; of
+// a module's only Version is set. Nothing about them is verified. The error is a
+// Failure, or says that the address is of another origin.
 func (c *Client) Versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
 	if err := c.check(a); err != nil {
 		return nil, err
+	}
+	if a.IsModule() {
+		return modules{c}.versions(ctx, a)
 	}
 	return c.protocol.versions(ctx, a)
 }
@@ -116,6 +141,9 @@ func (c *Client) Versions(ctx context.Context, a address.Address) ([]wire.Provid
 func (c *Client) Published(ctx context.Context, a address.Address, version string) (time.Time, error) {
 	if err := c.checkVersion(a, version); err != nil {
 		return time.Time{}, err
+	}
+	if a.IsModule() {
+		return modules{c}.published(ctx, a, version)
 	}
 	return c.protocol.published(ctx, a, version)
 }
@@ -131,14 +159,21 @@ func (c *Client) Release(ctx context.Context, a address.Address, v wire.Provider
 	return c.protocol.release(ctx, a, v, pinned)
 }
 
-// check refuses providers of other origins, and addresses that would not be two
-// segments of a path.
+// check refuses addresses of other origins, and those that would not be segments of a
+// path.
 func (c *Client) check(a address.Address) error {
 	if a.Hostname != "" && a.Hostname != c.origin.Hostname {
-		return fmt.Errorf("%s is not a provider of %s", a, c.origin)
+		return fmt.Errorf("%s is not of %s", a, c.origin)
 	}
-	if normal, err := address.ParseProvider(string(a.Hostname), a.Namespace, a.Name); err != nil || normal != a {
-		return fail(c.base, ErrNotFound, "that is not the address of a provider")
+	parse, what := address.ParseProvider, "provider"
+	if a.IsModule() {
+		parse = func(hostname, namespace, name string) (address.Address, error) {
+			return address.ParseModule(hostname, namespace, name, a.System)
+		}
+		what = "module"
+	}
+	if normal, err := parse(string(a.Hostname), a.Namespace, a.Name); err != nil || normal != a {
+		return fail(c.base, ErrNotFound, "that is not the address of a %s", what)
 	}
 	return nil
 }
@@ -147,6 +182,7 @@ func (c *Client) checkVersion(a address.Address, version string) error {
 	if err := c.check(a); err != nil {
 		return err
 	}
+	// The normal form of a module's version is that of a provider's.
 	if _, err := address.ParseProviderVersion(version); err != nil {
 		return fail(c.base, ErrNotFound, "that is not a version")
 	}
@@ -156,11 +192,12 @@ func (c *Client) checkVersion(a address.Address, version string) error {
 // isOriginHost reports whether a URL is on one of the origin's own hosts, which get
 // its token and count for its breaker. Hosts it links to do not.
 func (c *Client) isOriginHost(u *url.URL) bool {
-	if sameHost(u, c.base) {
-		return true
+	for _, base := range []*url.URL{c.base, c.modulesURL, c.providers.last(), c.modules.last()} {
+		if base != nil && sameHost(u, base) {
+			return true
+		}
 	}
-	base, _ := c.service.last()
-	return base != nil && sameHost(u, base)
+	return false
 }
 
 // A document is the body of an answer and its URL after redirects, which links in it
@@ -170,37 +207,52 @@ type document struct {
 	url  *url.URL
 }
 
-// read gets a whole document. The origin's timeout starts when the request gets its
-// slot.
-func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (d document, err error) {
+// read gets a whole document.
+func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (document, error) {
+	a, err := c.ask(ctx, u, limit)
+	if err == nil && a.status == http.StatusNoContent {
+		return document{}, &Failure{Host: a.url.Host, Status: a.status, Kind: ErrMalformed}
+	}
+	return a.document, err
+}
+
+// An answer is a document, or 204, with its header.
+type answer struct {
+	document
+	status int
+	header http.Header
+}
+
+// ask gets a whole answer. The origin's timeout starts when the request gets its slot.
+func (c *Client) ask(ctx context.Context, u *url.URL, limit int64) (a answer, err error) {
 	release, ok, err := c.documents.slots.take(ctx)
 	switch {
 	case err != nil:
-		return d, transportFailure(ctx, u, err)
+		return a, transportFailure(ctx, u, err)
 	case !ok:
-		return d, busy(c.base.Host)
+		return a, busy(c.base.Host)
 	}
 	defer release()
 	ctx, cancel := context.WithTimeoutCause(ctx, c.origin.Timeout, errTimeout)
 	defer cancel()
 	err = c.guarded(ctx, u, func() error {
-		answer, err := c.open(ctx, c.documents.http, u, nil)
+		r, err := c.open(ctx, c.documents.http, u, nil)
 		if err != nil {
 			return err
 		}
-		defer answer.Body.Close()
-		body, tooLarge, err := readBounded(answer, limit)
+		defer r.Body.Close()
+		body, tooLarge, err := readBounded(r, limit)
 		// A server may end its answer properly when this side cancels.
 		if err != nil || ctx.Err() != nil {
-			return transportFailure(ctx, answer.Request.URL, err)
+			return transportFailure(ctx, r.Request.URL, err)
 		}
 		if tooLarge {
-			return fail(answer.Request.URL, ErrTooLarge, "the limit is %d bytes", limit)
+			return fail(r.Request.URL, ErrTooLarge, "the limit is %d bytes", limit)
 		}
-		d = document{body, answer.Request.URL}
+		a = answer{document{body, r.Request.URL}, r.StatusCode, r.Header}
 		return nil
 	})
-	return d, err
+	return a, err
 }
 
 // readBounded reads the body of an answer, as decompressed by net/http.
@@ -221,9 +273,14 @@ func (c *Client) guarded(ctx context.Context, u *url.URL, request func() error) 
 	return c.breaker.run(ctx, u.Host, request)
 }
 
-// open sends a request, with retries. The caller closes the body of a success.
+// open gets a URL, with retries. The caller closes the body of a success.
 func (c *Client) open(ctx context.Context, client *retryablehttp.Client, u *url.URL, header http.Header) (*http.Response, error) {
-	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	return c.send(ctx, client, http.MethodGet, u, nil, header)
+}
+
+// send sends a request, with retries. The caller closes the body of a success.
+func (c *Client) send(ctx context.Context, client *retryablehttp.Client, method string, u *url.URL, body []byte, header http.Header) (*http.Response, error) {
+	r, err := retryablehttp.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
 		return nil, fail(u, ErrMalformed, "the link to it is not a URL")
 	}

@@ -1,5 +1,5 @@
-// Package upstream is the client of one origin: a provider registry or a network
-// mirror. Package fill brings what it fetches into a tree.
+// Package upstream is the client of one origin: a registry of providers and modules, or
+// a network mirror. Package fill brings what it fetches into a tree.
 //
 // # What is trusted
 //
@@ -9,10 +9,19 @@
 // those the origin sends; [Client.Download] compares the package with that. What an
 // origin cannot prove is marked as unsigned, and the caller decides.
 //
+// Modules are not signed. A [ModuleSource] is where the origin says over verified TLS
+// that the files of a version are; [Client.FetchModule] brings them, and with them
+// their commit or digest, by which the caller can tell when they change. What is in an
+// archive or a repository is unpacked and never run, and no link in it leads out.
+//
 // An origin cannot reach the server's private network either. Links and redirects to
 // private addresses are refused unless the host is configured by name, and the check
 // is made on the address that is dialled. The token is sent to the origin's own hosts
-// only.
+// only, and the credentials of a [Host] to that.
+//
+// Modules may come from git repositories. The git binary gets them through a relay in
+// this process, which sends its requests as all others are sent: git itself connects to
+// no server, sees no credentials, and nothing of a repository is run.
 //
 // # What an origin may cost
 //

@@ -47,9 +47,9 @@ func (c *Client) Download(ctx context.Context, r *Release, platform address.Plat
 	if err != nil {
 		return Digest{}, err
 	}
-	d := &download{client: c, url: from.url, w: w, hash: sha256.New(), size: -1}
+	d := c.newDownload(from.url, w, c.maxPackage)
 	if from.size > 0 {
-		if from.size > c.maxPackage {
+		if from.size > d.limit {
 			return Digest{}, d.tooLarge(from.url)
 		}
 		d.size = from.size
@@ -60,7 +60,7 @@ func (c *Client) Download(ctx context.Context, r *Release, platform address.Plat
 	if err := d.run(ctx); err != nil {
 		return Digest{}, brokenLink(err, "package")
 	}
-	digest := Digest{d.received, wire.SHA256(d.hash.Sum(nil))}
+	digest := d.digest()
 	if len(p.Digests) > 0 && !slices.Contains(p.Digests, digest.SHA256) {
 		return Digest{}, fail(from.url, ErrBadChecksum, "%s is not the file that was released", p.Name)
 	}
@@ -87,16 +87,25 @@ func (p *pace) tooSlow(n int, took time.Duration) bool {
 
 // A download is a package that is being received, over one connection or several.
 type download struct {
-	client    *Client
-	url       *url.URL
-	w         io.Writer
-	hash      hash.Hash
-	received  int64
-	skip      int64  // bytes that the current answer repeats
-	size      int64  // of the package in bytes; negative if not known
-	validator string // for If-Range
-	pace      pace
+	client        *Client
+	url           *url.URL
+	w             io.Writer
+	hash          hash.Hash
+	limit         int64  // bytes
+	authorization string // if it is not the origin's token
+	received      int64
+	skip          int64  // bytes that the current answer repeats
+	size          int64  // of the package in bytes; negative if not known
+	validator     string // for If-Range
+	pace          pace
 }
+
+func (c *Client) newDownload(u *url.URL, w io.Writer, limit int64) *download {
+	return &download{client: c, url: u, w: w, hash: sha256.New(), limit: limit, size: -1}
+}
+
+// digest is that of what was received.
+func (d *download) digest() Digest { return Digest{d.received, wire.SHA256(d.hash.Sum(nil))} }
 
 // errBroken: the connection broke before the end of the package.
 var errBroken = errors.New("the connection broke off")
@@ -162,6 +171,9 @@ func (d *download) stream(parent context.Context) error {
 func (d *download) open(ctx context.Context) (answer *http.Response, err error) {
 	// A range of a compressed body is not one of the package.
 	header := http.Header{"Accept-Encoding": {"identity"}}
+	if d.authorization != "" {
+		header.Set("Authorization", d.authorization)
+	}
 	if d.received > 0 {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", d.received))
 		if d.validator != "" {
@@ -179,6 +191,9 @@ func (d *download) open(ctx context.Context) (answer *http.Response, err error) 
 // package is not the same as before.
 func (d *download) accept(answer *http.Response) error {
 	start, size := int64(0), answer.ContentLength
+	if answer.StatusCode == http.StatusNoContent {
+		return &Failure{Host: answer.Request.URL.Host, Status: answer.StatusCode, Kind: ErrMalformed}
+	}
 	if answer.StatusCode == http.StatusPartialContent {
 		var ok bool
 		if start, size, ok = contentRange(answer.Header); !ok || start != d.received {
@@ -189,7 +204,7 @@ func (d *download) accept(answer *http.Response) error {
 	switch {
 	case size >= 0 && d.size >= 0 && size != d.size:
 		return fail(answer.Request.URL, ErrBadChecksum, "the package has %d bytes where %d were announced", size, d.size)
-	case size > d.client.maxPackage:
+	case size > d.limit:
 		return d.tooLarge(answer.Request.URL)
 	case size >= 0:
 		d.size = size
@@ -201,7 +216,7 @@ func (d *download) accept(answer *http.Response) error {
 }
 
 func (d *download) tooLarge(from *url.URL) error {
-	return fail(from, ErrTooLarge, "the limit of a package is %d bytes", d.client.maxPackage)
+	return fail(from, ErrTooLarge, "the limit of a package is %d bytes", d.limit)
 }
 
 // expect passes the size of the package on to the writer.
@@ -246,7 +261,7 @@ func (d *download) write(bytes []byte) error {
 	repeated := min(d.skip, int64(len(bytes)))
 	d.skip -= repeated
 	bytes = bytes[repeated:]
-	if d.received += int64(len(bytes)); d.received > d.client.maxPackage {
+	if d.received += int64(len(bytes)); d.received > d.limit {
 		return d.tooLarge(d.url)
 	}
 	d.hash.Write(bytes)

@@ -1,7 +1,9 @@
 package upstream
 
 import (
+	"context"
 	"net/netip"
+	"os"
 	"time"
 )
 
@@ -21,6 +23,53 @@ func CheckIP(ip netip.Addr) error { return checkIP(ip) }
 // LimitPackages replaces MaxPackage.
 func LimitPackages(c *Client, bytes int64) { c.maxPackage = bytes }
 
+// LimitModules replaces the limit of a module's archive.
+func LimitModules(c *Client, bytes int64) { c.maxModule = bytes }
+
+// LimitRepositories replaces the limit of what is received of a repository.
+func LimitRepositories(c *Client, bytes int64) { c.maxRepository = bytes }
+
+// LimitRefs replaces the limit of a list of branches and tags.
+func LimitRefs(c *Client, bytes int64) { c.maxRefs = bytes }
+
+// LimitUnpacked replaces the limit of a module's files.
+func LimitUnpacked(c *Client, bytes int64) { c.maxUnpacked = bytes }
+
+// UnpackModule unpacks an archive as FetchModule does.
+func UnpackModule(ctx context.Context, name, format, into string) (commit string, err error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		return "", err
+	}
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return "", err
+	}
+	defer root.Close()
+	u := newUnpacker(root, 1<<20, false)
+	if err := u.unpack(&archiveFile{ctx: ctx, file: f, size: info.Size()}, format); err != nil {
+		return "", err
+	}
+	return u.commit, checkLinks(ctx, root)
+}
+
+// KeepReached removes what a module in a folder does not need.
+func KeepReached(ctx context.Context, dir, folder string) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	return keepReached(ctx, root, folder)
+}
+
 type Pace = pace
 
 func (p *pace) TooSlow(n int, took time.Duration) bool { return p.tooSlow(n, took) }
+
+func PathsFrom(name string, content []byte) ([]string, error) { return pathsFrom(name, content) }

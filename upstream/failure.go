@@ -113,8 +113,8 @@ func brokenLink(err error, what string) error {
 func (c *Client) statusFailure(r *http.Response, ranged bool) *Failure {
 	f := &Failure{Host: r.Request.URL.Host, Status: r.StatusCode}
 	switch s := r.StatusCode; {
-	case s == http.StatusOK, s == http.StatusPartialContent && ranged:
-		return nil
+	case s == http.StatusOK, s == http.StatusNoContent, s == http.StatusPartialContent && ranged:
+		return nil // what needs a body refuses 204 itself
 	case s == http.StatusNotFound, s == http.StatusGone:
 		f.Kind = ErrNotFound
 	case s == http.StatusUnauthorized, s == http.StatusForbidden:

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,15 +14,19 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// An Origin is where the providers of one hostname come from.
+// An Origin is where the providers and modules of one hostname come from.
 type Origin struct {
-	// Hostname of the addresses of its providers.
+	// Hostname of the addresses of its providers and modules.
 	Hostname svchost.Hostname
 
 	// URL of the same registry at another location. Without a path the provider
 	// service is discovered there, as on the hostname; with one it is the service
 	// itself, as in the host blocks of the clients' configuration.
 	URL string
+
+	// ModulesURL is the module service itself, as URL with a path is the provider
+	// service. Empty: it is discovered where the provider service is.
+	ModulesURL string
 
 	// Mirror is the base URL of a network mirror to use instead of the registry.
 	// It excludes URL.
@@ -35,8 +40,12 @@ type Origin struct {
 	Timeout time.Duration
 
 	// Private are hosts, names or IP addresses without a port, that may be in a
-	// private network. The host of URL, Mirror or Hostname always may.
+	// private network. The host of URL, ModulesURL, Mirror or Hostname always may.
 	Private []string
+
+	// Hosts are those that modules may come from with credentials, or over SSH. They
+	// may be in a private network too.
+	Hosts []Host
 }
 
 // String leaves out the token, for logs.
@@ -61,26 +70,52 @@ func (o Origin) withDefaults() (Origin, error) {
 		o.Timeout = defaultTimeout
 	}
 	for _, host := range o.Private {
-		if _, err := netip.ParseAddr(host); err == nil {
-			continue
-		}
-		if _, err := address.ParseHostname(host); err != nil || strings.ContainsAny(host, ":/") {
+		if !isHost(host) {
 			return o, fmt.Errorf("%q is not a host: write a name or an IP address, without scheme and port", host)
+		}
+	}
+	for i, h := range o.Hosts {
+		if err := h.check(); err != nil {
+			return o, err
+		}
+		if slices.ContainsFunc(o.Hosts[:i], func(other Host) bool { return sameHost(h.url(), other.url()) }) {
+			return o, fmt.Errorf("the host %s is configured twice: leave out one of them", h.Name)
 		}
 	}
 	return o, nil
 }
 
-// baseURL is where the first request goes. It ends in a slash, without which
-// resolving a reference drops its last segment.
+// isHost reports whether s is a name or an IP address, without a port.
+func isHost(s string) bool {
+	if _, err := netip.ParseAddr(s); err == nil {
+		return true
+	}
+	_, err := address.ParseHostname(s)
+	return err == nil && !strings.ContainsAny(s, ":/")
+}
+
+// baseURL is where the first request goes.
 func (o Origin) baseURL() (*url.URL, error) {
-	name, text := "URL", o.URL
 	switch {
 	case o.Mirror != "":
-		name, text = "mirror", o.Mirror
-	case o.URL == "":
-		text = "https://" + string(o.Hostname)
+		return parseBase("mirror", o.Mirror)
+	case o.URL != "":
+		return parseBase("URL", o.URL)
 	}
+	return parseBase("hostname", "https://"+string(o.Hostname))
+}
+
+// modulesBaseURL is the module service; nil if it is not configured.
+func (o Origin) modulesBaseURL() (*url.URL, error) {
+	if o.ModulesURL == "" {
+		return nil, nil
+	}
+	return parseBase("module service's URL", o.ModulesURL)
+}
+
+// parseBase reads a URL in the configuration of an origin. It ends in a slash, without
+// which resolving a reference drops its last segment.
+func parseBase(name, text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Host == "":
@@ -96,6 +131,18 @@ func (o Origin) baseURL() (*url.URL, error) {
 		u = u.JoinPath("/")
 	}
 	return u, nil
+}
+
+// named are the hosts that the operator named, which may be in a private network.
+func (o Origin) named(base, modules *url.URL) []string {
+	named := append(slices.Clone(o.Private), base.Hostname())
+	if modules != nil {
+		named = append(named, modules.Hostname())
+	}
+	for _, h := range o.Hosts {
+		named = append(named, h.url().Hostname())
+	}
+	return named
 }
 
 // needsDiscovery reports whether the provider service has to be discovered.

@@ -19,6 +19,16 @@ func TestOrigin(t *testing.T) {
 		{"at another URL", upstream.Origin{Hostname: host, URL: "https://10.0.0.1:8443"}, ""},
 		{"through a mirror", upstream.Origin{Hostname: host, Mirror: "https://mirror.example.com/a/b"}, ""},
 		{"with private hosts", upstream.Origin{Hostname: host, Private: []string{"files.internal", "10.0.0.1", "fd00::1"}}, ""},
+		{"with hosts of modules", upstream.Origin{Hostname: host, Hosts: []upstream.Host{{Name: "git.example.com:8443", User: "me", Token: "secret"}, {Name: "fd00::1"}, {Name: "git.example.com", SSHKey: "a", KnownHosts: "b"}}}, ""},
+		{"with a module service beside a mirror", upstream.Origin{Hostname: host, Mirror: "https://b.example.com", ModulesURL: "https://c.example.com/v1/modules"}, ""},
+		{"a module service without TLS", upstream.Origin{Hostname: host, ModulesURL: "http://c.example.com/v1/modules"}, "the module service's URL of an origin must begin with https://"},
+		{"a host of modules with a scheme", upstream.Origin{Hostname: host, Hosts: []upstream.Host{{Name: "https://git.example.com"}}}, "is not a host"},
+		{"a host of modules with a port that is none", upstream.Origin{Hostname: host, Hosts: []upstream.Host{{Name: "git.example.com:0"}}}, "not a number"},
+		{"a host of modules twice", upstream.Origin{Hostname: host, Hosts: []upstream.Host{{Name: "git.example.com"}, {Name: "Git.example.com:443"}}}, "configured twice"},
+		{"a token of a host with its line break", upstream.Origin{Hostname: host, Hosts: []upstream.Host{{Name: "git.example.com", Token: "secret\n"}}}, "copy it again"},
+		{"a user with a colon", upstream.Origin{Hostname: host, Hosts: []upstream.Host{{Name: "git.example.com", User: "a:secret", Token: "b"}}}, "must not have a colon"},
+		{"a user without a token", upstream.Origin{Hostname: host, Hosts: []upstream.Host{{Name: "git.example.com", User: "a"}}}, "add the token"},
+		{"a key without the host's", upstream.Origin{Hostname: host, Hosts: []upstream.Host{{Name: "git.example.com", SSHKey: "a"}}}, "both ssh_key and known_hosts"},
 		{"no hostname", upstream.Origin{}, "needs the hostname"},
 		{"a URL and a mirror", upstream.Origin{Hostname: host, URL: "https://a.example.com", Mirror: "https://b.example.com"}, "leave out one"},
 		{"without TLS", upstream.Origin{Hostname: host, URL: "http://a.example.com"}, "must begin with https://"},
@@ -44,7 +54,8 @@ func TestOrigin(t *testing.T) {
 
 func TestOriginDoesNotPrintItsToken(t *testing.T) {
 	o := upstream.Origin{Hostname: host, Token: "secret"}
-	for _, text := range []string{fmt.Sprint(o), fmt.Sprintf("%+v", o), fmt.Sprintf("%#v", o)} {
+	o.Hosts = []upstream.Host{{Name: "git.example.com", Token: "secret"}}
+	for _, text := range []string{fmt.Sprint(o.Hosts), fmt.Sprintf("%#v", o.Hosts), fmt.Sprint(o), fmt.Sprintf("%+v", o), fmt.Sprintf("%#v", o)} {
 		if strings.Contains(text, "secret") {
 			t.Errorf("%s has the token in it", text)
 		}

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"net/url"
+	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -14,102 +14,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A service is the URL of the origin's provider service, and when it was discovered.
-type service struct {
-	mutex      sync.Mutex
-	base       *url.URL
-	discovered time.Time
-}
-
-// last returns the base that was discovered last, and whether it may be reused.
-func (s *service) last() (base *url.URL, fresh bool) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	return s.base, s.base != nil && time.Since(s.discovered) < discoveryLifetime
-}
-
-func (s *service) set(base *url.URL) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	s.base, s.discovered = base, time.Now()
-}
-
 // registry is the provider registry protocol, providers.v1.
 type registry struct{ *Client }
 
-// serviceBase is what the URLs of the provider service are resolved against.
-func (c registry) serviceBase(ctx context.Context) (*url.URL, error) {
-	if !c.origin.needsDiscovery(c.base) {
-		return c.base, nil
-	}
-	last, fresh := c.service.last()
-	if fresh {
-		return last, nil
-	}
-	base, err := c.discover(ctx)
-	switch {
-	case err == nil:
-		c.service.set(base)
-		return base, nil
-	case last != nil && IsKind(err, ErrUnavailable, ErrTimeout):
-		return last, nil // which is likely still right
-	}
-	return nil, err
-}
-
-func (c registry) discover(ctx context.Context) (*url.URL, error) {
-	d, err := c.read(ctx, c.base.JoinPath(wire.DiscoveryPath), maxDiscovery)
-	var f *Failure
-	if errors.As(err, &f) && f.Kind == ErrNotFound {
-		// Nothing was said about the provider, so it must not become ErrNotFound.
-		return nil, &Failure{Host: f.Host, Status: f.Status, Kind: ErrMalformed, Detail: "it is not a registry: configure its URL or a mirror"}
-	}
-	if err != nil {
-		return nil, err
-	}
-	base, err := parseDiscovery(d.body, d.url)
-	if err != nil {
-		return nil, fail(d.url, ErrMalformed, "%v", err)
-	}
-	return base, nil
-}
-
-// parseDiscovery follows the clients' rules for the URL of a service. Like clients
-// it adds no slash at the end.
-func parseDiscovery(body []byte, from *url.URL) (*url.URL, error) {
-	text, err := wire.DecodeProvidersService(body)
-	if err != nil {
-		return nil, err
-	}
-	base, err := resolve(from, text)
-	if err != nil {
-		return nil, err
-	}
-	base.Fragment, base.RawFragment = "", ""
-	return base, nil
-}
-
-// resolve reads a URL in a document.
-func resolve(from *url.URL, text string) (*url.URL, error) {
-	u, err := from.Parse(text)
-	switch {
-	case err != nil:
-		return nil, errors.New("it has a link that is not a URL")
-	case u.Host == "" || u.Scheme != "https" && u.Scheme != "http":
-		return nil, errors.New("it has a link that is not on a web server")
-	case u.User != nil:
-		return nil, errors.New("it links to a URL with a user name or password in it, which clients refuse")
-	}
-	return u, nil
-}
-
 // get reads a document of the provider service by the segments of its path.
 func (c registry) get(ctx context.Context, limit int64, segments ...string) (document, error) {
-	base, err := c.serviceBase(ctx)
+	base, err := c.providersBase(ctx)
 	if err != nil {
 		return document{}, err
 	}
-	return c.read(ctx, base.ResolveReference(&url.URL{Path: strings.Join(segments, "/")}), limit)
+	return c.read(ctx, below(base, segments...), limit)
 }
 
 func (c registry) versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
@@ -137,6 +51,12 @@ func (c registry) published(ctx context.Context, a address.Address, version stri
 	if err != nil {
 		return time.Time{}, err
 	}
+	return d.published()
+}
+
+// published reads when a version was published from the public registry's details of
+// a provider or a module.
+func (d document) published() (time.Time, error) {
 	var details struct {
 		PublishedAt time.Time `json:"published_at"`
 	}
@@ -157,6 +77,9 @@ type metadata struct {
 	sha256   string // lower-case hexadecimal
 	size     int64  // of the package in bytes; zero if the registry does not say
 	armor    []byte // of all keys
+
+	protocols []string
+	packages  map[address.Platform]wire.PackageHashes // of all platforms of the version
 
 	download, checksums, signature *url.URL
 }
@@ -180,6 +103,7 @@ func parseMetadata(body []byte, from *url.URL, p address.Platform) (*metadata, e
 	}
 	m := &metadata{
 		url: from, filename: d.Filename, sha256: strings.ToLower(d.SHA256), size: vouchers.Packages[p].Size,
+		protocols: d.Protocols, packages: vouchers.Packages,
 	}
 	for _, link := range []struct {
 		url  **url.URL
@@ -230,7 +154,10 @@ func (c registry) release(ctx context.Context, a address.Address, v wire.Provide
 		}
 		keys = ring
 	}
-	r := &Release{Address: a, Version: v.Version}
+	r := &Release{Address: a, Version: v.Version, Protocols: m.protocols}
+	if len(r.Protocols) == 0 {
+		r.Protocols = v.Protocols
+	}
 	if err := c.readChecksums(ctx, r, m.checksums); err != nil {
 		return nil, brokenLink(err, "SHA256SUMS")
 	}
@@ -248,8 +175,23 @@ func (c registry) release(ctx context.Context, a address.Address, v wire.Provide
 	if r.Packages = r.ListedPackages(); len(r.Packages) == 0 {
 		return nil, fail(m.url, ErrMalformed, "its packages have other names than %s", address.ReleaseFileName(a.Name, v.Version, "OS_ARCH.zip"))
 	}
+	r.Announced = r.announced(m.packages)
 	c.readManifest(ctx, r, m.checksums)
 	return r, nil
+}
+
+// announced are those packages that SHA256SUMS lists too, with the same sha256.
+func (r *Release) announced(packages map[address.Platform]wire.PackageHashes) map[address.Platform]wire.PackageHashes {
+	announced := make(map[address.Platform]wire.PackageHashes)
+	for _, p := range r.Packages {
+		said := wire.Archive{Hashes: packages[p.Platform].Hashes}
+		h1, zh := said.H1(), said.SHA256()
+		if len(h1) == 0 || len(zh) == 0 || slices.ContainsFunc(zh, func(sum wire.SHA256) bool { return sum != p.SHA256 }) {
+			continue
+		}
+		announced[p.Platform] = wire.PackageHashes{Hashes: append(h1, "zh:"+p.SHA256.String()), Size: packages[p.Platform].Size}
+	}
+	return announced
 }
 
 // agreesWith compares the description of a package with what was signed.

@@ -31,6 +31,15 @@ type Release struct {
 
 	// Sums are Checksums decoded.
 	Sums wire.Checksums
+
+	// Protocols are the plugin protocol versions according to the origin; empty if it
+	// does not say.
+	Protocols []string
+
+	// Announced are hashes and sizes of packages according to the origin alone: OpenTofu's
+	// registry has them, and nobody has signed them. Each has at least one h1: and, as its
+	// last one, the zh: that is in Sums.
+	Announced map[address.Platform]wire.PackageHashes
 }
 
 // A Package is a release for one platform.

@@ -139,9 +139,9 @@ type unsafeAddress struct{ detail string }
 
 func (u *unsafeAddress) Error() string { return u.detail }
 
-func newGuard(base *url.URL, private []string) guard {
-	g := guard{named: map[string]bool{bareHost(base.Hostname()): true}}
-	for _, host := range private {
+func newGuard(named []string) guard {
+	g := guard{named: make(map[string]bool)}
+	for _, host := range named {
 		g.named[bareHost(host)] = true
 	}
 	return g

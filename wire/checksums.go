@@ -1,12 +1,10 @@
 package wire
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 )
@@ -17,12 +15,14 @@ type SHA256 [sha256.Size]byte
 // String is the digest in lower-case hexadecimal.
 func (s SHA256) String() string { return hex.EncodeToString(s[:]) }
 
-// parseSHA256 reads a digest in hexadecimal of either case.
-func parseSHA256(digits string) (sum SHA256, err error) {
+// ParseSHA256 reads a digest in hexadecimal of either case.
+func ParseSHA256(digits string) (sum SHA256, err error) {
 	if len(digits) != hex.EncodedLen(len(sum)) {
 		return sum, hex.ErrLength
 	}
-	_, err = hex.Decode(sum[:], []byte(digits))
+	var b [2 * len(sum)]byte
+	copy(b[:], digits)
+	_, err = hex.Decode(sum[:], b[:])
 	return sum, err
 }
 
@@ -43,26 +43,34 @@ func DecodeChecksums(document []byte) (Checksums, error) {
 	if len(document) == 0 {
 		return nil, ErrNoChecksums
 	}
-	sums := make(Checksums)
+	text := strings.TrimSuffix(string(document), "\n")
+	sums, number := make(Checksums, strings.Count(text, "\n")+1), 0
 	// One line feed at the end closes the last line; a second is a blank line.
-	for number, line := range strings.Split(strings.TrimSuffix(string(document), "\n"), "\n") {
+	for line := range strings.SplitSeq(text, "\n") {
 		number++
-		fields := strings.Fields(line)
+		var fields [2]string
+		words := 0
+		for word := range strings.FieldsSeq(line) {
+			if words < len(fields) {
+				fields[words] = word
+			}
+			words++
+		}
 		switch {
-		case len(fields) == 0:
+		case words == 0:
 			return nil, fmt.Errorf("line %d of SHA256SUMS is blank, which crashes Terraform and OpenTofu: remove it and sign again", number)
 		case strings.HasPrefix(fields[0], "#"):
 			return nil, fmt.Errorf("line %d of SHA256SUMS is a comment, which makes clients drop hashes: remove it and sign again", number)
 		case len(line) > maxChecksumsLine:
 			return nil, fmt.Errorf("line %d of SHA256SUMS is %d bytes long, which makes clients drop it and all that follow", number, len(line))
-		case len(fields) != 2:
+		case words != len(fields):
 			return nil, fmt.Errorf("line %d of SHA256SUMS is not a digest and a file name", number)
 		}
 		name := fields[1]
 		if strings.HasPrefix(name, "*") || strings.HasPrefix(name, "./") {
 			return nil, fmt.Errorf("line %d of SHA256SUMS names %q, which clients do not find: write the bare file name and sign again", number, name)
 		}
-		sum, err := parseSHA256(fields[0])
+		sum, err := ParseSHA256(fields[0])
 		if err != nil {
 			return nil, fmt.Errorf("line %d of SHA256SUMS does not begin with 64 hexadecimal digits", number)
 		}
@@ -76,9 +84,19 @@ func DecodeChecksums(document []byte) (Checksums, error) {
 
 // Encode returns the document in the form every client reads, ordered by name.
 func (c Checksums) Encode() []byte {
-	var b bytes.Buffer
-	for _, name := range slices.Sorted(maps.Keys(c)) {
-		fmt.Fprintf(&b, "%s  %s\n", c[name], name)
+	names, size := make([]string, 0, len(c)), 0
+	for name := range c {
+		names = append(names, name)
+		size += hex.EncodedLen(sha256.Size) + len("  ") + len(name) + len("\n")
 	}
-	return b.Bytes()
+	slices.Sort(names)
+	b := make([]byte, 0, size)
+	for _, name := range names {
+		sum := c[name]
+		b = hex.AppendEncode(b, sum[:])
+		b = append(b, "  "...)
+		b = append(b, name...)
+		b = append(b, '\n')
+	}
+	return b
 }

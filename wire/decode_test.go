@@ -30,8 +30,12 @@ func TestRoundTrip(t *testing.T) {
 		{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.0"}, Platforms: []address.Platform{darwin, linux}},
 		{Version: "1.0.0+build.5", Protocols: []string{"5.0"}, Platforms: []address.Platform{linux}},
 	}
-	if got, err := wire.DecodeProviderVersions(text(wire.EncodeProviderVersions(versions))); err != nil || !reflect.DeepEqual(got, versions) {
+	if got, err := wire.DecodeProviderVersions(text(wire.EncodeProviderVersions(versions, nil))); err != nil || !reflect.DeepEqual(got, versions) {
 		t.Errorf("versions are %+v, %v", got, err)
+	}
+	moduleVersions := []wire.ModuleVersion{{Version: "1.1.0-rc.1"}, {Version: "1.0.0", Deprecation: &wire.Deprecation{Reason: "old"}}}
+	if got, err := wire.DecodeModuleVersions(text(wire.EncodeModuleVersions(moduleVersions, "https://example.com/vpc"))); err != nil || !slices.Equal(got, []string{"1.1.0-rc.1", "1.0.0"}) {
+		t.Errorf("the module's versions are %v, %v", got, err)
 	}
 	index := []wire.ProviderVersion{{Version: "1.1.0-rc.1"}, {Version: "1.0.0+build.5"}}
 	if got, err := wire.DecodeMirrorIndex(text(wire.EncodeMirrorIndex([]string{"1.1.0-rc.1", "1.0.0+build.5"}))); err != nil || !reflect.DeepEqual(got, index) {
@@ -44,12 +48,15 @@ func TestRoundTrip(t *testing.T) {
 	downloads := []wire.Download{{Protocols: []string{"5.0"}, Platform: linux, Filename: "a.zip", SHA256: zh[3:], URL: "a.zip", ChecksumsURL: "sums", SignatureURL: "sums.sig"}}
 	vouchers := wire.Vouchers{Armor: []string{"one", "two"}, IDs: []string{"1", "2"}, Packages: map[address.Platform]wire.PackageHashes{linux: {Hashes: []string{zh}, Size: 7}}}
 	d, v, err := wire.DecodeDownload(text(wire.EncodeDownloads(downloads, vouchers)[0]), linux)
-	if err != nil || !reflect.DeepEqual(d, downloads[0]) || !slices.Equal(v.Armor, vouchers.Armor) || v.Packages[linux].Size != 7 {
+	if err != nil || !reflect.DeepEqual(d, downloads[0]) || !slices.Equal(v.Armor, vouchers.Armor) || !reflect.DeepEqual(v.Packages, vouchers.Packages) {
 		t.Errorf("the download is %+v, %+v, %v", d, v, err)
 	}
 	discovery := wire.Discovery{Modules: "/v1/modules/", Providers: "/v1/providers/"}
-	if url, err := wire.DecodeProvidersService(text(discovery.Encode())); err != nil || url != "/v1/providers/" {
+	if url, err := wire.DecodeService(text(discovery.Encode()), wire.ProvidersService); err != nil || url != "/v1/providers/" {
 		t.Errorf("the provider registry is at %q, %v", url, err)
+	}
+	if url, err := wire.DecodeService(text(discovery.Encode()), wire.ModulesService); err != nil || url != "/v1/modules/" {
+		t.Errorf("the module registry is at %q, %v", url, err)
 	}
 }
 
@@ -176,6 +183,6 @@ func FuzzDecode(f *testing.F) {
 		if d, v, err := wire.DecodeDownload(document, linux); err == nil && (d.URL == "" || d.Platform != linux || v.Packages[linux].Size < 0) {
 			t.Errorf("decoded is %+v, %+v", d, v)
 		}
-		_, _ = wire.DecodeProvidersService(document)
+		_, _ = wire.DecodeService(document, wire.ProvidersService)
 	})
 }

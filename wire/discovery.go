@@ -3,6 +3,7 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 )
 
 // DiscoveryPath is fixed by the remote service discovery protocol.
@@ -38,20 +39,31 @@ func (d Discovery) Encode() *Document {
 	return w.document(nil)
 }
 
-// DecodeProvidersService reads the URL of the provider registry from another
-// registry's discovery document. It may be relative to the document's own URL.
-func DecodeProvidersService(body []byte) (string, error) {
+// A Service is a service in a discovery document.
+type Service string
+
+// The services of a registry.
+const (
+	ProvidersService Service = "providers.v1"
+	ModulesService   Service = "modules.v1"
+)
+
+var serviceNames = map[Service]string{ProvidersService: "provider", ModulesService: "module"}
+
+// DecodeService reads the URL of a service from another registry's discovery document.
+// It may be relative to the document's own URL.
+func DecodeService(body []byte, s Service) (string, error) {
 	var services map[string]json.RawMessage
 	if err := json.Unmarshal(body, &services); err != nil {
 		return "", errors.New("its discovery document is not a JSON object")
 	}
-	raw, ok := services["providers.v1"]
+	raw, ok := services[string(s)]
 	if !ok {
-		return "", errors.New("it does not offer a provider registry")
+		return "", fmt.Errorf("it does not offer a %s registry", serviceNames[s])
 	}
 	var url *string
 	if err := json.Unmarshal(raw, &url); err != nil || url == nil {
-		return "", errors.New("it does not offer a provider registry of a version that is known")
+		return "", fmt.Errorf("it does not offer a %s registry of a version that is known", serviceNames[s])
 	}
 	return *url, nil
 }

@@ -5,6 +5,8 @@
 //     description of a package (download.go)
 //   - provider network mirror: index.json and VERSION.json (mirror.go)
 //   - module registry: the list of versions (modules.go)
+//   - lists, searches and details of modules and providers (modulelist.go,
+//     moduledetail.go, providerlist.go, providerdetail.go, page.go)
 //   - service discovery (discovery.go)
 //   - the files of a release: SHA256SUMS (checksums.go) and manifest (manifest.go)
 //

@@ -19,7 +19,8 @@ type Document struct {
 	// Links are the positions of file names in Head, in order.
 	Links []Link
 
-	// Tag is a strong validator of the document without what a site inserts.
+	// Tag is a strong validator of the document without what a site inserts, quoted as
+	// in an ETag.
 	Tag string
 }
 
@@ -61,7 +62,7 @@ func (w *writer) document(tail *tail) *Document {
 		d.Tail = tail.content
 		h.Write(tail.sum[:])
 	}
-	d.Tag = base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16])
+	d.Tag = `"` + base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:16]) + `"`
 	return d
 }
 

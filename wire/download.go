@@ -3,6 +3,8 @@ package wire
 import (
 	"encoding/json"
 	"errors"
+	"slices"
+	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
@@ -32,12 +34,13 @@ type Vouchers struct {
 	Armor, IDs []string
 
 	// Packages are the hashes and sizes of all platforms, for OpenTofu ≥ 1.12
-	// (checklist 48). They are left out if two platforms have a hash in common, on
-	// which OpenTofu panics (49).
+	// (checklist 48). They are left out if there are none, or if two platforms have a
+	// hash in common, on which OpenTofu panics (49).
 	Packages map[address.Platform]PackageHashes
 }
 
-// PackageHashes are the hashes and the size in bytes of a package.
+// PackageHashes are the hashes and the size in bytes of a package. Each of the hashes
+// begins with its scheme; those of "h1:" and "zh:" that are decoded are well-formed.
 type PackageHashes struct {
 	Hashes []string `json:"hashes"`
 	Size   int64    `json:"package_size"`
@@ -88,7 +91,7 @@ func (v Vouchers) encode() *tail {
 	var w writer
 	w.WriteString(`,"signing_keys":`)
 	w.value(keys)
-	if !v.hashesRepeat() {
+	if len(v.Packages) > 0 && !v.hashesRepeat() {
 		packages := make(map[string]PackageHashes, len(v.Packages))
 		for platform, p := range v.Packages {
 			packages[platform.String()] = p
@@ -116,8 +119,8 @@ func (v Vouchers) hashesRepeat() bool {
 
 // DecodeDownload reads another registry's description of the package of a
 // platform. It is as strict as clients are: what they refuse is not worth
-// fetching. Of the vouchers it reads the keys' armor, and the size of this
-// platform's package if it is told.
+// fetching. Of the vouchers it reads the keys' armor, and of the packages, which
+// Terraform does not read, those that OpenTofu accepts.
 func DecodeDownload(body []byte, p address.Platform) (Download, Vouchers, error) {
 	var answer struct {
 		Protocols   json.RawMessage `json:"protocols"`
@@ -133,7 +136,7 @@ func DecodeDownload(body []byte, p address.Platform) (Download, Vouchers, error)
 				Armor string `json:"ascii_armor"`
 			} `json:"gpg_public_keys"`
 		} `json:"signing_keys"`
-		Packages json.RawMessage `json:"packages"` // which Terraform does not read
+		Packages json.RawMessage `json:"packages"`
 	}
 	if err := json.Unmarshal(body, &answer); err != nil {
 		return Download{}, Vouchers{}, errors.New("its description of a package is not the JSON it should be")
@@ -153,11 +156,37 @@ func DecodeDownload(body []byte, p address.Platform) (Download, Vouchers, error)
 	for _, key := range answer.SigningKeys.Keys {
 		v.Armor = append(v.Armor, key.Armor)
 	}
-	var packages map[string]PackageHashes
-	if json.Unmarshal(answer.Packages, &packages) == nil {
-		if size := packages[p.String()].Size; size > 0 {
-			v.Packages = map[address.Platform]PackageHashes{p: {Size: size}}
+	v.Packages = decodePackages(answer.Packages)
+	return d, v, nil
+}
+
+const (
+	maxHashes   = 16  // of a package
+	maxHashSize = 128 // bytes
+)
+
+// decodePackages reads what is said of the packages of all platforms. A package with
+// something that OpenTofu refuses is left out.
+func decodePackages(raw json.RawMessage) map[address.Platform]PackageHashes {
+	var entries map[string]json.RawMessage
+	if json.Unmarshal(raw, &entries) != nil || len(entries) > maxPlatforms {
+		return nil
+	}
+	packages := make(map[address.Platform]PackageHashes)
+	for name, raw := range entries {
+		var p PackageHashes
+		os, arch, _ := strings.Cut(name, "_")
+		platform, err := address.ParsePlatform(os, arch)
+		if err == nil && json.Unmarshal(raw, &p) == nil && p.wellFormed() {
+			packages[platform] = p
 		}
 	}
-	return d, v, nil
+	return packages
+}
+
+func (p PackageHashes) wellFormed() bool {
+	return p.Size > 0 && len(p.Hashes) <= maxHashes && !slices.ContainsFunc(p.Hashes, func(hash string) bool {
+		_, err := checkHash(hash)
+		return err != nil || len(hash) > maxHashSize
+	})
 }

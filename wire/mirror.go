@@ -74,7 +74,7 @@ type Archive struct {
 func (a Archive) SHA256() (sums []SHA256) {
 	for _, hash := range a.Hashes {
 		if digits, ok := strings.CutPrefix(hash, "zh:"); ok {
-			if sum, err := parseSHA256(digits); err == nil {
+			if sum, err := ParseSHA256(digits); err == nil {
 				sums = append(sums, sum)
 			}
 		}
@@ -139,19 +139,11 @@ func DecodeArchives(body []byte) ([]Archive, error) {
 		}
 		a := Archive{Platform: platform, URL: entry.URL}
 		for _, hash := range entry.Hashes {
-			scheme, value, ok := strings.Cut(hash, ":")
-			switch {
-			case !ok:
-				return nil, errors.New("a hash does not begin with its scheme")
-			case scheme == "h1":
-				if sum, err := base64.StdEncoding.DecodeString(value); err != nil || len(sum) != len(SHA256{}) {
-					return nil, errors.New("a hash of the scheme h1 is not one")
-				}
-				a.Hashes = append(a.Hashes, hash)
-			case scheme == "zh":
-				if _, err := parseSHA256(value); err != nil {
-					return nil, errors.New("a hash of the scheme zh is not one")
-				}
+			known, err := checkHash(hash)
+			if err != nil {
+				return nil, err
+			}
+			if known {
 				a.Hashes = append(a.Hashes, hash)
 			}
 		}
@@ -162,4 +154,25 @@ func DecodeArchives(body []byte) ([]Archive, error) {
 	}
 	slices.SortFunc(archives, func(a, b Archive) int { return a.Platform.Compare(b.Platform) })
 	return archives, nil
+}
+
+// checkHash reports whether the scheme of a package's hash is one that clients know. The
+// error says why they refuse it.
+func checkHash(hash string) (known bool, err error) {
+	scheme, value, ok := strings.Cut(hash, ":")
+	switch {
+	case !ok:
+		return false, errors.New("a hash does not begin with its scheme")
+	case scheme == "h1":
+		if sum, err := base64.StdEncoding.DecodeString(value); err != nil || len(sum) != len(SHA256{}) {
+			return false, errors.New("a hash of the scheme h1 is not one")
+		}
+		return true, nil
+	case scheme == "zh":
+		if _, err := ParseSHA256(value); err != nil {
+			return false, errors.New("a hash of the scheme zh is not one")
+		}
+		return true, nil
+	}
+	return false, nil
 }

@@ -1,18 +1,134 @@
 package wire
 
+import (
+	"encoding/json"
+	"errors"
+	"slices"
+	"strings"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// A ModuleVersion is one version in a module registry's list.
+type ModuleVersion struct {
+	Version     string
+	Deprecation *Deprecation // nil: it is not deprecated
+}
+
+// A Deprecation says why a version of a module is deprecated, in the form that HCP
+// Terraform's registry has for it. No client reads it so far.
+type Deprecation struct {
+	Reason string `json:"reason"`
+	Link   string `json:"link"`
+}
+
 // EncodeModuleVersions is the answer to {modules.v1}/NAMESPACE/NAME/SYSTEM/versions.
-// There is exactly one element in modules (checklist 75).
-func EncodeModuleVersions(versions []string) *Document {
+// There is exactly one element in modules (checklist 75). source is the URL of the
+// module's source code, where tools look for its changes; it may be empty. If a
+// version is deprecated, the others say that they are not.
+func EncodeModuleVersions(versions []ModuleVersion, source string) *Document {
+	deprecated := slices.ContainsFunc(versions, func(v ModuleVersion) bool { return v.Deprecation != nil })
 	var w writer
-	w.WriteString(`{"modules":[{"versions":[`)
+	w.WriteString(`{"modules":[{`)
+	if source != "" {
+		w.WriteString(`"source":`)
+		w.value(source)
+		w.WriteByte(',')
+	}
+	w.WriteString(`"versions":[`)
 	for i, v := range versions {
 		if i > 0 {
 			w.WriteByte(',')
 		}
 		w.WriteString(`{"version":`)
-		w.value(v)
+		w.value(v.Version)
+		if deprecated {
+			w.WriteString(`,"deprecation":`)
+			w.value(v.Deprecation)
+		}
 		w.WriteByte('}')
 	}
 	w.WriteString(`]}]}`)
 	return w.document(nil)
+}
+
+// DecodeModuleVersions reads the versions of a module registry's list in their normal
+// form, newest first, each once. Like clients it reads the first element of modules
+// alone, and skips what is not a version. The error is ErrTooManyVersions or says what
+// is wrong.
+func DecodeModuleVersions(body []byte) ([]string, error) {
+	var versions []string
+	found := false
+	add := func(raw json.RawMessage) error {
+		if len(versions) == MaxVersions {
+			return ErrTooManyVersions
+		}
+		var entry struct {
+			Version string `json:"version"`
+		}
+		if json.Unmarshal(raw, &entry) == nil && len(entry.Version) <= maxVersionSize {
+			versions = append(versions, entry.Version)
+		}
+		return nil
+	}
+	err := eachMember(body, func(name string, d *json.Decoder) error {
+		if !strings.EqualFold(name, "modules") {
+			return d.Decode(new(json.RawMessage))
+		}
+		if token, err := d.Token(); err != nil || token != json.Delim('[') {
+			return errNoObject
+		}
+		if d.More() {
+			if token, err := d.Token(); err != nil || token != json.Delim('{') {
+				return errNoObject
+			}
+			found = true
+			err := members(d, func(name string, d *json.Decoder) error {
+				if !strings.EqualFold(name, "versions") {
+					return d.Decode(new(json.RawMessage))
+				}
+				return eachElement(d, add)
+			})
+			if err != nil {
+				return err
+			}
+		}
+		for d.More() {
+			if err := d.Decode(new(json.RawMessage)); err != nil {
+				return err
+			}
+		}
+		_, err := d.Token()
+		return err
+	})
+	switch {
+	case errors.Is(err, ErrTooManyVersions):
+		return nil, err
+	case err != nil || !found:
+		return nil, errBadVersions
+	}
+	return normalModuleVersions(versions), nil
+}
+
+// normalModuleVersions brings versions into their normal form and order, newest first,
+// and leaves out duplicates and what is not a version.
+func normalModuleVersions(list []string) []string {
+	var values []*version.Version
+	seen := make(map[string]bool)
+	for _, text := range list {
+		v, err := address.ParseModuleVersion(text)
+		if err != nil || seen[v.String()] {
+			continue
+		}
+		seen[v.String()] = true
+		values = append(values, v)
+	}
+	address.SortNewestFirst(values, func(v *version.Version) *version.Version { return v })
+	versions := make([]string, len(values))
+	for i, v := range values {
+		versions[i] = v.String()
+	}
+	return versions
 }

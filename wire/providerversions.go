@@ -28,19 +28,21 @@ type ProviderVersion struct {
 
 // EncodeProviderVersions is the answer to {providers.v1}/NAMESPACE/TYPE/versions.
 // It returns nil for an empty list, which gives clients a worse message than a
-// 404 does (checklist 18).
-func EncodeProviderVersions(versions []ProviderVersion) *Document {
+// 404 does (checklist 18). Clients print all warnings at each init that asks for the
+// list, whichever version they install (checklist 22).
+func EncodeProviderVersions(versions []ProviderVersion, warnings []string) *Document {
 	if len(versions) == 0 {
 		return nil
 	}
 	var w writer
 	w.value(struct {
 		Versions []ProviderVersion `json:"versions"`
-	}{versions})
+		Warnings []string          `json:"warnings,omitempty"`
+	}{versions, warnings})
 	return w.document(nil)
 }
 
-// MaxVersions is how many versions of one provider are read. The largest
+// MaxVersions is how many versions of one provider or module are read. The largest
 // provider of the public registry has some 700.
 const MaxVersions = 10_000
 
@@ -50,7 +52,7 @@ const (
 )
 
 // ErrTooManyVersions means that a list has more than MaxVersions.
-var ErrTooManyVersions = fmt.Errorf("it lists more than %d versions of the provider", MaxVersions)
+var ErrTooManyVersions = fmt.Errorf("it lists more than %d versions", MaxVersions)
 
 var errBadVersions = errors.New("its list of versions is not the JSON it should be")
 

@@ -100,6 +100,7 @@ func (t *Tree) Keys(namespace string, publishers ...*Publisher) *Tree {
 type Release struct {
 	tree      *Tree
 	dir, base string
+	version   string
 	packages  []string
 }
 
@@ -112,7 +113,7 @@ func (t *Tree) Provider(address, version string, platforms ...string) *Release {
 // ProviderIn writes the packages of a release to any folder.
 func (t *Tree) ProviderIn(dir, typ, version string, platforms ...string) *Release {
 	t.t.Helper()
-	r := &Release{tree: t, dir: dir, base: "terraform-provider-" + typ + "_" + version}
+	r := &Release{tree: t, dir: dir, base: "terraform-provider-" + typ + "_" + version, version: version}
 	for _, platform := range platforms {
 		name := r.base + "_" + platform + ".zip"
 		t.Write(path.Join(dir, name), ProviderZip(typ, version, platform))
@@ -152,6 +153,25 @@ func (r *Release) Signed(by *Publisher) *Release {
 	}
 	r.tree.Write(r.ChecksumsName()+".sig", by.Sign(r.tree.Read(r.ChecksumsName())))
 	return r
+}
+
+// Docs writes pages of the release's documentation, given as names and contents in
+// turn: "resources/thing.md".
+func (r *Release) Docs(namesAndContents ...string) *Release {
+	r.tree.t.Helper()
+	for i := 0; i < len(namesAndContents); i += 2 {
+		r.tree.Write(path.Join(r.VersionFolder(), "docs", namesAndContents[i]), namesAndContents[i+1])
+	}
+	return r
+}
+
+// VersionFolder is the path of the release's own folder, in which its documentation
+// is. Its packages may be beside that.
+func (r *Release) VersionFolder() string {
+	if path.Base(r.dir) == r.version {
+		return r.dir
+	}
+	return path.Join(r.dir, r.version)
 }
 
 // ProviderZip is a package whose provider only says what it is: a stand-in for

@@ -2,61 +2,116 @@
 //
 //	go run ./testdata/serve [flags of caddy terraform-registry]
 //
-// A provider that runs is a program of this machine's platform, so it is built
-// first and put into the tree, which is all that publishing takes.
+// It is small, so that it starts at once, and shows how it builds what takes minutes the
+// first time: the server, and a provider that runs, which is a program of this machine's
+// platform. Putting that into the tree is all that publishing takes.
 package main
 
 import (
 	"archive/zip"
+	"bytes"
 	"fmt"
 	"io"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"runtime"
-
-	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-
-	_ "github.com/caddy-terraform/caddy-terraform-registry"
-	_ "github.com/caddyserver/caddy/v2/modules/standard"
+	"syscall"
 )
 
 const version = "1.0.0"
 
 func main() {
-	root := filepath.Join("testdata", "registry")
-	if err := publish(filepath.Join(root, "providers", "acme", "demo")); err != nil {
+	if err := run(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "serve:", err)
 		os.Exit(1)
 	}
-	// Modules need a hostname with a dot in it, which localhost has not.
-	os.Args = append([]string{"caddy", "terraform-registry",
-		"--root", root, "--listen", "127.0.0.1:8443", "--internal-certs"}, os.Args[1:]...)
-	caddycmd.Main()
 }
 
-// publish builds the sample provider and packs it into dir, unless it is there.
-func publish(dir string) error {
+func run(flags []string) error {
+	fmt.Println("Building Caddy with the registry. The first time, this takes some minutes.")
+	folder := filepath.Join("testdata", "serve")
+	caddy := filepath.Join(folder, "caddy"+suffix())
+	if err := build(caddy, nil, "-tags", "nobadger,nomysql,nopgx", "./xcaddy"); err != nil {
+		return fmt.Errorf("building Caddy: %w", err)
+	}
+	root := filepath.Join("testdata", "registry")
+	demo := filepath.Join(root, "providers", "acme", "demo")
+	if err := publish(filepath.Join(demo, version), filepath.Join(demo, "0.1.0", "docs")); err != nil {
+		return err
+	}
+
+	log, err := os.Create(filepath.Join(folder, "caddy.log"))
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	fmt.Printf("Starting. Caddy's log is %s; Ctrl-C ends it.\n\n", log.Name())
+	// Modules need a hostname with a dot in it, which localhost has not.
+	server := exec.Command(caddy, append([]string{"terraform-registry",
+		"--root", root, "--listen", "127.0.0.1:8443", "--internal-certs"}, flags...)...)
+	server.Stdin, server.Stdout, server.Stderr = os.Stdin, os.Stdout, log
+	// The server is interrupted by the terminal, too, and ends by itself.
+	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
+	if err := server.Start(); err != nil {
+		return err
+	}
+	terminated := make(chan os.Signal, 1)
+	signal.Notify(terminated, syscall.SIGTERM)
+	go func() {
+		for s := range terminated {
+			server.Process.Signal(s)
+		}
+	}()
+	if err := server.Wait(); err != nil {
+		return fmt.Errorf("the server has ended (%w):\n%s", err, lastLine(log.Name()))
+	}
+	return nil
+}
+
+// suffix is that of programs.
+func suffix() string {
+	if runtime.GOOS == "windows" {
+		return ".exe"
+	}
+	return ""
+}
+
+// lastLine returns the last line of a file, which says why a command has failed.
+func lastLine(file string) string {
+	content, err := os.ReadFile(file)
+	if err != nil {
+		return err.Error()
+	}
+	content = bytes.TrimSpace(content)
+	return string(content[bytes.LastIndexByte(content, '\n')+1:])
+}
+
+// publish builds the sample provider and packs it into dir, with a copy of its
+// documentation, unless it is there.
+func publish(dir, docs string) error {
 	target := filepath.Join(dir, fmt.Sprintf("terraform-provider-demo_%s_%s_%s.zip", version, runtime.GOOS, runtime.GOARCH))
 	if _, err := os.Stat(target); err == nil {
 		return nil
 	}
-	fmt.Printf("building the sample provider acme/demo %s for %s_%s …\n", version, runtime.GOOS, runtime.GOARCH)
+	fmt.Printf("Building the sample provider acme/demo %s for %s_%s.\n", version, runtime.GOOS, runtime.GOARCH)
 	scratch, err := os.MkdirTemp("", "terraform-provider-demo")
 	if err != nil {
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	binary := filepath.Join(scratch, "terraform-provider-demo_v"+version)
-	if runtime.GOOS == "windows" {
-		binary += ".exe"
-	}
-	build := exec.Command("go", "build", "-C", filepath.Join("testdata", "provider"), "-trimpath",
-		"-ldflags", "-s -w -X main.typeName=demo -X main.version="+version, "-o", binary, ".")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
+	binary := filepath.Join(scratch, "terraform-provider-demo_v"+version+suffix())
+	err = build(binary, []string{"CGO_ENABLED=0"}, "-C", filepath.Join("testdata", "provider"), "-trimpath",
+		"-ldflags", "-s -w -X main.typeName=demo -X main.version="+version, ".")
+	if err != nil {
 		return fmt.Errorf("building the sample provider: %w", err)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "docs")); err != nil {
+		return err
+	}
+	if err := os.CopyFS(filepath.Join(dir, "docs"), os.DirFS(docs)); err != nil {
+		return fmt.Errorf("copying the documentation of the sample provider: %w", err)
 	}
 	// Written under a temporary name and renamed: a half file never appears.
 	if err := pack(target+".tmp", binary); err != nil {

@@ -2,18 +2,12 @@ package fill
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-	"sync"
-	"time"
-
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -21,45 +15,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
-
-// openFor is how long an opened tree is shared. An open tree is a descriptor until
-// the garbage collector closes it; with one for each request there would be as
-// many as there are requests until then. A root that is replaced by a rename is
-// noticed after it.
-const openFor = time.Second
-
-// An openTree opens the tree again and again.
-type openTree struct {
-	open func() (index.Tree, error)
-
-	mutex   sync.Mutex
-	last    index.Tree
-	expires time.Time // zero: last is not open
-}
-
-// get returns a tree for one piece of work, to be kept no longer.
-func (t *openTree) get() (index.Tree, error) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	now := time.Now()
-	if now.Before(t.expires) {
-		return t.last, nil
-	}
-	tree, err := t.open()
-	if err != nil {
-		t.last, t.expires = index.Tree{}, time.Time{}
-		return tree, err
-	}
-	t.last, t.expires = tree, now.Add(openFor)
-	return tree, nil
-}
-
-// forget has the next get open the tree.
-func (t *openTree) forget() {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	t.last, t.expires = index.Tree{}, time.Time{}
-}
 
 // A directory is a provider's directory on the disk, and the keys file of its
 // namespace. Both may be missing; they are made with the first file.
@@ -76,74 +31,82 @@ type directory struct {
 	keysFile  string // in keys
 }
 
-// directory finds the directory of a provider by what its name means, since it may
-// have been made by hand: beside ACME the index would report acme as a second
-// directory of the same address.
+// folder finds the folder of a provider or module by what its name means, since it may
+// have been made by hand: the part of the tree, and the path in it.
+func (f *Filler) folder(a address.Address) (tree index.Tree, in index.Part, dir string, err error) {
+	if tree, err = f.opener.Tree(); err != nil {
+		return tree, in, "", index.StorageError(err)
+	}
+	in, dir, err = tree.Folder(a).In()
+	return tree, in, dir, err
+}
+
+// directory finds the directory of a provider, and its keys.
 func (f *Filler) directory(a address.Address) (*directory, error) {
-	tree, err := f.tree.get()
+	tree, in, dir, err := f.folder(a)
 	if err != nil {
-		return nil, storageError(err)
+		return nil, err
 	}
-	hostname := a.Hostname.ForDisplay() // as `terraform providers mirror` writes it
-	isHostname := func(name string) bool {
-		h, err := address.ParseHostname(name)
-		return err == nil && h == a.Hostname
-	}
-	isNamespace := func(name string) bool {
-		parsed, err := address.ParseProvider("", name, a.Name)
-		return err == nil && parsed.Namespace == a.Namespace
-	}
-	isType := func(name string) bool {
-		parsed, err := address.ParseProvider("", a.Namespace, name)
-		return err == nil && parsed.Name == a.Name
-	}
-	isKeysFile := func(name string) bool {
-		namespace, ok := strings.CutSuffix(name, ".asc")
-		return ok && isNamespace(namespace)
-	}
-	d := &directory{address: a, tree: tree, providers: tree.Providers, keys: tree.Keys}
-	d.path = find(d.providers, ".", hostname, isHostname)
-	d.path = find(d.providers, d.path, a.Namespace, isNamespace)
-	d.path = find(d.providers, d.path, a.Name, isType)
-	d.keysFile = find(d.keys, ".", hostname, isHostname)
-	d.keysFile = find(d.keys, d.keysFile, a.Namespace+".asc", isKeysFile)
-	return d, nil
+	d := &directory{address: a, tree: tree, providers: in, path: dir}
+	d.keys, d.keysFile, err = tree.KeysFile(a.Hostname, a.Namespace)
+	return d, err
 }
 
-// find returns the path of name in a directory, or of another spelling of it.
-func find(in index.Part, dir, name string, same func(string) bool) string {
-	if _, err := in.Fs.Stat(path.Join(in.Dir, dir, name)); errors.Is(err, fs.ErrNotExist) {
-		entries, _ := afero.ReadDir(in.Fs, path.Join(in.Dir, dir))
-		for _, e := range entries {
-			if same(e.Name()) {
-				return path.Join(dir, e.Name())
-			}
-		}
+// folder is that of a version.
+func (d *directory) folder(version string) string { return path.Join(d.path, version) }
+
+// list returns what is in a folder. What cannot be read of a disk is not there, but what
+// the store of a bucket does not give may be.
+func (d *directory) list(dir string) ([]fs.FileInfo, error) {
+	entries, err := d.providers.ReadDir(dir)
+	if errors.Is(err, index.ErrStore) {
+		return nil, err
 	}
-	return path.Join(dir, name)
+	return entries, nil
 }
 
-// folders are those with the files of a version. If both have a file, the index
-// takes that of the first.
-func (d *directory) folders(version string) []string {
-	return []string{path.Join(d.path, version), d.path}
-}
-
-// locate returns the path of a file of a version; empty if there is none.
-func (d *directory) locate(version, name string) string {
-	for _, dir := range d.folders(version) {
+// locate returns the path of a file of a version; empty if there is none. If it is both in
+// the version's folder and in the provider's, the index takes the former, unless that is
+// still being uploaded.
+func (d *directory) locate(version, name string) (string, error) {
+	for _, dir := range []string{d.folder(version), d.path} {
 		name := path.Join(dir, name)
-		if info, err := d.providers.Fs.Stat(path.Join(d.providers.Dir, name)); err == nil && info.Mode().IsRegular() {
-			return name
+		info, err := d.providers.Stat(name)
+		switch {
+		case errors.Is(err, index.ErrStore):
+			return "", err
+		case err != nil || !info.Mode().IsRegular():
+			continue
+		case dir == d.path:
+			return name, nil
+		}
+		incomplete, err := d.incomplete(version)
+		if err != nil {
+			return "", err
+		}
+		if !incomplete {
+			return name, nil
 		}
 	}
-	return ""
+	return "", nil
+}
+
+// incomplete reports whether the folder of a version is still being uploaded to a bucket,
+// or removed from it.
+func (d *directory) incomplete(version string) (bool, error) {
+	if !d.providers.InBucket() {
+		return false, nil
+	}
+	return d.providers.IncompleteUpload(d.folder(version), address.ChecksumsName(d.address.Name, version))
 }
 
 // packages returns the paths of all packages of a version.
-func (d *directory) packages(version string) (paths []string) {
-	for _, dir := range d.folders(version) {
-		entries, _ := afero.ReadDir(d.providers.Fs, path.Join(d.providers.Dir, dir))
+func (d *directory) packages(version string) (paths []string, err error) {
+	for _, dir := range []string{d.folder(version), d.path} {
+		entries, err := d.list(dir)
+		if err != nil {
+			return nil, err
+		}
 		for _, e := range entries {
 			file, err := address.ParseReleaseFile(d.address.Name, e.Name())
 			if err == nil && file.Kind == address.PackageFile && file.Version.String() == version {
@@ -151,50 +114,30 @@ func (d *directory) packages(version string) (paths []string) {
 			}
 		}
 	}
-	return paths
+	return paths, nil
 }
 
 // unpacked returns the platforms of which a version has an unpacked package, which
 // the index packs.
-func (d *directory) unpacked(version string) (platforms []string) {
-	entries, _ := afero.ReadDir(d.providers.Fs, path.Join(d.providers.Dir, d.path, version))
+func (d *directory) unpacked(version string) (platforms []string, err error) {
+	entries, err := d.list(d.folder(version))
+	if err != nil {
+		return nil, err
+	}
 	for _, e := range entries {
 		os, arch, _ := strings.Cut(e.Name(), "_")
-		if _, err := address.ParsePlatform(os, arch); err != nil {
+		if _, err := address.ParsePlatform(os, arch); err != nil || !e.IsDir() && e.Mode()&fs.ModeSymlink == 0 {
 			continue
 		}
-		files, _ := afero.ReadDir(d.providers.Fs, path.Join(d.providers.Dir, d.path, version, e.Name()))
+		files, err := d.list(path.Join(d.folder(version), e.Name()))
+		if err != nil {
+			return nil, err
+		}
 		if slices.ContainsFunc(files, func(f fs.FileInfo) bool { return strings.HasPrefix(f.Name(), "terraform-provider-"+d.address.Name) }) {
 			platforms = append(platforms, e.Name())
 		}
 	}
-	return platforms
-}
-
-// digest returns the sha256 of a package, from the release as the index knows it,
-// which may be nil, or by reading the file.
-func (d *directory) digest(name string, present *index.Release) (sum wire.SHA256, err error) {
-	if present != nil {
-		for _, k := range present.Packages {
-			if k.File.Path() != name {
-				continue
-			}
-			if f, err := d.tree.OpenFile(k.File); err == nil { // it has not changed
-				f.Close()
-				return k.File.SHA256, nil
-			}
-		}
-	}
-	f, err := d.providers.Fs.Open(path.Join(d.providers.Dir, name))
-	if err != nil {
-		return sum, storageError(err)
-	}
-	defer f.Close()
-	h := sha256.New()
-	if _, err = io.Copy(h, f); err != nil {
-		return sum, storageError(err)
-	}
-	return wire.SHA256(h.Sum(nil)), nil
+	return platforms, nil
 }
 
 // documents are the files beside the packages of a version. They may lie in the
@@ -209,7 +152,11 @@ type documents struct {
 
 func (d *directory) documents(version string) (files documents, err error) {
 	files.version, files.dir, files.packages = version, d.path, d.path
-	if names := d.packages(version); len(names) > 0 {
+	names, err := d.packages(version)
+	if err != nil {
+		return files, err
+	}
+	if len(names) > 0 {
 		files.packages = path.Dir(names[0])
 	}
 	var signature string
@@ -222,12 +169,15 @@ func (d *directory) documents(version string) (files documents, err error) {
 		{address.SignatureName(d.address.Name, version), &files.signature, &signature},
 		{address.ManifestName(d.address.Name, version), &files.manifest, new(string)},
 	} {
-		name := d.locate(version, file.name)
+		name, err := d.locate(version, file.name)
+		if err != nil {
+			return files, err
+		}
 		if name == "" {
 			continue
 		}
 		*file.dir = path.Dir(name)
-		if *file.content, err = read(d.providers, name, maxDocument); err != nil {
+		if *file.content, err = read(d.providers, name, index.MaxDocument); err != nil {
 			return files, err
 		}
 	}
@@ -288,7 +238,7 @@ type namespaceKeys struct {
 // readKeys reads the keys file of the namespace. A pinned file without a usable
 // key lets nothing in: its purpose is to keep other keys out.
 func (d *directory) readKeys() (k namespaceKeys, err error) {
-	if k.content, err = read(d.keys, d.keysFile, maxDocument); err != nil || k.content == nil {
+	if k.content, err = read(d.keys, d.keysFile, index.MaxDocument); err != nil || k.content == nil {
 		return k, err
 	}
 	ring, _ := signing.ReadKeyring(k.content) // the index reports keys that cannot be used
@@ -330,36 +280,17 @@ func (k namespaceKeys) with(keys []signing.PublicKey) ([]byte, error) {
 	switch {
 	case !added:
 		return nil, nil
-	case file.Len() > maxDocument || len(known) > signing.MaxKeys:
+	case file.Len() > index.MaxDocument || len(known) > signing.MaxKeys:
 		return nil, fmt.Errorf("%w: the namespace has had too many keys, remove those in its keys file that are not needed", ErrConflict)
 	}
 	return file.Bytes(), nil
 }
 
-// maxDocument bounds the small files of a tree, as the index does.
-const maxDocument = 1 << 20
-
 // read returns a small file; nil if there is none.
 func read(in index.Part, name string, limit int64) ([]byte, error) {
-	name = path.Join(in.Dir, name)
-	info, err := in.Fs.Stat(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	if err != nil || !info.Mode().IsRegular() { // opening a named pipe would wait for its writer
-		return nil, ErrNotWritable
-	}
-	f, err := in.Fs.Open(name)
-	if err != nil {
-		return nil, storageError(err)
-	}
-	defer f.Close()
-	content, err := io.ReadAll(io.LimitReader(f, limit+1))
-	switch {
-	case err != nil:
-		return nil, storageError(err)
-	case int64(len(content)) > limit:
+	content, err := in.ReadFile(name, limit)
+	if errors.Is(err, index.ErrDocumentTooLarge) {
 		return nil, ErrConflict
 	}
-	return content, nil
+	return content, err
 }

@@ -3,59 +3,58 @@ package fill
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"syscall"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// What a Filler can fail at beyond the kinds of upstream.Failure. Callers tell them
-// apart with errors.Is.
+// What a Filler can fail at beyond the kinds of upstream.Failure and what the disk
+// reports, see index.StorageError. Callers tell them apart with errors.Is.
 var (
-	// ErrNotMirrored: the policy excludes it, or there is no such name. The error is
-	// upstream.ErrNotFound as well.
-	ErrNotMirrored = fmt.Errorf("it is not mirrored: %w", upstream.ErrNotFound)
+	// ErrNotMirrored: nothing is mirrored from that hostname, or not modules, or there is
+	// no such name. The error is upstream.ErrNotFound as well.
+	ErrNotMirrored error = absent{text: "it is not mirrored"}
+
+	// ErrExcluded: the Policy excludes the address or the platform. The error is
+	// ErrNotMirrored and upstream.ErrNotFound as well.
+	ErrExcluded error = absent{"the configuration of this mirror excludes it", ErrNotMirrored}
 
 	// ErrTooYoung: the version has not reached the minimum release age. The error is
 	// upstream.ErrNotFound as well: for now there is no such version.
-	ErrTooYoung = fmt.Errorf("the version is too young to be mirrored yet: %w", upstream.ErrNotFound)
+	ErrTooYoung error = absent{text: "the version was published too recently to be mirrored yet"}
+
+	// ErrUnlisted: the origin was asked, and does not list the version. The error is
+	// upstream.ErrNotFound as well. Where the origin cannot be asked, the error is
+	// upstream.ErrUnavailable or upstream.ErrTimeout.
+	ErrUnlisted error = absent{text: "its registry does not list the version"}
+
+	// ErrWithdrawn: a registry.hcl in the tree withdraws the version. The error is
+	// upstream.ErrNotFound as well.
+	ErrWithdrawn error = absent{text: "the version is withdrawn here"}
 
 	// ErrUnsigned: no known key has signed the release and the Policy or pinned keys
 	// require it, or there is no hash of the package at all.
 	ErrUnsigned = errors.New("the release is not signed by a known key")
 
-	// ErrConflict: the tree has other files of the release than the origin. They
-	// stay.
-	ErrConflict = errors.New("the release in the tree differs from the origin's")
-
-	// ErrDiskFull: there is no room for the package.
-	ErrDiskFull = errors.New("the disk is full")
+	// ErrConflict: the tree has other files of the version than the origin, or had
+	// others. They stay.
+	ErrConflict = errors.New("the version in the tree differs from the origin's")
 
 	// ErrWouldFill: the package is not in the tree, and the Filler is ReadOnly.
 	ErrWouldFill = errors.New("it would be fetched")
-
-	// ErrNotWritable: the process may not write, or the disk fails.
-	ErrNotWritable = errors.New("the tree cannot be read and written")
 )
 
-// storageError is what the disk reports, without paths.
-func storageError(err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT):
-		return fmt.Errorf("%w: make room for the tree", ErrDiskFull)
-	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
-		return fmt.Errorf("%w: give the server the right to", ErrNotWritable)
-	}
-	var number syscall.Errno
-	if errors.As(err, &number) {
-		return fmt.Errorf("%w: %w", ErrNotWritable, number)
-	}
-	return ErrNotWritable
+// absent is a kind of upstream.ErrNotFound with a text of its own.
+type absent struct {
+	text string
+	also error // a further kind that it is of; may be nil
+}
+
+func (a absent) Error() string { return a.text }
+
+func (a absent) Is(target error) bool {
+	return target == upstream.ErrNotFound || a.also != nil && target == a.also
 }
 
 // How long failures are remembered: a client that asks again at once, or many that
@@ -66,7 +65,7 @@ const (
 )
 
 func lifetimeOf(err error) time.Duration {
-	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout, ErrDiskFull, ErrNotWritable) {
+	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout, index.ErrDiskFull, index.ErrNotWritable) {
 		return shortLifetime
 	}
 	return longLifetime
@@ -99,8 +98,8 @@ func Reason(err error) string {
 		{upstream.ErrTooLarge, "too_large"},
 		{upstream.ErrUnsafe, "unsafe"},
 		{ErrMaxHeld, "max_held"},
-		{ErrDiskFull, "disk_full"},
-		{ErrNotWritable, "not_writable"},
+		{index.ErrDiskFull, "disk_full"},
+		{index.ErrNotWritable, "not_writable"},
 		{index.ErrChanged, "changed"},
 	} {
 		if errors.Is(err, r.kind) {

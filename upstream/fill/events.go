@@ -20,7 +20,7 @@ import (
 // An Event is something that a Filler has done, for metrics.
 type Event struct {
 	Kind     EventKind
-	Hostname svchost.Hostname // of the providers
+	Hostname svchost.Hostname // of the providers and modules
 	Reason   string           // of a failure, as Reason returns it
 	Bytes    int64            // of a package that was fetched
 	Took     time.Duration
@@ -108,19 +108,27 @@ func (o *outages) forget(prefix string) {
 	maps.DeleteFunc(o.present, func(name string, _ bool) bool { return strings.HasPrefix(name, prefix) })
 }
 
+// kindOf is the word for what an address is of.
+func kindOf(a address.Address) string {
+	if a.IsModule() {
+		return "module"
+	}
+	return "provider"
+}
+
 // noteRefresh logs that a list could not be renewed: once for an origin that is
-// down, once for a known provider that it fails to list, and once for each way in
-// which it fails for others. An origin that does not know a provider does not fail.
+// down, once for a known provider or module that it fails to list, and once for each way
+// in which it fails for others. An origin that does not know a name does not fail.
 func (f *Filler) noteRefresh(a address.Address, known bool, err error) {
-	origin, provider := a.Hostname.ForDisplay(), a.String()
+	origin, kind, name := a.Hostname.ForDisplay(), kindOf(a), a.String()
 	failing := origin + " " + Reason(err)
 	switch {
 	case err == nil:
 		if f.outages.end(origin) {
 			f.log(slog.LevelInfo, "the origin answers again", "origin", origin)
 		}
-		if f.outages.end(provider) {
-			f.log(slog.LevelInfo, "the origin lists the provider again", "provider", provider)
+		if f.outages.end(name) {
+			f.log(slog.LevelInfo, "the origin lists the "+kind+" again", kind, name)
 		}
 		f.outages.forget(origin + " ")
 	case isCanceled(err), errors.Is(err, upstream.ErrNotFound) && !known:
@@ -129,11 +137,11 @@ func (f *Filler) noteRefresh(a address.Address, known bool, err error) {
 			f.log(slog.LevelWarn, "the origin does not answer, what is known of it is served", "origin", origin, "error", err.Error())
 		}
 	case known:
-		if f.outages.begin(provider) {
-			f.log(slog.LevelWarn, "the origin does not list the provider, what it listed before is served", "provider", provider, "error", err.Error())
+		if f.outages.begin(name) {
+			f.log(slog.LevelWarn, "the origin does not list the "+kind+", what it listed before is served", kind, name, "error", err.Error())
 		}
-	case f.outages.begin(failing): // not by provider: clients may request any
-		f.log(slog.LevelWarn, "the origin sends no list of a provider", "provider", provider, "error", err.Error())
+	case f.outages.begin(failing): // not by name: clients may request any
+		f.log(slog.LevelWarn, "the origin sends no list of a "+kind, kind, name, "error", err.Error())
 	}
 }
 
@@ -184,7 +192,7 @@ func (f *Filler) noteRefusal(message string, a address.Address, err error, detai
 	if !log || errors.Is(err, upstream.ErrNotFound) {
 		level = slog.LevelDebug
 	}
-	args := append([]any{"provider", a.String()}, details...)
+	args := append([]any{kindOf(a), a.String()}, details...)
 	args = append(args, "error", err.Error())
 	if unlogged > 0 {
 		args = append(args, "more_like_it", unlogged)

@@ -15,7 +15,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// A Source is the origin of a hostname's providers, and which of them to mirror.
+// A Source is the origin of a hostname's providers and modules, and which of them to
+// mirror.
 type Source struct {
 	Client *upstream.Client
 	Policy Policy
@@ -27,21 +28,20 @@ type Source struct {
 
 // Options of a Filler.
 type Options struct {
-	// Sources by the hostname of their providers.
+	// Sources by the hostname of their addresses.
 	Sources map[svchost.Hostname]Source
 
 	// Open opens the tree. It is called again for work that begins more than a
 	// second later, so that a root that is replaced by a rename is noticed.
 	Open func() (index.Tree, error)
 
-	// Path returns the path on the local disk of a file of the tree's providers, for
-	// locks. Nil, or an empty path, is for file systems without locks; there an
-	// interrupted fill is recognised by its age only.
-	Path func(name string) string
+	// Digests returns those of the indexes of the tree, which then need not read again what
+	// has come into it. Nil: there are none.
+	Digests func() []*index.Digests
 
-	// FreeSpace returns how many bytes there is room for on the disk of the
-	// providers. Nil: it is not known before the disk is full.
-	FreeSpace func() (int64, error)
+	// FreeSpace returns how many bytes there is room for on the disk that a provider or
+	// module is kept on. Nil: it is not known before the disk is full.
+	FreeSpace func(address.Address) (int64, error)
 
 	// Lock makes one of several instances that share a tree do something. It waits
 	// for the lock of that name, or the end of ctx. Nil: this is the only instance.
@@ -63,7 +63,7 @@ type Options struct {
 type Filler struct {
 	options Options
 	sources map[svchost.Hostname]Source
-	tree    openTree
+	opener  *index.Opener
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -83,6 +83,11 @@ type Filler struct {
 	unfilled *cache[fileID, error]
 	watchers watchers
 	writing  keyedMutex // of documents, by namespace
+
+	modules        *cache[releaseID, *FilledModule]
+	fillingModules flights[*FilledModule]
+	folders        *cache[releaseID, string] // of modules
+	locating       flights[string]
 
 	outages  outages
 	refusals refusals
@@ -140,7 +145,7 @@ func New(o Options) (*Filler, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Filler{
-		options: o, sources: sources, tree: openTree{open: o.Open}, ctx: ctx, cancel: cancel,
+		options: o, sources: sources, opener: index.NewOpener(o.Open), ctx: ctx, cancel: cancel,
 		catalogs:   newCache[address.Address, *catalog](maxCatalogs).bounded(maxCatalogBytes, (*catalog).weigh),
 		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
 		unlisted:   newCache[address.Address, error](maxUnlisted),
@@ -149,24 +154,37 @@ func New(o Options) (*Filler, error) {
 		unextended: newCache[releaseID, error](maxFiles),
 		filled:     newCache[fileID, *Filled](maxFiles),
 		unfilled:   newCache[fileID, error](maxFiles),
+		modules:    newCache[releaseID, *FilledModule](maxFiles),
+		folders:    newCache[releaseID, string](maxFiles),
 	}, nil
+}
+
+// digests returns those of the indexes of the tree.
+func (f *Filler) digests() []*index.Digests {
+	if f.options.Digests == nil {
+		return nil
+	}
+	return f.options.Digests()
 }
 
 // Close ends everything under way without waiting for it. Interrupted fills leave
 // nothing behind.
 func (f *Filler) Close() { f.cancel() }
 
-// Mirrors reports whether the Filler gets packages of a provider.
+// Mirrors reports whether the Filler gets packages of a provider or module.
 func (f *Filler) Mirrors(a address.Address) bool {
-	s, ok := f.sources[a.Hostname]
-	return ok && s.Policy.includes(a)
+	_, err := f.source(a)
+	return err == nil
 }
 
-// source returns the source of a provider, or ErrNotMirrored.
+// source returns the source of a provider or module, or ErrNotMirrored, or ErrExcluded.
 func (f *Filler) source(a address.Address) (*Source, error) {
 	s, ok := f.sources[a.Hostname]
-	if !ok || !s.Policy.includes(a) {
+	switch {
+	case !ok || a.IsModule() && !s.Policy.Modules:
 		return nil, ErrNotMirrored
+	case !s.Policy.includes(a):
+		return nil, ErrExcluded
 	}
 	return &s, nil
 }

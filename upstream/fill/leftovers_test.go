@@ -43,7 +43,7 @@ func TestLeftovers(t *testing.T) {
 	}
 	defer lock.Close()
 
-	m := over(t, c, fill.Policy{}, root)
+	m := over(t, c, fill.Policy{}, treeRoot{dir: root})
 	if n := m.RemoveLeftovers(background()); n != 4 {
 		t.Errorf("removed %d files", n)
 	}
@@ -80,7 +80,7 @@ func TestFillsUnderWayAreNotLeftovers(t *testing.T) {
 		s.Handler.ServeHTTP(w, r)
 	})
 	root := t.TempDir()
-	m, other := over(t, c, fill.Policy{}, root), over(t, c, fill.Policy{}, root)
+	m, other := over(t, c, fill.Policy{}, treeRoot{dir: root}), over(t, c, fill.Policy{}, treeRoot{dir: root})
 	done := make(chan error)
 	go func() {
 		_, err := m.Fill(background(), demo, linuxZip)

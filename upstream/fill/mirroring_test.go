@@ -9,6 +9,7 @@ import (
 	"io"
 	"io/fs"
 	"log/slog"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -28,20 +29,65 @@ import (
 )
 
 const (
-	directory = "providers/" + host + "/acme/demo/"
-	linuxZip  = "terraform-provider-demo_1.0.0_linux_amd64.zip"
-	darwinZip = "terraform-provider-demo_1.0.0_darwin_arm64.zip"
-	sums      = "terraform-provider-demo_1.0.0_SHA256SUMS"
-	keysFile  = "keys/" + host + "/acme.asc"
-	record    = directory + ".versions.json"
+	directory     = "providers/" + host + "/acme/demo/"
+	linuxZip      = "terraform-provider-demo_1.0.0_linux_amd64.zip"
+	darwinZip     = "terraform-provider-demo_1.0.0_darwin_arm64.zip"
+	sums          = "terraform-provider-demo_1.0.0_SHA256SUMS"
+	keysFile      = "keys/" + host + "/acme.asc"
+	record        = directory + ".versions.json"
+	announcedFile = directory + ".1.0.0.packages.json"
 )
 
 // A mirroring is a tree that is filled from a site.
 type mirroring struct {
 	*fill.Filler
 	*indextest.Tree
-	root string // empty: in memory
+	root treeRoot // empty: in memory
 	log  *logged
+}
+
+// A treeRoot is where a tree lies.
+type treeRoot struct {
+	dir    string            // on the disk
+	bucket *indextest.Bucket // nil: on the disk
+}
+
+func (r treeRoot) tree(t testing.TB) *indextest.Tree {
+	if r.bucket != nil {
+		return indextest.InBucket(t, r.bucket)
+	}
+	return indextest.OnDisk(t, r.dir)
+}
+
+func (r treeRoot) open() (index.Tree, error) {
+	if r.bucket != nil {
+		return index.Directories{Root: "."}.OpenIn(r.bucket)
+	}
+	return index.Directories{Root: r.dir}.Open()
+}
+
+// A treeKind is what a tree lies on.
+type treeKind struct{ bucket bool }
+
+// eachTree runs a test over a tree on the disk and over one in a bucket.
+func eachTree(t *testing.T, test func(*testing.T, treeKind)) {
+	t.Run("disk", func(t *testing.T) { test(t, treeKind{}) })
+	t.Run("bucket", func(t *testing.T) { test(t, treeKind{bucket: true}) })
+}
+
+// root returns an empty tree.
+func (k treeKind) root(t testing.TB) treeRoot {
+	t.Helper()
+	if k.bucket {
+		return treeRoot{bucket: new(indextest.Bucket)}
+	}
+	return treeRoot{dir: t.TempDir()}
+}
+
+// mirror mirrors into an empty tree.
+func (k treeKind) mirror(t testing.TB, c *upstream.Client, policy fill.Policy) *mirroring {
+	t.Helper()
+	return over(t, c, policy, k.root(t))
 }
 
 // logged is the log and the events.
@@ -84,18 +130,14 @@ func (l *logged) observed(kind fill.EventKind) (reasons []string) {
 // onDisk mirrors into an empty directory on the local disk, as the module does.
 func onDisk(t testing.TB, c *upstream.Client, policy fill.Policy) *mirroring {
 	t.Helper()
-	return over(t, c, policy, t.TempDir())
+	return over(t, c, policy, treeRoot{dir: t.TempDir()})
 }
 
-// over mirrors into a directory that may have files in it.
-func over(t testing.TB, c *upstream.Client, policy fill.Policy, root string) *mirroring {
+// over mirrors into a tree that may have files in it.
+func over(t testing.TB, c *upstream.Client, policy fill.Policy, root treeRoot) *mirroring {
 	t.Helper()
-	m := &mirroring{Tree: indextest.OnDisk(t, root), root: root}
-	return m.start(t, c, fill.Options{
-		Sources: sourceOf(c, policy),
-		Open:    index.Directories{Root: root}.Open,
-		Path:    func(name string) string { return filepath.Join(root, "providers", name) },
-	})
+	m := &mirroring{Tree: root.tree(t), root: root}
+	return m.start(t, c, fill.Options{Sources: sourceOf(c, policy), Open: root.open})
 }
 
 // inMemory mirrors into a tree in memory.
@@ -155,7 +197,7 @@ func (m *mirroring) mustRefuse(t testing.TB, name string, kind error, says strin
 	if f != nil || !errors.Is(err, kind) || !strings.Contains(err.Error(), says) {
 		t.Fatalf("got %v, %v, want: %v, saying %q", f, err, kind, says)
 	}
-	if m.root != "" && strings.Contains(err.Error(), m.root) {
+	if m.root.dir != "" && strings.Contains(err.Error(), m.root.dir) {
 		t.Errorf("it names a path: %v", err)
 	}
 	after := m.files(t)
@@ -166,9 +208,13 @@ func (m *mirroring) mustRefuse(t testing.TB, name string, kind error, says strin
 	}
 }
 
-// files returns the paths of all files in the tree.
+// files returns the paths of all files in the tree. That a folder in a bucket was uploaded is
+// left out.
 func (m *mirroring) files(t testing.TB) (paths []string) {
 	t.Helper()
+	if m.root.bucket != nil {
+		return slices.DeleteFunc(m.root.bucket.Names(), func(name string) bool { return path.Base(name) == index.UploadName })
+	}
 	err := afero.Walk(m.Fs, ".", func(name string, info fs.FileInfo, err error) error {
 		if err == nil && !info.IsDir() {
 			paths = append(paths, filepath.ToSlash(name))
@@ -182,10 +228,12 @@ func (m *mirroring) files(t testing.TB) (paths []string) {
 	return paths
 }
 
+// mustHave checks which files the tree has. What an origin announces is beside packages of
+// a registry, and has a test of its own.
 func (m *mirroring) mustHave(t testing.TB, want ...string) {
 	t.Helper()
 	slices.Sort(want)
-	if got := m.files(t); !slices.Equal(got, want) {
+	if got := slices.DeleteFunc(m.files(t), func(name string) bool { return name == announcedFile }); !slices.Equal(got, want) {
 		t.Errorf("the tree has\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
@@ -193,8 +241,12 @@ func (m *mirroring) mustHave(t testing.TB, want ...string) {
 // scan returns what the index offers of the tree, without a Filler.
 func (m *mirroring) scan(t testing.TB) *index.Snapshot {
 	t.Helper()
+	open := m.Open
+	if m.root.bucket != nil {
+		open = m.root.open
+	}
 	s, err := index.Scan(background(), index.Options{
-		Open:              m.Open,
+		Open:              open,
 		RequireSignatures: true,
 	})
 	if err != nil {

@@ -56,7 +56,7 @@ func TestFilledFilesKeepNothingOpen(t *testing.T) {
 	s, names := many(t, 20)
 	var m *mirroring
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-		m = over(t, c, fill.Policy{}, root)
+		m = over(t, c, fill.Policy{}, treeRoot{dir: root})
 		for _, name := range names {
 			m.fill(t, name)
 			time.Sleep(time.Second) // until what is open is not used any more

@@ -22,6 +22,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
+// maxAttempts is how often a fill is begun when the tree is replaced meanwhile.
+const maxAttempts = 5
+
 // filledLifetime is how long a filled file is remembered: longer than any index
 // takes to see it, and not for good, since keys may be pinned meanwhile.
 const filledLifetime = 15 * time.Minute
@@ -31,14 +34,14 @@ const filledLifetime = 15 * time.Minute
 type Filled struct {
 	*index.File
 
-	// H1 are the "h1:" hashes of a package.
+	// H1 are the "h1:" hashes of a provider's package.
 	H1 []string
 
 	// New reports whether the index does not know yet that there is something new
 	// in the tree.
 	New bool
 
-	tree *openTree // nil: the file is not in the tree
+	opener *index.Opener // nil: the file is not in the tree
 }
 
 // Open opens the file as it was verified, in the tree as it is now: a snapshot's may
@@ -46,13 +49,23 @@ type Filled struct {
 // is not that one any more.
 func (f *Filled) Open() (io.ReadSeekCloser, error) {
 	var tree index.Tree
-	if f.tree != nil {
+	if f.opener != nil {
 		var err error
-		if tree, err = f.tree.get(); err != nil {
+		if tree, err = f.opener.Tree(); err != nil {
 			return nil, index.ErrChanged
 		}
 	}
 	return tree.OpenFile(f.File)
+}
+
+// unchanged reports whether the file is still there.
+func (f *Filled) unchanged() bool {
+	file, err := f.Open()
+	if err != nil {
+		return false
+	}
+	file.Close()
+	return true
 }
 
 // Fill gets a file of a provider into the tree by its name, and returns when it is
@@ -85,7 +98,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	case file.Kind != address.PackageFile:
 		return f.document(ctx, a, name, file, present)
 	case !s.Policy.includesPlatform(file.Platform):
-		return nil, ErrNotMirrored
+		return nil, ErrExcluded
 	}
 	id := fileID{a, name}
 	if filled := f.recent(id); filled != nil {
@@ -105,39 +118,46 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	return f.filling.do(ctx, id.String(), func(clients *upstream.Clients) (*Filled, error) {
 		began := time.Now()
 		filled, fetched, err := f.fillPackage(clients.In(f.ctx), s, &packageFill{approved: r, id: id, platform: file.Platform, indexed: present})
-		e := Event{Kind: PackageFilled, Hostname: a.Hostname, Took: time.Since(began)}
-		switch {
-		case err == nil:
-			f.filled.put(id, filled, filledLifetime)
-			f.keepRecordOf(a)
-			filled = &Filled{File: filled.File, H1: filled.H1, New: true, tree: filled.tree}
-			if !fetched {
-				return filled, nil
-			}
-			e.Bytes = filled.Size
-			f.log(slog.LevelInfo, "filled "+a.String()+" "+filled.Version+" "+filled.Platform,
-				"provider", a.String(), "version", filled.Version, "platform", filled.Platform, "bytes", filled.Size, "duration", e.Took)
-		case !isCanceled(err) && !errors.Is(err, ErrWouldFill):
-			f.unfilled.put(id, err, lifetimeOf(err))
-			f.noteRefusal("a package could not be mirrored", a, err, "file", name)
+		if err != nil {
+			f.noteUnfilled(id, began, err)
+			return nil, err
 		}
-		f.observe(e, err)
-		return filled, err
+		f.filled.put(id, filled, filledLifetime)
+		f.keepRecordOf(a)
+		if fetched {
+			f.noteFilled(a, began, filled.File)
+		}
+		return &Filled{File: filled.File, H1: filled.H1, New: true, opener: filled.opener}, nil
 	})
+}
+
+// noteFilled reports a package that came into the tree.
+func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File) {
+	e := Event{Kind: PackageFilled, Hostname: a.Hostname, Bytes: file.Size, Took: time.Since(began)}
+	text, args := "filled "+a.String()+" "+file.Version, []any{kindOf(a), a.String(), "version", file.Version}
+	if file.Platform != "" {
+		text, args = text+" "+file.Platform, append(args, "platform", file.Platform)
+	}
+	f.log(slog.LevelInfo, text, append(args, "bytes", file.Size, "duration", e.Took)...)
+	f.observe(e, nil)
+}
+
+// noteUnfilled remembers and reports a package that did not come into the tree.
+func (f *Filler) noteUnfilled(id fileID, began time.Time, err error) {
+	if !isCanceled(err) && !errors.Is(err, ErrWouldFill) {
+		f.unfilled.put(id, err, lifetimeOf(err))
+		f.noteRefusal("a package could not be mirrored", id.Address, err, "file", id.name)
+	}
+	f.observe(Event{Kind: PackageFilled, Hostname: id.Hostname, Took: time.Since(began)}, err)
 }
 
 // recent returns a file that was filled a short time ago and has not changed, or
 // nil.
 func (f *Filler) recent(id fileID) *Filled {
 	filled, ok := f.filled.get(id)
-	if !ok {
+	if !ok || !filled.unchanged() {
 		return nil
 	}
-	file, err := filled.Open()
-	if err != nil {
-		return nil
-	}
-	file.Close()
 	return filled
 }
 
@@ -198,7 +218,11 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 	if err != nil {
 		return nil, false, err
 	}
-	if d.locate(k.Version, p.Name) == "" {
+	present, err := d.locate(k.Version, p.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	if present == "" {
 		release, err := s.Client.ReserveDownload(ctx)
 		if err != nil {
 			return nil, false, err
@@ -212,10 +236,10 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 	defer unlock()
 	for range maxAttempts {
 		filled, fetched, err = f.findOrFetch(ctx, s, k, p)
-		if !errors.Is(err, errReplaced) {
+		if !errors.Is(err, index.ErrReplaced) {
 			break
 		}
-		f.tree.forget() // the next one is opened where it is now
+		f.opener.Forget() // the next one is opened where it is now
 	}
 	if errors.Is(err, upstream.ErrBadChecksum) {
 		f.releases.remove(releaseID{k.Address, k.Version})
@@ -229,7 +253,11 @@ func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p u
 	if err != nil {
 		return nil, false, err
 	}
-	if name := d.locate(k.Version, p.Name); name != "" {
+	name, err := d.locate(k.Version, p.Name)
+	if err != nil {
+		return nil, false, err
+	}
+	if name != "" {
 		filled, err := f.verifyPresent(d, k, p, name)
 		return filled, false, err
 	}
@@ -244,13 +272,9 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 	if err != nil {
 		return nil, err
 	}
-	info, err := d.providers.Fs.Stat(path.Join(d.providers.Dir, name)) // before reading: if it changes later, it will not be opened
+	file, info, err := d.providers.Open(name) // if it changes later, it will not be opened
 	if err != nil {
-		return nil, storageError(err)
-	}
-	file, err := d.providers.Fs.Open(path.Join(d.providers.Dir, name))
-	if err != nil {
-		return nil, storageError(err)
+		return nil, index.StorageError(err)
 	}
 	defer file.Close()
 	digest, err := f.verify(k, p, file, info.Size(), wire.SHA256{})
@@ -275,7 +299,7 @@ func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, siz
 	case err != nil && !withheld && f.ctx.Err() != nil:
 		return d, f.ctx.Err()
 	case err != nil && !withheld:
-		return d, storageError(err)
+		return d, index.StorageError(err)
 	case len(p.Digests) > 0 && !slices.Contains(p.Digests, d.SHA256):
 		return d, refuse(upstream.ErrBadChecksum, p.Name+" is not the file that was released")
 	case withheld:
@@ -299,14 +323,15 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 		return nil, ErrWouldFill
 	}
 	name := path.Join(files.packages, p.Name)
-	temporary, err := f.newTemporaryPackage(d.providers, name)
+	room := f.reserve(s, d.tree, k.Address)
+	kept := false
+	defer func() { room.end(kept) }()
+	temporary, err := d.providers.NewTemporary(f.ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	temporary.reservation = f.reserve(s, d.providers)
-	kept := false
-	defer func() { temporary.reservation.end(kept) }()
-	to := &watchedPackage{temporaryPackage: temporary, watchers: &f.watchers, id: k.id}
+	defer temporary.Discard()
+	to := &watchedPackage{reservedPackage: reservedPackage{temporary, room}, watchers: &f.watchers, id: k.id}
 	var digest index.PackageDigest
 	received, err := s.Client.Download(ctx, k.Release, p.Platform, to)
 	if err == nil {
@@ -316,14 +341,16 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 		err = f.keepDocuments(d, k, p, digest)
 	}
 	if err != nil {
-		temporary.discard()
 		return nil, err
 	}
-	info, err := temporary.publish(name)
+	info, err := temporary.Create(f.ctx, name)
 	if err != nil {
 		return nil, err
 	}
 	kept = true
+	for _, d := range f.digests() {
+		d.AddPackage(info, digest)
+	}
 	return f.newFilled(k, p, name, info, digest), nil
 }
 
@@ -341,12 +368,15 @@ func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package,
 	if err != nil {
 		return err
 	}
-	files, err := d.keep(k.Release, k.indexed)
+	files, err := d.keep(f.ctx, k.Release, k.indexed)
 	if err == nil {
 		f.noteKeys(k.Release, before)
 	}
 	if err == nil && !files.after(k.Release).lists(p.Name, digest.SHA256) {
 		err = conflict("SHA256SUMS")
+	}
+	if err == nil {
+		err = d.keepAnnounced(k.Release)
 	}
 	return err
 }
@@ -365,7 +395,7 @@ func (k *packageFill) explain(ctx context.Context, s *Source, wrong error) error
 }
 
 func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info fs.FileInfo, digest index.PackageDigest) *Filled {
-	return &Filled{File: index.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1, tree: &f.tree}
+	return &Filled{File: index.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1, opener: f.opener}
 }
 
 // Watchers are told how far the fills are that they wait for. The zero value is
@@ -406,7 +436,7 @@ func (w *watchers) tell(id fileID, received, size int64) {
 
 // A watchedPackage is a temporary package whose watchers are told as it grows.
 type watchedPackage struct {
-	*temporaryPackage
+	reservedPackage
 	watchers *watchers
 	id       fileID
 	received int64
@@ -416,13 +446,13 @@ type watchedPackage struct {
 // Expect implements upstream.Expecter.
 func (w *watchedPackage) Expect(size int64) error {
 	w.size = size
-	err := w.temporaryPackage.Expect(size)
+	err := w.reservedPackage.Expect(size)
 	w.watchers.tell(w.id, w.received, w.size)
 	return err
 }
 
 func (w *watchedPackage) Write(b []byte) (int, error) {
-	n, err := w.temporaryPackage.Write(b)
+	n, err := w.reservedPackage.Write(b)
 	w.received += int64(n)
 	w.watchers.tell(w.id, w.received, w.size)
 	return n, err

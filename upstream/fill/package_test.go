@@ -51,7 +51,7 @@ func TestFill(t *testing.T) {
 	if !m.remembers(linuxZip) {
 		t.Error("it is not remembered")
 	}
-	if info, err := os.Stat(filepath.Join(m.root, directory, linuxZip)); err != nil || info.Mode().Perm()&0o644 != 0o644 {
+	if info, err := os.Stat(filepath.Join(m.root.dir, directory, linuxZip)); err != nil || info.Mode().Perm()&0o644 != 0o644 {
 		t.Errorf("its mode is %v, %v", info.Mode(), err)
 	}
 	if got := m.log.observed(fill.PackageFilled); len(got) != 1 || got[0] != "" {
@@ -64,9 +64,11 @@ func TestFill(t *testing.T) {
 }
 
 // Each file is fetched once, however many clients request it.
-func TestFillOnceForAll(t *testing.T) {
+func TestFillOnceForAll(t *testing.T) { eachTree(t, testFillOnceForAll) }
+
+func testFillOnceForAll(t *testing.T, on treeKind) {
 	s := newAcme(t)
-	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
+	m := on.mirror(t, s.Client(t, upstream.Origin{}), fill.Policy{})
 	var all sync.WaitGroup
 	for range 50 {
 		for _, name := range []string{linuxZip, darwinZip} {
@@ -86,10 +88,12 @@ func TestFillOnceForAll(t *testing.T) {
 }
 
 // Instances that share a tree and a lock fetch a file once between them.
-func TestInstancesFillOnce(t *testing.T) {
+func TestInstancesFillOnce(t *testing.T) { eachTree(t, testInstancesFillOnce) }
+
+func testInstancesFillOnce(t *testing.T, on treeKind) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
-	root := t.TempDir()
+	root := on.root(t)
 	var locks sync.Map
 	lock := func(_ context.Context, name string) (func(), error) {
 		l, _ := locks.LoadOrStore(name, new(sync.Mutex))
@@ -98,8 +102,8 @@ func TestInstancesFillOnce(t *testing.T) {
 	}
 	var all sync.WaitGroup
 	for range 5 {
-		m := (&mirroring{Tree: indextest.OnDisk(t, root), root: root}).start(t, c, fill.Options{
-			Sources: sourceOf(c, fill.Policy{}), Open: index.Directories{Root: root}.Open, Lock: lock,
+		m := (&mirroring{Tree: root.tree(t), root: root}).start(t, c, fill.Options{
+			Sources: sourceOf(c, fill.Policy{}), Open: root.open, Lock: lock,
 		})
 		for _, name := range []string{linuxZip, darwinZip} {
 			all.Go(func() { m.fill(t, name) })
@@ -211,8 +215,12 @@ func TestFillIsWatched(t *testing.T) {
 // The documents of a release are available to chained mirrors before its packages
 // are in the tree. They are not written without a package.
 func TestDocumentsOfAReleaseThatIsNotInTheTree(t *testing.T) {
+	eachTree(t, testDocumentsOfAReleaseThatIsNotInTheTree)
+}
+
+func testDocumentsOfAReleaseThatIsNotInTheTree(t *testing.T, on treeKind) {
 	tree, _ := acme(t)
-	m := onDisk(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{})
+	m := on.mirror(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{})
 	for _, name := range []string{sums, sums + ".sig"} {
 		if got := m.content(t, m.fill(t, name)); got != tree.Read("providers/acme/demo/"+name) {
 			t.Errorf("%s is %q", name, got)
@@ -221,9 +229,11 @@ func TestDocumentsOfAReleaseThatIsNotInTheTree(t *testing.T) {
 	m.mustHave(t)
 }
 
-func TestAvailable(t *testing.T) {
+func TestAvailable(t *testing.T) { eachTree(t, testAvailable) }
+
+func testAvailable(t *testing.T, on treeKind) {
 	s := newAcme(t)
-	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{Platforms: []address.Platform{linux}})
+	m := on.mirror(t, s.Client(t, upstream.Origin{}), fill.Policy{Platforms: []address.Platform{linux}})
 	list, err := m.Available(background(), demo, "1.0.0")
 	if err != nil || len(list) != 1 || list[0].URL != linuxZip {
 		t.Errorf("got %+v, %v", list, err)
@@ -239,7 +249,9 @@ func TestAvailable(t *testing.T) {
 
 // A mirror's h1: hashes, which are not signed, are passed on only if the package is
 // checked against them.
-func TestHashesOfAMirror(t *testing.T) {
+func TestHashesOfAMirror(t *testing.T) { eachTree(t, testHashesOfAMirror) }
+
+func testHashesOfAMirror(t *testing.T, on treeKind) {
 	tree, publisher := acme(t)
 	const wrong = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
 	zh := "zh:" + sumOf(tree.Read("providers/acme/demo/"+linuxZip))
@@ -258,9 +270,9 @@ func TestHashesOfAMirror(t *testing.T) {
 			if !test.signed {
 				s.Fault(sumsFile, status(404))
 			}
-			root := t.TempDir()
+			root := on.root(t)
 			if test.signed {
-				indextest.OnDisk(t, root).Keys(host+"/acme", publisher)
+				root.tree(t).Keys(host+"/acme", publisher)
 			}
 			m := over(t, s.Client(t, upstream.Origin{Mirror: mirrorBase}), fill.Policy{Signatures: fill.PreferSignatures}, root)
 			list, err := m.Available(background(), demo, "1.0.0")
@@ -300,17 +312,17 @@ func TestFillIntoARootThatWasReplaced(t *testing.T) {
 	s := newAcme(t)
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
 	m.fill(t, darwinZip)
-	if err := errors.Join(os.Rename(m.root, m.root+".old"), os.Mkdir(m.root, 0o755)); err != nil {
+	if err := errors.Join(os.Rename(m.root.dir, m.root.dir+".old"), os.Mkdir(m.root.dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { os.RemoveAll(m.root + ".old") })
+	t.Cleanup(func() { os.RemoveAll(m.root.dir + ".old") })
 	m.fill(t, linuxZip)
 	for _, name := range []string{linuxZip, sums, sums + ".sig"} {
-		if _, err := os.Stat(filepath.Join(m.root, directory, name)); err != nil {
+		if _, err := os.Stat(filepath.Join(m.root.dir, directory, name)); err != nil {
 			t.Error(err)
 		}
 	}
-	if _, err := os.Stat(filepath.Join(m.root+".old", directory, linuxZip)); err == nil {
+	if _, err := os.Stat(filepath.Join(m.root.dir+".old", directory, linuxZip)); err == nil {
 		t.Error("it is in the folder that was replaced")
 	}
 }
@@ -322,10 +334,9 @@ func TestFillIntoAFolderThatIsGone(t *testing.T) {
 	c := s.Client(t, upstream.Origin{})
 	for _, filledBefore := range []bool{false, true} {
 		root, providers := t.TempDir(), t.TempDir()
-		m := (&mirroring{Tree: indextest.OnDisk(t, root), root: root}).start(t, c, fill.Options{
+		m := (&mirroring{Tree: indextest.OnDisk(t, root), root: treeRoot{dir: root}}).start(t, c, fill.Options{
 			Sources: sourceOf(c, fill.Policy{}),
 			Open:    index.Directories{Root: root, Providers: providers}.Open,
-			Path:    func(name string) string { return filepath.Join(providers, name) },
 		})
 		if filledBefore { // and the tree is still open
 			m.fill(t, darwinZip)
@@ -333,7 +344,7 @@ func TestFillIntoAFolderThatIsGone(t *testing.T) {
 		if err := os.RemoveAll(providers); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Fill(background(), demo, linuxZip); !errors.Is(err, fill.ErrNotWritable) {
+		if _, err := m.Fill(background(), demo, linuxZip); !errors.Is(err, index.ErrNotWritable) {
 			t.Errorf("got %v", err)
 		}
 		if n := s.Count(zipFile); n != 0 {
@@ -382,7 +393,7 @@ func TestReadOnlyFiller(t *testing.T) {
 	if err := attempt(memory); err != nil {
 		t.Errorf("a package in the tree: got %v", err)
 	}
-	if err := attempt(unreadable{memory, linuxZip}); !errors.Is(err, fill.ErrNotWritable) || errors.Is(err, fill.ErrWouldFill) {
+	if err := attempt(unreadable{memory, linuxZip}); !errors.Is(err, index.ErrNotWritable) || errors.Is(err, fill.ErrWouldFill) {
 		t.Errorf("a package that cannot be read: got %v", err)
 	}
 	if n := s.Count(zipFile); n != 0 {

@@ -18,8 +18,8 @@ const DefaultVersionsTTL = 10 * time.Minute
 // A Policy says what is mirrored from an origin. The zero Policy mirrors every
 // release that its publisher has signed.
 type Policy struct {
-	// Allow and Deny are providers of the origin. With an Allow, only those are
-	// mirrored. Deny takes precedence.
+	// Allow and Deny are providers and modules of the origin. With an Allow, only those
+	// are mirrored. Deny takes precedence.
 	Allow, Deny []Pattern
 
 	// Platforms whose packages are mirrored. Empty: all.
@@ -32,6 +32,10 @@ type Policy struct {
 	// MinAge is the minimum release age: how long ago a version must have been
 	// published. Bad releases tend to be noticed in their first days.
 	MinAge time.Duration
+
+	// Modules reports whether modules are mirrored, and not only providers. Allow and
+	// Deny are about both.
+	Modules bool
 
 	// Signatures says what to do with releases without a signature by a known key.
 	Signatures Signatures
@@ -78,7 +82,7 @@ func (p Policy) withDefaults() (Policy, error) {
 	return p, nil
 }
 
-// includes reports whether a provider is mirrored.
+// includes reports whether a provider or module is mirrored, if those are.
 func (p *Policy) includes(a address.Address) bool {
 	covers := func(pattern Pattern) bool { return pattern.covers(a) }
 	return !slices.ContainsFunc(p.Deny, covers) && (len(p.Allow) == 0 || slices.ContainsFunc(p.Allow, covers))
@@ -89,39 +93,67 @@ func (p *Policy) includesPlatform(platform address.Platform) bool {
 	return len(p.Platforms) == 0 || slices.Contains(p.Platforms, platform)
 }
 
-// A Pattern covers providers of one origin: NAMESPACE or NAMESPACE/TYPE, where *
-// stands for any characters. A namespace alone covers all its providers.
-type Pattern struct{ namespace, typ address.Wildcard }
+// A Pattern covers providers and modules of one origin: NAMESPACE, NAMESPACE/NAME, or
+// NAMESPACE/NAME/SYSTEM for modules alone, where * stands for any characters. What is
+// left out is any, as in the rules of package access.
+type Pattern struct {
+	namespace, name address.Wildcard
+	system          address.Wildcard // empty: it covers providers too
+}
 
 const maxPattern = 512
 
 // ParsePattern reads a pattern. Names are folded as those of addresses are.
 func ParsePattern(s string) (Pattern, error) {
-	namespace, typ, ok := strings.Cut(s, "/")
-	if !ok {
-		typ = "*"
-	}
 	if len(s) > maxPattern { // before parsing
-		return Pattern{}, fmt.Errorf("a pattern of providers is at most %d bytes long", maxPattern)
+		return Pattern{}, fmt.Errorf("a pattern of addresses is at most %d bytes long", maxPattern)
 	}
-	p := Pattern{address.Wildcard(strings.ToLower(namespace)), address.Wildcard(strings.ToLower(typ))}
-	for _, part := range []string{string(p.namespace), string(p.typ)} {
-		switch {
-		case part == "" || strings.Contains(part, "/"):
-			return Pattern{}, fmt.Errorf("%q is not a pattern of providers: write NAMESPACE/TYPE, like hashicorp/aws or hashicorp/*", s)
-		case strings.ContainsAny(part, ".:"):
-			return Pattern{}, fmt.Errorf("%q is not a pattern of providers: leave out the hostname, it is that of the origin", s)
+	parts := strings.Split(strings.ToLower(s), "/")
+	if len(parts) > 3 || slices.Contains(parts, "") {
+		return Pattern{}, fmt.Errorf("%q is not a pattern of addresses: write NAMESPACE, NAMESPACE/NAME or, for modules, NAMESPACE/NAME/SYSTEM, like hashicorp/aws or hashicorp/*", s)
+	}
+	for i, part := range parts {
+		if strings.ContainsAny(part, ".:") {
+			return Pattern{}, fmt.Errorf("%q is not a pattern of addresses: leave out the hostname, it is that of the origin", s)
 		}
-		// It has to be a name once each star stands for something.
-		if _, err := address.ParseProvider("", strings.ReplaceAll(part, "*", "x"), "x"); err != nil {
-			return Pattern{}, fmt.Errorf("%q is not a pattern of providers: %q has characters that names cannot have", s, part)
+		if !isNamePattern(part, i == 2) {
+			return Pattern{}, fmt.Errorf("%q is not a pattern of addresses: %q has characters that names cannot have", s, part)
 		}
+	}
+	p := Pattern{namespace: address.Wildcard(parts[0]), name: "*"}
+	if len(parts) > 1 {
+		p.name = address.Wildcard(parts[1])
+	}
+	if len(parts) > 2 {
+		p.system = address.Wildcard(parts[2])
 	}
 	return p, nil
 }
 
-func (p Pattern) String() string { return string(p.namespace + "/" + p.typ) }
+// isNamePattern reports whether a part of a pattern is the name of a provider or module
+// once each star stands for something.
+func isNamePattern(part string, system bool) bool {
+	name := strings.ReplaceAll(part, "*", "x")
+	if system {
+		_, err := address.ParseModule("", "x", "x", name)
+		return err == nil
+	}
+	_, provider := address.ParseProvider("", name, "x")
+	_, module := address.ParseModule("", name, "x", "x")
+	return provider == nil || module == nil
+}
+
+func (p Pattern) String() string {
+	s := string(p.namespace + "/" + p.name)
+	if p.system != "" {
+		s += "/" + string(p.system)
+	}
+	return s
+}
 
 func (p Pattern) covers(a address.Address) bool {
-	return p.namespace.Matches(a.Namespace) && p.typ.Matches(a.Name)
+	if p.system != "" && (!a.IsModule() || !p.system.Matches(a.System)) {
+		return false
+	}
+	return p.namespace.Matches(a.Namespace) && p.name.Matches(a.Name)
 }

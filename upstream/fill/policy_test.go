@@ -14,8 +14,12 @@ import (
 
 func TestPatterns(t *testing.T) {
 	for _, test := range []struct{ pattern, printed, covers, not string }{
-		{"hashicorp/aws", "hashicorp/aws", "hashicorp/aws", "hashicorp/awscc hashicorp/aw acme/aws"},
-		{"hashicorp", "hashicorp/*", "hashicorp/aws hashicorp/google-beta", "hashicorp2/aws"},
+		{"hashicorp/aws", "hashicorp/aws", "hashicorp/aws hashicorp/aws/kubernetes", "hashicorp/awscc hashicorp/aw acme/aws hashicorp/vpc/aws"},
+		{"hashicorp", "hashicorp/*", "hashicorp/aws hashicorp/google-beta hashicorp/consul/aws", "hashicorp2/aws"},
+		{"acme/vpc/aws", "acme/vpc/aws", "acme/vpc/aws", "acme/vpc/azurerm acme/vpc acme/vpc2/aws other/vpc/aws"},
+		{"acme/*/aws", "acme/*/aws", "acme/vpc/aws acme/iam_role/aws", "acme/vpc/awscc acme/aws"},
+		{"*/*/*", "*/*/*", "a/b/c", "a/b"},
+		{"acme/iam_role*", "acme/iam_role*", "acme/iam_role/aws acme/iam_roles/aws", "acme/iam/aws"},
 		{"HashiCorp/AWS", "hashicorp/aws", "hashicorp/aws", ""},
 		{"*", "*/*", "a/b hashicorp/aws", ""},
 		{"*/aws", "*/aws", "a/aws hashicorp/aws", "hashicorp/aws2"},
@@ -29,14 +33,17 @@ func TestPatterns(t *testing.T) {
 		}
 		for i, list := range []string{test.covers, test.not} {
 			for _, name := range strings.Fields(list) {
-				namespace, typ, _ := strings.Cut(name, "/")
-				if got := p.covers(address.Address{Namespace: namespace, Name: typ}); got != (i == 0) {
+				a, err := address.Parse(name)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if got := p.covers(a); got != (i == 0) {
 					t.Errorf("%s covers %s: %v", p, name, got)
 				}
 			}
 		}
 	}
-	for _, bad := range []string{"", "/", "a/", "/b", "a/b/c", "example.com/a", "example.com/a/b", "a/b c", "a/[b]", "a?/b", "a/b\x00", "a\\b"} {
+	for _, bad := range []string{"", "/", "a/", "/b", "a/b/c/d", "a//c", "a/b/", "a/b/c_d", "example.com/a", "example.com/a/b", "a/b c", "a/[b]", "a?/b", "a/b\x00", "a\\b"} {
 		if p, err := ParsePattern(bad); err == nil {
 			t.Errorf("%q is taken for %v", bad, p)
 		}
@@ -45,9 +52,10 @@ func TestPatterns(t *testing.T) {
 
 func FuzzParsePattern(f *testing.F) {
 	for _, seed := range []string{"hashicorp/*", "*", "a*b**c/x-*", "ä/ö"} {
-		f.Add(seed, "hashicorp", "aws")
+		f.Add(seed, "hashicorp", "aws", "")
 	}
-	f.Fuzz(func(t *testing.T, pattern, namespace, typ string) {
+	f.Add("acme/*/aws", "acme", "vpc", "aws")
+	f.Fuzz(func(t *testing.T, pattern, namespace, name, system string) {
 		p, err := ParsePattern(pattern)
 		if err != nil {
 			return
@@ -56,7 +64,7 @@ func FuzzParsePattern(f *testing.F) {
 		if err != nil || again != p {
 			t.Fatalf("%q became %q, %v", p, again, err)
 		}
-		p.covers(address.Address{Namespace: namespace, Name: typ})
+		p.covers(address.Address{Namespace: namespace, Name: name, System: system})
 	})
 }
 

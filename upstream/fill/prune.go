@@ -11,7 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A Held release is one in a tree, with its files.
+// A Held release is one in a tree, or a version of a module, with its files.
 type Held struct {
 	Address address.Address
 	Version string
@@ -26,7 +26,8 @@ type PruneOptions struct {
 	Own []svchost.Hostname
 }
 
-// A Lock is a release that a lock file names, by its hostname.
+// A Lock is a release that a lock file names, by its hostname, or a version of a module
+// that a configuration needs.
 type Lock struct {
 	Address address.Address
 	Version string
@@ -54,7 +55,23 @@ func PlanPruning(releases []Held, lockFiles [][]Lock, options PruneOptions) (Pru
 	if len(needed) == 0 {
 		return Pruning{}, errors.New("the lock files name no provider: everything would be removed")
 	}
-	var plan Pruning
+	return planPruning(releases, needed, options), nil
+}
+
+// PlanModulePruning plans to remove modules like PlanPruning, given those that
+// configurations need.
+func PlanModulePruning(modules []Held, needed []Lock, options PruneOptions) (Pruning, error) {
+	if len(needed) == 0 {
+		return Pruning{}, errors.New("the configurations call no module that is in the tree: all would be removed")
+	}
+	all := make(map[Lock]bool)
+	for _, l := range needed {
+		all[options.lock(l.Address, l.Version)] = true
+	}
+	return planPruning(modules, all, options), nil
+}
+
+func planPruning(releases []Held, needed map[Lock]bool, options PruneOptions) (plan Pruning) {
 	stays := make(map[string]bool) // by file
 	for _, h := range releases {
 		id := options.lock(h.Address, h.Version)
@@ -74,7 +91,7 @@ func PlanPruning(releases []Held, lockFiles [][]Lock, options PruneOptions) (Pru
 	slices.SortStableFunc(plan.Remove, func(a, b Held) int {
 		return cmp.Or(strings.Compare(a.Address.String(), b.Address.String()), compareVersions(a.Version, b.Version))
 	})
-	return plan, nil
+	return plan
 }
 
 // lock is how releases of trees and lock files are compared: hosted ones have no

@@ -1,17 +1,15 @@
 package fill
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"io/fs"
-	"path"
 	"slices"
 	"sync"
 	"time"
 
 	"github.com/dustin/go-humanize"
 	svchost "github.com/hashicorp/terraform-svchost"
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -31,14 +29,14 @@ const (
 )
 
 // ErrMaxHeld: the mirrored files have the size that `max_held` allows. The error is
-// ErrDiskFull as well.
+// index.ErrDiskFull as well.
 var ErrMaxHeld error = full("as much is held as `max_held` allows")
 
-// full is a kind of ErrDiskFull with a text of its own.
+// full is a kind of index.ErrDiskFull with a text of its own.
 type full string
 
 func (f full) Error() string        { return string(f) }
-func (f full) Is(target error) bool { return target == ErrDiskFull }
+func (f full) Is(target error) bool { return target == index.ErrDiskFull }
 
 // A Quota bounds the size of what is mirrored of some hostnames, all together.
 type Quota struct {
@@ -48,7 +46,7 @@ type Quota struct {
 	mutex    sync.Mutex
 	used     int64
 	measured time.Time // zero: never
-	reserved int64     // for packages that come in now
+	reserved int64     // for what comes in now
 }
 
 // NewQuota is for the sources of these hostnames, in bytes.
@@ -57,14 +55,22 @@ func NewQuota(max int64, hostnames []svchost.Hostname) *Quota {
 }
 
 // measure adds up the mirrored files, unless that was done a short time ago.
-func (q *Quota) measure(in index.Part) {
+func (q *Quota) measure(in ...index.Part) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if !q.measured.IsZero() && time.Since(q.measured) < measuredFor {
 		return
 	}
-	used, err := q.sum(in)
-	if err != nil { // files that cannot be read now take up room all the same
+	var used int64
+	var failed error
+	for _, part := range in {
+		n, err := q.sum(part)
+		used += n
+		if err != nil {
+			failed = err
+		}
+	}
+	if failed != nil { // files that cannot be read now take up room all the same
 		used = max(used, q.used)
 	}
 	q.used, q.measured = used, time.Now() // not when it began: a walk may take minutes
@@ -73,23 +79,21 @@ func (q *Quota) measure(in index.Part) {
 // sum adds up the sizes of the mirrored files that can be read.
 func (q *Quota) sum(in index.Part) (used int64, failed error) {
 	note := func(err error) {
-		if failed == nil && !errors.Is(err, fs.ErrNotExist) {
+		if failed == nil {
 			failed = err
 		}
 	}
-	hosts, err := afero.ReadDir(in.Fs, in.Dir)
+	hosts, err := in.ReadDir(".")
 	note(err)
 	for _, host := range hosts {
 		if h, err := address.ParseHostname(host.Name()); err != nil || !slices.Contains(q.hostnames, h) {
 			continue
 		}
-		_ = afero.Walk(in.Fs, path.Join(in.Dir, host.Name()), func(_ string, info fs.FileInfo, err error) error {
-			note(err)
-			if err == nil && info.Mode().IsRegular() && !isTemporary(info.Name(), packageSuffix) {
+		note(in.WalkFiles(context.Background(), host.Name(), func(_ string, info fs.FileInfo) {
+			if info.Mode().IsRegular() && !index.IsTemporary(info.Name()) {
 				used += info.Size()
 			}
-			return nil
-		})
+		}))
 	}
 	return used, failed
 }
@@ -113,19 +117,37 @@ func (q *Quota) end(reserved, kept int64) {
 	q.used += kept
 }
 
+// A reservedPackage is a package on its way into the tree, which takes up the room
+// that is reserved for it.
+type reservedPackage struct {
+	*index.TemporaryFile
+	reservation *reservation
+}
+
+// Expect implements upstream.Expecter.
+func (p *reservedPackage) Expect(size int64) error { return p.reservation.expect(size) }
+
+func (p *reservedPackage) Write(b []byte) (int, error) {
+	if err := p.reservation.use(int64(len(b))); err != nil {
+		return 0, err
+	}
+	return p.TemporaryFile.Write(b)
+}
+
 // A reservation is the room for a package that comes in.
 type reservation struct {
-	quota *Quota                // nil: unbounded
-	free  func() (int64, error) // nil: not known
+	quota *Quota                               // nil: unbounded
+	free  func(address.Address) (int64, error) // nil: not known
+	of    address.Address
 
 	expected, received, unchecked int64
 }
 
-func (f *Filler) reserve(s *Source, in index.Part) *reservation {
+func (f *Filler) reserve(s *Source, tree index.Tree, a address.Address) *reservation {
 	if s.Quota != nil {
-		s.Quota.measure(in)
+		s.Quota.measure(tree.Providers, tree.Modules)
 	}
-	return &reservation{quota: s.Quota, free: f.options.FreeSpace}
+	return &reservation{quota: s.Quota, free: f.options.FreeSpace, of: a}
 }
 
 // expect reserves room for a package of a size, before it comes in.
@@ -165,8 +187,8 @@ func (r *reservation) checkDisk(further int64) error {
 		return nil
 	}
 	// Where it is not known, the disk itself reports that it is full.
-	if free, err := r.free(); err == nil && free-further < spare {
-		return fmt.Errorf("%w: make room for the tree", ErrDiskFull)
+	if free, err := r.free(r.of); err == nil && free-further < spare {
+		return fmt.Errorf("%w: make room for the tree", index.ErrDiskFull)
 	}
 	return nil
 }

@@ -13,6 +13,8 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
@@ -41,7 +43,7 @@ func TestFillsStayWithinTheQuota(t *testing.T) {
 			time.Sleep(2 * time.Minute) // and with what vouches for it, measured
 			before := s.Count(files + darwinZip)
 			m.mustRefuse(t, darwinZip, fill.ErrMaxHeld, "prune")
-			if _, err := m.Fill(background(), demo, darwinZip); !errors.Is(err, fill.ErrDiskFull) || fill.Reason(err) != "max_held" {
+			if _, err := m.Fill(background(), demo, darwinZip); !errors.Is(err, index.ErrDiskFull) || fill.Reason(err) != "max_held" {
 				t.Errorf("got %v", err)
 			}
 			if announced && s.Count(files+darwinZip) != before {
@@ -53,6 +55,7 @@ func TestFillsStayWithinTheQuota(t *testing.T) {
 			if err := into.Fs.Remove(filepath.Join(directory, linuxZip)); err != nil {
 				t.Fatal(err)
 			}
+			into.Fs.Remove(announcedFile) // which was not reckoned with
 			time.Sleep(2 * time.Minute)
 			m.fill(t, darwinZip)
 		})
@@ -67,9 +70,9 @@ func TestFillsLeaveRoomOnTheDisk(t *testing.T) {
 	tree := indextest.New(t)
 	m := (&mirroring{Tree: tree}).start(t, c, fill.Options{
 		Sources: sourceOf(c, fill.Policy{}), Open: tree.Open,
-		FreeSpace: func() (int64, error) { return free, nil },
+		FreeSpace: func(address.Address) (int64, error) { return free, nil },
 	})
-	m.mustRefuse(t, linuxZip, fill.ErrDiskFull, "make room")
+	m.mustRefuse(t, linuxZip, index.ErrDiskFull, "make room")
 	free += 1 << 20
 	m.fill(t, darwinZip)
 }
@@ -140,7 +143,7 @@ func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
 		tree.Write("providers/"+host+"/acme/other/README.md", "what is held")
 		m := (&mirroring{Tree: tree}).start(t, c, fill.Options{
 			Sources: map[svchost.Hostname]fill.Source{host: {Client: c, Quota: fill.NewQuota(1, []svchost.Hostname{host})}}, Open: tree.Open,
-			FreeSpace: func() (int64, error) { return 1 << 40, nil },
+			FreeSpace: func(address.Address) (int64, error) { return 1 << 40, nil },
 		})
 		m.mustRefuse(t, linuxZip, upstream.ErrTooLarge, "the limit of a package")
 		if n := s.Count(zipFile); n != 0 {

@@ -2,6 +2,7 @@ package fill
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -9,12 +10,11 @@ import (
 	"path"
 	"slices"
 
-	"github.com/spf13/afero"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // check makes sure that a release agrees with the files of it in the tree, or else
@@ -28,12 +28,12 @@ func (d *directory) check(r *upstream.Release, present *index.Release) (document
 
 // keep is check, and then writes the documents and keys that are missing, in an
 // order in which the index always offers what it did before.
-func (d *directory) keep(r *upstream.Release, present *index.Release) (documents, error) {
+func (d *directory) keep(ctx context.Context, r *upstream.Release, present *index.Release) (documents, error) {
 	r, files, keys, err := d.compare(r, present)
 	if err != nil {
 		return files, err
 	}
-	return files, d.write(r, files, keys)
+	return files, d.write(ctx, r, files, keys)
 }
 
 // compare returns the release that the tree will have.
@@ -91,10 +91,14 @@ func (d *directory) checkDocuments(r *upstream.Release, files documents, keys na
 	}
 	extended := false
 	if files.checksums != nil && r.Checksums != nil && !bytes.Equal(files.checksums, r.Checksums) {
-		switch extended = mayReplace(r, files.checksums); {
-		case !extended:
+		if extended = mayReplace(r, files.checksums); !extended {
 			return conflict("SHA256SUMS")
-		case !d.canExtend(files):
+		}
+		can, err := d.canExtend(files)
+		switch {
+		case err != nil:
+			return err
+		case !can:
 			return fmt.Errorf("%w: the origin has added platforms to it: to have them, move the files in the folder %s up into that of the provider, and what else is in it out of the tree", ErrConflict, files.version)
 		}
 	}
@@ -127,8 +131,12 @@ func verifies(r *upstream.Release, signature []byte) bool {
 // checkPackages compares packages without a SHA256SUMS, such as those copied in by
 // `terraform providers mirror`, with the one that is to come beside them.
 func (d *directory) checkPackages(r *upstream.Release, present *index.Release) error {
-	for _, name := range d.packages(r.Version) {
-		sum, err := d.digest(name, present)
+	names, err := d.packages(r.Version)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		sum, err := d.tree.DigestOf(name, present)
 		if err != nil {
 			return err
 		}
@@ -136,29 +144,30 @@ func (d *directory) checkPackages(r *upstream.Release, present *index.Release) e
 			return conflict(path.Base(name))
 		}
 	}
-	if unpacked := d.unpacked(r.Version); len(unpacked) > 0 { // no publisher signs what the registry packs
-		return conflict("unpacked " + unpacked[0])
+	unpacked, err := d.unpacked(r.Version)
+	if err == nil && len(unpacked) > 0 { // no publisher signs what the registry packs
+		err = conflict("unpacked " + unpacked[0])
 	}
-	return nil
+	return err
 }
 
 // write writes what the tree lacks. Keys come first, since a signature is worth
 // nothing without them, and SHA256SUMS before its signature: until that is there
 // the registry signs the release itself.
-func (d *directory) write(r *upstream.Release, files documents, keys namespaceKeys) error {
+func (d *directory) write(ctx context.Context, r *upstream.Release, files documents, keys namespaceKeys) error {
 	if r.Signed() && !keys.pinned {
 		file, err := keys.with(r.Keys)
 		if err != nil {
 			return err
 		}
 		if file != nil {
-			if err := write(d.keys, d.keysFile, file); err != nil {
+			if err := d.keys.WriteFile(d.keysFile, file); err != nil {
 				return err
 			}
 		}
 	}
 	if files.checksums != nil && r.Checksums != nil && !bytes.Equal(files.checksums, r.Checksums) {
-		return d.extend(r, files)
+		return d.extend(ctx, r, files)
 	}
 	for _, document := range []struct {
 		name            string
@@ -171,7 +180,7 @@ func (d *directory) write(r *upstream.Release, files documents, keys namespaceKe
 		if document.present != nil || document.origin == nil {
 			continue
 		}
-		if err := write(d.providers, path.Join(files.dir, document.name), document.origin); err != nil {
+		if err := d.providers.WriteFile(path.Join(files.dir, document.name), document.origin); err != nil {
 			return err
 		}
 	}
@@ -179,22 +188,22 @@ func (d *directory) write(r *upstream.Release, files documents, keys namespaceKe
 }
 
 // An origin may add platforms to a version that it has released. Its SHA256SUMS
-// then has further lines, and another signature.
+// then lists further files, and has another signature.
 
-// extends reports whether a SHA256SUMS has all lines of another one, and new ones.
+// extends reports whether a SHA256SUMS lists all that another one does, with the same
+// sums, and more. How it is written does not matter: the publisher has signed it.
 func extends(before, now []byte) bool {
-	lines := make(map[string]bool)
-	for line := range bytes.Lines(now) {
-		lines[string(bytes.TrimRight(line, "\n"))] = true
+	had, hadErr := wire.DecodeChecksums(before)
+	has, hasErr := wire.DecodeChecksums(now)
+	if hadErr != nil || hasErr != nil || len(has) <= len(had) {
+		return false
 	}
-	kept := 0
-	for line := range bytes.Lines(before) {
-		if !lines[string(bytes.TrimRight(line, "\n"))] {
+	for name, sum := range had {
+		if listed, ok := has[name]; !ok || listed != sum {
 			return false
 		}
-		kept++
 	}
-	return kept > 0 && len(lines) > kept
+	return true
 }
 
 // mayReplace reports whether a release, signed by keys that count, is the one with
@@ -204,20 +213,23 @@ func mayReplace(r *upstream.Release, checksums []byte) bool {
 }
 
 // canExtend reports whether extend can replace the documents.
-func (d *directory) canExtend(files documents) bool {
-	folder := path.Join(d.path, files.version)
-	entries, err := afero.ReadDir(d.providers.Fs, path.Join(d.providers.Dir, folder))
+func (d *directory) canExtend(files documents) (bool, error) {
 	if files.apart {
-		return false
+		return false, nil
+	}
+	entries, err := d.list(d.folder(files.version))
+	if err != nil {
+		return false, err
 	}
 	if files.dir == d.path {
-		return err != nil || len(entries) == 0
+		incomplete, err := d.incomplete(files.version)
+		return err == nil && (len(entries) == 0 || incomplete), err
 	}
 	// The folder is removed as a whole, with packages that need the documents, or
 	// documentation that was put beside them.
 	typ, version := d.address.Name, files.version
-	documents := []string{address.ChecksumsName(typ, version), address.SignatureName(typ, version), address.ManifestName(typ, version)}
-	return err == nil && !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return !slices.Contains(documents, e.Name()) })
+	documents := []string{address.ChecksumsName(typ, version), address.SignatureName(typ, version), address.ManifestName(typ, version), index.UploadName}
+	return !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return !slices.Contains(documents, e.Name()) }), nil
 }
 
 // extend replaces SHA256SUMS and its signature. One without the other would have a
@@ -226,37 +238,33 @@ func (d *directory) canExtend(files documents) bool {
 // pair is in the provider's directory, the new one comes in a version's folder;
 // otherwise the new one is written to the provider's directory before the folder
 // with the old one is removed.
-func (d *directory) extend(r *upstream.Release, files documents) error {
+func (d *directory) extend(ctx context.Context, r *upstream.Release, files documents) error {
 	sums, sig := address.ChecksumsName(d.address.Name, r.Version), address.SignatureName(d.address.Name, r.Version)
-	in, folder := d.providers, path.Join(d.path, r.Version)
-	hidden := temporaryName(folder, temporarySuffix)
+	in, folder := d.providers, d.folder(r.Version)
 	if files.dir != d.path {
 		if files.manifest != nil {
-			if err := write(in, path.Join(d.path, address.ManifestName(d.address.Name, r.Version)), files.manifest); err != nil {
+			if err := in.WriteFile(path.Join(d.path, address.ManifestName(d.address.Name, r.Version)), files.manifest); err != nil {
 				return err
 			}
 		}
-		if err := errors.Join(write(in, path.Join(d.path, sums), r.Checksums), write(in, path.Join(d.path, sig), r.Signature)); err != nil {
+		if err := errors.Join(in.WriteFile(path.Join(d.path, sums), r.Checksums), in.WriteFile(path.Join(d.path, sig), r.Signature)); err != nil {
 			return err
 		}
-		if err := in.Fs.Rename(path.Join(in.Dir, folder), path.Join(in.Dir, hidden)); err != nil {
-			return storageError(err)
+		return in.RemoveFolder(ctx, folder, sums)
+	}
+	if in.InBucket() { // what an interrupted extension has left
+		if err := in.RemoveFolder(ctx, folder, sums); err != nil {
+			return err
 		}
-		return storageError(in.Fs.RemoveAll(path.Join(in.Dir, hidden)))
+	} else {
+		in.Fs.Remove(path.Join(in.Dir, folder)) // which is empty, if it exists
 	}
-	in.Fs.Remove(path.Join(in.Dir, folder)) // which is empty, if it exists
-	err := errors.Join(write(in, path.Join(hidden, sums), r.Checksums), write(in, path.Join(hidden, sig), r.Signature))
-	if err == nil {
-		err = storageError(in.Fs.Rename(path.Join(in.Dir, hidden), path.Join(in.Dir, folder)))
+	if err := in.InstallDocuments(ctx, map[string][]byte{sums: r.Checksums, sig: r.Signature}, folder, sums); err != nil {
+		return index.StorageError(err)
 	}
-	if err != nil {
-		in.Fs.RemoveAll(path.Join(in.Dir, hidden))
-		return err
-	}
-	syncFolder(in.Fs, path.Join(in.Dir, d.path))
 	for _, name := range []string{sig, sums} {
 		if err := in.Fs.Remove(path.Join(in.Dir, d.path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return storageError(err)
+			return index.StorageError(err)
 		}
 	}
 	return nil

@@ -15,12 +15,16 @@ import (
 // The signed documents in the tree verify further packages of a release: the origin
 // is only asked where they are.
 func TestDocumentsInTheTreeVerifyFurtherPackages(t *testing.T) {
+	eachTree(t, testDocumentsInTheTreeVerifyFurtherPackages)
+}
+
+func testDocumentsInTheTreeVerifyFurtherPackages(t *testing.T, on treeKind) {
 	for _, dir := range []string{directory, directory + "1.0.0/"} {
 		t.Run(dir, func(t *testing.T) {
 			tree, _ := acme(t)
 			s := newSite(t, tree)
-			root := t.TempDir()
-			mine := indextest.OnDisk(t, root).Write(keysFile, tree.Read("keys/acme.asc"))
+			root := on.root(t)
+			mine := root.tree(t).Write(keysFile, tree.Read("keys/acme.asc"))
 			for _, name := range []string{darwinZip, sums, sums + ".sig"} {
 				mine.Write(dir+name, tree.Read("providers/acme/demo/"+name))
 			}
@@ -53,7 +57,9 @@ func rereleased(t *testing.T) (now *site, before *indextest.Tree) {
 }
 
 // Files in the tree are never replaced, nor made invalid by files beside them.
-func TestConflicts(t *testing.T) {
+func TestConflicts(t *testing.T) { eachTree(t, testConflicts) }
+
+func testConflicts(t *testing.T, on treeKind) {
 	for _, test := range []struct {
 		rule    string
 		present []string // of the release as it was before
@@ -70,8 +76,8 @@ func TestConflicts(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s, before := rereleased(t)
-			root := t.TempDir()
-			mine := indextest.OnDisk(t, root)
+			root := on.root(t)
+			mine := root.tree(t)
 			for _, name := range test.present {
 				if name == "keys" {
 					mine.Write(keysFile, before.Read("keys/acme.asc"))
@@ -93,10 +99,14 @@ func TestConflicts(t *testing.T) {
 // An unpacked package would be withheld beside a signed SHA256SUMS, which cannot list
 // it.
 func TestAnUnpackedPackageIsNotMadeInvalid(t *testing.T) {
+	eachTree(t, testAnUnpackedPackageIsNotMadeInvalid)
+}
+
+func testAnUnpackedPackageIsNotMadeInvalid(t *testing.T, on treeKind) {
 	tree, _ := acme(t)
 	s := newSite(t, tree)
-	root := t.TempDir()
-	indextest.OnDisk(t, root).Write(directory+"1.0.0/darwin_arm64/terraform-provider-demo", "x").Write(directory+"1.0.0/docs/README.md", "x")
+	root := on.root(t)
+	root.tree(t).Write(directory+"1.0.0/darwin_arm64/terraform-provider-demo", "x").Write(directory+"1.0.0/docs/README.md", "x")
 	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
 	m.mustRefuse(t, linuxZip, fill.ErrConflict, "unpacked darwin_arm64 differs")
 	for _, name := range m.files(t) {
@@ -108,7 +118,9 @@ func TestAnUnpackedPackageIsNotMadeInvalid(t *testing.T) {
 	over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root).fill(t, linuxZip)
 }
 
-func TestManifests(t *testing.T) {
+func TestManifests(t *testing.T) { eachTree(t, testManifests) }
+
+func testManifests(t *testing.T, on treeKind) {
 	tree := indextest.New(t)
 	publisher := indextest.NewPublisher(t)
 	manifest := "terraform-provider-demo_1.0.0_manifest.json"
@@ -120,21 +132,23 @@ func TestManifests(t *testing.T) {
 	s.Fault(files+manifest, body(tree.Read("providers/acme/demo/"+manifest)))
 	c := s.Client(t, upstream.Origin{})
 
-	m := onDisk(t, c, fill.Policy{})
+	m := on.mirror(t, c, fill.Policy{})
 	m.fill(t, linuxZip)
 	m.mustHave(t, directory+linuxZip, directory+sums, directory+sums+".sig", directory+manifest, keysFile, record)
 	if d := m.scan(t).Provider(demo).Release("1.0.0").Packages[0].Download(); !strings.Contains(string(d.Head), `"protocols":["6.0"]`) {
 		t.Errorf("the package is described as %s", d.Head)
 	}
 
-	root := t.TempDir()
-	indextest.OnDisk(t, root).Provider(host+"/acme/demo", "1.0.0").Manifest("5.0")
+	root := on.root(t)
+	root.tree(t).Provider(host+"/acme/demo", "1.0.0").Manifest("5.0")
 	over(t, c, fill.Policy{}, root).mustRefuse(t, linuxZip, fill.ErrConflict, "manifest")
 }
 
 // The output of `terraform providers mirror` has packages only. It becomes a signed
 // release with the next package.
-func TestFillBesidePackagesAlone(t *testing.T) {
+func TestFillBesidePackagesAlone(t *testing.T) { eachTree(t, testFillBesidePackagesAlone) }
+
+func testFillBesidePackagesAlone(t *testing.T, on treeKind) {
 	for _, test := range []struct {
 		rule    string
 		present []string
@@ -146,9 +160,9 @@ func TestFillBesidePackagesAlone(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			tree, _ := acme(t)
-			root := t.TempDir()
+			root := on.root(t)
 			for _, name := range test.present {
-				indextest.OnDisk(t, root).Write(directory+name, tree.Read("providers/acme/demo/"+name))
+				root.tree(t).Write(directory+name, tree.Read("providers/acme/demo/"+name))
 			}
 			m := over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{}, root)
 			m.fill(t, linuxZip)
@@ -161,11 +175,13 @@ func TestFillBesidePackagesAlone(t *testing.T) {
 }
 
 // A package that came into the tree by another way is verified and not fetched.
-func TestAPackageInTheTree(t *testing.T) {
+func TestAPackageInTheTree(t *testing.T) { eachTree(t, testAPackageInTheTree) }
+
+func testAPackageInTheTree(t *testing.T, on treeKind) {
 	tree, _ := acme(t)
 	s := newSite(t, tree)
-	root := t.TempDir()
-	indextest.OnDisk(t, root).Write(directory+linuxZip, tree.Read("providers/acme/demo/"+linuxZip))
+	root := on.root(t)
+	root.tree(t).Write(directory+linuxZip, tree.Read("providers/acme/demo/"+linuxZip))
 	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
 	f := m.fill(t, linuxZip)
 	if s.Count(zipFile) != 0 || m.content(t, f) != tree.Read("providers/acme/demo/"+linuxZip) {
@@ -192,28 +208,32 @@ func TestAFilledFileThatChanges(t *testing.T) {
 
 // Directories that were made by hand are used as they are spelled: the index offers
 // one spelling of an address.
-func TestFoldersWrittenOtherwise(t *testing.T) {
+func TestFoldersWrittenOtherwise(t *testing.T) { eachTree(t, testFoldersWrittenOtherwise) }
+
+func testFoldersWrittenOtherwise(t *testing.T, on treeKind) {
 	tree, _ := acme(t)
-	root := t.TempDir()
-	mine := indextest.OnDisk(t, root)
+	root := on.root(t)
+	mine := root.tree(t)
 	dir := "providers/Registry.Example.COM/Acme/Demo/"
 	mine.Write(dir+".keep", "")
 	mine.Write("keys/REGISTRY.example.com/ACME.asc", tree.Read("keys/acme.asc"))
 	m := over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{}, root)
 	m.fill(t, linuxZip)
-	m.mustHave(t, dir+".keep", dir+".versions.json", dir+linuxZip, dir+sums, dir+sums+".sig", "keys/REGISTRY.example.com/ACME.asc")
+	m.mustHave(t, dir+".keep", dir+".versions.json", dir+".1.0.0.packages.json", dir+linuxZip, dir+sums, dir+sums+".sig", "keys/REGISTRY.example.com/ACME.asc")
 	if m.scan(t).Provider(demo) == nil {
 		t.Error("the index does not offer it")
 	}
 }
 
 // When the publisher changes keys, releases signed by the old one stay valid.
-func TestKeyRotation(t *testing.T) {
+func TestKeyRotation(t *testing.T) { eachTree(t, testKeyRotation) }
+
+func testKeyRotation(t *testing.T, on treeKind) {
 	first, second := indextest.NewPublisher(t), indextest.NewPublisher(t)
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(first)
 	tree.Keys("acme", first)
-	root := t.TempDir()
+	root := on.root(t)
 	over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{VersionsTTL: 1}, root).fill(t, linuxZip)
 
 	later := indextest.New(t)
@@ -247,9 +267,11 @@ func TestKeyRotation(t *testing.T) {
 }
 
 // If the origin sends no keys any more, those that it sent before count.
-func TestKeysAreRemembered(t *testing.T) {
+func TestKeysAreRemembered(t *testing.T) { eachTree(t, testKeysAreRemembered) }
+
+func testKeysAreRemembered(t *testing.T, on treeKind) {
 	tree, publisher := acme(t)
-	root := t.TempDir()
+	root := on.root(t)
 	c := newSite(t, tree).Client(t, upstream.Origin{})
 	over(t, c, fill.Policy{}, root).fill(t, linuxZip)
 
@@ -272,7 +294,9 @@ func TestKeysPinnedInBetween(t *testing.T) {
 
 // Another signature of the same SHA256SUMS is no conflict if the release's keys verify
 // it.
-func TestAReleaseSignedTwice(t *testing.T) {
+func TestAReleaseSignedTwice(t *testing.T) { eachTree(t, testAReleaseSignedTwice) }
+
+func testAReleaseSignedTwice(t *testing.T, on treeKind) {
 	first, second := indextest.NewPublisher(t), indextest.NewPublisher(t)
 	tree := indextest.New(t)
 	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(first)
@@ -283,9 +307,9 @@ func TestAReleaseSignedTwice(t *testing.T) {
 		by   *indextest.Publisher
 		kind error
 	}{{second, nil}, {indextest.NewPublisher(t), fill.ErrConflict}} {
-		root := t.TempDir()
+		root := on.root(t)
 		signature := test.by.Sign(document)
-		indextest.OnDisk(t, root).Write(directory+sums, document).Write(directory+sums+".sig", signature)
+		root.tree(t).Write(directory+sums, document).Write(directory+sums+".sig", signature)
 		m := over(t, c, fill.Policy{}, root)
 		if test.kind != nil {
 			m.mustRefuse(t, linuxZip, test.kind, "signature")

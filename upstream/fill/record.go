@@ -10,11 +10,12 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// recordName is the file beside a provider's packages in which its list of
-// versions outlives a restart, and is shared by instances over the same tree. The
+// recordName is the file beside the packages of a provider or module in which its list
+// of versions outlives a restart, and is shared by instances over the same tree. The
 // index ignores it.
 const recordName = ".versions.json"
 
@@ -202,26 +203,30 @@ func decodeRecord(content []byte) (*record, error) {
 	return r, nil
 }
 
-// readRecord returns the record in the tree, or nil if there is none of use.
-func (c *catalog) readRecord() *record {
-	d, err := c.directory(c.address)
-	if err != nil {
-		return nil
+// readRecord returns the record in the tree, or nil if there is none of use. The error is
+// index.ErrStore: there may be one.
+func (c *catalog) readRecord() (*record, error) {
+	_, in, dir, err := c.folder(c.address)
+	var content []byte
+	if err == nil {
+		content, err = read(in, path.Join(dir, recordName), maxRecord)
 	}
-	content, err := read(d.providers, path.Join(d.path, recordName), maxRecord)
-	if err != nil {
-		return nil
+	switch {
+	case errors.Is(err, index.ErrStore):
+		return nil, err
+	case err != nil:
+		return nil, nil
 	}
 	r, err := decodeRecord(content)
 	if err != nil {
-		return nil
+		return nil, nil
 	}
 	c.kept.Store(true)
-	return r
+	return r, nil
 }
 
-// keepRecord writes a record if the tree has a directory of the provider: clients
-// may request any provider, and must not fill the tree with directories that way.
+// keepRecord writes a record if the tree has a folder of the provider or module: clients
+// may request any, and must not fill the tree with directories that way.
 // With a minimum release age it is always written, since it says when versions
 // were first seen.
 func (c *catalog) keepRecord(r *record) error {
@@ -229,23 +234,23 @@ func (c *catalog) keepRecord(r *record) error {
 	if content == nil || len(content) > maxRecord {
 		return nil
 	}
-	d, err := c.directory(c.address)
+	_, in, dir, err := c.folder(c.address)
 	if err != nil {
 		return err
 	}
 	if c.source.Policy.MinAge == 0 {
-		if _, err := d.providers.Fs.Stat(path.Join(d.providers.Dir, d.path)); errors.Is(err, fs.ErrNotExist) {
+		if _, err := in.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 			return nil // keepRecordOf does it with the first package
 		}
 	}
-	if err := write(d.providers, path.Join(d.path, recordName), content); err != nil {
+	if err := in.WriteFile(path.Join(dir, recordName), content); err != nil {
 		return err
 	}
 	c.kept.Store(true)
 	return nil
 }
 
-// keepRecordOf writes, with the first package of a provider, what there was no
+// keepRecordOf writes, with the first package of a provider or module, what there was no
 // directory for before.
 func (f *Filler) keepRecordOf(a address.Address) {
 	c, ok := f.catalogs.get(a)

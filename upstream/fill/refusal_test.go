@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
@@ -28,7 +29,9 @@ import (
 
 // Each reason not to mirror a package has an error of its own, is remembered for the
 // next request, and leaves the tree unchanged.
-func TestPackagesThatAreRefused(t *testing.T) {
+func TestPackagesThatAreRefused(t *testing.T) { eachTree(t, testPackagesThatAreRefused) }
+
+func testPackagesThatAreRefused(t *testing.T, on treeKind) {
 	for _, test := range []struct {
 		rule string
 		path string
@@ -55,7 +58,7 @@ func TestPackagesThatAreRefused(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newAcme(t)
 			s.Fault(test.path, test.says(s))
-			m := onDisk(t, s.Client(t, upstream.Origin{Timeout: time.Second}), fill.Policy{})
+			m := on.mirror(t, s.Client(t, upstream.Origin{Timeout: time.Second}), fill.Policy{})
 			m.mustRefuse(t, linuxZip, test.kind, test.tell)
 			asked := len(s.Asked())
 			m.mustRefuse(t, linuxZip, test.kind, test.tell)
@@ -182,11 +185,11 @@ func TestDisksThatFail(t *testing.T) {
 		fs   afero.Fs
 		kind error
 	}{
-		{"no room for the package", disk{memory, syscall.ENOSPC, ".part"}, fill.ErrDiskFull},
-		{"no room within the quota", disk{memory, syscall.EDQUOT, ".part"}, fill.ErrDiskFull},
-		{"no room for its documents", disk{memory, syscall.ENOSPC, "SHA256SUMS"}, fill.ErrDiskFull},
-		{"a broken disk", disk{memory, syscall.EIO, ".part"}, fill.ErrNotWritable},
-		{"no permission to write", afero.NewReadOnlyFs(memory), fill.ErrNotWritable},
+		{"no room for the package", disk{memory, syscall.ENOSPC, ".part"}, index.ErrDiskFull},
+		{"no room within the quota", disk{memory, syscall.EDQUOT, ".part"}, index.ErrDiskFull},
+		{"no room for its documents", disk{memory, syscall.ENOSPC, "SHA256SUMS"}, index.ErrDiskFull},
+		{"a broken disk", disk{memory, syscall.EIO, ".part"}, index.ErrNotWritable},
+		{"no permission to write", afero.NewReadOnlyFs(memory), index.ErrNotWritable},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			m := inMemory(t, c, fill.Policy{}, indextest.On(t, test.fs))
@@ -204,7 +207,9 @@ func TestDisksThatFail(t *testing.T) {
 }
 
 // Packages that clients could not use are refused, though they are signed.
-func TestPackagesThatClientsCannotUse(t *testing.T) {
+func TestPackagesThatClientsCannotUse(t *testing.T) { eachTree(t, testPackagesThatClientsCannotUse) }
+
+func testPackagesThatClientsCannotUse(t *testing.T, on treeKind) {
 	for rule, test := range map[string]struct{ zip, says string }{
 		"no zip":                   {"not a zip", "cannot be read to its end"},
 		"a zip without provider":   {indextest.Zip("README.md", "hello"), "no file terraform-provider-demo"},
@@ -230,15 +235,17 @@ func TestPackagesThatClientsCannotUse(t *testing.T) {
 			s.Fault(sumsFile, body(document))
 			s.Fault(sigFile, body(publisher.Sign(document)))
 			s.Fault(metadata, s.Edited(s.Sum(t, linuxZip), sumOf(zip), `"package_size"`, `"size"`))
-			root := t.TempDir()
-			indextest.OnDisk(t, root).Keys(host+"/acme", publisher)
+			root := on.root(t)
+			root.tree(t).Keys(host+"/acme", publisher)
 			over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root).mustRefuse(t, linuxZip, upstream.ErrMalformed, test.says)
 		})
 	}
 }
 
 // Pinned keys alone count, with and without a signature.
-func TestPinnedKeys(t *testing.T) {
+func TestPinnedKeys(t *testing.T) { eachTree(t, testPinnedKeys) }
+
+func testPinnedKeys(t *testing.T, on treeKind) {
 	tree, publisher := acme(t)
 	for _, test := range []struct {
 		rule  string
@@ -257,8 +264,8 @@ func TestPinnedKeys(t *testing.T) {
 			if test.fault != "" {
 				s.Fault(test.fault, status(404))
 			}
-			root := t.TempDir()
-			indextest.OnDisk(t, root).Write(keysFile, test.keys)
+			root := on.root(t)
+			root.tree(t).Write(keysFile, test.keys)
 			m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{Signatures: fill.PreferSignatures}, root)
 			if test.kind != nil {
 				m.mustRefuse(t, linuxZip, test.kind, "")
@@ -282,12 +289,14 @@ func TestPinnedKeysOfAMirrorWithoutSignatures(t *testing.T) {
 	s.Fault(sumsFile, status(404))
 	root := t.TempDir()
 	indextest.OnDisk(t, root).Keys(host+"/acme", publisher)
-	m := over(t, s.Client(t, upstream.Origin{Mirror: mirrorBase}), fill.Policy{Signatures: fill.PreferSignatures}, root)
+	m := over(t, s.Client(t, upstream.Origin{Mirror: mirrorBase}), fill.Policy{Signatures: fill.PreferSignatures}, treeRoot{dir: root})
 	m.mustRefuse(t, linuxZip, fill.ErrUnsigned, "pinned")
 }
 
 // If the origin sends no keys, signatures are verified with those it sent before.
-func TestSignaturesByKeptKeys(t *testing.T) {
+func TestSignaturesByKeptKeys(t *testing.T) { eachTree(t, testSignaturesByKeptKeys) }
+
+func testSignaturesByKeptKeys(t *testing.T, on treeKind) {
 	const kept = "Kept by the registry: these keys came from the origin.\n\n"
 	tree, publisher := acme(t)
 	other := indextest.NewPublisher(t)
@@ -306,9 +315,9 @@ func TestSignaturesByKeptKeys(t *testing.T) {
 				s.Fault(metadata, s.Edited(`"gpg_public_keys"`, `"no_keys"`))
 				s.Fault("/v1/providers/acme/demo/1.0.0/download/darwin/arm64", s.Edited(`"gpg_public_keys"`, `"no_keys"`))
 				s.Fault(sigFile, body(test.signature))
-				root := t.TempDir()
+				root := on.root(t)
 				// Packages in the tree must not be withheld because of documents that come in beside them.
-				indextest.OnDisk(t, root).Write(keysFile, kept+publisher.PublicKey()).Write(directory+darwinZip, tree.Read("providers/acme/demo/"+darwinZip))
+				root.tree(t).Write(keysFile, kept+publisher.PublicKey()).Write(directory+darwinZip, tree.Read("providers/acme/demo/"+darwinZip))
 				m := over(t, s.Client(t, upstream.Origin{Mirror: mirror}), fill.Policy{Signatures: fill.PreferSignatures}, root)
 				if test.kind != nil {
 					m.mustRefuse(t, linuxZip, test.kind, "")
@@ -321,14 +330,16 @@ func TestSignaturesByKeptKeys(t *testing.T) {
 }
 
 // A release without a signature by a known key is mirrored only if the policy says so.
-func TestUnsignedReleases(t *testing.T) {
+func TestUnsignedReleases(t *testing.T) { eachTree(t, testUnsignedReleases) }
+
+func testUnsignedReleases(t *testing.T, on treeKind) {
 	tree, _ := acme(t)
 	s := newSite(t, tree)
 	s.Fault(sumsFile, status(404))
 	c := s.Client(t, upstream.Origin{Mirror: mirrorBase})
-	onDisk(t, c, fill.Policy{}).mustRefuse(t, linuxZip, fill.ErrUnsigned, "signatures prefer")
+	on.mirror(t, c, fill.Policy{}).mustRefuse(t, linuxZip, fill.ErrUnsigned, "signatures prefer")
 
-	m := onDisk(t, c, fill.Policy{Signatures: fill.PreferSignatures})
+	m := on.mirror(t, c, fill.Policy{Signatures: fill.PreferSignatures})
 	m.fill(t, linuxZip)
 	m.mustHave(t, directory+linuxZip, record)
 }

@@ -40,6 +40,12 @@ func (r *approved) weigh() int {
 			total += 16 + len(h1)
 		}
 	}
+	for _, p := range r.Announced {
+		total += 96
+		for _, hash := range p.Hashes {
+			total += 16 + len(hash)
+		}
+	}
 	return total
 }
 
@@ -72,9 +78,10 @@ func (f *Filler) Available(ctx context.Context, a address.Address, version strin
 
 // ReleaseFor returns a release as the tree or else the origin has it. If that of the
 // tree has no package for the platform, the origin may have added it meanwhile, and
-// is asked.
-func (f *Filler) ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform) (*upstream.Release, error) {
-	r, s, err := f.approved(ctx, a, version, nil)
+// is asked. The release as the index has it saves requests and reading; nil if it has
+// none.
+func (f *Filler) ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error) {
+	r, s, err := f.approved(ctx, a, version, present)
 	if err != nil {
 		return nil, err
 	}
@@ -108,7 +115,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 	if r, ok := f.releases.get(id); ok && (!r.present || r.indexed == present) {
 		return r, s, nil
 	}
-	if r := indexedRelease(a, present); r != nil {
+	if r := f.indexedRelease(a, present); r != nil {
 		f.releases.put(id, r, releaseLifetime)
 		return r, s, nil
 	}
@@ -133,7 +140,7 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 }
 
 // indexedRelease is a release that the index has verified; nil for nil.
-func indexedRelease(a address.Address, present *index.Release) *approved {
+func (f *Filler) indexedRelease(a address.Address, present *index.Release) *approved {
 	if present == nil {
 		return nil
 	}
@@ -142,7 +149,7 @@ func indexedRelease(a address.Address, present *index.Release) *approved {
 	if r == nil {
 		return nil
 	}
-	return &approved{r, true, present}
+	return &approved{f.withAnnounced(r), true, present}
 }
 
 // approve takes a release from the disk, where the index may not have seen it yet,
@@ -161,14 +168,14 @@ func (f *Filler) approve(ctx context.Context, s *Source, a address.Address, vers
 		return nil, err
 	}
 	if r := files.release(a, keys); r != nil {
-		return &approved{Release: r, present: true}, nil
+		return &approved{Release: f.withAnnounced(r), present: true}, nil
 	}
 	v, listed, err := f.listed(ctx, a, version)
 	if err != nil {
 		return nil, err
 	}
 	if !listed {
-		return nil, fmt.Errorf("the origin does not list version %s: %w", version, upstream.ErrNotFound)
+		return nil, fmt.Errorf("version %s: %w", version, ErrUnlisted)
 	}
 	r, err := s.Client.Release(ctx, a, v, keys.pin())
 	if err != nil {

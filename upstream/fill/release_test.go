@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -56,6 +57,7 @@ type growing struct {
 	tree      *indextest.Tree
 	publisher *indextest.Publisher
 	platforms []string
+	write     func(lines []string) string // SHA256SUMS; nil: in order, each line ended by a line feed
 }
 
 func newGrowing(t *testing.T, platforms ...string) *growing {
@@ -71,12 +73,16 @@ func (g *growing) grow(t *testing.T, platforms ...string) {
 	t.Helper()
 	g.platforms = append(g.platforms, platforms...)
 	g.tree.Provider("acme/demo", "1.0.0", platforms...)
-	var document strings.Builder
+	var lines []string
 	for _, p := range g.platforms {
-		document.WriteString(sumOf(g.tree.Read("providers/acme/demo/"+zipFor(p))) + "  " + zipFor(p) + "\n")
+		lines = append(lines, sumOf(g.tree.Read("providers/acme/demo/"+zipFor(p)))+"  "+zipFor(p))
 	}
-	g.tree.Write("providers/acme/demo/"+sums, document.String())
-	g.tree.Write("providers/acme/demo/"+sums+".sig", g.publisher.Sign(document.String()))
+	document := strings.Join(lines, "\n") + "\n"
+	if g.write != nil {
+		document = g.write(lines)
+	}
+	g.tree.Write("providers/acme/demo/"+sums, document)
+	g.tree.Write("providers/acme/demo/"+sums+".sig", g.publisher.Sign(document))
 	now := newSite(t, g.tree)
 	g.Become(now)
 }
@@ -151,12 +157,61 @@ func TestAPlatformThatIsRequested(t *testing.T) {
 		m.mustRefuse(t, zipFor("darwin_arm64"), upstream.ErrNotFound, "no package for darwin_arm64")
 		g.grow(t, "darwin_arm64")
 		time.Sleep(11 * time.Minute)
-		r, err := m.ReleaseFor(background(), demo, "1.0.0", address.Platform{OS: "darwin", Arch: "arm64"})
+		r, err := m.ReleaseFor(background(), demo, "1.0.0", address.Platform{OS: "darwin", Arch: "arm64"}, nil)
 		if err != nil || len(r.Packages) != 2 {
 			t.Errorf("got %+v, %v", r, err)
 		}
 		m.fill(t, zipFor("darwin_arm64"))
 	})
+}
+
+// SHA256SUMS is replaced by one that lists the same and more, however it is written and
+// by whichever of the keys that count it is signed.
+func TestAdditionsThatAreWrittenOtherwise(t *testing.T) {
+	for rule, change := range map[string]func(t *testing.T, g *growing){
+		"in another order": func(_ *testing.T, g *growing) {
+			g.write = func(lines []string) string {
+				slices.Reverse(lines)
+				return strings.Join(lines, "\n") + "\n"
+			}
+		},
+		"with the line ends of Windows": func(_ *testing.T, g *growing) {
+			g.write = func(lines []string) string { return strings.Join(lines, "\r\n") + "\r\n" }
+		},
+		"with digests in capitals": func(_ *testing.T, g *growing) {
+			g.write = func(lines []string) string {
+				for i, line := range lines {
+					sum, name, _ := strings.Cut(line, "  ")
+					lines[i] = strings.ToUpper(sum) + "  " + name
+				}
+				return strings.Join(lines, "\n")
+			}
+		},
+		"signed by another key of the publisher": func(t *testing.T, g *growing) {
+			second := indextest.NewPublisher(t)
+			g.tree.Keys("acme", g.publisher, second)
+			g.publisher = second
+		},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			g := newGrowing(t, "linux_amd64")
+			g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				tree := indextest.New(t)
+				before := inMemory(t, c, fill.Policy{}, tree)
+				before.fill(t, zipFor("linux_amd64"))
+				before.Close()
+				change(t, g)
+				g.grow(t, "darwin_arm64")
+				m := inMemory(t, c, fill.Policy{}, tree)
+				defer m.Close()
+				m.fill(t, zipFor("darwin_arm64"))
+				s := m.scan(t)
+				if r := s.Provider(demo).Release("1.0.0"); r == nil || len(r.Packages) != 2 || r.Signature.By != index.ByPublisher {
+					t.Errorf("it is offered as %+v: %+v", r, s.Report.Withheld)
+				}
+			})
+		})
+	}
 }
 
 // SHA256SUMS is not replaced by one that changes or lacks a line, or is not signed by
@@ -174,6 +229,9 @@ func TestAdditionsThatAreRefused(t *testing.T) {
 		{"a line is gone", func(t *testing.T, g *growing, _ *indextest.Tree) {
 			g.tree.Fs.Remove("providers/acme/demo/" + zipFor("linux_amd64"))
 			g.platforms = nil
+		}, fill.ErrConflict, "differs"},
+		{"nothing is added, and it is written otherwise", func(t *testing.T, g *growing, _ *indextest.Tree) {
+			g.write = func(lines []string) string { return strings.Repeat(lines[0]+"\n", 2) }
 		}, fill.ErrConflict, "differs"},
 		{"the key is not a pinned one", func(t *testing.T, g *growing, tree *indextest.Tree) {
 			tree.Write(keysFile, g.publisher.PublicKey())
@@ -214,9 +272,13 @@ func TestAdditionsThatAreRefused(t *testing.T) {
 // The same on the disk, by instances that only know the tree: SHA256SUMS and its
 // signature move to the version's folder, and with the next platform back.
 func TestPlatformsThatAreAddedLaterOnTheDisk(t *testing.T) {
+	eachTree(t, testPlatformsThatAreAddedLaterOnTheDisk)
+}
+
+func testPlatformsThatAreAddedLaterOnTheDisk(t *testing.T, on treeKind) {
 	g := newGrowing(t, "linux_amd64")
 	c := g.Client(t, upstream.Origin{})
-	root := t.TempDir()
+	root := on.root(t)
 	over(t, c, fill.Policy{}, root).fill(t, zipFor("linux_amd64"))
 	for _, step := range []struct{ platform, sums string }{
 		{"darwin_arm64", directory + "1.0.0/"}, {"windows_amd64", directory}, {"linux_arm64", directory + "1.0.0/"},
@@ -260,11 +322,15 @@ func TestAMirrorThatHangsHasNoAdditions(t *testing.T) {
 // The operator may put other files into a version's folder, such as documentation.
 // Extending a release does not remove them.
 func TestAdditionsLeaveOtherFilesInTheFolder(t *testing.T) {
+	eachTree(t, testAdditionsLeaveOtherFilesInTheFolder)
+}
+
+func testAdditionsLeaveOtherFilesInTheFolder(t *testing.T, on treeKind) {
 	for _, theirs := range []string{"1.0.0/docs/index.md", "1.0.0/registry.hcl", "1.0.0/windows_386/terraform-provider-demo"} {
 		t.Run(theirs, func(t *testing.T) {
 			g := newGrowing(t, "linux_amd64")
 			c := g.Client(t, upstream.Origin{})
-			root := t.TempDir()
+			root := on.root(t)
 			over(t, c, fill.Policy{}, root).fill(t, zipFor("linux_amd64"))
 			g.grow(t, "darwin_arm64")
 			m := over(t, c, fill.Policy{}, root)
@@ -291,10 +357,10 @@ func TestAdditionsByAnotherInstance(t *testing.T) {
 			c := g.Client(t, upstream.Origin{Mirror: from})
 			root := t.TempDir()
 			indextest.OnDisk(t, root).Keys(host+"/acme", g.publisher)
-			first := over(t, c, fill.Policy{}, root)
+			first := over(t, c, fill.Policy{}, treeRoot{dir: root})
 			first.fill(t, zipFor("linux_amd64"))
 			g.grow(t, "windows_amd64")
-			other := over(t, c, fill.Policy{}, root)
+			other := over(t, c, fill.Policy{}, treeRoot{dir: root})
 			other.fill(t, zipFor("windows_amd64"))
 			other.fill(t, zipFor("linux_arm64"))
 			before, err := os.ReadFile(filepath.Join(root, directory+"1.0.0/"+sums))

@@ -27,9 +27,10 @@ const (
 	parallelDates = 8 // fewer than an origin's slots: lists go on being renewed
 )
 
-// An Offering is the versions of a provider that can be mirrored.
+// An Offering is the versions of a provider or module that can be mirrored.
 type Offering struct {
-	// Versions are ordered newest first. They are not changed.
+	// Versions are ordered newest first. They are not changed. Those of a module have a
+	// number alone.
 	Versions []wire.ProviderVersion
 
 	// Age is how long ago the origin sent it.
@@ -39,7 +40,7 @@ type Offering struct {
 	Stale bool
 }
 
-// Versions returns the versions of a provider that its origin lists and that have
+// Versions returns the versions of a provider or module that its origin lists and that have
 // the minimum release age. The origin is asked once for all callers, and the
 // request goes on when they have left. A known list is returned at once, even if
 // the origin fails; one that is more than twice as old as it should be, after
@@ -78,7 +79,7 @@ func (f *Filler) listed(ctx context.Context, a address.Address, version string) 
 	return d.ProviderVersion, ok, nil
 }
 
-// catalog returns the one of a provider, or why it has no list.
+// catalog returns the one of a provider or module, or why it has no list.
 func (f *Filler) catalog(a address.Address) (*catalog, error) {
 	s, err := f.source(a)
 	if err != nil {
@@ -101,7 +102,7 @@ func (f *Filler) catalog(a address.Address) (*catalog, error) {
 }
 
 // openingCatalogs are those without a list so far. They are kept apart so that
-// requests for providers that do not exist evict no list.
+// requests for names that do not exist evict no list.
 type openingCatalogs struct {
 	mutex    sync.Mutex
 	catalogs map[address.Address]*catalog
@@ -126,7 +127,7 @@ func (c *catalog) opened(listed bool, err error) {
 	c.opening.remove(c)
 }
 
-// A catalog is what is known of a provider's versions.
+// A catalog is what is known of the versions of a provider or module.
 type catalog struct {
 	*Filler
 	source  *Source
@@ -170,8 +171,8 @@ func (c *catalog) version(text string) (datedVersion, bool) {
 func (c *catalog) wait(ctx context.Context) error {
 	c.mutex.Lock()
 	if !c.loaded {
-		c.loaded = true
-		if r := c.readRecord(); r != nil {
+		r, err := c.readRecord()
+		if c.loaded = err == nil; r != nil {
 			c.set(r)
 			c.opened(true, nil)
 		}
@@ -276,7 +277,11 @@ func (c *catalog) fetchRecord(clients *upstream.Clients) (struct{}, error) {
 
 // fetch returns both a record and an error when dates are missing.
 func (c *catalog) fetch(ctx context.Context, before *record) (*record, error) {
-	if kept := c.readRecord(); kept != nil && (before == nil || kept.Fetched.After(before.Fetched)) {
+	kept, err := c.readRecord()
+	if err != nil && before == nil && c.source.Policy.MinAge > 0 {
+		return nil, err // without it all versions would have been seen today for the first time
+	}
+	if kept != nil && (before == nil || kept.Fetched.After(before.Fetched)) {
 		now := time.Now()
 		since := now.Sub(kept.Fetched)
 		if before = kept; since >= 0 && since <= c.source.Policy.VersionsTTL && !c.lacksDates(kept, now) {

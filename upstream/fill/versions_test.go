@@ -251,7 +251,7 @@ func TestVersionsOfProvidersThatAreNotInTheTree(t *testing.T) {
 			m := onDisk(t, newAcme(t).Client(t, upstream.Origin{}), test.policy)
 			m.mustRefuse(t, strings.Replace(linuxZip, "1.0.0", "9.0.0", 1), upstream.ErrNotFound, "")
 			versionsOf(t, m)
-			if _, err := os.Stat(filepath.Join(m.root, directory)); (err == nil) != test.kept {
+			if _, err := os.Stat(filepath.Join(m.root.dir, directory)); (err == nil) != test.kept {
 				t.Errorf("its folder: %v", err)
 			}
 			m.fill(t, linuxZip)

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -22,16 +22,38 @@ type Unresolved struct {
 	What string `json:"what"` // such as module "vpc"
 	From string `json:"from"` // FILE:LINE
 	Why  string `json:"why"`
+
+	call bool
 }
+
+// IsCall reports whether it may need further modules too.
+func (u Unresolved) IsCall() bool { return u.call }
 
 // String is one line for users.
 func (u Unresolved) String() string { return u.From + ": " + u.What + ": " + u.Why }
 
-// ReadConfiguration returns the providers that the configuration in a folder
-// requires, ordered by address, together with those of the local modules that it,
-// its tests or these modules call. What was not looked into is returned too:
-// modules from elsewhere, and entries with expressions in place of strings. With
-// tofu, files are read as OpenTofu does, where those of its own hide Terraform's.
+// A Configuration is what a configuration needs from registries, as far as that is
+// known: modules of registries say what they need when they are added. It is not safe
+// for concurrent use.
+type Configuration struct {
+	tofu       bool
+	required   map[address.Address]Requirement
+	unresolved []Unresolved
+	visited    map[place]bool
+	calls      []ModuleCall    // that have not been taken
+	taken      map[string]bool // calls by what they are for
+
+	installed      []InstalledModule
+	installedKnown bool
+}
+
+// A place is a folder of a module: in a package by its name, or on the disk.
+type place struct{ in, dir string }
+
+// ReadConfiguration reads the configuration in a folder: the providers that it
+// requires, together with those of the local modules that it, its tests or these
+// modules call, and the modules of registries that they call. With tofu, files are read
+// as OpenTofu does, where those of its own hide Terraform's.
 //
 // An error means that clients cannot read the configuration either. Providers that
 // only the state or an import block needs are not found.
@@ -39,35 +61,124 @@ func (u Unresolved) String() string { return u.From + ": " + u.What + ": " + u.W
 // terraform-config-inspect is not used: it knows neither OpenTofu's files nor
 // ephemeral resources, actions and tests, has no lines for what is required, and
 // panics on a variable whose default is 1e400.
-func ReadConfiguration(dir string, tofu bool) ([]Requirement, []Unresolved, error) {
-	r := configurationReader{tofu: tofu, required: make(map[address.Address]Requirement), visited: make(map[string]bool)}
-	if err := r.readModule(filepath.Clean(dir)); err != nil {
-		return nil, nil, err
+func ReadConfiguration(dir string, tofu bool) (*Configuration, error) {
+	dir = filepath.Clean(dir)
+	c := newConfiguration(tofu)
+	if err := c.readModule(disk{}, dir, true); err != nil {
+		return nil, err
 	}
-	requirements := slices.SortedFunc(maps.Values(r.required), func(a, b Requirement) int {
+	var err error
+	c.installed, c.installedKnown, err = readInstalled(dir)
+	return c, err
+}
+
+// CallingModule returns a configuration that does nothing but call a module.
+func CallingModule(call ModuleCall, tofu bool) *Configuration {
+	c := newConfiguration(tofu)
+	c.call(call)
+	return c
+}
+
+func newConfiguration(tofu bool) *Configuration {
+	return &Configuration{tofu: tofu, required: make(map[address.Address]Requirement), visited: make(map[place]bool), taken: make(map[string]bool)}
+}
+
+// Requirements returns the providers that are required, ordered by address, each with
+// the constraints of all that require it.
+func (c *Configuration) Requirements() []Requirement {
+	return slices.SortedFunc(maps.Values(c.required), func(a, b Requirement) int {
 		return strings.Compare(a.Address.String(), b.Address.String())
 	})
-	slices.SortFunc(r.unresolved, func(a, b Unresolved) int { return strings.Compare(a.String(), b.String()) })
-	return requirements, slices.Compact(r.unresolved), nil
 }
 
-// A configurationReader collects what the modules of a configuration require.
-type configurationReader struct {
-	tofu       bool
-	required   map[address.Address]Requirement
-	unresolved []Unresolved
-	visited    map[string]bool // folders of modules
+// Unresolved returns what was not looked into: calls of modules that have not been
+// taken or do not come from a registry, and entries with expressions in place of
+// strings.
+func (c *Configuration) Unresolved() []Unresolved {
+	all := slices.Clone(c.unresolved)
+	for _, call := range c.calls {
+		all = append(all, Unresolved{call.what, call.From[0], call.Address.String() + " comes from a registry and was not looked into: mirror it too with --modules, name the providers it needs yourself, or let init write a lock file", true})
+	}
+	slices.SortFunc(all, func(a, b Unresolved) int { return strings.Compare(a.String(), b.String()) })
+	return slices.Compact(all)
 }
 
-func (r *configurationReader) note(what, from, why string) {
-	r.unresolved = append(r.unresolved, Unresolved{what, from, why})
+// Installed returns what clients have installed for the configuration. It is not known
+// if init has not been run.
+func (c *Configuration) Installed() (modules []InstalledModule, known bool) {
+	return c.installed, c.installedKnown
 }
 
-// Why a folder is not a module.
-var (
-	errNoFolder = errors.New("it does not exist")
-	errNoFiles  = errors.New("there is no .tf file in it")
-)
+// Folders returns the folders on the disk that were read: that of the configuration
+// itself, and those of the local modules that it calls.
+func (c *Configuration) Folders() (dirs []string) {
+	for at := range c.visited {
+		if at.in == (disk{}).shown(".") {
+			dirs = append(dirs, at.dir)
+		}
+	}
+	slices.Sort(dirs)
+	return dirs
+}
+
+// Calls takes the calls of modules that are known and have not been taken, each once. What
+// they lead to is known when their packages have been added.
+func (c *Configuration) Calls() []ModuleCall {
+	calls := c.calls
+	c.calls = nil
+	for i, call := range calls {
+		for _, m := range c.installed {
+			if m.Address == call.Address && call.Allow(m.Version) {
+				calls[i].Installed = append(calls[i].Installed, m.Version)
+			}
+		}
+	}
+	return calls
+}
+
+// Add adds what the module that is called needs, given the package of one of its
+// versions. An error means that clients cannot use it.
+func (c *Configuration) Add(call ModuleCall, p *Package) error {
+	dir := path.Join(p.Folder, call.Folder)
+	if dir == "" {
+		dir = "."
+	}
+	err := c.readModule(p, dir, false)
+	if submodules := p.submodules(); call.argument && call.Folder == "" && errors.Is(err, ErrNoConfiguration) && len(submodules) > 0 {
+		// Some modules have nothing but submodules.
+		err = nil
+		for _, dir := range submodules {
+			err = errors.Join(err, c.readModule(p, dir, false))
+		}
+	}
+	return err
+}
+
+// call notes a call of a module, unless there was one like it.
+func (c *Configuration) call(call ModuleCall) {
+	id := call.String()
+	if i := slices.IndexFunc(c.calls, func(other ModuleCall) bool { return other.String() == id }); i >= 0 {
+		c.calls[i].From = append(c.calls[i].From, call.From...)
+		return
+	}
+	if !c.taken[id] {
+		c.taken[id] = true
+		c.calls = append(c.calls, call)
+	}
+}
+
+func (c *Configuration) note(what, from, why string) {
+	c.unresolved = append(c.unresolved, Unresolved{What: what, From: from, Why: why})
+}
+
+func (c *Configuration) noteCall(m moduleCall, why string) {
+	c.unresolved = append(c.unresolved, Unresolved{m.what, m.from, why, true})
+}
+
+// ErrNoConfiguration: a folder has no file that the client reads as configuration.
+var ErrNoConfiguration = errors.New("there is no .tf file in it")
+
+var errNoFolder = errors.New("it does not exist")
 
 // Extensions of Terraform's files, and of OpenTofu's that hide them.
 var (
@@ -76,33 +187,33 @@ var (
 )
 
 // readModule reads the module in a folder and the local modules that it calls, each
-// once. The first one is the root module, whose tests are read too: clients look
-// for them beside it and in tests/.
-func (r *configurationReader) readModule(dir string) error {
-	if r.visited[dir] {
+// once. Of the root module the tests are read too: clients look for them beside it and
+// in tests/.
+func (c *Configuration) readModule(in folders, dir string, root bool) error {
+	at := place{in.shown("."), dir}
+	if c.visited[at] {
 		return nil
 	}
-	root := len(r.visited) == 0
-	r.visited[dir] = true
-	if len(r.visited) > maxModules {
-		return fmt.Errorf("%s: more than %d local modules are called", dir, maxModules)
+	c.visited[at] = true
+	if len(c.visited) > maxModules {
+		return fmt.Errorf("%s: more than %d modules are called", in.shown(dir), maxModules)
 	}
-	files, err := r.list(dir, moduleFiles)
+	files, err := c.list(in, dir, moduleFiles)
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%s: %w", dir, errNoFolder)
+		return fmt.Errorf("%s: %w", in.shown(dir), errNoFolder)
 	}
 	if err != nil {
 		return err
 	}
 	if len(files) == 0 {
-		if tofu, _ := (&configurationReader{tofu: true}).list(dir, moduleFiles); len(tofu) > 0 {
-			return fmt.Errorf("%s: %w, only .tofu files: read it as OpenTofu's", dir, errNoFiles)
+		if tofu, _ := (&Configuration{tofu: true}).list(in, dir, moduleFiles); len(tofu) > 0 {
+			return fmt.Errorf("%s: %w, only .tofu files: read it as OpenTofu's", in.shown(dir), ErrNoConfiguration)
 		}
-		return fmt.Errorf("%s: %w", dir, errNoFiles)
+		return fmt.Errorf("%s: %w", in.shown(dir), ErrNoConfiguration)
 	}
 	m := module{declared: make(map[string]declaration), calls: make(map[string]moduleCall)}
 	for _, file := range files {
-		if err := m.readFile(file, moduleSchema); err != nil {
+		if err := m.readFile(in, file, moduleSchema); err != nil {
 			return err
 		}
 	}
@@ -111,48 +222,45 @@ func (r *configurationReader) readModule(dir string) error {
 		testFolders = []string{dir, filepath.Join(dir, "tests")}
 	}
 	for _, folder := range testFolders {
-		tests, err := r.list(folder, testFiles)
+		tests, err := c.list(in, folder, testFiles)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		for _, file := range tests {
-			if err := m.readFile(file, testSchema); err != nil {
+			if err := m.readFile(in, file, testSchema); err != nil {
 				return err
 			}
 		}
 	}
-	r.requireProviders(&m)
-	return r.readCalls(&m, dir)
+	c.requireProviders(&m)
+	return c.readCalls(&m, in, dir)
 }
 
 // list returns the files in a folder with one of the extensions by name, those that
 // override others last. Like clients, it ignores temporary files of editors.
-func (r *configurationReader) list(dir string, extensions map[string]string) ([]string, error) {
-	entries, err := os.ReadDir(dir)
+func (c *Configuration) list(in folders, dir string, extensions map[string]string) ([]string, error) {
+	names, err := in.list(dir)
 	if err != nil {
 		return nil, err
 	}
 	present := make(map[string]bool)
-	for _, entry := range entries {
-		name := entry.Name()
-		ignored := strings.HasPrefix(name, ".") || strings.HasSuffix(name, "~") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#")
-		present[name] = !entry.IsDir() && !ignored
+	for _, name := range names {
+		present[name] = !strings.HasPrefix(name, ".") && !strings.HasSuffix(name, "~") && !(strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#"))
 	}
 	var files, overrides []string
-	for _, entry := range entries {
-		name := entry.Name()
+	for _, name := range names {
 		for extension, tofu := range extensions {
 			base, ok := strings.CutSuffix(name, extension)
-			ok = ok && !(r.tofu && present[base+tofu])
-			if !ok && r.tofu {
+			ok = ok && !(c.tofu && present[base+tofu])
+			if !ok && c.tofu {
 				base, ok = strings.CutSuffix(name, tofu)
 			}
 			switch {
 			case !ok || !present[name]:
 			case base == "override" || strings.HasSuffix(base, "_override"):
-				overrides = append(overrides, filepath.Join(dir, name))
+				overrides = append(overrides, in.file(dir, name))
 			default:
-				files = append(files, filepath.Join(dir, name))
+				files = append(files, in.file(dir, name))
 			}
 		}
 	}
@@ -161,11 +269,11 @@ func (r *configurationReader) list(dir string, extensions map[string]string) ([]
 
 // requireProviders adds the providers that a module declares, and those it uses
 // without declaring them.
-func (r *configurationReader) requireProviders(m *module) {
-	r.unresolved = append(r.unresolved, m.unresolved...)
+func (c *Configuration) requireProviders(m *module) {
+	c.unresolved = append(c.unresolved, m.unresolved...)
 	for _, name := range slices.Sorted(maps.Keys(m.declared)) {
 		if d := m.declared[name]; !d.partial {
-			r.require(name, d, d.constraints, d.from)
+			c.require(name, d, d.constraints, d.from)
 		}
 	}
 	for _, u := range m.used {
@@ -174,35 +282,61 @@ func (r *configurationReader) requireProviders(m *module) {
 			continue
 		}
 		m.declared[u.name] = d // its first use is enough to say where it comes from
-		r.require(u.name, d, u.constraints, u.from)
+		c.require(u.name, d, u.constraints, u.from)
 	}
 }
 
-// readCalls reads the local modules that the module in folder dir calls.
-func (r *configurationReader) readCalls(m *module, dir string) error {
+// readCalls reads the local modules that the module in a folder calls, and notes its calls
+// of others.
+func (c *Configuration) readCalls(m *module, in folders, dir string) error {
 	for _, key := range slices.Sorted(maps.Keys(m.calls)) {
-		c := m.calls[key]
-		source := filepath.ToSlash(c.source)
-		if source == "" {
-			r.note(c.what, c.from, "it has no source in quotes: name the providers it needs yourself")
-			continue
-		}
-		if !strings.HasPrefix(source, "./") && !strings.HasPrefix(source, "../") {
-			r.note(c.what, c.from, c.source+" is not a local module and was not looked into: name the providers it needs yourself, or let init write a lock file")
-			continue
-		}
-		err := r.readModule(filepath.Join(dir, filepath.FromSlash(source)))
-		if errors.Is(err, errNoFolder) || errors.Is(err, errNoFiles) {
-			r.note(c.what, c.from, "its folder "+err.Error())
-		} else if err != nil {
+		if err := c.readCall(m.calls[key], in, dir); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
+func (c *Configuration) readCall(m moduleCall, in folders, dir string) error {
+	source := filepath.ToSlash(m.source)
+	switch {
+	case source == "":
+		c.noteCall(m, "it has no source in quotes: name the providers it needs yourself")
+		return nil
+	case strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../"):
+		local, ok := in.join(dir, source)
+		if !ok {
+			c.note(m.what, m.from, source+" leads out of the package, which clients refuse")
+			return nil
+		}
+		err := c.readModule(in, local, false)
+		if errors.Is(err, errNoFolder) || errors.Is(err, ErrNoConfiguration) {
+			c.noteCall(m, "its folder "+err.Error())
+			return nil
+		}
+		return err
+	}
+	a, folder, err := parseModuleSource(m.source, c.tofu)
+	if err != nil {
+		c.noteCall(m, m.source+" does not come from a registry and was not looked into: name the providers it needs yourself, or let init write a lock file")
+		return nil
+	}
+	call := ModuleCall{Address: a, Folder: folder, From: []string{m.from}, what: m.what}
+	if m.partial {
+		err = errors.New("its version is not a string in quotes: name the module yourself")
+	} else {
+		call.constraints, err = parseModuleConstraints(m.version)
+	}
+	if err != nil {
+		c.noteCall(m, err.Error())
+		return nil
+	}
+	c.call(call)
+	return nil
+}
+
 // require adds a provider, given its name in a module.
-func (r *configurationReader) require(name string, d declaration, text, from string) {
+func (c *Configuration) require(name string, d declaration, text, from string) {
 	source := d.source
 	if source == "" {
 		if name == "terraform" { // terraform_data and terraform_remote_state are built in
@@ -210,21 +344,21 @@ func (r *configurationReader) require(name string, d declaration, text, from str
 		}
 		source = name
 	}
-	a, err := parseSource(source, defaultHost(r.tofu))
+	a, err := parseSource(source, defaultHost(c.tofu))
 	if err == nil && isBuiltIn(a) {
 		return
 	}
-	var parsed constraints
+	var parsed address.Constraints
 	if err == nil {
-		parsed, err = parseConstraints(text)
+		parsed, err = address.ParseConstraints(text)
 	}
 	if err != nil {
-		r.note("provider "+name, from, err.Error())
+		c.note("provider "+name, from, err.Error())
 		return
 	}
-	known := r.required[a]
+	known := c.required[a]
 	if !slices.Contains(known.From, from) {
 		known.From = append(known.From, from)
 	}
-	r.required[a] = Requirement{Address: a, From: known.From, constraints: known.constraints.and(parsed)}
+	c.required[a] = Requirement{Address: a, From: known.From, constraints: known.constraints.And(parsed)}
 }

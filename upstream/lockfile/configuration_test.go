@@ -13,6 +13,17 @@ import (
 func readConfiguration(t *testing.T, tofu bool, files ...string) (string, error) {
 	t.Helper()
 	t.Chdir(t.TempDir())
+	writeFiles(t, files)
+	c, err := ReadConfiguration("p", tofu)
+	if err != nil {
+		return "", err
+	}
+	return needs(c), nil
+}
+
+// writeFiles writes files, given as names and contents.
+func writeFiles(t *testing.T, files []string) {
+	t.Helper()
 	for i := 0; i < len(files); i += 2 {
 		name := filepath.FromSlash(files[i])
 		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
@@ -22,15 +33,19 @@ func readConfiguration(t *testing.T, tofu bool, files ...string) (string, error)
 			t.Fatal(err)
 		}
 	}
-	found, unresolved, err := ReadConfiguration("p", tofu)
+}
+
+// needs returns a line for each requirement of a configuration, then for what is not
+// resolved.
+func needs(c *Configuration) string {
 	var lines []string
-	for _, r := range found {
+	for _, r := range c.Requirements() {
 		lines = append(lines, r.String()+" of "+strings.Join(r.From, " "))
 	}
-	for _, u := range unresolved {
+	for _, u := range c.Unresolved() {
 		lines = append(lines, "unresolved "+u.String())
 	}
-	return filepath.ToSlash(strings.Join(lines, "\n")), err
+	return filepath.ToSlash(strings.Join(lines, "\n"))
 }
 
 const requiresNull = `terraform {
@@ -122,10 +137,13 @@ resource "a_x" "w" {
 		{"a module without a source", []string{"p/main.tf", "module \"a\" {\n}"},
 			[]string{`unresolved p/main.tf:1: module "a": it has no source in quotes: name the providers it needs yourself`}},
 
-		{"modules from elsewhere", []string{"p/main.tf", "module \"vpc\" {\n source = \"terraform-aws-modules/vpc/aws\"\n version = \"~> 5.0\"\n}\nmodule \"named\" {\n source = \"./${var.which}\"\n}"},
+		{"modules from elsewhere", []string{"p/main.tf", "module \"vpc\" {\n source = \"terraform-aws-modules/vpc/aws\"\n version = \"~> 5.0\"\n}\nmodule \"named\" {\n source = \"./${var.which}\"\n}\nmodule \"git\" {\n source = \"git::https://example.com/a.git\"\n}\nmodule \"v\" {\n source = \"acme/v/any\"\n version = var.v\n}\nmodule \"w\" {\n source = \"acme/w/any\"\n version = \"newest\"\n}"},
 			[]string{
-				`unresolved p/main.tf:1: module "vpc": terraform-aws-modules/vpc/aws is not a local module and was not looked into: name the providers it needs yourself, or let init write a lock file`,
+				`unresolved p/main.tf:11: module "v": its version is not a string in quotes: name the module yourself`,
+				`unresolved p/main.tf:15: module "w": "newest" is not a version constraint: `,
+				`unresolved p/main.tf:1: module "vpc": registry.terraform.io/terraform-aws-modules/vpc/aws comes from a registry and was not looked into: mirror it too with --modules, name the providers it needs yourself, or let init write a lock file`,
 				`unresolved p/main.tf:5: module "named": it has no source in quotes: name the providers it needs yourself`,
+				`unresolved p/main.tf:8: module "git": git::https://example.com/a.git does not come from a registry and was not looked into: name the providers it needs yourself, or let init write a lock file`,
 			}},
 		{"a module that calls itself", []string{"p/a.tf", "module \"m\" {\n source = \"./m\"\n}", "p/m/m.tf", requiresNull + "module \"n\" {\n source = \"../m\"\n}\nmodule \"p\" {\n source = \"../\"\n}"},
 			[]string{hashicorp + "null@~> 3.0 of p/m/m.tf:3"}},
@@ -136,7 +154,7 @@ resource "a_x" "w" {
 			"p/setup/x.tftest.hcl", "run \"prepare\" {\n module {\n  source = \"./none\"\n }\n}",
 		}, []string{
 			hashicorp + "null@~> 3.0 of p/main.tf:3", hashicorp + "tls of p/setup/main.tf:1",
-			`unresolved p/tests/main.tftest.hcl:8: the module of run "far": acme/x/any is not a local module and was not looked into: name the providers it needs yourself, or let init write a lock file`,
+			`unresolved p/tests/main.tftest.hcl:8: the module of run "far": registry.terraform.io/acme/x/any comes from a registry and was not looked into: mirror it too with --modules, name the providers it needs yourself, or let init write a lock file`,
 		}},
 		{"queries, which init does not read", []string{"p/main.tf", requiresNull, "p/x.tfquery.hcl", "!"},
 			[]string{hashicorp + "null@~> 3.0 of p/main.tf:3"}},

@@ -34,7 +34,7 @@ type Locked struct {
 	// 0.13 and in no registry. They have neither version nor hashes here.
 	Legacy bool
 
-	exact constraints
+	exact address.Constraints
 }
 
 // Requirement asks for the locked version and no other.
@@ -155,7 +155,7 @@ func parseLocked(block *hcl.Block) (Locked, error) {
 	if err != nil {
 		return l, fmt.Errorf("%s: %w", l.Address, err)
 	}
-	l.exact = constraints{{operator: "=", boundary: v, parts: 3}}
+	l.exact = address.Exactly(v)
 	if l.Hashes, err = parseHashes(content.Attributes["hashes"]); err != nil {
 		return l, fmt.Errorf("%s: %w", l.Address, err)
 	}
@@ -182,11 +182,33 @@ func parseHashes(attribute *hcl.Attribute) ([]string, error) {
 	return hashes, nil
 }
 
-// literal returns a string that depends on nothing else. The context is empty
-// rather than nil, since without one ${…} in JSON is taken for plain text.
+// literal returns a string that is written out. Nothing is evaluated: an expression of
+// a module's author can take any time and memory.
 func literal(expr hcl.Expression) (string, bool) {
-	v, diags := expr.Value(&hcl.EvalContext{})
-	if diags.HasErrors() || !v.IsWhollyKnown() || v.IsNull() || v.Type() != cty.String {
+	switch e := expr.(type) {
+	case *hclsyntax.TemplateExpr:
+		var text strings.Builder
+		for _, part := range e.Parts {
+			l, ok := part.(*hclsyntax.LiteralValueExpr)
+			if !ok || l.Val.Type() != cty.String {
+				return "", false
+			}
+			text.WriteString(l.Val.AsString())
+		}
+		return text.String(), true
+	case *hclsyntax.ObjectConsKeyExpr:
+		if word := hcl.ExprAsKeyword(e); word != "" && !e.ForceNonLiteral {
+			return word, true
+		}
+		return literal(e.Wrapped)
+	case *hclsyntax.ParenthesesExpr:
+		return literal(e.Expression)
+	case hclsyntax.Expression:
+		return "", false
+	}
+	// In JSON, without variables a template is plain text.
+	v, diags := expr.Value(nil)
+	if diags.HasErrors() || v.IsNull() || v.Type() != cty.String || strings.Contains(v.AsString(), "${") || strings.Contains(v.AsString(), "%{") {
 		return "", false
 	}
 	return v.AsString(), true

@@ -3,7 +3,6 @@ package lockfile
 import (
 	"fmt"
 	"maps"
-	"os"
 	"slices"
 	"strings"
 
@@ -11,9 +10,6 @@ import (
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	hcljson "github.com/hashicorp/hcl/v2/json"
 )
-
-// maxFile bounds a file of a configuration, in bytes. Generated ones can be large.
-const maxFile = 16 << 20
 
 // A module is what the files in one folder say about providers and modules.
 type module struct {
@@ -33,7 +29,10 @@ type declaration struct {
 // constraints, as they had before there was required_providers.
 type use struct{ name, constraints, from string }
 
-type moduleCall struct{ what, source, from string }
+type moduleCall struct {
+	what, source, version, from string
+	partial                     bool // its version is an expression
+}
 
 var (
 	moduleSchema = &hcl.BodySchema{Blocks: []hcl.BlockHeaderSchema{
@@ -57,18 +56,12 @@ var (
 
 // readFile adds what a file says. Files that override others come last: their
 // entries of required_providers and sources of calls replace those already read.
-func (m *module) readFile(name string, schema *hcl.BodySchema) error {
-	info, err := os.Stat(name)
+func (m *module) readFile(in folders, path string, schema *hcl.BodySchema) error {
+	content, err := in.read(path)
 	if err != nil {
 		return err
 	}
-	if !info.Mode().IsRegular() || info.Size() > maxFile {
-		return fmt.Errorf("%s: it is not a regular file of at most %d bytes", name, maxFile)
-	}
-	content, err := os.ReadFile(name)
-	if err != nil {
-		return err
-	}
+	name := in.shown(path)
 	var file *hcl.File
 	var diags hcl.Diagnostics
 	if strings.HasSuffix(name, ".json") {
@@ -124,12 +117,18 @@ func (m *module) readBlocks(body hcl.Body, schema *hcl.BodySchema) hcl.Diagnosti
 // readCall adds a call of a module, or with a known key overrides it. The source
 // may be an expression since Terraform 1.15 and OpenTofu 1.8, and is left empty then.
 func (m *module) readCall(key string, c moduleCall, values *hcl.BodyContent) {
-	source := values.Attributes["source"]
-	if before, ok := m.calls[key]; ok && source == nil {
-		c = before
-	}
-	if source != nil {
+	before, overrides := m.calls[key]
+	if source := values.Attributes["source"]; source != nil {
 		c.source, _ = literal(source.Expr)
+	} else if overrides {
+		c.source, c.from = before.source, before.from
+	}
+	if version := values.Attributes["version"]; version != nil {
+		var ok bool
+		c.version, ok = literal(version.Expr)
+		c.partial = !ok
+	} else {
+		c.version, c.partial = before.version, before.partial
 	}
 	m.calls[key] = c
 }
@@ -171,7 +170,7 @@ func (m *module) text(attribute *hcl.Attribute, what string) (string, bool) {
 	}
 	text, ok := literal(attribute.Expr)
 	if !ok {
-		m.unresolved = append(m.unresolved, Unresolved{what, position(attribute.Range), "its " + attribute.Name + " is not a string in quotes: name the provider yourself"})
+		m.unresolved = append(m.unresolved, Unresolved{What: what, From: position(attribute.Range), Why: "its " + attribute.Name + " is not a string in quotes: name the provider yourself"})
 	}
 	return text, ok
 }

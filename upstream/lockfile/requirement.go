@@ -30,7 +30,7 @@ type Requirement struct {
 	Address address.Address // with its hostname
 	From    []string        // what requires it: FILE:LINE, or the argument
 
-	constraints constraints
+	constraints address.Constraints
 }
 
 // String is the requirement as ParseRequirement reads it.
@@ -60,7 +60,7 @@ func ParseRequirement(argument string, tofu bool) (Requirement, error) {
 	if constrained && strings.TrimSpace(text) == "" {
 		return Requirement{}, fmt.Errorf("%q ends in @: add a version, like %s@1.2.3, or leave out the @", argument, source)
 	}
-	if r.constraints, err = parseConstraints(text); err != nil {
+	if r.constraints, err = address.ParseConstraints(text); err != nil {
 		return Requirement{}, err
 	}
 	return r, nil
@@ -110,7 +110,7 @@ func (r Requirement) Select(offered []string) (string, error) {
 	}
 	address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
 	for _, v := range versions {
-		if r.constraints.allow(v) {
+		if r.constraints.Allow(v) {
 			return v.String(), nil
 		}
 	}

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 var requirementArguments = []struct{ rule, given, want, says string }{
@@ -66,8 +68,8 @@ func FuzzParseRequirement(f *testing.F) {
 	for _, test := range requirementArguments {
 		f.Add(test.given)
 	}
-	for _, test := range constraintTexts {
-		f.Add("acme/demo@" + test.given)
+	for _, constraints := range []string{"3.2.2", ">=1.0,<2", "~> 3.0-beta1", "1.0.0+build.5", "=> 1.0", "1.x"} {
+		f.Add("acme/demo@" + constraints)
 	}
 	f.Fuzz(func(t *testing.T, argument string) {
 		r, err := ParseRequirement(argument, false)
@@ -109,7 +111,7 @@ func TestSelect(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.From = []string{"main.tf:3", "mod.tf:7"}
-			if r.constraints, err = parseConstraints(test.constraints); err != nil {
+			if r.constraints, err = address.ParseConstraints(test.constraints); err != nil {
 				t.Fatal(err)
 			}
 			got, err := r.Select(strings.Fields(test.offered))

@@ -1,0 +1,166 @@
+package address
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	version "github.com/hashicorp/go-version"
+)
+
+// Constraints must all be met by a version. They are ordered by
+// boundary, without duplicates. None allow any release.
+//
+// The constraints of go-version are not used, since they differ from what clients
+// do: there ~> 1 allows 2.0, and >= 1.0.0-beta allows 1.0.0-rc. Clients interpret
+// constraints of providers as follows.
+//   - ~> with one or two numbers keeps the major version, with three the minor.
+//   - A pre-release is only selected by naming exactly that one.
+//   - Builds of one version differ to = and !=, and are equal to all else.
+type Constraints []constraint
+
+type constraint struct {
+	operator string // "=" also where none is written
+	boundary *version.Version
+	parts    int // how many of its three numbers are written
+}
+
+// Exactly returns the constraints that only one version meets.
+func Exactly(v *version.Version) Constraints {
+	return Constraints{{operator: "=", boundary: v, parts: 3}}
+}
+
+var operators = []string{"=", "!=", ">", ">=", "<", "<=", "~>"}
+
+// ParseConstraints parses constraints as they are written in configurations,
+// separated by commas.
+func ParseConstraints(s string) (Constraints, error) {
+	if strings.TrimSpace(s) == "" {
+		return nil, nil
+	}
+	var all Constraints
+	for part := range strings.SplitSeq(s, ",") {
+		one, err := parseConstraint(strings.TrimSpace(part))
+		if err != nil {
+			return nil, fmt.Errorf("%q is not a version constraint: %w", s, err)
+		}
+		all = append(all, one)
+	}
+	return all.And(nil), nil
+}
+
+func parseConstraint(s string) (constraint, error) {
+	text := strings.TrimLeft(s, "<>=!~")
+	c := constraint{operator: cmp.Or(s[:len(s)-len(text)], "=")}
+	if !slices.Contains(operators, c.operator) {
+		return c, fmt.Errorf("there is no operator %q: use one of %s", c.operator, strings.Join(operators, " "))
+	}
+	numbers, extra := splitNumbers(strings.TrimSpace(text))
+	parts := strings.Split(numbers, ".")
+	c.parts = len(parts)
+	if c.parts > 3 {
+		return c, errNotBoundary
+	}
+	for i, part := range parts {
+		// Versions have no leading zeros, but clients accept them here.
+		n, err := strconv.ParseUint(part, 10, 63)
+		if err != nil {
+			return c, errNotBoundary
+		}
+		parts[i] = strconv.FormatUint(n, 10)
+	}
+	for len(parts) < 3 {
+		parts = append(parts, "0")
+	}
+	var err error
+	if c.boundary, err = ParseProviderVersion(strings.Join(parts, ".") + extra); err != nil {
+		return c, errNotBoundary
+	}
+	return c, nil
+}
+
+var errNotBoundary = errors.New("write an operator and up to three numbers, like ~> 1.2, and a comma before the next one")
+
+// And returns the constraints of both.
+func (c Constraints) And(other Constraints) Constraints {
+	all := slices.Concat(c, other)
+	slices.SortStableFunc(all, func(a, b constraint) int {
+		return cmp.Or(a.boundary.Compare(b.boundary), strings.Compare(a.String(), b.String()))
+	})
+	return slices.CompactFunc(all, func(a, b constraint) bool { return a.String() == b.String() })
+}
+
+// Allow reports whether clients select a version by the constraints.
+func (c Constraints) Allow(v *version.Version) bool {
+	selectable := v.Prerelease() == ""
+	for _, one := range c {
+		if !one.allows(v) {
+			return false
+		}
+		selectable = selectable || one.operator == "="
+	}
+	return selectable
+}
+
+// Cover reports whether a version meets all constraints, prereleases like any other:
+// what is said about the versions before 2.0 is said about 1.0.0-rc.1 too.
+func (c Constraints) Cover(v *version.Version) bool {
+	for _, one := range c {
+		if !one.allows(v) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c constraint) allows(v *version.Version) bool {
+	order := v.Compare(c.boundary)
+	switch c.operator {
+	case "=":
+		return order == 0 && v.Metadata() == c.boundary.Metadata()
+	case "!=":
+		return order != 0 || v.Metadata() != c.boundary.Metadata()
+	case ">":
+		return order > 0
+	case ">=":
+		return order >= 0
+	case "<":
+		return order < 0
+	case "<=":
+		return order <= 0
+	}
+	kept := 1 // numbers that ~> does not let change
+	if c.parts == 3 {
+		kept = 2
+	}
+	return order >= 0 && slices.Equal(v.Segments64()[:kept], c.boundary.Segments64()[:kept])
+}
+
+// String is the constraints as clients write them into lock files.
+func (c Constraints) String() string {
+	words := make([]string, len(c))
+	for i, one := range c {
+		words[i] = one.String()
+	}
+	return strings.Join(words, ", ")
+}
+
+func (c constraint) String() string {
+	text := c.boundary.String()
+	if c.operator == "=" {
+		return text
+	}
+	numbers, extra := splitNumbers(text)
+	return c.operator + " " + strings.Join(strings.Split(numbers, ".")[:c.parts], ".") + extra
+}
+
+// splitNumbers splits a version before its pre-release or build.
+func splitNumbers(text string) (numbers, extra string) {
+	if i := strings.IndexAny(text, "-+"); i >= 0 {
+		return text[:i], text[i:]
+	}
+	return text, ""
+}

@@ -1,0 +1,217 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+// searchers ask at the same time.
+const searchers = 8
+
+// searching asks a registry of many modules for words of their READMEs and names, by
+// ever other queries, so that no answer is one that was encoded before.
+func searching(ctx context.Context, l *lab, s subject) ([]row, error) {
+	var texts []moduleText
+	root, err := l.folder("search", func(dir string) (err error) {
+		texts, err = writeModuleTexts(dir, l.modules)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	if texts == nil { // they are the same for the other subject
+		texts = moduleTexts(l.modules)
+	}
+	c, err := l.caddy(ctx, s, "search", true, site{name: "registry", handler: l.registry(root)})
+	if err != nil {
+		return nil, err
+	}
+	l.cleanup(c.stop)
+	last := fmt.Sprintf("/v1/modules?limit=1&offset=%d", l.modules-1)
+	if _, err := c.await(ctx, "registry", last, func(a *answer) bool { return a.ok() && bytes.Contains(a.body, []byte(`"id"`)) }); err != nil {
+		return nil, err
+	}
+	measured := func(of func([]time.Duration, time.Duration) time.Duration) measurement {
+		return func(ctx context.Context) (value float64, err error) {
+			err = l.profiled(ctx, c, s.name+"-search", func() error {
+				took, cpu, err := l.search(ctx, c, texts)
+				if err == nil {
+					value = of(took, cpu).Seconds()
+				}
+				return err
+			})
+			return value, err
+		}
+	}
+	what := fmt.Sprintf("search over %s modules, %d at once: ", humanize.Comma(int64(l.modules)), searchers)
+	return []row{
+		{what: what + "p99", unit: "s", goal: goal{atMost: 0.01}, slowness: 2, cost: measured(func(took []time.Duration, _ time.Duration) time.Duration {
+			slices.Sort(took)
+			return took[len(took)*99/100]
+		})},
+		{what: what + "CPU time of an answer", unit: "s", slowness: 2, cost: measured(func(took []time.Duration, cpu time.Duration) time.Duration {
+			return cpu / time.Duration(len(took))
+		})},
+	}, nil
+}
+
+// search has searchers ask, each the next when it has its answer, until the server
+// has used the CPU time of a slice, and returns how long each answer took, and the CPU
+// time of all. The first answer, for which a searcher is made, does not count.
+func (l *lab) search(ctx context.Context, c *caddy, texts []moduleText) (all []time.Duration, cpu time.Duration, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	if _, err := c.get(ctx, "registry", "/v1/modules/search?q=network", ""); err != nil {
+		return nil, 0, err
+	}
+	var (
+		clients sync.WaitGroup
+		mutex   sync.Mutex
+		errs    []error
+		done    = make(chan struct{})
+	)
+	for client := range searchers {
+		conn, err := connect(ctx, target{address: c.addresses["registry"]})
+		if err != nil {
+			return nil, 0, err
+		}
+		random := rand.New(rand.NewPCG(uint64(client), uint64(time.Now().UnixNano())))
+		clients.Go(func() {
+			defer conn.Close()
+			var took []time.Duration
+			var err error
+			for err == nil {
+				select {
+				case <-done:
+					mutex.Lock()
+					defer mutex.Unlock()
+					all = append(all, took...)
+					return
+				default:
+				}
+				began := time.Now()
+				if err = conn.find(texts[random.IntN(len(texts))].query(random)); err == nil {
+					took = append(took, time.Since(began))
+				}
+			}
+			mutex.Lock()
+			defer mutex.Unlock()
+			errs = append(errs, err)
+		})
+	}
+	before := cpuTime(c.Process.Pid)
+	for cpuTime(c.Process.Pid)-before < l.slice {
+		time.Sleep(l.slice / 10)
+	}
+	close(done)
+	clients.Wait()
+	cpu = cpuTime(c.Process.Pid) - before
+	switch err := errors.Join(errs...); {
+	case err != nil:
+		return nil, 0, err
+	case len(all) == 0:
+		return nil, 0, errors.New("no search was answered")
+	}
+	return all, cpu, nil
+}
+
+// find asks for a query that finds something.
+func (c *connection) find(query string) error {
+	c.target.path = "/v1/modules/search?q=" + url.QueryEscape(query)
+	c.request = c.target.request()
+	response, err := c.ask()
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return err
+	}
+	if response.StatusCode != http.StatusOK || !bytes.Contains(body, []byte(`"id"`)) {
+		return fmt.Errorf("GET %s: %d: %.200s", c.target.path, response.StatusCode, body)
+	}
+	return nil
+}
+
+// A moduleText is what one of many modules says about itself.
+type moduleText struct {
+	namespace, name, system string
+	words, inputs           []string
+}
+
+// query is one to three words that find the module.
+func (m *moduleText) query(random *rand.Rand) string {
+	words := []string{m.words[random.IntN(len(m.words))]}
+	for _, further := range [][]string{{m.system}, {m.namespace}, m.inputs, m.words} {
+		if len(words) < 3 && random.IntN(3) == 0 {
+			words = append(words, further[random.IntN(len(further))])
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// moduleTexts are those of so many modules: a README of sixty words, of which few are
+// frequent and most are rare, and twenty inputs.
+func moduleTexts(count int) []moduleText {
+	random := rand.New(rand.NewPCG(1, 2))
+	word := func() string {
+		const vocabulary = 20_000
+		n := int(vocabulary * random.Float64() * random.Float64() * random.Float64())
+		syllables := []string{"net", "work", "sub", "data", "log", "ing", "ter", "form", "gate", "way", "ac", "count", "re", "gion", "zone", "er"}
+		var b strings.Builder
+		for n += 17; n > 0; n /= len(syllables) {
+			b.WriteString(syllables[n%len(syllables)])
+		}
+		return b.String()
+	}
+	texts := make([]moduleText, count)
+	for i := range texts {
+		m := &texts[i]
+		m.namespace, m.system = fmt.Sprintf("team%02d", i%50), []string{"aws", "azurerm", "google"}[i%3]
+		m.name = fmt.Sprintf("%s-%d", word(), i)
+		for range 60 {
+			m.words = append(m.words, word())
+		}
+		for range 20 {
+			m.inputs = append(m.inputs, word()+"_"+word())
+		}
+	}
+	return texts
+}
+
+func writeModuleTexts(root string, count int) ([]moduleText, error) {
+	texts := moduleTexts(count)
+	for i := range texts {
+		m := &texts[i]
+		var configuration strings.Builder
+		for _, input := range m.inputs {
+			fmt.Fprintf(&configuration, "variable %q {}\n", input)
+		}
+		files := []string{
+			"README.md", "# " + m.name + "\n\n" + strings.Join(m.words, " ") + ".\n",
+			"main.tf", configuration.String(),
+		}
+		if i%2 == 0 {
+			files = append(files, "modules/"+m.words[0]+"/main.tf", "variable \"name\" {}\n")
+		}
+		file := filepath.Join(root, "modules", m.namespace, m.name, m.system, "1.0.0.tar.gz")
+		if _, err := writeFile(file, func(w io.Writer) error { return writeModule(w, files...) }); err != nil {
+			return nil, err
+		}
+	}
+	return texts, nil
+}

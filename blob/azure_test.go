@@ -1,0 +1,66 @@
+package blob
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"path"
+	"strings"
+	"testing"
+	"time"
+)
+
+// azureWith is Azure Blob Storage with one object, which was uploaded with an encoding.
+func azureWith(t *testing.T, content []byte, encoding string) *Bucket {
+	t.Helper()
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if path.Base(r.URL.Path) != "object" {
+			t.Errorf("asked is %s %s", r.Method, r.URL)
+		}
+		w.Header().Set("ETag", `"0x1"`)
+		w.Header().Set("Content-Type", "application/gzip")
+		w.Header().Set("Content-Encoding", encoding)
+		r.Header.Set("Range", r.Header.Get("X-Ms-Range"))
+		http.ServeContent(w, r, "", time.Unix(1, 0), bytes.NewReader(content))
+	}))
+	t.Cleanup(server.Close)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AZURE_STORAGE_ACCOUNT", "account")
+	t.Setenv("AZURE_STORAGE_KEY", "c2VjcmV0")
+	return openBucket(t, options{url: "azblob://container?localemu=true&protocol=http&domain=" + u.Host})
+}
+
+// Some tools upload a .tar.gz with Content-Encoding: gzip. Its bytes are those of the
+// archive all the same.
+func TestAnEncodedObjectOfAzureIsNotDecoded(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	fmt.Fprint(z, strings.Repeat("text ", 1000))
+	z.Close()
+	bucket := azureWith(t, b.Bytes(), "gzip")
+	content, err := fs.ReadFile(bucket, "object")
+	if err != nil || !bytes.Equal(content, b.Bytes()) {
+		t.Errorf("%d bytes of %d, %v", len(content), b.Len(), err)
+	}
+}
+
+func TestReadingFromAzure(t *testing.T) {
+	want := letters(3 * headSize)
+	bucket := azureWith(t, []byte(want), "")
+	f, err := bucket.Open("object")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if content, err := io.ReadAll(f); err != nil || string(content) != want {
+		t.Errorf("%d bytes of %d, %v", len(content), len(want), err)
+	}
+}

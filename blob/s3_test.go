@@ -1,0 +1,572 @@
+package blob
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"testing/fstest"
+	"time"
+)
+
+func TestS3IsAFileSystem(t *testing.T) {
+	b := openBucket(t, options{url: newStore(t).url, prefix: "team/x"})
+	names := []string{"a-b", "dir/a", "dir/sub/b.txt", "dir-x/c", "empty", "a b+c/ü.txt"}
+	for _, name := range names {
+		put(t, b, name, strings.TrimPrefix(name, "empty"))
+	}
+	put(t, b, "large", letters(3*headSize+1))
+	if err := fstest.TestFS(b, append(names, "large")...); err != nil {
+		t.Error(err)
+	}
+}
+
+// What is true of every store is true of S3.
+func TestS3(t *testing.T) {
+	for name, test := range map[string]func(*testing.T, *Bucket){
+		"one content has one tag":        testTags,
+		"what does not exist":            testWhatDoesNotExist,
+		"one of many creates":            testCreate,
+		"a write that fails":             testBrokenContent,
+		"copy and remove":                testCopy,
+		"reading anywhere":               testReading,
+		"a replaced object is not mixed": testReplaced,
+	} {
+		t.Run(strings.ReplaceAll(name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			test(t, openBucket(t, options{url: newStore(t).url}))
+		})
+	}
+}
+
+func TestHowOftenS3IsAsked(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	archive := zipOf(t, 2000)
+	put(t, b, "dir/small", "small")
+	put(t, b, "dir/empty", "")
+	put(t, b, "dir/large", letters(5<<20))
+	put(t, b, "dir/zip", archive)
+	s.requests()
+	for _, test := range []struct {
+		name, want string
+		ask        func() error
+	}{
+		{"stat", "[head:1]", func() error { _, err := b.Stat("dir/small"); return err }},
+		{"stat of a directory", "[head:1 list:1]", func() error { _, err := b.Stat("dir"); return err }},
+		{"the root", "[]", func() error { _, err := b.Stat("."); return err }},
+		{"listing a directory", "[list:1]", func() error { _, err := b.ReadDir("dir"); return err }},
+		{"a small file", "[get:1]", func() error { _, err := fs.ReadFile(b, "dir/small"); return err }},
+		{"an empty file", "[get:1 head:1]", func() error { _, err := fs.ReadFile(b, "dir/empty"); return err }},
+		{"a large file", "[get:2]", func() error { _, err := fs.ReadFile(b, "dir/large"); return err }},
+		{"seeking", "[get:2]", func() error {
+			return with(b, "dir/large", func(f openFile) error {
+				f.Seek(0, io.SeekEnd)
+				f.Seek(0, io.SeekStart)
+				f.Seek(3<<20, io.SeekStart)
+				_, err := io.ReadAll(f)
+				return err
+			})
+		}},
+		{"the directory of a zip and one of its files", "[get:3]", func() error {
+			return with(b, "dir/zip", func(f openFile) error {
+				r, err := zip.NewReader(f, int64(len(archive)))
+				if err != nil {
+					return err
+				}
+				if len(r.File) != 2000 {
+					return fmt.Errorf("%d files", len(r.File))
+				}
+				content, err := fs.ReadFile(r, "file-1000")
+				if len(content) != 2000 {
+					return fmt.Errorf("%d bytes", len(content))
+				}
+				return err
+			})
+		}},
+		{"create", "[head:1 put:1]", func() error { _, err := b.Create(t.Context(), "new", strings.NewReader("new")); return err }},
+		{"a copy", "[put:1]", func() error { return b.Copy(t.Context(), "dir/large", "copy") }},
+		{"a link", "[]", func() error { _, err := b.SignedURL(t.Context(), "copy", time.Hour); return err }},
+	} {
+		if err := test.ask(); err != nil {
+			t.Errorf("%s: %v", test.name, err)
+		}
+		if got := s.requests(); got != test.want {
+			t.Errorf("%s: %s, should be %s", test.name, got, test.want)
+		}
+	}
+}
+
+type openFile interface {
+	fs.File
+	io.Seeker
+	io.ReaderAt
+}
+
+func with(b *Bucket, name string, use func(openFile) error) error {
+	f, err := b.Open(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	return use(f.(openFile))
+}
+
+// zipOf returns an archive with so many files, which are not compressed.
+func zipOf(t *testing.T, files int) string {
+	var b bytes.Buffer
+	z := zip.NewWriter(&b)
+	for i := range files {
+		w, err := z.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("file-%d", i), Method: zip.Store})
+		if err != nil {
+			t.Fatal(err)
+		}
+		io.WriteString(w, letters(2000))
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+func TestAHundredThousandFilesAreAHundredRequests(t *testing.T) {
+	if testing.Short() {
+		t.Skip("makes 100,000 files")
+	}
+	s := newStore(t)
+	// The server keeps ETags beside the objects. Those of files that did not come through
+	// it, which is quicker, are all one.
+	etag := filepath.Join(t.TempDir(), "meta", "etag")
+	if err := errors.Join(os.Mkdir(filepath.Dir(etag), 0o700), os.WriteFile(etag, []byte("d41d8cd98f00b204e9800998ecf8427e"), 0o600)); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 100 {
+		dir := fmt.Sprintf("dir-%d", i)
+		objects, metadata := filepath.Join(s.folder, dir), filepath.Join(s.metadata, dir)
+		if err := errors.Join(os.Mkdir(objects, 0o700), os.MkdirAll(metadata, 0o700)); err != nil {
+			t.Fatal(err)
+		}
+		for j := range 1000 {
+			name := fmt.Sprint(j)
+			err := os.WriteFile(filepath.Join(objects, name), nil, 0o600)
+			if err = errors.Join(err, os.Symlink(filepath.Dir(filepath.Dir(etag)), filepath.Join(metadata, name))); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	b := openBucket(t, options{url: s.url})
+	files, last := 0, ""
+	err := b.Files(t.Context(), ".", func(name string, _ fs.FileInfo) error {
+		if name <= last {
+			return fmt.Errorf("%s after %s", name, last)
+		}
+		files, last = files+1, name
+		return nil
+	})
+	if err != nil || files != 100_000 {
+		t.Errorf("%d files, %v", files, err)
+	}
+	if got := s.requests(); got != "[list:100]" && got != "[list:101]" {
+		t.Error(got)
+	}
+}
+
+func TestFailuresOfS3AreNotAbsence(t *testing.T) {
+	s := newStore(t)
+	right := openBucket(t, options{url: s.url})
+	put(t, right, "dir/a", "a")
+	gone := openBucket(t, options{url: strings.Replace(s.url, "s3://", "s3://gone-", 1)})
+	wrong := openBucket(t, options{url: s.url + "&profile=wrong"})
+	unknown := openBucket(t, options{url: s.url + "&profile=unknown"})
+	for _, test := range []struct {
+		name   string
+		bucket *Bucket
+		status int // 0: the store answers itself
+		code   string
+		want   string
+	}{
+		{"an internal error", right, 500, "InternalError", "InternalError"},
+		{"throttled", right, 503, "SlowDown", "SlowDown"},
+		{"not allowed", right, 403, "AccessDenied", "refused these credentials"},
+		{"expired credentials", right, 400, "ExpiredToken", "ExpiredToken"},
+		{"another region", right, 301, "PermanentRedirect", "301"},
+		{"archived", right, 403, "InvalidObjectState", "archived"},
+		{"no such bucket", gone, 0, "", "NoSuchBucket"},
+		{"a wrong secret", wrong, 0, "", "refused these credentials"},
+		{"an unknown key", unknown, 0, "", "XAdminUserNotFound"}, // with status 404, where S3 itself has 403
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			s.intercept(nil)
+			if test.status != 0 {
+				s.fail(test.status, test.code)
+			}
+			b := test.bucket
+			for op, err := range operations(t, b) {
+				if (test.bucket == gone || test.bucket == unknown) && op == "remove" {
+					continue // the 404 of a HEAD has no code that tells one from the other
+				}
+				switch {
+				case err == nil:
+					t.Errorf("%s: no error", op)
+				case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist):
+					t.Errorf("%s: %v", op, err)
+				case strings.Contains(err.Error(), "secret"), strings.Contains(err.Error(), "Signature="), strings.Contains(err.Error(), "127.0.0.1"):
+					t.Errorf("%s tells too much: %v", op, err)
+				}
+				if op == "files" && !strings.Contains(err.Error(), test.want) {
+					t.Errorf("%s: %v, should have %q", op, err, test.want)
+				}
+			}
+		})
+	}
+}
+
+// operations returns the errors of everything that asks the store.
+func operations(t *testing.T, b *Bucket) map[string]error {
+	errs := make(map[string]error)
+	_, errs["stat"] = b.Stat("dir/a")
+	_, errs["open"] = b.Open("dir/a")
+	_, errs["readdir"] = b.ReadDir("dir")
+	errs["files"] = b.Files(t.Context(), ".", func(string, fs.FileInfo) error { return nil })
+	_, errs["create"] = b.Create(t.Context(), "dir/b", strings.NewReader("b"))
+	_, errs["replace"] = b.Replace(t.Context(), "dir/a", strings.NewReader("b"))
+	errs["copy"] = b.Copy(t.Context(), "dir/a", "dir/c")
+	errs["remove"] = b.Remove(t.Context(), "dir/a")
+	return errs
+}
+
+func TestAStoreThatDoesNotAnswerIsGivenUp(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	put(t, b, "dir/a", "a")
+	put(t, b, "large", letters(4*headSize))
+	opened, err := b.Open("large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	over := make(chan struct{})
+	defer close(over)
+	s.intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		io.Copy(io.Discard, r.Body)
+		select {
+		case <-r.Context().Done():
+		case <-over:
+		}
+		return true
+	})
+	b.patience = patience{answer: 50 * time.Millisecond, idle: 50 * time.Millisecond, copy: 50 * time.Millisecond}
+	errs := operations(t, b)
+	_, errs["read"] = io.ReadAll(opened)
+	for op, err := range errs {
+		if !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+}
+
+func TestABodyThatStopsIsGivenUp(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	want := letters(4 * headSize)
+	put(t, b, "large", want)
+	opened, err := b.Open("large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	s.intercept(func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+		pass.ServeHTTP(&shortened{ResponseWriter: w, left: 1000, then: func() { <-r.Context().Done() }}, r)
+		return true
+	})
+	b.patience.idle = 50 * time.Millisecond
+	content, err := io.ReadAll(opened)
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.HasPrefix(want, string(content)) {
+		t.Errorf("%d bytes, %v", len(content), err)
+	}
+}
+
+// shortened is an answer whose body ends early.
+type shortened struct {
+	http.ResponseWriter
+	left int
+	then func()
+}
+
+func (s *shortened) Write(p []byte) (int, error) {
+	n := min(len(p), s.left)
+	s.left -= n
+	s.ResponseWriter.Write(p[:n])
+	if n < len(p) {
+		http.NewResponseController(s.ResponseWriter).Flush()
+		s.then()
+		return n, io.ErrShortWrite
+	}
+	return n, nil
+}
+
+func (s *shortened) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+func TestTruncatedBodies(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	want := letters(10 * headSize)
+	put(t, b, "large", want)
+	put(t, b, "small", want[:1000])
+	truncate := func(times int) {
+		s.intercept(func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+			if times--; times < 0 {
+				return false
+			}
+			pass.ServeHTTP(&shortened{ResponseWriter: w, left: 700, then: func() { panic(http.ErrAbortHandler) }}, r)
+			return true
+		})
+	}
+	read := func(times int) (string, error) {
+		opened, err := b.Open("large")
+		if err != nil {
+			return "", err
+		}
+		defer opened.Close()
+		truncate(times)
+		defer s.intercept(nil)
+		content, err := io.ReadAll(opened)
+		return string(content), err
+	}
+	for times := range mostResumed + 1 {
+		if content, err := read(times); err != nil || content != want {
+			t.Errorf("broken off %d times: %d bytes, %v", times, len(content), err)
+		}
+	}
+	if content, err := read(1000); err == nil || errors.Is(err, io.EOF) || !strings.HasPrefix(want, content) {
+		t.Errorf("always broken off: %d bytes, %v", len(content), err)
+	}
+	truncate(1000)
+	if content, err := fs.ReadFile(b, "small"); err == nil {
+		t.Errorf("a small file: %d bytes", len(content))
+	}
+}
+
+// S3 need not know If-Match to be compared.
+func TestAReplacedObjectThatTheStoreGives(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	want := letters(3 * headSize)
+	put(t, b, "a", want)
+	opened, err := b.Open("a")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	put(t, b, "a", strings.Repeat("x", 3*headSize))
+	s.intercept(func(_ http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Header.Get("If-Match") == "" {
+			t.Error("the store is not told which object is read")
+		}
+		return false
+	})
+	if content, err := io.ReadAll(opened); !errors.Is(err, ErrChanged) || string(content) != want[:headSize] {
+		t.Errorf("%d bytes, %v", len(content), err)
+	}
+}
+
+// A lost answer has the SDK write again, which the store refuses.
+func TestCreateWhoseAnswerIsLost(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	lost := false
+	s.intercept(func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+		if r.Method != http.MethodPut || lost {
+			return false
+		}
+		lost = true
+		pass.ServeHTTP(&shortened{ResponseWriter: unanswered{}}, r)
+		panic(http.ErrAbortHandler)
+	})
+	info, err := b.Create(t.Context(), "claim", strings.NewReader("mine"))
+	if err != nil || info.Size() != 4 || !lost {
+		t.Fatal(info, err, lost)
+	}
+	if _, err := b.Create(t.Context(), "claim", strings.NewReader("mine")); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("the next one: %v", err)
+	}
+}
+
+// unanswered takes an answer that nobody gets.
+type unanswered struct{}
+
+func (unanswered) Header() http.Header         { return http.Header{} }
+func (unanswered) Write(p []byte) (int, error) { return len(p), nil }
+func (unanswered) WriteHeader(int)             {}
+
+func TestLargeFilesAreSentInPartsAndCreatedOnce(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	want := letters(20 << 20)
+	info, err := b.Create(t.Context(), "large", strings.NewReader(want))
+	if err != nil || info.Size() != int64(len(want)) {
+		t.Fatal(info, err)
+	}
+	if s.requests() == "[head:1 put:1]" {
+		t.Error("it was not sent in parts")
+	}
+	if _, err := b.Create(t.Context(), "large", strings.NewReader(want[1:])); !errors.Is(err, fs.ErrExist) {
+		t.Errorf("again: %v", err)
+	}
+	if content, err := fs.ReadFile(b, "large"); err != nil || string(content) != want {
+		t.Errorf("%d bytes, %v", len(content), err)
+	}
+}
+
+func TestLinksAreGivenByTheStore(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url, prefix: "team"})
+	put(t, b, "a b+c/ü.txt", "content")
+	link, err := b.SignedURL(t.Context(), "a b+c/ü.txt", 30*24*time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(link, "X-Amz-Expires=604800") {
+		t.Errorf("the link lives longer than S3 allows: %s", link)
+	}
+	for method, status := range map[string]int{http.MethodGet: 200, http.MethodHead: 403, http.MethodPut: 403} {
+		r, err := http.NewRequest(method, link, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		response.Body.Close()
+		if response.StatusCode != status || (status == 200) != (string(body) == "content") {
+			t.Errorf("%s: %d %q", method, response.StatusCode, body)
+		}
+	}
+}
+
+// A store inside a company often has a certificate of its own authority.
+func TestS3IsTrustedByACertificateAuthorityOfTheEnvironment(t *testing.T) {
+	server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/xml")
+		io.WriteString(w, `<?xml version="1.0"?><ListBucketResult><Name>releases</Name></ListBucketResult>`)
+	}))
+	defer server.Close()
+	bundle := filepath.Join(t.TempDir(), "ca.pem")
+	certificate := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})
+	if err := os.WriteFile(bundle, certificate, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("AWS_CA_BUNDLE", bundle)
+	b := openBucket(t, options{url: "s3://releases?region=us-east-1&use_path_style=true&endpoint=" + url.QueryEscape(server.URL)})
+	if err := b.Files(t.Context(), ".", func(string, fs.FileInfo) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}
+
+// Without ETags nothing tells one content from another.
+func TestAStoreWithoutETagsIsNotServed(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	put(t, b, "dir/a", "a")
+	s.intercept(func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+		answer := httptest.NewRecorder()
+		pass.ServeHTTP(answer, r)
+		body := regexp.MustCompile(`<ETag>[^<]*</ETag>`).ReplaceAll(answer.Body.Bytes(), nil)
+		maps.Copy(w.Header(), answer.Header())
+		w.Header().Del("ETag")
+		if r.Method != http.MethodHead {
+			w.Header().Set("Content-Length", fmt.Sprint(len(body)))
+		}
+		w.WriteHeader(answer.Code)
+		w.Write(body)
+		return true
+	})
+	_, stat := b.Stat("dir/a")
+	_, open := b.Open("dir/a")
+	_, readdir := b.ReadDir("dir")
+	files := b.Files(t.Context(), ".", func(name string, _ fs.FileInfo) error { return nil })
+	for op, err := range map[string]error{"stat": stat, "open": open, "readdir": readdir, "files": files} {
+		if err == nil || errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), "ETag") {
+			t.Errorf("%s: %v", op, err)
+		}
+	}
+	if entries, err := b.ReadDir("."); err != nil || len(entries) != 1 || !entries[0].IsDir() {
+		t.Errorf("directories have none: %v, %v", entries, err)
+	}
+}
+
+// A store that does not know continuation tokens gives the first page for ever.
+func TestAListingThatDoesNotGoOnIsAnError(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	put(t, b, "a", "a")
+	s.intercept(func(w http.ResponseWriter, _ *http.Request, _ http.Handler) bool {
+		w.Header().Set("Content-Type", "application/xml")
+		io.WriteString(w, `<?xml version="1.0"?><ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>a</NextContinuationToken>`+
+			`<Contents><Key>a</Key><Size>1</Size><ETag>"1"</ETag><LastModified>2026-01-01T00:00:00Z</LastModified></Contents></ListBucketResult>`)
+		return true
+	})
+	visits := 0
+	err := b.Files(t.Context(), ".", func(string, fs.FileInfo) error {
+		if visits++; visits > 3*pageSize {
+			return errors.New("there is no end")
+		}
+		return nil
+	})
+	if !errors.Is(err, errSamePage) {
+		t.Errorf("%d files, %v", visits, err)
+	}
+}
+
+// A download by a slow client may take so long that the store breaks off often.
+func TestReadingGoesOnAsLongAsItGetsOn(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	want := letters(20 * headSize)
+	put(t, b, "large", want)
+	opened, err := b.Open("large")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer opened.Close()
+	s.intercept(func(w http.ResponseWriter, r *http.Request, pass http.Handler) bool {
+		pass.ServeHTTP(&shortened{ResponseWriter: w, left: 2 * headSize, then: func() { panic(http.ErrAbortHandler) }}, r)
+		return true
+	})
+	if content, err := io.ReadAll(opened); err != nil || string(content) != want {
+		t.Errorf("%d bytes of %d, %v", len(content), len(want), err)
+	}
+}
+
+// An object that a lifecycle rule has archived is the only one that cannot be read. What
+// other refusals are about cannot be told.
+func TestAnArchivedObjectIsNoFailureOfTheStore(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	put(t, b, "a", "a")
+	for _, test := range []struct {
+		code   string
+		object bool
+	}{{"InvalidObjectState", true}, {"AccessDenied", false}} {
+		s.fail(http.StatusForbidden, test.code)
+		_, err := b.Open("a")
+		if errors.Is(err, fs.ErrPermission) != test.object || errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%s: %v", test.code, err)
+		}
+	}
+}

@@ -1,0 +1,152 @@
+package blob
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"io/fs"
+	"time"
+
+	gocloud "gocloud.dev/blob"
+	"gocloud.dev/gcerrors"
+)
+
+const (
+	// writerKey is the metadata that tells the writes of an object apart.
+	writerKey = "writer"
+
+	// longestLink is how long S3 lets a signed URL live.
+	longestLink = 7 * 24 * time.Hour
+)
+
+// Create writes a file that must not exist: if it does, the store refuses and the error
+// wraps fs.ErrExist. The file appears whole or not at all. A large one is sent in parts;
+// parts of one that was broken off are removed, or by the bucket's lifecycle rules if
+// the store could not be asked to.
+func (b *Bucket) Create(ctx context.Context, name string, content io.Reader) (fs.FileInfo, error) {
+	if b.creating != nil {
+		b.creating.Lock()
+		defer b.creating.Unlock()
+	}
+	return b.write(ctx, "create", name, content, &gocloud.WriterOptions{
+		IfNotExist: true,
+		Metadata:   map[string]string{writerKey: rand.Text()},
+	})
+}
+
+// Replace is Create for a file that may exist.
+func (b *Bucket) Replace(ctx context.Context, name string, content io.Reader) (fs.FileInfo, error) {
+	return b.write(ctx, "replace", name, content, &gocloud.WriterOptions{})
+}
+
+func (b *Bucket) write(ctx context.Context, op, name string, content io.Reader, o *gocloud.WriterOptions) (fs.FileInfo, error) {
+	if err := b.upload(ctx, op, name, content, o); err != nil {
+		return nil, err
+	}
+	ctx, w := b.patience.wait(ctx, b.patience.answer)
+	defer w.stop()
+	i, err := b.head(ctx, op, name)
+	if err != nil {
+		return nil, err
+	}
+	return i, nil
+}
+
+func (b *Bucket) upload(ctx context.Context, op, name string, content io.Reader, o *gocloud.WriterOptions) error {
+	key, err := b.key(op, name)
+	if err != nil {
+		return err
+	}
+	// A part is sent while the content is not read. Twice the time is for the last ones.
+	life := b.patience.answer + b.patience.idle
+	sending, w := b.patience.wait(ctx, life)
+	defer w.stop()
+	u := &uploaded{content: content, wait: w, life: life}
+	writer, err := b.store.NewWriter(sending, key, o)
+	if err != nil {
+		return b.pathError(sending, op, name, err)
+	}
+	_, err = writer.ReadFrom(u)
+	if u.err != nil {
+		// Only a cancelled write leaves nothing behind when it is closed.
+		w.stop()
+		writer.Close()
+		return u.err
+	}
+	err = errors.Join(err, writer.Close())
+	switch {
+	case err == nil:
+		return nil
+	case o.IfNotExist && b.refused(err):
+		return b.refusedCreate(ctx, op, name, key, o.Metadata[writerKey])
+	}
+	return b.pathError(sending, op, name, err)
+}
+
+// refusedCreate returns the error of a write that the store refused because there is a
+// file. If the answer to a write gets lost, the SDK sends it again and is refused for
+// the file that it has just written.
+func (b *Bucket) refusedCreate(ctx context.Context, op, name, key, writer string) error {
+	ctx, w := b.patience.wait(ctx, b.patience.answer)
+	defer w.stop()
+	a, err := b.store.Attributes(ctx, key)
+	switch {
+	case err != nil && b.dialect.missing(err):
+		// S3 also refuses when two writes cross, and one of them failed.
+		return &fs.PathError{Op: op, Path: name, Err: &failure{text: "the store refused to write beside another write, which failed"}}
+	case err != nil:
+		return b.pathError(ctx, op, name, err)
+	case a.Metadata[writerKey] == writer:
+		return nil
+	}
+	return &fs.PathError{Op: op, Path: name, Err: fs.ErrExist}
+}
+
+// Copy has the store copy a file, replacing another one. S3 copies at most 5 GB in one
+// request; for a larger file, the error is that of the store.
+func (b *Bucket) Copy(ctx context.Context, from, to string) error {
+	source, err := b.key("copy", from)
+	if err != nil {
+		return err
+	}
+	target, err := b.key("copy", to)
+	if err != nil {
+		return err
+	}
+	ctx, w := b.patience.wait(ctx, b.patience.copy)
+	defer w.stop()
+	return b.pathError(ctx, "copy", from, b.store.Copy(ctx, target, source, nil))
+}
+
+// Remove removes a file. That it does not exist is no error.
+func (b *Bucket) Remove(ctx context.Context, name string) error {
+	key, err := b.key("remove", name)
+	if err != nil {
+		return err
+	}
+	ctx, w := b.patience.wait(ctx, b.patience.answer)
+	defer w.stop()
+	if err := b.store.Delete(ctx, key); err != nil && !b.dialect.missing(err) {
+		return b.pathError(ctx, "remove", name, err)
+	}
+	return nil
+}
+
+// SignedURL returns a URL under which the store gives a file to anyone for so long, by
+// GET only; for seven days at most, and no longer than the credentials live that sign
+// it. The error wraps errors.ErrUnsupported if the store, or these credentials, have no
+// such URLs.
+func (b *Bucket) SignedURL(ctx context.Context, name string, life time.Duration) (string, error) {
+	key, err := b.key("sign", name)
+	if err != nil {
+		return "", err
+	}
+	ctx, w := b.patience.wait(ctx, b.patience.answer)
+	defer w.stop()
+	signed, err := b.store.SignedURL(ctx, key, &gocloud.SignedURLOptions{Expiry: min(life, longestLink)})
+	if gcerrors.Code(err) == gcerrors.Unimplemented || errors.Is(err, errUnsigned) {
+		return "", &fs.PathError{Op: "sign", Path: name, Err: errors.ErrUnsupported}
+	}
+	return signed, b.pathError(ctx, "sign", name, err)
+}

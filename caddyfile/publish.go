@@ -1,0 +1,45 @@
+package caddyfile
+
+import (
+	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+)
+
+// publish parses the block of publishing, which may be left out:
+//
+//	publish {
+//	    max_size <size>
+//	    staging  <duration>
+//	}
+func publish(d *caddyfile.Dispenser, h *module.Handler) error {
+	if d.NextArg() {
+		return d.ArgErr()
+	}
+	p := new(module.Publish)
+	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		switch word := d.Val(); word {
+		case "max_size":
+			if p.MaxSize != 0 {
+				return d.Errf("%s is already specified", word)
+			}
+			if err := positiveSize(d, &p.MaxSize); err != nil {
+				return err
+			}
+		case "staging":
+			if p.Staging != 0 {
+				return d.Errf("%s is already specified", word)
+			}
+			if err := positiveDuration(d, &p.Staging); err != nil {
+				return err
+			}
+		default:
+			return d.Errf("unrecognized word '%s' in publish, the allowed ones are: max_size, staging", word)
+		}
+		if err := p.Validate(); err != nil {
+			return d.WrapErr(err)
+		}
+	}
+	h.Publish = p
+	return nil
+}

@@ -1,0 +1,51 @@
+package command
+
+import (
+	"errors"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+)
+
+// errNoRegistry: a configuration is without what the command is about.
+var errNoRegistry = errors.New("the configuration has no terraform_registry: name another one with --config")
+
+// withConfiguration calls ask with the registries of the configuration that --config and
+// --adapter name, of which there may be none. It provisions the configuration without
+// starting it: of its apps only the HTTP app, and what that needs. The configuration's own
+// logs are left out: opening them would make files.
+func withConfiguration(fl caddycmd.Flags, ask func(*module.App) error) error {
+	raw, _, _, err := caddycmd.LoadConfig(fl.String("config"), fl.String("adapter"))
+	if err != nil {
+		return err
+	}
+	var config caddy.Config
+	if err := caddy.StrictUnmarshalJSON(caddy.RemoveMetaFields(raw), &config); err != nil {
+		return err
+	}
+	config.Logging = &caddy.Logging{Logs: map[string]*caddy.CustomLog{
+		caddy.DefaultLoggerName: {BaseLog: caddy.BaseLog{Level: "ERROR"}},
+	}}
+	apps := config.AppsRaw
+	config.AppsRaw = nil
+	base, err := caddy.ProvisionContext(&config)
+	if err != nil {
+		return err
+	}
+	config.AppsRaw = apps
+	ctx, cancel := caddy.NewContext(base)
+	defer cancel()
+	if _, err := ctx.AppIfConfigured("http"); err != nil && !errors.Is(err, caddy.ErrNotConfigured) {
+		return err
+	}
+	app, err := module.ConfiguredApp(ctx)
+	if errors.Is(err, caddy.ErrNotConfigured) {
+		return errNoRegistry
+	}
+	if err != nil {
+		return err
+	}
+	return ask(app)
+}

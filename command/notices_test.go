@@ -1,0 +1,167 @@
+package command
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// noticeTree has a module in three versions, and a provider in two spellings.
+func noticeTree(t *testing.T) (root string, tree *indextest.Tree) {
+	root = t.TempDir()
+	tree = indextest.OnDisk(t, root)
+	for _, v := range []string{"1.2.0", "1.3.0", "1.4.0"} {
+		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", "#")
+	}
+	tree.Provider("a.example/Acme/demo", "1.0.0", "linux_amd64")
+	return root, tree
+}
+
+// The commands in the order in which they are given, with what they say and what is
+// in registry.hcl after each.
+func TestNoticeCommands(t *testing.T) {
+	root, tree := noticeTree(t)
+	const module, provider = "modules/acme/vpc/aws/registry.hcl", "providers/a.example/Acme/demo/registry.hcl"
+	tree.Write(module, "# ours\nowner=\"us\"\n")
+	for _, test := range []struct {
+		rule  string
+		args  string // separated by |
+		says  string
+		file  string
+		after string
+	}{
+		{"a dry run writes nothing", `withdraw|acme/vpc/aws|1.3.0|--reason|CVE-2026-1|--dry-run`,
+			"Would change modules/acme/vpc/aws/registry.hcl:\n+\n+ withdrawn \"1.3.0\" {\n+   reason = \"CVE-2026-1\"\n+ }\n\nacme/vpc/aws: withdrawn 1.3.0, which covers 1 version: 1.3.0\nThis was a dry run: nothing has been written.\n",
+			module, "# ours\nowner=\"us\"\n"},
+		{"withdraw", `withdraw|acme/vpc/aws|1.3.0|--reason|CVE-2026-1`, "acme/vpc/aws: withdrawn 1.3.0, which covers 1 version: 1.3.0\n",
+			module, "# ours\nowner=\"us\"\n\nwithdrawn \"1.3.0\" {\n  reason = \"CVE-2026-1\"\n}\n"},
+		{"again, it is no other", `withdraw|acme/vpc/aws|=1.3.0`, "acme/vpc/aws: already withdrawn 1.3.0, which covers 1 version: 1.3.0\n",
+			module, "# ours\nowner=\"us\"\n\nwithdrawn \"1.3.0\" {\n  reason = \"CVE-2026-1\"\n}\n"},
+		{"with another reason, it is updated", `withdraw|acme/vpc/aws|1.3.0|--reason|CVE-2026-2|--link|https://example.com/`, "acme/vpc/aws: withdrawn 1.3.0, which covers 1 version: 1.3.0\n",
+			module, "# ours\nowner=\"us\"\n\nwithdrawn \"1.3.0\" {\n  reason = \"CVE-2026-2\"\n  link   = \"https://example.com/\"\n}\n"},
+		{"deprecate", `deprecate|Acme/vpc/aws|<1.4|--reason|use 1.4`, "acme/vpc/aws: deprecated < 1.4, which covers 2 versions: 1.2.0 and 1.3.0\n",
+			module, "# ours\nowner=\"us\"\n\nwithdrawn \"1.3.0\" {\n  reason = \"CVE-2026-2\"\n  link   = \"https://example.com/\"\n}\n\ndeprecated \"< 1.4\" {\n  reason = \"use 1.4\"\n}\n"},
+		{"restore, and say what still covers it", `restore|acme/vpc/aws|1.3.0`, "acme/vpc/aws: restored 1.3.0 (withdrawn), which covers 1 version: 1.3.0; still\ndeprecated \"< 1.4\"\n",
+			module, "# ours\nowner=\"us\"\n\ndeprecated \"< 1.4\" {\n  reason = \"use 1.4\"\n}\n"},
+		{"restore the last one", `restore|acme/vpc/aws|< 1.4`, "acme/vpc/aws: restored < 1.4 (deprecated), which covers 2 versions: 1.2.0 and\n1.3.0\n",
+			module, "# ours\nowner=\"us\"\n"},
+		{"in the folder as it is spelled", `withdraw|a.example/acme/demo|> 1|`, "a.example/acme/demo: withdrawn > 1, which covers no version in the tree\n",
+			provider, "withdrawn \"> 1\" {\n}\n"},
+		{"a file without anything is removed", `restore|a.example/acme/demo|> 1`, "a.example/acme/demo: restored > 1 (withdrawn), which covers no version in the\ntree\n", provider, ""},
+		{"before it is fetched", `withdraw|registry.terraform.io/hashicorp/aws|5.71.0`,
+			"registry.terraform.io/hashicorp/aws: withdrawn 5.71.0, which covers no version\nin the tree\nNothing of it is in the tree yet: check that the address is right.\n",
+			"providers/registry.terraform.io/hashicorp/aws/registry.hcl", "withdrawn \"5.71.0\" {\n}\n"},
+	} {
+		args := strings.Split(strings.TrimSuffix(test.args, "|"), "|")
+		for _, cmd := range subcommands() {
+			if cmd.Name() != args[0] {
+				continue
+			}
+			out, errs, err := run(t.Context(), cmd, append(args[1:], "--root", root)...)
+			if err != nil || errs != "" || out != test.says {
+				t.Errorf("%s: it says %q (%v)", test.rule, out, err)
+			}
+			fits(t, out)
+		}
+		content, err := os.ReadFile(filepath.Join(root, test.file))
+		if string(content) != test.after || (err != nil) != (test.after == "") {
+			t.Errorf("%s: the file is %q (%v)", test.rule, content, err)
+		}
+	}
+}
+
+func fits(t *testing.T, text string) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > terminalWidth {
+			t.Errorf("a line is longer than %d: %s", terminalWidth, line)
+		}
+	}
+}
+
+func TestNoticeCommandErrors(t *testing.T) {
+	for _, test := range []struct{ rule, args, says, file string }{
+		{"no versions", "withdraw|acme/vpc/aws", `give an address and its versions, such as: acme/vpc/aws "< 1.2.0"`, ""},
+		{"empty versions", "restore|acme/vpc/aws|", `name the versions: ">= 0" stands for all`, ""},
+		{"no address", "withdraw|vpc|1.0.0", "vpc is not an address: give [HOSTNAME/]NAMESPACE/TYPE of a provider, or [HOSTNAME/]NAMESPACE/NAME/SYSTEM of a module", ""},
+		{"another name", "withdraw|acme/vpn/aws|1.0.0", "there is no folder modules/acme/vpn/aws: did you mean acme/vpc/aws?", ""},
+		{"a module without its system", "withdraw|acme/vpc|1.0.0", "there is no folder providers/acme/vpc: did you mean acme/vpc/aws?", ""},
+		{"another hostname", "deprecate|b.example/acme/demo|1.0.0", "there is no folder providers/b.example/acme/demo: did you mean a.example/acme/demo?", ""},
+		{"nothing like it", "withdraw|x/y|1.0.0", "there is no folder providers/x/y: give the address as it is in the tree", ""},
+		{"a constraint that is none", "withdraw|acme/vpc/aws|new", `"new" is not a version constraint: write an operator and up to three numbers, like ~> 1.2, and a comma before the next one`, ""},
+		{"a link that is none", "withdraw|acme/vpc/aws|1.3.0|--link|javascript:x", "the link javascript:x is not the URL of a web page: begin it with https://, without a user or password", ""},
+		{"a file that is not HCL", "withdraw|acme/vpc/aws|1.3.0", "modules/acme/vpc/aws/registry.hcl: line 2: quoted strings may not be split over multiple lines: fix the file first", "# a\nowner = \"b\n"},
+		{"nothing to restore", "restore|acme/vpc/aws|1.3.0", "modules/acme/vpc/aws/registry.hcl has no block for exactly 1.3.0: nothing is deprecated or withdrawn there", ""},
+		{"blocks for other versions only", "restore|acme/vpc/aws|1.3.0", `modules/acme/vpc/aws/registry.hcl has no block for exactly 1.3.0, but it has withdrawn "< 1.3", deprecated "> 2"`, "withdrawn \"< 1.3\" {}\ndeprecated \"> 2\" {}\n"},
+		{"a wider one to restore", "restore|acme/vpc/aws|1.3.0", `modules/acme/vpc/aws/registry.hcl has no block for exactly 1.3.0: restore what covers it (withdrawn "< 2"), then add back what should stay`, "withdrawn \"< 2\" {}\ndeprecated \"> 2\" {}\n"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			root, tree := noticeTree(t)
+			if test.file != "" {
+				tree.Write("modules/acme/vpc/aws/registry.hcl", test.file)
+			}
+			args := strings.Split(test.args, "|")
+			for _, cmd := range subcommands() {
+				if cmd.Name() != args[0] {
+					continue
+				}
+				out, errs, err := run(t.Context(), cmd, append(args[1:], "--root", root)...)
+				if err == nil || out != "" || errs != "Error: "+test.says+"\n" {
+					t.Errorf("it says %q and %q (%v)", out, errs, err)
+				}
+			}
+			content, err := os.ReadFile(filepath.Join(root, "modules/acme/vpc/aws/registry.hcl"))
+			if string(content) != test.file || (err == nil) != (test.file != "") {
+				t.Errorf("the file has become %q", content)
+			}
+		})
+	}
+}
+
+// What is withdrawn in a tree is not fetched into it.
+func TestMirrorWithoutWithdrawn(t *testing.T) {
+	o := newAcme(t)
+	for _, test := range []struct {
+		rule, notice, arg string
+		says              string // on stderr
+		mirrored          string
+	}{
+		{"another version is chosen", `withdrawn "1.1.0" { reason = "CVE" }`, originHost + "/acme/demo",
+			"WITHDRAWN, SO THAT ANOTHER VERSION WAS CHOSEN\nregistry.example.com/acme/demo 1.1.0: it is withdrawn in this tree: CVE\n\n", "1.0.0"},
+		{"none is left", `withdrawn "> 1" {}`, originHost + "/acme/demo@1.1.0", "FAILED\nregistry.example.com/acme/demo@1.1.0: ", ""},
+		{"a locked one", `withdrawn "1.0.0" {}`, "lock", "it is withdrawn in this tree (for ", ""},
+		{"others", `withdrawn "1.1.0" {}`, "lock", "", "1.0.0"},
+		{"what cannot be read may withdraw it", `withdrawn "1.1.0`, "lock", "providers/registry.example.com/acme/demo/registry.hcl, which may withdraw it, cannot be read: line 1: ", ""},
+		{"other mistakes do not matter", `owner = 1`, "lock", "", "1.0.0"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			root, arg := t.TempDir(), test.arg
+			write(t, root, demoDir+"registry.hcl", test.notice)
+			if arg == "lock" {
+				arg = filepath.Join(t.TempDir(), "lock.hcl")
+				write(t, filepath.Dir(arg), "lock.hcl", lock(originHost+"/acme/demo", "1.0.0"))
+			}
+			_, errs, err := o.mirror(t, root, arg, "--platform", "linux_amd64")
+			if !strings.Contains(errs, test.says) || test.says == "" && errs != "" || (err == nil) != (test.mirrored != "") {
+				t.Errorf("it says %q (%v)", errs, err)
+			}
+			var zips []string
+			for _, name := range filesIn(t, root) {
+				if strings.HasSuffix(name, ".zip") {
+					zips = append(zips, filepath.Base(name))
+				}
+			}
+			want := ""
+			if test.mirrored != "" {
+				want = "terraform-provider-demo_" + test.mirrored + "_linux_amd64.zip"
+			}
+			if got := strings.Join(zips, " "); got != want {
+				t.Errorf("mirrored are %q", got)
+			}
+		})
+	}
+}

@@ -1,0 +1,232 @@
+package command
+
+import (
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+	"unicode"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// What passes is tried again, with the whole file.
+func TestPublishRetries(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		status int
+	}{
+		{"unavailable", http.StatusServiceUnavailable},
+		{"of a proxy", http.StatusBadGateway},
+		{"too many requests", http.StatusTooManyRequests},
+	} {
+		r := newTarget(t)
+		var failures atomic.Int64
+		r.fail(func(q *http.Request) int {
+			if q.Method == http.MethodPut && failures.Add(1)%2 == 1 {
+				return test.status
+			}
+			return 0
+		})
+		out, errs, err := r.publish(r.to("acme/demo"), newDist("").folder(t))
+		if err != nil {
+			t.Errorf("%s: %v\n%s\n%s", test.rule, err, out, errs)
+		}
+		if failures.Load() != 8 {
+			t.Errorf("%s: there are %d requests", test.rule, failures.Load())
+		}
+	}
+}
+
+// A connection that breaks in the middle of a file is tried again.
+func TestPublishRetriesBrokenConnections(t *testing.T) {
+	r := newTarget(t)
+	var broken atomic.Bool
+	r.fail(func(q *http.Request) int {
+		if strings.HasSuffix(q.URL.Path, "linux_amd64.zip") && broken.CompareAndSwap(false, true) {
+			q.Body.Read(make([]byte, 10))
+			panic(http.ErrAbortHandler)
+		}
+		return 0
+	})
+	if out, errs, err := r.publish(r.to("acme/demo"), newDist("").folder(t)); err != nil || !broken.Load() {
+		t.Errorf("%v\n%s\n%s", err, out, errs)
+	}
+}
+
+// What a registry, or another server in its place, answers, and what is said about it.
+func TestPublishFailures(t *testing.T) {
+	const discovery = `{"providers.v1":"/v1/providers/","modules.v1":"/v1/modules/"}`
+	answers := func(status int, body string) http.HandlerFunc {
+		return func(w http.ResponseWriter, _ *http.Request) {
+			w.WriteHeader(status)
+			w.Write([]byte(body))
+		}
+	}
+	for _, test := range []struct {
+		rule      string
+		discovery http.HandlerFunc
+		put       http.HandlerFunc
+		exit      int
+		says      string
+	}{
+		{"no registry", answers(404, ""), nil, exitUsage, "it is not a registry: it answered 404"},
+		{"not JSON", answers(200, "<html>"), nil, exitUsage, "its discovery document is not a JSON object"},
+		{"no provider registry", answers(200, `{"modules.v1":"/v1/modules/"}`), nil, exitUsage, "it does not offer a provider registry"},
+		{"services without TLS", answers(200, `{"providers.v1":"http://registry.example.com/"}`), nil, exitUsage, "without TLS: no token is sent there"},
+		{"services with a password", answers(200, `{"providers.v1":"https://a:b@registry.example.com/"}`), nil, exitUsage, "no usable URL"},
+		{"a page of a proxy", answers(200, discovery), answers(413, "<html>too large</html>"), exitProblem, "answered 413 Request Entity Too Large, which is not an answer of the registry itself."},
+		{"Artifactory's form", answers(200, discovery), answers(422, `{"errors":[{"status":422,"message":"rename it"},{"message":"sign it"}]}`), exitProblem, "Rename it. Sign it."},
+		{"several reasons", answers(200, discovery), answers(422, `{"errors":["rename it","sign it"]}`), exitProblem, "Rename it. Sign it."},
+		{"control characters", answers(200, discovery), answers(422, `{"errors":["\u001b[2Jgone"]}`), exitProblem, `\x1b[2Jgone`},
+		{"publishing is off", answers(200, discovery), answers(405, `{"errors":["this registry accepts GET and HEAD only"]}`), exitProblem, "its operator has to configure publish."},
+		{"the disk is full", answers(200, discovery), answers(507, `{"errors":["the disk is full"]}`), exitProblem, "The disk is full."},
+		{"an empty answer", answers(200, discovery), answers(200, ""), exitUsage, "Its answer is not that of a registry"},
+		{"down", answers(200, discovery), answers(500, `{"errors":["the registry failed"]}`), exitUsage, "The registry failed."},
+		{"a redirect", answers(200, discovery), func(w http.ResponseWriter, q *http.Request) {
+			http.Redirect(w, q, "https://elsewhere.example.com/", http.StatusTemporaryRedirect)
+		}, exitProblem, "It redirects to elsewhere.example.com, where no token is sent"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			noClientConfiguration(t)
+			t.Setenv(defaultIDTokenVariable, "secret")
+			var puts atomic.Int64
+			server := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+				switch {
+				case q.URL.Path == wire.DiscoveryPath && q.Header.Get("Authorization") != "":
+					t.Error("the token is sent for discovery")
+				case q.URL.Path == wire.DiscoveryPath:
+					test.discovery(w, q)
+				case q.Header.Get("Authorization") != "Bearer secret":
+					t.Error("there is no token")
+				default:
+					puts.Add(1)
+					test.put(w, q)
+				}
+			}))
+			defer server.Close()
+			network := (&target{Server: server}).network()
+			out, errs, err := run(t.Context(), publishCommand(network), "--to", server.Listener.Addr().String()+"/acme/demo", newDist("").folder(t))
+			if status(err) != test.exit {
+				t.Errorf("got %v", err)
+			}
+			says(t, errs, test.says)
+			if strings.Contains(out+errs, "secret") {
+				t.Errorf("the token is printed:\n%s", errs)
+			}
+			if test.exit == exitProblem && puts.Load() != 1 {
+				t.Errorf("there are %d requests", puts.Load())
+			}
+		})
+	}
+}
+
+func TestPublishToNowhere(t *testing.T) {
+	noClientConfiguration(t)
+	out, errs, err := run(t.Context(), publishCommand(registryNetwork{pause: time.Millisecond}), "--to", "http://127.0.0.1:1/acme/demo", newDist("").folder(t))
+	if status(err) != exitUsage || out != "" {
+		t.Errorf("%v\n%s", err, out)
+	}
+	says(t, errs, "Error: 127.0.0.1:1: ", "connection refused")
+}
+
+// A registry without TLS has to be meant, since it gets the token.
+func TestPublishWithoutTLS(t *testing.T) {
+	r := newTarget(t)
+	plain := httptest.NewServer(r)
+	defer plain.Close()
+	to := plain.Listener.Addr().String() + "/acme/demo"
+	dir := newDist("").folder(t)
+	_, errs, err := r.publish("--to", to, dir)
+	if status(err) != exitUsage {
+		t.Errorf("%v", err)
+	}
+	says(t, errs, "it has no TLS: begin --to with http:// if that is meant")
+	if _, errs, err = r.publish("--to", "http://"+to, dir); err != nil {
+		t.Errorf("%v\n%s", err, errs)
+	}
+}
+
+// An interrupted run says how to continue.
+func TestPublishInterrupted(t *testing.T) {
+	r := newTarget(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	r.fail(func(q *http.Request) int {
+		if strings.HasSuffix(q.URL.Path, ".zip") {
+			cancel()
+		}
+		return 0
+	})
+	t.Setenv(defaultIDTokenVariable, goodToken)
+	out, errs, err := run(ctx, publishCommand(r.network()), r.to("acme/demo"), "--parallel", "1", newDist("").folder(t))
+	if status(err) != exitUsage {
+		t.Errorf("%v\n%s", err, out)
+	}
+	says(t, errs, "Interrupted: run the same command again to continue.")
+	r.fail(nil)
+	if _, errs, err = r.publish(r.to("acme/demo"), newDist("").folder(t)); err != nil {
+		t.Errorf("%v\n%s", err, errs)
+	}
+}
+
+// A token that may publish and not read cannot see the version.
+func TestPublishWaitsInVain(t *testing.T) {
+	r := newTarget(t)
+	r.fail(func(q *http.Request) int {
+		if strings.HasSuffix(q.URL.Path, "/versions") {
+			return http.StatusNotFound
+		}
+		return 0
+	})
+	out, errs, err := r.publish(r.to("acme/demo"), "--wait=10ms", newDist("").folder(t))
+	if status(err) != exitProblem {
+		t.Errorf("%v", err)
+	}
+	says(t, out, "Published: acme/demo 1.2.0.")
+	says(t, errs, "was not listed within 10ms", "The token needs the right to read it for --wait.")
+}
+
+// What is printed of an answer is short and has no control characters.
+func FuzzReasonsOf(f *testing.F) {
+	f.Add(422, []byte(`{"errors":["rename it"]}`))
+	f.Add(422, []byte(`{"errors":[{"message":"rename it"},7,null]}`))
+	f.Add(307, []byte("<html>"))
+	f.Fuzz(func(t *testing.T, status int, body []byte) {
+		q := httptest.NewRequest(http.MethodPut, "/", nil)
+		reasons := reasonsOf(&http.Response{StatusCode: status, Header: http.Header{"Location": {"https://a.example/"}}, Request: q}, body)
+		if len(reasons) == 0 || len(reasons) > maxReasons {
+			t.Errorf("there are %d reasons", len(reasons))
+		}
+		for _, reason := range reasons {
+			if strings.ContainsFunc(reason, func(r rune) bool { return !unicode.IsPrint(r) }) || len(reason) > 8*maxReason {
+				t.Errorf("%q", reason)
+			}
+		}
+	})
+}
+
+// The progress ends with all bytes, whether they had to be sent or not.
+func TestSendProgress(t *testing.T) {
+	var shown strings.Builder
+	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	p := &sendProgress{bar: &progressBar{out: &shown, now: func() time.Time { return began.Add(time.Second) }}}
+	files := []publishFile{{size: 3_000_000}, {size: 1_000_000}}
+	p.begin([]publishRelease{{files: files}, {files: files, problems: []index.Problem{{}}}})
+	p.began = began
+	first := &sentBody{file: files[0], progress: p}
+	first.count(2_000_000)
+	if _, err := first.open(); err != nil { // another attempt
+		t.Fatal(err)
+	}
+	first.end()
+	second := &sentBody{file: files[1], progress: p}
+	second.end()
+	lines := strings.Split(shown.String(), "\r")
+	if got, want := strings.TrimSpace(lines[len(lines)-1]), "["+strings.Repeat("#", 30)+"] 2 of 2, 4.0 MB of 4.0 MB, 4.0 MB/s"; got != want {
+		t.Errorf("it ends with %q", got)
+	}
+}

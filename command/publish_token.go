@@ -1,0 +1,141 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+
+	"github.com/hashicorp/go-retryablehttp"
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+)
+
+// defaultIDTokenVariable is where a job of GitLab has its token if the documentation is
+// followed.
+const defaultIDTokenVariable = "TERRAFORM_REGISTRY_ID_TOKEN"
+
+// A tokenFinder finds the token for a registry.
+type tokenFinder struct {
+	hostname svchost.Hostname
+	file     string // with nothing but the token; empty: none
+	audience string // of a token that is requested; empty: that of the hostname
+	variable string // with the token of a job
+	named    bool   // the user named the variable, so that it must be there
+}
+
+// A foundToken is a token, or none.
+type foundToken struct {
+	secret string // empty: none
+	origin string // for messages
+}
+
+// find finds the token. Without one, the registry says what it needs.
+func (f tokenFinder) find(ctx context.Context, client *retryablehttp.Client) (foundToken, error) {
+	t, err := f.lookFor(ctx, client)
+	if err == nil && strings.ContainsFunc(t.secret, func(r rune) bool { return r <= ' ' || r >= 0x7f }) {
+		err = fmt.Errorf("the token from %s has a space or line break in it: copy it again", t.origin)
+	}
+	return t, err
+}
+
+func (f tokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) (t foundToken, err error) {
+	if f.file != "" {
+		content, err := os.ReadFile(f.file)
+		if err != nil {
+			return t, fmt.Errorf("--token-file: %w", err)
+		}
+		if t = (foundToken{strings.TrimSpace(string(content)), printable(f.file)}); t.secret == "" {
+			return t, fmt.Errorf("--token-file: %s is empty", t.origin)
+		}
+		return t, nil
+	}
+	if token := environmentTokens(os.Environ())[f.hostname]; token != "" {
+		variable, _ := handlers.TokenVariable(f.hostname)
+		return foundToken{token, variable}, nil
+	}
+	token, file, err := storedToken(f.hostname)
+	if token != "" || err != nil {
+		return foundToken{token, printable(file)}, err
+	}
+	if token := os.Getenv(f.variable); token != "" {
+		return foundToken{token, f.variable}, nil
+	}
+	if f.named {
+		return t, fmt.Errorf("--id-token-variable: %s is not in the environment: add it to id_tokens of the job", printable(f.variable))
+	}
+	return f.request(ctx, client)
+}
+
+// maxTokenAnswer is how large an answer with a token may be, in bytes.
+const maxTokenAnswer = 64 << 10
+
+// request requests the token of a job of GitHub Actions or Forgejo.
+func (f tokenFinder) request(ctx context.Context, client *retryablehttp.Client) (t foundToken, err error) {
+	from, bearer := os.Getenv("ACTIONS_ID_TOKEN_REQUEST_URL"), os.Getenv("ACTIONS_ID_TOKEN_REQUEST_TOKEN")
+	if from == "" || bearer == "" {
+		return t, nil
+	}
+	failed := func(why string) (foundToken, error) {
+		return t, fmt.Errorf("the token of the CI job could not be requested: %s", why)
+	}
+	u, err := url.Parse(from)
+	if err != nil {
+		return failed("ACTIONS_ID_TOKEN_REQUEST_URL is not a URL")
+	}
+	query := u.Query()
+	query.Set("audience", cmp.Or(f.audience, "https://"+string(f.hostname)))
+	u.RawQuery = query.Encode()
+	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return failed("ACTIONS_ID_TOKEN_REQUEST_URL is not a URL")
+	}
+	r.Header.Set("Authorization", "bearer "+bearer)
+	r.Header.Set("Accept", "application/json")
+	answer, err := client.Do(r)
+	if err != nil {
+		return failed(transportReason(err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return failed(fmt.Sprintf("%s answered %d", u.Host, answer.StatusCode))
+	}
+	var document struct {
+		Value string `json:"value"`
+	}
+	if err := json.NewDecoder(io.LimitReader(answer.Body, maxTokenAnswer)).Decode(&document); err != nil || document.Value == "" {
+		return failed(u.Host + " answered without a token")
+	}
+	return foundToken{document.Value, "the CI job"}, nil
+}
+
+// hint says what to do when the registry refuses the token, or the lack of one.
+func (f tokenFinder) hint(t foundToken) string {
+	variable, ok := handlers.TokenVariable(f.hostname)
+	switch {
+	case t.secret != "":
+		return "The token is that from " + t.origin + "."
+	case os.Getenv("GITHUB_ACTIONS") == "true":
+		return "No token was found: the job needs the permission id-token: write, or a secret in " + cmp.Or(variable, "a file for --token-file") + "."
+	case ok:
+		return "No token was found: set " + variable + ", log in with terraform login, or name a file by --token-file."
+	}
+	return "No token was found: log in with terraform login, or name a file by --token-file."
+}
+
+// transportReason is why a request got no answer, without the URL, which may have more in
+// its query than is to be printed.
+func transportReason(err error) string {
+	var failed *url.Error
+	for errors.As(err, &failed) {
+		err = failed.Err
+	}
+	return err.Error()
+}

@@ -1,0 +1,147 @@
+package command
+
+import (
+	"cmp"
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/hashicorp/go-retryablehttp"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A registryNetwork is how commands connect to a registry. The zero value is that of the
+// machine; tests have others.
+type registryNetwork struct {
+	roots *x509.CertPool // that certificates are verified with; nil: the system's
+	pause time.Duration  // before the first retry; zero: a second
+}
+
+const (
+	// publishRetries are some thirty seconds, in which a registry restarts. Whether there
+	// is one at all is known sooner.
+	publishRetries  = 5
+	discoverRetries = 2
+	longestPause    = 30 // times the first
+
+	// A registry answers at once whether it wants a file, unless it waits for others
+	// of the release. What does not know the question, such as a proxy, is sent the
+	// file after this time.
+	continueTimeout = 5 * time.Second
+
+	// answerTimeout is longer than a registry takes to offer a large release.
+	answerTimeout = 3 * time.Minute
+)
+
+// client makes a client that retries. Only requests without a token may be redirected.
+func (n registryNetwork) client(redirected bool) *retryablehttp.Client {
+	protocols := new(http.Protocols)
+	protocols.SetHTTP1(true) // in which Go sends large bodies faster
+	client := &http.Client{Transport: &http.Transport{
+		Proxy:                 http.ProxyFromEnvironment,
+		TLSClientConfig:       &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: n.roots},
+		TLSHandshakeTimeout:   10 * time.Second,
+		ExpectContinueTimeout: continueTimeout,
+		ResponseHeaderTimeout: answerTimeout,
+		MaxIdleConnsPerHost:   16,
+		IdleConnTimeout:       90 * time.Second,
+		Protocols:             protocols,
+	}}
+	if !redirected {
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	}
+	pause := cmp.Or(n.pause, time.Second)
+	return &retryablehttp.Client{
+		HTTPClient:   client,
+		RetryMax:     publishRetries,
+		RetryWaitMin: pause,
+		RetryWaitMax: longestPause * pause,
+		Backoff: func(shortest, longest time.Duration, attempt int, answer *http.Response) time.Duration {
+			return min(longest, max(shortest, retryablehttp.DefaultBackoff(shortest, longest, attempt, answer)))
+		},
+		CheckRetry: func(ctx context.Context, answer *http.Response, err error) (bool, error) {
+			var unknown *net.DNSError
+			switch {
+			case answer != nil && answer.StatusCode == http.StatusInsufficientStorage,
+				errors.Is(err, http.ErrSchemeMismatch),
+				errors.As(err, &unknown) && unknown.IsNotFound:
+				return false, nil
+			}
+			return retryablehttp.DefaultRetryPolicy(ctx, answer, err)
+		},
+		ErrorHandler: retryablehttp.PassthroughErrorHandler,
+	}
+}
+
+// maxAnswer is how much of an answer is read, in bytes: a list of all versions of
+// a provider is larger than any other.
+const maxAnswer = 8 << 20
+
+// userAgent is the one of all requests.
+const userAgent = "caddy-terraform-registry"
+
+// errNoTLS: the server answers without TLS.
+var errNoTLS = errors.New("it has no TLS")
+
+// A discovered is what a registry says of its services.
+type discovered struct {
+	body []byte
+	at   *url.URL // of the document, after redirects
+}
+
+// errNoDiscovery: the server has no discovery document.
+type errNoDiscovery struct{ status int }
+
+func (e errNoDiscovery) Error() string {
+	return fmt.Sprintf("it is not a registry: it answered %d for %s", e.status, wire.DiscoveryPath)
+}
+
+// discover reads the discovery document of a registry, without a token.
+func (n registryNetwork) discover(ctx context.Context, base *url.URL) (d discovered, err error) {
+	client := n.client(true)
+	client.RetryMax = discoverRetries
+	defer client.HTTPClient.CloseIdleConnections()
+	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, base.JoinPath(wire.DiscoveryPath).String(), nil)
+	if err != nil {
+		return d, errors.New("it is not a host")
+	}
+	r.Header.Set("User-Agent", userAgent)
+	answer, err := client.Do(r)
+	switch {
+	case errors.Is(err, http.ErrSchemeMismatch):
+		return d, errNoTLS
+	case err != nil:
+		return d, errors.New(transportReason(err))
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode != http.StatusOK {
+		return d, errNoDiscovery{answer.StatusCode}
+	}
+	d.at = answer.Request.URL
+	if d.body, err = io.ReadAll(io.LimitReader(answer.Body, maxAnswer)); err != nil {
+		return d, errors.New(transportReason(err))
+	}
+	return d, nil
+}
+
+// service returns the URL of a service, which ends in a slash.
+func (d discovered) service(kind wire.Service) (*url.URL, error) {
+	text, err := wire.DecodeService(d.body, kind)
+	if err != nil {
+		return nil, err
+	}
+	service, err := d.at.Parse(text)
+	if err != nil || service.Host == "" || service.User != nil {
+		return nil, errors.New("its discovery document has no usable URL")
+	}
+	service = &url.URL{Scheme: service.Scheme, Host: service.Host, Path: service.Path, RawPath: service.RawPath}
+	return service.JoinPath("/"), nil
+}

@@ -1,0 +1,27 @@
+package e2e_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// npmInstall copies a folder of this package, which pins what it takes from npm,
+// to the run's own folder, installs it there as its lock file says, and returns
+// where.
+func npmInstall(name string, flags ...string) (string, error) {
+	if _, err := exec.LookPath("node"); err != nil {
+		return "", err
+	}
+	dir := filepath.Join(runDir, name)
+	if err := os.CopyFS(dir, os.DirFS(name)); err != nil {
+		return "", err
+	}
+	cmd := exec.Command("npm", append([]string{"ci"}, flags...)...)
+	cmd.Dir = dir
+	if out, err := cmd.CombinedOutput(); err != nil {
+		return "", fmt.Errorf("npm ci in %s: %w\n%s", name, err, out)
+	}
+	return dir, nil
+}

@@ -1,0 +1,40 @@
+package e2e_test
+
+import (
+	"os"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A release whose publisher's documents are not in the tree, or not signed, is signed
+// by the registry, as a hosted one is. An unsigned SHA256SUMS is signed as it is, so
+// that lock files have the hashes of platforms that the tree does not have.
+func TestStandInForUnsignedReleases(t *testing.T) {
+	t.Parallel()
+	tree := newTree(t).
+		Provider("registry.terraform.io/acme/demo", "1.0.0").
+		Provider("registry.terraform.io/acme/demo", "1.1.0", zipsOnly)
+	sums := tree.Read("providers/registry.terraform.io/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS")
+	for _, platform := range threePlatforms()[1:] {
+		if err := os.Remove(tree.Path("providers/registry.terraform.io/acme/demo/" + zipOfDemo("1.0.0", platform))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	registry := startRegistry(t, site("mirror.example.com", tree))
+	download := "https://mirror.example.com/v1/registries/registry.terraform.io/providers/acme/demo/1.0.0/download/" + strings.ReplaceAll(thisPlatform, "_", "/")
+	key := keyIDs(t, registry.Get(t, download))
+
+	eachClient(t, func(t *testing.T, c Client) {
+		for version, zh := range map[string]int{"1.0.0": 4, "1.1.0": 3} { // with or without the manifest
+			ws := newWorkspace(t, registry, greeting("registry.terraform.io/acme/demo", version))
+			ws.CLIConfig(t, standingIn(publicRegistry))
+			expect(t, c.Run(t, ws, "init"), "signed, key ID "+key[0]+")")
+			expect(t, c.Run(t, ws, "apply", "-auto-approve"), `text = "hello world from `+version+`"`)
+			lock := ws.Lock(t, "registry.terraform.io/acme/demo")
+			if len(lock.ZH) != zh || version == "1.0.0" && !slices.Equal(lock.ZH, digests(sums)) {
+				t.Errorf("the lock file has zh: %v for %s", lock.ZH, version)
+			}
+		}
+	})
+}

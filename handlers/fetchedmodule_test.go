@@ -1,0 +1,279 @@
+package handlers_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A moduleOrigin is an upstream with modules, which it packs into the tree.
+type moduleOrigin struct {
+	handlers.Upstream
+	t        *testing.T
+	tree     *indextest.Tree
+	versions []string // of every module
+	fails    error    // of everything
+	slow     bool     // a package takes longer than any request waits
+	filled   []string // versions, in the order in which they were requested
+}
+
+func (o *moduleOrigin) Mirrors(a address.Address) bool { return a.IsModule() && a.Namespace == "acme" }
+
+func (o *moduleOrigin) Versions(context.Context, address.Address) (fill.Offering, error) {
+	offering := fill.Offering{Age: time.Second}
+	for _, v := range o.versions {
+		offering.Versions = append(offering.Versions, wire.ProviderVersion{Version: v})
+	}
+	return offering, o.fails
+}
+
+func (o *moduleOrigin) FillModule(ctx context.Context, a address.Address, version string, _ *index.Module) (*fill.FilledModule, error) {
+	o.filled = append(o.filled, version)
+	switch {
+	case o.fails != nil:
+		return nil, o.fails
+	case !slices.Contains(o.versions, version):
+		return nil, upstream.ErrNotFound
+	case o.slow:
+		<-ctx.Done()
+		return nil, context.Cause(ctx)
+	}
+	o.tree.Write(fmt.Sprintf("modules/%s/%s.tar.gz", a, version), indextest.TarGz("sub/main.tf", "# "+version))
+	v := scan(o.t, o.tree).Module(a).Version(version)
+	return &fill.FilledModule{Filled: fill.Filled{File: v.Archive, New: true}, Folder: v.Folder}, nil
+}
+
+func (o *moduleOrigin) ModuleFolder(context.Context, address.Address, string) (string, error) {
+	return "modules/sub", o.fails
+}
+
+// fetchModules is a registry of a tree that is filled from an origin with these versions.
+func fetchModules(t *testing.T, versions ...string) (*handlers.Registry, *moduleOrigin) {
+	t.Helper()
+	o := &moduleOrigin{t: t, tree: indextest.New(t), versions: versions}
+	snapshot := scan(t, o.tree)
+	rescan := func() { snapshot = scan(t, o.tree) }
+	return &handlers.Registry{
+		Snapshot: func() *index.Snapshot { return snapshot }, Upstream: o, Changed: func(...string) { rescan() },
+		Next: func(_ context.Context, after *index.Snapshot, _ ...index.Wanted) *index.Snapshot {
+			if snapshot == after {
+				rescan()
+			}
+			return snapshot
+		},
+	}, o
+}
+
+// A client gets modules that are not in the tree as if they were.
+func TestStandInFetchesModules(t *testing.T) {
+	g, o := fetchModules(t, "1.1.0", "1.0.0", "2.0.0-rc.1", "0.9.0")
+	o.tree.Write("modules/"+originHost+"/acme/vpc/aws/registry.hcl", "withdrawn \"0.9.0\" {\n  reason = \"CVE-2026-1\"\n}\n")
+	o.tree.Write("modules/"+originHost+"/acme/vpc/aws/0.5.0/main.tf", "# only here")
+	g.Changed()
+	s := serve(t, g)
+	s.original = originHost
+
+	s.rule("versions are those of the tree and of the origin, but for withdrawn ones", func(t *testing.T, s *site) {
+		if got := s.moduleVersions("acme/vpc/aws"); !slices.Equal(got, []string{"2.0.0-rc.1", "1.1.0", "1.0.0", "0.5.0"}) {
+			t.Errorf("got %v", got)
+		}
+	})
+	s.rule("the newest is one of all", func(t *testing.T, s *site) {
+		a := s.get(originStandIn + "/modules/acme/vpc/aws/download")
+		if got, want := a.Header.Get("Location"), originStandIn+"/modules/acme/vpc/aws/1.1.0/download"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+	s.rule("nothing is fetched before it is requested", func(t *testing.T, _ *site) {
+		if len(o.filled) > 0 {
+			t.Errorf("%v were", o.filled)
+		}
+	})
+	s.rule("a download names the package in the tree, and the folder in it", func(t *testing.T, s *site) {
+		a := s.get(originStandIn + "/modules/acme/vpc/aws/1.0.0/download")
+		if got, want := a.Header.Get("X-Terraform-Get"), "/v1/modules/"+originHost+"/acme/vpc/aws/1.0.0/archive.tar.gz//sub"; a.StatusCode != http.StatusNoContent || got != want {
+			t.Fatalf("got %d %s, want %s", a.StatusCode, got, want)
+		}
+		pack, folder := splitFolder(t, home+a.Header.Get("X-Terraform-Get"))
+		if files := s.unpack(pack); files[folder+"/main.tf"] != "# 1.0.0" {
+			t.Errorf("it has %v", files)
+		}
+	})
+	s.rule("the package waits for the origin", func(t *testing.T, s *site) {
+		const path = "/v1/modules/" + originHost + "/acme/vpc/aws/1.1.0/archive.tar.gz"
+		if a := s.do(http.MethodHead, home+path); a.StatusCode != http.StatusOK || a.Header.Get("Content-Type") != "application/gzip" {
+			t.Errorf("got %d %v", a.StatusCode, a.Header)
+		}
+		if a := s.get(path); a.StatusCode != http.StatusOK || a.body != o.tree.Read("modules/"+originHost+"/acme/vpc/aws/1.1.0.tar.gz") {
+			t.Errorf("got %d", a.StatusCode)
+		}
+		mustRefuse(t, s.get(strings.ReplaceAll(path, "1.1.0/archive.tar.gz", "2.0.0-rc.1/archive.zip")), http.StatusNotFound)
+	})
+	s.rule("a detail is fetched and shown", func(t *testing.T, s *site) {
+		var d moduleDetail
+		if s.json(originStandIn+"/modules/acme/dns/aws/1.0.0", &d); d.ID != "acme/dns/aws/1.0.0" {
+			t.Errorf("got %s", d.ID)
+		}
+		if s.json(originStandIn+"/modules/acme/bucket/aws", &d); d.ID != "acme/bucket/aws/1.1.0" {
+			t.Errorf("of the latest, got %s", d.ID)
+		}
+	})
+	s.rule("what is withdrawn, or no version, is not fetched", func(t *testing.T, s *site) {
+		before := len(o.filled)
+		mustRefuse(t, s.get(originStandIn+"/modules/acme/vpc/aws/0.9.0/download"), http.StatusGone)
+		mustRefuse(t, s.get("/v1/modules/"+originHost+"/acme/vpc/aws/0.9.0/archive.tar.gz"), http.StatusGone)
+		for _, version := range []string{"latest", "v1.1.0", "1.1"} {
+			mustRefuse(t, s.get(originStandIn+"/modules/acme/vpc/aws/"+version+"/download"), http.StatusNotFound)
+		}
+		if len(o.filled) != before {
+			t.Errorf("%v were", o.filled[before:])
+		}
+	})
+	s.rule("other addresses are the tree's alone", func(t *testing.T, s *site) {
+		a := s.get(originStandIn + "/modules/other/vpc/aws/versions")
+		if mustRefuse(t, a, http.StatusNotFound); !strings.Contains(a.body, "and does not fetch it from its origin") {
+			t.Errorf("it says %s", a.body)
+		}
+		mustRefuse(t, s.get("/v1/modules/acme/dns/aws/1.0.0/download"), http.StatusNotFound)
+	})
+}
+
+// Pages show a version that is not in the tree, once it is fetched. Looking whether there
+// is a module does not fetch any.
+func TestViewsFetchModules(t *testing.T) {
+	g, o := fetchModules(t, "1.1.0", "1.0.0")
+	vpc := address.Address{Hostname: originHost, Namespace: "acme", Name: "vpc", System: "aws"}
+	visit := func(version string) (got string, err error) {
+		err = g.Visit(httptest.NewRequest(http.MethodGet, home+"/", nil), func(v *handlers.View) error {
+			if _, err := v.Module(vpc); err == nil && len(o.filled) == 0 {
+				t.Error("there is a module already")
+			}
+			_, found, err := v.ModuleVersion(vpc, version)
+			if err == nil {
+				got = found.Version
+			}
+			return err
+		})
+		return got, err
+	}
+	for version, want := range map[string]string{"1.0.0": "1.0.0", "1.1.0": "1.1.0", "": "1.1.0"} {
+		if got, err := visit(version); got != want || err != nil {
+			t.Errorf("%q: got %q, %v", version, got, err)
+		}
+	}
+	if _, err := visit("9.0.0"); err == nil {
+		t.Error("there is a version that the origin does not have")
+	}
+}
+
+// A client is told where the package will be if that takes longer than it waits for an
+// answer (checklist 25).
+func TestModulesThatComeInSlowly(t *testing.T) {
+	g, o := fetchModules(t, "1.0.0") // whose key is not of synctest's time
+	o.slow = true
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		w := ask(g, ownHost, originStandIn+"/modules/acme/vpc/aws/1.0.0/download")
+		if got, want := w.Header().Get("X-Terraform-Get"), "/v1/modules/"+originHost+"/acme/vpc/aws/1.0.0/archive.tar.gz//modules/sub"; w.Code != http.StatusNoContent || got != want {
+			t.Errorf("got %d %s %s, want %s", w.Code, got, w.Body, want)
+		}
+		if took := time.Since(began); took != handlers.Patience {
+			t.Errorf("it took %v", took)
+		}
+		if w := ask(g, ownHost, originStandIn+"/modules/acme/vpc/aws/1.0.0"); w.Code != http.StatusServiceUnavailable {
+			t.Errorf("its detail is %d %s", w.Code, w.Body)
+		}
+	})
+}
+
+// An error of a download is what users see: one true line, with a status of which clients
+// show the text (checklist 27, 86).
+func TestModulesThatCannotBeFetched(t *testing.T) {
+	host := func(kind error, detail string) error {
+		return &upstream.Failure{Host: "git.example.com", Kind: kind, Detail: detail}
+	}
+	for _, test := range []struct {
+		rule   string
+		fails  error
+		status int
+		says   string
+	}{
+		{"no such version", upstream.ErrNotFound, http.StatusNotFound, "this registry has no " + originHost + "/acme/vpc/aws 1.0.0, and neither has its origin"},
+		{"not mirrored", fill.ErrNotMirrored, http.StatusNotFound, "does not fetch it from its origin"},
+		{"excluded", fill.ErrExcluded, http.StatusNotFound, "its configuration excludes it"},
+		{"withdrawn since the last scan", fill.ErrWithdrawn, http.StatusGone, "the version is withdrawn"},
+		{"too young", fill.ErrTooYoung, http.StatusNotFound, "published too recently"},
+		{"moved", fmt.Errorf("%w: the tag has moved", fill.ErrConflict), http.StatusUnprocessableEntity, "the tag has moved"},
+		{"unsafe", host(upstream.ErrUnsafe, "it is in a private network"), http.StatusUnprocessableEntity, "git.example.com: it is not safe to go there: it is in a private network"},
+		{"too large", host(upstream.ErrTooLarge, ""), http.StatusUnprocessableEntity, "git.example.com: its answer is too large"},
+		{"not available, which clients try again", host(upstream.ErrUnavailable, ""), http.StatusBadGateway, "git.example.com: it is not available"},
+		{"too slow, which clients try again", host(upstream.ErrTimeout, ""), http.StatusGatewayTimeout, "git.example.com: it takes too long"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			g, o := fetchModules(t, "1.0.0")
+			o.fails = test.fails
+			for _, path := range []string{originStandIn + "/modules/acme/vpc/aws/1.0.0/download", "/v1/modules/" + originHost + "/acme/vpc/aws/1.0.0/archive.tar.gz"} {
+				w := ask(g, ownHost, path)
+				if w.Code != test.status || !strings.Contains(w.Body.String(), test.says) {
+					t.Errorf("%s: got %d %s", path, w.Code, w.Body)
+				}
+				checkError(t, w.Header(), w.Body.String())
+			}
+		})
+	}
+}
+
+// What is in the tree is there when the origin is not.
+func TestModulesOfAnOriginThatIsDown(t *testing.T) {
+	g, o := fetchModules(t)
+	o.tree.Write("modules/"+originHost+"/acme/vpc/aws/1.0.0/main.tf", "# kept")
+	g.Changed()
+	o.fails = upstream.ErrUnavailable
+	s := serve(t, g)
+	s.original = originHost
+	if got := s.moduleVersions("acme/vpc/aws"); !slices.Equal(got, []string{"1.0.0"}) {
+		t.Errorf("the versions are %v", got)
+	}
+	s.unpack(s.moduleLocation("acme/vpc/aws/1.0.0"))
+	if a := s.get(originStandIn + "/modules/acme/vpc/aws/download"); a.StatusCode != http.StatusFound {
+		t.Errorf("the newest is %d %s", a.StatusCode, a.body)
+	}
+	mustRefuse(t, s.get(originStandIn+"/modules/acme/dns/aws/versions"), http.StatusBadGateway)
+	mustRefuse(t, s.get(originStandIn+"/modules/acme/dns/aws/download"), http.StatusBadGateway)
+}
+
+// With a real origin, the package that a client unpacks is the origin's, and stays when
+// the origin is gone.
+func TestStandInFetchesModulesOfARegistry(t *testing.T) {
+	origin, _ := signedTree(t)
+	origin.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")
+	origin.Write("modules/acme/vpc/aws/1.0.0/modules/sub/main.tf", "# a submodule")
+	p := pull(t, origin, fill.Policy{Modules: true}, nil)
+	p.site.original = originHost
+	for _, down := range []bool{false, true} {
+		p.down.Store(down)
+		if got := p.moduleVersions("acme/vpc/aws"); !slices.Equal(got, []string{"1.0.0"}) {
+			t.Errorf("down: %v, the versions are %v", down, got)
+		}
+		if files := p.unpack(p.moduleLocation("acme/vpc/aws/1.0.0")); files["main.tf"] != "# a module" || files["modules/sub/main.tf"] != "# a submodule" {
+			t.Errorf("down: %v, it has %v", down, files)
+		}
+	}
+	if got := p.askedFor("archive.tar.gz"); got != 1 {
+		t.Errorf("the origin was asked %d times for the package", got)
+	}
+}

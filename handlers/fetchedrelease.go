@@ -1,0 +1,185 @@
+package handlers
+
+import (
+	"context"
+	"crypto/sha256"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A fetchedRelease is a release of which an Upstream can get packages, as clients are
+// to verify it. Its documents are the same before any package of it is in the tree and
+// after.
+type fetchedRelease struct {
+	*upstream.Release
+	present *index.Release // what the tree has of it; may be nil
+
+	// Sums are those in checksums, which signature is of. Keys are what clients
+	// verify it with.
+	sums                 wire.Checksums
+	checksums, signature *index.File
+	keys                 []signing.PublicKey
+}
+
+// A voucherID says what a Voucher is for.
+type voucherID struct {
+	address address.Address
+	version string
+	sums    wire.SHA256
+}
+
+// maxVouchers bounds the vouchers, in bytes. Each is signed once while it is kept.
+const maxVouchers = 16 << 20
+
+func voucherSize(v *index.Voucher) int { return 1<<10 + int(v.Checksums.Size) }
+
+// fetchedRelease asks the Upstream for the release that r names. The platform is the
+// one whose package is wanted; the zero value stands for any that the origin has added.
+func (g *Registry) fetchedRelease(ctx context.Context, r *request, platform address.Platform, present *index.Release) (*fetchedRelease, error) {
+	a, version := r.target.Address, r.target.version
+	origin, err := g.Upstream.ReleaseFor(ctx, a, version, platform, present)
+	if err != nil {
+		return nil, err
+	}
+	k := &fetchedRelease{Release: origin, present: present, sums: origin.Sums}
+	asIs := k.addPresent()
+	switch {
+	case origin.Signed() && asIs:
+		k.checksums = index.NewDocumentFile(address.ChecksumsName(a.Name, version), version, origin.Checksums)
+		k.signature = index.NewDocumentFile(address.SignatureName(a.Name, version), version, origin.Signature)
+		k.keys = origin.Keys
+		return k, nil
+	case origin.Signed():
+		return nil, fill.ErrConflict
+	}
+	checksums := origin.Checksums
+	if checksums == nil || !asIs {
+		checksums = k.sums.Encode()
+	}
+	v := g.vouch(r, checksums)
+	if v == nil {
+		return nil, fail(http.StatusNotFound, "%s %s is not signed, so that only the network mirror offers it", a, version)
+	}
+	k.checksums, k.signature, k.keys = v.Checksums, v.Signature, []signing.PublicKey{v.Key}
+	return k, nil
+}
+
+// addPresent completes the sums with those of the packages in the tree, which are what
+// clients get, and with those of a mirror that has no SHA256SUMS. It reports whether the
+// origin's document has them all.
+func (k *fetchedRelease) addPresent() (asIs bool) {
+	further := make(wire.Checksums)
+	if k.Checksums == nil {
+		for _, p := range k.Packages {
+			if p.SHA256 != (wire.SHA256{}) {
+				further[p.Name] = p.SHA256
+			}
+		}
+	}
+	if k.present != nil {
+		for _, p := range k.present.Packages {
+			further[p.File.Name] = p.File.SHA256
+		}
+	}
+	asIs = true
+	for name, sum := range further {
+		if listed, ok := k.sums[name]; !ok || listed != sum {
+			asIs = false
+		}
+	}
+	if !asIs {
+		all := maps.Clone(k.sums)
+		if all == nil {
+			all = further
+		}
+		maps.Copy(all, further)
+		k.sums = all
+	}
+	return asIs
+}
+
+// vouch returns what the registry vouches with for a release that its publisher did not
+// sign; nil if it signs nothing.
+func (g *Registry) vouch(r *request, checksums []byte) *index.Voucher {
+	id := voucherID{r.target.Address, r.target.version, sha256.Sum256(checksums)}
+	if v, ok := g.vouchers.get(id); ok {
+		return v
+	}
+	v := r.snapshot.Vouch(id.address.Name, id.version, checksums)
+	if v == nil {
+		return nil
+	}
+	id.address, id.version = cloneAddress(id.address), strings.Clone(id.version)
+	return g.vouchers.putNew(id, v)
+}
+
+// file returns the document of a kind; nil if it is neither SHA256SUMS nor its signature.
+func (k *fetchedRelease) file(kind address.ReleaseFileKind) *index.File {
+	switch kind {
+	case address.ChecksumsFile:
+		return k.checksums
+	case address.SignatureFile:
+		return k.signature
+	}
+	return nil
+}
+
+// download describes the package of a platform, whose sha256 is sum.
+func (k *fetchedRelease) download(p address.Platform, sum wire.SHA256) *wire.Document {
+	v := wire.Vouchers{Packages: k.hashes()}
+	for _, key := range k.keys {
+		v.Armor, v.IDs = append(v.Armor, key.Armor), append(v.IDs, key.ID)
+	}
+	name := address.PackageName(k.Address.Name, k.Version, p)
+	return wire.EncodeDownloads([]wire.Download{{
+		Protocols: k.protocols(), Platform: p, Filename: name, SHA256: sum.String(),
+		URL: name, ChecksumsURL: k.checksums.Name, SignatureURL: k.signature.Name,
+	}}, v)[0]
+}
+
+// protocols are the plugin protocol versions of the release.
+func (k *fetchedRelease) protocols() []string {
+	if k.Manifest != nil {
+		if protocols, err := wire.DecodeManifest(k.Manifest); err == nil {
+			return protocols
+		}
+	}
+	switch {
+	case len(k.Protocols) > 0:
+		return k.Protocols
+	case k.present != nil:
+		return k.present.Protocols()
+	}
+	return wire.DefaultProtocols()
+}
+
+// hashes are those of all packages that SHA256SUMS lists; nil unless h1:, zh: and size
+// of each are known (checklist 48).
+func (k *fetchedRelease) hashes() map[address.Platform]wire.PackageHashes {
+	all := make(map[address.Platform]wire.PackageHashes)
+	for name, sum := range k.sums {
+		f, err := address.ParseReleaseFile(k.Address.Name, name)
+		if err != nil || f.Kind != address.PackageFile {
+			continue
+		}
+		known := k.Announced[f.Platform]
+		if p := k.present.Package(f.Platform.OS, f.Platform.Arch); p != nil {
+			known = p.Hashes()
+		}
+		if known.Size <= 0 || !slices.Contains(known.Hashes, "zh:"+sum.String()) ||
+			!slices.ContainsFunc(known.Hashes, func(hash string) bool { return strings.HasPrefix(hash, "h1:") }) {
+			return nil
+		}
+		all[f.Platform] = known
+	}
+	return all
+}

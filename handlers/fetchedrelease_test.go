@@ -1,0 +1,395 @@
+package handlers_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+const originStandIn = "/v1/registries/" + originHost
+
+// A client installs from the registry that stands in as from the origin, whatever the
+// tree has, and whether the origin answers or not.
+func TestStandInPullsThrough(t *testing.T) {
+	origin, publisher := signedTree(t)
+	denied, err := fill.ParsePattern("acme/denied")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := pull(t, origin, fill.Policy{Deny: []fill.Pattern{denied}}, nil)
+	p.site.original = originHost
+	const linux, darwin = "acme/demo/1.0.0/download/linux/amd64", "acme/demo/1.0.0/download/darwin/arm64"
+
+	p.rule("versions and platforms are the origin's", func(t *testing.T, s *site) {
+		l := s.versions("acme/demo")
+		if !slices.Equal(l.names(), []string{"1.1.0", "1.0.0"}) || len(l.Versions[1].Platforms) != 2 || !slices.Equal(l.Versions[1].Protocols, []string{"5.0"}) {
+			t.Errorf("got %+v", l)
+		}
+	})
+	p.rule("a package is described before it is fetched", func(t *testing.T, s *site) {
+		d := s.download(linux)
+		if keys := d.SigningKeys.Keys; len(keys) != 1 || keys[0].ID != publisher.ID() {
+			t.Errorf("the keys are %v", keys)
+		}
+		if p.askedFor(".zip") != 0 {
+			t.Error("it was fetched")
+		}
+	})
+	p.rule("the client verifies the publisher's signature, and locks the hashes of all platforms", func(t *testing.T, s *site) {
+		zip, locked := s.install(linux)
+		if zip != origin.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip") || len(locked) != 2 {
+			t.Errorf("it locks %v", locked)
+		}
+	})
+	p.rule("the hashes of all packages are listed once they are in the tree (checklist 48)", func(t *testing.T, s *site) {
+		s.install(darwin)
+		if d := s.download(linux); len(d.Packages) != 2 {
+			t.Errorf("got %v", d.Packages)
+		}
+	})
+	p.rule("what is in the tree is there when the origin is not", func(t *testing.T, s *site) {
+		p.down.Store(true)
+		defer p.down.Store(false)
+		s.install(linux)
+		if got := s.versions("acme/demo").names(); !slices.Equal(got, []string{"1.1.0", "1.0.0"}) {
+			t.Errorf("the versions are %v", got)
+		}
+	})
+	for rule, path := range map[string]string{
+		"a version that does not exist":  "acme/demo/9.0.0/download/linux/amd64",
+		"what is no version":             "acme/demo/latest/download/linux/amd64",
+		"a platform that does not exist": "acme/demo/1.1.0/download/plan9/386",
+		"what is no platform":            "acme/demo/1.1.0/download/Linux/amd64",
+		"a provider that does not exist": "acme/nothing/versions",
+		"a provider that is not fetched": "acme/denied/versions",
+	} {
+		p.rule(rule, func(t *testing.T, s *site) {
+			mustRefuse(t, s.get(originStandIn+"/providers/"+path), http.StatusNotFound)
+		})
+	}
+	if p.askedFor("denied/versions") != 0 {
+		t.Error("the origin was asked for what is not fetched")
+	}
+}
+
+// A withdrawn version is neither listed nor fetched, and a deprecated one is warned of,
+// whether they are in the tree or not.
+func TestStandInNoticesOfTheOperator(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
+		tree.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"CVE-2026-1\"\n}\ndeprecated \"1.0.0\" {\n  reason = \"use 2.0\"\n}\n")
+	})
+	p.site.original = originHost
+	l := p.versions("acme/demo")
+	if !slices.Equal(l.names(), []string{"1.0.0"}) || !slices.Equal(l.Warnings, []string{"version 1.0.0 is deprecated: use 2.0"}) {
+		t.Errorf("got %+v", l)
+	}
+	mustRefuse(t, p.get(originStandIn+"/providers/acme/demo/1.1.0/download/linux/amd64"), http.StatusGone)
+}
+
+// The details of a release that is not in the tree are shown once a package of it is
+// there.
+func TestStandInFetchesWhatItDescribes(t *testing.T) {
+	origin, _ := signedTree(t)
+	p := pull(t, origin, fill.Policy{}, nil)
+	p.registry.Next = func(_ context.Context, after *index.Snapshot, _ ...index.Wanted) *index.Snapshot {
+		if p.registry.Snapshot() == after {
+			p.registry.Changed()
+		}
+		return p.registry.Snapshot()
+	}
+	var d struct{ ID string }
+	for path, want := range map[string]string{"acme/denied": "acme/denied/1.0.0", "acme/demo/1.0.0": "acme/demo/1.0.0"} {
+		if p.json(originStandIn+"/providers/"+path, &d); d.ID != want {
+			t.Errorf("%s: got %s", path, d.ID)
+		}
+	}
+	if got := p.askedFor("linux_amd64.zip"); got != 2 || p.askedFor(".zip") != 2 {
+		t.Errorf("%d packages for the most likely platform were fetched, of %d", got, p.askedFor(".zip"))
+	}
+	if p.json(originStandIn+"/providers/acme/demo", &d); d.ID != "acme/demo/1.0.0" {
+		t.Errorf("the latest of what is in the tree is %s", d.ID)
+	}
+	mustRefuse(t, p.get(originStandIn+"/providers/acme/demo/9.0.0"), http.StatusNotFound)
+	mustRefuse(t, p.get(originStandIn+"/providers/acme/nothing"), http.StatusNotFound)
+}
+
+// A releasing is an upstream with one release, of which it fills nothing by itself.
+type releasing struct {
+	handlers.Upstream
+	release *upstream.Release
+	fails   error
+	fill    func(name string) (*fill.Filled, error)
+}
+
+func (releasing) Mirrors(address.Address) bool { return true }
+
+func (u releasing) Versions(context.Context, address.Address) (fill.Offering, error) {
+	return fill.Offering{Versions: []wire.ProviderVersion{{Version: u.release.Version}}, Age: time.Second}, u.fails
+}
+
+func (u releasing) ReleaseFor(context.Context, address.Address, string, address.Platform, *index.Release) (*upstream.Release, error) {
+	return u.release, u.fails
+}
+
+func (u releasing) MayHaveMore(_ address.Address, present *index.Release) bool {
+	return len(u.release.Packages) > len(present.Packages)
+}
+
+func (u releasing) Available(context.Context, address.Address, string, *index.Release) (list []wire.Archive, err error) {
+	for _, p := range u.release.Packages {
+		list = append(list, wire.Archive{Platform: p.Platform, URL: p.Name})
+	}
+	return list, u.fails
+}
+
+func (u releasing) Fill(_ context.Context, _ address.Address, name string, _ *index.Provider) (*fill.Filled, error) {
+	if u.fill == nil {
+		return nil, upstream.ErrNotFound
+	}
+	return u.fill(name)
+}
+
+var demoOfOrigin = address.Address{Hostname: originHost, Namespace: "acme", Name: "demo"}
+
+// unsignedRelease is demo 1.0.0 for two platforms, from a tree that has its files.
+func unsignedRelease(t *testing.T, files *indextest.Tree) *upstream.Release {
+	t.Helper()
+	r := files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Checksums()
+	release := &upstream.Release{Address: demoOfOrigin, Version: "1.0.0", Checksums: []byte(files.Read(r.ChecksumsName()))}
+	sums, err := wire.DecodeChecksums(release.Checksums)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release.Sums = sums
+	release.Packages = release.ListedPackages()
+	return release
+}
+
+// A release whose publisher's signature is not known is signed by the registry, with
+// the same documents before its packages are in the tree and while they come in.
+func TestReleasesThatArriveUnsigned(t *testing.T) {
+	const zips, sums = "acme/demo/terraform-provider-demo_1.0.0_", originPath + "demo/terraform-provider-demo_1.0.0_SHA256SUMS"
+	for _, test := range []struct {
+		rule   string
+		change func(*upstream.Release)
+		kept   bool // SHA256SUMS in the tree
+	}{
+		{"with SHA256SUMS", func(*upstream.Release) {}, true},
+		{"with a signature by an unknown key", func(r *upstream.Release) { r.Signature = []byte("by somebody") }, true},
+		{"with SHA256SUMS that the tree does not have", func(*upstream.Release) {}, false},
+		{"from a mirror without SHA256SUMS", func(r *upstream.Release) { r.Checksums, r.Sums = nil, nil }, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			files, tree := indextest.New(t), indextest.New(t)
+			release := unsignedRelease(t, files)
+			test.change(release)
+			o := options(t, tree)
+			snapshot := scanWith(t, o)
+			s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: releasing{release: release}})
+			s.original = originHost
+			const path = "acme/demo/1.0.0/download/linux/amd64"
+			d := s.download(path)
+			checksums, signature := s.get(sums), s.get(sums+".sig")
+			if err := checkSignature([]string{d.SigningKeys.Keys[0].Armor}, checksums.body, signature.body); err != nil {
+				t.Fatal(err)
+			}
+			if len(acceptableHashes([]byte(checksums.body))) != 2 {
+				t.Errorf("SHA256SUMS is %s", checksums.body)
+			}
+			for _, platform := range []string{"linux_amd64", "darwin_arm64"} {
+				tree.Write("providers/"+originHost+"/"+zips+platform+".zip", files.Read("providers/"+zips+platform+".zip"))
+				if test.kept {
+					tree.Write("providers/"+originHost+"/"+zips+"SHA256SUMS", string(release.Checksums))
+				}
+				snapshot = scanWith(t, o)
+				if a := s.get(sums); a.body != checksums.body || a.Header.Get("Etag") != checksums.Header.Get("Etag") {
+					t.Errorf("with %s SHA256SUMS is %s", platform, a.body)
+				}
+				if s.get(sums+".sig").body != signature.body {
+					t.Errorf("with %s the signature is another", platform)
+				}
+				s.install(path)
+			}
+			if d := s.download(path); len(d.Packages) != 2 {
+				t.Errorf("with both packages the hashes are %v", d.Packages)
+			}
+		})
+	}
+}
+
+// A platform that the origin has added is described by SHA256SUMS that lists it, though
+// the tree still has an earlier one.
+func TestStandInOfPlatformsThatAreAdded(t *testing.T) {
+	publisher := indextest.NewPublisher(t)
+	tree := indextest.New(t).Keys(originHost+"/acme", publisher)
+	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
+	release := unsignedRelease(t, indextest.New(t))
+	ring, err := signing.ReadKeyring([]byte(publisher.PublicKey()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	release.Keys, release.Signature = ring.Keys(), []byte(publisher.Sign(string(release.Checksums)))
+	g := registry(scan(t, tree))
+	g.Upstream = releasing{release: release}
+	s := serve(t, g)
+	s.original = originHost
+	if _, locked := s.install("acme/demo/1.0.0/download/linux/amd64"); len(locked) != 2 {
+		t.Errorf("it locks %v", locked)
+	}
+	d := s.download("acme/demo/1.0.0/download/darwin/arm64")
+	if d.Packages != nil {
+		t.Errorf("the hashes are %v, though not all are known (checklist 48)", d.Packages)
+	}
+	if err := matchingChecksum([]byte(s.fetch(d.url, d.SHA256SumsURL)), d.Filename, d.SHA256); err != nil {
+		t.Error(err)
+	}
+}
+
+// A registry that signs nothing has no release that its publisher did not sign.
+func TestUnsignedReleasesWithoutASigningKey(t *testing.T) {
+	tree := indextest.New(t)
+	for rule, o := range map[string]index.Options{
+		"signing_key off":    {Open: tree.Open},
+		"signatures require": {Open: tree.Open, Signer: newKey(t), RequireSignatures: true},
+	} {
+		t.Run(rule, func(t *testing.T) {
+			g := registry(scanWith(t, o))
+			g.Upstream = releasing{release: unsignedRelease(t, indextest.New(t))}
+			s := serve(t, g)
+			a := s.get(originStandIn + "/providers/acme/demo/1.0.0/download/linux/amd64")
+			if mustRefuse(t, a, http.StatusNotFound); !strings.Contains(a.body, "is not signed") {
+				t.Errorf("it says %s", a.body)
+			}
+			mustRefuse(t, s.get(originPath+"demo/terraform-provider-demo_1.0.0_SHA256SUMS.sig"), http.StatusNotFound)
+		})
+	}
+}
+
+// The tree's packages are what clients get: documents of an origin that has others are
+// not mixed with them.
+func TestTheTreesPackagesCount(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		signed bool
+	}{{"of a signed release", true}, {"of one that is not signed", false}} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			tree.Write("providers/"+originHost+"/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.0.0", "another"))
+			release := unsignedRelease(t, indextest.New(t))
+			if test.signed {
+				publisher := indextest.NewPublisher(t)
+				ring, err := signing.ReadKeyring([]byte(publisher.PublicKey()))
+				if err != nil {
+					t.Fatal(err)
+				}
+				release.Keys, release.Signature = ring.Keys(), []byte(publisher.Sign(string(release.Checksums)))
+			}
+			g := registry(scan(t, tree))
+			g.Upstream = releasing{release: release}
+			s := serve(t, g)
+			s.original = originHost
+			s.install("acme/demo/1.0.0/download/linux/amd64")
+		})
+	}
+}
+
+// The hashes that an origin announces complete those of the tree, if there are h1:, zh:
+// and size for every package (checklist 48).
+func TestAnnouncedHashes(t *testing.T) {
+	release := unsignedRelease(t, indextest.New(t))
+	h1 := "h1:" + base64.StdEncoding.EncodeToString(make([]byte, 32))
+	announced := func(change func(h *wire.PackageHashes)) map[address.Platform]wire.PackageHashes {
+		all := make(map[address.Platform]wire.PackageHashes)
+		for i, p := range release.Packages {
+			all[p.Platform] = wire.PackageHashes{Hashes: []string{fmt.Sprint(h1[:len(h1)-3], i, "A="), "zh:" + p.SHA256.String()}, Size: 7}
+		}
+		h := all[release.Packages[0].Platform]
+		change(&h)
+		all[release.Packages[0].Platform] = h
+		return all
+	}
+	for _, test := range []struct {
+		rule   string
+		change func(*wire.PackageHashes)
+		want   int
+	}{
+		{"all are known", func(*wire.PackageHashes) {}, 2},
+		{"without the size of one", func(h *wire.PackageHashes) { h.Size = 0 }, 0},
+		{"without h1: of one", func(h *wire.PackageHashes) { h.Hashes = h.Hashes[1:] }, 0},
+		{"with another zh: of one", func(h *wire.PackageHashes) { h.Hashes[1] = "zh:" + wire.SHA256{1}.String() }, 0},
+	} {
+		release.Announced = announced(test.change)
+		g := registry(scan(t, indextest.New(t)))
+		g.Upstream = releasing{release: release}
+		s := serve(t, g)
+		s.original = originHost
+		if d := s.download("acme/demo/1.0.0/download/linux/amd64"); len(d.Packages) != test.want {
+			t.Errorf("%s: got %v", test.rule, d.Packages)
+		}
+	}
+}
+
+// A mirror may know no sha256 of a package, which clients must be told. It is fetched
+// first then.
+func TestPackagesWithoutASHA256AreFetchedFirst(t *testing.T) {
+	const name = "terraform-provider-demo_1.0.0_linux_amd64.zip"
+	tree := indextest.New(t)
+	o := options(t, tree)
+	snapshot := scanWith(t, o)
+	linux := address.Platform{OS: "linux", Arch: "amd64"}
+	u := releasing{release: &upstream.Release{Address: demoOfOrigin, Version: "1.0.0", Packages: []upstream.Package{{Platform: linux, Name: name, H1: []string{"h1:x"}}}}}
+	u.fill = func(string) (*fill.Filled, error) {
+		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
+		return &fill.Filled{New: true}, nil
+	}
+	g := &handlers.Registry{
+		Snapshot: func() *index.Snapshot { return snapshot }, Upstream: u,
+		Next: func(context.Context, *index.Snapshot, ...index.Wanted) *index.Snapshot {
+			snapshot = scanWith(t, o)
+			return snapshot
+		},
+	}
+	s := serve(t, g)
+	s.original = originHost
+	mustRefuse(t, s.get(originPath+"demo/terraform-provider-demo_1.0.0_SHA256SUMS"), http.StatusNotFound) // an empty one
+	s.install("acme/demo/1.0.0/download/linux/amd64")
+}
+
+// What cannot be fetched is refused with what is true.
+func TestStandInSaysWhyThereIsNoVersion(t *testing.T) {
+	for _, test := range []struct {
+		fails  error
+		status int
+		says   string
+	}{
+		{upstream.ErrNotFound, http.StatusNotFound, "neither has its origin"},
+		{fill.ErrNotMirrored, http.StatusNotFound, "does not fetch it"},
+		{fill.ErrExcluded, http.StatusNotFound, "its configuration excludes it"},
+		{fill.ErrUnlisted, http.StatusNotFound, "its origin does not list it"},
+		{fill.ErrTooYoung, http.StatusNotFound, "published too recently"},
+		{fill.ErrWithdrawn, http.StatusGone, "the version is withdrawn"},
+		{upstream.ErrUnavailable, http.StatusBadGateway, "could not fetch it"},
+	} {
+		g := registry(scan(t, indextest.New(t)))
+		g.Upstream = releasing{release: new(upstream.Release), fails: test.fails}
+		a := serve(t, g).get(originStandIn + "/providers/acme/demo/1.0.0/download/linux/amd64")
+		if mustRefuse(t, a, test.status); !strings.Contains(a.body, test.says) {
+			t.Errorf("%v: it says %s", test.fails, a.body)
+		}
+	}
+}

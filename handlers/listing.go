@@ -1,0 +1,185 @@
+package handlers
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"weak"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A Listed is an entry in a list, with its address in the View.
+type Listed struct {
+	*index.Entry
+	Address address.Address
+}
+
+// A listing is what may be seen of a snapshot. It is made before anything is looked
+// for in it, so that neither an answer nor its time depends on what is hidden. It is
+// the same for all callers that use the same name and that the rules treat alike.
+type listing struct {
+	modules, providers listed
+	size               int // in bytes, about
+}
+
+// listed are all modules, or all providers. Both functions do their work once, when
+// they are first called.
+type listed struct {
+	entries  func() []Listed
+	searcher func() *index.Searcher
+}
+
+// A listingID says what a listing of a snapshot depends on.
+type listingID struct {
+	self     svchost.Hostname // empty if nothing lies under it
+	audience string           // of the rules
+}
+
+// A searcherID says whose searcher it is.
+type searcherID struct {
+	listingID
+	providers bool
+}
+
+// newListing returns the listing of a catalog for a subject.
+func (g *Registry) newListing(catalog *index.Catalog, id listingID, subject access.Subject) *listing {
+	newListed := func(entries []*index.Entry, id searcherID) listed {
+		l := listed{entries: sync.OnceValue(func() []Listed {
+			return g.visible(catalog, entries, id.self, subject)
+		})}
+		l.searcher = sync.OnceValue(func() *index.Searcher {
+			all := l.entries()
+			searched := make([]*index.Entry, len(all))
+			for i := range all {
+				searched[i] = all[i].Entry
+			}
+			before, _ := g.searchers.get(id) // of an earlier snapshot
+			s := index.NewSearcher(searched, before)
+			g.searchers.put(id, s)
+			return s
+		})
+		return l
+	}
+	return &listing{
+		modules:   newListed(catalog.Modules, searcherID{id, false}),
+		providers: newListed(catalog.Providers, searcherID{id, true}),
+		size:      listedSize(len(catalog.Modules) + len(catalog.Providers)),
+	}
+}
+
+// visible returns what of the entries a subject may read, by address: hosted ones
+// first. Of an address found both with and without HOSTNAME, where these are merged,
+// it is the merged entry.
+func (g *Registry) visible(catalog *index.Catalog, entries []*index.Entry, self svchost.Hostname, subject access.Subject) []Listed {
+	all := make([]Listed, 0, len(entries))
+	merged := make(map[address.Address]bool)
+	for _, e := range entries {
+		a := e.Address
+		t := g.named(self, a)
+		if a.Hostname != "" && a.Hostname != t.under {
+			// It lies under the name that the registry is asked by, which does not name it
+			// (see target): nobody can ask for it by this name.
+			continue
+		}
+		if g.Rules != nil && !g.rules.Decide(subject, access.Read, t.resource()).Allowed {
+			continue
+		}
+		if t.merged {
+			if a.Hostname == self {
+				a = a.At("")
+			}
+			if both, ok := catalog.Merged(t.At(t.under)); ok {
+				if merged[a] || both == nil {
+					continue
+				}
+				merged[a], e = true, both
+			}
+		}
+		all = append(all, Listed{e, a})
+	}
+	slices.SortFunc(all, func(a, b Listed) int { return a.Address.Compare(b.Address) })
+	return slices.Clip(all)
+}
+
+// A derivation is what has been made from a snapshot on request: listings and encoded
+// documents. It does not keep the snapshot in memory.
+type derivation struct {
+	snapshot  weak.Pointer[index.Snapshot]
+	listings  *documentCache[listingID, *listing]
+	documents *documentCache[derivedID, *wire.Document]
+}
+
+// A derivedID says what a document that is derived from a snapshot depends on.
+type derivedID struct {
+	listingID
+	kind    Kind
+	address address.Address
+	merged  bool // with what lies under no HOSTNAME
+	version string
+	query   string // of a list, with its path
+}
+
+// Bounds of what is derived from a snapshot, in bytes. Anyone can ask by any number
+// of names and for any number of queries, and making something again takes
+// milliseconds.
+const (
+	maxListings = 64 << 20 // and as many of searchers
+	maxDerived  = 32 << 20
+)
+
+// listedSize is about what so many entries take in a listing, or in a searcher.
+// However many they are, some of both are kept.
+func listedSize(entries int) int { return min(entries<<10, maxListings/4) }
+
+// derived returns the derivation of a snapshot. Requests that are still being
+// answered from an earlier snapshot have one of their own.
+func (g *Registry) derived(s *index.Snapshot) *derivation {
+	d := g.derivation.Load()
+	if d != nil && d.snapshot.Value() == s {
+		return d
+	}
+	made := &derivation{
+		snapshot:  weak.Make(s),
+		listings:  newDocumentCache[listingID](maxListings, func(l *listing) int { return l.size }),
+		documents: newDocumentCache[derivedID](maxDerived, func(d *wire.Document) int { return len(d.Head) + len(d.Tail) }),
+	}
+	if s == g.Snapshot() && !g.derivation.CompareAndSwap(d, made) {
+		if d = g.derivation.Load(); d.snapshot.Value() == s {
+			return d // another request was faster
+		}
+	}
+	return made
+}
+
+// listing returns what a subject may see of a snapshot.
+func (g *Registry) listing(s *index.Snapshot, id listingID, subject access.Subject) *listing {
+	d := g.derived(s)
+	if l, ok := d.listings.get(id); ok {
+		return l
+	}
+	id.self = svchost.Hostname(strings.Clone(string(id.self)))           // it may share its memory with the request
+	return d.listings.putNew(id, g.newListing(s.Catalog(), id, subject)) // one for concurrent callers
+}
+
+// writeDerived answers with a document that is derived from the snapshot, and encoded
+// unless that has been done before.
+func (g *Registry) writeDerived(w http.ResponseWriter, r *request, id derivedID, encode func() (*wire.Document, error)) error {
+	derived := g.derived(r.snapshot)
+	d, ok := derived.documents.get(id)
+	if !ok {
+		var err error
+		if d, err = encode(); err != nil {
+			return err
+		}
+		id.self = svchost.Hostname(strings.Clone(string(id.self))) // as in listing
+		derived.documents.put(id, d)
+	}
+	return g.writeDocument(w, r, d, links{})
+}

@@ -1,0 +1,131 @@
+package handlers
+
+import (
+	"cmp"
+	"net/http"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// answerModuleDetail answers with everything that is known of a version of a module,
+// or of the latest one.
+func (g *Registry) answerModuleDetail(w http.ResponseWriter, r *request) error {
+	m, v, err := g.findModule(r, r.target.version)
+	if err != nil {
+		return err
+	}
+	r.Version = v.Version
+	id, subject, err := g.detailListing(r)
+	if err != nil {
+		return err
+	}
+	return g.writeDerived(w, r, derivedID{listingID: id, kind: r.Kind, address: m.Address, merged: r.target.merged, version: v.Version}, func() (*wire.Document, error) {
+		p, err := (&View{g, r}).Describe(v)
+		if err != nil {
+			return nil, err
+		}
+		return wire.EncodeModuleDetail(g.moduleDetail(r, m, v, p, g.listing(r.snapshot, id, subject))), nil
+	})
+}
+
+// detailListing is the listing from which a detail has the other systems of a module.
+// The detail of what everyone may read has those that everyone may read, so that it
+// is the same for all.
+func (g *Registry) detailListing(r *request) (listingID, access.Subject, error) {
+	v := &View{g, r}
+	if r.target.private {
+		return v.listingID()
+	}
+	everyone := &View{g, &request{Exchange: new(Exchange), self: r.self, snapshot: r.snapshot, subject: new(access.Subject)}}
+	return everyone.listingID()
+}
+
+func (g *Registry) moduleDetail(r *request, m *index.Module, v *index.ModuleVersion, p *moduledoc.Package, l *listing) *wire.ModuleDetail {
+	said := cmp.Or(m.Metadata(), new(index.Metadata))
+	d := &wire.ModuleDetail{
+		ListedModule: wire.ListedModule{
+			Namespace: m.Address.Namespace, Name: m.Address.Name, System: m.Address.System, Version: v.Version,
+			Owner: said.Owner, Source: said.Source, Description: cmp.Or(said.Description, v.Summary().Description),
+			Published: published(r.snapshot, v.Published()),
+		},
+		Root: modulePart(&p.Root, m.Address.Name),
+	}
+	for i := range p.Submodules {
+		d.Submodules = append(d.Submodules, modulePart(&p.Submodules[i], ""))
+	}
+	for i := range p.Examples {
+		d.Examples = append(d.Examples, modulePart(&p.Examples[i], ""))
+	}
+	for _, e := range l.modules.entries() {
+		if e.Address.Hostname == r.original && e.Address.Namespace == m.Address.Namespace && e.Address.Name == m.Address.Name {
+			d.Systems = append(d.Systems, e.Address.System)
+		}
+	}
+	for _, v := range slices.Backward(m.Versions) {
+		d.Versions = append(d.Versions, v.Version)
+	}
+	if n := v.Deprecated(); n != nil {
+		d.Deprecation = &wire.Deprecation{Reason: n.Reason, Link: n.Link}
+	}
+	return d
+}
+
+// modulePart writes a module of a package; without a name it is called as its folder.
+func modulePart(m *moduledoc.Module, name string) wire.ModulePart {
+	part := wire.ModulePart{
+		Path: m.Path, Name: cmp.Or(name, path.Base(m.Path)), Readme: m.Readme.Content,
+		Empty: m.Readme.Content == "" && len(m.Variables)+len(m.Outputs)+len(m.Calls)+len(m.Resources)+len(m.Providers) == 0,
+	}
+	for i := range m.Variables {
+		v := &m.Variables[i]
+		part.Inputs = append(part.Inputs, wire.ModuleInput{
+			Name: v.Name, Type: v.Type, Description: v.Description, Default: v.Default, Required: v.Required(),
+		})
+	}
+	for _, o := range m.Outputs {
+		part.Outputs = append(part.Outputs, wire.ModuleOutput{Name: o.Name, Description: o.Description})
+	}
+	for _, c := range m.Calls {
+		part.Dependencies = append(part.Dependencies, wire.ModuleDependency{Name: c.Name, Source: c.Source, Version: c.Version})
+	}
+	for _, p := range m.Providers {
+		part.Providers = append(part.Providers, wire.ModuleProvider{
+			Name: p.Name, Namespace: providerNamespace(p.Source), Source: p.Source, Version: p.Version,
+		})
+	}
+	for _, r := range m.Resources {
+		if r.Mode == moduledoc.Managed {
+			part.Resources = append(part.Resources, wire.ModuleResource{Name: r.Name, Type: r.Type})
+		}
+	}
+	return part
+}
+
+// providerNamespace is that of a provider's source, [HOSTNAME/]NAMESPACE/TYPE; empty
+// where it has none.
+func providerNamespace(source string) string {
+	parts := strings.Split(source, "/")
+	if len(parts) < 2 {
+		return ""
+	}
+	return parts[len(parts)-2]
+}
+
+// published is when something was published: some file systems and copies have no
+// times, or one at the beginning of all times. Then it is the day of the scan.
+func published(s *index.Snapshot, t time.Time) time.Time {
+	if t.Year() < firstYear {
+		return s.Taken.Truncate(24 * time.Hour)
+	}
+	return t
+}
+
+// firstYear is that of the first release of Terraform.
+const firstYear = 2014

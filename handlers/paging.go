@@ -1,0 +1,179 @@
+package handlers
+
+import (
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// The size of a page of a list, as in the public registry.
+const (
+	defaultLimit = 15
+	maxLimit     = 100 // a larger one is lowered without an error
+)
+
+// A listRequest is what a list or a search is to have.
+type listRequest struct {
+	// Of what: empty for what is hosted.
+	hostname svchost.Hostname
+
+	// Namespace and name are those of the path, system and inNamespace the filters of
+	// the query. Empty: any.
+	namespace, name, system, inNamespace string
+
+	searched      index.Query // empty: it is no search
+	limit, offset int
+
+	path  string     // of the URLs of other pages
+	query url.Values // which they have in common
+}
+
+// listParameters are those that the URLs of other pages keep. Others are left out:
+// they may have secrets that clients put there, and mean nothing.
+var listParameters = []string{"q", "provider", "namespace", "verified"}
+
+// resolveList reads what a request for a list has beside the names of its path, which
+// follow the protocol's: "/modules/acme". Lists show what is known, and never wait.
+func (g *Registry) resolveList(r *request, path string) error {
+	given := r.URL.Query() // what cannot be parsed is left out
+	l := r.list
+	l.hostname, l.path, l.query = r.original, g.pagePrefix+r.root+path, make(url.Values)
+	for _, name := range listParameters {
+		value := given.Get(name)
+		if len(value) > maxSegment {
+			return fail(http.StatusBadRequest, "the parameter %s is too long: use at most %d bytes", name, maxSegment)
+		}
+		if value != "" {
+			l.query.Set(name, strings.ToValidUTF8(value, ""))
+		}
+	}
+	l.system, l.inNamespace = l.query.Get("provider"), l.query.Get("namespace")
+	l.limit, l.offset = defaultLimit, 0
+	if n, err := strconv.Atoi(given.Get("limit")); err == nil && n > 0 {
+		l.limit = min(n, maxLimit)
+	}
+	if n, err := strconv.Atoi(given.Get("offset")); err == nil && n > 0 {
+		l.offset = n
+	}
+	r.target = target{readable: true, private: !g.open}
+	if g.open {
+		return nil
+	}
+	subject, err := g.subject(r)
+	if err == nil && subject.Anonymous() && r.hasCredentials() {
+		// A list of what is public would look as if there were nothing else.
+		return fail(http.StatusUnauthorized, "the credentials are unknown, expired or revoked: %s", g.howToAuthenticate(r))
+	}
+	return err
+}
+
+// resolveSearch is resolveList for a search.
+func (g *Registry) resolveSearch(r *request, path string) error {
+	if err := g.resolveList(r, path); err != nil {
+		return err
+	}
+	if r.list.searched = index.ParseQuery(r.list.query.Get("q")); r.list.searched.Empty() {
+		return fail(http.StatusBadRequest, "there is nothing to search for: add ?q= with one or more words")
+	}
+	return nil
+}
+
+// writeList answers with a list. encode is called unless the same has been encoded
+// before for somebody whom the rules treat alike.
+func (g *Registry) writeList(w http.ResponseWriter, r *request, encode func(*listing) *wire.Document) error {
+	v := &View{g, r}
+	id, subject, err := v.listingID()
+	if err != nil {
+		return err
+	}
+	l := r.list
+	return g.writeDerived(w, r, derivedID{
+		listingID: id, kind: r.Kind, query: l.path + "?" + l.pageQuery(l.offset),
+	}, func() (*wire.Document, error) {
+		return encode(g.listing(r.snapshot, id, subject)), nil
+	})
+}
+
+// has reports whether an entry belongs in the list, which is of one registry.
+func (l *listRequest) has(e *Listed) bool {
+	a := &e.Address
+	return a.Hostname == l.hostname &&
+		(l.namespace == "" || l.namespace == a.Namespace) &&
+		(l.name == "" || l.name == a.Name) &&
+		(l.system == "" || !a.IsModule() || strings.EqualFold(l.system, a.System)) &&
+		(l.inNamespace == "" || strings.EqualFold(l.inNamespace, a.Namespace))
+}
+
+// page returns the entries on the page, and what page it is. A search finds each
+// entry once, by itself or by its submodules.
+func (l *listRequest) page(all *listed) ([]*Listed, wire.Page) {
+	var page []*Listed
+	place, more := 0, false
+	add := func(e *Listed) (next bool) {
+		switch {
+		case !l.has(e):
+		case place < l.offset:
+			place++
+		case len(page) == l.limit:
+			more = true
+		default:
+			place++
+			page = append(page, e)
+		}
+		return !more
+	}
+	if l.searched.Empty() {
+		entries := all.entries()
+		for i := range entries {
+			if !add(&entries[i]) {
+				break
+			}
+		}
+	} else {
+		found := all.search(l.searched)
+		seen := make(map[*index.Entry]bool)
+		for i := range found.Len() {
+			e := found.At(i)
+			if seen[e.Entry] {
+				continue
+			}
+			seen[e.Entry] = true
+			if !add(&e.Listed) {
+				break
+			}
+		}
+	}
+	return page, l.meta(more)
+}
+
+// meta is what a list says about its pages.
+func (l *listRequest) meta(more bool) wire.Page {
+	p := wire.Page{Limit: l.limit, CurrentOffset: l.offset}
+	if more {
+		p.NextOffset = l.offset + l.limit
+		p.NextURL = l.path + "?" + l.pageQuery(p.NextOffset)
+	}
+	if l.offset > 0 {
+		before := max(0, l.offset-l.limit)
+		p.PrevOffset = &before
+		p.PrevURL = l.path + "?" + l.pageQuery(before)
+	}
+	return p
+}
+
+// pageQuery is the query of the page at an offset.
+func (l *listRequest) pageQuery(offset int) string {
+	query := make(url.Values, len(l.query)+2)
+	for name, values := range l.query {
+		query[name] = values
+	}
+	query.Set("limit", strconv.Itoa(l.limit))
+	query.Set("offset", strconv.Itoa(offset))
+	return query.Encode()
+}

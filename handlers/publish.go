@@ -1,0 +1,267 @@
+package handlers
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A Publisher takes files into the tree. Usually it is a *publish.Publisher, whose
+// errors publishFailed knows.
+type Publisher interface {
+	// Put takes a file. It reads the body last, and not at all if the answer does not
+	// depend on it.
+	Put(context.Context, publish.File, publish.Upload) (publish.Result, error)
+
+	// State returns what is published or staged of a provider's version.
+	State(ctx context.Context, provider address.Address, version string) (wire.Publication, error)
+
+	// Drop removes what is staged of a provider's version.
+	Drop(ctx context.Context, provider address.Address, version string) error
+}
+
+// The methods of a path, as in the field Allow.
+const (
+	allowRead    = "GET, HEAD"
+	allowReadPut = "GET, HEAD, PUT"
+	allowPut     = "PUT"
+	allowStaging = "GET, HEAD, DELETE"
+)
+
+// serveChange answers a request that is neither GET nor HEAD, for a path below its
+// protocol's:
+//
+//	PUT    providers/:namespace/:type/registry.hcl
+//	PUT    providers/:namespace/:type/:version/:file
+//	DELETE providers/:namespace/:type/:version/
+//	PUT    modules/:namespace/:name/:system/:file
+//
+// It reads no snapshot: the Publisher knows better what has just come into the tree.
+func (g *Registry) serveChange(w http.ResponseWriter, r *request, protocol, path string) error {
+	if g.Publisher == nil || protocol != "providers" && protocol != "modules" {
+		return methodNotAllowed(allowRead)
+	}
+	body := newUploadBody(w, r.Request)
+	defer body.release()
+	var array [4]string // no path that can be changed has more segments
+	s, err := split(path, array[:0])
+	if errors.Is(err, errNotFound) {
+		return methodNotAllowed(allowRead)
+	}
+	if err != nil {
+		return err
+	}
+	allow := allowedMethods(protocol, s)
+	switch {
+	case r.Method == http.MethodPut && (allow == allowPut || allow == allowReadPut):
+		return g.put(w, r, protocol, s, body)
+	case r.Method == http.MethodDelete && allow == allowStaging:
+		return g.drop(w, r, s)
+	}
+	return methodNotAllowed(allow)
+}
+
+// allowedMethods returns the methods of a path where publishing is on. No file has
+// the name of a document of the protocols.
+func allowedMethods(protocol string, s []string) string {
+	last := s[len(s)-1]
+	switch {
+	case protocol == "providers" && len(s) == 4 && last == "":
+		return allowStaging
+	case protocol == "providers" && len(s) == 4 && last != "":
+		return allowPut
+	case protocol == "providers" && len(s) == 3 && last != "versions",
+		protocol == "modules" && len(s) == 4 && last != "versions" && last != "download":
+		return allowReadPut
+	}
+	return allowRead
+}
+
+// put answers a request that publishes a file. Whatever does not need the body is
+// decided first: a client that announces it with `Expect: 100-continue` is asked for
+// it by the first read.
+func (g *Registry) put(w http.ResponseWriter, r *request, protocol string, s []string, body *uploadBody) error {
+	r.Kind = KindPublish
+	file, err := parsePublished(protocol, s)
+	if err != nil {
+		return publishFailed(err)
+	}
+	r.target = target{Address: file.Address, hosted: true}
+	r.about(r.target.Address)
+	r.Version, r.Platform = file.Version, file.Platform()
+	r.Upload = &Upload{Kind: file.Kind}
+	result, err := g.publish(r, file, body)
+	r.Upload.Subject, r.Upload.Outcome = r.known().ID, outcomeOf(result, err)
+	switch {
+	case errors.Is(err, publish.ErrNothing):
+		r.Upload = nil // nothing was sent
+		return fail(http.StatusNotFound, "no such file with this checksum is here: send its bytes")
+	case err != nil:
+		return publishFailed(err)
+	}
+	status := http.StatusOK
+	switch result.Outcome {
+	case publish.Added:
+		status = http.StatusCreated
+		r.Upload.Files = namesOf(result.Publication, file)
+		if file.Version != "" {
+			set(w, "Location", g.detailURL(r, file))
+		}
+	case publish.Waiting:
+		status = http.StatusAccepted
+	}
+	return writePublication(w, r, status, result.Publication)
+}
+
+// publish has the Publisher take a file, if r may publish it.
+func (g *Registry) publish(r *request, file publish.File, body *uploadBody) (publish.Result, error) {
+	if err := g.authorizePublish(r); err != nil {
+		return publish.Result{}, err
+	}
+	upload, err := readUpload(r.Request)
+	if err != nil {
+		return publish.Result{}, err
+	}
+	upload.Body = body
+	return g.Publisher.Put(r.Context(), file, upload)
+}
+
+// parsePublished returns the file that a path names. The error is a publish.Refusal.
+func parsePublished(protocol string, s []string) (publish.File, error) {
+	parse := func() (address.Address, error) { return address.ParseProvider("", s[0], s[1]) }
+	form := "a provider: use NAMESPACE/TYPE"
+	if protocol == "modules" {
+		parse = func() (address.Address, error) { return address.ParseModule("", s[0], s[1], s[2]) }
+		form = "a module: use NAMESPACE/NAME/SYSTEM"
+	}
+	a, err := parse()
+	// In the tree, a namespace that looks like a hostname would be one.
+	if err != nil || address.IsHostname(a.Namespace) {
+		return publish.File{}, &publish.Refusal{Kind: publish.ErrRefused, Reasons: []string{"that is not the address of " + form}}
+	}
+	name := s[len(s)-1]
+	switch {
+	case len(s) == 3 || name == index.MetadataName && protocol == "modules":
+		return publish.ParseMetadataFile(a, name)
+	case protocol == "modules":
+		return publish.ParseModuleFile(a, name)
+	}
+	return publish.ParseReleaseFile(a, s[2], name)
+}
+
+// authorizePublish asks the rules whether r may publish the target. The answer does
+// not depend on what exists. A signed link is no proof: it is for reading a file.
+func (g *Registry) authorizePublish(r *request) error {
+	name := r.target.At("")
+	if g.Rules == nil {
+		return fail(http.StatusForbidden, "nobody may publish to this registry: its operator has to configure `auth`, and `access` with a rule such as `allow ci publish %s`", name.Namespace)
+	}
+	subject, err := g.subject(r)
+	if err != nil {
+		return err
+	}
+	switch {
+	case g.rules.Decide(subject, access.Publish, r.target.resource()).Allowed:
+		r.target.readable = true // what there is to say about its publication
+		return nil
+	case !subject.Anonymous():
+		return fail(http.StatusForbidden, "your credentials do not allow to publish %s: ask the registry's operator for the right to publish it", name)
+	case r.hasCredentials():
+		return fail(http.StatusUnauthorized, "the credentials for %s are unknown, expired or revoked: send a valid token as `Authorization: Bearer TOKEN`", name)
+	}
+	return fail(http.StatusUnauthorized, "publishing %s takes credentials: send a token as `Authorization: Bearer TOKEN`", name)
+}
+
+// answerStaging answers with what is published or staged of a provider's version.
+func (g *Registry) answerStaging(w http.ResponseWriter, r *request) error {
+	a, version, err := r.staged()
+	if err != nil {
+		return err
+	}
+	state, err := g.Publisher.State(r.Context(), a, version)
+	if err != nil {
+		return publishFailed(err)
+	}
+	r.Version = version
+	return writePublication(w, r, http.StatusOK, state)
+}
+
+// drop answers a request to remove what is staged of a provider's version.
+func (g *Registry) drop(w http.ResponseWriter, r *request, s []string) error {
+	if _, err := g.resolveProviders(r, s); err != nil {
+		return err
+	}
+	a, version, err := r.staged()
+	if err != nil {
+		return err
+	}
+	if err := g.Publisher.Drop(r.Context(), a, version); err != nil {
+		return publishFailed(err)
+	}
+	r.Version = version
+	set(w, "Cache-Control", "no-store", contentTypeOptions, noSniff)
+	w.WriteHeader(http.StatusNoContent)
+	r.answered(r.Request, http.StatusNoContent, 0)
+	return nil
+}
+
+// staged returns the provider and version of a KindStaging. They are names of folders,
+// so they must be such as can be published.
+func (r *request) staged() (address.Address, string, error) {
+	r.about(r.target.Address)
+	v, err := address.ParseProviderVersion(r.target.version)
+	switch {
+	case err != nil:
+		return address.Address{}, "", fail(http.StatusNotFound, "that is not a version: use MAJOR.MINOR.PATCH")
+	case address.IsHostname(r.target.Namespace):
+		return address.Address{}, "", fail(http.StatusNotFound, "that is not the address of a provider: use NAMESPACE/TYPE")
+	}
+	return r.target.Address, v.String(), nil
+}
+
+// writePublication answers with what has been published or staged.
+func writePublication(w http.ResponseWriter, r *request, status int, p wire.Publication) error {
+	body := p.Encode()
+	set(w,
+		"Cache-Control", "no-store",
+		"Content-Type", "application/json",
+		"Content-Length", strconv.Itoa(len(body)),
+		contentTypeOptions, noSniff)
+	w.WriteHeader(status)
+	r.answered(r.Request, status, int64(len(body)))
+	if r.Method != http.MethodHead {
+		w.Write(body)
+	}
+	return nil
+}
+
+// detailURL is where the API describes the version of a file.
+func (g *Registry) detailURL(r *request, f publish.File) string {
+	a, path := f.Address, ""
+	if a.IsModule() {
+		path = "/modules/" + a.String()
+	} else {
+		path = "/providers/" + url.PathEscape(a.Namespace) + "/" + url.PathEscape(a.Name)
+	}
+	return g.baseFor(r) + g.prefix + path + "/" + f.Version
+}
+
+// namesOf returns the names of the files that have come into the tree with file.
+func namesOf(p wire.Publication, file publish.File) []string {
+	names := make([]string, len(p.Files))
+	for i := range p.Files {
+		names[i] = p.Files[i].Name
+	}
+	if len(names) == 0 {
+		names = append(names, file.Name)
+	}
+	return names
+}

@@ -1,0 +1,128 @@
+package handlers_test
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// bucketWith returns a bucket with the files of a tree.
+func bucketWith(t *testing.T, tree *indextest.Tree) *indextest.Bucket {
+	t.Helper()
+	b := new(indextest.Bucket)
+	err := afero.Walk(tree.Fs, ".", func(name string, info fs.FileInfo, err error) error {
+		if err == nil && !info.IsDir() {
+			b.Put(name, tree.Read(name), info.ModTime())
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+// With redirect the store serves archives, and nothing else.
+func TestRedirectsToTheStore(t *testing.T) {
+	tree, _ := everything(t)
+	b := bucketWith(t, tree)
+	o := options(t, tree)
+	o.Listed = index.Directories{Root: "."}.Listed(b)
+	g := registry(scanWith(t, o))
+	g.Redirect = 10 * time.Minute
+	changes := 0
+	g.Changed = func(...string) { changes++ }
+	s := serve(t, g)
+
+	const (
+		zip     = "providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+		mirror  = "/v1/mirror/" + ownHost + "/acme/demo/"
+		zipURL  = mirror + "terraform-provider-demo_1.0.0_linux_amd64.zip"
+		archive = "/v1/modules/acme/vpc/aws/1.2.0/archive.zip"
+		folder  = "/v1/modules/acme/vpc/aws/1.10.0/archive.tar.gz"
+	)
+	etag := s.do(http.MethodHead, absolute(zipURL)).Header.Get("Etag")
+	for _, test := range []struct {
+		rule, method, path string
+		headers            []string
+		status             int
+	}{
+		{"a package is served by the store", "GET", zipURL, nil, 307},
+		{"a range of it too: the client asks the store for it", "GET", zipURL, []string{"Range: bytes=5-24"}, 307},
+		{"so is a module's archive", "GET", archive, nil, 307},
+		{"HEAD is answered here: the URL is signed for GET", "HEAD", zipURL, nil, 200},
+		{"a client that has it is told so here", "GET", zipURL, []string{"If-None-Match: " + etag}, 304},
+		{"a condition that the store does not know is checked here", "GET", zipURL, []string{`If-Match: "another"`}, 412},
+		{"a module's folder is packed here", "GET", folder, nil, 200},
+		{"documents come from here", "GET", mirror + "1.0.0.json", nil, 200},
+		{"so does SHA256SUMS", "GET", mirror + "terraform-provider-demo_1.0.0_SHA256SUMS", nil, 200},
+		{"so does its signature", "GET", mirror + "terraform-provider-demo_1.0.0_SHA256SUMS.sig", nil, 200},
+	} {
+		s.rule(test.rule, func(t *testing.T, s *site) {
+			b.Requests()
+			answer := s.do(test.method, absolute(test.path), test.headers...)
+			if answer.StatusCode != test.status {
+				t.Fatalf("got %d %s", answer.StatusCode, answer.body)
+			}
+			if test.status != 307 {
+				if asked := b.Requests(); test.path == zipURL && len(asked) > 0 && test.status != 412 {
+					t.Errorf("the store is asked %v", asked)
+				}
+				return
+			}
+			location := answer.Header.Get("Location")
+			if !strings.HasPrefix(location, "https://store.example/") || !strings.HasSuffix(location, "?expires=10m0s") {
+				t.Errorf("Location is %s", location)
+			}
+			if got := answer.Header.Get("Cache-Control"); got != "no-store" {
+				t.Errorf("Cache-Control is %s", got)
+			}
+		})
+	}
+	s.rule("the store is asked whether a file is unchanged once a minute", func(t *testing.T, s *site) {
+		b.Requests()
+		for range 10 {
+			s.get(zipURL)
+		}
+		if asked := b.Requests(); asked["head"]+asked["get"] > 0 {
+			t.Errorf("it is asked %v", asked)
+		}
+	})
+	s.rule("what has been replaced is not redirected to", func(t *testing.T, s *site) {
+		other := mirror + "terraform-provider-demo_1.0.0_darwin_arm64.zip"
+		name := strings.Replace(zip, "linux_amd64", "darwin_arm64", 1)
+		b.Put(name, "something else", time.Now())
+		if answer := s.get(other); answer.StatusCode != 503 || answer.Header.Get("Location") != "" || changes == 0 {
+			t.Errorf("got %d, Location %s, %d scans", answer.StatusCode, answer.Header.Get("Location"), changes)
+		}
+	})
+	s.rule("a store that cannot be asked is 503", func(t *testing.T, s *site) {
+		b.Fail = func(operation, _ string) error {
+			if operation == "sign" {
+				return errors.New("no credentials")
+			}
+			return nil
+		}
+		answer := s.get(zipURL)
+		if answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "" || strings.Contains(answer.body, "credentials") {
+			t.Errorf("got %d %s", answer.StatusCode, answer.body)
+		}
+	})
+}
+
+func TestADiskIsNotRedirectedTo(t *testing.T) {
+	tree, _ := everything(t)
+	g := registry(scan(t, tree))
+	g.Redirect = time.Minute
+	if answer := serve(t, g).get("/v1/modules/acme/vpc/aws/1.2.0/archive.zip"); answer.StatusCode != 200 {
+		t.Errorf("got %d", answer.StatusCode)
+	}
+}

@@ -1,0 +1,74 @@
+package handlers
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// Below registries/HOSTNAME/ this registry stands in for the one at HOSTNAME: the
+// provider and module registry protocols, and the API beside them, are for its
+// addresses there. Clients learn of these paths from a `host` block of their own
+// configuration, so that there is no discovery below them, and nothing is published
+// there. Files have the URLs that they have in all other answers.
+
+// A servicePath is a path of the registry, in its parts.
+type servicePath struct {
+	original string // HOSTNAME that is stood in for, escaped; empty: none is
+	protocol string // providers, modules, mirror or ready; empty: discovery
+	rest     string // of the path, escaped
+}
+
+// splitServicePath splits what follows the registry's prefix in a path. It reports
+// false if that is no path of the registry.
+func splitServicePath(path string) (s servicePath, ok bool) {
+	var nested bool
+	s.protocol, s.rest, nested = strings.Cut(path, "/")
+	switch s.protocol {
+	case "modules", "providers":
+		return s, true
+	case "mirror":
+		return s, nested
+	case "ready":
+		return s, !nested
+	case "registries":
+		s.original, path, _ = strings.Cut(s.rest, "/")
+		s.protocol, s.rest, _ = strings.Cut(path, "/")
+		return s, s.original != "" && (s.protocol == "modules" || s.protocol == "providers")
+	}
+	return s, false
+}
+
+// standInFor notes that the path of r stands in for the registry at a hostname. That of
+// this registry itself is as good as none.
+func (g *Registry) standInFor(r *request, escaped string) error {
+	var array [1]string
+	decoded, err := split(escaped, array[:0])
+	if err != nil {
+		return err
+	}
+	original, err := address.ParseHostname(decoded[0])
+	if err != nil {
+		return fail(http.StatusNotFound, "that is not the hostname of a registry: use registries/HOSTNAME/")
+	}
+	r.root = "/registries/" + string(original)
+	if g.isName(r.self, original) {
+		r.self = original
+	} else {
+		r.original = original
+	}
+	return nil
+}
+
+// isName reports whether a hostname is one of the registry's, where self is the one
+// that it is asked by.
+func (g *Registry) isName(self, hostname svchost.Hostname) bool {
+	if len(g.Hostnames) > 0 {
+		return slices.Contains(g.Hostnames, hostname)
+	}
+	return hostname == self
+}

@@ -1,0 +1,221 @@
+package handlers
+
+import (
+	"net/http"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A View is a snapshot as the subject of one request may see it, under the name by
+// which the registry was asked. What the rules hide is like what does not exist: in
+// lists, in counts and in the errors of look-ups. The API and the pages read
+// everything that is not a file through a View.
+//
+// In a View, addresses without a HOSTNAME are hosted, and those with one are of that
+// registry.
+type View struct {
+	registry *Registry
+	request  *request
+}
+
+// Visit calls render with a view for a request. If render returns an error of a
+// look-up for what has not been read yet, it is called again with a view of the
+// next snapshot: it must not have written anything.
+func (g *Registry) Visit(r *http.Request, render func(*View) error) error {
+	g.once.Do(g.prepare)
+	q := &request{Request: r, Exchange: new(Exchange), self: g.Hostname(r)}
+	if q.snapshot = g.Snapshot(); q.snapshot == nil {
+		return errStarting
+	}
+	v := &View{g, q}
+	return g.await(q, func() error { return render(v) })
+}
+
+// Snapshot is what everything in the view is of. Packages and documentation are read
+// from it, once a look-up has returned what they are of.
+func (v *View) Snapshot() *index.Snapshot { return v.request.snapshot }
+
+// Hostname is the name of the registry: the first part of hosted addresses in
+// configurations.
+func (v *View) Hostname() svchost.Hostname { return v.request.self }
+
+// ServicesURL is what the absolute URLs of the registry's services begin with, such as
+// "https://registry.example.com/v1".
+func (v *View) ServicesURL() string {
+	base := v.registry.baseFor(v.request)
+	if base == "" {
+		base = "https://" + string(v.request.self)
+	}
+	return base + v.registry.prefix
+}
+
+// FilesURL is what the URLs of files begin with: a path, unless there is a PublicURL.
+func (v *View) FilesURL() string { return v.registry.base }
+
+// Public reports whether everyone may see everything, so that answers do not depend
+// on the subject.
+func (v *View) Public() bool { return v.registry.open }
+
+// PublicUnder reports whether everyone may see everything of another registry's hostname
+// or, if that is empty, everything that is hosted.
+func (v *View) PublicUnder(hostname svchost.Hostname) bool {
+	g := v.registry
+	return g.open || g.rules.AllowsHostname(access.Subject{}, access.Read, hostname)
+}
+
+// Subject returns who makes the request.
+func (v *View) Subject() (access.Subject, error) { return v.registry.subject(v.request) }
+
+// Operator reports whether the subject may publish everything, and so may know what
+// is withheld, and why. Without rules nobody is known to be the operator.
+func (v *View) Operator() bool {
+	if v.registry.Rules == nil {
+		return false
+	}
+	subject, err := v.Subject()
+	return err == nil && v.registry.rules.AllowsAll(subject, access.Publish)
+}
+
+// Module looks up a module. The error is the answer to give if the subject may not see
+// it, if it does not exist, or if it has not been read yet.
+func (v *View) Module(a address.Address) (*index.Module, error) {
+	if err := v.resolve(KindModuleVersions, a); err != nil {
+		return nil, err
+	}
+	m := v.request.module()
+	if m == nil {
+		return nil, v.registry.absent(nil, v.request)
+	}
+	return m, v.complete()
+}
+
+// Provider looks up a provider like Module.
+func (v *View) Provider(a address.Address) (*index.Provider, error) {
+	if err := v.resolve(KindProviderVersions, a); err != nil {
+		return nil, err
+	}
+	p := v.request.provider()
+	if p == nil {
+		return nil, v.registry.absent(nil, v.request)
+	}
+	return p, v.complete()
+}
+
+// Private reports whether what was looked up last is hidden from some.
+func (v *View) Private() bool { return v.request.target.private }
+
+func (v *View) resolve(kind Kind, a address.Address) error {
+	g, r := v.registry, v.request
+	r.Kind = kind
+	r.target = g.named(r.self, a)
+	if err := g.authorize(r); err != nil {
+		return err
+	}
+	if !r.target.readable {
+		return g.missing(nil, r)
+	}
+	return nil
+}
+
+// complete returns an error if there may be versions that the snapshot lacks.
+func (v *View) complete() error {
+	if v.request.listPending() {
+		return errPending
+	}
+	return nil
+}
+
+// Modules are the modules that the subject may see, hosted ones first, ordered by
+// address. The list is shared, and must not be changed.
+func (v *View) Modules() ([]Listed, error) {
+	l, err := v.listing()
+	if err != nil {
+		return nil, err
+	}
+	return l.modules.entries(), nil
+}
+
+// Providers are the providers that the subject may see, like Modules.
+func (v *View) Providers() ([]Listed, error) {
+	l, err := v.listing()
+	if err != nil {
+		return nil, err
+	}
+	return l.providers.entries(), nil
+}
+
+// A Found is what a search finds: a module or provider, or a submodule.
+type Found struct {
+	Listed
+
+	// Submodule is its path in the module, "modules/subnets"; empty for the module
+	// itself.
+	Submodule string
+}
+
+// SearchModules returns what of Modules a query finds, the best first (see
+// index.Searcher).
+func (v *View) SearchModules(q index.Query) (FoundList, error) {
+	l, err := v.listing()
+	if err != nil {
+		return FoundList{}, err
+	}
+	return l.modules.search(q), nil
+}
+
+// SearchProviders does the same with Providers.
+func (v *View) SearchProviders(q index.Query) (FoundList, error) {
+	l, err := v.listing()
+	if err != nil {
+		return FoundList{}, err
+	}
+	return l.providers.search(q), nil
+}
+
+// A FoundList has the results of a search, the best first.
+type FoundList struct {
+	listed  []Listed
+	results index.Results
+}
+
+// Len is how many there are.
+func (f FoundList) Len() int { return f.results.Len() }
+
+// At returns one of them.
+func (f FoundList) At(i int) Found {
+	match := f.results.At(i)
+	return Found{f.listed[match.Entry], match.Submodule}
+}
+
+func (l *listed) search(q index.Query) FoundList {
+	return FoundList{l.entries(), l.searcher().Search(q)}
+}
+
+// listing returns what the subject may see.
+func (v *View) listing() (*listing, error) {
+	id, subject, err := v.listingID()
+	if err != nil {
+		return nil, err
+	}
+	return v.registry.listing(v.Snapshot(), id, subject), nil
+}
+
+// listingID says what a list in the view depends on. The subject is authenticated only
+// if it matters.
+func (v *View) listingID() (id listingID, subject access.Subject, err error) {
+	if v.Snapshot().Catalog().Has(v.request.self) {
+		id.self = v.request.self
+	}
+	if v.Public() {
+		return id, subject, nil
+	}
+	if subject, err = v.Subject(); err != nil {
+		return id, subject, err
+	}
+	id.audience = v.registry.rules.Audience(subject, access.Read)
+	return id, subject, nil
+}

@@ -1,0 +1,52 @@
+package handlers
+
+import (
+	"errors"
+	"io/fs"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+)
+
+// ModuleVersion looks up a version of a module like Module; an empty version is the
+// latest. One that an Upstream has is fetched if it is not in the tree. If there is the
+// module without that version, it is returned with the error.
+func (v *View) ModuleVersion(a address.Address, version string) (*index.Module, *index.ModuleVersion, error) {
+	if err := v.resolve(KindModuleVersions, a); err != nil {
+		return nil, nil, err
+	}
+	return v.registry.findModule(v.request, version)
+}
+
+// Describe returns what a version of a module that was looked up says about itself.
+func (v *View) Describe(m *index.ModuleVersion) (*moduledoc.Package, error) {
+	p, err := v.Snapshot().Describe(v.request.Context(), m)
+	return p, v.unreadable("package of the module", err)
+}
+
+// ModuleFile returns a file of the package of a module that was looked up, by its path
+// from the root module. The error is fs.ErrNotExist if there is none, and
+// index.ErrFileTooLarge if it is too large.
+func (v *View) ModuleFile(m *index.ModuleVersion, name string) ([]byte, error) {
+	content, err := v.Snapshot().ReadModuleFile(v.request.Context(), m, name)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, index.ErrFileTooLarge) {
+		return nil, err
+	}
+	return content, v.unreadable("package of the module", err)
+}
+
+// unreadable is the answer when something of the tree cannot be read; nil without an
+// error.
+func (v *View) unreadable(what string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, index.ErrChanged):
+		v.registry.changed()
+		return errReplaced
+	case v.request.Context().Err() != nil:
+		return errTooSlow
+	}
+	return unavailable("the "+what+" cannot be read at the moment: try again in a moment", err)
+}

@@ -1,0 +1,115 @@
+package handlers
+
+import (
+	"net/http"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A version that registry.hcl withdraws is in no list and no document. A request for it,
+// which a lock file or an exact constraint leads to, is answered with 410 and the reason.
+// Only VERSION.json of a mirror is empty instead, since an error there stops clients
+// that chain this mirror with another source (checklist 66).
+
+// metadata is what registry.hcl says about the target of r, which is nil if there is
+// none. For the files of what is hosted, which are named by their place in the tree,
+// it is what clients were told when they asked for the list.
+func (g *Registry) metadata(r *request) *index.Metadata {
+	t := &r.target
+	name := t.under
+	if name == "" {
+		name = r.self
+	}
+	merges := g.Rules == nil || len(g.Hostnames) > 0
+	if t.merged || merges && (t.hosted || name == r.self) {
+		return r.snapshot.HostedMetadata(t.At(name))
+	}
+	return r.snapshot.Metadata(t.At(t.under))
+}
+
+// Withdrawn returns the versions of a provider or module that lie in the tree and are
+// withdrawn, the newest first: also where nothing else of it is offered, so that
+// Module and Provider find nothing. The error is that of those.
+func (v *View) Withdrawn(a address.Address) ([]index.WithdrawnVersion, error) {
+	kind := KindProviderVersions
+	if a.IsModule() {
+		kind = KindModuleVersions
+	}
+	if err := v.resolve(kind, a); err != nil {
+		return nil, err
+	}
+	t := &v.request.target
+	if t.merged {
+		return v.Snapshot().HostedWithdrawnVersions(t.At(t.under)), nil
+	}
+	return v.Snapshot().WithdrawnVersions(t.At(t.under)), nil
+}
+
+// withdrawn returns the answer for a version that is withdrawn, whether its files are
+// in the tree or not; nil for any other.
+func (g *Registry) withdrawn(r *request, text string) error {
+	m := g.metadata(r)
+	if m == nil || len(m.Withdrawn) == 0 {
+		return nil
+	}
+	parse := address.ParseProviderVersion
+	if r.target.IsModule() {
+		parse = address.ParseModuleVersion
+	}
+	v, err := parse(text)
+	if err != nil {
+		return nil
+	}
+	n := m.WithdrawnVersion(v)
+	if n == nil {
+		return nil
+	}
+	name := r.target.resource().Address
+	if why := n.String(); why != "" {
+		return fail(http.StatusGone, "%s %s is withdrawn: %s", name, v, why)
+	}
+	return fail(http.StatusGone, "%s %s is withdrawn: use another version", name, v)
+}
+
+// fileWithdrawn is withdrawn for a file of a provider's release.
+func (g *Registry) fileWithdrawn(r *request) error {
+	if m := g.metadata(r); m == nil || len(m.Withdrawn) == 0 {
+		return nil // most often, and names need not be parsed
+	}
+	f, err := address.ParseReleaseFile(r.target.Name, r.target.file)
+	if err != nil {
+		return nil
+	}
+	return g.withdrawn(r, f.Version.String())
+}
+
+// versionAbsent answers a request for a version that the snapshot does not have.
+// known reports whether it has others.
+func (g *Registry) versionAbsent(w http.ResponseWriter, r *request, known bool) error {
+	if err := g.withdrawn(r, r.target.version); err != nil {
+		return err
+	}
+	if !known || r.pending() {
+		return g.absent(w, r)
+	}
+	return fail(http.StatusNotFound, "%s has no such version", *r.address)
+}
+
+// withoutWithdrawn drops versions that m withdraws from a list.
+func withoutWithdrawn(list []wire.ProviderVersion, m *index.Metadata) []wire.ProviderVersion {
+	if m == nil || len(m.Withdrawn) == 0 {
+		return list
+	}
+	kept := make([]wire.ProviderVersion, 0, len(list))
+	for _, listed := range list {
+		v, err := version.NewVersion(listed.Version)
+		if err != nil || m.WithdrawnVersion(v) == nil {
+			kept = append(kept, listed)
+		}
+	}
+	return kept
+}

@@ -1,0 +1,252 @@
+package handlers_test
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+)
+
+const notices = `
+source = "https://github.com/acme/vpc"
+deprecated "< 1.1.0" {
+  reason = "use 1.1"
+  link   = "https://example.com/upgrade"
+}
+withdrawn "1.2.0" {
+  reason = "CVE-2026-1"
+  link   = "https://example.com/cve"
+}
+`
+
+// noticedTree has three versions of a hosted provider and module and of a mirrored
+// provider: one deprecated, one withdrawn, one neither.
+func noticedTree(t testing.TB) *indextest.Tree {
+	tree := indextest.New(t)
+	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
+		tree.Provider("acme/demo", v, "linux_amd64")
+		tree.Provider("a.example/acme/demo", v, "linux_amd64")
+		tree.Write("modules/acme/vpc/aws/"+v+".tar.gz", indextest.TarGz("main.tf", "# "+v))
+	}
+	for _, folder := range []string{"providers/acme/demo", "providers/a.example/acme/demo", "modules/acme/vpc/aws"} {
+		tree.Write(folder+"/registry.hcl", notices)
+	}
+	return tree
+}
+
+func TestDeprecated(t *testing.T) {
+	s := serve(t, registry(scan(t, noticedTree(t))))
+	s.rule("20 21 the provider's list has one warning for each notice, which names the versions", func(t *testing.T, s *site) {
+		var list struct{ Warnings []string }
+		s.json("/v1/providers/acme/demo/versions", &list)
+		if len(list.Warnings) != 1 || list.Warnings[0] != "version 1.0.0 is deprecated: use 1.1 (https://example.com/upgrade)" {
+			t.Errorf("got %q", list.Warnings)
+		}
+	})
+	s.rule("a module's list has the reason in the shape of HCP Terraform, and the source", func(t *testing.T, s *site) {
+		const want = `{"modules":[{"source":"https://github.com/acme/vpc","versions":[{"version":"1.1.0","deprecation":null},` +
+			`{"version":"1.0.0","deprecation":{"reason":"use 1.1","link":"https://example.com/upgrade"}}]}]}`
+		if a := s.get("/v1/modules/acme/vpc/aws/versions"); a.body != want {
+			t.Errorf("got %s", a.body)
+		}
+	})
+	s.rule("without a version, the newest that is not deprecated is downloaded", func(t *testing.T, s *site) {
+		if a := s.get("/v1/modules/acme/vpc/aws/download"); !strings.HasSuffix(a.Header.Get("Location"), "/1.1.0/download") {
+			t.Errorf("got %q", a.Header.Get("Location"))
+		}
+	})
+	s.rule("what is deprecated is downloaded as before", func(t *testing.T, s *site) {
+		s.install("/v1/providers/acme/demo/1.0.0/download/linux/amd64")
+	})
+}
+
+func TestWithdrawn(t *testing.T) {
+	s := serve(t, registry(scan(t, noticedTree(t))))
+	for _, path := range []string{
+		"/v1/providers/acme/demo/versions", "/v1/modules/acme/vpc/aws/versions",
+		"/v1/mirror/a.example/acme/demo/index.json", "/v1/mirror/" + ownHost + "/acme/demo/index.json",
+	} {
+		s.rule("it is in no list: "+path, func(t *testing.T, s *site) {
+			if a := s.get(path); a.StatusCode != http.StatusOK || strings.Contains(a.body, "1.2.0") || !strings.Contains(a.body, "1.1.0") {
+				t.Errorf("got %d %s", a.StatusCode, a.body)
+			}
+		})
+	}
+	const zip = "terraform-provider-demo_1.2.0_linux_amd64.zip"
+	for _, path := range []string{
+		"/v1/providers/acme/demo/1.2.0/download/linux/amd64",
+		"/v1/mirror/-/acme/demo/" + zip, "/v1/mirror/" + ownHost + "/acme/demo/" + zip, "/v1/mirror/a.example/acme/demo/" + zip,
+		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.2.0_SHA256SUMS", "/v1/mirror/-/acme/demo/terraform-provider-demo_1.2.0_SHA256SUMS.sig",
+		"/v1/modules/acme/vpc/aws/1.2.0/download", "/v1/modules/acme/vpc/aws/1.2.0/archive.tar.gz",
+	} {
+		s.rule("it is gone, with the reason: "+path, func(t *testing.T, s *site) {
+			a := s.get(path)
+			mustRefuse(t, a, http.StatusGone)
+			if !strings.Contains(a.body, "1.2.0 is withdrawn: CVE-2026-1 (https://example.com/cve)") {
+				t.Errorf("got %s", a.body)
+			}
+		})
+	}
+	for _, host := range []string{"a.example", ownHost} {
+		s.rule("66 the mirror's VERSION.json is empty: "+host, func(t *testing.T, s *site) {
+			if a := s.get("/v1/mirror/" + host + "/acme/demo/1.2.0.json"); a.StatusCode != http.StatusOK || a.body != `{"archives":{}}` {
+				t.Errorf("got %d %s", a.StatusCode, a.body)
+			}
+		})
+	}
+	s.rule("others are downloaded as before", func(t *testing.T, s *site) {
+		s.install("/v1/providers/acme/demo/1.1.0/download/linux/amd64")
+		s.moduleLocation("acme/vpc/aws/1.1.0")
+	})
+	s.rule("a version that is not there and not withdrawn is absent", func(t *testing.T, s *site) {
+		mustRefuse(t, s.get("/v1/modules/acme/vpc/aws/1.3.0/download"), http.StatusNotFound)
+	})
+}
+
+// What HOSTNAME's registry.hcl withdraws, and what that without HOSTNAME does, is
+// withdrawn from what the registry offers as HOSTNAME, and nowhere else.
+func TestWithdrawnUnderOwnName(t *testing.T) {
+	const zip = "terraform-provider-demo_1.0.0_linux_amd64.zip"
+	for _, dir := range []string{"", ownHost + "/"} {
+		tree := indextest.New(t)
+		tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+		tree.Provider(ownHost+"/acme/demo", "1.0.0", "linux_amd64")
+		tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# hosted"))
+		tree.Write("modules/"+ownHost+"/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# named"))
+		tree.Write("providers/"+dir+"acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+		tree.Write("modules/"+dir+"acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
+		g := registry(scan(t, tree))
+		g.Hostnames = hostnames(t, ownHost)
+		for _, path := range []string{
+			"/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/mirror/-/acme/demo/" + zip, "/v1/mirror/" + ownHost + "/acme/demo/" + zip,
+			"/v1/modules/acme/vpc/aws/1.0.0/download", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", "/v1/modules/" + ownHost + "/acme/vpc/aws/1.0.0/archive.tar.gz",
+		} {
+			if w := do(g, http.MethodGet, path); w.Code != http.StatusGone {
+				t.Errorf("withdrawn in %q: %s gets %d %s", dir, path, w.Code, w.Body)
+			}
+		}
+	}
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Write("providers/other.example/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+	if w := do(registry(scan(t, tree)), http.MethodGet, "/v1/mirror/-/acme/demo/"+zip); w.Code != http.StatusOK {
+		t.Errorf("what another registry's is withdrawn: %d", w.Code)
+	}
+}
+
+// Who may not read a provider or module is not told that it is withdrawn; a link
+// that was signed before does not open it.
+func TestWithdrawnInPrivate(t *testing.T) {
+	tree := namesakes(t)
+	before := scan(t, tree)
+	tree.Write("providers/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`).Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
+	now := before
+	g := privately(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return now }}, "allow reader read *")
+	link := downloadLink(t, g, ownHost)
+	archive := askAs(g, reader, ownHost, "/v1/modules/acme/vpc/aws/1.0.0/download").Header().Get("X-Terraform-Get")
+	now = scan(t, tree)
+	for _, path := range []string{link, archive} {
+		if w := askAs(g, "", ownHost, path); w.Code != http.StatusGone {
+			t.Errorf("with a link, %s gets %d %s", path, w.Code, w.Body)
+		}
+	}
+	for _, path := range []string{"/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/modules/acme/vpc/aws/1.0.0/download"} {
+		if w := askAs(g, reader, ownHost, path); w.Code != http.StatusGone {
+			t.Errorf("who may read gets %d %s", w.Code, w.Body)
+		}
+		if w := askAs(g, "", ownHost, path); w.Code != http.StatusUnauthorized {
+			t.Errorf("who is not known gets %d %s", w.Code, w.Body)
+		}
+		if w := askAs(g, stranger, ownHost, path); w.Code != http.StatusNotFound || strings.Contains(w.Body.String(), "withdrawn") {
+			t.Errorf("who may not read gets %d %s", w.Code, w.Body)
+		}
+	}
+}
+
+// Pages tell which versions are withdrawn, also of what is not offered at all, and to
+// those who may read it only.
+func TestViewOfWithdrawn(t *testing.T) {
+	tree := noticedTree(t)
+	tree.Write("modules/acme/gone/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "#")).Write("modules/acme/gone/aws/registry.hcl", `withdrawn ">= 0" { reason = "gone" }`)
+	tree.Write("modules/"+ownHost+"/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
+	g := registry(scan(t, tree))
+	g.Hostnames = hostnames(t, ownHost)
+	privately(t, g, "allow reader read *")
+	for _, test := range []struct{ credentials, host, address, versions string }{
+		{reader, "", "acme/demo", "1.2.0"},
+		{reader, "", "acme/vpc/aws", "1.2.0 1.0.0"},
+		{reader, "", "acme/gone/aws", "1.0.0"},
+		{reader, "a.example", "acme/demo", "1.2.0"},
+		{reader, "", "acme/none", ""},
+		{stranger, "", "acme/gone/aws", "error"},
+		{"", "", "acme/demo", "error"},
+	} {
+		names := strings.Split(test.address, "/")
+		a, err := address.ParseProvider(test.host, names[0], names[1])
+		if len(names) == 3 {
+			a, err = address.ParseModule(test.host, names[0], names[1], names[2])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := httptest.NewRequest(http.MethodGet, "/", nil)
+		r.Host = ownHost
+		if _, token, ok := strings.Cut(test.credentials, ": "); ok {
+			r.Header.Set("Authorization", token)
+		}
+		var versions []string
+		err = g.Visit(r, func(v *handlers.View) error {
+			list, err := v.Withdrawn(a)
+			for _, w := range list {
+				versions = append(versions, w.Version)
+			}
+			return err
+		})
+		if err != nil {
+			versions = []string{"error"}
+		}
+		if got := strings.Join(versions, " "); got != test.versions {
+			t.Errorf("of %s%s, %q gets %q (%v)", test.host, test.address, test.credentials, got, err)
+		}
+	}
+}
+
+// A version that the operator withdraws is not fetched from its origin either,
+// whether it was fetched before or not.
+func TestWithdrawnFromAnOrigin(t *testing.T) {
+	origin, publisher := signedTree(t)
+	origin.Provider("acme/demo", "1.2.0", "linux_amd64").Signed(publisher)
+	const zip = "terraform-provider-demo_1.2.0_linux_amd64.zip"
+	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
+		tree.Write("providers/"+originHost+"/acme/demo/registry.hcl", notices)
+	})
+	p.rule("index.json does not have it", func(t *testing.T, s *site) {
+		if got := s.get(originPath + "demo/index.json").body; got != `{"versions":{"1.1.0":{},"1.0.0":{}}}` {
+			t.Errorf("got %s", got)
+		}
+	})
+	p.rule("VERSION.json is empty", func(t *testing.T, s *site) {
+		if got := s.get(originPath + "demo/1.2.0.json").body; got != `{"archives":{}}` {
+			t.Errorf("got %s", got)
+		}
+	})
+	p.rule("the package is gone", func(t *testing.T, s *site) {
+		mustRefuse(t, s.get(originPath+"demo/"+zip), http.StatusGone)
+	})
+	if p.askedFor(zip)+p.askedFor("demo/1.2.0/download/linux/amd64") > 0 {
+		t.Errorf("the origin was asked for %q", p.asked)
+	}
+	p.rule("index.json has it again as soon as it is restored, and not from a cache", func(t *testing.T, s *site) {
+		p.tree.Remove("providers/" + originHost + "/acme/demo/registry.hcl")
+		p.registry.Changed()
+		if got := s.get(originPath + "demo/index.json").body; got != `{"versions":{"1.2.0":{},"1.1.0":{},"1.0.0":{}}}` {
+			t.Errorf("got %s", got)
+		}
+	})
+}

@@ -1,0 +1,308 @@
+package index
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	version "github.com/hashicorp/go-version"
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// An AddressFolder is the folder of a provider or module in a tree.
+type AddressFolder struct {
+	Address address.Address
+
+	// Path from the root, with slashes; for operators.
+	Path string
+
+	// Versions that lie in it, whether they can be offered or not, the newest first.
+	Versions []*version.Version
+
+	part Part
+	dir  string
+	err  error // the store of a Bucket could not tell which folder it is
+}
+
+// Folders returns the folders of all providers and modules, without reading what is
+// in them. Of several spellings of an address it is the one that is offered.
+func (t Tree) Folders(ctx context.Context) ([]AddressFolder, error) {
+	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo), releases: new(releaseMemo)}
+	s.memo.begin()
+	w := &walker{scan: s, report: newReport()}
+	var folders []AddressFolder
+	add := func(f *folder, a address.Address, versions []*version.Version) {
+		address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
+		versions = slices.CompactFunc(versions, func(a, b *version.Version) bool { return a.String() == b.String() })
+		folders = append(folders, AddressFolder{Address: a, Path: f.report, Versions: versions, part: f.part, dir: f.dir})
+	}
+	for _, p := range w.walkProviders(nil) {
+		var versions []*version.Version
+		for _, r := range p.ordered {
+			if len(r.packages) > 0 {
+				versions = append(versions, r.version)
+			}
+		}
+		add(&p.folder, p.address, versions)
+	}
+	for _, m := range w.walkModules() {
+		var versions []*version.Version
+		for _, p := range m.packages {
+			versions = append(versions, p.version)
+		}
+		add(&m.folder, m.address, versions)
+	}
+	return folders, cmp.Or(ctx.Err(), w.report.failure())
+}
+
+// ReportedKeys is the folder of keys, as Index.Changed takes it.
+const ReportedKeys = "keys"
+
+// ReportedFolder returns the folder of an address in its normal spelling, as
+// Index.Changed takes it: providers/registry.terraform.io/hashicorp/aws.
+func ReportedFolder(a address.Address) string {
+	root, names := "providers", []string{a.Namespace, a.Name}
+	if a.IsModule() {
+		root, names = "modules", append(names, a.System)
+	}
+	if a.Hostname != "" {
+		root = path.Join(root, address.DisplayHostname(a.Hostname))
+	}
+	return path.Join(root, path.Join(names...))
+}
+
+// Folder returns the folder of an address by what names mean, whether it exists or
+// not: if there are several spellings of it, such as ACME and acme, it is the one that a
+// scan offers. A second folder of one address would be reported. It has no Versions,
+// since what is in it is not read.
+func (t Tree) Folder(a address.Address) AddressFolder {
+	f := AddressFolder{Address: a, part: t.Providers}
+	root, names := "providers", []string{a.Namespace, a.Name}
+	if a.IsModule() {
+		f.part, root, names = t.Modules, "modules", append(names, a.System)
+	}
+	s := spellingFinder{part: f.part}
+	f.dir, f.err = s.findAddress(a, s.findHostname(a.Hostname), names), s.failed
+	f.Path = path.Join(root, f.dir)
+	return f
+}
+
+// A spellingFinder finds folders by what their names mean.
+type spellingFinder struct {
+	part   Part
+	failed error // of the store of a Bucket: what is not found may be there
+}
+
+// findAddress returns the path of an address's folder below that of its hostname.
+func (s *spellingFinder) findAddress(a address.Address, hostname string, names []string) string {
+	normal := path.Join(hostname, path.Join(names...))
+	if s.hasVersions(a, normal) { // without a look at how others are spelled
+		return normal
+	}
+	dirs := []string{hostname}
+	for i, name := range names {
+		var next []string
+		for _, dir := range dirs {
+			next = append(next, s.of(dir, name, func(spelling string) bool {
+				spelled := slices.Clone(names)
+				spelled[i] = spelling
+				return isSpelled(a, spelled)
+			})...)
+		}
+		if len(next) == 0 {
+			next = []string{path.Join(dirs[0], name)}
+		}
+		dirs = next
+	}
+	slices.Sort(dirs)
+	if i := slices.IndexFunc(dirs, func(dir string) bool { return s.hasVersions(a, dir) }); i >= 0 {
+		return dirs[i]
+	}
+	if slices.Contains(dirs, normal) {
+		return normal
+	}
+	return dirs[0]
+}
+
+// isSpelled reports whether names are those of an address, in any spelling.
+func isSpelled(a address.Address, names []string) bool {
+	var parsed address.Address
+	var err error
+	if a.IsModule() {
+		parsed, err = address.ParseModule("", names[0], names[1], names[2])
+	} else {
+		parsed, err = address.ParseProvider("", names[0], names[1])
+	}
+	return err == nil && parsed == a.At("")
+}
+
+// hasVersions reports whether a folder of an address has something with the name of a
+// version, or of a package.
+func (s *spellingFinder) hasVersions(a address.Address, dir string) bool {
+	return slices.ContainsFunc(s.names(dir), func(name string) bool {
+		if a.IsModule() {
+			text, _, _, ok := parseModuleFile(name)
+			if !ok {
+				text = name
+			}
+			_, err := address.ParseModuleVersion(text)
+			return err == nil
+		}
+		_, err := address.ParseProviderVersion(name)
+		f, fileErr := address.ParseReleaseFile(a.Name, name)
+		return err == nil || fileErr == nil && f.Kind == address.PackageFile
+	})
+}
+
+// KeysFile returns where the keys of a namespace are, or would be, by what names mean:
+// a part of the tree, and the path in it. The hostname is empty for a hosted namespace.
+// The error is that of the store of a Bucket, which could not tell.
+func (t Tree) KeysFile(hostname svchost.Hostname, namespace string) (in Part, name string, err error) {
+	const suffix = ".asc"
+	s := spellingFinder{part: t.Keys}
+	name = s.find(s.findHostname(hostname), namespace+suffix, func(name string) bool {
+		name, ok := strings.CutSuffix(name, suffix)
+		parsed, err := address.ParseNamespace(name)
+		return ok && err == nil && parsed == namespace
+	})
+	return t.Keys, name, s.failed
+}
+
+// findHostname returns the path of a hostname's folder.
+func (s *spellingFinder) findHostname(hostname svchost.Hostname) string {
+	if hostname == "" {
+		return "."
+	}
+	// As `terraform providers mirror` writes it.
+	return s.find(".", address.DisplayHostname(hostname), func(name string) bool {
+		h, err := address.ParseHostname(name)
+		return err == nil && h == hostname
+	})
+}
+
+// find returns the path of name in a directory, or of another spelling of it.
+func (s *spellingFinder) find(dir, name string, same func(string) bool) string {
+	exists, err := s.part.Exists(path.Join(dir, name))
+	s.note(err)
+	if !exists && err == nil {
+		if found := s.of(dir, name, same); len(found) > 0 {
+			return found[0]
+		}
+	}
+	return path.Join(dir, name)
+}
+
+// of returns the paths of name and its other spellings in a directory, in order but for
+// name itself, which is the first.
+func (s *spellingFinder) of(dir, name string, same func(string) bool) (paths []string) {
+	for _, spelling := range s.names(dir) {
+		switch {
+		case spelling == name:
+			paths = slices.Insert(paths, 0, path.Join(dir, name))
+		case same(spelling):
+			paths = append(paths, path.Join(dir, spelling))
+		}
+	}
+	return paths
+}
+
+// names are those in a directory, in order; none if it cannot be read.
+func (s *spellingFinder) names(dir string) (names []string) {
+	if s.part.bucket() != nil {
+		entries, err := s.part.ReadDir(dir)
+		s.note(err)
+		for _, e := range entries {
+			names = append(names, e.Name())
+		}
+		return names
+	}
+	f, err := s.part.Fs.Open(path.Join(s.part.Dir, dir))
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	names, _ = f.Readdirnames(-1)
+	slices.Sort(names)
+	return names
+}
+
+// note remembers the first failure of a store.
+func (s *spellingFinder) note(err error) {
+	if s.failed == nil && errors.Is(err, ErrStore) {
+		s.failed = err
+	}
+}
+
+// In returns the part of the tree in which the folder lies, and its path there. The error
+// is that of the store of a Bucket, which could not tell which spelling of the address is
+// offered.
+func (f AddressFolder) In() (in Part, dir string, err error) { return f.part, f.dir, f.err }
+
+// Covered returns the versions in the folder that meet constraints: how many they
+// are, and their names in short.
+func (f AddressFolder) Covered(c address.Constraints) (n int, names string) {
+	covered := slices.Clone(f.Versions)
+	for i, v := range covered {
+		if c.Cover(v) {
+			n++
+		} else {
+			covered[i] = nil
+		}
+	}
+	return n, nameVersions(covered, n)
+}
+
+// ReadMetadata returns the content of the folder's registry.hcl; nil if it has none. If
+// the store of a Bucket fails, the error is ErrStore.
+func (f AddressFolder) ReadMetadata() ([]byte, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	content, err := f.part.read(path.Join(f.dir, MetadataName))
+	var bad *finding
+	switch {
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, &bad) && bad.reason == Empty:
+		return nil, nil
+	case errors.Is(err, ErrStore):
+		return nil, err
+	case err != nil:
+		return nil, asFinding(err)
+	}
+	return content, nil
+}
+
+// ErrMetadataChanged: another process has changed a registry.hcl meanwhile.
+var ErrMetadataChanged = errors.New("it has changed meanwhile: run the command again")
+
+// WriteMetadata replaces the content of the folder's registry.hcl, as a whole or not
+// at all, if it still has the one from before. Without content the file is removed,
+// since an empty one may be a copy that has just begun.
+func (f AddressFolder) WriteMetadata(before, content []byte) error {
+	name := path.Join(f.dir, MetadataName)
+	if f.part.disk != "" {
+		info, err := os.Lstat(f.part.onDisk(name))
+		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
+			return errors.New("it is a symlink: change the file that it leads to")
+		}
+	}
+	now, err := f.ReadMetadata()
+	if err != nil || !bytes.Equal(now, before) {
+		return cmp.Or(err, ErrMetadataChanged)
+	}
+	if len(bytes.TrimSpace(content)) == 0 {
+		if err := f.part.Fs.Remove(path.Join(f.part.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return StorageError(err)
+		}
+		return nil
+	}
+	return f.part.WriteFile(name, content)
+}

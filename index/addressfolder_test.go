@@ -1,0 +1,76 @@
+package index_test
+
+import (
+	"path"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+func TestFolderOfAnAddress(t *testing.T) {
+	tree := indextest.New(t)
+	for _, name := range []string{
+		"providers/ACME/Demo/x", "providers/acme.example/acme/demo/x", "providers/both/demo/x", "providers/BOTH/demo/x",
+		"providers/xn--bcher-kva.example/acme/demo/x",
+		"modules/Acme/VPC/aws/x",
+		"providers/split/other/x", "providers/SPLIT/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
+		"providers/stray/demo/README", "providers/STRAY/demo/1.0.0/x", "providers/STRAY/Demo/1.0.0/x",
+		"modules/stray/vpc/aws/registry.hcl", "modules/Stray/vpc/aws/v1.0.0.tgz",
+	} {
+		tree.Write(name, "x")
+	}
+	open, err := tree.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ rule, hostname, names, want string }{
+		{"another spelling", "", "acme/demo", "providers/ACME/Demo"},
+		{"half of it in another spelling", "", "acme/other", "providers/ACME/other"},
+		{"its very name before another spelling", "", "both/demo", "providers/both/demo"},
+		{"another spelling in a folder whose very name is there too", "", "split/demo", "providers/SPLIT/demo"},
+		{"what is offered before its very name", "", "stray/demo", "providers/STRAY/Demo"},
+		{"a module that is offered before its very name", "", "stray/vpc/aws", "modules/Stray/vpc/aws"},
+		{"a hostname apart from a namespace", "acme.example", "acme/demo", "providers/acme.example/acme/demo"},
+		{"a hostname in another spelling", "bücher.example", "acme/demo", "providers/xn--bcher-kva.example/acme/demo"},
+		{"a module in another spelling", "", "acme/vpc/aws", "modules/Acme/VPC/aws"},
+		{"none at all", "new.example", "new/demo", "providers/new.example/new/demo"},
+		{"no module at all", "", "new/vpc/aws", "modules/new/vpc/aws"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			a := addressAt(test.hostname, test.names)
+			f := open.Folder(a)
+			part, dir, _ := f.In()
+			if f.Path != test.want || path.Join(part.Dir, dir) != test.want || f.Address != a {
+				t.Errorf("it is %s, and %s in the part", f.Path, path.Join(part.Dir, dir))
+			}
+		})
+	}
+}
+
+func TestKeysFileOfANamespace(t *testing.T) {
+	p := indextest.NewPublisher(t)
+	tree := indextest.New(t).Keys("ACME", p).Keys("both", p).Keys("BOTH", p).Keys("a.example/Acme", p)
+	open, err := tree.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct{ rule, hostname, namespace, want string }{
+		{"another spelling", "", "acme", "keys/ACME.asc"},
+		{"its very name before another spelling", "", "both", "keys/both.asc"},
+		{"of a hostname", "a.example", "acme", "keys/a.example/Acme.asc"},
+		{"none of a hostname", "b.example", "acme", "keys/b.example/acme.asc"},
+		{"none at all", "", "new", "keys/new.asc"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			a := address.Address{}
+			if test.hostname != "" {
+				a = addressAt(test.hostname, "acme/demo")
+			}
+			part, name, _ := open.KeysFile(a.Hostname, test.namespace)
+			if got := path.Join(part.Dir, name); got != test.want {
+				t.Errorf("it is %s", got)
+			}
+		})
+	}
+}

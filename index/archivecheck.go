@@ -1,0 +1,118 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// What comes into a tree is checked before by the same code as in a scan, so that
+// nothing is taken that would be withheld.
+
+// A PackageError is why a package would be withheld, in the words of a report.
+type PackageError struct {
+	Reason Reason
+	Detail string
+}
+
+func (e *PackageError) Error() string { return e.Detail }
+
+// A PackageDigest is the result of reading a provider's package.
+type PackageDigest struct {
+	SHA256 wire.SHA256
+
+	// H1 are the "h1:" hashes that clients compare the package with: that of its
+	// files, and that of the zip's entries where they differ (checklist 68).
+	H1 []string
+
+	digest digest
+}
+
+// CheckPackage reads a package of the provider called typ to its end, as a scan
+// does. Callers that know the sha256 of the file, having just written it, save
+// computing it again; zero: it is not known. The error is a *PackageError where a
+// scan would withhold the package; the SHA256 is then set if the file could be read.
+// Any other error is that of ctx or of the file.
+func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
+	d, err := checkArchive(ctx, f, size, known, func(d *digest) error {
+		if err := d.readPackage(ctx, f, size, typ); err != nil {
+			return err
+		}
+		if bad := decodePackageDetail(d.content).findingOn(platform); bad != nil {
+			return bad
+		}
+		return nil
+	})
+	if err != nil {
+		return PackageDigest{SHA256: d.sha256}, err
+	}
+	checked := PackageDigest{SHA256: d.sha256, H1: []string{d.h1}, digest: d}
+	if packed := decodePackageDetail(d.content).packedH1; packed != "" {
+		checked.H1 = append(checked.H1, packed)
+	}
+	return checked, nil
+}
+
+// A ModuleDigest is the result of reading a module's package.
+type ModuleDigest struct {
+	SHA256 wire.SHA256
+	H1     string // Go's dirhash of its files, "h1:…"
+
+	digest digest
+}
+
+// CheckModule is to the package of a module, VERSION.tar.gz, VERSION.tgz or
+// VERSION.zip, what CheckPackage is to a provider's.
+func CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (ModuleDigest, error) {
+	_, format, _, ok := parseModuleFile(name)
+	if !ok {
+		return ModuleDigest{}, &PackageError{BadName, "it is not named VERSION.tar.gz, VERSION.tgz or VERSION.zip: rename it"}
+	}
+	d, err := checkArchive(ctx, f, size, known, func(d *digest) error { return d.readModule(ctx, f, size, format) })
+	if err != nil {
+		return ModuleDigest{SHA256: d.sha256}, err
+	}
+	return ModuleDigest{SHA256: d.sha256, H1: d.h1, digest: d}, nil
+}
+
+// checkArchive reads an archive outside of a scan.
+func checkArchive(ctx context.Context, f afero.File, size int64, known wire.SHA256, read func(d *digest) error) (digest, error) {
+	if size == 0 { // which a scan does not read
+		return digest{}, &PackageError{Empty, "it is empty"}
+	}
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return digest{}, err
+	}
+	d, err := digestArchive(ctx, f, size, known, read)
+	if failed := readFailure(f); failed != nil {
+		return d, StorageError(failed)
+	}
+	return d, asPackageError(err)
+}
+
+// asPackageError returns a finding as a *PackageError, and any other error as it is.
+func asPackageError(err error) error {
+	var bad *finding
+	if errors.As(err, &bad) {
+		return &PackageError{bad.reason, bad.detail}
+	}
+	return err
+}
+
+// digestArchive reads an archive to its end, twice: its bytes for the sha256, unless
+// that is known, and what is in it.
+func digestArchive(ctx context.Context, f io.Reader, size int64, known wire.SHA256, read func(d *digest) error) (d digest, err error) {
+	d = digest{sha256: known, size: size}
+	if known == (wire.SHA256{}) {
+		if d.sha256, err = digestFile(ctx, f); err != nil {
+			return d, err
+		}
+	}
+	err = read(&d)
+	return d, err
+}

@@ -1,0 +1,27 @@
+package index_test
+
+import (
+	"io/fs"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// onlyOpen hides all methods but Open, as Caddy does.
+type onlyOpen struct{ fs.FS }
+
+func TestABucketIsFoundBehindCaddysWrapper(t *testing.T) {
+	bucket := new(indextest.Bucket)
+	bucket.Put("providers/a", "", time.Now())
+	for name, fsys := range map[string]fs.FS{"as it is": bucket, "wrapped": onlyOpen{bucket}} {
+		if found, ok := index.BucketOf(fsys); !ok || found != index.Bucket(bucket) {
+			t.Errorf("%s: %v, %t", name, found, ok)
+		}
+	}
+	if _, ok := index.BucketOf(onlyOpen{os.DirFS(t.TempDir())}); ok {
+		t.Error("a folder of the disk is taken for a bucket")
+	}
+}

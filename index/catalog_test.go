@@ -1,0 +1,102 @@
+package index_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+func TestCatalog(t *testing.T) {
+	tree := indextest.New(t)
+	for _, v := range []string{"1.0.0", "1.1.0", "2.0.0-rc.1"} {
+		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# "+v)
+		tree.Provider("acme/demo", v, "linux_amd64")
+	}
+	tree.Write("modules/acme/vpc/aws/1.1.0/README.md", "# VPC\n\nA network with subnets.\n")
+	tree.Write("modules/acme/old/aws/1.0.0/main.tf", "# a module")
+	tree.Write("modules/acme/old/aws/registry.hcl", `
+description = "Said by the operator"
+deprecated "1.0.0" {
+  reason = "use vpc"
+}
+`)
+	tree.Write("modules/a.example.com/acme/vpc/aws/3.0.0/main.tf", "# a module")
+	tree.Write("providers/acme/demo/registry.hcl", "source = \"https://example.com/demo\"\nowner = \"a team\"")
+	c := scan(t, tree).Catalog()
+
+	var addresses []string
+	for _, e := range c.Modules {
+		addresses = append(addresses, e.Address.String())
+	}
+	if want := []string{"acme/old/aws", "acme/vpc/aws", "a.example.com/acme/vpc/aws"}; !slices.Equal(addresses, want) {
+		t.Fatalf("got %q, want %q", addresses, want)
+	}
+	old, vpc, demo := c.Modules[0], c.Modules[1], c.Providers[0]
+	if vpc.Version != "1.1.0" || vpc.Versions != 3 || vpc.Description != "A network with subnets." || vpc.Deprecated != nil || vpc.Published.Year() != 2026 {
+		t.Errorf("the module is %+v", vpc)
+	}
+	if old.Description != "Said by the operator" || old.Deprecated == nil || old.Deprecated.Reason != "use vpc" {
+		t.Errorf("what registry.hcl is about is %+v", old)
+	}
+	if demo.Version != "1.1.0" || demo.Source != "https://example.com/demo" || demo.Owner != "a team" {
+		t.Errorf("the provider is %+v", demo)
+	}
+	own := vpc.Address.At("a.example.com")
+	if e, ok := c.Merged(own); !ok || e.Version != "3.0.0" || e.Versions != 4 {
+		t.Errorf("merged it is %+v, %v", e, ok)
+	}
+	if _, ok := c.Merged(vpc.Address); ok {
+		t.Error("what is found once is merged")
+	}
+	if !c.Has("a.example.com") || c.Has("b.example.com") {
+		t.Error("the hostnames are wrong")
+	}
+}
+
+// Entries of what has not changed are the same in the next snapshot, with what was
+// made of them for searches.
+func TestCatalogKeepsEntries(t *testing.T) {
+	tree := indextest.New(t)
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		tree.Write("modules/acme/"+name+"/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module"))
+	}
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("acme/other", "1.0.0", "linux_amd64")
+	x := index.New(options(t, tree.Open))
+	x.Start()
+	t.Cleanup(func() { x.Close() })
+	before := rescan(t, x).Catalog()
+
+	tree.Write("modules/acme/b/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a newer one"))
+	tree.Write("modules/acme/c/aws/registry.hcl", `description = "New"`)
+	tree.Write("modules/acme/d/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# edited"))
+	tree.Remove("modules/acme/e")
+	tree.Provider("acme/other", "1.1.0", "linux_amd64")
+	after := rescan(t, x).Catalog()
+
+	same := func(name string, list, earlier []*index.Entry) bool {
+		find := func(list []*index.Entry) *index.Entry {
+			i := slices.IndexFunc(list, func(e *index.Entry) bool { return e.Address.Name == name })
+			return list[i]
+		}
+		return find(list) == find(earlier)
+	}
+	for name, want := range map[string]bool{"a": true, "b": false, "c": false, "d": false} {
+		if same(name, after.Modules, before.Modules) != want {
+			t.Errorf("%s is the same: %v", name, !want)
+		}
+	}
+	for name, want := range map[string]bool{"demo": true, "other": false} {
+		if same(name, after.Providers, before.Providers) != want {
+			t.Errorf("%s is the same: %v", name, !want)
+		}
+	}
+	if len(after.Modules) != 4 {
+		t.Errorf("there are %d modules", len(after.Modules))
+	}
+	if s := index.NewSearcher(after.Modules, nil); s.Search(index.ParseQuery("new")).Len() != 1 || s.Search(index.ParseQuery("acme")).Len() != 4 {
+		t.Error("the search does not have what is new")
+	}
+}

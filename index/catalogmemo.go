@@ -1,0 +1,46 @@
+package index
+
+import (
+	"sync"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A catalogMemo keeps the entries of the catalog that was made last for the next one,
+// in which most are the same. All snapshots of an index share it. Its zero value is
+// empty.
+type catalogMemo struct {
+	mutex   sync.Mutex
+	entries map[entrySource]*Entry
+}
+
+// An entrySource is all that an entry depends on.
+type entrySource struct {
+	address    address.Address
+	version    string
+	versions   int
+	sum        wire.SHA256 // of a module's package
+	published  int64
+	metadata   *Metadata
+	deprecated *Notice
+}
+
+// begin returns a function that returns the entry of a source, made by newEntry if it
+// is not in the catalog before, and one to call when the catalog is complete.
+func (m *catalogMemo) begin() (entry func(entrySource, func() *Entry) *Entry, finish func()) {
+	m.mutex.Lock()
+	entries := make(map[entrySource]*Entry, len(m.entries))
+	entry = func(source entrySource, newEntry func() *Entry) *Entry {
+		e := m.entries[source]
+		if e == nil {
+			e = newEntry()
+		}
+		entries[source] = e
+		return e
+	}
+	return entry, func() {
+		m.entries = entries
+		m.mutex.Unlock()
+	}
+}

@@ -1,0 +1,281 @@
+package index_test
+
+import (
+	"archive/zip"
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+var network = address.Address{Namespace: "acme", Name: "network", System: "aws"}
+
+// networkFiles are a module's, given as names and contents in turn.
+func networkFiles(prefix string) []string {
+	files := []string{
+		"README.md", "# Network\n\nCreates a network.\n",
+		"main.tf", "variable \"cidr\" {\n  type = string\n}\nresource \"aws_vpc\" \"this\" {}\n",
+		"outputs.tf", "output \"id\" {\n  value = aws_vpc.this.id\n}\n",
+		"modules/subnets/main.tf", "variable \"zones\" {}\n",
+		"modules/subnets/README.md", "Creates the subnets.\n",
+		"examples/complete/main.tf", "module \"network\" {\n  source = \"../..\"\n}\n",
+		"images/plan.png", "\x89PNG",
+	}
+	for i := 0; i < len(files); i += 2 {
+		files[i] = prefix + files[i]
+	}
+	return files
+}
+
+// networks writes a module in all the ways in which it may lie in a tree, each as a
+// version of its own.
+func networks(t *testing.T, tree *indextest.Tree) {
+	t.Helper()
+	dir := "modules/acme/network/aws/"
+	files := networkFiles("")
+	for i := 0; i < len(files); i += 2 {
+		tree.Write(dir+"1.0.0/"+files[i], files[i+1])
+		tree.Write(dir+"1.1.0/network/"+files[i], files[i+1])
+	}
+	tree.Write(dir+"2.0.0.tar.gz", indextest.TarGz(networkFiles("./")...))
+	tree.Write(dir+"2.1.0.tgz", indextest.TarGz(networkFiles("network-2.1.0/")...))
+	tree.Write(dir+"3.0.0.zip", indextest.Zip(networkFiles("")...))
+	tree.Write(dir+"3.1.0.zip", indextest.Zip(networkFiles("network-3.1.0/")...))
+}
+
+func scanned(t *testing.T, tree *indextest.Tree) *index.Snapshot {
+	t.Helper()
+	s, err := index.Scan(t.Context(), index.Options{Open: tree.Open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// A module says the same however it lies in the tree.
+func TestDescribe(t *testing.T) {
+	tree := indextest.New(t)
+	networks(t, tree)
+	s := scanned(t, tree)
+	versions := s.Module(network).Versions
+	if len(versions) != 6 {
+		t.Fatalf("%d versions are offered: %+v", len(versions), s.Report.Withheld)
+	}
+	first, err := s.Describe(t.Context(), versions[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(first.Root.Variables) != 1 || len(first.Root.Outputs) != 1 || len(first.Submodules) != 1 || len(first.Examples) != 1 || first.Root.Readme.Content == "" {
+		t.Errorf("it is %+v", first)
+	}
+	for _, v := range versions {
+		p, err := s.Describe(t.Context(), v)
+		if err != nil || !reflect.DeepEqual(p, first) {
+			t.Errorf("%s is %+v, %v", v.Version, p, err)
+		}
+		if got, want := v.Summary(), first.Summary(); !reflect.DeepEqual(got, want) {
+			t.Errorf("%s is in short %+v, not %+v", v.Version, got, want)
+		}
+		if again, _ := s.Describe(t.Context(), v); again != p {
+			t.Errorf("%s was read twice", v.Version)
+		}
+	}
+}
+
+// After a restart no archive is read for its short form.
+func TestSummariesOutlastARestart(t *testing.T) {
+	tree := indextest.New(t)
+	networks(t, tree)
+	store := new(memoryStore)
+	for _, recalled := range []int{0, 6} {
+		x := index.New(index.Options{Open: tree.Open, Store: store})
+		s, err := x.Rescan(t.Context())
+		if err != nil || s.Recalled != recalled {
+			t.Fatalf("%v, %d recalled", err, s.Recalled)
+		}
+		for _, v := range s.Module(network).Versions {
+			if got := v.Summary(); got.Description != "Creates a network." || !reflect.DeepEqual(got.Inputs, []string{"cidr"}) || got.Examples != 1 {
+				t.Errorf("with %d recalled, %s is in short %+v", recalled, v.Version, got)
+			}
+		}
+		x.Close()
+	}
+}
+
+// Snapshots of an index share what has been read.
+func TestDescriptionsOutlastASnapshot(t *testing.T) {
+	tree := indextest.New(t)
+	networks(t, tree)
+	x := index.New(index.Options{Open: tree.Open})
+	defer x.Close()
+	describe := func() any {
+		s, err := x.Rescan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := s.Describe(t.Context(), s.Module(network).Version("2.0.0"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	if first := describe(); describe() != first {
+		t.Error("it was read twice")
+	}
+}
+
+func TestReadModuleFile(t *testing.T) {
+	tree := indextest.New(t)
+	networks(t, tree)
+	dir := "modules/acme/network/aws/"
+	large := strings.Repeat("x", 4<<20+1)
+	tree.Write(dir+"4.0.0/main.tf", "# none").Write(dir+"4.0.0/large", large).Write(dir+"4.0.0/largest", large[1:])
+	tree.Write(dir+"4.1.0.tar.gz", indextest.TarGz("main.tf", "# none", "large", large, "largest", large[1:], "twice", "first", "./twice", "second"))
+	tree.Write(dir+"4.2.0.zip", indextest.Zip("main.tf", "# none", "large", large, "largest", large[1:], "twice", "first", "./twice", "second"))
+	s := scanned(t, tree)
+	for _, v := range s.Module(network).Versions {
+		for _, test := range []struct {
+			name, content string
+			want          error
+		}{
+			{"images/plan.png", "\x89PNG", nil},
+			{"./modules/../images//plan.png", "\x89PNG", nil},
+			{"images/other.png", "", fs.ErrNotExist},
+			{"images", "", fs.ErrNotExist},
+			{"", "", fs.ErrNotExist},
+			{".", "", fs.ErrNotExist},
+			{"/images/plan.png", "", fs.ErrNotExist},
+			{"../2.0.0.tar.gz", "", fs.ErrNotExist},
+			{"../../../../../images/plan.png", "", fs.ErrNotExist},
+			{"images/plan.png\x00", "", fs.ErrNotExist},
+			{"large", "", index.ErrFileTooLarge},
+			{"largest", large[1:], nil},
+			{"twice", "second", nil},
+		} {
+			if large := v.Version >= "4"; large != (test.name == "large" || test.name == "largest" || test.name == "twice") || v.Version == "4.0.0" && test.name == "twice" {
+				continue
+			}
+			got, err := s.ReadModuleFile(t.Context(), v, test.name)
+			if string(got) != test.content || !errors.Is(err, test.want) {
+				t.Errorf("%s of %s is %.100q, %v", test.name, v.Version, got, err)
+			}
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, v := range s.Module(network).Versions {
+		if _, err := s.ReadModuleFile(ctx, v, "main.tf"); !errors.Is(err, context.Canceled) {
+			t.Errorf("when the caller has gone, %s is %v", v.Version, err)
+		}
+		if _, err := s.Describe(ctx, v); !errors.Is(err, context.Canceled) {
+			t.Errorf("when the caller has gone, %s is %v", v.Version, err)
+		}
+	}
+}
+
+// A package is described as it was verified, or not at all.
+func TestChangedPackagesAreNotDescribed(t *testing.T) {
+	for _, changed := range []string{"1.0.0/main.tf", "2.0.0.tar.gz", "3.0.0.zip"} {
+		tree := indextest.OnDisk(t, t.TempDir())
+		networks(t, tree)
+		s := scanned(t, tree)
+		version, _, _ := strings.Cut(changed, "/")
+		v := s.Module(network).Version(version[:len("1.0.0")])
+		tree.Write("modules/acme/network/aws/"+changed, "something else")
+		if _, err := s.Describe(t.Context(), v); !errors.Is(err, index.ErrChanged) {
+			t.Errorf("of %s the error is %v", changed, err)
+		}
+		if _, err := s.ReadModuleFile(t.Context(), v, "main.tf"); !errors.Is(err, index.ErrChanged) {
+			t.Errorf("of a file of %s the error is %v", changed, err)
+		}
+		tree.Remove("modules/acme/network/aws/" + changed)
+		if _, err := s.Describe(t.Context(), v); !errors.Is(err, index.ErrChanged) {
+			t.Errorf("of %s, removed, the error is %v", changed, err)
+		}
+	}
+}
+
+func TestPublished(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	networks(t, tree)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Checksums()
+	tree.Provider("acme/demo", "1.1.0", "linux_amd64").Checksums()
+	at := func(name string, hour int) time.Time {
+		stamp := time.Date(2026, 2, 3, hour, 0, 0, 0, time.UTC)
+		if err := os.Chtimes(filepath.Join(dir, name), stamp, stamp); err != nil {
+			t.Fatal(err)
+		}
+		return stamp
+	}
+	at("modules/acme/network/aws/1.0.0/main.tf", 1)
+	folder := at("modules/acme/network/aws/1.0.0/README.md", 2)
+	archive := at("modules/acme/network/aws/2.0.0.tar.gz", 3)
+	at("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", 4)
+	packages := at("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", 5)
+	documents := at("providers/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS", 6)
+	s := scanned(t, tree)
+	m := s.Module(network)
+	p := s.Provider(address.Address{Namespace: "acme", Name: "demo"})
+	for _, test := range []struct {
+		rule      string
+		got, want time.Time
+	}{
+		{"of a folder, its newest file's", m.Version("1.0.0").Published(), folder},
+		{"of an archive, its own", m.Version("2.0.0").Published(), archive},
+		{"of a release, its newest package's", p.Release("1.0.0").Published(), packages},
+		{"of a release, its newest document's", p.Release("1.1.0").Published(), documents},
+	} {
+		if !test.got.Equal(test.want) {
+			t.Errorf("%s: got %s, not %s", test.rule, test.got, test.want)
+		}
+	}
+}
+
+// A symlink in a zip has a path, and is no README.
+func TestSymlinksInArchivesAreNotRead(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("modules/acme/network/aws/1.0.0.zip", zipWithSymlink(t, "README.md", "/etc/passwd"))
+	s := scanned(t, tree)
+	v := s.Module(network).Version("1.0.0")
+	p, err := s.Describe(t.Context(), v)
+	if err != nil || p.Root.Readme.Content != "" || v.Summary().Words != "" {
+		t.Errorf("got %+v, %v; in short %+v", p, err, v.Summary())
+	}
+	if _, err := s.ReadModuleFile(t.Context(), v, "README.md"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the error is %v", err)
+	}
+}
+
+func zipWithSymlink(t *testing.T, name, target string) string {
+	t.Helper()
+	var b strings.Builder
+	z := zip.NewWriter(&b)
+	for _, f := range []struct {
+		name, content string
+		mode          fs.FileMode
+	}{{"main.tf", "# nothing", 0o644}, {name, target, fs.ModeSymlink | 0o777}} {
+		h := &zip.FileHeader{Name: f.name}
+		h.SetMode(f.mode)
+		w, err := z.CreateHeader(h)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := w.Write([]byte(f.content)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := z.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}

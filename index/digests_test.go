@@ -1,0 +1,189 @@
+package index_test
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// publishing is a tree into which files are published, and its index.
+type publishing struct {
+	t     *testing.T
+	root  string
+	tree  index.Tree
+	store *memoryStore
+	*index.Index
+}
+
+func newPublishing(t *testing.T) *publishing {
+	t.Helper()
+	root := t.TempDir()
+	tree, err := index.Directories{Root: root}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &publishing{t: t, root: root, tree: tree, store: new(memoryStore)}
+	p.restart()
+	return p
+}
+
+// restart begins another index over the same tree and memo.
+func (p *publishing) restart() {
+	o := options(p.t, index.Directories{Root: p.root}.Open)
+	o.Store = p.store
+	p.Index = index.New(o)
+	p.t.Cleanup(func() { p.Close() })
+}
+
+// place writes a file to its folder below StagingName, has it checked, and then
+// renames the folder into the part.
+func (p *publishing) place(part index.Part, name, content string, check func(f afero.File, info fs.FileInfo)) {
+	p.t.Helper()
+	staged := path.Join(index.StagingName, name)
+	temporary, err := part.NewTemporary(p.t.Context(), staged)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if _, err := io.WriteString(temporary, content); err != nil {
+		p.t.Fatal(err)
+	}
+	info, err := temporary.Rename(p.t.Context(), staged)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	at := func(name string) string { return path.Join(part.Dir, name) }
+	f, err := part.Fs.Open(at(staged))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer f.Close()
+	check(f, info)
+	dir := path.Dir(name)
+	if err := errors.Join(part.Fs.MkdirAll(at(path.Dir(dir)), 0o755), part.Fs.Rename(at(path.Dir(staged)), at(dir))); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *publishing) placePackage() {
+	p.t.Helper()
+	p.place(p.tree.Providers, "acme/demo/1.0.0/"+zipName, indextest.ProviderZip("demo", "1.0.0", "linux_amd64"), func(f afero.File, info fs.FileInfo) {
+		d, err := index.CheckPackage(p.t.Context(), f, info.Size(), "demo", address.Platform{OS: "linux", Arch: "amd64"}, wire.SHA256{})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.Digests().AddPackage(info, d)
+	})
+}
+
+func (p *publishing) placeModule() {
+	p.t.Helper()
+	p.place(p.tree.Modules, "acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "variable \"cidr\" {}\n"), func(f afero.File, info fs.FileInfo) {
+		d, err := index.CheckModule(p.t.Context(), f, info.Size(), info.Name(), wire.SHA256{})
+		if err != nil {
+			p.t.Fatal(err)
+		}
+		p.Digests().AddModule(info, d)
+	})
+}
+
+// What was read while it was published is not read again, neither by the next scan nor
+// after a restart, and is offered as if it had been.
+func TestPublishedPackagesAreNotReadAgain(t *testing.T) {
+	p := newPublishing(t)
+	p.placePackage()
+	p.placeModule()
+	for _, restarted := range []bool{false, true} {
+		if restarted {
+			p.restart()
+		}
+		s := rescan(t, p.Index)
+		if s.Read != 0 || s.Recalled != 2 {
+			t.Errorf("restarted is %v: %d were read, and %d known", restarted, s.Read, s.Recalled)
+		}
+		nothingWithheld(t, s)
+		read := scanWith(t, index.Options{Open: index.Directories{Root: p.root}.Open})
+		if read.Read != 2 {
+			t.Fatalf("a scan that knows nothing reads %d", read.Read)
+		}
+		k, want := s.Provider(ownDemo).Release("1.0.0").Package("linux", "amd64"), read.Provider(ownDemo).Release("1.0.0").Package("linux", "amd64")
+		if k.File.SHA256 != want.File.SHA256 || k.File.Size != want.File.Size {
+			t.Errorf("the package is %+v, want %+v", k, want)
+		}
+		vpc := addressAt("", "acme/vpc/aws")
+		m, wanted := s.Module(vpc).Version("1.0.0"), read.Module(vpc).Version("1.0.0")
+		if m.H1 != wanted.H1 || m.Archive.SHA256 != wanted.Archive.SHA256 || m.Archive.Size != wanted.Archive.Size || len(m.Summary().Inputs) != 1 {
+			t.Errorf("the module is %+v, want %+v", m, wanted)
+		}
+	}
+}
+
+// A file that is no longer the one that was checked is read.
+func TestChangedPackagesAreRead(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		change func(file string, content []byte, at time.Time) error
+	}{
+		{"at another time", func(file string, content []byte, at time.Time) error {
+			at = at.Add(time.Second)
+			return errors.Join(os.WriteFile(file, content, 0o644), os.Chtimes(file, at, at))
+		}},
+		{"in a new file of the same time", func(file string, content []byte, at time.Time) error {
+			return errors.Join(os.WriteFile(file+".new", content, 0o644), os.Chtimes(file+".new", at, at), os.Rename(file+".new", file))
+		}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			p := newPublishing(t)
+			p.placePackage()
+			file := filepath.Join(p.root, "providers", "acme", "demo", "1.0.0", zipName)
+			info, err := os.Stat(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := test.change(file, make([]byte, info.Size()), info.ModTime()); err != nil {
+				t.Fatal(err)
+			}
+			s := rescan(t, p.Index)
+			if s.Read != 1 || s.Provider(ownDemo) != nil {
+				t.Errorf("%d were read, offered is %+v", s.Read, s.Report.Offered)
+			}
+		})
+	}
+}
+
+// Without inodes, a file is not told from another of its size and time.
+func TestDigestsNeedInodes(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	const name = "providers/acme/demo/" + zipName
+	f, err := tree.Fs.Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := index.CheckPackage(t.Context(), f, info.Size(), "demo", address.Platform{OS: "linux", Arch: "amd64"}, wire.SHA256{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options(t, tree.Open)
+	o.Digests = new(index.Digests)
+	o.Digests.AddPackage(info, d)
+	if s := scanWith(t, o); s.Read != 1 {
+		t.Errorf("%d were read", s.Read)
+	}
+}

@@ -1,0 +1,166 @@
+package index
+
+import (
+	"archive/tar"
+	"bytes"
+	"cmp"
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// A module that was fetched from elsewhere keeps the paths that it has there: it may lie
+// in a folder of its package, beside others that it calls. The package says which folder
+// that is, as the location does that a registry answers with.
+
+// folderRecord is the record of a package's PAX global header that names the folder in
+// which the module lies, rootFolder for the package's root: there is no guessing by the
+// one folder of a package then. PAX has a vendor's name in capitals before the dot.
+const (
+	folderRecord = "TERRAFORM.module"
+	rootFolder   = "."
+)
+
+// commitRecord is where git archive puts the commit.
+const commitRecord = "comment"
+
+// maxFetched is how many bytes the files of a fetched module may have. Its symlinks can
+// lead to the same large file thousands of times, and each is packed.
+const maxFetched = 4 << 30
+
+// A FetchedModule is a folder on the local disk with the files of a module, as they are
+// where they come from.
+type FetchedModule struct {
+	// Dir has the files.
+	Dir string
+
+	// Commit of the repository, in hexadecimal. Empty if it is not known.
+	Commit string
+
+	// Folder in Dir in which the module lies, with slashes; empty for Dir itself.
+	Folder string
+}
+
+// Pack writes the package of the module: all files but git's, at the same paths. Unlike
+// PackModule it leaves nothing out, since clients of the origin get everything too. Symlinks
+// are followed. The same files give the same bytes. The error is a *PackageError where the
+// files cannot be packed, and otherwise that of ctx, of the folder, or of writing.
+func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
+	root, err := os.OpenRoot(m.Dir)
+	if err != nil {
+		return withoutPath(err)
+	}
+	defer root.Close()
+	disk, err := filepath.Abs(m.Dir)
+	if err != nil {
+		return err
+	}
+	part := Part{Fs: rootFs{root}, Dir: ".", disk: disk}
+	files, bad := part.walkPacked(".", fetchedRules{}, func(string) {})
+	if bad != nil {
+		return asPackageError(bad)
+	}
+	left := int64(maxFetched)
+	for _, file := range files {
+		if left -= file.size; left < 0 {
+			return asPackageError(found(TooLarge, "its files have more than %d bytes, with those that symlinks lead to", int64(maxFetched)))
+		}
+	}
+	if err := part.markExecutables(ctx, files); err != nil {
+		return asPackageError(err)
+	}
+	about, err := m.globalHeader()
+	if err != nil {
+		return err
+	}
+	k, err := packAfter(about, files)
+	if err != nil {
+		return asPackageError(err)
+	}
+	r := &packingReader{packing: k, folderReader: folderReader{part: part}, sums: newContentSums(len(files))}
+	defer r.Close()
+	_, err = io.Copy(to, contextReader{ctx, io.NewSectionReader(r, 0, k.size())})
+	return err
+}
+
+// markExecutables sets which files are executable.
+func (p Part) markExecutables(ctx context.Context, files []packedFile) error {
+	buffer := make([]byte, inspectSize)
+	for i := range files {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		start, err := p.readBeginning(&files[i], buffer)
+		if err != nil {
+			return changedWhileRead(err)
+		}
+		files[i].executable = files[i].byMode || isExecutable(start)
+	}
+	return nil
+}
+
+func (p Part) readBeginning(file *packedFile, buffer []byte) ([]byte, error) {
+	f, err := p.openUnchanged(file.path, file.stamp())
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readStart(f, buffer)
+}
+
+// globalHeader is the beginning of the package.
+func (m FetchedModule) globalHeader() ([]byte, error) {
+	records := map[string]string{folderRecord: cmp.Or(m.Folder, rootFolder)}
+	if m.Commit != "" {
+		records[commitRecord] = m.Commit
+	}
+	var b bytes.Buffer
+	w := tar.NewWriter(&b)
+	err := w.WriteHeader(&tar.Header{Typeflag: tar.TypeXGlobalHeader, Name: "pax_global_header", PAXRecords: records})
+	if err == nil {
+		err = w.Flush()
+	}
+	return b.Bytes(), err
+}
+
+// fetchedRules leave out what git keeps for itself, in the repository and in each
+// submodule, and symlinks to nothing: a repository may have links to files that appear
+// when it is built, and no module needs those.
+type fetchedRules struct{}
+
+func (fetchedRules) begin(Part, []entry) *finding { return nil }
+
+func (fetchedRules) leavesOut(e entry, _ string, _ folderMatch) (leftOut bool, within folderMatch, bad *finding) {
+	return e.name == ".git" || e.gone, folderMatch{}, nil
+}
+
+// useFolder takes the folder that a package says the module is in; empty: it says nothing.
+func (m *moduleFinder) useFolder(folder string) {
+	if m.recorded = folder; folder != rootFolder {
+		m.docs.Folder = folder
+	}
+}
+
+// recordedFolder returns that folder if clients find a module there.
+func (m *moduleFinder) recordedFolder() (folder string, bad *finding) {
+	if m.recorded == rootFolder {
+		if !m.inFolder {
+			return "", noConfiguration()
+		}
+		return "", nil
+	}
+	safe := fs.ValidPath(m.recorded)
+	for segment := range strings.SplitSeq(m.recorded, "/") {
+		safe = safe && safeInURL(segment)
+	}
+	switch {
+	case !safe:
+		return "", found(NoConfiguration, "its header has %.200q for the folder of the module, which clients cannot find by a URL: pack it without that header, the module at the archive's root", m.recorded)
+	case !m.inFolder:
+		return "", found(NoConfiguration, "its header says that the module is in %q, where there is no .tf file: pack it without that header, the module at the archive's root", m.recorded)
+	}
+	return m.recorded, nil
+}

@@ -1,0 +1,340 @@
+package index
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A Store keeps an index's memo across restarts. It is a convenience: an index
+// without one, or with one that fails, reads its archives again.
+type Store interface {
+	// Load returns what Save was last given, which nothing may change. The error wraps
+	// fs.ErrNotExist when there is nothing yet.
+	Load() ([]byte, error)
+
+	// Save replaces what is kept, whole or not at all.
+	Save(memo []byte) error
+}
+
+// A memo file is a line that names its format, the identity of the tree it is of, the
+// folders with their records, and the sha256 of all that. A file that is damaged, or of
+// another tree or format, is not used. A digest is only used for a file whose stamp has
+// not changed.
+//
+// The records of a folder are decoded when a scan comes to the folder.
+const memoFormat = "caddy-terraform-registry memo 5\n"
+
+var (
+	errMemoDamaged = errors.New("it is damaged")
+	errMemoForeign = errors.New("it is of another version or another tree")
+)
+
+// encode writes the memo of the tree called identity, ordered by path.
+func (m *memo) encode(identity string) []byte {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	b := make([]byte, 0, 64+len(identity)+m.encodedSize())
+	b = append(b, memoFormat...)
+	b = appendString(b, identity)
+	b = binary.AppendUvarint(b, uint64(len(m.folders)))
+	var folder []byte // is used again for each
+	for _, dir := range slices.Sorted(maps.Keys(m.folders)) {
+		b = appendString(b, dir)
+		folder = m.folders[dir].append(folder[:0])
+		b = binary.AppendUvarint(b, uint64(len(folder)))
+		b = append(b, folder...)
+	}
+	sum := sha256.Sum256(b)
+	return append(b, sum[:]...)
+}
+
+// encodedSize is about how many bytes the folders take.
+func (m *memo) encodedSize() (n int) {
+	for dir, f := range m.folders {
+		n += len(dir) + len(f.encoded) + 192*(len(f.records)+len(f.added))
+		for i := range f.records {
+			if more := f.records[i].more; more != nil {
+				n += len(more.content)
+			}
+		}
+	}
+	return n
+}
+
+// decode reads what encode wrote, all of it or nothing.
+func (m *memo) decode(content []byte, identity string) error {
+	format, rest, ok := bytes.Cut(content, []byte("\n"))
+	if !ok || string(format)+"\n" != memoFormat {
+		return errMemoForeign
+	}
+	if len(rest) < sha256.Size {
+		return errMemoDamaged
+	}
+	body := content[:len(content)-sha256.Size]
+	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], content[len(body):]) {
+		return errMemoDamaged
+	}
+	r := memoReader{rest: body[len(memoFormat):]}
+	if r.text() != identity {
+		return errMemoForeign
+	}
+	count := r.count()
+	folders := make(map[string]*folderRecords, count)
+	for range count {
+		dir := r.text()
+		folders[dir] = &folderRecords{encoded: r.run()}
+	}
+	if r.bad || len(r.rest) > 0 {
+		return errMemoDamaged
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.folders, m.changed = folders, false
+	return nil
+}
+
+// append writes the records of a folder: their number, all texts in them, and the rest of
+// each. Decoding allocates the texts at once.
+func (f *folderRecords) append(b []byte) []byte {
+	if f.encoded != nil {
+		return append(b, f.encoded...)
+	}
+	f.sort()
+	texts := 0
+	for i := range f.records {
+		texts += len(f.records[i].name) + len(f.records[i].h1)
+	}
+	b = binary.AppendUvarint(b, uint64(len(f.records)))
+	b = binary.AppendUvarint(b, uint64(texts))
+	for i := range f.records {
+		b = append(b, f.records[i].name...)
+		b = append(b, f.records[i].h1...)
+	}
+	for i := range f.records {
+		r := &f.records[i]
+		b = binary.AppendUvarint(b, uint64(len(r.name)))
+		b = binary.AppendUvarint(b, uint64(len(r.h1)))
+		b = r.stamp.append(b)
+		b = append(b, r.sha256[:]...)
+		b = r.more.append(b)
+	}
+	return b
+}
+
+// decode reads what append wrote, if that has not been done. Of a folder whose records
+// are nonsense, nothing is known.
+func (f *folderRecords) decode() {
+	if f.encoded == nil {
+		return
+	}
+	r := memoReader{rest: f.encoded}
+	f.encoded = nil
+	records := make([]record, r.count())
+	texts := r.text()
+	text := func(n uint64) string {
+		if n > uint64(len(texts)) {
+			r.bad = true
+			return ""
+		}
+		t := texts[:n]
+		texts = texts[n:]
+		return t
+	}
+	for i := range records {
+		c := &records[i]
+		name, h1 := r.unsigned(), r.unsigned()
+		c.name, c.h1 = text(name), text(h1)
+		c.stamp, c.sha256 = r.stamp(), r.sum()
+		c.more = r.detail()
+		r.bad = r.bad || i > 0 && c.name <= records[i-1].name
+		if r.bad {
+			return
+		}
+	}
+	if len(r.rest) > 0 {
+		return
+	}
+	f.records = records
+}
+
+// Whether a record has a detail, and that a verified signature.
+const (
+	withoutDetail = iota
+	withDetail
+	withSignature
+)
+
+func (d *recordDetail) append(b []byte) []byte {
+	if d == nil {
+		return append(b, withoutDetail)
+	}
+	kind := byte(withDetail)
+	if d.verified != nil {
+		kind = withSignature
+	}
+	b = append(b, kind)
+	b = binary.AppendVarint(b, d.size)
+	b = binary.AppendUvarint(b, uint64(d.checksum))
+	b = appendFinding(b, d.bad)
+	b = appendString(b, string(d.content))
+	if v := d.verified; v != nil {
+		b = append(b, v.of[:]...)
+		b = binary.AppendVarint(b, v.at)
+		b = appendString(b, v.keyID)
+		b = binary.AppendVarint(b, v.expires)
+	}
+	return b
+}
+
+// appendRecord appends what is known of a file, for other instances.
+func appendRecord(b []byte, path string, d digest) []byte {
+	b = appendString(b, path)
+	b = d.stamp.append(b)
+	b = append(b, d.sha256[:]...)
+	b = appendString(b, d.h1)
+	b = binary.AppendVarint(b, d.size)
+	b = binary.AppendUvarint(b, uint64(d.checksum))
+	b = appendFinding(b, d.bad)
+	return appendString(b, string(d.content))
+}
+
+// appendFinding appends why a file is not offered, which may be nil.
+func appendFinding(b []byte, f *finding) []byte {
+	if f == nil {
+		f = new(finding)
+	}
+	return appendString(appendString(b, string(f.reason)), f.detail)
+}
+
+func appendString(b []byte, s string) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(s))), s...)
+}
+
+// A memoReader reads values until one is missing.
+type memoReader struct {
+	rest []byte
+	bad  bool
+}
+
+func (r *memoReader) take(n int) []byte {
+	if r.bad || n < 0 || n > len(r.rest) {
+		r.bad = true
+		return nil
+	}
+	taken := r.rest[:n:n]
+	r.rest = r.rest[n:]
+	return taken
+}
+
+func (r *memoReader) unsigned() uint64 {
+	v, n := binary.Uvarint(r.rest)
+	r.take(max(n, -1))
+	r.bad = r.bad || n <= 0
+	return v
+}
+
+// count is a number of records. There are no more than bytes left.
+func (r *memoReader) count() uint64 {
+	n := r.unsigned()
+	if n > uint64(len(r.rest)) {
+		r.bad = true
+		return 0
+	}
+	return n
+}
+
+func (r *memoReader) signed() int64 {
+	v, n := binary.Varint(r.rest)
+	r.take(max(n, -1))
+	r.bad = r.bad || n <= 0
+	return v
+}
+
+func (r *memoReader) run() []byte {
+	n := r.unsigned()
+	if n > uint64(len(r.rest)) {
+		r.bad = true
+		return nil
+	}
+	return r.take(int(n))
+}
+
+func (r *memoReader) text() string { return string(r.run()) }
+
+// bytes are a copy: a small document must not keep the whole file in memory.
+func (r *memoReader) bytes() []byte { return bytes.Clone(r.run()) }
+
+func (r *memoReader) sum() (s wire.SHA256) {
+	copy(s[:], r.take(len(s)))
+	return s
+}
+
+func (r *memoReader) stamp() stamp {
+	return stamp{size: r.signed(), modTime: r.signed(), inode: r.unsigned(), changed: r.signed(), files: r.text()}
+}
+
+func (r *memoReader) finding() *finding {
+	reason, detail := r.text(), r.text()
+	if reason == "" {
+		return nil
+	}
+	return &finding{Reason(reason), detail}
+}
+
+func (r *memoReader) detail() *recordDetail {
+	var kind byte
+	if b := r.take(1); len(b) > 0 {
+		kind = b[0]
+	}
+	if kind == withoutDetail || kind > withSignature {
+		r.bad = r.bad || kind != withoutDetail
+		return nil
+	}
+	d := &recordDetail{size: r.signed(), checksum: uint32(r.unsigned()), bad: r.finding(), content: r.bytes()}
+	if kind == withSignature {
+		d.verified = &verifiedSignature{of: r.sum(), at: r.signed(), keyID: r.text(), expires: r.signed()}
+	}
+	return d
+}
+
+// record is what appendRecord has written.
+func (r *memoReader) record() (path string, d digest) {
+	path = r.text()
+	d = digest{stamp: r.stamp(), sha256: r.sum(), h1: r.text(), size: r.signed(), checksum: uint32(r.unsigned())}
+	d.bad, d.content = r.finding(), r.bytes()
+	return path, d
+}
+
+// load takes over what the store has kept, or says why not.
+func (m *memo) load(store Store, identity string) error {
+	content, err := store.Load()
+	if err != nil {
+		return err
+	}
+	return m.decode(content, identity)
+}
+
+// save keeps the memo if it has changed. saved reports whether it had.
+func (m *memo) save(store Store, identity string) (saved bool, err error) {
+	m.mutex.Lock()
+	changed := m.changed
+	m.changed = false
+	m.mutex.Unlock()
+	if !changed {
+		return false, nil
+	}
+	if err := store.Save(m.encode(identity)); err != nil {
+		m.mutex.Lock()
+		m.changed = true
+		m.mutex.Unlock()
+		return false, fmt.Errorf("keeping the memo: %w", withoutPath(err))
+	}
+	return true, nil
+}

@@ -1,0 +1,90 @@
+package index
+
+import (
+	"sync"
+	"time"
+)
+
+// savePause is how long after the memo was saved it is saved again: that is all a crash
+// loses. Saving costs a pass over the whole memo.
+const savePause = time.Minute
+
+// memoSaving saves a memo when it has changed: at once after a pause, else when the pause
+// is over, and when the index is closed. A nil *memoSaving saves nothing.
+type memoSaving struct {
+	memo     *memo
+	store    Store
+	identity string
+	warn     func(reason string)
+
+	mutex  sync.Mutex
+	next   time.Time   // not before
+	timer  *time.Timer // until then; nil if nothing is to be saved
+	closed bool
+	failed string // why it could not be saved last, which is logged once
+}
+
+// changed is called when the memo may have changed.
+func (s *memoSaving) changed() {
+	if s == nil {
+		return
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.closed || s.timer != nil {
+		return
+	}
+	if rest := time.Until(s.next); rest > 0 {
+		s.timer = time.AfterFunc(rest, s.due)
+		return
+	}
+	s.save()
+}
+
+func (s *memoSaving) due() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if !s.closed {
+		s.timer = nil
+		s.save()
+	}
+}
+
+// close saves what has changed, for the last time.
+func (s *memoSaving) close() {
+	if s == nil {
+		return
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.closed {
+		return
+	}
+	s.closed = true
+	if s.timer != nil {
+		s.timer.Stop()
+	}
+	s.save()
+}
+
+// save saves the memo if it has changed. A failure only costs time at the next start, and
+// after a pause it is tried again.
+func (s *memoSaving) save() {
+	saved, err := s.memo.save(s.store, s.identity)
+	if saved || err != nil {
+		s.next = time.Now().Add(savePause)
+	}
+	if err == nil {
+		if saved {
+			s.failed = ""
+		}
+		return
+	}
+	if !s.closed {
+		s.timer = time.AfterFunc(savePause, s.due)
+	}
+	if reason := err.Error(); reason != s.failed {
+		s.failed = reason
+		s.warn(reason)
+	}
+}

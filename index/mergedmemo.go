@@ -1,0 +1,68 @@
+package index
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// A mergedMemo remembers what is merged of addresses that are found both with and without
+// HOSTNAME: of the same versions it is the same. Its zero value is empty.
+type mergedMemo struct {
+	mutex     sync.Mutex
+	providers map[address.Address]mergedProvider
+	modules   map[address.Address]mergedModule
+}
+
+// A mergedProvider is a provider and the releases it was made of.
+type mergedProvider struct {
+	*Provider
+	releases []*Release
+}
+
+// A mergedModule is a module and the versions it was made of.
+type mergedModule struct {
+	*Module
+	versions []*ModuleVersion
+}
+
+func (m *mergedMemo) provider(a address.Address, releases []*Release, s standing) *Provider {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if known := m.providers[a]; known.Provider != nil && slices.Equal(known.releases, releases) && known.standing.sameAs(s) {
+		return known.Provider
+	}
+	if m.providers == nil {
+		m.providers = make(map[address.Address]mergedProvider)
+	}
+	m.providers[a] = mergedProvider{newProvider(a, releases, s), releases}
+	return m.providers[a].Provider
+}
+
+func (m *mergedMemo) module(a address.Address, versions []*ModuleVersion, s standing) *Module {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if known := m.modules[a]; known.Module != nil && slices.Equal(known.versions, versions) && known.standing.sameAs(s) {
+		return known.Module
+	}
+	if m.modules == nil {
+		m.modules = make(map[address.Address]mergedModule)
+	}
+	m.modules[a] = mergedModule{newModule(a, slices.Clone(versions), s), versions} // which orders them in place
+	return m.modules[a].Module
+}
+
+// finish forgets what is not in the last snapshot.
+func (m *mergedMemo) finish(s *Snapshot) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	maps.DeleteFunc(m.providers, func(a address.Address, p mergedProvider) bool { return s.mergedProviders[a] != p.Provider })
+	maps.DeleteFunc(m.modules, func(a address.Address, v mergedModule) bool { return s.mergedModules[a] != v.Module })
+}
+
+// sameAs is equal where the metadata was merged anew.
+func (s *standing) sameAs(other standing) bool {
+	return s.metadata.equal(other.metadata) && s.equal(standing{s.metadata, other.withdrawn})
+}

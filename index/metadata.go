@@ -1,0 +1,177 @@
+package index
+
+import (
+	"slices"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// Metadata is what the operator says about a provider or module, in the registry.hcl
+// of its folder. A nil Metadata says nothing. It does not change.
+type Metadata struct {
+	Description, Source, Owner string
+
+	// Deprecated versions are offered, and clients, pages and the API are told.
+	// Withdrawn ones are offered to nobody; their files stay in the tree.
+	Deprecated, Withdrawn []Notice
+}
+
+// A Notice is about the versions that meet constraints.
+type Notice struct {
+	Versions address.Constraints
+	Reason   string // a sentence; may be empty
+	Link     string // an http or https URL; may be empty
+}
+
+// String is the notice as part of a sentence: its reason, and its link in
+// parentheses. It is empty if there is neither.
+func (n *Notice) String() string {
+	switch {
+	case n.Link == "":
+		return n.Reason
+	case n.Reason == "":
+		return "see " + n.Link
+	}
+	return n.Reason + " (" + n.Link + ")"
+}
+
+// DeprecatedVersion returns the first notice that deprecates a version, or nil.
+func (m *Metadata) DeprecatedVersion(v *version.Version) *Notice {
+	if m == nil {
+		return nil
+	}
+	return covering(m.Deprecated, v)
+}
+
+// WithdrawnVersion returns the first notice that withdraws a version, or nil.
+func (m *Metadata) WithdrawnVersion(v *version.Version) *Notice {
+	if m == nil {
+		return nil
+	}
+	return covering(m.Withdrawn, v)
+}
+
+func covering(notices []Notice, v *version.Version) *Notice {
+	for i := range notices {
+		if notices[i].Versions.Cover(v) {
+			return &notices[i]
+		}
+	}
+	return nil
+}
+
+// equal reports whether two say the same.
+func (m *Metadata) equal(other *Metadata) bool {
+	if m == nil || other == nil {
+		return m == other
+	}
+	same := func(a, b Notice) bool {
+		return a.Versions.String() == b.Versions.String() && a.Reason == b.Reason && a.Link == b.Link
+	}
+	return m.Description == other.Description && m.Source == other.Source && m.Owner == other.Owner &&
+		slices.EqualFunc(m.Deprecated, other.Deprecated, same) && slices.EqualFunc(m.Withdrawn, other.Withdrawn, same)
+}
+
+// over returns the metadata of an address that is found both with HOSTNAME, which m
+// is of, and without: texts that m lacks are those of hosted, and the notices of
+// both count.
+func (m *Metadata) over(hosted *Metadata) *Metadata {
+	switch {
+	case m == nil:
+		return hosted
+	case hosted == nil:
+		return m
+	}
+	both := *m
+	if both.Description == "" {
+		both.Description = hosted.Description
+	}
+	if both.Source == "" {
+		both.Source = hosted.Source
+	}
+	if both.Owner == "" {
+		both.Owner = hosted.Owner
+	}
+	both.Deprecated = slices.Concat(m.Deprecated, hosted.Deprecated)
+	both.Withdrawn = slices.Concat(m.Withdrawn, hosted.Withdrawn)
+	return &both
+}
+
+// A WithdrawnVersion is a version that lies in the tree and is offered to nobody.
+type WithdrawnVersion struct {
+	Version string // in the form clients request it
+	Notice  Notice // why
+
+	version *version.Version
+}
+
+// A standing is what registry.hcl makes of an address, also where nothing of it is
+// offered.
+type standing struct {
+	metadata  *Metadata
+	withdrawn []WithdrawnVersion // the newest first
+}
+
+// withdraw adds a version.
+func (s *standing) withdraw(v *version.Version, n *Notice) {
+	s.withdrawn = append(s.withdrawn, WithdrawnVersion{v.String(), *n, v})
+}
+
+// over returns the standing of an address that is found both with HOSTNAME, which s
+// is of, and without.
+func (s standing) over(hosted standing) standing {
+	both := standing{s.metadata.over(hosted.metadata), slices.Concat(s.withdrawn, hosted.withdrawn)}
+	both.sort()
+	return both
+}
+
+// source is the URL of the source code; empty if it is not known.
+func (s *standing) source() string {
+	if s.metadata == nil {
+		return ""
+	}
+	return s.metadata.Source
+}
+
+// equal reports whether two standings of one address are the same.
+func (s *standing) equal(other standing) bool {
+	return s.metadata == other.metadata && slices.EqualFunc(s.withdrawn, other.withdrawn, func(a, b WithdrawnVersion) bool {
+		return a.Version == b.Version
+	})
+}
+
+// sort orders the withdrawn versions and lists each once.
+func (s *standing) sort() {
+	address.SortNewestFirst(s.withdrawn, func(w WithdrawnVersion) *version.Version { return w.version })
+	s.withdrawn = slices.CompactFunc(s.withdrawn, func(a, b WithdrawnVersion) bool { return a.Version == b.Version })
+}
+
+// Metadata returns what the registry.hcl in the folder of exactly that address says;
+// nil if there is none.
+func (s *Snapshot) Metadata(a address.Address) *Metadata { return s.standings[a].metadata }
+
+// HostedMetadata returns what is said about a provider or module that a registry hosts
+// if it answers as a.Hostname: under that HOSTNAME and under none, merged.
+func (s *Snapshot) HostedMetadata(a address.Address) *Metadata { return s.hostedStanding(a).metadata }
+
+// WithdrawnVersions returns the versions that lie under exactly that address and are
+// withdrawn, the newest first.
+func (s *Snapshot) WithdrawnVersions(a address.Address) []WithdrawnVersion {
+	return s.standings[a].withdrawn
+}
+
+// HostedWithdrawnVersions is to WithdrawnVersions what HostedMetadata is to Metadata.
+func (s *Snapshot) HostedWithdrawnVersions(a address.Address) []WithdrawnVersion {
+	return s.hostedStanding(a).withdrawn
+}
+
+func (s *Snapshot) hostedStanding(a address.Address) standing {
+	for _, standings := range []map[address.Address]standing{s.mergedStandings, s.standings} {
+		if found, ok := standings[a]; ok {
+			return found
+		}
+	}
+	return s.standings[a.At("")]
+}

@@ -1,0 +1,250 @@
+package index
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/hashicorp/hcl/v2/hclwrite"
+	"github.com/zclconf/go-cty/cty"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// A NoticeKind is what a notice says about versions: the name of its block.
+type NoticeKind string
+
+// The kinds of notices.
+const (
+	DeprecatedNotice NoticeKind = "deprecated"
+	WithdrawnNotice  NoticeKind = "withdrawn"
+)
+
+// A NoticeEdit is a notice to be written. What is nil stays as it is.
+type NoticeEdit struct {
+	Kind         NoticeKind
+	Versions     address.Constraints
+	Reason, Link *string
+}
+
+// Check returns why the notice cannot be written.
+func (e NoticeEdit) Check() error {
+	_, err := noticeConstraints(string(e.Kind), []string{e.Versions.String()})
+	if err != nil {
+		return err
+	}
+	if e.Reason != nil {
+		if _, cut := cleanText(*e.Reason, maxReason); cut {
+			return fmt.Errorf("the reason is longer than %d characters: shorten it", maxReason)
+		}
+	}
+	if e.Link != nil && *e.Link != "" {
+		if _, err := webURL(*e.Link); err != nil {
+			return fmt.Errorf("the link %w", err)
+		}
+	}
+	return nil
+}
+
+// SetNotice returns the content of a registry.hcl with a notice. If there is one of
+// that kind for the same versions, it is updated; otherwise the notice is added at
+// the end. Everything else stays as it is written.
+func SetNotice(content []byte, e NoticeEdit) ([]byte, error) {
+	if err := e.Check(); err != nil {
+		return nil, err
+	}
+	original := content
+	body, content, err := parseForEdit(content)
+	if err != nil {
+		return nil, err
+	}
+	blocks := noticeBlocks(body, e.Versions, e.Kind)
+	if len(blocks) == 0 {
+		var b bytes.Buffer
+		b.Write(content)
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.Write(e.render(e.applied(noticeText{})))
+		return b.Bytes(), nil
+	}
+	block := blocks[0]
+	before, _ := ParseMetadata(content)
+	current := before.notice(e.Kind, e.Versions)
+	wanted := e.applied(current)
+	if wanted == current {
+		return original, nil
+	}
+	start, end := block.Range().Start.Byte, block.CloseBraceRange.End.Byte
+	anew := splice(content, start, end, bytes.TrimSpace(e.render(wanted)))
+	// Nobody has formatted a block that is as this function writes it, or put
+	// comments into it: it is written anew, so that its arguments are aligned.
+	if bytes.Equal(content[start:end], bytes.TrimSpace(e.render(current))) {
+		return anew, nil
+	}
+	// An attribute that is written in an unusual way, such as a block on one line,
+	// is beyond an edit in place.
+	edited := setInBlock(content, block, wanted)
+	if after, problems := ParseMetadata(edited); len(problems) > 0 || after.notice(e.Kind, e.Versions) != wanted {
+		return anew, nil
+	}
+	return edited, nil
+}
+
+// RemoveNotices returns the content of a registry.hcl without the notices for
+// exactly these versions, and the kinds of those that it had.
+func RemoveNotices(content []byte, versions address.Constraints) (edited []byte, removed []NoticeKind, err error) {
+	body, content, err := parseForEdit(content)
+	if err != nil {
+		return nil, nil, err
+	}
+	blocks := noticeBlocks(body, versions, DeprecatedNotice, WithdrawnNotice)
+	for _, b := range slices.Backward(blocks) { // so that the positions of those before stay
+		removed = append(removed, NoticeKind(b.Type))
+		content = removeLines(content, b.Range().Start.Byte, b.CloseBraceRange.End.Byte)
+	}
+	slices.Sort(removed)
+	return content, slices.Compact(removed), nil
+}
+
+// noticeText is the part of a notice that can be edited.
+type noticeText struct{ reason, link string }
+
+// notice returns the text of the first notice of a kind for exactly these versions.
+func (m *Metadata) notice(kind NoticeKind, versions address.Constraints) noticeText {
+	list := m.Deprecated
+	if kind == WithdrawnNotice {
+		list = m.Withdrawn
+	}
+	for _, n := range list {
+		if n.Versions.String() == versions.String() {
+			return noticeText{n.Reason, n.Link}
+		}
+	}
+	return noticeText{}
+}
+
+// applied returns the text of a notice after the edit.
+func (e NoticeEdit) applied(t noticeText) noticeText {
+	if e.Reason != nil {
+		t.reason, _ = cleanText(*e.Reason, maxReason)
+	}
+	if e.Link != nil {
+		t.link, _ = webURL(*e.Link)
+	}
+	return t
+}
+
+// parseForEdit parses a registry.hcl that can be edited: one that is HCL, whatever
+// else is wrong with it. The content it returns ends with a line break.
+func parseForEdit(content []byte) (*hclsyntax.Body, []byte, error) {
+	content = bytes.TrimPrefix(content, []byte("\ufeff"))
+	if len(content) > 0 && content[len(content)-1] != '\n' {
+		content = append(slices.Clip(content), '\n')
+	}
+	if len(content) > MaxMetadata {
+		return nil, nil, fmt.Errorf("it is larger than %d KiB", MaxMetadata>>10)
+	}
+	if line := tooDeep(content); line > 0 {
+		return nil, nil, fmt.Errorf("line %d: it is nested too deeply", line)
+	}
+	file, diagnostics := hclsyntax.ParseConfig(content, MetadataName, hcl.InitialPos)
+	if diagnostics.HasErrors() {
+		return nil, nil, errors.New(MetadataProblem{Line: lineOf(diagnostics[0].Subject), Detail: sentence(diagnostics[0])}.String())
+	}
+	return file.Body.(*hclsyntax.Body), content, nil
+}
+
+// noticeBlocks returns the blocks of these kinds for exactly these versions, as they
+// are written.
+func noticeBlocks(body *hclsyntax.Body, versions address.Constraints, kinds ...NoticeKind) (blocks []*hclsyntax.Block) {
+	for _, b := range body.Blocks {
+		if !slices.Contains(kinds, NoticeKind(b.Type)) {
+			continue
+		}
+		if of, err := noticeConstraints(b.Type, b.Labels); err == nil && of.String() == versions.String() {
+			blocks = append(blocks, b)
+		}
+	}
+	return blocks
+}
+
+// render returns the block of the notice with these texts, on lines of its own.
+func (e NoticeEdit) render(text noticeText) []byte {
+	file := hclwrite.NewEmptyFile()
+	body := file.Body().AppendNewBlock(string(e.Kind), []string{e.Versions.String()}).Body()
+	if text.reason != "" {
+		body.SetAttributeValue("reason", cty.StringVal(text.reason))
+	}
+	if text.link != "" {
+		body.SetAttributeValue("link", cty.StringVal(text.link))
+	}
+	return file.Bytes()
+}
+
+// setInBlock writes the texts of a notice over those in its block.
+func setInBlock(content []byte, b *hclsyntax.Block, t noticeText) []byte {
+	type edit struct {
+		start, end int
+		text       []byte
+	}
+	var edits []edit
+	for _, attribute := range []struct{ name, value string }{{"reason", t.reason}, {"link", t.link}} {
+		value := hclwrite.TokensForValue(cty.StringVal(attribute.value)).Bytes()
+		if a := b.Body.Attributes[attribute.name]; a != nil {
+			r := a.Expr.Range()
+			edits = append(edits, edit{r.Start.Byte, r.End.Byte, value})
+		} else if attribute.value != "" {
+			at := bytes.LastIndexByte(content[:b.CloseBraceRange.Start.Byte], '\n') + 1
+			edits = append(edits, edit{at, at, fmt.Appendf(nil, "  %s = %s\n", attribute.name, value)})
+		}
+	}
+	slices.SortStableFunc(edits, func(a, b edit) int { return a.start - b.start })
+	for _, e := range slices.Backward(edits) {
+		content = splice(content, e.start, e.end, e.text)
+	}
+	return content
+}
+
+func splice(content []byte, start, end int, text []byte) []byte {
+	return slices.Concat(content[:start], text, content[end:])
+}
+
+// removeLines removes a block with the comment that is right above it, and one of
+// the empty lines around it.
+func removeLines(content []byte, start, end int) []byte {
+	lineStart := func(at int) int { return bytes.LastIndexByte(content[:at], '\n') + 1 }
+	start = lineStart(start)
+	for start > 0 {
+		above := lineStart(start - 1)
+		line := strings.TrimSpace(string(content[above:start]))
+		if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "//") {
+			break
+		}
+		start = above
+	}
+	end += bytes.IndexByte(content[end:], '\n') + 1
+	rest := content[end:]
+	before := content[:start]
+	for len(before) == 0 || bytes.HasSuffix(before, []byte("\n\n")) || bytes.HasSuffix(before, []byte("\n\r\n")) {
+		trimmed, empty := bytes.CutPrefix(rest, []byte("\n"))
+		if !empty {
+			trimmed, empty = bytes.CutPrefix(rest, []byte("\r\n"))
+		}
+		if !empty {
+			break
+		}
+		rest = trimmed
+	}
+	if len(rest) == 0 {
+		before = bytes.TrimRight(before, "\r\n")
+		if len(before) > 0 {
+			before = append(slices.Clip(before), '\n')
+		}
+	}
+	return slices.Concat(before, rest)
+}

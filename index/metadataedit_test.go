@@ -1,0 +1,195 @@
+package index_test
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+func constraints(t testing.TB, text string) address.Constraints {
+	t.Helper()
+	c, err := address.ParseConstraints(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestSetNotice(t *testing.T) {
+	text := func(s string) *string { return &s }
+	for _, test := range []struct {
+		rule, before string
+		versions     string
+		reason, link *string
+		after        string
+		fails        string
+	}{
+		{"to a new file", "", "<1.2", text("a \"b\" ${c}"), text("https://example.com/"),
+			"withdrawn \"< 1.2\" {\n  reason = \"a \\\"b\\\" $${c}\"\n  link   = \"https://example.com/\"\n}\n", ""},
+		{"behind what there is, which stays as it is written", "# ours\nowner=\"a\"   # and so on\n\n\nwithdrawn \"1.0.0\" {}", "1.1.0", nil, nil,
+			"# ours\nowner=\"a\"   # and so on\n\n\nwithdrawn \"1.0.0\" {}\n\nwithdrawn \"1.1.0\" {\n}\n", ""},
+		{"the same is not written twice", "withdrawn \"= 1.1.0\" { reason = \"a\" }", "1.1.0", text("a"), nil, "withdrawn \"= 1.1.0\" { reason = \"a\" }", ""},
+		{"of another kind is another one", "deprecated \"1.1.0\" {\n}\n", "1.1.0", nil, nil, "deprecated \"1.1.0\" {\n}\n\nwithdrawn \"1.1.0\" {\n}\n", ""},
+		{"an argument is replaced, and what is not given stays", "withdrawn \"1.1.0\" { # c\n\t# d\n\treason   = \"a\" # e\n\tlink = \"https://a.example/\"\n}\n", "1.1.0", text("b"), nil,
+			"withdrawn \"1.1.0\" { # c\n\t# d\n\treason   = \"b\" # e\n\tlink = \"https://a.example/\"\n}\n", ""},
+		{"an argument is added", "withdrawn \"1.1.0\" {\n  reason = \"a\"\n}\nowner = \"b\"\n", "1.1.0", nil, text("https://a.example/"),
+			"withdrawn \"1.1.0\" {\n  reason = \"a\"\n  link   = \"https://a.example/\"\n}\nowner = \"b\"\n", ""},
+		{"an argument is added to a block that someone has formatted", "withdrawn \"1.1.0\" {\n\treason = \"a\" # c\n}\n", "1.1.0", nil, text("https://a.example/"),
+			"withdrawn \"1.1.0\" {\n\treason = \"a\" # c\n  link = \"https://a.example/\"\n}\n", ""},
+		{"a block on one line is written anew", "withdrawn \"1.1.0\" {}\nwithdrawn \"1.2.0\" { reason = \"a\" }\n", "1.2.0", nil, text("https://a.example/"),
+			"withdrawn \"1.1.0\" {}\nwithdrawn \"1.2.0\" {\n  reason = \"a\"\n  link   = \"https://a.example/\"\n}\n", ""},
+		{"a text over several lines is replaced", "withdrawn \"1.1.0\" {\n  reason = <<-EOT\n    a\n  EOT\n  link = \"https://a.example/\"\n}\n", "1.1.0", text("b"), nil,
+			"withdrawn \"1.1.0\" {\n  reason = \"b\"\n  link = \"https://a.example/\"\n}\n", ""},
+		{"line breaks in a reason are spaces", "", "1.1.0", text("a\n b\x1b"), nil, "withdrawn \"1.1.0\" {\n  reason = \"a b\"\n}\n", ""},
+		{"an unknown block elsewhere is no obstacle", "x {\n}\n", "1.1.0", nil, nil, "x {\n}\n\nwithdrawn \"1.1.0\" {\n}\n", ""},
+		{"a file that is not HCL stays", "owner = \"a\"\nwithdrawn \"1.0.0\" {\n", "1.1.0", nil, nil, "", "line 2: "},
+		{"one that is too deep", "a = " + strings.Repeat("[", 200), "1.1.0", nil, nil, "", "line 1: it is nested too deeply"},
+		{"a link that is none", "", "1.1.0", nil, text("ftp://x"), "", "the link ftp://x is not the URL of a web page: begin it with https://, without a user or password"},
+		{"a reason that is too long", "", "1.1.0", text(strings.Repeat("a", 501)), nil, "", "the reason is longer than 500 characters: shorten it"},
+		{"no versions", "", "", nil, nil, "", "name the versions: withdrawn \">= 0\" stands for all"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			e := index.NoticeEdit{Kind: index.WithdrawnNotice, Versions: constraints(t, test.versions), Reason: test.reason, Link: test.link}
+			after, err := index.SetNotice([]byte(test.before), e)
+			if test.fails != "" {
+				if err == nil || !strings.HasPrefix(err.Error(), test.fails) {
+					t.Errorf("the error is %v", err)
+				}
+				return
+			}
+			if err != nil || string(after) != test.after {
+				t.Errorf("it is %q (%v)", after, err)
+			}
+		})
+	}
+}
+
+func TestRemoveNotices(t *testing.T) {
+	for _, test := range []struct{ rule, before, after, removed string }{
+		{"the only one", "withdrawn \"1.1.0\" {\n}\n", "", "withdrawn"},
+		{"with its comment, and one empty line", "owner = \"a\"\n\n# why\n// and how\nwithdrawn \"1.1.0\" {\n  reason = \"b\"\n}\n\n# b\nwithdrawn \"1.2.0\" {}\n",
+			"owner = \"a\"\n\n# b\nwithdrawn \"1.2.0\" {}\n", "withdrawn"},
+		{"of both kinds, and twice", "deprecated \"=1.1.0\" {}\nwithdrawn \"1.1.0\" {}\nowner = \"a\"\nwithdrawn \"1.1.0\" {}\n", "owner = \"a\"\n", "deprecated, withdrawn"},
+		{"at the end", "owner = \"a\"\n\nwithdrawn \"1.1.0\" {}", "owner = \"a\"\n", "withdrawn"},
+		{"wider ones stay", "withdrawn \"< 2.0.0\" {}\n", "withdrawn \"< 2.0.0\" {}\n", ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			after, kinds, err := index.RemoveNotices([]byte(test.before), constraints(t, "1.1.0"))
+			var removed []string
+			for _, k := range kinds {
+				removed = append(removed, string(k))
+			}
+			if err != nil || string(after) != test.after || strings.Join(removed, ", ") != test.removed {
+				t.Errorf("it is %q without %q (%v)", after, removed, err)
+			}
+		})
+	}
+}
+
+// Whatever a file has, a notice that is set counts, and is gone when it is removed.
+func FuzzSetNotice(f *testing.F) {
+	f.Add("", "a", "https://a.example/")
+	f.Add("withdrawn \"< 2\" { reason = \"x\" }\n", "b", "")
+	f.Add("withdrawn \"<2\" {\n reason = <<A\nx\nA\n link = \"https://b.example\"}", "${x}", "https://a.example/?a=${b}")
+	f.Fuzz(func(t *testing.T, before, reason, link string) {
+		e := index.NoticeEdit{Kind: index.WithdrawnNotice, Versions: constraints(t, "< 2"), Reason: &reason, Link: &link}
+		if e.Check() != nil {
+			return
+		}
+		after, err := index.SetNotice([]byte(before), e)
+		if err != nil {
+			return
+		}
+		m, problems := index.ParseMetadata(after)
+		old, oldProblems := index.ParseMetadata([]byte(before))
+		if len(problems) > len(oldProblems) || len(m.Deprecated) != len(old.Deprecated) {
+			t.Fatalf("%q has become %q: %v", before, after, problems)
+		}
+		if !slices.ContainsFunc(m.Withdrawn, func(n index.Notice) bool { return n.Versions.String() == "< 2" }) {
+			t.Fatalf("%q has become %q", before, after)
+		}
+		again, err := index.SetNotice(after, e)
+		if err != nil || string(again) != string(after) {
+			t.Fatalf("once more, %q has become %q (%v)", after, again, err)
+		}
+		removed, _, err := index.RemoveNotices(after, e.Versions)
+		if m, _ := index.ParseMetadata(removed); err != nil || slices.ContainsFunc(m.Withdrawn, func(n index.Notice) bool { return n.Versions.String() == "< 2" }) {
+			t.Fatalf("%q without it is %q (%v)", after, removed, err)
+		}
+	})
+}
+
+func TestAddressFolders(t *testing.T) {
+	root := t.TempDir()
+	tree := indextest.OnDisk(t, root)
+	tree.Provider("a.example/ACME/demo", "1.10.0", "linux_amd64", "linux_arm64")
+	tree.Provider("a.example/ACME/demo", "1.9.0", "linux_amd64")
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "#").Write("modules/acme/vpc/aws/1.0.0.tar.gz", "no archive").Write("modules/acme/vpc/aws/registry.hcl", "# ours\n")
+	open, err := index.Directories{Root: root}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folders, err := open.Folders(t.Context())
+	if err != nil || len(folders) != 2 {
+		t.Fatalf("there are %+v (%v)", folders, err)
+	}
+	p, m := folders[0], folders[1]
+	if p.Path != "providers/a.example/ACME/demo" || p.Address.String() != "a.example/acme/demo" || m.Path != "modules/acme/vpc/aws" {
+		t.Errorf("they are %+v and %+v", p, m)
+	}
+	if n, names := p.Covered(constraints(t, ">= 1.9")); n != 2 || names != "1.9.0 and 1.10.0" {
+		t.Errorf("%d are covered: %s", n, names)
+	}
+	if n, names := m.Covered(constraints(t, ">= 1.9")); n != 0 || names != "" {
+		t.Errorf("%d are covered: %s", n, names)
+	}
+
+	file := filepath.Join(root, "modules/acme/vpc/aws/registry.hcl")
+	before, err := m.ReadMetadata()
+	if err != nil || string(before) != "# ours\n" {
+		t.Fatalf("it has %q (%v)", before, err)
+	}
+	if err := os.Chmod(file, 0o640); err != nil {
+		t.Fatal(err)
+	}
+	if err := m.WriteMetadata(before, []byte("# new\n")); err != nil || tree.Read("modules/acme/vpc/aws/registry.hcl") != "# new\n" {
+		t.Errorf("it cannot be written: %v", err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
+		t.Errorf("it is %v (%v)", info.Mode(), err)
+	}
+	if err := m.WriteMetadata(before, []byte("# other\n")); err != index.ErrMetadataChanged {
+		t.Errorf("what has changed meanwhile is overwritten: %v", err)
+	}
+	if err := m.WriteMetadata([]byte("# new\n"), []byte("\n")); err != nil {
+		t.Error(err)
+	}
+	entries, err := os.ReadDir(filepath.Dir(file))
+	if err != nil || len(entries) != 2 {
+		t.Errorf("the folder has %v (%v)", entries, err)
+	}
+
+	new := open.Folder(addressAt("b.example", "acme/other"))
+	if err := new.WriteMetadata(nil, []byte("# new\n")); err != nil || tree.Read("providers/b.example/acme/other/registry.hcl") != "# new\n" {
+		t.Errorf("a new folder: %v", err)
+	}
+	if err := os.Symlink("registry.hcl", filepath.Join(root, "providers/b.example/acme/registry.hcl")); err != nil {
+		t.Fatal(err)
+	}
+	linked := filepath.Join(root, "providers/b.example/acme/linked")
+	if err := os.MkdirAll(linked, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink("../other/registry.hcl", filepath.Join(linked, "registry.hcl")); err != nil {
+		t.Fatal(err)
+	}
+	if err := open.Folder(addressAt("b.example", "acme/linked")).WriteMetadata([]byte("# new\n"), []byte("# x\n")); err == nil || !strings.Contains(err.Error(), "symlink") {
+		t.Errorf("a symlink is replaced: %v", err)
+	}
+}

@@ -1,0 +1,153 @@
+package index
+
+import (
+	"path"
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// MetadataName is the name of the file in the folder of a provider or module that
+// has its Metadata.
+const MetadataName = "registry.hcl"
+
+// A metadataFile is a registry.hcl as it was read.
+//
+// While it cannot be read as a whole, what the last good one withdrew stays
+// withdrawn: a file of which half has been copied must not have a withdrawn version
+// offered again. Removing the file does.
+type metadataFile struct {
+	metadata *Metadata  // what counts
+	problems []*finding // the rest
+	whole    bool       // nothing is lost that it may withdraw
+	good     []Notice   // what the last whole file withdrew
+
+	stamp   stamp
+	settled bool        // a change after it was read would have changed its stamp
+	sum     wire.SHA256 // of its content
+}
+
+// readMetadata reads the registry.hcl that the folder of an address has among its
+// entries, if it has one.
+func (w *walker) readMetadata(f *folder, a address.Address, entries []entry) {
+	if w.scan.options.IgnoreMetadata {
+		return
+	}
+	report := path.Join(f.report, MetadataName)
+	switch i := slices.IndexFunc(entries, isMetadata); {
+	case i >= 0:
+		f.metadata = w.readMetadataFile(f.part, report, entries[i])
+		for _, bad := range f.metadata.problems {
+			w.report.withhold(bad.at(report, a, ""))
+		}
+	case w.withholds(f.report), w.withholds(report): // it may be there, and cannot be read
+		f.metadata = w.lastMetadata(report).lost()
+	}
+}
+
+// isMetadata reports whether an entry in the folder of an address is its
+// registry.hcl.
+func isMetadata(e entry) bool { return e.name == MetadataName && !e.info.IsDir() }
+
+// withholds reports whether a file or folder is reported.
+func (w *walker) withholds(report string) bool {
+	return slices.ContainsFunc(w.report.Withheld, func(p Problem) bool { return p.Path == report })
+}
+
+// readMetadataFile reads a registry.hcl that has changed since the last scan.
+func (w *walker) readMetadataFile(part Part, report string, e entry) *metadataFile {
+	now, last := stampOf(e.info), w.lastMetadata(report)
+	if last != nil && last.settled && last.stamp == now {
+		return last
+	}
+	content, bad := w.metadataContent(part, report, e.path(), now)
+	if bad != nil {
+		return last.lost(bad)
+	}
+	var file metadataFile
+	if sum := sha256Of(content); last != nil && last.sum == sum {
+		file = *last
+	} else {
+		file = parseMetadataFile(content, last)
+	}
+	file.stamp, file.settled = now, now.settled(w.scan.now)
+	if file.whole {
+		w.scan.memo.put(locationOf(report), digest{stamp: now, content: content}, w.scan.options.now())
+	} else {
+		w.scan.memo.tooYoung(now, 0, w.scan.options.now())
+	}
+	return &file
+}
+
+// metadataContent returns the content of a registry.hcl, which the memo may know.
+func (w *walker) metadataContent(part Part, report, name string, now stamp) ([]byte, *finding) {
+	if known, ok := w.scan.memo.get(locationOf(report), now); ok {
+		return known.content, nil
+	}
+	if now.size > MaxMetadata {
+		return nil, found(TooLarge, "it is larger than %d KiB: shorten it", MaxMetadata>>10)
+	}
+	if now.size == 0 {
+		return nil, found(Empty, "it is empty: copy it again, or remove it")
+	}
+	content, err := part.read(name)
+	if err != nil {
+		return nil, asFinding(err)
+	}
+	return content, nil
+}
+
+// lastMetadata returns a registry.hcl as it was at the last scan or, in a new
+// process, as the last whole one that the memo has; nil if there is none.
+func (w *walker) lastMetadata(report string) *metadataFile {
+	content, kept := w.scan.memo.last(locationOf(report))
+	if last := w.scan.last.metadata[report]; last != nil || !kept {
+		return last
+	}
+	file := parseMetadataFile(content, nil)
+	return &file
+}
+
+// parseMetadataFile parses a registry.hcl. last is what it was before, or nil.
+func parseMetadataFile(content []byte, last *metadataFile) metadataFile {
+	metadata, problems := ParseMetadata(content)
+	file := metadataFile{metadata: &metadata, whole: true, good: metadata.Withdrawn, sum: sha256Of(content)}
+	for _, p := range problems {
+		file.problems = append(file.problems, found(BadMetadata, "%s", p))
+		file.whole = file.whole && !p.MayWithdraw
+	}
+	if !file.whole {
+		file.good = nil
+		if last != nil {
+			file.good = last.good
+			metadata.Withdrawn = withNotices(metadata.Withdrawn, last.good)
+		}
+	}
+	return file
+}
+
+// withNotices adds notices whose versions none in list names.
+func withNotices(list, further []Notice) []Notice {
+	known := make(map[string]bool)
+	for _, n := range list {
+		known[n.Versions.String()] = true
+	}
+	list = slices.Clip(list)
+	for _, n := range further {
+		if !known[n.Versions.String()] {
+			list = append(list, n)
+		}
+	}
+	return list
+}
+
+// lost returns what counts of a file that cannot be read any more: what counted
+// before. f may be nil.
+func (f *metadataFile) lost(problems ...*finding) *metadataFile {
+	file := metadataFile{metadata: new(Metadata), problems: problems}
+	if f != nil {
+		file.metadata, file.good = f.metadata, f.good
+	}
+	return &file
+}

@@ -1,0 +1,487 @@
+package index_test
+
+import (
+	"fmt"
+	"io/fs"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+var (
+	demoProvider = addressAt("", "acme/demo")
+	vpcModule    = addressAt("", "acme/vpc/aws")
+)
+
+// addressAt is the address of a provider or module.
+func addressAt(hostname, names string) address.Address {
+	n := strings.Split(names, "/")
+	a, err := address.ParseProvider(hostname, n[0], n[1])
+	if len(n) == 3 {
+		a, err = address.ParseModule(hostname, n[0], n[1], n[2])
+	}
+	if err != nil {
+		panic(err)
+	}
+	return a
+}
+
+// releasesOf are the versions of a provider that are offered, a ! after those that
+// are deprecated.
+func releasesOf(p *index.Provider) (versions []string) {
+	if p == nil {
+		return nil
+	}
+	for _, r := range p.Releases {
+		versions = append(versions, r.Version+mark(r.Deprecated()))
+	}
+	return versions
+}
+
+func moduleVersionsOf(m *index.Module) (versions []string) {
+	if m == nil {
+		return nil
+	}
+	for _, v := range m.Versions {
+		versions = append(versions, v.Version+mark(v.Deprecated()))
+	}
+	return versions
+}
+
+func mark(deprecated *index.Notice) string {
+	if deprecated != nil {
+		return "!"
+	}
+	return ""
+}
+
+func withdrawnOf(list []index.WithdrawnVersion) (versions []string) {
+	for _, w := range list {
+		versions = append(versions, w.Version)
+	}
+	return versions
+}
+
+// aVersionedTree has a module and a provider with the same versions.
+func aVersionedTree(t *testing.T, versions ...string) *indextest.Tree {
+	tree := indextest.New(t)
+	for _, v := range versions {
+		tree.Provider("acme/demo", v, "linux_amd64")
+		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# "+v)
+	}
+	return tree
+}
+
+func TestRegistryFileInAScan(t *testing.T) {
+	const notices = `
+description = "d"
+deprecated "< 1.1.0" {
+  reason = "use 1.1"
+}
+withdrawn "1.2.0" {
+  reason = "CVE"
+  link   = "https://example.com/cve"
+}`
+	tree := aVersionedTree(t, "1.0.0-rc.1", "1.0.0", "1.1.0", "1.2.0")
+	tree.Write("providers/acme/demo/registry.hcl", notices).Write("modules/acme/vpc/aws/registry.hcl", notices)
+	s := scan(t, tree)
+	nothingWithheld(t, s)
+	want := []string{"1.1.0", "1.0.0!", "1.0.0-rc.1!"}
+	p, m := s.Provider(demoProvider), s.Module(vpcModule)
+	if got := releasesOf(p); !slices.Equal(got, want) {
+		t.Errorf("the releases are %q", got)
+	}
+	if got := moduleVersionsOf(m); !slices.Equal(got, want) {
+		t.Errorf("the module's versions are %q", got)
+	}
+	if p.Release("1.2.0") != nil || m.Version("1.2.0") != nil || p.File("terraform-provider-demo_1.2.0_linux_amd64.zip") != nil {
+		t.Error("what is withdrawn is found")
+	}
+	if p.Latest().Version != "1.1.0" || m.Latest().Version != "1.1.0" {
+		t.Errorf("the latest are %s and %s", p.Latest().Version, m.Latest().Version)
+	}
+	for _, list := range [][]index.WithdrawnVersion{p.Withdrawn(), m.Withdrawn(), s.WithdrawnVersions(demoProvider), s.WithdrawnVersions(vpcModule)} {
+		if got := withdrawnOf(list); !slices.Equal(got, []string{"1.2.0"}) || list[0].Notice.String() != "CVE (https://example.com/cve)" {
+			t.Errorf("withdrawn are %+v", list)
+		}
+	}
+	if p.Metadata().Description != "d" || m.Metadata().Description != "d" || s.Metadata(vpcModule).Description != "d" {
+		t.Error("the description is lost")
+	}
+	for _, o := range []index.Offer{offerOf(s, "acme/demo", "1.0.0"), offerOf(s, "acme/vpc/aws", "1.0.0")} {
+		if !slices.Equal(o.Notes, []string{"it is deprecated: use 1.1"}) {
+			t.Errorf("the offer is %+v", o)
+		}
+	}
+	for _, want := range []index.Problem{
+		{Path: "modules/acme/vpc/aws/1.2.0", Address: "acme/vpc/aws"},
+		{Path: "providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip", Address: "acme/demo"},
+	} {
+		want.Version, want.Reason, want.Detail = "1.2.0", index.Withdrawn, "it is withdrawn: CVE (https://example.com/cve)"
+		if got := problemOf(s.Report.Ignored, want.Path); got != want {
+			t.Errorf("ignored is %+v", got)
+		}
+	}
+	for name, document := range map[string]string{"versions": string(p.Versions().Head), "index.json": string(p.Index().Head), "module versions": string(m.List().Head)} {
+		if strings.Contains(document, "1.2.0") {
+			t.Errorf("%s: %s", name, document)
+		}
+	}
+}
+
+func TestLatest(t *testing.T) {
+	for _, test := range []struct {
+		rule       string
+		versions   []string
+		deprecated string
+		latest     string
+	}{
+		{"the newest", []string{"1.0.0", "2.0.0"}, "", "2.0.0"},
+		{"no prerelease", []string{"1.0.0", "2.0.0-rc.1"}, "", "1.0.0"},
+		{"none that is deprecated", []string{"1.0.0", "2.0.0"}, "2.0.0", "1.0.0"},
+		{"a deprecated one rather than a prerelease", []string{"1.0.0", "1.1.0", "2.0.0-rc.1"}, "< 2.0.0-alpha", "1.1.0"},
+		{"the newest where all are deprecated", []string{"1.0.0", "2.0.0"}, ">= 0", "2.0.0"},
+		{"the newest where all are prereleases", []string{"1.0.0-rc.1", "2.0.0-rc.1"}, "2.0.0-rc.1", "2.0.0-rc.1"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := aVersionedTree(t, test.versions...)
+			if test.deprecated != "" {
+				notice := fmt.Sprintf("deprecated %q {}", test.deprecated)
+				tree.Write("providers/acme/demo/registry.hcl", notice).Write("modules/acme/vpc/aws/registry.hcl", notice)
+			}
+			s := scan(t, tree)
+			if got := s.Provider(demoProvider).Latest().Version; got != test.latest {
+				t.Errorf("the provider's is %s", got)
+			}
+			if got := s.Module(vpcModule).Latest().Version; got != test.latest {
+				t.Errorf("the module's is %s", got)
+			}
+		})
+	}
+}
+
+// Where registry.hcl lies, and what else its folder has.
+func TestWhereARegistryFileCounts(t *testing.T) {
+	for _, test := range []struct {
+		rule      string
+		build     func(tree *indextest.Tree)
+		withdrawn string // of acme/demo, with hostname if it has one
+		withheld  index.Problem
+	}{
+		{"in the folder of a provider", func(tree *indextest.Tree) {
+			tree.Write("providers/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+		}, "", index.Problem{}},
+		{"in the folder of a mirrored provider", func(tree *indextest.Tree) {
+			tree.Provider("a.example/acme/demo", "1.0.0", "linux_amd64")
+			tree.Write("providers/a.example/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+		}, "a.example", index.Problem{}},
+		{"not in the folder of a version", func(tree *indextest.Tree) {
+			tree.Write("providers/acme/demo/1.0.0/registry.hcl", `withdrawn "1.0.0" {}`)
+		}, "-", index.Problem{Path: "providers/acme/demo/1.0.0/registry.hcl", Address: "acme/demo", Version: "1.0.0", Reason: index.Misplaced, Detail: "it is of all versions: move it to providers/acme/demo/"}},
+		{"not above it", func(tree *indextest.Tree) {
+			tree.Write("providers/acme/registry.hcl", `withdrawn "1.0.0" {}`)
+		}, "-", index.Problem{Path: "providers/acme/registry.hcl", Reason: index.Misplaced, Detail: "it is in the folder of one provider or module: move it to providers/acme/TYPE/"}},
+		{"above a module", func(tree *indextest.Tree) {
+			tree.Write("modules/acme/registry.hcl", `withdrawn "1.0.0" {}`)
+		}, "-", index.Problem{Path: "modules/acme/registry.hcl", Reason: index.Misplaced, Detail: "it is in the folder of one provider or module: move it to modules/acme/NAME/SYSTEM/"}},
+		{"not in another spelling of the address", func(tree *indextest.Tree) {
+			tree.Write("providers/ACME/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+		}, "-", index.Problem{Path: "providers/ACME/demo/registry.hcl", Address: "acme/demo", Reason: index.Duplicate, Detail: "it is of the address of providers/acme/demo in another spelling: move it there"}},
+		{"one that cannot be used withdraws nothing new", func(tree *indextest.Tree) {
+			tree.Write("providers/acme/demo/registry.hcl", `withdrawn "one" {}`)
+		}, "-", index.Problem{Path: "providers/acme/demo/registry.hcl", Address: "acme/demo", Reason: index.BadMetadata,
+			Detail: `line 1: "one" is not a version constraint: write an operator and up to three numbers, like ~> 1.2, and a comma before the next one`}},
+		{"one that is too large", func(tree *indextest.Tree) {
+			tree.Write("providers/acme/demo/registry.hcl", strings.Repeat("#", 64<<10+1))
+		}, "-", index.Problem{Path: "providers/acme/demo/registry.hcl", Address: "acme/demo", Reason: index.TooLarge, Detail: "it is larger than 64 KiB: shorten it"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := aVersionedTree(t, "1.0.0")
+			test.build(tree)
+			s := scan(t, tree)
+			a := demoProvider
+			if strings.Contains(test.withdrawn, ".") {
+				a = addressAt(test.withdrawn, "acme/demo")
+			}
+			if offered := s.Provider(a) != nil; offered != (test.withdrawn == "-") {
+				t.Errorf("it is offered: %t", offered)
+			}
+			if test.withheld == (index.Problem{}) {
+				nothingWithheld(t, s)
+			} else if !reflect.DeepEqual(s.Report.Withheld, []index.Problem{test.withheld}) {
+				t.Errorf("withheld are %+v", s.Report.Withheld)
+			}
+		})
+	}
+}
+
+func TestARegistryFileAlone(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("providers/a.example/acme/demo/registry.hcl", "description = \"d\"\nwithdrawn \"1.0.0\" {}\n")
+	s := scan(t, tree)
+	nothingWithheld(t, s)
+	a := addressAt("a.example", "acme/demo")
+	if s.Report.Hint != "" || s.Report.IgnoredTotal != 0 || s.Provider(a) != nil || len(s.WithdrawnVersions(a)) > 0 || s.Metadata(a).Description != "d" {
+		t.Errorf("the report is %+v", s.Report)
+	}
+}
+
+// With HOSTNAME and without it is one address, if the registry answers as HOSTNAME.
+func TestRegistryFilesOfOneAddressTwice(t *testing.T) {
+	own := addressAt("a.example", "acme/demo")
+	module := addressAt("a.example", "acme/vpc/aws")
+	for _, test := range []struct {
+		rule         string
+		with         []string // versions with HOSTNAME
+		own, hosted  string   // registry.hcl with and without HOSTNAME
+		merged       []string
+		under        []string // exactly with HOSTNAME
+		withdrawn    []string
+		descriptions string // merged
+	}{
+		{"notices of both count for all versions", []string{"1.2.0", "1.3.0"},
+			`withdrawn "1.0.0" {}` + "\n" + `deprecated "1.3.0" {}`, `withdrawn "1.2.0" {}` + "\n" + `deprecated "1.1.0" {}`,
+			[]string{"1.3.0!", "1.1.0!"}, []string{"1.3.0!", "1.2.0"}, []string{"1.2.0", "1.0.0"}, ""},
+		{"what one withdraws, the other does not offer", []string{"1.1.0"}, `withdrawn "1.1.0" {}`, "", []string{"1.0.0"}, nil, []string{"1.1.0"}, ""},
+		{"without a version on one side", nil, `withdrawn "1.0.0" {}`, "", []string{"1.1.0"}, nil, []string{"1.0.0"}, ""},
+		{"with nothing left", nil, `withdrawn ">= 1" {}`, "", nil, nil, []string{"1.1.0", "1.0.0"}, ""},
+		{"texts are those with HOSTNAME", []string{"1.2.0"}, `description = "a"`, `description = "b"`, []string{"1.2.0", "1.1.0", "1.0.0"}, []string{"1.2.0"}, nil, "a"},
+		{"or else those without", []string{"1.2.0"}, `owner = "a"`, `description = "b"`, []string{"1.2.0", "1.1.0", "1.0.0"}, []string{"1.2.0"}, nil, "b"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := aVersionedTree(t, "1.0.0", "1.1.0")
+			for _, v := range test.with {
+				tree.Provider("a.example/acme/demo", v, "linux_amd64")
+				tree.Write("modules/a.example/acme/vpc/aws/"+v+"/main.tf", "# other "+v)
+			}
+			for dir, content := range map[string]string{"a.example/": test.own, "": test.hosted} {
+				if content != "" {
+					tree.Write("providers/"+dir+"acme/demo/registry.hcl", content)
+					tree.Write("modules/"+dir+"acme/vpc/aws/registry.hcl", content)
+				}
+			}
+			s := scan(t, tree)
+			nothingWithheld(t, s)
+			for _, got := range [][]string{releasesOf(s.HostedProvider(own)), moduleVersionsOf(s.HostedModule(module))} {
+				if !slices.Equal(got, test.merged) {
+					t.Errorf("merged, it has %q", got)
+				}
+			}
+			for _, got := range [][]string{releasesOf(s.Provider(own)), moduleVersionsOf(s.Module(module))} {
+				if !slices.Equal(got, test.under) {
+					t.Errorf("under the hostname there is %q", got)
+				}
+			}
+			if got := withdrawnOf(s.HostedWithdrawnVersions(own)); !slices.Equal(got, test.withdrawn) {
+				t.Errorf("withdrawn are %q", got)
+			}
+			if p := s.HostedProvider(own); p != nil && !slices.Equal(withdrawnOf(p.Withdrawn()), test.withdrawn) {
+				t.Errorf("the provider has withdrawn %+v", p.Withdrawn())
+			}
+			if got := s.HostedMetadata(own).Description; got != test.descriptions {
+				t.Errorf("the description is %q", got)
+			}
+		})
+	}
+}
+
+// What was withdrawn stays withdrawn while its registry.hcl cannot be read as a
+// whole, also after a restart.
+func TestABrokenRegistryFile(t *testing.T) {
+	const good = "withdrawn \"1.1.0\" {\n  reason = \"CVE\"\n}\n"
+	for _, test := range []struct {
+		rule    string
+		change  string // of registry.hcl; empty: it is removed
+		offered []string
+	}{
+		{"half a file", "withdrawn \"1.1", []string{"1.0.0"}},
+		{"an empty file", "\x00", []string{"1.0.0"}},
+		{"a mistake in a notice", "withdrawn \"1.1.0.0\" {}\n", []string{"1.0.0"}},
+		{"a block of another name", "withdraw \"1.1.0\" {}\n", []string{"1.0.0"}},
+		{"what can be read counts too", "withdrawn \"1.0.0\" {}\nwithdrawn \"\" {}\n", nil},
+		{"a mistake elsewhere", "owner = 1\nwithdrawn \"1.0.0\" {}\n", []string{"1.1.0"}},
+		{"other notices", "withdrawn \"1.0.0\" {}\n", []string{"1.1.0"}},
+		{"no file", "", []string{"1.1.0", "1.0.0"}},
+	} {
+		for _, restarted := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, restarted %t", test.rule, restarted), func(t *testing.T) {
+				tree := aVersionedTree(t, "1.0.0", "1.1.0")
+				for _, name := range []string{"providers/acme/demo/registry.hcl", "modules/acme/vpc/aws/registry.hcl"} {
+					tree.Write(name, good)
+				}
+				o := options(t, tree.Open)
+				o.Store = new(memoryStore)
+				x := index.New(o)
+				defer func() { x.Close() }()
+				check := func(step string, want []string) {
+					t.Helper()
+					s := rescan(t, x)
+					for _, got := range [][]string{releasesOf(s.Provider(demoProvider)), moduleVersionsOf(s.Module(vpcModule))} {
+						if !slices.Equal(got, want) {
+							t.Errorf("%s: offered are %q", step, got)
+						}
+					}
+				}
+				check("before", []string{"1.0.0"})
+				for _, name := range []string{"providers/acme/demo/registry.hcl", "modules/acme/vpc/aws/registry.hcl"} {
+					switch test.change {
+					case "":
+						tree.Remove(name)
+					case "\x00":
+						tree.Write(name, "")
+					default:
+						tree.Write(name, test.change)
+					}
+				}
+				if restarted {
+					x.Close()
+					x = index.New(o)
+				}
+				check("changed", test.offered)
+				check("again", test.offered)
+				if len(test.offered) == 2 {
+					return
+				}
+				for _, name := range []string{"providers/acme/demo/registry.hcl", "modules/acme/vpc/aws/registry.hcl"} {
+					tree.Write(name, "# "+test.change[:1]+"\n# nothing is withdrawn\n")
+				}
+				check("restored", []string{"1.1.0", "1.0.0"})
+			})
+		}
+	}
+}
+
+// unreadable is a file system on which a file cannot be opened.
+type unreadable struct {
+	afero.Fs
+	name func() string
+}
+
+func (u unreadable) Open(name string) (afero.File, error) {
+	if name == u.name() {
+		return nil, fs.ErrPermission
+	}
+	return u.Fs.Open(name)
+}
+
+func TestAnUnreadableRegistryFile(t *testing.T) {
+	tree := aVersionedTree(t, "1.0.0", "1.1.0")
+	tree.Write("providers/acme/demo/registry.hcl", "description = \"d\"\nwithdrawn \"1.1.0\" {}\n")
+	denied := ""
+	x := index.New(options(t, indextest.On(t, unreadable{tree.Fs, func() string { return denied }}).Open))
+	defer x.Close()
+	rescan(t, x)
+	for _, name := range []string{"providers/acme/demo/registry.hcl", "providers/acme/demo", ""} {
+		denied = name
+		tree.Write("providers/acme/demo/registry.hcl", "description = \"d\"\n# changed with "+name+"\nwithdrawn \"1.1.0\" {}\n")
+		s := rescan(t, x)
+		if got := releasesOf(s.Provider(demoProvider)); slices.Contains(got, "1.1.0") {
+			t.Errorf("without %q, %q are offered", name, got)
+		}
+		if s.Metadata(demoProvider).Description != "d" {
+			t.Errorf("without %q, the description is lost", name)
+		}
+		if denied != "" && problemOf(s.Report.Withheld, name).Reason != index.Unreadable {
+			t.Errorf("without %q, withheld are %+v", name, s.Report.Withheld)
+		}
+	}
+}
+
+func TestMetadataIsLogged(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	tree.Write("modules/acme/vpc/aws/registry.hcl", "# nothing\n")
+	x := newLogged(t, options(t, tree.Open))
+	for _, test := range []struct {
+		rule, content string
+		lines         []string
+	}{
+		{"the start", "# nothing\n", nil},
+		{"another way to say it", "# nothing at all\n", nil},
+		{"a notice", "deprecated \"< 2.0\" {}\ndeprecated \"3.0.0\" {}\n",
+			[]string{`level=INFO msg="metadata of acme/vpc/aws changed" address=acme/vpc/aws deprecated="< 2.0; 3.0.0" withdrawn=""`}},
+		{"a version is withdrawn", "withdrawn \"1.0.0\" { reason = \"CVE\" }\n", []string{
+			`level=INFO msg="no longer offered acme/vpc/aws 1.0.0" kind=module address=acme/vpc/aws version=1.0.0`,
+			`level=INFO msg="metadata of acme/vpc/aws changed" address=acme/vpc/aws deprecated="" withdrawn=1.0.0`,
+			`level=INFO msg=ignored path=modules/acme/vpc/aws/1.0.0 detail="it is withdrawn: CVE"`,
+		}},
+		{"a broken file", "withdrawn \"1.0.0\" {", []string{
+			`level=INFO msg="metadata of acme/vpc/aws changed" address=acme/vpc/aws deprecated="" withdrawn=1.0.0`,
+			`level=WARN msg=withheld path=modules/acme/vpc/aws/registry.hcl reason=bad_metadata detail="line 1: there is no closing brace for this block before the end of the file"`,
+		}},
+		{"no file", "", []string{
+			`level=INFO msg="now offered acme/vpc/aws 1.0.0" kind=module address=acme/vpc/aws version=1.0.0`,
+			`level=INFO msg="metadata of acme/vpc/aws changed" address=acme/vpc/aws`,
+		}},
+	} {
+		if tree.Remove("modules/acme/vpc/aws/registry.hcl"); test.content != "" {
+			tree.Write("modules/acme/vpc/aws/registry.hcl", test.content)
+		}
+		lines := x.scan(t)
+		if len(lines) == 1 && lines[0] == "" {
+			lines = nil
+		}
+		if !slices.Equal(lines, test.lines) {
+			t.Errorf("%s: the log has %s", test.rule, strings.Join(lines, "\n"))
+		}
+	}
+}
+
+// What registry.hcl says is seen as soon as it is written.
+func TestMetadataIsWatched(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "#"))
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Watch, o.Paths = true, index.Directories{Root: dir}.Paths()
+	x := run(t, o)
+	x.until(t, offers("acme/vpc/aws", "1.0.0"))
+	tree.Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
+	x.until(t, not(offers("acme/vpc/aws", "1.0.0")))
+	tree.Remove("modules/acme/vpc/aws/registry.hcl")
+	x.until(t, offers("acme/vpc/aws", "1.0.0"))
+}
+
+// What is withdrawn is not offered again while archives are read anew, and no list
+// waits for it.
+func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
+	tree := aVersionedTree(t, "1.0.0", "1.1.0")
+	tree.Remove("modules")
+	g := gate{tree.Fs, make(chan struct{}, 100)}
+	for range 100 {
+		g.open <- struct{}{}
+	}
+	o := options(t, indextest.On(t, g).Open)
+	o.Store = new(memoryStore)
+	first := run(t, o)
+	first.until(t, offers("acme/demo", "1.1.0"))
+	first.Close()
+
+	// 1.1.0 has been replaced and is withdrawn; 1.0.0 is known.
+	tree.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.1.0", "another one"))
+	tree.Write("providers/acme/demo/registry.hcl", `withdrawn "1.1.0" {}`)
+	g.open = make(chan struct{})
+	o.Open = indextest.On(t, g).Open
+	r := run(t, o)
+	<-r.Ready()
+	s := r.Snapshot()
+	if got := releasesOf(s.Provider(demoProvider)); !slices.Equal(got, []string{"1.0.0"}) || s.ListPending(demoProvider) || s.Pending(demoProvider, "1.1.0") {
+		t.Errorf("at once, %q are offered, and the list is pending: %t", got, s.ListPending(demoProvider))
+	}
+	close(g.open)
+	if got := releasesOf(r.scan(t).Provider(demoProvider)); !slices.Equal(got, []string{"1.0.0"}) {
+		t.Errorf("in the end, %q are offered", got)
+	}
+
+	// It is restored, and comes back.
+	tree.Remove("providers/acme/demo/registry.hcl")
+	r.Hint()
+	r.until(t, offers("acme/demo", "1.1.0"))
+}

@@ -1,0 +1,34 @@
+package moduledoc
+
+import (
+	"fmt"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/ext/typeexpr"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"github.com/zclconf/go-cty/cty"
+)
+
+// maxConstraint bounds types that are parsed, in bytes: HCL's parser calls itself for
+// what is nested, and its stack must not overflow.
+const maxConstraint = 8 << 10
+
+// Constraint returns the type that values of the variable must have, that of any value
+// if it has none. The error is of a type that clients refuse.
+func (v *Variable) Constraint() (cty.Type, error) {
+	switch {
+	case v.Type == "":
+		return cty.DynamicPseudoType, nil
+	case len(v.Type) > maxConstraint:
+		return cty.NilType, fmt.Errorf("the type is longer than %d bytes", maxConstraint)
+	}
+	expression, problems := hclsyntax.ParseExpression([]byte(v.Type), "", hcl.InitialPos)
+	if problems.HasErrors() {
+		return cty.NilType, problems
+	}
+	constraint, _, problems := typeexpr.TypeConstraintWithDefaults(expression)
+	if problems.HasErrors() {
+		return cty.NilType, problems
+	}
+	return constraint, nil
+}

@@ -1,0 +1,1 @@
+variable "for_terraform_only" {}

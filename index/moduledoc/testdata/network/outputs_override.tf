@@ -1,0 +1,3 @@
+output "private_subnets" {
+  description = "The private subnets by zone"
+}

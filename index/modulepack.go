@@ -1,0 +1,57 @@
+package index
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A PackedModule is the package of a module folder, with the bytes that the registry
+// would serve if the folder lay in a tree. They are computed whenever they are read.
+type PackedModule struct {
+	Size   int64 // in bytes
+	SHA256 wire.SHA256
+	H1     string // Go's dirhash of its files, "h1:…"
+
+	// LeftOut names in short what is in the folder and not in the package; empty if
+	// that is nothing.
+	LeftOut string
+
+	part    Part
+	packing *packing
+}
+
+// PackModule packs a module folder on the local disk as a scan does. The error is a
+// *PackageError where a scan would withhold the module. Any other error is that of ctx
+// or of the folder.
+func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("opening the folder: %w", withoutPath(err))
+	}
+	disk, err := filepath.Abs(dir)
+	if err != nil {
+		return nil, err
+	}
+	a := &archive{part: Part{Fs: rootFs{root}, Dir: ".", disk: disk}, location: location{name: "."}}
+	a.findModule(func(string) {})
+	if a.bad != nil {
+		return nil, asPackageError(a.bad)
+	}
+	d, err := readFolder(ctx, a)
+	if err != nil {
+		if ctx.Err() == nil {
+			err = asFinding(err)
+		}
+		return nil, asPackageError(err)
+	}
+	return &PackedModule{Size: d.size, SHA256: d.sha256, H1: d.h1, LeftOut: a.leftOut.String(), part: a.part, packing: a.packing}, nil
+}
+
+// Open opens the package. Reading fails with ErrChanged if a file in the folder is no
+// longer the one that was packed.
+func (m *PackedModule) Open() io.ReadSeekCloser { return m.packing.open(m.part) }

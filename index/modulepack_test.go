@@ -1,0 +1,119 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// A packed folder has the bytes that the registry serves for the same folder in a
+// tree.
+func TestPackModule(t *testing.T) {
+	root := t.TempDir()
+	tree := indextest.OnDisk(t, root)
+	const dir = "modules/acme/network/aws/1.0.0/"
+	files := networkFiles("")
+	for i := 0; i < len(files); i += 2 {
+		tree.Write(dir+files[i], files[i+1])
+	}
+	tree.Write(dir+".terraformignore", "*.bin\n").Write(dir+"big.bin", "x").Write(dir+".git/config", "x").Write(dir+"terraform.tfstate", "{}")
+	tree.Write(dir+"run.sh", "#!/bin/sh\n").Write(dir+".tflint.hcl", "x")
+	module := filepath.Join(root, filepath.FromSlash(dir))
+	s := scanWith(t, options(t, index.Directories{Root: root}.Open))
+	want := s.Module(network).Version("1.0.0")
+
+	for range 2 {
+		m, err := index.PackModule(t.Context(), module)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if m.Size != want.Archive.Size || m.SHA256 != want.Archive.SHA256 || m.H1 != want.H1 {
+			t.Errorf("it is %+v, want %+v", m, want.Archive)
+		}
+		if notes := offerOf(s, "acme/network/aws", "1.0.0").Notes; m.LeftOut == "" || len(notes) != 1 || notes[0] != "leaves out "+m.LeftOut {
+			t.Errorf("it leaves out %q, and the report says %q", m.LeftOut, notes)
+		}
+		for range 2 {
+			r := m.Open()
+			content, err := io.ReadAll(r)
+			if err := errors.Join(err, r.Close()); err != nil || string(content) != served(t, s, want.Archive) {
+				t.Errorf("its bytes are others: %v", err)
+			}
+		}
+	}
+}
+
+func TestModulesThatAreNotPacked(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		files  []string // names and contents in turn
+		reason index.Reason
+	}{
+		{"nothing to use", []string{"README.md", "x"}, index.NoConfiguration},
+		{"a secret", []string{"main.tf", "", "key.txt", indextest.NewPublisher(t).PrivateKey()}, index.Secret},
+		{"a bad .terraformignore", []string{"main.tf", "", ".terraformignore", "../x\n"}, index.BadName},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			dir := t.TempDir()
+			tree := indextest.OnDisk(t, dir)
+			for i := 0; i < len(test.files); i += 2 {
+				tree.Write(test.files[i], test.files[i+1])
+			}
+			_, err := index.PackModule(t.Context(), dir)
+			var bad *index.PackageError
+			if !errors.As(err, &bad) || bad.Reason != test.reason || strings.Contains(err.Error(), dir) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+	t.Run("a symlink out of the folder", func(t *testing.T) {
+		dir := t.TempDir()
+		indextest.OnDisk(t, dir).Write("main.tf", "")
+		if err := os.Symlink(t.TempDir(), filepath.Join(dir, "outside")); err != nil {
+			t.Fatal(err)
+		}
+		_, err := index.PackModule(t.Context(), dir)
+		var bad *index.PackageError
+		if !errors.As(err, &bad) || bad.Reason != index.Unreadable || !strings.Contains(err.Error(), "outside") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("no folder", func(t *testing.T) {
+		dir := filepath.Join(t.TempDir(), "none")
+		if _, err := index.PackModule(t.Context(), dir); !errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), dir) {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("it is given up", func(t *testing.T) {
+		dir := t.TempDir()
+		indextest.OnDisk(t, dir).Write("main.tf", "")
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := index.PackModule(ctx, dir); !errors.Is(err, context.Canceled) {
+			t.Errorf("got %v", err)
+		}
+	})
+}
+
+// What was packed is read, or nothing is.
+func TestAPackedModuleThatChanges(t *testing.T) {
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir).Write("main.tf", "# one\n")
+	m, err := index.PackModule(t.Context(), dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tree.Remove("main.tf").Write("main.tf", "# two\n")
+	r := m.Open()
+	defer r.Close()
+	if _, err := io.ReadAll(r); !errors.Is(err, index.ErrChanged) {
+		t.Errorf("got %v", err)
+	}
+}

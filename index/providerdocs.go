@@ -1,0 +1,370 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// A release's documentation lies in VERSION/docs/, as terraform-plugin-docs writes it,
+// or in VERSION/website/docs/, as providers had it before. A scan only notes where it
+// is, since nothing that clients do depends on it. It is listed when somebody looks at
+// it, and each page is read when it is shown.
+
+// Bounds of documentation, as in the public registry.
+const (
+	maxDocPages = 1000
+	maxDocPage  = 500 << 10 // bytes
+)
+
+// A DocCategory is what pages of documentation are about.
+type DocCategory string
+
+// The categories, as they are called in the URLs of the public registry.
+const (
+	DocOverview           DocCategory = "overview"
+	DocGuides             DocCategory = "guides"
+	DocResources          DocCategory = "resources"
+	DocDataSources        DocCategory = "data-sources"
+	DocEphemeralResources DocCategory = "ephemeral-resources"
+	DocListResources      DocCategory = "list-resources"
+	DocActions            DocCategory = "actions"
+	DocFunctions          DocCategory = "functions"
+)
+
+// docCategories are all of them, in the order in which pages are listed.
+func docCategories() []DocCategory {
+	return []DocCategory{
+		DocOverview, DocGuides, DocResources, DocDataSources, DocEphemeralResources, DocListResources, DocActions, DocFunctions,
+	}
+}
+
+// docFolders are the folders of the categories, in both layouts. Others, such as
+// cdktf with the same pages in other languages, are left out.
+var docFolders = map[string]DocCategory{
+	"guides": DocGuides, "functions": DocFunctions, "actions": DocActions,
+	"resources": DocResources, "r": DocResources,
+	"data-sources": DocDataSources, "d": DocDataSources,
+	"ephemeral-resources": DocEphemeralResources, "list-resources": DocListResources,
+}
+
+// docSuffixes are those of pages. The longer ones come first.
+var docSuffixes = []string{".html.markdown", ".markdown.html", ".html.md", ".md.html", ".markdown", ".md"}
+
+// Docs are the documentation of a provider's release. They do not change.
+type Docs struct {
+	// Pages in the order of a navigation: the overview, guides, pages without a
+	// subcategory, those of each subcategory, and "Beta" and "Deprecated" last.
+	Pages []DocPage
+
+	// LeftOut is how many pages there are beyond the limit.
+	LeftOut int
+
+	taken time.Time // that of the snapshot that it was listed for
+}
+
+// documentation is what has been listed, by the folder.
+type documentation = readings[string, *Docs]
+
+// A DocPage is one page, without its text.
+type DocPage struct {
+	Category DocCategory
+
+	// Slug is the name of its file without the suffix; empty for the overview.
+	Slug string
+
+	// Title, Subcategory and Description are what the page says about itself. Any of
+	// them may be empty.
+	Title, Subcategory, Description string
+
+	// Path in the release's folder, with slashes: "docs/resources/thing.md".
+	Path string
+
+	path  string // in the part of providers
+	stamp stamp
+}
+
+// Page returns a page, or nil.
+func (d *Docs) Page(category DocCategory, slug string) *DocPage {
+	for i := range d.Pages {
+		if p := &d.Pages[i]; p.Category == category && p.Slug == slug {
+			return p
+		}
+	}
+	return nil
+}
+
+// PageAt returns the page that a path in the release's folder is of, as links in
+// documentation have it: with the suffix of its file, with ".html", or without any; nil
+// if there is none.
+func (d *Docs) PageAt(name string) *DocPage {
+	name = strings.TrimPrefix(strings.TrimPrefix(name, "website/"), "docs")
+	for _, suffix := range append([]string{".html"}, docSuffixes...) {
+		if cut, ok := strings.CutSuffix(name, suffix); ok {
+			name = cut
+			break
+		}
+	}
+	folder, slug, ok := strings.Cut(strings.TrimPrefix(name, "/"), "/")
+	if !ok && (folder == "" || folder == "index") {
+		return d.Page(DocOverview, "")
+	}
+	return d.Page(docFolders[folder], slug)
+}
+
+// Size is about how many bytes it takes.
+func (d *Docs) Size() int {
+	size := 200
+	for i := range d.Pages {
+		p := &d.Pages[i]
+		size += 250 + len(p.Slug) + len(p.Title) + len(p.Subcategory) + len(p.Description) + len(p.Path) + len(p.path)
+	}
+	return size
+}
+
+// HasDocs reports whether a release has a folder of documentation.
+func (s *Snapshot) HasDocs(r *Release) bool { return s.docs[r.encoded] != "" }
+
+// Docs lists the documentation of a release; nil if there is none. The list is kept
+// until the next scan, and what its pages say about themselves until their files change.
+func (s *Snapshot) Docs(ctx context.Context, r *Release) (*Docs, error) {
+	dir := s.docs[r.encoded]
+	if dir == "" {
+		return nil, nil
+	}
+	fresh := func(d *Docs) bool { return d.taken.Equal(s.Taken) }
+	return s.documentation.get(ctx, dir, fresh, func(ctx context.Context, known *Docs) (*Docs, error) {
+		d, err := s.listDocs(ctx, dir, known)
+		if err != nil && ctx.Err() == nil {
+			return nil, withoutPath(err)
+		}
+		return d, err
+	})
+}
+
+// ReadDoc returns the text of a page, without what it says about itself. It is cut if it
+// is too long. The error is fs.ErrNotExist if the file has been removed meanwhile.
+func (s *Snapshot) ReadDoc(ctx context.Context, p *DocPage) (text string, cut bool, err error) {
+	release, err := s.documentation.begin(ctx)
+	if err != nil {
+		return "", false, err
+	}
+	defer release()
+	content, err := s.tree.Providers.readStart(p.path, maxDocPage+1)
+	if err != nil {
+		return "", false, withoutPath(err)
+	}
+	if len(content) > maxDocPage {
+		content, cut = content[:maxDocPage], true
+	}
+	_, text = splitFrontMatter(string(content))
+	return strings.ToValidUTF8(text, "\uFFFD"), cut, nil
+}
+
+// readStart returns the beginning of a file.
+func (p Part) readStart(name string, most int64) ([]byte, error) {
+	f, _, err := p.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return io.ReadAll(io.LimitReader(f, most))
+}
+
+// addDocs notes a folder of a version that is documentation. Where there are both
+// layouts, the older one counts, as in the public registry.
+func (w *walker) addDocs(p *providerFolder, part Part, only string, e entry) bool {
+	v, err := address.ParseProviderVersion(only)
+	if err != nil {
+		return false
+	}
+	w.depends = true // on what is in the folder
+	switch e.name {
+	case "docs":
+		p.release(v, only).docs = e.path()
+	case "website": // it comes after docs
+		entries, err := part.list(e.path())
+		i := slices.IndexFunc(entries, func(e entry) bool { return e.name == "docs" && e.bad == nil && e.info.IsDir() })
+		if err != nil || i < 0 {
+			return false
+		}
+		e = entries[i]
+		p.release(v, only).docs = e.path()
+	default:
+		return false
+	}
+	w.watchDocs(part, e.path())
+	return true
+}
+
+// watchDocs has a scan follow when pages change: they are shown as they were at the
+// last one.
+func (w *walker) watchDocs(part Part, dir string) {
+	if w.scan.watch == nil || part.disk == "" {
+		return
+	}
+	w.scan.watch.add(part, dir)
+	entries, _ := part.list(dir) // whoever looks at them is told what is wrong
+	for _, e := range entries {
+		if _, ok := docFolders[e.name]; ok && e.bad == nil && e.info.IsDir() {
+			w.scan.watch.add(part, e.path())
+		}
+	}
+}
+
+// addDocs notes where the documentation of a provider's releases is. p is nil if none
+// is offered.
+func (s *Snapshot) addDocs(f *providerFolder, p *Provider) {
+	for _, files := range f.ordered {
+		if r := p.Release(files.text); r != nil && files.docs != "" {
+			s.docs[r.encoded] = files.docs
+		}
+	}
+}
+
+// listDocs lists the pages in a folder. What is known of a page that has not changed
+// is not read again; known may be nil.
+func (s *Snapshot) listDocs(ctx context.Context, dir string, known *Docs) (*Docs, error) {
+	d := &Docs{taken: s.Taken}
+	part, release := s.tree.Providers, path.Dir(dir)
+	if path.Base(release) == "website" {
+		release = path.Dir(release)
+	}
+	entries, err := part.list(dir)
+	if err != nil {
+		return nil, err
+	}
+	add := func(category DocCategory, e entry) {
+		slug, ok := docSlug(e)
+		if !ok || category == DocOverview && slug != "index" || d.Page(category, slug) != nil {
+			return
+		}
+		if category == DocOverview {
+			slug = ""
+		}
+		if len(d.Pages) == maxDocPages {
+			d.LeftOut++
+			return
+		}
+		d.Pages = append(d.Pages, DocPage{Category: category, Slug: slug, Path: strings.TrimPrefix(e.path(), release+"/"), path: e.path(), stamp: stampOf(e.info)})
+	}
+	for _, e := range entries {
+		category, isFolder := docFolders[e.name]
+		switch {
+		case ctx.Err() != nil:
+			return nil, ctx.Err()
+		case e.bad != nil:
+		case !e.info.IsDir():
+			add(DocOverview, e)
+		case isFolder:
+			pages, err := part.list(e.path())
+			if err != nil {
+				return nil, err
+			}
+			for _, page := range pages {
+				add(category, page)
+			}
+		}
+	}
+	if err := s.readFrontMatter(ctx, d, known); err != nil {
+		return nil, err
+	}
+	d.sort()
+	return d, nil
+}
+
+// docSlug is the name of a page, and whether an entry is one. Names that are no text, or
+// that a URL cannot have as one segment of its path, are none: links would lead nowhere.
+func docSlug(e entry) (slug string, ok bool) {
+	if e.bad != nil || hiddenOrTemporary(e.name) || !e.info.Mode().IsRegular() ||
+		!utf8.ValidString(e.name) || strings.ContainsRune(e.name, '\\') {
+		return "", false
+	}
+	for _, suffix := range docSuffixes {
+		if slug, ok := strings.CutSuffix(e.name, suffix); ok && slug != "" {
+			return slug, true
+		}
+	}
+	return "", false
+}
+
+// maxFrontMatter is how much of a page is read to list it.
+const maxFrontMatter = 16 << 10
+
+// readFrontMatter reads what pages say about themselves.
+func (s *Snapshot) readFrontMatter(ctx context.Context, d, known *Docs) error {
+	before := make(map[string]*DocPage)
+	if known != nil {
+		for i := range known.Pages {
+			before[known.Pages[i].path] = &known.Pages[i]
+		}
+	}
+	for i := range d.Pages {
+		p := &d.Pages[i]
+		if b := before[p.path]; b != nil && b.stamp == p.stamp && p.stamp.settled(known.taken) {
+			p.Title, p.Subcategory, p.Description = b.Title, b.Subcategory, b.Description
+			continue
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		content, err := s.tree.Providers.readStart(p.path, maxFrontMatter)
+		if err != nil {
+			if errors.Is(err, fs.ErrNotExist) {
+				continue // removed since: the next list is without it
+			}
+			return err
+		}
+		front, text := splitFrontMatter(string(content))
+		p.Title, p.Subcategory, p.Description = cmp.Or(front.title, firstHeading(text)), front.subcategory, front.description
+	}
+	return nil
+}
+
+// firstHeading is the text of the first line that is a heading.
+func firstHeading(text string) string {
+	for line := range strings.Lines(text) {
+		if heading, ok := strings.CutPrefix(line, "# "); ok {
+			return shortened(strings.NewReplacer("`", "", "*", "", `\`, "").Replace(heading), maxDocTitle)
+		}
+	}
+	return ""
+}
+
+// sort orders the pages for a navigation.
+func (d *Docs) sort() {
+	order := make(map[DocCategory]int)
+	for i, c := range docCategories() {
+		order[c] = i
+	}
+	slices.SortStableFunc(d.Pages, func(a, b DocPage) int {
+		return cmp.Or(
+			cmp.Compare(min(order[a.Category], order[DocResources]), min(order[b.Category], order[DocResources])),
+			cmp.Compare(subcategoryRank(a.Subcategory), subcategoryRank(b.Subcategory)),
+			strings.Compare(strings.ToLower(a.Subcategory), strings.ToLower(b.Subcategory)),
+			cmp.Compare(order[a.Category], order[b.Category]),
+			strings.Compare(a.Slug, b.Slug),
+		)
+	})
+}
+
+func subcategoryRank(name string) int {
+	switch strings.ToLower(name) {
+	case "":
+		return 0
+	case "beta":
+		return 2
+	case "deprecated":
+		return 3
+	}
+	return 1
+}

@@ -1,0 +1,170 @@
+package index
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// Reading outside of scans, for what writes into a tree: the snapshot may be behind
+// what is on the disk.
+
+// MaxDocument bounds the small documents of a tree, in bytes: SHA256SUMS, signatures,
+// manifests, keys.
+const MaxDocument = 1 << 20
+
+// ErrDocumentTooLarge: a document is larger than is read of it.
+var ErrDocumentTooLarge = fmt.Errorf("%w: a document in it is too large", ErrNotWritable)
+
+// ReadFile returns the content of a small file; nil if there is none. A symlink is
+// followed; what is not a regular file is not opened, since opening a named pipe
+// would wait for its writer. The error is ErrDocumentTooLarge for more than limit bytes,
+// or else one of StorageError.
+func (p Part) ReadFile(name string, limit int64) ([]byte, error) {
+	f, _, err := p.open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, StorageError(err)
+	}
+	defer f.Close()
+	content, err := io.ReadAll(io.LimitReader(f, limit+1))
+	switch {
+	case err != nil:
+		return nil, StorageError(err)
+	case int64(len(content)) > limit:
+		return nil, ErrDocumentTooLarge
+	}
+	return content, nil
+}
+
+// Open opens a regular file, and returns what it is. The error wraps fs.ErrNotExist if
+// there is none, and is one of StorageError otherwise. A symlink is followed.
+func (p Part) Open(name string) (afero.File, fs.FileInfo, error) {
+	f, info, err := p.open(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = StorageError(err)
+	}
+	return f, info, err
+}
+
+// Stat returns what a name is, symlinks followed. The error is that of Open.
+func (p Part) Stat(name string) (fs.FileInfo, error) {
+	info, err := p.stat(name)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		err = StorageError(err)
+	}
+	return info, err
+}
+
+// Exists reports whether there is a file or folder of a name. The error is one of
+// StorageError.
+func (p Part) Exists(name string) (bool, error) {
+	_, err := p.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// ReadDir returns what is in a folder, in the order of names and symlinks as such; none
+// if it does not exist. The error is one of StorageError.
+func (p Part) ReadDir(dir string) ([]fs.FileInfo, error) {
+	dir = path.Join(p.Dir, dir)
+	b := p.bucket()
+	if b == nil {
+		infos, err := afero.ReadDir(p.Fs, dir)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		return infos, StorageError(err)
+	}
+	infos, err := newBucketFs(b).readDirectory(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return infos, StorageError(err)
+}
+
+// WalkFiles calls visit for every file below a folder, with its path in the part and
+// symlinks as such. What cannot be read is left out, and is the error at the end: one of
+// StorageError.
+func (p Part) WalkFiles(ctx context.Context, dir string, visit func(name string, info fs.FileInfo)) error {
+	root := path.Join(p.Dir, dir)
+	inPart := func(name string) string {
+		if root != "." {
+			name = strings.TrimPrefix(name, root+"/")
+		}
+		return path.Join(dir, name)
+	}
+	if b := p.bucket(); b != nil {
+		return StorageError(storeError(b.Files(ctx, root, func(name string, info fs.FileInfo) error {
+			visit(inPart(name), info)
+			return nil
+		})))
+	}
+	var failed error
+	err := afero.Walk(p.Fs, root, func(name string, info fs.FileInfo, err error) error {
+		switch {
+		case ctx.Err() != nil:
+			return ctx.Err()
+		case err != nil:
+			if failed == nil && !errors.Is(err, fs.ErrNotExist) {
+				failed = err
+			}
+		case !info.IsDir():
+			visit(inPart(filepath.ToSlash(name)), info)
+		}
+		return nil
+	})
+	return cmp.Or(StorageError(err), StorageError(failed))
+}
+
+// RemoveIfEmpty removes a folder in which there is nothing. A Bucket has none.
+func (p Part) RemoveIfEmpty(dir string) {
+	if p.bucket() != nil {
+		return
+	}
+	if entries, err := p.ReadDir(dir); err == nil && len(entries) == 0 {
+		p.Fs.Remove(path.Join(p.Dir, dir))
+	}
+}
+
+// Digest reads a file to its end. The error is one of StorageError.
+func (p Part) Digest(name string) (sum wire.SHA256, err error) {
+	f, _, err := p.open(name)
+	if err != nil {
+		return sum, StorageError(err)
+	}
+	defer f.Close()
+	sum, err = digestFile(context.Background(), f)
+	return sum, StorageError(err)
+}
+
+// DigestOf returns the digest of a file in the tree's providers: from the release as a
+// snapshot has it, which may be nil, if the file is unchanged, or by reading the file.
+func (t Tree) DigestOf(name string, r *Release) (wire.SHA256, error) {
+	if r != nil {
+		for _, k := range r.Packages {
+			if k.File.Path() != name {
+				continue
+			}
+			if f, err := t.OpenFile(k.File); err == nil {
+				f.Close()
+				return k.File.SHA256, nil
+			}
+		}
+	}
+	return t.Providers.Digest(name)
+}

@@ -1,0 +1,42 @@
+package index_test
+
+import (
+	"errors"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+func TestReadFile(t *testing.T) {
+	root := t.TempDir()
+	tree := indextest.OnDisk(t, root)
+	tree.Write("keys/acme.asc", "123456")
+	tree.Write("keys/folder.asc/file", "")
+	opened, err := index.Directories{Root: root}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		rule, name string
+		limit      int64
+		content    string
+		err        error
+	}{
+		{rule: "whole", name: "acme.asc", limit: 6, content: "123456"},
+		{rule: "larger than the limit, which is not cut off", name: "acme.asc", limit: 5, err: index.ErrDocumentTooLarge},
+		{rule: "a folder", name: "folder.asc", limit: 6, err: index.ErrNotWritable},
+		{rule: "none", name: "other.asc", limit: 6},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			content, err := opened.Keys.ReadFile(test.name, test.limit)
+			if string(content) != test.content || !errors.Is(err, test.err) || (content == nil) != (test.content == "") {
+				t.Errorf("%q, %v", content, err)
+			}
+			if _, err := opened.Keys.Digest(test.name); (err == nil) != (test.name == "acme.asc") {
+				t.Errorf("digest: %v", err)
+			}
+		})
+	}
+}

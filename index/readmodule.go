@@ -1,0 +1,97 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+
+	version "github.com/hashicorp/go-version"
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// ReadModule reads what the tree has of a version of a module, as a scan does, where the
+// snapshot may be behind what is on the disk; nil if there is nothing. The error is a
+// *PackageError where a scan would withhold it, and otherwise that of ctx or one of
+// StorageError.
+func (t Tree) ReadModule(ctx context.Context, a address.Address, v *version.Version) (*ModuleVersion, error) {
+	part, dir, err := t.Folder(a).In()
+	if err != nil {
+		return nil, err
+	}
+	entries, err := part.list(dir)
+	if err != nil {
+		return nil, StorageError(err)
+	}
+	p := findVersion(entries, v)
+	if p == nil {
+		return nil, nil
+	}
+	p.archive.part, p.archive.address = part, a
+	if err := p.read(ctx); err != nil {
+		return nil, moduleUnread(ctx, err)
+	}
+	return p.offered(a.Hostname), nil
+}
+
+// NewModuleVersion is the version of a module whose package has come into the tree by the
+// name VERSION.tar.gz, before a scan has seen it: the path in the tree's modules, what is
+// there, and what CheckModule found in it.
+func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d ModuleDigest) *ModuleVersion {
+	p := &modulePackage{version: v, format: "tar.gz", archive: &archive{location: location{name: path}, address: a, stamp: stampOf(info), digest: d.digest}}
+	return p.offered(a.Hostname)
+}
+
+// findVersion returns the package or folder of a version among the entries of a module's
+// folder, the preferred one of several; nil if there is none.
+func findVersion(entries []entry, v *version.Version) (best *modulePackage) {
+	for _, e := range entries {
+		if e.bad != nil || hiddenOrTemporary(e.name) {
+			continue
+		}
+		p := &modulePackage{format: "tar.gz", preference: len(moduleFormats), archive: &archive{location: location{dir: e.dir, name: e.name}}}
+		text := e.name
+		if !e.info.IsDir() {
+			var ok bool
+			if text, p.format, p.preference, ok = parseModuleFile(e.name); !ok {
+				continue
+			}
+			p.archive.stamp = stampOf(e.info)
+		}
+		var err error
+		if p.version, err = address.ParseModuleVersion(text); err != nil || p.version.String() != v.String() {
+			continue
+		}
+		if best == nil || p.preference < best.preference {
+			best = p
+		}
+	}
+	return best
+}
+
+// read reads a package or folder outside of a scan.
+func (p *modulePackage) read(ctx context.Context) (err error) {
+	a := p.archive
+	if p.preference < len(moduleFormats) {
+		a.digest, err = readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, p.format) })
+		return err
+	}
+	if a.findModule(func(string) {}); a.bad != nil {
+		return a.bad
+	}
+	a.stamp = stampFolder(a.folder)
+	a.digest, err = readFolder(ctx, a)
+	return err
+}
+
+func moduleUnread(ctx context.Context, err error) error {
+	var bad *finding
+	switch {
+	case errors.As(err, &bad):
+		return asPackageError(err)
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return StorageError(err)
+}

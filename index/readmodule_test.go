@@ -1,0 +1,68 @@
+package index_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// What is read of a module outside of a scan is what the scan offers.
+func TestReadModule(t *testing.T) {
+	v1 := version.Must(version.NewVersion("1.0.0"))
+	for _, test := range []struct {
+		rule   string
+		files  []string     // names and contents
+		there  bool         // something is returned
+		reason index.Reason // why it would be withheld
+	}{
+		{"a folder", []string{"1.0.0/main.tf", "x"}, true, ""},
+		{"a folder in short, with a v", []string{"v1.0/main.tf", "x"}, true, ""},
+		{"a .tar.gz in a folder with another spelling", []string{"../../VPC/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x")}, true, ""},
+		{"a .tgz", []string{"1.0.0.tgz", indextest.TarGz("vpc/main.tf", "x")}, true, ""},
+		{"a .zip", []string{"1.0.0.zip", indextest.Zip("main.tf", "x")}, true, ""},
+		{"the preferred one of several", []string{"1.0.0.zip", indextest.Zip("main.tf", "x"), "1.0.0/main.tf", "y", "1.0.0.tar.gz", indextest.TarGz("main.tf", "z")}, true, ""},
+		{"none of another version", []string{"1.0.1.zip", indextest.Zip("main.tf", "x"), "1.0.0-rc.1/main.tf", "x", "README.md", "x"}, false, ""},
+		{"none that is temporary", []string{".1.0.0.tar.gz.AAAAAAAAAA.part", "x", "1.0.0.tar.gz.part", "x"}, false, ""},
+		{"nothing", nil, false, ""},
+		{"an archive that is broken", []string{"1.0.0.tar.gz", "x"}, false, index.BadArchive},
+		{"a folder without a module", []string{"1.0.0/README.md", "x"}, false, index.NoConfiguration},
+		{"a folder with a secret", []string{"1.0.0/main.tf", "x", "1.0.0/a.txt", indextest.NewPublisher(t).PrivateKey()}, false, index.Secret},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			for i := 0; i < len(test.files); i += 2 {
+				tree.Write("modules/acme/vpc/aws/"+test.files[i], test.files[i+1])
+			}
+			opened, err := tree.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			got, err := opened.ReadModule(t.Context(), ownVPC, v1)
+			var bad *index.PackageError
+			if (got != nil) != test.there || errors.As(err, &bad) != (test.reason != "") || bad != nil && bad.Reason != test.reason {
+				t.Fatalf("got %+v, %v", got, err)
+			}
+			if got == nil {
+				return
+			}
+			s := scan(t, tree)
+			want := s.HostedModule(ownVPC).Version("1.0.0")
+			if got.Archive.SHA256 != want.Archive.SHA256 || got.Archive.Name != want.Archive.Name || got.Archive.Path() != want.Archive.Path() || got.H1 != want.H1 || got.Folder != want.Folder {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+			if content := served(t, s, got.Archive); int64(len(content)) != got.Archive.Size {
+				t.Errorf("%d bytes are served of %d", len(content), got.Archive.Size)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			cancel()
+			if _, err := opened.ReadModule(ctx, ownVPC, v1); !errors.Is(err, context.Canceled) {
+				t.Errorf("when it is given up the error is %v", err)
+			}
+		})
+	}
+}

@@ -1,0 +1,207 @@
+package index_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// A module of the search tests: what it says of itself.
+type documented struct {
+	address, description, readme, input, submodule string
+}
+
+func searchTree(t testing.TB, modules ...documented) *index.Catalog {
+	t.Helper()
+	tree := indextest.New(t)
+	for _, m := range modules {
+		dir := "modules/" + m.address + "/1.0.0/"
+		tree.Write(dir+"main.tf", fmt.Sprintf("variable %q {}", "x"+m.input))
+		if m.input != "" {
+			tree.Write(dir+"main.tf", fmt.Sprintf("variable %q {}", m.input))
+		}
+		if m.readme != "" {
+			tree.Write(dir+"README.md", "# Title\n\nA module for everybody.\n\n"+m.readme+"\n")
+		}
+		if m.submodule != "" {
+			tree.Write(dir+"modules/"+m.submodule+"/main.tf", `variable "inner_setting" {}`)
+			tree.Write(dir+"modules/"+m.submodule+"/README.md", "# Sub\n\nIt is about "+m.submodule+" and lattices.\n")
+		}
+		if m.description != "" {
+			tree.Write("modules/"+m.address+"/registry.hcl", fmt.Sprintf("description = %q", m.description))
+		}
+	}
+	return scan(t, tree).Catalog()
+}
+
+// find returns what a search finds, the best first, as address and submodule.
+func find(c *index.Catalog, query string) []string {
+	results := index.NewSearcher(c.Modules, nil).Search(index.ParseQuery(query))
+	found := []string{}
+	for i := range results.Len() {
+		m := results.At(i)
+		found = append(found, strings.Trim(c.Modules[m.Entry].Address.String()+" "+m.Submodule, " "))
+	}
+	return found
+}
+
+func TestSearchOrder(t *testing.T) {
+	c := searchTree(t,
+		documented{address: "acme/network/aws"},
+		documented{address: "network/dns/aws"},
+		documented{address: "acme/network-peering/aws"},
+		documented{address: "networking/bucket/aws"},
+		documented{address: "acme/subnetwork/aws"},
+		documented{address: "acme/described/aws", description: "For the Network of a team"},
+		documented{address: "acme/readme/aws", readme: "It makes networks."},
+		documented{address: "acme/input/aws", input: "enable_network_logs"},
+		documented{address: "acme/parent/aws", submodule: "network"},
+		documented{address: "acme/nothing/aws"},
+	)
+	want := []string{
+		"acme/network/aws",                // exactly the name
+		"network/dns/aws",                 // exactly another part of the address
+		"acme/network-peering/aws",        // the beginning of the name
+		"networking/bucket/aws",           // the beginning of another part
+		"acme/parent/aws modules/network", // a submodule of exactly the name, after modules of the name
+		"acme/subnetwork/aws",             // within a name
+		"acme/described/aws",              // a word of the description
+		"acme/input/aws",                  // a word of an input's name
+		"acme/readme/aws",                 // the beginning of a word of the README
+	}
+	got := find(c, "network")
+	// A submodule and what is found within a name are equals, in the order of addresses.
+	if !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+func TestSearch(t *testing.T) {
+	c := searchTree(t,
+		documented{address: "acme/vpc/aws", readme: "Peers with others in eu-central-1.", input: "nat_gateway_count", submodule: "peering"},
+		documented{address: "acme/vpc/google", description: "Für alle Straßen"},
+		documented{address: "other/Lambda_Function/aws", description: "Runs code", readme: "A vpc is optional."},
+		documented{address: "mirrored.example.com/acme/vpc/azurerm"},
+	)
+	const aws, google, lambda, mirrored = "acme/vpc/aws", "acme/vpc/google", "other/lambda_function/aws", "mirrored.example.com/acme/vpc/azurerm"
+	for _, test := range []struct {
+		rule, query string
+		want        []string
+	}{
+		{"case does not matter", "VPC", []string{aws, google, mirrored, lambda}},
+		{"all words must be found", "vpc google", []string{google}},
+		{"wherever each is", "code function", []string{lambda}},
+		{"a word that is nowhere", "vpc nowhere", nil},
+		{"an address is words", "acme/vpc/aws", []string{aws}},
+		{"an address with a hostname", "mirrored.example.com/acme/vpc", []string{mirrored}},
+		{"a part of a hostname", "example.com", []string{mirrored}},
+		{"the letters of a name within it", "ambd", []string{lambda}},
+		{"not the letters within a word of a text", "ptiona", nil},
+		{"a word of an input", "gateway", []string{aws}},
+		{"an input", "nat_gateway_count", []string{aws}},
+		{"the beginning of an input", "nat_gateway", []string{aws}},
+		{"an input that does not exist", "nat_instance", nil},
+		{"words with hyphens", "eu-central-1", []string{aws}},
+		{"a submodule", "peering", []string{aws + " modules/peering"}},
+		{"a submodule by its input", "inner_setting", []string{aws + " modules/peering"}},
+		{"a submodule by its description", "lattices", []string{aws + " modules/peering"}},
+		{"a submodule by words of its own and of its module", "gateway lattices", []string{aws + " modules/peering"}},
+		{"a module before its submodule", "peer", []string{aws, aws + " modules/peering"}},
+		{"a submodule is not found by its module alone", "gateway", []string{aws}},
+		{"letters of other languages", "straße", []string{google}},
+		{"in quotes", "'vpc google'", []string{google}},
+		{"in double quotes", `"vpc google"`, []string{google}},
+		{"a quote at the beginning", "'google", []string{google}},
+		{"spaces of all kinds", "\tvpc\n google\u00a0", []string{google}},
+		{"a symbol alone", "_", []string{lambda}},
+		{"symbols that are in no name", "!?", nil},
+		{"one letter", "z", []string{mirrored}},
+		{"words beyond the eighth do not count", "a a a a a a a vpc nowhere", []string{aws, google, mirrored, lambda}},
+		{"a query is cut off", "google" + strings.Repeat(" ", 300) + "nowhere", []string{google}},
+		{"bytes that are no text", "goo\xffgle", []string{google}},
+		{"a NUL separates", "vpc\x00google", []string{google}},
+		{"an empty query finds every module", "", []string{aws, google, mirrored, lambda}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			got := find(c, test.query)
+			if test.query == "" || strings.HasPrefix(test.query, "a a") {
+				slices.Sort(got)
+				slices.Sort(test.want)
+				got = slices.DeleteFunc(got, func(s string) bool { return test.query != "" && strings.Contains(s, " ") })
+			}
+			if !slices.Equal(got, test.want) && len(got)+len(test.want) > 0 {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// Searchers that are made of earlier ones find what one that is made anew does, in the
+// same order, whatever has been added, replaced, hidden and removed meanwhile.
+func TestSearcherAfterChanges(t *testing.T) {
+	tree := indextest.New(t)
+	write := func(i int, input string) {
+		tree.Write(fmt.Sprintf("modules/team%d/module%d/aws/1.0.0.tar.gz", i%7, i), indextest.TarGz(
+			"main.tf", fmt.Sprintf("variable \"setting_%d\" {}\nvariable %q {}", i%10, input),
+			"modules/part"+input+"/main.tf", "# a module"))
+	}
+	for i := range 60 {
+		write(i, "first")
+	}
+	x := index.New(options(t, tree.Open))
+	x.Start()
+	t.Cleanup(func() { x.Close() })
+	var s *index.Searcher
+	for round := range 20 {
+		switch round % 4 {
+		case 1: // some are replaced
+			for i := range round {
+				write(i*3, fmt.Sprint("round", round))
+			}
+		case 2: // one is added
+			write(100+round, "added")
+		case 3: // some are removed
+			tree.Remove(fmt.Sprintf("modules/team%d", round%7))
+		}
+		list := slices.Clone(rescan(t, x).Catalog().Modules)
+		if round == 10 {
+			list = list[:5]
+		}
+		s = index.NewSearcher(list, s)
+		anew := index.NewSearcher(list, nil)
+		for _, query := range []string{"", "module1", "module", "team3", "setting", "setting_4", "round9", "added", "partround", "first", "team1 part", "nothing"} {
+			got, want := s.Search(index.ParseQuery(query)), anew.Search(index.ParseQuery(query))
+			if got.Len() != want.Len() {
+				t.Fatalf("round %d: %q finds %d, want %d", round, query, got.Len(), want.Len())
+			}
+			for i := range got.Len() {
+				if got.At(i) != want.At(i) {
+					t.Fatalf("round %d: %q finds %+v at %d, want %+v", round, query, got.At(i), i, want.At(i))
+				}
+			}
+		}
+	}
+}
+
+func FuzzSearch(f *testing.F) {
+	c := searchTree(f,
+		documented{address: "acme/vpc/aws", readme: "Peers with others in eu-central-1.", input: "nat_gateway_count", submodule: "peering"},
+		documented{address: "acme/vpc/google", description: "Für alle Straßen"},
+	)
+	s := index.NewSearcher(c.Modules, nil)
+	for _, query := range []string{"", "vpc", "'acme/vpc/aws'", "nat_gateway -_", "\x00\xff", "straße", strings.Repeat("a ", 300)} {
+		f.Add(query)
+	}
+	f.Fuzz(func(t *testing.T, query string) {
+		results := s.Search(index.ParseQuery(query))
+		for i := range results.Len() {
+			if m := results.At(i); m.Entry < 0 || m.Entry >= len(c.Modules) {
+				t.Fatalf("got %+v", m)
+			}
+		}
+	})
+}

@@ -1,0 +1,383 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+)
+
+// A SharedMemo is where the instances that serve one tree keep the digests of archives
+// that any of them has read, so that no other reads them again. It is a convenience, like
+// Store: an instance that cannot reach it, or finds it damaged, reads archives itself.
+//
+// It consists of segments that never change. The records in them are those of the memo: a
+// digest counts only for a file of the same path, size, times and inode or, in a Bucket,
+// ETag. Network file systems get these from their server, so that they are the same at all
+// instances; where they are not, each instance reads for itself.
+type SharedMemo interface {
+	// List returns the names of the segments.
+	List(ctx context.Context) ([]string, error)
+
+	// Load returns a segment. The error wraps fs.ErrNotExist if it has been removed.
+	Load(ctx context.Context, name string) ([]byte, error)
+
+	// Store adds a segment, which may be there already.
+	Store(ctx context.Context, name string, segment []byte) error
+
+	// Delete removes a segment.
+	Delete(ctx context.Context, name string) error
+
+	// Lock makes one instance merge segments.
+	Lock(ctx context.Context) (unlock func(), err error)
+}
+
+// Limits of a SharedMemo. Some storages, such as Consul, limit values to half a megabyte.
+const (
+	maxSegment   = 256 << 10 // bytes that are written
+	smallSegment = maxSegment / 2
+	maxSmall     = 32   // segments that are small, after which they are merged
+	maxSegments  = 4096 // segments that are loaded
+)
+
+const (
+	// loadPatience is how long a scan waits for the shared memo, and loadPause how long
+	// none does after that was in vain: a storage that hangs must not hold up what can be
+	// read without it.
+	loadPatience = 5 * time.Second
+	loadPause    = time.Minute
+
+	// storePatience is how long storing may take, which nothing waits for but the next.
+	storePatience = 30 * time.Second
+)
+
+// sharing is an Index's part in a SharedMemo. A nil *sharing shares nothing.
+type sharing struct {
+	memo *memo
+	with SharedMemo
+	warn func(message, reason string)
+
+	loading sync.Mutex      // one at a time
+	resume  time.Time       // when the shared memo is asked again
+	seen    map[string]bool // segments that have been loaded or stored
+
+	storing sync.Mutex // one at a time
+	listed  bool       // whether there are segments has been found out
+
+	mutex   sync.Mutex
+	failing bool // which has been logged
+}
+
+// load returns the records that have been added since the last time. What cannot be loaded
+// by the end of ctx is left for the next time.
+func (s *sharing) load(ctx context.Context) map[string]digest {
+	ctx, cancel := context.WithTimeout(ctx, loadPatience)
+	defer cancel()
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	if time.Now().Before(s.resume) {
+		return nil
+	}
+	records := make(map[string]digest)
+	whole, err := false, error(nil)
+	for range maxListings {
+		if whole, err = s.loadListed(ctx, records); whole || err != nil {
+			break
+		}
+	}
+	if err != nil {
+		s.resume = time.Now().Add(loadPause)
+	}
+	s.report(ctx, err, "the digests that other instances share cannot be loaded, archives are read again")
+	return records
+}
+
+// maxListings is how often segments are listed again because some of them were merged
+// after they had been listed.
+const maxListings = 3
+
+// loadListed loads the segments that are listed now. It reports whether all were there.
+func (s *sharing) loadListed(ctx context.Context, records map[string]digest) (whole bool, err error) {
+	names, err := s.with.List(ctx)
+	if err != nil {
+		return false, err
+	}
+	whole = true
+	for _, name := range names[:min(len(names), maxSegments)] {
+		if s.hasSeen(name) {
+			continue
+		}
+		segment, err := s.with.Load(ctx, name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			whole = false
+		case err != nil:
+			return false, err
+		default:
+			s.see(name)
+			_ = decodeSegment(name, segment, records) // what is damaged has no records
+		}
+	}
+	return whole, nil
+}
+
+// store shares what the memo has learned, and reports whether it had. It returns within
+// storePatience.
+func (s *sharing) store(ctx context.Context) (stored bool) {
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
+	s.storing.Lock()
+	defer s.storing.Unlock()
+	if !s.listed {
+		// The memo may be from a time when nothing was shared.
+		names, err := s.with.List(ctx)
+		if s.report(ctx, err, "digests cannot be shared with other instances"); err != nil {
+			return false
+		}
+		if s.listed = true; len(names) == 0 {
+			s.memo.learnAll()
+		}
+	}
+	records := s.memo.takeLearned()
+	if len(records) == 0 {
+		return false
+	}
+	_, err := s.storeRecords(ctx, records)
+	if s.report(ctx, err, "digests cannot be shared with other instances"); err != nil {
+		s.memo.learn(slices.Collect(maps.Keys(records)))
+		return false
+	}
+	return true
+}
+
+// storeRecords stores segments, and returns their names.
+func (s *sharing) storeRecords(ctx context.Context, records map[string]digest) (names []string, err error) {
+	for segment := range encodeSegments(records) {
+		name := segmentName(segment)
+		if err := s.with.Store(ctx, name, segment); err != nil {
+			return names, err
+		}
+		s.see(name)
+		names = append(names, name)
+	}
+	return names, nil
+}
+
+// tidy merges segments, within storePatience. Nobody waits for it: it may have to wait for
+// another instance that does the same.
+func (s *sharing) tidy(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, storePatience)
+	defer cancel()
+	if err := s.merge(ctx); err != nil {
+		s.report(ctx, err, "the digests that instances share cannot be merged")
+	}
+}
+
+// merge replaces small segments by few, without the records of files that have changed.
+func (s *sharing) merge(ctx context.Context) error {
+	names, err := s.with.List(ctx)
+	if err != nil || len(names) <= maxSmall {
+		return err
+	}
+	unlock, err := s.with.Lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	if names, err = s.with.List(ctx); err != nil { // another instance may have merged them
+		return err
+	}
+	records := make(map[string]digest)
+	var small []string
+	for _, name := range names {
+		segment, err := s.with.Load(ctx, name)
+		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if len(segment) >= smallSegment {
+			continue
+		}
+		small = append(small, name)
+		_ = decodeSegment(name, segment, records)
+	}
+	if len(small) <= maxSmall {
+		return nil
+	}
+	s.memo.dropChanged(records)
+	stored, err := s.storeRecords(ctx, records)
+	if err != nil {
+		return err
+	}
+	for _, name := range small {
+		if slices.Contains(stored, name) {
+			continue
+		}
+		if s.with.Delete(ctx, name) != nil { // the next merge removes it
+			break
+		}
+	}
+	return nil
+}
+
+func (s *sharing) hasSeen(name string) bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.seen[name]
+}
+
+func (s *sharing) see(name string) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.seen == nil {
+		s.seen = make(map[string]bool)
+	}
+	s.seen[name] = true
+}
+
+// report logs a failure, once until something succeeds.
+func (s *sharing) report(ctx context.Context, err error, message string) {
+	s.mutex.Lock()
+	log := err != nil && !s.failing && !errors.Is(context.Cause(ctx), context.Canceled)
+	s.failing = err != nil
+	s.mutex.Unlock()
+	if log {
+		s.warn(message, withoutPath(err).Error())
+	}
+}
+
+// A segment is a line that names its format, records as in the memo, and the sha256 of all
+// that, by which it is also called.
+const segmentFormat = "caddy-terraform-registry digests 2\n"
+
+func segmentName(segment []byte) string {
+	return hex.EncodeToString(segment[len(segment)-sha256.Size:][:16])
+}
+
+// encodeSegments writes records, ordered by path, into segments of at most maxSegment
+// bytes, or one record that is larger.
+func encodeSegments(records map[string]digest) func(yield func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		b := []byte(segmentFormat)
+		end := func() bool {
+			sum := sha256.Sum256(b)
+			return yield(append(b, sum[:]...))
+		}
+		for _, path := range slices.Sorted(maps.Keys(records)) {
+			record := appendRecord(nil, path, records[path])
+			if len(b) > len(segmentFormat) && len(b)+len(record)+sha256.Size > maxSegment {
+				if !end() {
+					return
+				}
+				b = []byte(segmentFormat)
+			}
+			b = append(b, record...)
+		}
+		if len(b) > len(segmentFormat) {
+			end()
+		}
+	}
+}
+
+// decodeSegment adds the records of a segment. It adds none if the segment is damaged, or
+// of another format.
+func decodeSegment(name string, segment []byte, to map[string]digest) error {
+	body, ok := bytes.CutPrefix(segment, []byte(segmentFormat))
+	if !ok {
+		return errMemoForeign
+	}
+	if len(body) < sha256.Size {
+		return errMemoDamaged
+	}
+	body = body[:len(body)-sha256.Size]
+	sum := sha256.Sum256(segment[:len(segment)-sha256.Size])
+	if !bytes.Equal(sum[:], segment[len(segment)-sha256.Size:]) || segmentName(segment) != name {
+		return errMemoDamaged
+	}
+	r := memoReader{rest: body}
+	records := make(map[string]digest)
+	for len(r.rest) > 0 && !r.bad {
+		path, d := r.record()
+		records[path] = d
+	}
+	if r.bad {
+		return errMemoDamaged
+	}
+	maps.Copy(to, records)
+	return nil
+}
+
+// recallShared takes over what other instances know of the archives that would have to be
+// read.
+func (s *scan) recallShared(found *inventory) {
+	if s.sharing == nil || len(found.unread) == 0 {
+		return
+	}
+	records := s.sharing.load(s.ctx)
+	if len(records) == 0 {
+		return
+	}
+	found.unread = slices.DeleteFunc(found.unread, func(a *archive) bool {
+		d, ok := records[a.reportPath()]
+		if !ok || d.stamp != a.stamp {
+			return false
+		}
+		s.memo.adopt(&a.location, d)
+		a.digest, a.pending = d, false
+		found.recalled++
+		return true
+	})
+}
+
+// share has other instances spared what this one has read, and then told what it has
+// changed, so that they do not look for digests that are not there yet.
+// It returns at once: no scan waits for a storage.
+func (x *Index) share(changed [][]string) {
+	sharing := x.scanner.sharing
+	if sharing == nil && len(changed) == 0 {
+		return
+	}
+	go func() {
+		stored := sharing != nil && sharing.store(x.ctx)
+		for _, folders := range changed {
+			if o := x.observer.Load(); o != nil && o.Changed != nil {
+				o.Changed(folders)
+			}
+		}
+		if stored {
+			sharing.tidy(x.ctx)
+		}
+	}()
+}
+
+// takeUnannounced returns the folders that Changed was called with, once.
+func (x *Index) takeUnannounced() [][]string {
+	x.announcing.Lock()
+	defer x.announcing.Unlock()
+	folders := x.unannounced
+	x.unannounced = nil
+	return folders
+}
+
+// startSharing begins to share the memo, if there is where.
+func (x *Index) startSharing(recalled bool) {
+	if x.options.Shared == nil {
+		return
+	}
+	x.scanner.sharing = &sharing{memo: &x.scanner.memo, with: x.options.Shared, warn: func(message, reason string) {
+		x.log(slog.LevelWarn, message, "reason", reason)
+	}}
+	if x.scanner.memo.startLearning(); recalled {
+		return
+	}
+	// Besides digests, the others know what is in small documents.
+	for path, d := range x.scanner.sharing.load(x.ctx) {
+		x.scanner.memo.adopt(locationOf(path), d)
+	}
+}

@@ -1,0 +1,293 @@
+package index_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// sharedMemo is a SharedMemo in memory.
+type sharedMemo struct {
+	mutex    sync.Mutex
+	segments map[string][]byte
+	fails    error
+	waits    bool          // until the context ends
+	deleted  chan string   // nil: nobody waits for it
+	merging  chan struct{} // nil: the lock is free; else when it is closed
+}
+
+func newSharedMemo() *sharedMemo {
+	return &sharedMemo{segments: make(map[string][]byte)}
+}
+
+func (m *sharedMemo) begin(ctx context.Context) error {
+	m.mutex.Lock()
+	waits, err := m.waits, m.fails
+	m.mutex.Unlock()
+	if waits {
+		<-ctx.Done()
+		return ctx.Err()
+	}
+	return err
+}
+
+func (m *sharedMemo) List(ctx context.Context) ([]string, error) {
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return slices.Sorted(maps.Keys(m.segments)), nil
+}
+
+func (m *sharedMemo) Load(ctx context.Context, name string) ([]byte, error) {
+	if err := m.begin(ctx); err != nil {
+		return nil, err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	segment, ok := m.segments[name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return bytes.Clone(segment), nil
+}
+
+func (m *sharedMemo) Store(ctx context.Context, name string, segment []byte) error {
+	if err := m.begin(ctx); err != nil {
+		return err
+	}
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.segments[name] = bytes.Clone(segment)
+	return nil
+}
+
+func (m *sharedMemo) Delete(_ context.Context, name string) error {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	delete(m.segments, name)
+	if m.deleted != nil {
+		m.deleted <- name
+	}
+	return nil
+}
+
+func (m *sharedMemo) Lock(context.Context) (func(), error) {
+	if m.merging != nil {
+		<-m.merging
+	}
+	return func() {}, nil
+}
+
+// unchanged is a SharedMemo that takes no segments.
+type unchanged struct{ *sharedMemo }
+
+func (unchanged) Store(context.Context, string, []byte) error { return nil }
+
+// read returns what a new instance has to read, which shares nothing itself.
+func (m *sharedMemo) read(t *testing.T, tree *indextest.Tree) int {
+	t.Helper()
+	return rescan(t, instanceOf(t, tree, unchanged{m}).Index).Read
+}
+
+// await waits until everything in a tree has been shared.
+func (m *sharedMemo) await(t *testing.T, tree *indextest.Tree) {
+	t.Helper()
+	began := time.Now()
+	for m.read(t, tree) > 0 {
+		if time.Since(began) > time.Minute {
+			t.Fatal("not everything is shared")
+		}
+	}
+}
+
+func (m *sharedMemo) sizes() (sizes []int) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for _, segment := range m.segments {
+		sizes = append(sizes, len(segment))
+	}
+	return sizes
+}
+
+// instanceOf returns an instance with an empty disk that serves a tree.
+func instanceOf(t *testing.T, tree *indextest.Tree, m index.SharedMemo) *logged {
+	o := options(t, tree.Open)
+	o.Shared = m
+	return newLogged(t, o)
+}
+
+func TestDigestsAreSharedByInstances(t *testing.T) {
+	build := func(t *testing.T) *indextest.Tree {
+		tree := indextest.New(t)
+		tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+		return tree
+	}
+	t.Run("what one instance has read a new one does not read", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		one := instanceOf(t, tree, m)
+		if s := rescan(t, one.Index); s.Read != 3 {
+			t.Fatalf("the first instance reads %d", s.Read)
+		}
+		m.await(t, tree)
+		if s := rescan(t, instanceOf(t, tree, m).Index); s.Read != 0 || len(s.Report.Offered) != 2 {
+			t.Errorf("the second reads %d and offers %v", s.Read, s.Report.Offered)
+		}
+	})
+	t.Run("nor does one that runs already", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		one, other := instanceOf(t, tree, m), instanceOf(t, tree, m)
+		rescan(t, one.Index)
+		m.await(t, tree)
+		rescan(t, other.Index)
+		tree.Provider("acme/demo", "2.0.0", "linux_amd64")
+		rescan(t, one.Index)
+		m.await(t, tree)
+		if s := rescan(t, other.Index); s.Read != 0 {
+			t.Errorf("it reads %d", s.Read)
+		}
+	})
+	t.Run("a file that is another one is read", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		rescan(t, instanceOf(t, tree, m).Index)
+		m.await(t, tree)
+		tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# another module\n"))
+		if s := rescan(t, instanceOf(t, tree, m).Index); s.Read != 1 {
+			t.Errorf("it reads %d", s.Read)
+		}
+	})
+	t.Run("segments that are damaged or foreign are passed over", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		rescan(t, instanceOf(t, tree, m).Index)
+		m.await(t, tree)
+		m.mutex.Lock()
+		for _, segment := range m.segments {
+			segment[len(segment)/2] ^= 1
+		}
+		m.segments["another name"], m.segments["empty"] = []byte("something else"), nil
+		m.mutex.Unlock()
+		if s := rescan(t, instanceOf(t, tree, m).Index); s.Read != 3 || len(s.Report.Offered) != 2 {
+			t.Errorf("it reads %d and offers %v", s.Read, s.Report.Offered)
+		}
+	})
+	t.Run("without the storage archives are read, and that is logged once", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		m.fails = errors.New("connection refused")
+		one := instanceOf(t, tree, m)
+		if s := rescan(t, one.Index); s.Read != 3 || len(s.Report.Offered) != 2 {
+			t.Errorf("it reads %d and offers %v", s.Read, s.Report.Offered)
+		}
+		if n := strings.Count(one.log.String(), "connection refused"); n != 1 {
+			t.Errorf("it logs:\n%s", one.log.String())
+		}
+	})
+	t.Run("what a memo knows from before is shared as well", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		store := new(memoryStore)
+		o := options(t, tree.Open)
+		o.Store = store
+		alone := index.New(o)
+		rescan(t, alone)
+		alone.Close()
+		o.Shared = m
+		again := index.New(o)
+		defer again.Close()
+		if s := rescan(t, again); s.Read != 0 {
+			t.Fatalf("with its memo it reads %d", s.Read)
+		}
+		m.await(t, tree)
+		if s := rescan(t, instanceOf(t, tree, m).Index); s.Read != 0 {
+			t.Errorf("another instance reads %d", s.Read)
+		}
+	})
+	t.Run("segments of another format make room, and take no other with them", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		for i := range 40 {
+			m.segments[fmt.Sprintf("of-another-format-%02d", i)] = []byte("something else")
+		}
+		m.deleted = make(chan string, 100)
+		rescan(t, instanceOf(t, tree, m).Index)
+		for range 40 {
+			<-m.deleted
+		}
+		m.await(t, tree)
+	})
+	t.Run("others are told of a change before segments are merged", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		for i := range 40 {
+			m.segments[fmt.Sprintf("of-another-format-%02d", i)] = []byte("something else")
+		}
+		m.merging = make(chan struct{})
+		defer close(m.merging)
+		x := instanceOf(t, tree, m)
+		told := make(chan struct{})
+		x.Observe(&index.Observer{Changed: func([]string) { close(told) }})
+		x.Changed("providers/acme/demo")
+		rescan(t, x.Index)
+		<-told
+	})
+	t.Run("others are told of a change after its digests are shared", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		o := options(t, tree.Open)
+		o.Shared = m
+		x := index.New(o)
+		defer x.Close()
+		rescan(t, x)
+		m.await(t, tree)
+		told := make(chan struct{})
+		x.Observe(&index.Observer{Changed: func(folders []string) {
+			if fmt.Sprint(folders) != "[providers/acme/demo]" {
+				t.Errorf("told are %v", folders)
+			}
+			close(told)
+		}})
+		tree.Provider("acme/demo", "2.0.0", "linux_amd64")
+		x.Changed("providers/acme/demo")
+		rescan(t, x)
+		<-told
+		if read := m.read(t, tree); read != 0 {
+			t.Errorf("another reads %d by then", read)
+		}
+	})
+}
+
+// A storage keeps small values, not too many of them, and none for files that are gone.
+func TestSharedDigestsAreBounded(t *testing.T) {
+	tree, m := indextest.New(t), newSharedMemo()
+	x := instanceOf(t, tree, m)
+	at := time.Now().Add(-time.Hour)
+	write := func(version string) {
+		tree.Write("modules/acme/vpc/aws/"+version+".tar.gz", indextest.TarGz("main.tf", "# "+version))
+		name := "modules/acme/vpc/aws/" + version + ".tar.gz"
+		if err := tree.Fs.Chtimes(name, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 100 {
+		write(fmt.Sprintf("1.%d.0", i))
+		rescan(t, x.Index)
+		m.await(t, tree)
+		for began := time.Now(); len(m.sizes()) > 40; runtime.Gosched() { // they are merged in the background
+			if time.Since(began) > time.Minute {
+				t.Fatalf("after %d changes there are %d segments", i, len(m.sizes()))
+			}
+		}
+		if largest := slices.Max(m.sizes()); largest > 256<<10 {
+			t.Fatalf("after %d changes there is a segment of %d bytes", i, largest)
+		}
+	}
+}

@@ -1,0 +1,204 @@
+package index_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"reflect"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// identities are of everything in a snapshot that clients get: its documents are encoded
+// once, and have the same tag for as long as they are the same.
+func identities(s *index.Snapshot) (all []any) {
+	provider := func(p *index.Provider) {
+		all = append(all, p, p.Versions(), p.Index())
+		for _, r := range p.Releases {
+			all = append(all, r, r.Archives())
+			for _, k := range r.Packages {
+				all = append(all, k, k.File, k.Download())
+			}
+		}
+	}
+	module := func(m *index.Module) {
+		all = append(all, m, m.List())
+		for _, v := range m.Versions {
+			all = append(all, v, v.Archive)
+		}
+	}
+	for _, a := range []address.Address{{Namespace: "acme", Name: "demo"}, {Namespace: "acme", Name: "other"}} {
+		provider(s.Provider(a))
+		provider(s.HostedProvider(a.At("registry.example.com")))
+	}
+	for _, name := range []string{"vpc", "network"} {
+		a := address.Address{Namespace: "acme", Name: name, System: "aws"}
+		module(s.Module(a))
+		module(s.HostedModule(a.At("registry.example.com")))
+	}
+	return all
+}
+
+func TestAnUnchangedTreeKeepsItsIdentity(t *testing.T) {
+	publisher := indextest.NewPublisher(t)
+	for _, test := range []struct {
+		rule string
+		tree func(t *testing.T) (*indextest.Tree, func() (index.Tree, error))
+	}{
+		{"on the local disk", func(t *testing.T) (*indextest.Tree, func() (index.Tree, error)) {
+			dir := t.TempDir()
+			return indextest.OnDisk(t, dir), index.Directories{Root: dir}.Open
+		}},
+		{"on another file system", func(t *testing.T) (*indextest.Tree, func() (index.Tree, error)) {
+			tree := indextest.New(t)
+			return tree, tree.Open
+		}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree, open := test.tree(t)
+			tree.Keys("acme", publisher)
+			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Signed(publisher)
+			tree.ProviderIn("providers/acme/demo/1.1.0", "demo", "1.1.0", "linux_amd64")
+			tree.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64").Checksums()
+			tree.Write("providers/acme/demo/registry.hcl", `deprecated "1.0.0" { reason = "old" }`)
+			tree.Write("providers/registry.example.com/acme/demo/registry.hcl", `description = "a provider"`)
+			tree.Provider("acme/other", "1.0.0", "linux_amd64")
+			tree.Write("providers/acme/other/notes.txt", "ignored")
+			tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+			tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# a folder\n")
+			tree.Write("modules/registry.example.com/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "# merged\n"))
+			tree.Write("modules/acme/vpc/aws/registry.hcl", `deprecated "1.0.0" {}`)
+			tree.Write("modules/acme/network/aws/1.0.0.zip", indextest.Zip("main.tf", "# another\n"))
+
+			o := options(t, open)
+			o.Now = inAnHour
+			x := index.New(o)
+			defer x.Close()
+			first := rescan(t, x)
+			known := identities(first)
+			for range 3 {
+				s := rescan(t, x)
+				for i, now := range identities(s) {
+					if now != known[i] {
+						t.Errorf("another %T is served", now)
+					}
+				}
+				if !reflect.DeepEqual(s.Report, first.Report) {
+					t.Errorf("the report is\n%+v and was\n%+v", s.Report, first.Report)
+				}
+				if s.Read != 0 || s.Recalled != 9 {
+					t.Errorf("%d archives are read, %d recalled", s.Read, s.Recalled)
+				}
+			}
+		})
+	}
+}
+
+// Whatever changes in the folder of a provider that did not change for long is seen.
+func TestChangesAfterManyScans(t *testing.T) {
+	const folder = "providers/acme/demo/"
+	publisher := indextest.NewPublisher(t)
+	for _, test := range []struct {
+		rule   string
+		change func(tree *indextest.Tree)
+		seen   func(s *index.Snapshot, demo *index.Provider) bool
+	}{
+		{"a version is added", func(tree *indextest.Tree) { tree.Provider("acme/demo", "2.0.0", "linux_amd64") },
+			func(_ *index.Snapshot, demo *index.Provider) bool { return demo.Release("2.0.0") != nil }},
+		{"a package is added in the folder of a version", func(tree *indextest.Tree) {
+			tree.ProviderIn(folder+"1.1.0", "demo", "1.1.0", "linux_arm64")
+		}, func(_ *index.Snapshot, demo *index.Provider) bool { return len(demo.Release("1.1.0").Packages) == 2 }},
+		{"a package is removed", func(tree *indextest.Tree) { tree.Remove(folder + zipName) },
+			func(_ *index.Snapshot, demo *index.Provider) bool { return len(demo.Release("1.0.0").Packages) == 1 }},
+		{"a package is replaced", func(tree *indextest.Tree) {
+			tree.Write(folder+"1.1.0/terraform-provider-demo_1.1.0_linux_amd64.zip", "no zip")
+		}, func(s *index.Snapshot, demo *index.Provider) bool {
+			return demo.Release("1.1.0") == nil && len(s.Report.Withheld) == 1
+		}},
+		{"a signature is replaced", func(tree *indextest.Tree) {
+			tree.Write(folder+"terraform-provider-demo_1.0.0_SHA256SUMS.sig", "no signature")
+		}, func(s *index.Snapshot, demo *index.Provider) bool {
+			return demo.Release("1.0.0") == nil && len(s.Report.Withheld) == 1
+		}},
+		{"the publisher has other keys", func(tree *indextest.Tree) { tree.Keys("acme", indextest.NewPublisher(t)) },
+			func(s *index.Snapshot, demo *index.Provider) bool {
+				return demo.Release("1.0.0") == nil && len(s.Report.Withheld) == 1
+			}},
+		{"the publisher's keys are removed", func(tree *indextest.Tree) { tree.Remove("keys/acme.asc") },
+			func(_ *index.Snapshot, demo *index.Provider) bool {
+				return demo.Release("1.0.0").Signature.By == index.ByRegistry
+			}},
+		{"a version is withdrawn", func(tree *indextest.Tree) { tree.Write(folder+"registry.hcl", `withdrawn "1.0.0" {}`) },
+			func(_ *index.Snapshot, demo *index.Provider) bool {
+				return demo.Release("1.0.0") == nil && len(demo.Withdrawn()) == 1
+			}},
+		{"a file is added that is ignored", func(tree *indextest.Tree) { tree.Write(folder+"notes.txt", "x") },
+			func(s *index.Snapshot, _ *index.Provider) bool { return len(s.Report.Ignored) == 1 }},
+		{"another spelling is added", func(tree *indextest.Tree) { tree.Provider("ACME/demo", "3.0.0", "linux_amd64") },
+			func(s *index.Snapshot, demo *index.Provider) bool {
+				return demo.Release("3.0.0") == nil && len(s.Report.Withheld) == 1
+			}},
+		{"the provider is removed", func(tree *indextest.Tree) { tree.Remove("providers/acme") },
+			func(_ *index.Snapshot, demo *index.Provider) bool { return demo == nil }},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			dir := t.TempDir()
+			tree := indextest.OnDisk(t, dir)
+			tree.Keys("acme", publisher)
+			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
+			tree.ProviderIn(folder+"1.1.0", "demo", "1.1.0", "linux_amd64")
+			o := options(t, index.Directories{Root: dir}.Open)
+			o.Now, o.Store = inAnHour, new(memoryStore)
+			x := index.New(o)
+			defer x.Close()
+			before := rescan(t, x).Provider(ownDemo)
+			if rescan(t, x).Provider(ownDemo) != before {
+				t.Fatal("the same files give another provider")
+			}
+			test.change(tree)
+			s := rescan(t, x)
+			if !test.seen(s, s.Provider(ownDemo)) {
+				t.Errorf("offered is %+v, withheld is %+v", s.Report.Offered, s.Report.Withheld)
+			}
+			again := rescan(t, x)
+			if again.Provider(ownDemo) != s.Provider(ownDemo) || !reflect.DeepEqual(again.Report, s.Report) {
+				t.Errorf("the next scan reports %+v, not %+v", again.Report, s.Report)
+			}
+			fresh := scanWith(t, o)
+			if !reflect.DeepEqual(fresh.Report, s.Report) {
+				t.Errorf("another process reports %+v, not %+v", fresh.Report, s.Report)
+			}
+		})
+	}
+}
+
+// A scan in which nothing has changed allocates little for each package: it has to ask
+// for the state of each file, by name.
+func TestARescanAllocatesLittle(t *testing.T) {
+	const providers, versions, limit = 10, 10, 6
+	var platforms []string
+	for i := range 10 {
+		platforms = append(platforms, fmt.Sprintf("linux_arch%d", i))
+	}
+	dir := t.TempDir()
+	tree := indextest.OnDisk(t, dir)
+	for i := range providers {
+		for v := range versions {
+			typ, version := fmt.Sprintf("demo%d", i), fmt.Sprintf("1.%d.0", v)
+			tree.ProviderIn(filepath.ToSlash(filepath.Join("providers/acme", typ)), typ, version, platforms...).Checksums()
+		}
+	}
+	o := options(t, index.Directories{Root: dir}.Open)
+	o.Now = inAnHour
+	x := index.New(o)
+	defer x.Close()
+	packages := rescan(t, x).Read
+	if packages != providers*versions*len(platforms) {
+		t.Fatalf("%d packages are read", packages)
+	}
+	if each := testing.AllocsPerRun(3, func() { rescan(t, x) }) / float64(packages); each > limit {
+		t.Errorf("%.1f allocations for each package", each)
+	}
+}

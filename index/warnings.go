@@ -1,0 +1,102 @@
+package index
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	version "github.com/hashicorp/go-version"
+)
+
+// Limits of what clients print at every init: characters of a warning without its
+// link, and of the versions in it.
+const (
+	maxWarning         = 200
+	maxWarningVersions = 80
+)
+
+// deprecationWarnings are what clients print of releases, which are ordered, the
+// newest first: one line for each notice that deprecates some. It names them, since
+// clients print it also where they use others.
+func deprecationWarnings(releases []*Release) (warnings []string) {
+	var notices []*Notice
+	for _, r := range releases {
+		if n := r.deprecated; n != nil && !slices.Contains(notices, n) {
+			notices = append(notices, n)
+		}
+	}
+	for _, n := range notices {
+		warnings = append(warnings, deprecationWarning(releases, n))
+	}
+	return warnings
+}
+
+// deprecationWarning is the line about the releases that a notice deprecates.
+func deprecationWarning(releases []*Release, n *Notice) string {
+	covered := make([]*version.Version, len(releases)) // nil: not covered
+	total := 0
+	for i, r := range releases {
+		if r.deprecated == n {
+			covered[i] = r.version
+			total++
+		}
+	}
+	text := "versions " + nameVersions(covered, total) + " are deprecated"
+	if total == 1 {
+		text = "version " + nameVersions(covered, total) + " is deprecated"
+	}
+	if n.Reason != "" {
+		text += ": " + n.Reason
+	}
+	text, _ = shorten(text, maxWarning)
+	if n.Link != "" {
+		text += " (" + n.Link + ")"
+	}
+	return text
+}
+
+// nameVersions names the total versions of a list that are not nil, in ascending
+// order: "1.0.0 to 1.1.4 and 1.3.0", or "1.0.0, 1.2.0 and 12 more". The list has all
+// versions there are, the newest first: those in a range are next to each other.
+func nameVersions(list []*version.Version, total int) string {
+	type run struct {
+		text  string
+		count int
+	}
+	var runs []run
+	for i := len(list) - 1; i >= 0; i-- {
+		if list[i] == nil {
+			continue
+		}
+		first := list[i]
+		count := 1
+		for i > 0 && list[i-1] != nil {
+			i--
+			count++
+		}
+		switch count {
+		case 1:
+			runs = append(runs, run{first.String(), 1})
+		case 2:
+			runs = append(runs, run{first.String(), 1}, run{list[i].String(), 1})
+		default:
+			runs = append(runs, run{first.String() + " to " + list[i].String(), count})
+		}
+	}
+	var names []string
+	length := 0
+	for _, r := range runs {
+		rest := total - r.count
+		if length += len(r.text) + 2; len(names) > 0 && rest > 0 && length > maxWarningVersions {
+			break
+		}
+		names, total = append(names, r.text), rest
+	}
+	if total > 0 {
+		names = append(names, fmt.Sprintf("%d more", total))
+	}
+	if n := len(names); n > 1 {
+		names = []string{strings.Join(names[:n-1], ", ") + " and " + names[n-1]}
+	}
+	return strings.Join(names, "")
+}

@@ -1,0 +1,147 @@
+package module
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+const vpcArchive = "https://registry.example.com/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz"
+
+// bucketWithVPC returns a bucket with one module.
+func bucketWithVPC() (b *indextest.Bucket, content string) {
+	content = indextest.TarGz("main.tf", "# a module\n")
+	b = new(indextest.Bucket)
+	b.Put("modules/acme/vpc/aws/1.1.0.tar.gz", content, time.Now().Add(-time.Hour))
+	return b, content
+}
+
+// Caddy makes a new value of a file system for each configuration. A reload must not
+// list and read the bucket again.
+func TestAnIndexOfABucketOutlivesItsConfiguration(t *testing.T) {
+	b, _ := bucketWithVPC()
+	first := onFileSystem(t, b)
+	h := first.mustHandle(Handler{FileSystem: "archive", Root: "/", Rescan: -1, SigningKey: &SigningKey{Off: true}})
+	first.mustStart()
+	before := snapshot(t, h)
+
+	second := onFileSystem(t, b)
+	again := second.mustHandle(Handler{FileSystem: "archive", Root: "/", Rescan: -1, SigningKey: &SigningKey{Off: true}})
+	second.mustStart()
+	first.cancel()
+	if again.source.index.Load() != h.source.index.Load() {
+		t.Error("the second configuration has an index of its own")
+	}
+	if len(before.Report.Offered) != 1 || len(snapshot(t, again).Report.Offered) != 1 {
+		t.Errorf("offered are %v, then %v", before.Report.Offered, snapshot(t, again).Report.Offered)
+	}
+}
+
+// While the store is down, what needs no file is answered, a download is refused for the
+// moment, and nothing is said not to be there.
+func TestABucketThatIsDown(t *testing.T) {
+	b, content := bucketWithVPC()
+	var down atomic.Bool
+	b.Fail = func(string, string) error {
+		if down.Load() {
+			return errors.New("503 SlowDown")
+		}
+		return nil
+	}
+	c := onFileSystem(t, b)
+	h := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Rescan: -1, SigningKey: &SigningKey{Off: true}})
+	c.mustStart()
+	snapshot(t, h)
+	down.Store(true)
+	for range 2 {
+		if w := get(t, h, "https://registry.example.com/v1/modules/acme/vpc/aws/versions"); w.Code != http.StatusOK {
+			t.Errorf("versions: %d %s", w.Code, w.Body)
+		}
+		w := get(t, h, vpcArchive)
+		if w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || strings.Contains(w.Body.String(), "SlowDown") {
+			t.Errorf("a download: %d %s", w.Code, w.Body)
+		}
+		if _, err := h.source.index.Load().Rescan(t.Context()); err == nil {
+			t.Error("a scan succeeds")
+		}
+	}
+	down.Store(false)
+	if w := get(t, h, vpcArchive); w.Code != http.StatusOK || w.Body.String() != content {
+		t.Errorf("afterwards: %d, %d bytes", w.Code, w.Body.Len())
+	}
+}
+
+// Redirects need a store that signs URLs.
+func TestRedirectNeedsAStore(t *testing.T) {
+	refuses := new(indextest.Bucket)
+	refuses.Fail = func(operation, _ string) error { return errors.ErrUnsupported }
+	down := new(indextest.Bucket)
+	down.Fail = func(string, string) error { return errors.New("no route to host") }
+	for _, test := range []struct {
+		name    string
+		fsys    fs.FS
+		handler Handler
+		refused string // empty: accepted
+	}{
+		{"the local disk", new(indextest.Bucket), Handler{Root: t.TempDir()}, "redirect: only a tree on an object store"},
+		{"a file system that is none", make(fstest.MapFS), Handler{FileSystem: "archive", Root: "/"}, "redirect: only a tree on an object store"},
+		{"a store that cannot sign", refuses, Handler{FileSystem: "archive", Root: "/"}, "redirect: this store, or these credentials, cannot sign"},
+		{"a store that is down", down, Handler{FileSystem: "archive", Root: "/"}, ""},
+		{"a store", new(indextest.Bucket), Handler{FileSystem: "archive", Root: "/"}, ""},
+		{"for too long", new(indextest.Bucket), Handler{FileSystem: "archive", Root: "/", Redirect: caddy.Duration(13 * time.Hour)}, "redirect: 13h0m0s is not between 1s and 12h0m0s"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.handler.Redirect = cmp.Or(test.handler.Redirect, caddy.Duration(time.Minute))
+			_, err := onFileSystem(t, test.fsys).handle(test.handler)
+			if (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+				t.Errorf("got error %v, want %q", err, test.refused)
+			}
+		})
+	}
+}
+
+// What comes in by itself needs a tree that can be written to.
+func TestOnlyDisksAndBucketsAreWrittenTo(t *testing.T) {
+	for _, test := range []struct {
+		name    string
+		fsys    fs.FS
+		handler Handler
+		refused string // empty: accepted
+	}{
+		{"publishing to a bucket", new(indextest.Bucket), Handler{Publish: new(Publish)}, ""},
+		{"publishing to another file system", make(fstest.MapFS), Handler{Publish: new(Publish)}, "publish: the file system of fs cannot be written to"},
+		{"filling a bucket", new(indextest.Bucket), Handler{Upstreams: mirrored(time.Minute)}, ""},
+		{"filling another file system", make(fstest.MapFS), Handler{Upstreams: mirrored(time.Minute)}, "upstream: only a tree on the local disk or in a bucket can be filled"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.handler.FileSystem, test.handler.Root = "archive", "/"
+			_, err := onFileSystem(t, test.fsys).handle(test.handler)
+			if (err == nil) != (test.refused == "") || err != nil && !strings.Contains(err.Error(), test.refused) {
+				t.Errorf("got error %v, want %q", err, test.refused)
+			}
+		})
+	}
+}
+
+// Trees in different buckets have fillers of their own.
+func TestFillersOfBuckets(t *testing.T) {
+	one, two := new(indextest.Bucket), new(indextest.Bucket)
+	handler := Handler{FileSystem: "archive", Root: "/", Upstreams: mirrored(time.Minute)}
+	filler := func(b *indextest.Bucket) any { return onFileSystem(t, b).mustHandle(handler).registry.Upstream }
+	if filler(one) == filler(two) {
+		t.Error("two buckets have one filler")
+	}
+	if filler(one) != filler(one) {
+		t.Error("one bucket has two fillers")
+	}
+}

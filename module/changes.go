@@ -1,0 +1,218 @@
+package module
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/caddyserver/certmagic"
+)
+
+// Instances that share a tree announce what they have published or fetched: each adds an
+// entry to a document in Caddy's storage, and polls the document for the entries of others.
+// This takes the place of events, which network file systems and object stores do not have.
+//
+// Entries are added without a lock. If two instances add one at the same moment, the later
+// write replaces the earlier; that instance finds its entry missing at its next look, and
+// adds it again.
+
+// A change is an entry of the document.
+type change struct {
+	// ID is unique.
+	ID string `json:"id"`
+
+	// Folders are those in which something has changed, as index.ReportedFolder names
+	// them. None stands for the whole tree.
+	Folders []string `json:"folders"`
+}
+
+// Limits of the document.
+const (
+	maxChanges       = 64   // entries; the oldest are dropped
+	maxChangeFolders = 64   // of an entry; one with more is announced without any
+	maxChangeFolder  = 1024 // bytes of a folder's path
+)
+
+// A changeLog is the document of one tree, as one instance sees it. It is safe for
+// concurrent use.
+type changeLog struct {
+	storage certmagic.Storage
+	key     string
+	refresh func(folders ...string) // of the index; without folders everything
+	logger  *slog.Logger
+
+	announced chan struct{} // has an element when there is something to add
+
+	mutex   sync.Mutex
+	pending []change // of this instance, not yet seen in the document, oldest first
+
+	// These belong to run.
+	last    []byte          // the document at the last look
+	known   map[string]bool // the IDs in it; nil before the first look
+	failing bool            // it has been logged that the storage fails
+}
+
+// changesKey is the key of the document of a tree.
+func changesKey(identity string) string {
+	sum := sha256.Sum256([]byte(identity))
+	return "terraform_registry/changes/" + hex.EncodeToString(sum[:12]) + ".json"
+}
+
+func newChangeLog(storage certmagic.Storage, identity string, refresh func(...string), logger *slog.Logger) *changeLog {
+	return &changeLog{
+		storage: storage, key: changesKey(identity), refresh: refresh, logger: logger,
+		announced: make(chan struct{}, 1),
+	}
+}
+
+// announce announces a change to the other instances. It returns at once, so that a
+// publisher does not wait for a slow storage.
+func (l *changeLog) announce(folders []string) {
+	if len(folders) > maxChangeFolders {
+		folders = nil
+	}
+	l.mutex.Lock()
+	l.pending = append(l.pending, change{ID: rand.Text(), Folders: slices.Clone(folders)})
+	if len(l.pending) > maxChanges { // the storage has failed for long: one change of everything
+		l.pending = []change{{ID: rand.Text()}}
+	}
+	l.mutex.Unlock()
+	select {
+	case l.announced <- struct{}{}:
+	default:
+	}
+}
+
+// run looks at the document every interval, until ctx ends.
+func (l *changeLog) run(ctx context.Context, interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for {
+		l.look(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		case <-l.announced:
+		}
+	}
+}
+
+// lookTimeout limits one look at the document. A slow storage delays announcements, and
+// nothing else.
+const lookTimeout = 10 * time.Second
+
+// look refreshes what other instances have changed, and adds the changes of this one.
+func (l *changeLog) look(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, lookTimeout)
+	defer cancel()
+	content, err := l.storage.Load(ctx, l.key)
+	if errors.Is(err, fs.ErrNotExist) {
+		content, err = nil, nil
+	}
+	if err == nil {
+		err = l.add(ctx, l.read(content))
+	}
+	l.report(ctx, err)
+}
+
+// read refreshes the folders of new entries, and returns all entries. A document that
+// cannot be decoded has none: the next change replaces it.
+func (l *changeLog) read(content []byte) []change {
+	changes := decodeChanges(content)
+	if l.known != nil && bytes.Equal(content, l.last) {
+		return changes
+	}
+	first := l.known == nil
+	before := l.known
+	l.last, l.known = content, make(map[string]bool, len(changes))
+	var folders []string
+	everything, missed := false, !first
+	for _, c := range changes {
+		l.known[c.ID] = true
+		switch {
+		case before[c.ID]:
+			missed = false // nothing between the last look and this one was dropped
+		case l.isPending(c.ID):
+			missed = false
+		default:
+			everything = everything || len(c.Folders) == 0
+			folders = append(folders, c.Folders...)
+		}
+	}
+	l.seen()
+	// At the first look, the first scan may have been too early for any of the entries.
+	switch slices.Sort(folders); {
+	case everything, missed && len(changes) == maxChanges:
+		l.refresh()
+	case len(folders) > 0:
+		l.refresh(slices.Compact(folders)...)
+	}
+	return changes
+}
+
+func (l *changeLog) isPending(id string) bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return slices.ContainsFunc(l.pending, func(c change) bool { return c.ID == id })
+}
+
+// seen drops the pending changes that are in the document. They are kept until the look after
+// the one that added them, in case another instance has replaced them meanwhile.
+func (l *changeLog) seen() {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.pending = slices.DeleteFunc(l.pending, func(c change) bool { return l.known[c.ID] })
+}
+
+// add writes the document with the pending changes added.
+func (l *changeLog) add(ctx context.Context, changes []change) error {
+	l.mutex.Lock()
+	pending := slices.Clone(l.pending)
+	l.mutex.Unlock()
+	if len(pending) == 0 {
+		return nil
+	}
+	changes = append(changes, pending...)
+	changes = changes[max(0, len(changes)-maxChanges):]
+	content, err := json.Marshal(changes)
+	if err != nil {
+		return err
+	}
+	return l.storage.Store(ctx, l.key, content)
+}
+
+// report logs when the storage begins to fail, and when it works again.
+func (l *changeLog) report(ctx context.Context, err error) {
+	switch {
+	case err == nil && l.failing:
+		l.failing = false
+		l.logger.Info("Caddy's storage works again: changes made by other instances are noticed at once")
+	case err != nil && !l.failing && !errors.Is(ctx.Err(), context.Canceled):
+		l.failing = true
+		l.logger.Warn("Caddy's storage fails: changes made by other instances are noticed by the periodic scan only", "error", err.Error())
+	}
+}
+
+// decodeChanges returns the entries of a document, without invalid ones: an entry only says
+// where to look, and the periodic scan finds what is missed.
+func decodeChanges(content []byte) []change {
+	var changes []change
+	if json.Unmarshal(content, &changes) != nil {
+		return nil
+	}
+	changes = slices.DeleteFunc(changes, func(c change) bool {
+		return c.ID == "" || len(c.ID) > maxChangeFolder || len(c.Folders) > maxChangeFolders ||
+			slices.ContainsFunc(c.Folders, func(folder string) bool { return len(folder) > maxChangeFolder || !fs.ValidPath(folder) })
+	})
+	return changes[max(0, len(changes)-maxChanges):]
+}

@@ -1,0 +1,152 @@
+package module
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+)
+
+// A ClientSite is a registry of a configuration as its clients have to know it.
+type ClientSite struct {
+	// Registry has no Hostnames if the configuration does not say how clients reach it.
+	clientconfig.Registry
+
+	// Root is the root of the registry, absolute on the local disk.
+	Root string
+
+	// Proxied reports whether the site has no TLS, which clients require: the Hostnames
+	// are those that a proxy in front of it has, if it has the same.
+	Proxied bool
+}
+
+// ClientSites returns every registry of the configuration, in the order in which Caddy
+// provisions them, those that are the same once. What lies in their trees is found by the
+// names of folders: no file is read.
+func (a *App) ClientSites(ctx context.Context) ([]ClientSite, error) {
+	httpsPort := caddyhttp.DefaultHTTPSPort
+	if app, err := a.ctx.AppIfConfigured("http"); err == nil {
+		httpsPort = cmp.Or(app.(*caddyhttp.App).HTTPSPort, httpsPort)
+	}
+	var sites []ClientSite
+	for _, h := range a.handlers {
+		s, err := h.clientSite(ctx, httpsPort)
+		if err != nil {
+			return nil, err
+		}
+		if !slices.ContainsFunc(sites, s.equal) {
+			sites = append(sites, s)
+		}
+	}
+	return sites, nil
+}
+
+// equal reports whether a client has to know the same of both. A site that is served by
+// two servers has its registry twice.
+func (s ClientSite) equal(other ClientSite) bool {
+	return s.Root == other.Root && s.URL == other.URL && slices.Equal(s.Hostnames, other.Hostnames)
+}
+
+func (h *Handler) clientSite(ctx context.Context, httpsPort int) (ClientSite, error) {
+	s := ClientSite{Root: h.source.tree.directories.Root, Proxied: h.server != nil && len(h.server.TLSConnPolicies) == 0}
+	s.Login = h.Login != nil
+	names := h.registry.Hostnames
+	if len(names) == 0 {
+		names = h.siteNames(httpsPort)
+	}
+	for _, name := range names {
+		s.Hostnames = append(s.Hostnames, address.DisplayHostname(name))
+	}
+	switch {
+	case h.PublicURL != "":
+		s.URL = h.PublicURL + h.Prefix
+	case len(names) > 0:
+		s.URL = "https://" + string(names[0]) + h.Prefix
+	}
+	public := func(hostname svchost.Hostname) bool {
+		rules := h.registry.Rules
+		return rules == nil || rules.WithHostnames(h.registry.Hostnames).AllowsHostname(access.Subject{}, access.Read, hostname)
+	}
+	s.Private = !public("")
+
+	origins := make(map[svchost.Hostname]clientconfig.Origin)
+	if filler := h.registry.Upstream; filler != nil {
+		for _, o := range filler.Origins() {
+			origins[o.Hostname] = clientconfig.Origin{Providers: true, Modules: o.Modules}
+		}
+	}
+	t, err := h.source.tree.open()
+	if err != nil {
+		return s, err
+	}
+	folders, err := t.Folders(ctx)
+	if err != nil {
+		return s, fmt.Errorf("reading the folders of %s: %w", s.Root, err)
+	}
+	for _, f := range folders {
+		a := f.Address
+		hosted := a.Hostname == "" || slices.Contains(names, a.Hostname) || len(h.registry.Hostnames) == 0 && matchesHost(h.site, string(a.Hostname))
+		switch {
+		case len(f.Versions) == 0:
+		case !hosted:
+			o := origins[a.Hostname]
+			origins[a.Hostname] = clientconfig.Origin{Providers: o.Providers || !a.IsModule(), Modules: o.Modules || a.IsModule()}
+		case !a.IsModule():
+			s.HostsProviders = h.SigningKey == nil || !h.SigningKey.Off
+		}
+	}
+	for hostname, o := range origins {
+		o.Hostname, o.Private = hostname, !public(hostname)
+		s.Origins = append(s.Origins, o)
+	}
+	slices.SortFunc(s.Origins, func(a, b clientconfig.Origin) int { return cmp.Compare(a.Hostname, b.Hostname) })
+	return s, nil
+}
+
+// siteNames are the names by which clients reach the site, as far as the configuration
+// says: those of the routes around the handler, with the port of a server that has TLS on
+// another one than clients expect, or else that of the public URL.
+func (h *Handler) siteNames(httpsPort int) (names []svchost.Hostname) {
+	repl, port := caddy.NewReplacer(), h.tlsPort(httpsPort)
+	for _, host := range h.site {
+		if name, err := address.ParseHostname(repl.ReplaceKnown(host, "") + port); err == nil && !strings.ContainsAny(host, "*{") {
+			names = append(names, name)
+		}
+	}
+	if u, err := url.Parse(h.PublicURL); err == nil && len(names) == 0 {
+		if name, err := address.ParseHostname(u.Host); err == nil {
+			names = append(names, name)
+		}
+	}
+	return names
+}
+
+// tlsPort is the port that clients have to give, with its colon; empty if they have not.
+// Caddy's HTTPS port is 443 for clients, whatever its number is on the server.
+func (h *Handler) tlsPort(httpsPort int) (port string) {
+	if h.server == nil || len(h.server.TLSConnPolicies) == 0 {
+		return ""
+	}
+	for _, listen := range h.server.Listen {
+		a, err := caddy.ParseNetworkAddress(listen)
+		switch {
+		case err != nil || a.StartPort == 0:
+		case a.StartPort == uint(httpsPort) || a.StartPort == caddyhttp.DefaultHTTPSPort:
+			return ""
+		case port == "":
+			port = ":" + strconv.FormatUint(uint64(a.StartPort), 10)
+		}
+	}
+	return port
+}

@@ -1,0 +1,110 @@
+package module
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+)
+
+// Publish lets clients publish releases of providers, modules and their metadata with
+// PUT requests, one for each file:
+//
+//	PREFIX/providers/NAMESPACE/TYPE/VERSION/terraform-provider-TYPE_VERSION_OS_ARCH.zip
+//	PREFIX/providers/NAMESPACE/TYPE/VERSION/terraform-provider-TYPE_VERSION_SHA256SUMS
+//	PREFIX/providers/NAMESPACE/TYPE/VERSION/terraform-provider-TYPE_VERSION_SHA256SUMS.sig
+//	PREFIX/providers/NAMESPACE/TYPE/VERSION/terraform-provider-TYPE_VERSION_manifest.json
+//	PREFIX/providers/NAMESPACE/TYPE/VERSION/docs.zip
+//	PREFIX/providers/NAMESPACE/TYPE/registry.hcl
+//	PREFIX/modules/NAMESPACE/NAME/SYSTEM/VERSION.tar.gz
+//	PREFIX/modules/NAMESPACE/NAME/SYSTEM/registry.hcl
+//
+// The files of a release are sent in any order. They are staged, and appear all at
+// once as soon as SHA256SUMS, every file it lists and, where the namespace has keys or
+// `signatures` is `require`, its signature are there and verified. What is published
+// never changes: other bytes for the same version are refused.
+//
+// The rules of `access` with the right `publish` say who may publish what. Without such
+// a rule nobody may.
+//
+// The folder must be on the local disk, or `fs` a file system of `caddy.fs.blob`, and Caddy
+// must be able to write to it. Instances that share the folder or bucket must share Caddy's
+// storage too, which has the locks. With a bucket, files on their way into it are kept in
+// the folder for temporary files of the system.
+type Publish struct {
+	// The maximum size of a file, in bytes. Larger ones are refused with 413. Default:
+	// 4 GiB.
+	MaxSize int64 `json:"max_size,omitempty"`
+
+	// How long an unfinished release is kept after its last file was sent. Between `1m`
+	// and 30 days. Default: `24h`.
+	Staging caddy.Duration `json:"staging,omitempty"`
+}
+
+// Limits of Publish.Staging. It must be longer than a file takes.
+const (
+	minStaging = time.Minute
+	maxStaging = 30 * 24 * time.Hour
+)
+
+// Validate checks the options.
+func (p *Publish) Validate() error {
+	staging := time.Duration(p.Staging)
+	switch {
+	case p.MaxSize < 0:
+		return errors.New("max_size: it must be positive")
+	case staging != 0 && (staging < minStaging || staging > maxStaging):
+		return fmt.Errorf("staging: %s is not between %s and %s", staging, minStaging, maxStaging)
+	}
+	return nil
+}
+
+// provisionPublish sets up publishing. It changes nothing in the tree.
+func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error {
+	if h.Publish == nil {
+		return nil
+	}
+	if err := h.Publish.Validate(); err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	t := h.source.tree
+	if !t.writable() {
+		return errors.New("publish: the file system of fs cannot be written to: leave out publish or fs")
+	}
+	publisher, err := publish.New(publish.Options{
+		Open: t.open,
+		Index: func() publish.Index {
+			if x := h.source.index.Load(); x != nil {
+				return x
+			}
+			return nil // not an *index.Index that is nil
+		},
+		Lock:              app.lock,
+		Hostnames:         hostnames,
+		RequireSignatures: t.require,
+		MaxSize:           h.Publish.MaxSize,
+		Staging:           time.Duration(h.Publish.Staging),
+		Logger:            h.logger,
+	})
+	if err != nil {
+		return fmt.Errorf("publish: %w", err)
+	}
+	h.registry.Publisher = publisher
+	app.publishers = append(app.publishers, publisher)
+	h.warnOfPublishing()
+	return nil
+}
+
+// warnOfPublishing logs that no rule lets anyone publish anything.
+func (h *Handler) warnOfPublishing() {
+	allows := func(r AccessRule) bool { return r.Effect == "allow" && r.Right == access.Publish.String() }
+	if h.Access == nil || !slices.ContainsFunc(h.Access.Rules, allows) {
+		h.logger.Warn("publish is on, but nobody may publish: add a rule such as `allow ci publish acme` to access")
+	}
+}

@@ -1,0 +1,143 @@
+package module
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"io/fs"
+	"path"
+	"strings"
+
+	"github.com/caddyserver/certmagic"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// sharedDigests is where instances share the digests of a tree: a folder in Caddy's
+// storage, with a value for each segment.
+type sharedDigests struct {
+	storage func() (certmagic.Storage, error)
+	lock    func(ctx context.Context, name string) (unlock func(), err error)
+	folder  string        // of the keys
+	calls   chan struct{} // has an element for each call of the storage
+}
+
+const (
+	// segmentSuffix tells segments from what a storage itself keeps in the folder: a
+	// file storage has its temporary files there, others their locks.
+	segmentSuffix = ".digests"
+
+	// maxStorageCalls limits the calls that wait for a storage which hangs.
+	maxStorageCalls = 4
+
+	// maxLists limits how often segments are listed again because one of them disappeared
+	// during the listing.
+	maxLists = 5
+)
+
+// newSharedDigests returns the sharedDigests of the tree with an identity. storage and lock
+// are called for each operation, since a configuration's storage is closed when it ends.
+func newSharedDigests(
+	storage func() (certmagic.Storage, error),
+	lock func(ctx context.Context, name string) (unlock func(), err error),
+	identity string,
+) sharedDigests {
+	sum := sha256.Sum256([]byte(identity))
+	return sharedDigests{
+		storage: storage,
+		lock:    lock,
+		folder:  "terraform_registry/digests/" + hex.EncodeToString(sum[:12]),
+		calls:   make(chan struct{}, maxStorageCalls),
+	}
+}
+
+func (d sharedDigests) key(name string) string { return path.Join(d.folder, name+segmentSuffix) }
+
+// call calls the storage, and returns when ctx ends, even if the call does not return: a
+// file storage ignores the context, and may hang on a network disk.
+func call[T any](ctx context.Context, d sharedDigests, do func(certmagic.Storage) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	var none T
+	storage, err := d.storage()
+	if err != nil {
+		return none, err
+	}
+	select {
+	case d.calls <- struct{}{}:
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		value, err := do(storage)
+		<-d.calls
+		answered <- answer{value, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}
+
+// List implements index.SharedMemo.
+func (d sharedDigests) List(ctx context.Context) ([]string, error) {
+	return call(ctx, d, func(storage certmagic.Storage) (names []string, err error) {
+		var keys []string
+		for range maxLists {
+			keys, err = storage.List(ctx, d.folder, false)
+			if !errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			// The folder does not exist, or a file storage met a file that is gone.
+			if !storage.Exists(ctx, d.folder) {
+				return nil, nil
+			}
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, key := range keys {
+			if name, ok := strings.CutSuffix(path.Base(key), segmentSuffix); ok {
+				names = append(names, name)
+			}
+		}
+		return names, nil
+	})
+}
+
+// Load implements index.SharedMemo.
+func (d sharedDigests) Load(ctx context.Context, name string) ([]byte, error) {
+	return call(ctx, d, func(storage certmagic.Storage) ([]byte, error) {
+		return storage.Load(ctx, d.key(name))
+	})
+}
+
+// Store implements index.SharedMemo.
+func (d sharedDigests) Store(ctx context.Context, name string, segment []byte) error {
+	_, err := call(ctx, d, func(storage certmagic.Storage) (struct{}, error) {
+		return struct{}{}, storage.Store(ctx, d.key(name), segment)
+	})
+	return err
+}
+
+// Delete implements index.SharedMemo.
+func (d sharedDigests) Delete(ctx context.Context, name string) error {
+	_, err := call(ctx, d, func(storage certmagic.Storage) (struct{}, error) {
+		return struct{}{}, storage.Delete(ctx, d.key(name))
+	})
+	return err
+}
+
+// Lock implements index.SharedMemo.
+func (d sharedDigests) Lock(ctx context.Context) (unlock func(), err error) {
+	return d.lock(ctx, d.folder)
+}
+
+// Interface guards
+var _ index.SharedMemo = sharedDigests{}

@@ -1,0 +1,307 @@
+package pages
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"weak"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// An answer is what is written for a request. It does not change once it is made.
+type answer struct {
+	status      int
+	contentType string // empty: it is a page
+	body        []byte
+	tag         string // of the content; empty: none
+	location    string // of a redirect
+
+	// Zipped is the body compressed with gzip, of an answer that is kept; nil
+	// otherwise.
+	zipped []byte
+
+	// About is the provider or module that it is about, in this version; zero if it is
+	// about none, or about what is not there.
+	about   address.Address
+	version string
+
+	immutable bool   // the URL has this content for good
+	policy    string // Content-Security-Policy; empty: that of the pages
+}
+
+// Content-Security-Policies: a page has nothing but what this registry serves, and a
+// file of a package, which is anybody's, has nothing at all and does nothing.
+const (
+	pagePolicy = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
+	filePolicy = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-ancestors 'none'"
+)
+
+const htmlType = "text/html; charset=utf-8"
+
+// pageAnswer renders a page.
+func pageAnswer(name string, model any) (*answer, error) {
+	body, err := render(name, model)
+	if err != nil {
+		return nil, err
+	}
+	return &answer{status: http.StatusOK, body: body, tag: contentTag(body)}, nil
+}
+
+// contentTag makes a validator from content. What a page shows depends on the visitor,
+// and so does its validator: it discloses no more than the page.
+func contentTag(content []byte) string {
+	sum := sha256.Sum256(content)
+	return base64.RawURLEncoding.EncodeToString(sum[:15])
+}
+
+func assetAnswer(a asset) *answer {
+	return &answer{status: http.StatusOK, contentType: a.contentType, body: a.content, zipped: a.zipped, tag: a.tag, immutable: true}
+}
+
+// zip compresses what is kept, once: the pages of large modules are long and
+// repetitive, and sending them as they are costs several times as much. Other answers
+// are left to Caddy's encode, which leaves alone what is compressed already.
+func zip(content []byte) []byte {
+	if len(content) < minZipped {
+		return nil
+	}
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	_, _ = z.Write(content) // to memory
+	_ = z.Close()
+	return b.Bytes()
+}
+
+// minZipped is what fits into one packet anyway.
+const minZipped = 1400
+
+// acceptsGzip reports whether an Accept-Encoding header allows gzip. What says so in
+// another way gets the answer as it is.
+func acceptsGzip(header string) bool {
+	for coding := range strings.SplitSeq(header, ",") {
+		name, weight, weighted := strings.Cut(coding, ";")
+		if strings.TrimSpace(name) != "gzip" {
+			continue
+		}
+		weight = strings.ReplaceAll(weight, " ", "")
+		return !weighted || !strings.HasPrefix(weight, "q=0") || strings.Trim(weight, "q=0.") != ""
+	}
+	return false
+}
+
+// write writes an answer, and reports it to the registry.
+func (s *Site) write(w http.ResponseWriter, r *http.Request, a *answer) {
+	status, body := s.writeHeader(w, r, a)
+	if s.Registry.Answered != nil {
+		s.Registry.Answered(r, handlers.NewPageExchange(a.about, a.version, status, int64(len(body))))
+	}
+	if len(body) > 0 {
+		_, _ = w.Write(body) // that a browser has left is not an error here
+	}
+}
+
+// writeHeader writes the header of an answer, and returns its status and the body that
+// is to follow.
+func (s *Site) writeHeader(w http.ResponseWriter, r *http.Request, a *answer) (status int, body []byte) {
+	contentType, policy, caching := a.contentType, a.policy, "no-cache"
+	if contentType == "" {
+		contentType = htmlType
+	}
+	if policy == "" {
+		policy = pagePolicy
+	}
+	switch {
+	case a.immutable:
+		caching = "public, max-age=31536000, immutable"
+	case s.Registry.Rules != nil:
+		caching = "private, no-cache"
+	}
+	// One array for all values: with Header.Set there would be one for each.
+	values := [...]string{policy, "nosniff", "same-origin", "same-origin", "same-origin", caching}
+	h := w.Header()
+	for i, name := range [...]string{
+		"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy", "Cache-Control",
+	} {
+		h[name] = values[i : i+1 : i+1]
+	}
+	switch a.status {
+	case http.StatusUnauthorized:
+		if s.Challenge != nil {
+			s.Challenge(h, r)
+		}
+		if h.Get("WWW-Authenticate") == "" {
+			h.Set("WWW-Authenticate", "Bearer") // a 401 has to have one
+		}
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	}
+	if a.location != "" {
+		h.Set("Location", a.location)
+		w.WriteHeader(a.status)
+		return a.status, nil
+	}
+	body = a.body
+	zipped := a.zipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding"))
+	if a.zipped != nil {
+		h.Add("Vary", "Accept-Encoding")
+	}
+	if a.tag != "" {
+		plain, compressed := `"`+a.tag+`"`, `"`+a.tag+`-gzip"` // as Caddy's encode writes them, which removes the suffix from requests
+		etag := plain
+		if zipped {
+			etag = compressed
+		}
+		h["Etag"] = []string{etag}
+		condition := r.Header.Get("If-None-Match")
+		if a.status == http.StatusOK && (handlers.ETagMatches(condition, plain) || handlers.ETagMatches(condition, compressed)) {
+			w.WriteHeader(http.StatusNotModified)
+			return http.StatusNotModified, nil
+		}
+	}
+	if zipped {
+		body = a.zipped
+		h["Content-Encoding"] = []string{"gzip"}
+	}
+	h["Content-Type"] = []string{contentType}
+	h["Content-Length"] = []string{strconv.Itoa(len(body))}
+	w.WriteHeader(a.status)
+	if r.Method == http.MethodHead {
+		body = nil
+	}
+	return a.status, body
+}
+
+// A pageKey is everything that a page depends on which is the same for everyone,
+// beside the snapshot and the configuration.
+type pageKey struct {
+	route
+	query
+	self svchost.Hostname
+	base string // of the URLs of services; empty where a page has none
+}
+
+// clone returns the key in memory of its own: its strings may be parts of a request
+// line, which can have a megabyte and would be kept with the page.
+func (k pageKey) clone() pageKey {
+	for _, s := range []*string{
+		(*string)(&k.address.Hostname), &k.address.Namespace, &k.address.Name, &k.address.System, &k.route.version, &k.part, &k.rest,
+		&k.tab, &k.from, &k.namespace, &k.system, &k.registry, &k.q, &k.to, &k.signIn, (*string)(&k.self), &k.base,
+	} {
+		*s = strings.Clone(*s)
+	}
+	return k
+}
+
+// Bounds of the rendered pages that are kept, in bytes: of all, since anyone can ask
+// for any number of them, and of one.
+const (
+	maxPages = 32 << 20
+	maxPage  = 8 << 20
+)
+
+// pageOverhead is about what an entry takes beside its page.
+const pageOverhead = 512
+
+// A pageCache keeps the pages of the latest snapshot.
+type pageCache struct {
+	latest atomic.Pointer[snapshotPages]
+}
+
+func newPageCache() *pageCache { return new(pageCache) }
+
+// of returns the pages of a snapshot. Those of the one before are dropped, unless it
+// is not the newest: a request that is still answered from an older one has pages of
+// its own.
+func (c *pageCache) of(s, newest *index.Snapshot) *snapshotPages {
+	known := c.latest.Load()
+	if known != nil && known.snapshot.Value() == s {
+		return known
+	}
+	made := newSnapshotPages(s)
+	if s == newest && !c.latest.CompareAndSwap(known, made) {
+		if known = c.latest.Load(); known.snapshot.Value() == s {
+			return known
+		}
+	}
+	return made
+}
+
+// snapshotPages are pages rendered from one snapshot, which they do not keep in
+// memory.
+type snapshotPages struct {
+	snapshot weak.Pointer[index.Snapshot]
+
+	mutex sync.Mutex
+	lru   *simplelru.LRU[pageKey, *answer]
+	bytes int
+
+	making map[pageKey]chan struct{} // closed once the page is made
+}
+
+func (a *answer) size() int { return len(a.body) + len(a.zipped) + pageOverhead }
+
+func newSnapshotPages(s *index.Snapshot) *snapshotPages {
+	p := &snapshotPages{snapshot: weak.Make(s), making: make(map[pageKey]chan struct{})}
+	p.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ pageKey, a *answer) { // an error is only for sizes below 1
+		p.bytes -= a.size()
+	})
+	return p
+}
+
+// begin returns a page that is kept. If there is none, the caller is to make and put
+// it, and then call done: others who ask for the same wait for that.
+func (p *snapshotPages) begin(ctx context.Context, key pageKey) (a *answer, done func(), err error) {
+	for {
+		p.mutex.Lock()
+		if a, ok := p.lru.Get(key); ok {
+			p.mutex.Unlock()
+			return a, nil, nil
+		}
+		making, others := p.making[key]
+		if !others {
+			making = make(chan struct{})
+			p.making[key] = making
+		}
+		p.mutex.Unlock()
+		if !others {
+			return nil, func() { p.made(key, making) }, nil
+		}
+		select {
+		case <-making:
+		case <-ctx.Done():
+			return nil, nil, ctx.Err()
+		}
+	}
+}
+
+func (p *snapshotPages) made(key pageKey, making chan struct{}) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	delete(p.making, key)
+	close(making)
+}
+
+// put keeps a page. The key is kept too, so that it is a clone.
+func (p *snapshotPages) put(key pageKey, a *answer) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.lru.Remove(key) // Add would not tell the size of what it replaces
+	p.lru.Add(key, a)
+	for p.bytes += a.size(); p.bytes > maxPages; {
+		p.lru.RemoveOldest()
+	}
+}

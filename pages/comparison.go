@@ -1,0 +1,78 @@
+package pages
+
+import version "github.com/hashicorp/go-version"
+
+// A comparison is what changed between two versions, as the page shows it.
+type comparison struct {
+	From, To string
+
+	// Others are the versions that can be compared with To.
+	Others []versionLink
+
+	// Action is the path of the form that chooses one.
+	Action string
+
+	Changes []change
+	Verdict verdict
+
+	// Later: From is the newer one, and the changes are what it has in comparison.
+	Later bool
+
+	// Unreadable: one of the packages could not be read, so that nothing is known.
+	Unreadable bool
+}
+
+// A verdict says whether the version number tells what changed.
+type verdict struct {
+	Tone  string // as of a chip
+	Title string
+	Text  string
+}
+
+// judge says what changes mean for the number of the newer version. By semantic
+// versioning a breaking change needs a new major version; before 1.0.0, by custom, a
+// new minor one.
+func judge(from, to *version.Version, changes []change) verdict {
+	breaking, additions := 0, 0
+	for _, c := range changes {
+		switch {
+		case c.Breaking:
+			breaking++
+		case c.Kind == added && c.What != "provider":
+			additions++
+		}
+	}
+	old, now := from.Segments64(), to.Segments64()
+	initial := now[0] == 0 && old[0] == 0
+	major := now[0] != old[0]
+	minor := major || now[1] != old[1]
+	patch := minor || now[2] != old[2]
+
+	release := "patch release"
+	switch {
+	case major:
+		release = "major release"
+	case minor:
+		release = "minor release"
+	case !patch:
+		release = "prerelease or build of the same version"
+	}
+	what := count(breaking, "breaking change", "breaking changes")
+	switch {
+	case breaking == 0 && len(changes) == 0:
+		return verdict{"good", "The interface is the same.", "Inputs, outputs, submodules and requirements have not changed."}
+	case breaking == 0 && additions > 0 && !minor && patch && !initial:
+		return verdict{"info", "No breaking changes.", "Something was added, which calls for a new minor version."}
+	case breaking == 0:
+		return verdict{"good", "No breaking changes.", ""}
+	case to.Prerelease() != "" && !patch, from.Prerelease() != "" && !patch:
+		return verdict{"info", what + ".", "The interface may still change until the release."}
+	case major:
+		return verdict{"info", what + ".", "The new major version announces it."}
+	case initial && minor:
+		return verdict{"info", what + ".", "Before 1.0.0, a new minor version may break callers."}
+	case initial:
+		return verdict{"bad", what + " in a " + release + ".", "Before 1.0.0, that calls for a new minor version."}
+	}
+	return verdict{"bad", what + " in a " + release + ".", "That calls for a new major version."}
+}

@@ -1,0 +1,130 @@
+package pages
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// doc answers with a page of the documentation.
+func (p *providerView) doc() (*answer, error) {
+	shown := p.docAt(p.route.rest)
+	if shown == nil {
+		return p.absentDoc()
+	}
+	text, cut, err := p.view.ReadDoc(shown)
+	if errors.Is(err, fs.ErrNotExist) {
+		return p.absentDoc()
+	}
+	if err != nil {
+		return nil, err
+	}
+	typ := p.route.address.Name
+	title := docLabel(shown, typ)
+	frame, err := p.page(title + " · " + p.route.address.String() + " " + p.release.Version)
+	if err != nil {
+		return nil, err
+	}
+	frame.Current = "providers"
+	links := docLinks{p, shown}
+	d, err := p.document(markdown{Text: text, Folder: links.folder(), Prefix: "doc-", Resolve: links.resolve})
+	if err != nil {
+		return nil, err
+	}
+	model := docsPage{
+		page: frame, heading: p.heading(), Content: d.HTML, Cut: cut || d.Cut, Outline: d.Outline[:min(len(d.Outline), maxOutline)],
+		Contents: newDocsMenu(p.docs, typ, shown, p.docURL),
+	}
+	model.Crumbs = append(model.Crumbs, link{title, ""})
+	return pageAnswer("docs", model)
+}
+
+// docAt is the page that a path of the pages means: "docs", or "docs/resources/thing".
+func (p *providerView) docAt(rest string) *index.DocPage {
+	if p.docs == nil {
+		return nil
+	}
+	segments := strings.Split(rest, "/")
+	switch len(segments) {
+	case 1:
+		if overview := p.docs.Page(index.DocOverview, ""); overview != nil {
+			return overview
+		}
+		return &p.docs.Pages[0]
+	case 3:
+		return p.docs.Page(index.DocCategory(segments[1]), segments[2])
+	}
+	return nil
+}
+
+// docURL is the URL of a page of the documentation, of the version in the form in which
+// it was asked for.
+func (p *providerView) docURL(page *index.DocPage) string {
+	r := p.route
+	r.rest = "docs"
+	if page.Category != index.DocOverview {
+		r.rest += "/" + string(page.Category) + "/" + page.Slug
+	}
+	return p.url(r)
+}
+
+// absentDoc says that the release has no such page, which the latest one may have.
+func (p *providerView) absentDoc() (*answer, error) {
+	frame, err := p.page(p.route.address.String())
+	if err != nil {
+		return nil, err
+	}
+	if p.docs == nil || p.route.rest == "docs" {
+		e := newErrorPage(frame, http.StatusNotFound, "Version "+p.release.Version+" has no documentation. Its place is a folder named docs in the folder of the release.")
+		e.Links = []link{{p.route.address.String(), p.tabURL(tabOverview)}}
+		return errorAnswer(e)
+	}
+	e := newErrorPage(frame, http.StatusNotFound, "The documentation of version "+p.release.Version+" does not have this page.")
+	e.Links = []link{{"Documentation of " + p.release.Version, p.tabURL(tabDocs)}}
+	if p.release != p.latest && p.view.Snapshot().HasDocs(p.latest) {
+		r := p.route.at("")
+		r.rest = p.route.rest
+		e.Links = append(e.Links, link{"This page in " + p.latest.Version, p.url(r)})
+	}
+	return errorAnswer(e)
+}
+
+// docLinks are the links of a page of documentation.
+type docLinks struct {
+	*providerView
+	from *index.DocPage
+}
+
+// folder is where relative links begin.
+func (d docLinks) folder() string {
+	return path.Dir(d.from.Path)
+}
+
+// resolve is where a link leads to: to another page of the documentation, by the path
+// of its file or by that of its page in a registry. Images are not served.
+func (d docLinks) resolve(r reference) string {
+	if r.Image {
+		return ""
+	}
+	name := r.Path
+	a := d.route.address
+	for _, prefix := range []string{"docs/providers/" + a.Name + "/", "providers/" + a.Namespace + "/" + a.Name + "/"} {
+		rest, ok := strings.CutPrefix(name, prefix)
+		if !ok {
+			continue
+		}
+		if version, page, ok := strings.Cut(rest+"/", "/docs/"); ok && !strings.Contains(version, "/") {
+			rest = strings.TrimSuffix(page, "/")
+		}
+		name = "docs/" + rest
+		break
+	}
+	if page := d.docs.PageAt(name); page != nil && name != "" {
+		return d.docURL(page)
+	}
+	return ""
+}

@@ -1,0 +1,284 @@
+package pages
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+// visibleTree is what the rules of hiddenRules show to everyone: enough for two pages
+// of a list.
+func visibleTree(t testing.TB) *indextest.Tree {
+	t.Helper()
+	tree := indextest.New(t)
+	for i := range pageItems {
+		tree.Write(fmt.Sprintf("modules/open/m%02d/aws/1.0.0/main.tf", i), "# a module")
+	}
+	for _, version := range []string{"0.9.0", "1.0.0", "1.1.0"} {
+		tree.Write("modules/open/vpc/aws/"+version+"/main.tf", `
+variable "cidr" {}
+module "vault" {
+  source = "registry.example.com/secret/vault/aws"
+}
+terraform {
+  required_providers {
+    hidden = {
+      source = "registry.example.com/secret/hidden"
+    }
+    null = {
+      source = "vault.example.org/open/null"
+    }
+  }
+}
+`)
+		tree.Write("modules/open/vpc/aws/"+version+"/modules/zone/main.tf", `variable "zone" {}`)
+		tree.Write("modules/open/vpc/aws/"+version+"/README.md", "# VPC\n\nSee [the vault](/modules/secret/vault/aws) and [it](modules/zone).\n")
+	}
+	tree.Write("modules/open/vpc/aws/registry.hcl", "withdrawn \"0.9.0\" {\n  reason = \"old\"\n}\n")
+	tree.Provider("open/demo", "1.0.0", "linux_amd64").Docs("index.md", "# Demo\n\n[hidden](../../secret/hidden)\n", "resources/thing.md", "# Thing\n")
+	tree.Provider("registry.terraform.io/open/null", "3.2.0", "linux_amd64")
+	return tree
+}
+
+var hiddenRules = []string{
+	"deny anonymous read open/hidden open/vpc/google open/hidden/*",
+	"deny stranger read open/hidden open/vpc/google open/hidden/*",
+	"allow anonymous read open registry.terraform.io/open",
+	"allow stranger read other",
+	"allow reader read *",
+}
+
+// hide adds what those rules hide. What lies under the registry's own name is hidden
+// too where that name is not configured.
+func hide(tree *indextest.Tree, configured bool) {
+	for _, dir := range []string{"secret/vault/aws", "open/hidden/aws", "open/vpc/google", "registry.terraform.io/secret/vault/aws", "vault.example.org/open/vpc/aws"} {
+		for _, version := range []string{"0.1.0", "0.2.0", "1.0.0", "2.0.0"} {
+			tree.Write("modules/"+dir+"/"+version+"/main.tf", `variable "combination" {}`)
+			tree.Write("modules/"+dir+"/"+version+"/README.md", "# Vault of cidr\n\nOpens with a word.\n")
+			tree.Write("modules/"+dir+"/"+version+"/modules/zone/main.tf", `variable "zone" {}`)
+			tree.Write("modules/"+dir+"/"+version+"/examples/complete/main.tf", `# all`)
+		}
+		tree.Write("modules/"+dir+"/registry.hcl", "withdrawn \"0.1.0\" {\n  reason = \"The combination leaked.\"\n}\ndeprecated \"0.2.0\" {\n  reason = \"Old.\"\n}\n")
+	}
+	for _, name := range []string{"secret/hidden", "open/hidden", "registry.terraform.io/secret/hidden", "vault.example.org/open/null"} {
+		for _, version := range []string{"0.1.0", "0.2.0", "1.0.0"} {
+			tree.Provider(name, version, "linux_amd64", "darwin_arm64").Docs("index.md", "# Hidden\n", "resources/thing.md", "# Thing\n")
+		}
+		tree.Write("providers/"+name+"/registry.hcl", "withdrawn \"0.1.0\" {\n  reason = \"The combination leaked.\"\n}\n")
+	}
+	tree.Write("modules/registry.example.com/secret/vault/aws/3.0.0/main.tf", "# merged")
+	tree.Write("modules/registry.example.com/secret/vault/aws/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
+	tree.Write("modules/secret/withdrawn/aws/1.0.0/main.tf", "# nothing of it is offered")
+	tree.Write("modules/secret/withdrawn/aws/registry.hcl", "withdrawn \">= 0\" {\n  reason = \"The combination leaked.\"\n}\n")
+	tree.Write("modules/secret/broken/aws/1.0.0.zip", "what is withheld is in the report")
+	if configured {
+		return
+	}
+	tree.Write("modules/registry.example.com/open/vpc/aws/2.0.0/main.tf", "# under the registry's own name")
+	tree.Write("modules/registry.example.com/open/vpc/aws/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
+	tree.Provider("registry.example.com/open/demo", "2.0.0", "linux_amd64")
+	tree.Write("providers/registry.example.com/open/demo/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
+}
+
+// everyPath are paths of all pages and of the whole API.
+func everyPath() []string {
+	paths := []string{
+		"/", "/browse/modules", "/browse/modules?offset=30", "/browse/modules?offset=31", "/browse/modules?offset=900", "/browse/modules?namespace=open",
+		"/browse/modules?namespace=secret", "/browse/modules?provider=google", "/browse/modules?registry=-", "/browse/modules?registry=vault.example.org",
+		"/browse/modules?registry=registry.terraform.io", "/browse/modules?registry=registry.example.com",
+		"/browse/providers", "/browse/providers?namespace=secret", "/browse/providers?registry=vault.example.org", "/browse/providers?offset=1",
+		"/_registry/report", "/_registry/login?to=/modules/secret/vault/aws", "/?sign-in=/modules/secret/vault/aws",
+		"/v1/modules", "/v1/modules?limit=1", "/v1/modules?limit=31", "/v1/modules?limit=30&offset=1", "/v1/modules?provider=google",
+		"/v1/providers", "/v1/providers?limit=1", "/v1/providers?offset=1",
+	}
+	for _, q := range []string{"vault", "combination", "word", "cidr", "zone", "secret", "open", "hidden", "vault.example.org", "aws", "null", "leaked", "google"} {
+		paths = append(paths, "/search?q="+q, "/search/modules?q="+q+"&offset=1", "/search/providers?q="+q, "/v1/modules/search?limit=2&q="+q, "/v1/providers/search?q="+q)
+	}
+	for _, registry := range []string{"", "/registries/registry.terraform.io", "/registries/vault.example.org", "/registries/registry.example.com", "/registries/nowhere.example.net"} {
+		for _, m := range []string{"open/vpc/aws", "open/vpc/google", "open/hidden/aws", "secret/vault/aws", "secret/withdrawn/aws", "secret/broken/aws", "secret/nothing/aws", "SECRET/Vault/aws"} {
+			m = registry + "/modules/" + m
+			for _, version := range []string{"", "/latest", "/0.1.0", "/0.2.0", "/0.9.0", "/1.0.0", "/v1.0.0", "/2.0.0", "/3.0.0", "/7.0.0"} {
+				paths = append(paths, m+version)
+			}
+			for _, rest := range []string{
+				"?tab=readme", "?tab=inputs", "?tab=dependencies", "?tab=versions", "?tab=changes", "?tab=changes&from=0.2.0", "?tab=nothing",
+				"/submodules/zone", "/examples/complete", "/files/README.md", "/files/nothing",
+			} {
+				paths = append(paths, m+"/1.0.0"+rest)
+			}
+			paths = append(paths, m+"?tab=versions", m+"/latest?tab=dependencies", m+"/0.1.0/files/README.md", m+"/latest/submodules/zone")
+		}
+		for _, p := range []string{"open/demo", "open/null", "open/hidden", "secret/hidden", "secret/nothing", "Secret/HIDDEN"} {
+			p = registry + "/providers/" + p
+			for _, version := range []string{"", "/latest", "/0.1.0", "/0.2.0", "/1.0.0", "/2.0.0", "/3.2.0", "/7.0.0"} {
+				paths = append(paths, p+version)
+			}
+			for _, rest := range []string{"?tab=versions", "?tab=overview", "/docs", "/docs/resources/thing", "/docs/resources/nothing"} {
+				paths = append(paths, p+"/1.0.0"+rest)
+			}
+			paths = append(paths, p+"?tab=versions", p+"/latest/docs", p+"/0.1.0/docs")
+		}
+	}
+	for _, m := range []string{"open/vpc/aws", "open/vpc/google", "open/hidden/aws", "secret/vault/aws", "secret/withdrawn/aws", "secret/nothing/aws", "SECRET/Vault/aws"} {
+		m = "/v1/modules/" + m
+		paths = append(paths, m, m+"/versions", m+"/download")
+		for _, version := range []string{"0.1.0", "0.9.0", "1.0.0", "2.0.0", "3.0.0", "7.0.0"} {
+			paths = append(paths, m+"/"+version, m+"/"+version+"/download", m+"/"+version+"/archive.tar.gz", m+"/"+version+"/archive.zip")
+		}
+	}
+	for _, list := range []string{"open", "secret", "nothing", "open/vpc", "open/hidden", "secret/vault"} {
+		paths = append(paths, "/v1/modules/"+list, "/v1/modules/"+list+"?limit=1", "/v1/modules?namespace="+list)
+	}
+	for _, p := range []string{"open", "secret", "open/demo", "open/hidden", "secret/hidden", "secret/nothing"} {
+		p = "/v1/providers/" + p
+		paths = append(paths, p, p+"/versions", p+"/0.1.0", p+"/1.0.0", p+"/0.1.0/download/linux/amd64", p+"/1.0.0/download/linux/amd64", p+"/7.0.0/download/linux/amd64")
+	}
+	for _, host := range []string{"registry.example.com", "registry.terraform.io", "vault.example.org", "nowhere.example.net", "-"} {
+		for _, p := range []string{"open/demo", "open/null", "open/hidden", "secret/hidden", "secret/nothing"} {
+			_, name, _ := strings.Cut(p, "/")
+			m := "/v1/mirror/" + host + "/" + p
+			paths = append(paths, m+"/index.json")
+			for _, version := range []string{"0.1.0", "1.0.0", "3.2.0", "7.0.0"} {
+				paths = append(paths, m+"/"+version+".json", m+"/terraform-provider-"+name+"_"+version+"_linux_amd64.zip", m+"/terraform-provider-"+name+"_"+version+"_SHA256SUMS")
+			}
+		}
+	}
+	return paths
+}
+
+// Nothing that is told to anyone depends on what is hidden from them: no page and no
+// answer of the API, in none of their headers.
+func TestWhatIsHiddenChangesNothing(t *testing.T) {
+	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := access.NewLinkKeys(time.Now())
+	serving := func(tree *indextest.Tree, names ...svchost.Hostname) *Site {
+		snapshot, err := index.Scan(context.Background(), index.Options{Open: tree.Open, Signer: key})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := siteOf(t, snapshot, hiddenRules...)
+		s.Registry.Hostnames = names
+		s.Registry.Links = &access.Links{Life: time.Hour, Keys: func() *access.LinkKeys { return keys }}
+		return s
+	}
+	for _, test := range []struct {
+		rule  string
+		names []svchost.Hostname
+	}{
+		{"without configured names", nil},
+		{"with configured names", []svchost.Hostname{"registry.example.com", "other.example.com"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := visibleTree(t)
+			hide(tree, test.names != nil)
+			full, less := serving(tree, test.names...), serving(visibleTree(t), test.names...)
+			paths, seen := everyPath(), 0
+			for _, path := range paths {
+				known := full.ask(http.MethodGet, path, "registry.example.com", "reader")
+				if known.Code == http.StatusOK {
+					seen++
+				}
+				for _, user := range []string{"", "stranger"} {
+					for _, host := range []string{"registry.example.com", "registry.terraform.io", "vault.example.org"} {
+						is, isNot := full.ask(http.MethodGet, path, host, user), less.ask(http.MethodGet, path, host, user)
+						if is.Code != isNot.Code || is.Body.String() != isNot.Body.String() || !maps.EqualFunc(is.Header(), isNot.Header(), slices.Equal) {
+							t.Errorf("%s of %s as %q: %d %v\n%s\nwithout what is hidden: %d %v\n%s", path, host, user, is.Code, is.Header(), is.Body, isNot.Code, isNot.Header(), isNot.Body)
+						}
+					}
+					head := full.ask(http.MethodHead, path, "registry.example.com", user)
+					is := full.ask(http.MethodGet, path, "registry.example.com", user)
+					if head.Code != is.Code || !maps.EqualFunc(head.Header(), is.Header(), slices.Equal) {
+						t.Errorf("HEAD %s as %q: %d %v, but GET %d %v", path, user, head.Code, head.Header(), is.Code, is.Header())
+					}
+					// Whoever knows the validator of an earlier day learns nothing by it.
+					if tag := known.Header().Get("Etag"); tag != "" && tag != is.Header().Get("Etag") {
+						if got := full.ask(http.MethodGet, path, "registry.example.com", user, "If-None-Match", tag); got.Code != is.Code {
+							t.Errorf("%s as %q with a reader's validator: %d, and %d without", path, user, got.Code, is.Code)
+						}
+					}
+				}
+			}
+			if seen < len(paths)/6 {
+				t.Errorf("only %d of %d paths are something to those who may see it", seen, len(paths))
+			}
+		})
+	}
+}
+
+// A page that may not be seen takes the same way whether there is something or not, so
+// that the time of an answer does not tell. Allocations differ between ways as times do.
+func TestHiddenPagesTakeTheSameWay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("the race detector, under which tests are short, empties pools at random: allocations cannot be compared")
+	}
+	tree := visibleTree(t)
+	hide(tree, false)
+	s := siteOf(t, snapshotOf(t, tree), hiddenRules...)
+	for _, test := range []struct{ rule, exists, missing string }{
+		{"a module", "/modules/secret/vault/aws", "/modules/secret/vaulx/aws"},
+		{"a module in a public namespace", "/modules/open/hidden/aws", "/modules/open/hidden/awx"},
+		{"a version", "/modules/secret/vault/aws/1.0.0", "/modules/secret/vault/aws/5.0.0"},
+		{"a withdrawn version", "/modules/secret/vault/aws/0.1.0", "/modules/secret/vault/aws/5.0.0"},
+		{"a module of which nothing is offered", "/modules/secret/withdrawn/aws", "/modules/secret/withdrawx/aws"},
+		{"a tab", "/modules/secret/vault/aws?tab=inputs", "/modules/secret/vaulx/aws?tab=inputs"},
+		{"a comparison", "/modules/secret/vault/aws/1.0.0?tab=changes&from=2.0.0", "/modules/secret/vault/aws/1.0.0?tab=changes&from=5.0.0"},
+		{"a submodule", "/modules/secret/vault/aws/1.0.0/submodules/zone", "/modules/secret/vault/aws/1.0.0/submodules/none"},
+		{"a file", "/modules/secret/vault/aws/1.0.0/files/README.md", "/modules/secret/vault/aws/1.0.0/files/README.xx"},
+		{"a mirrored module", "/registries/registry.terraform.io/modules/secret/vault/aws", "/registries/registry.terraform.io/modules/secret/vaulx/aws"},
+		{"a hostname", "/registries/vault.example.org/providers/open/null", "/registries/vaulx.example.org/providers/open/null"},
+		{"a provider", "/providers/secret/hidden", "/providers/secret/hiddex"},
+		{"its documentation", "/providers/secret/hidden/1.0.0/docs/resources/thing", "/providers/secret/hidden/1.0.0/docs/resources/nones"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			for _, user := range []string{"", "stranger"} {
+				exists, missing := s.allocations(test.exists, user), s.allocations(test.missing, user)
+				if exists != missing {
+					t.Errorf("as %q: %v allocations if it exists, %v if not", user, exists, missing)
+				}
+			}
+		})
+	}
+}
+
+// allocations is the fewest of several answers, as pools may be emptied.
+func (s *Site) allocations(path, user string) float64 {
+	fewest := math.Inf(1)
+	for range 30 {
+		fewest = min(fewest, testing.AllocsPerRun(1, func() { s.get(path, user) }))
+	}
+	return fewest
+}
+
+// ask asks the registry and its pages, as a site does.
+func (s *Site) ask(method, path, host, user string, header ...string) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, path, nil)
+	r.Host = host
+	if user != "" {
+		r.SetBasicAuth(user, "")
+	}
+	for i := 0; i+1 < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	if s.Registry.ServeHTTP(w, r) {
+		return w
+	}
+	return s.do(r)
+}

@@ -1,0 +1,313 @@
+package pages
+
+import (
+	"cmp"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+)
+
+// A homePage is the page at the root.
+type homePage struct {
+	page
+	Counts []tally
+	Newest []release
+	Places []facet // the namespaces
+	Steps  []step
+	Empty  emptyTree
+}
+
+// A tally is how many there are of something.
+type tally struct {
+	Count     int
+	One, Many string
+	URL       string
+}
+
+// A release is a version of a module or provider that was published lately.
+type release struct {
+	Name, URL   string
+	Version     string
+	Description string
+	Kind        string // "module" or "provider"
+	Published   time.Time
+}
+
+// A step is a part of the configuration to paste.
+type step struct {
+	Title, Text string
+	Code        code
+}
+
+// A setup is what users have to know of the registry's configuration.
+type setup struct {
+	clientconfig.Registry
+
+	Modules, Providers bool // some are hosted
+	Mirror             bool // providers of other registries can be had
+}
+
+// steps are the configuration to paste, filled in for the registry.
+func (s setup) steps() []step {
+	var steps []step
+	add := func(title, text, language, source string) {
+		steps = append(steps, step{title, text, code{language, strings.TrimSuffix(source, "\n")}})
+	}
+	name := s.Hostnames[0]
+	if s.Login {
+		add("Sign in", "Run this once on every machine. It opens a browser and saves a token. With OpenTofu: tofu login.", "", "terraform login "+name)
+	}
+	if s.Private && !s.Login {
+		add("Credentials", "Goes in ~/.terraformrc or ~/.tofurc; on Windows, in %APPDATA%\\terraform.rc.", "terraform", clientconfig.Credentials(name, "…"))
+	}
+	if s.Modules || !s.Providers && !s.Mirror {
+		add("Modules", "The page of a module has this with everything filled in.", "terraform",
+			"module \"NAME\" {\n  source  = "+literal(name+"/NAMESPACE/NAME/SYSTEM")+"\n  version = \"~> 1.0\"\n}")
+	}
+	if s.Providers {
+		add("Providers", "Signed, and verified by every client.", "terraform",
+			"terraform {\n  required_providers {\n    TYPE = {\n      source  = "+literal(name+"/NAMESPACE/TYPE")+"\n      version = \"~> 1.0\"\n    }\n  }\n}")
+	}
+	if s.Mirror {
+		add("Network mirror", "Gets providers of other registries from here. Goes in ~/.terraformrc or ~/.tofurc; your configurations stay as they are.", "terraform", s.Registry.Mirror())
+	}
+	if len(s.Origins) > 0 {
+		title, text, blocks := s.standIn()
+		add(title, text, "terraform", blocks)
+	}
+	return steps
+}
+
+// standIn is the step with which clients take the registry for others.
+func (s setup) standIn() (title, text, blocks string) {
+	title, text = "In place of other registries", "Gets the providers and modules with these hostnames from here."
+	if len(s.Origins) == 1 {
+		title, text = "In place of "+s.Origins[0].String(), "Gets the providers and modules with that hostname from here."
+	}
+	text += " Unlike with a network mirror, your client verifies the publishers' signatures itself, and lock files get the hashes of all platforms. Goes in ~/.terraformrc or ~/.tofurc, instead of the network mirror."
+	var all []string
+	private := false
+	for _, o := range s.Origins {
+		all = append(all, s.StandIn(o))
+		if o.Private {
+			private = true
+			all = append(all, clientconfig.Credentials(o.String(), "…"))
+		}
+	}
+	if private {
+		text += " The token is that of this registry: as long as the host block is there, it is sent here."
+	}
+	return title, text, strings.Join(all, "\n")
+}
+
+// How much is on the home page.
+const (
+	maxNewest     = 10
+	maxNamespaces = 12
+)
+
+// home answers with the home page. An anonymous visitor who would see nothing is asked
+// for credentials at once.
+func (v *visit) home() (*answer, error) {
+	frame, err := v.page("")
+	if err != nil {
+		return nil, err
+	}
+	modules, err := v.view.Modules()
+	if err != nil {
+		return nil, err
+	}
+	providers, err := v.view.Providers()
+	if err != nil {
+		return nil, err
+	}
+	setup, err := v.setup(modules, providers)
+	if err != nil {
+		return nil, err
+	}
+	h := homePage{page: frame, Newest: v.newest(modules, providers), Places: v.namespaces(modules, providers), Steps: setup.steps()}
+	h.Home, h.Title = true, h.Site.Name
+	versions := 0
+	for _, list := range [][]handlers.Listed{modules, providers} {
+		for _, l := range list {
+			versions += l.Versions
+		}
+	}
+	if len(modules)+len(providers) > 0 {
+		h.Counts = []tally{
+			{len(modules), "module", "modules", v.site.Path + "/browse/modules"},
+			{len(providers), "provider", "providers", v.site.Path + "/browse/providers"},
+			{versions, "version", "versions", ""},
+		}
+		return pageAnswer("home", h)
+	}
+	h.Empty = v.emptyTree(h.page, true, true)
+	return v.unlessUnknown(pageAnswer("home", h))
+}
+
+// emptyTree says where the first module or provider goes.
+func (v *visit) emptyTree(p page, modules, providers bool) emptyTree {
+	e := emptyTree{Show: true, Modules: modules, Providers: providers}
+	if !v.view.Public() {
+		e.SignIn = p.Site.SignIn
+	}
+	return e
+}
+
+// unlessUnknown turns an answer into one that asks for credentials if the visitor sees
+// nothing without: the prompt is in the way of nothing then.
+func (v *visit) unlessUnknown(a *answer, err error) (*answer, error) {
+	if err != nil {
+		return a, err
+	}
+	nothing, err := v.seesNothing()
+	if nothing {
+		a.status = http.StatusUnauthorized
+	}
+	return a, err
+}
+
+// seesNothing reports whether the visitor is anonymous and therefore sees nothing at all.
+func (v *visit) seesNothing() (bool, error) {
+	if v.view.Public() {
+		return false, nil
+	}
+	subject, err := v.view.Subject()
+	if err != nil || !subject.Anonymous() {
+		return false, err
+	}
+	modules, err := v.view.Modules()
+	if err != nil || len(modules) > 0 {
+		return false, err
+	}
+	providers, err := v.view.Providers()
+	return err == nil && len(providers) == 0, err
+}
+
+// newest are the latest versions that were published last.
+func (v *visit) newest(lists ...[]handlers.Listed) []release {
+	var newest []handlers.Listed
+	later := func(a, b handlers.Listed) int {
+		return cmp.Or(b.Published.Compare(a.Published), a.Address.Compare(b.Address))
+	}
+	for _, list := range lists {
+		for _, l := range list {
+			if len(newest) == maxNewest && later(newest[maxNewest-1], l) <= 0 {
+				continue
+			}
+			at, _ := slices.BinarySearchFunc(newest, l, later)
+			newest = slices.Insert(newest, at, l)
+			newest = newest[:min(len(newest), maxNewest)]
+		}
+	}
+	releases := make([]release, len(newest))
+	for i, l := range newest {
+		releases[i] = release{
+			Name: l.Address.String(), URL: v.url(addressRoute(l.Address)), Version: l.Version, Description: l.Description, Kind: "provider", Published: l.Published,
+		}
+		if l.Address.IsModule() {
+			releases[i].Kind = "module"
+		}
+	}
+	return releases
+}
+
+// namespaces are those with the most modules and providers.
+func (v *visit) namespaces(modules, providers []handlers.Listed) []facet {
+	counts := make(map[string]int)
+	url := make(map[string]string)
+	for _, list := range []struct {
+		path string
+		of   []handlers.Listed
+	}{{"/browse/modules", modules}, {"/browse/providers", providers}} {
+		for _, l := range list.of {
+			if l.Address.Hostname != "" {
+				continue
+			}
+			name := l.Address.Namespace
+			if counts[name]++; counts[name] == 1 {
+				url[name] = withQuery(v.site.Path+list.path, "namespace", name)
+			}
+		}
+	}
+	f := facet{Title: "Namespaces"}
+	for _, name := range mostFirst(counts) {
+		if len(f.Choices) == maxNamespaces {
+			break
+		}
+		f.Choices = append(f.Choices, choice{Text: name, URL: url[name], Count: counts[name]})
+	}
+	return []facet{f}
+}
+
+// mostFirst are the keys in the order of their counts.
+func mostFirst(counts map[string]int) []string {
+	names := make([]string, 0, len(counts))
+	for name := range counts {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), strings.Compare(a, b))
+	})
+	return names
+}
+
+// setup is what the configuration to paste depends on.
+func (v *visit) setup(modules, providers []handlers.Listed) (setup, error) {
+	origins, err := v.origins(modules, providers)
+	if err != nil {
+		return setup{}, err
+	}
+	s := setup{Mirror: v.site.Registry.Upstream != nil, Registry: clientconfig.Registry{
+		Hostnames: []string{address.DisplayHostname(v.view.Hostname())}, URL: v.view.ServicesURL(), Login: v.site.Login, Private: !v.view.Public(), Origins: origins,
+	}}
+	hosted := func(l handlers.Listed) bool { return l.Address.Hostname == "" }
+	s.Modules, s.Providers = slices.ContainsFunc(modules, hosted), slices.ContainsFunc(providers, hosted)
+	s.HostsProviders = s.Providers && !v.site.Unsigned
+	s.Mirror = s.Mirror || slices.ContainsFunc(providers, func(l handlers.Listed) bool { return !hosted(l) })
+	return s, nil
+}
+
+// origins are the registries that this one can stand in for: those of which the visitor
+// sees something, and those that it gets packages from. Which these are is not for visitors
+// who are not known where that matters.
+func (v *visit) origins(modules, providers []handlers.Listed) ([]clientconfig.Origin, error) {
+	found := make(map[svchost.Hostname]clientconfig.Origin)
+	add := func(hostname svchost.Hostname, providers, modules bool) {
+		o := found[hostname]
+		found[hostname] = clientconfig.Origin{
+			Hostname: hostname, Providers: o.Providers || providers, Modules: o.Modules || modules, Private: !v.view.PublicUnder(hostname),
+		}
+	}
+	for _, list := range [][]handlers.Listed{modules, providers} {
+		for _, l := range list {
+			if l.Address.Hostname != "" {
+				add(l.Address.Hostname, !l.Address.IsModule(), l.Address.IsModule())
+			}
+		}
+	}
+	if filler := v.site.Registry.Upstream; filler != nil {
+		known := v.view.Public()
+		if !known {
+			subject, err := v.view.Subject()
+			if err != nil {
+				return nil, err
+			}
+			known = !subject.Anonymous()
+		}
+		for _, o := range filler.Origins() {
+			if known || v.view.PublicUnder(o.Hostname) {
+				add(o.Hostname, true, o.Modules)
+			}
+		}
+	}
+	return slices.SortedFunc(maps.Values(found), func(a, b clientconfig.Origin) int { return cmp.Compare(a.Hostname, b.Hostname) }), nil
+}

@@ -1,0 +1,134 @@
+package pages
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+	"golang.org/x/net/html/atom"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+)
+
+func TestConfigurationToPaste(t *testing.T) {
+	origins := []clientconfig.Origin{{Hostname: "a.example.com", Providers: true}, {Hostname: "b.example.com", Modules: true, Private: true}}
+	for _, test := range []struct {
+		name  string
+		setup setup
+		want  []string
+	}{
+		{"an empty registry", setup{}, []string{"Modules"}},
+		{"modules and providers", setup{Modules: true, Providers: true}, []string{"Modules", "Providers"}},
+		{"providers alone", setup{Providers: true}, []string{"Providers"}},
+		{"a mirror alone", setup{Mirror: true}, []string{"Network mirror"}},
+		{"a mirror that can stand in", setup{Mirror: true, Registry: clientconfig.Registry{Origins: origins[:1]}}, []string{"Network mirror", "In place of a.example.com"}},
+		{"for several", setup{Mirror: true, Registry: clientconfig.Registry{Origins: origins}}, []string{"Network mirror", "In place of other registries"}},
+		{"who has to sign in, and can", setup{Modules: true, Registry: clientconfig.Registry{Private: true, Login: true}}, []string{"Sign in", "Modules"}},
+		{"who needs a token", setup{Modules: true, Registry: clientconfig.Registry{Private: true}}, []string{"Credentials", "Modules"}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			test.setup.Hostnames, test.setup.URL = []string{"registry.example.com:8443"}, "https://registry.example.com:8443/v1"
+			var got []string
+			for _, s := range test.setup.steps() {
+				got = append(got, s.Title)
+				if s.Code.Language == "" {
+					continue
+				}
+				if _, problems := hclsyntax.ParseConfig([]byte(s.Code.Text), "", hcl.InitialPos); problems.HasErrors() {
+					t.Errorf("%s: %v in\n%s", s.Title, problems, s.Code.Text)
+				}
+				if !strings.Contains(s.Code.Text, "registry.example.com:8443") {
+					t.Errorf("%s does not name the registry:\n%s", s.Title, s.Code.Text)
+				}
+			}
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// The home page stands in for what visitors may have from it, and no other registry.
+func TestTheHomePageStandsIn(t *testing.T) {
+	public := []string{"allow anonymous read *"}
+	private := []string{"allow ann read *"}
+	const hosts = `host "registry.terraform.io" {`
+	const providers, modules = `/v1/registries/registry.terraform.io/providers/"`, `/v1/registries/registry.terraform.io/modules/"`
+	for _, test := range []struct {
+		rule       string
+		files      func(*indextest.Tree)
+		origins    []fill.Origin
+		rules      []string
+		user       string
+		want, lack []string
+	}{
+		{"not for a registry that it has nothing of", func(tree *indextest.Tree) { tree.Provider("acme/demo", "1.0.0", "linux_amd64") }, nil, public, "",
+			[]string{"registry.example.com/NAMESPACE/TYPE"}, []string{"host \"", "Network mirror"}},
+		{"for the providers in the tree", func(tree *indextest.Tree) { tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64") }, nil, public, "",
+			[]string{hosts, providers, `https://registry.terraform.io/v1/modules/`}, []string{modules, "credentials"}},
+		{"for the modules in the tree", func(tree *indextest.Tree) {
+			tree.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0/main.tf", "# a")
+		}, nil, public, "",
+			[]string{hosts, modules}, []string{providers}},
+		{"for an upstream, before anything of it is here", nil, []fill.Origin{{Hostname: "registry.terraform.io"}}, public, "",
+			[]string{"Network mirror", hosts, providers}, []string{modules}},
+		{"for an upstream with modules", nil, []fill.Origin{{Hostname: "registry.terraform.io", Modules: true}}, public, "",
+			[]string{hosts, providers, modules}, []string{"credentials"}},
+		{"with a token where that is private", nil, []fill.Origin{{Hostname: "registry.terraform.io"}}, private, "ann",
+			[]string{hosts, `credentials "registry.terraform.io"`}, nil},
+		{"for nobody who is not known", func(tree *indextest.Tree) { tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64") }, []fill.Origin{{Hostname: "intern.example.net"}}, private, "",
+			nil, []string{"registry.terraform.io", "intern.example.net"}},
+		{"for everyone where that is public", nil, []fill.Origin{{Hostname: "registry.terraform.io"}, {Hostname: "intern.example.net"}}, []string{"allow anonymous read registry.terraform.io"}, "",
+			[]string{hosts, providers}, []string{`credentials "registry.terraform.io"`, "intern.example.net"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			if test.files != nil {
+				test.files(tree)
+			}
+			s := siteOf(t, snapshotOf(t, tree), test.rules...)
+			if test.origins != nil {
+				s.Registry.Upstream = originsOnly{origins: test.origins}
+			}
+			text := textIn(elements(parse(t, s.get("/", test.user)), atom.Main)[0])
+			for _, want := range test.want {
+				if !strings.Contains(text, want) {
+					t.Errorf("there is no %s in\n%s", want, text)
+				}
+			}
+			for _, lack := range test.lack {
+				if strings.Contains(text, lack) {
+					t.Errorf("there is %s in\n%s", lack, text)
+				}
+			}
+		})
+	}
+}
+
+// Without the registry's signature, clients get providers from the mirror alone.
+func TestUnsignedProvidersAreNotExcludedFromTheMirror(t *testing.T) {
+	tree := indextest.New(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
+	for _, unsigned := range []bool{false, true} {
+		s := siteOf(t, snapshotOf(t, tree))
+		s.Unsigned = unsigned
+		text := textIn(parse(t, s.get("/", "")))
+		if got := strings.Contains(text, "exclude"); got == unsigned {
+			t.Errorf("unsigned %t: excluded %t", unsigned, got)
+		}
+	}
+}
+
+// An originsOnly is an upstream of which only the origins matter.
+type originsOnly struct {
+	handlers.Upstream
+	origins []fill.Origin
+}
+
+func (o originsOnly) Origins() []fill.Origin { return o.origins }

@@ -1,0 +1,341 @@
+package pages
+
+import (
+	"bytes"
+	"strings"
+
+	"github.com/microcosm-cc/bluemonday"
+	"github.com/yuin/goldmark"
+	"github.com/yuin/goldmark/ast"
+	"github.com/yuin/goldmark/extension"
+	extensionast "github.com/yuin/goldmark/extension/ast"
+	"github.com/yuin/goldmark/parser"
+	"github.com/yuin/goldmark/renderer"
+	"github.com/yuin/goldmark/renderer/html"
+	"github.com/yuin/goldmark/text"
+	"github.com/yuin/goldmark/util"
+)
+
+// inlineParsers are what both dialects have in a paragraph.
+func inlineParsers() []util.PrioritizedValue {
+	return []util.PrioritizedValue{
+		util.Prioritized(boundedInline{parser.NewCodeSpanParser()}, 100),
+		util.Prioritized(boundedInline{parser.NewLinkParser()}, 200),
+		util.Prioritized(boundedInline{parser.NewAutoLinkParser()}, 300),
+		util.Prioritized(boundedInline{parser.NewRawHTMLParser()}, 400),
+		util.Prioritized(boundedEmphasis{boundedInline{parser.NewEmphasisParser()}}, 500),
+		util.Prioritized(boundedEmphasis{boundedInline{extension.NewStrikethroughParser()}}, 500),
+		util.Prioritized(boundedLinkify{extension.NewLinkifyParser()}, 999),
+	}
+}
+
+// newReadmeDialect is that of READMEs and documentation: GitHub's, with footnotes and
+// callouts. HTML in it is cleaned piece by piece, so that an element that is never
+// closed has no effect on the text after it.
+func newReadmeDialect(raw *bluemonday.Policy) goldmark.Markdown {
+	p := parser.NewParser(
+		parser.WithBlockParsers(
+			util.Prioritized(boundedContainer{calloutParser{}}, 50),
+			util.Prioritized(parser.NewSetextHeadingParser(), 100),
+			util.Prioritized(parser.NewThematicBreakParser(), 200),
+			util.Prioritized(boundedContainer{parser.NewListParser()}, 300),
+			util.Prioritized(parser.NewListItemParser(), 400),
+			util.Prioritized(parser.NewCodeBlockParser(), 500),
+			util.Prioritized(parser.NewATXHeadingParser(), 600),
+			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+			util.Prioritized(boundedContainer{parser.NewBlockquoteParser()}, 800),
+			util.Prioritized(parser.NewHTMLBlockParser(), 900),
+			util.Prioritized(boundedContainer{extension.NewFootnoteBlockParser()}, 999),
+			util.Prioritized(parser.NewParagraphParser(), 1000),
+		),
+		parser.WithInlineParsers(append(inlineParsers(),
+			util.Prioritized(extension.NewTaskCheckBoxParser(), 0),
+			util.Prioritized(boundedFootnote{boundedInline{extension.NewFootnoteParser()}}, 101),
+		)...),
+		parser.WithParagraphTransformers(
+			util.Prioritized(boundedReferences{}, 100),
+			util.Prioritized(boundedTables{}, 200),
+		),
+		parser.WithASTTransformers(
+			util.Prioritized(extension.NewTableASTTransformer(), 0),
+			util.Prioritized(alerts{}, 100),
+			util.Prioritized(boundedContent{}, 200),
+			util.Prioritized(extension.NewFootnoteASTTransformer(), 999),
+		),
+	)
+	return goldmark.New(goldmark.WithParser(p), goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
+		util.Prioritized(nodeRenderer{raw: raw.SanitizeBytes}, 100),
+		util.Prioritized(extension.NewTableHTMLRenderer(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), 500),
+		util.Prioritized(extension.NewStrikethroughHTMLRenderer(), 500),
+		util.Prioritized(extension.NewFootnoteHTMLRenderer(), 500),
+		util.Prioritized(html.NewRenderer(), 1000),
+	))))
+}
+
+// newDescriptionDialect is that of descriptions. What looks like a tag in them is a
+// placeholder, such as <name>, and shown as it is written.
+func newDescriptionDialect() goldmark.Markdown {
+	p := parser.NewParser(
+		parser.WithBlockParsers(
+			util.Prioritized(parser.NewThematicBreakParser(), 200),
+			util.Prioritized(boundedContainer{parser.NewListParser()}, 300),
+			util.Prioritized(parser.NewListItemParser(), 400),
+			util.Prioritized(parser.NewCodeBlockParser(), 500),
+			util.Prioritized(parser.NewFencedCodeBlockParser(), 700),
+			util.Prioritized(boundedContainer{parser.NewBlockquoteParser()}, 800),
+			util.Prioritized(parser.NewParagraphParser(), 1000),
+		),
+		parser.WithInlineParsers(inlineParsers()...),
+		parser.WithParagraphTransformers(
+			util.Prioritized(boundedReferences{}, 100),
+			util.Prioritized(boundedTables{}, 200),
+		),
+		parser.WithASTTransformers(
+			util.Prioritized(extension.NewTableASTTransformer(), 0),
+			util.Prioritized(boundedContent{}, 200),
+		),
+	)
+	return goldmark.New(goldmark.WithParser(p), goldmark.WithRenderer(renderer.NewRenderer(renderer.WithNodeRenderers(
+		util.Prioritized(nodeRenderer{raw: shownTag}, 100),
+		util.Prioritized(extension.NewTableHTMLRenderer(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)), 500),
+		util.Prioritized(extension.NewStrikethroughHTMLRenderer(), 500),
+		util.Prioritized(html.NewRenderer(), 1000),
+	))))
+}
+
+// shownTag is a tag in a description as it is shown. Only line breaks are what
+// they seem to be.
+func shownTag(tag []byte) []byte {
+	switch strings.ToLower(strings.Map(withoutSpace, string(tag))) {
+	case "<br>", "<br/>":
+		return []byte("<br>")
+	}
+	return util.EscapeHTML(tag)
+}
+
+func withoutSpace(r rune) rune {
+	if r == ' ' || r == '\t' || r == '\n' {
+		return -1
+	}
+	return r
+}
+
+// A nodeRenderer renders what is rendered otherwise than goldmark does: HTML in the
+// text, code, callouts and the boxes of task lists.
+type nodeRenderer struct {
+	raw func([]byte) []byte
+}
+
+// RegisterFuncs implements renderer.NodeRenderer.
+func (r nodeRenderer) RegisterFuncs(reg renderer.NodeRendererFuncRegisterer) {
+	reg.Register(ast.KindRawHTML, r.rawHTML)
+	reg.Register(ast.KindHTMLBlock, r.htmlBlock)
+	reg.Register(ast.KindCodeBlock, r.code)
+	reg.Register(ast.KindFencedCodeBlock, r.code)
+	reg.Register(extensionast.KindTaskCheckBox, r.task)
+	reg.Register(kindCallout, r.callout)
+}
+
+func (r nodeRenderer) rawHTML(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if entering {
+		_, _ = w.Write(r.raw(node.(*ast.RawHTML).Segments.Value(source)))
+	}
+	return ast.WalkSkipChildren, nil
+}
+
+func (r nodeRenderer) htmlBlock(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	block := node.(*ast.HTMLBlock)
+	piece := block.Lines().Value(source)
+	if block.HasClosure() {
+		piece = append(bytes.Clone(piece), block.ClosureLine.Value(source)...)
+	}
+	_, _ = w.Write(r.raw(piece))
+	return ast.WalkContinue, nil
+}
+
+func (r nodeRenderer) code(w util.BufWriter, source []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		return ast.WalkContinue, nil
+	}
+	var language string
+	fenced, ok := node.(*ast.FencedCodeBlock)
+	if _, plain := node.AttributeString(plainCode); ok && !plain {
+		language = string(fenced.Language(source))
+	}
+	_, _ = w.WriteString(`<pre tabindex="0"><code>`)
+	highlight(w, language, string(node.Lines().Value(source)))
+	_, _ = w.WriteString("</code></pre>\n")
+	return ast.WalkSkipChildren, nil
+}
+
+// task writes a box that is not a form's: it is there to be read.
+func (r nodeRenderer) task(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	switch {
+	case !entering:
+	case node.(*extensionast.TaskCheckBox).IsChecked:
+		_, _ = w.WriteString(`<span class="task done" role="img" aria-label="Done"></span>`)
+	default:
+		_, _ = w.WriteString(`<span class="task" role="img" aria-label="To do"></span>`)
+	}
+	return ast.WalkContinue, nil
+}
+
+func (r nodeRenderer) callout(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
+	if !entering {
+		_, _ = w.WriteString("</div>\n")
+		return ast.WalkContinue, nil
+	}
+	c := node.(*callout)
+	_, _ = w.WriteString(`<div class="callout ` + c.tone + `" role="note">`)
+	if !c.titled() {
+		_, _ = w.WriteString(`<p class="callout-title">` + c.title + `</p>`)
+	}
+	return ast.WalkContinue, nil
+}
+
+var kindCallout = ast.NewNodeKind("Callout")
+
+// A callout is a passage set apart from the text.
+type callout struct {
+	ast.BaseBlock
+	tone  string // its class: "note", "tip", "caution" or "warning"
+	title string
+}
+
+// Kind implements ast.Node.
+func (c *callout) Kind() ast.NodeKind { return kindCallout }
+
+// Dump implements ast.Node.
+func (c *callout) Dump(source []byte, level int) {
+	ast.DumpHelper(c, source, level, map[string]string{"tone": c.tone}, nil)
+}
+
+// titled reports whether the text begins with a title of its own, as in
+// "~> **Important:** …".
+func (c *callout) titled() bool {
+	first := c.FirstChild()
+	if c.title == "" || first == nil || first.FirstChild() == nil {
+		return c.title == ""
+	}
+	e, ok := first.FirstChild().(*ast.Emphasis)
+	return ok && e.Level == 2
+}
+
+// calloutParser is for the callouts of Terraform's documentation: a passage up to the
+// next blank line, with a mark at its beginning.
+type calloutParser struct{}
+
+// Trigger implements parser.BlockParser.
+func (calloutParser) Trigger() []byte { return []byte{'-', '~', '!'} }
+
+// Open implements parser.BlockParser.
+func (calloutParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
+	line, _ := reader.PeekLine()
+	at := pc.BlockOffset()
+	c := calloutAt(line, at)
+	if c == nil {
+		return nil, parser.NoChildren
+	}
+	reader.Advance(at + 2)
+	return c, parser.HasChildren
+}
+
+// calloutAt is the callout that a line begins at an offset, nil if it does not.
+func calloutAt(line []byte, at int) *callout {
+	if at < 0 || len(line) < at+2 || line[at+1] != '>' || len(line) > at+2 && !util.IsSpace(line[at+2]) {
+		return nil
+	}
+	switch line[at] {
+	case '-':
+		return &callout{tone: "note", title: "Note"}
+	case '~':
+		return &callout{tone: "caution", title: "Caution"}
+	case '!':
+		return &callout{tone: "warning", title: "Warning"}
+	}
+	return nil
+}
+
+// Continue implements parser.BlockParser.
+func (calloutParser) Continue(_ ast.Node, reader text.Reader, _ parser.Context) parser.State {
+	line, _ := reader.PeekLine()
+	if util.IsBlank(line) {
+		return parser.Close
+	}
+	if _, at := util.IndentWidth(line, reader.LineOffset()); at < len(line) && calloutAt(line, at) != nil {
+		return parser.Close
+	}
+	return parser.Continue | parser.HasChildren
+}
+
+// Close implements parser.BlockParser.
+func (calloutParser) Close(ast.Node, text.Reader, parser.Context) {}
+
+// CanInterruptParagraph implements parser.BlockParser.
+func (calloutParser) CanInterruptParagraph() bool { return true }
+
+// CanAcceptIndentedLine implements parser.BlockParser.
+func (calloutParser) CanAcceptIndentedLine() bool { return false }
+
+// alerts makes callouts of GitHub's alerts: quotes whose first line is "[!NOTE]".
+type alerts struct{}
+
+// Transform implements parser.ASTTransformer.
+func (alerts) Transform(node *ast.Document, reader text.Reader, _ parser.Context) {
+	var quotes []*ast.Blockquote
+	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) {
+		if q, ok := n.(*ast.Blockquote); ok && entering {
+			quotes = append(quotes, q)
+		}
+		return ast.WalkContinue, nil
+	})
+	for _, q := range quotes {
+		first, ok := q.FirstChild().(*ast.Paragraph)
+		if !ok || first.Lines().Len() == 0 {
+			continue
+		}
+		line := first.Lines().At(0)
+		c := alert(strings.TrimSpace(string(line.Value(reader.Source()))))
+		if c == nil {
+			continue
+		}
+		removeLine(first)
+		if !first.HasChildren() {
+			q.RemoveChild(q, first)
+		}
+		for child := q.FirstChild(); child != nil; child = q.FirstChild() {
+			c.AppendChild(c, child)
+		}
+		q.Parent().ReplaceChild(q.Parent(), q, c)
+	}
+}
+
+// alert is the callout that a line asks for, nil if it is another line.
+func alert(line string) *callout {
+	switch strings.ToUpper(line) {
+	case "[!NOTE]":
+		return &callout{tone: "note", title: "Note"}
+	case "[!TIP]":
+		return &callout{tone: "tip", title: "Tip"}
+	case "[!IMPORTANT]":
+		return &callout{tone: "note", title: "Important"}
+	case "[!WARNING]":
+		return &callout{tone: "caution", title: "Warning"}
+	case "[!CAUTION]":
+		return &callout{tone: "warning", title: "Caution"}
+	}
+	return nil
+}
+
+// removeLine removes what the first line of a paragraph has become.
+func removeLine(p *ast.Paragraph) {
+	for n := p.FirstChild(); n != nil; n = p.FirstChild() {
+		p.RemoveChild(p, n)
+		if t, ok := n.(*ast.Text); ok && (t.SoftLineBreak() || t.HardLineBreak()) {
+			return
+		}
+	}
+}

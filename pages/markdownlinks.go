@@ -1,0 +1,319 @@
+package pages
+
+import (
+	"cmp"
+	"net/url"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+// A preparation makes the tree of a text part of a page.
+type preparation struct {
+	markdown
+	ids      map[string]bool
+	elements []*html.Node // all, in the order of the text
+	outline  []outlineEntry
+}
+
+// prepare puts ids, headings, images, links and tables right, and returns the
+// outline.
+func (t *markupTree) prepare(m markdown) []outlineEntry {
+	p := &preparation{markdown: m, ids: make(map[string]bool)}
+	for n := range t.root.Descendants() {
+		if n.Type == html.ElementNode {
+			p.elements = append(p.elements, n)
+		}
+	}
+	for _, n := range p.elements {
+		p.explicitID(n)
+	}
+	p.headings()
+	for _, n := range p.elements {
+		switch n.DataAtom {
+		case atom.Img:
+			p.image(n)
+		case atom.Table:
+			p.table(n)
+		case atom.Th:
+			if textOf(n) == "" {
+				n.DataAtom, n.Data = atom.Td, "td" // it is the head of nothing
+			}
+		case atom.Summary:
+			if textOf(n) == "" {
+				n.AppendChild(&html.Node{Type: html.TextNode, Data: "Details"})
+			}
+		case atom.Span:
+			if strings.HasPrefix(attribute(n, "class"), "task") && n.Parent != nil {
+				taskItem(n)
+			}
+		}
+	}
+	for _, n := range p.elements {
+		if n.DataAtom == atom.A {
+			p.link(n) // after the images in it, which may have become links
+		}
+	}
+	return p.outline
+}
+
+// explicitID keeps the id that the text gives to an element, with the prefix, and
+// makes one of the name of an anchor. The first of several equal ones counts.
+func (p *preparation) explicitID(n *html.Node) {
+	id := cmp.Or(attribute(n, "id"), attribute(n, "name"))
+	setAttribute(n, "name", "")
+	setAttribute(n, "id", "")
+	if id = p.Prefix + id; id != p.Prefix && p.Prefix != "" && !p.ids[id] {
+		p.ids[id] = true
+		setAttribute(n, "id", id)
+	}
+}
+
+// headings gives the headings levels that follow each other, below the page's own,
+// and ids as GitHub's, and collects the outline.
+func (p *preparation) headings() {
+	var above []atom.Atom // the headings that a heading is below, as they were written
+	used := make(map[string]int)
+	for _, n := range p.elements {
+		if !slices.Contains(headings, n.DataAtom) {
+			continue
+		}
+		text := textOf(n)
+		if text == "" {
+			unwrap(n)
+			continue
+		}
+		for len(above) > 0 && above[len(above)-1].String() >= n.Data {
+			above = above[:len(above)-1]
+		}
+		above = append(above, n.DataAtom)
+		level := min(1+len(above), 6)
+		n.Data = "h" + strconv.Itoa(level)
+		n.DataAtom = atom.Lookup([]byte(n.Data))
+		if p.Prefix == "" || len(p.outline) == maxHeadings {
+			continue
+		}
+		id := attribute(n, "id")
+		if id == "" {
+			id = p.free(p.Prefix+cmp.Or(slug(text), "section"), used)
+			setAttribute(n, "id", id)
+		}
+		if !in(n, atom.A) {
+			n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
+			n.AppendChild(anchor(id))
+		}
+		p.outline = append(p.outline, outlineEntry{Level: level, Text: text, ID: id})
+	}
+	p.outline = shownOutline(p.outline)
+}
+
+// free is an id that is not used yet: GitHub counts those that are the same.
+func (p *preparation) free(id string, used map[string]int) string {
+	next := id
+	for p.ids[next] {
+		used[id]++
+		next = id + "-" + strconv.Itoa(used[id])
+	}
+	p.ids[next] = true
+	return next
+}
+
+// shownOutline is the part of the outline that is worth showing: two levels, without
+// the title of the text if all other headings are below it.
+func shownOutline(all []outlineEntry) []outlineEntry {
+	top := 2
+	if len(all) > 1 && !slices.ContainsFunc(all[1:], func(e outlineEntry) bool { return e.Level == 2 }) {
+		top = 3
+	}
+	var shown []outlineEntry
+	for _, e := range all {
+		if e.Level == top || e.Level == top+1 {
+			shown = append(shown, outlineEntry{Level: e.Level - top + 2, Text: e.Text, ID: e.ID})
+		}
+	}
+	return shown
+}
+
+// anchor is the link to a heading that is shown beside it. Readers of the screen have
+// the outline.
+func anchor(id string) *html.Node {
+	a := &html.Node{Type: html.ElementNode, Data: "a", DataAtom: atom.A, Attr: []html.Attribute{
+		{Key: "class", Val: "anchor"}, {Key: "href", Val: fragment(id)},
+		{Key: "aria-hidden", Val: "true"}, {Key: "tabindex", Val: "-1"},
+	}}
+	a.AppendChild(&html.Node{Type: html.TextNode, Data: "#"})
+	return a
+}
+
+// slug is the name that GitHub gives to a heading.
+func slug(heading string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == ' ':
+			return '-'
+		case r == '-' || r == '_' || unicode.In(r, unicode.Letter, unicode.Mark, unicode.Nd, unicode.Pc):
+			return r
+		}
+		return -1
+	}, strings.ToLower(strings.TrimSpace(heading)))
+}
+
+// image keeps an image that is in the package. Others would be loaded from another
+// site, which the pages never do: they become links, or in a link its text.
+func (p *preparation) image(n *html.Node) {
+	alt := strings.TrimSpace(attribute(n, "alt"))
+	ref, external := p.reference(attribute(n, "src"))
+	if external == "" {
+		if src := p.resolve(ref, true); src != "" {
+			setAttribute(n, "src", src)
+			setAttribute(n, "loading", "lazy")
+			setAttribute(n, "alt", "")
+			n.Attr = append(n.Attr, html.Attribute{Key: "alt", Val: alt}) // also if it is empty
+			return
+		}
+	}
+	if external != "" && !in(n, atom.A) {
+		a := &html.Node{Type: html.ElementNode, Data: "a", DataAtom: atom.A, Attr: []html.Attribute{{Key: "href", Val: external}}}
+		wrap(n, a)
+		p.elements = append(p.elements, a)
+		alt = cmp.Or(alt, "image")
+	}
+	n.Parent.InsertBefore(&html.Node{Type: html.TextNode, Data: alt}, n)
+	n.Parent.RemoveChild(n)
+}
+
+func in(n *html.Node, tag atom.Atom) bool {
+	for a := range n.Ancestors() {
+		if a.DataAtom == tag {
+			return true
+		}
+	}
+	return false
+}
+
+// link lets a link lead where it should, or makes text of it.
+func (p *preparation) link(n *html.Node) {
+	href := attribute(n, "href")
+	setAttribute(n, "href", "")
+	ref, external := p.reference(href)
+	switch {
+	case href == "":
+	case external != "":
+		setAttribute(n, "href", external)
+		if !strings.HasPrefix(external, "mailto:") {
+			setAttribute(n, "rel", externalLink)
+		}
+	case ref.fragment != "" && ref.path == "" && !ref.rooted:
+		if p.Prefix != "" {
+			setAttribute(n, "href", fragment(p.target(ref.fragment)))
+		}
+	default:
+		if to := p.resolve(ref, false); to != "" {
+			if ref.fragment != "" {
+				to += fragment(p.Prefix + ref.fragment)
+			}
+			setAttribute(n, "href", to)
+		}
+	}
+	switch linked := attribute(n, "href") != ""; {
+	case linked && textOf(n) == "" && n.Parent != nil:
+		n.AppendChild(&html.Node{Type: html.TextNode, Data: linkText(href)})
+	case !linked && attribute(n, "id") == "":
+		unwrap(n)
+	case !linked: // what others lead to
+		setAttribute(n, "title", "")
+		n.DataAtom, n.Data = atom.Span, "span"
+	}
+}
+
+// target is the id that a link within the text means. Ids are matched as they are
+// written, else in lower case, as browsers do it on GitHub.
+func (p *preparation) target(name string) string {
+	for _, id := range []string{p.Prefix + name, p.Prefix + strings.ToLower(name)} {
+		if p.ids[id] {
+			return id
+		}
+	}
+	return p.Prefix + name
+}
+
+// linkText stands in for a link that has no text.
+func linkText(href string) string {
+	if u, err := url.Parse(href); err == nil && u.Host != "" {
+		return u.Host
+	}
+	return "link"
+}
+
+// A relative is what a relative URL says.
+type relative struct {
+	path     string
+	fragment string
+	rooted   bool // it begins with a slash
+	outside  bool // it is not one that a text may have
+}
+
+// reference parses the URL of a link or image. An external one is returned as it is
+// to be written: complete, and by our parser, so that a browser cannot take it for
+// something else.
+func (p *preparation) reference(raw string) (_ relative, external string) {
+	u, err := url.Parse(strings.TrimSpace(raw))
+	if err != nil || strings.Contains(u.Path, "\\") {
+		return relative{outside: true}, ""
+	}
+	switch scheme := strings.ToLower(u.Scheme); {
+	case (scheme == "http" || scheme == "https") && u.Host != "":
+		return relative{}, u.String()
+	case scheme == "mailto" && u.Opaque != "":
+		return relative{}, u.String()
+	case scheme == "" && u.Host != "":
+		u.Scheme = "https"
+		return relative{}, u.String()
+	case scheme != "" || u.Host != "":
+		return relative{outside: true}, ""
+	}
+	return relative{path: u.Path, fragment: u.Fragment, rooted: strings.HasPrefix(u.Path, "/")}, ""
+}
+
+// resolve returns the URL of what a relative one means in the package, empty if it
+// leads nowhere.
+func (p *preparation) resolve(r relative, image bool) string {
+	if p.Resolve == nil || r.outside || r.path == "" {
+		return ""
+	}
+	to := path.Clean(r.path)
+	if !r.rooted {
+		to = path.Join(p.Folder, r.path)
+	}
+	switch to = strings.TrimPrefix(to, "/"); {
+	case to == "..", strings.HasPrefix(to, "../"):
+		return ""
+	case to == ".":
+		to = ""
+	}
+	return p.Resolve(reference{Path: to, Image: image})
+}
+
+// table puts a table in an element that scrolls, also by keyboard.
+func (p *preparation) table(n *html.Node) {
+	if !in(n, atom.Table) {
+		wrap(n, &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div, Attr: []html.Attribute{
+			{Key: "class", Val: "scroll"}, {Key: "tabindex", Val: "0"},
+		}})
+	}
+}
+
+// taskItem marks the list item that a box is in: it is shown without a bullet.
+func taskItem(box *html.Node) {
+	for a := range box.Ancestors() {
+		if a.DataAtom == atom.Li {
+			setAttribute(a, "class", "task-item")
+			return
+		}
+	}
+}

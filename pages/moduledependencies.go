@@ -1,0 +1,86 @@
+package pages
+
+import (
+	"path"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// dependencies are what the module uses, with links to those the visitor can see here.
+func (m *moduleView) dependencies() dependencies {
+	d := dependencies{Terraform: m.shown.RequiredVersion}
+	for _, p := range m.shown.Providers {
+		d.Providers = append(d.Providers, dependency{Name: p.Name, Source: m.providerLink(p.Source), Version: p.Version})
+	}
+	for _, c := range m.shown.Calls {
+		d.Modules = append(d.Modules, dependency{c.Name, m.moduleLink(c.Source), c.Version, isLocal(c.Source)})
+	}
+	return d
+}
+
+func (m *moduleView) providerLink(source string) link {
+	l := link{Text: source}
+	if a, ok := m.parseSource(source, 2); ok {
+		if _, err := m.view.Provider(a); err == nil {
+			l.URL = m.url(addressRoute(a))
+		}
+	}
+	return l
+}
+
+func (m *moduleView) moduleLink(source string) link {
+	l := link{Text: source}
+	if isLocal(source) {
+		if part := path.Join("/", m.shown.Path, source)[1:]; m.whole.Module(part) != nil {
+			l.URL = m.url(m.route.in(part))
+		}
+		return l
+	}
+	source, part, _ := strings.Cut(source, "//")
+	if a, ok := m.parseSource(source, 3); ok {
+		if _, err := m.view.Module(a); err == nil {
+			r := addressRoute(a)
+			if folder, _, _ := strings.Cut(part, "/"); folder == "modules" || folder == "examples" {
+				r = r.in(part)
+			}
+			l.URL = m.url(r)
+		}
+	}
+	return l
+}
+
+// isLocal reports whether a module source is a folder of the same package.
+func isLocal(source string) bool {
+	return strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../")
+}
+
+// parseSource reads the address of a provider or module in a configuration, with that
+// many names, as it is in the view: without a HOSTNAME if it is hosted here.
+func (m *moduleView) parseSource(source string, names int) (address.Address, bool) {
+	a, err := address.Parse(source)
+	if err != nil || a.IsModule() != (names == 3) {
+		return a, false
+	}
+	switch a.Hostname {
+	case "":
+		a = a.At(publicRegistry)
+	case m.view.Hostname():
+		a = a.At("")
+	}
+	return a, true
+}
+
+// source is an address as configurations have it.
+func (v *visit) source(a address.Address) string {
+	if a.Hostname == "" {
+		return a.At(v.view.Hostname()).String()
+	}
+	if a.Hostname == publicRegistry {
+		return a.At("").String()
+	}
+	return a.String()
+}
+
+// publicRegistry is the hostname of addresses that have none, to clients.
+const publicRegistry = "registry.terraform.io"

@@ -1,0 +1,51 @@
+package pages
+
+import (
+	"errors"
+	"io/fs"
+	"net/http"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// imageTypes are the media types of images by the ends of their names. Everything
+// else that READMEs link to is shown as plain text.
+var imageTypes = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+	".avif": "image/avif", ".svg": "image/svg+xml", ".ico": "image/x-icon",
+}
+
+// moduleFile answers with a file of a module's package.
+//
+// Packages are anybody's: a browser is told to run nothing of what is in them, and to
+// take no file for another type than it is said to be.
+func (v *visit) moduleFile() (*answer, error) {
+	m, version, err := v.view.ModuleVersion(v.route.address, v.route.version)
+	if err != nil {
+		if status, _ := handlers.Status(err); m == nil || status != http.StatusNotFound {
+			return nil, err
+		}
+		return nil, fs.ErrNotExist
+	}
+	v.version = version.Version
+	content, err := v.view.ModuleFile(version, v.route.rest)
+	if errors.Is(err, index.ErrFileTooLarge) {
+		return v.failedWith(http.StatusNotFound, "This file is too large to be shown. Download the package to read it."), nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	a := &answer{status: http.StatusOK, body: content, tag: contentTag(content), policy: filePolicy}
+	a.contentType = imageTypes[strings.ToLower(path.Ext(v.route.rest))]
+	if a.contentType == "" {
+		if !utf8.Valid(content) || strings.ContainsRune(string(content), 0) {
+			return v.failedWith(http.StatusNotFound, "This file is neither text nor an image. Download the package to read it."), nil
+		}
+		a.contentType = "text/plain; charset=utf-8"
+	}
+	return a, nil
+}

@@ -1,0 +1,178 @@
+package pages
+
+import (
+	"cmp"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+func (m *moduleView) heading() heading {
+	a := m.route.address
+	h := heading{Menu: m.menu(), Notices: m.notices(), Tabs: m.tabs()}
+	h.Crumbs = []link{{"modules", m.site.Path + "/browse/modules"}}
+	if a.Hostname != "" {
+		host := address.DisplayHostname(a.Hostname)
+		h.Crumbs = append(h.Crumbs, link{host, withQuery(m.site.Path+"/browse/modules", "registry", string(a.Hostname))})
+	}
+	h.Crumbs = append(h.Crumbs,
+		link{a.Namespace, withQuery(m.site.Path+"/browse/modules", "namespace", a.Namespace, "registry", string(a.Hostname))})
+	h.Before, h.Name, h.After = a.Namespace+"/", a.Name, "/"+a.System
+	if m.shown.Path == "" {
+		h.Crumbs = append(h.Crumbs, link{a.Name, ""}, link{a.System, ""})
+		h.Lede = m.description()
+		h.Chips = m.chips()
+		return h
+	}
+	h.Crumbs = append(h.Crumbs, link{a.Name + "/" + a.System, m.url(m.route.in(""))}, link{m.shown.Path, ""})
+	h.Before, h.Name, h.After = path.Dir(m.shown.Path)+"/", path.Base(m.shown.Path), ""
+	h.Lede = summaryOf(m.version.Summary(), m.shown.Path)
+	h.Chips = m.requirementChips()
+	return h
+}
+
+// description is the operator's, or the first paragraph of the README.
+func (m *moduleView) description() string {
+	var said string
+	if meta := m.module.Metadata(); meta != nil {
+		said = meta.Description
+	}
+	return cmp.Or(said, m.version.Summary().Description)
+}
+
+func (m *moduleView) chips() []chip {
+	chips := m.standing(m.version)
+	chips = append(chips, chip{Time: m.version.Published()})
+	chips = append(chips, m.requirementChips()...)
+	chips = append(chips, chip{Label: size(m.version.Archive.Size)})
+	if m.whole.License != "" {
+		chips = append(chips, chip{Label: m.whole.License})
+	}
+	return chips
+}
+
+// maxProviderChips is how many providers are named in the heading.
+const maxProviderChips = 3
+
+// requirementChips say what the module needs.
+func (m *moduleView) requirementChips() []chip {
+	var chips []chip
+	if m.shown.RequiredVersion != "" {
+		chips = append(chips, chip{Label: "terraform", Value: m.shown.RequiredVersion})
+	}
+	for i, p := range m.shown.Providers {
+		if i == maxProviderChips {
+			chips = append(chips, chip{Label: count(len(m.shown.Providers)-i, "more provider", "more providers")})
+			break
+		}
+		chips = append(chips, chip{Label: cmp.Or(p.Source, p.Name), Value: p.Version})
+	}
+	return chips
+}
+
+// standing says in chips what a version is among the others.
+func (m *moduleView) standing(v *index.ModuleVersion) []chip {
+	return versionChips(v.Version, v == m.latest, v.Deprecated())
+}
+
+func (m *moduleView) notices() []notice {
+	to := func(r route) *link { return &link{"Use " + m.latest.Version, m.url(r)} }
+	return standingNotices(m.version.Version, m.latest.Version, m.version.Deprecated(), to(m.route.at("")))
+}
+
+func (m *moduleView) menu() versionMenu {
+	all := withQuery(m.url(m.route.in("")), "tab", tabVersions)
+	return newVersionMenu(len(m.module.Versions), slices.Index(m.module.Versions, m.version), all, func(i int) versionLink {
+		v := m.module.Versions[i]
+		l := versionLink{Version: v.Version, URL: m.url(m.route.at(v.Version).in(m.route.part)), Chip: lastChip(m.standing(v))}
+		if m.query.tab != tabChanges {
+			l.URL = withQuery(l.URL, "tab", m.query.tab)
+		}
+		return l
+	})
+}
+
+// tabs are those that have something to show.
+func (m *moduleView) tabs() []tab {
+	var tabs []tab
+	current := cmp.Or(m.query.tab, tabReadme)
+	add := func(name, text string, count int, always bool) {
+		if count == 0 && !always && name != current {
+			return
+		}
+		t := tab{Text: text, URL: m.url(m.route), Count: count, Current: name == current}
+		if name != tabReadme {
+			t.URL = withQuery(t.URL, "tab", name)
+		}
+		tabs = append(tabs, t)
+	}
+	s := m.shown
+	add(tabReadme, "README", 0, true)
+	add(tabInputs, "Inputs", len(s.Variables), true)
+	add(tabOutputs, "Outputs", len(s.Outputs), true)
+	add(tabResources, "Resources", len(s.Resources), false)
+	add(tabDependencies, "Dependencies", len(s.Providers)+len(s.Calls), false)
+	if s.Path != "" {
+		return tabs
+	}
+	add(tabSubmodules, "Submodules", len(m.whole.Submodules), false)
+	add(tabExamples, "Examples", len(m.whole.Examples), false)
+	versions := len(m.module.Versions) + len(m.module.Withdrawn())
+	add(tabVersions, "Versions", versions, true)
+	if len(m.module.Versions) > 1 {
+		add(tabChanges, "Changes", 0, true)
+	}
+	return tabs
+}
+
+func (m *moduleView) sidebar() sidebar {
+	var b sidebar
+	source := m.source(m.route.address)
+	switch {
+	case strings.HasPrefix(m.shown.Path, "examples/"):
+		b.Use = &usage{Code: moduleSnippet(source, m.version.Version, &m.whole.Root, m.route.address.Name), Note: "The module this is an example of."}
+	default:
+		b.Use = &usage{Code: moduleSnippet(source, m.version.Version, m.shown, m.route.address.Name)}
+	}
+	if m.route.address.Hostname != "" {
+		b.Use.Note = "Mirrored from " + address.DisplayHostname(m.route.address.Hostname) + ". Clients download it from there, unless they are configured to use this registry instead."
+	}
+	if meta := m.module.Metadata(); meta != nil {
+		b.Facts = append(b.Facts, sourceFacts(meta)...)
+	}
+	archive := m.version.Archive
+	b.Facts = append(b.Facts,
+		fact{Term: "Published", Time: m.version.Published()},
+		fact{Term: "Package", Text: archive.Name, URL: m.archiveURL(archive.Name), More: ", " + size(archive.Size)},
+		fact{Term: "sha256", Text: abbreviated(archive.SHA256.String()), Full: archive.SHA256.String()},
+		fact{Term: "h1", Text: abbreviated(m.version.H1), Full: m.version.H1},
+	)
+	return b
+}
+
+// sourceFacts are those that an operator writes.
+func sourceFacts(m *index.Metadata) []fact {
+	var facts []fact
+	if m.Source != "" {
+		_, text, _ := strings.Cut(m.Source, "://")
+		facts = append(facts, fact{Term: "Source", Text: strings.TrimSuffix(text, "/"), URL: m.Source})
+	}
+	if m.Owner != "" {
+		facts = append(facts, fact{Term: "Owner", Text: m.Owner})
+	}
+	return facts
+}
+
+// archiveURL is the URL of the package, which names its place in the tree: that of what
+// is mirrored has a HOSTNAME.
+func (m *moduleView) archiveURL(name string) string {
+	a := m.route.address
+	path := m.view.FilesURL() + "/modules/"
+	if a.Hostname != "" {
+		path += string(a.Hostname) + "/"
+	}
+	return path + a.Namespace + "/" + a.Name + "/" + a.System + "/" + m.version.Version + "/" + name
+}

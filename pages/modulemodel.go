@@ -1,0 +1,274 @@
+package pages
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+)
+
+// A modulePage is one tab of the page of a module, a submodule or an example.
+type modulePage struct {
+	page
+	heading
+	sidebar
+
+	// Tab is which of the following is shown, by its name in the URL.
+	Tab string
+
+	Readme       readme
+	Inputs       inputs
+	Outputs      []output
+	Resources    []resourceGroup
+	Dependencies dependencies
+	Submodules   []part
+	Examples     []part
+	Versions     []versionGroup[versionRow]
+	Changes      comparison
+
+	// Problems are what could not be read of the module.
+	Problems []moduledoc.Problem
+}
+
+// The tabs of a module's page, by their names in URLs.
+const (
+	tabReadme       = "readme"
+	tabInputs       = "inputs"
+	tabOutputs      = "outputs"
+	tabResources    = "resources"
+	tabDependencies = "dependencies"
+	tabSubmodules   = "submodules"
+	tabExamples     = "examples"
+	tabVersions     = "versions"
+	tabChanges      = "changes"
+)
+
+// A readme is what the author writes of a module.
+type readme struct {
+	Content   prose
+	Name      string // of the file
+	Truncated bool   // it is longer than what is shown
+}
+
+// inputs are the variables of a module.
+type inputs struct {
+	Required, Optional []input
+}
+
+// An input is one variable.
+type input struct {
+	Name        string
+	Description prose
+	Deprecated  prose // the author's message
+	Type        value
+	Default     value // empty: it is required
+
+	Required, Sensitive, Ephemeral, NotNull bool
+
+	Validations []string // the error messages of its validation rules
+}
+
+// An output is a value that a module returns.
+type output struct {
+	Name                    string
+	Description, Deprecated prose
+	Sensitive, Ephemeral    bool
+}
+
+// A value is a type or a default as it is written.
+type value struct {
+	Text   string
+	Block  bool   // it has several lines
+	Wide   bool   // it needs the whole width
+	Folded string // what is shown in place of a long one, until it is opened
+}
+
+// A value longer than this is folded.
+const (
+	foldLines      = 24
+	foldCharacters = 900
+)
+
+// A value that is longer does not stand beside another.
+const inlineCharacters = 40
+
+func newValue(text string) value {
+	v := value{Text: text}
+	lines, characters := strings.Count(text, "\n")+1, utf8.RuneCountInString(text)
+	v.Block, v.Wide = lines > 1, lines > 1 || characters > inlineCharacters
+	switch {
+	case lines > foldLines:
+		v.Folded = count(lines, "line", "lines")
+	case characters > foldCharacters:
+		v.Folded = count(characters, "character", "characters")
+	}
+	return v
+}
+
+// newDefault is newValue for a default. A long list or object in JSON is indented,
+// unless that would make much of little: each value is indented by all that it is in.
+func newDefault(text string) value {
+	if len(text) <= inlineCharacters || (text[0] != '{' && text[0] != '[') || indentation(text) > 4*len(text)+1000 {
+		return newValue(text)
+	}
+	var indented strings.Builder
+	encoder := json.NewEncoder(&indented)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	if !json.Valid([]byte(text)) || encoder.Encode(json.RawMessage(text)) != nil {
+		return newValue(text) // an expression
+	}
+	return newValue(strings.TrimSuffix(indented.String(), "\n"))
+}
+
+// indentation is how many bytes longer JSON is at most with every value on its own
+// line, indented by two spaces.
+func indentation(text string) int {
+	depth, size := 0, 0
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '"': // a string, up to its end
+			for i++; i < len(text) && text[i] != '"'; i++ {
+				if text[i] == '\\' {
+					i++
+				}
+			}
+		case '[', '{':
+			depth++
+			size += 1 + 2*depth
+		case ']', '}':
+			depth = max(0, depth-1)
+			size += 1 + 2*depth
+		case ',':
+			size += 1 + 2*depth
+		case ':':
+			size++
+		}
+	}
+	return size
+}
+
+// newInputs arranges the variables of a module: the required ones first, both in the
+// order of the author. Descriptions are rendered by markdown.
+func newInputs(variables []moduledoc.Variable, markdown func(string) prose) inputs {
+	var all inputs
+	for i := range variables {
+		v := &variables[i]
+		in := input{
+			Name: v.Name, Description: markdown(v.Description), Deprecated: markdown(v.Deprecated), Type: newValue(v.Type),
+			Required: v.Required(), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, NotNull: !v.Nullable,
+			Validations: v.Validations,
+		}
+		if in.Required {
+			all.Required = append(all.Required, in)
+			continue
+		}
+		in.Default = newDefault(v.Default)
+		all.Optional = append(all.Optional, in)
+	}
+	return all
+}
+
+func newOutputs(outputs []moduledoc.Output, markdown func(string) prose) []output {
+	all := make([]output, len(outputs))
+	for i, o := range outputs {
+		all[i] = output{
+			Name: o.Name, Description: markdown(o.Description), Deprecated: markdown(o.Deprecated),
+			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral,
+		}
+	}
+	return all
+}
+
+// A resourceGroup is the resources of one kind.
+type resourceGroup struct {
+	Title string
+	Count int
+	Types []resourceType
+}
+
+// A resourceType is the resources of one type, which are called Names.
+type resourceType struct {
+	Type  string
+	Names []string
+}
+
+// newResources groups resources by their kind, then by type, in the order in which a
+// type appears first.
+func newResources(resources []moduledoc.Resource) []resourceGroup {
+	var groups []resourceGroup
+	for _, kind := range []struct {
+		mode  moduledoc.Mode
+		title string
+	}{{moduledoc.Managed, "Resources"}, {moduledoc.Data, "Data sources"}, {moduledoc.Ephemeral, "Ephemeral resources"}} {
+		g := resourceGroup{Title: kind.title}
+		at := make(map[string]int)
+		for _, r := range resources {
+			if r.Mode != kind.mode {
+				continue
+			}
+			i, known := at[r.Type]
+			if !known {
+				i = len(g.Types)
+				at[r.Type] = i
+				g.Types = append(g.Types, resourceType{Type: r.Type})
+			}
+			g.Types[i].Names = append(g.Types[i].Names, r.Name)
+			g.Count++
+		}
+		if g.Count > 0 {
+			groups = append(groups, g)
+		}
+	}
+	return groups
+}
+
+// dependencies are what a module needs.
+type dependencies struct {
+	Terraform string // constraints on the client's version
+	Providers []dependency
+	Modules   []dependency
+}
+
+// A dependency is a provider or module that a module uses.
+type dependency struct {
+	Name    string // in the module
+	Source  link
+	Version string // the constraint; empty: any
+	Local   bool   // it is in the same package, and has no version of its own
+}
+
+// A part is a submodule or an example of a module.
+type part struct {
+	Name, URL       string
+	Description     string
+	Inputs, Outputs int
+	Resources       int
+}
+
+// A versionRow is a version in the list of all.
+type versionRow struct {
+	Version, URL string
+	Published    time.Time
+	Size         string
+	Chips        []chip
+	Reason       string // why it is deprecated or withdrawn
+
+	// What its interface has more and less than the version before it, by names;
+	// Compare leads to the details.
+	Added, Removed []string
+	Compare        string
+}
+
+func (r versionRow) number() string { return r.Version }
+
+// problemPlace is where a problem was found.
+func problemPlace(p moduledoc.Problem) string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return fmt.Sprintf("%s:%d", p.File, p.Line)
+}

@@ -1,0 +1,129 @@
+package pages
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// versions are the rows of all versions.
+func (m *moduleView) versions() []versionGroup[versionRow] {
+	var offered, withdrawn []versionRow
+	var summaries summaryCache
+	for i, v := range m.module.Versions {
+		row := versionRow{
+			Version: v.Version, URL: m.url(m.route.at(v.Version)), Published: v.Published(), Size: size(v.Archive.Size), Chips: m.standing(v),
+		}
+		if n := v.Deprecated(); n != nil {
+			row.Reason = n.Reason
+		}
+		if i+1 < len(m.module.Versions) {
+			row.Added, row.Removed = summaries.difference(m.module.Versions[i+1], v)
+			row.Compare = withQuery(row.URL, "tab", tabChanges)
+		}
+		offered = append(offered, row)
+	}
+	for _, w := range m.module.Withdrawn() {
+		withdrawn = append(withdrawn, versionRow{
+			Version: w.Version, URL: m.url(m.route.at(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
+		})
+	}
+	return groupVersions(offered, withdrawn)
+}
+
+// A summaryCache decodes each summary once in a list, where every version is compared
+// with the next.
+type summaryCache struct {
+	of    *index.ModuleVersion
+	names []string
+}
+
+// maxDifference is how many names a row of the list of versions has of each kind.
+const maxDifference = 5
+
+// difference is what the root of a version has more and less than another, by names.
+func (c *summaryCache) difference(from, to *index.ModuleVersion) (more, less []string) {
+	now := c.names
+	if c.of != to {
+		now = interfaceNames(to)
+	}
+	old := interfaceNames(from)
+	c.of, c.names = from, old
+	return without(now, old), without(old, now)
+}
+
+func interfaceNames(v *index.ModuleVersion) []string {
+	s := v.Summary()
+	return slices.Concat(s.Inputs, s.Outputs)
+}
+
+// without is what a has and b has not, shortened.
+func without(a, b []string) []string {
+	in := make(map[string]bool, len(b))
+	for _, name := range b {
+		in[name] = true
+	}
+	var list []string
+	more := 0
+	for _, name := range a {
+		if in[name] {
+			continue
+		}
+		in[name] = true // an output may have the name of an input
+		if len(list) == maxDifference {
+			more++
+			continue
+		}
+		list = append(list, name)
+	}
+	if more > 0 {
+		list = append(list, count(more, "more", "more"))
+	}
+	return list
+}
+
+// comparison compares the version with the one asked for, or with the one before.
+func (m *moduleView) comparison() (comparison, error) {
+	versions := m.module.Versions
+	at := slices.Index(versions, m.version)
+	other := versions[max(at-1, 0)]
+	if at+1 < len(versions) {
+		other = versions[at+1]
+	}
+	if m.query.from != "" {
+		if other = m.module.Version(m.query.from); other == nil {
+			return comparison{}, fs.ErrNotExist
+		}
+	}
+	c := comparison{From: other.Version, To: m.version.Version, Action: m.url(m.route)}
+	for _, v := range versions {
+		if v != m.version {
+			c.Others = append(c.Others, versionLink{Version: v.Version, Current: v == other})
+		}
+	}
+	older, err := m.view.Describe(other)
+	if err != nil {
+		return c, err
+	}
+	from, to, fromDoc, toDoc := other.Version, m.version.Version, older, m.whole
+	if newer(from, to) {
+		from, to, fromDoc, toDoc = to, from, toDoc, fromDoc
+		c.Later = true
+	}
+	if len(fromDoc.Root.Problems)+len(toDoc.Root.Problems) > 0 {
+		c.Unreadable = true // what is missing would seem to be removed
+		return c, nil
+	}
+	c.Changes = compareInterfaces(fromDoc, toDoc)
+	oldNumber, err := version.NewVersion(from)
+	newNumber, newErr := version.NewVersion(to)
+	if err = errors.Join(err, newErr); err != nil {
+		return c, err
+	}
+	c.Verdict = judge(oldNumber, newNumber, c.Changes)
+	return c, nil
+}

@@ -1,0 +1,184 @@
+package pages
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html/atom"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// privateTree has one public module and private ones, of which no page may tell.
+func privateTree(t testing.TB) *indextest.Tree {
+	t.Helper()
+	tree := indextest.New(t)
+	tree.Write("modules/open/vpc/aws/1.0.0/main.tf", `
+module "a" {
+  source = "registry.example.com/secret/vault/aws"
+}
+terraform {
+  required_providers {
+    hidden = {
+      source = "registry.example.com/secret/hidden"
+    }
+  }
+}
+`)
+	tree.Write("modules/secret/vault/aws/1.0.0/main.tf", `variable "combination" {}`)
+	tree.Write("modules/secret/vault/aws/1.0.0/README.md", "# Vault\n\nOpens with a word.\n")
+	tree.Write("modules/secret/vault/aws/0.9.0/main.tf", "# old")
+	tree.Write("modules/secret/vault/aws/registry.hcl", "withdrawn \"0.9.0\" {\n  reason = \"The combination leaked.\"\n}\n")
+	tree.Provider("secret/hidden", "1.0.0", "linux_amd64")
+	return tree
+}
+
+var privateRules = []string{
+	"allow anonymous read open", "allow reader read secret", "allow stranger read other", "allow ann read *", "allow ann publish *",
+}
+
+// allPaths are paths of every kind of page, about what is there and what is not.
+func allPaths(namespace string) []string {
+	m := "/modules/" + namespace + "/vault/aws"
+	return []string{
+		"/", "/browse/modules", "/browse/providers", "/browse/modules?namespace=" + namespace, "/search?q=vault", "/search?q=combination",
+		"/search/modules?q=" + namespace, "/search/providers?q=" + namespace, "/_registry/report", "/modules/open/vpc/aws?tab=dependencies",
+		m, m + "/latest", m + "/1.0.0", m + "/0.9.0", m + "/7.7.7", m + "?tab=inputs", m + "?tab=versions", m + "/1.0.0/submodules/x",
+		m + "/1.0.0/files/README.md", "/providers/" + namespace + "/hidden", "/providers/" + namespace + "/hidden/1.0.0",
+	}
+}
+
+func TestHiddenIsLikeAbsent(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, privateTree(t)), privateRules...)
+	for _, user := range []string{"", "stranger"} {
+		there, absent := allPaths("secret"), allPaths("absent")
+		for i := range there {
+			a, b := s.get(there[i], user), s.get(absent[i], user)
+			bodyA, bodyB := a.Body.String(), strings.ReplaceAll(b.Body.String(), "absent", "secret")
+			if a.Code != b.Code || bodyA != bodyB {
+				t.Errorf("%q: %s is %d, %s is %d, and they differ in more than the name", user, there[i], a.Code, absent[i], b.Code)
+			}
+			if there[i] == absent[i] && a.Header().Get("Etag") != b.Header().Get("Etag") {
+				t.Errorf("%q: the validators of %s differ", user, there[i])
+			}
+			for _, secret := range []string{"leaked", "Opens with", "input_combination"} {
+				if strings.Contains(bodyA, secret) {
+					t.Errorf("%q: %s has %q", user, there[i], secret)
+				}
+			}
+		}
+	}
+}
+
+func TestWhoMayReadSeesIt(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, privateTree(t)), privateRules...)
+	for path, want := range map[string]string{
+		"/": "secret/vault/aws", "/browse/modules": "secret/vault/aws", "/search?q=combination": "secret/vault/aws",
+		"/modules/secret/vault/aws": "Opens with a word", "/modules/secret/vault/aws/0.9.0": "The combination leaked.",
+	} {
+		w := s.get(path, "reader")
+		if !strings.Contains(w.Body.String(), want) {
+			t.Errorf("%s: there is no %q", path, want)
+		}
+		if got := w.Header().Get("Cache-Control"); got != "private, no-cache" {
+			t.Errorf("%s: Cache-Control %q", path, got)
+		}
+	}
+	if s.cache.latest.Load() != nil {
+		t.Error("pages that depend on who asks are kept")
+	}
+}
+
+// A dependency is a link only for those who can see what it leads to.
+func TestDependenciesLeadToWhatIsSeen(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, privateTree(t)), append(privateRules, "allow reader read open")...)
+	for user, want := range map[string]bool{"": false, "stranger": false, "reader": true} {
+		body := s.get("/modules/open/vpc/aws?tab=dependencies", user).Body.String()
+		for _, link := range []string{`href="/modules/secret/vault/aws"`, `href="/providers/secret/hidden"`} {
+			if strings.Contains(body, link) != want {
+				t.Errorf("%q: that there is %s is %v", user, link, !want)
+			}
+		}
+	}
+}
+
+func TestUnknownBrowsersAreAsked(t *testing.T) {
+	some := siteOf(t, snapshotOf(t, privateTree(t)), privateRules...)
+	nothing := siteOf(t, snapshotOf(t, privateTree(t)), "allow reader read *")
+	for _, test := range []struct {
+		name, path, user string
+		site             *Site
+		status           int
+	}{
+		{"lists show what anyone may read", "/", "", some, 200},
+		{"a page of what is private", "/modules/secret/vault/aws", "", some, 401},
+		{"a page of what is not there", "/modules/secret/nothing/aws", "", some, 401},
+		{"where anyone may read nothing", "/", "", nothing, 401},
+		{"lists there", "/browse/providers", "", nothing, 401},
+		{"a search there", "/search?q=vault", "", nothing, 401},
+		{"a search for nothing there", "/search", "", nothing, 401},
+		{"a module there", "/modules/secret/vault/aws", "", nothing, 401},
+		{"a provider there", "/providers/secret/hidden/1.0.0/docs", "", nothing, 401},
+		{"a search by who is known and may read nothing", "/search?q=vault", "stranger", nothing, 200},
+		{"who is known and may not read it", "/modules/secret/vault/aws", "stranger", some, 404},
+		{"who is known and may read it", "/modules/secret/vault/aws", "reader", some, 200},
+		{"who cannot be known at the moment", "/", "unknowable", some, 503},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := test.site.get(test.path, test.user)
+			if w.Code != test.status {
+				t.Errorf("%d, want %d", w.Code, test.status)
+			}
+			if asked := w.Header().Get("WWW-Authenticate") == `Basic realm="registry"`; asked != (test.status == 401) {
+				t.Errorf("WWW-Authenticate: %q", w.Header().Values("WWW-Authenticate"))
+			}
+			if len(elements(parse(t, w), atom.H1)) != 1 {
+				t.Errorf("it is not a page: %s", w.Body)
+			}
+		})
+	}
+}
+
+func TestSigningInLeadsBack(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, privateTree(t)), privateRules...)
+	for _, test := range []struct{ name, path, user, to string }{
+		// Browsers send credentials to the folder in which they were asked for, so they
+		// are asked for at the root.
+		{"to the home page", "/_registry/login", "", "/?sign-in=%2F"},
+		{"the question is at the root", "/_registry/login?to=/browse/modules", "", "/?sign-in=%2Fbrowse%2Fmodules"},
+		{"back to a page", "/?sign-in=/modules/open/vpc/aws%3Ftab=inputs", "reader", "/modules/open/vpc/aws?tab=inputs"},
+		{"nowhere in particular", "/?sign-in=", "reader", "/"},
+		{"not to another site", "/?sign-in=https://evil.example/", "reader", "/"},
+		{"not without a scheme", "/?sign-in=//evil.example/modules/a/b/c", "reader", "/"},
+		{"not with a backslash", `/?sign-in=/%5Cevil.example`, "reader", "/"},
+		{"not with a line break", "/?sign-in=/%0d%0aSet-Cookie:x", "reader", "/"},
+		{"not to what is no page", "/?sign-in=/other", "reader", "/"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			w := s.get(test.path, test.user)
+			if w.Code != http.StatusFound || w.Header().Get("Location") != test.to {
+				t.Errorf("%d to %q, want %q", w.Code, w.Header().Get("Location"), test.to)
+			}
+		})
+	}
+	if w := s.get("/?sign-in=/browse/modules", ""); w.Code != http.StatusUnauthorized || w.Header().Get("WWW-Authenticate") == "" {
+		t.Errorf("who is not known: %d, %v", w.Code, w.Header())
+	}
+}
+
+func TestReportIsForOperators(t *testing.T) {
+	tree := privateTree(t).Write("modules/secret/stray.txt", "what is this")
+	s := siteOf(t, snapshotOf(t, tree), privateRules...)
+	for user, want := range map[string]int{"": 401, "stranger": 404, "reader": 404, "ann": 200} {
+		if w := s.get("/_registry/report", user); w.Code != want {
+			t.Errorf("%q: %d, want %d", user, w.Code, want)
+		}
+	}
+	if body := s.get("/_registry/report", "ann").Body.String(); !strings.Contains(body, "modules/secret/stray.txt") {
+		t.Errorf("the report lacks a file:\n%s", body)
+	}
+	if w := siteOf(t, snapshotOf(t, tree)).get("/_registry/report", "ann"); w.Code != 404 {
+		t.Errorf("without rules nobody is known to be an operator: %d", w.Code)
+	}
+}

@@ -1,0 +1,289 @@
+package pages
+
+import (
+	"cmp"
+	"io/fs"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+// A providerView is what the pages of one release of a provider are made of.
+type providerView struct {
+	*visit
+	provider *index.Provider
+	release  *index.Release
+	latest   *index.Release
+	docs     *index.Docs // nil if there is none
+}
+
+// provider answers with a page of a provider.
+func (v *visit) provider() (*answer, error) {
+	if v.query.tab == tabOverview {
+		return &answer{status: http.StatusPermanentRedirect, location: v.url(v.route)}, nil
+	}
+	p, release, err := v.view.ProviderRelease(v.route.address, v.route.version)
+	if err != nil {
+		latest := ""
+		if p != nil {
+			latest = p.Latest().Version
+		}
+		return v.absentVersion(latest, err)
+	}
+	v.version = release.Version
+	docs, err := v.view.Docs(release)
+	if err != nil {
+		return nil, err
+	}
+	if docs != nil && len(docs.Pages) == 0 {
+		docs = nil
+	}
+	pv := &providerView{v, p, release, p.Latest(), docs}
+	if v.route.rest != "" {
+		return pv.doc()
+	}
+	return pv.answer()
+}
+
+func (p *providerView) answer() (*answer, error) {
+	frame, err := p.page(p.route.address.String() + " " + p.release.Version)
+	if err != nil {
+		return nil, err
+	}
+	frame.Current = "providers"
+	model := providerPage{page: frame, heading: p.heading(), sidebar: p.sidebar(), Tab: cmp.Or(p.query.tab, tabOverview)}
+	switch model.Tab {
+	case tabOverview:
+		model.Packages, model.Signature = p.packages(), p.signature()
+	case tabVersions:
+		model.Versions = p.versions()
+	default:
+		return nil, fs.ErrNotExist
+	}
+	return pageAnswer("provider", model)
+}
+
+func (p *providerView) heading() heading {
+	a := p.route.address
+	h := heading{Before: a.Namespace + "/", Name: a.Name, Menu: p.menu(), Notices: p.notices(), Tabs: p.tabs()}
+	browse := p.site.Path + "/browse/providers"
+	h.Crumbs = []link{{"providers", browse}}
+	if a.Hostname != "" {
+		h.Crumbs = append(h.Crumbs, link{address.DisplayHostname(a.Hostname), withQuery(browse, "registry", string(a.Hostname))})
+	}
+	h.Crumbs = append(h.Crumbs,
+		link{a.Namespace, withQuery(browse, "namespace", a.Namespace, "registry", string(a.Hostname))})
+	if p.route.rest != "" {
+		h.Crumbs = append(h.Crumbs, link{a.Name, p.url(p.route.at(p.route.version))})
+		return h
+	}
+	h.Crumbs = append(h.Crumbs, link{a.Name, ""})
+	h.Lede, h.Chips = p.description(), p.chips()
+	return h
+}
+
+// description is the operator's, or that of the documentation's overview.
+func (p *providerView) description() string {
+	if m := p.provider.Metadata(); m != nil && m.Description != "" {
+		return m.Description
+	}
+	if p.docs != nil {
+		if overview := p.docs.Page(index.DocOverview, ""); overview != nil {
+			return overview.Description
+		}
+	}
+	return ""
+}
+
+func (p *providerView) chips() []chip {
+	chips := p.standing(p.release)
+	chips = append(chips, chip{Time: p.release.Published()}, chip{Label: count(len(p.release.Packages), "platform", "platforms")})
+	switch p.release.Signature.By {
+	case index.ByPublisher:
+		chips = append(chips, chip{Label: "signed by its publisher", Tone: "good"})
+	case index.NotSigned:
+		chips = append(chips, chip{Label: "not signed", Tone: "warn"})
+	}
+	return append(chips, chip{Label: "protocol", Value: strings.Join(p.release.Protocols(), ", ")})
+}
+
+// standing says in chips what a release is among the others.
+func (p *providerView) standing(r *index.Release) []chip {
+	return versionChips(r.Version, r == p.latest, r.Deprecated())
+}
+
+func (p *providerView) notices() []notice {
+	useLatest := &link{"Use " + p.latest.Version, p.url(p.route.at(""))}
+	return standingNotices(p.release.Version, p.latest.Version, p.release.Deprecated(), useLatest)
+}
+
+// menu leads to the same page of the other releases, if they have documentation, and
+// else to their overview.
+func (p *providerView) menu() versionMenu {
+	return newVersionMenu(len(p.provider.Releases), slices.Index(p.provider.Releases, p.release), p.tabURL(tabVersions), func(i int) versionLink {
+		r := p.provider.Releases[i]
+		to := p.route.at(r.Version)
+		if p.view.Snapshot().HasDocs(r) {
+			to.rest = p.route.rest
+		}
+		return versionLink{Version: r.Version, URL: withQuery(p.url(to), "tab", p.query.tab), Chip: lastChip(p.standing(r))}
+	})
+}
+
+// tabURL is that of a tab of the same version, in the form in which it was asked for.
+func (p *providerView) tabURL(tab string) string {
+	r := p.route
+	r.rest = ""
+	switch tab {
+	case tabOverview:
+		return p.url(r)
+	case tabDocs:
+		r.rest = "docs"
+		return p.url(r)
+	}
+	return withQuery(p.url(r), "tab", tab)
+}
+
+func (p *providerView) tabs() []tab {
+	var tabs []tab
+	current := cmp.Or(p.query.tab, tabOverview)
+	if p.route.rest != "" {
+		current = tabDocs
+	}
+	add := func(name, text string, count int) {
+		tabs = append(tabs, tab{Text: text, URL: p.tabURL(name), Count: count, Current: name == current})
+	}
+	add(tabOverview, "Overview", 0)
+	if p.docs != nil {
+		add(tabDocs, "Documentation", len(p.docs.Pages))
+	}
+	add(tabVersions, "Versions", len(p.provider.Releases)+len(p.provider.Withdrawn()))
+	return tabs
+}
+
+func (p *providerView) sidebar() sidebar {
+	var b sidebar
+	a := p.route.address
+	b.Use = &usage{Code: providerSnippet(p.source(a), a.Name, p.release.Version)}
+	switch {
+	case a.Hostname != "":
+		b.Use.Note = "Clients download it from here if they use this registry as a network mirror or in place of " + address.DisplayHostname(a.Hostname) + "."
+	case p.release.Signature.By == index.NotSigned:
+		b.Use.Note = "Not signed: clients install it only if they use this registry as a network mirror."
+	}
+	if m := p.provider.Metadata(); m != nil {
+		b.Facts = sourceFacts(m)
+	}
+	b.Facts = append(b.Facts,
+		fact{Term: "Published", Time: p.release.Published()},
+		fact{Term: "Protocol", Text: strings.Join(p.release.Protocols(), ", ")},
+	)
+	return b
+}
+
+// packages are those of the release, with what tells that they are the right ones.
+func (p *providerView) packages() packages {
+	var all packages
+	for _, k := range p.release.Packages {
+		sum := k.File.SHA256.String()
+		all.Rows = append(all.Rows, packageRow{
+			Platform: k.Platform.String(), File: link{k.File.Name, p.fileURL(k.File.Name)}, Size: size(k.File.Size),
+			SHA256: fact{Term: "sha256 of " + k.Platform.String(), Text: abbreviated(sum), Full: sum},
+			H1:     fact{Term: "h1 of " + k.Platform.String(), Text: abbreviated(k.H1), Full: k.H1},
+		})
+	}
+	for _, missing := range p.provider.Missing(p.release) {
+		all.Missing = append(all.Missing, missing.Platform.String())
+	}
+	a := p.route.address
+	all.Checksums = link{"SHA256SUMS", p.fileURL(address.ChecksumsName(a.Name, p.release.Version))}
+	if name := address.SignatureName(a.Name, p.release.Version); p.provider.File(name) != nil {
+		all.Signature = link{"its signature", p.fileURL(name)}
+	}
+	return all
+}
+
+// fileURL is where clients download a file of the provider.
+func (p *providerView) fileURL(name string) string {
+	a := p.route.address
+	host := cmp.Or(a.Hostname, p.view.Hostname())
+	return p.view.FilesURL() + "/mirror/" + strings.Join([]string{string(host), a.Namespace, a.Name, name}, "/")
+}
+
+// signature says who vouches for the release, and by which key.
+func (p *providerView) signature() signature {
+	s := p.release.Signature
+	switch s.By {
+	case index.NotSigned:
+		return signature{Title: "Not signed", Text: "Nobody vouches for these packages. Clients install them only if they use this registry as a network mirror."}
+	case index.ByRegistry:
+		return signature{
+			Title: "Signed by this registry",
+			Text:  "The signature proves that clients get what is stored here, not who made it.",
+			Facts: keyFacts(s.KeyID, nil),
+		}
+	}
+	i := slices.IndexFunc(p.release.Keys, func(k signing.PublicKey) bool { return k.ID == s.KeyID })
+	var key *signing.PublicKey
+	if i >= 0 {
+		key = &p.release.Keys[i]
+	}
+	return signature{
+		Title: "Signed by its publisher",
+		Text:  "Clients verify the signature with this key, which the registry trusts for " + p.route.address.Namespace + ".",
+		Facts: keyFacts(s.KeyID, key),
+	}
+}
+
+// maxUserID is how much of a key's user ID is shown.
+const maxUserID = 100
+
+// keyFacts are what is known of a key; nil if that is only its ID.
+func keyFacts(id string, key *signing.PublicKey) []fact {
+	facts := []fact{{Term: "Key", Text: id, Full: id}}
+	if key == nil {
+		return facts
+	}
+	if user := strings.TrimSpace(key.UserID); user != "" {
+		if runes := []rune(user); len(runes) > maxUserID {
+			user = string(runes[:maxUserID]) + "…"
+		}
+		facts = append(facts, fact{Term: "User ID", Text: user})
+	}
+	day := func(t time.Time) string { return t.Format("2 Jan 2006") }
+	if !key.Created.IsZero() {
+		facts = append(facts, fact{Term: "Created", Text: day(key.Created)})
+	}
+	if key.Expires.IsZero() {
+		return append(facts, fact{Term: "Expires", Text: "never"})
+	}
+	return append(facts, fact{Term: "Expires", Text: day(key.Expires)})
+}
+
+// versions are the rows of all releases.
+func (p *providerView) versions() []versionGroup[releaseRow] {
+	var offered, withdrawn []releaseRow
+	for _, r := range p.provider.Releases {
+		row := releaseRow{
+			Version: r.Version, URL: p.url(p.route.at(r.Version)), Published: r.Published(), Platforms: len(r.Packages),
+			Signed: signedBy[r.Signature.By], Chips: p.standing(r),
+		}
+		if n := r.Deprecated(); n != nil {
+			row.Reason = n.Reason
+		}
+		offered = append(offered, row)
+	}
+	for _, w := range p.provider.Withdrawn() {
+		withdrawn = append(withdrawn, releaseRow{
+			Version: w.Version, URL: p.url(p.route.at(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
+		})
+	}
+	return groupVersions(offered, withdrawn)
+}
+
+var signedBy = map[index.SignedBy]string{index.ByPublisher: "publisher", index.ByRegistry: "registry", index.NotSigned: "nobody"}

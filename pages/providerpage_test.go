@@ -1,0 +1,343 @@
+package pages
+
+import (
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+// demoReleases writes the provider of the tests: releases with and without their
+// publisher's signature and documentation, a deprecated one and a withdrawn one.
+func demoReleases(t testing.TB, tree *indextest.Tree) {
+	t.Helper()
+	publisher := indextest.NewPublisher(t)
+	tree.Keys("acme", publisher)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("acme/demo", "0.9.0", "linux_amd64")
+	tree.Provider("acme/demo", "1.1.0", "linux_amd64").Docs("guides/start.md", "# Start")
+	tree.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64", "windows_amd64").Manifest("5.0", "6.0").Signed(publisher).Docs(
+		"index.md", "---\ndescription: Things of the demo service.\n---\n# Demo\n\nSee [things](resources/thing).\n\n```terraform\nprovider \"demo\" {}\n```\n",
+		"resources/thing.md", `---
+page_title: "demo_thing Resource - demo"
+---
+
+# demo_thing
+
+-> **Note:** It has a [start](../guides/start.md), a [twin](../data-sources/thing#read), [an overview](../index.md),
+[the same](/providers/acme/demo/latest/docs/resources/thing), [old](/docs/providers/demo/d/thing.html), [home](/providers/acme/demo/latest/docs), [another](/providers/acme/other/latest/docs/resources/thing),
+[nothing](nothing.md), ![a drawing](../images/a.png) and <script>alert(1)</script>
+
+## Schema
+
+Its <a id="nestedblock--part"></a>[part](#nestedblock--part).
+
+## Import
+
+None.
+`,
+		"guides/start.md", "---\npage_title: Getting started\n---\ntext",
+		"data-sources/thing.md", "text", "resources/demo_full.md", "text", "functions/parse.md", "text",
+		"resources/old.md", "---\nsubcategory: Deprecated\n---\ntext", "resources/hidden.md~", "text")
+	tree.Write("providers/acme/demo/registry.hcl", `
+source = "https://example.org/demo"
+deprecated "1.0.0" {
+  reason = "It forgets."
+  link   = "https://example.org/forgets"
+}
+withdrawn "0.9.0" {
+  reason = "Its key is public."
+}
+`)
+}
+
+// providerPageOf is the page of weather/station on one of its tabs.
+func providerPageOf(tabName string) providerPage {
+	const base = "/providers/weather/station"
+	key := keyFacts("0123456789ABCDEF", &signing.PublicKey{UserID: "Weather <releases@example.com>", Created: published, Expires: published.AddDate(2, 0, 0)})
+	sum := fact{Term: "sha256 of linux_amd64", Text: "3f8a1c22…9ac1d2", Full: "3f8a1c22b0d49c6e7f5a1b2c3d4e5f60718293a4b5c6d7e8f9012a3b4c9ac1d2"}
+	return providerPage{
+		page: page{Site: testIdentity(), Title: "weather/station 1.2.0", Current: "providers"},
+		heading: heading{
+			Crumbs: []link{{"providers", "/browse/providers"}, {"weather", "/browse/providers?namespace=weather"}, {"station", ""}},
+			Before: "weather/", Name: "station", Lede: "Stations and what they measure.", Menu: versionMenu{Current: "1.2.0"},
+			Notices: []notice{{Tone: "warn", Title: "This version is deprecated.", Text: "It forgets."}},
+			Tabs:    []tab{{"Overview", base, 0, tabName == tabOverview}, {"Versions", base + "?tab=versions", 2, tabName == tabVersions}},
+		},
+		sidebar: sidebar{Use: &usage{Code: providerSnippet("registry.example.com/weather/station", "station", "1.2.0")}, Facts: []fact{{Term: "Protocol", Text: "6.0"}}},
+		Tab:     tabName,
+		Packages: packages{
+			Rows:      []packageRow{{Platform: "linux_amd64", File: link{"terraform-provider-station_1.2.0_linux_amd64.zip", "/v1/mirror/x"}, Size: "12 MB", SHA256: sum, H1: sum}},
+			Missing:   []string{"darwin_arm64", "windows_amd64"},
+			Checksums: link{"SHA256SUMS", "/v1/mirror/y"}, Signature: link{"its signature", "/v1/mirror/z"},
+		},
+		Signature: signature{Title: "Signed by its publisher", Text: "Clients verify it.", Facts: key},
+		Versions: []versionGroup[releaseRow]{{"1.x", []releaseRow{
+			{Version: "1.2.0", URL: base + "/1.2.0", Published: published, Platforms: 6, Signed: "publisher", Chips: []chip{latestChip}},
+			{Version: "1.1.0", URL: base + "/1.1.0", Chips: []chip{{Label: "withdrawn", Tone: "bad"}}, Reason: "Its key is public."},
+		}}},
+	}
+}
+
+// docsPageOf is a page of documentation with everything that one can have.
+func docsPageOf() docsPage {
+	text := markdown{
+		Text: "# station_sensor\n\n~> slow\n\n> [!TIP]\n> x\n\n#### Deep\n\n- [x] a\n\n| | B |\n|-|-|\n| a | b |\n\n```terraform\na = 1\n```\n\n<h2>Later</h2>\n\n" +
+			"[![](https://example.com/b.svg)](https://example.com) <a name=\"x\"></a>[x](#x)[^1]\n\n[^1]: note\n",
+		Prefix: "doc-",
+	}.render()
+	d := &index.Docs{LeftOut: 2, Pages: []index.DocPage{
+		{Category: index.DocOverview}, {Category: index.DocGuides, Slug: "start"}, {Category: index.DocResources, Slug: "sensor"},
+		{Category: index.DocResources, Slug: "mast", Subcategory: "Hardware"}, {Category: index.DocDataSources, Slug: "mast", Subcategory: "Hardware"},
+	}}
+	p := providerPageOf(tabDocs)
+	return docsPage{
+		page: p.page, heading: p.heading, Content: text.HTML, Cut: true, Outline: text.Outline,
+		Contents: newDocsMenu(d, "station", &d.Pages[2], func(*index.DocPage) string { return "/providers/weather/station/latest/docs" }),
+	}
+}
+
+// saysAll checks that a page has texts, one after another in its text or in
+// attributes.
+func saysAll(t *testing.T, w *httptest.ResponseRecorder, want ...string) {
+	t.Helper()
+	text := textIn(parse(t, w))
+	for _, part := range want {
+		if !strings.Contains(text, part) && !strings.Contains(w.Body.String(), part) {
+			t.Errorf("there is no %q in\n%s", part, text)
+		}
+	}
+}
+
+func TestPathsOfProviders(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, siteTree(t)))
+	for path, want := range map[string]string{
+		"/providers/acme/demo":        "200",
+		"/providers/acme/demo/latest": "200",
+		"/providers/acme/demo/1.2.0":  "200",
+		"/providers/ACME/demo/1.2.0":  "308 /providers/acme/demo/1.2.0",
+		"/providers/acme/demo/9.9.9":  "404", "/providers/acme/demo/0.9.0": "410", "/providers/acme/nothing": "404",
+		"/providers/acme/demo?tab=overview": "308 /providers/acme/demo", "/providers/acme/demo?tab=versions": "200", "/providers/acme/demo?tab=inputs": "404",
+		"/providers/acme/demo/latest/docs": "200", "/providers/acme/demo/1.2.0/docs/": "308 /providers/acme/demo/1.2.0/docs",
+		"/providers/acme/demo/1.2.0/docs/resources/thing": "200", "/providers/acme/demo/1.2.0/docs/data-sources/thing": "200",
+		"/providers/acme/demo/1.2.0/docs/functions/parse": "200", "/providers/acme/demo/1.2.0/docs/guides/start": "200",
+		"/providers/acme/demo/1.2.0/docs/resources/other": "404", "/providers/acme/demo/1.2.0/docs/resources": "404",
+		"/providers/acme/demo/1.2.0/docs/r/thing": "404", "/providers/acme/demo/1.2.0/docs/resources/thing/more": "404",
+		"/providers/acme/demo/1.1.0/docs": "200", "/providers/acme/demo/1.0.0/docs": "404", "/providers/acme/demo/0.9.0/docs": "410",
+		"/providers/acme/demo/1.2.0/other":                           "418",
+		"/registries/registry.terraform.io/providers/hashicorp/null": "200", "/registries/registry.terraform.io/providers/acme/demo": "404",
+	} {
+		w := s.get(path, "")
+		got := strings.TrimSpace(strconv.Itoa(w.Code) + " " + w.Header().Get("Location"))
+		if got != want {
+			t.Errorf("%s: %s, want %s", path, got, want)
+		}
+	}
+}
+
+func TestProviderOverview(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, siteTree(t)))
+	for _, test := range []struct {
+		rule, path string
+		want       []string
+		lack       []string
+	}{
+		{
+			"packages, and what vouches for them", "/providers/acme/demo",
+			[]string{
+				"acme/demo", "1.2.0", "latest", "3 platforms", "signed by its publisher", "protocol 5.0, 6.0", "Things of the demo service.", "example.org/demo",
+				"linux_amd64", "darwin_arm64", "windows_amd64", `title="h1:`, "Signed by its publisher.", "Acme Providers", "never",
+				"Documentation7", "Versions4",
+			},
+			[]string{"newer version", "is deprecated"},
+		},
+		{
+			"what the registry signs", "/providers/acme/demo/1.0.0",
+			[]string{
+				"Signed by this registry.", "This version is deprecated. It forgets. Read more", "There is a newer version. Use 1.2.0", "protocol 5.0",
+			},
+			[]string{"Documentation", "signed by its publisher"},
+		},
+		{
+			"a mirrored one says where it is from", "/registries/registry.terraform.io/providers/hashicorp/null",
+			[]string{`"hashicorp/null"`, "network mirror or in place of registry.terraform.io", "registry.terraform.io"},
+			[]string{"registry.example.com/hashicorp"},
+		},
+		{"one that is withdrawn says why", "/providers/acme/demo/0.9.0", []string{"acme/demo 0.9.0 has been withdrawn", "Its key is public.", "Latest version 1.2.0"}, nil},
+		{"one that never was", "/providers/acme/demo/3.0.0", []string{"There is no version 3.0.0 of acme/demo.", "Latest version 1.2.0"}, nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			w := s.get(test.path, "")
+			saysAll(t, w, test.want...)
+			for _, no := range test.lack {
+				if strings.Contains(textIn(elements(parse(t, w), atom.Main)[0]), no) {
+					t.Errorf("it says %q", no)
+				}
+			}
+		})
+	}
+}
+
+// What is copied from the page can be used as it is.
+func TestProviderSnippet(t *testing.T) {
+	for _, test := range []struct{ rule, source, name, version, want string }{
+		{
+			"a hosted one", "registry.example.com/acme/demo", "demo", "1.2.3",
+			"terraform {\n  required_providers {\n    demo = {\n      source  = \"registry.example.com/acme/demo\"\n      version = \"~> 1.2\"\n    }\n  }\n}",
+		},
+		{
+			"a name with a dash, and a prerelease", "hashicorp/google-beta", "google-beta", "1.0.0-rc.1",
+			"terraform {\n  required_providers {\n    google-beta = {\n      source  = \"hashicorp/google-beta\"\n      version = \"1.0.0-rc.1\"\n    }\n  }\n}",
+		},
+		{
+			"a name that is no identifier", "acme/3d", "3d", "0.1.2",
+			"terraform {\n  required_providers {\n    provider_3d = {\n      source  = \"acme/3d\"\n      version = \"~> 0.1.2\"\n    }\n  }\n}",
+		},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if got := providerSnippet(test.source, test.name, test.version).Text; got != test.want {
+				t.Errorf("%s\nis not\n%s", got, test.want)
+			}
+		})
+	}
+}
+
+func TestProviderVersions(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, siteTree(t)))
+	doc := parse(t, s.get("/providers/acme/demo?tab=versions", ""))
+	var rows []string
+	for _, row := range elements(doc, atom.Tr) {
+		if len(elements(row, atom.A)) > 0 {
+			rows = append(rows, textIn(row))
+		}
+	}
+	want := []string{
+		"1.2.0 latest 2 Jan 2026 3 publisher", "1.1.0 2 Jan 2026 1 registry", "1.0.0 deprecatedIt forgets. 2 Jan 2026 1 registry", "0.9.0 withdrawnIts key is public.",
+	}
+	for i := range want {
+		if i >= len(rows) || strings.Join(strings.Fields(rows[i]), " ") != want[i] {
+			t.Fatalf("%q are not %q", rows, want)
+		}
+	}
+}
+
+// Documentation is a page like others: what is in it is shown, and does nothing.
+func TestDocumentation(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, siteTree(t)))
+	const path = "/providers/acme/demo/1.2.0/docs/resources/thing"
+	w := s.get(path, "")
+	doc := parse(t, w)
+	title := textIn(elements(doc, atom.Title)[0])
+	if !strings.HasPrefix(title, "demo_thing · acme/demo 1.2.0") {
+		t.Errorf("the title is %q", title)
+	}
+	article := elements(doc, atom.Article)[0]
+	links := make(map[string]string)
+	for _, a := range elements(article, atom.A) {
+		if attr(a, "class") != "anchor" {
+			links[textIn(a)] = attr(a, "href")
+		}
+	}
+	want := map[string]string{
+		"start":       "/providers/acme/demo/1.2.0/docs/guides/start",
+		"twin":        "/providers/acme/demo/1.2.0/docs/data-sources/thing#doc-read",
+		"an overview": "/providers/acme/demo/1.2.0/docs",
+		"the same":    path, "old": "/providers/acme/demo/1.2.0/docs/data-sources/thing",
+		"home": "/providers/acme/demo/1.2.0/docs",
+		"part": "#doc-nestedblock--part",
+	}
+	if !maps.Equal(links, want) {
+		t.Errorf("the links are %q\nand not %q", links, want)
+	}
+	if len(elements(article, atom.Script))+len(elements(article, atom.Img)) > 0 || !strings.Contains(textIn(article), "a drawing and") {
+		t.Errorf("the text is %q", textIn(article))
+	}
+	if !strings.Contains(w.Body.String(), `<div class="callout note" role="note">`) {
+		t.Error("there is no callout")
+	}
+}
+
+// The menu has all pages, the one that is shown is marked, and every group can be
+// opened without a script.
+func TestDocumentationMenu(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, siteTree(t)))
+	menu := func(path string) (entries []string) {
+		doc := parse(t, s.get(path, ""))
+		for n := range doc.Descendants() {
+			if n.Type != html.ElementNode || attr(n, "id") != "contents" {
+				continue
+			}
+			for e := range n.Descendants() {
+				switch {
+				case e.DataAtom == atom.Summary:
+					entries = append(entries, "# "+textIn(e))
+				case e.DataAtom == atom.A && attr(e, "aria-current") == "page":
+					entries = append(entries, "* "+textIn(e))
+				case e.DataAtom == atom.A:
+					entries = append(entries, textIn(e))
+				case e.DataAtom == atom.P:
+					entries = append(entries, "## "+textIn(e))
+				}
+			}
+		}
+		return entries
+	}
+	want := []string{
+		"Overview", "# Guides1", "Getting started", "# Resources2", "demo_full", "* demo_thing", "# Data sources1", "demo_thing", "# Functions1", "parse",
+		"# Deprecated1", "## Resources", "demo_old",
+	}
+	if got := menu("/providers/acme/demo/1.2.0/docs/resources/thing"); !slices.Equal(got, want) {
+		t.Errorf("%q\nis not\n%q", got, want)
+	}
+	if got := menu("/providers/acme/demo/1.1.0/docs"); !slices.Equal(got, []string{"# Guides1", "* Start"}) {
+		t.Errorf("without an overview the first page is shown: %q", got)
+	}
+}
+
+// A large menu is folded, but for the group of the page that is shown.
+func TestLargeDocumentationMenuIsFolded(t *testing.T) {
+	var d index.Docs
+	for _, slug := range strings.Fields(strings.Repeat("a ", 50)) {
+		d.Pages = append(d.Pages, index.DocPage{Category: index.DocResources, Slug: slug}, index.DocPage{Category: index.DocResources, Slug: slug, Subcategory: "S"})
+	}
+	slices.SortStableFunc(d.Pages, func(a, b index.DocPage) int { return strings.Compare(a.Subcategory, b.Subcategory) })
+	m := newDocsMenu(&d, "demo", &d.Pages[99], func(*index.DocPage) string { return "/" })
+	if len(m.Groups) != 2 || m.Groups[0].Open || !m.Groups[1].Open || m.Groups[1].Count != 50 || !m.Groups[1].Sections[0].Links[49].Current {
+		t.Errorf("the menu is %+v", m)
+	}
+}
+
+// A version leads to the same page of the others that have documentation.
+func TestVersionsOfDocumentation(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, siteTree(t)))
+	body := s.get("/providers/acme/demo/1.2.0/docs/guides/start", "").Body.String()
+	for _, want := range []string{`href="/providers/acme/demo/1.1.0/docs/guides/start"`, `href="/providers/acme/demo/1.0.0"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("there is no %s", want)
+		}
+	}
+	saysAll(t, s.get("/providers/acme/demo/1.1.0/docs/resources/thing", ""), "The documentation of version 1.1.0 does not have this page.", `href="/providers/acme/demo/1.1.0/docs"`, `href="/providers/acme/demo/latest/docs/resources/thing"`)
+	saysAll(t, s.get("/providers/acme/demo/1.0.0/docs", ""), "Version 1.0.0 has no documentation.", `href="/providers/acme/demo/1.0.0"`)
+}
+
+// What rules hide has no documentation either.
+func TestDocumentationOfWhatIsHidden(t *testing.T) {
+	s := siteOf(t, snapshotOf(t, siteTree(t)), "allow reader read acme/demo")
+	for user, want := range map[string]int{"": http.StatusUnauthorized, "stranger": http.StatusNotFound, "reader": http.StatusOK} {
+		for _, path := range []string{"/providers/acme/demo", "/providers/acme/demo/1.2.0/docs/resources/thing"} {
+			if w := s.get(path, user); w.Code != want || want != 200 && strings.Contains(w.Body.String(), "Schema") {
+				t.Errorf("%q: %s is %d, want %d", user, path, w.Code, want)
+			}
+		}
+	}
+}

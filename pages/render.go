@@ -1,0 +1,93 @@
+package pages
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"io/fs"
+	"path"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// embedded are the assets and the parsed templates, which are made once: they are the
+// same for all sites.
+var embedded = sync.OnceValue(func() *theme {
+	t := &theme{assets: loadAssets(), pages: make(map[string]*template.Template)}
+	parts := template.Must(template.New("").Funcs(t.functions()).ParseFS(templateFiles, "templates/_*.html"))
+	files, err := fs.Glob(templateFiles, "templates/*.html")
+	if err != nil {
+		panic(err) // of a bad pattern
+	}
+	for _, name := range files {
+		base := path.Base(name)
+		if strings.HasPrefix(base, "_") {
+			continue
+		}
+		page := template.Must(template.Must(parts.Clone()).ParseFS(templateFiles, name))
+		t.pages[strings.TrimSuffix(base, ".html")] = page.Lookup("layout")
+	}
+	return t
+})
+
+// A theme is what pages are rendered with.
+type theme struct {
+	assets
+	pages map[string]*template.Template
+}
+
+// render returns the page of that name, which is that of its template.
+func render(name string, model any) ([]byte, error) {
+	t := embedded().pages[name]
+	if t == nil {
+		return nil, fmt.Errorf("there is no page %q", name)
+	}
+	var b bytes.Buffer
+	if err := t.Execute(&b, model); err != nil {
+		return nil, fmt.Errorf("page %s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}
+
+// functions are what templates can call.
+func (t *theme) functions() template.FuncMap {
+	return template.FuncMap{
+		"asset": func(name string) string { return assetFolder + t.hashed[name] },
+		"day":   func(at time.Time) string { return at.UTC().Format("2 Jan 2006") },
+		"minute": func(at time.Time) string {
+			return at.UTC().Format("2 Jan 2006, 15:04") + " UTC"
+		},
+		"datetime": func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
+		"number":   func(n int) string { return humanize.Comma(int64(n)) },
+		"count":    count,
+		"place":    problemPlace,
+	}
+}
+
+// count is a number of things: "1 module", "1,204 modules".
+func count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return humanize.Comma(int64(n)) + " " + many
+}
+
+// size is a number of bytes as people read it.
+func size(bytes int64) string {
+	return humanize.Bytes(uint64(max(bytes, 0)))
+}
+
+// abbreviated is the beginning and the end of a long hash.
+func abbreviated(s string) string {
+	if len(s) <= 16 {
+		return s
+	}
+	return s[:8] + "…" + s[len(s)-6:]
+}

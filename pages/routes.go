@@ -1,0 +1,270 @@
+package pages
+
+import (
+	"net/url"
+	"path"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// A route says which page a path is of. Routes can be compared.
+type route struct {
+	kind routeKind
+
+	// Address of the module or provider.
+	address address.Address
+
+	// Version in the path, in its normal form; empty for the latest one, of which
+	// latest tells whether the path has the word.
+	version string
+	latest  bool
+
+	// Part is the path of a submodule or an example in the package.
+	part string
+
+	// Rest is what follows: the path of a file in the package, or of a page of a
+	// provider's documentation, without a slash before it. Of an asset, its name.
+	rest string
+}
+
+type routeKind int
+
+const (
+	homeRoute routeKind = iota
+	modulesRoute
+	providersRoute
+	searchRoute
+	searchModulesRoute
+	searchProvidersRoute
+	moduleRoute
+	moduleFileRoute
+	providerRoute
+	assetRoute
+	reportRoute
+	loginRoute
+)
+
+// Of a path: longer ones are nobody's.
+const (
+	maxPath    = 2000
+	maxSegment = 300
+)
+
+var plainRoutes = map[string]routeKind{
+	"/": homeRoute, "/browse/modules": modulesRoute, "/browse/providers": providersRoute,
+	"/search": searchRoute, "/search/modules": searchModulesRoute, "/search/providers": searchProvidersRoute,
+	"/_registry/report": reportRoute, "/_registry/login": loginRoute,
+}
+
+// parseRoute reads an escaped path below that of the pages. If it is not that of a
+// page, ok is false. A path with a slash at its end is that of the page without it.
+func parseRoute(escaped string) (r route, ok bool) {
+	if len(escaped) > maxPath || !strings.HasPrefix(escaped, "/") {
+		return r, false
+	}
+	if escaped != "/" && escaped != "//" {
+		escaped = strings.TrimSuffix(escaped, "/")
+	}
+	if kind, ok := plainRoutes[escaped]; ok {
+		return route{kind: kind}, true
+	}
+	if name, ok := strings.CutPrefix(escaped, assetFolder); ok {
+		_, known := embedded().byName[name]
+		return route{kind: assetRoute, rest: name}, known
+	}
+	segments, ok := decodeSegments(escaped)
+	if !ok {
+		return r, false
+	}
+	hostname := ""
+	if segments[0] == "registries" && len(segments) > 2 {
+		hostname, segments = segments[1], segments[2:]
+	}
+	switch segments[0] {
+	case "modules":
+		return parseModuleRoute(hostname, segments[1:])
+	case "providers":
+		return parseProviderRoute(hostname, segments[1:])
+	}
+	return r, false
+}
+
+// decodeSegments returns the decoded segments of a path. They are decoded once the
+// path is split, so that an encoded slash does not separate any.
+func decodeSegments(escaped string) ([]string, bool) {
+	segments := strings.Split(strings.TrimPrefix(escaped, "/"), "/")
+	for i, s := range segments {
+		decoded, err := url.PathUnescape(s)
+		if err != nil || decoded == "" || decoded == "." || decoded == ".." || len(decoded) > maxSegment ||
+			!utf8.ValidString(decoded) || strings.ContainsAny(decoded, "/\\\x00") {
+			return nil, false
+		}
+		segments[i] = decoded
+	}
+	return segments, true
+}
+
+func parseModuleRoute(hostname string, segments []string) (r route, ok bool) {
+	if len(segments) < 3 {
+		return r, false
+	}
+	a, err := address.ParseModule(hostname, segments[0], segments[1], segments[2])
+	if err != nil {
+		return r, false
+	}
+	r = route{kind: moduleRoute, address: a}
+	segments = segments[3:]
+	if len(segments) == 0 {
+		return r, true
+	}
+	if r.latest = segments[0] == "latest"; !r.latest {
+		v, err := address.ParseModuleVersion(segments[0])
+		if err != nil {
+			return r, false
+		}
+		r.version = v.String()
+	}
+	if segments = segments[1:]; len(segments) == 0 {
+		return r, true
+	}
+	rest := path.Join(segments[1:]...)
+	switch {
+	case rest == "":
+		return r, false
+	case segments[0] == "submodules":
+		r.part = "modules/" + rest
+	case segments[0] == "examples":
+		r.part = "examples/" + rest
+	case segments[0] == "files":
+		r.kind, r.rest = moduleFileRoute, rest
+	default:
+		return r, false
+	}
+	return r, true
+}
+
+func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
+	if len(segments) < 2 {
+		return r, false
+	}
+	a, err := address.ParseProvider(hostname, segments[0], segments[1])
+	if err != nil {
+		return r, false
+	}
+	r = route{kind: providerRoute, address: a}
+	segments = segments[2:]
+	if len(segments) == 0 {
+		return r, true
+	}
+	if r.latest = segments[0] == "latest"; !r.latest {
+		v, err := address.ParseProviderVersion(segments[0])
+		if err != nil {
+			return r, false
+		}
+		r.version = v.String()
+	}
+	if segments = segments[1:]; len(segments) > 0 && segments[0] != "docs" {
+		return r, false
+	}
+	r.rest = path.Join(segments...)
+	return r, true
+}
+
+// path is the escaped path of a route below that of the pages, in its normal form.
+func (r route) path() string {
+	switch r.kind {
+	case assetRoute:
+		return assetFolder + r.rest
+	case moduleRoute, moduleFileRoute, providerRoute:
+	default:
+		for p, kind := range plainRoutes {
+			if kind == r.kind {
+				return p
+			}
+		}
+	}
+	var b strings.Builder
+	add := func(segments ...string) {
+		for _, s := range segments {
+			for part := range strings.SplitSeq(s, "/") {
+				b.WriteByte('/')
+				b.WriteString(url.PathEscape(part))
+			}
+		}
+	}
+	a := r.address
+	if a.Hostname != "" {
+		add("registries", string(a.Hostname))
+	}
+	if a.IsModule() {
+		add("modules", a.Namespace, a.Name, a.System)
+	} else {
+		add("providers", a.Namespace, a.Name)
+	}
+	deeper := r.part != "" || r.rest != ""
+	switch {
+	case r.version != "":
+		add(r.version)
+	case r.latest || deeper:
+		add("latest")
+	}
+	switch {
+	case r.kind == moduleFileRoute:
+		add("files", r.rest)
+	case r.rest != "":
+		add(r.rest)
+	case r.part != "":
+		folder, name, _ := strings.Cut(r.part, "/")
+		if folder == "modules" {
+			folder = "submodules"
+		}
+		add(folder, name)
+	}
+	return b.String()
+}
+
+// at is the route of another version of the same module or provider, of which only
+// the root is known to exist.
+func (r route) at(version string) route {
+	r.version, r.latest, r.part = version, false, ""
+	if r.kind == moduleFileRoute {
+		r.kind = moduleRoute
+	}
+	r.rest = ""
+	return r
+}
+
+// in is the route of a submodule or an example; of the root for an empty path.
+func (r route) in(part string) route {
+	r.part, r.rest, r.kind = part, "", moduleRoute
+	return r
+}
+
+// file is the route of a file of the module's package.
+func (r route) file(name string) route {
+	r.kind, r.part, r.rest = moduleFileRoute, "", name
+	return r
+}
+
+// addressRoute is the route of the latest version of a module or provider.
+func addressRoute(a address.Address) route {
+	if a.IsModule() {
+		return route{kind: moduleRoute, address: a}
+	}
+	return route{kind: providerRoute, address: a}
+}
+
+// withQuery is a URL with what is not empty of a query, given as names and values.
+func withQuery(to string, namesAndValues ...string) string {
+	separator := "?"
+	for i := 0; i+1 < len(namesAndValues); i += 2 {
+		if namesAndValues[i+1] == "" {
+			continue
+		}
+		to += separator + namesAndValues[i] + "=" + url.QueryEscape(namesAndValues[i+1])
+		separator = "&"
+	}
+	return to
+}

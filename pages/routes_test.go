@@ -1,0 +1,63 @@
+package pages
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestRoutesHaveANormalForm(t *testing.T) {
+	for _, test := range []struct{ name, path, want string }{
+		{"names in upper case", "/modules/Acme/VPC/aws", "/modules/acme/vpc/aws"},
+		{"a version with parts left out", "/modules/acme/vpc/aws/v1.2", "/modules/acme/vpc/aws/1.2.0"},
+		{"a build of a version", "/modules/acme/vpc/aws/1.0.0+build.5", "/modules/acme/vpc/aws/1.0.0+build.5"},
+		{"a submodule", "/modules/acme/vpc/aws/latest/submodules/subnets", "/modules/acme/vpc/aws/latest/submodules/subnets"},
+		{"a file with a space", "/modules/acme/vpc/aws/1.0.0/files/a%20b/c%3f.md", "/modules/acme/vpc/aws/1.0.0/files/a%20b/c%3F.md"},
+		{"a mirrored module", "/registries/Registry.Terraform.io/modules/acme/vpc/aws", "/registries/registry.terraform.io/modules/acme/vpc/aws"},
+		{"a hostname in Unicode", "/registries/b%C3%BCcher.example/providers/acme/demo", "/registries/xn--bcher-kva.example/providers/acme/demo"},
+		{"a hostname with a port", "/registries/localhost:8443/providers/acme/demo", "/registries/localhost:8443/providers/acme/demo"},
+		{"a page of documentation", "/providers/acme/demo/1.0.0/docs/resources/greeting", "/providers/acme/demo/1.0.0/docs/resources/greeting"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			r, ok := parseRoute(test.path)
+			if !ok || r.path() != test.want {
+				t.Errorf("%v, %s", ok, r.path())
+			}
+		})
+	}
+}
+
+func FuzzRoutes(f *testing.F) {
+	for _, path := range []string{
+		"/", "//", "/modules/a/b/c", "/modules/a/b/c/latest/files/x%2e%2e/y", "/registries/a.b/providers/c/d/1.0.0/docs/x", "/modules/a/b/c/1.0.0/examples/%00",
+	} {
+		f.Add(path)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		r, ok := parseRoute(path)
+		if !ok {
+			return
+		}
+		normal := r.path()
+		if again, ok := parseRoute(normal); !ok || again != r {
+			t.Errorf("%q is %+v, and its normal form %q is %+v", path, r, normal, again)
+		}
+		if !strings.HasPrefix(normal, "/") || strings.HasPrefix(normal, "//") || strings.Contains(normal, "/../") || strings.ContainsAny(normal, "\\\r\n\x00 ") {
+			t.Errorf("%q leads to %q", path, normal)
+		}
+	})
+}
+
+func FuzzWithin(f *testing.F) {
+	for _, to := range []string{"/browse/modules", "//evil.example/", "https://evil.example", "/\\evil.example", "/search?q=%0d%0a", "/ui/", "javascript:alert(1)", "/search?q=a\tb"} {
+		f.Add(to)
+	}
+	f.Fuzz(func(t *testing.T, to string) {
+		for _, path := range []string{"", "/ui"} {
+			s := &Site{Path: path}
+			got := s.within(to)
+			if !strings.HasPrefix(got, path+"/") || strings.HasPrefix(got, "//") || strings.ContainsAny(got, "\\\r\n\t") {
+				t.Errorf("%q leads to %q", to, got)
+			}
+		}
+	})
+}

@@ -1,0 +1,291 @@
+package pages
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+)
+
+// A Site serves the pages of a registry. Its fields must not change once it serves.
+type Site struct {
+	// Registry is what the pages are of.
+	Registry *handlers.Registry
+
+	// Path of the pages: it begins with a slash and does not end in one. Empty: they
+	// are at the root.
+	Path string
+
+	// Challenge adds to the header of an answer with status 401 how a browser can
+	// authenticate. May be nil.
+	Challenge func(http.Header, *http.Request)
+
+	// Login: clients can use `terraform login`.
+	Login bool
+
+	// Unsigned: releases that their publisher did not sign are not signed by the registry
+	// either, and only the mirror offers them.
+	Unsigned bool
+
+	// Logger receives failures of the server. May be nil.
+	Logger *slog.Logger
+
+	once    sync.Once
+	cache   *pageCache
+	writing chan struct{} // texts that are rendered at this moment
+}
+
+// ServeHTTP answers r and returns true. If the path is not that of a page, it writes
+// nothing and returns false.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
+	escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), s.Path)
+	if !ok {
+		return false
+	}
+	if escaped == "" && s.Path != "" {
+		escaped = "/" // which the answer leads to
+	}
+	rt, ok := parseRoute(escaped)
+	if !ok {
+		return false
+	}
+	s.once.Do(func() { s.cache, s.writing = newPageCache(), make(chan struct{}, maxRendered) })
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		s.write(w, r, s.failed(page{Site: s.identity(s.Registry.Hostname(r))}, http.StatusMethodNotAllowed, ""))
+		return true
+	}
+	if normal := s.Path + rt.path(); normal != r.URL.EscapedPath() {
+		if r.URL.RawQuery != "" {
+			normal += "?" + r.URL.RawQuery
+		}
+		s.write(w, r, &answer{status: http.StatusPermanentRedirect, location: normal})
+		return true
+	}
+	if rt.kind == assetRoute {
+		s.write(w, r, assetAnswer(embedded().byName[rt.rest]))
+		return true
+	}
+	q := readQuery(rt, r.URL.RawQuery)
+	visit := &visit{site: s, request: r, route: rt, query: q}
+	var a *answer
+	err := s.Registry.Visit(r, func(v *handlers.View) (err error) {
+		visit.view, visit.version = v, ""
+		a, err = s.answer(visit)
+		return err
+	})
+	if err != nil {
+		a = visit.failed(err)
+	}
+	s.write(w, r, a)
+	return true
+}
+
+// A visit is a request for a page, with what it may see.
+type visit struct {
+	site    *Site
+	view    *handlers.View
+	request *http.Request
+	route   route
+	query   query
+
+	// Version of the module or provider that was found; empty if none was.
+	version string
+}
+
+// answer renders a page, or takes it from the cache if it is the same for everyone.
+func (s *Site) answer(v *visit) (*answer, error) {
+	if !v.view.Public() || !v.query.cacheable() {
+		return s.render(v)
+	}
+	if subject, err := v.subject(); err != nil || !subject.Anonymous() {
+		return s.render(v) // with the name of the user
+	}
+	key := pageKey{route: v.route, query: v.query, self: v.view.Hostname()}
+	if v.route.kind == homeRoute {
+		key.base = v.view.ServicesURL()
+	}
+	pages := s.cache.of(v.view.Snapshot(), s.Registry.Snapshot())
+	a, done, err := pages.begin(v.request.Context(), key)
+	if a != nil || err != nil {
+		return a, err
+	}
+	defer done()
+	key = key.clone()
+	v.route, v.query = key.route, key.query // an answer refers to its route, too
+	a, err = s.render(v)
+	if err == nil && a.status == http.StatusOK && len(a.body) <= maxPage {
+		if strings.HasPrefix(cmp.Or(a.contentType, htmlType), "text/") {
+			a.zipped = zip(a.body)
+		}
+		pages.put(key, a)
+	}
+	return a, err
+}
+
+func (s *Site) render(v *visit) (*answer, error) {
+	switch v.route.kind {
+	case homeRoute:
+		if v.query.signIn != "" {
+			return v.signIn()
+		}
+		return v.home()
+	case modulesRoute, providersRoute:
+		return v.browse()
+	case searchRoute, searchModulesRoute, searchProvidersRoute:
+		return v.search()
+	case moduleRoute:
+		return v.about(v.module())
+	case moduleFileRoute:
+		return v.about(v.moduleFile())
+	case providerRoute:
+		return v.about(v.provider())
+	case reportRoute:
+		return v.report()
+	case loginRoute:
+		// The answer that asks for credentials has to be at the root of the pages:
+		// browsers send those of `Basic` for the folder in which they were asked for
+		// (RFC 7617 §2.2).
+		return &answer{status: http.StatusFound, location: withQuery(s.Path+"/", "sign-in", cmp.Or(v.query.to, s.Path+"/"))}, nil
+	}
+	return nil, fs.ErrNotExist
+}
+
+// maxRendered is how many READMEs and pages of documentation are rendered at once. One
+// that was written to that end takes a second or two, and a lot of memory.
+const maxRendered = 2
+
+// document renders a text, when it is its turn.
+func (v *visit) document(m markdown) (document, error) {
+	select {
+	case v.site.writing <- struct{}{}:
+		defer func() { <-v.site.writing }()
+		return m.render(), nil
+	case <-v.request.Context().Done():
+		return document{}, v.request.Context().Err()
+	}
+}
+
+// about records in an answer which provider or module it shows, and in which version.
+func (v *visit) about(a *answer, err error) (*answer, error) {
+	if err == nil && (a.status == http.StatusOK || a.status == http.StatusGone) {
+		a.about, a.version = v.route.address, cmp.Or(v.version, v.route.version)
+	}
+	return a, err
+}
+
+// subject returns who makes the request. Without rules nobody needs to be known.
+func (v *visit) subject() (access.Subject, error) {
+	if v.site.Registry.Rules == nil {
+		return access.Subject{}, nil
+	}
+	return v.view.Subject()
+}
+
+// page begins the model of a page.
+func (v *visit) page(title string) (page, error) {
+	p := page{Site: v.site.identity(v.view.Hostname()), Title: title}
+	subject, err := v.subject()
+	switch {
+	case err != nil:
+		return p, err
+	case !subject.Anonymous():
+		p.Site.User, p.Site.Report = subject.ID, v.view.Operator()
+	case v.site.Registry.Rules != nil:
+		p.Site.SignIn = withQuery(v.site.Path+"/_registry/login", "to", v.self())
+	}
+	return p, nil
+}
+
+// self is the URL of the page without what it does not depend on.
+func (v *visit) self() string {
+	switch v.route.kind {
+	case homeRoute, loginRoute:
+		return v.site.Path + "/"
+	case moduleRoute, providerRoute:
+		return withQuery(v.url(v.route), "tab", v.query.tab, "from", v.query.from)
+	}
+	return v.listURL(v.query)
+}
+
+// identity is that of the registry under one of its names, to an unknown visitor.
+func (s *Site) identity(name svchost.Hostname) *identity {
+	return &identity{Name: address.DisplayHostname(name), Base: s.Path}
+}
+
+// signIn asks the browser for credentials, and redirects back once it has sent them.
+func (v *visit) signIn() (*answer, error) {
+	subject, err := v.subject()
+	if err != nil {
+		return nil, err
+	}
+	if subject.Anonymous() && v.site.Registry.Rules != nil {
+		return v.failedWith(http.StatusUnauthorized, ""), nil
+	}
+	return &answer{status: http.StatusFound, location: v.site.within(v.query.signIn)}, nil
+}
+
+// within returns a path of the pages: another URL becomes that of the home page, so
+// that a link here leads nowhere else.
+func (s *Site) within(to string) string {
+	u, err := url.Parse(to)
+	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || strings.ContainsAny(to, "\\\r\n\t") {
+		return s.Path + "/"
+	}
+	below, ok := strings.CutPrefix(u.EscapedPath(), s.Path)
+	if _, known := parseRoute(below); !ok || !known || strings.HasPrefix(to, "//") {
+		return s.Path + "/"
+	}
+	if u.RawQuery != "" {
+		return u.EscapedPath() + "?" + u.RawQuery
+	}
+	return u.EscapedPath()
+}
+
+// url is the URL of a route.
+func (v *visit) url(r route) string { return v.site.Path + r.path() }
+
+// failed is the page of an error.
+func (v *visit) failed(err error) *answer {
+	if errors.Is(err, fs.ErrNotExist) {
+		return v.failedWith(http.StatusNotFound, "")
+	}
+	if v.request.Context().Err() != nil {
+		return v.failedWith(http.StatusServiceUnavailable, "") // for a browser that has gone, or after a timeout
+	}
+	status, _ := handlers.Status(err)
+	if status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable && v.site.Logger != nil {
+		v.site.Logger.ErrorContext(v.request.Context(), "page failed", "error", err.Error())
+	}
+	return v.failedWith(status, "")
+}
+
+// failedWith is the page of a status, with a sentence in place of its usual one.
+func (v *visit) failedWith(status int, text string) *answer {
+	p := page{Site: v.site.identity(v.site.Registry.Hostname(v.request))}
+	if v.view != nil {
+		if known, err := v.page(""); err == nil {
+			p = known
+		}
+	}
+	return v.site.failed(p, status, text)
+}
+
+// failed is the page of a status in a frame.
+func (s *Site) failed(p page, status int, text string) *answer {
+	body, err := render("error", newErrorPage(p, status, text))
+	if err != nil {
+		return &answer{status: http.StatusInternalServerError}
+	}
+	return &answer{status: status, body: body}
+}

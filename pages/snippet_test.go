@@ -1,0 +1,113 @@
+package pages
+
+import (
+	"strings"
+	"testing"
+
+	version "github.com/hashicorp/go-version"
+	"github.com/hashicorp/hcl/v2"
+	"github.com/hashicorp/hcl/v2/hclsyntax"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+)
+
+func TestSnippetCallsTheModule(t *testing.T) {
+	required := []moduledoc.Variable{
+		{Name: "cidr", Type: "string"}, {Name: "zones", Type: "list(\n  string\n)"}, {Name: "any"},
+		{Name: "rules", Type: "map(object({ from = number, to = number, protocol = string }))"},
+		{Name: "tags", Type: "map(string)", Default: "{}"},
+	}
+	for _, test := range []struct {
+		name, version string
+		module        moduledoc.Module
+		want          string
+	}{
+		{"without required inputs", "1.4.0", moduledoc.Module{}, `
+module "vpc" {
+  source  = "r.example.com/acme/vpc/aws"
+  version = "~> 1.4"
+}`},
+		{"required inputs are named in comments", "2.0.1", moduledoc.Module{Variables: required}, `
+module "vpc" {
+  source  = "r.example.com/acme/vpc/aws"
+  version = "~> 2.0"
+
+  # required:
+  # cidr  = string
+  # zones = list( string )
+  # any   = any
+  # rules = map(…)
+}`},
+		{"a submodule is named by its path", "1.4.0", moduledoc.Module{Path: "modules/subnets"}, `
+module "subnets" {
+  source  = "r.example.com/acme/vpc/aws//modules/subnets"
+  version = "~> 1.4"
+}`},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := moduleSnippet("r.example.com/acme/vpc/aws", test.version, &test.module, "vpc")
+			if got.Text != strings.TrimPrefix(test.want, "\n") {
+				t.Errorf("got\n%s", got.Text)
+			}
+		})
+	}
+}
+
+func TestConstraintAllowsTheVersionAndWhatIsCompatible(t *testing.T) {
+	for _, test := range []struct{ name, version, want string }{
+		{"the minor version can rise", "1.4.2", "~> 1.4"},
+		{"before 1.0.0 only the patch", "0.4.2", "~> 0.4.2"},
+		{"a prerelease is named", "2.0.0-rc.1", "2.0.0-rc.1"},
+		{"a prerelease of 0.x too", "0.1.0-beta", "0.1.0-beta"},
+		{"a build has the constraint of its version", "1.0.0+build.5", "~> 1.0"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			got := constraintFor(test.version)
+			if got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			c, err := address.ParseConstraints(got)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !c.Allow(version.Must(version.NewVersion(test.version))) {
+				t.Errorf("%q does not allow %s", got, test.version)
+			}
+		})
+	}
+}
+
+// Names of modules and folders may have characters that identifiers have not.
+func TestBlockNamesAreIdentifiers(t *testing.T) {
+	for name, want := range map[string]string{
+		"vpc": "vpc", "kubernetes-cluster": "kubernetes-cluster", "3tier": "module_3tier", "-x": "module_-x", "a b.c": "a_b_c", "": "module_", "ä": "_",
+	} {
+		got := blockName(name)
+		if got != want || !hclsyntax.ValidIdentifier(got) {
+			t.Errorf("%q: got %q, want %q", name, got, want)
+		}
+	}
+}
+
+// Whatever the names are, the snippet is one block with two arguments.
+func FuzzSnippetIsConfiguration(f *testing.F) {
+	f.Add("r.example.com/acme/vpc/aws", "1.2.3", "modules/x", "name", "string")
+	f.Add(`a"b${c}%{d}`, "\n}", "modules/\"\n", "x\ny = 1", "object({\n a = string\r})")
+	f.Add("a", "1\u2028", "b", "\r", "\x00")
+	f.Fuzz(func(t *testing.T, source, version, path, name, typ string) {
+		m := moduledoc.Module{Path: path, Variables: []moduledoc.Variable{{Name: name, Type: typ}}}
+		text := moduleSnippet(source, version, &m, "vpc").Text
+		file, problems := hclsyntax.ParseConfig([]byte(text), "main.tf", hcl.InitialPos)
+		if problems.HasErrors() {
+			t.Fatalf("%v in\n%s", problems, text)
+		}
+		body := file.Body.(*hclsyntax.Body)
+		if len(body.Blocks) != 1 || len(body.Attributes) != 0 || len(body.Blocks[0].Body.Attributes) != 2 || len(body.Blocks[0].Body.Blocks) != 0 {
+			t.Fatalf("it is more than one block in\n%s", text)
+		}
+		if v, problems := body.Blocks[0].Body.Attributes["source"].Expr.Value(nil); problems.HasErrors() || !v.IsKnown() {
+			t.Fatalf("the source is not a literal in\n%s", text)
+		}
+	})
+}

@@ -1,0 +1,136 @@
+package pages
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// pairs are the tokens that text is set in, with what is behind it, and the contrast
+// that WCAG 2 AA asks for: 4.5 for text, 3 for the borders of what is operated.
+var pairs = func() (list []struct {
+	ink, ground string
+	least       float64
+}) {
+	add := func(least float64, ground string, inks ...string) {
+		for _, ink := range inks {
+			list = append(list, struct {
+				ink, ground string
+				least       float64
+			}{ink, ground, least})
+		}
+	}
+	add(4.5, "bg", "ink", "soft", "accent", "bad", "good")
+	add(4.5, "panel", "ink", "soft", "accent", "good")
+	add(4.5, "code", "ink", "soft", "accent", "hl-keyword", "hl-string", "hl-number", "hl-comment", "hl-name", "hl-error")
+	for _, tone := range []string{"good", "warn", "bad", "accent"} {
+		add(4.5, tone+"-bg", tone, "ink")
+	}
+	add(4.5, "accent", "panel") // a button under the pointer
+	add(3, "bg", "edge", "accent")
+	add(3, "panel", "edge", "accent")
+	return list
+}()
+
+func TestTextHasContrastInBothSchemes(t *testing.T) {
+	light, dark := schemes(t)
+	for name, scheme := range map[string]map[string]string{"light": light, "dark": dark} {
+		for _, p := range pairs {
+			if got := contrast(t, scheme[p.ink], scheme[p.ground]); got < p.least {
+				t.Errorf("%s: --%s on --%s has a contrast of %.2f, want %.1f", name, p.ink, p.ground, got, p.least)
+			}
+		}
+	}
+}
+
+func TestBothSchemesHaveAllColours(t *testing.T) {
+	light, dark := schemes(t)
+	for name := range light {
+		if dark[name] == "" {
+			t.Errorf("--%s has no dark colour", name)
+		}
+	}
+	if len(dark) != len(light) {
+		t.Errorf("%d light colours, %d dark ones", len(light), len(dark))
+	}
+}
+
+// A misspelt token is a colour that is not there.
+func TestStylesUseKnownTokensOnly(t *testing.T) {
+	css := stylesheet(t)
+	used := make(map[string]bool)
+	for _, m := range regexp.MustCompile(`var\(--([a-z-]+)\)`).FindAllStringSubmatch(css, -1) {
+		used[m[1]] = true
+		if !strings.Contains(css, "--"+m[1]+":") {
+			t.Errorf("var(--%s) is not defined", m[1])
+		}
+	}
+	for _, m := range regexp.MustCompile(`--([a-z-]+):`).FindAllStringSubmatch(css, -1) {
+		if !used[m[1]] {
+			t.Errorf("--%s is not used", m[1])
+		}
+	}
+}
+
+func stylesheet(t *testing.T) string {
+	t.Helper()
+	a := embedded()
+	css := a.byName[a.hashed["style.css"]].content
+	if len(css) == 0 {
+		t.Fatal("there is no stylesheet")
+	}
+	return string(css)
+}
+
+// schemes are the colours of the stylesheet by the names of their tokens.
+func schemes(t *testing.T) (light, dark map[string]string) {
+	t.Helper()
+	read := func(block string) map[string]string {
+		colours := make(map[string]string)
+		for _, m := range regexp.MustCompile(`--([a-z-]+): (#[0-9a-f]{6});`).FindAllStringSubmatch(block, -1) {
+			colours[m[1]] = m[2]
+		}
+		if len(colours) == 0 {
+			t.Fatal("no colours found")
+		}
+		return colours
+	}
+	first, rest, _ := strings.Cut(stylesheet(t), "@media (prefers-color-scheme: dark)")
+	second, _, _ := strings.Cut(rest, "/* Base */")
+	return read(first), read(second)
+}
+
+// contrast is the ratio of WCAG 2 of two colours written #rrggbb.
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	la, errA := luminance(a)
+	lb, errB := luminance(b)
+	if errA != nil || errB != nil {
+		t.Fatal(errA, errB)
+	}
+	return (max(la, lb) + .05) / (min(la, lb) + .05)
+}
+
+func luminance(colour string) (float64, error) {
+	if len(colour) != 7 {
+		return 0, fmt.Errorf("%q is not a colour", colour)
+	}
+	rgb, err := strconv.ParseUint(colour[1:], 16, 32)
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for i, weight := range []float64{.2126, .7152, .0722} {
+		c := float64(rgb>>(16-8*i)&0xff) / 255
+		if c <= .04045 {
+			c /= 12.92
+		} else {
+			c = math.Pow((c+.055)/1.055, 2.4)
+		}
+		sum += weight * c
+	}
+	return sum, nil
+}

@@ -1,0 +1,128 @@
+package pages
+
+import (
+	"strconv"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+var latestChip = chip{Label: "latest", Tone: "good"}
+
+var withdrawnChip = chip{Label: "withdrawn", Tone: "bad"}
+
+// versionChips say whether a version is the latest, a prerelease or deprecated.
+func versionChips(text string, latest bool, deprecated *index.Notice) []chip {
+	var chips []chip
+	if latest {
+		chips = append(chips, latestChip)
+	}
+	if isPrerelease(text) {
+		chips = append(chips, chip{Label: "prerelease"})
+	}
+	if deprecated != nil {
+		chips = append(chips, chip{Label: "deprecated", Tone: "warn"})
+	}
+	return chips
+}
+
+// lastChip is the chip for which a menu has room; nil if there is none.
+func lastChip(chips []chip) *chip {
+	if len(chips) == 0 {
+		return nil
+	}
+	return &chips[len(chips)-1]
+}
+
+func isPrerelease(text string) bool {
+	v, err := version.NewVersion(text)
+	return err == nil && v.Prerelease() != ""
+}
+
+// standingNotices are those of a version that is deprecated, or not the latest.
+func standingNotices(text, latest string, deprecated *index.Notice, useLatest *link) []notice {
+	var notices []notice
+	if deprecated != nil {
+		n := notice{Tone: "warn", Title: "This version is deprecated.", Text: deprecated.Reason}
+		if deprecated.Link != "" {
+			n.Link = &link{"Read more", deprecated.Link}
+		}
+		notices = append(notices, n)
+	}
+	this, err := version.NewVersion(text)
+	newest, newestErr := version.NewVersion(latest)
+	switch {
+	case err != nil || newestErr != nil || text == latest:
+	case this.LessThan(newest):
+		notices = append(notices, notice{Title: "There is a newer version.", Link: useLatest})
+	case this.Prerelease() != "":
+		notices = append(notices, notice{Title: "This is a prerelease.", Link: useLatest})
+	}
+	return notices
+}
+
+// maxMenu is how many versions a menu has.
+const maxMenu = 20
+
+// newVersionMenu returns the menu of n versions, the newest first, of which current is
+// the one shown. all is the URL of the list of all of them.
+func newVersionMenu(n, current int, all string, link func(i int) versionLink) versionMenu {
+	menu := versionMenu{Current: link(current).Version}
+	if n == 1 {
+		return menu
+	}
+	for i := range n {
+		if i >= maxMenu && i != current {
+			continue
+		}
+		l := link(i)
+		l.Current = i == current
+		menu.Versions = append(menu.Versions, l)
+	}
+	if n > maxMenu {
+		menu.All.Text, menu.All.URL = "All "+count(n, "version", "versions"), all
+	}
+	return menu
+}
+
+// A versionGroup is the rows of the versions with one major version.
+type versionGroup[R versioned] struct {
+	Title string // "1.x"
+	Rows  []R
+}
+
+// versioned is a row of a list of versions.
+type versioned interface{ number() string }
+
+// groupVersions merges the rows of offered and of withdrawn versions, both the newest
+// first, and groups them by their major version. Withdrawn ones are listed too, so that
+// their users learn of it.
+func groupVersions[R versioned](offered, withdrawn []R) []versionGroup[R] {
+	var groups []versionGroup[R]
+	for len(offered)+len(withdrawn) > 0 {
+		from := &offered
+		if len(offered) == 0 || len(withdrawn) > 0 && newer(withdrawn[0].number(), offered[0].number()) {
+			from = &withdrawn
+		}
+		row := (*from)[0]
+		*from = (*from)[1:]
+		title := row.number()
+		if v, err := version.NewVersion(title); err == nil {
+			title = strconv.FormatInt(v.Segments64()[0], 10) + ".x"
+		}
+		if len(groups) == 0 || groups[len(groups)-1].Title != title {
+			groups = append(groups, versionGroup[R]{Title: title})
+		}
+		last := &groups[len(groups)-1]
+		last.Rows = append(last.Rows, row)
+	}
+	return groups
+}
+
+// newer reports whether version a is newer than b.
+func newer(a, b string) bool {
+	va, errA := version.NewVersion(a)
+	vb, errB := version.NewVersion(b)
+	return errA == nil && errB == nil && va.GreaterThan(vb)
+}

@@ -1,0 +1,102 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// In a Bucket, documentation is staged as the archive that came, which appears in it whole.
+// Its pages are written one by one: into a release before that is complete, so that they
+// appear with it, and over those of a published release. There a reader may see pages of
+// both versions for a moment, but never misses one that both have: pages that are gone
+// are removed last.
+
+var docsArchives = []string{docsZip, docsTarGz, docsTgz}
+
+// stageDocsArchive keeps an archive in the stage.
+func (s stage) stageDocsArchive(ctx context.Context, f File, r *received) error {
+	for _, name := range docsArchives {
+		if err := s.part.Fs.Remove(path.Join(s.part.Dir, s.in(name))); err != nil {
+			return index.StorageError(err)
+		}
+	}
+	_, err := r.Rename(ctx, s.in(f.Name))
+	return index.StorageError(err)
+}
+
+// docsArchive returns the archive that is staged; nil if there is none.
+func (s stage) docsArchive() (fs.FileInfo, error) {
+	entries, err := s.part.ReadDir(s.in())
+	i := slices.IndexFunc(entries, func(e fs.FileInfo) bool { return slices.Contains(docsArchives, e.Name()) })
+	if err != nil || i < 0 {
+		return nil, err
+	}
+	return entries[i], nil
+}
+
+// readDocs reads the archive that is staged.
+func (s stage) readDocs(ctx context.Context, archive fs.FileInfo) ([]docFile, error) {
+	content, err := s.part.ReadFile(s.in(archive.Name()), maxDocs)
+	if err != nil {
+		return nil, err
+	}
+	return readDocs(ctx, bytes.NewReader(content), int64(len(content)), archive.Name())
+}
+
+// writeDocs writes pages to a folder.
+func writeDocs(files []docFile, to index.Part, dir string) error {
+	return eachDoc(files, func(f docFile) error { return to.WriteFile(path.Join(dir, f.name), f.content) })
+}
+
+// replaceDocs replaces the documentation of a published release.
+func (s stage) replaceDocs(ctx context.Context, present *presentRelease, files []docFile) error {
+	part, dir := present.part, path.Join(present.folder, docsFolder)
+	if err := writeDocs(files, part, dir); err != nil {
+		return err
+	}
+	written := make(map[string]bool, len(files))
+	for _, f := range files {
+		written[path.Join(dir, f.name)] = true
+	}
+	var gone []string
+	err := part.WalkFiles(ctx, dir, func(name string, _ fs.FileInfo) {
+		if !written[name] {
+			gone = append(gone, path.Join(part.Dir, name))
+		}
+	})
+	if err != nil {
+		return err
+	}
+	for _, name := range gone {
+		err = errors.Join(err, part.Fs.Remove(name))
+	}
+	if err != nil {
+		return index.StorageError(err)
+	}
+	s.removeAll() // or tidy does
+	return nil
+}
+
+// completeDocs installs the documentation that an interrupted request has left.
+func (p *Publisher) completeDocs(ctx context.Context, s stage, present *presentRelease) error {
+	docs, err := s.docs()
+	if err != nil || docs == nil {
+		return err
+	}
+	if !s.part.InBucket() {
+		return s.installDocs(ctx, present, nil)
+	}
+	p.adding.Lock()
+	defer p.adding.Unlock()
+	files, err := s.readDocs(ctx, docs)
+	if err != nil {
+		return err
+	}
+	return s.installDocs(ctx, present, files)
+}

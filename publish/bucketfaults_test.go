@@ -1,0 +1,224 @@
+package publish_test
+
+import (
+	"errors"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+)
+
+// Faults are what a store fails at, by the number of its operation.
+type faults struct {
+	bucket *indextest.Bucket
+	asked  atomic.Int64
+	fails  atomic.Pointer[func(n int64) bool] // nil: nothing
+	failed atomic.Bool
+}
+
+var errDown = errors.New("503 SlowDown")
+
+// newFaults has a bucket fail by the returned faults: before its operations, or when they
+// are done.
+func newFaults(afterwards bool) *faults {
+	f := &faults{bucket: new(indextest.Bucket)}
+	fail := func(operation, name string) error {
+		fails := f.fails.Load()
+		if fails == nil || !(*fails)(f.asked.Add(1)) {
+			return nil
+		}
+		f.failed.Store(true)
+		return errDown
+	}
+	if afterwards {
+		f.bucket.Lose = fail
+	} else {
+		f.bucket.Fail = fail
+	}
+	return f
+}
+
+func (f *faults) begin(fails func(n int64) bool) {
+	f.asked.Store(0)
+	f.failed.Store(false)
+	f.fails.Store(&fails)
+}
+
+// end has the store work again, and reports whether it has failed.
+func (f *faults) end() bool {
+	f.fails.Store(nil)
+	return f.failed.Load()
+}
+
+// withoutIndex has requests not wait for an index that the store keeps from scanning.
+func withoutIndex(o *publish.Options) { o.Index = func() publish.Index { return nil } }
+
+// faultModes are the ways in which a store fails at its operation n.
+var faultModes = []struct {
+	name       string
+	afterwards bool
+	fails      func(n int64) func(int64) bool
+}{
+	{"is down from then on", false, func(n int64) func(int64) bool { return func(i int64) bool { return i >= n } }},
+	{"fails once", false, func(n int64) func(int64) bool { return func(i int64) bool { return i == n } }},
+	{"loses an answer", true, func(n int64) func(int64) bool { return func(i int64) bool { return i == n } }},
+}
+
+// Wherever a publication is interrupted, clients are offered nothing or the whole release,
+// and sending its files again completes it.
+func TestPublicationsThatAStoreInterrupts(t *testing.T) {
+	author := indextest.NewPublisher(t)
+	d := newDist(t, "").signed(author)
+	docs := indextest.Zip("docs/index.md", "# Demo", "docs/resources/thing.md", "# Thing")
+	published := append(in("providers/acme/demo/1.0.0", d.names()...), in("providers/acme/demo/1.0.0/docs", "index.md", "resources/thing.md")...)
+	order := []string{linuxZip, "docs.zip", signature, sums, darwinZip, manifest}
+	content := func(name string) string {
+		if name == "docs.zip" {
+			return docs
+		}
+		return d[name]
+	}
+	for _, mode := range faultModes {
+		t.Run("the store "+mode.name, func(t *testing.T) {
+			offered := 0
+			for n := int64(1); ; n++ {
+				store := newFaults(mode.afterwards)
+				indextest.InBucket(t, store.bucket).Keys("acme", author)
+				r := newRegistryInBucket(t, store.bucket, withoutIndex)
+				r.index.Close()
+				store.begin(mode.fails(n))
+				for _, name := range order {
+					if _, err := r.put(name, content(name)); err != nil && !errors.Is(err, index.ErrNotWritable) && !errors.Is(err, publish.ErrUnavailable) {
+						t.Fatalf("operation %d: %s is refused, which its publisher would not send again: %v", n, name, err)
+					}
+				}
+				failed := store.end()
+
+				again := r.again(t)
+				again.settle()
+				if release := again.index.Snapshot().Provider(demo).Release("1.0.0"); release != nil {
+					offered++
+					again.offers(d)
+					if release.Signature.KeyID != author.ID() {
+						t.Errorf("operation %d: the release is signed by %s", n, release.Signature)
+					}
+				}
+				for _, name := range order {
+					if _, err := again.put(name, content(name)); err != nil {
+						t.Fatalf("operation %d: %s is sent again: %v", n, name, err)
+					}
+				}
+				again.tidy()
+				again.settle()
+				again.offers(d)
+				again.holds(published...)
+				again.index.Close()
+				if t.Failed() {
+					t.Fatalf("after a failure of operation %d", n)
+				}
+				if !failed {
+					t.Logf("a publication has %d operations; after %d failures the release was offered", n-1, offered-1)
+					return
+				}
+			}
+		})
+	}
+}
+
+// settle waits until the index has read what it has found.
+func (r *registry) settle() {
+	r.t.Helper()
+	eventually(r.t, "all is read", func() bool { return r.index.Snapshot().Report.Pending == 0 })
+}
+
+// tidy looks at what is unfinished until nothing is staged.
+func (r *registry) tidy() {
+	r.t.Helper()
+	stop := r.run()
+	defer stop()
+	eventually(r.t, "nothing is staged", func() bool {
+		return !slices.ContainsFunc(r.files(), func(name string) bool { return strings.Contains(name, index.StagingName) })
+	})
+}
+
+// A publication that nobody completes is completed by an instance, or is dropped in its
+// time with all that it has left.
+func TestInterruptedPublicationsThatNobodySendsAgain(t *testing.T) {
+	d := newDist(t, "")
+	for _, test := range []struct {
+		rule string
+		age  time.Duration
+		lost string // of the staged files; empty: none
+		want []string
+	}{
+		{"complete", 0, "", in("providers/acme/demo/1.0.0", d.names()...)},
+		{"incomplete and old", 25 * time.Hour, linuxZip, nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			for n := int64(1); ; n++ {
+				store := newFaults(false)
+				r := newRegistryInBucket(t, store.bucket, withoutIndex)
+				r.index.Close()
+				for _, name := range d.names()[1:] {
+					r.mustPut(name, d[name], publish.Waiting)
+				}
+				store.begin(faultModes[0].fails(n))
+				r.put(d.names()[0], d[d.names()[0]])
+				failed := store.end()
+				if !failed {
+					break
+				}
+				incomplete := store.bucket.Names()
+				if !slices.ContainsFunc(incomplete, func(name string) bool { return strings.HasSuffix(name, "1.0.0/"+index.UploadName) }) ||
+					slices.Contains(incomplete, "providers/acme/demo/1.0.0/"+sums) {
+					continue
+				}
+				if test.lost != "" {
+					r.Remove(stagedRelease + test.lost)
+				}
+				again := r.again(t, func(o *publish.Options) {
+					o.Now = func() time.Time { return time.Now().Add(test.age) }
+				})
+				again.tidy()
+				again.holds(test.want...)
+				if names := store.bucket.Names(); test.want == nil && len(names) > 0 {
+					t.Errorf("left are %v", names)
+				}
+				again.index.Close()
+			}
+		})
+	}
+}
+
+// What another publication has left in the folder of a version stays until its own files
+// are dropped.
+func TestDropRemovesWhatAnInterruptedPublicationHasCopied(t *testing.T) {
+	d, other := newDist(t, "one"), newDist(t, "two")
+	store := newFaults(false)
+	r := newRegistryInBucket(t, store.bucket)
+	for _, name := range []string{linuxZip, sums, manifest} {
+		r.mustPut(name, d[name], publish.Waiting)
+	}
+	var copies atomic.Int64
+	store.bucket.Fail = func(operation, name string) error {
+		if operation == "put" && strings.HasSuffix(name, "acme/demo/1.0.0/"+sums) && copies.Add(1) == 1 {
+			return errDown
+		}
+		return nil
+	}
+	_, err := r.put(darwinZip, d[darwinZip])
+	saying(t, err, index.ErrStore, "503 SlowDown")
+	if err := r.Drop(t.Context(), demo, "1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	if names := store.bucket.Names(); len(names) > 0 {
+		t.Errorf("left are %v", names)
+	}
+	r.putAll(other, other.names()...)
+	r.offers(other)
+}

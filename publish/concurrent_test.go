@@ -1,0 +1,106 @@
+package publish_test
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+)
+
+// Two builds of one version are sent by many at the same time. One of them wins, and
+// what the other's publishers are told is true.
+func TestPublishersOfOneVersion(t *testing.T) { eachTree(t, testPublishersOfOneVersion) }
+
+func testPublishersOfOneVersion(t *testing.T, on treeKind) {
+	author := indextest.NewPublisher(t)
+	builds := []dist{newDist(t, "one").signed(author), newDist(t, "two").signed(author)}
+	for round := range 10 {
+		r := on.newRegistry(t)
+		r.Keys("acme", author)
+		random := rand.New(rand.NewPCG(uint64(round), 1))
+		type put struct {
+			build int
+			name  string
+		}
+		var puts []put
+		for build, d := range builds {
+			for _, name := range d.names() {
+				for range 10 {
+					puts = append(puts, put{build, name})
+				}
+			}
+		}
+		random.Shuffle(len(puts), func(i, j int) { puts[i], puts[j] = puts[j], puts[i] })
+
+		var whole, mixed atomic.Int64
+		watching, stop := make(chan struct{}), make(chan struct{})
+		go func() { // a client
+			defer close(watching)
+			for {
+				if release := r.index.Snapshot().Provider(demo).Release("1.0.0"); release != nil {
+					whole.Add(1)
+					if len(release.Packages) != 2 || release.Signature.KeyID != author.ID() {
+						mixed.Add(1)
+					}
+				}
+				select {
+				case <-stop:
+					return
+				default:
+				}
+			}
+		}()
+		var g sync.WaitGroup
+		for _, p := range puts {
+			g.Go(func() {
+				_, err := r.put(p.name, builds[p.build][p.name])
+				if err != nil && !errors.Is(err, publish.ErrConflict) && !errors.Is(err, publish.ErrRefused) {
+					t.Errorf("%s: %v", p.name, err)
+				}
+			})
+		}
+		g.Wait()
+		close(stop)
+		<-watching
+
+		winner := 0
+		if r.Read("providers/acme/demo/1.0.0/"+sums) == builds[1][sums] {
+			winner = 1
+		}
+		r.offers(builds[winner])
+		r.isClean()
+		for name, content := range builds[winner] {
+			r.mustPut(name, content, publish.Unchanged)
+		}
+		if mixed.Load() > 0 {
+			t.Errorf("round %d: a client has seen a half release %d of %d times", round, mixed.Load(), whole.Load())
+		}
+	}
+}
+
+// Many versions at once do not disturb each other, nor the folder they are staged in.
+func TestManyVersionsAtOnce(t *testing.T) { eachTree(t, testManyVersionsAtOnce) }
+
+func testManyVersionsAtOnce(t *testing.T, on treeKind) {
+	r := on.newRegistry(t)
+	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
+	var g sync.WaitGroup
+	for i := range 100 {
+		g.Go(func() {
+			result, err := r.putModule(fmt.Sprintf("1.%d.0.tar.gz", i), content)
+			if err != nil || result.Outcome != publish.Added {
+				t.Errorf("%+v, %v", result, err)
+			}
+		})
+	}
+	g.Wait()
+	r.isClean()
+	if n := len(r.index.Snapshot().Module(vpc).Versions); n != 100 {
+		t.Errorf("%d versions are offered", n)
+	}
+}

@@ -1,0 +1,57 @@
+package publish
+
+import (
+	"bytes"
+	"errors"
+	"io/fs"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// What is read of an archive of documentation are files below their folder, within
+// the limits.
+func FuzzReadDocs(f *testing.F) {
+	for _, name := range []string{docsZip, docsTarGz} {
+		f.Add(name, []byte(indextest.Zip("docs/index.md", "# Demo", "docs/resources/thing.md", "x")))
+		f.Add(name, []byte(indextest.TarGz("website/docs/index.md", "# Demo", "../x", "x")))
+	}
+	f.Fuzz(func(t *testing.T, name string, archive []byte) {
+		files, err := readDocs(t.Context(), bytes.NewReader(archive), int64(len(archive)), name)
+		if err != nil {
+			if !errors.Is(err, ErrRefused) {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		total := 0
+		for _, file := range files {
+			total += len(file.content)
+			if !fs.ValidPath(file.name) || file.name == "." || strings.Contains(file.name, `\`) {
+				t.Errorf("%q", file.name)
+			}
+		}
+		if len(files) == 0 || len(files) > maxDocFiles || total > maxDocTotal {
+			t.Errorf("%d files of %d bytes", len(files), total)
+		}
+	})
+}
+
+// A failing disk is not the publisher's fault, and its paths are not for publishers.
+func TestDocsFromADiskThatFails(t *testing.T) {
+	for _, name := range []string{docsZip, docsTarGz} {
+		_, err := readDocs(t.Context(), failingDisk{}, 1000, name)
+		if !errors.Is(err, index.ErrNotWritable) || strings.Contains(err.Error(), "/srv") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+type failingDisk struct{}
+
+func (failingDisk) ReadAt([]byte, int64) (int, error) {
+	return 0, &fs.PathError{Op: "read", Path: "/srv/providers", Err: syscall.EIO}
+}

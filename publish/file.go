@@ -1,0 +1,129 @@
+package publish
+
+import (
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A Kind is what a file is. There are few of them, so that metrics can have them as
+// a label.
+type Kind uint8
+
+// The kinds of files.
+const (
+	Package   Kind = iota // of a provider, for one platform
+	Checksums             // SHA256SUMS
+	Signature             // of SHA256SUMS
+	Manifest              // with the protocols of a release
+	Docs                  // an archive of a release's documentation
+	Module                // an archive of a module
+	Metadata              // a registry.hcl
+
+	// Kinds is the number of kinds.
+	Kinds
+)
+
+var kindNames = [Kinds]string{"package", "checksums", "signature", "manifest", "docs", "module", "metadata"}
+
+// String is the name of the kind in metrics.
+func (k Kind) String() string { return kindNames[k] }
+
+// A File is a file that can be published, by its path in the tree. It is hosted: its
+// address has no HOSTNAME.
+type File struct {
+	Address address.Address
+	Version string // in its normal form; empty for Metadata
+	Name    string // as in the tree
+	Kind    Kind
+
+	platform address.Platform // of a Package
+}
+
+// Archives of documentation, by the name under which they are published.
+const (
+	docsZip   = "docs.zip"
+	docsTarGz = "docs.tar.gz"
+	docsTgz   = "docs.tgz"
+)
+
+// ParseReleaseFile returns the file with a name in the folder of a provider's
+// version. The error is a Refusal.
+func ParseReleaseFile(a address.Address, version, name string) (File, error) {
+	f := File{Address: a.At(""), Version: version, Name: name}
+	if _, err := address.ParseProviderVersion(version); err != nil {
+		return File{}, refused("%v", err)
+	}
+	switch name {
+	case docsZip, docsTarGz, docsTgz:
+		f.Kind = Docs
+		return f, nil
+	}
+	parsed, err := address.ParseReleaseFile(a.Name, name)
+	switch {
+	case err != nil:
+		return File{}, refused("%.200q is not published with a release (%v): send %s, SHA256SUMS and SHA256SUMS.sig, manifest.json with such names, or %s",
+			name, err, address.PackageName(a.Name, version, address.Platform{OS: "OS", Arch: "ARCH"}), docsZip)
+	case parsed.Version.String() != version:
+		return File{}, refused("%q is of version %s, and the path says %s: send it to the path of its version", name, parsed.Version, version)
+	}
+	switch parsed.Kind {
+	case address.PackageFile:
+		f.Kind, f.platform = Package, parsed.Platform
+	case address.ChecksumsFile:
+		f.Kind = Checksums
+	case address.SignatureFile:
+		f.Kind = Signature
+	case address.ManifestFile:
+		f.Kind = Manifest
+	}
+	return f, nil
+}
+
+// ParseModuleFile returns the package of a module with a name. A leading v of the
+// version is accepted, as in a tree, and left out. The error is a Refusal.
+func ParseModuleFile(a address.Address, name string) (File, error) {
+	for _, suffix := range []string{".tar.gz", ".tgz", ".zip"} {
+		text, ok := strings.CutSuffix(name, suffix)
+		if !ok {
+			continue
+		}
+		v, err := address.ParseModuleVersion(text)
+		if err != nil {
+			return File{}, refused("%v", err)
+		}
+		return File{Address: a.At(""), Version: v.String(), Name: v.String() + suffix, Kind: Module}, nil
+	}
+	return File{}, refused("%.200q is not the package of a module: send VERSION.tar.gz, VERSION.tgz or VERSION.zip", name)
+}
+
+// ParseMetadataFile returns the registry.hcl of a provider or module. The error is
+// a Refusal.
+func ParseMetadataFile(a address.Address, name string) (File, error) {
+	if name != index.MetadataName {
+		return File{}, refused("%.200q is not published for a provider as a whole: send %s, or a file to the path of its version", name, index.MetadataName)
+	}
+	return File{Address: a.At(""), Name: name, Kind: Metadata}, nil
+}
+
+// Platform returns OS_ARCH of a Package; empty for another kind of file.
+func (f File) Platform() string {
+	if f.Kind != Package {
+		return ""
+	}
+	return f.platform.String()
+}
+
+// maxName is how long a file's name may be, and its address with its version, in
+// bytes. File systems take 255, and the names of staged builds and of locks are made of
+// these and up to 70 more.
+const maxName = 180
+
+// checkLength refuses a file that could not be staged under its name.
+func (f File) checkLength() error {
+	if len(f.Name) <= maxName && len(f.Address.String()+"@"+f.Version) <= maxName {
+		return nil
+	}
+	return refused("a file's name, and its address with its version, have at most %d characters: shorten the name or the version", maxName)
+}

@@ -1,0 +1,80 @@
+package publish_test
+
+import (
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+)
+
+// putModule uploads a package of acme/vpc/aws.
+func (r *registry) putModule(name, content string) (publish.Result, error) {
+	f, err := publish.ParseModuleFile(vpc, name)
+	if err != nil {
+		return publish.Result{}, err
+	}
+	return r.Put(r.t.Context(), f, upload(content))
+}
+
+func TestModules(t *testing.T) { eachTree(t, testModules) }
+
+func testModules(t *testing.T, on treeKind) {
+	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
+	other := indextest.TarGz("main.tf", `output "a" { value = 2 }`)
+	zip := indextest.Zip("main.tf", `output "a" { value = 1 }`)
+	r := on.newRegistry(t)
+	steps := []struct {
+		rule    string
+		name    string
+		content string
+		outcome publish.Outcome
+		kind    error
+		says    string
+	}{
+		{rule: "a new version", name: "1.0.0.tar.gz", content: content, outcome: publish.Added},
+		{rule: "the same bytes", name: "1.0.0.tar.gz", content: content, outcome: publish.Unchanged},
+		{rule: "the same version with a v", name: "v1.0.0.tar.gz", content: content, outcome: publish.Unchanged},
+		{rule: "the same version with parts left out", name: "1.tar.gz", content: content, outcome: publish.Unchanged},
+		{rule: "other bytes", name: "1.0.0.tar.gz", content: other, kind: publish.ErrConflict, says: "a version never changes"},
+		{rule: "another format", name: "1.0.0.zip", content: zip, kind: publish.ErrConflict, says: "a version never changes"},
+		{rule: "a version with a v", name: "v1.1.0.tgz", content: content, outcome: publish.Added},
+		{rule: "a zip", name: "1.2.0.zip", content: zip, outcome: publish.Added},
+		{rule: "a package without a module", name: "1.3.0.tar.gz", content: indextest.TarGz("README.md", ""), kind: publish.ErrRefused, says: "there is no .tf file in it"},
+		{rule: "an archive that is none", name: "1.3.0.tar.gz", content: "hello", kind: publish.ErrRefused, says: "cannot be read to its end"},
+		{rule: "an archive of another format", name: "1.3.0.zip", content: content, kind: publish.ErrRefused, says: "cannot be read to its end"},
+		{rule: "an entry that leaves its folder", name: "1.3.0.tar.gz", content: indextest.TarGz("../main.tf", ""), kind: publish.ErrRefused, says: "leaves its folder"},
+		{rule: "a name without a version", name: "latest.tar.gz", content: content, kind: publish.ErrRefused, says: "is not a version"},
+		{rule: "a name of no archive", name: "1.3.0.rar", content: content, kind: publish.ErrRefused, says: "send VERSION.tar.gz"},
+	}
+	for _, step := range steps {
+		t.Run(step.rule, func(t *testing.T) {
+			result, err := r.putModule(step.name, step.content)
+			if step.kind != nil {
+				saying(t, err, step.kind, step.says)
+			} else if err != nil || result.Outcome != step.outcome {
+				t.Errorf("%+v, %v", result, err)
+			}
+			r.isClean()
+		})
+	}
+	r.holds(in("modules/acme/vpc/aws", "1.0.0.tar.gz", "1.1.0.tgz", "1.2.0.zip")...)
+	if n := len(r.index.Snapshot().Module(vpc).Versions); n != 3 {
+		t.Errorf("%d versions are offered", n)
+	}
+	if read := r.index.Stats().Read; read != 0 {
+		t.Errorf("scans have read %d archives, which were read when they arrived", read)
+	}
+}
+
+// A folder has the bytes of the package that the registry makes of it.
+func TestModulesInTheTree(t *testing.T) {
+	r := newRegistry(t)
+	r.Write("modules/acme/vpc/aws/v1.0.0/main.tf", `output "a" { value = 1 }`)
+	r.Write("modules/ACME/Vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	r.Write("shared/main.tf", `output "a" { value = 1 }`)
+	r.link("../../../../shared", "modules/acme/vpc/aws/3.0.0")
+	for _, name := range []string{"1.0.0.tar.gz", "1.0.0.zip", "3.0.0.tar.gz"} {
+		_, err := r.putModule(name, indextest.TarGz("main.tf", `output "a" { value = 2 }`))
+		saying(t, err, publish.ErrConflict, "a version never changes")
+	}
+}

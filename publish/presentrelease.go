@@ -1,0 +1,212 @@
+package publish
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"path"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A presentRelease is what the tree has of a provider's version, whether it is
+// offered or withheld, published or copied there. It is read from the disk, since the
+// snapshot may be behind.
+type presentRelease struct {
+	part   index.Part
+	files  map[string]string // paths in the part, by name
+	exists bool              // there is a package, so the version must not change
+
+	// incomplete: an interrupted publication has copied some of it to the folder, in a
+	// Bucket.
+	incomplete bool
+
+	// folder is that of the version. It need not exist: the files may lie in the
+	// provider's own folder.
+	folder string
+
+	release *index.Release // as the index offers it; nil if it does not
+	tree    index.Tree
+}
+
+// presentRelease looks for a version under all names of the registry. Without one,
+// folder is where it goes.
+func (p *Publisher) presentRelease(tree index.Tree, a address.Address, version string) (*presentRelease, error) {
+	var first *presentRelease
+	for _, hostname := range p.hostnames() {
+		r, err := p.presentUnder(tree, a.At(hostname), version)
+		if err != nil {
+			return nil, err
+		}
+		if r.exists {
+			return r, nil
+		}
+		if first == nil {
+			first = r
+		}
+	}
+	return first, nil
+}
+
+func (p *Publisher) presentUnder(tree index.Tree, a address.Address, version string) (*presentRelease, error) {
+	part, dir, err := tree.Folder(a).In()
+	if err != nil {
+		return nil, err
+	}
+	r := &presentRelease{part: part, files: make(map[string]string), folder: path.Join(dir, version), tree: tree}
+	if s := p.snapshot(); s != nil {
+		r.release = s.Provider(a).Release(version)
+	}
+	for _, dir := range []string{r.folder, dir} { // of two files the index takes that of the first
+		entries, err := list(part, dir)
+		if err != nil {
+			return nil, err
+		}
+		if dir == r.folder && index.IncompleteUpload(address.ChecksumsName(a.Name, version), namesOf(entries)) {
+			r.incomplete = true
+			continue
+		}
+		for _, e := range entries {
+			if dir == r.folder && e.IsDir() && isUnpackedPackage(e) {
+				r.exists = true
+			}
+			f, err := address.ParseReleaseFile(a.Name, e.Name())
+			if err != nil || f.Version.String() != version || e.IsDir() {
+				continue
+			}
+			if _, twice := r.files[e.Name()]; !twice {
+				r.files[e.Name()] = path.Join(dir, e.Name())
+			}
+			r.exists = r.exists || f.Kind == address.PackageFile
+		}
+	}
+	return r, nil
+}
+
+func namesOf(entries []fs.FileInfo) []string {
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	return names
+}
+
+// isUnpackedPackage reports whether a folder is named like a platform.
+func isUnpackedPackage(e fs.FileInfo) bool {
+	_, err := address.ParsePlatforms([]string{e.Name()})
+	return err == nil
+}
+
+// digest returns the digest of a file.
+func (r *presentRelease) digest(name string) (wire.SHA256, error) {
+	return r.tree.DigestOf(r.files[name], r.release)
+}
+
+// describe returns what is published.
+func (r *presentRelease) describe(a address.Address, version string) (wire.Publication, error) {
+	d := wire.Publication{Status: wire.Published, Address: a.At("").String(), Version: version}
+	for _, name := range sortedNames(r.files) {
+		sum, err := r.digest(name)
+		if err != nil {
+			return d, err
+		}
+		info, err := r.part.Stat(r.files[name])
+		if err != nil {
+			return d, index.StorageError(err)
+		}
+		d.Files = append(d.Files, wire.PublishedFile{Name: name, SHA256: sum.String(), Size: info.Size()})
+	}
+	return d, nil
+}
+
+// putBeside answers an upload of a version that the tree has: whatever its bytes are,
+// the version does not change.
+func (p *Publisher) putBeside(ctx context.Context, tree index.Tree, present *presentRelease, f File, u Upload) (Result, error) {
+	if u.announced() && (f.Kind != Signature || u.Bodiless) {
+		return present.compare(f, u.SHA256)
+	}
+	if u.Bodiless {
+		return Result{}, ErrNothing
+	}
+	var content bytes.Buffer
+	to := io.Discard
+	if f.Kind == Signature {
+		to = &content
+	}
+	sum, _, err := p.digest(to, f.Kind, u)
+	if err != nil {
+		return Result{}, err
+	}
+	result, err := present.compare(f, sum)
+	if f.Kind != Signature || !errors.Is(err, ErrConflict) {
+		return result, err
+	}
+	return p.putSignatureBeside(ctx, tree, f, content.Bytes(), sum)
+}
+
+// putSignatureBeside answers a signature that the tree does not have. A publisher that
+// runs again signs again, and parallel uploads of a release that needs no signature
+// may complete it before theirs arrives: both must not fail.
+func (p *Publisher) putSignatureBeside(ctx context.Context, tree index.Tree, f File, signature []byte, sum wire.SHA256) (Result, error) {
+	unlock, err := p.lock(ctx, stage{address: f.Address, version: f.Version}.name())
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
+	present, err := p.presentRelease(tree, f.Address, f.Version)
+	if err != nil {
+		return Result{}, err
+	}
+	checksumsPath := present.files[address.ChecksumsName(f.Address.Name, f.Version)]
+	if checksumsPath == "" {
+		return Result{}, f.errPublishedWithout()
+	}
+	checksums, err := present.part.ReadFile(checksumsPath, index.MaxDocument)
+	if err != nil {
+		return Result{}, err
+	}
+	keys, _, err := p.keys(tree, f.Address)
+	if err != nil {
+		return Result{}, err
+	}
+	_, signed := present.files[f.Name]
+	switch {
+	case keys != nil && signed:
+		if _, err := keys.Verify(checksums, signature); err != nil {
+			return Result{}, f.errOtherBytes()
+		}
+		result := f.unchanged(sum)
+		result.Message = "the signature is valid; the one that is published stays"
+		return result, nil
+	case signed:
+		return Result{}, f.errOtherBytes()
+	case keys != nil:
+		return Result{}, f.errPublishedWithout()
+	}
+	if err := present.part.WriteFile(path.Join(path.Dir(checksumsPath), f.Name), signature); err != nil {
+		return Result{}, index.StorageError(err)
+	}
+	result := f.unchanged(sum)
+	result.Outcome = Added
+	result.Message = "the signature is kept with the release; clients get it once the registry has the public key of " + f.Address.Namespace
+	return result, nil
+}
+
+// compare answers an upload of a version that the tree has.
+func (r *presentRelease) compare(f File, sum wire.SHA256) (Result, error) {
+	if r.files[f.Name] == "" {
+		return Result{}, f.errPublishedWithout()
+	}
+	other, err := r.digest(f.Name)
+	switch {
+	case err != nil:
+		return Result{}, err
+	case other != sum:
+		return Result{}, f.errOtherBytes()
+	}
+	return f.unchanged(sum), nil
+}

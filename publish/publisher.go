@@ -1,0 +1,331 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"sync"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// The defaults of Options.
+const (
+	DefaultMaxSize = 4 << 30 // bytes
+	DefaultStaging = 24 * time.Hour
+)
+
+// An Index offers clients what is in the tree. It is an *index.Index.
+type Index interface {
+	Snapshot() *index.Snapshot
+	Next(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot
+	Changed(folders ...string)
+	Digests() *index.Digests
+}
+
+// Options of a Publisher.
+type Options struct {
+	// Open opens the tree. Requests share it for a moment.
+	Open func() (index.Tree, error)
+
+	// Index returns the index of the tree; nil while there is none yet.
+	Index func() Index
+
+	// Lock waits for the lock of a name, which all instances that share the tree have
+	// in common, and all requests of this one, or for the end of ctx.
+	Lock func(ctx context.Context, name string) (unlock func(), err error)
+
+	// Hostnames are the registry's own: what lies under one of them in the tree is
+	// hosted too, and a version that is there cannot be published again.
+	Hostnames []svchost.Hostname
+
+	// RequireSignatures: a release without a publisher's signature is refused.
+	RequireSignatures bool
+
+	// MaxSize of a file in bytes. Zero: DefaultMaxSize.
+	MaxSize int64
+
+	// Staging is how long an unfinished release stays after its last file. Zero:
+	// DefaultStaging.
+	Staging time.Duration
+
+	// Now is the clock. Nil: time.Now.
+	Now func() time.Time
+
+	// Logger logs what fails on this side. May be nil.
+	Logger *slog.Logger
+}
+
+// A Publisher takes files into a tree. It is safe for concurrent use.
+type Publisher struct {
+	options Options
+	opener  *index.Opener
+
+	unpacking sync.Mutex // of documentation, before its version is locked
+	adding    sync.Mutex // of staged documentation, after that
+
+	mutex   sync.Mutex
+	checked *simplelru.LRU[checkedFile, index.PackageDigest] // packages that are staged
+}
+
+// A checkedFile is a package as it was when it was checked. Renaming it on a disk changes
+// none of this, writing to it does.
+type checkedFile struct {
+	sum     wire.SHA256
+	size    int64
+	modTime int64  // in nanoseconds since 1970
+	etag    string // in a Bucket
+}
+
+func checkedAs(sum wire.SHA256, info fs.FileInfo) checkedFile {
+	c := checkedFile{sum: sum, size: info.Size(), modTime: info.ModTime().UnixNano()}
+	if tagged, ok := info.(interface{ ETag() string }); ok {
+		c.etag = tagged.ETag()
+	}
+	return c
+}
+
+// maxChecked is how many packages that were checked are remembered: those of some
+// fifty releases that are being published at the same time.
+const maxChecked = 1024
+
+// New returns a Publisher.
+func New(o Options) (*Publisher, error) {
+	if o.Open == nil || o.Index == nil || o.Lock == nil {
+		return nil, errors.New("publishing needs a tree, its index and locks")
+	}
+	if o.MaxSize == 0 {
+		o.MaxSize = DefaultMaxSize
+	}
+	if o.Staging == 0 {
+		o.Staging = DefaultStaging
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	checked, err := simplelru.NewLRU[checkedFile, index.PackageDigest](maxChecked, nil)
+	return &Publisher{options: o, opener: index.NewOpener(o.Open), checked: checked}, err
+}
+
+// An Outcome is what has come of an upload.
+type Outcome uint8
+
+// The outcomes of uploads that are taken.
+const (
+	Added     Outcome = iota // it is published now
+	Waiting                  // it is staged
+	Unchanged                // the same bytes are there already
+)
+
+// A Result is the answer to an upload.
+type Result struct {
+	Outcome Outcome
+	wire.Publication
+}
+
+// Put takes a file, and returns when clients are offered what it completes. With an
+// error nothing of the file is left. The error is a *Refusal, ErrNothing for a bodiless
+// upload of bytes that are not there, or one of ErrInterrupted, ErrUnavailable,
+// index.ErrDiskFull and index.ErrNotWritable. After an index.ErrStore the file may have
+// been taken all the same; sending it again tells.
+func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
+	if err := f.checkLength(); err != nil {
+		return Result{}, err
+	}
+	if u.Size > p.limit(f.Kind) {
+		return Result{}, tooLarge(p.limit(f.Kind))
+	}
+	tree, err := p.open()
+	if err != nil {
+		return Result{}, err
+	}
+	if err := p.checkNotWithdrawn(f); err != nil {
+		return Result{}, err
+	}
+	switch f.Kind {
+	case Module:
+		return p.putModule(ctx, tree, f, u)
+	case Metadata:
+		return p.putMetadata(ctx, tree, f, u)
+	case Docs:
+		return p.putDocs(ctx, tree, f, u)
+	}
+	return p.putReleaseFile(ctx, tree, f, u)
+}
+
+// maxDocs bounds an archive of documentation, in bytes.
+const maxDocs = 64 << 20
+
+// limit is how large a file may be, in bytes.
+func (p *Publisher) limit(k Kind) int64 {
+	switch k {
+	case Checksums, Signature, Manifest:
+		return min(p.options.MaxSize, index.MaxDocument)
+	case Metadata:
+		return min(p.options.MaxSize, index.MaxMetadata)
+	case Docs:
+		return min(p.options.MaxSize, maxDocs)
+	}
+	return p.options.MaxSize
+}
+
+func (p *Publisher) open() (index.Tree, error) {
+	tree, err := p.opener.Tree()
+	if err == nil && (tree.Providers.Replaced() || tree.Modules.Replaced()) {
+		p.opener.Forget()
+		tree, err = p.opener.Tree()
+	}
+	if err != nil {
+		return tree, p.unavailable("opening the tree", err)
+	}
+	return tree, nil
+}
+
+// lock locks what is published under a name, here and at all other instances.
+func (p *Publisher) lock(ctx context.Context, name string) (unlock func(), err error) {
+	unlock, err = p.options.Lock(ctx, "terraform_registry/publish/"+name)
+	switch {
+	case err == nil:
+		return unlock, nil
+	case ctx.Err() != nil:
+		return nil, ErrInterrupted
+	}
+	return nil, p.unavailable("locking "+name, err)
+}
+
+// lockIn is lock for a change in a part of the tree. What a client has sent to a tree
+// that was replaced meanwhile would never be offered.
+func (p *Publisher) lockIn(ctx context.Context, part index.Part, name string) (unlock func(), err error) {
+	if unlock, err = p.lock(ctx, name); err != nil {
+		return nil, err
+	}
+	if part.Replaced() {
+		unlock()
+		return nil, p.unavailable("changing the tree", index.ErrReplaced)
+	}
+	return unlock, nil
+}
+
+// unavailable logs a failure of this side, whose details are not for publishers.
+func (p *Publisher) unavailable(doing string, err error) error {
+	if p.options.Logger != nil {
+		p.options.Logger.Error("publishing failed", "doing", doing, "error", err.Error())
+	}
+	return ErrUnavailable
+}
+
+// checkNotWithdrawn refuses a version that would not be offered.
+func (p *Publisher) checkNotWithdrawn(f File) error {
+	s := p.snapshot()
+	if s == nil || f.Version == "" {
+		return nil
+	}
+	v, err := address.ParseModuleVersion(f.Version)
+	if err != nil {
+		return refused("%v", err)
+	}
+	for _, name := range p.hostnames() {
+		if n := s.Metadata(f.Address.At(name)).WithdrawnVersion(v); n != nil {
+			return refused("version %s is withdrawn by %s: restore it there first, or publish another version", f.Version, index.MetadataName)
+		}
+	}
+	return nil
+}
+
+// hostnames are those under which an address is hosted; the empty one comes first.
+func (p *Publisher) hostnames() []svchost.Hostname {
+	return append([]svchost.Hostname{""}, p.options.Hostnames...)
+}
+
+// snapshot is the latest one; nil if there is none.
+func (p *Publisher) snapshot() *index.Snapshot {
+	x := p.options.Index()
+	if x == nil {
+		return nil
+	}
+	return x.Snapshot()
+}
+
+// patience is how long a request waits until clients are offered what it has
+// completed. Usually that takes some milliseconds, since all digests are known.
+const patience = time.Minute
+
+// await waits for a snapshot for which done reports true. It returns the last snapshot
+// that it has seen, and whether that is it.
+func (p *Publisher) await(ctx context.Context, wanted index.Wanted, done func(*index.Snapshot) bool) (*index.Snapshot, bool) {
+	x := p.options.Index()
+	if x == nil {
+		return nil, false
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	last := x.Snapshot()
+	for last == nil || !done(last) {
+		next := x.Next(ctx, last, wanted)
+		if next == nil {
+			return last, false
+		}
+		last = next
+	}
+	return last, true
+}
+
+// awaitScan waits for a scan that began later than now.
+func (p *Publisher) awaitScan(ctx context.Context, a address.Address) {
+	p.changed(a) // before the time is taken: a scan that began after it has been told
+	since := time.Now()
+	p.await(ctx, index.Wanted{Address: a}, func(s *index.Snapshot) bool { return s.Taken.After(since) })
+}
+
+// awaitOffer waits until clients are offered what a file has completed, and answers its
+// upload. The index may see more than was checked: what else lies in the tree.
+func (p *Publisher) awaitOffer(ctx context.Context, f File, sum wire.SHA256, offered func(*index.Snapshot) bool) Result {
+	p.changed(f.Address) // as in awaitScan
+	since := time.Now()
+	last, scanned := p.await(ctx, index.Wanted{Address: f.Address, Version: f.Version}, func(now *index.Snapshot) bool {
+		return offered(now) || now.Taken.After(since) && !now.Pending(f.Address, f.Version)
+	})
+	r := f.added(sum)
+	switch {
+	case last != nil && offered(last):
+		return r
+	case scanned:
+		r.Message = "it is in the tree, and is not offered because of something else there: the registry's operator can tell why by `caddy terraform-registry check`"
+	default:
+		r.Message = "it is in the tree, and will be offered when the registry has read it"
+	}
+	r.Outcome = Waiting
+	return r
+}
+
+// publication describes a file that has been taken.
+func (f File) publication(status string, sum wire.SHA256) wire.Publication {
+	return wire.Publication{Status: status, Address: f.Address.String(), Version: f.Version, File: f.Name, SHA256: sum.String()}
+}
+
+// added is the result of a file that has come into the tree.
+func (f File) added(sum wire.SHA256) Result {
+	return Result{Added, f.publication(wire.Published, sum)}
+}
+
+func (f File) unchanged(sum wire.SHA256) Result {
+	return Result{Unchanged, f.publication(wire.Published, sum)}
+}
+
+// errOtherBytes is for a file of a published version.
+func (f File) errOtherBytes() error {
+	return conflict("version %s of %s is published with another %s: a version never changes, publish a new one", f.Version, f.Address, f.Name)
+}
+
+// errPublishedWithout is for a file that a published version does not have.
+func (f File) errPublishedWithout() error {
+	return conflict("version %s of %s is published without %s: a version never changes, publish a new one", f.Version, f.Address, f.Name)
+}

@@ -1,0 +1,541 @@
+package publish
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// putReleaseFile stages a file of a provider's release, and publishes the release if
+// it is complete.
+func (p *Publisher) putReleaseFile(ctx context.Context, tree index.Tree, f File, u Upload) (Result, error) {
+	s := stage{address: f.Address, version: f.Version, part: tree.Providers}
+	present, err := p.presentRelease(tree, f.Address, f.Version)
+	if err != nil {
+		return Result{}, err
+	}
+	if present.exists {
+		return p.putBeside(ctx, tree, present, f, u)
+	}
+	if u.announced() {
+		result, err := p.advance(ctx, tree, s, f, u.SHA256, func(*signing.Keyring) (string, error) { return "", s.has(f, u.SHA256) })
+		if !errors.Is(err, ErrNothing) || u.Bodiless {
+			return result, err
+		}
+	}
+	r, err := p.receive(ctx, s.part, f, u)
+	if err != nil {
+		return Result{}, err
+	}
+	defer s.part.RemoveIfEmpty(stagingPath())
+	defer r.Discard()
+	content, err := p.check(ctx, f, r)
+	if err != nil {
+		return Result{}, err
+	}
+	return p.advance(ctx, tree, s, f, r.sum, func(keys *signing.Keyring) (string, error) {
+		// The client may leave: what it has sent is complete.
+		return p.add(context.WithoutCancel(ctx), s, f, r, content, keys)
+	})
+}
+
+// has returns ErrNothing unless exactly these bytes of a file are staged.
+func (s stage) has(f File, sum wire.SHA256) error {
+	c, err := s.read()
+	if err != nil {
+		return err
+	}
+	is := func(b build) bool { return b.sum == sum }
+	switch listed, ok := c.sums[f.Name]; {
+	case c.files[f.Name] == nil && slices.ContainsFunc(c.builds(f.Name), is):
+		return nil
+	case c.files[f.Name] == nil:
+		return ErrNothing
+	case ok && listed == sum:
+		return nil
+	case ok:
+		return ErrNothing
+	}
+	other, err := s.part.Digest(s.release(f.Name))
+	if err == nil && other != sum {
+		return ErrNothing
+	}
+	return err
+}
+
+// check checks a file by itself, and returns the content of a document.
+func (p *Publisher) check(ctx context.Context, f File, r *received) (content []byte, err error) {
+	if f.Kind == Package {
+		return nil, p.checkPackage(ctx, f, r)
+	}
+	if content, err = io.ReadAll(io.NewSectionReader(r.File, 0, r.size)); err != nil {
+		return nil, index.StorageError(err)
+	}
+	switch f.Kind {
+	case Checksums:
+		err = checkChecksums(f, content)
+	case Manifest:
+		if _, err = wire.DecodeManifest(content); err != nil {
+			err = refused("%s: %v", f.Name, err)
+		}
+	}
+	return content, err
+}
+
+// checkPackage checks a package as a scan would.
+func (p *Publisher) checkPackage(ctx context.Context, f File, r *received) (err error) {
+	if r.digest, err = index.CheckPackage(ctx, r.File, r.size, f.Address.Name, f.platform, r.sum); err != nil {
+		return p.asRefusal(ctx, f, err)
+	}
+	return nil
+}
+
+// checkChecksums refuses a SHA256SUMS that cannot be that of the version.
+func checkChecksums(f File, content []byte) error {
+	sums, err := wire.DecodeChecksums(content)
+	if err != nil {
+		return refused("%s: %v", f.Name, err)
+	}
+	for name := range sums {
+		if other, err := ParseReleaseFile(f.Address, f.Version, name); err == nil && other.Kind == Package {
+			return nil
+		}
+	}
+	return refused("%s lists no package of version %s: list files named %s", f.Name, f.Version,
+		address.PackageName(f.Address.Name, f.Version, address.Platform{OS: "OS", Arch: "ARCH"}))
+}
+
+// advance changes what is staged, and publishes it if it is complete. sum is that of
+// the file that was sent. The change may have something to say.
+func (p *Publisher) advance(ctx context.Context, tree index.Tree, s stage, f File, sum wire.SHA256, change func(*signing.Keyring) (string, error)) (Result, error) {
+	published, result, err := p.advanceLocked(ctx, tree, s, f, sum, change)
+	if err != nil || !published {
+		return result, err
+	}
+	files := result.Files
+	result = p.awaitRelease(ctx, s, f, sum)
+	result.Files = files
+	return result, nil
+}
+
+func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage, f File, sum wire.SHA256, change func(*signing.Keyring) (string, error)) (published bool, result Result, err error) {
+	unlock, err := p.lockIn(ctx, s.part, s.name())
+	if err != nil {
+		return false, Result{}, err
+	}
+	defer unlock()
+	// From here on the client may leave: what it has sent is complete.
+	ctx = context.WithoutCancel(ctx)
+	present, err := p.presentRelease(tree, s.address, s.version)
+	if err != nil {
+		return false, Result{}, err
+	}
+	if present.exists { // it has been published meanwhile
+		result, err = present.compare(f, sum)
+		return false, result, err
+	}
+	keys, needsSignature, err := p.keys(tree, s.address)
+	if err != nil {
+		return false, Result{}, err
+	}
+	note, err := change(keys)
+	if err != nil {
+		return false, Result{}, err
+	}
+	c, err := s.read()
+	if err != nil {
+		return false, Result{}, err
+	}
+	if len(s.missing(c, needsSignature)) == 0 {
+		result.Files = s.describe(c, needsSignature, p.options.Staging).Files
+		err := p.publish(ctx, tree, s, c, present)
+		return err == nil, result, err
+	}
+	result = Result{Waiting, s.describe(c, needsSignature, p.options.Staging)}
+	result.File, result.SHA256, result.Message = f.Name, sum.String(), note
+	return false, result, nil
+}
+
+// keys returns the publisher's keys, which are nil if the tree has no file of them, and
+// whether a release needs their signature.
+func (p *Publisher) keys(tree index.Tree, a address.Address) (keys *signing.Keyring, needsSignature bool, err error) {
+	part, name, err := tree.KeysFile("", a.Namespace)
+	if err != nil {
+		return nil, true, err
+	}
+	content, err := part.ReadFile(name, index.MaxDocument)
+	switch {
+	case err != nil:
+		return nil, true, err
+	case content == nil:
+		return nil, p.options.RequireSignatures, nil
+	}
+	keys, _ = signing.ReadKeyring(content) // the index reports what of it cannot be used
+	return keys, true, nil
+}
+
+// add adds a file to what is staged. keys are nil if the namespace has none.
+func (p *Publisher) add(ctx context.Context, s stage, f File, r *received, content []byte, keys *signing.Keyring) (note string, err error) {
+	c, err := s.read()
+	if err != nil {
+		return "", err
+	}
+	switch {
+	case c.checksums != nil:
+		return "", p.addDecided(ctx, s, c, f, r, content, keys)
+	case f.Kind == Checksums:
+		return p.decide(ctx, s, c, r, content, keys)
+	}
+	builds := c.builds(f.Name)
+	if slices.ContainsFunc(builds, func(b build) bool { return b.sum == r.sum }) {
+		return "", nil
+	}
+	if len(builds) >= maxBuilds {
+		return "", conflict("%d different builds of %s are staged: delete what is staged of version %s first", len(builds), f.Name, s.version)
+	}
+	return "", p.keep(ctx, r, build{name: f.Name, sum: r.sum}.path(s))
+}
+
+// keep gives a file its name in a stage. What was found in a package is remembered.
+func (p *Publisher) keep(ctx context.Context, r *received, name string) error {
+	info, err := r.Rename(ctx, name)
+	if err != nil {
+		return index.StorageError(err)
+	}
+	if r.digest.SHA256 == r.sum { // it is a package
+		p.mutex.Lock()
+		defer p.mutex.Unlock()
+		p.checked.Add(checkedAs(r.sum, info), r.digest)
+	}
+	return nil
+}
+
+// move gives a staged build another name. In a Bucket that makes another file of it.
+func (p *Publisher) move(s stage, b build, from, to string) error {
+	if err := s.rename(from, to); err != nil {
+		return err
+	}
+	info, err := s.part.Stat(to)
+	if err != nil {
+		return index.StorageError(err)
+	}
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if digest, ok := p.checked.Get(checkedAs(b.sum, b.info)); ok && info.Size() == b.info.Size() {
+		p.checked.Add(checkedAs(b.sum, info), digest)
+	}
+	return nil
+}
+
+// addDecided adds a file to a release of which SHA256SUMS is staged.
+func (p *Publisher) addDecided(ctx context.Context, s stage, c *staged, f File, r *received, content []byte, keys *signing.Keyring) error {
+	switch f.Kind {
+	case Checksums:
+		if !bytes.Equal(content, c.checksums) {
+			return conflict("another SHA256SUMS of version %s is staged: send the files that it lists, or delete what is staged first", s.version)
+		}
+		return nil
+	case Signature:
+		if err := verify(f, c.checksums, content, keys); err != nil {
+			return err
+		}
+	default:
+		switch sum, listed := c.sums[f.Name]; {
+		case !listed && f.Kind == Manifest:
+			return errManifestNotListed(f.Name)
+		case !listed:
+			return refused("the SHA256SUMS that is staged does not list %s: release it with the others", f.Name)
+		case sum != r.sum:
+			return refused("%s has the sha256 %s, and the SHA256SUMS that is staged lists %s: send the file that it lists, or delete what is staged first", f.Name, r.sum, sum)
+		}
+	}
+	return p.keep(ctx, r, s.release(f.Name))
+}
+
+// errManifestNotListed: clients of the public registry never get to see such a
+// release, which drops it without a word.
+func errManifestNotListed(name string) error {
+	return refused("SHA256SUMS does not list %s: add it to the files whose checksums are released, and sign again", name)
+}
+
+// verify refuses a signature that the namespace's keys, if it has any, do not verify.
+func verify(f File, checksums, signature []byte, keys *signing.Keyring) error {
+	if keys == nil {
+		return nil
+	}
+	if _, err := keys.Verify(checksums, signature); err != nil {
+		return refused("%s: %v", f.Name, err)
+	}
+	return nil
+}
+
+// decide makes a SHA256SUMS the one of the release. It comes last, so that a crash
+// leaves the release undecided. The note names what was staged and is not of it.
+func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received, content []byte, keys *signing.Keyring) (note string, err error) {
+	sums, err := wire.DecodeChecksums(content)
+	if err != nil {
+		return "", refused("%s: %v", s.checksumsName(), err)
+	}
+	if _, listed := sums[s.manifestName()]; !listed && len(c.builds(s.manifestName())) > 0 {
+		return "", errManifestNotListed(s.manifestName())
+	}
+	signature := s.chooseSignature(c, content, keys)
+	dropped := make(map[string]bool)
+	for _, b := range c.undecided {
+		if sum, listed := sums[b.name]; listed && sum == b.sum || signature != nil && b.base() == signature.base() {
+			if err := p.move(s, b, b.path(s), s.release(b.name)); err != nil {
+				return "", err
+			}
+			dropped[b.name] = false
+		} else if _, kept := dropped[b.name]; !kept {
+			dropped[b.name] = true
+		}
+	}
+	if err := p.keep(ctx, r, s.release(s.checksumsName())); err != nil {
+		return "", err
+	}
+	s.remove(s.in(undecidedFolder))
+	maps.DeleteFunc(dropped, func(_ string, is bool) bool { return !is })
+	if len(dropped) > 0 {
+		note = fmt.Sprintf("not those that SHA256SUMS is of, and dropped: %s", strings.Join(sortedNames(dropped), ", "))
+	}
+	return note, nil
+}
+
+// chooseSignature returns the signature of a SHA256SUMS; nil if it is not there. Without
+// keys, it is the last that was sent.
+func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyring) *build {
+	builds := c.builds(s.signatureName())
+	for _, b := range slices.Backward(builds) {
+		if keys == nil {
+			return &b
+		}
+		signature, err := s.part.ReadFile(b.path(s), index.MaxDocument)
+		if err != nil {
+			continue
+		}
+		if _, err := keys.Verify(checksums, signature); err == nil {
+			return &b
+		}
+	}
+	return nil
+}
+
+// publish makes a complete release one of the tree, if the index would offer it there.
+// What is at fault otherwise is dropped, so that it can be sent again.
+func (p *Publisher) publish(ctx context.Context, tree index.Tree, s stage, c *staged, present *presentRelease) error {
+	if err := p.addDocs(ctx, s); err != nil {
+		return err
+	}
+	digests, err := p.scan(ctx, tree, s, c)
+	if err != nil {
+		return err
+	}
+	exists, err := present.part.Exists(present.folder)
+	switch {
+	case err != nil:
+		return err
+	case exists && !present.incomplete:
+		return conflict("the tree has a folder of version %s without a package: its operator has to remove it first", s.version)
+	}
+	copied, err := s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
+	switch {
+	case errors.Is(err, index.ErrInTheWay):
+		return conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", s.version)
+	case err != nil:
+		p.changed(s.address) // it may be there all the same
+		return err
+	}
+	p.rememberCopied(c, copied, digests)
+	s.removeAll() // or tidy does
+	return nil
+}
+
+// scan has the index judge a release as if it were in the tree. It returns the digests that
+// the index has.
+func (p *Publisher) scan(ctx context.Context, tree index.Tree, s stage, c *staged) (*index.Digests, error) {
+	digests := new(index.Digests)
+	if x := p.options.Index(); x != nil {
+		digests = x.Digests()
+	}
+	p.remember(ctx, s, c, digests)
+	providers := s.part
+	providers.Dir = path.Join(providers.Dir, s.in(releaseFolder))
+	snapshot, err := index.Scan(ctx, index.Options{
+		Open:              func() (index.Tree, error) { return tree.Staged(providers), nil },
+		RequireSignatures: p.options.RequireSignatures,
+		IgnoreMetadata:    true,
+		Digests:           digests,
+		Now:               p.options.Now,
+	})
+	switch {
+	case err != nil:
+		return nil, p.unavailable("checking "+s.name(), err)
+	case snapshot.Report.Pending > 0:
+		return nil, p.unavailable("checking "+s.name(), index.ErrStore) // not all packages could be read
+	}
+	var reasons []string
+	for _, problem := range snapshot.Report.Withheld {
+		if problem.Version != s.version {
+			continue // of the namespace's keys file, say
+		}
+		name := path.Base(problem.Path)
+		if _, staged := c.files[name]; staged {
+			s.part.Fs.Remove(path.Join(s.part.Dir, s.release(name)))
+		}
+		reasons = append(reasons, fmt.Sprintf("%s: %s", name, problem.Detail))
+	}
+	if snapshot.Provider(s.address).Release(s.version) == nil && len(reasons) == 0 {
+		reasons = append(reasons, "the registry would not offer this release: its operator can tell why by `caddy terraform-registry check`")
+	}
+	if len(reasons) > 0 {
+		return nil, &Refusal{Kind: ErrRefused, Reasons: reasons}
+	}
+	return digests, nil
+}
+
+// remember has scans know the packages that were checked when they arrived and have
+// not been written to since. Their files are renamed no more, only the folder that they
+// are in. In a Bucket they become others once more: those that have come through another
+// instance are read here, and not again there.
+func (p *Publisher) remember(ctx context.Context, s stage, c *staged, digests *index.Digests) {
+	for name, info := range c.files {
+		if digest, ok := p.digestOf(checkedAs(c.sums[name], info)); ok {
+			digests.AddPackage(info, digest)
+		} else if s.part.InBucket() {
+			p.checkStaged(ctx, s, name, digests)
+		}
+	}
+}
+
+func (p *Publisher) digestOf(f checkedFile) (index.PackageDigest, bool) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.checked.Get(f)
+}
+
+// checkStaged reads a staged package. What is wrong with it, a scan finds out.
+func (p *Publisher) checkStaged(ctx context.Context, s stage, name string, digests *index.Digests) {
+	f, err := ParseReleaseFile(s.address, s.version, name)
+	if err != nil || f.Kind != Package {
+		return
+	}
+	content, info, err := s.part.Open(s.release(name))
+	if err != nil {
+		return
+	}
+	defer content.Close()
+	digest, err := index.CheckPackage(ctx, content, info.Size(), s.address.Name, f.platform, wire.SHA256{})
+	if err != nil {
+		return
+	}
+	digests.AddPackage(info, digest)
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.checked.Add(checkedAs(digest.SHA256, info), digest)
+}
+
+// rememberCopied has scans know the same packages where they have been copied to, which is
+// so in a Bucket.
+func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, digests *index.Digests) {
+	for name, info := range copied {
+		staged := c.files[name]
+		if staged == nil || staged.Size() != info.Size() {
+			continue
+		}
+		if digest, ok := p.digestOf(checkedAs(c.sums[name], staged)); ok {
+			digests.AddPackage(info, digest)
+		}
+	}
+}
+
+// awaitRelease waits until clients are offered the release.
+func (p *Publisher) awaitRelease(ctx context.Context, s stage, f File, sum wire.SHA256) Result {
+	return p.awaitOffer(ctx, f, sum, func(now *index.Snapshot) bool {
+		return now.Provider(s.address).Release(s.version) != nil
+	})
+}
+
+// State returns what is published or staged of a provider's version, or ErrNothing.
+func (p *Publisher) State(ctx context.Context, a address.Address, version string) (wire.Publication, error) {
+	tree, err := p.open()
+	if err != nil {
+		return wire.Publication{}, err
+	}
+	present, err := p.presentRelease(tree, a, version)
+	if err != nil {
+		return wire.Publication{}, err
+	}
+	if present.exists {
+		return present.describe(a, version)
+	}
+	s := stage{address: a.At(""), version: version, part: tree.Providers}
+	if exists, err := s.part.Exists(s.in()); err != nil || !exists {
+		return wire.Publication{}, cmp.Or(err, ErrNothing)
+	}
+	unlock, err := p.lock(ctx, s.name())
+	if err != nil {
+		return wire.Publication{}, err
+	}
+	defer unlock()
+	c, err := s.read()
+	if err != nil {
+		return wire.Publication{}, err
+	}
+	if c.empty() {
+		return wire.Publication{}, ErrNothing
+	}
+	_, needsSignature, err := p.keys(tree, s.address)
+	return s.describe(c, needsSignature, p.options.Staging), err
+}
+
+// Drop removes what is staged of a provider's version, or returns ErrNothing.
+func (p *Publisher) Drop(ctx context.Context, a address.Address, version string) error {
+	tree, err := p.open()
+	if err != nil {
+		return err
+	}
+	s := stage{address: a.At(""), version: version, part: tree.Providers}
+	if exists, err := s.part.Exists(s.in()); err != nil || !exists {
+		return cmp.Or(err, ErrNothing)
+	}
+	unlock, err := p.lock(ctx, s.name())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	present, err := p.presentRelease(tree, s.address, version)
+	if err != nil {
+		return err
+	}
+	return s.drop(context.WithoutCancel(ctx), present)
+}
+
+// drop removes a release that is not published, with what an interrupted publication has
+// copied of it.
+func (s stage) drop(ctx context.Context, present *presentRelease) error {
+	if present.incomplete {
+		if err := present.part.RemoveFolder(ctx, present.folder, s.checksumsName()); err != nil {
+			return err
+		}
+	}
+	return s.removeAll()
+}
+
+// sortedNames are the keys of a map, in order.
+func sortedNames[V any](m map[string]V) []string {
+	return slices.SortedFunc(maps.Keys(m), strings.Compare)
+}

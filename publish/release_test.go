@@ -1,0 +1,498 @@
+package publish_test
+
+import (
+	"crypto/sha256"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+func TestReleaseInAnyOrder(t *testing.T) { eachTree(t, testReleaseInAnyOrder) }
+
+func testReleaseInAnyOrder(t *testing.T, on treeKind) {
+	author := indextest.NewPublisher(t)
+	d := newDist(t, "").signed(author)
+	for _, order := range permutations(d.names()) {
+		r := on.newRegistry(t)
+		r.Keys("acme", author)
+		r.putAll(d, order...)
+		r.offers(d)
+		r.holds(in("providers/acme/demo/1.0.0", d.names()...)...)
+		r.isClean()
+	}
+}
+
+// permutations are some orders of a list, in which every name is first and last once.
+func permutations(names []string) (orders [][]string) {
+	for i := range names {
+		rotated := slices.Concat(names[i:], names[:i])
+		orders = append(orders, rotated)
+		reversed := slices.Clone(rotated)
+		slices.Reverse(reversed)
+		orders = append(orders, reversed)
+	}
+	return orders
+}
+
+func TestWhatIsMissing(t *testing.T) { eachTree(t, testWhatIsMissing) }
+
+func testWhatIsMissing(t *testing.T, on treeKind) {
+	author := indextest.NewPublisher(t)
+	d := newDist(t, "").signed(author)
+	r := on.newRegistry(t)
+	r.Keys("acme", author)
+	for _, step := range []struct {
+		put     string
+		missing []string
+	}{
+		{linuxZip, []string{sums, signature}},
+		{signature, []string{sums}},
+		{sums, []string{darwinZip, manifest}},
+		{manifest, []string{darwinZip}},
+	} {
+		result := r.mustPut(step.put, d[step.put], publish.Waiting)
+		if !slices.Equal(result.Missing, step.missing) {
+			t.Errorf("after %s, %v are missing, want %v", step.put, result.Missing, step.missing)
+		}
+		state, err := r.State(t.Context(), demo, "1.0.0")
+		if err != nil || !slices.Equal(state.Missing, step.missing) || state.Status != wire.Staged || state.Expires == nil {
+			t.Errorf("after %s, the state is %+v, %v", step.put, state, err)
+		}
+	}
+	if result := r.mustPut(darwinZip, d[darwinZip], publish.Added); len(result.Files) != len(d) {
+		t.Errorf("published are %v", result.Files)
+	}
+	state, err := r.State(t.Context(), demo, "1.0.0")
+	if err != nil || state.Status != wire.Published || len(state.Files) != len(d) || state.Missing != nil {
+		t.Errorf("once published, the state is %+v, %v", state, err)
+	}
+}
+
+func TestSignaturesThatAreNeeded(t *testing.T) { eachTree(t, testSignaturesThatAreNeeded) }
+
+func testSignaturesThatAreNeeded(t *testing.T, on treeKind) {
+	author, stranger := indextest.NewPublisher(t), indextest.NewPublisher(t)
+	t.Run("without keys of the namespace none is", func(t *testing.T) {
+		d := newDist(t, "")
+		r := on.newRegistry(t)
+		r.putAll(d, manifest, linuxZip, darwinZip, sums)
+		r.offers(d)
+		t.Run("one that comes later is kept", func(t *testing.T) {
+			signed := author.Sign(d[sums])
+			r.mustPut(signature, signed, publish.Added)
+			r.mustPut(signature, signed, publish.Unchanged)
+			_, err := r.put(signature, stranger.Sign(d[sums]))
+			saying(t, err, publish.ErrConflict, "a version never changes")
+		})
+	})
+	t.Run("with keys it is", func(t *testing.T) {
+		d := newDist(t, "").signed(author)
+		r := on.newRegistry(t)
+		r.Keys("acme", author)
+		r.putAll(d, manifest, linuxZip, darwinZip, sums, signature)
+		r.offers(d)
+		t.Run("the same one is there", func(t *testing.T) {
+			r.mustPut(signature, d[signature], publish.Unchanged)
+		})
+		t.Run("another one is refused", func(t *testing.T) {
+			_, err := r.put(signature, stranger.Sign(d[sums]))
+			saying(t, err, publish.ErrConflict, "a version never changes")
+		})
+	})
+	t.Run("with keys that come after the release none is added", func(t *testing.T) {
+		d := newDist(t, "")
+		r := on.newRegistry(t)
+		r.putAll(d, d.names()...)
+		r.Keys("acme", author)
+		_, err := r.put(signature, author.Sign(d[sums]))
+		saying(t, err, publish.ErrConflict, "is published without "+signature)
+	})
+	t.Run("where signatures are required it is", func(t *testing.T) {
+		r := on.newRegistry(t, func(o *publish.Options) { o.RequireSignatures = true })
+		d := newDist(t, "")
+		for _, name := range d.names() {
+			if result := r.mustPut(name, d[name], publish.Waiting); !slices.Contains(result.Missing, signature) {
+				t.Errorf("after %s, %v are missing", name, result.Missing)
+			}
+		}
+	})
+	t.Run("a wrong one is refused, and what else is staged stays", func(t *testing.T) {
+		d := newDist(t, "").signed(author)
+		r := on.newRegistry(t)
+		r.Keys("acme", author)
+		for _, name := range []string{manifest, linuxZip, darwinZip, sums} {
+			r.mustPut(name, d[name], publish.Waiting)
+		}
+		_, err := r.put(signature, stranger.Sign(d[sums]))
+		saying(t, err, publish.ErrRefused, "not in the namespace's keys")
+		_, err = r.put(signature, author.Sign("other"))
+		saying(t, err, publish.ErrRefused, "does not match")
+		r.mustPut(signature, d[signature], publish.Added)
+		r.offers(d)
+	})
+	t.Run("a wrong one that comes first is dropped", func(t *testing.T) {
+		d := newDist(t, "").signed(author)
+		r := on.newRegistry(t)
+		r.Keys("acme", author)
+		r.mustPut(signature, stranger.Sign(d[sums]), publish.Waiting)
+		result := r.mustPut(sums, d[sums], publish.Waiting)
+		if !slices.Contains(result.Missing, signature) || !strings.Contains(result.Message, signature) {
+			t.Errorf("missing %v, message %q", result.Missing, result.Message)
+		}
+		r.putAll(d, manifest, linuxZip, darwinZip, signature)
+		r.offers(d)
+	})
+}
+
+// What is refused leaves nothing behind.
+func TestReleaseFilesThatAreRefused(t *testing.T) { eachTree(t, testReleaseFilesThatAreRefused) }
+
+func testReleaseFilesThatAreRefused(t *testing.T, on treeKind) {
+	other := indextest.Zip("terraform-provider-demo_v1.0.0", "another build")
+	tests := []struct {
+		rule    string
+		staged  []string
+		name    string
+		content string
+		kind    error
+		says    string
+	}{
+		{rule: "a zip that is none", name: linuxZip, content: "PK", kind: publish.ErrRefused, says: "cannot be read to its end"},
+		{rule: "a zip without the provider", name: linuxZip, content: indextest.Zip("README.md", "hello"), kind: publish.ErrRefused, says: "there is no file terraform-provider-demo"},
+		{rule: "an empty file", name: linuxZip, content: "", kind: publish.ErrRefused, says: "empty"},
+		{rule: "another version than the path says", name: "terraform-provider-demo_1.0.1_linux_amd64.zip", content: other, kind: publish.ErrRefused, says: "is of version 1.0.1, and the path says 1.0.0"},
+		{rule: "another provider", name: "terraform-provider-other_1.0.0_linux_amd64.zip", content: other, kind: publish.ErrRefused, says: "terraform-provider-demo_1.0.0_OS_ARCH.zip"},
+		{rule: "a name without a platform", name: "terraform-provider-demo_1.0.0.zip", content: other, kind: publish.ErrRefused, says: "terraform-provider-demo_VERSION_OS_ARCH.zip"},
+		{rule: "a file that no release has", name: "README.md", content: "hello", kind: publish.ErrRefused, says: "is not published with a release"},
+		{rule: "a SHA256SUMS with a blank line", name: sums, content: "\n\n", kind: publish.ErrRefused, says: "line 1 of SHA256SUMS is blank"},
+		{rule: "a SHA256SUMS of another version", name: sums, content: string(wire.Checksums{"terraform-provider-demo_2.0.0_linux_amd64.zip": {}}.Encode()), kind: publish.ErrRefused, says: "lists no package of version 1.0.0"},
+		{rule: "a manifest that is none", name: manifest, content: "{", kind: publish.ErrRefused, says: "manifest"},
+		{rule: "a package with another digest than listed", staged: []string{sums}, name: linuxZip, content: other, kind: publish.ErrRefused, says: "the SHA256SUMS that is staged lists"},
+		{rule: "a package that is not listed", staged: []string{sums}, name: "terraform-provider-demo_1.0.0_windows_amd64.zip", content: other, kind: publish.ErrRefused, says: "does not list"},
+		{rule: "another SHA256SUMS", staged: []string{sums}, name: sums, content: string(wire.Checksums{linuxZip: {}}.Encode()), kind: publish.ErrConflict, says: "another SHA256SUMS"},
+	}
+	d := newDist(t, "")
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			r := on.newRegistry(t)
+			for _, name := range test.staged {
+				r.mustPut(name, d[name], publish.Waiting)
+			}
+			before := r.files()
+			_, err := r.put(test.name, test.content)
+			saying(t, err, test.kind, test.says)
+			r.holds(before...)
+			if test.staged == nil {
+				r.isClean()
+			}
+			r.Drop(t.Context(), demo, "1.0.0")
+			r.putAll(d, d.names()...)
+			r.offers(d)
+		})
+	}
+}
+
+// The public registry drops such a release without a word.
+func TestManifestsMustBeListed(t *testing.T) { eachTree(t, testManifestsMustBeListed) }
+
+func testManifestsMustBeListed(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	content := d[manifest]
+	delete(d, manifest)
+	d.sum()
+	t.Run("SHA256SUMS first", func(t *testing.T) {
+		r := on.newRegistry(t)
+		r.mustPut(sums, d[sums], publish.Waiting)
+		_, err := r.put(manifest, content)
+		saying(t, err, publish.ErrRefused, "SHA256SUMS does not list "+manifest)
+	})
+	t.Run("manifest first", func(t *testing.T) {
+		r := on.newRegistry(t)
+		r.mustPut(manifest, content, publish.Waiting)
+		_, err := r.put(sums, d[sums])
+		saying(t, err, publish.ErrRefused, "SHA256SUMS does not list "+manifest)
+	})
+}
+
+func TestVersionsNeverChange(t *testing.T) { eachTree(t, testVersionsNeverChange) }
+
+func testVersionsNeverChange(t *testing.T, on treeKind) {
+	d, other := newDist(t, ""), newDist(t, "other")
+	published := func(t *testing.T) *registry {
+		r := on.newRegistry(t)
+		r.putAll(d, d.names()...)
+		return r
+	}
+	copied := func(t *testing.T) *registry {
+		r := on.newRegistry(t)
+		for name, content := range d {
+			r.Write("providers/acme/demo/"+name, content)
+		}
+		return r
+	}
+	for _, way := range []struct {
+		name string
+		into func(*testing.T) *registry
+	}{{"published", published}, {"copied", copied}} {
+		t.Run(way.name, func(t *testing.T) {
+			r := way.into(t)
+			before := r.files()
+			for _, name := range d.names() {
+				r.mustPut(name, d[name], publish.Unchanged)
+				if name == manifest {
+					continue // the same in both builds
+				}
+				_, err := r.put(name, other[name])
+				saying(t, err, publish.ErrConflict, "a version never changes")
+			}
+			_, err := r.put("terraform-provider-demo_1.0.0_windows_amd64.zip", other[linuxZip])
+			saying(t, err, publish.ErrConflict, "is published without terraform-provider-demo_1.0.0_windows_amd64.zip")
+			r.holds(before...)
+		})
+	}
+}
+
+// A package that lies in the tree unpacked, or is a symlink, is one.
+func TestPackagesInTheTree(t *testing.T) { eachTree(t, testPackagesInTheTree) }
+
+func testPackagesInTheTree(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	for _, way := range []struct {
+		rule string
+		into func(*registry)
+	}{
+		{"unpacked", func(r *registry) {
+			r.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo_v1.0.0", "#!")
+		}},
+		{"under another spelling of the address", func(r *registry) {
+			r.Write("providers/acme/other/registry.hcl", `description = "acme is there"`)
+			r.Write("providers/ACME/demo/"+linuxZip, newDist(r.t, "other")[linuxZip])
+		}},
+		{"a symlink to an unpacked one", func(r *registry) {
+			r.Write("shared/terraform-provider-demo_v1.0.0", "#!")
+			r.link("../../../../shared", "providers/acme/demo/1.0.0/linux_amd64")
+		}},
+		{"a symlink to a zip", func(r *registry) {
+			r.Write("shared/demo.zip", d[darwinZip])
+			r.link("../../../shared/demo.zip", "providers/acme/demo/"+darwinZip)
+		}},
+	} {
+		t.Run(way.rule, func(t *testing.T) {
+			r := on.newRegistry(t)
+			way.into(r)
+			_, err := r.put(linuxZip, d[linuxZip])
+			saying(t, err, publish.ErrConflict, "a version never changes")
+		})
+	}
+}
+
+// The bytes that a client announces need not be sent if they are there.
+func TestAnnouncedBytes(t *testing.T) { eachTree(t, testAnnouncedBytes) }
+
+func testAnnouncedBytes(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	r := on.newRegistry(t)
+	announced := func(name, content string) (publish.Result, error) {
+		f, err := publish.ParseReleaseFile(demo, "1.0.0", name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return r.Put(t.Context(), f, publish.Upload{Body: unreadable{}, Size: int64(len(content)), SHA256: sha256.Sum256([]byte(content))})
+	}
+	if _, err := announced(linuxZip, d[linuxZip]); !errors.Is(err, publish.ErrInterrupted) {
+		t.Errorf("what is not there is not asked for: %v", err)
+	}
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	if result, err := announced(linuxZip, d[linuxZip]); err != nil || result.Outcome != publish.Waiting {
+		t.Errorf("staged and undecided: %+v, %v", result, err)
+	}
+	r.mustPut(sums, d[sums], publish.Waiting)
+	for _, name := range []string{linuxZip, sums} {
+		if result, err := announced(name, d[name]); err != nil || result.Outcome != publish.Waiting {
+			t.Errorf("staged %s: %+v, %v", name, result, err)
+		}
+	}
+	r.mustPut(manifest, d[manifest], publish.Waiting)
+	r.mustPut(darwinZip, d[darwinZip], publish.Added)
+	for name := range d {
+		if result, err := announced(name, d[name]); err != nil || result.Outcome != publish.Unchanged {
+			t.Errorf("published %s: %+v, %v", name, result, err)
+		}
+	}
+	_, err := announced(linuxZip, "other")
+	saying(t, err, publish.ErrConflict, "a version never changes")
+}
+
+type unreadable struct{}
+
+func (unreadable) Read([]byte) (int, error) { return 0, errors.New("this must not be read") }
+
+func TestUploadsThatAreNotWhatWasAnnounced(t *testing.T) {
+	eachTree(t, testUploadsThatAreNotWhatWasAnnounced)
+}
+
+func testUploadsThatAreNotWhatWasAnnounced(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	content := d[linuxZip]
+	f, err := publish.ParseReleaseFile(demo, "1.0.0", linuxZip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests := []struct {
+		rule   string
+		upload publish.Upload
+		kind   error
+		says   string
+	}{
+		{"cut off", publish.Upload{Body: strings.NewReader(content[:10]), Size: int64(len(content))}, publish.ErrInterrupted, "send the file again"},
+		{"the connection breaks", publish.Upload{Body: io.MultiReader(strings.NewReader(content[:10]), unreadable{}), Size: -1}, publish.ErrInterrupted, "send the file again"},
+		{"another digest", publish.Upload{Body: strings.NewReader(content), Size: -1, SHA256: wire.SHA256{1}}, publish.ErrRefused, "its request announced 01000"},
+		{"announced as too large", publish.Upload{Body: unreadable{}, Size: 1 << 20}, publish.ErrTooLarge, "larger than 100000 bytes"},
+		{"too large", publish.Upload{Body: strings.NewReader(strings.Repeat("x", 1<<20)), Size: -1}, publish.ErrTooLarge, "larger than 100000 bytes"},
+		{"a question for what is not there", publish.Upload{SHA256: sha256.Sum256([]byte(content)), Bodiless: true}, publish.ErrNothing, ""},
+	}
+	for _, test := range tests {
+		t.Run(test.rule, func(t *testing.T) {
+			r := on.newRegistry(t, func(o *publish.Options) { o.MaxSize = 100_000 })
+			_, err := r.Put(t.Context(), f, test.upload)
+			saying(t, err, test.kind, test.says)
+			r.isClean()
+		})
+	}
+}
+
+func TestDrop(t *testing.T) { eachTree(t, testDrop) }
+
+func testDrop(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	r := on.newRegistry(t)
+	if err := r.Drop(t.Context(), demo, "1.0.0"); !errors.Is(err, publish.ErrNothing) {
+		t.Errorf("nothing is staged: %v", err)
+	}
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	r.mustPut(sums, d[sums], publish.Waiting)
+	if err := r.Drop(t.Context(), demo, "1.0.0"); err != nil {
+		t.Error(err)
+	}
+	r.isClean()
+	if _, err := r.State(t.Context(), demo, "1.0.0"); !errors.Is(err, publish.ErrNothing) {
+		t.Errorf("the state after that: %v", err)
+	}
+	other := newDist(t, "other")
+	r.putAll(other, other.names()...)
+	r.offers(other)
+	if err := r.Drop(t.Context(), demo, "1.0.0"); !errors.Is(err, publish.ErrNothing) {
+		t.Errorf("a published version: %v", err)
+	}
+	r.offers(other)
+}
+
+func TestWithdrawnVersionsAreRefused(t *testing.T) { eachTree(t, testWithdrawnVersionsAreRefused) }
+
+func testWithdrawnVersionsAreRefused(t *testing.T, on treeKind) {
+	r := on.newRegistry(t)
+	r.Write("providers/acme/demo/registry.hcl", `withdrawn "< 1.1.0" {}`)
+	if _, err := r.index.Rescan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.put(linuxZip, newDist(t, "")[linuxZip])
+	saying(t, err, publish.ErrRefused, "is withdrawn by registry.hcl")
+}
+
+// The packages of a release are read when they arrive, and not once more.
+func TestPublishedPackagesAreReadOnce(t *testing.T) { eachTree(t, testPublishedPackagesAreReadOnce) }
+
+func testPublishedPackagesAreReadOnce(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	r := on.newRegistry(t)
+	r.putAll(d, d.names()...)
+	if read := r.index.Stats().Read; read != 0 {
+		t.Errorf("scans have read %d archives", read)
+	}
+	if r.index.Snapshot().Provider(demo).Release("1.0.0").Packages[0].H1 == "" {
+		t.Error("the package has no h1")
+	}
+}
+
+// What is checked is the release alone. If the tree has something else that keeps it
+// from being offered, the publisher is told so.
+func TestReleasesThatTheTreeKeepsFromBeingOffered(t *testing.T) {
+	eachTree(t, testReleasesThatTheTreeKeepsFromBeingOffered)
+}
+
+func testReleasesThatTheTreeKeepsFromBeingOffered(t *testing.T, on treeKind) {
+	r := on.newRegistry(t)
+	r.Write("providers/acme/demo/"+manifest, "{")
+	d := newDist(t, "")
+	delete(d, manifest)
+	d.sum()
+	for _, name := range []string{linuxZip, darwinZip} {
+		r.mustPut(name, d[name], publish.Waiting)
+	}
+	result := r.mustPut(sums, d[sums], publish.Waiting)
+	if !strings.Contains(result.Message, "is not offered because of something else there") {
+		t.Errorf("the message is %q", result.Message)
+	}
+}
+
+// A root can be exchanged while a file is being sent: what lies in the old one by then
+// would never be offered.
+func TestTreesThatAreReplaced(t *testing.T) {
+	d := newDist(t, "")
+	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
+	release, err := publish.ParseReleaseFile(demo, "1.0.0", linuxZip)
+	if err != nil {
+		t.Fatal(err)
+	}
+	module, err := publish.ParseModuleFile(vpc, "1.0.0.tar.gz")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, test := range []struct {
+		file    publish.File
+		content string
+		outcome publish.Outcome
+	}{{release, d[linuxZip], publish.Waiting}, {module, content, publish.Added}} {
+		t.Run(test.file.Kind.String(), func(t *testing.T) {
+			r := newRegistry(t)
+			u := upload(test.content)
+			u.Body = &onRead{from: u.Body, do: func() {
+				err := os.Rename(r.root, r.root+"-old")
+				for _, part := range []string{"providers", "modules"} {
+					err = errors.Join(err, os.MkdirAll(filepath.Join(r.root, part), 0o755))
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}}
+			_, err := r.Put(t.Context(), test.file, u)
+			saying(t, err, publish.ErrUnavailable, "try again")
+			result, err := r.Put(t.Context(), test.file, upload(test.content))
+			if err != nil || result.Outcome != test.outcome {
+				t.Errorf("when it is sent again: %+v, %v", result, err)
+			}
+		})
+	}
+}
+
+// An onRead does something before it is read.
+type onRead struct {
+	from io.Reader
+	do   func()
+}
+
+func (o *onRead) Read(b []byte) (int, error) {
+	if o.do != nil {
+		o.do()
+		o.do = nil
+	}
+	return o.from.Read(b)
+}

@@ -1,0 +1,307 @@
+package publish
+
+import (
+	"crypto/sha256"
+	"io/fs"
+	"path"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// stagingPath is a path in the folder of a part for what is not published yet.
+func stagingPath(names ...string) string {
+	return path.Join(append([]string{index.StagingName}, names...)...)
+}
+
+// A stage is the staging folder of a provider's version. It is changed under the lock
+// of its name only.
+type stage struct {
+	address address.Address
+	version string
+	part    index.Part // the tree's providers
+}
+
+// The folders in a stage.
+const (
+	releaseFolder   = "release"   // a tree of the version alone: its namespace may be called like the others
+	undecidedFolder = "undecided" // builds of files, until SHA256SUMS is there
+	docsFolder      = "docs"      // documentation that is complete; in a Bucket it is an archive yet
+	newDocsFolder   = "docs.new"  // being unpacked; a leftover outside of the lock
+	oldDocsFolder   = "docs.old"  // replaced; a leftover outside of the lock
+)
+
+// maxBuilds is how many builds of one file are kept side by side. Several publishers
+// of one version are a mistake that has to end well, not a way to publish.
+const maxBuilds = 8
+
+// name identifies the version among all that are staged: no part of an address and
+// no version has an @ in it.
+func (s stage) name() string {
+	return strings.Join([]string{s.address.Namespace, s.address.Name, s.version}, "@")
+}
+
+// parseStage returns the stage with a name.
+func parseStage(part index.Part, name string) (s stage, ok bool) {
+	parts := strings.Split(name, "@")
+	if len(parts) != 3 {
+		return stage{}, false
+	}
+	a, err := address.ParseProvider("", parts[0], parts[1])
+	if err != nil {
+		return stage{}, false
+	}
+	v, err := address.ParseProviderVersion(parts[2])
+	if err != nil {
+		return stage{}, false
+	}
+	s = stage{address: a, version: v.String(), part: part}
+	return s, s.name() == name
+}
+
+// in returns a path in the stage, relative to the part.
+func (s stage) in(names ...string) string {
+	return stagingPath(append([]string{s.name()}, names...)...)
+}
+
+// release returns a path in the folder that will be that of the version.
+func (s stage) release(names ...string) string {
+	return s.in(append([]string{releaseFolder, s.address.Namespace, s.address.Name, s.version}, names...)...)
+}
+
+func (s stage) checksumsName() string { return address.ChecksumsName(s.address.Name, s.version) }
+
+func (s stage) signatureName() string { return address.SignatureName(s.address.Name, s.version) }
+
+func (s stage) manifestName() string { return address.ManifestName(s.address.Name, s.version) }
+
+// A build is one of the files of a name that are staged while it is not decided which
+// of them the release has.
+type build struct {
+	name string
+	sum  wire.SHA256
+	info fs.FileInfo // as it is staged
+}
+
+func (b build) path(s stage) string { return s.in(undecidedFolder, b.base()) }
+
+func (b build) base() string { return b.name + "@" + b.sum.String() }
+
+// staged is what is in a stage.
+type staged struct {
+	checksums []byte         // nil: it is not decided which bytes the release has
+	sums      wire.Checksums // what they list
+	files     map[string]fs.FileInfo
+	undecided []build // the oldest first
+	docs      bool    // there is documentation, in the release or beside it
+	last      time.Time
+}
+
+func (c *staged) empty() bool { return c.checksums == nil && len(c.undecided) == 0 && !c.docs }
+
+// builds returns those of one name.
+func (c *staged) builds(name string) []build {
+	return slices.Collect(func(yield func(build) bool) {
+		for _, b := range c.undecided {
+			if b.name == name && !yield(b) {
+				return
+			}
+		}
+	})
+}
+
+// read returns what is staged, under the lock. It also repairs what a crash in the
+// middle of a decision has left.
+func (s stage) read() (*staged, error) {
+	c := &staged{files: make(map[string]fs.FileInfo)}
+	release, err := list(s.part, s.release())
+	if err != nil {
+		return nil, err
+	}
+	for _, info := range release {
+		switch {
+		case info.IsDir():
+			c.docs = c.docs || info.Name() == docsFolder
+		default:
+			c.files[info.Name()] = info
+		}
+		c.last = latest(c.last, info)
+	}
+	if err := s.readDecision(c); err != nil {
+		return nil, err
+	}
+	if err := s.readUndecided(c); err != nil {
+		return nil, err
+	}
+	docs, err := s.docs()
+	if docs != nil {
+		c.docs, c.last = true, latest(c.last, docs)
+	}
+	return c, err
+}
+
+// readDecision reads SHA256SUMS. Without one, no file is of the release yet.
+func (s stage) readDecision(c *staged) error {
+	if _, decided := c.files[s.checksumsName()]; decided {
+		content, err := s.part.ReadFile(s.release(s.checksumsName()), index.MaxDocument)
+		if err != nil {
+			return err
+		}
+		if c.sums, err = wire.DecodeChecksums(content); err == nil {
+			c.checksums = content
+			return nil
+		}
+		// The disk has lost what was checked when it arrived.
+		s.remove(s.release(s.checksumsName()))
+		delete(c.files, s.checksumsName())
+	}
+	return s.undecide(c)
+}
+
+// readUndecided reads what waits for SHA256SUMS. Once that is there, it is what the
+// decision has dropped.
+func (s stage) readUndecided(c *staged) error {
+	entries, err := list(s.part, s.in(undecidedFolder))
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	if c.checksums != nil {
+		s.remove(s.in(undecidedFolder))
+		return nil
+	}
+	for _, info := range entries {
+		name, digits, _ := strings.Cut(info.Name(), "@")
+		if sum, err := wire.ParseSHA256(digits); err == nil {
+			c.undecided = append(c.undecided, build{name, sum, info})
+		}
+		c.last = latest(c.last, info)
+	}
+	slices.SortStableFunc(c.undecided, func(a, b build) int { return a.info.ModTime().Compare(b.info.ModTime()) })
+	return nil
+}
+
+// undecide takes files back out of the release whose SHA256SUMS has not come.
+func (s stage) undecide(c *staged) error {
+	for name, info := range c.files {
+		sum, err := s.part.Digest(s.release(name))
+		if err == nil {
+			err = s.rename(s.release(name), build{name, sum, info}.path(s))
+		}
+		if err != nil {
+			return err
+		}
+		c.last = latest(c.last, info)
+	}
+	clear(c.files)
+	return nil
+}
+
+func latest(t time.Time, info fs.FileInfo) time.Time {
+	if info.ModTime().After(t) {
+		return info.ModTime()
+	}
+	return t
+}
+
+// missing lists the files without which the release is not complete.
+func (s stage) missing(c *staged, needsSignature bool) (names []string) {
+	if c.checksums == nil {
+		names = append(names, s.checksumsName())
+	}
+	for name := range c.sums {
+		if _, ok := c.files[name]; !ok && s.requires(name) {
+			names = append(names, name)
+		}
+	}
+	if needsSignature && c.files[s.signatureName()] == nil && len(c.builds(s.signatureName())) == 0 {
+		names = append(names, s.signatureName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// requires reports whether a file that SHA256SUMS lists is one of the release. It may
+// list others, such as an SBOM, which the tree has no use for.
+func (s stage) requires(name string) bool {
+	f, err := ParseReleaseFile(s.address, s.version, name)
+	return err == nil && (f.Kind == Package || f.Kind == Manifest)
+}
+
+// describe returns what is staged for publishers.
+func (s stage) describe(c *staged, needsSignature bool, life time.Duration) wire.Publication {
+	expires := c.last.Add(life).UTC().Truncate(time.Second)
+	d := wire.Publication{
+		Status: wire.Staged, Address: s.address.String(), Version: s.version,
+		Missing: s.missing(c, needsSignature), Expires: &expires,
+	}
+	for name, info := range c.files {
+		sum, listed := c.sums[name]
+		switch {
+		case listed:
+		case name == s.checksumsName():
+			sum = sha256.Sum256(c.checksums)
+		default:
+			sum, _ = s.part.Digest(s.release(name)) // the signature, which is small
+		}
+		d.Files = append(d.Files, wire.PublishedFile{Name: name, SHA256: sum.String(), Size: info.Size()})
+	}
+	for _, b := range c.undecided {
+		d.Files = append(d.Files, wire.PublishedFile{Name: b.name, SHA256: b.sum.String(), Size: b.info.Size()})
+	}
+	slices.SortFunc(d.Files, func(a, b wire.PublishedFile) int {
+		return strings.Compare(a.Name+a.SHA256, b.Name+b.SHA256)
+	})
+	return d
+}
+
+// The following touch the disk. Their paths are relative to the part, and their errors
+// have none.
+
+// list returns the entries of a folder, symlinks followed unless they lead nowhere;
+// none if it does not exist.
+func list(part index.Part, dir string) ([]fs.FileInfo, error) {
+	entries, err := part.ReadDir(dir)
+	for i, e := range entries {
+		if e.Mode()&fs.ModeSymlink == 0 {
+			continue
+		}
+		if target, err := part.Stat(path.Join(dir, e.Name())); err == nil {
+			entries[i] = linked{target, e.Name()}
+		}
+	}
+	return entries, err
+}
+
+// linked is what a symlink leads to, by the name of the symlink.
+type linked struct {
+	fs.FileInfo
+	name string
+}
+
+func (l linked) Name() string { return l.name }
+
+func (s stage) rename(from, to string) error { return rename(s.part, from, to) }
+
+func rename(part index.Part, from, to string) error {
+	to = path.Join(part.Dir, to)
+	err := part.Fs.MkdirAll(path.Dir(to), 0o755)
+	if err == nil {
+		err = part.Fs.Rename(path.Join(part.Dir, from), to)
+	}
+	return index.StorageError(err)
+}
+
+// remove removes a file or folder of the stage, by its path in the part.
+func (s stage) remove(name string) error {
+	return index.StorageError(s.part.Fs.RemoveAll(path.Join(s.part.Dir, name)))
+}
+
+// removeAll removes the stage, and the folder of all stages if it was the last.
+func (s stage) removeAll() error {
+	defer s.part.RemoveIfEmpty(stagingPath())
+	return s.remove(s.in())
+}

@@ -1,0 +1,113 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// How often unfinished releases are looked at, between these.
+const (
+	shortInterval = time.Minute
+	longInterval  = time.Hour
+)
+
+// Run completes what a crash has interrupted and drops what was never finished, now
+// and again until ctx ends.
+func (p *Publisher) Run(ctx context.Context) {
+	interval := min(max(p.options.Staging/24, shortInterval), longInterval)
+	timer := time.NewTimer(0)
+	defer timer.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-timer.C:
+			p.tidy(ctx)
+			timer.Reset(interval)
+		}
+	}
+}
+
+// tidy looks at everything that is staged.
+func (p *Publisher) tidy(ctx context.Context) {
+	tree, err := p.open()
+	if err != nil {
+		return // which is logged
+	}
+	for _, part := range []index.Part{tree.Providers, tree.Modules} {
+		part.RemoveTemporaries(ctx, stagingPath(), 0)
+		defer part.RemoveIfEmpty(stagingPath())
+	}
+	entries, err := list(tree.Providers, stagingPath())
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		s, ok := parseStage(tree.Providers, e.Name())
+		if !ok || !e.IsDir() || ctx.Err() != nil {
+			continue
+		}
+		if err := p.tidyStage(ctx, tree, s); err != nil && p.options.Logger != nil {
+			p.options.Logger.Warn("an unfinished release cannot be completed", "address", s.address.String(), "version", s.version, "error", err.Error())
+		}
+	}
+}
+
+func (p *Publisher) tidyStage(ctx context.Context, tree index.Tree, s stage) error {
+	unlock, err := p.lock(ctx, s.name())
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	s.remove(s.in(newDocsFolder))
+	present, err := p.presentRelease(tree, s.address, s.version)
+	if err != nil {
+		return err
+	}
+	c, err := s.read()
+	if err != nil {
+		return err
+	}
+	if present.exists { // all that can be left is documentation that replaces the release's
+		if err := p.completeDocs(ctx, s, present); err != nil {
+			return err
+		}
+		p.changed(s.address)
+		return s.removeAll()
+	}
+	_, needsSignature, err := p.keys(tree, s.address)
+	if err != nil {
+		return err
+	}
+	if c.checksums != nil && len(s.missing(c, needsSignature)) == 0 {
+		err := p.publish(ctx, tree, s, c, present)
+		if err == nil {
+			p.changed(s.address)
+		}
+		var bad *Refusal
+		if !errors.As(err, &bad) { // one that the tree has no place for goes in its time too
+			return err
+		}
+	}
+	if c.empty() || p.options.Now().Sub(c.last) >= p.options.Staging {
+		if p.options.Logger != nil && !c.empty() {
+			p.options.Logger.LogAttrs(ctx, slog.LevelInfo, "dropped an unfinished release",
+				slog.String("address", s.address.String()), slog.String("version", s.version))
+		}
+		return s.drop(ctx, present)
+	}
+	return nil
+}
+
+// changed has the index look at the folder of an address, and at the keys, which count for
+// its releases.
+func (p *Publisher) changed(a address.Address) {
+	if x := p.options.Index(); x != nil {
+		x.Changed(index.ReportedFolder(a), index.ReportedKeys)
+	}
+}

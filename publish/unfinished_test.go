@@ -1,0 +1,136 @@
+package publish_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+)
+
+// run has the publisher look at what is unfinished, as at the start.
+func (r *registry) run() (stop func()) {
+	ctx, cancel := context.WithCancel(r.t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r.Run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
+func TestStagedFilesSurviveARestart(t *testing.T) { eachTree(t, testStagedFilesSurviveARestart) }
+
+func testStagedFilesSurviveARestart(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	r := on.newRegistry(t)
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	r.mustPut(sums, d[sums], publish.Waiting)
+	again := r.again(t)
+	defer again.run()()
+	again.mustPut(manifest, d[manifest], publish.Waiting)
+	again.mustPut(darwinZip, d[darwinZip], publish.Added)
+	again.offers(d)
+}
+
+func TestUnfinishedReleasesAreDropped(t *testing.T) { eachTree(t, testUnfinishedReleasesAreDropped) }
+
+func testUnfinishedReleasesAreDropped(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	now := time.Now()
+	later := func(o *publish.Options) {
+		o.Now = func() time.Time { return now.Add(2 * time.Hour) }
+		o.Staging = time.Hour
+	}
+	r := on.newRegistry(t)
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	stop := r.run()
+	r.mustPut(darwinZip, d[darwinZip], publish.Waiting) // the young release stays
+	stop()
+	if _, err := r.State(t.Context(), demo, "1.0.0"); err != nil {
+		t.Fatal(err)
+	}
+	again := r.again(t, later)
+	defer again.run()()
+	eventually(t, "the old release is dropped", func() bool { return len(again.files()) == 0 })
+	eventually(t, "the folder of staged releases is removed", func() bool {
+		if on.bucket {
+			return true
+		}
+		_, err := os.Stat(filepath.Join(r.root, "providers", index.StagingName))
+		return os.IsNotExist(err)
+	})
+}
+
+// A release that is complete goes in its time too, if the tree has no place for it.
+func TestReleasesWithoutAPlaceAreDropped(t *testing.T) {
+	eachTree(t, testReleasesWithoutAPlaceAreDropped)
+}
+
+func testReleasesWithoutAPlaceAreDropped(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	r := on.newRegistry(t)
+	r.Write("providers/acme/demo/1.0.0/docs/index.md", "# Demo")
+	for _, name := range []string{linuxZip, darwinZip, sums} {
+		r.mustPut(name, d[name], publish.Waiting)
+	}
+	_, err := r.put(manifest, d[manifest])
+	saying(t, err, publish.ErrConflict, "without a package")
+	again := r.again(t, func(o *publish.Options) {
+		o.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
+	})
+	defer again.run()()
+	eventually(t, "it is dropped", func() bool { return len(again.files()) == 1 })
+}
+
+// What a process that was killed has left is completed by the next one.
+func TestWhatAKilledProcessLeaves(t *testing.T) {
+	d := newDist(t, "")
+	stage := "providers/" + index.StagingName + "/acme@demo@1.0.0/"
+	t.Run("a complete release before its folder was renamed", func(t *testing.T) {
+		r := newRegistry(t)
+		for name, content := range d {
+			r.Write(stage+"release/acme/demo/1.0.0/"+name, content)
+		}
+		defer r.again(t).run()()
+		eventually(t, "it is published", func() bool { return r.index.Snapshot().Provider(demo).Release("1.0.0") != nil })
+		r.offers(d)
+		eventually(t, "nothing is left", func() bool { return len(r.files()) == len(d) })
+	})
+	t.Run("a decision that was not completed", func(t *testing.T) {
+		r := newRegistry(t)
+		r.Write(stage+"release/acme/demo/1.0.0/"+linuxZip, d[linuxZip])
+		r.mustPut(manifest, d[manifest], publish.Waiting)
+		r.mustPut(sums, d[sums], publish.Waiting)
+		r.mustPut(darwinZip, d[darwinZip], publish.Added)
+		r.offers(d)
+		r.isClean()
+	})
+	t.Run("files that were being received and documentation that was being unpacked", func(t *testing.T) {
+		r := newRegistry(t)
+		r.Write("providers/"+index.StagingName+"/."+linuxZip+".ABCDEFGHIJ.part", "half")
+		r.Write("modules/"+index.StagingName+"/.1.0.0.tar.gz.ABCDEFGHIJ.part", "half")
+		r.Write(stage+"docs.new/index.md", "half")
+		defer r.again(t).run()()
+		eventually(t, "nothing is left", func() bool { return len(r.files()) == 0 })
+	})
+	t.Run("documentation that was being replaced", func(t *testing.T) {
+		r := newRegistry(t)
+		r.putAll(d, d.names()...)
+		r.Write(stage+"docs.old/index.md", "old")
+		r.Write(stage+"docs/index.md", "new")
+		defer r.again(t).run()()
+		eventually(t, "nothing is left", func() bool { return !strings.Contains(fmt.Sprint(r.files()), index.StagingName) })
+		if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "new" {
+			t.Errorf("the page says %q", text)
+		}
+	})
+}

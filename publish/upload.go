@@ -1,0 +1,96 @@
+package publish
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"io"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// An Upload is what a client sends.
+type Upload struct {
+	// Body is read at most once, and not at all if the answer is known without it.
+	Body io.Reader
+
+	// Size in bytes, as announced; negative if it is not known.
+	Size int64
+
+	// SHA256 as announced; zero if it is not.
+	SHA256 wire.SHA256
+
+	// Bodiless: the client asks whether the bytes with this SHA256 are there already.
+	Bodiless bool
+}
+
+// announced reports whether the client has said which bytes it sends.
+func (u Upload) announced() bool { return u.SHA256 != wire.SHA256{} }
+
+// A received file is on the local disk, under a temporary name if it has one.
+type received struct {
+	*index.TemporaryFile
+	sum    wire.SHA256
+	size   int64
+	digest index.PackageDigest // of a package that has been checked
+}
+
+// receive writes an upload to a temporary file. A file that was received must get its
+// name or be discarded.
+func (p *Publisher) receive(ctx context.Context, part index.Part, f File, u Upload) (*received, error) {
+	t, err := part.NewTemporary(ctx, stagingPath(f.Name))
+	switch {
+	case ctx.Err() != nil && err != nil:
+		return nil, ErrInterrupted
+	case err != nil:
+		return nil, index.StorageError(err)
+	}
+	r := &received{TemporaryFile: t}
+	if r.sum, r.size, err = p.digest(t, f.Kind, u); err != nil {
+		t.Discard()
+		return nil, err
+	}
+	return r, nil
+}
+
+// digest reads an upload to its end, checks that it is what the client has announced,
+// and writes it to w.
+func (p *Publisher) digest(w io.Writer, k Kind, u Upload) (sum wire.SHA256, size int64, err error) {
+	limit := p.limit(k)
+	body := &bodyReader{from: io.LimitReader(u.Body, limit+1), hash: sha256.New()}
+	size, err = io.Copy(w, body)
+	switch sum = wire.SHA256(body.hash.Sum(nil)); {
+	case body.err != nil:
+		return sum, size, ErrInterrupted
+	case err != nil:
+		return sum, size, index.StorageError(err)
+	case size > limit:
+		return sum, size, tooLarge(limit)
+	case u.Size >= 0 && size != u.Size:
+		return sum, size, ErrInterrupted
+	case u.announced() && sum != u.SHA256:
+		return sum, size, refused("the file that arrived has the sha256 %s, and its request announced %s: send it again", sum, u.SHA256)
+	case size == 0:
+		return sum, size, refused("the file is empty: send it with its content")
+	}
+	return sum, size, nil
+}
+
+// A bodyReader takes the digest of what it reads, and tells the client's errors from
+// those of the disk.
+type bodyReader struct {
+	from io.Reader
+	hash hash.Hash
+	err  error
+}
+
+func (b *bodyReader) Read(p []byte) (int, error) {
+	n, err := b.from.Read(p)
+	b.hash.Write(p[:n])
+	if err != nil && !errors.Is(err, io.EOF) {
+		b.err = err
+	}
+	return n, err
+}

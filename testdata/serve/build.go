@@ -1,0 +1,64 @@
+package main
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+)
+
+// build runs `go build` with more environment variables, and shows how many packages it
+// has compiled so far. How many there are is not known: most may be in Go's cache.
+func build(output string, env []string, args ...string) error {
+	output, err := filepath.Abs(output) // -C is another folder
+	if err != nil {
+		return err
+	}
+	if args[0] == "-C" { // it must be the first
+		args = append([]string{args[0], args[1], "-v", "-o", output}, args[2:]...)
+	} else {
+		args = append([]string{"-v", "-o", output}, args...)
+	}
+	cmd := exec.Command("go", append([]string{"build"}, args...)...)
+	cmd.Env = append(os.Environ(), env...)
+	printed, err := cmd.StderrPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	count, failures := 0, []string{}
+	show := isTerminal(os.Stdout)
+	for lines := bufio.NewScanner(printed); lines.Scan(); {
+		line := lines.Text()
+		if strings.ContainsAny(line, " :") { // -v prints nothing but the paths of packages
+			if !strings.HasPrefix(line, "go: downloading ") {
+				failures = append(failures, line)
+				continue
+			}
+			line = strings.TrimPrefix(line, "go: ")
+		} else if count++; show {
+			line = fmt.Sprintf("%d packages compiled", count)
+		}
+		if show {
+			fmt.Printf("\r\x1b[K  %.70s", line)
+		}
+	}
+	if show {
+		fmt.Print("\r\x1b[K")
+	}
+	if err := cmd.Wait(); err != nil {
+		return errors.New(strings.Join(append(failures, err.Error()), "\n"))
+	}
+	return nil
+}
+
+// isTerminal reports whether a file is a terminal, or at least no file or pipe.
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}

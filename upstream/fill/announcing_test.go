@@ -1,0 +1,44 @@
+package fill_test
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
+)
+
+// What an origin announces of all packages of a release is still told when it is down,
+// and after a restart, also of those that are not in the tree.
+func TestAnnouncedHashesOutliveAnOutage(t *testing.T) {
+	s := newAcme(t)
+	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+		tree := indextest.New(t)
+		before := inMemory(t, c, fill.Policy{}, tree)
+		before.fill(t, linuxZip)
+		before.Close()
+		if !slices.Contains(before.files(t), announcedFile) {
+			t.Fatalf("the tree has %q", before.files(t))
+		}
+		for _, path := range []string{discovery, versions, metadata} {
+			s.Fault(path, status(503))
+		}
+		time.Sleep(time.Hour)
+		for rule, present := range map[string]bool{"as the index has it": true, "as it is on the disk": false} {
+			m := inMemory(t, c, fill.Policy{}, tree)
+			release := m.scan(t).Provider(demo).Release("1.0.0")
+			if !present {
+				release = nil
+			}
+			r, err := m.ReleaseFor(background(), demo, "1.0.0", linux, release)
+			if err != nil || len(r.Announced) != 2 || len(r.Protocols) == 0 {
+				t.Errorf("%s: got %+v, %v", rule, r, err)
+			}
+			m.Close()
+		}
+		synctest.Wait()
+	})
+}

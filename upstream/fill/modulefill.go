@@ -1,0 +1,161 @@
+package fill
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// fillModule finds the package of a module in the tree, or fetches it when it is its
+// turn. It takes no lock before that, since others wait for the locks.
+func (f *Filler) fillModule(ctx context.Context, w *wantedModule) (v *index.ModuleVersion, fetched bool, err error) {
+	if v, err = f.presentModule(w); v != nil || err != nil {
+		return v, false, err
+	}
+	if err := f.mayCome(ctx, w); err != nil {
+		return nil, false, err
+	}
+	if f.options.ReadOnly {
+		return nil, false, ErrWouldFill
+	}
+	source, err := f.locate(ctx, w)
+	if err != nil {
+		return nil, false, err
+	}
+	release, err := w.Client.ReserveModule(ctx, source)
+	if err != nil {
+		return nil, false, err
+	}
+	defer release()
+	unlock, err := f.lock(path.Join(string(w.Hostname), w.Namespace, w.Name, w.System, w.version))
+	if err != nil {
+		return nil, false, err
+	}
+	defer unlock()
+	for range maxAttempts {
+		if v, err = f.presentModule(w); v != nil || err != nil {
+			return v, false, err
+		}
+		if v, err = f.fetchModule(ctx, w, source); !errors.Is(err, index.ErrReplaced) {
+			break
+		}
+		f.opener.Forget() // the next one is opened where it is now
+	}
+	return v, true, err
+}
+
+// presentModule returns a package that came into the tree by another way: another
+// instance has filled it, or the index has not read it yet. It may be a folder, or be
+// packed otherwise. Without one it returns nil.
+func (f *Filler) presentModule(w *wantedModule) (*index.ModuleVersion, error) {
+	tree, _, _, err := f.folder(w.Address)
+	if err != nil {
+		return nil, err
+	}
+	v, err := tree.ReadModule(f.ctx, w.Address, w.number)
+	var bad *index.PackageError
+	if errors.As(err, &bad) {
+		return nil, fmt.Errorf("%w: the tree has it and cannot offer it: %s", ErrConflict, bad.Detail)
+	}
+	return v, err
+}
+
+// fetchModule gets the files of a module from its origin, and its package into the tree.
+func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstream.ModuleSource) (*index.ModuleVersion, error) {
+	before, _, _, err := f.folder(w.Address)
+	if err != nil {
+		return nil, err
+	}
+	room := f.reserve(w.Source, before, w.Address)
+	kept := false
+	defer func() { room.end(kept) }()
+	if err := room.expect(1); err != nil { // before megabytes come in for nothing
+		return nil, err
+	}
+	from, err := newScratch()
+	if err != nil {
+		return nil, err
+	}
+	defer from.remove()
+	content, err := w.Client.FetchModule(ctx, source, from.files())
+	var failure *upstream.Failure
+	switch {
+	case err != nil && ctx.Err() == nil && !errors.As(err, &failure): // of the local disk
+		return nil, index.StorageError(err)
+	case err != nil:
+		return nil, err
+	}
+	_, in, dir, err := f.folder(w.Address)
+	if err != nil {
+		return nil, err
+	}
+	if err := room.checkDisk(0); err != nil {
+		return nil, err
+	}
+	name := path.Join(dir, w.version+".tar.gz")
+	temporary, err := in.NewTemporary(f.ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	defer temporary.Discard()
+	files := index.FetchedModule{Dir: from.files(), Commit: content.Commit, Folder: source.Folder}
+	digest, err := f.packModule(w, files, &reservedPackage{temporary, room})
+	if err != nil {
+		return nil, err
+	}
+	if err := keepSource(in, dir, w.version, newSourceRecord(source, content, digest.SHA256)); err != nil {
+		return nil, err
+	}
+	info, err := temporary.Create(f.ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	kept = true
+	for _, d := range f.digests() {
+		d.AddModule(info, digest)
+	}
+	return index.NewModuleVersion(w.Address, w.number, name, info, digest), nil
+}
+
+// packModule writes the package of a module, and reads it again as a scan will. One that
+// the index would withhold is refused.
+func (f *Filler) packModule(w *wantedModule, files index.FetchedModule, to *reservedPackage) (index.ModuleDigest, error) {
+	hash := sha256.New()
+	err := files.Pack(f.ctx, io.MultiWriter(to, hash))
+	var digest index.ModuleDigest
+	if err == nil {
+		digest, err = index.CheckModule(f.ctx, to, to.reservation.received, w.version+".tar.gz", wire.SHA256(hash.Sum(nil)))
+	}
+	var bad *index.PackageError
+	switch {
+	case err == nil:
+		return digest, nil
+	case errors.As(err, &bad):
+		return digest, &upstream.Failure{Host: w.Hostname.ForDisplay(), Kind: upstream.ErrMalformed, Detail: "version " + w.version + " of the module: " + bad.Detail}
+	case f.ctx.Err() != nil:
+		return digest, f.ctx.Err()
+	}
+	return digest, index.StorageError(err)
+}
+
+// keepSource writes the record of where a module came from, unless there is one already
+// that agrees. Otherwise it returns ErrConflict.
+func keepSource(in index.Part, dir, version string, now *sourceRecord) error {
+	before, err := readSourceRecord(in, dir, version)
+	switch {
+	case err != nil:
+		return err
+	case before == nil:
+		return in.WriteFile(path.Join(dir, sourceRecordName(version)), now.encode())
+	case !now.agrees(before):
+		return now.conflict(before)
+	}
+	return nil
+}

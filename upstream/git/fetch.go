@@ -1,0 +1,217 @@
+package git
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+)
+
+// A Source is a commit of a repository elsewhere, as a server fetches it.
+type Source struct {
+	// URL that git connects to: http://… of a relay on this machine, or ssh://…
+	URL string
+
+	// Name of the repository in messages.
+	Name string
+
+	// Ref is a commit, a tag or a branch. Empty: the default branch.
+	Ref string
+
+	// Header that each request over HTTP has, such as "Name: value". It is not among
+	// git's arguments, which other users of the machine can see.
+	Header string
+
+	// SSH is how git connects to an ssh:// URL; nil: not at all.
+	SSH *SSH
+}
+
+// ErrNoCommit is the error of a Ref that is no commit, tag or branch of the repository.
+var ErrNoCommit = errors.New("there is no such commit, tag or branch in the repository")
+
+// Fetch makes a repository with one commit of a source, and returns that commit. What is
+// there of it are the names of its files; FetchContents fetches contents. Everything that
+// git writes is below a folder, which is made, and which the caller removes.
+func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit string, err error) {
+	if s.Ref != "" && !isRef(s.Ref) {
+		return nil, "", ErrNoCommit
+	}
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		return nil, "", err
+	}
+	if err := os.WriteFile(configurationFile(folder), []byte(s.configuration()), 0o600); err != nil {
+		return nil, "", err
+	}
+	sshCommand := ""
+	if s.SSH != nil {
+		sshCommand = s.SSH.command()
+	}
+	formats := []string{"sha1", "sha256"}
+	if len(s.Ref) == 64 && isCommit(s.Ref) {
+		slices.Reverse(formats)
+	}
+	for _, format := range formats {
+		r = &Repository{
+			dir: filepath.Join(folder, format), name: s.Name, secret: strings.NewReplacer(),
+			environment: sealedEnvironment(folder, sshCommand), sealed: true,
+		}
+		if err := r.connect(ctx, s.URL, "--object-format="+format); err != nil {
+			return nil, "", err
+		}
+		commit, err = r.fetchRef(ctx, s.Ref)
+		if !failedWith(err, "mismatched algorithms") { // the repository has the other format
+			break
+		}
+	}
+	if err != nil {
+		return nil, "", err
+	}
+	return r, commit, nil
+}
+
+// configuration is all that a sealed git is configured with.
+func (s Source) configuration() string {
+	protocol := "http"
+	if s.SSH != nil {
+		protocol = "ssh"
+	}
+	var b strings.Builder
+	// Servers may not send git elsewhere, by a redirect or otherwise.
+	fmt.Fprintf(&b, "[protocol]\n\tallow = never\n\tversion = 2\n[protocol %q]\n\tallow = always\n", protocol)
+	b.WriteString("[http]\n\tfollowRedirects = false\n\tproxy = \n")
+	if s.Header != "" {
+		fmt.Fprintf(&b, "\textraHeader = %q\n", s.Header)
+	}
+	b.WriteString("[transfer]\n\tbundleURI = false\n[credential]\n\thelper = \n")
+	// Repositories with objects that fsck complains about are common, and nothing is
+	// checked out of them. Large files are streamed instead of being read into memory.
+	b.WriteString("[fetch]\n\tfsckObjects = false\n[core]\n\taskPass = \n\tbigFileThreshold = 16m\n")
+	// Each thread would unpack deltas in memory of its own.
+	b.WriteString("[pack]\n\tthreads = 1\n")
+	return b.String()
+}
+
+// fetched is the ref that a tag or branch is fetched to.
+const fetched = "refs/fetched"
+
+// fetchRef fetches what a ref stands for without the contents of files, and returns the
+// commit.
+func (r *Repository) fetchRef(ctx context.Context, ref string) (commit string, err error) {
+	if isCommit(ref) {
+		return r.fetchCommit(ctx, strings.ToLower(ref))
+	}
+	for _, name := range refNames(ref) {
+		err := r.fetchThin(ctx, []string{"+" + name + ":" + fetched})
+		if failedWith(err, "couldn't find remote ref") {
+			continue
+		}
+		if err != nil {
+			return "", err
+		}
+		return r.commit(ctx, fetched)
+	}
+	if isAbbreviated(ref) {
+		// Servers cannot say which commits begin like that. Their history without trees is
+		// small, if they can leave these out.
+		if err := r.fetchHistory(ctx, "--filter=tree:0"); err != nil {
+			return "", err
+		}
+		if commit, err = r.commit(ctx, ref); err != nil {
+			return "", err
+		}
+		return r.fetchCommit(ctx, commit)
+	}
+	return "", ErrNoCommit
+}
+
+// fetchCommit fetches a commit by its ID.
+func (r *Repository) fetchCommit(ctx context.Context, id string) (string, error) {
+	err := r.fetchThin(ctx, []string{id})
+	switch {
+	case failedWith(err, refusesIDs...):
+		// The server gives out what its branches and tags have.
+		if err := r.fetchHistory(ctx, "--no-filter"); err != nil {
+			return "", err
+		}
+	case failedWith(err, "not our ref"):
+		return "", ErrNoCommit
+	case err != nil:
+		return "", err
+	}
+	commit, err := r.commit(ctx, id)
+	if err == nil && commit != id { // that of an annotated tag
+		return "", ErrNoCommit
+	}
+	return commit, err
+}
+
+// refusesIDs is what git says if a server gives out only what it advertises, as servers
+// may with the first version of the protocol.
+var refusesIDs = []string{"does not allow request for unadvertised object", "Server does not support"}
+
+// fetchHistory fetches all branches and tags.
+func (r *Repository) fetchHistory(ctx context.Context, filter string) error {
+	return r.fetch(ctx, []string{"+refs/heads/*:refs/history/heads/*", "+refs/tags/*:refs/history/tags/*"}, filter)
+}
+
+// commit returns the commit that a name stands for in the repository.
+func (r *Repository) commit(ctx context.Context, name string) (string, error) {
+	objects, err := r.Objects(ctx, "commit", []string{name + "^{commit}"})
+	if err != nil {
+		return "", err
+	}
+	if objects[0] == "" {
+		return "", ErrNoCommit
+	}
+	return objects[0], nil
+}
+
+// refNames are the refs that a name may stand for, in the order in which git looks for
+// them.
+func refNames(ref string) []string {
+	if ref == "" || ref == "HEAD" {
+		return []string{"HEAD"}
+	}
+	names := []string{"refs/tags/" + ref, "refs/heads/" + ref}
+	if strings.HasPrefix(ref, "refs/") {
+		return append([]string{ref}, names...)
+	}
+	if branch, ok := strings.CutPrefix(ref, "origin/"); ok { // as in a clone
+		names = append(names, "refs/heads/"+branch)
+	}
+	return names
+}
+
+// isCommit reports whether a ref is the whole ID of a commit.
+func isCommit(ref string) bool { return (len(ref) == 40 || len(ref) == 64) && isHexadecimal(ref) }
+
+// isAbbreviated reports whether a ref may be the beginning of a commit's ID.
+func isAbbreviated(ref string) bool { return len(ref) >= 7 && len(ref) < 64 && isHexadecimal(ref) }
+
+func isHexadecimal(s string) bool { return strings.Trim(s, "0123456789abcdefABCDEF") == "" }
+
+// isRef reports whether git accepts the name of a tag or branch (git help
+// check-ref-format). No others reach it: they would be options, patterns or revisions.
+func isRef(ref string) bool {
+	if len(ref) > 1<<10 || strings.HasPrefix(ref, "-") || ref == "@" || strings.HasSuffix(ref, ".") ||
+		strings.Contains(ref, "..") || strings.Contains(ref, "@{") {
+		return false
+	}
+	for segment := range strings.SplitSeq(ref, "/") {
+		if segment == "" || strings.HasPrefix(segment, ".") || strings.HasSuffix(segment, ".lock") {
+			return false
+		}
+	}
+	return !strings.ContainsFunc(ref, func(r rune) bool {
+		return r <= ' ' || r == 0x7f || strings.ContainsRune(`~^:?*[\`, r)
+	})
+}
+
+// failedWith reports whether git failed and said one of these texts.
+func failedWith(err error, texts ...string) bool {
+	failed, is := errors.AsType[*CommandError](err)
+	return is && slices.ContainsFunc(texts, func(text string) bool { return strings.Contains(failed.said, text) })
+}

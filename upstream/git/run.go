@@ -1,0 +1,168 @@
+package git
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+)
+
+// maxMessage is how much of what git says in an error is kept, in bytes from its end.
+const maxMessage = 4 << 10
+
+// waitDelay is how long git's own children, such as ssh, may keep its output open once
+// git was ended.
+const waitDelay = 5 * time.Second
+
+// A CommandError is the error of a git that ran and failed. Its text is what git said,
+// which may have paths of this machine in it.
+type CommandError struct {
+	command, repository string
+	said                string // last, on one line and without credentials; may be empty
+	err                 error
+}
+
+func (e *CommandError) Error() string {
+	if e.said == "" {
+		return fmt.Sprintf("git %s in %s: %v", e.command, e.repository, e.err)
+	}
+	return fmt.Sprintf("git %s in %s: %s", e.command, e.repository, e.said)
+}
+
+func (e *CommandError) Unwrap() error { return e.err }
+
+// read runs git with some input, and gives its output to consume. An error of consume
+// ends git.
+func (r *Repository) read(ctx context.Context, input io.Reader, consume func(*bufio.Reader) error, command string, args ...string) error {
+	running, end := context.WithCancel(ctx)
+	defer end()
+	cmd := exec.CommandContext(running, "git", slices.Concat(optionsAlways, []string{"-C", r.dir, command}, args)...)
+	cmd.Env, cmd.Stdin, cmd.WaitDelay = r.environment, input, waitDelay
+	if r.sealed { // a user's git must get the terminal's signals, and may ask there
+		endWithChildren(cmd)
+	}
+	messages := &tailWriter{limit: maxMessage}
+	cmd.Stderr = messages
+	output, err := cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := cmd.Start(); err != nil {
+		return fmt.Errorf("git cannot be run: %w", err)
+	}
+	consumed := consume(bufio.NewReaderSize(output, 64<<10))
+	if consumed != nil {
+		end()
+	}
+	failed := cmd.Wait()
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case consumed != nil && !errors.Is(consumed, io.EOF) && !errors.Is(consumed, io.ErrUnexpectedEOF):
+		return consumed
+	case failed != nil:
+		return &CommandError{command, r.name, said(r.secret.Replace(string(messages.tail))), failed}
+	}
+	return consumed
+}
+
+// run runs git for what it does, not for its output.
+func (r *Repository) run(ctx context.Context, input io.Reader, command string, args ...string) error {
+	drain := func(output *bufio.Reader) error {
+		_, err := io.Copy(io.Discard, output)
+		return err
+	}
+	return r.read(ctx, input, drain, command, args...)
+}
+
+// lines gives each line of git's output to take, without its end.
+func (r *Repository) lines(ctx context.Context, input io.Reader, take func(line string) error, command string, args ...string) error {
+	return r.records(ctx, '\n', input, take, command, args...)
+}
+
+// maxRecord bounds a line of git's output, in bytes: paths are shorter on all systems.
+const maxRecord = 16 << 10
+
+// records gives each record of git's output to take, without the byte that ends it.
+func (r *Repository) records(ctx context.Context, end byte, input io.Reader, take func(record string) error, command string, args ...string) error {
+	split := func(output *bufio.Reader) error {
+		s := bufio.NewScanner(output)
+		s.Buffer(nil, maxRecord)
+		s.Split(func(data []byte, atEOF bool) (int, []byte, error) {
+			if i := bytes.IndexByte(data, end); i >= 0 {
+				return i + 1, data[:i], nil
+			}
+			if atEOF && len(data) > 0 {
+				return 0, nil, io.ErrUnexpectedEOF
+			}
+			return 0, nil, nil
+		})
+		for s.Scan() {
+			if err := take(s.Text()); err != nil {
+				return err
+			}
+		}
+		if errors.Is(s.Err(), bufio.ErrTooLong) {
+			return r.damaged("it has a name of more than %d bytes", maxRecord)
+		}
+		return s.Err()
+	}
+	return r.read(ctx, input, split, command, args...)
+}
+
+// list is a list for the standard input of git.
+func list(lines []string) io.Reader {
+	if len(lines) == 0 {
+		return strings.NewReader("")
+	}
+	return strings.NewReader(strings.Join(lines, "\n") + "\n")
+}
+
+// said is what git said last, on one line.
+func said(messages string) string {
+	var lines []string
+	for line := range strings.Lines(messages) {
+		line = strings.TrimSpace(strings.Map(func(r rune) rune {
+			if r == unicode.ReplacementChar || !unicode.IsPrint(r) {
+				return ' '
+			}
+			return r
+		}, line))
+		if line != "" && !strings.HasPrefix(line, "hint:") && !strings.HasPrefix(line, "warning:") {
+			lines = append(lines, line)
+		}
+	}
+	const last = 4
+	return strings.Join(lines[max(0, len(lines)-last):], " ")
+}
+
+// printable quotes a name if it has characters that would change the look of a terminal
+// or a log.
+func printable(s string) string {
+	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+// A tailWriter keeps the end of what is written to it.
+type tailWriter struct {
+	limit int // in bytes
+	tail  []byte
+}
+
+func (w *tailWriter) Write(p []byte) (int, error) {
+	w.tail = append(w.tail, p...)
+	if over := len(w.tail) - w.limit; over > 0 {
+		w.tail = slices.Delete(w.tail, 0, over)
+	}
+	return len(p), nil
+}

@@ -1,0 +1,242 @@
+package git
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"strings"
+)
+
+// A Mode is what kind of file an entry of a tree is.
+type Mode string
+
+// The modes of files that are treated in a way of their own.
+const (
+	Executable Mode = "100755"
+	Symlink    Mode = "120000"
+	Submodule  Mode = "160000" // the object is a commit of another repository
+	Folder     Mode = "040000" // of what Entry returns
+)
+
+// A File is an entry of a tree that is no tree itself.
+type File struct {
+	Mode   Mode
+	Object string
+	Name   string // its path, with slashes
+}
+
+// A Tree is a folder at a commit.
+type Tree struct {
+	Object string
+
+	// Files in it and in the folders below, submodules among them. None if the tree is
+	// refused.
+	Files   []File
+	Refused Refusals
+}
+
+// A Reason is why a file cannot be written.
+type Reason int
+
+// The reasons to refuse a file.
+const (
+	BadName      Reason = iota // it would be outside of the folder, is git's own file, or too long
+	TooManyFiles               // in the folder; Name is empty
+	SymlinkOut                 // to Target, which is outside of the folder
+	LongSymlink                // to a name of more than MaxSymlink bytes
+)
+
+// A Refusal says why a file cannot be written.
+type Refusal struct {
+	Reason Reason
+	Name   string // of the file
+	Target string // of a symlink
+}
+
+// Refusals are why a tree cannot be written, no more of them than tell its authors what
+// to do.
+type Refusals []Refusal
+
+const maxRefusals = 10
+
+func (l *Refusals) add(r Refusal) {
+	if len(*l) < maxRefusals {
+		*l = append(*l, r)
+	}
+}
+
+// Tree reads the names in a tree, and refuses it if it has more than maxFiles.
+func (r *Repository) Tree(ctx context.Context, object string, maxFiles int) (*Tree, error) {
+	t := &Tree{Object: object}
+	errTooMany := errors.New("too many files")
+	n := 0
+	take := func(record string) error {
+		if n++; n > maxFiles {
+			return errTooMany
+		}
+		// MODE TYPE OBJECT, a tab, and the name
+		entry, name, _ := strings.Cut(record, "\t")
+		fields := strings.Fields(entry)
+		if len(fields) != 3 || name == "" {
+			return r.damaged("git ls-tree printed %s, which is no entry of a tree", printable(record))
+		}
+		if isFileName(name) {
+			t.Files = append(t.Files, File{Mode: Mode(fields[0]), Object: fields[2], Name: name})
+		} else {
+			t.Refused.add(Refusal{Reason: BadName, Name: name})
+		}
+		return nil
+	}
+	err := r.records(ctx, 0, nil, take, "ls-tree", "-r", "-z", "--full-tree", "--end-of-options", object)
+	if errors.Is(err, errTooMany) {
+		t.Refused.add(Refusal{Reason: TooManyFiles})
+		err = nil
+	}
+	if len(t.Refused) > 0 {
+		t.Files = nil
+	}
+	return t, err
+}
+
+// Entry returns the file or folder at a path of a commit. Not ok: there is none, or its
+// name is refused.
+func (r *Repository) Entry(ctx context.Context, commit, name string) (f File, ok bool, err error) {
+	if name == "" {
+		objects, err := r.Objects(ctx, "tree", []string{commit + "^{tree}"})
+		if err != nil {
+			return f, false, err
+		}
+		return File{Folder, objects[0], ""}, objects[0] != "", nil
+	}
+	if !isFileName(name) {
+		return f, false, nil
+	}
+	take := func(record string) error {
+		entry, listed, _ := strings.Cut(record, "\t")
+		if fields := strings.Fields(entry); len(fields) == 3 && listed == name {
+			f, ok = File{Mode(fields[0]), fields[2], name}, true
+		}
+		return nil
+	}
+	err = r.records(ctx, 0, nil, take, "ls-tree", "-z", "--full-tree", "--end-of-options", commit, name)
+	return f, ok, err
+}
+
+// Submodules returns the URLs of a commit's submodules as they are written in
+// .gitmodules, by path: none if that has more than maxBytes, or is not one that git reads.
+func (r *Repository) Submodules(ctx context.Context, commit string, maxBytes int64) (map[string]string, error) {
+	entry, ok, err := r.Entry(ctx, commit, ".gitmodules")
+	if err != nil || !ok || entry.Mode == Folder || entry.Mode == Symlink || entry.Mode == Submodule {
+		return nil, err
+	}
+	if err := r.FetchContents(ctx, []string{entry.Object}); err != nil {
+		return nil, err
+	}
+	var content []byte
+	if err := r.Contents(ctx, []File{entry}, func(_ File, size int64, c io.Reader) (err error) {
+		if size <= maxBytes {
+			content, err = io.ReadAll(c)
+		}
+		return err
+	}); err != nil {
+		return nil, err
+	}
+	paths, urls := make(map[string]string), make(map[string]string) // by name
+	take := func(record string) error {
+		key, value, _ := strings.Cut(record, "\n")
+		key = strings.TrimPrefix(key, "submodule.")
+		if name, is := strings.CutSuffix(key, ".path"); is && isFileName(value) {
+			paths[name] = value
+		} else if name, is := strings.CutSuffix(key, ".url"); is {
+			urls[name] = value
+		}
+		return nil
+	}
+	err = r.records(ctx, 0, bytes.NewReader(content), take, "config", "--file=-", "--no-includes", "-z", "--get-regexp", `^submodule\..*\.(path|url)$`)
+	if _, failed := errors.AsType[*CommandError](err); failed {
+		return nil, nil
+	}
+	submodules := make(map[string]string)
+	for name, at := range paths {
+		if url, ok := urls[name]; ok {
+			submodules[at] = url
+		}
+	}
+	return submodules, err
+}
+
+// What a name in a tree may have. With more of it the name cannot be written on some
+// systems, and each use of its folders takes long.
+const (
+	maxName    = 1 << 10 // bytes
+	maxSegment = 255     // bytes
+	maxDepth   = 100     // folders
+)
+
+// isFileName reports whether a name in a tree is that of a file in its folder. Git itself
+// makes no trees with others, .git among them: that folder's configuration would be run
+// by whoever uses git in it. Some file systems ignore case, and git~1 is its short name
+// on Windows.
+func isFileName(name string) bool {
+	if len(name) > maxName || strings.Count(name, "/") > maxDepth || !fs.ValidPath(name) || strings.ContainsRune(name, 0) {
+		return false
+	}
+	for segment := range strings.SplitSeq(name, "/") {
+		if len(segment) > maxSegment || strings.EqualFold(segment, ".git") || strings.EqualFold(segment, "git~1") {
+			return false
+		}
+	}
+	return true
+}
+
+// A MissingError is the error of contents that are not in a user's repository, as after a
+// partial clone.
+type MissingError struct{ Object string }
+
+func (e *MissingError) Error() string {
+	return "the content of " + e.Object + " is not in the repository"
+}
+
+// FetchContents fetches the contents of objects, trees and files, that are not there yet,
+// all at once: git itself would fetch file by file. Into a user's repository nothing is
+// fetched: the error is a MissingError.
+func (r *Repository) FetchContents(ctx context.Context, objects []string) error {
+	if len(objects) == 0 {
+		return nil
+	}
+	var missing []string
+	there := make(map[string]bool)
+	take := func(line string) error {
+		object, is := strings.CutPrefix(line, "?")
+		if is {
+			missing = append(missing, object)
+		}
+		object, _, _ = strings.Cut(object, " ")
+		there[object] = true
+		return nil
+	}
+	// Of what is named, versions of git before 2.45 do not print that it is missing.
+	if err := r.lines(ctx, list(objects), take, "rev-list", "--objects", "--missing=print", "--ignore-missing", "--stdin"); err != nil {
+		return err
+	}
+	for _, object := range objects {
+		if !there[object] {
+			there[object] = true
+			missing = append(missing, object)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	if !r.fetches {
+		return &MissingError{missing[0]}
+	}
+	err := r.fetch(ctx, missing, withoutContents)
+	if failedWith(err, refusesIDs...) {
+		// The server has contents only together with all others of a commit.
+		return r.fetch(ctx, r.thin, "--depth=1", "--no-filter", "--refetch")
+	}
+	return err
+}

@@ -1,0 +1,216 @@
+package git
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+// The files of a commit are read from git's objects. A checkout and `git archive` give
+// others: they convert line ends, keywords and what filters are configured for, and
+// leave out what .gitattributes says. So the package of a commit would depend on the
+// machine that makes it.
+
+// ErrTooLarge is the error of files that have more bytes than may be written.
+var ErrTooLarge = errors.New("too many bytes")
+
+// A Writer writes files of repositories to folders.
+type Writer struct {
+	Left int64 // how many bytes may still be written
+}
+
+// Write writes files to a folder, or returns why they are refused: then what was written
+// must be discarded. Submodules become empty folders, as git leaves them. A symlink to a file in the folder is kept;
+// one that leads out is refused, since what it names may be another module, or a file of
+// this machine. The error is ErrTooLarge if more than w.Left bytes would be written.
+func (w *Writer) Write(ctx context.Context, from *Repository, files []File, folder string) (Refusals, error) {
+	root, err := os.OpenRoot(folder)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	// Symlinks come last, so that nothing is written through one.
+	var symlinks []File
+	var targets []string
+	var refused Refusals
+	take := func(f File, size int64, content io.Reader) error {
+		if w.Left -= size; w.Left < 0 {
+			return ErrTooLarge
+		}
+		if f.Mode != Symlink {
+			return from.writeFile(root, f, content, size)
+		}
+		target, refusal, err := readSymlink(f, content, size)
+		if refusal != nil {
+			refused.add(*refusal)
+		}
+		symlinks, targets = append(symlinks, f), append(targets, target)
+		return err
+	}
+	if err := from.Contents(ctx, files, take); err != nil || len(refused) > 0 {
+		return refused, err
+	}
+	for _, f := range files {
+		if f.Mode == Submodule {
+			if err := root.MkdirAll(f.Name, 0o700); err != nil {
+				return nil, from.notWritten(f.Name, err)
+			}
+		}
+	}
+	for i, f := range symlinks {
+		if err := root.MkdirAll(path.Dir(f.Name), 0o700); err != nil {
+			return nil, from.notWritten(f.Name, err)
+		}
+		if err := root.Symlink(targets[i], f.Name); err != nil {
+			return nil, from.notWritten(f.Name, err)
+		}
+	}
+	return nil, nil
+}
+
+// Contents gives the content of each file to take, with its size in bytes. What take does
+// not read is skipped, as are submodules, which have none.
+func (r *Repository) Contents(ctx context.Context, files []File, take func(f File, size int64, content io.Reader) error) error {
+	var with []File
+	var objects []string
+	for _, f := range files {
+		if f.Mode != Submodule {
+			with, objects = append(with, f), append(objects, f.Object)
+		}
+	}
+	if len(objects) == 0 {
+		return nil
+	}
+	split := func(output *bufio.Reader) error {
+		for _, f := range with {
+			size, err := r.size(output, f)
+			if err != nil {
+				return err
+			}
+			content := io.LimitReader(output, size)
+			if err := take(f, size, content); err != nil {
+				return err
+			}
+			if _, err := io.Copy(io.Discard, content); err != nil {
+				return err
+			}
+			if _, err := output.Discard(1); err != nil { // the line break after it
+				return noEOF(err)
+			}
+		}
+		return nil
+	}
+	return r.read(ctx, list(objects), split, "cat-file", "--batch")
+}
+
+// size reads what git prints before the content of a file: OBJECT blob SIZE.
+func (r *Repository) size(output *bufio.Reader, f File) (int64, error) {
+	line, err := output.ReadString('\n')
+	if err != nil {
+		return 0, noEOF(err)
+	}
+	fields := strings.Fields(line)
+	if len(fields) != 3 || fields[1] != "blob" {
+		return 0, r.damaged("%s is not a file in it: check it with git fsck", printable(f.Name))
+	}
+	size, err := strconv.ParseInt(fields[2], 10, 64)
+	if err != nil || size < 0 {
+		return 0, r.damaged("git says that %s has %s bytes", printable(f.Name), printable(fields[2]))
+	}
+	return size, nil
+}
+
+// MaxSymlink bounds the target of a symlink, in bytes, as systems do.
+const MaxSymlink = 4 << 10
+
+// ReadSymlink reads the content of a symlink. It returns the path that the symlink leads
+// to in the folder in which f.Name is, or that it is refused: it leads out.
+func ReadSymlink(f File, content io.Reader, size int64) (target string, refused *Refusal, err error) {
+	written, refused, err := readSymlink(f, content, size)
+	return path.Join(path.Dir(f.Name), written), refused, err
+}
+
+// readSymlink is ReadSymlink, but returns the target as it is written.
+func readSymlink(f File, content io.Reader, size int64) (written string, refused *Refusal, err error) {
+	if size > MaxSymlink {
+		return "", &Refusal{Reason: LongSymlink, Name: f.Name}, nil
+	}
+	b, err := io.ReadAll(content)
+	if err != nil {
+		return "", nil, err
+	}
+	written = string(b)
+	if at := path.Join(path.Dir(f.Name), written); written == "" || path.IsAbs(written) || !fs.ValidPath(at) {
+		return "", &Refusal{Reason: SymlinkOut, Name: f.Name, Target: written}, nil
+	}
+	return written, nil, nil
+}
+
+// writeFile writes a file. Of its mode, only whether it is executable is in git.
+func (r *Repository) writeFile(root *os.Root, f File, content io.Reader, size int64) error {
+	if err := root.MkdirAll(path.Dir(f.Name), 0o700); err != nil {
+		return r.notWritten(f.Name, err)
+	}
+	mode := fs.FileMode(0o644)
+	if f.Mode == Executable {
+		mode = 0o755
+	}
+	w, err := root.OpenFile(f.Name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
+	if err != nil {
+		return r.notWritten(f.Name, err)
+	}
+	n, err := io.Copy(w, content)
+	if err == nil && n < size {
+		err = io.ErrUnexpectedEOF
+	}
+	return errors.Join(err, w.Close())
+}
+
+// notWritten is the error of a file that could not be written. Two of one name are the
+// fault of the repository, the rest is that of the disk.
+func (r *Repository) notWritten(name string, err error) error {
+	for _, taken := range []error{fs.ErrExist, syscall.ENOTDIR, syscall.EISDIR} {
+		if errors.Is(err, taken) {
+			return r.damaged("%s cannot be written: there is a file of that name, or in place of its folder, already: the names are the same, or differ only in case, which this file system ignores", printable(name))
+		}
+	}
+	return fmt.Errorf("%s cannot be written: %w", printable(name), reason(err))
+}
+
+// A DamagedError is the error of a repository that has what git itself puts in none, or
+// what cannot be written.
+type DamagedError struct{ repository, detail string }
+
+func (e *DamagedError) Error() string { return e.repository + ": " + e.detail }
+
+func (r *Repository) damaged(format string, args ...any) error {
+	return &DamagedError{r.name, fmt.Sprintf(format, args...)}
+}
+
+// reason is why a file could not be written, without its path: names in a repository
+// may have any characters.
+func reason(err error) error {
+	if at, ok := errors.AsType[*fs.PathError](err); ok {
+		return at.Err
+	}
+	if at, ok := errors.AsType[*os.LinkError](err); ok {
+		return at.Err
+	}
+	return err
+}
+
+// noEOF makes the end of git's output an error.
+func noEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}

@@ -1,0 +1,36 @@
+package upstream
+
+import (
+	"net/url"
+	"strings"
+)
+
+// archiveOf is where a code host has the files of a commit as an archive, for servers
+// without git. It has no submodules.
+func archiveOf(s ModuleSource) (ModuleSource, error) {
+	ref := s.Ref
+	if ref == "" {
+		ref = "HEAD"
+	}
+	repository := strings.TrimSuffix(strings.Trim(s.URL.Path, "/"), ".git")
+	var u *url.URL
+	switch {
+	case s.URL.Scheme != "https":
+	case bareHost(s.URL.Host) == "github.com":
+		u = &url.URL{Scheme: "https", Host: "codeload.github.com", Path: "/" + repository + "/tar.gz/" + ref}
+	case bareHost(s.URL.Host) == "gitlab.com":
+		u = &url.URL{Scheme: "https", Host: "gitlab.com", Path: "/" + repository + "/-/archive/" + ref + "/module.tar.gz"}
+	}
+	if u == nil {
+		return s, fail(s.URL, ErrMalformed, "the module is in a git repository: install git on the server that fetches it")
+	}
+	return ModuleSource{URL: u, Folder: s.Folder, InTopFolder: true, Format: "tar.gz"}, nil
+}
+
+// checkCommit refuses the archive of another commit than was asked for by its whole ID.
+func checkCommit(s ModuleSource, content ModuleContent) error {
+	if s.Git && isCommit(strings.ToLower(s.Ref)) && !strings.EqualFold(s.Ref, content.Commit) {
+		return fail(s.URL, ErrMalformed, "it sends the archive of another commit than that which the origin names")
+	}
+	return nil
+}

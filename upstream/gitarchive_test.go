@@ -1,0 +1,68 @@
+package upstream_test
+
+import (
+	"archive/tar"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
+)
+
+// certificateOf makes a certificate that is valid for some names.
+func certificateOf(t *testing.T, names ...string) *tls.Certificate {
+	t.Helper()
+	public, private, err := ed25519.GenerateKey(rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: names, NotAfter: time.Now().Add(time.Hour),
+	}, &x509.Certificate{}, public, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &tls.Certificate{Certificate: [][]byte{der}, PrivateKey: private}
+}
+
+// Without git, repositories of the code hosts that have archives are fetched as those.
+func TestGitModulesWithoutGit(t *testing.T) {
+	archive := tarGz(t, entry{kind: tar.TypeXGlobalHeader, name: "pax_global_header", content: commit},
+		entry{name: "vpc-1/a/main.tf", content: "# a\n"}, entry{name: "vpc-1/b/main.tf"})
+	for _, test := range []struct {
+		rule, source string
+		path         string // that is requested
+		want         []string
+		kind         error
+		says         string
+	}{
+		{"a tag on GitHub", "git::https://github.com/acme/vpc.git//a?ref=v1.0.0", "/acme/vpc/tar.gz/v1.0.0", []string{"a/main.tf: # a\n"}, nil, ""},
+		{"a commit on GitHub", "git::https://github.com/acme/vpc//a?ref=" + commit, "/acme/vpc/tar.gz/" + commit, []string{"a/main.tf: # a\n"}, nil, ""},
+		{"another commit", "git::https://github.com/acme/vpc?ref=" + strings.Repeat("1", 40), "/acme/vpc/tar.gz/" + strings.Repeat("1", 40), nil, upstream.ErrMalformed, "another commit"},
+		{"the default branch", "git::https://github.com/acme/vpc", "/acme/vpc/tar.gz/HEAD", []string{"a/main.tf: # a\n", "b/main.tf: "}, nil, ""},
+		{"a group on GitLab", "git::https://gitlab.com/acme/net/vpc.git//a?ref=v1.0.0", "/acme/net/vpc/-/archive/v1.0.0/module.tar.gz", []string{"a/main.tf: # a\n"}, nil, ""},
+		{"another host", "git::https://" + codeHost + "/acme/vpc.git", "/", nil, upstream.ErrMalformed, "install git"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := &gitSite{certificate: certificateOf(t, "codeload.github.com", "gitlab.com", codeHost)}
+			s.Handle(test.path, body(archive))
+			c := s.client(t, upstream.Origin{Private: []string{"codeload.github.com", "gitlab.com"}})
+			t.Setenv("PATH", "")
+			into := t.TempDir()
+			got, err := c.FetchModule(t.Context(), gitSource(t, test.source), into)
+			if test.kind != nil {
+				mustFail(t, err, test.kind, test.says)
+				return
+			}
+			if files := filesOf(t, into); err != nil || got.Commit != commit || !slices.Equal(files, test.want) {
+				t.Errorf("got %v, %q, %v", got, files, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,276 @@
+package upstream
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// A gitRelay is what git connects to in place of the servers of repositories. The process
+// that runs here sends the requests: with the origin's guard against private networks,
+// its limits, and credentials that git never sees. Git fetches what it is told to; the
+// relay knows the repositories by number and passes on nothing else.
+type gitRelay struct {
+	client   *Client
+	secret   string // keeps other users of this machine out
+	listener net.Listener
+	server   *http.Server
+	ended    chan struct{}
+
+	mutex        sync.Mutex
+	repositories []*url.URL // where they are, after redirects
+	left         int64      // bytes that may still be received
+	failed       error      // the first failure
+}
+
+// gitSecret is the header that has the secret. The URL would be among git's arguments,
+// which other users of the machine can see.
+const gitSecret = "X-Relay-Secret"
+
+// gitUserAgent begins as git's own, by which some servers tell its requests from those of
+// browsers.
+const gitUserAgent = "git/2 (" + userAgent + ")"
+
+// newGitRelay starts a relay that ends with its context, or when it is closed.
+func (c *Client) newGitRelay(ctx context.Context) (*gitRelay, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	g := &gitRelay{client: c, secret: rand.Text(), listener: listener, left: c.maxRepository, ended: make(chan struct{})}
+	g.server = &http.Server{
+		Handler:           g,
+		BaseContext:       func(net.Listener) context.Context { return ctx },
+		ReadHeaderTimeout: c.origin.Timeout,
+		ErrorLog:          log.New(io.Discard, "", 0),
+	}
+	go func() {
+		defer close(g.ended)
+		g.server.Serve(listener)
+	}()
+	return g, nil
+}
+
+func (g *gitRelay) close() {
+	g.server.Close()
+	<-g.ended
+}
+
+// header is what each of git's requests must have.
+func (g *gitRelay) header() string { return gitSecret + ": " + g.secret }
+
+// add returns the URL by which git gets a repository from now on.
+func (g *gitRelay) add(repository *url.URL) string {
+	u := *repository
+	u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(u.RawPath, "/")
+	u.User, u.RawQuery, u.Fragment = nil, "", ""
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.repositories = append(g.repositories, &u)
+	return fmt.Sprintf("http://%s/%d", g.listener.Addr(), len(g.repositories)-1)
+}
+
+// failure returns why a request of git was not answered; nil if all were.
+func (g *gitRelay) failure() error {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return g.failed
+}
+
+// A gitService is one of the two requests of git's smart protocol that read.
+type gitService struct{ method, path, query, answer string }
+
+var gitServices = []gitService{
+	{http.MethodGet, "/info/refs", "service=git-upload-pack", "application/x-git-upload-pack-advertisement"},
+	{http.MethodPost, "/git-upload-pack", "", "application/x-git-upload-pack-result"},
+}
+
+// gitHeaders are the headers of git's requests that belong to the protocol.
+var gitHeaders = []string{"Git-Protocol", "Content-Type", "Content-Encoding", "Accept"}
+
+// listRefs is how git's request for a list of refs begins in the second version of its
+// protocol. In the first one the list is in the answer to /info/refs.
+const listRefs = "0014command=ls-refs\n"
+
+func (g *gitRelay) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if subtle.ConstantTimeCompare([]byte(r.Header.Get(gitSecret)), []byte(g.secret)) != 1 {
+		w.WriteHeader(http.StatusForbidden)
+		return
+	}
+	number, path, _ := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	i, err := strconv.Atoi(number)
+	g.mutex.Lock()
+	known := err == nil && i >= 0 && i < len(g.repositories)
+	g.mutex.Unlock()
+	for _, service := range gitServices {
+		if known && r.Method == service.method && "/"+path == service.path && r.URL.RawQuery == service.query {
+			if err := g.pass(w, r, i, service); err != nil {
+				if !errors.Is(err, errGitLeft) && r.Context().Err() == nil {
+					g.fail(err)
+				}
+				if w.Header().Get("Content-Type") != "" { // an answer has begun, and must not end as if it were whole
+					panic(http.ErrAbortHandler)
+				}
+				w.WriteHeader(http.StatusBadGateway)
+			}
+			return
+		}
+	}
+	w.WriteHeader(http.StatusNotFound)
+}
+
+func (g *gitRelay) fail(err error) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.failed == nil {
+		g.failed = err
+	}
+}
+
+// pass sends a request of git to the server of a repository, and its answer to git.
+func (g *gitRelay) pass(w http.ResponseWriter, r *http.Request, repository int, service gitService) error {
+	g.mutex.Lock()
+	base := g.repositories[repository]
+	g.mutex.Unlock()
+	u := *base
+	u.Path += service.path
+	if u.RawPath != "" {
+		u.RawPath += service.path
+	}
+	u.RawQuery = service.query
+	body, err := io.ReadAll(http.MaxBytesReader(nil, r.Body, maxGitRequest))
+	if err != nil {
+		return fail(&u, ErrTooLarge, "a request for more than %d bytes of names would be needed", maxGitRequest)
+	}
+	header := http.Header{"User-Agent": {gitUserAgent}}
+	h, _ := g.client.host(&u)
+	authorization := h.authorization()
+	if authorization != "" {
+		header.Set("Authorization", authorization)
+	}
+	for _, name := range gitHeaders {
+		if values := r.Header.Values(name); len(values) > 0 {
+			header[name] = values
+		}
+	}
+	ctx, cancel := context.WithCancelCause(r.Context())
+	defer cancel(nil)
+	stalled := time.AfterFunc(g.client.origin.Timeout, func() { cancel(errTimeout) })
+	defer stalled.Stop()
+	var answer *http.Response
+	if err := g.client.guarded(ctx, &u, func() error {
+		answer, err = g.client.send(ctx, g.client.packages.http, service.method, &u, body, header)
+		return err
+	}); err != nil {
+		return gitRefusal(err, authorization != "")
+	}
+	defer answer.Body.Close()
+	if answer.Header.Get("Content-Type") != service.answer {
+		return fail(answer.Request.URL, ErrMalformed, "there is no git repository, or it has only git's old protocol of single files")
+	}
+	if err := g.moved(repository, answer.Request.URL, service); err != nil {
+		return err
+	}
+	limit := g.client.maxRepository
+	if service.method == http.MethodGet || bytes.HasPrefix(body, []byte(listRefs)) {
+		limit = min(limit, g.client.maxRefs)
+	}
+	w.Header().Set("Content-Type", service.answer)
+	return g.stream(ctx, w, answer, limit, stalled)
+}
+
+// gitRefusal says what to do about a repository that needs credentials. Code hosts do not
+// tell these from repositories that do not exist.
+func gitRefusal(err error, hasToken bool) error {
+	f, is := errors.AsType[*Failure](err)
+	if !is || f.Kind != ErrRefused {
+		return err
+	}
+	changed := *f
+	changed.Detail = "the repository does not exist, or it needs a token: configure one for this host"
+	if hasToken {
+		changed.Detail = "the repository does not exist, or it needs another token: configure that for this host"
+	}
+	return &changed
+}
+
+// moved remembers where the first request for a repository was redirected to: git sends
+// the others there as well.
+func (g *gitRelay) moved(repository int, to *url.URL, service gitService) error {
+	base := *to
+	path, ok := strings.CutSuffix(to.Path, service.path)
+	if !ok || to.RawQuery != service.query {
+		return fail(to, ErrMalformed, "it redirects to what is not a git repository")
+	}
+	base.Path, base.RawPath = path, strings.TrimSuffix(to.RawPath, service.path)
+	base.RawQuery = ""
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.repositories[repository] = &base
+	return nil
+}
+
+// errGitLeft: git has ended before the answer, and says itself why.
+var errGitLeft = errors.New("git no longer reads")
+
+// stream writes an answer of at most limit bytes to git, as long as it keeps coming.
+func (g *gitRelay) stream(ctx context.Context, w http.ResponseWriter, answer *http.Response, limit int64, stalled *time.Timer) error {
+	var p pace
+	left := limit
+	buffer := make([]byte, 64<<10)
+	for {
+		stalled.Reset(g.client.origin.Timeout)
+		began := time.Now()
+		n, failed := answer.Body.Read(buffer)
+		stalled.Stop() // the time git takes does not count
+		slow := p.tooSlow(n, time.Since(began))
+		if left -= int64(n); left < 0 && limit < g.client.maxRepository {
+			return fail(answer.Request.URL, ErrTooLarge, "the limit for the list of a repository's branches and tags is %d bytes", limit)
+		}
+		if !g.take(int64(n)) {
+			return fail(answer.Request.URL, ErrTooLarge, "the limit for a repository is %d bytes", g.client.maxRepository)
+		}
+		if _, err := w.Write(buffer[:n]); err != nil {
+			return errGitLeft
+		}
+		switch {
+		case failed != nil && ctx.Err() != nil, failed != nil && failed != io.EOF: // also at a proper end: see Client.ask
+			return transportFailure(ctx, answer.Request.URL, failed)
+		case failed == io.EOF:
+			return nil
+		case slow:
+			return fail(answer.Request.URL, ErrTimeout, "it sends less than %d bytes a second", minRate)
+		}
+		// Git takes what it has got while the server prepares the rest.
+		if err := http.NewResponseController(w).Flush(); err != nil {
+			return errGitLeft
+		}
+	}
+}
+
+// take counts bytes that were received, and reports whether there may be as many.
+func (g *gitRelay) take(n int64) bool {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.left -= n
+	return g.left >= 0
+}
+
+// received is how many bytes of repositories have been received.
+func (g *gitRelay) received() int64 {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return g.client.maxRepository - g.left
+}

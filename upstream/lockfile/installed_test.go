@@ -1,0 +1,79 @@
+package lockfile
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+)
+
+// What a client writes for calls of two modules, one of them by another module.
+const modulesJSON = `{"Modules":[{"Key":"","Source":"","Dir":"."},
+{"Key":"a","Source":"registry.terraform.io/acme/vpc/aws","Version":"1.0.0","Dir":".terraform/modules/a"},
+{"Key":"a.b","Source":"registry.terraform.io/acme/vpc/aws//modules/b","Version":"1.2.0","Dir":".terraform/modules/a.b/modules/b"},
+{"Key":"c","Source":"acme/vpc/aws","Version":"1.2.0","Dir":".terraform/modules/c"},
+{"Key":"git","Source":"git::https://example.com/a.git","Dir":".terraform/modules/git"},
+{"Key":"local","Source":"./x","Dir":"x"}]}`
+
+func TestParseInstalled(t *testing.T) {
+	for _, test := range []struct{ rule, content, want string }{
+		{"modules of registries, each version once", modulesJSON, "[{registry.terraform.io/acme/vpc/aws 1.0.0} {registry.terraform.io/acme/vpc/aws 1.2.0}] <nil>"},
+		{"none", `{"Modules":[]}`, "[] <nil>"},
+		{"no JSON", `{"Modules"`, "[] it is not what clients write"},
+		{"a version of what no registry has", `{"Modules":[{"Source":"./x","Version":"1.0.0"}]}`, `[] "./x" in version "1.0.0" is not a module of a registry`},
+		{"what is no version", `{"Modules":[{"Source":"acme/vpc/aws","Version":"new"}]}`, `[] "acme/vpc/aws" in version "new" is not a module of a registry`},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			modules, err := parseInstalled([]byte(test.content))
+			if got := fmt.Sprint(modules, err); got != strings.Replace(test.want, " <nil>", "<nil>", 1) && got != test.want {
+				t.Errorf("got %s", got)
+			}
+		})
+	}
+}
+
+// What init has installed decides on the version of a call, as long as its constraints
+// still allow it.
+func TestCallsTakeInstalledVersions(t *testing.T) {
+	for _, test := range []struct{ rule, constraints, want string }{
+		{"all that are allowed", "", "[1.0.0 1.2.0]"},
+		{"constraints that have changed", "> 1.1", "[1.2.0]"},
+		{"none is allowed any more", "> 2.0", "[]"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			files := []string{"p/main.tf", fmt.Sprintf("module \"a\" {\n source = \"acme/vpc/aws\"\n version = %q\n}", test.constraints), "p/" + InstalledName, modulesJSON}
+			writeFiles(t, files)
+			c, err := ReadConfiguration("p", false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, known := c.Installed(); !known {
+				t.Error("modules.json is not found")
+			}
+			calls := c.Calls()
+			if len(calls) != 1 || fmt.Sprint(calls[0].Installed) != test.want {
+				t.Errorf("got %v", calls)
+			}
+			if again := c.Calls(); len(again) > 0 {
+				t.Errorf("they can be taken again: %v", again)
+			}
+		})
+	}
+	t.Chdir(t.TempDir())
+	writeFiles(t, []string{"p/main.tf", "", "p/" + InstalledName, "{"})
+	if _, err := ReadConfiguration("p", false); err == nil || !strings.Contains(err.Error(), "modules.json: it is not what clients write: let `init` write it anew") {
+		t.Errorf("a broken modules.json: got %v", err)
+	}
+}
+
+func FuzzParseInstalled(f *testing.F) {
+	f.Add([]byte(modulesJSON))
+	f.Fuzz(func(t *testing.T, content []byte) {
+		modules, err := parseInstalled(content)
+		for _, m := range modules {
+			if err != nil || m.Address.Hostname == "" || !m.Address.IsModule() || m.Version == "" {
+				t.Errorf("got %+v, %v", m, err)
+			}
+		}
+	})
+}

@@ -1,0 +1,208 @@
+package upstream
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// modules is the module registry protocol, modules.v1.
+type modules struct{ *Client }
+
+// url is that of a document of a module by the segments of its path.
+func (c modules) url(ctx context.Context, a address.Address, segments ...string) (*url.URL, error) {
+	base, err := c.modulesBase(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return below(base, append([]string{a.Namespace, a.Name, a.System}, segments...)...), nil
+}
+
+func (c modules) versions(ctx context.Context, a address.Address) ([]wire.ProviderVersion, error) {
+	u, err := c.url(ctx, a, "versions")
+	if err != nil {
+		return nil, err
+	}
+	d, err := c.read(ctx, u, maxModuleDocument)
+	if err != nil {
+		return nil, err
+	}
+	list, err := wire.DecodeModuleVersions(d.body)
+	if err != nil {
+		return nil, badList(d.url, err)
+	}
+	versions := make([]wire.ProviderVersion, len(list))
+	for i, v := range list {
+		versions[i].Version = v
+	}
+	return versions, nil
+}
+
+func (c modules) published(ctx context.Context, a address.Address, version string) (time.Time, error) {
+	u, err := c.url(ctx, a, version)
+	if err != nil {
+		return time.Time{}, err
+	}
+	d, err := c.read(optional(ctx), u, maxModuleDocument)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return d.published()
+}
+
+// ModuleSource asks the origin where the files of a version of a module are. The error
+// is a Failure: ErrUnsafe or ErrMalformed where the origin names what is not fetched.
+func (c *Client) ModuleSource(ctx context.Context, a address.Address, version string) (ModuleSource, error) {
+	if err := c.checkVersion(a, version); err != nil {
+		return ModuleSource{}, err
+	}
+	if !a.IsModule() {
+		return ModuleSource{}, fail(c.base, ErrNotFound, "that is not the address of a module")
+	}
+	u, err := modules{c}.url(ctx, a, version, "download")
+	if err != nil {
+		return ModuleSource{}, err
+	}
+	got, err := c.ask(ctx, u, maxMetadata)
+	if err != nil {
+		return ModuleSource{}, err
+	}
+	location := got.location()
+	if location == "" {
+		return ModuleSource{}, fail(got.url, ErrMalformed, "it does not say where the files of the module are")
+	}
+	// Relative locations are relative to what was requested, also after redirects.
+	s, err := ParseModuleSource(location, u)
+	if err != nil {
+		return ModuleSource{}, asSourceFailure(got.url, err)
+	}
+	if s, err = c.followed(ctx, s); err != nil {
+		return ModuleSource{}, err
+	}
+	return s, c.mayFetch(s)
+}
+
+// location is where an answer says that a package is. OpenTofu prefers what is in the
+// body of a 200 to the header; Terraform reads the header alone.
+func (a answer) location() string {
+	var body struct {
+		Location string `json:"location"`
+	}
+	if a.status == http.StatusOK && json.Unmarshal(a.body, &body) == nil && body.Location != "" {
+		return body.Location
+	}
+	return a.header.Get("X-Terraform-Get")
+}
+
+// followed asks a URL that is not evidently an archive where the archive is, as clients
+// do.
+func (c *Client) followed(ctx context.Context, s ModuleSource) (ModuleSource, error) {
+	for range maxModuleHops {
+		if s.Git || s.Format != "" {
+			return s, nil
+		}
+		u := *s.URL
+		query := u.Query()
+		query.Set("terraform-get", "1")
+		u.RawQuery = query.Encode()
+		got, err := c.ask(ctx, &u, maxMetadata)
+		if IsKind(err, ErrTooLarge) {
+			break // an archive, of which clients do not know the kind either
+		}
+		if err != nil {
+			return s, brokenLink(err, "module")
+		}
+		location := got.header.Get("X-Terraform-Get")
+		if location == "" {
+			break
+		}
+		next, err := ParseModuleSource(location, &u)
+		if err != nil {
+			return s, asSourceFailure(got.url, err)
+		}
+		if s.InTopFolder {
+			return s, fail(got.url, ErrMalformed, "the link to the module has the folder *, which clients do not find")
+		}
+		next.Folder = strings.Trim(next.Folder+"/"+s.Folder, "/")
+		s = next
+	}
+	if s.Git || s.Format != "" {
+		return s, nil
+	}
+	return s, fail(s.URL, ErrMalformed, "the link to the module is neither an archive nor a git repository: it must end in .tar.gz, .tgz, .tar.bz2 or .zip, have archive=tar.gz or the like, or begin with git::https")
+}
+
+// mayFetch refuses what only a configured host allows.
+func (c *Client) mayFetch(s ModuleSource) error {
+	if s.URL.Scheme != "ssh" {
+		return nil
+	}
+	if h, ok := c.host(s.URL); !ok || h.SSHKey == "" {
+		return fail(s.URL, ErrUnsafe, "the module is in a git repository over SSH: configure this host with ssh_key and known_hosts")
+	}
+	return nil
+}
+
+// ReserveModule waits for one of the slots in which modules of such a source are received.
+// Repositories have slots of their own: they may take minutes, and packages must not wait
+// for them. Otherwise it is like ReserveDownload.
+func (c *Client) ReserveModule(ctx context.Context, s ModuleSource) (release func(), err error) {
+	if !s.Git || !git.Available() {
+		return c.ReserveDownload(ctx)
+	}
+	release, ok, err := c.repositories.take(ctx)
+	if err == nil && !ok {
+		err = busy(s.URL.Host)
+	}
+	return release, err
+}
+
+// FetchModule writes the files of a module to a folder on the local disk, which exists
+// and is empty. Temporary files are in it until it returns, so that a caller who removes
+// it after a crash leaves nothing. Of a source with a Folder they are those of that
+// folder, at the same path, and what its configuration leads to beside it by relative
+// paths: modules that are called, and files that are read through ${path.module}. Links
+// are links, and lead to what is in the folder. On an error the caller must discard what
+// was written. The caller has reserved a slot (ReserveModule).
+func (c *Client) FetchModule(ctx context.Context, s ModuleSource, into string) (content ModuleContent, err error) {
+	if err := c.mayFetch(s); err != nil {
+		return content, err
+	}
+	named := s
+	if s.Git && !git.Available() {
+		if s, err = archiveOf(s); err != nil {
+			return content, err
+		}
+	}
+	if s.Git {
+		content.Commit, err = c.fetchGit(ctx, s, into)
+	} else {
+		content, err = c.fetchArchive(ctx, s, into)
+	}
+	if err == nil {
+		err = checkCommit(named, content)
+	}
+	if err != nil {
+		return content, err
+	}
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return content, fmt.Errorf("writing the module: %w", err)
+	}
+	defer root.Close()
+	if s.Folder != "" && !s.Git { // of a repository, no more was fetched
+		if err := keepReached(ctx, root, s.Folder); err != nil {
+			return content, asModuleFailure(ctx, s.URL, err)
+		}
+	}
+	return content, asModuleFailure(ctx, s.URL, checkLinks(ctx, root))
+}

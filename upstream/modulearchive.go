@@ -1,0 +1,150 @@
+package upstream
+
+import (
+	"archive/zip"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/url"
+	"os"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// fetchArchive receives an archive and unpacks it.
+func (c *Client) fetchArchive(ctx context.Context, s ModuleSource, into string) (content ModuleContent, err error) {
+	f, err := os.CreateTemp(into, ".archive-*")
+	if err != nil {
+		return content, fmt.Errorf("writing the module: %w", err)
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	d := c.newDownload(s.URL, f, c.maxModule)
+	h, known := c.host(s.URL)
+	d.authorization = h.authorization()
+	if err := d.run(ctx); err != nil {
+		return content, archiveRefused(brokenLink(err, "module"), known && h.Token != "")
+	}
+	digest := d.digest()
+	if s.SHA256 != (wire.SHA256{}) && digest.SHA256 != s.SHA256 {
+		return content, fail(s.URL, ErrBadChecksum, "the module's archive is not the one that the origin names")
+	}
+	root, err := os.OpenRoot(into)
+	if err != nil {
+		return content, fmt.Errorf("writing the module: %w", err)
+	}
+	defer root.Close()
+	if _, err := f.Seek(0, io.SeekStart); err != nil {
+		return content, fmt.Errorf("writing the module: %w", err)
+	}
+	limit := min(c.maxUnpacked, max(freeUnpacked, maxModuleRatio*digest.Size))
+	u := newUnpacker(root, limit, s.InTopFolder)
+	if err := u.unpack(&archiveFile{ctx: ctx, file: f, size: digest.Size}, s.Format); err != nil {
+		return content, asModuleFailure(ctx, s.URL, err)
+	}
+	return ModuleContent{Commit: u.commit, SHA256: digest.SHA256}, nil
+}
+
+// archiveRefused says what to do about a link that is refused.
+func archiveRefused(err error, hasToken bool) error {
+	var f *Failure
+	if !errors.As(err, &f) || f.Kind != ErrRefused {
+		return err
+	}
+	changed := *f
+	changed.Detail = "the origin's link to it may have expired, or it needs a token: configure one for this host"
+	if hasToken {
+		changed.Detail = "configure another token for this host"
+	}
+	return &changed
+}
+
+// A badModule says what is wrong with the files of a module.
+type badModule struct {
+	kind error
+	text string
+}
+
+func (b *badModule) Error() string { return b.text }
+func (b *badModule) Unwrap() error { return b.kind }
+
+func bad(format string, args ...any) error {
+	return &badModule{ErrMalformed, fmt.Sprintf(format, args...)}
+}
+
+func tooMuch(format string, args ...any) error {
+	return &badModule{ErrTooLarge, fmt.Sprintf(format, args...)}
+}
+
+// asModuleFailure is the failure of a module whose files are not what they should be.
+// What the disk cannot do is no fault of the origin.
+func asModuleFailure(ctx context.Context, from *url.URL, err error) error {
+	var module *badModule
+	var file *fs.PathError
+	var link *os.LinkError
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return transportFailure(ctx, from, ctx.Err())
+	case errors.As(err, &module):
+		return fail(from, module.kind, "%s", module.text)
+	case errors.As(err, &file) || errors.As(err, &link):
+		return fmt.Errorf("writing the module: %w", err)
+	}
+	return fail(from, ErrMalformed, "the module's archive is damaged")
+}
+
+// An archiveFile is an archive that is read as long as ctx is not done. The directory
+// of a zip is bounded: it is read into memory as a whole.
+type archiveFile struct {
+	ctx  context.Context
+	file *os.File
+	size int64 // bytes
+
+	listing bool  // the directory is being read
+	listed  int64 // bytes of it
+}
+
+func (a *archiveFile) Read(p []byte) (int, error) {
+	if err := a.ctx.Err(); err != nil {
+		return 0, err
+	}
+	return a.file.Read(p)
+}
+
+func (a *archiveFile) ReadAt(p []byte, offset int64) (int, error) {
+	if err := a.ctx.Err(); err != nil {
+		return 0, err
+	}
+	if offset < 0 { // where a directory may claim an entry to be
+		return 0, zip.ErrFormat
+	}
+	n, err := a.file.ReadAt(p, offset)
+	if a.listing {
+		// The end of a zip64 claims a number of entries, and archive/zip allocates memory
+		// for all of them before it has read one.
+		if a.listed += int64(n); a.listed > maxModuleNames || n == 56 && string(p[:4]) == "PK\x06\x06" && binary.LittleEndian.Uint64(p[32:]) > maxArchiveFiles {
+			return 0, tooManyFiles()
+		}
+	}
+	return n, err
+}
+
+// zip reads the directory of a zip.
+func (a *archiveFile) zip() (*zip.Reader, error) {
+	a.listing = true
+	defer func() { a.listing = false }()
+	z, err := zip.NewReader(a, a.size)
+	if err == nil && len(z.File) > maxArchiveFiles {
+		return nil, tooManyFiles()
+	}
+	return z, err
+}
+
+func tooManyFiles() error {
+	return tooMuch("the module has more than %d files, or their names are very long", maxArchiveFiles)
+}

@@ -1,0 +1,393 @@
+package upstream
+
+import (
+	"errors"
+	"net/netip"
+	"net/url"
+	"regexp"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// A ModuleSource says where the files of a module's version are, as registries tell
+// clients in X-Terraform-Get (checklist 82 to 90).
+type ModuleSource struct {
+	// Git reports that URL is a repository, otherwise it is an archive.
+	Git bool
+
+	// URL has the scheme https, or ssh for a Host that allows it, and no password. The
+	// query of an archive's may be a secret.
+	URL *url.URL
+
+	// Ref is the commit, tag or branch of the repository. Empty: its default branch.
+	// It is one that git accepts as the name of a ref, so that it is no option either.
+	Ref string
+
+	// Folder of the package in which the module lies, what follows // in clients'
+	// addresses; empty for the root. It has no dots that lead out, and is safe in a URL
+	// as it is.
+	Folder string
+
+	// InTopFolder: an archive has one folder at its root, of any name, and what is in
+	// that is the package (//*, which no current client understands).
+	InTopFolder bool
+
+	// Format of an archive: "tar.gz", "tar.bz2" or "zip". Empty where the URL has to be
+	// asked for another location, which ModuleSource of a Client has done.
+	Format string
+
+	// SHA256 that an archive must have (checksum=sha256:…); zero if none is given.
+	SHA256 wire.SHA256
+}
+
+// String is the source as a client would write it, without the query of an archive's
+// URL.
+func (s ModuleSource) String() string {
+	u := *s.URL
+	query := make(url.Values)
+	prefix := ""
+	if s.Git {
+		prefix = "git::"
+	}
+	if s.Ref != "" {
+		query.Set("ref", s.Ref)
+	}
+	if s.Format != "" {
+		query.Set("archive", s.Format)
+	}
+	if s.SHA256 != (wire.SHA256{}) {
+		query.Set("checksum", "sha256:"+s.SHA256.String())
+	}
+	u.RawQuery = ""
+	text := prefix + u.String()
+	switch {
+	case s.InTopFolder && s.Folder != "":
+		text += "//*/" + s.Folder
+	case s.InTopFolder:
+		text += "//*"
+	case s.Folder != "":
+		text += "//" + s.Folder
+	}
+	if len(query) > 0 {
+		text += "?" + query.Encode()
+	}
+	return text
+}
+
+// ModuleContent describes the files of a module as they were fetched.
+type ModuleContent struct {
+	// Commit that they are of, in hexadecimal. Empty if an archive does not say so.
+	Commit string
+
+	// SHA256 of the archive as it was received; zero for a repository.
+	SHA256 wire.SHA256
+}
+
+// maxLocation is the length in bytes beyond which a location is refused. Signed URLs
+// have some 2 KB.
+const maxLocation = 8 << 10
+
+// A sourceError says why a location is refused. It has nothing of the location in it.
+type sourceError struct {
+	kind error
+	text string
+}
+
+func (e *sourceError) Error() string { return e.text }
+func (e *sourceError) Unwrap() error { return e.kind }
+
+func refuse(text string) error       { return &sourceError{ErrMalformed, text} }
+func refuseUnsafe(text string) error { return &sourceError{ErrUnsafe, text} }
+
+// asSourceFailure is the failure of the host that gave a location.
+func asSourceFailure(from *url.URL, err error) error {
+	kind := ErrMalformed
+	if errors.Is(err, ErrUnsafe) {
+		kind = ErrUnsafe
+	}
+	return fail(from, kind, "%v", err)
+}
+
+// otherKinds are the kinds of sources that clients know and this does not, by their
+// prefix or scheme.
+var otherKinds = map[string]string{
+	"hg": "a Mercurial repository", "s3": "a bucket of S3", "gcs": "a bucket of Google Cloud Storage", "gs": "a bucket of Google Cloud Storage",
+	"oci": "an OCI registry", "file": "a file on a disk", "ext": "a command",
+}
+
+// ParseModuleSource reads a location as clients do: from is the URL that was requested,
+// to which it may be relative. The error is a sentence that names the form of the
+// location without repeating it; it is ErrUnsafe or ErrMalformed.
+func ParseModuleSource(location string, from *url.URL) (s ModuleSource, err error) {
+	switch {
+	case len(location) > maxLocation:
+		return s, refuse("the link to the module is too long")
+	case !utf8.ValidString(location) || strings.ContainsFunc(location, unicode.IsControl) || strings.Contains(location, "#"):
+		return s, refuse("the link to the module has characters in it that no URL has")
+	case strings.HasPrefix(location, "/") || strings.HasPrefix(location, "./") || strings.HasPrefix(location, "../"):
+		u, err := from.Parse(location)
+		if err != nil {
+			return s, refuse("the link to the module is not a URL")
+		}
+		location = u.String()
+	}
+	text, forced := location, ""
+	if m := forcedKind.FindStringSubmatch(location); m != nil {
+		forced, text = m[1], m[2]
+	}
+	if forced != "" && forced != "git" {
+		return s, refuseKind(forced)
+	}
+	text, folder := cutFolder(text)
+	if s.Folder, s.InTopFolder, err = parseFolder(folder); err != nil {
+		return s, err
+	}
+	u, shorthand, err := parseLocation(text)
+	if err != nil {
+		return s, err
+	}
+	s.Git = forced == "git" || shorthand || u.Scheme == "ssh" || strings.HasSuffix(u.Path, ".git")
+	query, err := url.ParseQuery(u.RawQuery)
+	if err != nil {
+		return s, refuse("the link to the module is not a URL")
+	}
+	s.URL = u
+	if s.Git {
+		return s.repository(query)
+	}
+	return s.archive(query)
+}
+
+var forcedKind = regexp.MustCompile(`^([A-Za-z0-9]+)::(.+)$`)
+
+func refuseKind(kind string) error {
+	what, known := otherKinds[strings.ToLower(kind)]
+	if !known {
+		what = "a package of a kind that is not known"
+	}
+	return refuse("the module is in " + what + ", which is not fetched: it must be in an archive or a git repository over HTTPS")
+}
+
+// cutFolder splits what follows // from a location, as clients do.
+func cutFolder(text string) (rest, folder string) {
+	path, query, asked := strings.Cut(text, "?")
+	start := 0
+	if i := strings.Index(path, "://"); i >= 0 {
+		start = i + len("://")
+	}
+	before, folder, found := strings.Cut(path[start:], "//")
+	if !found {
+		return text, ""
+	}
+	rest = path[:start] + before
+	if asked {
+		rest += "?" + query
+	}
+	return rest, folder
+}
+
+// parseFolder reads what follows // in a location.
+func parseFolder(text string) (folder string, inTop bool, err error) {
+	if first, rest, _ := strings.Cut(text, "/"); first == "*" {
+		inTop, text = true, rest
+	}
+	if len(text) > 1024 || strings.HasPrefix(text, "/") {
+		return "", false, refuse("the folder in the link to the module is not one")
+	}
+	var segments []string
+	for segment := range strings.SplitSeq(text, "/") {
+		switch {
+		case segment == "" || segment == ".":
+			continue
+		case segment == "..":
+			return "", false, refuseUnsafe("the folder in the link to the module leads out of the package")
+		case len(segment) > 255 || strings.Trim(segment, safeInURL) != "":
+			return "", false, refuse("the folder in the link to the module has a name that not every client finds: its name may have letters, digits and -._~+ in it")
+		}
+		segments = append(segments, segment)
+	}
+	return strings.Join(segments, "/"), inTop, nil
+}
+
+// safeInURL are the characters that clients find in a folder's name: they look for it
+// as written in the URL, escaped, and as a glob pattern.
+const safeInURL = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-._~+"
+
+// parseLocation reads the URL of an archive or a repository. shorthand reports that it
+// is a repository because it is written without a scheme.
+func parseLocation(text string) (u *url.URL, shorthand bool, err error) {
+	path, _, _ := strings.Cut(text, "?")
+	host, _, _ := strings.Cut(path, "/")
+	switch {
+	case strings.Contains(path, "://"):
+		u, err = url.Parse(text)
+	case host == "github.com" || host == "bitbucket.org" || host == "gitlab.com":
+		if u, err = url.Parse("https://" + text); err == nil {
+			err = expandShorthand(u)
+		}
+		shorthand = true
+	case strings.HasPrefix(text, "git@"):
+		// scp's form: what follows the colon is a path.
+		name, rest, found := strings.Cut(strings.TrimPrefix(text, "git@"), ":")
+		if !found || strings.Contains(name, "/") {
+			return nil, false, refuse("the link to the module is not a URL")
+		}
+		u, err = url.Parse("ssh://git@" + name + "/" + strings.TrimPrefix(rest, "/"))
+		shorthand = true
+	case strings.Contains(path, "::"):
+		return nil, false, refuse("the link to the module names two kinds of packages")
+	default:
+		return nil, false, refuse("the link to the module is a path on a disk or the address of another registry, which clients refuse: it must be a URL")
+	}
+	var refused *sourceError
+	switch {
+	case errors.As(err, &refused):
+		return nil, false, err
+	case err != nil:
+		return nil, false, refuse("the link to the module is not a URL")
+	}
+	return u, shorthand, checkLocation(u)
+}
+
+// expandShorthand makes a URL of a repository of HOST/OWNER/NAME. GitLab has groups in
+// groups.
+func expandShorthand(u *url.URL) error {
+	u.Path = strings.TrimSuffix(u.Path, "/")
+	u.RawPath = ""
+	if n := strings.Count(u.Path, "/"); n < 2 || n > 2 && u.Host != "gitlab.com" {
+		return refuse("the link to the module is not HOST/OWNER/NAME: a folder in the repository follows // after the name")
+	}
+	if !strings.HasSuffix(u.Path, ".git") {
+		u.Path += ".git"
+	}
+	return nil
+}
+
+// checkLocation refuses what is not to be requested, and brings the rest into a normal
+// form.
+func checkLocation(u *url.URL) error {
+	u.ForceQuery = false
+	usual := ":443"
+	switch u.Scheme {
+	case "https":
+		if u.User != nil {
+			return refuseUnsafe("the link to the module has a user name or password in it: configure them for the host instead")
+		}
+	case "ssh":
+		usual = ":22"
+		if _, has := u.User.Password(); has {
+			return refuseUnsafe("the link to the module has a password in it: configure ssh_key for the host instead")
+		}
+		if u.User != nil && !sshName.MatchString(u.User.Username()) {
+			return refuseUnsafe("the link to the module has a user name in it that is not one")
+		}
+	case "http", "git":
+		return refuseUnsafe("the link to the module is without TLS: it must begin with https")
+	default:
+		return refuseKind(u.Scheme)
+	}
+	host := u.Hostname()
+	if host == "" {
+		return refuse("the link to the module is not a URL")
+	}
+	if _, err := netip.ParseAddr(host); err != nil && !hostName.MatchString(host) {
+		return refuseUnsafe("the link to the module has a host in it that is not one")
+	}
+	for segment := range strings.SplitSeq(u.Path, "/") {
+		if segment == ".." || segment == "." {
+			return refuseUnsafe("the link to the module has a path with dots in it")
+		}
+	}
+	if strings.Contains(u.Path, `\`) || strings.ContainsFunc(u.Path, unicode.IsControl) {
+		return refuseUnsafe("the link to the module has characters in its path that no file has")
+	}
+	u.Host = strings.ToLower(strings.TrimSuffix(u.Host, usual))
+	return nil
+}
+
+var (
+	sshName  = regexp.MustCompile(`^[A-Za-z0-9_][A-Za-z0-9._-]*$`)
+	hostName = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9._-]*[A-Za-z0-9.])?$`)
+)
+
+// repository completes the source of a git repository. Of its parameters the depth does
+// not matter, and a key that comes from a registry is not used.
+func (s ModuleSource) repository(query url.Values) (ModuleSource, error) {
+	for name := range query {
+		if name != "ref" && name != "depth" && name != "sshkey" {
+			return s, refuse("the link to the module's git repository has parameters other than ref and depth")
+		}
+	}
+	if s.InTopFolder {
+		return s, refuse("the link to the module's git repository has the folder *, which clients do not find")
+	}
+	if s.Ref = query.Get("ref"); s.Ref != "" && !isRef(s.Ref) {
+		return s, refuseUnsafe("the link to the module's git repository names a ref that is not the name of a tag, branch or commit")
+	}
+	s.URL.RawQuery = ""
+	s.URL.Path, s.URL.RawPath = strings.TrimRight(s.URL.Path, "/"), strings.TrimRight(s.URL.RawPath, "/")
+	if s.URL.Path == "" {
+		return s, refuse("the link to the module's git repository has no path")
+	}
+	return s, nil
+}
+
+// isRef reports whether git accepts a name for a tag, branch or commit (git
+// check-ref-format), and no option is meant.
+func isRef(ref string) bool {
+	if len(ref) > 255 || ref == "@" || ref[0] == '-' || !utf8.ValidString(ref) || strings.ContainsAny(ref, ` ~^:?*[\`) || strings.ContainsFunc(ref, unicode.IsControl) {
+		return false
+	}
+	for _, part := range []string{"..", "@{", "//"} {
+		if strings.Contains(ref, part) {
+			return false
+		}
+	}
+	for segment := range strings.SplitSeq(ref, "/") {
+		if segment == "" || segment[0] == '.' || strings.HasSuffix(segment, ".") || strings.HasSuffix(segment, ".lock") {
+			return false
+		}
+	}
+	return true
+}
+
+// archiveSuffixes are the kinds of archives by the suffix of a path, and by what
+// archive= says.
+var archiveSuffixes = []struct{ suffix, format string }{
+	{"tar.gz", "tar.gz"}, {"tgz", "tar.gz"}, {"tar.bz2", "tar.bz2"}, {"tar.tbz2", "tar.bz2"}, {"tbz2", "tar.bz2"}, {"zip", "zip"},
+	{"tar.xz", ""}, {"txz", ""}, {"xz", ""}, {"tar.zst", ""}, {"tzst", ""}, {"zst", ""}, {"tar", ""}, {"gz", ""}, {"bz2", ""},
+}
+
+// archive completes the source of an archive. Clients remove the two parameters that
+// are for them, and send the rest in this order.
+func (s ModuleSource) archive(query url.Values) (ModuleSource, error) {
+	kind := query.Get("archive")
+	for _, a := range archiveSuffixes {
+		if kind != a.suffix && (kind != "" || !strings.HasSuffix(s.URL.Path, "."+a.suffix)) {
+			continue
+		}
+		if a.format == "" {
+			return s, refuse("the module is in an archive of a kind that is not read: it must be tar.gz, tar.bz2 or zip")
+		}
+		s.Format = a.format
+		break
+	}
+	if kind != "" && s.Format == "" {
+		return s, refuse("the module is not in an archive of a kind that is read: it must be tar.gz, tar.bz2 or zip")
+	}
+	if checksum := query.Get("checksum"); checksum != "" {
+		digits, _ := strings.CutPrefix(checksum, "sha256:")
+		sum, err := wire.ParseSHA256(digits)
+		if err != nil || sum == (wire.SHA256{}) {
+			return s, refuse("the link to the module's archive has a checksum other than sha256")
+		}
+		s.SHA256 = sum
+	}
+	query.Del("archive")
+	query.Del("checksum")
+	s.URL.RawQuery = query.Encode()
+	return s, nil
+}

@@ -1,0 +1,50 @@
+package upstreamtest
+
+import (
+	"bytes"
+	"net/http"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// VPC is the module of ModuleService.
+var VPC = address.Address{Hostname: Host, Namespace: "acme", Name: "vpc", System: "aws"}
+
+// The paths of VPC.
+const (
+	ModulePath         = "/v1/modules/acme/vpc/aws"
+	ModuleVersionsPath = ModulePath + "/versions"
+	ModuleDownloadPath = ModulePath + "/1.0.0/download"
+	ModuleArchivePath  = "/files/vpc-1.0.0.tar.gz"
+)
+
+// ModuleService has the site answer as a module registry with VPC 1.0.0 alone, whose
+// files are at a location.
+func (s *Site) ModuleService(location string) {
+	s.Fault(ModuleVersionsPath, Body(`{"modules":[{"versions":[{"version":"1.0.0"}]}]}`))
+	s.Fault(ModuleDownloadPath, Location(location))
+}
+
+// ModuleArchive is ModuleService with an archive, whose location may have more at its
+// end: a folder, or a query.
+func (s *Site) ModuleArchive(archive, more string) {
+	s.ModuleService(ModuleArchivePath + more)
+	s.Fault(ModuleArchivePath, Content(archive))
+}
+
+// Location answers as a module registry that says where a package is.
+func Location(location string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("X-Terraform-Get", location)
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+// Content answers with a file, of which ranges can be requested.
+func Content(file string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Etag", `"1"`)
+		http.ServeContent(w, r, "", indextest.Born, bytes.NewReader([]byte(file)))
+	}
+}

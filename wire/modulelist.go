@@ -1,0 +1,54 @@
+package wire
+
+import "time"
+
+// A ListedModule is what lists and searches say about a module, and its detail too: of
+// one version of it, which in lists is the latest.
+type ListedModule struct {
+	Namespace, Name, System string
+	Version                 string
+	Owner                   string
+	Description             string
+	Source                  string // where it is developed
+	Published               time.Time
+}
+
+// moduleHead is a ListedModule as the public registry writes it.
+type moduleHead struct {
+	ID          string `json:"id"`
+	Owner       string `json:"owner"`
+	Namespace   string `json:"namespace"`
+	Name        string `json:"name"`
+	Version     string `json:"version"`
+	Provider    string `json:"provider"`
+	Description string `json:"description"`
+	Source      string `json:"source"`
+	PublishedAt string `json:"published_at"`
+	Downloads   int    `json:"downloads"` // which are not counted
+	Verified    bool   `json:"verified"`
+}
+
+func (m *ListedModule) head() moduleHead {
+	return moduleHead{
+		ID:    m.Namespace + "/" + m.Name + "/" + m.System + "/" + m.Version,
+		Owner: m.Owner, Namespace: m.Namespace, Name: m.Name, Version: m.Version, Provider: m.System,
+		Description: m.Description, Source: m.Source, PublishedAt: publishedAt(m.Published),
+		// The operator has put it into the registry, which has read all of it. Tools that
+		// filter by this mean "by somebody who is known".
+		Verified: true,
+	}
+}
+
+// EncodeModuleList is the answer to {modules.v1}, and to searches there.
+func EncodeModuleList(p Page, modules []ListedModule) *Document {
+	heads := make([]moduleHead, len(modules))
+	for i := range modules {
+		heads[i] = modules[i].head()
+	}
+	var w writer
+	w.value(struct {
+		Meta    Page         `json:"meta"`
+		Modules []moduleHead `json:"modules"`
+	}{p, heads})
+	return w.document(nil)
+}

@@ -1,0 +1,35 @@
+package wire
+
+// A ProviderDetail is everything the API says about a version of a provider.
+type ProviderDetail struct {
+	ListedProvider
+
+	// Versions are the oldest first (checklist 116).
+	Versions []string
+
+	Docs []ProviderDoc
+}
+
+// A ProviderDoc is a page of a provider's documentation, without its content. Its ID
+// names it among all pages of the registry.
+type ProviderDoc struct {
+	ID          string `json:"id"`
+	Title       string `json:"title"`
+	Path        string `json:"path"`
+	Slug        string `json:"slug"`
+	Category    string `json:"category"`
+	Subcategory string `json:"subcategory"`
+	Language    string `json:"language"`
+}
+
+// EncodeProviderDetail is the answer to {providers.v1}/NAMESPACE/TYPE, with and
+// without /VERSION.
+func EncodeProviderDetail(d *ProviderDetail) *Document {
+	var w writer
+	w.value(struct {
+		providerHead
+		Versions []string      `json:"versions"`
+		Docs     []ProviderDoc `json:"docs"`
+	}{d.head(), emptied(d.Versions), emptied(d.Docs)})
+	return w.document(nil)
+}

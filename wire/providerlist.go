@@ -1,0 +1,55 @@
+package wire
+
+import "time"
+
+// A ListedProvider is what lists and searches say about a provider, and its detail too:
+// of one version of it, which in lists is the latest.
+type ListedProvider struct {
+	Namespace, Type string
+	Version         string
+	Owner           string
+	Description     string
+	Source          string // where it is developed (checklist 115)
+	Published       time.Time
+}
+
+// providerHead is a ListedProvider as the public registry writes it.
+type providerHead struct {
+	ID          string `json:"id"`
+	Owner       string `json:"owner"`
+	Namespace   string `json:"namespace"`
+	Name        string `json:"name"`
+	Alias       string `json:"alias"`
+	Version     string `json:"version"`
+	Tag         string `json:"tag"`
+	Description string `json:"description"`
+	Source      string `json:"source"`
+	PublishedAt string `json:"published_at"`
+	Downloads   int    `json:"downloads"` // which are not counted
+	Tier        string `json:"tier"`
+	LogoURL     string `json:"logo_url"`
+}
+
+func (p *ListedProvider) head() providerHead {
+	return providerHead{
+		ID:    p.Namespace + "/" + p.Type + "/" + p.Version,
+		Owner: p.Owner, Namespace: p.Namespace, Name: p.Type, Version: p.Version,
+		Tag:         "v" + p.Version, // of a release, by the convention of the public registry
+		Description: p.Description, Source: p.Source, PublishedAt: publishedAt(p.Published),
+		Tier: "community", // which claims nothing
+	}
+}
+
+// EncodeProviderList is the answer to {providers.v1}, and to searches there.
+func EncodeProviderList(p Page, providers []ListedProvider) *Document {
+	heads := make([]providerHead, len(providers))
+	for i := range providers {
+		heads[i] = providers[i].head()
+	}
+	var w writer
+	w.value(struct {
+		Meta      Page           `json:"meta"`
+		Providers []providerHead `json:"providers"`
+	}{p, heads})
+	return w.document(nil)
+}
