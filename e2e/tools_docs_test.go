@@ -1,0 +1,83 @@
+package e2e_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// What docs/tools.md says of other tools than the clients, as far as it can be tried
+// without them: their requests are made here.
+
+const toolsDocs = "docs/tools.md"
+
+// The site of a registry for tools that know no stand-in: discovery and URLs as at the
+// registry itself, for what is mirrored of it.
+func TestToolsDocsSite(t *testing.T) {
+	t.Parallel()
+	tree := newTree(t).
+		Provider("registry.terraform.io/acme/demo", "1.0.0").
+		Module("registry.terraform.io/acme/vpc/aws", "1.0.0", asZip).
+		Provider("acme/demo", "2.0.0")
+	block := documented(t, toolsDocs, "caddyfile", "public.example.com")
+	// Nothing is fetched here.
+	before, after, _ := strings.Cut(block, "\t\tupstream")
+	_, after, found := strings.Cut(after, "\t\t}\n")
+	if !found {
+		t.Fatalf("it has no upstream:\n%s", block)
+	}
+	registry := startRegistry(t, documentedSite(t, substitute(t, before+after, "/srv", tree.Dir)))
+	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
+
+	const host = "https://public.example.com"
+	var discovery struct {
+		Providers string `json:"providers.v1"`
+		Modules   string `json:"modules.v1"`
+	}
+	if err := json.Unmarshal([]byte(registry.Get(t, host+"/.well-known/terraform.json").Body), &discovery); err != nil {
+		t.Fatal(err)
+	}
+	for _, request := range []struct{ tool, url, want string }{
+		{"Renovate and tfupdate, versions of a provider", host + discovery.Providers + "acme/demo/versions", `"version":"1.0.0"`},
+		{"Renovate, a package", host + discovery.Providers + "acme/demo/1.0.0/download/" + strings.Replace(thisPlatform, "_", "/", 1),
+			`"download_url":"` + host + "/"},
+		{"Renovate and tfupdate, versions of a module", host + discovery.Modules + "acme/vpc/aws/versions", `"version":"1.0.0"`},
+	} {
+		answer := registry.Get(t, request.url)
+		if answer.Status != http.StatusOK || !strings.Contains(answer.Body, request.want) || strings.Contains(answer.Body, "2.0.0") {
+			t.Errorf("%s: got %d %s", request.tool, answer.Status, answer.Body)
+		}
+	}
+}
+
+// Configuration in JSON can be pasted.
+func TestToolsDocsJSON(t *testing.T) {
+	for _, block := range codeBlocks(t, toolsDocs, "json") {
+		if !json.Valid([]byte(block)) {
+			t.Errorf("it is no JSON:\n%s", block)
+		}
+	}
+}
+
+// A client with the documented credentials reads what is private.
+func TestToolsDocsCredentials(t *testing.T) {
+	t.Parallel()
+	tree := newTree(t).Module("acme/vpc/aws", "1.2.0", asZip)
+	tokens := newTokens(t)
+	token := tokens.New("ci")
+	registry := startRegistry(t, site("registry.example.com", tree, "auth terraform_tokens "+tokens.File))
+	for _, way := range []string{"variable", "block"} {
+		eachClient(t, func(t *testing.T, c Client) {
+			ws := newWorkspace(t, registry, calling("registry.example.com/acme/vpc/aws", "1.2.0"))
+			expect(t, c.Refused(t, ws, "init"), "401")
+			if way == "variable" {
+				name, _, _ := strings.Cut(strings.TrimPrefix(codeBlocks(t, toolsDocs, "sh")[0], "export "), "=")
+				ws.Setenv(name, token)
+			} else {
+				ws.CLIConfig(t, substitute(t, documented(t, toolsDocs, "hcl", "credentials"), "tfr_…", token))
+			}
+			c.Run(t, ws, "init")
+		})
+	}
+}

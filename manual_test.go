@@ -1,0 +1,173 @@
+package terraformregistry_test
+
+import (
+	"io/fs"
+	"net/url"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// The documents of the repository: the manual and those beside the README.
+
+// A markdownFile is a document without its blocks of code.
+type markdownFile struct {
+	name string // with slashes, from the root of the repository
+	text string
+}
+
+var (
+	fencedBlock = regexp.MustCompile("(?ms)^ *```.*?^ *```$")
+	inlineCode  = regexp.MustCompile("`[^`\n]*`")
+	heading     = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	inlineLink  = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	linkByName  = regexp.MustCompile(`\]\[([^\]]+)\]`)
+	linkTarget  = regexp.MustCompile(`(?m)^\[([^\]]+)\]: (\S+)$`)
+)
+
+func markdownFiles(t *testing.T) (files []markdownFile) {
+	t.Helper()
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		names, err := filepath.Glob(filepath.FromSlash(pattern))
+		if err != nil || len(names) == 0 {
+			t.Fatalf("%s: there are no documents: %v", pattern, err)
+		}
+		for _, name := range names {
+			text, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, markdownFile{filepath.ToSlash(name), fencedBlock.ReplaceAllString(string(text), "")})
+		}
+	}
+	return files
+}
+
+// anchors are the fragments by which GitHub links to the headings of a document.
+func (f markdownFile) anchors() (anchors []string) {
+	for _, m := range heading.FindAllStringSubmatch(f.text, -1) {
+		title := inlineLink.ReplaceAllString(m[1], "]")
+		anchor := strings.Map(func(r rune) rune {
+			switch {
+			case r == ' ':
+				return '-'
+			case r == '-' || r == '_' || r >= 'a' && r <= 'z' || r >= '0' && r <= '9' || r > 0x7f:
+				return r
+			}
+			return -1
+		}, strings.ToLower(title))
+		anchors = append(anchors, anchor)
+	}
+	return anchors
+}
+
+// links are the targets of the document's links. Those that go by a name have one.
+func (f markdownFile) links(t *testing.T) (links []string) {
+	t.Helper()
+	named := make(map[string]bool)
+	for _, m := range linkTarget.FindAllStringSubmatch(f.text, -1) {
+		named[m[1]] = true
+		links = append(links, m[2])
+	}
+	text := inlineCode.ReplaceAllString(f.text, "")
+	for _, m := range linkByName.FindAllStringSubmatch(text, -1) {
+		if !named[m[1]] {
+			t.Errorf("%s: [%s] has no target", f.name, m[1])
+		}
+	}
+	for _, m := range inlineLink.FindAllStringSubmatch(text, -1) {
+		links = append(links, m[1])
+	}
+	return links
+}
+
+func TestLinksOfDocumentsLead(t *testing.T) {
+	files := markdownFiles(t)
+	anchors := make(map[string][]string)
+	for _, f := range files {
+		anchors[f.name] = f.anchors()
+	}
+	for _, f := range files {
+		for _, link := range f.links(t) {
+			u, err := url.Parse(link)
+			if err != nil {
+				t.Errorf("%s: %v", f.name, err)
+				continue
+			}
+			if u.Scheme != "" {
+				if u.Scheme != "https" {
+					t.Errorf("%s: %s is not https", f.name, link)
+				}
+				continue
+			}
+			target := f.name
+			if u.Path != "" {
+				target = path.Join(path.Dir(f.name), u.Path)
+				if _, err := fs.Stat(os.DirFS("."), target); err != nil {
+					t.Errorf("%s: %s leads nowhere: %v", f.name, link, err)
+					continue
+				}
+			}
+			if u.Fragment != "" && !slices.Contains(anchors[target], u.Fragment) {
+				t.Errorf("%s: %s has no heading #%s", f.name, target, u.Fragment)
+			}
+		}
+	}
+}
+
+func TestIndexOfManualNamesEveryDocument(t *testing.T) {
+	var index []string
+	files := markdownFiles(t)
+	for _, f := range files {
+		if f.name == "docs/README.md" {
+			index = f.links(t)
+		}
+	}
+	for _, f := range files {
+		name, isManual := strings.CutPrefix(f.name, "docs/")
+		if isManual && name != "README.md" && !slices.Contains(index, name) {
+			t.Errorf("docs/README.md does not name %s", name)
+		}
+	}
+}
+
+// A claim about another registry says where it was read, in a version that does not
+// change.
+func TestComparisonNamesItsSources(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join("docs", "compare.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var rows [][]string
+	for line := range strings.Lines(string(text)) {
+		if strings.HasPrefix(line, "|") {
+			rows = append(rows, strings.Split(strings.Trim(strings.TrimSpace(line), "|"), "|"))
+		}
+	}
+	if len(rows) < 10 {
+		t.Fatalf("the table has %d rows", len(rows))
+	}
+	const open, afterOpen = 3, 7 // the columns of those whose source can be read
+	unsourced := []string{"", "no", "nothing", "not stated"}
+	for _, row := range rows[2:] {
+		if len(row) != len(rows[0]) {
+			t.Errorf("%q has %d cells, want %d", row[0], len(row), len(rows[0]))
+			continue
+		}
+		for i, cell := range row[open:afterOpen] {
+			cell = strings.TrimSpace(cell)
+			if !strings.Contains(cell, "][") && !slices.Contains(unsourced, cell) {
+				t.Errorf("%s of%s: %q has no source", strings.TrimSpace(row[0]), rows[0][open+i], cell)
+			}
+		}
+	}
+	for _, m := range linkTarget.FindAllStringSubmatch(string(text), -1) {
+		if strings.Contains(m[2], "/blob/") && !regexp.MustCompile(`/blob/[0-9a-f]{40}/`).MatchString(m[2]) {
+			t.Errorf("%s changes", m[2])
+		}
+	}
+}

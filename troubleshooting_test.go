@@ -1,0 +1,264 @@
+package terraformregistry_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"maps"
+	"net/http"
+	"os"
+	"path"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// explained are the packages, or files of them, whose sentences users see: in answers,
+// reports, logs, and when the configuration is loaded. What commands print about their
+// arguments comes with their usage, and pages are read by themselves, except for errors.
+var explained = []string{
+	"address", "wire", "signing", "index", "index/moduledoc", "access", "access/tokenfile", "access/oidc",
+	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
+	"pages/errorpage.go", "pages/absent.go", "pages/docspage.go", "pages/modulefile.go",
+}
+
+// unexplained are the literals of these packages that look like sentences and are none, or
+// that nobody sees, with … for what is filled in.
+var unexplained = []string{
+	// The beginnings of formats, and texts that are written into files.
+	"caddy-terraform-registry memo 4", "caddy-terraform-registry digests 1", "terraform registry link key",
+	"Kept by the registry: …", "…these keys came from the origin. Delete this line to pin them, so that no others count.",
+
+	// Names of Windows, values of headers, and what git says.
+	"system volume information",
+	`Bearer realm="terraform registry", error="invalid_token"`, "GET, HEAD, PUT", "GET, HEAD, DELETE", "…, max-age=31536000, immutable",
+	"couldn't find remote ref", "not our ref", "does not allow request for unadvertised object", "Server does not support",
+
+	// Mistakes of the code that calls.
+	"publishing needs a tree, its index and locks", "the summary is damaged", "the configuration that had the storage has gone",
+	"the file was not opened", "the S3 driver has no client", "getting the events app: …", "closing the index: …", "closing an upstream: …",
+
+	// Parts of other sentences.
+	"SYSTEM (such as aws, or any)", "its version, such as 1.0.0", "such file of …", "This page in …", "module service's URL",
+	"that is not the address of …", "a provider: use NAMESPACE/TYPE", "a module: use NAMESPACE/NAME/SYSTEM",
+	"package of the module", "documentation of the release", "refused these credentials", "…: …, at …", "is a directory",
+	"reading the folders of …: …", "opening the folder: …",
+
+	// What is said in other words in its place, or together with the cause.
+	"it is not the form of a digest", "the file is larger than … bytes", "the package unpacks to more than … bytes",
+	"the store refused to write beside another write, which failed",
+}
+
+// The manual has every sentence that users can be told.
+func TestEverySentenceIsExplained(t *testing.T) {
+	spans := codeSpans(t, "docs/troubleshooting.md", "docs/operate.md")
+	for _, dir := range explained {
+		t.Run(dir, func(t *testing.T) {
+			for _, s := range sentences(t, dir) {
+				isOneOf := func(all []string) bool {
+					return slices.ContainsFunc(all, func(one string) bool { return same(one, s.text) })
+				}
+				if !isOneOf(unexplained) && !isOneOf(spans) {
+					t.Errorf("%s: neither docs/troubleshooting.md nor docs/operate.md has\n\t%s", s.at, s.text)
+				}
+			}
+		})
+	}
+}
+
+// The manual has no sentence that nobody says any more: what is in the first column of the
+// tables, but for those about clients, is in the code.
+func TestNoSentenceIsOutdated(t *testing.T) {
+	content, err := os.ReadFile("docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, ours, found := strings.Cut(string(content), "\n## What the registry answers\n")
+	if !found {
+		t.Fatal("docs/troubleshooting.md has no such chapter")
+	}
+	var said []string
+	for _, dir := range append(explained, "command") {
+		for _, s := range sentences(t, dir) {
+			said = append(said, s.text)
+		}
+	}
+	for line := range strings.Lines(ours) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 || cells[0] != "" {
+			continue
+		}
+		for _, match := range span.FindAllStringSubmatch(cells[1], -1) {
+			text := fill(match[1] + match[2])
+			if isSentence("", text) && !slices.ContainsFunc(said, func(s string) bool { return same(text, s) }) {
+				t.Errorf("nothing says any more\n\t%s", text)
+			}
+		}
+	}
+}
+
+// Every message of the log is in the manual with its level.
+func TestEveryLogMessageIsExplained(t *testing.T) {
+	content, err := os.ReadFile("docs/operate.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := make(map[string][]string) // code spans by level
+	for _, row := range regexp.MustCompile(`(?m)^\| (debug|info|warn|error) \| (.*?) \| `).FindAllStringSubmatch(string(content), -1) {
+		for _, match := range span.FindAllStringSubmatch(row[2], -1) {
+			rows[row[1]] = append(rows[row[1]], fill(match[1]+match[2]))
+		}
+	}
+	logged := 0
+	for _, dir := range explained {
+		if path.Ext(dir) != "" || dir == "blob" { // whose only message is in a paragraph
+			continue
+		}
+		for _, call := range calls(t, dir) {
+			level, message := logCall(call)
+			if message == "" {
+				continue
+			}
+			logged++
+			if !slices.ContainsFunc(rows[level], func(s string) bool { return same(s, message) }) {
+				t.Errorf("%s: docs/operate.md has no row for %s at the level %s", dir, message, level)
+			}
+		}
+	}
+	if logged < 25 {
+		t.Errorf("there are only %d messages", logged)
+	}
+}
+
+// logCall returns what a call writes to the log, nothing if it does not.
+func logCall(call *ast.CallExpr) (level, message string) {
+	f, ok := call.Fun.(*ast.SelectorExpr)
+	if !ok || len(call.Args) == 0 {
+		return "", ""
+	}
+	name, args := strings.TrimSuffix(f.Sel.Name, "Context"), call.Args
+	if name != f.Sel.Name {
+		args = args[1:]
+	}
+	switch name {
+	case "Debug", "Info", "Warn", "Error":
+		level = strings.ToLower(name)
+	default:
+		at := slices.IndexFunc(args, func(a ast.Expr) bool {
+			l, ok := a.(*ast.SelectorExpr)
+			return ok && strings.HasPrefix(l.Sel.Name, "Level")
+		})
+		if at < 0 || at+1 == len(args) {
+			return "", ""
+		}
+		level, args = strings.ToLower(strings.TrimPrefix(args[at].(*ast.SelectorExpr).Sel.Name, "Level")), args[at+1:]
+	}
+	if len(args) == 0 {
+		return "", ""
+	}
+	text, _ := literal(args[0])
+	return level, fill(text)
+}
+
+// The statuses of answers are those of the code, in parentheses after the sentence or
+// after others that have the same status.
+func TestStatusesOfAnswers(t *testing.T) {
+	content, err := os.ReadFile("docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	status := regexp.MustCompile(`\((\d{3})`)
+	documented := make(map[string][]string) // statuses by sentence
+	for line := range strings.Lines(string(content)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 3 {
+			continue
+		}
+		statuses := status.FindAllStringSubmatch(span.ReplaceAllString(cells[1], ""), -1)
+		for _, match := range span.FindAllStringSubmatch(cells[1], -1) {
+			for _, s := range statuses {
+				text := fill(match[1] + match[2])
+				documented[text] = append(documented[text], s[1])
+			}
+		}
+	}
+	for text, want := range answers(t) {
+		for s, got := range documented {
+			if same(s, text) && has(s, text) && !slices.Contains(got, want) {
+				t.Errorf("%s\n\tis answered with %s, not %s", text, want, got)
+			}
+		}
+	}
+}
+
+// answers returns the statuses of the errors that handlers answer with, by sentence.
+func answers(t *testing.T) map[string]string {
+	t.Helper()
+	codes := make(map[string]string)
+	for code := 400; code < 600; code++ {
+		codes["Status"+strings.ReplaceAll(http.StatusText(code), " ", "")] = strconv.Itoa(code)
+	}
+	found := make(map[string]string)
+	for _, call := range calls(t, "handlers") {
+		f, ok := call.Fun.(*ast.Ident)
+		if !ok || f.Name != "fail" || len(call.Args) < 2 {
+			continue
+		}
+		if status, ok := call.Args[0].(*ast.SelectorExpr); ok {
+			text, _ := literal(call.Args[1])
+			if code := codes[status.Sel.Name]; code != "" && isSentence("", fill(text)) {
+				found[fill(text)] = code
+			}
+		}
+	}
+	if len(found) < 30 {
+		t.Fatalf("there are %d answers", len(found))
+	}
+	return found
+}
+
+// Every reason of a report is explained, in a row of its own.
+func TestEveryReasonIsExplained(t *testing.T) {
+	content, err := os.ReadFile("docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range constants(t, "index/report.go", "Reason") {
+		if ast.IsExported(name) && !strings.Contains(string(content), "\n| `"+value+"` |") {
+			t.Errorf("%s is not explained", value)
+		}
+	}
+}
+
+// The events of upstreams and the reasons why they fail are labels of metrics.
+func TestEveryEventOfUpstreamsIsExplained(t *testing.T) {
+	spans := codeSpans(t, "docs/operate.md")
+	words := slices.Collect(maps.Values(constants(t, "upstream/fill/events.go", "EventKind")))
+	file, err := parser.ParseFile(token.NewFileSet(), filepath.FromSlash("upstream/fill/errors.go"), nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		if f, ok := n.(*ast.FuncDecl); ok {
+			return f.Name.Name == "Reason"
+		}
+		if e, ok := n.(ast.Expr); ok {
+			if word, ok := literal(e); ok && word != "" {
+				words = append(words, word)
+			}
+		}
+		_, isConstants := n.(*ast.GenDecl)
+		return !isConstants
+	})
+	if len(words) < 20 {
+		t.Fatalf("there are only %q", words)
+	}
+	for _, word := range words {
+		if !slices.Contains(spans, word) {
+			t.Errorf("%s is not explained", word)
+		}
+	}
+}
