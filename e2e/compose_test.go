@@ -1,0 +1,82 @@
+package e2e_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The image's Caddyfile is valid with nothing set, and with what each of the compose files
+// sets.
+func TestImageCaddyfile(t *testing.T) {
+	t.Parallel()
+	binary, err := caddyBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	packaging := filepath.Join(repository(), "packaging")
+	content, err := os.ReadFile(filepath.Join(packaging, "image.Caddyfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	validate := func(t *testing.T, variables map[string]string) {
+		t.Helper()
+		dir := t.TempDir()
+		for _, folder := range []string{"registry", "data"} {
+			if err := os.Mkdir(filepath.Join(dir, folder), 0o755); err != nil {
+				t.Fatal(err)
+			}
+		}
+		writeFile(t, filepath.Join(dir, "data", "tokens"), "")
+		here := strings.NewReplacer("/srv/registry", filepath.Join(dir, "registry"), "/data/tokens", filepath.Join(dir, "data", "tokens"))
+		writeFile(t, filepath.Join(dir, "Caddyfile"), here.Replace(string(content)))
+		cmd := exec.CommandContext(beforeDeadline(t), binary, "validate", "--config", filepath.Join(dir, "Caddyfile"))
+		cmd.Env = []string{"HOME=" + dir, "XDG_DATA_HOME=" + filepath.Join(dir, "data"), "PATH=" + os.Getenv("PATH")}
+		for name, value := range variables {
+			cmd.Env = append(cmd.Env, name+"="+here.Replace(value))
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Errorf("with %v: %v\n%s", variables, err, out)
+		}
+	}
+	t.Run("with nothing set", func(t *testing.T) { validate(t, nil) })
+
+	files, err := filepath.Glob(filepath.Join(packaging, "compose", "*.yaml"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("there are no compose files: %v", err)
+	}
+	for _, name := range files {
+		t.Run("with "+filepath.Base(name), func(t *testing.T) {
+			var compose struct {
+				Services map[string]struct {
+					Environment map[string]string
+					Volumes     []string
+				}
+				Volumes map[string]any
+			}
+			file, err := os.ReadFile(name)
+			if err == nil {
+				err = yaml.Unmarshal(file, &compose)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			service := compose.Services["registry"]
+			if server, required := service.Environment["SERVER_NAME"]; required {
+				if !strings.HasPrefix(server, "${SERVER_NAME:?") {
+					t.Errorf("the name of the server is %s", server)
+				}
+				service.Environment["SERVER_NAME"] = "registry.example.com"
+			}
+			if !slices.ContainsFunc(service.Volumes, func(v string) bool { return strings.HasSuffix(v, ":/data") }) {
+				t.Error("the certificates and the signing key are not kept")
+			}
+			validate(t, service.Environment)
+		})
+	}
+}

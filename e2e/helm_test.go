@@ -1,0 +1,116 @@
+package e2e_test
+
+import (
+	"bytes"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// helm is built from its Go module, at the version that helm/go.mod pins.
+var helm = sync.OnceValues(func() (string, error) { return goTool("helm", "helm") })
+
+// The chart is one that Helm takes, and whatever is set, what it renders is one that
+// Kubernetes takes, with a Caddyfile that Caddy runs.
+func TestChart(t *testing.T) {
+	t.Parallel()
+	binary, err := helm()
+	require(t, err)
+	chart := filepath.Join(repository(), "charts", "caddy-terraform-registry")
+	run := func(args ...string) ([]byte, error) {
+		cmd := exec.CommandContext(beforeDeadline(t), binary, args...)
+		var refusal bytes.Buffer
+		cmd.Stderr = &refusal
+		out, err := cmd.Output()
+		return append(out, refusal.Bytes()...), err
+	}
+	if out, err := run("lint", "--strict", "--kube-version", "1.30.0", "--set", "hostname=registry.example.com", chart); err != nil {
+		t.Errorf("helm lint: %v\n%s", err, out)
+	}
+	if out, err := run("template", "registry", chart); err == nil || !strings.Contains(string(out), "hostname") {
+		t.Errorf("without a hostname: %v\n%s", err, out)
+	}
+
+	for _, test := range []struct {
+		rule   string
+		values []string
+		kinds  []string // besides those that are always there
+		lacks  string   // a kind
+		says   string   // in the Caddyfile
+	}{
+		{"volumes by default", nil, []string{"PersistentVolumeClaim", "PodDisruptionBudget", "Ingress"}, "NetworkPolicy", "root /srv/registry"},
+		{"a bucket, and no volume for the tree",
+			[]string{"tree.bucket.url=s3://acme-terraform?region=eu-central-1", "tree.bucket.prefix=registry", "tree.bucket.redirect=true", "storage.volume.existingClaim=storage"},
+			nil, "PersistentVolumeClaim", "redirect"},
+		{"volumes that exist", []string{"tree.volume.existingClaim=tree", "storage.volume.existingClaim=storage"}, nil, "PersistentVolumeClaim", "root /srv/registry"},
+		{"secrets that exist",
+			[]string{"existingSecrets.tokens=tokens", "existingSecrets.signingKey=key", "existingSecrets.environment=credentials", "options=auth terraform_tokens /etc/registry/tokens/tokens"},
+			nil, "NetworkPolicy", "auth terraform_tokens"},
+		{"what a cluster adds", []string{"networkPolicy.enabled=true", "metrics.serviceMonitor.enabled=true", "ingress.enabled=false", "replicas=1"},
+			[]string{"NetworkPolicy", "ServiceMonitor"}, "Ingress", "metrics /metrics"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			// Helm assumes an old version of Kubernetes if it is not built by its makefile.
+			args := []string{"template", "registry", chart, "--kube-version", "1.30.0", "--set", "hostname=registry.example.com"}
+			for _, value := range test.values {
+				args = append(args, "--set", value)
+			}
+			rendered, err := run(args...)
+			if err != nil {
+				t.Fatalf("%v\n%s", err, rendered)
+			}
+			// The type of a ServiceMonitor is not one of Kubernetes' own.
+			var known [][]byte
+			kinds := []string{}
+			for document := range bytes.SplitSeq(rendered, []byte("\n---\n")) {
+				switch {
+				case bytes.Contains(document, []byte("kind: ServiceMonitor")):
+					kinds = append(kinds, "ServiceMonitor")
+				case bytes.Contains(document, []byte("\nkind: ")):
+					known = append(known, document)
+				}
+			}
+			objects := decodeManifest(t, bytes.Join(known, []byte("\n---\n")))
+			caddyfile := ""
+			for _, o := range objects {
+				kinds = append(kinds, o.Kind)
+				if o.Kind == "ConfigMap" {
+					caddyfile = o.Data["Caddyfile"]
+				}
+			}
+			for _, kind := range append([]string{"ConfigMap", "Deployment", "Service", "ServiceAccount"}, test.kinds...) {
+				if !slices.Contains(kinds, kind) {
+					t.Errorf("there is no %s among %v", kind, kinds)
+				}
+			}
+			if slices.Contains(kinds, test.lacks) {
+				t.Errorf("there is a %s among %v", test.lacks, kinds)
+			}
+			if !strings.Contains(caddyfile, test.says) {
+				t.Errorf("the Caddyfile does not say %q:\n%s", test.says, caddyfile)
+			}
+			validateRendered(t, caddyfile)
+		})
+	}
+}
+
+// validateRendered has Caddy validate the Caddyfile of a pod, with folders of this machine.
+func validateRendered(t *testing.T, caddyfile string) {
+	t.Helper()
+	binary, err := blobBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFile(t, filepath.Join(dir, "tokens"), "")
+	here := strings.NewReplacer("/srv/registry", dir, "/storage", filepath.Join(dir, "storage"), "/etc/registry/tokens/tokens", filepath.Join(dir, "tokens"))
+	writeFile(t, filepath.Join(dir, "Caddyfile"), here.Replace(caddyfile))
+	cmd := exec.CommandContext(beforeDeadline(t), binary, "validate", "--config", filepath.Join(dir, "Caddyfile"))
+	cmd.Env = []string{"HOME=" + dir, "AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret"}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s\n%s", err, caddyfile, out)
+	}
+}

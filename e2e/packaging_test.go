@@ -1,0 +1,244 @@
+package e2e_test
+
+import (
+	"archive/tar"
+	"compress/gzip"
+	"errors"
+	"io"
+	"maps"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A Distribution is what .goreleaser.yml makes of this repository for this machine's platform,
+// without the steps that need other tools or an account.
+type Distribution struct {
+	Dir string // of the artifacts
+}
+
+// newDistribution releases a copy of the checkout under a version. Nothing is published.
+func newDistribution(t *testing.T, version string) Distribution {
+	t.Helper()
+	binary, err := goReleaser()
+	require(t, err)
+	dir := filepath.Join(t.TempDir(), "caddy-terraform-registry")
+	copyCheckout(t, dir)
+	config, err := os.ReadFile(filepath.Join(dir, ".goreleaser.yml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, filepath.Join(dir, ".goreleaser.yml"), substitute(t, string(config),
+		"goos: [linux, darwin, windows, freebsd]", "goos: ["+runtime.GOOS+"]",
+		"goarch: [amd64, arm64, arm]", "goarch: ["+runtime.GOARCH+"]"))
+	run := func(name string, args ...string) {
+		t.Helper()
+		cmd := exec.CommandContext(beforeDeadline(t), name, args...)
+		cmd.Dir = dir
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "CI=")
+		for _, role := range []string{"AUTHOR", "COMMITTER"} {
+			cmd.Env = append(cmd.Env, "GIT_"+role+"_NAME=Acme", "GIT_"+role+"_EMAIL=a@acme.example", "GIT_"+role+"_DATE=2026-01-01T00:00:00Z")
+		}
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%s %v: %v\n%s", name, args, err, out)
+		}
+	}
+	run("git", "init", "--quiet", "--initial-branch=main")
+	run("git", "remote", "add", "origin", "https://github.com/caddy-terraform/caddy-terraform-registry.git")
+	run("git", "add", "--all")
+	run("git", "commit", "--quiet", "--message", version)
+	run("git", "tag", version)
+	run(binary, "check", "--quiet")
+	run(binary, "release", "--clean", "--skip=publish,announce,sbom,sign")
+	return Distribution{filepath.Join(dir, "dist")}
+}
+
+// copyCheckout copies the files that git knows, or would.
+func copyCheckout(t *testing.T, to string) {
+	t.Helper()
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir = repository()
+	names, err := list.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name := range strings.SplitSeq(strings.TrimSuffix(string(names), "\x00"), "\x00") {
+		from := filepath.Join(repository(), name)
+		info, err := os.Lstat(from)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // deleted, which is not committed yet
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(to, name)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if info.Mode()&os.ModeSymlink != 0 {
+			target, err := os.Readlink(from)
+			if err == nil {
+				err = os.Symlink(target, filepath.Join(to, name))
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			continue
+		}
+		content, err := os.ReadFile(from)
+		if err == nil {
+			err = os.WriteFile(filepath.Join(to, name), content, info.Mode().Perm())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// sums returns the checksums of the artifacts, by their names.
+func (d Distribution) sums(t *testing.T) map[string]string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(d.Dir, "checksums.txt"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	sums := make(map[string]string)
+	for line := range strings.Lines(string(content)) {
+		sum, name, _ := strings.Cut(strings.TrimSpace(line), "  ")
+		sums[name] = sum
+	}
+	return sums
+}
+
+// file returns the path of the one artifact whose name matches.
+func (d Distribution) file(t *testing.T, pattern string) string {
+	t.Helper()
+	matches, err := filepath.Glob(filepath.Join(d.Dir, pattern))
+	if err != nil || len(matches) != 1 {
+		t.Fatalf("%s matches %v (%v)", pattern, matches, err)
+	}
+	return matches[0]
+}
+
+// What is released can be built again by everyone, and is whole: the archives have what is
+// needed to begin, and the package is installed, serves, is upgraded and removed.
+func TestDistribution(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("not run, because packages are for Linux")
+	}
+	t.Parallel()
+	first := newDistribution(t, "v1.2.3")
+
+	t.Run("two builds are the same", func(t *testing.T) {
+		again := newDistribution(t, "v1.2.3")
+		if one, two := first.sums(t), again.sums(t); len(one) == 0 || !maps.Equal(one, two) {
+			t.Errorf("got\n%v\nand\n%v", one, two)
+		}
+	})
+
+	t.Run("an archive has what is needed to begin", func(t *testing.T) {
+		for _, flavour := range []string{"caddy-terraform-registry", "caddy-terraform-registry-blob"} {
+			names := unpack(t, first.file(t, flavour+"_*.tar.gz"), t.TempDir())
+			for _, name := range []string{
+				"caddy-terraform-registry", "Caddyfile", "README.md", "docs/publish.md",
+				"man/caddy-terraform-registry.8", "completions/bash", "completions/zsh", "completions/fish",
+			} {
+				if !slices.Contains(names, name) {
+					t.Errorf("%s lacks %s", flavour, name)
+				}
+			}
+		}
+	})
+
+	t.Run("its binary says its version and Caddy's", func(t *testing.T) {
+		for flavour, hasBlob := range map[string]bool{"caddy-terraform-registry": false, "caddy-terraform-registry-blob": true} {
+			dir := t.TempDir()
+			unpack(t, first.file(t, flavour+"_*.tar.gz"), dir)
+			binary := filepath.Join(dir, "caddy-terraform-registry")
+			out, err := exec.Command(binary, "version").CombinedOutput()
+			if err != nil || !regexp.MustCompile(`^v1\.2\.3 with Caddy v2\.\d+\.\d+ `).Match(out) {
+				t.Errorf("%s: %s %v", flavour, out, err)
+			}
+			modules, err := exec.Command(binary, "list-modules").Output()
+			if err != nil || strings.Contains(string(modules), "caddy.fs.blob\n") != hasBlob {
+				t.Errorf("%s: the module caddy.fs.blob is there or missing: %v", flavour, err)
+			}
+		}
+	})
+
+	t.Run("the unit is confined", func(t *testing.T) {
+		_, err := exec.LookPath("systemd-analyze")
+		require(t, err)
+		// 10 is a service that may do everything, 0 one that may do nothing.
+		unit := filepath.Join(repository(), "packaging", "caddy-terraform-registry.service")
+		if out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", unit).CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+	})
+
+	t.Run("the deb is installed, serves, is upgraded and removed", func(t *testing.T) {
+		if os.Getuid() != 0 {
+			t.Skip("not run, because only root can install a package")
+		}
+		for _, tool := range []string{"dpkg", "unshare", "setpriv", "ip", "curl"} {
+			_, err := exec.LookPath(tool)
+			require(t, err)
+		}
+		next := newDistribution(t, "v1.3.0")
+		const deb = "caddy-terraform-registry_*.deb"
+		cmd := exec.CommandContext(beforeDeadline(t), "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc",
+			"sh", filepath.Join(repository(), "e2e", "debian.sh"), first.file(t, deb), next.file(t, deb))
+		out, err := cmd.CombinedOutput()
+		t.Logf("%s", out)
+		var exit *exec.ExitError
+		if errors.As(err, &exit) && exit.ExitCode() == 77 {
+			t.Skip("not run, because nothing can be mounted over this system here")
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// unpack extracts a tar.gz, and returns the names of its files.
+func unpack(t *testing.T, archive, dir string) (names []string) {
+	t.Helper()
+	f, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	z, err := gzip.NewReader(f)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		header, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return names
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header.Typeflag != tar.TypeReg {
+			continue
+		}
+		names = append(names, header.Name)
+		name := filepath.Join(dir, filepath.FromSlash(header.Name))
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		out, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, header.FileInfo().Mode().Perm())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.Copy(out, r); err != nil {
+			t.Fatal(err)
+		}
+		out.Close()
+	}
+}

@@ -1,0 +1,39 @@
+#!/bin/sh
+# Makes the service's user and folders. Nothing is started at the first installation: the
+# Caddyfile does not have the registry's name yet. An upgrade restarts what runs.
+set -e
+
+user=caddy-terraform-registry
+state=/var/lib/$user
+
+if ! getent passwd "$user" >/dev/null; then
+	if command -v useradd >/dev/null; then
+		useradd --system --user-group --home-dir "$state" --no-create-home --shell /usr/sbin/nologin "$user"
+	else # Alpine
+		addgroup -S "$user"
+		adduser -S -D -H -h "$state" -s /sbin/nologin -G "$user" "$user"
+	fi
+fi
+if [ ! -d "$state/registry" ]; then
+	mkdir -p "$state/registry"
+	chown "$user:$user" "$state" "$state/registry"
+fi
+
+if [ -d /run/systemd/system ]; then
+	systemctl daemon-reload
+	systemctl try-restart "$user.service"
+fi
+
+# The second argument is the version that a deb is upgraded from; a first installation of
+# an rpm has the argument 1.
+if { [ "$1" = configure ] && [ -z "$2" ]; } || [ "$1" = 1 ]; then
+	cat <<-END
+
+		Put the registry's name into /etc/$user/Caddyfile, then:
+
+		    systemctl enable --now $user
+
+		It serves $state/registry.
+
+	END
+fi

@@ -1,0 +1,12 @@
+#!/bin/sh
+# Stops the service when the package is removed, and not when it is upgraded: then the
+# argument is "upgrade" for a deb, and 1 for an rpm.
+set -e
+
+case ${1:-remove} in
+remove | 0)
+	if [ -d /run/systemd/system ]; then
+		systemctl disable --now caddy-terraform-registry.service
+	fi
+	;;
+esac
