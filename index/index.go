@@ -44,11 +44,16 @@ type Index struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 	done   sync.WaitGroup
+
+	sharings    sync.WaitGroup  // under way in the background
+	sharingCtx  context.Context // ends when Close does
+	stopSharing context.CancelFunc
 }
 
 // New makes an Index that has not scanned anything yet.
 func New(o Options) *Index {
 	ctx, cancel := context.WithCancel(context.Background())
+	sharingCtx, stopSharing := context.WithCancel(context.Background())
 	if o.Digests == nil {
 		o.Digests = new(Digests)
 	}
@@ -60,6 +65,9 @@ func New(o Options) *Index {
 		hints:   make(chan struct{}, 1),
 		ctx:     ctx,
 		cancel:  cancel,
+
+		sharingCtx:  sharingCtx,
+		stopSharing: stopSharing,
 	}
 	x.scanner.progress = x.advance
 	if o.Store != nil {
@@ -121,12 +129,13 @@ func (x *Index) forget(folders ...string) {
 	}
 }
 
-// Close ends scanning, and saves what the scans have learned. Snapshots stay good:
-// requests may still read them.
+// Close ends scanning, and saves and shares what the scans have learned. Snapshots stay
+// good: requests may still read them.
 func (x *Index) Close() error {
 	x.cancel()
 	x.start.Do(func() {}) // Start does nothing from now on
 	x.done.Wait()
+	x.finishSharing()
 	x.saving.close()
 	return nil
 }
@@ -234,6 +243,9 @@ func (x *Index) scan(ctx context.Context) (*Snapshot, error) {
 
 	x.scanning.Lock()
 	defer x.scanning.Unlock()
+	if err := ctx.Err(); err != nil { // the Index has been closed meanwhile
+		return nil, err
+	}
 	x.prepare.Do(func() { x.startSharing(x.recall()) })
 	x.startWatching()
 

@@ -343,17 +343,38 @@ func (x *Index) share(changed [][]string) {
 	if sharing == nil && len(changed) == 0 {
 		return
 	}
-	go func() {
-		stored := sharing != nil && sharing.store(x.ctx)
+	x.sharings.Go(func() {
+		stored := sharing != nil && sharing.store(x.sharingCtx)
 		for _, folders := range changed {
 			if o := x.observer.Load(); o != nil && o.Changed != nil {
 				o.Changed(folders)
 			}
 		}
-		if stored {
-			sharing.tidy(x.ctx)
+		if stored && x.ctx.Err() == nil {
+			sharing.tidy(x.sharingCtx)
 		}
+	})
+}
+
+// closePatience is how long Close waits for a storage that is slow.
+const closePatience = 2 * time.Second
+
+// finishSharing shares what has been read and announces what has been changed since the
+// last scan, so that a restart loses neither.
+func (x *Index) finishSharing() {
+	x.scanning.Lock() // a scan shares when it ends
+	defer x.scanning.Unlock()
+	defer x.stopSharing()
+	x.share(x.takeUnannounced())
+	finished := make(chan struct{})
+	go func() {
+		x.sharings.Wait()
+		close(finished)
 	}()
+	select {
+	case <-finished:
+	case <-time.After(closePatience):
+	}
 }
 
 // takeUnannounced returns the folders that Changed was called with, once.

@@ -43,6 +43,13 @@ func (m *sharedMemo) begin(ctx context.Context) error {
 	return err
 }
 
+// hang has all later calls wait.
+func (m *sharedMemo) hang() {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	m.waits = true
+}
+
 func (m *sharedMemo) List(ctx context.Context) ([]string, error) {
 	if err := m.begin(ctx); err != nil {
 		return nil, err
@@ -262,6 +269,32 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		if read := m.read(t, tree); read != 0 {
 			t.Errorf("another reads %d by then", read)
 		}
+	})
+	t.Run("closing shares what has been read, and tells of what has been changed", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		o := options(t, tree.Open)
+		o.Shared = m
+		x := index.New(o)
+		rescan(t, x)
+		var told []string
+		x.Observe(&index.Observer{Changed: func(folders []string) { told = folders }})
+		x.Changed("providers/acme/demo")
+		x.Close()
+		if read := m.read(t, tree); read != 0 {
+			t.Errorf("another reads %d", read)
+		}
+		if fmt.Sprint(told) != "[providers/acme/demo]" {
+			t.Errorf("told are %v", told)
+		}
+	})
+	t.Run("closing does not wait for a storage that hangs", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		o := options(t, tree.Open)
+		o.Shared = m
+		x := index.New(o)
+		rescan(t, x)
+		m.hang()
+		x.Close()
 	})
 }
 

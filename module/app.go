@@ -184,10 +184,14 @@ func (a *App) Cleanup() error {
 	defer a.mutex.Unlock()
 	var errs []error
 	for key, p := range a.indexes {
-		p.detach(a)
+		// An index that closes shares what it has read through the storage of this app.
 		if _, err := indexPool.Delete(key); err != nil {
 			errs = append(errs, fmt.Errorf("closing the index: %w", err))
 		}
+		p.detach(a)
+	}
+	for _, changes := range a.changes {
+		changes.close()
 	}
 	for key, p := range a.fillers {
 		p.detach(a)

@@ -51,6 +51,7 @@ type changeLog struct {
 	logger  *slog.Logger
 
 	announced chan struct{} // has an element when there is something to add
+	ended     chan struct{} // is closed when run has returned
 
 	mutex   sync.Mutex
 	pending []change // of this instance, not yet seen in the document, oldest first
@@ -71,6 +72,7 @@ func newChangeLog(storage certmagic.Storage, identity string, refresh func(...st
 	return &changeLog{
 		storage: storage, key: changesKey(identity), refresh: refresh, logger: logger,
 		announced: make(chan struct{}, 1),
+		ended:     make(chan struct{}),
 	}
 }
 
@@ -94,6 +96,7 @@ func (l *changeLog) announce(folders []string) {
 
 // run looks at the document every interval, until ctx ends.
 func (l *changeLog) run(ctx context.Context, interval time.Duration) {
+	defer close(l.ended)
 	tick := time.NewTicker(interval)
 	defer tick.Stop()
 	for {
@@ -105,6 +108,31 @@ func (l *changeLog) run(ctx context.Context, interval time.Duration) {
 		case <-l.announced:
 		}
 	}
+}
+
+// closePatience is how long close waits for a storage that is slow, or hangs.
+const closePatience = 2 * time.Second
+
+// close is called when the context of run has ended. It adds the changes that run has not
+// added, which others would notice at their next periodic scan only.
+func (l *changeLog) close() {
+	closed := make(chan struct{})
+	go func() {
+		defer close(closed)
+		if <-l.ended; l.hasPending() {
+			l.look(context.Background())
+		}
+	}()
+	select {
+	case <-closed:
+	case <-time.After(closePatience):
+	}
+}
+
+func (l *changeLog) hasPending() bool {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return len(l.pending) > 0
 }
 
 // lookTimeout limits one look at the document. A slow storage delays announcements, and

@@ -191,6 +191,21 @@ func TestChangesAreLookedForAtAnInterval(t *testing.T) {
 	}
 }
 
+// A reload or a stop must not lose what was announced just before.
+func TestClosingAddsWhatHasBeenAnnounced(t *testing.T) {
+	storage := new(memoryStorage)
+	ctx, stop := context.WithCancel(t.Context())
+	writer := newChangeReader(storage, new(bytes.Buffer))
+	stop()
+	writer.run(ctx, time.Hour)
+	writer.announce([]string{"providers/acme/demo"})
+	writer.close()
+	reader := newChangeReader(storage, new(bytes.Buffer))
+	if got := reader.looks(t); !slices.Equal(got, []string{"providers/acme/demo"}) {
+		t.Errorf("another instance looks at %q", got)
+	}
+}
+
 // The document comes from a storage that others can write to.
 func FuzzDecodeChanges(f *testing.F) {
 	f.Add([]byte(`[{"id":"A","folders":["providers/acme/demo","keys"]}]`))
