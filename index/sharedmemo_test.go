@@ -99,10 +99,11 @@ func (m *sharedMemo) Lock(context.Context) (func(), error) {
 	return func() {}, nil
 }
 
-// unchanged is a SharedMemo that takes no segments.
+// unchanged is a SharedMemo that can only be read.
 type unchanged struct{ *sharedMemo }
 
-func (unchanged) Store(context.Context, string, []byte) error { return nil }
+func (unchanged) Store(context.Context, string, []byte) error { return errors.New("read only") }
+func (unchanged) Delete(context.Context, string) error        { return errors.New("read only") }
 
 // read returns what a new instance has to read, which shares nothing itself.
 func (m *sharedMemo) read(t *testing.T, tree *indextest.Tree) int {
