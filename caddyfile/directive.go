@@ -12,13 +12,25 @@
 //	    signing_key <file> [<passphrase>] | off
 //	    signatures  prefer | require
 //	    rescan      <duration> | off
-//	    auth        <provider> ...
+//	    poll        <duration> | off
+//	    auth        terraform_tokens <file>
+//	    auth        terraform_oidc <issuer> {
+//	        audience <value...>
+//	        subject  <claim>
+//	        groups   <claim...>
+//	        require  <claim> <value...>
+//	    }
+//	    auth        http_basic [<hash_algorithm> [<realm>]] {
+//	        <username> <hashed_password>
+//	    }
+//	    auth        <other provider> ...
 //	    access {
 //	        subject    <placeholder>
 //	        groups     <placeholder>
 //	        allow|deny <subject>|group:<name>|anonymous|authenticated read|publish <address pattern...>
 //	    }
 //	    links       <duration>
+//	    redirect    [<duration>]
 //	    login {
 //	        client <id>
 //	        issuer <url>

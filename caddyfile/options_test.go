@@ -2,7 +2,10 @@ package caddyfile
 
 import (
 	"encoding/json"
+	"os"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -222,4 +225,19 @@ func TestOptionsAreFieldsOfTheHandler(t *testing.T) {
 
 func dispenser(block string) *caddyfile.Dispenser {
 	return caddyfile.NewTestDispenser("terraform_registry {\n" + block + "\n}")
+}
+
+// The comment of the package, which is also the reference's syntax, has every option.
+func TestSyntaxHasEveryOption(t *testing.T) {
+	source, err := os.ReadFile("directive.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var documented []string
+	for _, m := range regexp.MustCompile(`(?m)^//\t    (\w+)`).FindAllStringSubmatch(string(source), -1) {
+		documented = append(documented, m[1])
+	}
+	if got, want := strings.Join(slices.Compact(documented), ", "), names(options()); got != want {
+		t.Errorf("documented are %s\nwant           %s", got, want)
+	}
 }

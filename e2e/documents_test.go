@@ -90,14 +90,14 @@ func validateCaddyfileWith(t *testing.T, binary, caddyfile string) {
 	}
 }
 
-// Every Caddyfile in the documentation is valid and offers only HTTP/1.1; the
-// README explains why.
+// Every Caddyfile in the documentation is valid and offers only HTTP/1.1;
+// docs/serve.md explains why.
 func TestDocumentsCaddyfiles(t *testing.T) {
 	t.Parallel()
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	writeFile(t, tokens, "")
 	here := strings.NewReplacer("/etc/caddy-terraform-registry/tokens", tokens, "/etc/caddy/tokens", tokens, "/var/www/mirror", t.TempDir(), packagedRoot, t.TempDir())
-	for _, document := range []string{"README.md", "docs/mirror.md", "docs/stand-in.md", "docs/private.md", "docs/publish.md", "docs/start.md", "docs/moving.md", "docs/tools.md"} {
+	for _, document := range []string{"README.md", "docs/serve.md", "docs/mirror.md", "docs/stand-in.md", "docs/private.md", "docs/publish.md", "docs/start.md", "docs/moving.md", "docs/tools.md"} {
 		for _, block := range codeBlocks(t, document, "caddyfile") {
 			block = here.Replace(block)
 			validateCaddyfile(t, block)
