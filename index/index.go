@@ -34,6 +34,7 @@ type Index struct {
 
 	announcing  sync.Mutex
 	unannounced [][]string // folders that this process has changed, since the last scan
+	shared      bool       // for the last time
 
 	counting sync.Mutex
 	stats    Stats

@@ -343,6 +343,11 @@ func (x *Index) share(changed [][]string) {
 	if sharing == nil && len(changed) == 0 {
 		return
 	}
+	x.announcing.Lock()
+	defer x.announcing.Unlock()
+	if x.shared {
+		return
+	}
 	x.sharings.Go(func() {
 		stored := sharing != nil && sharing.store(x.sharingCtx)
 		for _, folders := range changed {
@@ -362,10 +367,12 @@ const closePatience = 2 * time.Second
 // finishSharing shares what has been read and announces what has been changed since the
 // last scan, so that a restart loses neither.
 func (x *Index) finishSharing() {
-	x.scanning.Lock() // a scan shares when it ends
-	defer x.scanning.Unlock()
 	defer x.stopSharing()
+	x.prepare.Do(func() {}) // what has not begun to share does not begin any more
 	x.share(x.takeUnannounced())
+	x.announcing.Lock()
+	x.shared = true
+	x.announcing.Unlock()
 	finished := make(chan struct{})
 	go func() {
 		x.sharings.Wait()
