@@ -154,6 +154,16 @@ func TestDistribution(t *testing.T) {
 		}
 	})
 
+	t.Run("a package has the service of its system", func(t *testing.T) {
+		names := unpack(t, first.file(t, "caddy-terraform-registry_*.apk"), t.TempDir())
+		if !slices.Contains(names, "etc/init.d/caddy-terraform-registry") || !slices.Contains(names, ".post-upgrade") {
+			t.Errorf("the apk has %v", names)
+		}
+		if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, ".service") }) {
+			t.Error("the apk has a unit of systemd")
+		}
+	})
+
 	t.Run("its binary says its version and Caddy's", func(t *testing.T) {
 		for flavour, hasBlob := range map[string]bool{"caddy-terraform-registry": false, "caddy-terraform-registry-blob": true} {
 			dir := t.TempDir()

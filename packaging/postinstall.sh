@@ -22,16 +22,24 @@ fi
 if [ -d /run/systemd/system ]; then
 	systemctl daemon-reload
 	systemctl try-restart "$user.service"
+elif command -v rc-service >/dev/null && rc-service --quiet "$user" status >/dev/null 2>&1; then
+	rc-service "$user" restart
 fi
 
 # The second argument is the version that a deb is upgraded from; a first installation of
-# an rpm has the argument 1.
+# an rpm has the argument 1, and that of an apk one argument, its version.
+start=
 if { [ "$1" = configure ] && [ -z "$2" ]; } || [ "$1" = 1 ]; then
+	start="systemctl enable --now $user"
+elif command -v rc-update >/dev/null && [ $# = 1 ]; then
+	start="rc-update add $user && rc-service $user start"
+fi
+if [ -n "$start" ]; then
 	cat <<-END
 
 		Put the registry's name into /etc/$user/Caddyfile, then:
 
-		    systemctl enable --now $user
+		    $start
 
 		It serves $state/registry.
 

@@ -10,3 +10,9 @@ remove | 0)
 	fi
 	;;
 esac
+
+# Alpine runs this at a removal alone.
+if command -v rc-service >/dev/null && [ -x /etc/init.d/caddy-terraform-registry ]; then
+	rc-service --quiet --ifstarted caddy-terraform-registry stop
+	rc-update --quiet --all delete caddy-terraform-registry || true # it may be in no runlevel
+fi
