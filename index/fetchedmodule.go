@@ -58,7 +58,7 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	part := Part{Fs: rootFs{root}, Dir: ".", disk: disk}
+	part := Part{Fs: newRootFs(root), Dir: ".", disk: disk}
 	files, bad := part.walkPacked(".", fetchedRules{}, func(string) {})
 	if bad != nil {
 		return asPackageError(bad)

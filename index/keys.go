@@ -2,6 +2,8 @@ package index
 
 import (
 	"cmp"
+	"encoding/json"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -34,6 +36,35 @@ type keysFile struct {
 	bad   []error // about blocks it leaves out
 	stamp stamp
 	sum   wire.SHA256 // of the file
+}
+
+// A keysRecord is what the memo remembers of a keys file.
+type keysRecord struct {
+	Keys     []signing.PublicKey
+	Problems []string `json:",omitempty"` // with blocks that are left out
+}
+
+// digest is what the memo remembers.
+func (f *keysFile) digest() digest {
+	known := keysRecord{Keys: f.Keys()}
+	for _, err := range f.bad {
+		known.Problems = append(known.Problems, err.Error())
+	}
+	content, _ := json.Marshal(known) // texts and times always encode
+	return digest{stamp: f.stamp, sha256: f.sum, size: f.stamp.size, content: content}
+}
+
+// recallKeysFile returns the file that a digest is of, or nil.
+func recallKeysFile(d digest) *keysFile {
+	var known keysRecord
+	if json.Unmarshal(d.content, &known) != nil {
+		return nil
+	}
+	file := &keysFile{Keyring: signing.KnownKeyring(known.Keys), stamp: d.stamp, sum: d.sha256}
+	for _, problem := range known.Problems {
+		file.bad = append(file.bad, errors.New(problem))
+	}
+	return file
 }
 
 // readKeys reads keys/[HOSTNAME/]NAMESPACE.asc of all namespaces. Of two spellings of
@@ -93,8 +124,16 @@ func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostna
 		return
 	}
 	now := stampOf(e.info)
+	at := &location{dir: e.dir, name: e.name, report: path.Dir(report)}
+	known, remembered := w.scan.memo.get(at, now)
 	file := w.scan.last.keys[of]
 	if file == nil || file.Keyring == nil || file.stamp != now || !now.settled(w.scan.now) {
+		file = nil
+		if remembered {
+			file = recallKeysFile(known)
+		}
+	}
+	if file == nil {
 		content, err := w.scan.tree.Keys.read(e.path())
 		if err != nil {
 			withhold(asFinding(err))
@@ -103,6 +142,7 @@ func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostna
 		}
 		file = &keysFile{stamp: now, sum: sha256Of(content)}
 		file.Keyring, file.bad = signing.ReadKeyring(content)
+		w.scan.memo.put(at, file.digest(), w.scan.now)
 	}
 	for _, err := range file.bad {
 		withhold(found(BadKeys, "%v", err))

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -167,6 +168,45 @@ func TestARestartReadsNothing(t *testing.T) {
 			t.Errorf("%d archives are read", s.Read)
 		}
 	})
+}
+
+// Reading a key verifies what is signed in it, and there is one for each publisher.
+func TestARestartReadsNoKeys(t *testing.T) {
+	acme := indextest.NewPublisher(t)
+	tree, opened := indextest.New(t), 0
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(acme)
+	tree.Keys("acme", acme)
+	tree.Write("keys/globex.asc", acme.PublicKey()+acme.PrivateKey())
+	o := options(t, indextest.On(t, opening{tree.Fs, func(name string) {
+		if strings.HasSuffix(name, ".asc") {
+			opened++
+		}
+	}}).Open)
+	o.Store = new(memoryStore)
+	first := index.New(o)
+	before := rescan(t, first)
+	rescan(t, first) // which does not lose what the memo knows
+	first.Close()
+
+	tree.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(acme)
+	opened = 0
+	second := index.New(o)
+	defer second.Close()
+	s := rescan(t, second)
+	if opened > 0 {
+		t.Errorf("keys are opened %d times", opened)
+	}
+	if !slices.Equal(s.Report.Withheld, before.Report.Withheld) || len(s.Report.Withheld) != 1 {
+		t.Errorf("withheld is %+v, and was %+v", s.Report.Withheld, before.Report.Withheld)
+	}
+	for _, offer := range s.Report.Offered {
+		if !strings.HasPrefix(offer.Signature, "publisher") {
+			t.Errorf("%s is signed by %q", offer.Version, offer.Signature)
+		}
+	}
+	if len(s.Report.Offered) != 2 {
+		t.Errorf("offered is %+v", s.Report.Offered)
+	}
 }
 
 func TestAMemoThatCannotBeUsed(t *testing.T) {

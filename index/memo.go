@@ -294,7 +294,7 @@ func (m *memo) takeLearned() map[string]digest {
 	defer m.mutex.Unlock()
 	records := make(map[string]digest, len(m.learned))
 	for path := range m.learned {
-		if r := m.find(locationOf(path)); r != nil {
+		if r := m.find(locationOf(path)); r != nil && isShared(path) {
 			records[path] = r.digest()
 		}
 	}

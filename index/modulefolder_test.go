@@ -82,7 +82,7 @@ func TestExecutables(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer root.Close()
-			part := Part{Fs: rootFs{root}, Dir: "."}
+			part := Part{Fs: newRootFs(root), Dir: "."}
 			var got []string
 			for name, mode := range modesOf(t, content(t, part, packed(t, part))) {
 				if mode == 0o755 {

@@ -37,7 +37,7 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{part: Part{Fs: rootFs{root}, Dir: ".", disk: disk}, location: location{name: "."}}
+	a := &archive{part: Part{Fs: newRootFs(root), Dir: ".", disk: disk}, location: location{name: "."}}
 	a.findModule(func(string) {})
 	if a.bad != nil {
 		return nil, asPackageError(a.bad)

@@ -140,7 +140,7 @@ func TestFoldersThatCannotBePacked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return Part{Fs: rootFs{root}, Dir: "."}
+		return Part{Fs: newRootFs(root), Dir: "."}
 	}
 	for _, test := range []struct {
 		rule   string

@@ -80,8 +80,8 @@ const (
 // readNames returns the names in a directory, each with a zero behind it, and how many
 // there are.
 func readNames(dir int) (names string, count int, err error) {
-	var buffer [8 << 10]byte
-	var all []byte
+	var buffer, space [8 << 10]byte // on the stack
+	all := space[:0]
 	for {
 		var n int
 		err := retried(func() (err error) {

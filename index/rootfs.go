@@ -17,7 +17,15 @@ import (
 // symlinks inside that directory and refuses those that leave it, even if they are
 // exchanged between a check and an open. It also refuses all absolute symlinks:
 // those that stay inside are followed by resolve.
-type rootFs struct{ root *os.Root }
+type rootFs struct {
+	root *os.Root
+	dir  *os.File // the same directory; nil: what is in it is opened by root
+}
+
+func newRootFs(root *os.Root) rootFs {
+	dir, _ := root.Open(".") // without it all works, only slower
+	return rootFs{root: root, dir: dir}
+}
 
 func (r rootFs) Name() string { return "root" }
 
@@ -26,6 +34,9 @@ func (r rootFs) Create(name string) (afero.File, error) {
 }
 
 func (r rootFs) Open(name string) (afero.File, error) {
+	if f := openBeneath(r.dir, name); f != nil {
+		return f, nil
+	}
 	return file(inside(r, name, r.root.Open))
 }
 

@@ -45,7 +45,7 @@ func TestAbsoluteSymlinksInsideTheRoot(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer root.Close()
-			fsys := rootFs{root}
+			fsys := newRootFs(root)
 
 			for _, name := range []string{"folder/a", "file", "./folder//a"} {
 				if b, err := afero.ReadFile(fsys, name); err != nil || string(b) != "a" {
@@ -103,7 +103,7 @@ func TestAnExchangedAbsoluteSymlink(t *testing.T) {
 	}
 	defer root.Close()
 	calls := 0
-	f, err := inside(rootFs{root}, "link", func(name string) (*os.File, error) {
+	f, err := inside(newRootFs(root), "link", func(name string) (*os.File, error) {
 		if calls++; calls == 2 { // it is resolved now, and exchanged
 			os.RemoveAll(filepath.Join(dir, "root/inside"))
 			if err := os.Symlink(filepath.Join(dir, "outside"), filepath.Join(dir, "root/inside")); err != nil {

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 )
@@ -252,6 +253,11 @@ func (s *sharing) report(ctx context.Context, err error, message string) {
 	}
 }
 
+// isShared reports whether instances share what they know of a file. They do not share
+// publishers' keys: what other instances have read is verified with keys that this one has
+// read itself.
+func isShared(path string) bool { return !strings.HasPrefix(path, "keys/") }
+
 // A segment is a line that names its format, records as in the memo, and the sha256 of all
 // that, by which it is also called.
 const segmentFormat = "caddy-terraform-registry digests 2\n"
@@ -303,8 +309,9 @@ func decodeSegment(name string, segment []byte, to map[string]digest) error {
 	r := memoReader{rest: body}
 	records := make(map[string]digest)
 	for len(r.rest) > 0 && !r.bad {
-		path, d := r.record()
-		records[path] = d
+		if path, d := r.record(); isShared(path) {
+			records[path] = d
+		}
 	}
 	if r.bad {
 		return errMemoDamaged

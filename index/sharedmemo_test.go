@@ -169,6 +169,21 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 			t.Errorf("it reads %d", s.Read)
 		}
 	})
+	t.Run("publishers' keys are not shared", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		acme := indextest.NewPublisher(t)
+		tree.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(acme)
+		tree.Keys("acme", acme)
+		rescan(t, instanceOf(t, tree, m).Index)
+		m.await(t, tree)
+		m.mutex.Lock()
+		defer m.mutex.Unlock()
+		for _, segment := range m.segments {
+			if bytes.Contains(segment, []byte("keys/acme.asc")) || !bytes.Contains(segment, []byte("_SHA256SUMS.sig")) {
+				t.Errorf("a segment has %q", segment)
+			}
+		}
+	})
 	t.Run("a file that is another one is read", func(t *testing.T) {
 		tree, m := build(t), newSharedMemo()
 		rescan(t, instanceOf(t, tree, m).Index)

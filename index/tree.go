@@ -56,7 +56,7 @@ func (d Directories) Open() (Tree, error) {
 	if err != nil {
 		return Tree{}, fmt.Errorf("opening the root: %w", withoutPath(err))
 	}
-	shared := rootFs{root}
+	shared := newRootFs(root)
 	return d.parts(Part{Fs: shared, Dir: ".", disk: d.Root}, func(dir, fallback string) (Part, error) {
 		dir = cmp.Or(dir, fallback)
 		if !filepath.IsAbs(dir) {
@@ -66,7 +66,7 @@ func (d Directories) Open() (Tree, error) {
 		if err != nil { // also if it is missing: what is written to another place would be lost
 			return Part{}, fmt.Errorf("opening %s: %w", fallback, withoutPath(err))
 		}
-		return Part{Fs: rootFs{elsewhere}, Dir: ".", disk: dir}, nil
+		return Part{Fs: newRootFs(elsewhere), Dir: ".", disk: dir}, nil
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/ProtonMail/go-crypto/openpgp"
@@ -20,8 +21,22 @@ type Keyring struct {
 
 // A member is a public key twice: as clients are given it, and as they read it.
 type member struct {
-	public   PublicKey
-	entities openpgp.EntityList
+	public PublicKey
+	read   func() openpgp.EntityList
+}
+
+// KnownKeyring returns a keyring of keys that ReadKeyring has returned before, perhaps
+// before a restart. Reading a key verifies the signatures in it, which takes most of a
+// millisecond: that is put off until a signature has to be verified.
+func KnownKeyring(keys []PublicKey) *Keyring {
+	ring := &Keyring{now: time.Now}
+	for _, key := range keys {
+		ring.members = append(ring.members, member{public: key, read: sync.OnceValue(func() openpgp.EntityList {
+			entities, _ := openpgp.ReadArmoredKeyRing(strings.NewReader(key.Armor)) // it could be read before
+			return entities
+		})})
+	}
+	return ring
 }
 
 // ReadKeyring reads a keys file: ASCII armor blocks of public keys, with any
@@ -149,8 +164,8 @@ func newMember(packets []*packet.OpaquePacket, work *int) (member, error) {
 		public.UserID = strings.ToValidUTF8(identity.Name, "\uFFFD")
 	}
 	return member{
-		public:   public,
-		entities: entities,
+		public: public,
+		read:   func() openpgp.EntityList { return entities },
 	}, nil
 }
 

@@ -30,7 +30,7 @@ func (r *Keyring) Verify(document, signature []byte) (PublicKey, error) {
 	var expired *PublicKey
 	var refusal error
 	for _, m := range r.members {
-		made, _, err := openpgp.VerifyDetachedSignature(m.entities, bytes.NewReader(document), bytes.NewReader(signature), config)
+		made, _, err := openpgp.VerifyDetachedSignature(m.read(), bytes.NewReader(document), bytes.NewReader(signature), config)
 		if errors.Is(err, pgperrors.ErrUnknownIssuer) {
 			continue
 		}
@@ -75,7 +75,7 @@ func (m member) judge(made *packet.Signature, err error, now time.Time) (PublicK
 		return PublicKey{}, fmt.Errorf("%w (%s): set the clocks right, or sign again", ErrSignedInFuture, made.CreationTime.UTC().Format(time.RFC3339))
 	}
 	key := m.public
-	for _, signer := range m.entities.KeysByIdUsage(*made.IssuerKeyId, packet.KeyFlagSign) {
+	for _, signer := range m.read().KeysByIdUsage(*made.IssuerKeyId, packet.KeyFlagSign) {
 		end := expiry(signer.PublicKey, signer.SelfSignature)
 		if !end.IsZero() && (key.Expires.IsZero() || end.Before(key.Expires)) {
 			key.Expires = end

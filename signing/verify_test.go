@@ -106,6 +106,11 @@ func TestVerify(t *testing.T) {
 			if err := clientVerify(ring.Keys(), test.document, test.signature, now); err != nil {
 				t.Errorf("clients refuse it: %v", err)
 			}
+			known := KnownKeyring(ring.Keys())
+			known.now = ring.now
+			if again, err := known.Verify(test.document, test.signature); err != nil || again != key {
+				t.Errorf("of the keys as they are remembered, it is %q, error %v", again.ID, err)
+			}
 		})
 	}
 }
