@@ -13,7 +13,8 @@ import (
 )
 
 // saturated has documents requested while as many clients as in a fleet download
-// packages as fast as they can, over TLS.
+// packages over TLS: so fast that they fill a line of 1 Gbit/s together, and as fast as they
+// can, which takes all cores of a machine that has no line.
 func saturated(ctx context.Context, l *lab, s subject) ([]row, error) {
 	f, err := l.fleetTree()
 	if err != nil {
@@ -27,36 +28,45 @@ func saturated(ctx context.Context, l *lab, s subject) ([]row, error) {
 	if err != nil {
 		return nil, err
 	}
-	what := fmt.Sprintf("a document while %d clients download", l.clients)
 	median := func(u waveUsage) float64 { return u.within(0.5) }
 	slowest := func(u waveUsage) float64 { return u.within(0.99) }
-	alone := l.latencies(registry)
-	rows := []row{
-		{what: what + ": p99", unit: "s", goal: goal{atMost: 0.05}, slowness: 4, cost: alone.measuring(slowest)},
-		{what: what + ": p50", unit: "s", slowness: 4, cost: alone.recorded(median)},
-	}
-	rows = append(rows, row{
-		what: what + ": p99", unit: "s", slowness: 4, cost: l.latencies(registry).measuring(slowest),
-		against: "without downloads", reference: l.undisturbed(registry).measuring(slowest),
-	})
-	for _, theirs := range []*server{nginx, files} {
-		rows = append(rows, row{
-			what: what + ": p99", unit: "s", slowness: 4, cost: l.latencies(registry).measuring(slowest),
-			against: theirs.title(), reference: l.latencies(theirs).measuring(slowest),
-		})
+	var rows []row
+	for _, load := range []struct {
+		what string
+		rate int // of all clients together, in bytes a second; 0: as fast as they can
+		goal goal
+	}{
+		{fmt.Sprintf("a document while %d clients fill a line of 1 Gbit/s", l.clients), gigabit, goal{atMost: 0.05}},
+		{fmt.Sprintf("a document while %d clients take all cores", l.clients), 0, goal{}},
+	} {
+		alone := l.latencies(registry, load.rate)
+		rows = append(rows,
+			row{what: load.what + ": p99", unit: "s", goal: load.goal, slowness: 4, cost: alone.measuring(slowest)},
+			row{what: load.what + ": p50", unit: "s", slowness: 4, cost: alone.recorded(median)},
+			row{
+				what: load.what + ": p99", unit: "s", slowness: 4, cost: l.latencies(registry, load.rate).measuring(slowest),
+				against: "without downloads", reference: l.undisturbed(registry).measuring(slowest),
+			})
+		for _, theirs := range []*server{nginx, files} {
+			rows = append(rows, row{
+				what: load.what + ": p99", unit: "s", slowness: 4, cost: l.latencies(registry, load.rate).measuring(slowest),
+				against: theirs.title(), reference: l.latencies(theirs, load.rate).measuring(slowest),
+			})
+		}
 	}
 	return rows, nil
 }
 
-// latencies records how long documents of a server take; nil without one.
-func (l *lab) latencies(s *server) *recorder {
+// latencies records how long documents of a server take while packages are downloaded at a
+// rate; nil without a server.
+func (l *lab) latencies(s *server, rate int) *recorder {
 	if s == nil {
 		return nil
 	}
 	return &recorder{take: func(ctx context.Context) (u waveUsage, err error) {
 		ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
 		defer cancel()
-		stop, err := l.downloadForever(ctx, *s)
+		stop, err := l.downloadForever(ctx, *s, rate)
 		if err != nil {
 			return u, err
 		}
@@ -124,8 +134,8 @@ func (s server) documents(ctx context.Context) (all []target, err error) {
 // downloadForever has curl download the package on so many connections as there are
 // clients, until it is stopped: those of a client in this process would take turns
 // with what is measured. That curl has not ended by itself means that all of
-// its downloads were good.
-func (l *lab) downloadForever(ctx context.Context, s server) (stop func() error, err error) {
+// its downloads were good. The clients share the rate; 0 is no limit.
+func (l *lab) downloadForever(ctx context.Context, s server, rate int) (stop func() error, err error) {
 	_, paths, err := s.record(ctx, s.inits[0].steps)
 	if err != nil {
 		return nil, err
@@ -133,7 +143,7 @@ func (l *lab) downloadForever(ctx context.Context, s server) (stop func() error,
 	ctx, cancel := context.WithCancel(ctx)
 	clients := strconv.Itoa(l.clients)
 	c := exec.CommandContext(ctx, "curl", "--disable", "--noproxy", "*", "--silent", "--no-progress-meter", "--show-error", "--fail", "--fail-early",
-		"--http1.1", "--parallel", "--parallel-immediate", "--parallel-max", clients,
+		"--http1.1", "--parallel", "--parallel-immediate", "--parallel-max", clients, "--limit-rate", strconv.Itoa(rate/l.clients),
 		"--cacert", l.certificate.file, "--connect-to", host+":443:"+s.address,
 		"--output", os.DevNull, "https://"+host+paths[len(paths)-1]+"?[1-1000000]")
 	c.Stderr = os.Stderr

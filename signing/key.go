@@ -27,24 +27,20 @@ func ReadKey(armored []byte, passphrase string) (*Key, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signing key: %w", err)
 	}
-	private, public, err := unlock(locked, passphrase)
+	u, err := unlock(locked, passphrase)
 	if err != nil {
 		return nil, fmt.Errorf("signing key: %w", err)
 	}
-	m, err := newMember(public, new(int))
+	m, err := newMember(u.public, new(int))
 	if err != nil {
 		return nil, fmt.Errorf("signing key: %w", err)
 	}
 	fail := func(err error) (*Key, error) { return nil, fmt.Errorf("signing key %s: %w", m.public.ID, err) }
-	entity, err := openpgp.ReadEntity(packet.NewReader(bytes.NewReader(private)))
+	signer, err := u.signingKey(m, time.Now())
 	if err != nil {
 		return fail(err)
 	}
-	signer, err := signingKey(entity, m.public, time.Now())
-	if err != nil {
-		return fail(err)
-	}
-	key := &Key{private: signer, packets: private}
+	key := &Key{private: signer, packets: u.packets}
 	// Private numbers that do not belong to the public ones had better show here
 	// than on a user's machine.
 	signature, err := key.Sign(nil)
@@ -123,60 +119,71 @@ func onlyPrivateKey(armored []byte) ([]*packet.OpaquePacket, error) {
 	return keys[0], nil
 }
 
-// unlock decrypts a private key, and takes its public half out of it.
-func unlock(locked []*packet.OpaquePacket, passphrase string) (private []byte, public []*packet.OpaquePacket, err error) {
+// An unlocked private key.
+type unlocked struct {
+	packets []byte                        // the whole key
+	public  []*packet.OpaquePacket        // its public half
+	private map[string]*packet.PrivateKey // the primary key and the sub-keys, by fingerprint
+}
+
+// unlock decrypts a private key. Each part is parsed once, as that takes long: the library
+// checks the numbers of an RSA key.
+func unlock(locked []*packet.OpaquePacket, passphrase string) (*unlocked, error) {
+	u := &unlocked{private: make(map[string]*packet.PrivateKey)}
 	var all bytes.Buffer
 	for _, p := range locked {
 		if p.Tag != tagPrivateKey && p.Tag != tagPrivateSubkey {
-			public = append(public, p)
+			u.public = append(u.public, p)
 			if err := p.Serialize(&all); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 			continue
 		}
 		parsed, err := p.Parse()
 		if err != nil {
-			return nil, nil, fmt.Errorf("it cannot be read, use an RSA or Ed25519 key that is not on a smart card: %w", err)
+			return nil, fmt.Errorf("it cannot be read, use an RSA or Ed25519 key that is not on a smart card: %w", err)
 		}
 		key, ok := parsed.(*packet.PrivateKey)
 		if !ok {
-			return nil, nil, errors.New("it cannot be read: export it again")
+			return nil, errors.New("it cannot be read: export it again")
 		}
 		if key.Encrypted && passphrase == "" {
-			return nil, nil, fmt.Errorf("key %s has a passphrase: configure it with the key", key.KeyIdString())
+			return nil, fmt.Errorf("key %s has a passphrase: configure it with the key", key.KeyIdString())
 		}
 		if key.Encrypted {
 			if err := key.Decrypt([]byte(passphrase)); err != nil {
-				return nil, nil, fmt.Errorf("the passphrase of key %s is a different one: %w", key.KeyIdString(), err)
+				return nil, fmt.Errorf("the passphrase of key %s is a different one: %w", key.KeyIdString(), err)
 			}
 		}
 		if err := key.Serialize(&all); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		var half bytes.Buffer
 		if err := key.PublicKey.Serialize(&half); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		p, err = packet.NewOpaqueReader(&half).Next()
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
-		public = append(public, p)
+		u.public = append(u.public, p)
+		u.private[string(key.Fingerprint)] = key
 	}
-	return all.Bytes(), public, nil
+	u.packets = all.Bytes()
+	return u, nil
 }
 
 // signingKey chooses the part of a key that signs, as gpg does: the newest
 // sub-key that may, or else the primary key.
-func signingKey(entity *openpgp.Entity, public PublicKey, now time.Time) (*packet.PrivateKey, error) {
-	if !public.Expires.IsZero() && !public.Expires.After(now) {
-		return nil, fmt.Errorf("it expired %s: extend it with gpg --quick-set-expire and export it again", public.Expires.Format(time.RFC3339))
+func (u *unlocked) signingKey(m member, now time.Time) (*packet.PrivateKey, error) {
+	if expires := m.public.Expires; !expires.IsZero() && !expires.After(now) {
+		return nil, fmt.Errorf("it expired %s: extend it with gpg --quick-set-expire and export it again", expires.Format(time.RFC3339))
 	}
-	chosen, ok := entity.SigningKey(now)
+	chosen, ok := m.read()[0].SigningKey(now)
 	if !ok {
 		return nil, errors.New("no part of it may sign now, for it is revoked, expired, dated in the future or not marked for signing: use another key")
 	}
-	key := chosen.PrivateKey
+	key := u.private[string(chosen.PublicKey.Fingerprint)]
 	if key == nil || key.Dummy() {
 		return nil, fmt.Errorf("the private part of %s, which signs, is not in the file: export it from where it is", chosen.PublicKey.KeyIdString())
 	}
