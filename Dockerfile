@@ -8,7 +8,8 @@
 #
 # /data contains the certificates and the registry's signing key: keep it. The environment
 # variables are described in packaging/image.Caddyfile. With --build-arg FLAVOUR=xcaddy/blob
-# the image has the file system of object stores.
+# the image has the file system of object stores. Docker lets every user listen on ports
+# below 1024; where that is not so, set the sysctl net.ipv4.ip_unprivileged_port_start=0.
 
 FROM --platform=$BUILDPLATFORM golang:1.26-alpine AS builder
 WORKDIR /src
@@ -26,6 +27,8 @@ RUN mkdir -p /out/data /out/config /out/srv/registry
 FROM alpine:3.22
 # With git and ssh, an upstream's modules can come from any repository.
 RUN apk add --no-cache ca-certificates git mailcap openssh-client
+# ssh refuses to run for a user without a name.
+RUN echo 'registry:x:65532:65532::/data:/sbin/nologin' >>/etc/passwd && echo 'registry:x:65532:' >>/etc/group
 COPY --from=builder /out/caddy-terraform-registry /usr/bin/caddy-terraform-registry
 COPY --from=builder --chown=65532:65532 /out/data /data
 COPY --from=builder --chown=65532:65532 /out/config /config
@@ -43,8 +46,9 @@ LABEL org.opencontainers.image.title="caddy-terraform-registry" \
 	org.opencontainers.image.description="A Terraform and OpenTofu registry that serves a folder" \
 	org.opencontainers.image.source="https://github.com/caddy-terraform/caddy-terraform-registry"
 
-# The admin API answers once the configuration is loaded.
+# Caddy answers this once the configuration is loaded and its listeners are open. An address,
+# because wget would try only ::1 of localhost; and no proxy, which http_proxy may set.
 HEALTHCHECK --interval=30s --timeout=5s --start-period=10s --start-interval=1s \
-	CMD ["wget", "-q", "-O", "/dev/null", "http://localhost:2019/terraform_registry/indexes"]
+	CMD ["wget", "-q", "-Y", "off", "-O", "/dev/null", "http://127.0.0.1:2019/config/apps"]
 
 CMD ["caddy-terraform-registry", "run", "--config", "/etc/caddy-terraform-registry/Caddyfile"]

@@ -1,18 +1,21 @@
 package e2e_test
 
 import (
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // The image's Caddyfile is valid with nothing set, and with what each of the compose files
-// sets.
+// sets, which is enough for clients.
 func TestImageCaddyfile(t *testing.T) {
 	t.Parallel()
 	binary, err := caddyBinary()
@@ -21,6 +24,14 @@ func TestImageCaddyfile(t *testing.T) {
 	}
 	packaging := filepath.Join(repository(), "packaging")
 	content, err := os.ReadFile(filepath.Join(packaging, "image.Caddyfile"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	grace := regexp.MustCompile(`(?m)^\s*grace_period (\S+)$`).FindSubmatch(content)
+	if grace == nil {
+		t.Fatal("the Caddyfile has no grace_period")
+	}
+	gracePeriod, err := time.ParseDuration(string(grace[1]))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,6 +67,7 @@ func TestImageCaddyfile(t *testing.T) {
 				Services map[string]struct {
 					Environment map[string]string
 					Volumes     []string
+					StopGrace   time.Duration `yaml:"stop_grace_period"`
 				}
 				Volumes map[string]any
 			}
@@ -67,11 +79,19 @@ func TestImageCaddyfile(t *testing.T) {
 				t.Fatal(err)
 			}
 			service := compose.Services["registry"]
-			if server, required := service.Environment["SERVER_NAME"]; required {
-				if !strings.HasPrefix(server, "${SERVER_NAME:?") {
-					t.Errorf("the name of the server is %s", server)
-				}
-				service.Environment["SERVER_NAME"] = "registry.example.com"
+			server := service.Environment["SERVER_NAME"]
+			if strings.HasPrefix(server, "${SERVER_NAME:?") {
+				server = "registry.example.com"
+				service.Environment["SERVER_NAME"] = server
+			}
+			if !strings.Contains(server, ".") {
+				t.Errorf("the server is named %q: clients take no modules from a name without a dot", server)
+			}
+			if _, err := netip.ParseAddr(server); err == nil && !strings.Contains(service.Environment["GLOBAL_OPTIONS"], "default_sni "+server) {
+				t.Error("clients that send no name get no certificate")
+			}
+			if service.StopGrace <= gracePeriod {
+				t.Errorf("the server is killed after %s, before it has waited %s for downloads", service.StopGrace, gracePeriod)
 			}
 			if !slices.ContainsFunc(service.Volumes, func(v string) bool { return strings.HasSuffix(v, ":/data") }) {
 				t.Error("the certificates and the signing key are not kept")
