@@ -65,9 +65,10 @@ type sharing struct {
 	with SharedMemo
 	warn func(message, reason string)
 
-	loading sync.Mutex      // one at a time
-	resume  time.Time       // when the shared memo is asked again
-	seen    map[string]bool // segments that have been loaded or stored
+	loading sync.Mutex        // one at a time
+	resume  time.Time         // when the shared memo is asked again
+	seen    map[string]bool   // segments that have been loaded or stored
+	early   map[string]digest // records of files that no scan has found yet
 
 	storing sync.Mutex // one at a time
 	listed  bool       // whether there are segments has been found out
@@ -87,6 +88,8 @@ func (s *sharing) load(ctx context.Context) map[string]digest {
 		return nil
 	}
 	records := make(map[string]digest)
+	maps.Copy(records, s.early)
+	s.early = nil
 	whole, err := false, error(nil)
 	for range maxListings {
 		if whole, err = s.loadListed(ctx, records); whole || err != nil {
@@ -98,6 +101,19 @@ func (s *sharing) load(ctx context.Context) map[string]digest {
 	}
 	s.report(ctx, err, "the digests that other instances share cannot be loaded, archives are read again")
 	return records
+}
+
+// maxEarly limits the records that are kept for files which scans have not found yet.
+const maxEarly = 4096
+
+// keep keeps records for a later load: another instance may have shared them before the
+// listing of a network file system or a store shows the files they are of.
+func (s *sharing) keep(records map[string]digest) {
+	s.loading.Lock()
+	defer s.loading.Unlock()
+	if len(records) <= maxEarly {
+		s.early = records
+	}
 }
 
 // maxListings is how often segments are listed again because some of them were merged
@@ -331,15 +347,18 @@ func (s *scan) recallShared(found *inventory) {
 		return
 	}
 	found.unread = slices.DeleteFunc(found.unread, func(a *archive) bool {
-		d, ok := records[a.reportPath()]
+		path := a.reportPath()
+		d, ok := records[path]
 		if !ok || d.stamp != a.stamp {
 			return false
 		}
+		delete(records, path)
 		s.memo.adopt(&a.location, d)
 		a.digest, a.pending = d, false
 		found.recalled++
 		return true
 	})
+	s.sharing.keep(records)
 }
 
 // share has other instances spared what this one has read, and then told what it has

@@ -7,12 +7,15 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -138,6 +141,30 @@ func instanceOf(t *testing.T, tree *indextest.Tree, m index.SharedMemo) *logged 
 	return newLogged(t, o)
 }
 
+// late is a file system whose listings do not show a file yet.
+type late struct {
+	afero.Fs
+	hides string
+}
+
+func (l *late) Open(name string) (afero.File, error) {
+	f, err := l.Fs.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return lateFile{f, l.hides}, nil
+}
+
+type lateFile struct {
+	afero.File
+	hides string
+}
+
+func (f lateFile) Readdir(n int) ([]fs.FileInfo, error) {
+	infos, err := f.File.Readdir(n)
+	return slices.DeleteFunc(infos, func(info fs.FileInfo) bool { return info.Name() == path.Base(f.hides) }), err
+}
+
 func TestDigestsAreSharedByInstances(t *testing.T) {
 	build := func(t *testing.T) *indextest.Tree {
 		tree := indextest.New(t)
@@ -182,6 +209,28 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 			if bytes.Contains(segment, []byte("keys/acme.asc")) || !bytes.Contains(segment, []byte("_SHA256SUMS.sig")) {
 				t.Errorf("a segment has %q", segment)
 			}
+		}
+	})
+	t.Run("nor one that is shared before the file is found", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		one := instanceOf(t, tree, m)
+		behind := indextest.On(t, &late{Fs: tree.Fs})
+		other := instanceOf(t, behind, m)
+		rescan(t, one.Index)
+		m.await(t, tree)
+		rescan(t, other.Index)
+		const file = "providers/acme/demo/terraform-provider-demo_2.0.0_linux_amd64.zip"
+		behind.Fs.(*late).hides = file
+		tree.Provider("acme/demo", "2.0.0", "linux_amd64")
+		tree.Write("modules/acme/vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", "# another\n"))
+		rescan(t, one.Index)
+		m.await(t, tree)
+		if s := rescan(t, other.Index); s.Read != 0 {
+			t.Errorf("it reads %d of what it finds", s.Read)
+		}
+		behind.Fs.(*late).hides = ""
+		if s := rescan(t, other.Index); s.Read != 0 || !offers("acme/demo", "2.0.0")(s) {
+			t.Errorf("it reads %d when it finds the rest", s.Read)
 		}
 	})
 	t.Run("a file that is another one is read", func(t *testing.T) {
