@@ -3,7 +3,9 @@ package e2e_test
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -49,6 +51,35 @@ func TestToolsDocsSite(t *testing.T) {
 			t.Errorf("%s: got %d %s", request.tool, answer.Status, answer.Body)
 		}
 	}
+}
+
+// tfupdate is built from its Go module, at the version that tfupdate/go.mod requires.
+var tfupdate = sync.OnceValues(func() (string, error) { return goTool("tfupdate", "tfupdate") })
+
+// tfupdate finds versions, and writes lock files that clients accept.
+func TestToolsDocsTfupdate(t *testing.T) {
+	t.Parallel()
+	binary, err := tfupdate()
+	require(t, err)
+	const host = "registry.example.com"
+	tree := newTree(t).
+		Provider("acme/demo", "1.0.0").Provider("acme/demo", "1.1.0").
+		Module("acme/vpc/aws", "1.0.0", asZip).Module("acme/vpc/aws", "1.2.0", asZip)
+	registry := startRegistry(t, site(host, tree))
+	ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.1.0"))
+	ws.Install(t, "tfupdate", binary)
+	if got := strings.Fields(ws.Shell(t, "", documented(t, toolsDocs, "sh", "tfupdate release"))); !slices.Equal(got, []string{"1.2.0", "1.0.0", "1.1.0"}) {
+		t.Errorf("it finds the versions %v", got)
+	}
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.0.0"))
+		ws.Install(t, "tfupdate", binary)
+		c.Run(t, ws, "init")
+		ws.Write(t, "main.tf", greeting(host+"/acme/demo", "1.1.0"))
+		ws.Shell(t, "", documented(t, toolsDocs, "sh", "tfupdate lock"))
+		c.Run(t, ws, "init", "-lockfile=readonly")
+		expect(t, ws.lockFile(t), `version     = "1.1.0"`, "zh:")
+	})
 }
 
 // Configuration in JSON can be pasted.

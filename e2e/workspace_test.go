@@ -67,11 +67,17 @@ func (ws *Workspace) InstallCaddy(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	ws.Install(t, "caddy", caddy)
+}
+
+// Install puts a program on the PATH of the machine.
+func (ws *Workspace) Install(t *testing.T, name, binary string) {
+	t.Helper()
 	bin := filepath.Join(ws.home, "bin")
 	if err := os.MkdirAll(bin, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.Symlink(caddy, filepath.Join(bin, "caddy")); err != nil {
+	if err := os.Symlink(binary, filepath.Join(bin, name)); err != nil {
 		t.Fatal(err)
 	}
 	ws.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
