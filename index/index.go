@@ -32,9 +32,9 @@ type Index struct {
 
 	unfinished map[string]bool // by path, what is withheld but may still be written
 
-	announcing  sync.Mutex
-	unannounced [][]string // folders that this process has changed, since the last scan
-	shared      bool       // for the last time
+	announcing   sync.Mutex
+	unannounced  [][]string // folders that this process has changed, since the last scan
+	sharingEnded bool       // by Close
 
 	counting sync.Mutex
 	stats    Stats

@@ -371,7 +371,7 @@ func (x *Index) share(changed [][]string) {
 	}
 	x.announcing.Lock()
 	defer x.announcing.Unlock()
-	if x.shared {
+	if x.sharingEnded {
 		return
 	}
 	x.sharings.Go(func() {
@@ -397,7 +397,7 @@ func (x *Index) finishSharing() {
 	x.prepare.Do(func() {}) // what has not begun to share does not begin any more
 	x.share(x.takeUnannounced())
 	x.announcing.Lock()
-	x.shared = true
+	x.sharingEnded = true
 	x.announcing.Unlock()
 	finished := make(chan struct{})
 	go func() {
