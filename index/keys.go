@@ -127,11 +127,11 @@ func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostna
 	at := &location{dir: e.dir, name: e.name, report: path.Dir(report)}
 	known, remembered := w.scan.memo.get(at, now)
 	file := w.scan.last.keys[of]
-	if file == nil || file.Keyring == nil || file.stamp != now || !now.settled(w.scan.now) {
+	if file != nil && (file.Keyring == nil || file.stamp != now || !now.settled(w.scan.now)) {
 		file = nil
-		if remembered {
-			file = recallKeysFile(known)
-		}
+	}
+	if file == nil && remembered {
+		file = recallKeysFile(known)
 	}
 	if file == nil {
 		content, err := w.scan.tree.Keys.read(e.path())

@@ -191,7 +191,6 @@ func TestARestartReadsNoKeys(t *testing.T) {
 	tree.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(acme)
 	opened = 0
 	second := index.New(o)
-	defer second.Close()
 	s := rescan(t, second)
 	if opened > 0 {
 		t.Errorf("keys are opened %d times", opened)
@@ -207,6 +206,20 @@ func TestARestartReadsNoKeys(t *testing.T) {
 	if len(s.Report.Offered) != 2 {
 		t.Errorf("offered is %+v", s.Report.Offered)
 	}
+	second.Close()
+
+	t.Run("but those that were replaced", func(t *testing.T) {
+		tree.Keys("acme", indextest.NewPublisher(t))
+		later := time.Now().Add(-time.Minute) // not the time that the file had
+		if err := tree.Fs.Chtimes("keys/acme.asc", later, later); err != nil {
+			t.Fatal(err)
+		}
+		third := index.New(o)
+		defer third.Close()
+		if s := rescan(t, third); len(s.Report.Offered) != 0 || s.Report.Withheld[0].Reason != index.UnknownKey && s.Report.Withheld[1].Reason != index.UnknownKey {
+			t.Errorf("offered is %+v, withheld %+v", s.Report.Offered, s.Report.Withheld)
+		}
+	})
 }
 
 func TestAMemoThatCannotBeUsed(t *testing.T) {
