@@ -144,11 +144,12 @@ func (p *ReleaseFileParser) Parse(name string) (ReleaseFile, error) {
 		}
 	}
 	if p.last == nil || p.text != text {
+		text = strings.Clone(text) // what keeps the version must not keep the name, and all names beside it
 		v, err := ParseProviderVersion(text)
 		if err != nil {
 			return none, &nameError{ErrVersion, err.Error()}
 		}
-		p.text, p.last = strings.Clone(text), v
+		p.text, p.last = text, v
 	}
 	f.Version, f.Text = p.last, p.text
 	return f, nil

@@ -9,61 +9,38 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // An archive is a file or folder whose content has to be read, and what reading it
 // gave.
 type archive struct {
-	part Part
+	in *folder // of the provider or module it is of
 	location
-	address address.Address // of the provider or module it is of
 	version string
-	stamp   stamp
-	folder  []packedFile // of a module folder, or an unpacked package
-	leftOut *nameList    // of a module folder, what is not among them
+	files   []packedFile  // of a module folder, or an unpacked package
+	layout  *moduleLayout // of a module folder; nil for any other archive
+	rank    int           // how many newer versions there are
+	read    func(context.Context, *archive) (digest, error)
+	turn    *turn // in a reading; nil until it is in one
 
-	subfolder string // the one folder in it in which the module lies, if that is so
-	rank      int    // how many newer versions there are
-	read      func(context.Context, *archive) (digest, error)
-
-	// These belong to the reading, which guards them.
-	reading                 *reading
-	begun, urgent, finished bool
-	requests                []*request
-
-	// Until it is read, an archive is pending: nothing is known of it, and nothing
-	// that needs it is offered.
+	// Until it is read, an archive is pending: nothing is known of it but its stamp, and
+	// nothing that needs it is offered.
 	pending bool
 	digest
-
-	packing *packing // of a module folder, once it is needed
 }
 
 // noteRested adds a folder that has been read: it need not rest again.
 func (a *archive) noteRested(rested map[string]stamp) {
-	if a.folder != nil && !a.pending && a.bad == nil {
+	if a.files != nil && !a.pending && a.bad == nil {
 		rested[a.reportPath()] = a.stamp
 	}
 }
 
-// layout returns the packing of a module folder that has been read, nil for any
-// other archive.
-func (a *archive) layout() *packing {
-	if a.folder != nil && a.packing == nil {
-		if k, err := packFolder(a.folder); err == nil { // as it was when it was read
-			k.checksum = a.checksum
-			a.packing = k
-		}
-	}
-	return a.packing
-}
-
 // newArchive adds a file in a folder, which a report calls report, to what has to be
 // read, unless the memo knows it, or it is empty, or no regular file.
-func (w *walker) newArchive(part Part, report string, e entry, read func(context.Context, *archive) (digest, error)) *archive {
-	a := &archive{part: part, location: location{e.dir, e.name, report}, read: read}
+func (w *walker) newArchive(in *folder, report string, e entry, version string, read func(context.Context, *archive) (digest, error)) *archive {
+	a := &archive{in: in, location: location{e.dir, e.name, report}, version: version, read: read}
 	a.stamp = stampOf(e.info)
 	if !e.info.Mode().IsRegular() {
 		a.bad = found(Unreadable, "it is not a regular file: remove it")
@@ -82,12 +59,14 @@ func (w *walker) newArchive(part Part, report string, e entry, read func(context
 // recall takes over what the memo, or the digests from outside of scans, know of an
 // archive, and reports whether they do.
 func (w *walker) recall(a *archive) (known bool) {
-	if a.digest, known = w.scan.memo.get(&a.location, a.stamp); !known {
-		if a.digest, known = w.scan.options.Digests.get(a.stamp); known {
-			w.scan.memo.keep(&a.location, a.digest)
+	d, known := w.scan.memo.get(&a.location, a.stamp)
+	if !known {
+		if d, known = w.scan.options.Digests.get(a.stamp); known {
+			w.scan.memo.keep(&a.location, d)
 		}
 	}
 	if known {
+		a.digest = d
 		w.recalled++
 	}
 	return known
@@ -118,12 +97,12 @@ func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 // others make one up, and with that a folder might never be at rest.
 func (w *walker) withRemovals(a *archive, dirs []string) stamp {
 	s := a.stamp
-	if a.part.disk == "" || !a.part.keepsInodes(a.path()) {
+	if a.in.part.disk == "" || !a.in.part.keepsInodes(a.path()) {
 		return s
 	}
 	now := w.scan.options.now().UnixNano()
 	for _, dir := range dirs {
-		info, err := a.part.stat(dir)
+		info, err := a.in.part.stat(dir)
 		if err != nil {
 			continue // the next scan sees what has become of it
 		}
@@ -160,12 +139,12 @@ func (s *scan) readArchive(a *archive) digest {
 // readFile opens an archive that is a file, has it digested, and checks that it has
 // not changed meanwhile.
 func readFile(ctx context.Context, a *archive, read func(f afero.File, d *digest) error) (digest, error) {
-	f, info, err := a.part.open(a.path())
+	f, info, err := a.in.part.open(a.path())
 	if err != nil {
 		return digest{}, err
 	}
 	defer f.Close()
-	if !a.part.sameContent(stampOf(info), a.stamp) {
+	if !a.in.part.sameContent(stampOf(info), a.stamp) {
 		return digest{}, found(BeingWritten, "it is still being written")
 	}
 	paced := pacedFile{f, a}
@@ -176,7 +155,7 @@ func readFile(ctx context.Context, a *archive, read func(f afero.File, d *digest
 	if info, err = f.Stat(); err != nil {
 		return digest{}, err
 	}
-	if !a.part.sameContent(stampOf(info), a.stamp) {
+	if !a.in.part.sameContent(stampOf(info), a.stamp) {
 		return digest{}, found(BeingWritten, "it is still being written")
 	}
 	return d, failed

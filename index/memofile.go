@@ -2,10 +2,10 @@ package index
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash/crc32"
 	"maps"
 	"slices"
 
@@ -24,12 +24,15 @@ type Store interface {
 }
 
 // A memo file is a line that names its format, the identity of the tree it is of, the
-// folders with their records, and the sha256 of all that. A file that is damaged, or of
+// folders with their records, and a checksum of all that. A file that is damaged, or of
 // another tree or format, is not used. A digest is only used for a file whose stamp has
 // not changed.
 //
+// The checksum is CRC-32C, which every start has to compute before anything else: it
+// finds what disks do to a file, and those who could forge one can write any digest.
+//
 // The records of a folder are decoded when a scan comes to the folder.
-const memoFormat = "caddy-terraform-registry memo 5\n"
+const memoFormat = "caddy-terraform-registry memo 6\n"
 
 var (
 	errMemoDamaged = errors.New("it is damaged")
@@ -51,9 +54,12 @@ func (m *memo) encode(identity string) []byte {
 		b = binary.AppendUvarint(b, uint64(len(folder)))
 		b = append(b, folder...)
 	}
-	sum := sha256.Sum256(b)
-	return append(b, sum[:]...)
+	return binary.BigEndian.AppendUint32(b, checksumOf(b))
 }
+
+func checksumOf(content []byte) uint32 { return crc32.Checksum(content, castagnoli) }
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 
 // encodedSize is about how many bytes the folders take.
 func (m *memo) encodedSize() (n int) {
@@ -74,11 +80,11 @@ func (m *memo) decode(content []byte, identity string) error {
 	if !ok || string(format)+"\n" != memoFormat {
 		return errMemoForeign
 	}
-	if len(rest) < sha256.Size {
+	if len(rest) < crc32.Size {
 		return errMemoDamaged
 	}
-	body := content[:len(content)-sha256.Size]
-	if sum := sha256.Sum256(body); !bytes.Equal(sum[:], content[len(body):]) {
+	body := content[:len(content)-crc32.Size]
+	if binary.BigEndian.Uint32(content[len(body):]) != checksumOf(body) {
 		return errMemoDamaged
 	}
 	r := memoReader{rest: body[len(memoFormat):]}

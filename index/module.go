@@ -2,7 +2,6 @@ package index
 
 import (
 	"context"
-	"path"
 	"slices"
 	"time"
 
@@ -154,7 +153,6 @@ func (v *ModuleVersion) Published() time.Time { return time.Unix(0, v.Archive.mo
 // A moduleFolder is the folder of one module and the packages in it.
 type moduleFolder struct {
 	folder
-	address  address.Address
 	packages []*modulePackage
 }
 
@@ -175,7 +173,8 @@ func (w *walker) walkModules() []*moduleFolder {
 			w.badModuleAddress(f, err)
 			continue
 		}
-		folders = append(folders, &moduleFolder{folder: f, address: a})
+		f.address = a
+		folders = append(folders, &moduleFolder{folder: f})
 	}
 	found := w.each(len(folders), func(w *walker, i int) {
 		m := folders[i]
@@ -184,7 +183,7 @@ func (w *walker) walkModules() []*moduleFolder {
 		beside := newSiblings(entries)
 		for _, e := range entries {
 			if !isMetadata(e) && !w.strayInModule(m, e, beside) {
-				w.addModulePackage(m, m.part, path.Join(m.report, e.name), e)
+				w.addModulePackage(m, e)
 			}
 		}
 		m.order()
@@ -209,9 +208,9 @@ func (m *moduleFolder) order() {
 }
 
 // addModulePackage adds an archive or a folder to its module.
-func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e entry) {
+func (w *walker) addModulePackage(m *moduleFolder, e entry) {
 	withhold := func(f *finding) {
-		w.report.withhold(f.at(report, m.address, ""))
+		w.report.withhold(f.at(inFolder(m.report, e.name), m.address, ""))
 	}
 	text, format, preference := e.name, "tar.gz", len(moduleFormats)
 	if !e.info.IsDir() {
@@ -224,32 +223,31 @@ func (w *walker) addModulePackage(m *moduleFolder, part Part, report string, e e
 	}
 	p := &modulePackage{version: v, format: format, preference: preference}
 	if e.info.IsDir() {
-		p.archive = w.newFolderArchive(part, m.report, e)
+		p.archive = w.newFolderArchive(m, e, v.String())
 	} else {
-		p.archive = w.newArchive(part, m.report, e, func(ctx context.Context, a *archive) (digest, error) {
+		p.archive = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *archive) (digest, error) {
 			return readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, format) })
 		})
 	}
-	p.archive.address, p.archive.version = m.address, v.String()
 	m.packages = append(m.packages, p)
 }
 
 // newFolderArchive adds a module folder to what has to be read, unless the memo
 // knows it. Its stamp covers the names, sizes and times of all files in it.
-func (w *walker) newFolderArchive(part Part, report string, e entry) *archive {
-	a := &archive{part: part, location: location{e.dir, e.name, report}, read: readFolder}
+func (w *walker) newFolderArchive(m *moduleFolder, e entry, version string) *archive {
+	a := &archive{in: &m.folder, location: location{e.dir, e.name, m.report}, version: version, read: readFolder}
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
-		w.scan.watch.addModule(part, dir)
+		w.scan.watch.addModule(m.part, dir)
 	}
 	if a.findModule(visit); a.bad != nil {
 		return a
 	}
-	a.stamp = stampFolder(a.folder)
+	a.stamp = stampFolder(a.files)
 	if w.recallOrQueueFolder(a, dirs...) {
 		executables, _ := splitModuleContent(a.content)
-		recallExecutables(a.folder, executables)
+		recallExecutables(a.files, executables)
 	}
 	return a
 }
@@ -348,8 +346,10 @@ func (p *modulePackage) file() *File {
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
 		in: inModules, dir: p.dir, base: p.archive.name, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
 	}
-	if k := p.archive.layout(); k != nil {
-		f.made = &madeFile{packed: k}
+	if p.layout != nil {
+		if k := p.packed(); k != nil {
+			f.made = &madeFile{packed: k}
+		}
 	}
 	if p.format == "zip" {
 		f.ContentType = zipType
@@ -359,19 +359,19 @@ func (p *modulePackage) file() *File {
 
 // subfolderOfModule is the folder of the package in which the module lies.
 func (p *modulePackage) subfolderOfModule() string {
-	if p.folder != nil {
-		return p.subfolder
+	if p.layout != nil {
+		return p.layout.subfolder
 	}
 	return decodeFacts(p.content).Folder
 }
 
 // notes are what the operator should know of an offered package.
 func (p *modulePackage) notes() []string {
-	if p.folder != nil {
-		if p.leftOut.total == 0 {
+	if p.layout != nil {
+		if p.layout.leftOut.total == 0 {
 			return nil
 		}
-		return []string{"leaves out " + p.leftOut.String()}
+		return []string{"leaves out " + p.layout.leftOut.String()}
 	}
 	facts := decodeFacts(p.content)
 	if facts.SecretsTotal == 0 {

@@ -61,6 +61,24 @@ func (r *moduleRules) leavesOut(e entry, name string, in folderMatch) (leftOut b
 	return leftOut, within, nil
 }
 
+// A moduleLayout is what is known of a module folder besides its files.
+type moduleLayout struct {
+	leftOut   *nameList // what is not among the files
+	subfolder string    // the one folder in it in which the module lies, if that is so
+	packing   *packing  // once it is needed
+}
+
+// packed returns the packing of a module folder that has been read.
+func (a *archive) packed() *packing {
+	if a.layout.packing == nil {
+		if k, err := packFolder(a.files); err == nil { // as it was when it was read
+			k.checksum = a.checksum
+			a.layout.packing = k
+		}
+	}
+	return a.layout.packing
+}
+
 // walkFolder finds the files of a module folder that are packed, ordered by
 // their path in the archive, and what is left out. It calls visit for each folder
 // before reading it.
@@ -74,14 +92,15 @@ func (p Part) walkFolder(dir string, visit func(dir string)) (files []packedFile
 // findModule finds the files of a module folder, and the module among them, or why
 // it is withheld. It calls visit for each folder before reading it.
 func (a *archive) findModule(visit func(dir string)) {
-	if a.folder, a.leftOut, a.bad = a.part.walkFolder(a.path(), visit); a.bad != nil {
+	a.layout = new(moduleLayout)
+	if a.files, a.layout.leftOut, a.bad = a.in.part.walkFolder(a.path(), visit); a.bad != nil {
 		return
 	}
 	var m moduleFinder
-	for _, f := range a.folder {
+	for _, f := range a.files {
 		m.add(f.name)
 	}
-	a.subfolder, a.bad = m.module()
+	a.layout.subfolder, a.bad = m.module()
 }
 
 // disregardUniformModes disregards the executable bits if every file has them, as
@@ -104,21 +123,21 @@ func disregardUniformModes(files []packedFile) {
 // whole package.
 func readFolder(ctx context.Context, a *archive) (digest, error) {
 	docs := moduledoc.Collector{Short: true}
-	if err := a.part.inspectFiles(ctx, a.folder, &docs); err != nil {
+	if err := a.in.part.inspectFiles(ctx, a.files, &docs); err != nil {
 		return digest{}, changedWhileRead(err)
 	}
-	k, err := packFolder(a.folder)
+	k, err := packFolder(a.files)
 	if err != nil {
 		return digest{}, err
 	}
-	r := &packingReader{packing: k, folderReader: folderReader{part: a.part}, sums: newContentSums(len(k.files))}
+	r := &packingReader{packing: k, folderReader: folderReader{part: a.in.part}, sums: newContentSums(len(k.files))}
 	defer r.Close()
 	sum, err := digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, k.size()))
 	if err != nil {
 		return digest{}, changedWhileRead(err)
 	}
-	a.packing = k
-	content := encodeModuleContent(encodeExecutables(a.folder), docs.Summary(a.subfolder))
+	a.layout.packing = k
+	content := encodeModuleContent(encodeExecutables(a.files), docs.Summary(a.layout.subfolder))
 	return digest{sha256: sum, h1: r.sums.h1(k.files), size: k.size(), checksum: k.checksum, content: content}, nil
 }
 

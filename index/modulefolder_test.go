@@ -125,8 +125,9 @@ func TestFoldersWithASecret(t *testing.T) {
 
 // readModule reads the folder module as a scan does.
 func readModule(part Part) (*archive, *finding) {
-	a := &archive{part: part, location: location{name: "module"}}
-	if a.folder, a.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
+	a := &archive{in: &folder{part: part}, location: location{name: "module"}}
+	a.layout = new(moduleLayout)
+	if a.files, a.layout.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
 		return a, a.bad
 	}
 	d, err := readFolder(context.Background(), a)
@@ -225,8 +226,9 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 // packed returns the folder as the index offers it.
 func packed(t testing.TB, part Part) *File {
 	t.Helper()
-	a := &archive{part: part, location: location{name: "module"}}
-	if a.folder, a.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
+	a := &archive{in: &folder{part: part}, location: location{name: "module"}}
+	a.layout = new(moduleLayout)
+	if a.files, a.layout.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
 		t.Fatal(a.bad)
 	}
 	d, err := readFolder(t.Context(), a)
@@ -234,7 +236,7 @@ func packed(t testing.TB, part Part) *File {
 		t.Fatal(err)
 	}
 	a.digest = d
-	return &File{Size: d.size, SHA256: d.sha256, made: &madeFile{packed: a.layout()}}
+	return &File{Size: d.size, SHA256: d.sha256, made: &madeFile{packed: a.packed()}}
 }
 
 // openPacking opens the package as an answer does that sends all of it.

@@ -37,7 +37,7 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{part: Part{Fs: newRootFs(root), Dir: ".", disk: disk}, location: location{name: "."}}
+	a := &archive{in: &folder{part: Part{Fs: newRootFs(root), Dir: ".", disk: disk}}, location: location{name: "."}}
 	a.findModule(func(string) {})
 	if a.bad != nil {
 		return nil, asPackageError(a.bad)
@@ -49,7 +49,7 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 		}
 		return nil, asPackageError(err)
 	}
-	return &PackedModule{Size: d.size, SHA256: d.sha256, H1: d.h1, LeftOut: a.leftOut.String(), part: a.part, packing: a.packing}, nil
+	return &PackedModule{Size: d.size, SHA256: d.sha256, H1: d.h1, LeftOut: a.layout.leftOut.String(), part: a.in.part, packing: a.layout.packing}, nil
 }
 
 // Open opens the package. Reading fails with ErrChanged if a file in the folder is no

@@ -23,7 +23,7 @@ import (
 
 // addPackageFolder queues the unpacked package of a platform for reading, and
 // reports whether the folder's name is that of a platform.
-func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version string, e entry) bool {
+func (w *walker) addPackageFolder(p *providerFolder, report, version string, e entry) bool {
 	platform, ok := platformOfFolder(e.name)
 	if !ok {
 		return false
@@ -33,22 +33,22 @@ func (w *walker) addPackageFolder(p *providerFolder, part Part, report, version 
 		return false
 	}
 	typ := p.address.Name
-	a := &archive{part: part, location: location{e.dir, e.name, report}, address: p.address, version: version}
+	a := &archive{in: &p.folder, location: location{e.dir, e.name, report}, version: version}
 	a.read = func(ctx context.Context, a *archive) (digest, error) {
 		return readPackageFolder(ctx, a, typ, platform.OS)
 	}
 	r := p.release(v, v.String())
-	r.packages = append(r.packages, newPackageArchive(a, address.PackageName(typ, version, platform), platform))
+	r.packages = append(r.packages, newPackageArchive(a, platform))
 
 	w.depends = true // on what is in its folders
-	visit := func(dir string) { w.scan.watch.add(part, dir) }
-	if a.folder, a.bad = part.walkPacked(e.path(), packageRules{}, visit); a.bad != nil {
+	visit := func(dir string) { w.scan.watch.add(p.part, dir) }
+	if a.files, a.bad = p.part.walkPacked(e.path(), packageRules{}, visit); a.bad != nil {
 		return true
 	}
-	if a.bad = checkPackageFolder(a.folder, typ); a.bad != nil {
+	if a.bad = checkPackageFolder(a.files, typ); a.bad != nil {
 		return true
 	}
-	a.stamp = stampFolder(a.folder)
+	a.stamp = stampFolder(a.files)
 	w.recallOrQueueFolder(a)
 	return true
 }
@@ -107,10 +107,10 @@ type zipMember struct {
 // readPackageFolder reads the files of an unpacked package twice: for what the
 // zip's headers say of them, and as the zip.
 func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d digest, err error) {
-	members := make([]zipMember, len(a.folder))
-	names := make([]string, len(a.folder))
-	sums := make(map[string]wire.SHA256, len(a.folder))
-	for i, f := range a.folder {
+	members := make([]zipMember, len(a.files))
+	names := make([]string, len(a.files))
+	sums := make(map[string]wire.SHA256, len(a.files))
+	for i, f := range a.files {
 		names[i] = f.name
 		if members[i], sums[f.name], err = readMember(ctx, a, f); err != nil {
 			return d, changedWhileRead(err)
@@ -119,8 +119,8 @@ func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d diges
 			members[i].executable = true
 		}
 	}
-	z := layOutZip(a.folder, members)
-	r := &packageZipReader{z, folderReader{part: a.part}}
+	z := layOutZip(a.files, members)
+	r := &packageZipReader{z, folderReader{part: a.in.part}}
 	defer r.Close()
 	if d.sha256, err = digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, z.size)); err != nil {
 		return d, changedWhileRead(err)
@@ -132,7 +132,7 @@ func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d diges
 
 // readMember reads one file of a folder to its end.
 func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, sum wire.SHA256, err error) {
-	f, err := a.part.openUnchanged(file.path, file.stamp())
+	f, err := a.in.part.openUnchanged(file.path, file.stamp())
 	if err != nil {
 		return m, sum, err
 	}

@@ -182,7 +182,7 @@ func (p Part) readStart(name string, most int64) ([]byte, error) {
 
 // addDocs notes a folder of a version that is documentation. Where there are both
 // layouts, the older one counts, as in the public registry.
-func (w *walker) addDocs(p *providerFolder, part Part, only string, e entry) bool {
+func (w *walker) addDocs(p *providerFolder, only string, e entry) bool {
 	v, err := address.ParseProviderVersion(only)
 	if err != nil {
 		return false
@@ -192,7 +192,7 @@ func (w *walker) addDocs(p *providerFolder, part Part, only string, e entry) boo
 	case "docs":
 		p.release(v, only).docs = e.path()
 	case "website": // it comes after docs
-		entries, err := part.list(e.path())
+		entries, err := p.part.list(e.path())
 		i := slices.IndexFunc(entries, func(e entry) bool { return e.name == "docs" && e.bad == nil && e.info.IsDir() })
 		if err != nil || i < 0 {
 			return false
@@ -202,7 +202,7 @@ func (w *walker) addDocs(p *providerFolder, part Part, only string, e entry) boo
 	default:
 		return false
 	}
-	w.watchDocs(part, e.path())
+	w.watchDocs(p.part, e.path())
 	return true
 }
 

@@ -2,6 +2,7 @@ package index
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"iter"
 	"maps"
@@ -20,7 +21,6 @@ import (
 // before anything is verified.
 type providerFolder struct {
 	folder
-	address  address.Address
 	parser   address.ReleaseFileParser
 	read     func(context.Context, *archive) (digest, error) // the zip of one platform
 	releases map[string]*releaseFiles                        // by version
@@ -34,7 +34,8 @@ type providerFolder struct {
 func (p *providerFolder) keysOf() keysOf { return keysOf{p.address.Hostname, p.address.Namespace} }
 
 func newProviderFolder(f folder, a address.Address) *providerFolder {
-	p := &providerFolder{folder: f, address: a, parser: address.ReleaseFileParser{Type: a.Name}, releases: make(map[string]*releaseFiles)}
+	f.address = a
+	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: a.Name}, releases: make(map[string]*releaseFiles)}
 	p.read = func(ctx context.Context, a *archive) (digest, error) {
 		return readFile(ctx, a, func(f afero.File, d *digest) error { return d.readPackage(ctx, f, d.size, p.address.Name) })
 	}
@@ -56,24 +57,31 @@ type releaseFiles struct {
 // unpacked one.
 type packageArchive struct {
 	*archive
-	zip      string // the name of the zip
 	platform address.Platform
 
 	platformText string
 }
 
-// newPackageArchive takes the platform's names from that of the zip: what else they are
+// newPackageArchive takes the platform's names from that of the archive: what else they are
 // from need not stay in memory.
-func newPackageArchive(a *archive, zip string, p address.Platform) *packageArchive {
-	text := strings.TrimSuffix(zip, ".zip")
+func newPackageArchive(a *archive, p address.Platform) *packageArchive {
+	text := strings.TrimSuffix(a.name, ".zip")
 	text = text[len(text)-len(p.OS)-len("_")-len(p.Arch):]
-	return &packageArchive{archive: a, zip: zip, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
+	return &packageArchive{archive: a, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
+}
+
+// zip is the name of the zip that clients download.
+func (p *packageArchive) zip() string {
+	if p.files == nil {
+		return p.name
+	}
+	return address.PackageName(p.in.address.Name, p.version, p.platform)
 }
 
 // detail is what reading the zip found out. An unpacked package has no detail: the
 // registry packs it as it should be.
 func (p *packageArchive) detail() packageDetail {
-	if p.folder != nil {
+	if p.files != nil {
 		return packageDetail{}
 	}
 	return decodePackageDetail(p.content)
@@ -104,7 +112,7 @@ func (w *walker) walkProviders(keys map[keysOf]*keysFile) []*providerFolder {
 			return
 		}
 		p.walked, w.notes = w, true
-		w.walkReleases(p, p.part, p.dir, p.report, "")
+		w.walkReleases(p, p.dir, p.report, "")
 		p.order()
 	})
 	spellings := make([]spelling, len(folders))
@@ -132,8 +140,8 @@ func (p *providerFolder) hasPackages() bool {
 
 // walkReleases sorts the files of a provider's folder, or of the folder of one
 // version in it, into releases. only is that version, empty for any.
-func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only string) {
-	entries := w.list(part, dir, report)
+func (w *walker) walkReleases(p *providerFolder, dir, report, only string) {
+	entries := w.list(p.part, dir, report)
 	if only == "" {
 		w.readMetadata(&p.folder, p.address, entries)
 	} else if isIncompleteUpload(p.address.Name, only, entries) {
@@ -151,15 +159,15 @@ func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only st
 		if e.info.IsDir() {
 			switch v, err := address.ParseProviderVersion(e.name); {
 			case only != "":
-				if !w.addDocs(p, part, only, e) && !w.addPackageFolder(p, part, report, only, e) {
-					w.strayProviderFolder(p, part, report, e)
+				if !w.addDocs(p, only, e) && !w.addPackageFolder(p, report, only, e) {
+					w.strayProviderFolder(p, report, e)
 				}
 			case err == nil:
-				w.walkReleases(p, part, e.path(), inFolder(report, e.name), v.String())
+				w.walkReleases(p, e.path(), inFolder(report, e.name), v.String())
 			case looksLikeVersion(e.name):
 				problem(found(BadVersion, "%v", err), "")
 			default:
-				w.strayProviderFolder(p, part, report, e)
+				w.strayProviderFolder(p, report, e)
 			}
 			continue
 		}
@@ -175,7 +183,7 @@ func (w *walker) walkReleases(p *providerFolder, part Part, dir, report, only st
 			problem(found(NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.Text, only), f.Text)
 			continue
 		}
-		w.addReleaseFile(p, f, part, report, e)
+		w.addReleaseFile(p, f, report, e)
 	}
 }
 
@@ -198,12 +206,11 @@ func looksLikeVersion(name string) bool {
 
 // addReleaseFile adds a file in a folder, which a report calls report, to the release of
 // its version.
-func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, part Part, report string, e entry) {
+func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report string, e entry) {
 	r := p.release(f.Version, f.Text)
 	if f.Kind == address.PackageFile {
-		a := w.newArchive(part, report, e, p.read)
-		a.address, a.version = p.address, r.text
-		r.packages = append(r.packages, newPackageArchive(a, a.name, f.Platform))
+		a := w.newArchive(&p.folder, report, e, r.text, p.read)
+		r.packages = append(r.packages, newPackageArchive(a, f.Platform))
 		return
 	}
 	slot := &r.manifest
@@ -299,16 +306,22 @@ func (r *releaseFiles) settled(now time.Time) bool {
 }
 
 // state identifies the files of a release and the keys they are verified with.
-func (r *releaseFiles) state(keys *keysFile) wire.SHA256 {
-	b := make([]byte, 0, 128*len(r.packages)+512)
+func (r *releaseFiles) state(keys *keysFile) (sum wire.SHA256) {
+	var space [512]byte
+	h, b := sha256.New(), space[:0]
+	add := func(file *location, s stamp) {
+		b = s.append(appendString(appendString(b[:0], file.dir), file.name))
+		h.Write(b)
+	}
 	for _, p := range r.packages {
-		b = p.stamp.append(appendString(appendString(b, p.dir), p.name))
+		add(&p.location, p.stamp)
 	}
 	for d := range r.documents() {
-		b = d.stamp.append(appendString(appendString(b, d.dir), d.name))
+		add(&d.location, d.stamp)
 	}
 	if keys != nil {
-		b = append(b, keys.sum[:]...)
+		h.Write(keys.sum[:])
 	}
-	return sha256Of(b)
+	h.Sum(sum[:0])
+	return sum
 }

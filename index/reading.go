@@ -265,8 +265,8 @@ func newReading(s *scan, found *inventory, publish func(*Snapshot)) *reading {
 	}
 	r.resumed = sync.NewCond(&r.mutex)
 	for _, a := range found.unread {
-		a.reading = r
-		r.archives[a.address] = append(r.archives[a.address], a)
+		a.turn = &turn{reading: r}
+		r.archives[a.in.address] = append(r.archives[a.in.address], a)
 	}
 	return r
 }
@@ -304,8 +304,8 @@ func (r *reading) take() *archive {
 	for len(r.queue) > 0 {
 		a := r.queue[0]
 		r.queue = r.queue[1:]
-		if !a.begun {
-			a.begun = true
+		if !a.turn.begun {
+			a.turn.begun = true
 			return a
 		}
 	}
@@ -318,7 +318,7 @@ func (r *reading) takeUrgent() *archive {
 	}
 	a := r.urgent[0]
 	r.urgent = r.urgent[1:]
-	a.begun = true
+	a.turn.begun = true
 	return a
 }
 
@@ -341,18 +341,18 @@ func (r *reading) prioritize(w Wanted) {
 		if w.Version != "" && a.version != w.Version {
 			continue
 		}
-		if a.finished {
+		if a.turn.finished {
 			read = true
 			continue
 		}
 		req.left++
-		a.requests = append(a.requests, req)
-		if a.urgent {
+		a.turn.requests = append(a.turn.requests, req)
+		if a.turn.urgent {
 			continue
 		}
-		a.urgent = true
+		a.turn.urgent = true
 		r.urgentLeft.Add(1)
-		if !a.begun {
+		if !a.turn.begun {
 			r.urgent = append(r.urgent, a)
 		}
 	}
@@ -396,12 +396,12 @@ func (r *reading) read(a *archive) {
 	r.batches.count(a) // before a request can see it as finished, and have it published
 
 	r.mutex.Lock()
-	a.finished = true
-	if a.urgent && r.urgentLeft.Add(-1) == 0 {
+	a.turn.finished = true
+	if a.turn.urgent && r.urgentLeft.Add(-1) == 0 {
 		r.resumed.Broadcast()
 	}
 	complete := false
-	for _, req := range a.requests {
+	for _, req := range a.turn.requests {
 		req.left--
 		complete = complete || req.left == 0
 	}
@@ -429,14 +429,23 @@ func (r *reading) publishSoon() {
 	})
 }
 
-// pace pauses the reading of an archive while others are waited for.
-func (r *reading) pace(a *archive) {
-	if r == nil || r.urgentLeft.Load() == 0 {
+// A turn is that of an archive in a reading, which guards what can change.
+type turn struct {
+	reading                 *reading
+	begun, urgent, finished bool
+	requests                []*request // that wait for it
+}
+
+// wait pauses the reading of an archive while others are waited for. A nil turn is that of
+// an archive that is read for itself.
+func (t *turn) wait() {
+	if t == nil || t.reading.urgentLeft.Load() == 0 {
 		return
 	}
+	r := t.reading
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	for r.urgentLeft.Load() > 0 && !a.urgent && r.scan.ctx.Err() == nil {
+	for r.urgentLeft.Load() > 0 && !t.urgent && r.scan.ctx.Err() == nil {
 		r.resumed.Wait()
 	}
 }
@@ -448,12 +457,12 @@ type pacedFile struct {
 }
 
 func (f pacedFile) Read(p []byte) (int, error) {
-	f.archive.reading.pace(f.archive)
+	f.archive.turn.wait()
 	return f.File.Read(p)
 }
 
 func (f pacedFile) ReadAt(p []byte, offset int64) (int, error) {
-	f.archive.reading.pace(f.archive)
+	f.archive.turn.wait()
 	return f.File.ReadAt(p, offset)
 }
 
@@ -464,6 +473,6 @@ type pacedReaderAt struct {
 }
 
 func (r pacedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
-	r.archive.reading.pace(r.archive)
+	r.archive.turn.wait()
 	return r.ReaderAt.ReadAt(p, offset)
 }

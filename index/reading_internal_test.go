@@ -16,7 +16,7 @@ func newScan(t *testing.T) *scan {
 // that has to rest. It does not cost a snapshot each time it is repeated.
 func TestASnapshotIsMadeWhenMoreHasBeenRead(t *testing.T) {
 	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
-	unread := &archive{address: address, version: "1.0.0"}
+	unread := &archive{in: &folder{address: address}, version: "1.0.0"}
 	s := newScan(t)
 	found := &inventory{report: newReport(), unread: []*archive{unread}}
 	made := 0
@@ -29,7 +29,7 @@ func TestASnapshotIsMadeWhenMoreHasBeenRead(t *testing.T) {
 	if n := prioritize("1.1.0"); n != 0 {
 		t.Errorf("for a version that is not read, %d are made", n)
 	}
-	unread.finished = true
+	unread.turn.finished = true
 	r.batches.progress.Done = 1
 	for range 3 {
 		if n := prioritize("1.0.0"); n != 1 {
@@ -52,15 +52,16 @@ func TestTheSameSnapshotIsPublishedOnce(t *testing.T) {
 // What is kept for waiting requests does not grow with their number: they may be
 // repeated for as long as it takes to read an archive of gigabytes.
 func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
-	a := &archive{address: address.Address{Namespace: "acme", Name: "demo"}, version: "1.0.0", begun: true}
-	r := &reading{scan: newScan(t), archives: map[address.Address][]*archive{a.address: {a}}, requests: make(map[Wanted]*request)}
+	demo := address.Address{Namespace: "acme", Name: "demo"}
+	a := &archive{in: &folder{address: demo}, version: "1.0.0", turn: &turn{begun: true}}
+	r := &reading{scan: newScan(t), archives: map[address.Address][]*archive{demo: {a}}, requests: make(map[Wanted]*request)}
 	r.resumed = sync.NewCond(&r.mutex)
 	for range 100 {
-		r.prioritize(Wanted{a.address, ""})
-		r.prioritize(Wanted{a.address, "1.0.0"})
-		r.prioritize(Wanted{a.address, "9.9.9"})
+		r.prioritize(Wanted{demo, ""})
+		r.prioritize(Wanted{demo, "1.0.0"})
+		r.prioritize(Wanted{demo, "9.9.9"})
 	}
-	if len(a.requests) != 2 || len(r.requests) != 2 {
-		t.Errorf("%d requests are kept for an archive, %d in all", len(a.requests), len(r.requests))
+	if len(a.turn.requests) != 2 || len(r.requests) != 2 {
+		t.Errorf("%d requests are kept for an archive, %d in all", len(a.turn.requests), len(r.requests))
 	}
 }

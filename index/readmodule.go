@@ -28,7 +28,7 @@ func (t Tree) ReadModule(ctx context.Context, a address.Address, v *version.Vers
 	if p == nil {
 		return nil, nil
 	}
-	p.archive.part, p.archive.address = part, a
+	p.archive.in = &folder{part: part, address: a}
 	if err := p.read(ctx); err != nil {
 		return nil, moduleUnread(ctx, err)
 	}
@@ -39,7 +39,8 @@ func (t Tree) ReadModule(ctx context.Context, a address.Address, v *version.Vers
 // name VERSION.tar.gz, before a scan has seen it: the path in the tree's modules, what is
 // there, and what CheckModule found in it.
 func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d ModuleDigest) *ModuleVersion {
-	p := &modulePackage{version: v, format: "tar.gz", archive: &archive{location: location{name: path}, address: a, stamp: stampOf(info), digest: d.digest}}
+	p := &modulePackage{version: v, format: "tar.gz", archive: &archive{location: location{name: path}, digest: d.digest}}
+	p.archive.stamp = stampOf(info)
 	return p.offered(a.Hostname)
 }
 
@@ -71,17 +72,21 @@ func findVersion(entries []entry, v *version.Version) (best *modulePackage) {
 }
 
 // read reads a package or folder outside of a scan.
-func (p *modulePackage) read(ctx context.Context) (err error) {
+func (p *modulePackage) read(ctx context.Context) error {
 	a := p.archive
 	if p.preference < len(moduleFormats) {
-		a.digest, err = readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, p.format) })
+		d, err := readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, p.format) })
+		d.stamp = a.stamp
+		a.digest = d
 		return err
 	}
 	if a.findModule(func(string) {}); a.bad != nil {
 		return a.bad
 	}
-	a.stamp = stampFolder(a.folder)
-	a.digest, err = readFolder(ctx, a)
+	a.stamp = stampFolder(a.files)
+	d, err := readFolder(ctx, a)
+	d.stamp = a.stamp
+	a.digest = d
 	return err
 }
 

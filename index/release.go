@@ -263,7 +263,7 @@ func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(pat
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b *packageArchive) int {
 		// A zip comes before a folder of the same platform.
-		return cmp.Or(a.platform.Compare(b.platform), cmp.Compare(min(len(a.folder), 1), min(len(b.folder), 1)))
+		return cmp.Or(a.platform.Compare(b.platform), cmp.Compare(min(len(a.files), 1), min(len(b.files), 1)))
 	})
 	kept := all[:0]
 	for _, p := range all {
@@ -284,12 +284,12 @@ func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(pat
 // a SHA256SUMS, other is another package of the platform.
 func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *finding {
 	unusable := p.detail().findingOn(p.platform)
-	switch sum, listed := sums[p.zip]; {
+	switch sum, listed := sums[p.zip()]; {
 	case p.bad != nil:
 		return p.bad
 	case sums != nil && !listed:
 		return found(NotListed, "SHA256SUMS does not list it: release it with the others or remove it")
-	case sums != nil && sum != p.sha256 && p.folder != nil:
+	case sums != nil && sum != p.sha256 && p.files != nil:
 		return found(ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists: put that zip in its place, or remove SHA256SUMS and its signature")
 	case sums != nil && sum != p.sha256:
 		return found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy it again")
@@ -304,11 +304,11 @@ func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *find
 // file is what clients download of a package that has been read.
 func (p *packageArchive) file(version string) File {
 	f := File{
-		Name: p.zip, Version: version, Platform: p.platformText, ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
+		Name: p.zip(), Version: version, Platform: p.platformText, ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
 		in: inProviders, dir: p.dir, base: p.name, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
 	}
-	if p.folder != nil {
-		f.made = &madeFile{packed: layOutZip(p.folder, decodeMembers(p.content, len(p.folder)))} // as when it was read
+	if p.files != nil {
+		f.made = &madeFile{packed: layOutZip(p.files, decodeMembers(p.content, len(p.files)))} // as when it was read
 	}
 	return f
 }

@@ -152,10 +152,10 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 func checkSeeking(unread []*archive) (ok bool, err error) {
 	for _, a := range unread {
 		name := a.path()
-		if len(a.folder) > 0 {
-			name = a.folder[0].path
+		if len(a.files) > 0 {
+			name = a.files[0].path
 		}
-		if ok, err := a.part.checkSeeking(name); ok {
+		if ok, err := a.in.part.checkSeeking(name); ok {
 			return err == nil, err
 		}
 	}
@@ -305,6 +305,7 @@ type folder struct {
 	report   string // the path a report names
 	hostname string // empty without HOSTNAME
 	names    []string
+	address  address.Address // once the path has been parsed
 
 	metadata *metadataFile // of the folder of an address; nil without registry.hcl
 }

@@ -214,10 +214,10 @@ var buildFolder = regexp.MustCompile(`_[a-z0-9]+_[a-z0-9]+(_[a-z0-9.]+)?$`)
 
 // strayProviderFolder reports a folder in a provider's folder that is not named
 // after a version, or the release files in it.
-func (w *walker) strayProviderFolder(p *providerFolder, part Part, dir string, e entry) {
+func (w *walker) strayProviderFolder(p *providerFolder, dir string, e entry) {
 	w.depends = true // on what is in the folder
 	report := path.Join(dir, e.name)
-	files := w.releaseFilesIn(part, e.path(), report, 2)
+	files := w.releaseFilesIn(p.part, e.path(), report, 2)
 	for _, f := range files {
 		target := plain(dir)
 		if f.typ != p.address.Name {

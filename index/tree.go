@@ -193,15 +193,6 @@ func (e entry) path() string { return inFolder(e.dir, e.name) }
 
 // list reads a directory by name. A missing one is empty.
 func (p Part) list(dir string) ([]entry, error) {
-	entries, err := p.look(dir)
-	for i := range entries {
-		entries[i].name = strings.Clone(entries[i].name) // one that is kept must not keep all others in memory
-	}
-	return entries, err
-}
-
-// look is list for names that are not kept.
-func (p Part) look(dir string) ([]entry, error) {
 	if dir == "." && !p.named() { // all others are known from a list to be directories
 		info, err := p.stat(dir)
 		if err == nil && !info.IsDir() {
@@ -240,8 +231,10 @@ func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); dir == "." && p.named() && err == nil && !info.IsDir() {
-		return nil, found(Unreadable, "it is not a directory")
+	if dir == "." && p.named() {
+		if info, err := f.Stat(); err == nil && !info.IsDir() {
+			return nil, found(Unreadable, "it is not a directory")
+		}
 	}
 	infos, err := readEntries(f)
 	if errors.Is(err, io.EOF) {

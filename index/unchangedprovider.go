@@ -75,7 +75,7 @@ func (w *walker) takeOver(p *providerFolder, keys map[keysOf]*keysFile) bool {
 	}
 	for _, l := range o.listed {
 		w.scan.watch.add(p.part, l.dir)
-		entries, err := p.part.look(l.dir)
+		entries, err := p.part.list(l.dir)
 		if err != nil || w.scan.ctx.Err() != nil {
 			return false
 		}
