@@ -20,12 +20,19 @@ func (p Platform) String() string { return p.OS + "_" + p.Arch }
 // ParsePlatform checks OS and ARCH, which are lower-case letters and digits:
 // they are part of file names and of URLs.
 func ParsePlatform(os, arch string) (Platform, error) {
-	for _, part := range []string{os, arch} {
-		if part == "" || len(part) > 32 || strings.Trim(part, "abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-			return Platform{}, fmt.Errorf("%q is not a platform: use Go's names, like linux_amd64", os+"_"+arch)
-		}
+	if !isPlatformWord(os) || !isPlatformWord(arch) {
+		return Platform{}, fmt.Errorf("%q is not a platform: use Go's names, like linux_amd64", os+"_"+arch)
 	}
 	return Platform{OS: os, Arch: arch}, nil
+}
+
+func isPlatformWord(word string) bool {
+	for _, c := range []byte(word) {
+		if (c < 'a' || c > 'z') && (c < '0' || c > '9') {
+			return false
+		}
+	}
+	return word != "" && len(word) <= 32
 }
 
 // Compare orders platforms by OS, then by ARCH.

@@ -143,16 +143,25 @@ func (p *ReleaseFileParser) Parse(name string) (ReleaseFile, error) {
 			return none, ErrNoReleaseFile
 		}
 	}
+	v, err := p.ParseVersion(text)
+	if err != nil {
+		return none, &nameError{ErrVersion, err.Error()}
+	}
+	f.Version, f.Text = v, p.text
+	return f, nil
+}
+
+// ParseVersion is ParseProviderVersion for the folder of a version, whose files come next.
+func (p *ReleaseFileParser) ParseVersion(text string) (*version.Version, error) {
 	if p.last == nil || p.text != text {
 		text = strings.Clone(text) // what keeps the version must not keep the name, and all names beside it
 		v, err := ParseProviderVersion(text)
 		if err != nil {
-			return none, &nameError{ErrVersion, err.Error()}
+			return nil, err
 		}
 		p.text, p.last = text, v
 	}
-	f.Version, f.Text = p.last, p.text
-	return f, nil
+	return p.last, nil
 }
 
 // anyReleaseFile is the name of a file of a release, of any provider.

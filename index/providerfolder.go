@@ -157,7 +157,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) {
 			w.report.withhold(f.at(inFolder(report, e.name), p.address, version))
 		}
 		if e.info.IsDir() {
-			switch v, err := address.ParseProviderVersion(e.name); {
+			switch v, err := p.parser.ParseVersion(e.name); {
 			case only != "":
 				if !w.addDocs(p, only, e) && !w.addPackageFolder(p, report, only, e) {
 					w.strayProviderFolder(p, report, e)
