@@ -21,7 +21,7 @@ type memo struct {
 	folders  map[string]*folderRecords // by path in the report
 	scan     uint32                    // the number of the scan that runs, or of the last one
 	learning bool                      // what is new is shared with other instances
-	learned  map[string]bool           // paths of what has not been shared yet
+	learned  map[string]bool           // paths of what has not been shared yet, also at an earlier start
 	changed  bool                      // since it was last saved
 	young    bool                      // something was too young to be remembered
 	verified atomic.Uint64             // signatures, without those remembered
@@ -261,7 +261,10 @@ func (m *memo) set(file *location, d digest) {
 func (m *memo) startLearning() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.learning, m.learned = true, make(map[string]bool)
+	m.learning = true
+	if m.learned == nil {
+		m.learned = make(map[string]bool)
+	}
 }
 
 // learn notes that records are new to other instances.
@@ -298,6 +301,7 @@ func (m *memo) takeLearned() map[string]digest {
 			records[path] = r.digest()
 		}
 	}
+	m.changed = m.changed || len(m.learned) > 0
 	clear(m.learned)
 	return records
 }

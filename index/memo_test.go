@@ -2,6 +2,7 @@ package index
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"testing"
 	"time"
@@ -16,6 +17,8 @@ func someMemo() *memo {
 		m.adopt(locationOf(path), d)
 	}
 	m.find(locationOf("providers/acme/demo/SHA256SUMS.sig")).more.verified = &someSignature
+	m.startLearning()
+	m.learn([]string{"providers/acme/demo/a.zip"})
 	return m
 }
 
@@ -65,6 +68,16 @@ func TestMemoFile(t *testing.T) {
 		}
 		if got := m.verifiedAt(locationOf("providers/acme/demo/SHA256SUMS.sig")); got == nil || *got != someSignature {
 			t.Errorf("of the signature it has %+v", got)
+		}
+	})
+	t.Run("what has not been shared is not forgotten", func(t *testing.T) {
+		var m memo
+		if err := m.decode(content, "a tree"); err != nil {
+			t.Fatal(err)
+		}
+		m.startLearning()
+		if learned := m.takeLearned(); len(learned) != 1 || learned["providers/acme/demo/a.zip"].h1 != "h1:abc=" {
+			t.Errorf("it is %v", learned)
 		}
 	})
 	t.Run("the same memo has the same bytes", func(t *testing.T) {
@@ -119,9 +132,8 @@ func FuzzMemoFile(f *testing.F) {
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, folders []byte) {
 		body := append([]byte(memoFormat), folders...)
-		sum := sha256Of(body)
 		var m memo
-		if err := m.decode(append(body, sum[:]...), "a tree"); err != nil && m.folders != nil {
+		if err := m.decode(binary.BigEndian.AppendUint32(body, checksumOf(body)), "a tree"); err != nil && m.folders != nil {
 			t.Error("some of it is used")
 		}
 		known := m.count()

@@ -24,7 +24,8 @@ type Store interface {
 }
 
 // A memo file is a line that names its format, the identity of the tree it is of, the
-// folders with their records, and a checksum of all that. A file that is damaged, or of
+// folders with their records, the paths of what has not been shared with other instances
+// yet, and a checksum of all that. A file that is damaged, or of
 // another tree or format, is not used. A digest is only used for a file whose stamp has
 // not changed.
 //
@@ -53,6 +54,10 @@ func (m *memo) encode(identity string) []byte {
 		folder = m.folders[dir].append(folder[:0])
 		b = binary.AppendUvarint(b, uint64(len(folder)))
 		b = append(b, folder...)
+	}
+	b = binary.AppendUvarint(b, uint64(len(m.learned)))
+	for _, path := range slices.Sorted(maps.Keys(m.learned)) {
+		b = appendString(b, path)
 	}
 	return binary.BigEndian.AppendUint32(b, checksumOf(b))
 }
@@ -97,12 +102,16 @@ func (m *memo) decode(content []byte, identity string) error {
 		dir := r.text()
 		folders[dir] = &folderRecords{encoded: r.run()}
 	}
+	learned := make(map[string]bool)
+	for range r.count() {
+		learned[r.text()] = true
+	}
 	if r.bad || len(r.rest) > 0 {
 		return errMemoDamaged
 	}
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.folders, m.changed = folders, false
+	m.folders, m.learned, m.changed = folders, learned, false
 	return nil
 }
 

@@ -234,6 +234,20 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 			t.Errorf("it reads %d when it finds the rest", s.Read)
 		}
 	})
+	t.Run("what could not be shared is shared after a crash", func(t *testing.T) {
+		tree, m, broken := build(t), newSharedMemo(), newSharedMemo()
+		m.segments["another"], broken.fails = nil, errors.New("the storage is away")
+		o := options(t, tree.Open)
+		o.Store, o.Shared = new(memoryStore), broken
+		if s := rescan(t, newLogged(t, o).Index); s.Read != 3 { // and is never closed
+			t.Fatalf("it reads %d", s.Read)
+		}
+		o.Shared = m
+		if s := rescan(t, newLogged(t, o).Index); s.Read != 0 {
+			t.Fatalf("after the crash it reads %d", s.Read)
+		}
+		m.await(t, tree)
+	})
 	t.Run("a file that is another one is read", func(t *testing.T) {
 		tree, m := build(t), newSharedMemo()
 		rescan(t, instanceOf(t, tree, m).Index)
