@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"compress/gzip"
 	"errors"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -191,27 +192,45 @@ func TestDistribution(t *testing.T) {
 	})
 
 	t.Run("the deb is installed, serves, is upgraded and removed", func(t *testing.T) {
-		if os.Getuid() != 0 {
-			t.Skip("not run, because only root can install a package")
-		}
-		for _, tool := range []string{"dpkg", "unshare", "setpriv", "ip", "curl"} {
-			_, err := exec.LookPath(tool)
-			require(t, err)
-		}
 		next := newDistribution(t, "v1.3.0")
 		const deb = "caddy-terraform-registry_*.deb"
-		cmd := exec.CommandContext(beforeDeadline(t), "unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc",
-			"sh", filepath.Join(repository(), "e2e", "debian.sh"), first.file(t, deb), next.file(t, deb))
-		out, err := cmd.CombinedOutput()
-		t.Logf("%s", out)
-		var exit *exec.ExitError
-		if errors.As(err, &exit) && exit.ExitCode() == 77 {
-			t.Skip("not run, because nothing can be mounted over this system here")
-		}
-		if err != nil {
-			t.Error(err)
-		}
+		onCopyOfSystem(t, "debian.sh", first.file(t, deb), next.file(t, deb))
 	})
+
+	t.Run("OpenRC starts, reloads and stops the service of the apk", func(t *testing.T) {
+		apk, debs := t.TempDir(), t.TempDir()
+		unpack(t, first.file(t, "caddy-terraform-registry_*.apk"), apk)
+		if _, err := exec.LookPath("openrc-run"); err != nil {
+			cmd := exec.Command("apt-get", "download", "openrc", "librc1", "libeinfo1")
+			cmd.Dir = debs
+			if out, err := cmd.CombinedOutput(); err != nil {
+				require(t, fmt.Errorf("downloading OpenRC: %w\n%s", err, out))
+			}
+		}
+		onCopyOfSystem(t, "openrc.sh", apk, debs)
+	})
+}
+
+// onCopyOfSystem runs a script of this folder as root, in name spaces of its own.
+func onCopyOfSystem(t *testing.T, script string, args ...string) {
+	t.Helper()
+	if os.Getuid() != 0 {
+		t.Skip("not run, because only root can install a package")
+	}
+	for _, tool := range []string{"dpkg", "unshare", "setpriv", "ip", "curl"} {
+		_, err := exec.LookPath(tool)
+		require(t, err)
+	}
+	command := []string{"--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc", "sh", filepath.Join(repository(), "e2e", script)}
+	out, err := exec.CommandContext(beforeDeadline(t), "unshare", append(command, args...)...).CombinedOutput()
+	t.Logf("%s", out)
+	var exit *exec.ExitError
+	if errors.As(err, &exit) && exit.ExitCode() == 77 {
+		t.Skip("not run, because nothing can be mounted over this system here")
+	}
+	if err != nil {
+		t.Error(err)
+	}
 }
 
 // unpack extracts a tar.gz, and returns the names of its files.
