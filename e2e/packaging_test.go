@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"archive/tar"
 	"compress/gzip"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -14,6 +15,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -23,10 +25,18 @@ type Distribution struct {
 	Dir string // of the artifacts
 }
 
-// newDistribution releases a copy of the checkout under a version. Nothing is published.
-func newDistribution(t *testing.T, version string) Distribution {
+const sbomSuffix = ".tar.gz.cdx.json"
+
+// syft is built from its Go module, at the version that syft/go.mod pins.
+var syft = sync.OnceValues(func() (string, error) { return goTool("syft", "syft") })
+
+// newDistribution releases a copy of the checkout under a version, without some steps. Nothing
+// is published or signed, which needs an account.
+func newDistribution(t *testing.T, version string, without ...string) Distribution {
 	t.Helper()
 	binary, err := goReleaser()
+	require(t, err)
+	sbom, err := syft()
 	require(t, err)
 	dir := filepath.Join(t.TempDir(), "caddy-terraform-registry")
 	copyCheckout(t, dir)
@@ -41,7 +51,8 @@ func newDistribution(t *testing.T, version string) Distribution {
 		t.Helper()
 		cmd := exec.CommandContext(beforeDeadline(t), name, args...)
 		cmd.Dir = dir
-		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "CI=")
+		cmd.Env = append(os.Environ(), "GIT_CONFIG_GLOBAL="+os.DevNull, "GIT_CONFIG_SYSTEM="+os.DevNull, "CI=",
+			"PATH="+filepath.Dir(sbom)+string(filepath.ListSeparator)+os.Getenv("PATH"), "SYFT_CHECK_FOR_APP_UPDATE=false")
 		for _, role := range []string{"AUTHOR", "COMMITTER"} {
 			cmd.Env = append(cmd.Env, "GIT_"+role+"_NAME=Acme", "GIT_"+role+"_EMAIL=a@acme.example", "GIT_"+role+"_DATE=2026-01-01T00:00:00Z")
 		}
@@ -55,7 +66,7 @@ func newDistribution(t *testing.T, version string) Distribution {
 	run("git", "commit", "--quiet", "--message", version)
 	run("git", "tag", version)
 	run(binary, "check", "--quiet")
-	run(binary, "release", "--clean", "--skip=publish,announce,sbom,sign")
+	run(binary, "release", "--clean", "--skip="+strings.Join(append(without, "publish", "announce", "sign"), ","))
 	return Distribution{filepath.Join(dir, "dist")}
 }
 
@@ -135,9 +146,34 @@ func TestDistribution(t *testing.T) {
 	first := newDistribution(t, "v1.2.3")
 
 	t.Run("two builds are the same", func(t *testing.T) {
-		again := newDistribution(t, "v1.2.3")
-		if one, two := first.sums(t), again.sums(t); len(one) == 0 || !maps.Equal(one, two) {
+		again := newDistribution(t, "v1.2.3", "sbom")
+		one, two := first.sums(t), again.sums(t)
+		maps.DeleteFunc(one, func(name, _ string) bool { return strings.HasSuffix(name, sbomSuffix) }) // it has the time
+		if len(one) == 0 || !maps.Equal(one, two) {
 			t.Errorf("got\n%v\nand\n%v", one, two)
+		}
+	})
+
+	t.Run("a software bill of materials names what is in an archive", func(t *testing.T) {
+		for flavour, module := range map[string]string{"caddy-terraform-registry": "github.com/caddyserver/caddy/v2", "caddy-terraform-registry-blob": "gocloud.dev"} {
+			content, err := os.ReadFile(first.file(t, flavour+"_*"+sbomSuffix))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var sbom struct {
+				Format     string `json:"bomFormat"`
+				Components []struct{ Name, Version string }
+			}
+			if err := json.Unmarshal(content, &sbom); err != nil || sbom.Format != "CycloneDX" {
+				t.Errorf("%s: it is of the format %q, %v", flavour, sbom.Format, err)
+			}
+			i := slices.IndexFunc(sbom.Components, func(c struct{ Name, Version string }) bool { return c.Name == module })
+			if i < 0 || !strings.HasPrefix(sbom.Components[i].Version, "v") {
+				t.Errorf("%s: among %d components there is no version of %s", flavour, len(sbom.Components), module)
+			}
+			if first.sums(t)[filepath.Base(first.file(t, flavour+"_*"+sbomSuffix))] == "" {
+				t.Errorf("%s: checksums.txt, which is signed, lacks it", flavour)
+			}
 		}
 	})
 
@@ -192,7 +228,7 @@ func TestDistribution(t *testing.T) {
 	})
 
 	t.Run("the deb is installed, serves, is upgraded and removed", func(t *testing.T) {
-		next := newDistribution(t, "v1.3.0")
+		next := newDistribution(t, "v1.3.0", "sbom")
 		const deb = "caddy-terraform-registry_*.deb"
 		onCopyOfSystem(t, "debian.sh", first.file(t, deb), next.file(t, deb))
 	})
