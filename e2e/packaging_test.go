@@ -177,6 +177,19 @@ func TestDistribution(t *testing.T) {
 		}
 	})
 
+	t.Run("what is downloaded can be checked", func(t *testing.T) {
+		cmd := exec.Command("sh", "-ec", documented(t, "SECURITY.md", "sh", "sha256sum --check"))
+		cmd.Dir = t.TempDir()
+		for _, name := range []string{"checksums.txt", filepath.Base(first.file(t, "caddy-terraform-registry_*.deb"))} {
+			copyFile(t, filepath.Join(first.Dir, name), filepath.Join(cmd.Dir, name))
+		}
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		expect(t, string(out), ".deb: OK")
+	})
+
 	t.Run("an archive has what is needed to begin", func(t *testing.T) {
 		for _, flavour := range []string{"caddy-terraform-registry", "caddy-terraform-registry-blob"} {
 			names := unpack(t, first.file(t, flavour+"_*.tar.gz"), t.TempDir())
