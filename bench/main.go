@@ -226,8 +226,11 @@ func (l *lab) folder(name string, fill func(dir string) error) (string, error) {
 	}
 	l.made[dir] = true
 	progress("making %s", name)
-	return dir, errors.Join(os.MkdirAll(filepath.Join(dir, "providers"), 0o755), fill(dir))
+	return dir, errors.Join(os.MkdirAll(filepath.Join(dir, "providers"), 0o755), fill(dir), writeBack())
 }
+
+// writeBack has the system write what has been made now, and not while something is measured.
+func writeBack() error { return exec.Command("sync").Run() }
 
 // tree returns the tree with so many packages, made on first use and kept for
 // all experiments.
@@ -238,7 +241,7 @@ func (l *lab) tree(packages int) (*tree, error) {
 	progress("making a tree of %s packages", humanize.Comma(int64(packages)))
 	t, err := newTree(l.path(fmt.Sprint("tree", packages)), packages, l.key)
 	l.trees[packages] = t
-	return t, err
+	return t, errors.Join(err, writeBack())
 }
 
 // cleanup has f called after the current experiment.
