@@ -241,12 +241,14 @@ func TestDistribution(t *testing.T) {
 	})
 
 	t.Run("the deb is installed, serves, is upgraded and removed", func(t *testing.T) {
+		skipUnlessRoot(t)
 		next := newDistribution(t, "v1.3.0", "sbom")
 		const deb = "caddy-terraform-registry_*.deb"
 		onCopyOfSystem(t, "debian.sh", first.file(t, deb), next.file(t, deb))
 	})
 
 	t.Run("OpenRC starts, reloads and stops the service of the apk", func(t *testing.T) {
+		skipUnlessRoot(t)
 		apk, debs := t.TempDir(), t.TempDir()
 		unpack(t, first.file(t, "caddy-terraform-registry_*.apk"), apk)
 		if _, err := exec.LookPath("openrc-run"); err != nil {
@@ -260,12 +262,16 @@ func TestDistribution(t *testing.T) {
 	})
 }
 
-// onCopyOfSystem runs a script of this folder as root, in name spaces of its own.
-func onCopyOfSystem(t *testing.T, script string, args ...string) {
+func skipUnlessRoot(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Skip("not run, because only root can install a package")
 	}
+}
+
+// onCopyOfSystem runs a script of this folder in name spaces of its own.
+func onCopyOfSystem(t *testing.T, script string, args ...string) {
+	t.Helper()
 	for _, tool := range []string{"dpkg", "unshare", "setpriv", "ip", "curl"} {
 		_, err := exec.LookPath(tool)
 		require(t, err)
