@@ -26,9 +26,10 @@ mount -t tmpfs tmpfs "$system/tmp"
 mount -t tmpfs tmpfs "$system/run"
 [ -e "$system/dev/null" ] || mount --rbind /dev "$system/dev"
 ip link set lo up
-for deb in "$debs"/*.deb; do
-	[ ! -e "$deb" ] || dpkg-deb --extract "$deb" "$system"
-done
+if ! chroot "$system" test -e /sbin/openrc-run; then
+	cp "$debs"/*.deb "$system/tmp"
+	chroot "$system" sh -c 'dpkg --unpack --force-all /tmp/*.deb'
+fi
 # What the boot has made when services start.
 for folder in starting started stopping inactive wasinactive failed hotplugged daemons options exclusive scheduled tmp; do
 	mkdir -p "$system/run/openrc/$folder"

@@ -252,14 +252,27 @@ func TestDistribution(t *testing.T) {
 		apk, debs := t.TempDir(), t.TempDir()
 		unpack(t, first.file(t, "caddy-terraform-registry_*.apk"), apk)
 		if _, err := exec.LookPath("openrc-run"); err != nil {
-			cmd := exec.Command("apt-get", "download", "openrc", "librc1", "libeinfo1")
-			cmd.Dir = debs
-			if out, err := cmd.CombinedOutput(); err != nil {
-				require(t, fmt.Errorf("downloading OpenRC: %w\n%s", err, out))
-			}
+			require(t, downloadDebs(debs, "openrc", "librc1", "libeinfo1"))
 		}
 		onCopyOfSystem(t, "openrc.sh", apk, debs)
 	})
+}
+
+// downloadDebs fetches packages of Debian, and does not change what this system knows of them.
+func downloadDebs(dir string, packages ...string) error {
+	lists := filepath.Join(dir, "lists")
+	if err := os.MkdirAll(filepath.Join(lists, "partial"), 0o755); err != nil {
+		return err
+	}
+	options := []string{"-qq", "-o", "Dir::State::lists=" + lists, "-o", "Dir::Cache::pkgcache=", "-o", "Dir::Cache::srcpkgcache="}
+	for _, args := range [][]string{{"update"}, append([]string{"download"}, packages...)} {
+		cmd := exec.Command("apt-get", append(options[:len(options):len(options)], args...)...)
+		cmd.Dir = dir
+		if out, err := cmd.CombinedOutput(); err != nil {
+			return fmt.Errorf("apt-get %s: %w\n%s", args[0], err, out)
+		}
+	}
+	return nil
 }
 
 func skipUnlessRoot(t *testing.T) {

@@ -25,12 +25,11 @@ type Store interface {
 
 // A memo file is a line that names its format, the identity of the tree it is of, the
 // folders with their records, the paths of what has not been shared with other instances
-// yet, and a checksum of all that. A file that is damaged, or of
-// another tree or format, is not used. A digest is only used for a file whose stamp has
-// not changed.
+// yet, and a checksum of all that. A file that is damaged, or of another tree or format, is
+// not used. A digest is only used for a file whose stamp has not changed.
 //
-// The checksum is CRC-32C, which every start has to compute before anything else: it
-// finds what disks do to a file, and those who could forge one can write any digest.
+// The checksum is CRC-32C, as every start computes it before anything else. It finds what
+// disks do to a file; those who can replace the file can write any digest anyway.
 //
 // The records of a folder are decoded when a scan comes to the folder.
 const memoFormat = "caddy-terraform-registry memo 6\n"
