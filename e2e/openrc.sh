@@ -59,6 +59,15 @@ say 'reloading'
 service reload || fail 'it does not reload'
 kill -0 "$pid" || fail 'a reload has ended it'
 
+say 'restarting with a mistake in the Caddyfile'
+cp "$caddyfile" "$system/tmp/Caddyfile"
+sed -i 's/terraform_registry {/terraform_registri {/' "$caddyfile"
+service restart >"$system/tmp/out" 2>&1 || true # OpenRC's status is 0 all the same
+grep -q 'unrecognized directive: terraform_registri' "$system/tmp/out" || fail "it says $(cat "$system/tmp/out")"
+kill -0 "$pid" || fail 'that has ended it'
+service status || fail 'it does not know that it still runs'
+cat "$system/tmp/Caddyfile" >"$caddyfile"
+
 say 'stopping'
 service stop || fail 'it does not stop'
 ! kill -0 "$pid" 2>/dev/null || fail 'it runs after it has been stopped'

@@ -62,6 +62,7 @@ func (w *walker) recall(a *archive) (known bool) {
 	d, known := w.scan.memo.get(&a.location, a.stamp)
 	if !known {
 		if d, known = w.scan.options.Digests.get(a.stamp); known {
+			a.detachName()
 			w.scan.memo.keep(&a.location, d)
 		}
 	}
@@ -116,6 +117,7 @@ func (w *walker) withRemovals(a *archive, dirs []string) stamp {
 // queue adds an archive to what has to be read.
 func (w *walker) queue(a *archive) {
 	a.pending = true
+	a.detachName()
 	w.unread = append(w.unread, a)
 }
 

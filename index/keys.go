@@ -142,6 +142,7 @@ func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostna
 		}
 		file = &keysFile{stamp: now, sum: sha256Of(content)}
 		file.Keyring, file.bad = signing.ReadKeyring(content)
+		at.detachName()
 		w.scan.memo.put(at, file.digest(), w.scan.now)
 	}
 	for _, err := range file.bad {

@@ -24,6 +24,10 @@ func inFolder(dir, name string) string {
 	return dir + "/" + name
 }
 
+// detachName copies the name, which may share its memory with all others in the folder,
+// where it is kept for longer than those.
+func (l *location) detachName() { l.name = strings.Clone(l.name) }
+
 // locationOf is that of a path in a report. It has no dir.
 func locationOf(report string) *location {
 	i := strings.LastIndexByte(report, '/')

@@ -181,6 +181,7 @@ func (m *memo) finish() {
 			delete(m.folders, dir)
 		}
 	}
+	maps.DeleteFunc(m.learned, func(path string, _ bool) bool { return m.find(locationOf(path)) == nil })
 }
 
 // get returns what is known of a file as it is now, and gives it the name in its record,
@@ -235,8 +236,8 @@ func (m *memo) keep(file *location, d digest) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.set(file, d)
-	if m.learning {
-		m.learned[file.reportPath()] = true
+	if path := file.reportPath(); m.learning && isShared(path) {
+		m.learned[path] = true
 	}
 }
 
@@ -267,43 +268,45 @@ func (m *memo) startLearning() {
 	}
 }
 
-// learn notes that records are new to other instances.
-func (m *memo) learn(paths []string) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	for _, path := range paths {
-		m.learned[path] = true
-	}
-}
-
 // learnAll notes that all records are.
 func (m *memo) learnAll() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for dir, f := range m.folders {
 		f.decode()
+		f.sort()
 		for i := range f.records {
-			m.learned[inFolder(dir, f.records[i].name)] = true
-		}
-		for name := range f.added {
-			m.learned[inFolder(dir, name)] = true
+			if path := inFolder(dir, f.records[i].name); isShared(path) {
+				m.learned[path] = true
+			}
 		}
 	}
 }
 
-// takeLearned returns the records that are new to other instances, once.
-func (m *memo) takeLearned() map[string]digest {
+// unshared returns the records that are new to other instances.
+func (m *memo) unshared() map[string]digest {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	records := make(map[string]digest, len(m.learned))
 	for path := range m.learned {
-		if r := m.find(locationOf(path)); r != nil && isShared(path) {
+		if r := m.find(locationOf(path)); r != nil {
 			records[path] = r.digest()
 		}
 	}
-	m.changed = m.changed || len(m.learned) > 0
-	clear(m.learned)
 	return records
+}
+
+// shared notes that other instances have records. Until then they are among those that are
+// saved as new to them, whatever happens while they are stored.
+func (m *memo) shared(records map[string]digest) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for path, d := range records {
+		if r := m.find(locationOf(path)); r == nil || r.stamp == d.stamp {
+			delete(m.learned, path)
+			m.changed = true
+		}
+	}
 }
 
 // dropChanged removes the records of files that are known to have changed since, and, if

@@ -18,7 +18,7 @@ func someMemo() *memo {
 	}
 	m.find(locationOf("providers/acme/demo/SHA256SUMS.sig")).more.verified = &someSignature
 	m.startLearning()
-	m.learn([]string{"providers/acme/demo/a.zip"})
+	m.learned["providers/acme/demo/a.zip"] = true
 	return m
 }
 
@@ -76,8 +76,26 @@ func TestMemoFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.startLearning()
-		if learned := m.takeLearned(); len(learned) != 1 || learned["providers/acme/demo/a.zip"].h1 != "h1:abc=" {
+		if learned := m.unshared(); len(learned) != 1 || learned["providers/acme/demo/a.zip"].h1 != "h1:abc=" {
 			t.Errorf("it is %v", learned)
+		}
+	})
+	t.Run("nor what is saved while it is shared in vain", func(t *testing.T) {
+		m := someMemo()
+		m.unshared()
+		var after memo
+		if err := after.decode(m.encode("a tree"), "a tree"); err != nil || len(after.learned) != 1 {
+			t.Errorf("it is %v, %v", after.learned, err)
+		}
+		if m.shared(m.unshared()); len(m.learned) > 0 {
+			t.Errorf("what has been shared is %v", m.learned)
+		}
+	})
+	t.Run("but that of a file that is gone", func(t *testing.T) {
+		m := someMemo()
+		m.begin()
+		if m.finish(); len(m.learned) > 0 {
+			t.Errorf("it is %v", m.learned)
 		}
 	})
 	t.Run("the same memo has the same bytes", func(t *testing.T) {

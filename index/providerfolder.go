@@ -227,6 +227,8 @@ func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report
 	d := &document{location: location{e.dir, e.name, report}, stamp: stampOf(e.info)}
 	if known, ok := w.scan.memo.get(&d.location, d.stamp); ok {
 		d.content = known.content
+	} else {
+		d.detachName()
 	}
 	*slot = d
 }

@@ -5,6 +5,7 @@ import (
 	"path"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -336,6 +337,7 @@ func (w *walker) walkAddresses(part Part, name string, depth int) []folder {
 				w.fileWithoutAddress(f, name, e, beside)
 				continue
 			}
+			e.name = strings.Clone(e.name) // addresses are kept for longer than what lies beside them
 			next := folder{part: part, dir: e.path(), report: path.Join(f.report, e.name), hostname: f.hostname, names: f.names}
 			if len(f.names) == 0 && f.hostname == "" && address.IsHostname(e.name) {
 				next.hostname = e.name

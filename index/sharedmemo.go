@@ -162,15 +162,15 @@ func (s *sharing) store(ctx context.Context) (stored bool) {
 			s.memo.learnAll()
 		}
 	}
-	records := s.memo.takeLearned()
+	records := s.memo.unshared()
 	if len(records) == 0 {
 		return false
 	}
 	_, err := s.storeRecords(ctx, records)
 	if s.report(ctx, err, "digests cannot be shared with other instances"); err != nil {
-		s.memo.learn(slices.Collect(maps.Keys(records)))
 		return false
 	}
+	s.memo.shared(records)
 	return true
 }
 

@@ -108,6 +108,14 @@ type unchanged struct{ *sharedMemo }
 func (unchanged) Store(context.Context, string, []byte) error { return errors.New("read only") }
 func (unchanged) Delete(context.Context, string) error        { return errors.New("read only") }
 
+// hanging is a SharedMemo to which nothing can be added.
+type hanging struct{ *sharedMemo }
+
+func (hanging) Store(ctx context.Context, _ string, _ []byte) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
 // read returns what a new instance has to read, which shares nothing itself.
 func (m *sharedMemo) read(t *testing.T, tree *indextest.Tree) int {
 	t.Helper()
@@ -245,6 +253,20 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		o.Shared = m
 		if s := rescan(t, newLogged(t, o).Index); s.Read != 0 {
 			t.Fatalf("after the crash it reads %d", s.Read)
+		}
+		m.await(t, tree)
+	})
+	t.Run("also after it was closed while the storage hung", func(t *testing.T) {
+		tree, m := build(t), newSharedMemo()
+		m.segments["another"] = nil
+		o := options(t, tree.Open)
+		o.Store, o.Shared = new(memoryStore), hanging{m}
+		one := newLogged(t, o)
+		rescan(t, one.Index)
+		one.Close()
+		o.Shared = m
+		if s := rescan(t, newLogged(t, o).Index); s.Read != 0 {
+			t.Fatalf("after that it reads %d", s.Read)
 		}
 		m.await(t, tree)
 	})

@@ -191,7 +191,7 @@ type entry struct {
 // path is the entry's path in its part, with slashes.
 func (e entry) path() string { return inFolder(e.dir, e.name) }
 
-// list reads a directory by name. A missing one is empty.
+// list reads a directory by name. A missing one is empty. The names in it may share memory.
 func (p Part) list(dir string) ([]entry, error) {
 	if dir == "." && !p.named() { // all others are known from a list to be directories
 		info, err := p.stat(dir)
