@@ -1,30 +1,13 @@
 #!/bin/sh
 # Installs a deb on a copy of this system, starts the service as its unit would, upgrades
 # and removes it: debian.sh PACKAGE NEWER-PACKAGE
-#
-# It runs in name spaces of its own for mounts, network and processes; what it changes is
-# gone with it. It ends with 77 where no copy can be made.
 set -eu
 package=$1 newer=$2
 name=caddy-terraform-registry
 
-say() { printf '== %s\n' "$1"; }
-fail() {
-	printf 'FAIL: %s\n' "$1"
-	cat "$system/tmp/log" 2>/dev/null || true
-	exit 1
-}
+log=/tmp/log
+. "$(dirname "$0")/systemcopy.sh"
 
-system=$(mktemp -d)
-mount -t tmpfs tmpfs "$system" || exit 77
-mkdir "$system/changed" "$system/work" "$system/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$system/changed,workdir=$system/work" "$system/root" || exit 77
-system=$system/root
-mount -t proc proc "$system/proc"
-mount -t tmpfs tmpfs "$system/tmp"
-mount -t tmpfs tmpfs "$system/run"
-[ -e "$system/dev/null" ] || mount --rbind /dev "$system/dev"
-ip link set lo up
 cp "$package" "$system/tmp/package.deb"
 cp "$newer" "$system/tmp/newer.deb"
 inside() { chroot "$system" "$@"; }
@@ -45,7 +28,7 @@ start() {
 		mount --bind /var/lib/'"$name /var/lib/$name"' && mount -o remount,rw,bind /var/lib/'"$name"' &&
 		exec setpriv --reuid '"$user"' --regid '"$user"' --init-groups --no-new-privs \
 			--inh-caps=-all,+net_bind_service --ambient-caps=-all,+net_bind_service --bounding-set=-all,+net_bind_service \
-			env -i "$@"' sh "$@" $(setting ExecStart) >"$system/tmp/log" 2>&1 &
+			env -i "$@"' sh "$@" $(setting ExecStart) >"$system$log" 2>&1 &
 	service=$!
 }
 get() {

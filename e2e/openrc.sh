@@ -1,31 +1,14 @@
 #!/bin/sh
 # Starts, reloads and stops the service as Alpine's init would, on a copy of this system:
 # openrc.sh APK DEBS, which are an unpacked apk, and a folder with the packages of OpenRC if
-# this system does not have it.
-#
-# It runs in name spaces of its own, like debian.sh, and ends with 77 where no copy can be
-# made. Debian's OpenRC knows no capabilities: the service gets ports that need none.
+# this system does not have it. Debian's OpenRC knows no capabilities: the service gets ports that need none.
 set -eu
 apk=$1 debs=$2
 name=caddy-terraform-registry
 
-say() { printf '== %s\n' "$1"; }
-fail() {
-	printf 'FAIL: %s\n' "$1"
-	cat "$system/var/log/$name.log" 2>/dev/null || true
-	exit 1
-}
+log=/var/log/$name.log
+. "$(dirname "$0")/systemcopy.sh"
 
-system=$(mktemp -d)
-mount -t tmpfs tmpfs "$system" || exit 77
-mkdir "$system/changed" "$system/work" "$system/root"
-mount -t overlay overlay -o "lowerdir=/,upperdir=$system/changed,workdir=$system/work" "$system/root" || exit 77
-system=$system/root
-mount -t proc proc "$system/proc"
-mount -t tmpfs tmpfs "$system/tmp"
-mount -t tmpfs tmpfs "$system/run"
-[ -e "$system/dev/null" ] || mount --rbind /dev "$system/dev"
-ip link set lo up
 if ! chroot "$system" test -e /sbin/openrc-run; then
 	cp "$debs"/*.deb "$system/tmp"
 	chroot "$system" sh -c 'dpkg --unpack --force-all /tmp/*.deb'
@@ -71,7 +54,7 @@ cat "$system/tmp/Caddyfile" >"$caddyfile"
 say 'stopping'
 service stop || fail 'it does not stop'
 ! kill -0 "$pid" 2>/dev/null || fail 'it runs after it has been stopped'
-grep -q 'shutdown complete' "$system/var/log/$name.log" || fail 'the log lacks its end'
+grep -q 'shutdown complete' "$system$log" || fail 'the log lacks its end'
 
 say 'starting with a mistake in the Caddyfile'
 sed -i 's/terraform_registry {/terraform_registri {/' "$caddyfile"

@@ -206,8 +206,10 @@ func TestDistribution(t *testing.T) {
 
 	t.Run("a package has the service of its system", func(t *testing.T) {
 		names := unpack(t, first.file(t, "caddy-terraform-registry_*.apk"), t.TempDir())
-		if !slices.Contains(names, "etc/init.d/caddy-terraform-registry") || !slices.Contains(names, ".post-upgrade") {
-			t.Errorf("the apk has %v", names)
+		for _, name := range []string{"etc/init.d/caddy-terraform-registry", "etc/logrotate.d/caddy-terraform-registry", ".post-upgrade"} {
+			if !slices.Contains(names, name) {
+				t.Errorf("the apk lacks %s, it has %v", name, names)
+			}
 		}
 		if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, ".service") }) {
 			t.Error("the apk has a unit of systemd")

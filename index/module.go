@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	version "github.com/hashicorp/go-version"
@@ -209,6 +210,7 @@ func (m *moduleFolder) order() {
 
 // addModulePackage adds an archive or a folder to its module.
 func (w *walker) addModulePackage(m *moduleFolder, e entry) {
+	e.name = strings.Clone(e.name) // what keeps the version must not keep all names beside it
 	withhold := func(f *finding) {
 		w.report.withhold(f.at(inFolder(m.report, e.name), m.address, ""))
 	}

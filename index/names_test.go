@@ -5,56 +5,67 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 )
 
-// What is kept of a new file must not keep the names of all others in its folder: with
+// What is kept of something new must not keep the names of all that lies beside it: with
 // each file that is published, they would be in memory once more.
-func TestANewFileKeepsOnlyItsName(t *testing.T) {
-	const many, added = 5000, 40
-	root := t.TempDir()
-	folder := filepath.Join(root, "providers", "acme", "demo")
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		t.Fatal(err)
+func TestWhatIsNewKeepsOnlyItsName(t *testing.T) {
+	const many, added = 1500, 40
+	long := strings.Repeat("long", 12)
+	for _, test := range []struct{ rule, folder, name, file string }{
+		{"a file of a provider", "providers/acme/demo", "terraform-provider-demo_1.0.0-" + long + ".%d_linux_amd64.zip", ""},
+		{"a version of a module", "modules/acme/vpc/aws", "1.0.0-" + long + ".%d", "main.tf"},
+		{"a module", "modules/acme", long + "%d", "aws/1.0.0/main.tf"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			root, size := t.TempDir(), 0
+			write := func(number int) {
+				name := fmt.Sprintf(test.name, number)
+				size += len(name)
+				file := filepath.Join(root, test.folder, name, filepath.FromSlash(test.file))
+				if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(file, []byte("# x\n"), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for number := range many {
+				write(number)
+			}
+			x := &scanner{options: Options{
+				Open: Directories{Root: root}.Open,
+				Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
+			}}
+			scan := func() {
+				t.Helper()
+				if _, err := x.scan(t.Context(), nil, nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			heap := func() int {
+				var m runtime.MemStats
+				runtime.GC()
+				runtime.GC()
+				runtime.ReadMemStats(&m)
+				return int(m.HeapAlloc)
+			}
+			scan()
+			scan()
+			before := heap()
+			for number := range added {
+				write(many + number)
+				scan()
+			}
+			grown := heap() - before
+			t.Logf("the heap has grown by %d bytes with %d beside names of %d bytes", grown, added, size)
+			if grown > added*size/4 {
+				t.Error("that is too much")
+			}
+			runtime.KeepAlive(x)
+		})
 	}
-	size := 0
-	write := func(number int) {
-		name := fmt.Sprintf("terraform-provider-demo_1.0.%d_linux_amd64.zip", number)
-		size += len(name)
-		if err := os.WriteFile(filepath.Join(folder, name), []byte("x"), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for number := range many {
-		write(number)
-	}
-	x := &scanner{options: Options{
-		Open: Directories{Root: root}.Open,
-		Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
-	}}
-	scan := func() {
-		t.Helper()
-		if _, err := x.scan(t.Context(), nil, nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	heap := func() int {
-		var m runtime.MemStats
-		runtime.GC()
-		runtime.GC()
-		runtime.ReadMemStats(&m)
-		return int(m.HeapAlloc)
-	}
-	scan()
-	scan()
-	before := heap()
-	for number := range added {
-		write(many + number)
-		scan()
-	}
-	if grown := heap() - before; grown > added*size/4 {
-		t.Errorf("the heap has grown by %d bytes with %d files beside names of %d bytes", grown, added, size)
-	}
-	runtime.KeepAlive(x)
 }

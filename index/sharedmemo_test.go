@@ -242,34 +242,33 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 			t.Errorf("it reads %d when it finds the rest", s.Read)
 		}
 	})
-	t.Run("what could not be shared is shared after a crash", func(t *testing.T) {
-		tree, m, broken := build(t), newSharedMemo(), newSharedMemo()
-		m.segments["another"], broken.fails = nil, errors.New("the storage is away")
-		o := options(t, tree.Open)
-		o.Store, o.Shared = new(memoryStore), broken
-		if s := rescan(t, newLogged(t, o).Index); s.Read != 3 { // and is never closed
-			t.Fatalf("it reads %d", s.Read)
-		}
-		o.Shared = m
-		if s := rescan(t, newLogged(t, o).Index); s.Read != 0 {
-			t.Fatalf("after the crash it reads %d", s.Read)
-		}
-		m.await(t, tree)
-	})
-	t.Run("also after it was closed while the storage hung", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
-		m.segments["another"] = nil
-		o := options(t, tree.Open)
-		o.Store, o.Shared = new(memoryStore), hanging{m}
-		one := newLogged(t, o)
-		rescan(t, one.Index)
-		one.Close()
-		o.Shared = m
-		if s := rescan(t, newLogged(t, o).Index); s.Read != 0 {
-			t.Fatalf("after that it reads %d", s.Read)
-		}
-		m.await(t, tree)
-	})
+	for _, test := range []struct {
+		rule    string
+		fails   error
+		crashes bool
+	}{
+		{"what could not be shared is shared after a crash", errors.New("the storage is away"), true},
+		{"also after it was closed while the storage hung", nil, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree, m, away := build(t), newSharedMemo(), hanging{newSharedMemo()}
+			m.segments["another"], away.segments["another"], away.fails = nil, nil, test.fails
+			o := options(t, tree.Open)
+			o.Store, o.Shared = new(memoryStore), away
+			one := newLogged(t, o)
+			if s := rescan(t, one.Index); s.Read != 3 {
+				t.Fatalf("it reads %d", s.Read)
+			}
+			if !test.crashes {
+				one.Close()
+			}
+			o.Shared = m
+			if s := rescan(t, newLogged(t, o).Index); s.Read != 0 {
+				t.Fatalf("after that it reads %d", s.Read)
+			}
+			m.await(t, tree)
+		})
+	}
 	t.Run("a file that is another one is read", func(t *testing.T) {
 		tree, m := build(t), newSharedMemo()
 		rescan(t, instanceOf(t, tree, m).Index)
