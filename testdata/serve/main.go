@@ -12,15 +12,20 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"syscall"
+	"time"
 )
 
-const version = "1.0.0"
+const (
+	version = "1.0.0"
+	listen  = "127.0.0.1:8443" // modules need a hostname with a dot in it, which localhost has not
+)
 
 func main() {
 	if err := run(os.Args[1:]); err != nil {
@@ -30,6 +35,13 @@ func main() {
 }
 
 func run(flags []string) error {
+	// Caddy would share the port, and half of the requests get the certificate of another.
+	if len(flags) == 0 {
+		if conn, err := net.DialTimeout("tcp", listen, time.Second); err == nil {
+			conn.Close()
+			return fmt.Errorf("something serves on %s already: end it, or choose another address with --listen", listen)
+		}
+	}
 	fmt.Println("Building Caddy with the registry. The first time, this takes some minutes.")
 	folder := filepath.Join("testdata", "serve")
 	caddy := filepath.Join(folder, "caddy"+suffix())
@@ -48,9 +60,8 @@ func run(flags []string) error {
 	}
 	defer log.Close()
 	fmt.Printf("Starting. Caddy's log is %s; Ctrl-C ends it.\n\n", log.Name())
-	// Modules need a hostname with a dot in it, which localhost has not.
 	server := exec.Command(caddy, append([]string{"terraform-registry",
-		"--root", root, "--listen", "127.0.0.1:8443", "--internal-certs"}, flags...)...)
+		"--root", root, "--listen", listen, "--internal-certs"}, flags...)...)
 	server.Stdin, server.Stdout, server.Stderr = os.Stdin, os.Stdout, log
 	// The server is interrupted by the terminal, too, and ends by itself.
 	signal.Notify(make(chan os.Signal, 1), os.Interrupt)
