@@ -111,9 +111,11 @@ func TestSigningKeyIsReplaced(t *testing.T) {
 		return now
 	}
 
-	commands.Shell(t, ".", substitute(t, documented(t, operateDocs, "sh", "rm /var/lib/caddy"),
-		"caddy storage", quotedCaddy(t)+" storage", "caddy reload", quotedCaddy(t)+" reload", "/etc/caddy/Caddyfile", registry.path("Caddyfile"),
-		"/var/lib/caddy/.local/share/caddy", registry.path("data", "caddy")))
+	registry.ReloadBy(t, func() {
+		commands.Shell(t, ".", substitute(t, documented(t, operateDocs, "sh", "rm /var/lib/caddy"),
+			"caddy storage", quotedCaddy(t)+" storage", "caddy reload", quotedCaddy(t)+" reload", "/etc/caddy/Caddyfile", registry.path("Caddyfile"),
+			"/var/lib/caddy/.local/share/caddy", registry.path("data", "caddy")))
+	}, site(host, tree))
 	second := replaced("generated", first)
 
 	file := filepath.Join(t.TempDir(), "signing_key.asc")

@@ -33,7 +33,8 @@ type Registry struct {
 	cmd     *exec.Cmd
 	run     func(*exec.Cmd) // changes the command; nil: no change
 	ended   chan struct{}   // closed when the process has
-	options []string        // global options for its listeners
+	options []string        // global options for its listeners and storage
+	reloads int
 	https   endpoint
 	http    endpoint // zero: none
 }
@@ -67,11 +68,13 @@ func startRegistryAs(t *testing.T, run func(*exec.Cmd), sites ...Site) *Registry
 }
 
 func (r *Registry) onSocket() {
-	r.https = endpoint{"unix", r.path("https.sock")}
-	r.options = []string{
-		"auto_https disable_redirects",
-		"default_bind unix/" + r.https.address,
-	}
+	r.https = r.socket(0)
+	r.options = []string{"auto_https disable_redirects"}
+}
+
+// socket returns the one to listen on after a number of reloads.
+func (r *Registry) socket(reloads int) endpoint {
+	return endpoint{"unix", r.path(fmt.Sprintf("https%d.sock", reloads))}
 }
 
 // startRegistryOnPorts is startRegistryOn with Caddy's default listeners, HTTPS
@@ -166,15 +169,27 @@ func (r *Registry) start(t *testing.T, sites []Site) {
 // returns once they answer.
 func (r *Registry) Reload(t *testing.T, sites ...Site) {
 	t.Helper()
+	r.ReloadBy(t, func() {
+		cmd := exec.Command(r.cmd.Path, "reload", "--force", "--config", r.path("Caddyfile"),
+			"--address", "unix/"+r.path("admin.sock"))
+		cmd.Env = r.cmd.Env
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+		}
+	}, sites...)
+}
+
+// ReloadBy is Reload by another command. The sites get another socket: the server that
+// is replaced may accept one more connection on its own, and close it unanswered
+// or answer it as it was configured.
+func (r *Registry) ReloadBy(t *testing.T, command func(), sites ...Site) {
+	t.Helper()
 	before := len(r.Log.Entries())
+	r.reloads++
+	r.https = r.socket(r.reloads)
 	r.configure(t, sites)
+	command()
 	r.join(sites)
-	cmd := exec.Command(r.cmd.Path, "reload", "--force", "--config", r.path("Caddyfile"),
-		"--address", "unix/"+r.path("admin.sock"))
-	cmd.Env = r.cmd.Env
-	if out, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
-	}
 	r.ready(t, before, sites)
 }
 
@@ -241,6 +256,9 @@ func (r *Registry) configure(t *testing.T, sites []Site) {
 		"persist_config off",
 		"servers {", "protocols h1 h2", "}",
 	}, r.options...)
+	if r.https.network == "unix" {
+		global = append(global, "default_bind unix/"+r.https.address)
+	}
 	blocks := []string{"{\n" + strings.Join(global, "\n") + "\n}\n"}
 	for _, s := range sites {
 		blocks = append(blocks, s.Caddyfile())
