@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -40,6 +41,9 @@ func runServe(fl caddycmd.Flags) (int, error) {
 	}
 	s, err := planSite(fl.String("domain"), fl.String("listen"), fl.Bool("internal-certs"))
 	if err != nil {
+		return caddy.ExitCodeFailedStartup, err
+	}
+	if err := s.checkPort(); err != nil {
 		return caddy.ExitCodeFailedStartup, err
 	}
 	err = caddy.Run(s.config(namedDirectories(fl, directories.Root), fl.Bool("access-log"), fl.Bool("debug")))
@@ -271,6 +275,24 @@ func planSite(domain, listen string, internalCerts bool) (site, error) {
 		s.internal = certificateNames(s.host, addr.Host)
 	}
 	return s, nil
+}
+
+// checkPort returns an error if another process listens on the port. On most systems
+// Caddy would share it (SO_REUSEPORT), and each process would get some of the
+// connections. Other reasons why it cannot listen are left to Caddy.
+func (s site) checkPort() error {
+	addr, err := caddy.ParseNetworkAddress(s.listen)
+	if err != nil {
+		return err
+	}
+	listener, err := net.Listen("tcp", addr.JoinHostPort(0))
+	switch {
+	case errors.Is(err, syscall.EADDRINUSE):
+		return fmt.Errorf("something serves on %s already: end it, or choose another address with --listen", addr.JoinHostPort(0))
+	case err != nil:
+		return nil
+	}
+	return listener.Close()
 }
 
 func checkDomain(domain string) error {

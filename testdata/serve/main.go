@@ -12,14 +12,12 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"os/signal"
 	"path/filepath"
 	"runtime"
 	"syscall"
-	"time"
 )
 
 const (
@@ -35,13 +33,6 @@ func main() {
 }
 
 func run(flags []string) error {
-	// Caddy would share the port, and half of the requests get the certificate of another.
-	if len(flags) == 0 {
-		if conn, err := net.DialTimeout("tcp", listen, time.Second); err == nil {
-			conn.Close()
-			return fmt.Errorf("something serves on %s already: end it, or choose another address with --listen", listen)
-		}
-	}
 	fmt.Println("Building Caddy with the registry. The first time, this takes some minutes.")
 	folder := filepath.Join("testdata", "serve")
 	caddy := filepath.Join(folder, "caddy"+suffix())

@@ -1,0 +1,51 @@
+package command
+
+import (
+	"net"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+)
+
+// Caddy listens so that processes can share a port, and each gets some of the
+// connections: a server that was forgotten would answer half of the requests.
+func TestCommandSharesNoPort(t *testing.T) {
+	listen := func(t *testing.T, address string) (listener net.Listener, port string) {
+		t.Helper()
+		a, err := caddy.ParseNetworkAddress(address)
+		if err != nil {
+			t.Fatal(err)
+		}
+		opened, err := a.Listen(t.Context(), 0, net.ListenConfig{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		listener = opened.(net.Listener)
+		_, port, err = net.SplitHostPort(listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return listener, port
+	}
+	for rule, address := range map[string]string{
+		"of the same address": "127.0.0.1:0",
+		"of all addresses":    "0.0.0.0:0",
+	} {
+		t.Run(rule, func(t *testing.T) {
+			other, port := listen(t, address)
+			s, err := planSite("", "127.0.0.1:"+port, false)
+			if err != nil {
+				t.Fatal(err)
+			}
+			err = s.checkPort()
+			if err == nil || !strings.Contains(err.Error(), "something serves on 127.0.0.1:"+port+" already") {
+				t.Errorf("it says %v", err)
+			}
+			other.Close()
+			if err := s.checkPort(); err != nil {
+				t.Errorf("after that has ended, it says %v", err)
+			}
+		})
+	}
+}
