@@ -74,7 +74,8 @@ type sharing struct {
 	listed  bool       // whether there are segments has been found out
 
 	mutex   sync.Mutex
-	failing bool // which has been logged
+	large   map[string]bool // segments that are not merged
+	failing bool            // which has been logged
 }
 
 // load returns the records that have been added since the last time. What cannot be loaded
@@ -138,7 +139,7 @@ func (s *sharing) loadListed(ctx context.Context, records map[string]digest) (wh
 		case err != nil:
 			return false, err
 		default:
-			s.see(name)
+			s.see(name, segment)
 			_ = decodeSegment(name, segment, records) // what is damaged has no records
 		}
 	}
@@ -181,7 +182,7 @@ func (s *sharing) storeRecords(ctx context.Context, records map[string]digest) (
 		if err := s.with.Store(ctx, name, segment); err != nil {
 			return names, err
 		}
-		s.see(name)
+		s.see(name, segment)
 		names = append(names, name)
 	}
 	return names, nil
@@ -200,7 +201,7 @@ func (s *sharing) tidy(ctx context.Context) {
 // merge replaces small segments by few, without the records of files that have changed.
 func (s *sharing) merge(ctx context.Context) error {
 	names, err := s.with.List(ctx)
-	if err != nil || len(names) <= maxSmall {
+	if err != nil || len(s.withoutLarge(names)) <= maxSmall {
 		return err
 	}
 	unlock, err := s.with.Lock(ctx)
@@ -213,12 +214,12 @@ func (s *sharing) merge(ctx context.Context) error {
 	}
 	records := make(map[string]digest)
 	var small []string
-	for _, name := range names {
+	for _, name := range s.withoutLarge(names) {
 		segment, err := s.with.Load(ctx, name)
 		if err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		if len(segment) >= smallSegment {
+		if s.weigh(name, segment) {
 			continue
 		}
 		small = append(small, name)
@@ -249,13 +250,36 @@ func (s *sharing) hasSeen(name string) bool {
 	return s.seen[name]
 }
 
-func (s *sharing) see(name string) {
+func (s *sharing) see(name string, segment []byte) {
+	s.weigh(name, segment)
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.seen == nil {
 		s.seen = make(map[string]bool)
 	}
 	s.seen[name] = true
+}
+
+// weigh reports whether a segment is large, and remembers it. A large tree has hundreds of
+// those: merging small ones must not load them each time.
+func (s *sharing) weigh(name string, segment []byte) (large bool) {
+	if len(segment) < smallSegment {
+		return false
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.large == nil {
+		s.large = make(map[string]bool)
+	}
+	s.large[name] = true
+	return true
+}
+
+// withoutLarge returns the names of segments that are small or not known.
+func (s *sharing) withoutLarge(names []string) []string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return slices.DeleteFunc(names, func(name string) bool { return s.large[name] })
 }
 
 // report logs a failure, once until something succeeds.

@@ -1,7 +1,12 @@
 package index
 
 import (
+	"bytes"
+	"context"
+	"fmt"
+	"io/fs"
 	"maps"
+	"slices"
 	"testing"
 )
 
@@ -61,5 +66,77 @@ func TestSegmentsKeepRecords(t *testing.T) {
 	}
 	if !maps.EqualFunc(records, decoded, equal) || segments != 3 {
 		t.Errorf("%d records come back as %d, in %d segments", len(records), len(decoded), segments)
+	}
+}
+
+// counted is a SharedMemo in memory that counts what it is asked.
+type counted struct {
+	segments     map[string][]byte
+	loads, locks int
+}
+
+func (c *counted) List(context.Context) ([]string, error) {
+	return slices.Sorted(maps.Keys(c.segments)), nil
+}
+
+func (c *counted) Load(_ context.Context, name string) ([]byte, error) {
+	c.loads++
+	segment, ok := c.segments[name]
+	if !ok {
+		return nil, fs.ErrNotExist
+	}
+	return segment, nil
+}
+
+func (c *counted) Store(_ context.Context, name string, segment []byte) error {
+	c.segments[name] = segment
+	return nil
+}
+
+func (c *counted) Delete(_ context.Context, name string) error {
+	delete(c.segments, name)
+	return nil
+}
+
+func (c *counted) Lock(context.Context) (func(), error) {
+	c.locks++
+	return func() {}, nil
+}
+
+// A tree of 100,000 packages has a hundred large segments, which must not be loaded with
+// every new version.
+func TestMergingLoadsLargeSegmentsOnce(t *testing.T) {
+	c := &counted{segments: make(map[string][]byte)}
+	add := func(kind string, n, size int) {
+		for i := range n {
+			path := fmt.Sprintf("modules/acme/%s%d/aws/1.0.0.tar.gz", kind, i)
+			content := bytes.Repeat([]byte{byte(i)}, size)
+			for segment := range encodeSegments(map[string]digest{path: {content: content}}) {
+				c.segments[segmentName(segment)] = segment
+			}
+		}
+	}
+	const large, small = 2 * maxSmall, maxSmall + 1
+	s := &sharing{memo: new(memo), with: c}
+	for _, step := range []struct {
+		rule          string
+		add           func()
+		loads, locks  int
+		segmentsAfter int
+	}{
+		{"of an unknown size", func() { add("large", large, smallSegment) }, large, 1, large},
+		{"known to be large", func() {}, 0, 0, large},
+		{"and many that are small", func() { add("small", small, 1) }, small, 1, large},
+		{"and a few", func() { add("few", 2, 1) }, 0, 0, large + 2},
+	} {
+		c.loads, c.locks = 0, 0
+		step.add()
+		if err := s.merge(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if c.loads != step.loads || c.locks != step.locks || len(c.segments) != step.segmentsAfter {
+			t.Errorf("segments %s: %d loaded, %d locks, %d left; want %d, %d, %d", step.rule,
+				c.loads, c.locks, len(c.segments), step.loads, step.locks, step.segmentsAfter)
+		}
 	}
 }
