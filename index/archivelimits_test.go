@@ -103,10 +103,10 @@ func directoryOf(content []byte) []byte {
 }
 
 // declaring packs a file of so many zeros and declares another size.
-func declaring(zeros, declared int) []byte {
+func declaring(zeros int, declared uint32) []byte {
 	content := zipOf(binaryName, strings.Repeat("\x00", zeros))
 	directory := bytes.Clone(directoryOf(content))
-	binary.LittleEndian.PutUint32(directory[24:], uint32(declared))
+	binary.LittleEndian.PutUint32(directory[24:], declared)
 	return withDirectory(content, directory, 1)
 }
 
