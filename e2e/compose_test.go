@@ -56,6 +56,9 @@ func TestImageCaddyfile(t *testing.T) {
 		}
 	}
 	t.Run("with nothing set", func(t *testing.T) { validate(t, nil) })
+	t.Run("behind a proxy", func(t *testing.T) {
+		validate(t, map[string]string{"SERVER_NAME": ":8080", "SERVER_OPTIONS": "trusted_proxies static private_ranges"})
+	})
 
 	files, err := filepath.Glob(filepath.Join(packaging, "compose", "*.yaml"))
 	if err != nil || len(files) == 0 {

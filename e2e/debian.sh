@@ -63,6 +63,11 @@ await /v1/modules/acme/vpc/aws/versions 1.0.0
 key=$(sha256sum "$system/var/lib/$name/caddy/terraform_registry/signing_key.asc")
 stop
 
+# The unit's environment has no part in it: an operator gives the commands of the manual.
+say 'backing up'
+inside su -s /bin/sh $name -c "$name storage export --config /etc/$name/Caddyfile --output -" >"$system/tmp/storage.tar"
+tar -tf "$system/tmp/storage.tar" | grep -q terraform_registry/signing_key.asc || fail 'the backup lacks the signing key'
+
 say 'upgrading'
 echo '# by an operator' >>"$system/etc/$name/Caddyfile"
 inside dpkg --install /tmp/newer.deb

@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -192,27 +193,48 @@ func TestDistribution(t *testing.T) {
 
 	t.Run("an archive has what is needed to begin", func(t *testing.T) {
 		for _, flavour := range []string{"caddy-terraform-registry", "caddy-terraform-registry-blob"} {
-			names := unpack(t, first.file(t, flavour+"_*.tar.gz"), t.TempDir())
+			dir := t.TempDir()
+			names := unpack(t, first.file(t, flavour+"_*.tar.gz"), dir)
 			for _, name := range []string{
-				"caddy-terraform-registry", "Caddyfile", "README.md", "docs/publish.md",
+				"caddy-terraform-registry", "Caddyfile", "README.md", "docs/publish.md", "CHANGELOG.md", "SECURITY.md",
 				"man/caddy-terraform-registry.8", "completions/bash", "completions/zsh", "completions/fish",
 			} {
 				if !slices.Contains(names, name) {
 					t.Errorf("%s lacks %s", flavour, name)
 				}
 			}
+			cmd := exec.CommandContext(beforeDeadline(t), "./caddy-terraform-registry", "validate")
+			cmd.Dir, cmd.Env = dir, []string{"HOME=" + t.TempDir()}
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%s: its Caddyfile cannot be served: %v\n%s", flavour, err, out)
+			}
 		}
 	})
 
 	t.Run("a package has the service of its system", func(t *testing.T) {
 		names := unpack(t, first.file(t, "caddy-terraform-registry_*.apk"), t.TempDir())
-		for _, name := range []string{"etc/init.d/caddy-terraform-registry", "etc/logrotate.d/caddy-terraform-registry", ".post-upgrade"} {
+		for _, name := range []string{"etc/init.d/caddy-terraform-registry", "etc/logrotate.d/caddy-terraform-registry", ".post-upgrade",
+			"usr/share/zsh/site-functions/_caddy-terraform-registry", "usr/share/doc/caddy-terraform-registry/CHANGELOG.md"} {
 			if !slices.Contains(names, name) {
 				t.Errorf("the apk lacks %s, it has %v", name, names)
 			}
 		}
 		if slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, ".service") }) {
 			t.Error("the apk has a unit of systemd")
+		}
+		rpm, err := os.ReadFile(first.file(t, "caddy-terraform-registry-1.2.3*.rpm"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// Its header has the names of folders and dependencies as they are.
+		for _, name := range []string{"/usr/lib/systemd/system/", "/usr/share/zsh/site-functions/", "shadow-utils"} {
+			if !bytes.Contains(rpm, []byte("\x00"+name+"\x00")) {
+				t.Errorf("the rpm lacks %s", name)
+			}
+		}
+		deb, err := exec.Command("dpkg-deb", "--field", first.file(t, "caddy-terraform-registry-blob_*.deb"), "Depends", "Replaces").Output()
+		if err != nil || string(deb) != "Depends: passwd\nReplaces: caddy-terraform-registry\n" {
+			t.Errorf("the deb with blob has %q, %v", deb, err)
 		}
 	})
 
@@ -280,7 +302,7 @@ func downloadDebs(dir string, packages ...string) error {
 func skipUnlessRoot(t *testing.T) {
 	t.Helper()
 	if os.Getuid() != 0 {
-		t.Skip("not run, because only root can install a package")
+		require(t, errors.New("root, who alone can install a package"))
 	}
 }
 
@@ -296,7 +318,7 @@ func onCopyOfSystem(t *testing.T, script string, args ...string) {
 	t.Logf("%s", out)
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 77 {
-		t.Skip("not run, because nothing can be mounted over this system here")
+		require(t, errors.New("mounts over this system"))
 	}
 	if err != nil {
 		t.Error(err)
