@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -51,6 +52,11 @@ func TestChart(t *testing.T) {
 			nil, "NetworkPolicy", "auth terraform_tokens"},
 		{"what a cluster adds", []string{"networkPolicy.enabled=true", "metrics.serviceMonitor.enabled=true", "ingress.enabled=false", "replicas=1"},
 			[]string{"NetworkPolicy", "ServiceMonitor"}, "Ingress", "metrics /metrics"},
+		{"another prefix, which probes have too", []string{"prefix=/terraform"}, nil, "NetworkPolicy", "prefix /terraform"},
+		{"options of servers", []string{"serverOptions=client_ip_headers X-Real-IP"}, nil, "NetworkPolicy", "client_ip_headers X-Real-IP"},
+		{"one pod on volumes of one node, which ends before the next starts",
+			[]string{"replicas=1", "tree.volume.accessModes={ReadWriteOnce}", "storage.volume.accessModes={ReadWriteOnce}"},
+			[]string{"PersistentVolumeClaim"}, "PodDisruptionBudget", "root /srv/registry"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			// Helm assumes an old version of Kubernetes if it is not built by its makefile.
@@ -93,6 +99,16 @@ func TestChart(t *testing.T) {
 				t.Errorf("the Caddyfile does not say %q:\n%s", test.says, caddyfile)
 			}
 			validateRendered(t, caddyfile)
+			if oneNode := strings.Contains(string(rendered), "ReadWriteOnce"); oneNode != strings.Contains(string(rendered), "type: Recreate") {
+				t.Errorf("volumes of one node: %t, and the strategy is\n%s", oneNode, rendered)
+			}
+			prefix := "/v1"
+			if match := regexp.MustCompile(`(?m)^\s*prefix (/\S+)$`).FindStringSubmatch(caddyfile); match != nil {
+				prefix = match[1]
+			}
+			if !strings.Contains(string(rendered), "path: "+prefix+"/ready\n") {
+				t.Errorf("no probe asks for %s/ready", prefix)
+			}
 		})
 	}
 }

@@ -6,6 +6,9 @@
 	auto_https off
 	servers {
 		trusted_proxies static private_ranges
+		{{- with .Values.serverOptions }}
+		{{- trim . | replace "\n" "\n\t\t" | printf "\n\t\t%s" }}
+		{{- end }}
 	}
 	# Endpoints are removed while a pod ends; requests that come until then are served.
 	shutdown_delay 5s
@@ -28,6 +31,9 @@
 
 :8080 {
 	terraform_registry {
+		{{- if ne .Values.prefix "/v1" }}
+		prefix {{ .Values.prefix }}
+		{{- end }}
 		hostname {{ .Values.hostname }}
 		public_url https://{{ .Values.hostname }}
 		{{- if .Values.tree.bucket.url }}
