@@ -68,7 +68,7 @@ func TestBackupAndRestore(t *testing.T) {
 	backups, machine := t.TempDir(), newTree(t)
 	commands := newWorkspace(t, old, "")
 	commands.Setenv("XDG_DATA_HOME", old.path("data"))
-	commands.operate(t, "caddy storage export --config /etc/caddy/Caddyfile --output /var/backups", old, tree, backups)
+	commands.operate(t, "--output - > /var/backups", old, tree, backups)
 	old.Stop(t)
 
 	storage := t.TempDir()
@@ -113,7 +113,7 @@ func TestSigningKeyIsReplaced(t *testing.T) {
 
 	registry.ReloadBy(t, func() {
 		commands.Shell(t, ".", substitute(t, documented(t, operateDocs, "sh", "rm /var/lib/caddy"),
-			"caddy storage", quotedCaddy(t)+" storage", "caddy reload", quotedCaddy(t)+" reload", "/etc/caddy/Caddyfile", registry.path("Caddyfile"),
+			"sudo -u caddy -H caddy storage", quotedCaddy(t)+" storage", "caddy reload", quotedCaddy(t)+" reload", "/etc/caddy/Caddyfile", registry.path("Caddyfile"),
 			"/var/lib/caddy/.local/share/caddy", registry.path("data", "caddy")))
 	}, site(host, tree))
 	second := replaced("generated", first)
