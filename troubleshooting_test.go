@@ -23,6 +23,7 @@ var explained = []string{
 	"address", "wire", "signing", "index", "index/moduledoc", "access", "access/tokenfile", "access/oidc",
 	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
 	"pages/errorpage.go", "pages/absent.go", "pages/docspage.go", "pages/modulefile.go",
+	"upstream/lockfile", "clientconfig",
 }
 
 // unexplained are the literals of these packages that look like sentences and are none, or
@@ -35,7 +36,7 @@ var unexplained = []string{
 	// Names of Windows, values of headers, and what git says.
 	"system volume information",
 	`Bearer realm="terraform registry", error="invalid_token"`, "GET, HEAD, PUT", "GET, HEAD, DELETE", "…, max-age=31536000, immutable",
-	"couldn't find remote ref", "not our ref", "does not allow request for unadvertised object", "Server does not support",
+	"the module of run …", "couldn't find remote ref", "not our ref", "does not allow request for unadvertised object", "Server does not support",
 
 	// Mistakes of the code that calls.
 	"publishing needs a tree, its index and locks", "the summary is damaged", "the configuration that had the storage has gone",

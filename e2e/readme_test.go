@@ -66,6 +66,7 @@ func TestReadmeFirstCommand(t *testing.T) {
 	if !strings.HasPrefix(out, "Building Caddy with the registry.") || strings.Contains(out, `{"level"`) || strings.Contains(stderr.String(), `{"level"`) {
 		t.Errorf("it printed:\n%s\n%s", out, stderr.String())
 	}
+	expect(t, out, "Caddy's log is "+filepath.Join("testdata", "serve", "caddy.log"))
 	authority := regexp.MustCompile(`export SSL_CERT_FILE=(\S+)`).FindStringSubmatch(out)
 	if authority == nil {
 		t.Fatalf("it printed:\n%s\n%s", out, stderr.String())
