@@ -87,15 +87,40 @@ func TestImageUserHasName(t *testing.T) {
 	}
 }
 
+// The image's command serves as the image's user, without capabilities, on a root file
+// system that cannot be written to, as compose files run it.
+func TestImageRuns(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Skip("not run, because images are for Linux")
+	}
+	t.Parallel()
+	skipUnlessRoot(t)
+	binary, err := caddyBinary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	instructions := dockerfile(t)
+	check := arguments(t, instructions["HEALTHCHECK"])
+	args := []string{binary, filepath.Join(repository(), "packaging", "image.Caddyfile"), instructions["USER"][0], check[len(check)-1],
+		strings.Join(arguments(t, instructions["CMD"]), " ")}
+	onCopyOfSystem(t, "image.sh", append(args, strings.Fields(instructions["ENV"][0])...)...)
+}
+
+// arguments returns those of a command, which are JSON, after options.
+func arguments(t *testing.T, instruction []string) (command []string) {
+	t.Helper()
+	list := instruction[0][strings.Index(instruction[0], "["):]
+	if err := json.Unmarshal([]byte(list), &command); err != nil {
+		t.Fatalf("%s: %v", list, err)
+	}
+	return command
+}
+
 // The image's health check asks an address that Caddy's admin API listens on by default:
 // BusyBox's wget tries one address of localhost only, which is ::1 on Alpine.
 func TestImageHealthCheck(t *testing.T) {
 	t.Parallel()
-	_, list, found := strings.Cut(dockerfile(t)["HEALTHCHECK"][0], "CMD ")
-	var command []string
-	if err := json.Unmarshal([]byte(list), &command); err != nil || !found {
-		t.Fatalf("%s: %v", list, err)
-	}
+	command := arguments(t, dockerfile(t)["HEALTHCHECK"])
 	asked, err := url.Parse(command[len(command)-1])
 	if err != nil {
 		t.Fatal(err)
