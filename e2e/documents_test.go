@@ -108,6 +108,37 @@ func TestDocumentsCaddyfiles(t *testing.T) {
 	}
 }
 
+// What is to be pasted into a shell is what a shell can read.
+func TestDocumentsScripts(t *testing.T) {
+	t.Parallel()
+	var documents []string
+	for _, pattern := range []string{"*.md", "docs/*.md"} {
+		found, err := filepath.Glob(filepath.Join(repository(), filepath.FromSlash(pattern)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		documents = append(documents, found...)
+	}
+	scripts := 0
+	for _, document := range documents {
+		for _, match := range regexp.MustCompile("(?s)\n```sh\n(.*?)\n```").FindAllStringSubmatch(readFile(t, document), -1) {
+			script := match[1]
+			if strings.HasPrefix(script, "$ ") { // with the answer after it
+				script, _, _ = strings.Cut(script[2:], "\n")
+			}
+			scripts++
+			check := exec.Command("bash", "-n")
+			check.Stdin = strings.NewReader(script)
+			if out, err := check.CombinedOutput(); err != nil {
+				t.Errorf("%s: %v\n%s\n%s", document, err, out, script)
+			}
+		}
+	}
+	if scripts < 50 {
+		t.Errorf("the documents have only %d scripts", scripts)
+	}
+}
+
 // offered returns the ALPN protocols that a Caddyfile configures for its only
 // site: nil if it leaves them to Caddy.
 func offered(t *testing.T, caddyfile string) []string {
