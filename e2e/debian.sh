@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs a deb on a copy of this system, starts the service as its unit would, upgrades
-# and removes it: debian.sh PACKAGE NEWER-PACKAGE
+# it, changes to the other flavour and back, and removes it:
+# debian.sh PACKAGE NEWER-PACKAGE OTHER-FLAVOUR
 set -eu
-package=$1 newer=$2
+package=$1 newer=$2 other=$3
 name=caddy-terraform-registry
 
 log=/tmp/log
@@ -10,6 +11,7 @@ log=/tmp/log
 
 cp "$package" "$system/tmp/package.deb"
 cp "$newer" "$system/tmp/newer.deb"
+cp "$other" "$system/tmp/other.deb"
 inside() { chroot "$system" "$@"; }
 
 # setting prints what the unit has for a key.
@@ -77,6 +79,17 @@ start
 await /v1/modules/acme/vpc/aws/versions 1.0.0
 [ "$key" = "$(sha256sum "$system/var/lib/$name/caddy/terraform_registry/signing_key.asc")" ] || fail 'the signing key is another one'
 stop
+
+say 'changing the flavour'
+for package in other newer; do
+	inside dpkg --install /tmp/$package.deb
+	grep -q '# by an operator' "$system/etc/$name/Caddyfile" || fail 'the Caddyfile was replaced'
+	blob=$(inside /usr/bin/$name list-modules | grep -cx caddy.fs.blob || true)
+	[ "$package $blob" = 'other 1' ] || [ "$package $blob" = 'newer 0' ] || fail "the flavour $package has caddy.fs.blob $blob times"
+	start
+	await /v1/modules/acme/vpc/aws/versions 1.0.0
+	stop
+done
 
 say 'removing'
 inside dpkg --remove $name

@@ -268,7 +268,7 @@ func TestDistribution(t *testing.T) {
 		skipUnlessRoot(t)
 		next := newDistribution(t, "v1.3.0", "sbom")
 		const deb = "caddy-terraform-registry_*.deb"
-		onCopyOfSystem(t, "debian.sh", first.file(t, deb), next.file(t, deb))
+		onCopyOfSystem(t, "debian.sh", first.file(t, deb), next.file(t, deb), next.file(t, "caddy-terraform-registry-blob_*.deb"))
 	})
 
 	t.Run("OpenRC starts, reloads and stops the service of the apk", func(t *testing.T) {
