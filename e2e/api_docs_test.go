@@ -21,9 +21,11 @@ func TestAPIDocs(t *testing.T) {
 			"main.tf": "variable \"cidr\" {\n  type        = string\n  description = \"Addresses of the network.\"\n}\n",
 		})
 	}
-	open := newWorkspace(t, startRegistry(t, site("registry.example.com", tree)), "")
+	registry := startRegistry(t, site("registry.example.com", tree))
 	closed, token := startPublishing(t, tree)
-	private := newWorkspace(t, closed, "")
+	registry.Settle(t)
+	closed.Settle(t)
+	open, private := newWorkspace(t, registry, ""), newWorkspace(t, closed, "")
 	private.Setenv("TOKEN", token)
 
 	for _, request := range []struct {
