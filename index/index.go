@@ -34,6 +34,7 @@ type Index struct {
 
 	announcing   sync.Mutex
 	unannounced  [][]string // folders that this process has changed, since the last scan
+	changes      Change     // the last of them
 	sharingEnded bool       // by Close
 
 	counting sync.Mutex
@@ -106,14 +107,22 @@ func (x *Index) Hint() {
 	}
 }
 
+// A Change is one that an Index has been told of: the later, the larger.
+type Change uint64
+
 // Changed is called after this process has changed something in folders of the tree, and
-// returns at once. It asks for a scan soon, after which the observer is told. Folders are those of
-// addresses, by their path in the report, such as providers/acme/demo, and keys.
-func (x *Index) Changed(folders ...string) {
+// returns at once. It asks for a scan soon, after which the observer is told, and whose
+// Snapshot sees the Change. Folders are those of addresses, by their path in the report,
+// such as providers/acme/demo, and keys.
+func (x *Index) Changed(folders ...string) Change {
+	x.forget(folders...) // before a scan can count it
 	x.announcing.Lock()
 	x.unannounced = append(x.unannounced, folders)
+	x.changes++
+	c := x.changes
 	x.announcing.Unlock()
-	x.Refresh(folders...)
+	x.Hint()
+	return c
 }
 
 // Refresh asks for a scan soon that sees what others have changed in folders of the tree,
@@ -251,7 +260,8 @@ func (x *Index) scan(ctx context.Context) (*Snapshot, error) {
 	x.startWatching()
 
 	began := time.Now()
-	changed := x.takeUnannounced()
+	changed, last := x.takeUnannounced()
+	x.scanner.changes = last
 	before := x.snapshot.Load()
 	snapshot, err := x.scanner.scan(ctx, &x.waiting, func(partial *Snapshot) {
 		x.publish(partial)

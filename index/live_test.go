@@ -466,3 +466,24 @@ func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 		t.Errorf("when it rests, offered is %+v", s.Report.Offered)
 	}
 }
+
+// A publisher waits for a snapshot that sees its change, which one from before does not.
+func TestSnapshotsSeeChanges(t *testing.T) {
+	x := index.New(index.Options{Open: indextest.New(t).Open})
+	defer x.Close()
+	rescan := func() *index.Snapshot {
+		s, err := x.Rescan(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	before := rescan()
+	first, second := x.Changed("providers/acme/demo"), x.Changed("keys")
+	if before.Sees(first) || before.Sees(second) {
+		t.Error("a snapshot sees changes that came after it")
+	}
+	if after := rescan(); !after.Sees(first) || !after.Sees(second) {
+		t.Error("a snapshot does not see the changes before it")
+	}
+}

@@ -30,6 +30,7 @@ type scanner struct {
 	watch    *watcher // nil: nothing is watched
 	seeks    bool     // the tree's file system is known to have files that seek
 	last     outcome  // of the last scan that succeeded
+	changes  Change   // the last that the next scan sees
 
 	shared shared
 }
@@ -85,6 +86,8 @@ type scan struct {
 	live bool      // another scan follows when something is too young to be offered
 	last outcome   // of the scan before
 
+	changes Change // the last that it sees
+
 	options  Options
 	progress func(Progress)
 	memo     *memo
@@ -108,7 +111,7 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 		return nil, err
 	}
 	s := &scan{
-		ctx: ctx, tree: tree, now: now, live: waiting != nil, last: x.last,
+		ctx: ctx, tree: tree, now: now, live: waiting != nil, last: x.last, changes: x.changes,
 		options: x.options, progress: x.progress, memo: &x.memo, releases: &x.releases, sharing: x.sharing, watch: x.watch, shared: &x.shared,
 	}
 	x.memo.begin()
@@ -208,6 +211,7 @@ func (s *scan) assemble(found *inventory) outcome {
 	found.reading.Lock()
 	defer found.reading.Unlock()
 	snapshot, rested := newSnapshot(s.tree, s.now, s.shared), make(map[string]stamp)
+	snapshot.changes = s.changes
 	outcomes := make(map[string]*providerOutcome, len(found.providers))
 	if !s.options.RequireSignatures {
 		snapshot.signer = s.options.Signer

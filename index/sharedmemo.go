@@ -419,7 +419,8 @@ const closePatience = 2 * time.Second
 func (x *Index) finishSharing() {
 	defer x.stopSharing()
 	x.prepare.Do(func() {}) // what has not begun to share does not begin any more
-	x.share(x.takeUnannounced())
+	unannounced, _ := x.takeUnannounced()
+	x.share(unannounced)
 	x.announcing.Lock()
 	x.sharingEnded = true
 	x.announcing.Unlock()
@@ -434,13 +435,13 @@ func (x *Index) finishSharing() {
 	}
 }
 
-// takeUnannounced returns the folders that Changed was called with, once.
-func (x *Index) takeUnannounced() [][]string {
+// takeUnannounced returns the folders that Changed was called with, once, and the last
+// Change.
+func (x *Index) takeUnannounced() (folders [][]string, last Change) {
 	x.announcing.Lock()
 	defer x.announcing.Unlock()
-	folders := x.unannounced
-	x.unannounced = nil
-	return folders
+	folders, x.unannounced = x.unannounced, nil
+	return folders, x.changes
 }
 
 // startSharing begins to share the memo, if there is where.

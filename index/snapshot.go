@@ -53,8 +53,13 @@ type Snapshot struct {
 
 	docs map[*encodedRelease]string // the folders of documentation, whatever notices a release is under
 
+	changes Change // the last that its scan has seen
+
 	*shared
 }
+
+// Sees reports whether the scan began after the Index had been told of a change.
+func (s *Snapshot) Sees(c Change) bool { return s.changes >= c }
 
 // pending says what of an address a snapshot lacks because it has not been read
 // yet. The zero value is nothing.

@@ -43,62 +43,62 @@ func (p *Publisher) putDocs(ctx context.Context, tree index.Tree, f File, u Uplo
 	}
 	defer s.part.RemoveIfEmpty(stagingPath())
 	defer r.Discard()
-	published, result, err := p.unpackDocs(ctx, tree, s, f, r)
-	if err == nil && published {
-		p.awaitScan(ctx, f.Address)
+	result, err := p.unpackDocs(ctx, tree, s, f, r)
+	if err == nil && result.Outcome != Waiting {
+		p.awaitScan(ctx, f.Address) // unchanged, they may have come a moment ago
 	}
 	return result, err
 }
 
 // unpackDocs reads an archive of documentation and puts its files where they belong.
 // They are in memory meanwhile, so there is one at a time.
-func (p *Publisher) unpackDocs(ctx context.Context, tree index.Tree, s stage, f File, r *received) (published bool, result Result, err error) {
+func (p *Publisher) unpackDocs(ctx context.Context, tree index.Tree, s stage, f File, r *received) (Result, error) {
 	p.unpacking.Lock()
 	defer p.unpacking.Unlock()
 	files, err := readDocs(ctx, r.File, r.size, f.Name)
 	if err != nil {
-		return false, Result{}, err
+		return Result{}, err
 	}
 	return p.takeDocs(ctx, tree, s, f, files, r)
 }
 
-func (p *Publisher) takeDocs(ctx context.Context, tree index.Tree, s stage, f File, files []docFile, r *received) (published bool, result Result, err error) {
+func (p *Publisher) takeDocs(ctx context.Context, tree index.Tree, s stage, f File, files []docFile, r *received) (Result, error) {
 	unlock, err := p.lockIn(ctx, s.part, s.name())
 	if err != nil {
-		return false, Result{}, err
+		return Result{}, err
 	}
 	defer unlock()
 	ctx = context.WithoutCancel(ctx) // what the client has sent is complete
 	present, err := p.presentRelease(tree, f.Address, f.Version)
 	if err != nil {
-		return false, Result{}, err
+		return Result{}, err
 	}
 	if present.exists && sameDocs(ctx, present.part, path.Join(present.folder, docsFolder), files) {
-		return false, f.unchanged(r.sum), nil
+		return f.unchanged(r.sum), nil
 	}
 	if err := s.stageDocs(ctx, f, files, r); err != nil {
 		if !present.exists {
 			s.removeIfUnused()
 		}
-		return false, Result{}, err
+		return Result{}, err
 	}
 	if present.exists {
 		if err := s.installDocs(ctx, present, files); err != nil {
-			return false, Result{}, err
+			return Result{}, err
 		}
-		return true, f.added(r.sum), nil
+		return f.added(r.sum), nil
 	}
 	_, needsSignature, err := p.keys(tree, s.address)
 	if err != nil {
-		return false, Result{}, err
+		return Result{}, err
 	}
 	c, err := s.read()
 	if err != nil {
-		return false, Result{}, err
+		return Result{}, err
 	}
-	result = Result{Waiting, s.describe(c, needsSignature, p.options.Staging)}
+	result := Result{Waiting, s.describe(c, needsSignature, p.options.Staging)}
 	result.File, result.SHA256 = f.Name, r.sum.String()
-	return false, result, nil
+	return result, nil
 }
 
 // stageDocs keeps documentation in the stage, as a whole or not at all.

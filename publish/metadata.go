@@ -30,10 +30,10 @@ func (p *Publisher) putMetadata(ctx context.Context, tree index.Tree, f File, u 
 	if err != nil {
 		return Result{}, err
 	}
+	p.awaitScan(ctx, f.Address) // unchanged, it may have come a moment ago
 	if !changed {
 		return f.unchanged(sum), nil
 	}
-	p.awaitScan(ctx, f.Address)
 	return f.added(sum), nil
 }
 

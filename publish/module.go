@@ -53,7 +53,7 @@ func (p *Publisher) putModule(ctx context.Context, tree index.Tree, f File, u Up
 	if present != nil {
 		return present.compare(f, r.sum)
 	}
-	return p.awaitModule(ctx, f, r.sum), nil
+	return p.completed(ctx, f, r.sum), nil
 }
 
 // placeModule gives a package its name in the tree, unless the version has been
@@ -159,14 +159,6 @@ func (m *presentModule) compare(f File, sum wire.SHA256) (Result, error) {
 		return Result{}, f.errOtherBytes()
 	}
 	return f.unchanged(sum), nil
-}
-
-// awaitModule waits until clients are offered the module.
-func (p *Publisher) awaitModule(ctx context.Context, f File, sum wire.SHA256) Result {
-	return p.awaitOffer(ctx, f, sum, func(now *index.Snapshot) bool {
-		v := now.Module(f.Address).Version(f.Version)
-		return v != nil && v.Archive.SHA256 == sum
-	})
 }
 
 // asRefusal is the error of a check of a file as its publisher is told of it.

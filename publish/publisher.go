@@ -1,10 +1,12 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,7 +29,7 @@ const (
 type Index interface {
 	Snapshot() *index.Snapshot
 	Next(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot
-	Changed(folders ...string)
+	Changed(folders ...string) index.Change
 	Digests() *index.Digests
 }
 
@@ -131,8 +133,9 @@ type Result struct {
 	wire.Publication
 }
 
-// Put takes a file, and returns when clients are offered what it completes. With an
-// error nothing of the file is left. The error is a *Refusal, ErrNothing for a bodiless
+// Put takes a file, and returns when clients are offered what it completes, or what the
+// tree has already: that may have come there a moment ago, by another upload or after a
+// crash. With an error nothing of the file is left. The error is a *Refusal, ErrNothing for a bodiless
 // upload of bytes that are not there, or one of ErrInterrupted, ErrUnavailable,
 // index.ErrDiskFull and index.ErrNotWritable. After an index.ErrStore the file may have
 // been taken all the same; sending it again tells.
@@ -150,15 +153,20 @@ func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 	if err := p.checkNotWithdrawn(f); err != nil {
 		return Result{}, err
 	}
+	put := p.putReleaseFile
 	switch f.Kind {
-	case Module:
-		return p.putModule(ctx, tree, f, u)
 	case Metadata:
 		return p.putMetadata(ctx, tree, f, u)
 	case Docs:
 		return p.putDocs(ctx, tree, f, u)
+	case Module:
+		put = p.putModule
 	}
-	return p.putReleaseFile(ctx, tree, f, u)
+	result, err := put(ctx, tree, f, u)
+	if err == nil && result.Outcome == Unchanged && !p.offered(p.snapshot(), f, result.SHA256) {
+		result.Message = cmp.Or(p.awaitOffer(ctx, f, result.SHA256), result.Message)
+	}
+	return result, err
 }
 
 // maxDocs bounds an archive of documentation, in bytes.
@@ -278,31 +286,48 @@ func (p *Publisher) await(ctx context.Context, wanted index.Wanted, done func(*i
 	return last, true
 }
 
-// awaitScan waits for a scan that began later than now.
+// awaitScan waits for a scan that begins later than now.
 func (p *Publisher) awaitScan(ctx context.Context, a address.Address) {
-	p.changed(a) // before the time is taken: a scan that began after it has been told
-	since := time.Now()
-	p.await(ctx, index.Wanted{Address: a}, func(s *index.Snapshot) bool { return s.Taken.After(since) })
+	change := p.changed(a)
+	p.await(ctx, index.Wanted{Address: a}, func(s *index.Snapshot) bool { return s.Sees(change) })
 }
 
-// awaitOffer waits until clients are offered what a file has completed, and answers its
-// upload. The index may see more than was checked: what else lies in the tree.
-func (p *Publisher) awaitOffer(ctx context.Context, f File, sum wire.SHA256, offered func(*index.Snapshot) bool) Result {
-	p.changed(f.Address) // as in awaitScan
-	since := time.Now()
+// awaitOffer waits until clients are offered what a file has completed, and returns why
+// they are not, if so. The index may see more than was checked: what else lies in the tree.
+func (p *Publisher) awaitOffer(ctx context.Context, f File, sum string) (problem string) {
+	change := p.changed(f.Address)
 	last, scanned := p.await(ctx, index.Wanted{Address: f.Address, Version: f.Version}, func(now *index.Snapshot) bool {
-		return offered(now) || now.Taken.After(since) && !now.Pending(f.Address, f.Version)
+		return p.offered(now, f, sum) || now.Sees(change) && !now.Pending(f.Address, f.Version)
 	})
-	r := f.added(sum)
 	switch {
-	case last != nil && offered(last):
-		return r
+	case p.offered(last, f, sum):
+		return ""
 	case scanned:
-		r.Message = "it is in the tree, and is not offered because of something else there: the registry's operator can tell why by `caddy terraform-registry check`"
-	default:
-		r.Message = "it is in the tree, and will be offered when the registry has read it"
+		return "it is in the tree, and is not offered because of something else there: the registry's operator can tell why by `caddy terraform-registry check`"
 	}
-	r.Outcome = Waiting
+	return "it is in the tree, and will be offered when the registry has read it"
+}
+
+// offered reports whether clients are offered the version that a file belongs to: for the
+// platform of a package, and of a module these bytes.
+func (p *Publisher) offered(s *index.Snapshot, f File, sum string) bool {
+	return s != nil && slices.ContainsFunc(p.hostnames(), func(hostname svchost.Hostname) bool {
+		a := f.Address.At(hostname)
+		if f.Kind == Module {
+			v := s.Module(a).Version(f.Version)
+			return v != nil && v.Archive.SHA256.String() == sum
+		}
+		r := s.Provider(a).Release(f.Version)
+		return r != nil && (f.Kind != Package || r.Package(f.platform.OS, f.platform.Arch) != nil)
+	})
+}
+
+// completed answers the upload of the last file of a version, which is in the tree now.
+func (p *Publisher) completed(ctx context.Context, f File, sum wire.SHA256) Result {
+	r := f.added(sum)
+	if r.Message = p.awaitOffer(ctx, f, r.SHA256); r.Message != "" {
+		r.Outcome = Waiting
+	}
 	return r
 }
 

@@ -126,7 +126,7 @@ func (p *Publisher) advance(ctx context.Context, tree index.Tree, s stage, f Fil
 		return result, err
 	}
 	files := result.Files
-	result = p.awaitRelease(ctx, s, f, sum)
+	result = p.completed(ctx, f, sum)
 	result.Files = files
 	return result, nil
 }
@@ -460,13 +460,6 @@ func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, dig
 			digests.AddPackage(info, digest)
 		}
 	}
-}
-
-// awaitRelease waits until clients are offered the release.
-func (p *Publisher) awaitRelease(ctx context.Context, s stage, f File, sum wire.SHA256) Result {
-	return p.awaitOffer(ctx, f, sum, func(now *index.Snapshot) bool {
-		return now.Provider(s.address).Release(s.version) != nil
-	})
 }
 
 // State returns what is published or staged of a provider's version, or ErrNothing.

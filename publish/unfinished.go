@@ -106,8 +106,9 @@ func (p *Publisher) tidyStage(ctx context.Context, tree index.Tree, s stage) err
 
 // changed has the index look at the folder of an address, and at the keys, which count for
 // its releases.
-func (p *Publisher) changed(a address.Address) {
+func (p *Publisher) changed(a address.Address) (c index.Change) {
 	if x := p.options.Index(); x != nil {
-		x.Changed(index.ReportedFolder(a), index.ReportedKeys)
+		c = x.Changed(index.ReportedFolder(a), index.ReportedKeys)
 	}
+	return c
 }
