@@ -68,9 +68,13 @@ func TestPublishToABucket(t *testing.T) {
 	senders[1].put(t, "modules/acme/vpc/aws/registry.hcl", `description = "A VPC"`).is(t, http.StatusCreated, "")
 
 	for _, r := range []*Registry{one, two} {
-		eventually(t, "both instances offer both", func() bool {
-			return r.lists(t, versionsOfDemo, "1.0.0") && r.lists(t, "https://registry.example.com/v1/modules/acme/vpc/aws/versions", "1.0.0")
-		})
+		for _, host := range []string{public, private} {
+			for _, path := range []string{"providers/acme/demo", "modules/acme/vpc/aws"} {
+				eventually(t, host+" offers "+path, func() bool {
+					return strings.Contains(r.GetAs(t, token, "https://"+host+"/v1/"+path+"/versions").Body, `"1.0.0"`)
+				})
+			}
+		}
 	}
 	eachClient(t, func(t *testing.T, c Client) {
 		for _, host := range []string{public, private} {
