@@ -26,12 +26,13 @@ const pageSize = 1000
 // store said so, fs.ErrPermission if it has archived the object, and
 // context.DeadlineExceeded if it did not answer in time.
 type Bucket struct {
-	store    *gocloud.Bucket
-	dialect  dialect
-	prefix   string // empty, or ends with a slash
-	patience patience
-	cache    *cache      // may be nil
-	creating *sync.Mutex // for a store that cannot refuse to replace an object; else nil
+	store       *gocloud.Bucket
+	dialect     dialect
+	prefix      string // empty, or ends with a slash
+	patience    patience
+	largestCopy int64       // in bytes
+	cache       *cache      // may be nil
+	creating    *sync.Mutex // for a store that cannot refuse to replace an object; else nil
 }
 
 // options determine a Bucket: two with the same options are the same.
@@ -59,7 +60,7 @@ func open(o options, log func() *zap.Logger) (*Bucket, error) {
 	if prefix != "" {
 		prefix += "/"
 	}
-	b := &Bucket{dialect: d, prefix: prefix, patience: patient}
+	b := &Bucket{dialect: d, prefix: prefix, patience: patient, largestCopy: largestCopy}
 	if u.Scheme == "file" {
 		b.creating = new(sync.Mutex)
 	}

@@ -431,6 +431,32 @@ func TestLargeFilesAreSentInPartsAndCreatedOnce(t *testing.T) {
 	}
 }
 
+// S3 copies objects of up to 5 GiB only.
+func TestFilesTooLargeToCopyAreRewritten(t *testing.T) {
+	s := newStore(t)
+	b := openBucket(t, options{url: s.url})
+	b.largestCopy = 4 * headSize
+	small, large := letters(4*headSize), letters(8<<20)
+	put(t, b, "small", small)
+	put(t, b, "large", large)
+	s.intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
+		if r.Header.Get("X-Amz-Copy-Source") == "" {
+			return false
+		}
+		refuse(w, 400, "InvalidRequest")
+		return true
+	})
+	if err := b.Copy(t.Context(), "small", "copy"); err == nil || !strings.Contains(err.Error(), "InvalidRequest") {
+		t.Errorf("a refused copy of a small file: %v", err)
+	}
+	if err := b.Copy(t.Context(), "large", "copy"); err != nil {
+		t.Fatal(err)
+	}
+	if content, err := fs.ReadFile(b, "copy"); err != nil || string(content) != large {
+		t.Errorf("%d bytes, %v", len(content), err)
+	}
+}
+
 func TestLinksAreGivenByTheStore(t *testing.T) {
 	s := newStore(t)
 	b := openBucket(t, options{url: s.url, prefix: "team"})

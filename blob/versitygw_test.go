@@ -188,9 +188,14 @@ func (s *store) intercept(answer func(w http.ResponseWriter, r *http.Request, pa
 func (s *store) fail(status int, code string) {
 	s.intercept(func(w http.ResponseWriter, r *http.Request, _ http.Handler) bool {
 		io.Copy(io.Discard, r.Body)
-		w.Header().Set("Content-Type", "application/xml")
-		w.WriteHeader(status)
-		fmt.Fprintf(w, `<?xml version="1.0"?><Error><Code>%s</Code><Message>as told by the test</Message></Error>`, code)
+		refuse(w, status, code)
 		return true
 	})
+}
+
+// refuse answers with an error of S3.
+func refuse(w http.ResponseWriter, status int, code string) {
+	w.Header().Set("Content-Type", "application/xml")
+	w.WriteHeader(status)
+	fmt.Fprintf(w, `<?xml version="1.0"?><Error><Code>%s</Code><Message>as told by the test</Message></Error>`, code)
 }

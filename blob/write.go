@@ -103,8 +103,11 @@ func (b *Bucket) refusedCreate(ctx context.Context, op, name, key, writer string
 	return &fs.PathError{Op: op, Path: name, Err: fs.ErrExist}
 }
 
-// Copy has the store copy a file, replacing another one. S3 copies at most 5 GB in one
-// request; for a larger file, the error is that of the store.
+// largestCopy is the size of the largest object that S3 copies in one request, in bytes.
+const largestCopy = 5 << 30
+
+// Copy has the store copy a file, replacing another one. A file that is too large for
+// that is read and written again.
 func (b *Bucket) Copy(ctx context.Context, from, to string) error {
 	source, err := b.key("copy", from)
 	if err != nil {
@@ -114,9 +117,28 @@ func (b *Bucket) Copy(ctx context.Context, from, to string) error {
 	if err != nil {
 		return err
 	}
-	ctx, w := b.patience.wait(ctx, b.patience.copy)
+	waiting, w := b.patience.wait(ctx, b.patience.copy)
 	defer w.stop()
-	return b.pathError(ctx, "copy", from, b.store.Copy(ctx, target, source, nil))
+	err = b.pathError(waiting, "copy", from, b.store.Copy(waiting, target, source, nil))
+	if err == nil {
+		return nil
+	}
+	// Only a copy that fails is worth the request for the size.
+	if i, e := b.head(waiting, "copy", from); e != nil || i.size <= b.largestCopy {
+		return err
+	}
+	return b.rewrite(ctx, from, to)
+}
+
+// rewrite copies a file through this machine.
+func (b *Bucket) rewrite(ctx context.Context, from, to string) error {
+	f, err := b.openFile(from)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	_, err = b.Replace(ctx, to, f)
+	return err
 }
 
 // Remove removes a file. That it does not exist is no error.
