@@ -37,7 +37,7 @@ type AddressFolder struct {
 // in them. Of several spellings of an address it is the one that is offered.
 func (t Tree) Folders(ctx context.Context) ([]AddressFolder, error) {
 	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo), releases: new(releaseMemo)}
-	s.memo.begin()
+	s.memo.begin(s.now)
 	w := &walker{scan: s, report: newReport()}
 	var folders []AddressFolder
 	add := func(f *folder, a address.Address, versions []*version.Version) {

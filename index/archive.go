@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -105,7 +106,8 @@ func (w *walker) withRemovals(a *archive, dirs []string) stamp {
 	for _, dir := range dirs {
 		info, err := a.in.part.stat(dir)
 		if err != nil {
-			continue // the next scan sees what has become of it
+			s.changed = max(s.newest(), now) // the next scan sees what has become of it
+			continue
 		}
 		if t := info.ModTime().UnixNano(); t <= now { // or it says nothing of the folder's age
 			s.changed = max(s.newest(), t)
@@ -149,9 +151,9 @@ func readFile(ctx context.Context, a *archive, read func(f afero.File, d *digest
 	if !a.in.part.sameContent(stampOf(info), a.stamp) {
 		return digest{}, found(BeingWritten, "it is still being written")
 	}
-	paced := pacedFile{f, a}
-	d, failed := digestArchive(ctx, paced, info.Size(), wire.SHA256{}, func(d *digest) error { return read(paced, d) })
-	if err := readFailure(f); err != nil {
+	noted := &notedFile{File: pacedFile{f, a}}
+	d, failed := digestArchive(ctx, noted, info.Size(), wire.SHA256{}, func(d *digest) error { return read(noted, d) })
+	if err := cmp.Or(readFailure(f), noted.failed); err != nil {
 		return digest{}, err
 	}
 	if info, err = f.Stat(); err != nil {

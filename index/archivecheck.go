@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -39,7 +40,7 @@ type PackageDigest struct {
 // scan would withhold the package; the SHA256 is then set if the file could be read.
 // Any other error is that of ctx or of the file.
 func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
-	d, err := checkArchive(ctx, f, size, known, func(d *digest) error {
+	d, err := checkArchive(ctx, f, size, known, func(f afero.File, d *digest) error {
 		if err := d.readPackage(ctx, f, size, typ); err != nil {
 			return err
 		}
@@ -73,7 +74,7 @@ func CheckModule(ctx context.Context, f afero.File, size int64, name string, kno
 	if !ok {
 		return ModuleDigest{}, &PackageError{BadName, "it is not named VERSION.tar.gz, VERSION.tgz or VERSION.zip: rename it"}
 	}
-	d, err := checkArchive(ctx, f, size, known, func(d *digest) error { return d.readModule(ctx, f, size, format) })
+	d, err := checkArchive(ctx, f, size, known, func(f afero.File, d *digest) error { return d.readModule(ctx, f, size, format) })
 	if err != nil {
 		return ModuleDigest{SHA256: d.sha256}, err
 	}
@@ -81,19 +82,52 @@ func CheckModule(ctx context.Context, f afero.File, size int64, name string, kno
 }
 
 // checkArchive reads an archive outside of a scan.
-func checkArchive(ctx context.Context, f afero.File, size int64, known wire.SHA256, read func(d *digest) error) (digest, error) {
+func checkArchive(ctx context.Context, f afero.File, size int64, known wire.SHA256, read func(f afero.File, d *digest) error) (digest, error) {
 	if size == 0 { // which a scan does not read
 		return digest{}, &PackageError{Empty, "it is empty"}
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return digest{}, err
 	}
-	d, err := digestArchive(ctx, f, size, known, read)
-	if failed := readFailure(f); failed != nil {
+	noted := &notedFile{File: f}
+	d, err := digestArchive(ctx, noted, size, known, func(d *digest) error { return read(noted, d) })
+	if failed := noted.failure(); failed != nil {
 		return d, StorageError(failed)
 	}
 	return d, asPackageError(err)
 }
+
+// A notedFile remembers that reading a file failed: who reads an archive takes an error for
+// damage of the archive.
+type notedFile struct {
+	afero.File
+	failed error
+}
+
+// Read implements io.Reader.
+func (f *notedFile) Read(p []byte) (int, error) {
+	n, err := f.File.Read(p)
+	return n, f.note(err)
+}
+
+// ReadAt implements io.ReaderAt.
+func (f *notedFile) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := f.File.ReadAt(p, offset)
+	if offset < 0 { // which is the archive's fault
+		return n, err
+	}
+	return n, f.note(err)
+}
+
+func (f *notedFile) note(err error) error {
+	if err != nil && err != io.EOF {
+		f.failed = err
+	}
+	return err
+}
+
+// failure is why reading failed; nil if it did not.
+func (f *notedFile) failure() error { return cmp.Or(readFailure(f.File), f.failed) }
 
 // asPackageError returns a finding as a *PackageError, and any other error as it is.
 func asPackageError(err error) error {

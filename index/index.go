@@ -168,7 +168,7 @@ func (x *Index) run() {
 	retry := firstRetry
 	for {
 		var again <-chan time.Time
-		if s, err := x.scan(x.ctx); err != nil || s.unread != "" {
+		if s, err := x.scan(x.ctx, false); err != nil || s.unread != "" || s.faulty {
 			again = time.After(retry)
 			retry = min(2*retry, lastRetry)
 		} else {
@@ -236,13 +236,15 @@ func (x *Index) recall() bool {
 }
 
 // Rescan scans the whole tree now. A scan that fails as a whole leaves the last
-// good Snapshot in place, and is the error. It ends with ctx, and with the Index.
+// good Snapshot in place, and is the error. It ends with ctx, and with the Index. A part of
+// the tree may have become empty all at once, which other scans take for a volume that is
+// not mounted.
 func (x *Index) Rescan(ctx context.Context) (*Snapshot, error) {
 	x.forget()
-	return x.scan(ctx)
+	return x.scan(ctx, true)
 }
 
-func (x *Index) scan(ctx context.Context) (*Snapshot, error) {
+func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -261,7 +263,7 @@ func (x *Index) scan(ctx context.Context) (*Snapshot, error) {
 
 	began := time.Now()
 	changed, last := x.takeUnannounced()
-	x.scanner.changes = last
+	x.scanner.changes, x.scanner.accepts = last, accepts
 	before := x.snapshot.Load()
 	snapshot, err := x.scanner.scan(ctx, &x.waiting, func(partial *Snapshot) {
 		x.publish(partial)

@@ -71,14 +71,21 @@ func recallKeysFile(d digest) *keysFile {
 // a namespace the one in lower case is used.
 func (w *walker) readKeys() map[keysOf]*keysFile {
 	keys := make(map[keysOf]*keysFile)
-	for _, e := range lowerCaseFirst(w.list(w.scan.tree.Keys, ".", "keys")) {
+	list := func(dir, report string) []entry {
+		entries, unreadable, _ := w.list(w.scan.tree.Keys, dir, report)
+		for _, e := range unreadable {
+			w.withhold(inFolder(report, e.name), e.bad)
+		}
+		return lowerCaseFirst(entries)
+	}
+	for _, e := range list(".", "keys") {
 		if e.info.IsDir() && address.IsHostname(e.name) {
 			hostname, err := address.ParseHostname(e.name)
 			if err != nil {
-				w.report.withhold((&finding{BadName, err.Error()}).at(path.Join("keys", e.name), address.Address{}, ""))
+				w.report.withhold(found(BadName, "%v", err).at(path.Join("keys", e.name), address.Address{}, ""))
 				continue
 			}
-			for _, e := range lowerCaseFirst(w.list(w.scan.tree.Keys, e.path(), path.Join("keys", e.name))) {
+			for _, e := range list(e.path(), path.Join("keys", e.name)) {
 				w.readKeysFile(keys, hostname, e)
 			}
 			continue

@@ -100,8 +100,7 @@ type folderMatch = patternmatcher.MatchInfo
 
 // badIgnoreRules is the finding for a .terraformignore that cannot be used.
 func badIgnoreRules(err error) *finding {
-	f := asFinding(err)
-	return found(f.reason, "%q in it: %s", ignoreName, f.detail)
+	return asFinding(err).inside(ignoreName)
 }
 
 // readIgnoreRules reads a folder's .terraformignore.

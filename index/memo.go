@@ -14,12 +14,13 @@ import (
 )
 
 // A memo remembers what reading files gave, and which signatures verified, so that a
-// scan reads and verifies only what is new. It has a record of each file for as long as
-// scans find the file unchanged, whether or not they need what the record says.
+// scan reads and verifies only what is new. It has a record of each file until scans have
+// not found the file for memoLife, whether or not they need what the record says: a volume
+// that is not mounted for a while must not have all of its archives read again.
 type memo struct {
 	mutex    sync.Mutex
 	folders  map[string]*folderRecords // by path in the report
-	scan     uint32                    // the number of the scan that runs, or of the last one
+	scan     uint32                    // when the scan that runs, or the last one, began, in seconds
 	learning bool                      // what is new is shared with other instances
 	learned  map[string]bool           // paths of what has not been shared yet, also at an earlier start
 	changed  bool                      // since it was last saved
@@ -30,10 +31,16 @@ type memo struct {
 	unrecorded map[string]*verifiedSignature
 }
 
+// memoLife is how long a record is kept of a file that scans do not find.
+const memoLife = 24 * time.Hour
+
 // folderRecords are the records of the files in one folder.
 type folderRecords struct {
 	encoded []byte // the records as a memo file has them, until one is needed
-	seen    uint32 // the last scan that found the whole folder unchanged
+	seen    uint32 // the last scan that found the whole folder as the walk before had left it
+	walked  uint32 // the last scan that looked for its files one by one
+	missed  bool   // it did not find them all
+	gone    uint32 // the first scan since which nothing of the folder is found; zero: something was
 
 	records []record           // by name
 	added   map[string]*record // by name; those that are not among records yet
@@ -42,7 +49,7 @@ type folderRecords struct {
 // A record is a digest in little space: most are of a package.
 type record struct {
 	name   string // of the file in its folder
-	seen   uint32 // the last scan that found the file unchanged
+	seen   uint32 // the last scan that looked for the file and found it, or before the first that missed it
 	stamp  stamp
 	sha256 wire.SHA256
 	h1     string
@@ -123,19 +130,39 @@ func (f *folderRecords) sort() {
 	slices.SortFunc(f.records, func(a, b record) int { return cmp.Compare(a.name, b.name) })
 }
 
-// keepSeen drops the records of files that a scan did not find, and reports whether there
-// were any.
-func (f *folderRecords) keepSeen(scan uint32) (dropped bool) {
-	if f.seen == scan {
+// forget drops the records of files that scans have missed for memoLife, and reports whether
+// there were any. scan is the one that ends.
+func (f *folderRecords) forget(scan uint32) (dropped bool) {
+	expired := func(missed uint32) bool { return scan > missed && scan-missed >= uint32(memoLife/time.Second) }
+	f.sort()
+	walked := slices.ContainsFunc(f.records, func(r record) bool { return r.seen == scan })
+	switch {
+	case f.seen != scan && !walked: // no file in the folder was found
+		if f.gone == 0 {
+			f.gone = scan
+		}
+		if !expired(f.gone) {
+			return false
+		}
+		f.encoded, f.records = nil, nil
+		return true
+	case walked:
+		f.missed = false
+		for i := range f.records {
+			r := &f.records[i]
+			f.missed = f.missed || r.seen != scan
+			if r.seen != scan && r.seen >= f.walked {
+				r.seen = scan - 1 // less than walked from now on
+			}
+		}
+		f.walked = scan
+	}
+	f.gone = 0
+	if !f.missed {
 		return false
 	}
-	if f.encoded != nil { // nothing in the folder was looked for
-		f.encoded = nil
-		return true
-	}
-	f.sort()
 	known := len(f.records)
-	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.seen != scan })
+	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.seen < f.walked && expired(r.seen) })
 	if len(f.records) < known/2 {
 		f.records = slices.Clone(f.records)
 	}
@@ -158,15 +185,15 @@ func (m *memo) folder(report string) *folderRecords {
 func (m *memo) find(file *location) *record { return m.folders[file.report].find(file.name) }
 
 // begin starts a scan.
-func (m *memo) begin() {
+func (m *memo) begin(now time.Time) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.scan++
+	m.scan = uint32(max(now.Unix(), 1))
 	m.young = false
 }
 
-// finish ends a scan that has seen the whole tree. After one that is broken off, nothing
-// is forgotten.
+// finish ends a scan that has seen the whole tree, or all of it but what it could not read.
+// After one that is broken off, nothing is forgotten.
 func (m *memo) finish() {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
@@ -174,7 +201,7 @@ func (m *memo) finish() {
 		m.unrecorded = nil
 	}
 	for dir, f := range m.folders {
-		if f.keepSeen(m.scan) {
+		if f.forget(m.scan) {
 			m.changed = true
 		}
 		if len(f.records) == 0 && f.encoded == nil {
@@ -210,6 +237,30 @@ func (m *memo) last(file *location) (content []byte, ok bool) {
 	return r.digest().content, true
 }
 
+// drop forgets a file that was looked for and does not exist.
+func (m *memo) drop(file *location) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	f := m.folders[file.report]
+	if f.find(file.name) == nil {
+		return
+	}
+	f.sort()
+	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.name == file.name })
+	m.changed = true
+}
+
+// retainBelow keeps the records of a folder that cannot be read, and of those in it.
+func (m *memo) retainBelow(report string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	for dir, f := range m.folders {
+		if isBelow(dir, report) {
+			f.seen = m.scan
+		}
+	}
+}
+
 // retain keeps the records of a folder in which nothing has changed.
 func (m *memo) retain(report string) {
 	m.mutex.Lock()
@@ -225,7 +276,7 @@ func (m *memo) put(file *location, d digest, now time.Time) {
 	if m.tooYoung(d.stamp, 0, now) {
 		return
 	}
-	if d.bad != nil && (d.bad.reason == Unreadable || d.bad.reason == BeingWritten || d.bad.reason == exhausted || d.bad.reason == storeFailed) {
+	if d.bad.isFault() || d.bad != nil && (d.bad.reason == Unreadable || d.bad.reason == BeingWritten) {
 		return
 	}
 	m.keep(file, d)

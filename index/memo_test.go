@@ -93,7 +93,9 @@ func TestMemoFile(t *testing.T) {
 	})
 	t.Run("but that of a file that is gone", func(t *testing.T) {
 		m := someMemo()
-		m.begin()
+		m.begin(long)
+		m.finish()
+		m.begin(long.Add(memoLife))
 		if m.finish(); len(m.learned) > 0 {
 			t.Errorf("it is %v", m.learned)
 		}
@@ -177,31 +179,47 @@ func FuzzFolderRecords(f *testing.F) {
 	})
 }
 
-// A record is kept for as long as scans find its file unchanged.
+// A record is kept until scans have not found its file for a day.
 func TestMemoForgets(t *testing.T) {
 	const kept, gone = "providers/acme/demo/a.zip", "providers/acme/demo/broken.zip"
+	const hour = time.Hour
 	m := someMemo()
 	m.changed = false
+	finds := func(paths ...string) func() {
+		return func() {
+			for _, path := range paths {
+				m.get(locationOf(path), someDigests[path].stamp)
+			}
+			m.finish()
+		}
+	}
+	unchanged := func() { // the folder is as the walk before has left it
+		m.retain("providers/acme/demo")
+		m.finish()
+	}
 	for _, test := range []struct {
 		rule    string
+		after   time.Duration // since the first scan
 		scan    func()
 		known   int
 		changed bool
 	}{
-		{"nothing when a scan is broken off", func() { m.begin() }, len(someDigests), false},
-		{"what a whole scan has not found", func() {
-			m.begin()
-			m.get(locationOf(kept), someDigests[kept].stamp)
-			m.get(locationOf(gone), stamp{size: 2})
-			m.finish()
-		}, 1, true},
-		{"nothing when everything is found", func() {
-			m.begin()
-			m.get(locationOf(kept), someDigests[kept].stamp)
+		{"nothing when a scan is broken off", 0, func() {}, len(someDigests), false},
+		{"nothing at the first scan that misses it", 1 * hour, finds(kept, gone), 5, false},
+		{"what was missed then, and nothing that is missed now, however long ago the last scan was", 100 * hour, finds(kept), 2, true},
+		{"nothing that is gone for less than a day", 123 * hour, unchanged, 2, false},
+		{"what is gone for a day, also where nothing has changed since", 125 * hour, unchanged, 1, true},
+		{"nothing more", 150 * hour, finds(kept), 1, false},
+		{"nothing of a folder that cannot be read", 200 * hour, func() {
+			m.retainBelow("providers/acme")
 			m.finish()
 		}, 1, false},
-		{"the last of a folder, and the folder", func() { m.begin(); m.finish() }, 0, true},
+		{"nothing of a folder that is gone, at first", 300 * hour, finds(), 1, false},
+		{"nothing of a folder that is there again", 301 * hour, finds(kept), 1, false},
+		{"nothing of a folder that is gone again, at first", 400 * hour, finds(), 1, false},
+		{"the last of a folder, and the folder", 425 * hour, finds(), 0, true},
 	} {
+		m.begin(long.Add(test.after))
 		if test.scan(); m.count() != test.known || m.changed != test.changed {
 			t.Errorf("%s: it has %d records, changed: %v", test.rule, m.count(), m.changed)
 		}
@@ -209,6 +227,17 @@ func TestMemoForgets(t *testing.T) {
 	}
 	if len(m.folders) > 0 {
 		t.Errorf("it has folders: %v", m.folders)
+	}
+}
+
+// A registry.hcl that was removed withdraws nothing, however broken the next one is.
+func TestMemoDrops(t *testing.T) {
+	m := someMemo()
+	m.begin(long)
+	m.drop(locationOf("providers/acme/demo/a.zip"))
+	m.drop(locationOf("providers/acme/other/registry.hcl"))
+	if _, known := m.last(locationOf("providers/acme/demo/a.zip")); known || m.count() != len(someDigests)-1 {
+		t.Errorf("it has %d records", m.count())
 	}
 }
 

@@ -299,7 +299,7 @@ func (r *memoReader) finding() *finding {
 	if reason == "" {
 		return nil
 	}
-	return &finding{Reason(reason), detail}
+	return &finding{reason: Reason(reason), detail: detail}
 }
 
 func (r *memoReader) detail() *recordDetail {

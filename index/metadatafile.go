@@ -29,31 +29,43 @@ type metadataFile struct {
 }
 
 // readMetadata reads the registry.hcl that the folder of an address has among its
-// entries, if it has one.
-func (w *walker) readMetadata(f *folder, a address.Address, entries []entry) {
-	if w.scan.options.IgnoreMetadata {
-		return
+// entries, if it has one. unreadable are the entries that cannot be read. bad is why it is
+// not known what is withdrawn; nil if it is.
+func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable []entry) (bad *finding) {
+	if w.scan.options.IgnoreMetadata || w.scan.ctx.Err() != nil {
+		return nil
 	}
 	report := path.Join(f.report, MetadataName)
-	switch i := slices.IndexFunc(entries, isMetadata); {
+	named := func(e entry) bool { return e.name == MetadataName }
+	i, lost := slices.IndexFunc(entries, isMetadata), slices.IndexFunc(unreadable, named)
+	switch {
+	case lost >= 0: // which is reported
+		bad = unreadable[lost].bad
+		f.metadata = w.lastMetadata(report).lost()
 	case i >= 0:
 		f.metadata = w.readMetadataFile(f.part, report, entries[i])
-		for _, bad := range f.metadata.problems {
-			w.report.withhold(bad.at(report, a, ""))
+		for _, p := range f.metadata.problems {
+			w.report.withhold(p.at(report, a, ""))
+			if p.isFault() {
+				bad = p
+			}
 		}
-	case w.withholds(f.report), w.withholds(report): // it may be there, and cannot be read
-		f.metadata = w.lastMetadata(report).lost()
+	default:
+		w.scan.memo.drop(locationOf(report))
 	}
+	if bad == nil {
+		return nil
+	}
+	w.faulty = w.faulty || bad.passes()
+	if w.lastMetadata(report) != nil {
+		return nil // what it said still counts
+	}
+	return bad
 }
 
 // isMetadata reports whether an entry in the folder of an address is its
 // registry.hcl.
 func isMetadata(e entry) bool { return e.name == MetadataName && !e.info.IsDir() }
-
-// withholds reports whether a file or folder is reported.
-func (w *walker) withholds(report string) bool {
-	return slices.ContainsFunc(w.report.Withheld, func(p Problem) bool { return p.Path == report })
-}
 
 // readMetadataFile reads a registry.hcl that has changed since the last scan.
 func (w *walker) readMetadataFile(part Part, report string, e entry) *metadataFile {

@@ -155,6 +155,7 @@ func (v *ModuleVersion) Published() time.Time { return time.Unix(0, v.Archive.mo
 type moduleFolder struct {
 	folder
 	packages []*modulePackage
+	walked   *Report // what the walk of it has reported
 }
 
 // A modulePackage is an archive or a folder of a module folder.
@@ -169,6 +170,10 @@ type modulePackage struct {
 func (w *walker) walkModules() []*moduleFolder {
 	var folders []*moduleFolder
 	for _, f := range w.walkAddresses(w.scan.tree.Modules, "modules", 3) {
+		if f.kept != nil {
+			folders = append(folders, &moduleFolder{folder: f})
+			continue
+		}
 		a, err := address.ParseModule(f.hostname, f.names[0], f.names[1], f.names[2])
 		if err != nil {
 			w.badModuleAddress(f, err)
@@ -179,8 +184,22 @@ func (w *walker) walkModules() []*moduleFolder {
 	}
 	found := w.each(len(folders), func(w *walker, i int) {
 		m := folders[i]
-		entries := w.list(m.part, m.dir, m.report)
-		w.readMetadata(&m.folder, m.address, entries)
+		if m.kept != nil {
+			w.report.merge(m.kept.walked)
+			return
+		}
+		m.walked = w.report
+		entries, unreadable, bad := w.list(m.part, m.dir, m.report)
+		if bad == nil {
+			bad = w.readMetadata(&m.folder, m.address, entries, unreadable)
+		}
+		if bad != nil {
+			w.holdAddress(&m.folder)
+			return
+		}
+		for _, e := range unreadable {
+			w.addUnreadable(m, e)
+		}
 		beside := newSiblings(entries)
 		for _, e := range entries {
 			if !isMetadata(e) && !w.strayInModule(m, e, beside) {
@@ -191,13 +210,20 @@ func (w *walker) walkModules() []*moduleFolder {
 	})
 	spellings := make([]spelling, len(folders))
 	for i, m := range folders {
-		spellings[i] = spelling{folder: &m.folder, address: m.address, empty: len(m.packages) == 0}
+		spellings[i] = spelling{folder: &m.folder, address: m.address, empty: m.isEmpty()}
 	}
 	var modules []*moduleFolder
 	for _, i := range w.oneSpellingEach(spellings, found) {
 		modules = append(modules, folders[i])
 	}
 	return modules
+}
+
+func (m *moduleFolder) isEmpty() bool {
+	if m.kept != nil {
+		return m.kept.empty
+	}
+	return len(m.packages) == 0
 }
 
 // order sorts the versions. The newest one is also read first.
@@ -234,6 +260,22 @@ func (w *walker) addModulePackage(m *moduleFolder, e entry) {
 	m.packages = append(m.packages, p)
 }
 
+// addUnreadable adds an entry that cannot be read, so that its version stays as it was.
+func (w *walker) addUnreadable(m *moduleFolder, e entry) {
+	w.faulty = w.faulty || e.bad.passes()
+	text, format, preference, isFile := parseModuleFile(e.name)
+	if !isFile {
+		text, format, preference = e.name, "tar.gz", len(moduleFormats)
+	}
+	v, err := address.ParseModuleVersion(text)
+	if err != nil || !isFile && !looksLikeVersion(e.name) {
+		w.report.withhold(e.bad.at(inFolder(m.report, e.name), m.address, ""))
+		return
+	}
+	a := &archive{in: &m.folder, location: location{e.dir, strings.Clone(e.name), m.report}, version: v.String(), digest: digest{bad: e.bad}}
+	m.packages = append(m.packages, &modulePackage{archive: a, version: v, format: format, preference: preference})
+}
+
 // newFolderArchive adds a module folder to what has to be read, unless the memo
 // knows it. Its stamp covers the names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(m *moduleFolder, e entry, version string) *archive {
@@ -244,6 +286,7 @@ func (w *walker) newFolderArchive(m *moduleFolder, e entry, version string) *arc
 		w.scan.watch.addModule(m.part, dir)
 	}
 	if a.findModule(visit); a.bad != nil {
+		w.setAside(a)
 		return a
 	}
 	a.stamp = stampFolder(a.files)
@@ -261,11 +304,17 @@ func (m *moduleFolder) noteRested(rested map[string]stamp) {
 	}
 }
 
-// offerModule returns what can be offered of a module's folder, nil if there is
-// nothing, what is withdrawn, and what has not been read yet. Problems and offers go
-// to report.
-func (s *scan) offerModule(f *moduleFolder, report *Report) (module *Module, standing standing, lacks pending) {
-	standing = f.standing()
+// An offeredModule is what can be offered of a module's folder.
+type offeredModule struct {
+	module   *Module // nil if there is nothing to offer
+	standing standing
+	pending  pending // what has not been read yet
+	report   *Report // without what is offered
+}
+
+// offerModule returns what can be offered of a module's folder.
+func (s *scan) offerModule(f *moduleFolder) offeredModule {
+	standing, lacks, report := f.standing(), pending{}, newReport()
 	last := s.last.module(f.address)
 	listed := last != nil && s.last.listed(f.address)
 	kept := make(map[string]*modulePackage)
@@ -292,8 +341,12 @@ func (s *scan) offerModule(f *moduleFolder, report *Report) (module *Module, sta
 			continue
 		case p.bad != nil:
 			withhold(p, p.bad)
-			if known != nil && p.unfinished(s.options.now()) {
+			switch {
+			case known != nil && (p.bad.isFault() || p.unfinished(s.options.now())):
 				asBefore[v] = known
+			case p.bad.passes():
+				lacks.versions = append(lacks.versions, v)
+				lacks.list = lacks.list || !listed
 			}
 			continue
 		}
@@ -318,18 +371,15 @@ func (s *scan) offerModule(f *moduleFolder, report *Report) (module *Module, sta
 		versions = append(versions, p.offered(f.address.Hostname).or(last.Version(v)))
 	}
 	standing.sort()
+	o := offeredModule{standing: standing, pending: lacks, report: report}
 	if versions == nil {
-		return nil, standing, lacks
+		return o
 	}
-	module = last
+	o.module = last
 	if !last.consistsOf(versions, standing) {
-		module = newModule(f.address, versions, standing) // which orders them
+		o.module = newModule(f.address, versions, standing) // which orders them
 	}
-	for _, v := range module.Versions {
-		offer := Offer{Kind: KindModule, Address: f.address.String(), Version: v.Version, Notes: v.notes}
-		report.Offered = append(report.Offered, offer.noticed(v.deprecated))
-	}
-	return module, standing, lacks
+	return o
 }
 
 // offered is the version of a module that a package which has been read is.

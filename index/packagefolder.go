@@ -43,6 +43,7 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e e
 	w.depends = true // on what is in its folders
 	visit := func(dir string) { w.scan.watch.add(p.part, dir) }
 	if a.files, a.bad = p.part.walkPacked(e.path(), packageRules{}, visit); a.bad != nil {
+		w.setAside(a)
 		return true
 	}
 	if a.bad = checkPackageFolder(a.files, typ); a.bad != nil {

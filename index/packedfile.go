@@ -81,7 +81,7 @@ func (p Part) walkPacked(dir string, rules packingRules, visit func(dir string))
 			case leftOut:
 				continue
 			case e.bad != nil:
-				return found(e.bad.reason, "%q in it: %s", name, e.bad.detail)
+				return e.bad.inside(name)
 			case e.info.IsDir():
 				if f := walk(e.path(), name, depth+1, within); f != nil {
 					return f

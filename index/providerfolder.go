@@ -51,6 +51,8 @@ type releaseFiles struct {
 	signature *document
 	manifest  *document
 	docs      string // the folder of its documentation; empty if there is none
+
+	bad *finding // why something of it cannot be read, so that it stays as it was; nil if nothing
 }
 
 // A packageArchive is a provider's zip for one platform, or the folder of an
@@ -99,6 +101,10 @@ type document struct {
 func (w *walker) walkProviders(keys map[keysOf]*keysFile) []*providerFolder {
 	var folders []*providerFolder
 	for _, f := range w.walkAddresses(w.scan.tree.Providers, "providers", 2) {
+		if f.kept != nil {
+			folders = append(folders, newProviderFolder(f, f.address))
+			continue
+		}
 		a, err := address.ParseProvider(f.hostname, f.names[0], f.names[1])
 		if err != nil {
 			w.badProviderAddress(f, err)
@@ -108,11 +114,18 @@ func (w *walker) walkProviders(keys map[keysOf]*keysFile) []*providerFolder {
 	}
 	found := w.each(len(folders), func(w *walker, i int) {
 		p := folders[i]
+		if p.kept != nil {
+			w.report.merge(p.kept.walked)
+			return
+		}
 		if w.takeOver(p, keys) {
 			return
 		}
 		p.walked, w.notes = w, true
-		w.walkReleases(p, p.dir, p.report, "")
+		if bad := w.walkReleases(p, p.dir, p.report, ""); bad != nil {
+			w.holdAddress(&p.folder)
+			p.releases = nil
+		}
 		p.order()
 	})
 	spellings := make([]spelling, len(folders))
@@ -127,26 +140,49 @@ func (w *walker) walkProviders(keys map[keysOf]*keysFile) []*providerFolder {
 }
 
 func (p *providerFolder) hasPackages() bool {
-	if p.outcome != nil {
+	switch {
+	case p.outcome != nil:
 		return p.outcome.packages > 0
+	case p.kept != nil:
+		return !p.kept.empty
 	}
 	for _, r := range p.releases {
-		if len(r.packages) > 0 {
+		if len(r.packages) > 0 || r.bad != nil {
 			return true
 		}
 	}
 	return false
 }
 
+// walkReport is what the walk of the folder has reported.
+func (p *providerFolder) walkReport() *Report {
+	if p.outcome != nil {
+		return p.outcome.walk
+	}
+	return p.walked.report
+}
+
 // walkReleases sorts the files of a provider's folder, or of the folder of one
-// version in it, into releases. only is that version, empty for any.
-func (w *walker) walkReleases(p *providerFolder, dir, report, only string) {
-	entries := w.list(p.part, dir, report)
+// version in it, into releases. only is that version, empty for any. bad is why
+// nothing can be said of the folder; nil if something can.
+func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad *finding) {
+	entries, unreadable, bad := w.list(p.part, dir, report)
+	if bad != nil {
+		return bad
+	}
+	for _, e := range unreadable {
+		w.faulty = w.faulty || e.bad.passes()
+		v := p.versionOf(e.name, only)
+		w.report.withhold(e.bad.at(inFolder(report, e.name), p.address, v))
+		p.holdVersion(v, e.bad)
+	}
 	if only == "" {
-		w.readMetadata(&p.folder, p.address, entries)
+		if bad := w.readMetadata(&p.folder, p.address, entries, unreadable); bad != nil {
+			return bad
+		}
 	} else if isIncompleteUpload(p.address.Name, only, entries) {
 		w.report.ignore(report, Temporary, "it is being uploaded: it is skipped until its SHA256SUMS is there, which comes last")
-		return
+		return nil
 	}
 	beside := newSiblings(entries)
 	for _, e := range entries {
@@ -163,7 +199,9 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) {
 					w.strayProviderFolder(p, report, e)
 				}
 			case err == nil:
-				w.walkReleases(p, e.path(), inFolder(report, e.name), v.String())
+				if bad := w.walkReleases(p, e.path(), inFolder(report, e.name), v.String()); bad != nil {
+					p.holdVersion(v.String(), bad)
+				}
 			case looksLikeVersion(e.name):
 				problem(found(BadVersion, "%v", err), "")
 			default:
@@ -185,17 +223,49 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) {
 		}
 		w.addReleaseFile(p, f, report, e)
 	}
+	return nil
+}
+
+// versionOf is the version that an entry which cannot be read belongs to; empty if it is not
+// of a release. only is that of the folder around it, if there is one.
+func (p *providerFolder) versionOf(name, only string) string {
+	if v, err := p.parser.ParseVersion(name); err == nil && only == "" {
+		return v.String()
+	}
+	f, err := p.parser.Parse(name)
+	_, isPlatform := platformOfFolder(name)
+	switch {
+	case only == "" && err == nil:
+		return f.Text
+	case only != "" && (err == nil || isPlatform || name == UploadName):
+		return only
+	}
+	return ""
+}
+
+// holdVersion has a version stay as it was, unless it is empty.
+func (p *providerFolder) holdVersion(text string, bad *finding) {
+	if v, err := address.ParseProviderVersion(text); err == nil {
+		p.release(v, v.String()).hold(bad)
+	}
+}
+
+// hold has the release stay as it was. Of several reasons one that may pass counts.
+func (r *releaseFiles) hold(bad *finding) {
+	if !r.bad.passes() {
+		r.bad = bad
+	}
 }
 
 // badReleaseName is the finding for a name that ParseReleaseFile refuses.
 func badReleaseName(err error) *finding {
 	switch {
 	case errors.Is(err, address.ErrOtherProvider):
-		return &finding{NameMismatch, err.Error()}
+		return found(NameMismatch, "%v", err)
 	case errors.Is(err, address.ErrPackageName):
-		return &finding{BadName, err.Error()}
+		return found(BadName, "%v", err)
 	}
-	return &finding{BadVersion, err.Error()}
+	return found(BadVersion, "%v", err)
 }
 
 // looksLikeVersion reports whether a folder was meant to be a version.
@@ -288,11 +358,22 @@ func (r *releaseFiles) unread() int {
 
 func (r *releaseFiles) pending() bool { return r.unread() > 0 }
 
+// any reports whether there is something of the version that can be offered, or may be.
+func (r *releaseFiles) any() bool { return len(r.packages) > 0 || r.bad != nil }
+
+// path is what stands for the version in a report.
+func (r *releaseFiles) path(p *providerFolder) string {
+	if len(r.packages) == 0 {
+		return inFolder(p.report, r.text)
+	}
+	return r.packages[0].reportPath()
+}
+
 // rewritten reports whether a package changed while it was read, or one that is
-// offered is being written anew. The next scan tries again.
+// offered is being written anew or cannot be read. The next scan tries again.
 func (r *releaseFiles) rewritten(known *Release, now time.Time) bool {
 	return slices.ContainsFunc(r.packages, func(p *packageArchive) bool {
-		return p.unfinished(now) && (p.bad.reason == BeingWritten || known.Package(p.platform.OS, p.platform.Arch) != nil)
+		return p.bad.isFault() && known.Package(p.platform.OS, p.platform.Arch) != nil || p.unfinished(now) && (p.bad.reason == BeingWritten || known.Package(p.platform.OS, p.platform.Arch) != nil)
 	})
 }
 

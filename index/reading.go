@@ -387,8 +387,8 @@ func (r *reading) readUrgent() {
 func (r *reading) read(a *archive) {
 	d := r.scan.readArchive(a)
 	r.found.reading.Lock()
-	if d.bad != nil && d.bad.reason == storeFailed {
-		r.found.failed = d.bad // and it stays pending
+	if d.bad.passes() && (r.scan.live || d.bad.reason == storeFailed) {
+		r.found.failed = failureAt(a.reportPath(), d.bad) // and it stays pending
 	} else {
 		a.digest, a.pending = d, false
 	}

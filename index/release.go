@@ -36,16 +36,16 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider 
 	listed := last != nil && s.last.listed(p.address)
 	var releases []*Release
 	for _, files := range p.ordered {
-		if n := o.standing.metadata.WithdrawnVersion(files.version); n != nil && len(files.packages) > 0 {
+		if n := o.standing.metadata.WithdrawnVersion(files.version); n != nil && files.any() {
 			o.standing.withdraw(files.version, n)
-			o.report.withdraw(files.packages[0].reportPath(), p.address, files.text, n)
+			o.report.withdraw(files.path(p), p.address, files.text, n)
 			continue
 		}
 		r := s.offerRelease(p, files, keys, last.Release(files.text), &o)
 		if r != nil {
 			releases = append(releases, r)
 		}
-		if files.pending() {
+		if files.pending() || r == nil && files.bad.passes() {
 			o.pending.versions = append(o.pending.versions, files.text)
 			o.pending.list = o.pending.list || r == nil && !listed
 		}
@@ -60,6 +60,12 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider 
 // as it was offered after the last scan, nil if it was not.
 func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, last *Release, o *offeredProvider) *Release {
 	report := o.report
+	if files.bad != nil {
+		o.passing = true
+		if last != nil || files.bad.passes() {
+			return last
+		}
+	}
 	if len(files.packages) == 0 {
 		for d := range files.documents() {
 			report.ignore(d.reportPath(), NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
@@ -92,6 +98,11 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		var problems []Problem
 		v, problems = s.verify(p, files, keys)
 		report.Withheld = append(report.Withheld, problems...)
+		if v.unread.isFault() { // it stays as it was
+			o.passing = true
+			files.hold(v.unread)
+			return last
+		}
 		if v.release == nil {
 			return nil
 		}
@@ -114,17 +125,17 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 	checksums, sums, bad := s.readChecksums(files.checksums)
 	if bad != nil {
 		withhold(files.checksums.reportPath(), bad)
-		return verifiedRelease{}, problems
+		return verifiedRelease{unread: bad}, problems
 	}
 	protocols, bad := s.readManifest(files.manifest, sums)
 	if bad != nil {
 		withhold(files.manifest.reportPath(), bad)
-		return verifiedRelease{}, problems
+		return verifiedRelease{unread: bad}, problems
 	}
 	signed, bad := s.verifySignature(files, checksums, keys, keysOf{p.address.Hostname, p.address.Namespace})
 	if bad != nil {
 		withhold(files.signature.reportPath(), bad)
-		return verifiedRelease{}, problems
+		return verifiedRelease{unread: bad}, problems
 	}
 	packages := checkPackages(files.packages, sums, withhold)
 	if len(packages) == 0 {
@@ -186,9 +197,9 @@ func (s *scan) readChecksums(d *document) (content []byte, sums wire.Checksums, 
 	sums, err := wire.DecodeChecksums(content)
 	switch {
 	case errors.Is(err, wire.ErrNoChecksums):
-		return nil, nil, &finding{Empty, err.Error()}
+		return nil, nil, found(Empty, "%v", err)
 	case err != nil:
-		return nil, nil, &finding{BadChecksums, err.Error()}
+		return nil, nil, found(BadChecksums, "%v", err)
 	}
 	return content, sums, nil
 }
@@ -207,7 +218,7 @@ func (s *scan) readManifest(d *document, sums wire.Checksums) (protocols []strin
 	}
 	protocols, err := wire.DecodeManifest(content)
 	if err != nil {
-		return nil, &finding{BadManifest, err.Error()}
+		return nil, found(BadManifest, "%v", err)
 	}
 	return protocols, nil
 }

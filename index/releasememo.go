@@ -33,6 +33,8 @@ type verifiedRelease struct {
 	state   wire.SHA256 // of its files and keys
 	since   time.Time
 	seen    uint32 // the last scan that asked for it
+
+	unread *finding // why there is no release, if that is a fault
 }
 
 // verifiedFor is how long a verification holds: keys expire with time alone.

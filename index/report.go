@@ -195,13 +195,14 @@ func (r *Report) sort() {
 type finding struct {
 	reason Reason
 	detail string
+	fault  fault
 }
 
 func (f *finding) Error() string { return f.detail }
 
 // found makes a finding, with its detail as fmt.Sprintf does.
 func found(reason Reason, format string, args ...any) *finding {
-	return &finding{reason, fmt.Sprintf(format, args...)}
+	return &finding{reason: reason, detail: fmt.Sprintf(format, args...)}
 }
 
 // at is the finding as a report has it. The address may be zero, and the version
@@ -224,33 +225,46 @@ func asFinding(err error) *finding {
 	}
 	switch err = withoutPath(err); {
 	case errors.Is(err, ErrStore):
-		return found(storeFailed, "it cannot be read: %v", err)
+		return faulty(passing, storeFailed, "it cannot be read: %v", err)
 	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
-		return found(exhausted, "it cannot be read: give the server more open files (%v)", err)
+		return faulty(passing, exhausted, "it cannot be read: give the server more open files (%v)", err)
 	case errors.Is(err, fs.ErrPermission):
-		return found(Unreadable, "it cannot be read: give the server the right to (%v)", err)
+		return faulty(lasting, Unreadable, "it cannot be read: give the server the right to (%v)", err)
 	case errors.Is(err, fs.ErrNotExist):
-		return found(Unreadable, "it is gone, or a symlink to nothing")
+		return faulty(lasting, Unreadable, "it is gone, or a symlink to nothing")
+	case errors.Is(err, syscall.ELOOP):
+		return faulty(lasting, Unreadable, "it cannot be read: %v", err)
 	case escapes(err):
-		return found(Unreadable, "a symlink leaves the root: keep its target inside, or copy what it leads to")
+		return faulty(lasting, Unreadable, "a symlink leaves the root: keep its target inside, or copy what it leads to")
 	}
-	return found(Unreadable, "it cannot be read: %v", err)
+	return faulty(passing, Unreadable, "it cannot be read: %v", err)
 }
 
 // exhausted is the reason of what cannot be read because the server itself is
-// short of something, which says nothing about the tree. No report ever has it: the
-// scan fails as a whole.
+// short of something, which says nothing about the tree. Reports call it Unreadable, and
+// a scan that nothing follows fails as a whole.
 const exhausted Reason = "exhausted"
 
 // storeFailed is the reason of what the store of a Bucket did not give, for the same
 // reason. An archive that was to be read for the first time is read by a later scan.
 const storeFailed Reason = "store_failed"
 
-// failure is why a scan with this report fails as a whole; nil if it does not.
+// failure is why a scan that nothing follows fails as a whole with this report; nil if it
+// does not.
 func (r *Report) failure() error {
 	i := slices.IndexFunc(r.Withheld, func(p Problem) bool { return p.Reason == exhausted || p.Reason == storeFailed })
 	if i < 0 {
 		return nil
 	}
 	return fmt.Errorf("%s: %s", r.Withheld[i].Path, r.Withheld[i].Detail)
+}
+
+// nameUnreadable gives what is reported for a reason that no report has the one that
+// reports have.
+func (r *Report) nameUnreadable() {
+	for i := range r.Withheld {
+		if p := &r.Withheld[i]; p.Reason == exhausted || p.Reason == storeFailed {
+			p.Reason = Unreadable
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"cmp"
 	"context"
 	"path"
 	"runtime"
@@ -31,6 +32,7 @@ type scanner struct {
 	seeks    bool     // the tree's file system is known to have files that seek
 	last     outcome  // of the last scan that succeeded
 	changes  Change   // the last that the next scan sees
+	accepts  bool     // of the next scan, see there
 
 	shared shared
 }
@@ -51,6 +53,8 @@ type outcome struct {
 	keys     map[keysOf]*keysFile     // as they were read
 	metadata map[string]*metadataFile // as they were read, by their path in the report
 	rested   map[string]stamp         // the folders that were packed, by their path in the report
+	kept     map[string]*keptFolder   // the folders of addresses, by their path in the report
+	known    map[string]bool          // the folders on the way to them that have been listed, by their path in the report
 
 	providers map[string]*providerOutcome // by the path of the folder in the report
 }
@@ -83,8 +87,10 @@ type scan struct {
 	ctx  context.Context
 	tree Tree
 	now  time.Time // when it began
-	live bool      // another scan follows when something is too young to be offered
+	live bool      // another scan follows when something is too young to be offered, or cannot be read
 	last outcome   // of the scan before
+
+	accepts bool // a part of the tree may be empty all at once
 
 	changes Change // the last that it sees
 
@@ -111,10 +117,10 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 		return nil, err
 	}
 	s := &scan{
-		ctx: ctx, tree: tree, now: now, live: waiting != nil, last: x.last, changes: x.changes,
+		ctx: ctx, tree: tree, now: now, live: waiting != nil, last: x.last, changes: x.changes, accepts: x.accepts,
 		options: x.options, progress: x.progress, memo: &x.memo, releases: &x.releases, sharing: x.sharing, watch: x.watch, shared: &x.shared,
 	}
-	x.memo.begin()
+	x.memo.begin(now)
 	x.releases.begin()
 	found := s.walk()
 	s.recallShared(found)
@@ -139,9 +145,7 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 			r.Hint = "" // the keys came first
 		}
 	}
-	if found.failed != nil {
-		snapshot.unread = found.failed.detail
-	}
+	snapshot.unread, snapshot.faulty = found.failed, found.faulty
 	snapshot.Read, snapshot.Recalled = len(found.unread), found.recalled
 	x.memo.finish()
 	x.releases.finish(snapshot)
@@ -177,7 +181,11 @@ type inventory struct {
 	recalled int        // how many it knows
 
 	reading sync.Mutex // guards the digests of archives while they are read
-	failed  *finding   // why one of them could not be read this time; nil: all could
+	failed  string     // which of them could not be read this time, and why; empty: all could
+
+	unknown []folder        // that no scan could read yet
+	known   map[string]bool // the folders that were listed, see outcome
+	faulty  bool            // something else could not be read, and may be a moment later
 }
 
 // metadata returns the registry.hcl files, by their path in the report.
@@ -203,6 +211,11 @@ func (s *scan) walk() *inventory {
 	found := &inventory{keys: w.readKeys()}
 	found.providers, found.modules = w.walkProviders(found.keys), w.walkModules()
 	found.report, found.unread, found.recalled = w.report, w.unread, w.recalled
+	found.unknown, found.failed, found.faulty = w.unknown, w.failed, w.faulty
+	found.known = make(map[string]bool, len(w.known))
+	for _, report := range w.known {
+		found.known[report] = true
+	}
 	return found
 }
 
@@ -211,7 +224,8 @@ func (s *scan) assemble(found *inventory) outcome {
 	found.reading.Lock()
 	defer found.reading.Unlock()
 	snapshot, rested := newSnapshot(s.tree, s.now, s.shared), make(map[string]stamp)
-	snapshot.changes = s.changes
+	snapshot.changes, snapshot.unknown = s.changes, found.unknown
+	kept := make(map[string]*keptFolder, len(found.providers)+len(found.modules))
 	outcomes := make(map[string]*providerOutcome, len(found.providers))
 	if !s.options.RequireSignatures {
 		snapshot.signer = s.options.Signer
@@ -220,35 +234,74 @@ func (s *scan) assemble(found *inventory) outcome {
 
 	providers := make([]offeredProvider, len(found.providers))
 	inParallel(s.options.workers(), len(providers), func(i int) {
-		if p := found.providers[i]; p.outcome != nil {
+		switch p := found.providers[i]; {
+		case p.outcome != nil:
 			providers[i] = p.outcome.offered
-		} else {
+		case p.kept != nil:
+			providers[i] = p.kept.offeredProvider()
+		default:
 			providers[i] = s.offerProvider(p, found.keys[p.keysOf()])
 		}
 	})
 	for i, p := range providers {
+		f := found.providers[i]
 		report.merge(p.report)
 		for _, r := range p.provider.releaseList() {
 			report.Offered = append(report.Offered, r.offer.noticed(r.deprecated))
 		}
-		if o := found.providers[i].newOutcome(p, found.keys[found.providers[i].keysOf()]); o != nil {
-			outcomes[found.providers[i].report] = o
+		switch o := f.newOutcome(p, found.keys[f.keysOf()]); {
+		case f.kept != nil:
+			outcomes[f.report] = s.last.providers[f.report]
+		case o != nil:
+			outcomes[f.report] = o
 		}
-		snapshot.addProvider(found.providers[i].address, p.provider, p.pending)
-		snapshot.addStanding(found.providers[i].address, p.standing)
-		snapshot.addDocs(found.providers[i], p.provider)
-		found.providers[i].noteRested(rested)
+		snapshot.addProvider(f.address, p.provider, p.pending)
+		snapshot.addStanding(f.address, p.standing)
+		snapshot.addDocs(f, p.provider, s.last.snapshot)
+		f.noteRested(rested)
+		switch {
+		case f.kept != nil:
+			kept[f.report] = f.kept
+		case !f.unknown:
+			kept[f.report] = &keptFolder{folder: f.folder, walked: f.walkReport(), empty: !f.hasPackages(), provider: p}
+		}
 	}
 	for _, m := range found.modules {
-		module, standing, pending := s.offerModule(m, report)
-		snapshot.addModule(m.address, module, pending)
-		snapshot.addStanding(m.address, standing)
+		var offered offeredModule
+		if m.kept != nil {
+			offered = m.kept.offeredModule()
+		} else {
+			offered = s.offerModule(m)
+		}
+		report.merge(offered.report)
+		for _, v := range offered.module.versionList() {
+			offer := Offer{Kind: KindModule, Address: m.address.String(), Version: v.Version, Notes: v.notes}
+			report.Offered = append(report.Offered, offer.noticed(v.deprecated))
+		}
+		snapshot.addModule(m.address, offered.module, offered.pending)
+		snapshot.addStanding(m.address, offered.standing)
 		m.noteRested(rested)
+		switch {
+		case m.kept != nil:
+			kept[m.report] = m.kept
+		case !m.unknown:
+			kept[m.report] = &keptFolder{folder: m.folder, walked: m.walked, empty: m.isEmpty(), module: offered}
+		}
+	}
+	if s.holds(found) {
+		for report, stamp := range s.last.rested {
+			if _, again := rested[report]; !again {
+				rested[report] = stamp
+			}
+		}
+	}
+	if s.live {
+		report.nameUnreadable()
 	}
 	snapshot.Report = report
 	snapshot.mergeHosted()
 	report.sort()
-	return outcome{snapshot: snapshot, rested: rested, providers: outcomes}
+	return outcome{snapshot: snapshot, rested: rested, providers: outcomes, kept: kept, known: found.known}
 }
 
 // workers is how many archives are read, or folders walked, at once.
@@ -280,6 +333,11 @@ type walker struct {
 	unread   []*archive
 	recalled int
 
+	known   []string // the folders that were listed, see outcome
+	unknown []folder // that no scan could read yet
+	failed  string   // which archive could not be read this time, and why; empty: all could
+	faulty  bool     // something else could not be read, and may be a moment later
+
 	notes   bool           // what is listed is noted
 	listed  []listedFolder // if it is
 	depends bool           // what was found depends on more than that
@@ -301,6 +359,8 @@ func (w *walker) merge(other *walker) {
 	w.report.merge(other.report)
 	w.unread = append(w.unread, other.unread...)
 	w.recalled += other.recalled
+	w.known, w.unknown = append(w.known, other.known...), append(w.unknown, other.unknown...)
+	w.failed, w.faulty = cmp.Or(w.failed, other.failed), w.faulty || other.faulty
 }
 
 // A folder is a directory whose path is an address.
@@ -313,6 +373,8 @@ type folder struct {
 	address  address.Address // once the path has been parsed
 
 	metadata *metadataFile // of the folder of an address; nil without registry.hcl
+	kept     *keptFolder   // what counts in place of what is in it now; nil if that could be read
+	unknown  bool          // it cannot be read, and nothing is known from before
 }
 
 // standing is what the folder's registry.hcl makes of its address, before it is
@@ -334,40 +396,55 @@ func (w *walker) walkAddresses(part Part, name string, depth int) []folder {
 			folders = append(folders, f)
 			return
 		}
-		entries := w.list(part, f.dir, f.report)
+		entries, unreadable, bad := w.list(part, f.dir, f.report)
+		if bad == nil && f.dir == "." && len(entries)+len(unreadable) == 0 {
+			if bad = w.scan.emptied(f.report); bad != nil {
+				w.withhold(f.report, bad)
+			}
+		}
+		if bad != nil {
+			folders = append(folders, w.hold(f)...)
+			return
+		}
+		w.known = append(w.known, f.report)
+		for _, e := range unreadable {
+			w.withhold(path.Join(f.report, e.name), e.bad)
+			folders = append(folders, w.hold(f.below(strings.Clone(e.name)))...)
+		}
 		beside := newSiblings(entries)
 		for _, e := range entries {
 			if !e.info.IsDir() {
 				w.fileWithoutAddress(f, name, e, beside)
 				continue
 			}
-			e.name = strings.Clone(e.name) // addresses are kept for longer than what lies beside them
-			next := folder{part: part, dir: e.path(), report: path.Join(f.report, e.name), hostname: f.hostname, names: f.names}
-			if len(f.names) == 0 && f.hostname == "" && address.IsHostname(e.name) {
-				next.hostname = e.name
-			} else {
-				next.names = append(f.names[:len(f.names):len(f.names)], e.name)
-			}
-			walk(next)
+			walk(f.below(strings.Clone(e.name))) // addresses are kept for longer than what lies beside them
 		}
 	}
 	walk(folder{part: part, dir: ".", report: name})
 	return folders
 }
 
-// list returns what is in a directory and can be used, and reports the rest.
-func (w *walker) list(part Part, dir, report string) []entry {
+// withhold reports a file or folder at no address.
+func (w *walker) withhold(report string, f *finding) {
+	w.faulty = w.faulty || f.passes()
+	w.report.withhold(f.at(report, address.Address{}, ""))
+}
+
+// list returns what is in a directory and can be used, and what cannot be read. It reports
+// the rest, and why the directory cannot be listed.
+func (w *walker) list(part Part, dir, report string) (usable, unreadable []entry, bad *finding) {
 	if w.scan.ctx.Err() != nil {
-		return nil
+		return nil, nil, nil
 	}
 	w.scan.watch.add(part, dir) // before it is read: nothing can come in unseen
 	entries, err := part.list(dir)
 	if err != nil {
-		w.report.withhold(asFinding(err).at(report, address.Address{}, ""))
-		return nil
+		bad = asFinding(err)
+		w.withhold(report, bad)
+		return nil, nil, bad
 	}
 	w.note(dir, report, entries)
-	kept := entries[:0]
+	usable = entries[:0]
 	for _, e := range entries {
 		switch {
 		case harmless(e.name, e.info == nil || !e.info.IsDir()):
@@ -375,15 +452,15 @@ func (w *walker) list(part Part, dir, report string) []entry {
 		case hiddenOrTemporary(e.name):
 			w.report.ignore(path.Join(report, e.name), Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
 		case e.bad != nil:
-			w.report.withhold(e.bad.at(path.Join(report, e.name), address.Address{}, ""))
+			unreadable = append(unreadable, e)
 		default:
 			if e.link && e.info.IsDir() && part.disk != "" {
 				w.scan.watch.addPathTo(part.onDisk(e.path()))
 			}
-			kept = append(kept, e)
+			usable = append(usable, e)
 		}
 	}
-	return kept
+	return usable, unreadable, nil
 }
 
 // A spelling is a folder whose address other folders may have as well, since

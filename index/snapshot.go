@@ -27,7 +27,8 @@ type Snapshot struct {
 	// zero if none expires.
 	KeysExpire time.Time
 
-	unread string // why archives are still pending that the scan tried to read; empty: none are
+	unread string // which archives are still pending that the scan tried to read, and why; empty: none are
+	faulty bool   // something else could not be read, and may be a moment later
 
 	// Read and Recalled count the archives that the scan read and those that the
 	// memo knew.
@@ -45,6 +46,7 @@ type Snapshot struct {
 	standings, mergedStandings map[address.Address]standing
 
 	pending map[address.Address]pending
+	unknown []folder // that no scan could read yet
 
 	cataloging sync.Once
 	catalog    *Catalog
@@ -69,11 +71,15 @@ type pending struct {
 	// Versions may be missing that clients were offered before, by an earlier
 	// process. A list without them would have clients choose an older one.
 	list bool
+
+	// The folder cannot be read at the moment, and is as the last scan has found it: there
+	// may be other versions.
+	held bool
 }
 
 // has reports whether something of a version is pending; empty is any version.
 func (p pending) has(version string) bool {
-	return len(p.versions) > 0 && (version == "" || slices.Contains(p.versions, version))
+	return p.held || len(p.versions) > 0 && (version == "" || slices.Contains(p.versions, version))
 }
 
 // Provider returns what lies under exactly that address, or nil.
@@ -113,12 +119,19 @@ func hosted[T any](a address.Address, merged, all map[address.Address]*T) *T {
 // Pending reports whether something of a version of a provider or module, or of any
 // version if it is empty, has not been read yet: what is not found may appear soon.
 func (s *Snapshot) Pending(a address.Address, version string) bool {
-	return s.pending[a].has(version)
+	return s.pending[a].has(version) || s.Unknown(a)
+}
+
+// Unknown reports whether a provider or module may lie in a folder that no scan could read
+// yet: neither what is there is known, nor what is withdrawn.
+func (s *Snapshot) Unknown(a address.Address) bool {
+	return len(s.unknown) > 0 && s.providers[a] == nil && s.modules[a] == nil &&
+		slices.ContainsFunc(s.unknown, func(f folder) bool { return f.covers(a) })
 }
 
 // ListPending reports whether the list of versions of a provider or module may
 // lack some that clients were offered before.
-func (s *Snapshot) ListPending(a address.Address) bool { return s.pending[a].list }
+func (s *Snapshot) ListPending(a address.Address) bool { return s.pending[a].list || s.Unknown(a) }
 
 // newlyWithheld is what is withheld and was not in the snapshot before, which
 // may be nil.

@@ -1,0 +1,266 @@
+package index_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// What a file system fails with, although the file may be there. None of it says that
+// something does not exist.
+var transient = []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.ETIMEDOUT, syscall.ENOMEM, syscall.EMFILE, syscall.EACCES}
+
+// later is a clock by which what was written just now is at rest.
+func later() time.Time { return time.Now().Add(time.Hour) }
+
+// faultyTree has each kind of folder and file that a scan reads.
+func faultyTree(t *testing.T) *indextest.Tree {
+	tree := indextest.New(t)
+	author := indextest.NewPublisher(t)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64").Manifest("5.0").Signed(author)
+	tree.ProviderIn("providers/acme/demo/1.1.0", "demo", "1.1.0", "linux_amd64").Checksums()
+	tree.Write("providers/acme/demo/registry.hcl", "deprecated \"1.0.0\" {\n  reason = \"old\"\n}\n")
+	tree.ProviderIn("providers/registry.terraform.io/hashicorp/aws/1.0.0", "aws", "1.0.0", "linux_amd64").Checksums()
+	tree.ProviderIn("providers/registry.terraform.io/hashicorp/aws/1.1.0", "aws", "1.1.0", "linux_amd64").Checksums()
+	tree.Write("providers/registry.terraform.io/hashicorp/aws/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
+	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	tree.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip("main.tf", "# a module\n"))
+	tree.Write("modules/acme/vpc/aws/registry.hcl", "withdrawn \"1.2.0\" {\n  reason = \"broken\"\n}\n")
+	return tree
+}
+
+// standings are what clients are told of each version of the faulty tree.
+func standings(s *index.Snapshot) (told map[string]string) {
+	told = make(map[string]string)
+	tell := func(a address.Address, version string, offered bool, withdrawn []index.WithdrawnVersion) {
+		key := a.String() + " " + version
+		switch {
+		case slices.ContainsFunc(withdrawn, func(w index.WithdrawnVersion) bool { return w.Version == version }):
+			told[key] = "withdrawn"
+		case offered:
+			told[key] = "offered"
+		case s.Pending(a, version):
+			told[key] = "pending"
+		default:
+			told[key] = "absent"
+		}
+		if s.ListPending(a) {
+			told[key] += ", in a list that is pending"
+		}
+	}
+	for _, a := range []address.Address{{Namespace: "acme", Name: "demo"}, {Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "aws"}} {
+		for _, v := range []string{"1.0.0", "1.1.0"} {
+			tell(a, v, s.Provider(a).Release(v) != nil, s.HostedWithdrawnVersions(a))
+		}
+	}
+	a := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
+	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
+		tell(a, v, s.Module(a).Version(v) != nil, s.HostedWithdrawnVersions(a))
+	}
+	return told
+}
+
+// Each single operation of a scan may fail, once or for a while: what was offered stays
+// offered, what is withdrawn stays withdrawn, and no archive is read again afterwards.
+func TestFaultsOfAScan(t *testing.T) {
+	for _, errno := range transient {
+		for _, lasts := range []string{"once", "for a while"} {
+			t.Run(fmt.Sprintf("%v %s", errno, lasts), func(t *testing.T) {
+				var faults indextest.Faults
+				tree := faultyTree(t)
+				o := options(t, faults.Open(tree.Open))
+				o.Workers, o.Now = 1, later
+				for n := 1; ; n++ {
+					x := index.New(o)
+					before := rescan(t, x)
+					whole := standings(before)
+					faults.Once(n, errno)
+					if lasts == "for a while" {
+						faults.From(n, errno)
+					}
+					during := rescan(t, x)
+					asked, failed := faults.End()
+					for key, told := range standings(during) {
+						if told != whole[key] {
+							t.Errorf("while %v fails, %s is %s, and was %s", first(failed), key, told, whole[key])
+						}
+					}
+					after := rescan(t, x)
+					if told := standings(after); fmt.Sprint(told) != fmt.Sprint(whole) || after.Read > 0 {
+						t.Errorf("after %v has failed: %v, and %d archives are read again", first(failed), told, after.Read)
+					}
+					x.Close()
+					if len(failed) == 0 {
+						t.Logf("a scan has %d operations", asked)
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+// So may each of the first scan. Then nothing is known from before: what cannot be read is
+// pending, and absent only if the server has no right to it.
+func TestFaultsOfAStart(t *testing.T) {
+	for _, errno := range transient {
+		for _, lasts := range []string{"once", "for a while"} {
+			t.Run(fmt.Sprintf("%v %s", errno, lasts), func(t *testing.T) {
+				var faults indextest.Faults
+				tree := faultyTree(t)
+				o := options(t, faults.Open(tree.Open))
+				o.Workers, o.Now = 1, later
+				whole := standings(rescan(t, index.New(o)))
+				for n := 1; ; n++ {
+					x := index.New(o)
+					faults.Once(n, errno)
+					if lasts == "for a while" {
+						faults.From(n, errno)
+					}
+					during := rescan(t, x)
+					_, failed := faults.End()
+					for key, told := range standings(during) {
+						told, _, _ = strings.Cut(told, ",") // the list waits for what is pending
+						if forbidden := errno == syscall.EACCES; told != whole[key] && told != "pending" && !(forbidden && told == "absent") {
+							t.Errorf("while %v fails, %s is %s, and should be %s or pending", first(failed), key, told, whole[key])
+						}
+					}
+					if told := standings(rescan(t, x)); fmt.Sprint(told) != fmt.Sprint(whole) {
+						t.Errorf("after %v has failed: %v", first(failed), told)
+					}
+					x.Close()
+					if len(failed) == 0 {
+						return
+					}
+				}
+			})
+		}
+	}
+}
+
+func first(failed []indextest.Operation) string {
+	if len(failed) == 0 {
+		return "nothing"
+	}
+	return failed[0].String()
+}
+
+// A symlink to nothing or out of the root, or a folder without the right to read it, holds
+// what it has the name of, and nothing else.
+func TestLastingFaults(t *testing.T) {
+	outside := t.TempDir()
+	for _, test := range []struct {
+		rule    string
+		replace string // by the fault
+		held    string // what stays as it was
+	}{
+		{"a part", "providers", "acme/demo 1.0.0, acme/other 1.0.0"},
+		{"a namespace", "providers/acme", "acme/demo 1.0.0, acme/other 1.0.0"},
+		{"the folder of an address", "providers/acme/demo", "acme/demo 1.0.0"},
+		{"the folder of a version", "providers/acme/demo/1.0.0", "acme/demo 1.0.0"},
+		{"a package", "providers/acme/demo/1.0.0/" + zipName, "acme/demo 1.0.0"},
+		{"SHA256SUMS", "providers/acme/demo/1.0.0/terraform-provider-demo_1.0.0_SHA256SUMS", "acme/demo 1.0.0"},
+		{"modules", "modules", "acme/vpc/aws 1.0.0"},
+		{"the folder of a module", "modules/acme/vpc/aws", "acme/vpc/aws 1.0.0"},
+		{"a module", "modules/acme/vpc/aws/1.0.0", "acme/vpc/aws 1.0.0"},
+		{"a file of a module", "modules/acme/vpc/aws/1.0.0/main.tf", "acme/vpc/aws 1.0.0"},
+	} {
+		for _, link := range []string{"nothing", filepath.Join(outside, "x"), outside} {
+			t.Run(test.rule+" is a link to "+filepath.Base(link), func(t *testing.T) {
+				root := t.TempDir()
+				tree := indextest.OnDisk(t, root)
+				tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
+				tree.ProviderIn("providers/acme/other/1.0.0", "other", "1.0.0", "linux_amd64").Checksums()
+				tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+				o := options(t, index.Directories{Root: root}.Open)
+				o.Now = later
+				x := index.New(o)
+				defer x.Close()
+				before := rescan(t, x)
+				if len(before.Report.Offered) != 3 {
+					t.Fatalf("offered is %+v", before.Report.Offered)
+				}
+				at := filepath.Join(root, filepath.FromSlash(test.replace))
+				if err := os.Rename(at, filepath.Join(outside, strings.ReplaceAll(t.Name(), "/", "_"))); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.Symlink(link, at); err != nil {
+					t.Fatal(err)
+				}
+				if test.replace != "modules" && !strings.HasPrefix(test.replace, "modules/acme/vpc/aws") {
+					tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+				} else {
+					tree.ProviderIn("providers/acme/other/1.1.0", "other", "1.1.0", "linux_amd64").Checksums()
+				}
+				now := rescan(t, x)
+				if len(now.Report.Offered) != 4 {
+					t.Errorf("offered is %+v, withheld is %+v", now.Report.Offered, now.Report.Withheld)
+				}
+				if !slices.ContainsFunc(now.Report.Withheld, func(p index.Problem) bool {
+					return strings.HasPrefix(test.replace, p.Path) && p.Reason == index.Unreadable
+				}) {
+					t.Errorf("it is not reported: %+v", now.Report.Withheld)
+				}
+			})
+		}
+	}
+}
+
+// What an operator removes is gone; what vanishes all at once is a volume that is not
+// mounted, until there is something again or a rescan is asked for.
+func TestEmptiedParts(t *testing.T) {
+	tree := indextest.New(t)
+	tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
+	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	tree.Write("modules/acme/vpc/gcp/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	mounted := tree.Fs
+	empty := afero.NewMemMapFs()
+	empty.MkdirAll("providers", 0o755)
+	x := index.New(options(t, func() (index.Tree, error) { return tree.Open() }))
+	defer x.Close()
+	x.Start()
+	<-x.Ready()
+	offered := func() int {
+		x.Hint()
+		s := x.Snapshot()
+		for change := x.Changed(); !s.Sees(change); {
+			s = x.Next(t.Context(), s)
+		}
+		return len(s.Report.Offered)
+	}
+	for _, step := range []struct {
+		rule    string
+		do      func()
+		offered int
+	}{
+		{"all is there", func() {}, 3},
+		{"one of several is removed", func() { mounted.RemoveAll("modules/acme/vpc/gcp") }, 2},
+		{"the volume is not mounted", func() { tree.Fs = empty }, 2},
+		{"it still is not", func() {}, 2},
+		{"it is mounted again", func() { tree.Fs = mounted }, 2},
+		{"all modules are removed", func() { mounted.RemoveAll("modules/acme") }, 2},
+		{"a module is put there", func() { tree.Write("modules/acme/vpc/azure/1.0.0.tar.gz", indextest.TarGz("main.tf", "")) }, 2},
+		{"it is removed", func() { mounted.RemoveAll("modules/acme") }, 2},
+		{"a rescan is asked for", func() { rescan(t, x) }, 1},
+	} {
+		step.do()
+		if n := offered(); n != step.offered {
+			t.Errorf("%s: %d are offered: %+v", step.rule, n, x.Snapshot().Report.Offered)
+		}
+	}
+	if s := rescan(t, x); s.Read > 0 {
+		t.Errorf("%d archives are read again", s.Read)
+	}
+}

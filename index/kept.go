@@ -1,0 +1,156 @@
+package index
+
+import (
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// A fault holds the folder in which it happens as the last scan found it, and nothing else:
+// the folder of an address, all such folders below a folder that cannot be listed, or of one
+// version the files. What no scan has read yet is unknown: nothing is said of it, neither
+// that it exists nor that it does not.
+
+// A keptFolder is what a scan has made of the folder of an address, for the case that a
+// later scan cannot read it.
+type keptFolder struct {
+	folder   folder
+	walked   *Report // what the walk of it reported
+	empty    bool    // it had nothing to offer
+	provider offeredProvider
+	module   offeredModule
+}
+
+// hold returns the folders of addresses that the last scan has found in a folder, on the way
+// to them, that cannot be read now. If no scan could read it yet, it is unknown.
+func (w *walker) hold(f folder) []folder {
+	s := w.scan
+	s.memo.retainBelow(f.report)
+	var folders []folder
+	for _, report := range slices.Sorted(maps.Keys(s.last.kept)) {
+		if k := s.last.kept[report]; isBelow(report, f.report) {
+			kept := k.folder
+			kept.part, kept.kept = f.part, k
+			folders = append(folders, kept)
+		}
+	}
+	known := false
+	for report := range s.last.known {
+		if isBelow(report, f.report) {
+			w.known = append(w.known, report)
+			known = known || report == f.report
+		}
+	}
+	for _, u := range s.last.unknown() {
+		if u.report != f.report && isBelow(u.report, f.report) {
+			w.unknown = append(w.unknown, u)
+		}
+	}
+	if !known && s.last.kept[f.report] == nil {
+		w.unknown = append(w.unknown, f)
+	}
+	return folders
+}
+
+// holdAddress has the folder of an address, which cannot be read now, stay as the last scan has
+// found it. If no scan could read it yet, it is unknown.
+func (w *walker) holdAddress(f *folder) {
+	w.scan.memo.retainBelow(f.report)
+	w.unread, w.recalled, w.depends = nil, 0, true
+	if f.kept = w.scan.last.kept[f.report]; f.kept == nil {
+		f.metadata, f.unknown = nil, true
+		w.unknown = append(w.unknown, *f)
+		return
+	}
+	f.metadata = f.kept.folder.metadata
+	w.report.merge(f.kept.walked)
+}
+
+// offeredProvider is what stays offered of a provider. A version that is not may be there.
+func (k *keptFolder) offeredProvider() offeredProvider {
+	o := k.provider
+	o.passing, o.pending.held = true, true
+	return o
+}
+
+// offeredModule is the same for a module.
+func (k *keptFolder) offeredModule() offeredModule {
+	o := k.module
+	o.pending.held = true
+	return o
+}
+
+// setAside has an archive that cannot be read at the moment read by a later scan.
+func (w *walker) setAside(a *archive) {
+	if w.scan.live && a.bad.passes() {
+		w.failed = failureAt(a.reportPath(), a.bad)
+		a.bad, a.pending = nil, true
+	}
+}
+
+// failureAt says which file could not be read, and why.
+func failureAt(report string, f *finding) string { return report + ": " + f.detail }
+
+// unknown are the folders that the last scan could not read, and none before it.
+func (o outcome) unknown() []folder {
+	if o.snapshot == nil {
+		return nil
+	}
+	return o.snapshot.unknown
+}
+
+// covers reports whether an address may lie in a folder whose path is the beginning of one.
+func (f *folder) covers(a address.Address) bool {
+	part, _, _ := strings.Cut(f.report, "/")
+	if (part == "modules") != a.IsModule() {
+		return false
+	}
+	if f.hostname != "" {
+		if hostname, err := address.ParseHostname(f.hostname); err != nil || hostname != a.Hostname {
+			return false
+		}
+	} else if len(f.names) > 0 && a.Hostname != "" {
+		return false
+	}
+	for i, name := range []string{a.Namespace, a.Name, a.System} {
+		if i < len(f.names) && !strings.EqualFold(f.names[i], name) {
+			return false
+		}
+	}
+	return true
+}
+
+// below is the folder with a name in it, on the way to an address.
+func (f folder) below(name string) folder {
+	next := folder{part: f.part, dir: inFolder(f.dir, name), report: path.Join(f.report, name), hostname: f.hostname, names: f.names}
+	if len(f.names) == 0 && f.hostname == "" && address.IsHostname(name) {
+		next.hostname = name
+	} else {
+		next.names = append(f.names[:len(f.names):len(f.names)], name)
+	}
+	return next
+}
+
+// emptied is the finding for a part of the tree in which the last scan found addresses and
+// this one finds nothing, as under the mount point of a volume that is not mounted; nil if
+// that is not so, or was accepted by who asked for the scan.
+func (s *scan) emptied(report string) *finding {
+	if s.accepts {
+		return nil
+	}
+	for other, k := range s.last.kept {
+		if !k.empty && isBelow(other, report) {
+			return faulty(lasting, Unreadable, "all that was in it is gone at once: is its volume mounted? If it is meant to be empty, ask for a rescan")
+		}
+	}
+	return nil
+}
+
+// holds reports whether something stays as the last scan has found it.
+func (s *scan) holds(found *inventory) bool {
+	return slices.ContainsFunc(found.providers, func(p *providerFolder) bool { return p.kept != nil }) ||
+		slices.ContainsFunc(found.modules, func(m *moduleFolder) bool { return m.kept != nil })
+}
