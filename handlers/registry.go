@@ -237,7 +237,12 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath)
 	if !r.target.readable {
 		return g.missing(w, r)
 	}
-	return g.await(r, func() error { return answer(g, w, r) })
+	return g.await(r, func() error {
+		if r.unknown() {
+			return errPending
+		}
+		return answer(g, w, r)
+	})
 }
 
 // await answers r, and waits for the next snapshot as long as that may have the

@@ -139,6 +139,16 @@ func (r *request) listPending() bool {
 	return r.snapshot.ListPending(t.At(t.under)) || t.merged && r.snapshot.ListPending(t.At(""))
 }
 
+// unknown reports whether nothing is known of the target, because its folder could not be
+// read since the start: it may be there, or be withdrawn, and nothing is fetched in its place.
+func (r *request) unknown() bool {
+	t := &r.target
+	if t.Name == "" { // of several addresses
+		return false
+	}
+	return r.snapshot.Unknown(t.At(t.under)) || t.merged && r.snapshot.Unknown(t.At(""))
+}
+
 // wanted is what r waits for.
 func (r *request) wanted() []index.Wanted {
 	t := &r.target

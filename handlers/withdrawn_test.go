@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -249,4 +250,41 @@ func TestWithdrawnFromAnOrigin(t *testing.T) {
 			t.Errorf("got %s", got)
 		}
 	})
+}
+
+// What may be withdrawn is not fetched: of a folder that could not be read since the start
+// nothing is known.
+func TestWhatCannotBeReadIsNotFetched(t *testing.T) {
+	for _, folder := range []string{"providers", "providers/" + originHost, "providers/" + originHost + "/acme", "providers/" + originHost + "/acme/demo", "providers/" + originHost + "/acme/demo/registry.hcl"} {
+		t.Run(folder, func(t *testing.T) {
+			origin, _ := signedTree(t)
+			p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
+				tree.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
+			})
+			var faults indextest.Faults
+			p.tree.Fs = indextest.FaultyFs{Fs: p.tree.Fs, Faults: &faults}
+			faults.When(func(_ int, o indextest.Operation) error {
+				if o.Name == "open" && o.Path == folder {
+					return syscall.ESTALE
+				}
+				return nil
+			})
+			p.registry.Changed()
+			p.asked = nil
+			const zip = originPath + "demo/terraform-provider-demo_1.1.0_linux_amd64.zip"
+			for _, path := range []string{originPath + "demo/index.json", originPath + "demo/1.1.0.json", zip} {
+				if status := p.get(path).StatusCode; status != http.StatusServiceUnavailable {
+					t.Errorf("%s is answered with %d", path, status)
+				}
+			}
+			if len(p.asked) > 0 {
+				t.Errorf("the origin was asked for %v", p.asked)
+			}
+			faults.End()
+			p.registry.Changed()
+			if status := p.get(zip).StatusCode; status != http.StatusGone {
+				t.Errorf("once it can be read, the package is answered with %d", status)
+			}
+		})
+	}
 }
