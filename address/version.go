@@ -53,14 +53,33 @@ func parseVersion(s string) (*version.Version, error) {
 	return v, nil
 }
 
-// SortNewestFirst sorts by precedence, then by text: builds of one version have
-// the same precedence and still need an order.
+// CompareVersions orders versions by precedence, the older first. Clients take versions
+// that differ in build metadata only for equal, and for modules install the first of them
+// in a list, whichever is asked for. So the plain one counts as the newest, and the others
+// are ordered by the text of their metadata.
+func CompareVersions(a, b *version.Version) int {
+	if order := a.Compare(b); order != 0 {
+		return order
+	}
+	switch ma, mb := a.Metadata(), b.Metadata(); {
+	case ma == mb:
+		return 0
+	case ma == "":
+		return 1
+	case mb == "":
+		return -1
+	default:
+		return strings.Compare(ma, mb)
+	}
+}
+
+// SortNewestFirst sorts by CompareVersions: 1.1.0, 1.0.0, 1.0.0+b, 1.0.0+a.
 func SortNewestFirst[T any](list []T, versionOf func(T) *version.Version) {
-	slices.SortStableFunc(list, func(a, b T) int {
-		va, vb := versionOf(a), versionOf(b)
-		if order := vb.Compare(va); order != 0 {
-			return order
-		}
-		return strings.Compare(vb.String(), va.String())
-	})
+	slices.SortStableFunc(list, func(a, b T) int { return CompareVersions(versionOf(b), versionOf(a)) })
+}
+
+// SameToClients reports whether clients take two different versions for the same one,
+// since they differ in build metadata only.
+func SameToClients(a, b *version.Version) bool {
+	return a.Metadata() != b.Metadata() && a.Equal(b)
 }

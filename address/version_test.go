@@ -81,13 +81,13 @@ func TestModuleVersionsAreWrittenOut(t *testing.T) {
 }
 
 // The order is go-version's, the newest first: that of semantic versioning but
-// for a name in the place of a number. Builds, which it does not tell apart, are
-// ordered by their text.
+// for a name in the place of a number. Of builds, which it does not tell apart, the plain
+// version comes first, and the others are ordered by their text.
 func TestNewestFirst(t *testing.T) {
 	want := []string{
 		"10.0.0", "2.0.0", "1.10.0", "1.9.0",
-		"1.0.0+b", "1.0.0+a", "1.0.0",
-		"1.0.0-rc.10", "1.0.0-rc.9", "1.0.0-rc.1", "1.0.0-beta.11", "1.0.0-beta.2", "1.0.0-beta",
+		"1.0.0", "1.0.0+b", "1.0.0+a", "1.0.0+1",
+		"1.0.0-rc.10", "1.0.0-rc.10+a", "1.0.0-rc.9", "1.0.0-rc.1", "1.0.0-beta.11", "1.0.0-beta.2", "1.0.0-beta",
 		"1.0.0-alpha.1", "1.0.0-alpha", "1.0.0-0", "0.0.0",
 	}
 	for shift := range want {
@@ -97,6 +97,27 @@ func TestNewestFirst(t *testing.T) {
 		if !slices.Equal(got, want) {
 			t.Fatalf("the order is %q", got)
 		}
+	}
+}
+
+func TestSameToClients(t *testing.T) {
+	for _, test := range []struct {
+		rule, a, b string
+		want       bool
+	}{
+		{"with and without build metadata", "1.0.0", "1.0.0+a", true},
+		{"two builds", "1.0.0+b", "1.0.0+a", true},
+		{"builds of a prerelease", "1.0.0-rc.1+b", "1.0.0-rc.1", true},
+		{"a version is not another one", "1.0.0+a", "1.0.0+a", false},
+		{"a prerelease is another version", "1.0.0-rc.1+a", "1.0.0+a", false},
+		{"another number is another version", "1.0.1+a", "1.0.0", false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			a, b := version.Must(ParseProviderVersion(test.a)), version.Must(ParseProviderVersion(test.b))
+			if SameToClients(a, b) != test.want || SameToClients(b, a) != test.want {
+				t.Errorf("of %s and %s it is not %v", a, b, test.want)
+			}
+		})
 	}
 }
 

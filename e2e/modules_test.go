@@ -18,6 +18,8 @@ func TestModules(t *testing.T) {
 		Module("acme/under_score/null", "0.1.0", asZip).
 		Module("acme/hosted/aws", "1.0.0", asHostedTarGz).
 		Module("acme/hosted/aws", "1.1.0", asHostedZip).
+		Module("acme/built/aws", "1.0.0", asFolder).
+		Module("acme/built/aws", "1.0.0+x", asFolder).
 		Module("acme/several/aws", "1.0.0", func(t *testing.T, path string, files map[string]string) {
 			delete(files, "main.tf")
 			asHostedTarGz(t, path, files)
@@ -41,7 +43,9 @@ func TestModules(t *testing.T) {
 		"submodule_of_zipped": {"acme/hosted/aws//modules/subnet", "1.1.0", "subnet of acme/hosted/aws 1.1.0"},
 		"submodules_only":     {"acme/several/aws//modules/subnet", "1.0.0", "subnet of acme/several/aws 1.0.0"},
 		"underscore":          {"acme/under_score/null", "0.1.0", "acme/under_score/null 0.1.0"}, // #79
-		"another_case":        {"Acme/VPC/aws", "1.0.0", "acme/vpc/aws 1.0.0"},                   // #78
+		"version_of_builds":   {"acme/built/aws", "1.0.0", "acme/built/aws 1.0.0"},               // which clients take for the same
+		"build_of_a_version":  {"acme/built/aws", "1.0.0+x", "acme/built/aws 1.0.0"},
+		"another_case":        {"Acme/VPC/aws", "1.0.0", "acme/vpc/aws 1.0.0"}, // #78
 	}
 	// One configuration with all of them: clients are slow to start.
 	var configuration strings.Builder

@@ -80,15 +80,16 @@ func fetchModules(t *testing.T, versions ...string) (*handlers.Registry, *module
 
 // A client gets modules that are not in the tree as if they were.
 func TestStandInFetchesModules(t *testing.T) {
-	g, o := fetchModules(t, "1.1.0", "1.0.0", "2.0.0-rc.1", "0.9.0")
+	g, o := fetchModules(t, "1.1.0", "1.0.0", "2.0.0-rc.1", "0.9.0", "0.9.0+a", "0.5.0+a", "0.4.0")
 	o.tree.Write("modules/"+originHost+"/acme/vpc/aws/registry.hcl", "withdrawn \"0.9.0\" {\n  reason = \"CVE-2026-1\"\n}\n")
 	o.tree.Write("modules/"+originHost+"/acme/vpc/aws/0.5.0/main.tf", "# only here")
+	o.tree.Write("modules/"+originHost+"/acme/vpc/aws/0.4.0+a/main.tf", "# only here")
 	g.Changed()
 	s := serve(t, g)
 	s.original = originHost
 
-	s.rule("versions are those of the tree and of the origin, but for withdrawn ones", func(t *testing.T, s *site) {
-		if got := s.moduleVersions("acme/vpc/aws"); !slices.Equal(got, []string{"2.0.0-rc.1", "1.1.0", "1.0.0", "0.5.0"}) {
+	s.rule("versions are those of the tree and of the origin, the plain one of several builds first, but for withdrawn ones", func(t *testing.T, s *site) {
+		if got := s.moduleVersions("acme/vpc/aws"); !slices.Equal(got, []string{"2.0.0-rc.1", "1.1.0", "1.0.0", "0.5.0", "0.5.0+a", "0.4.0", "0.4.0+a"}) {
 			t.Errorf("got %v", got)
 		}
 	})

@@ -37,7 +37,7 @@ func moduleTree(t testing.TB) *indextest.Tree {
 }
 
 // moduleVersions are those of acme/vpc/aws, the newest first.
-var moduleVersions = []string{"2.0.0", "1.10.0", "1.10.0-rc.1", "1.2.0", "1.1.0", "1.0.0+build.5", "1.0.0"}
+var moduleVersions = []string{"2.0.0", "1.10.0", "1.10.0-rc.1", "1.2.0", "1.1.0", "1.0.0", "1.0.0+build.5"}
 
 func (s *site) moduleVersions(address string) []string {
 	s.t.Helper()
@@ -195,11 +195,14 @@ func TestModuleDownloadWithoutVersion(t *testing.T) {
 	tree.Write("modules/acme/young/aws/1.0.0-beta.2/main.tf", "# a module")
 	tree.Write("modules/acme/young/aws/1.0.0-beta.10/main.tf", "# a module")
 	tree.Write("modules/acme/built/aws/1.0.0+build.5/main.tf", "# a module")
+	tree.Write("modules/acme/twice/aws/1.0.0+build.5/main.tf", "# a module")
+	tree.Write("modules/acme/twice/aws/1.0.0/main.tf", "# a module")
 	tree.Write("modules/"+ownHost+"/acme/ours/aws/3.0.0/main.tf", "# a module")
 	s := serve(t, registry(scan(t, tree)))
 	for _, test := range []struct{ rule, module, want string }{
 		{"the newest that is no prerelease", "acme/vpc/aws", "acme/vpc/aws/1.10.0"},
 		{"the newest prerelease if there is nothing else", "acme/young/aws", "acme/young/aws/1.0.0-beta.10"},
+		{"the plain one of several builds", "acme/twice/aws", "acme/twice/aws/1.0.0"},
 		{"build metadata stays", "acme/built/aws", "acme/built/aws/1.0.0+build.5"},
 		{"in upper case", "ACME/Vpc/aws", "acme/vpc/aws/1.10.0"},
 		{"under the registry's name", "acme/ours/aws", "acme/ours/aws/3.0.0"},

@@ -276,6 +276,7 @@ func TestMirrorIndexMergesVersions(t *testing.T) {
 		{"newest first, each once", held.Releases, []string{"3.0.0", "3.1.0", "3.10.0"}, `{"versions":{"3.10.0":{},"3.1.0":{},"3.0.0":{}}}`},
 		{"only releases in the tree", held.Releases, nil, string(held.Index().Head)},
 		{"only releases of the origin", nil, []string{"1.0.0"}, `{"versions":{"1.0.0":{}}}`},
+		{"the plain one of several builds first", held.Releases, []string{"3.1.0+a", "3.0.0+a", "3.0.0"}, `{"versions":{"3.1.0":{},"3.1.0+a":{},"3.0.0":{},"3.0.0+a":{}}}`},
 		{"names that are not versions are left out", nil, []string{"1.0.0", "v1.1.0", "latest"}, `{"versions":{"1.0.0":{}}}`},
 	}
 	for _, test := range tests {

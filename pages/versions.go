@@ -5,6 +5,7 @@ import (
 
 	version "github.com/hashicorp/go-version"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -124,5 +125,5 @@ func groupVersions[R versioned](offered, withdrawn []R) []versionGroup[R] {
 func newer(a, b string) bool {
 	va, errA := version.NewVersion(a)
 	vb, errB := version.NewVersion(b)
-	return errA == nil && errB == nil && va.GreaterThan(vb)
+	return errA == nil && errB == nil && address.CompareVersions(va, vb) > 0
 }

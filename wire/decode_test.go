@@ -76,6 +76,7 @@ func TestLinks(t *testing.T) {
 func TestDecodeProviderVersions(t *testing.T) {
 	for _, test := range []struct{ rule, document, want string }{
 		{"newest first", `{"versions":[{"version":"1.9.0"},{"version":"1.10.0"}]}`, "1.10.0 1.9.0"},
+		{"the plain one of several builds first", `{"versions":[{"version":"1.0.0+a"},{"version":"1.0.0"},{"version":"1.0.0+b"}]}`, "1.0.0 1.0.0+b 1.0.0+a"},
 		{"short forms are written out, once", `{"versions":[{"version":"1"},{"version":"1.0"},{"version":"1.0.0"}]}`, "1.0.0"},
 		{"what is not a version is left out", `{"versions":[{"version":"v1.0.0"},{"version":"latest"},{"version":1},{"version":"2.0.0"}]}`, "2.0.0"},
 		{"a version of any length is left out", `{"versions":[{"version":"1.0.0-` + strings.Repeat("a", 300) + `"},{"version":"2.0.0"}]}`, "2.0.0"},

@@ -196,11 +196,31 @@ func decodeRecord(content []byte) (*record, error) {
 			return nil, errBadRecord
 		}
 	}
-	sorted := wire.NormalVersions(list)
-	if !slices.EqualFunc(list, sorted, func(a, b wire.ProviderVersion) bool { return a.Version == b.Version }) {
-		return nil, errBadRecord
+	if err := r.order(list); err != nil {
+		return nil, err
 	}
 	return r, nil
+}
+
+// order brings the versions, which are those of list, into the order of lists. Earlier
+// releases have written builds before the plain version.
+func (r *record) order(list []wire.ProviderVersion) error {
+	dated := make(map[string]datedVersion, len(r.Versions))
+	for _, d := range r.Versions {
+		dated[d.Version] = d
+	}
+	normal := wire.NormalVersions(list)
+	if len(normal) != len(r.Versions) {
+		return errBadRecord
+	}
+	for i, v := range normal {
+		d, ok := dated[v.Version]
+		if !ok { // it is written otherwise there
+			return errBadRecord
+		}
+		r.Versions[i] = d
+	}
+	return nil
 }
 
 // readRecord returns the record in the tree, or nil if there is none of use. The error is

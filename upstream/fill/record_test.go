@@ -29,7 +29,6 @@ func TestRecords(t *testing.T) {
 		{"an invalid time", `2026-01-02`, `2026-13-02`},
 		{"an invalid version", `"1.0.0"`, `"1.0"`},
 		{"a version twice", `"1.0.0"`, `"1.1.0-rc.1"`},
-		{"versions in another order", `"1.0.0"`, `"1.2.0"`},
 		{"an invalid protocol", `"6.1"`, `"six"`},
 		{"an invalid platform", `"linux"`, `"../"`},
 		{"trailing data", `}]}`, `}]}{}`},
@@ -41,6 +40,28 @@ func TestRecords(t *testing.T) {
 			}
 			if r, err := decodeRecord(content); err == nil {
 				t.Errorf("it is accepted as %+v", r)
+			}
+		})
+	}
+}
+
+// Dates stay those of their versions, also in a record of an earlier release.
+func TestRecordsInAnotherOrder(t *testing.T) {
+	seen := func(day int) time.Time { return time.Date(2026, 1, day, 0, 0, 0, 0, time.UTC) }
+	of := func(version string, day int) datedVersion {
+		return datedVersion{ProviderVersion: wire.ProviderVersion{Version: version}, Seen: seen(day)}
+	}
+	for _, test := range []struct {
+		rule     string
+		versions []datedVersion
+	}{
+		{"builds before the plain version", []datedVersion{of("1.0.0+b", 2), of("1.0.0+a", 3), of("1.0.0", 1)}},
+		{"none", []datedVersion{of("1.0.0+a", 3), of("1.0.0", 1), of("1.0.0+b", 2)}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r, err := decodeRecord((&record{Fetched: seen(4), Versions: test.versions}).encode())
+			if want := []datedVersion{of("1.0.0", 1), of("1.0.0+b", 2), of("1.0.0+a", 3)}; err != nil || !reflect.DeepEqual(r.Versions, want) {
+				t.Errorf("got %+v, %v", r, err)
 			}
 		})
 	}
