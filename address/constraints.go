@@ -105,15 +105,34 @@ func (c Constraints) Allow(v *version.Version) bool {
 	return selectable
 }
 
-// Cover reports whether a version meets all constraints, prereleases like any other:
-// what is said about the versions before 2.0 is said about 1.0.0-rc.1 too.
+// Cover reports whether what is said about the versions that meet all constraints is said
+// about a version. Unlike what clients select by them, that is so
+//   - of prereleases like any other: < 2.0 covers 1.0.0-rc.1 too;
+//   - of all builds of a version that is named without build metadata: 4.0.0 covers
+//     4.0.0+x too, which clients take for it, and != 4.0.0 does not. Named with build
+//     metadata it is that one alone: 4.0.0+x covers neither 4.0.0 nor 4.0.0+y, and
+//     != 4.0.0+x both.
+//
+// All other operators go by the number, as for clients.
 func (c Constraints) Cover(v *version.Version) bool {
 	for _, one := range c {
-		if !one.allows(v) {
+		if !one.covers(v) {
 			return false
 		}
 	}
 	return true
+}
+
+func (c constraint) covers(v *version.Version) bool {
+	if c.boundary.Metadata() == "" {
+		switch c.operator {
+		case "=":
+			return v.Equal(c.boundary)
+		case "!=":
+			return !v.Equal(c.boundary)
+		}
+	}
+	return c.allows(v)
 }
 
 func (c constraint) allows(v *version.Version) bool {

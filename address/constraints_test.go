@@ -113,7 +113,16 @@ func TestConstraintsCover(t *testing.T) {
 	for _, test := range []struct{ rule, constraints, covered, others string }{
 		{"prereleases are covered like releases", "< 1.2.0", "1.1.9 1.1.0-rc.1 1.2.0-rc.1", "1.2.0 1.2.1-rc.1"},
 		{"a range", ">= 1.0, < 2.0", "1.0.0 1.9.9 1.5.0-beta", "1.0.0-rc.1 2.0.0"},
-		{"an exact one", "1.3.0", "1.3.0", "1.3.0-rc.1 1.3.1 1.3.0+build.5"},
+		{"an exact one, with all its builds", "1.3.0", "1.3.0 1.3.0+build.5 1.3.0+b", "1.3.0-rc.1 1.3.0-rc.1+b 1.3.1 1.3.1+b"},
+		{"an exact one that is short", "= 1.3", "1.3.0 1.3.0+b", "1.3.1"},
+		{"an exact prerelease, with all its builds", "1.3.0-rc.1", "1.3.0-rc.1 1.3.0-rc.1+b", "1.3.0 1.3.0+b 1.3.0-rc.2"},
+		{"an exact build alone", "1.3.0+b", "1.3.0+b", "1.3.0 1.3.0+c 1.3.0-rc.1+b"},
+		{"all but an exact one and its builds", "!= 1.3.0", "1.3.1 1.3.1+b 1.3.0-rc.1", "1.3.0 1.3.0+b"},
+		{"all but an exact build", "!= 1.3.0+b", "1.3.0 1.3.0+c 1.3.1+b", "1.3.0+b"},
+		{"a range goes by the number", "< 1.3.0", "1.2.9 1.2.9+b", "1.3.0 1.3.0+b"},
+		{"a range with its end goes by the number", "<= 1.3.0, >= 1.3.0", "1.3.0 1.3.0+b", "1.2.9+b 1.3.1+b"},
+		{"a range up to a build goes by the number", "<= 1.3.0+b", "1.3.0 1.3.0+b 1.3.0+c", "1.3.1"},
+		{"~> goes by the number", "~> 1.3", "1.3.0 1.3.0+b 1.9.0+b", "1.2.9+b 2.0.0+b"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			c, err := ParseConstraints(test.constraints)

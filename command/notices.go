@@ -320,8 +320,8 @@ func listNotices(m *index.Metadata, match func(address.Constraints) bool) (list 
 }
 
 func (n *noticeChange) overlaps(other address.Constraints) bool {
-	if v, err := address.ParseModuleVersion(n.versions.String()); err == nil {
-		return other.Cover(v)
+	if v, err := address.ParseModuleVersion(n.versions.String()); err == nil && other.Cover(v) {
+		return true // whether it is in the tree or not
 	}
 	return slices.ContainsFunc(n.folder.Versions, func(v *version.Version) bool { return n.versions.Cover(v) && other.Cover(v) })
 }

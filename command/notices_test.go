@@ -3,9 +3,12 @@ package command
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
@@ -70,6 +73,29 @@ func TestNoticeCommands(t *testing.T) {
 		content, err := os.ReadFile(filepath.Join(root, test.file))
 		if string(content) != test.after || (err != nil) != (test.after == "") {
 			t.Errorf("%s: the file is %q (%v)", test.rule, content, err)
+		}
+	}
+}
+
+// What is said about a version is said about all its builds, and about a build alone.
+func TestNoticesOfBuilds(t *testing.T) {
+	root, tree := noticeTree(t)
+	for _, v := range []string{"4.0.0", "4.0.0+a", "4.0.0+b"} {
+		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# "+v)
+	}
+	for _, test := range []struct{ rule, command, versions, says string }{
+		{"a build alone", "withdraw", "4.0.0+a", "acme/vpc/aws: withdrawn 4.0.0+a, which covers 1 version: 4.0.0+a\n"},
+		{"a version with all its builds", "withdraw", "4.0.0", "acme/vpc/aws: withdrawn 4.0.0, which covers 3 versions: 4.0.0+a to 4.0.0\n"},
+		{"a build that its version still covers", "restore", "4.0.0+a",
+			"acme/vpc/aws: restored 4.0.0+a (withdrawn), which covers 1 version: 4.0.0+a;\nstill withdrawn \"4.0.0\"\n"},
+		{"another build alone", "deprecate", "4.0.0+b", "acme/vpc/aws: deprecated 4.0.0+b, which covers 1 version: 4.0.0+b\n"},
+		{"a version of which a build stays deprecated", "restore", "4.0.0",
+			"acme/vpc/aws: restored 4.0.0 (withdrawn), which covers 3 versions: 4.0.0+a to\n4.0.0; still deprecated \"4.0.0+b\"\n"},
+	} {
+		i := slices.IndexFunc(subcommands(), func(c *cobra.Command) bool { return c.Name() == test.command })
+		out, _, err := run(t.Context(), subcommands()[i], "acme/vpc/aws", test.versions, "--root", root)
+		if err != nil || out != test.says {
+			t.Errorf("%s: it says %q (%v)", test.rule, out, err)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package handlers_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -64,6 +65,40 @@ func TestDeprecated(t *testing.T) {
 	})
 	s.rule("what is deprecated is downloaded as before", func(t *testing.T, s *site) {
 		s.install("/v1/providers/acme/demo/1.0.0/download/linux/amd64")
+	})
+}
+
+// A withdrawn version takes the builds that clients take for it with it, and a withdrawn
+// build no other.
+func TestWithdrawnBuilds(t *testing.T) {
+	tree := indextest.New(t)
+	for _, v := range []string{"1.0.0", "1.0.0+a", "1.1.0", "1.1.0+a"} {
+		tree.Provider("acme/demo", v, "linux_amd64")
+		tree.Write("modules/acme/vpc/aws/"+v+".tar.gz", indextest.TarGz("main.tf", "# "+v))
+	}
+	for _, folder := range []string{"providers/acme/demo", "modules/acme/vpc/aws"} {
+		tree.Write(folder+"/registry.hcl", "withdrawn \"1.0.0\" {}\nwithdrawn \"1.1.0+a\" {}\n")
+	}
+	s := serve(t, registry(scan(t, tree)))
+	s.rule("lists have what is left", func(t *testing.T, s *site) {
+		if got := s.versions("acme/demo").names(); !slices.Equal(got, []string{"1.1.0"}) {
+			t.Errorf("of the provider they are %q", got)
+		}
+		if got := s.moduleVersions("acme/vpc/aws"); !slices.Equal(got, []string{"1.1.0"}) {
+			t.Errorf("of the module they are %q", got)
+		}
+	})
+	for v, want := range map[string]int{"1.0.0": http.StatusGone, "1.0.0+a": http.StatusGone, "1.0.0+b": http.StatusGone, "1.1.0+a": http.StatusGone, "1.1.0+b": http.StatusNotFound} {
+		for _, path := range []string{"/v1/providers/acme/demo/" + v + "/download/linux/amd64", "/v1/modules/acme/vpc/aws/" + v + "/download"} {
+			s.rule("a request for a version that is not offered: "+path, func(t *testing.T, s *site) {
+				if a := s.get(path); a.StatusCode != want {
+					t.Errorf("got %d, want %d", a.StatusCode, want)
+				}
+			})
+		}
+	}
+	s.rule("a version of which only a build is withdrawn is installed", func(t *testing.T, s *site) {
+		s.install("/v1/providers/acme/demo/1.1.0/download/linux/amd64")
 	})
 }
 

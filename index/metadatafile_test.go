@@ -136,6 +136,39 @@ withdrawn "1.2.0" {
 	}
 }
 
+// Clients take builds of one version for the same: the plain one comes first in every
+// list, and a notice about it is about all of them.
+func TestBuildsOfAVersion(t *testing.T) {
+	versions := []string{"1.0.0", "1.0.0+a", "1.0.0+b", "2.0.0+a"}
+	for _, test := range []struct{ rule, notice, offered, withdrawn string }{
+		{"are listed after it", "", "2.0.0+a 1.0.0 1.0.0+b 1.0.0+a", ""},
+		{"are deprecated with it", `deprecated "1.0.0" {}`, "2.0.0+a 1.0.0! 1.0.0+b! 1.0.0+a!", ""},
+		{"are deprecated alone", `deprecated "1.0.0+a" {}`, "2.0.0+a 1.0.0 1.0.0+b 1.0.0+a!", ""},
+		{"are withdrawn with it", `withdrawn "1.0.0" {}`, "2.0.0+a", "1.0.0 1.0.0+b 1.0.0+a"},
+		{"are withdrawn alone", `withdrawn "1.0.0+b" {}`, "2.0.0+a 1.0.0 1.0.0+a", "1.0.0+b"},
+		{"are withdrawn with a version that is not there", `withdrawn "2.0.0" {}`, "1.0.0 1.0.0+b 1.0.0+a", "2.0.0+a"},
+		{"are in a range by their number", `withdrawn "< 2.0.0" {}`, "2.0.0+a", "1.0.0 1.0.0+b 1.0.0+a"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := aVersionedTree(t, versions...)
+			tree.Write("providers/acme/demo/registry.hcl", test.notice+"\n").Write("modules/acme/vpc/aws/registry.hcl", test.notice+"\n")
+			s := scan(t, tree)
+			nothingWithheld(t, s)
+			if got := strings.Join(releasesOf(s.Provider(demoProvider)), " "); got != test.offered {
+				t.Errorf("the releases are %s", got)
+			}
+			if got := strings.Join(moduleVersionsOf(s.Module(vpcModule)), " "); got != test.offered {
+				t.Errorf("the module's versions are %s", got)
+			}
+			for _, a := range []address.Address{demoProvider, vpcModule} {
+				if got := strings.Join(withdrawnOf(s.WithdrawnVersions(a)), " "); got != test.withdrawn {
+					t.Errorf("withdrawn of %s are %s", a, got)
+				}
+			}
+		})
+	}
+}
+
 func TestLatest(t *testing.T) {
 	for _, test := range []struct {
 		rule       string
@@ -146,6 +179,10 @@ func TestLatest(t *testing.T) {
 		{"the newest", []string{"1.0.0", "2.0.0"}, "", "2.0.0"},
 		{"no prerelease", []string{"1.0.0", "2.0.0-rc.1"}, "", "1.0.0"},
 		{"none that is deprecated", []string{"1.0.0", "2.0.0"}, "2.0.0", "1.0.0"},
+		{"the plain one of several builds", []string{"1.0.0+a", "1.0.0", "1.0.0+b"}, "", "1.0.0"},
+		{"the last build where none is plain", []string{"1.0.0+a", "1.0.0+b"}, "", "1.0.0+b"},
+		{"none that is deprecated with its version", []string{"1.0.0", "2.0.0", "2.0.0+b"}, "2.0.0", "1.0.0"},
+		{"a version of which only a build is deprecated", []string{"1.0.0", "2.0.0", "2.0.0+b"}, "2.0.0+b", "2.0.0"},
 		{"a deprecated one rather than a prerelease", []string{"1.0.0", "1.1.0", "2.0.0-rc.1"}, "< 2.0.0-alpha", "1.1.0"},
 		{"the newest where all are deprecated", []string{"1.0.0", "2.0.0"}, ">= 0", "2.0.0"},
 		{"the newest where all are prereleases", []string{"1.0.0-rc.1", "2.0.0-rc.1"}, "2.0.0-rc.1", "2.0.0-rc.1"},
