@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -189,6 +190,24 @@ func (r *Report) sort() {
 	}
 	slices.SortStableFunc(r.Withheld, byPath)
 	slices.SortStableFunc(r.Ignored, byPath)
+}
+
+// noteBuilds notes of offers, which are sorted, that clients take them for another one.
+func (r *Report) noteBuilds() {
+	number := func(o Offer) string { // all but the build metadata
+		text, _, _ := strings.Cut(o.Version, "+")
+		return text
+	}
+	first := 0
+	for i, o := range r.Offered {
+		of := r.Offered[first]
+		switch {
+		case o.Kind != of.Kind || o.Address != of.Address || number(o) != number(of):
+			first = i
+		case o.Version != of.Version:
+			r.Offered[i].Notes = append(slices.Clip(o.Notes), fmt.Sprintf("clients take it for %s, from which it differs in build metadata only: withdraw or remove it", of.Version))
+		}
+	}
 }
 
 // A finding is why something is not offered, before it is known where.

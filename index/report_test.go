@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -88,6 +89,31 @@ func TestTwoScansOfATreeReportTheSame(t *testing.T) {
 	for i, o := range first.Offered[:30] {
 		if want := fmt.Sprintf("1.%d.0", 29-i); o.Version != want {
 			t.Fatalf("offer %d is version %s, not %s", i, o.Version, want)
+		}
+	}
+}
+
+// The operator is told which versions clients take for another one.
+func TestBuildsOfAVersionAreNoted(t *testing.T) {
+	tree := aVersionedTree(t, "1.0.0", "1.0.0+a", "1.0.0+b", "1.0.0-rc.1", "1.0.0-rc.1+a", "2.0.0+a", "2.0.0+b", "3.0.0+a")
+	tree.Provider("acme/other", "1.0.0+a", "linux_amd64")
+	const note = "clients take it for %s, from which it differs in build metadata only: withdraw or remove it"
+	x := index.New(options(t, tree.Open))
+	for range 2 { // the second report has nothing twice
+		if _, err := x.Rescan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		s := x.Snapshot()
+		nothingWithheld(t, s)
+		taken := map[string]string{"1.0.0+a": "1.0.0", "1.0.0+b": "1.0.0", "1.0.0-rc.1+a": "1.0.0-rc.1", "2.0.0+a": "2.0.0+b"}
+		for _, o := range s.Report.Offered {
+			var want []string
+			if other, ok := taken[o.Version]; ok && o.Address != "acme/other" {
+				want = []string{fmt.Sprintf(note, other)}
+			}
+			if !slices.Equal(o.Notes, want) {
+				t.Errorf("the notes of %s %s are %q", o.Address, o.Version, o.Notes)
+			}
 		}
 	}
 }

@@ -301,6 +301,7 @@ func (s *scan) assemble(found *inventory) outcome {
 	snapshot.Report = report
 	snapshot.mergeHosted()
 	report.sort()
+	report.noteBuilds()
 	return outcome{snapshot: snapshot, rested: rested, providers: outcomes, kept: kept, known: found.known}
 }
 
