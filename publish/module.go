@@ -67,6 +67,9 @@ func (p *Publisher) placeModule(ctx context.Context, tree index.Tree, f File, r 
 	if present, err := p.presentModule(tree, f); present != nil || err != nil {
 		return present, err
 	}
+	if err := p.checkNoOtherBuild(tree, f.Address, f.Version); err != nil {
+		return nil, err
+	}
 	// The client may leave: what it has sent is complete.
 	info, err := r.Create(context.WithoutCancel(ctx), path.Join(dir, f.Name))
 	switch {

@@ -150,6 +150,9 @@ func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
+	if err := p.checkOnlyBuild(ctx, tree, f); err != nil {
+		return Result{}, err
+	}
 	if err := p.checkNotWithdrawn(f); err != nil {
 		return Result{}, err
 	}

@@ -337,6 +337,9 @@ func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyrin
 // publish makes a complete release one of the tree, if the index would offer it there.
 // What is at fault otherwise is dropped, so that it can be sent again.
 func (p *Publisher) publish(ctx context.Context, tree index.Tree, s stage, c *staged, present *presentRelease) error {
+	if err := p.checkNoOtherBuild(tree, s.address, s.version); err != nil {
+		return err
+	}
 	if err := p.addDocs(ctx, s); err != nil {
 		return err
 	}

@@ -1,0 +1,161 @@
+package publish
+
+import (
+	"context"
+	"io/fs"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// Clients take versions that differ in build metadata only for the same one. Whoever
+// publishes 1.0.0+x beside 1.0.0 changes what they install, so there is only one of them.
+
+// checkOnlyBuild refuses a file of a version that clients take for another one, which lies
+// in the tree or is staged and complete. If both lie in the tree already, neither changes.
+func (p *Publisher) checkOnlyBuild(ctx context.Context, tree index.Tree, f File) error {
+	if f.Version == "" {
+		return nil
+	}
+	v, err := address.ParseModuleVersion(f.Version)
+	if err != nil {
+		return refused("%v", err)
+	}
+	other, err := p.otherBuild(tree, f.Address, v)
+	if err == nil && other == nil && !f.Address.IsModule() {
+		other, err = p.otherStage(ctx, tree, f.Address, v)
+	}
+	if err != nil || other == nil {
+		return err
+	}
+	if present, err := p.present(tree, f); present || err != nil {
+		return err
+	}
+	return errOtherBuild(f.Address, v, other)
+}
+
+// checkNoOtherBuild is checkOnlyBuild, of the tree alone, for a version that is about to
+// come into it.
+func (p *Publisher) checkNoOtherBuild(tree index.Tree, a address.Address, text string) error {
+	v, err := address.ParseModuleVersion(text)
+	if err != nil {
+		return refused("%v", err)
+	}
+	other, err := p.otherBuild(tree, a, v)
+	if err != nil || other == nil {
+		return err
+	}
+	return errOtherBuild(a, v, other)
+}
+
+func errOtherBuild(a address.Address, v, other *version.Version) error {
+	return conflict("version %s of %s is there, and %s differs from it in build metadata only: clients take both for the same, publish a new version", other, a, v)
+}
+
+// present reports whether the version of a file itself lies in the tree.
+func (p *Publisher) present(tree index.Tree, f File) (bool, error) {
+	if f.Address.IsModule() {
+		m, err := p.presentModule(tree, f)
+		return m != nil, err
+	}
+	r, err := p.presentRelease(tree, f.Address, f.Version)
+	return err == nil && r.exists, err
+}
+
+// otherBuild returns a version that clients take for v, and that lies in the tree under one
+// of the registry's names, whether it is offered or not; nil if there is none.
+func (p *Publisher) otherBuild(tree index.Tree, a address.Address, v *version.Version) (*version.Version, error) {
+	for _, hostname := range p.hostnames() {
+		a := a.At(hostname)
+		part, dir, err := tree.Folder(a).In()
+		if err != nil {
+			return nil, err
+		}
+		entries, err := list(part, dir)
+		if err != nil {
+			return nil, err
+		}
+		for _, e := range entries {
+			other := versionOf(a, e)
+			if other == nil || !address.SameToClients(v, other) {
+				continue
+			}
+			if a.IsModule() {
+				return other, nil
+			}
+			r, err := p.presentUnder(tree, a, other.String()) // a folder may have no package
+			if err != nil {
+				return nil, err
+			}
+			if r.exists {
+				return other, nil
+			}
+		}
+	}
+	return nil, nil
+}
+
+// versionOf returns the version of an entry of an address's folder; nil if it has none.
+func versionOf(a address.Address, e fs.FileInfo) *version.Version {
+	if a.IsModule() {
+		text := e.Name()
+		if !e.IsDir() {
+			f, err := ParseModuleFile(a, e.Name())
+			if err != nil {
+				return nil
+			}
+			text = f.Version
+		}
+		v, _ := address.ParseModuleVersion(text)
+		return v
+	}
+	if e.IsDir() {
+		v, _ := address.ParseProviderVersion(e.Name())
+		return v
+	}
+	f, err := address.ParseReleaseFile(a.Name, e.Name())
+	if err != nil {
+		return nil
+	}
+	return f.Version
+}
+
+// otherStage returns a version that clients take for v, and of which all files are staged:
+// publishing it has failed, and will be tried again. It is nil if there is none.
+func (p *Publisher) otherStage(ctx context.Context, tree index.Tree, a address.Address, v *version.Version) (*version.Version, error) {
+	entries, err := list(tree.Providers, stagingPath())
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range entries {
+		s, ok := parseStage(tree.Providers, e.Name())
+		if !ok || s.address != a.At("") {
+			continue
+		}
+		other, err := address.ParseProviderVersion(s.version)
+		if err != nil || !address.SameToClients(v, other) {
+			continue
+		}
+		if complete, err := p.complete(ctx, tree, s); complete || err != nil {
+			return other, err
+		}
+	}
+	return nil, nil
+}
+
+// complete reports whether all files of a release are staged.
+func (p *Publisher) complete(ctx context.Context, tree index.Tree, s stage) (bool, error) {
+	unlock, err := p.lock(ctx, s.name())
+	if err != nil {
+		return false, err
+	}
+	defer unlock()
+	c, err := s.read()
+	if err != nil {
+		return false, err
+	}
+	_, needsSignature, err := p.keys(tree, s.address)
+	return err == nil && len(s.missing(c, needsSignature)) == 0, err
+}
