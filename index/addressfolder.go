@@ -9,7 +9,6 @@ import (
 	"os"
 	"path"
 	"slices"
-	"strings"
 	"time"
 
 	version "github.com/hashicorp/go-version"
@@ -36,7 +35,7 @@ type AddressFolder struct {
 // Folders returns the folders of all providers and modules, without reading what is
 // in them. Of several spellings of an address it is the one that is offered.
 func (t Tree) Folders(ctx context.Context) ([]AddressFolder, error) {
-	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo), releases: new(releaseMemo)}
+	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo), releases: new(releaseMemo), copies: new(keyCopyMemo)}
 	s.memo.begin(s.now)
 	w := &walker{scan: s, report: newReport()}
 	var folders []AddressFolder
@@ -161,20 +160,6 @@ func (s *spellingFinder) hasVersions(a address.Address, dir string) bool {
 		f, fileErr := address.ParseReleaseFile(a.Name, name)
 		return err == nil || fileErr == nil && f.Kind == address.PackageFile
 	})
-}
-
-// KeysFile returns where the keys of a namespace are, or would be, by what names mean:
-// a part of the tree, and the path in it. The hostname is empty for a hosted namespace.
-// The error is that of the store of a Bucket, which could not tell.
-func (t Tree) KeysFile(hostname svchost.Hostname, namespace string) (in Part, name string, err error) {
-	const suffix = ".asc"
-	s := spellingFinder{part: t.Keys}
-	name = s.find(s.findHostname(hostname), namespace+suffix, func(name string) bool {
-		name, ok := strings.CutSuffix(name, suffix)
-		parsed, err := address.ParseNamespace(name)
-		return ok && err == nil && parsed == namespace
-	})
-	return t.Keys, name, s.failed
 }
 
 // findHostname returns the path of a hostname's folder.

@@ -30,6 +30,7 @@ type Index struct {
 	failing  string       // why the last scan failed, which is logged once
 	watch    func(context.Context, func(error)) (*watcher, error)
 
+	keys       *keysFolder     // as the last scan has reported them
 	unfinished map[string]bool // by path, what is withheld but may still be written
 
 	announcing   sync.Mutex
@@ -168,7 +169,7 @@ func (x *Index) run() {
 	retry := firstRetry
 	for {
 		var again <-chan time.Time
-		if s, err := x.scan(x.ctx, false); err != nil || s.unread != "" || s.faulty {
+		if s, err := x.scan(x.ctx, false); err != nil || s.unread != "" || s.faulty || s.keys.failed != "" {
 			again = time.After(retry)
 			retry = min(2*retry, lastRetry)
 		} else {
@@ -280,9 +281,12 @@ func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 		}
 		return nil, err
 	}
-	if snapshot.unread != "" {
+	switch {
+	case snapshot.unread != "":
 		x.logFailure(slog.LevelWarn, "some archives could not be read, they are tried again", snapshot.unread)
-	} else {
+	case snapshot.keys.failed != "":
+		x.logFailure(slog.LevelWarn, "keys cannot be read or copied, they are tried again", snapshot.keys.failed)
+	default:
 		x.failing = ""
 	}
 	x.publish(snapshot)
@@ -372,6 +376,10 @@ type Options struct {
 	// Shared has the digests that instances with the same tree have in common. Nil:
 	// nothing is shared.
 	Shared SharedMemo
+
+	// KeyCopies keep copies of keys files, for when they are gone. Nil: there are none, and a
+	// namespace whose keys file is gone has no keys.
+	KeyCopies KeyCopies
 
 	// Digests are those of packages that have been read outside of scans. Nil: none
 	// are for Scan; an Index then has its own.

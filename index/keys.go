@@ -22,36 +22,62 @@ type keysOf struct {
 }
 
 // file is where the keys of a namespace are expected, as users write it.
-func (k keysOf) file() string {
+func (k keysOf) file() string { return "keys/" + k.String() + keysSuffix }
+
+// String is the namespace as users write it: acme, registry.terraform.io/hashicorp.
+func (k keysOf) String() string {
 	if k.hostname == "" {
-		return "keys/" + k.namespace + ".asc"
+		return k.namespace
 	}
-	return "keys/" + address.DisplayHostname(k.hostname) + "/" + k.namespace + ".asc"
+	return address.DisplayHostname(k.hostname) + "/" + k.namespace
 }
 
-// A keysFile is a namespace's keys. One that cannot be read has no Keyring, and is
-// there all the same: other keys must not take its place.
+const keysSuffix = ".asc"
+
+// unsignedLine is all that a keys file has whose namespace is not signed.
+const unsignedLine = "unsigned"
+
+// SaysUnsigned reports whether a keys file says that its namespace is not signed, so that
+// releases of it count as if it had no keys.
+func SaysUnsigned(content []byte) bool { return strings.TrimSpace(string(content)) == unsignedLine }
+
+// A keysFile says which keys count for a namespace: those of its keys file, or of the copy of
+// a file that is gone or cannot be read.
 type keysFile struct {
-	*signing.Keyring
-	bad   []error // about blocks it leaves out
-	stamp stamp
-	sum   wire.SHA256 // of the file
+	*signing.Keyring         // nil: no key counts, and no other may take its place
+	bad              []error // about blocks it leaves out
+	stamp            stamp
+	sum              wire.SHA256 // of the file, or of the copy
+
+	unsigned bool     // the file says that the namespace is not signed
+	copied   *keyCopy // in place of the file; nil: these are the file's keys
+	unread   bool     // neither the file nor a copy could be read
+	gone     bool     // there is no file
+}
+
+// isFile reports whether the keys are those of the file, as it is or as it was read last.
+func (k *keysFile) isFile() bool { return k != nil && k.copied == nil && !k.unread }
+
+// verifies reports whether there is a key that signatures can be verified with.
+func (k *keysFile) verifies() bool {
+	return k != nil && !k.unsigned && k.Keyring != nil && len(k.Keys()) > 0
 }
 
 // A keysRecord is what the memo remembers of a keys file.
 type keysRecord struct {
 	Keys     []signing.PublicKey
 	Problems []string `json:",omitempty"` // with blocks that are left out
+	Unsigned bool     `json:",omitempty"`
 }
 
 // digest is what the memo remembers.
-func (f *keysFile) digest() digest {
-	known := keysRecord{Keys: f.Keys()}
-	for _, err := range f.bad {
+func (k *keysFile) digest() digest {
+	known := keysRecord{Keys: k.Keys(), Unsigned: k.unsigned}
+	for _, err := range k.bad {
 		known.Problems = append(known.Problems, err.Error())
 	}
 	content, _ := json.Marshal(known) // texts and times always encode
-	return digest{stamp: f.stamp, sha256: f.sum, size: f.stamp.size, content: content}
+	return digest{stamp: k.stamp, sha256: k.sum, size: k.stamp.size, content: content}
 }
 
 // recallKeysFile returns the file that a digest is of, or nil.
@@ -60,39 +86,155 @@ func recallKeysFile(d digest) *keysFile {
 	if json.Unmarshal(d.content, &known) != nil {
 		return nil
 	}
-	file := &keysFile{Keyring: signing.KnownKeyring(known.Keys), stamp: d.stamp, sum: d.sha256}
+	file := &keysFile{Keyring: signing.KnownKeyring(known.Keys), stamp: d.stamp, sum: d.sha256, unsigned: known.Unsigned}
 	for _, problem := range known.Problems {
 		file.bad = append(file.bad, errors.New(problem))
 	}
 	return file
 }
 
+// newKeysFile reads the content of a keys file.
+func newKeysFile(content []byte, now stamp) *keysFile {
+	file := &keysFile{stamp: now, sum: sha256Of(content)}
+	if file.unsigned = SaysUnsigned(content); file.unsigned {
+		file.Keyring = signing.KnownKeyring(nil)
+	} else {
+		file.Keyring, file.bad = signing.ReadKeyring(content)
+	}
+	return file
+}
+
+// A keysFolder is what a scan knows of the keys of all namespaces.
+type keysFolder struct {
+	files map[keysOf]*keysFile
+
+	// Folders that no scan has been able to list, so that a file may be there that is not
+	// known: those of some hostnames, or the whole.
+	unlisted    map[svchost.Hostname]bool
+	allUnlisted bool
+
+	failed string // why a file, a folder or a copy cannot be read or written; empty: all can
+}
+
+// of returns the keys of a namespace; nil if there are none.
+func (k *keysFolder) of(n keysOf) *keysFile {
+	if k == nil {
+		return nil
+	}
+	return k.files[n]
+}
+
+// listed reports whether the folder of a hostname has been listed, by this scan or an
+// earlier one.
+func (k *keysFolder) listed(hostname svchost.Hostname) bool {
+	return k != nil && !k.allUnlisted && !k.unlisted[hostname]
+}
+
+// isGone reports whether there is no file of a namespace.
+func (k *keysFolder) isGone(n keysOf) bool { return k.of(n) == nil && k.listed(n.hostname) }
+
+// keep takes over the files of the last scan that are in a folder which cannot be listed.
+func (k *keysFolder) keep(last *keysFolder, lies func(keysOf) bool) {
+	if last == nil {
+		return
+	}
+	for n, file := range last.files {
+		if lies(n) && file.isFile() {
+			k.files[n] = file
+		}
+	}
+}
+
+// fail notes that something cannot be read or written, and is tried again.
+func (k *keysFolder) fail(report string, bad *finding) {
+	if k.failed == "" {
+		k.failed = report + ": " + bad.detail
+	}
+}
+
 // readKeys reads keys/[HOSTNAME/]NAMESPACE.asc of all namespaces. Of two spellings of
-// a namespace the one in lower case is used.
-func (w *walker) readKeys() map[keysOf]*keysFile {
-	keys := make(map[keysOf]*keysFile)
-	list := func(dir, report string) []entry {
-		entries, unreadable, _ := w.list(w.scan.tree.Keys, dir, report)
-		for _, e := range unreadable {
-			w.withhold(inFolder(report, e.name), e.bad)
+// a namespace the one in lower case is used. What cannot be read is as it was read last.
+func (w *walker) readKeys() *keysFolder {
+	k := &keysFolder{files: make(map[keysOf]*keysFile), unlisted: make(map[svchost.Hostname]bool)}
+	last := w.scan.last.keys
+	entries, err := w.listKeys(".", "keys")
+	if err != nil {
+		w.keysUnreadable(k, "keys", err)
+		k.keep(last, func(keysOf) bool { return true })
+		if k.allUnlisted = last == nil || last.allUnlisted; !k.allUnlisted {
+			k.unlisted = last.unlisted
 		}
-		return lowerCaseFirst(entries)
+		return k
 	}
-	for _, e := range list(".", "keys") {
-		if e.info.IsDir() && address.IsHostname(e.name) {
-			hostname, err := address.ParseHostname(e.name)
-			if err != nil {
-				w.report.withhold(found(BadName, "%v", err).at(path.Join("keys", e.name), address.Address{}, ""))
-				continue
-			}
-			for _, e := range list(e.path(), path.Join("keys", e.name)) {
-				w.readKeysFile(keys, hostname, e)
-			}
-			continue
+	for _, e := range lowerCaseFirst(entries) {
+		isFolder := e.bad == nil && e.info.IsDir() || e.bad != nil && !strings.HasSuffix(e.name, keysSuffix)
+		if isFolder && address.IsHostname(e.name) {
+			w.readKeysOfHostname(k, e)
+		} else {
+			w.readKeysFile(k, "", e)
 		}
-		w.readKeysFile(keys, "", e)
 	}
-	return keys
+	return k
+}
+
+// readKeysOfHostname reads the keys files in the folder of a hostname.
+func (w *walker) readKeysOfHostname(k *keysFolder, e entry) {
+	report := path.Join("keys", e.name)
+	hostname, err := address.ParseHostname(e.name)
+	if err != nil {
+		w.report.withhold(found(BadName, "%v", err).at(report, address.Address{}, ""))
+		return
+	}
+	var entries []entry
+	if err = asError(e.bad); err == nil {
+		entries, err = w.listKeys(e.path(), report)
+	}
+	if err != nil {
+		w.keysUnreadable(k, report, err)
+		k.keep(w.scan.last.keys, func(n keysOf) bool { return n.hostname == hostname })
+		k.unlisted[hostname] = !w.scan.last.keys.listed(hostname)
+		return
+	}
+	for _, e := range lowerCaseFirst(entries) {
+		w.readKeysFile(k, hostname, e)
+	}
+}
+
+// asError is the finding as an error; nil for nil.
+func asError(f *finding) error {
+	if f == nil {
+		return nil
+	}
+	return f
+}
+
+// listKeys returns what is in a folder of keys, and also what of it leads nowhere: that is
+// not the same as if it were not there.
+func (w *walker) listKeys(dir, report string) (kept []entry, err error) {
+	keys := w.scan.tree.Keys
+	w.scan.watch.add(keys, dir) // before it is read: nothing can come in unseen
+	entries, err := keys.list(dir)
+	for _, e := range entries {
+		switch {
+		case harmless(e.name, e.info == nil || !e.info.IsDir()):
+		case hiddenOrTemporary(e.name):
+			w.report.ignore(path.Join(report, e.name), Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
+		default:
+			if e.link && e.bad == nil && e.info.IsDir() && keys.disk != "" {
+				w.scan.watch.addPathTo(keys.onDisk(e.path()))
+			}
+			kept = append(kept, e)
+		}
+	}
+	return kept, err
+}
+
+// keysUnreadable reports keys that cannot be read. A scan does not fail for them, whatever
+// the reason: what they count for stays as it was.
+func (w *walker) keysUnreadable(k *keysFolder, report string, err error) {
+	bad := found(Unreadable, "%s", asFinding(err).detail)
+	w.report.withhold(bad.at(report, address.Address{}, ""))
+	k.fail(report, bad)
 }
 
 // lowerCaseFirst moves entries in lower case before the others.
@@ -109,16 +251,20 @@ func lowerCaseFirst(entries []entry) []entry {
 	return entries
 }
 
-// readKeysFile adds the keys of a file to keys, or reports why not.
-func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostname, e entry) {
+// readKeysFile adds the keys of a file, or reports why not.
+func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e entry) {
 	report := path.Join("keys", e.path())
-	name, ok := strings.CutSuffix(e.name, ".asc")
-	if !ok || e.info.IsDir() {
-		w.strayInKeys(report, e)
-		return
-	}
 	withhold := func(f *finding) {
 		w.report.withhold(f.at(report, address.Address{}, ""))
+	}
+	name, ok := strings.CutSuffix(e.name, keysSuffix)
+	switch {
+	case !ok && e.bad != nil:
+		withhold(e.bad)
+		return
+	case !ok || e.bad == nil && e.info.IsDir():
+		w.strayInKeys(report, e)
+		return
 	}
 	namespace, err := address.ParseNamespace(name)
 	if err != nil {
@@ -126,34 +272,100 @@ func (w *walker) readKeysFile(keys map[keysOf]*keysFile, hostname svchost.Hostna
 		return
 	}
 	of := keysOf{hostname, namespace}
-	if keys[of] != nil {
+	if k.files[of] != nil {
 		withhold(found(Duplicate, "another file has the keys of this namespace, %s.asc: move its keys there", namespace))
 		return
 	}
-	now := stampOf(e.info)
-	at := &location{dir: e.dir, name: e.name, report: path.Dir(report)}
-	known, remembered := w.scan.memo.get(at, now)
-	file := w.scan.last.keys[of]
-	if file != nil && (file.Keyring == nil || file.stamp != now || !now.settled(w.scan.now)) {
-		file = nil
+	last := w.scan.last.keys.of(of)
+	if !last.isFile() {
+		last = nil
 	}
-	if file == nil && remembered {
-		file = recallKeysFile(known)
-	}
-	if file == nil {
-		content, err := w.scan.tree.Keys.read(e.path())
-		if err != nil {
-			withhold(asFinding(err))
-			keys[of] = &keysFile{}
-			return
+	file, err := w.openKeysFile(e, last)
+	var bad *finding
+	switch {
+	case err == nil:
+		for _, err := range file.bad {
+			withhold(found(BadKeys, "%v", err))
 		}
-		file = &keysFile{stamp: now, sum: sha256Of(content)}
-		file.Keyring, file.bad = signing.ReadKeyring(content)
-		at.detachName()
-		w.scan.memo.put(at, file.digest(), w.scan.now)
+	case errors.As(err, &bad) && (bad.reason == Empty || bad.reason == TooLarge):
+		withhold(bad)
+		file = new(keysFile)
+	default:
+		w.keysUnreadable(k, report, err)
+		if file = last; file == nil {
+			file = &keysFile{unread: true}
+		}
 	}
-	for _, err := range file.bad {
-		withhold(found(BadKeys, "%v", err))
+	k.files[of] = file
+}
+
+// openKeysFile returns the keys in a file, from the last scan or the memo if it has not
+// changed.
+func (w *walker) openKeysFile(e entry, last *keysFile) (*keysFile, error) {
+	if e.bad != nil {
+		return nil, e.bad
 	}
-	keys[of] = file
+	now := stampOf(e.info)
+	at := &location{dir: e.dir, name: e.name, report: path.Dir(path.Join("keys", e.path()))}
+	known, remembered := w.scan.memo.get(at, now)
+	if last != nil && last.Keyring != nil && last.stamp == now && now.settled(w.scan.now) {
+		return last, nil
+	}
+	if remembered {
+		if file := recallKeysFile(known); file != nil {
+			return file, nil
+		}
+	}
+	content, err := w.scan.tree.Keys.read(e.path())
+	if err != nil {
+		return nil, err
+	}
+	file := newKeysFile(content, now)
+	at.detachName()
+	w.scan.memo.put(at, file.digest(), w.scan.now)
+	return file, nil
+}
+
+// KeysFile returns where the keys of a namespace are, or would be, by what names mean:
+// a part of the tree, and the path in it. The hostname is empty for a hosted namespace.
+// The error is one of StorageError: it cannot be told.
+func (t Tree) KeysFile(hostname svchost.Hostname, namespace string) (in Part, name string, err error) {
+	dir := "."
+	if hostname != "" {
+		// As `terraform providers mirror` writes it.
+		dir, err = t.Keys.findKeys(dir, address.DisplayHostname(hostname), func(name string) bool {
+			h, err := address.ParseHostname(name)
+			return err == nil && h == hostname
+		})
+	}
+	if err == nil {
+		name, err = t.Keys.findKeys(dir, namespace+keysSuffix, func(name string) bool {
+			name, ok := strings.CutSuffix(name, keysSuffix)
+			parsed, err := address.ParseNamespace(name)
+			return ok && err == nil && parsed == namespace
+		})
+	}
+	return t.Keys, name, err
+}
+
+// findKeys returns the path of a name in a folder of keys, or of another spelling of it.
+func (p Part) findKeys(dir, name string, same func(string) bool) (string, error) {
+	normal := path.Join(dir, name)
+	if exists, err := p.Exists(normal); exists || err != nil {
+		return normal, err
+	}
+	entries, err := p.list(dir)
+	if err != nil {
+		return "", StorageError(err)
+	}
+	for _, e := range lowerCaseFirst(entries) {
+		if e.name != name && !same(e.name) {
+			continue
+		}
+		if e.bad != nil {
+			return "", StorageError(e.bad)
+		}
+		return e.path(), nil
+	}
+	return normal, nil
 }

@@ -27,6 +27,9 @@ type Observer struct {
 	// may still be being written. May be nil.
 	Withheld func(Problem)
 
+	// KeysChanged is called after Scanned for each keys file that has changed. May be nil.
+	KeysChanged func(KeysChange)
+
 	// Changed is called with the folders that this process has changed something in, so
 	// that other instances can be told. May be nil.
 	Changed func(folders []string)
@@ -82,11 +85,17 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 		x.reportOffers(before, now)
 		x.reportMetadata(before, now)
 	}
+	keys := x.reportKeys(now)
 	problems := x.reportWithheld(before, now)
 	x.reportIgnored(before, now)
 	o := x.observer.Load()
 	if o != nil && o.Scanned != nil {
 		o.Scanned(before, now, took)
+	}
+	if o != nil && o.KeysChanged != nil {
+		for _, c := range keys {
+			o.KeysChanged(c)
+		}
 	}
 	if o != nil && o.Withheld != nil {
 		for _, p := range problems {

@@ -51,6 +51,7 @@ type releaseFiles struct {
 	signature *document
 	manifest  *document
 	docs      string // the folder of its documentation; empty if there is none
+	copied    bool   // the copy of its namespace's keys lists it
 
 	bad *finding // why something of it cannot be read, so that it stays as it was; nil if nothing
 }
@@ -98,7 +99,7 @@ type document struct {
 
 // walkProviders finds the releases of all providers, and their packages that have
 // to be read.
-func (w *walker) walkProviders(keys map[keysOf]*keysFile) []*providerFolder {
+func (w *walker) walkProviders(keys *keysFolder) []*providerFolder {
 	var folders []*providerFolder
 	for _, f := range w.walkAddresses(w.scan.tree.Providers, "providers", 2) {
 		if f.kept != nil {
@@ -112,6 +113,7 @@ func (w *walker) walkProviders(keys map[keysOf]*keysFile) []*providerFolder {
 		}
 		folders = append(folders, newProviderFolder(f, a))
 	}
+	w.recallKeys(keys, folders)
 	found := w.each(len(folders), func(w *walker, i int) {
 		p := folders[i]
 		if p.kept != nil {

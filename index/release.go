@@ -41,11 +41,11 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider 
 			o.report.withdraw(files.path(p), p.address, files.text, n)
 			continue
 		}
-		r := s.offerRelease(p, files, keys, last.Release(files.text), &o)
+		r, pending := s.offerRelease(p, files, keys, last.Release(files.text), &o)
 		if r != nil {
 			releases = append(releases, r)
 		}
-		if files.pending() || r == nil && files.bad.passes() {
+		if pending {
 			o.pending.versions = append(o.pending.versions, files.text)
 			o.pending.list = o.pending.list || r == nil && !listed
 		}
@@ -56,14 +56,15 @@ func (s *scan) offerProvider(p *providerFolder, keys *keysFile) offeredProvider 
 	return o
 }
 
-// offerRelease returns the release that files make, or nil. last is the release
-// as it was offered after the last scan, nil if it was not.
-func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, last *Release, o *offeredProvider) *Release {
+// offerRelease returns the release that files make, or nil, and whether a later scan may
+// find another one. last is the release as it was offered after the last scan, nil if it was
+// not.
+func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFile, last *Release, o *offeredProvider) (r *Release, pending bool) {
 	report := o.report
 	if files.bad != nil {
 		o.passing = true
 		if last != nil || files.bad.passes() {
-			return last
+			return last, last == nil
 		}
 	}
 	if len(files.packages) == 0 {
@@ -73,7 +74,13 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		if files.docs != "" {
 			report.ignore(path.Join(p.report, strings.TrimPrefix(files.docs, p.dir)), NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
-		return nil
+		return nil, false
+	}
+	// Which signatures count is not known: without one it would be offered as the registry's.
+	if files.signature != nil && keys != nil && keys.unread {
+		report.Pending += len(files.packages)
+		o.passing = true
+		return nil, true
 	}
 	// A release that is added to, or whose files were touched, stays as it was
 	// until all of it has been read: a list without it would have clients choose
@@ -86,11 +93,11 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		}
 		report.Pending += files.unread()
 		o.passing = true
-		return last
+		return last, files.pending()
 	}
 	if files.pending() {
 		report.Pending += files.unread()
-		return nil
+		return nil, true
 	}
 	state := files.state(keys)
 	v, known := s.releases.get(p.address, files.text, state, s.now)
@@ -101,20 +108,33 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		if v.unread.isFault() { // it stays as it was
 			o.passing = true
 			files.hold(v.unread)
-			return last
+			return last, last == nil && v.unread.passes()
 		}
 		if v.release == nil {
-			return nil
+			return nil, false
 		}
 		if len(problems) > 0 || !files.settled(s.now) {
 			o.passing = true
-			return v.release
+		} else {
+			v.state, v.since = state, s.now
+			s.releases.put(p.address, files.text, v)
 		}
-		v.state, v.since = state, s.now
-		s.releases.put(p.address, files.text, v)
 	}
-	o.sinceEarlier(v.since)
-	return v.release
+	if s.needsCopy(v.release, files, keys) {
+		report.Pending += len(files.packages)
+		o.passing = true
+		return last, true
+	}
+	if !v.since.IsZero() {
+		o.sinceEarlier(v.since)
+	}
+	return v.release, false
+}
+
+// needsCopy reports whether a release that the keys file verified has to wait until the copy
+// of the file lists it: it could not be told from a forged one if the file was lost.
+func (s *scan) needsCopy(r *Release, files *releaseFiles, keys *keysFile) bool {
+	return s.copies.store != nil && keys.isFile() && r.Signature.By == ByPublisher && !files.copied
 }
 
 // verify makes the release of files, without one if the version is withheld.
@@ -132,9 +152,13 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 		withhold(files.manifest.reportPath(), bad)
 		return verifiedRelease{unread: bad}, problems
 	}
-	signed, bad := s.verifySignature(files, checksums, keys, keysOf{p.address.Hostname, p.address.Namespace})
+	signed, bad := s.verifySignature(p, files, checksums, keys)
 	if bad != nil {
-		withhold(files.signature.reportPath(), bad)
+		at := p.report
+		if files.signature != nil {
+			at = files.signature.reportPath()
+		}
+		withhold(at, bad)
 		return verifiedRelease{unread: bad}, problems
 	}
 	packages := checkPackages(files.packages, sums, withhold)
@@ -233,9 +257,14 @@ type publisherSignature struct {
 // verifySignature verifies the publisher's signature, if there is one. A signature
 // that is wrong, or by a key that the namespace's keys file does not have,
 // withholds the release. Without such a file nothing is known of the publisher,
-// and the signature is not used.
-func (s *scan) verifySignature(files *releaseFiles, checksums []byte, keys *keysFile, namespace keysOf) (signed publisherSignature, bad *finding) {
+// and the signature is not used. The copy of a keys file verifies what the file did, and
+// nothing else counts then.
+func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, keys *keysFile) (signed publisherSignature, bad *finding) {
+	namespace := p.keysOf()
+	isCopy := keys != nil && keys.copied != nil
 	switch {
+	case isCopy && (files.signature == nil || files.checksums == nil):
+		return signed, keysMissing(namespace)
 	case files.signature == nil:
 		return signed, nil
 	case files.checksums == nil:
@@ -249,8 +278,13 @@ func (s *scan) verifySignature(files *releaseFiles, checksums []byte, keys *keys
 	case keys == nil:
 		signed.note = "the publisher's signature is not checked: put the publisher's public key in " + namespace.file()
 		return signed, nil
-	case keys.Keyring == nil || len(keys.Keys()) == 0:
-		return signed, found(UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or remove that file", namespace.file())
+	case keys.unsigned:
+		signed.note = "the publisher's signature is not checked, since " + namespace.file() + " says that the namespace is not signed"
+		return signed, nil
+	case isCopy && !keys.copied.has(newCopiedRelease(p.address.Name, files.text, checksums, signature)):
+		return signed, keysMissing(namespace)
+	case !keys.verifies():
+		return signed, found(UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.file())
 	}
 	key, err := s.memo.verify(&files.signature.location, checksums, signature, keys, s.now)
 	switch {

@@ -33,6 +33,7 @@ const (
 	NotExecutable    Reason = "not_executable"    // a provider that clients could not run
 	NoConfiguration  Reason = "no_configuration"  // a module package without a module at its root
 	UnknownKey       Reason = "unknown_key"       // signed by a key that the namespace's keys file does not have
+	KeysMissing      Reason = "keys_missing"      // the namespace had keys, and its keys file is gone or cannot be read
 	KeyExpired       Reason = "key_expired"       // signed by a key that had expired by then
 	Unsigned         Reason = "unsigned"          // not signed by its publisher, where that is required
 	Duplicate        Reason = "duplicate"         // the same address found twice

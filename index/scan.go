@@ -27,6 +27,7 @@ type scanner struct {
 	progress func(Progress) // may be nil
 	memo     memo
 	releases releaseMemo
+	copies   keyCopyMemo
 	sharing  *sharing // nil: nothing is shared
 	watch    *watcher // nil: nothing is watched
 	seeks    bool     // the tree's file system is known to have files that seek
@@ -50,7 +51,7 @@ type shared struct {
 // An outcome is what a scan came to.
 type outcome struct {
 	snapshot *Snapshot                // nil before the first
-	keys     map[keysOf]*keysFile     // as they were read
+	keys     *keysFolder              // as they were read; nil before the first
 	metadata map[string]*metadataFile // as they were read, by their path in the report
 	rested   map[string]stamp         // the folders that were packed, by their path in the report
 	kept     map[string]*keptFolder   // the folders of addresses, by their path in the report
@@ -98,6 +99,7 @@ type scan struct {
 	progress func(Progress)
 	memo     *memo
 	releases *releaseMemo
+	copies   *keyCopyMemo
 	sharing  *sharing
 	watch    *watcher
 
@@ -118,12 +120,14 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 	}
 	s := &scan{
 		ctx: ctx, tree: tree, now: now, live: waiting != nil, last: x.last, changes: x.changes, accepts: x.accepts,
-		options: x.options, progress: x.progress, memo: &x.memo, releases: &x.releases, sharing: x.sharing, watch: x.watch, shared: &x.shared,
+		options: x.options, progress: x.progress, memo: &x.memo, releases: &x.releases, copies: &x.copies, sharing: x.sharing, watch: x.watch, shared: &x.shared,
 	}
+	x.copies.store = x.options.KeyCopies
 	x.memo.begin(now)
 	x.releases.begin()
 	found := s.walk()
 	s.recallShared(found)
+	s.copyKeys(found)
 	if len(found.unread) > 0 {
 		if !x.seeks {
 			if x.seeks, err = checkSeeking(found.unread); err != nil {
@@ -141,11 +145,12 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 		return nil, err
 	}
 	if r := snapshot.Report; len(r.Offered)+len(r.Withheld)+r.Pending+len(snapshot.standings) == 0 {
-		if r.Hint = tree.hint(); r.Hint == nothingYet && len(found.keys) > 0 {
+		if r.Hint = tree.hint(); r.Hint == nothingYet && len(found.keys.files) > 0 {
 			r.Hint = "" // the keys came first
 		}
 	}
 	snapshot.unread, snapshot.faulty = found.failed, found.faulty
+	snapshot.keys = found.keys
 	snapshot.Read, snapshot.Recalled = len(found.unread), found.recalled
 	x.memo.finish()
 	x.releases.finish(snapshot)
@@ -173,7 +178,7 @@ func checkSeeking(unread []*archive) (ok bool, err error) {
 // An inventory is what a walk finds, before anything is verified.
 type inventory struct {
 	report    *Report
-	keys      map[keysOf]*keysFile
+	keys      *keysFolder
 	providers []*providerFolder
 	modules   []*moduleFolder
 
@@ -240,7 +245,7 @@ func (s *scan) assemble(found *inventory) outcome {
 		case p.kept != nil:
 			providers[i] = p.kept.offeredProvider()
 		default:
-			providers[i] = s.offerProvider(p, found.keys[p.keysOf()])
+			providers[i] = s.offerProvider(p, found.keys.of(p.keysOf()))
 		}
 	})
 	for i, p := range providers {
@@ -249,7 +254,7 @@ func (s *scan) assemble(found *inventory) outcome {
 		for _, r := range p.provider.releaseList() {
 			report.Offered = append(report.Offered, r.offer.noticed(r.deprecated))
 		}
-		switch o := f.newOutcome(p, found.keys[f.keysOf()]); {
+		switch o := f.newOutcome(p, found.keys.of(f.keysOf())); {
 		case f.kept != nil:
 			outcomes[f.report] = s.last.providers[f.report]
 		case o != nil:

@@ -34,6 +34,7 @@ type Snapshot struct {
 	// memo knew.
 	Read, Recalled int
 
+	keys      *keysFolder // nil in one that is taken before a scan ends
 	tree      Tree
 	providers map[address.Address]*Provider
 	modules   map[address.Address]*Module

@@ -68,9 +68,9 @@ func (s *scan) fingerprint(entries []entry) (sum wire.SHA256, lasts bool) {
 
 // takeOver takes over the outcome of the last scan if nothing has changed in the folder
 // that it depends on, and reports whether it did.
-func (w *walker) takeOver(p *providerFolder, keys map[keysOf]*keysFile) bool {
+func (w *walker) takeOver(p *providerFolder, keys *keysFolder) bool {
 	o := w.scan.last.providers[p.report]
-	if o == nil || !o.keys.same(keys[p.keysOf()]) || w.scan.now.Sub(o.offered.since) >= verifiedFor || w.scan.now.Before(o.offered.since) {
+	if o == nil || !o.keys.same(keys.of(p.keysOf())) || w.scan.now.Sub(o.offered.since) >= verifiedFor || w.scan.now.Before(o.offered.since) {
 		return false
 	}
 	for _, l := range o.listed {

@@ -4,14 +4,18 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -27,6 +31,9 @@ func init() {
 //     ignored, with reasons; with `?root=` that of one tree only;
 //   - `POST /terraform_registry/rescan`: scans all trees, or that of `?root=`, and
 //     answers when it is done;
+//   - `POST /terraform_registry/keys/forget?namespace=acme`: forgets the keys that a
+//     namespace had, whose keys file is gone: its releases need none from then on. Of a
+//     mirrored namespace, it is `HOSTNAME/NAMESPACE`. With `?root=` in that tree only;
 //   - `GET /terraform_registry/access?as=USER&group=GROUP&right=read&address=acme/vpc/aws`:
 //     for each registry, whether its rules allow that, and which rule decides.
 //     `group` can be repeated; without `as`, the request is anonymous.
@@ -72,6 +79,7 @@ func (Admin) Routes() []caddy.AdminRoute {
 		route("report", http.MethodGet, onIndexes(reportIndexes)),
 		route("rescan", http.MethodPost, rescanIndexes),
 		route("access", http.MethodGet, decideAccess),
+		route("keys/forget", http.MethodPost, forgetKeys),
 	}
 }
 
@@ -187,6 +195,58 @@ func rescanIndexes(r *http.Request, app *App) (any, error) {
 		}
 	}
 	return listIndexes(r, found)
+}
+
+// forgetKeys forgets the keys that a namespace had, and tells other instances. It answers
+// with the roots of the trees in which it had some. Indexes of one tree share the copies of
+// its keys.
+func forgetKeys(r *http.Request, app *App) (any, error) {
+	hostname, namespace, err := parseKeysNamespace(r.URL.Query().Get("namespace"))
+	if err != nil {
+		return nil, caddy.APIError{HTTPStatus: http.StatusBadRequest, Err: err}
+	}
+	found, err := selectIndexes(r, app)
+	if err != nil {
+		return nil, err
+	}
+	forgotten := []string{}
+	var refused error // by another tree
+	for _, root := range slices.Sorted(maps.Keys(found)) {
+		x := found[root]
+		switch err := x.ForgetKeys(r.Context(), hostname, namespace); {
+		case errors.Is(err, index.ErrNoKeyCopy):
+			continue
+		case errors.Is(err, index.ErrKeysNotGone):
+			refused = caddy.APIError{HTTPStatus: http.StatusConflict, Err: fmt.Errorf("%s: %w", root, err)}
+			continue
+		case err != nil:
+			return nil, caddy.APIError{HTTPStatus: http.StatusServiceUnavailable, Err: fmt.Errorf("%s: %w", root, err)}
+		}
+		app.announce(x)
+		forgotten = append(forgotten, root)
+	}
+	switch {
+	case len(forgotten) == 0 && refused != nil:
+		return nil, refused
+	case len(forgotten) == 0:
+		return nil, caddy.APIError{HTTPStatus: http.StatusNotFound, Err: fmt.Errorf("%s: %w", r.URL.Query().Get("namespace"), index.ErrNoKeyCopy)}
+	}
+	app.logger.Info("forgot the keys of "+r.URL.Query().Get("namespace"), "roots", forgotten)
+	return forgotten, nil
+}
+
+// parseKeysNamespace parses [HOSTNAME/]NAMESPACE, as keys files are named.
+func parseKeysNamespace(text string) (hostname svchost.Hostname, namespace string, err error) {
+	host, namespace, mirrored := strings.Cut(text, "/")
+	if !mirrored {
+		host, namespace = "", text
+	} else if hostname, err = address.ParseHostname(host); err != nil {
+		return "", "", fmt.Errorf("%q is not a hostname: %w", host, err)
+	}
+	if namespace, err = address.ParseNamespace(namespace); err != nil {
+		return "", "", fmt.Errorf("give the namespace as NAMESPACE or HOSTNAME/NAMESPACE: %w", err)
+	}
+	return hostname, namespace, nil
 }
 
 // An AccessDecision is what the rules of one registry decide.

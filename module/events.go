@@ -22,6 +22,12 @@ const (
 	// written it is emitted only once the file stays unchanged.
 	eventWithheld = "terraform_registry_withheld"
 
+	// eventKeysChanged is emitted for each keys file that has appeared, disappeared or got
+	// other keys since the scan before, with root, hostname, namespace, before and keys, the
+	// IDs of its keys then and now, and missing, whether the file is gone. The hostname of a
+	// hosted namespace is empty.
+	eventKeysChanged = "terraform_registry_keys_changed"
+
 	// eventKeyAdded is emitted when the registry of a hostname sends new keys for a
 	// namespace whose previous keys are stored, with hostname, namespace and keys.
 	eventKeyAdded = "terraform_registry_key_added"
@@ -84,6 +90,21 @@ func (a *App) emitWithheld(t tree, p index.Problem) {
 		"version": p.Version,
 		"reason":  string(p.Reason),
 		"detail":  p.Detail,
+	})
+}
+
+// emitKeysChanged emits an event for a keys file that has changed.
+func (a *App) emitKeysChanged(t tree, c index.KeysChange) {
+	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventKeysChanged) {
+		return
+	}
+	a.events.Emit(a.ctx, eventKeysChanged, map[string]any{
+		"root":      t.directories.Root,
+		"hostname":  c.Hostname.ForDisplay(),
+		"namespace": c.Namespace,
+		"before":    c.Before,
+		"keys":      c.Now,
+		"missing":   c.Missing,
 	})
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
@@ -25,6 +26,7 @@ var fillerPool = caddy.NewUsagePool()
 type fillerKey struct {
 	fsys        fs.FS // as in a poolKey
 	directories index.Directories
+	identity    string // of the tree
 	options     string // in JSON
 }
 
@@ -58,6 +60,7 @@ func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error))
 		}
 		p := &pooledFiller{counters: make(map[fillEvent]*fillCounter)}
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
+		o.KeyCopies = newKeyCopies(p.storage, key.identity)
 		o.Digests = func() []*index.Digests { return p.digests(key) }
 		p.Filler, err = fill.New(o)
 		return p, err
@@ -112,6 +115,15 @@ func (p *pooledFiller) lock(ctx context.Context, name string) (unlock func(), er
 		return nil, errNoConfiguration
 	}
 	return app.lock(ctx, name)
+}
+
+// storage returns the storage of the newest app.
+func (p *pooledFiller) storage() (certmagic.Storage, error) {
+	app := p.newest()
+	if app == nil {
+		return nil, errNoConfiguration
+	}
+	return app.ctx.Storage(), nil
 }
 
 // digests are those of the indexes of the tree.

@@ -187,6 +187,7 @@ func (a *App) acquireIndex(t tree, signer index.Signer) *index.Index {
 	value, loaded, _ := indexPool.LoadOrNew(key, func() (caddy.Destructor, error) {
 		p := new(pooledIndex)
 		o := t.options(signer)
+		o.KeyCopies = newKeyCopies(p.storage, t.identity())
 		if t.poll > 0 {
 			o.Shared = newSharedDigests(p.storage, p.lock, t.identity())
 		}
@@ -212,8 +213,9 @@ func (a *App) acquireIndex(t tree, signer index.Signer) *index.Index {
 			a.warnOfRoot(t, before, now)
 			a.emitScanned(t, now, took)
 		},
-		Withheld: func(p index.Problem) { a.emitWithheld(t, p) },
-		Changed:  announce,
+		Withheld:    func(p index.Problem) { a.emitWithheld(t, p) },
+		KeysChanged: func(c index.KeysChange) { a.emitKeysChanged(t, c) },
+		Changed:     announce,
 	})
 	pooled.Start()
 	return pooled.Index

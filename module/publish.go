@@ -87,6 +87,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 		},
 		Lock:              app.lock,
 		Hostnames:         hostnames,
+		KeyCopies:         app.keyCopies(t),
 		RequireSignatures: t.require,
 		MaxSize:           h.Publish.MaxSize,
 		Staging:           time.Duration(h.Publish.Staging),

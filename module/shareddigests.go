@@ -2,8 +2,6 @@ package module
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"io/fs"
 	"path"
@@ -17,10 +15,9 @@ import (
 // sharedDigests is where instances share the digests of a tree: a folder in Caddy's
 // storage, with a value for each segment.
 type sharedDigests struct {
-	storage func() (certmagic.Storage, error)
-	lock    func(ctx context.Context, name string) (unlock func(), err error)
-	folder  string        // of the keys
-	calls   chan struct{} // has an element for each call of the storage
+	storageCalls
+	lock   func(ctx context.Context, name string) (unlock func(), err error)
+	folder string // of the keys
 }
 
 const (
@@ -36,58 +33,21 @@ const (
 	maxLists = 5
 )
 
-// newSharedDigests returns the sharedDigests of the tree with an identity. storage and lock
-// are called for each operation, since a configuration's storage is closed when it ends.
+// newSharedDigests returns the sharedDigests of the tree with an identity. lock is
+// called for each operation, as storage is.
 func newSharedDigests(
 	storage func() (certmagic.Storage, error),
 	lock func(ctx context.Context, name string) (unlock func(), err error),
 	identity string,
 ) sharedDigests {
-	sum := sha256.Sum256([]byte(identity))
-	return sharedDigests{
-		storage: storage,
-		lock:    lock,
-		folder:  "terraform_registry/digests/" + hex.EncodeToString(sum[:12]),
-		calls:   make(chan struct{}, maxStorageCalls),
-	}
+	return sharedDigests{newStorageCalls(storage, maxStorageCalls), lock, treeFolder("digests", identity)}
 }
 
 func (d sharedDigests) key(name string) string { return path.Join(d.folder, name+segmentSuffix) }
 
-// call calls the storage, and returns when ctx ends, even if the call does not return: a
-// file storage ignores the context, and may hang on a network disk.
-func call[T any](ctx context.Context, d sharedDigests, do func(certmagic.Storage) (T, error)) (T, error) {
-	type answer struct {
-		value T
-		err   error
-	}
-	var none T
-	storage, err := d.storage()
-	if err != nil {
-		return none, err
-	}
-	select {
-	case d.calls <- struct{}{}:
-	case <-ctx.Done():
-		return none, context.Cause(ctx)
-	}
-	answered := make(chan answer, 1)
-	go func() {
-		value, err := do(storage)
-		<-d.calls
-		answered <- answer{value, err}
-	}()
-	select {
-	case a := <-answered:
-		return a.value, a.err
-	case <-ctx.Done():
-		return none, context.Cause(ctx)
-	}
-}
-
 // List implements index.SharedMemo.
 func (d sharedDigests) List(ctx context.Context) ([]string, error) {
-	return call(ctx, d, func(storage certmagic.Storage) (names []string, err error) {
+	return call(ctx, d.storageCalls, func(storage certmagic.Storage) (names []string, err error) {
 		var keys []string
 		for range maxLists {
 			keys, err = storage.List(ctx, d.folder, false)
@@ -113,14 +73,14 @@ func (d sharedDigests) List(ctx context.Context) ([]string, error) {
 
 // Load implements index.SharedMemo.
 func (d sharedDigests) Load(ctx context.Context, name string) ([]byte, error) {
-	return call(ctx, d, func(storage certmagic.Storage) ([]byte, error) {
+	return call(ctx, d.storageCalls, func(storage certmagic.Storage) ([]byte, error) {
 		return storage.Load(ctx, d.key(name))
 	})
 }
 
 // Store implements index.SharedMemo.
 func (d sharedDigests) Store(ctx context.Context, name string, segment []byte) error {
-	_, err := call(ctx, d, func(storage certmagic.Storage) (struct{}, error) {
+	_, err := call(ctx, d.storageCalls, func(storage certmagic.Storage) (struct{}, error) {
 		return struct{}{}, storage.Store(ctx, d.key(name), segment)
 	})
 	return err
@@ -128,7 +88,7 @@ func (d sharedDigests) Store(ctx context.Context, name string, segment []byte) e
 
 // Delete implements index.SharedMemo.
 func (d sharedDigests) Delete(ctx context.Context, name string) error {
-	_, err := call(ctx, d, func(storage certmagic.Storage) (struct{}, error) {
+	_, err := call(ctx, d.storageCalls, func(storage certmagic.Storage) (struct{}, error) {
 		return struct{}{}, storage.Delete(ctx, d.key(name))
 	})
 	return err

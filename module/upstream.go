@@ -290,7 +290,7 @@ func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*p
 	if err != nil {
 		return nil, fmt.Errorf("upstream: %w", err)
 	}
-	filler, err := app.acquireFiller(fillerKey{t.fsys, t.directories, string(options)}, func() (fill.Options, error) {
+	filler, err := app.acquireFiller(fillerKey{t.fsys, t.directories, t.identity(), string(options)}, func() (fill.Options, error) {
 		sources := make(map[svchost.Hostname]fill.Source)
 		for _, u := range h.Upstreams {
 			if err := u.addSources(sources); err != nil {

@@ -88,7 +88,7 @@ func (p *Publisher) takeDocs(ctx context.Context, tree index.Tree, s stage, f Fi
 		}
 		return f.added(r.sum), nil
 	}
-	_, needsSignature, err := p.keys(tree, s.address)
+	_, needsSignature, err := p.keys(ctx, tree, present)
 	if err != nil {
 		return Result{}, err
 	}

@@ -17,6 +17,8 @@ import (
 // offered or withheld, published or copied there. It is read from the disk, since the
 // snapshot may be behind.
 type presentRelease struct {
+	address address.Address // with the HOSTNAME that its folder is under
+
 	part   index.Part
 	files  map[string]string // paths in the part, by name
 	exists bool              // there is a package, so the version must not change
@@ -57,7 +59,7 @@ func (p *Publisher) presentUnder(tree index.Tree, a address.Address, version str
 	if err != nil {
 		return nil, err
 	}
-	r := &presentRelease{part: part, files: make(map[string]string), folder: path.Join(dir, version), tree: tree}
+	r := &presentRelease{address: a, part: part, files: make(map[string]string), folder: path.Join(dir, version), tree: tree}
 	if s := p.snapshot(); s != nil {
 		r.release = s.Provider(a).Release(version)
 	}
@@ -169,7 +171,7 @@ func (p *Publisher) putSignatureBeside(ctx context.Context, tree index.Tree, f F
 	if err != nil {
 		return Result{}, err
 	}
-	keys, _, err := p.keys(tree, f.Address)
+	keys, _, err := p.keys(ctx, tree, present)
 	if err != nil {
 		return Result{}, err
 	}

@@ -49,6 +49,10 @@ type Options struct {
 	// hosted too, and a version that is there cannot be published again.
 	Hostnames []svchost.Hostname
 
+	// KeyCopies are those of the index. A release of a namespace that had keys, and has no
+	// keys file, is refused. Nil: there are none.
+	KeyCopies index.KeyCopies
+
 	// RequireSignatures: a release without a publisher's signature is refused.
 	RequireSignatures bool
 

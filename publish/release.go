@@ -147,7 +147,7 @@ func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage,
 		result, err = present.compare(f, sum)
 		return false, result, err
 	}
-	keys, needsSignature, err := p.keys(tree, s.address)
+	keys, needsSignature, err := p.keys(ctx, tree, present)
 	if err != nil {
 		return false, Result{}, err
 	}
@@ -167,24 +167,6 @@ func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage,
 	result = Result{Waiting, s.describe(c, needsSignature, p.options.Staging)}
 	result.File, result.SHA256, result.Message = f.Name, sum.String(), note
 	return false, result, nil
-}
-
-// keys returns the publisher's keys, which are nil if the tree has no file of them, and
-// whether a release needs their signature.
-func (p *Publisher) keys(tree index.Tree, a address.Address) (keys *signing.Keyring, needsSignature bool, err error) {
-	part, name, err := tree.KeysFile("", a.Namespace)
-	if err != nil {
-		return nil, true, err
-	}
-	content, err := part.ReadFile(name, index.MaxDocument)
-	switch {
-	case err != nil:
-		return nil, true, err
-	case content == nil:
-		return nil, p.options.RequireSignatures, nil
-	}
-	keys, _ = signing.ReadKeyring(content) // the index reports what of it cannot be used
-	return keys, true, nil
 }
 
 // add adds a file to what is staged. keys are nil if the namespace has none.
@@ -494,7 +476,7 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	if c.empty() {
 		return wire.Publication{}, ErrNothing
 	}
-	_, needsSignature, err := p.keys(tree, s.address)
+	_, needsSignature, err := p.keys(ctx, tree, present)
 	return s.describe(c, needsSignature, p.options.Staging), err
 }
 

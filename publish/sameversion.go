@@ -156,6 +156,10 @@ func (p *Publisher) complete(ctx context.Context, tree index.Tree, s stage) (boo
 	if err != nil {
 		return false, err
 	}
-	_, needsSignature, err := p.keys(tree, s.address)
+	present, err := p.presentRelease(tree, s.address, s.version)
+	if err != nil {
+		return false, err
+	}
+	_, needsSignature, err := p.keys(ctx, tree, present)
 	return err == nil && len(s.missing(c, needsSignature)) == 0, err
 }

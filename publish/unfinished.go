@@ -80,16 +80,16 @@ func (p *Publisher) tidyStage(ctx context.Context, tree index.Tree, s stage) err
 		p.changed(s.address)
 		return s.removeAll()
 	}
-	_, needsSignature, err := p.keys(tree, s.address)
-	if err != nil {
+	_, needsSignature, err := p.keys(ctx, tree, present)
+	var bad *Refusal
+	if err != nil && !errors.As(err, &bad) { // what cannot be published goes in its time too
 		return err
 	}
-	if c.checksums != nil && len(s.missing(c, needsSignature)) == 0 {
+	if err == nil && c.checksums != nil && len(s.missing(c, needsSignature)) == 0 {
 		err := p.publish(ctx, tree, s, c, present)
 		if err == nil {
 			p.changed(s.address)
 		}
-		var bad *Refusal
 		if !errors.As(err, &bad) { // one that the tree has no place for goes in its time too
 			return err
 		}

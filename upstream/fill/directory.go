@@ -29,6 +29,8 @@ type directory struct {
 	keys      index.Part
 	path      string // in providers
 	keysFile  string // in keys
+
+	requireKeys func() error // is asked where there is no such file
 }
 
 // folder finds the folder of a provider or module by what its name means, since it may
@@ -47,7 +49,9 @@ func (f *Filler) directory(a address.Address) (*directory, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &directory{address: a, tree: tree, providers: in, path: dir}
+	d := &directory{address: a, tree: tree, providers: in, path: dir, requireKeys: func() error {
+		return index.RequireKeys(f.ctx, f.options.KeyCopies, a.Hostname, a.Namespace)
+	}}
 	d.keys, d.keysFile, err = tree.KeysFile(a.Hostname, a.Namespace)
 	return d, err
 }
@@ -230,16 +234,24 @@ const (
 
 // namespaceKeys are the keys of a namespace that the tree has.
 type namespaceKeys struct {
-	ring    *signing.Keyring // nil: there is no file
-	pinned  bool
-	content []byte
+	ring     *signing.Keyring // nil: there is no file, or it says that the namespace is not signed
+	pinned   bool
+	unsigned bool // it says so
+	content  []byte
 }
 
 // readKeys reads the keys file of the namespace. A pinned file without a usable
-// key lets nothing in: its purpose is to keep other keys out.
+// key lets nothing in: its purpose is to keep other keys out. So does a file that is
+// gone, if the namespace had keys: the origin's must not take their place.
 func (d *directory) readKeys() (k namespaceKeys, err error) {
-	if k.content, err = read(d.keys, d.keysFile, index.MaxDocument); err != nil || k.content == nil {
+	if k.content, err = read(d.keys, d.keysFile, index.MaxDocument); err != nil {
 		return k, err
+	}
+	if k.content == nil {
+		return k, d.requireKeys()
+	}
+	if k.unsigned = index.SaysUnsigned(k.content); k.unsigned {
+		return k, nil
 	}
 	ring, _ := signing.ReadKeyring(k.content) // the index reports keys that cannot be used
 	k.ring, k.pinned = ring, !bytes.HasPrefix(k.content, []byte(keysMarker))
@@ -257,9 +269,12 @@ func (k namespaceKeys) pin() *signing.Keyring {
 // known reports whether the namespace has any keys.
 func (k namespaceKeys) known() bool { return k.ring != nil && len(k.ring.Keys()) > 0 }
 
-// with returns the file with further keys, or nil if it has them all. The keys in it
-// stay: releases in the tree may be signed by them.
+// with returns the file with further keys, or nil if it has them all, or wants none. The
+// keys in it stay: releases in the tree may be signed by them.
 func (k namespaceKeys) with(keys []signing.PublicKey) ([]byte, error) {
+	if k.unsigned {
+		return nil, nil
+	}
 	known := make(map[string]bool) // all that the file will have
 	if k.ring != nil {
 		for _, key := range k.ring.Keys() {

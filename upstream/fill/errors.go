@@ -91,6 +91,7 @@ func Reason(err error) string {
 		{upstream.ErrUnavailable, "unavailable"},
 		{upstream.ErrRefused, "refused"},
 		{ErrConflict, "conflict"},
+		{index.ErrKeysMissing, "keys_missing"},
 		{upstream.ErrBadChecksum, "bad_checksum"},
 		{upstream.ErrBadSignature, "bad_signature"},
 		{ErrUnsigned, "unsigned"},

@@ -39,6 +39,10 @@ type Options struct {
 	// has come into it. Nil: there are none.
 	Digests func() []*index.Digests
 
+	// KeyCopies are those of the indexes of the tree. Nothing comes in for a namespace that
+	// had keys and has no keys file. Nil: there are none.
+	KeyCopies index.KeyCopies
+
 	// FreeSpace returns how many bytes there is room for on the disk that a provider or
 	// module is kept on. Nil: it is not known before the disk is full.
 	FreeSpace func(address.Address) (int64, error)

@@ -384,6 +384,7 @@ func TestReasons(t *testing.T) {
 	}{
 		{fill.ErrTooYoung, "too_young"},
 		{upstream.ErrNotFound, "not_found"},
+		{index.ErrKeysMissing, "keys_missing"},
 		{context.Canceled, "given_up"},
 		{os.ErrInvalid, "other"},
 	} {

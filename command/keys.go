@@ -1,0 +1,96 @@
+package command
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/caddyserver/caddy/v2"
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/spf13/cobra"
+)
+
+func keysCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "keys <command>",
+		Short: "Forgets the keys of a namespace that is no longer signed",
+		Long: `
+The keys of publishers are in the folder, in keys/[HOSTNAME/]NAMESPACE.asc. To
+add or replace a key, change that file. The registry copies the file to Caddy's
+storage, so that a namespace whose file is lost goes on requiring its keys.`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return usageError(cmd, errors.New("unknown command: there is forget"))
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(keysForgetCommand())
+	return cmd
+}
+
+func keysForgetCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "forget [--root <folder>] [--address <address>] <namespace>",
+		Short: "Forgets the keys that a namespace had",
+		Long: `
+Forgets the keys that a namespace had, whose keys file is gone. The releases of
+the namespace then need no signature of their publisher: they are offered with
+the registry's own. The namespace is NAMESPACE, or HOSTNAME/NAMESPACE if it is
+mirrored.
+
+A registry keeps a copy of each keys file in Caddy's storage. If the file is
+gone, the copy verifies what the file did, and new releases are withheld
+(keys_missing). Put the file back if it was lost. Run this command if the
+namespace is no longer signed, or if it is mirrored and the keys that its
+registry sends now are to count.
+
+The running server does it, by its admin API. While the keys file is there, or
+cannot be read, it refuses.
+
+The exit status is 0 if it is done, and 2 if there is nothing to forget or the
+server cannot do it.`,
+		Example: `  caddy terraform-registry keys forget acme
+  caddy terraform-registry keys forget registry.terraform.io/hashicorp`,
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usageError(cmd, errors.New("give one namespace, such as acme or registry.terraform.io/hashicorp"))
+			}
+			return nil
+		},
+		RunE: runKeysForget,
+	}
+	cmd.Flags().String("address", "", "The address of the running server's admin API (default: "+caddy.DefaultAdminListen+")")
+	cmd.Flags().StringP("root", "r", "", "The root of the registry that is meant, if there are several")
+	cmd.SetFlagErrorFunc(usageError)
+	return cmd
+}
+
+func runKeysForget(cmd *cobra.Command, args []string) error {
+	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
+	server, err := caddycmd.DetermineAdminAPIAddress(fl.String("address"), nil, "", "")
+	if err != nil {
+		return usageError(cmd, fmt.Errorf("--address: %w", err))
+	}
+	query := url.Values{"namespace": {args[0]}}
+	if root := fl.String("root"); root != "" {
+		query.Set("root", root)
+	}
+	response, err := caddycmd.AdminAPIRequest(server, http.MethodPost, "/terraform_registry/keys/forget?"+query.Encode(), nil, nil)
+	if err != nil {
+		return usageError(cmd, fmt.Errorf("the server with the admin API at %s has not done it: %w", server, err))
+	}
+	defer response.Body.Close()
+	var roots []string
+	if err := json.NewDecoder(response.Body).Decode(&roots); err != nil {
+		return usageError(cmd, fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err))
+	}
+	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "The keys of %s are forgotten in %s.\n", args[0], strings.Join(roots, ", ")); err != nil {
+		return usageError(cmd, err)
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package command
+
+import (
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/caddyserver/caddy/v2"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+)
+
+func TestKeysForget(t *testing.T) {
+	file := configFile(t, `{"handle":[`+openRegistry+`]}`)
+	roots := rootsOf(t, file)
+	author := indextest.NewPublisher(t)
+	tree := indextest.OnDisk(t, roots+"/open").Keys("acme", author)
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(author)
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := caddy.Load(content, true); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := caddy.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	app, err := module.ConfiguredApp(caddy.ActiveContext())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, x := range app.ByRoot() {
+		if _, err := x.Rescan(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	forget := func(args ...string) (string, error) {
+		out, _, err := run(t.Context(), keysCommand(), append([]string{"forget", "--address", "unix/" + roots + "/admin"}, args...)...)
+		return out, err
+	}
+	for _, test := range []struct {
+		rule string
+		args []string
+		says string
+	}{
+		{"no namespace", nil, "give one namespace"},
+		{"two", []string{"acme", "other"}, "give one namespace"},
+		{"what is none", []string{"a/b/c"}, "is not a provider namespace"},
+		{"one without keys", []string{"other"}, "there is no copy of its keys"},
+		{"one whose file is there", []string{"acme"}, "remove keys/acme.asc"},
+		{"in no tree", []string{"acme", "--root", "/elsewhere"}, "no tree with the root"},
+	} {
+		if out, err := forget(test.args...); out != "" || err == nil || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: %q, %v", test.rule, out, err)
+		}
+	}
+	tree.Remove("keys/acme.asc")
+	out, err := forget("acme")
+	if err != nil || out != "The keys of acme are forgotten in "+roots+"/open.\n" {
+		t.Errorf("%q, %v", out, err)
+	}
+}
+
+func TestKeysMistakes(t *testing.T) {
+	if _, _, err := run(t.Context(), keysCommand(), "remember"); err == nil || !strings.Contains(err.Error(), "there is forget") {
+		t.Error(err)
+	}
+	_, _, err := run(t.Context(), keysCommand(), "forget", "--address", "unix/"+t.TempDir()+"/admin", "acme")
+	if err == nil || !strings.Contains(err.Error(), "has not done it") {
+		t.Error(err)
+	}
+}

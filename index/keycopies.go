@@ -1,0 +1,370 @@
+package index
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"strings"
+	"sync"
+	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// KeyCopies keep copies of keys files outside of the tree, so that a namespace that had
+// keys goes on requiring them. Namespaces are named as users write them: acme, or
+// registry.terraform.io/hashicorp.
+type KeyCopies interface {
+	// Load returns the copy of a namespace. The error wraps fs.ErrNotExist only if there
+	// is none.
+	Load(ctx context.Context, namespace string) ([]byte, error)
+
+	// Store makes or replaces the copy of a namespace, whole or not at all.
+	Store(ctx context.Context, namespace string, copied []byte) error
+
+	// Delete removes the copy of a namespace, if there is one.
+	Delete(ctx context.Context, namespace string) error
+}
+
+// ErrKeysMissing: a namespace had keys, and their file is gone.
+var ErrKeysMissing = errors.New("the keys of the namespace are missing")
+
+// keysMissing says what to do.
+func keysMissing(n keysOf) *finding {
+	return found(KeysMissing, "%s is gone, or cannot be read, and the namespace had keys: put the file back; "+
+		"if its releases are no longer signed, write the line `unsigned` into it, or run `caddy terraform-registry keys forget %s`", n.file(), n)
+}
+
+// RequireKeys is for a namespace without a keys file: it returns an ErrKeysMissing if there
+// is a copy of one, and an ErrNotWritable if that is not known. The hostname is empty for a
+// hosted namespace. Without copies, nothing is required.
+func RequireKeys(ctx context.Context, copies KeyCopies, hostname svchost.Hostname, namespace string) error {
+	if copies == nil {
+		return nil
+	}
+	n := keysOf{hostname, namespace}
+	ctx, cancel := context.WithTimeout(ctx, copyPatience)
+	defer cancel()
+	switch _, err := copies.Load(ctx, n.String()); {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: whether %s had keys is not known", ErrNotWritable, n)
+	}
+	return fmt.Errorf("%w: %s", ErrKeysMissing, keysMissing(n).detail)
+}
+
+// copyPatience is the longest wait for the copies that a scan loads, and for those that it
+// stores. What takes longer is tried again.
+const copyPatience = 20 * time.Second
+
+// copiesAtOnce is how many copies are loaded or stored at once: they may lie on another
+// machine.
+const copiesAtOnce = 16
+
+// A keyCopy is the copy of a keys file, and the releases that its keys have verified: it
+// verifies no others. It does not change.
+type keyCopy struct {
+	keys     string            // in ASCII armor
+	releases map[string]string // digests in hex, by type and version
+	sum      wire.SHA256       // of all that
+}
+
+// A keyCopyDocument is a keyCopy as it is kept.
+type keyCopyDocument struct {
+	Keys     string            `json:"keys"`
+	Releases map[string]string `json:"releases"`
+}
+
+// errCopyDamaged: what is kept is no copy of keys.
+var errCopyDamaged = errors.New("the copy of its keys is damaged")
+
+func decodeKeyCopy(content []byte) (*keyCopy, error) {
+	var d keyCopyDocument
+	if err := json.Unmarshal(content, &d); err != nil || d.Keys == "" {
+		return nil, errCopyDamaged
+	}
+	return &keyCopy{keys: d.Keys, releases: d.Releases, sum: sha256Of(content)}, nil
+}
+
+func (c *keyCopy) encode() []byte {
+	content, _ := json.Marshal(keyCopyDocument{c.keys, c.releases}) // texts always encode
+	return content
+}
+
+// has reports whether a release is one that was verified. A nil copy has none.
+func (c *keyCopy) has(r copiedRelease) bool { return c != nil && c.releases[r.name] == r.digest }
+
+// with returns the copy with these keys in the place of its own, and with further releases.
+// Those that are gone stay: they may only be unreadable just now.
+func (c *keyCopy) with(keys string, releases []copiedRelease) *keyCopy {
+	next := &keyCopy{keys: keys, releases: make(map[string]string)}
+	if c != nil {
+		maps.Copy(next.releases, c.releases)
+	}
+	for _, r := range releases {
+		next.releases[r.name] = r.digest
+	}
+	next.sum = sha256Of(next.encode())
+	return next
+}
+
+// A copiedRelease names a release in a copy, and tells it from all others.
+type copiedRelease struct{ name, digest string }
+
+func newCopiedRelease(typ, version string, checksums, signature []byte) copiedRelease {
+	sum := sha256Of(checksums)
+	return copiedRelease{typ + " " + version, sha256Of(append(sum[:], signature...)).String()}
+}
+
+// armored is the keys of a file as a copy has them.
+func armored(keys []signing.PublicKey) string {
+	var b strings.Builder
+	for _, key := range keys {
+		b.Write(bytes.TrimSpace([]byte(key.Armor)))
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// keyCopyMemo remembers copies as they were last loaded or stored. The zero value has none,
+// and keeps none.
+type keyCopyMemo struct {
+	store KeyCopies // nil: there are no copies
+
+	mutex sync.Mutex
+	known map[keysOf]*keyCopy // nil: it is known that there is none
+}
+
+func (m *keyCopyMemo) recall(n keysOf) (c *keyCopy, known bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	c, known = m.known[n]
+	return c, known
+}
+
+func (m *keyCopyMemo) remember(n keysOf, c *keyCopy) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.known == nil {
+		m.known = make(map[keysOf]*keyCopy)
+	}
+	m.known[n] = c
+}
+
+// load returns the copy of a namespace as it is now; nil if there is none.
+func (m *keyCopyMemo) load(ctx context.Context, n keysOf) (*keyCopy, error) {
+	content, err := m.store.Load(ctx, n.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		m.remember(n, nil)
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if c, _ := m.recall(n); c != nil && c.sum == sha256Of(content) {
+		return c, nil
+	}
+	c, err := decodeKeyCopy(content)
+	if err != nil {
+		return nil, err
+	}
+	m.remember(n, c)
+	return c, nil
+}
+
+// keep stores the copy of a namespace. Another instance may have stored other releases
+// meanwhile: they stay.
+func (m *keyCopyMemo) keep(ctx context.Context, n keysOf, keys string, releases []copiedRelease) error {
+	last, err := m.load(ctx, n)
+	if err != nil && !errors.Is(err, errCopyDamaged) {
+		return err
+	}
+	next := last.with(keys, releases)
+	if err := m.store.Store(ctx, n.String(), next.encode()); err != nil {
+		return err
+	}
+	m.remember(n, next)
+	return nil
+}
+
+// drop removes the copy of a namespace unless it is known that there is none.
+func (m *keyCopyMemo) drop(ctx context.Context, n keysOf) error {
+	if c, known := m.recall(n); known && c == nil {
+		return nil
+	}
+	if err := m.store.Delete(ctx, n.String()); err != nil {
+		return err
+	}
+	m.remember(n, nil)
+	return nil
+}
+
+// stands returns the copy that stands in for a keys file, as the file; nil if the namespace
+// needs no keys. gone tells that there is no file; otherwise one may be there that cannot be
+// read. With an error the copy is as it was known last.
+func (m *keyCopyMemo) stands(ctx context.Context, n keysOf, gone bool) (file *keysFile, err error) {
+	unread := &keysFile{unread: true, gone: gone}
+	c, known := m.recall(n)
+	switch {
+	case m.store == nil || gone && known && c == nil:
+	default:
+		var now *keyCopy
+		if now, err = m.load(ctx, n); err == nil {
+			c = now
+		} else if c == nil {
+			return unread, err
+		}
+	}
+	switch {
+	case c == nil && gone:
+		return nil, nil
+	case c == nil:
+		return unread, nil
+	}
+	ring, _ := signing.ReadKeyring([]byte(c.keys)) // the file's problems were reported
+	return &keysFile{Keyring: ring, sum: c.sum, copied: c, gone: gone}, err
+}
+
+// recallKeys has copies stand in for the keys files of these folders that are gone or cannot
+// be read.
+func (w *walker) recallKeys(k *keysFolder, folders []*providerFolder) {
+	if k == nil {
+		return // nothing is verified
+	}
+	var needed []keysOf
+	seen := make(map[keysOf]bool)
+	for _, p := range folders {
+		if n := p.keysOf(); !seen[n] && !k.of(n).isFile() {
+			seen[n], needed = true, append(needed, n)
+		}
+	}
+	ctx, cancel := context.WithTimeout(w.scan.ctx, copyPatience)
+	defer cancel()
+	files, errs := make([]*keysFile, len(needed)), make([]error, len(needed))
+	inParallel(copiesAtOnce, len(needed), func(i int) {
+		files[i], errs[i] = w.scan.copies.stands(ctx, needed[i], k.isGone(needed[i]))
+	})
+	for i, n := range needed {
+		if files[i] != nil {
+			k.files[n] = files[i]
+		}
+		if err := errs[i]; err != nil {
+			w.keysUnreadable(k, n.file(), found(Unreadable, "whether the namespace had keys cannot be read: %v", withoutPath(err)))
+		} else if f := files[i]; f != nil && f.gone && f.copied != nil {
+			w.report.withhold(keysMissing(n).at(n.file(), address.Address{}, ""))
+		}
+	}
+}
+
+// verifiedReleases are those of one namespace that its keys file verifies.
+type verifiedReleases map[*releaseFiles]copiedRelease
+
+// copyKeys has the copies of keys list all releases that the keys files verify, before the
+// first of them is offered, and drops those of namespaces that are not signed.
+func (s *scan) copyKeys(found *inventory) {
+	if s.copies.store == nil {
+		return
+	}
+	verified := s.verifiedReleases(found)
+	var namespaces []keysOf
+	for n, file := range found.keys.files {
+		if file.unsigned || len(verified[n]) > 0 {
+			namespaces = append(namespaces, n)
+		}
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, copyPatience)
+	defer cancel()
+	errs := make([]error, len(namespaces))
+	inParallel(copiesAtOnce, len(namespaces), func(i int) {
+		if n := namespaces[i]; found.keys.of(n).unsigned {
+			errs[i] = s.copies.drop(ctx, n)
+		} else {
+			errs[i] = s.copyKeysOf(ctx, n, found.keys.of(n), verified[n])
+		}
+	})
+	for i, err := range errs {
+		if err != nil {
+			found.keys.fail(namespaces[i].file(), asFinding(fmt.Errorf("its copy cannot be stored: %w", withoutPath(err))))
+		}
+	}
+}
+
+// verifiedReleases verifies signatures in all folders that have changed.
+func (s *scan) verifiedReleases(found *inventory) map[keysOf]verifiedReleases {
+	all := make(map[keysOf]verifiedReleases)
+	var mutex sync.Mutex
+	inParallel(s.options.workers(), len(found.providers), func(i int) {
+		p := found.providers[i]
+		keys := found.keys.of(p.keysOf())
+		if p.outcome != nil || !keys.isFile() || !keys.verifies() {
+			return
+		}
+		for _, files := range p.ordered {
+			r, ok := s.verifiedRelease(p, files, keys)
+			if !ok {
+				continue
+			}
+			mutex.Lock()
+			if all[p.keysOf()] == nil {
+				all[p.keysOf()] = make(verifiedReleases)
+			}
+			all[p.keysOf()][files] = r
+			mutex.Unlock()
+		}
+	})
+	return all
+}
+
+// copyKeysOf has the copy of a keys file list releases that its keys verify.
+func (s *scan) copyKeysOf(ctx context.Context, n keysOf, keys *keysFile, verified verifiedReleases) error {
+	c, known := s.copies.recall(n)
+	var err error
+	if !known {
+		c, err = s.copies.load(ctx, n)
+	}
+	text := armored(keys.Keys())
+	var missing []copiedRelease
+	for _, r := range verified {
+		if !c.has(r) {
+			missing = append(missing, r)
+		}
+	}
+	if err == nil && (len(missing) > 0 || c.keys != text) || errors.Is(err, errCopyDamaged) {
+		if err = s.copies.keep(ctx, n, text, missing); err == nil {
+			c, _ = s.copies.recall(n)
+		}
+	}
+	for files, r := range verified {
+		files.copied = c.has(r)
+	}
+	return err
+}
+
+// verifiedRelease names a release if the keys verify it. What is wrong with it otherwise is
+// found out later.
+func (s *scan) verifiedRelease(p *providerFolder, files *releaseFiles, keys *keysFile) (r copiedRelease, ok bool) {
+	if files.checksums == nil || files.signature == nil || len(files.packages) == 0 {
+		return r, false
+	}
+	checksums, bad := s.readDocument(files.checksums)
+	if bad != nil {
+		return r, false
+	}
+	signature, bad := s.readDocument(files.signature)
+	if bad != nil {
+		return r, false
+	}
+	if _, err := s.memo.verify(&files.signature.location, checksums, signature, keys, s.now); err != nil {
+		return r, false
+	}
+	return newCopiedRelease(p.address.Name, files.text, checksums, signature), true
+}

@@ -1,0 +1,487 @@
+package index_test
+
+import (
+	"errors"
+	"io/fs"
+	"log/slog"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+var errStorage = errors.New("the storage is down")
+
+// A keyedTree is a tree on the disk with a signed release of one namespace, which keys may
+// fail for.
+type keyedTree struct {
+	*indextest.Tree
+	t                 *testing.T
+	root              string
+	under             string // the HOSTNAME and a slash, or empty
+	publisher, forger *indextest.Publisher
+	copies            *indextest.KeyCopies
+	options           index.Options
+	fails             string // the name in keys whose opening fails
+	errno             syscall.Errno
+}
+
+func newKeyedTree(t *testing.T, under string) *keyedTree {
+	k := &keyedTree{t: t, root: t.TempDir(), under: under, copies: new(indextest.KeyCopies)}
+	k.publisher, k.forger = indextest.NewPublisher(t), indextest.NewPublisher(t)
+	k.Tree = indextest.OnDisk(t, k.root)
+	k.Keys(under+"acme", k.publisher)
+	k.release("1.0.0", k.publisher)
+	k.options = options(t, func() (index.Tree, error) {
+		tree, err := index.Directories{Root: k.root}.Open()
+		if k.errno != 0 {
+			tree.Keys.Fs = failing{tree.Keys.Fs, k.fails, k.errno}
+		}
+		return tree, err
+	})
+	k.options.KeyCopies = k.copies
+	return k
+}
+
+// release writes a release, which may have no signature.
+func (k *keyedTree) release(version string, by *indextest.Publisher) {
+	r := k.Provider(k.under+"acme/demo", version, "linux_amd64")
+	if by != nil {
+		r.Signed(by)
+	}
+}
+
+func (k *keyedTree) address() address.Address {
+	return addressAt(strings.TrimSuffix(k.under, "/"), "acme/demo")
+}
+
+// start begins with an index that knows nothing, as after a restart.
+func (k *keyedTree) start() func() *index.Snapshot {
+	x := index.New(k.options)
+	k.t.Cleanup(func() { x.Close() })
+	return func() *index.Snapshot { return rescan(k.t, x) }
+}
+
+// What has become of a release.
+const (
+	byPublisher = "publisher"
+	byRegistry  = "registry"
+	isPending   = "pending"
+)
+
+// of says who signs a release, or why it is not offered.
+func (k *keyedTree) of(s *index.Snapshot, version string) string {
+	if r := s.Provider(k.address()).Release(version); r != nil {
+		by, _, _ := strings.Cut(r.Signature.String(), " ")
+		return by
+	}
+	if s.Pending(k.address(), version) {
+		return isPending
+	}
+	for _, p := range s.Report.Withheld {
+		if p.Version == version {
+			return string(p.Reason)
+		}
+	}
+	return "nothing"
+}
+
+func (k *keyedTree) wants(s *index.Snapshot, want map[string]string) {
+	k.t.Helper()
+	for _, version := range slices.Sorted(maps.Keys(want)) {
+		if got := k.of(s, version); got != want[version] {
+			k.t.Errorf("%s: %s, want %s; withheld: %+v", version, got, want[version], s.Report.Withheld)
+		}
+	}
+}
+
+// failing fails to open one name.
+type failing struct {
+	afero.Fs
+	name  string
+	errno syscall.Errno
+}
+
+func (f failing) Open(name string) (afero.File, error) {
+	if filepath.ToSlash(name) == f.name {
+		return nil, &fs.PathError{Op: "open", Path: "/secret/" + name, Err: f.errno}
+	}
+	return f.Fs.Open(name)
+}
+
+// Keys that are there and cannot be read never count as none: what they verified stays, and
+// what is new waits or is withheld.
+func TestUnreadableKeysFailClosed(t *testing.T) {
+	link := func(target func(k *keyedTree) string) func(k *keyedTree, name string) {
+		return func(k *keyedTree, name string) {
+			name = filepath.Join(k.root, filepath.FromSlash(name))
+			moved := filepath.Join(k.t.TempDir(), "moved")
+			if err := os.Rename(name, moved); err != nil {
+				k.t.Fatal(err)
+			}
+			if err := os.Symlink(target(k), name); err != nil {
+				k.t.Skip("no symlinks here: ", err)
+			}
+		}
+	}
+	failWith := func(errno syscall.Errno) func(k *keyedTree, name string) {
+		return func(k *keyedTree, name string) {
+			k.fails, k.errno = name, errno
+			if strings.HasSuffix(name, ".asc") { // what is known of it is not read again
+				k.Write(name, "changed\n"+k.Read(name))
+			}
+		}
+	}
+	faults := map[string]func(k *keyedTree, name string){
+		"an I/O error":              failWith(syscall.EIO),
+		"a stale handle":            failWith(syscall.ESTALE),
+		"too many open files":       failWith(syscall.EMFILE),
+		"no permission":             failWith(syscall.EACCES),
+		"a symlink to nothing":      link(func(*keyedTree) string { return "nothing.example" }),
+		"a symlink out of the root": link(func(k *keyedTree) string { return k.t.TempDir() }),
+	}
+	for _, where := range []struct{ what, under, name string }{
+		{"the folder", "", "keys"},
+		{"the file", "", "keys/acme.asc"},
+		{"the folder, for a mirrored namespace", "a.example/", "keys"},
+		{"the folder of a hostname", "a.example/", "keys/a.example"},
+		{"the file of a mirrored namespace", "a.example/", "keys/a.example/acme.asc"},
+	} {
+		for fault, apply := range faults {
+			for _, test := range []struct {
+				rule  string
+				setup func(k *keyedTree)
+				known bool
+				want  map[string]string
+			}{
+				{
+					"known before: as it was", func(*keyedTree) {}, true,
+					map[string]string{"1.0.0": byPublisher, "1.1.0": "unknown_key", "1.2.0": byPublisher},
+				},
+				{
+					"a start with a copy: what it lists", func(k *keyedTree) { k.start()() }, false,
+					map[string]string{"1.0.0": byPublisher, "1.1.0": "keys_missing", "1.2.0": "keys_missing"},
+				},
+				{
+					"a start without a copy: nothing for now", func(*keyedTree) {}, false,
+					map[string]string{"1.0.0": isPending, "1.1.0": isPending, "1.2.0": isPending},
+				},
+				{
+					"a start without any copies: nothing for now", func(k *keyedTree) { k.options.KeyCopies = nil }, false,
+					map[string]string{"1.0.0": isPending, "1.1.0": isPending, "1.2.0": isPending},
+				},
+				{
+					"a start when the copy cannot be read: nothing for now", func(k *keyedTree) {
+						k.start()()
+						k.copies.Fail(errStorage)
+					}, false,
+					map[string]string{"1.0.0": isPending, "1.1.0": isPending, "1.2.0": isPending},
+				},
+			} {
+				t.Run(where.what+"/"+fault+"/"+test.rule, func(t *testing.T) {
+					k := newKeyedTree(t, where.under)
+					test.setup(k)
+					scan := k.start()
+					if test.known {
+						scan()
+					}
+					apply(k, where.name)
+					k.release("1.1.0", k.forger)
+					k.release("1.2.0", k.publisher)
+					for range 2 { // the second one takes over what the first has made
+						s := scan()
+						k.wants(s, test.want)
+						p := problemOf(s.Report.Withheld, where.name)
+						if p.Reason != index.Unreadable || strings.Contains(p.Detail, "secret") {
+							t.Errorf("of %s is said %+v", where.name, p)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// Namespaces without keys stay without when the folder cannot be listed for a while.
+func TestUnlistedKeysChangeNothing(t *testing.T) {
+	k := newKeyedTree(t, "")
+	k.Remove("keys/acme.asc").Keys("other", k.publisher)
+	scan := k.start()
+	k.wants(scan(), map[string]string{"1.0.0": byRegistry})
+	k.fails, k.errno = "keys", syscall.ESTALE
+	k.wants(scan(), map[string]string{"1.0.0": byRegistry})
+	k.errno = 0
+	s := scan()
+	k.wants(s, map[string]string{"1.0.0": byRegistry})
+	nothingWithheld(t, s)
+}
+
+// A namespace that had keys goes on requiring them when their file is gone.
+func TestLostKeysFile(t *testing.T) {
+	for _, test := range []struct {
+		rule string
+		lose func(k *keyedTree)
+		want map[string]string
+	}{
+		{
+			"the file is gone: the copy verifies what it did", func(k *keyedTree) { k.Remove("keys/acme.asc") },
+			map[string]string{"1.0.0": byPublisher, "1.1.0": "keys_missing", "1.2.0": "keys_missing", "1.3.0": "keys_missing"},
+		},
+		{
+			"all keys are gone, as with a volume that is not mounted", func(k *keyedTree) { k.Remove("keys") },
+			map[string]string{"1.0.0": byPublisher, "1.1.0": "keys_missing", "1.2.0": "keys_missing", "1.3.0": "keys_missing"},
+		},
+		{
+			"its signature is not that of the release it verified", func(k *keyedTree) {
+				k.Remove("keys/acme.asc")
+				k.release("1.0.0", k.forger)
+			},
+			map[string]string{"1.0.0": "keys_missing"},
+		},
+		{
+			"it says that the namespace is not signed", func(k *keyedTree) { k.Write("keys/acme.asc", "\n unsigned\r\n") },
+			map[string]string{"1.0.0": byRegistry, "1.1.0": byRegistry, "1.2.0": byRegistry, "1.3.0": byRegistry},
+		},
+		{
+			"that word in another case is no keys file", func(k *keyedTree) { k.Write("keys/acme.asc", "Unsigned\n") },
+			map[string]string{"1.0.0": "unknown_key", "1.1.0": "unknown_key", "1.2.0": "unknown_key", "1.3.0": byRegistry},
+		},
+		{
+			"it is empty", func(k *keyedTree) { k.Write("keys/acme.asc", "") },
+			map[string]string{"1.0.0": "unknown_key", "1.1.0": "unknown_key", "1.2.0": "unknown_key", "1.3.0": byRegistry},
+		},
+		{
+			"it has other keys", func(k *keyedTree) { k.Keys("acme", k.forger) },
+			map[string]string{"1.0.0": "unknown_key", "1.1.0": byPublisher, "1.2.0": "unknown_key", "1.3.0": byRegistry},
+		},
+	} {
+		for _, restarted := range []bool{false, true} {
+			rule := test.rule
+			if restarted {
+				rule += ", at a restart"
+			}
+			t.Run(rule, func(t *testing.T) {
+				k := newKeyedTree(t, "")
+				scan := k.start()
+				scan()
+				if restarted {
+					scan = k.start()
+				}
+				k.release("1.1.0", k.forger)
+				k.release("1.2.0", k.publisher)
+				k.release("1.3.0", nil)
+				test.lose(k)
+				for range 2 {
+					k.wants(scan(), test.want)
+				}
+			})
+		}
+	}
+}
+
+func TestKeysFileThatComesBack(t *testing.T) {
+	k := newKeyedTree(t, "")
+	k.start()()
+	k.Remove("keys/acme.asc")
+	scan := k.start()
+	s := scan()
+	if p := problemOf(s.Report.Withheld, "keys/acme.asc"); p.Reason != index.KeysMissing || !strings.Contains(p.Detail, "keys forget acme") {
+		t.Errorf("of the file is said %+v", p)
+	}
+	k.release("1.1.0", k.publisher)
+	k.wants(scan(), map[string]string{"1.0.0": byPublisher, "1.1.0": "keys_missing"})
+	k.Keys("acme", k.publisher)
+	s = scan()
+	k.wants(s, map[string]string{"1.0.0": byPublisher, "1.1.0": byPublisher})
+	nothingWithheld(t, s)
+}
+
+// The line in the file drops the copy: without the file, nothing is required then.
+func TestUnsignedNamespaceHasNoCopy(t *testing.T) {
+	k := newKeyedTree(t, "")
+	k.start()()
+	if !slices.Equal(k.copies.Namespaces(), []string{"acme"}) {
+		t.Fatalf("the copies are %v", k.copies.Namespaces())
+	}
+	k.Write("keys/acme.asc", "unsigned\n")
+	s := k.start()()
+	nothingWithheld(t, s)
+	if len(k.copies.Namespaces()) > 0 {
+		t.Errorf("the copies are %v", k.copies.Namespaces())
+	}
+	k.Remove("keys/acme.asc")
+	k.wants(k.start()(), map[string]string{"1.0.0": byRegistry})
+}
+
+// What a keys file verifies for the first time is offered once the copy lists it.
+func TestNothingIsOfferedBeforeItIsCopied(t *testing.T) {
+	k := newKeyedTree(t, "")
+	k.release("0.9.0", nil)
+	k.copies.Fail(errStorage)
+	x := index.New(k.options)
+	t.Cleanup(func() { x.Close() })
+	log := new(syncBuffer)
+	x.Observe(&index.Observer{Logger: slog.New(slog.NewTextHandler(log, nil))})
+	scan := func() *index.Snapshot { return rescan(t, x) }
+	k.wants(scan(), map[string]string{"0.9.0": byRegistry, "1.0.0": isPending})
+	scan()
+	if n := strings.Count(log.String(), "keys cannot be read or copied"); n != 1 {
+		t.Errorf("it is logged %d times:\n%s", n, log)
+	}
+	k.copies.Fail(nil)
+	k.wants(scan(), map[string]string{"1.0.0": byPublisher})
+	k.copies.Fail(errStorage)
+	k.release("1.1.0", k.publisher)
+	k.wants(scan(), map[string]string{"1.0.0": byPublisher, "1.1.0": isPending})
+	k.Keys("acme", k.publisher, k.forger)
+	k.wants(scan(), map[string]string{"1.0.0": byPublisher, "1.1.0": isPending})
+	k.copies.Fail(nil)
+	k.wants(scan(), map[string]string{"1.0.0": byPublisher, "1.1.0": byPublisher})
+	k.Remove("keys/acme.asc")
+	k.copies.Fail(errStorage) // the copy is known
+	k.wants(scan(), map[string]string{"1.0.0": byPublisher, "1.1.0": byPublisher})
+}
+
+func TestCopiesAreWrittenOnceForAScan(t *testing.T) {
+	k := newKeyedTree(t, "")
+	for _, version := range []string{"1.1.0", "1.2.0", "2.0.0"} {
+		k.release(version, k.publisher)
+	}
+	k.Provider("acme/other", "1.0.0", "linux_amd64").Signed(k.publisher)
+	scan := k.start()
+	scan()
+	scan()
+	if k.copies.Stored() != 1 {
+		t.Errorf("it was stored %d times", k.copies.Stored())
+	}
+	k.release("2.1.0", k.publisher)
+	k.Keys("acme", k.publisher, k.forger)
+	scan()
+	if k.copies.Stored() != 2 {
+		t.Errorf("with another release and key it was stored %d times", k.copies.Stored())
+	}
+	k.start()()
+	if k.copies.Stored() != 2 {
+		t.Errorf("after a restart it was stored %d times", k.copies.Stored())
+	}
+}
+
+// Another instance may have copied what this one has not seen: that is kept.
+func TestInstancesShareCopies(t *testing.T) {
+	k := newKeyedTree(t, "")
+	k.start()()
+	other := newKeyedTree(t, "")
+	other.publisher, other.options.KeyCopies, other.copies = k.publisher, k.copies, k.copies
+	other.Remove("providers").Keys("acme", k.publisher)
+	other.release("2.0.0", k.publisher)
+	other.start()()
+	for _, file := range []string{"_linux_amd64.zip", "_SHA256SUMS", "_SHA256SUMS.sig"} {
+		name := "providers/acme/demo/terraform-provider-demo_2.0.0" + file
+		k.Write(name, other.Read(name))
+	}
+	k.Remove("keys/acme.asc")
+	k.wants(k.start()(), map[string]string{"1.0.0": byPublisher, "2.0.0": byPublisher})
+}
+
+// Where the copy is damaged, its file makes it anew, and without the file nothing is known.
+func TestDamagedCopy(t *testing.T) {
+	k := newKeyedTree(t, "")
+	k.copies.Store(t.Context(), "acme", []byte("{"))
+	k.Write("kept/acme.asc", k.Read("keys/acme.asc")).Remove("keys/acme.asc")
+	k.wants(k.start()(), map[string]string{"1.0.0": isPending})
+	k.Keys("acme", k.publisher)
+	k.wants(k.start()(), map[string]string{"1.0.0": byPublisher})
+	k.Remove("keys/acme.asc")
+	k.wants(k.start()(), map[string]string{"1.0.0": byPublisher})
+}
+
+func TestForgetKeys(t *testing.T) {
+	k := newKeyedTree(t, "a.example/")
+	x := index.New(k.options)
+	t.Cleanup(func() { x.Close() })
+	rescan(t, x)
+	forget := func(namespace string) error { return x.ForgetKeys(t.Context(), "a.example", namespace) }
+	if err := forget("acme"); !errors.Is(err, index.ErrKeysNotGone) {
+		t.Errorf("while the file is there: %v", err)
+	}
+	k.fails, k.errno = "keys/a.example", syscall.EIO
+	if err := forget("acme"); !errors.Is(err, index.ErrKeysNotGone) {
+		t.Errorf("while the file may be there: %v", err)
+	}
+	k.errno = 0
+	k.Remove("keys/a.example/acme.asc")
+	k.release("1.1.0", k.publisher)
+	k.wants(rescan(t, x), map[string]string{"1.1.0": "keys_missing"})
+	if err := forget("other"); !errors.Is(err, index.ErrNoKeyCopy) {
+		t.Errorf("of a namespace without keys: %v", err)
+	}
+	k.copies.Fail(errStorage)
+	if err := forget("acme"); !errors.Is(err, errStorage) {
+		t.Errorf("while the storage is down: %v", err)
+	}
+	k.copies.Fail(nil)
+	if err := forget("acme"); err != nil {
+		t.Fatal(err)
+	}
+	s := x.Snapshot()
+	k.wants(s, map[string]string{"1.0.0": byRegistry, "1.1.0": byRegistry})
+	nothingWithheld(t, s)
+	if len(k.copies.Namespaces()) > 0 {
+		t.Errorf("the copies are %v", k.copies.Namespaces())
+	}
+}
+
+// Who signs for a namespace is decided by its keys file: each change of one is told.
+func TestKeysChangesAreReported(t *testing.T) {
+	k := newKeyedTree(t, "")
+	x := index.New(k.options)
+	t.Cleanup(func() { x.Close() })
+	log := new(syncBuffer)
+	var changes []index.KeysChange
+	x.Observe(&index.Observer{
+		Logger:      slog.New(slog.NewTextHandler(log, nil)),
+		KeysChanged: func(c index.KeysChange) { changes = append(changes, c) },
+	})
+	rescan(t, x)
+	for _, test := range []struct {
+		rule   string
+		change func()
+		text   string // of the line; empty: there is none
+		keys   []string
+	}{
+		{"nothing changes", func() {}, "", nil},
+		{"a further key", func() { k.Keys("acme", k.publisher, k.forger) }, "keys/acme.asc has other keys now", []string{k.publisher.ID(), k.forger.ID()}},
+		{"a comment", func() { k.Write("keys/acme.asc", "of Acme\n"+k.Read("keys/acme.asc")) }, "", nil},
+		{"a folder that cannot be listed", func() { k.fails, k.errno = "keys", syscall.EIO }, "", nil},
+		{"and can again", func() { k.errno = 0 }, "", nil},
+		{"the file is gone", func() { k.Remove("keys/acme.asc") }, "keys/acme.asc is gone", nil},
+		{"and stays away", func() {}, "", nil},
+		{"it is put back", func() { k.Keys("acme", k.publisher) }, "keys/acme.asc has appeared", []string{k.publisher.ID()}},
+		{"the namespace is not signed any more", func() { k.Write("keys/acme.asc", "unsigned") }, "keys/acme.asc has other keys now", nil},
+		{"a file of another namespace", func() { k.Keys("a.example/other", k.forger) }, "keys/a.example/other.asc has appeared", []string{k.forger.ID()}},
+	} {
+		changes = nil
+		before := len(log.String())
+		test.change()
+		rescan(t, x)
+		line := log.String()[before:]
+		if test.text == "" {
+			if len(changes) > 0 || strings.Contains(line, ".asc has") || strings.Contains(line, ".asc is gone") {
+				t.Errorf("%s: reported is %+v", test.rule, changes)
+			}
+			continue
+		}
+		if !strings.Contains(line, test.text) || len(changes) != 1 || !slices.Equal(changes[0].Now, test.keys) {
+			t.Errorf("%s: reported is %+v\n%s", test.rule, changes, line)
+		}
+	}
+}

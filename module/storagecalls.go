@@ -1,0 +1,56 @@
+package module
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+
+	"github.com/caddyserver/certmagic"
+)
+
+// storageCalls call Caddy's storage for what belongs to a tree.
+type storageCalls struct {
+	storage func() (certmagic.Storage, error) // for each call, as a configuration's is closed when it ends
+	calls   chan struct{}                     // has an element for each call
+}
+
+func newStorageCalls(storage func() (certmagic.Storage, error), atOnce int) storageCalls {
+	return storageCalls{storage, make(chan struct{}, atOnce)}
+}
+
+// call calls the storage, and returns when ctx ends, even if the call does not return: a
+// file storage ignores the context, and may hang on a network disk.
+func call[T any](ctx context.Context, s storageCalls, do func(certmagic.Storage) (T, error)) (T, error) {
+	type answer struct {
+		value T
+		err   error
+	}
+	var none T
+	storage, err := s.storage()
+	if err != nil {
+		return none, err
+	}
+	select {
+	case s.calls <- struct{}{}:
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+	answered := make(chan answer, 1)
+	go func() {
+		value, err := do(storage)
+		<-s.calls
+		answered <- answer{value, err}
+	}()
+	select {
+	case a := <-answered:
+		return a.value, a.err
+	case <-ctx.Done():
+		return none, context.Cause(ctx)
+	}
+}
+
+// treeFolder is the folder for what belongs to the tree with an identity.
+func treeFolder(kind, identity string) string {
+	sum := sha256.Sum256([]byte(identity))
+	return "terraform_registry/" + kind + "/" + hex.EncodeToString(sum[:12])
+}

@@ -1,0 +1,44 @@
+package publish
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+)
+
+// keys returns the publisher's keys, which are nil if the namespace is not signed, and
+// whether a release needs their signature. The keys are those that the index has for the
+// folder that the release is in, or goes to; without them, those of another name of the
+// registry count. Where keys are missing, or cannot be read, nothing is published: the error is a
+// *Refusal, or an index.ErrNotWritable.
+func (p *Publisher) keys(ctx context.Context, tree index.Tree, present *presentRelease) (keys *signing.Keyring, needsSignature bool, err error) {
+	first, namespace := present.address.Hostname, present.address.Namespace
+	others := slices.DeleteFunc(p.hostnames(), func(h svchost.Hostname) bool { return h == first })
+	for _, hostname := range append([]svchost.Hostname{first}, others...) {
+		part, name, err := tree.KeysFile(hostname, namespace)
+		if err != nil {
+			return nil, true, err
+		}
+		content, err := part.ReadFile(name, index.MaxDocument)
+		switch {
+		case err != nil:
+			return nil, true, err
+		case index.SaysUnsigned(content):
+			return nil, p.options.RequireSignatures, nil
+		case content != nil:
+			keys, _ = signing.ReadKeyring(content) // the index reports what of it cannot be used
+			return keys, true, nil
+		}
+		if err := index.RequireKeys(ctx, p.options.KeyCopies, hostname, namespace); errors.Is(err, index.ErrKeysMissing) {
+			return nil, true, refused("%v", err)
+		} else if err != nil {
+			return nil, true, err
+		}
+	}
+	return nil, p.options.RequireSignatures, nil
+}
