@@ -1,5 +1,5 @@
-// Package access decides who may do what: which subjects may read, or publish,
-// which providers and modules.
+// Package access decides who may do what: which subjects may read, publish
+// or manage which providers and modules.
 //
 // # Subjects
 //
@@ -19,7 +19,7 @@
 //
 // A [Rule] is a line:
 //
-//	allow|deny WHO read|publish PATTERN…
+//	allow|deny WHO read|publish|manage PATTERN…
 //
 // WHO is one of these. IDs and names of groups are case-sensitive.
 //
@@ -33,7 +33,9 @@
 // A * alone is not accepted as an ID, since it does not say whether anonymous or
 // authenticated is meant.
 //
-// Neither right includes the other.
+// The right to manage includes the right to publish: what allows a subject to manage
+// allows it to publish, and what denies it to publish denies it to manage. The right to
+// read is apart from both.
 //
 // # Patterns
 //

@@ -342,7 +342,7 @@ func FuzzParseResource(f *testing.F) {
 		if a.Hosted != (a.Hostname == "") || a.Namespace == "" || a.Name == "" {
 			t.Fatalf("%q is %+v", s, a)
 		}
-		for _, right := range []access.Right{access.Read, access.Publish} {
+		for _, right := range []access.Right{access.Read, access.Publish, access.Manage} {
 			if d := access.NewRules().Decide(access.Subject{ID: id, Groups: []string{id}}, right, a); d != (access.Decision{}) {
 				t.Fatalf("without rules it is %+v", d)
 			}

@@ -14,11 +14,15 @@ import (
 // A Right is what a subject may do with a resource.
 type Right int
 
-// The rights. Neither includes the other.
+// The rights. Manage includes Publish; Read is apart from both.
 const (
 	Read    Right = iota // to list and download it
-	Publish              // to add a version of it to the registry
+	Publish              // to add a version of it to the registry, and documentation
+	Manage               // to write its registry.hcl as well, which withdraws versions and restores them
 )
+
+// rights are all of them.
+func rights() [3]Right { return [...]Right{Read, Publish, Manage} }
 
 // String returns the word for the right in a rule.
 func (r Right) String() string {
@@ -27,18 +31,20 @@ func (r Right) String() string {
 		return "read"
 	case Publish:
 		return "publish"
+	case Manage:
+		return "manage"
 	}
 	return "Right(" + strconv.Itoa(int(r)) + ")"
 }
 
 // ParseRight reads the word for a right.
 func ParseRight(s string) (Right, error) {
-	for _, r := range [...]Right{Read, Publish} {
+	for _, r := range rights() {
 		if s == r.String() {
 			return r, nil
 		}
 	}
-	return 0, fmt.Errorf("%q is not a right: use read or publish", s)
+	return 0, fmt.Errorf("%q is not a right: use read, publish or manage", s)
 }
 
 // A Rule allows or denies subjects a right to resources. The zero Rule applies to
@@ -57,14 +63,14 @@ func (r Rule) String() string { return r.text }
 // ParseRule reads a rule from the words of its line, which the documentation of
 // the package describes:
 //
-//	allow|deny WHO read|publish PATTERN…
+//	allow|deny WHO read|publish|manage PATTERN…
 //
 // The error is a sentence that quotes the word that is wrong.
 func ParseRule(words ...string) (Rule, error) {
 	var r Rule
 	switch {
 	case len(words) == 0:
-		return Rule{}, errors.New("a rule has four parts, allow or deny, a subject, read or publish, and one or more patterns: write all four")
+		return Rule{}, errors.New("a rule has four parts, allow or deny, a subject, a right, and one or more patterns: write all four")
 	case words[0] != "allow" && words[0] != "deny":
 		return Rule{}, fmt.Errorf("a rule begins with allow or deny, not with %q", words[0])
 	case len(words) == 1 || lacksPrincipal(words[1:]):
@@ -76,7 +82,7 @@ func ParseRule(words ...string) (Rule, error) {
 		return Rule{}, err
 	}
 	if len(words) == 2 {
-		return Rule{}, fmt.Errorf("after %q there must be a right: write read or publish", words[1])
+		return Rule{}, fmt.Errorf("after %q there must be a right: write read, publish or manage", words[1])
 	}
 	if r.right, err = ParseRight(words[2]); err != nil {
 		return Rule{}, err
@@ -107,9 +113,22 @@ func lacksPrincipal(words []string) bool {
 	return err != nil
 }
 
+// isAbout reports whether the rule decides about a right. Whoever may manage may publish:
+// a rule that allows to manage allows to publish too, and one that denies to publish denies
+// to manage too.
+func (r *Rule) isAbout(right Right) bool {
+	if r.right == right {
+		return true
+	}
+	if r.allow {
+		return r.right == Manage && right == Publish
+	}
+	return r.right == Publish && right == Manage
+}
+
 // applies reports whether the rule decides.
 func (r *Rule) applies(s *Subject, right Right, a *Resource) bool {
-	if r.right != right || !r.who.includes(s, r.allow) {
+	if !r.isAbout(right) || !r.who.includes(s, r.allow) {
 		return false
 	}
 	for i := range r.patterns {
@@ -218,7 +237,7 @@ func (r *Rules) allowsWhole(s *Subject, right Right, whole, some func(pattern) b
 	}
 	for i := range r.rules {
 		switch rule := &r.rules[i]; {
-		case rule.right != right || !rule.who.includes(s, rule.allow):
+		case !rule.isAbout(right) || !rule.who.includes(s, rule.allow):
 		case !rule.allow && slices.ContainsFunc(rule.patterns, some):
 			return false
 		case rule.allow && slices.ContainsFunc(rule.patterns, whole):
@@ -238,7 +257,7 @@ func (r *Rules) Audience(s Subject, right Right) string {
 	var key []byte
 	for i := range r.rules {
 		rule := &r.rules[i]
-		if rule.right != right {
+		if !rule.isAbout(right) {
 			continue
 		}
 		if rule.who.includes(&s, rule.allow) {

@@ -27,7 +27,7 @@
 //	    access {
 //	        subject    <placeholder>
 //	        groups     <placeholder>
-//	        allow|deny <subject>|group:<name>|anonymous|authenticated read|publish <address pattern...>
+//	        allow|deny <subject>|group:<name>|anonymous|authenticated read|publish|manage <address pattern...>
 //	    }
 //	    links       <duration>
 //	    redirect    [<duration>]

@@ -56,10 +56,11 @@ func TestUnmarshal(t *testing.T) {
 				json.RawMessage(`{"audience":["a"],"issuer":"https://a.example.com","provider":"terraform_oidc"}`),
 				json.RawMessage(`{"file":"b","provider":"terraform_tokens"}`),
 			}}},
-		{"access", "access {\n\tallow ci read acme registry.terraform.io/*\n\tdeny anonymous publish *\n}",
+		{"access", "access {\n\tallow ci read acme registry.terraform.io/*\n\tdeny anonymous publish *\n\tallow group:platform manage *\n}",
 			module.Handler{Access: &module.Access{Rules: []module.AccessRule{
 				{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"acme", "registry.terraform.io/*"}},
 				{Effect: "deny", Who: "anonymous", Right: "publish", Addresses: []string{"*"}},
+				{Effect: "allow", Who: "group:platform", Right: "manage", Addresses: []string{"*"}},
 			}}}},
 		{"a rule with a hostname of the registry", "hostname r.example.com\npublic_url https://r.example.com\naccess {\n\tallow ci read r.example.com/acme\n}",
 			module.Handler{Hostnames: []string{"r.example.com"}, PublicURL: "https://r.example.com", Access: &module.Access{Rules: []module.AccessRule{

@@ -21,12 +21,12 @@ import (
 
 func accessCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "access [--as <user>] [--group <group>]... [--config <file>] [--root <folder>] read|publish <address>",
+		Use:   "access [--as <user>] [--group <group>]... [--config <file>] [--root <folder>] read|publish|manage <address>",
 		Short: "Says what the rules allow, and which rule decides",
 		Long: `
-Says whether the access rules of a registry allow a user to read or publish
-something, and which of the rules decides. Nothing is authenticated: the user is
-taken as given.
+Says whether the access rules of a registry allow a user to read, publish or
+manage something, and which of the rules decides. Nothing is authenticated: the
+user is taken as given.
 
 --as is the name of the user, --group a group that they are in. The command
 does not know who is in which group: give every group that matters. Without

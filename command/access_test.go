@@ -58,6 +58,10 @@ const (
 		{"effect":"allow","who":"authenticated","right":"read","addresses":["registry.terraform.io/hashicorp"]},
 		{"effect":"allow","who":"group:release team","right":"publish","addresses":["acme"]}]}}`
 
+	managedRegistry = `{"handler":"terraform_registry","root":"/srv/ruled","access":{"rules":[
+		{"effect":"allow","who":"ci","right":"publish","addresses":["acme"]},
+		{"effect":"allow","who":"ops","right":"manage","addresses":["*"]}]}}`
+
 	namedRegistry = `{"handler":"terraform_registry","root":"/srv/named","hostname":["one.example.com","{env.ACCESS_TEST_NAME}"],
 		"access":{"rules":[{"effect":"allow","who":"ci","right":"read","addresses":["one.example.com/acme"]},
 		{"effect":"allow","who":"jo","right":"read","addresses":["acme"]}]}}`
@@ -75,7 +79,15 @@ func TestAccess(t *testing.T) {
 		{"without rules anyone may read", []string{onSiteRoute("r.example.com", openRegistry)}, "read acme/vpc/aws",
 			"allowed: there are no access rules, so everything is readable by anyone", true},
 		{"without rules no one may publish", []string{onSiteRoute("r.example.com", openRegistry)}, "--as ci publish acme/vpc/aws",
-			"denied: there are no access rules, and publishing requires one", false},
+			"denied: there are no access rules, and publishing and managing require one", false},
+		{"nor manage", []string{onSiteRoute("r.example.com", openRegistry)}, "--as ci manage acme/vpc/aws",
+			"denied: there are no access rules, and publishing and managing require one", false},
+		{"the right to manage", []string{onSiteRoute("r.example.com", managedRegistry)}, "--as ops manage registry.terraform.io/hashicorp/aws",
+			"allowed by rule 2: allow ops manage *", true},
+		{"which includes the right to publish", []string{onSiteRoute("r.example.com", managedRegistry)}, "--as ops publish acme/vpc/aws",
+			"allowed by rule 2: allow ops manage *", true},
+		{"which does not include the right to manage", []string{onSiteRoute("r.example.com", managedRegistry)}, "--as ci manage acme/vpc/aws",
+			"denied: no rule allows it", false},
 		{"auth without access allows authenticated users", []string{onSiteRoute("r.example.com", closedRegistry)}, "--as ci read acme/vpc/aws",
 			"allowed by the rule that auth implies without access: allow authenticated read *", true},
 		{"auth without access denies anonymous clients", []string{onSiteRoute("r.example.com", closedRegistry)}, "read acme/vpc/aws",

@@ -20,7 +20,7 @@ func TestPublishToABucket(t *testing.T) {
 	token := tokens.New("ci")
 	const public, private = "registry.example.com", "private.example.com"
 	sites := []Site{
-		onBucket(public, "rescan off", "publish", "auth terraform_tokens "+tokens.File, "access {", "allow ci publish acme", "allow anonymous read *", "}"),
+		onBucket(public, "rescan off", "publish", "auth terraform_tokens "+tokens.File, "access {", "allow ci manage acme", "allow anonymous read *", "}"),
 		onBucket(private, append(privately(tokens), "rescan 10m")...), // an index of its own
 	}
 	one := startRegistryOnBucket(t, s, nil, sites...)

@@ -136,7 +136,7 @@ func TestPagesEmptyRegistry(t *testing.T) {
 }
 
 // Who is not known sees what anyone may read, and is asked for a name and a
-// password on request; who may publish everything sees the report.
+// password on request; who may manage everything sees the report.
 func TestPagesPrivate(t *testing.T) {
 	t.Parallel()
 	password, err := bcrypt.GenerateFromPassword([]byte("correct horse"), bcrypt.MinCost)
@@ -155,7 +155,7 @@ func TestPagesPrivate(t *testing.T) {
 		"access {",
 		"allow anonymous read globex",
 		"allow bob read *",
-		"allow bob publish *",
+		"allow bob manage *",
 		"}",
 	)
 	tab := openTab(t, registry)

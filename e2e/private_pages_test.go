@@ -156,7 +156,7 @@ func TestPrivatePages(t *testing.T) {
 		}
 		return append(lines, "}", "access {", anonymous,
 			"allow stranger read somewhere", "allow alice read acme other.example.com/acme", "allow ci read acme other.example.com/acme",
-			"allow root read *", "allow root publish *", "}")
+			"allow root read *", "allow root manage *", "}")
 	}
 	registry := startRegistry(t,
 		site("registry.example.com", readableTree(t), options("allow anonymous read open", "/")...),

@@ -21,10 +21,16 @@ func startPublishing(t *testing.T, tree *Tree) (r *Registry, token string) {
 	t.Helper()
 	tokens := newTokens(t)
 	token = tokens.New("ci")
+	return startPublishingWith(t, tree, tokens), token
+}
+
+// startPublishingWith runs it with the tokens of its users. Of these, ops may manage all.
+func startPublishingWith(t *testing.T, tree *Tree, tokens *Tokens) (r *Registry) {
+	t.Helper()
 	block := substitute(t, codeBlocks(t, publishDocs, "caddyfile")[0], "/srv", tree.Dir, "/etc/caddy/tokens", tokens.File)
 	r = startRegistry(t, documentedSite(t, block))
 	r.Log.Wait(t, "it has scanned its tree", Entry.scan)
-	return r, token
+	return r
 }
 
 // release puts the files of acme/demo 1.2.0 into the folder dist of the working directory.
@@ -42,9 +48,12 @@ func TestPublishDocsCurl(t *testing.T) {
 	_, err := exec.LookPath("curl")
 	require(t, err)
 	tree := newTree(t)
-	registry, token := startPublishing(t, tree)
+	tokens := newTokens(t)
+	token, ops := tokens.New("ci"), tokens.New("ops")
+	registry := startPublishingWith(t, tree, tokens)
 	ws := newWorkspace(t, registry, "")
 	ws.Setenv("REGISTRY_TOKEN", token)
+	ws.Setenv("OPS_TOKEN", ops)
 	ws.release(t)
 	checksums := filepath.Join(ws.Dir, "dist", "terraform-provider-demo_1.2.0_SHA256SUMS")
 	released := readFile(t, checksums)
@@ -64,7 +73,8 @@ func TestPublishDocsCurl(t *testing.T) {
 		{"for file in", `"status":"published"`},
 		{"-T docs.tar.gz", `"status":"published"`},
 		{"-T 1.2.0.tar.gz", `"status":"published"`},
-		{"-T registry.hcl", `"status":"published"`},
+		{`$OPS_TOKEN" -T registry.hcl`, `"status":"published"`},
+		{"--etag-save", `"status":"published"`},
 	} {
 		expect(t, ws.Shell(t, ".", documented(t, publishDocs, "sh", of.block)), of.want)
 	}
@@ -89,6 +99,7 @@ output "vpc" {
 	})
 	expect(t, registry.Get(t, "https://"+host+"/v1/providers/acme/demo/1.2.0").Body, `"path":"docs/index.md"`)
 	expect(t, registry.Get(t, "https://"+host+"/v1/modules/acme/vpc/aws/1.2.0").Body, `"description":"A network"`)
+	expect(t, readFile(t, tree.Path("modules/acme/vpc/aws/registry.hcl")), `owner = "platform team"`)
 }
 
 // What is staged is shown and discarded by the documented commands.

@@ -94,7 +94,7 @@ func makeScreenshots(t *testing.T, dir string) {
 	writeFile(t, tree.Path("modules/acme/queue/aws/0.9.0.tar.gz"), "cut off")
 	writeFile(t, tree.Path("modules/acme/terraform-aws-bucket.zip"), "misplaced")
 	registry := startPages(t, tree, sampleOffers, "auth terraform_tokens "+tokens.File,
-		"access {", "allow anonymous read *", "allow operator publish *", "}")
+		"access {", "allow anonymous read *", "allow operator manage *", "}")
 	anyone, known := openTab(t, registry), openTab(t, registry)
 	known.Authorize(operator)
 	for _, s := range screenshots {

@@ -64,6 +64,9 @@ var (
 	// errTooSlow is for what a request ended before, by itself or at its deadline.
 	errTooSlow = unavailable("the request took too long: try again", nil)
 
+	// errNoIfMatch is for a registry.hcl that would replace one that its sender may not know.
+	errNoIfMatch = fail(http.StatusPreconditionRequired, "there is a registry.hcl already: get it, change it, and send it with its ETag in `If-Match`")
+
 	// errReplaced is for a file that is no longer the one that was verified.
 	errReplaced = unavailable("the file is being replaced: try again in a moment", nil)
 )
@@ -175,6 +178,7 @@ func publishFailed(err error) error {
 	}{
 		{publish.ErrRefused, http.StatusUnprocessableEntity},
 		{publish.ErrConflict, http.StatusConflict},
+		{publish.ErrChanged, http.StatusPreconditionFailed},
 		{publish.ErrTooLarge, http.StatusRequestEntityTooLarge},
 		{publish.ErrInterrupted, http.StatusBadRequest},
 	} {

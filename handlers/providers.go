@@ -3,6 +3,7 @@ package handlers
 import (
 	"net/http"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -49,7 +50,7 @@ func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
 	r.target = g.named(r.self, a.At(r.original))
 	r.target.version, r.target.platform = version, platform
 	if r.Kind == KindStaging {
-		return answer, g.authorizePublish(r)
+		return answer, g.authorizeChange(r, access.Publish)
 	}
 	return answer, g.authorize(r)
 }

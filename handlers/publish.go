@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strconv"
 
+	svchost "github.com/hashicorp/terraform-svchost"
+
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -20,6 +22,10 @@ type Publisher interface {
 	// Put takes a file. It reads the body last, and not at all if the answer does not
 	// depend on it.
 	Put(context.Context, publish.File, publish.Upload) (publish.Result, error)
+
+	// Metadata returns the registry.hcl of a provider or module as it is now. The error is
+	// publish.ErrNothing if there is none, and any other if that is not known.
+	Metadata(address.Address) ([]byte, error)
 
 	// State returns what is published or staged of a provider's version.
 	State(ctx context.Context, provider address.Address, version string) (wire.Publication, error)
@@ -44,15 +50,16 @@ const (
 //	DELETE providers/:namespace/:type/:version/
 //	PUT    modules/:namespace/:name/:system/:file
 //
-// It reads no snapshot: the Publisher knows better what has just come into the tree.
-func (g *Registry) serveChange(w http.ResponseWriter, r *request, protocol, path string) error {
+// Below registries/:hostname/ nothing but a registry.hcl is taken. It reads no snapshot: the Publisher knows better what has just come into the tree.
+func (g *Registry) serveChange(w http.ResponseWriter, r *request, service servicePath) error {
+	protocol := service.protocol
 	if g.Publisher == nil || protocol != "providers" && protocol != "modules" {
 		return methodNotAllowed(allowRead)
 	}
 	body := newUploadBody(w, r.Request)
 	defer body.release()
 	var array [4]string // no path that can be changed has more segments
-	s, err := split(path, array[:0])
+	s, err := split(service.rest, array[:0])
 	if errors.Is(err, errNotFound) {
 		return methodNotAllowed(allowRead)
 	}
@@ -60,6 +67,14 @@ func (g *Registry) serveChange(w http.ResponseWriter, r *request, protocol, path
 		return err
 	}
 	allow := allowedMethods(protocol, s)
+	if service.original != "" {
+		if !namesMetadata(protocol, s) {
+			return methodNotAllowed(allowRead)
+		}
+		if err := g.standInFor(r, service.original); err != nil {
+			return err
+		}
+	}
 	switch {
 	case r.Method == http.MethodPut && (allow == allowPut || allow == allowReadPut):
 		return g.put(w, r, protocol, s, body)
@@ -90,12 +105,10 @@ func allowedMethods(protocol string, s []string) string {
 // it by the first read.
 func (g *Registry) put(w http.ResponseWriter, r *request, protocol string, s []string, body *uploadBody) error {
 	r.Kind = KindPublish
-	file, err := parsePublished(protocol, s)
+	file, err := parsePublished(protocol, r.original, s)
 	if err != nil {
 		return publishFailed(err)
 	}
-	r.target = target{Address: file.Address, hosted: true}
-	r.about(r.target.Address)
 	r.Version, r.Platform = file.Version, file.Platform()
 	r.Upload = &Upload{Kind: file.Kind}
 	result, err := g.publish(r, file, body)
@@ -118,12 +131,15 @@ func (g *Registry) put(w http.ResponseWriter, r *request, protocol string, s []s
 	case publish.Waiting:
 		status = http.StatusAccepted
 	}
+	if file.Kind == publish.Metadata && result.SHA256 != "" {
+		set(w, "Etag", metadataTag(result.SHA256))
+	}
 	return writePublication(w, r, status, result.Publication)
 }
 
 // publish has the Publisher take a file, if r may publish it.
 func (g *Registry) publish(r *request, file publish.File, body *uploadBody) (publish.Result, error) {
-	if err := g.authorizePublish(r); err != nil {
+	if err := g.authorizeFileChange(r, file); err != nil {
 		return publish.Result{}, err
 	}
 	upload, err := readUpload(r.Request)
@@ -131,11 +147,15 @@ func (g *Registry) publish(r *request, file publish.File, body *uploadBody) (pub
 		return publish.Result{}, err
 	}
 	upload.Body = body
+	if file.Kind == publish.Metadata {
+		upload.Precondition = metadataPrecondition(r.Header)
+	}
 	return g.Publisher.Put(r.Context(), file, upload)
 }
 
-// parsePublished returns the file that a path names. The error is a publish.Refusal.
-func parsePublished(protocol string, s []string) (publish.File, error) {
+// parsePublished returns the file that a path names, of a registry that is stood in for or,
+// without its hostname, of this one. The error is a publish.Refusal.
+func parsePublished(protocol string, original svchost.Hostname, s []string) (publish.File, error) {
 	parse := func() (address.Address, error) { return address.ParseProvider("", s[0], s[1]) }
 	form := "a provider: use NAMESPACE/TYPE"
 	if protocol == "modules" {
@@ -144,40 +164,41 @@ func parsePublished(protocol string, s []string) (publish.File, error) {
 	}
 	a, err := parse()
 	// In the tree, a namespace that looks like a hostname would be one.
-	if err != nil || address.IsHostname(a.Namespace) {
+	if err != nil || original == "" && address.IsHostname(a.Namespace) {
 		return publish.File{}, &publish.Refusal{Kind: publish.ErrRefused, Reasons: []string{"that is not the address of " + form}}
 	}
 	name := s[len(s)-1]
 	switch {
 	case len(s) == 3 || name == index.MetadataName && protocol == "modules":
-		return publish.ParseMetadataFile(a, name)
+		return publish.ParseMetadataFile(a.At(original), name)
 	case protocol == "modules":
 		return publish.ParseModuleFile(a, name)
 	}
 	return publish.ParseReleaseFile(a, s[2], name)
 }
 
-// authorizePublish asks the rules whether r may publish the target. The answer does
-// not depend on what exists. A signed link is no proof: it is for reading a file.
-func (g *Registry) authorizePublish(r *request) error {
-	name := r.target.At("")
+// authorizeChange asks the rules whether r has the right to publish or to manage the
+// target. The answer does not depend on what exists. A signed link is no proof: it is for
+// reading a file.
+func (g *Registry) authorizeChange(r *request, right access.Right) error {
+	name := r.target.resource().Address
 	if g.Rules == nil {
-		return fail(http.StatusForbidden, "nobody may publish to this registry: its operator has to configure `auth`, and `access` with a rule such as `allow ci publish %s`", name.Namespace)
+		return fail(http.StatusForbidden, "nobody may %s anything here: the registry's operator has to configure `auth`, and `access` with a rule such as `allow ci %s %s`", right, right, name)
 	}
 	subject, err := g.subject(r)
 	if err != nil {
 		return err
 	}
 	switch {
-	case g.rules.Decide(subject, access.Publish, r.target.resource()).Allowed:
+	case g.rules.Decide(subject, right, r.target.resource()).Allowed:
 		r.target.readable = true // what there is to say about its publication
 		return nil
 	case !subject.Anonymous():
-		return fail(http.StatusForbidden, "your credentials do not allow to publish %s: ask the registry's operator for the right to publish it", name)
+		return fail(http.StatusForbidden, "your credentials do not allow to %s %s: ask the registry's operator for a rule with the right `%s`", right, name, right)
 	case r.hasCredentials():
 		return fail(http.StatusUnauthorized, "the credentials for %s are unknown, expired or revoked: send a valid token as `Authorization: Bearer TOKEN`", name)
 	}
-	return fail(http.StatusUnauthorized, "publishing %s takes credentials: send a token as `Authorization: Bearer TOKEN`", name)
+	return fail(http.StatusUnauthorized, "it takes credentials to %s %s: send a token as `Authorization: Bearer TOKEN`", right, name)
 }
 
 // answerStaging answers with what is published or staged of a provider's version.

@@ -36,7 +36,7 @@ const (
 // A shelf is a Publisher that reads each body, and answers as put says.
 type shelf struct {
 	put     func(publish.File, publish.Upload) (publish.Result, error) // nil: it is published
-	failure error                                                      // of State and Drop
+	failure error                                                      // of State, Drop and Metadata
 
 	file   publish.File
 	upload publish.Upload
@@ -64,18 +64,22 @@ func (s *shelf) State(_ context.Context, a address.Address, version string) (wir
 	return wire.Publication{Status: wire.Staged, Address: a.String(), Version: version, Missing: []string{"SHA256SUMS"}}, s.failure
 }
 
+func (s *shelf) Metadata(address.Address) ([]byte, error) { return []byte("owner = 1"), s.failure }
+
 func (s *shelf) Drop(context.Context, address.Address, string) error { return s.failure }
 
 // publishing is a registry in which two users may publish in acme: one who also reads
-// there, and one who does not. A third reads only, a fourth publishes elsewhere.
+// there, and one who does not. A third reads only, a fourth publishes elsewhere, and a
+// fifth manages acme, what is mirrored of it too.
 func publishing(t testing.TB, p handlers.Publisher) *handlers.Registry {
 	t.Helper()
 	g := privately(t, registry(scan(t, privateTree(t))),
 		"allow anonymous read open", "allow reader read acme", "allow both read acme", "allow both publish acme",
-		"allow publisher publish acme", "allow elsewhere publish open")
+		"allow publisher publish acme", "allow elsewhere publish open",
+		"allow manager manage acme registry.terraform.io/acme")
 	known := g.Authenticate
 	g.Authenticate = func(r *http.Request) (access.Subject, error) {
-		if _, token, _ := strings.Cut(r.Header.Get("Authorization"), "Bearer "); slices.Contains([]string{"publisher", "both", "elsewhere"}, token) {
+		if _, token, _ := strings.Cut(r.Header.Get("Authorization"), "Bearer "); slices.Contains([]string{"publisher", "both", "elsewhere", "manager"}, token) {
 			return access.Subject{ID: token}, nil
 		}
 		return known(r)
@@ -114,6 +118,7 @@ func TestWhatCanBePublished(t *testing.T) {
 		{modulePath, publish.Module, "acme/vpc/aws", "1.0.0", "1.0.0.tar.gz", ""},
 		{"/v1/modules/acme/vpc/aws/v1.0.0.zip", publish.Module, "acme/vpc/aws", "1.0.0", "1.0.0.zip", ""},
 		{"/v1/modules/acme/vpc/aws/registry.hcl", publish.Metadata, "acme/vpc/aws", "", "registry.hcl", ""},
+		{publicPath + "/modules/acme/vpc/aws/registry.hcl", publish.Metadata, publicHost + "/acme/vpc/aws", "", "registry.hcl", ""},
 	}
 	for _, test := range tests {
 		t.Run(test.path, func(t *testing.T) {
@@ -121,7 +126,11 @@ func TestWhatCanBePublished(t *testing.T) {
 			g := publishing(t, s)
 			var told handlers.Exchange
 			g.Answered = func(_ *http.Request, e *handlers.Exchange) { told = *e }
-			a := sent(g, http.MethodPut, test.path, "content", publisherOnly)
+			credentials, subject := publisherOnly, "publisher"
+			if test.kind == publish.Metadata {
+				credentials, subject = managerOnly, "manager"
+			}
+			a := sent(g, http.MethodPut, test.path, "content", credentials)
 			if a.Code != http.StatusCreated || s.body != "content" {
 				t.Fatalf("got %d %s, and the body is %q", a.Code, a.Body, s.body)
 			}
@@ -141,7 +150,7 @@ func TestWhatCanBePublished(t *testing.T) {
 			if told.Kind != handlers.KindPublish || told.Address() != test.address || told.Version != test.version || told.Platform != test.platform {
 				t.Errorf("the exchange is %+v", told)
 			}
-			if u := told.Upload; u == nil || u.Kind != test.kind || u.Outcome != handlers.UploadPublished || u.Subject != "publisher" || !slices.Equal(u.Files, []string{test.name}) {
+			if u := told.Upload; u == nil || u.Kind != test.kind || u.Outcome != handlers.UploadPublished || u.Subject != subject || !slices.Equal(u.Files, []string{test.name}) {
 				t.Errorf("the upload is %+v", u)
 			}
 		})
@@ -201,7 +210,6 @@ func TestWhoPublishesWhat(t *testing.T) {
 	}{
 		{"a package", http.MethodPut, []string{"/v1/providers/acme/demo/1.0.0/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/providers/acme/none/1.0.0/terraform-provider-none_1.0.0_linux_amd64.zip"}, 201},
 		{"a module", http.MethodPut, []string{"/v1/modules/acme/vpc/aws/1.0.0.zip", "/v1/modules/acme/none/aws/1.0.0.zip"}, 201},
-		{"a registry.hcl", http.MethodPut, []string{"/v1/providers/acme/demo/registry.hcl", "/v1/providers/acme/none/registry.hcl"}, 201},
 		{"what is staged", http.MethodGet, []string{"/v1/providers/acme/demo/1.0.0/", "/v1/providers/acme/none/1.0.0/"}, 200},
 		{"the header of what is staged", http.MethodHead, []string{"/v1/providers/acme/demo/1.0.0/", "/v1/providers/acme/none/1.0.0/"}, 200},
 		{"dropping what is staged", http.MethodDelete, []string{"/v1/providers/acme/demo/1.0.0/", "/v1/providers/acme/none/1.0.0/"}, 204},
@@ -327,6 +335,7 @@ func TestAnswersOfPublishing(t *testing.T) {
 		{"too large", 0, refusal(publish.ErrTooLarge), 413, handlers.UploadTooLarge, reasons},
 		{"an upload that ended early", 0, fmt.Errorf("%w: %w", publish.ErrInterrupted, secret), 400, handlers.UploadInterrupted, []string{publish.ErrInterrupted.Error()}},
 		{"no room", 0, fmt.Errorf("%w: %w", index.ErrDiskFull, secret), 507, handlers.UploadDiskFull, nil},
+		{"another registry.hcl than was meant", 0, publish.ErrChanged, 412, handlers.UploadConflict, []string{publish.ErrChanged.Error()}},
 		{"a tree that cannot be written to", 0, fmt.Errorf("%w: %w", index.ErrNotWritable, secret), 503, handlers.UploadUnavailable, nil},
 		{"a store that fails", 0, fmt.Errorf("%w: %w", index.ErrStore, secret), 503, handlers.UploadUnavailable, nil},
 		{"no lock", 0, fmt.Errorf("%w: %w", publish.ErrUnavailable, secret), 503, handlers.UploadUnavailable, nil},

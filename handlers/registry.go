@@ -198,10 +198,7 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 // been written.
 func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		if service.original != "" {
-			return methodNotAllowed(allowRead)
-		}
-		return g.serveChange(w, r, service.protocol, service.rest)
+		return g.serveChange(w, r, service)
 	}
 	if service.protocol == "" {
 		return g.serveDiscovery(w, r) // which does not depend on the tree
@@ -218,6 +215,9 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath)
 	segments, err := split(service.rest, array[:0])
 	if err != nil {
 		return err
+	}
+	if g.Publisher != nil && namesMetadata(service.protocol, segments) {
+		return g.answerMetadata(w, r, service.protocol, segments)
 	}
 	if r.snapshot = g.Snapshot(); r.snapshot == nil {
 		return errStarting

@@ -36,10 +36,11 @@ const (
 	KindProviderList
 	KindProviderSearch
 	KindProviderDetail
-	KindPage    // for people, see the package pages
-	KindPublish // a file to be published
-	KindStaging // what is published or staged of a version
-	KindReady   // a probe
+	KindPage     // for people, see the package pages
+	KindPublish  // a file to be published
+	KindStaging  // what is published or staged of a version
+	KindReady    // a probe
+	KindMetadata // a registry.hcl that is read
 
 	// Kinds is the number of kinds.
 	Kinds
@@ -49,7 +50,7 @@ var kindNames = [Kinds]string{
 	"other", "discovery", "provider_versions", "provider_download", "module_versions",
 	"module_download", "module_archive", "mirror_index", "mirror_archives", "provider_file",
 	"module_list", "module_search", "module_detail", "provider_list", "provider_search", "provider_detail",
-	"page", "publish", "staging", "ready",
+	"page", "publish", "staging", "ready", "metadata",
 }
 
 // String is the name of the kind in metrics and logs.

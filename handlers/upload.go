@@ -31,7 +31,7 @@ const (
 	UploadPublished   UploadOutcome = iota
 	UploadStaged                    // more files are needed
 	UploadUnchanged                 // the same bytes were there
-	UploadConflict                  // other bytes are there
+	UploadConflict                  // other bytes are there, or another registry.hcl than was meant
 	UploadRefused                   // it cannot be published as it is
 	UploadDenied                    // by the rules, or for lack of valid credentials
 	UploadTooLarge                  // larger than files may be
@@ -67,9 +67,9 @@ func outcomeOf(result publish.Result, err error) UploadOutcome {
 		return UploadInterrupted
 	}
 	switch status, _ := Status(publishFailed(err)); status {
-	case http.StatusConflict:
+	case http.StatusConflict, http.StatusPreconditionFailed:
 		return UploadConflict
-	case http.StatusBadRequest, http.StatusUnprocessableEntity:
+	case http.StatusBadRequest, http.StatusUnprocessableEntity, http.StatusPreconditionRequired:
 		return UploadRefused
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return UploadDenied

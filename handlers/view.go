@@ -70,14 +70,14 @@ func (v *View) PublicUnder(hostname svchost.Hostname) bool {
 // Subject returns who makes the request.
 func (v *View) Subject() (access.Subject, error) { return v.registry.subject(v.request) }
 
-// Operator reports whether the subject may publish everything, and so may know what
+// Operator reports whether the subject may manage everything, and so may know what
 // is withheld, and why. Without rules nobody is known to be the operator.
 func (v *View) Operator() bool {
 	if v.registry.Rules == nil {
 		return false
 	}
 	subject, err := v.Subject()
-	return err == nil && v.registry.rules.AllowsAll(subject, access.Publish)
+	return err == nil && v.registry.rules.AllowsAll(subject, access.Manage)
 }
 
 // Module looks up a module. The error is the answer to give if the subject may not see

@@ -156,7 +156,7 @@ func TestViewLookups(t *testing.T) {
 	})
 }
 
-// Operators are those who may publish everything.
+// Operators are those who may manage everything.
 func TestViewOperator(t *testing.T) {
 	snapshot := scan(t, privateTree(t))
 	for _, test := range []struct {
@@ -164,10 +164,12 @@ func TestViewOperator(t *testing.T) {
 		rules []string
 		want  bool
 	}{
-		{"publish everything", []string{"allow reader publish *"}, true},
+		{"manage everything", []string{"allow reader manage *"}, true},
+		{"publish everything", []string{"allow reader publish *"}, false},
 		{"read everything", []string{"allow reader read *"}, false},
-		{"publish a part", []string{"allow reader publish acme"}, false},
-		{"publish everything but a part", []string{"deny reader publish acme", "allow reader publish *"}, false},
+		{"manage a part", []string{"allow reader manage acme"}, false},
+		{"manage everything but a part", []string{"deny reader manage acme", "allow reader manage *"}, false},
+		{"manage everything but what may not be published", []string{"deny reader publish acme", "allow reader manage *"}, false},
 		{"no rules", nil, false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

@@ -255,6 +255,8 @@ func (f AddressFolder) ReadMetadata() ([]byte, error) {
 	content, err := f.part.read(path.Join(f.dir, MetadataName))
 	var bad *finding
 	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.hasLink(): // to nothing
+		return nil, asFinding(err)
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, &bad) && bad.reason == Empty:
 		return nil, nil
 	case errors.Is(err, ErrStore):
@@ -265,6 +267,15 @@ func (f AddressFolder) ReadMetadata() ([]byte, error) {
 	return content, nil
 }
 
+// hasLink reports whether the folder's registry.hcl is a symlink.
+func (f AddressFolder) hasLink() bool {
+	if f.part.disk == "" {
+		return false
+	}
+	info, err := os.Lstat(f.part.onDisk(path.Join(f.dir, MetadataName)))
+	return err == nil && info.Mode()&fs.ModeSymlink != 0
+}
+
 // ErrMetadataChanged: another process has changed a registry.hcl meanwhile.
 var ErrMetadataChanged = errors.New("it has changed meanwhile: run the command again")
 
@@ -273,11 +284,8 @@ var ErrMetadataChanged = errors.New("it has changed meanwhile: run the command a
 // since an empty one may be a copy that has just begun.
 func (f AddressFolder) WriteMetadata(before, content []byte) error {
 	name := path.Join(f.dir, MetadataName)
-	if f.part.disk != "" {
-		info, err := os.Lstat(f.part.onDisk(name))
-		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return errors.New("it is a symlink: change the file that it leads to")
-		}
+	if f.hasLink() {
+		return errors.New("it is a symlink: change the file that it leads to")
 	}
 	now, err := f.ReadMetadata()
 	if err != nil || !bytes.Equal(now, before) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -15,7 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 )
 
-// Access says who may read and publish what.
+// Access says who may read, publish and manage what.
 //
 // The first rule that matches decides. If no rule matches, access is denied.
 type Access struct {
@@ -50,7 +51,10 @@ type AccessRule struct {
 	//   here and in the name of a group: `repo:acme/*`.
 	Who string `json:"who,omitempty"`
 
-	// `read` or `publish`.
+	// `read`, `publish` or `manage`. Publishing adds versions and documentation. Managing
+	// includes it, and the right to write `registry.hcl`, which withdraws, deprecates and
+	// restores versions and describes a provider or module. Who may manage everything
+	// also sees the report.
 	Right string `json:"right,omitempty"`
 
 	// The addresses of providers and modules the rule applies to, as patterns of the
@@ -142,6 +146,22 @@ func (h *Handler) rules() (*access.Rules, error) {
 		}
 	}
 	return access.NewRules(rules...), nil
+}
+
+// warnOfManaging logs that nobody may manage anything although somebody may publish, which
+// once included managing. Any rule about managing shows that this is known.
+func (h *Handler) warnOfManaging() {
+	if h.Access == nil || !h.Access.allows(access.Publish) {
+		return
+	}
+	if !slices.ContainsFunc(h.Access.Rules, func(r AccessRule) bool { return r.Right == access.Manage.String() }) {
+		h.logger.Warn("the right publish no longer includes writing registry.hcl and seeing the report, which nobody may do now: add a rule such as `allow group:platform manage *` to access, or `deny authenticated manage *` to leave it at that")
+	}
+}
+
+// allows reports whether a rule gives anyone the right.
+func (a *Access) allows(right access.Right) bool {
+	return slices.ContainsFunc(a.Rules, func(r AccessRule) bool { return r.Effect == "allow" && r.Right == right.String() })
 }
 
 // authenticate returns who makes a request: the subject that an earlier handler has

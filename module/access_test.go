@@ -1,9 +1,11 @@
 package module
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"path/filepath"
@@ -217,6 +219,48 @@ func TestProvisionAccessRefuses(t *testing.T) {
 			_, err := newConfiguration(t).handle(test.h)
 			if err == nil || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
+			}
+		})
+	}
+}
+
+// Where an earlier version let publishers manage too, a line tells what to write now.
+func TestWarnOfManaging(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		rules []string
+		warns bool
+	}{
+		{"somebody may publish, and nobody manage", []string{"allow ci publish acme"}, true},
+		{"nor what they publish", []string{"allow ci read *", "allow group:builders publish *"}, true},
+		{"somebody may manage", []string{"allow ci publish acme", "allow group:platform manage *"}, false},
+		{"it is said that nobody may", []string{"allow ci publish acme", "deny authenticated manage *"}, false},
+		{"managing alone", []string{"allow ops manage *"}, false},
+		{"reading alone", []string{"allow ci read *"}, false},
+		{"nobody may publish", []string{"allow ci read *", "deny ci publish *"}, false},
+		{"no rules", nil, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			h := Handler{Root: t.TempDir(), SigningKey: &SigningKey{Off: true}}
+			if test.rules != nil {
+				h.Access = new(Access)
+			}
+			for _, line := range test.rules {
+				rule, err := NewAccessRule(strings.Fields(line))
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.Access.Rules = append(h.Access.Rules, rule)
+			}
+			var log bytes.Buffer
+			h.logger = slog.New(slog.NewTextHandler(&log, nil))
+			h.warnOfManaging()
+			want := 0
+			if test.warns {
+				want = 1
+			}
+			if got := strings.Count(log.String(), "level=WARN"); got != want || strings.Count(log.String(), "manage *") < want {
+				t.Errorf("it logs %s", log.String())
 			}
 		})
 	}

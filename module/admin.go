@@ -287,7 +287,7 @@ func (h *Handler) decide(s access.Subject, right access.Right, a access.Resource
 	}
 	d := AccessDecision{Root: h.source.tree.directories.Root, Hosted: a.Hosted}
 	if h.registry.Rules == nil {
-		d.Allowed, d.Text = right == access.Read, "denied: there are no access rules, and publishing requires one"
+		d.Allowed, d.Text = right == access.Read, "denied: there are no access rules, and publishing and managing require one"
 		if d.Allowed {
 			d.Text = "allowed: there are no access rules, so everything is readable by anyone"
 		}

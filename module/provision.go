@@ -114,6 +114,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 	if rules != nil || h.Redirect != 0 {
 		h.log = newAccessLog(ctx, h.Redirect != 0)
 	}
+	h.warnOfManaging()
 	if err := h.provisionPublish(app, hostnames); err != nil {
 		return err
 	}

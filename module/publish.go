@@ -3,7 +3,6 @@ package module
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -30,8 +29,14 @@ import (
 // `signatures` is `require`, its signature are there and verified. What is published
 // never changes: other bytes for the same version are refused.
 //
-// The rules of `access` with the right `publish` say who may publish what. Without such
-// a rule nobody may.
+// The rules of `access` with the right `publish` say who may publish what, and those with
+// the right `manage`, which includes it, who may also read and write a registry.hcl, of
+// mirrored providers and modules too:
+//
+//	PREFIX/registries/HOSTNAME/providers/NAMESPACE/TYPE/registry.hcl
+//	PREFIX/registries/HOSTNAME/modules/NAMESPACE/NAME/SYSTEM/registry.hcl
+//
+// Without such a rule nobody may.
 //
 // The folder must be on the local disk, or `fs` a file system of `caddy.fs.blob`, and Caddy
 // must be able to write to it. Instances that share the folder or bucket must share Caddy's
@@ -104,8 +109,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 
 // warnOfPublishing logs that no rule lets anyone publish anything.
 func (h *Handler) warnOfPublishing() {
-	allows := func(r AccessRule) bool { return r.Effect == "allow" && r.Right == access.Publish.String() }
-	if h.Access == nil || !slices.ContainsFunc(h.Access.Rules, allows) {
+	if h.Access == nil || !h.Access.allows(access.Publish) && !h.Access.allows(access.Manage) {
 		h.logger.Warn("publish is on, but nobody may publish: add a rule such as `allow ci publish acme` to access")
 	}
 }

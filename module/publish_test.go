@@ -42,7 +42,7 @@ func publishedRelease(t *testing.T, version string) map[string]string {
 	return files
 }
 
-// publishingHandler is a handler of an empty tree to which ci may publish acme, and its
+// publishingHandler is a handler of an empty tree in which ci may manage acme, and its
 // token.
 func publishingHandler(t *testing.T) (h Handler, token string) {
 	t.Helper()
@@ -53,7 +53,7 @@ func publishingHandler(t *testing.T) (h Handler, token string) {
 		Root: root, Rescan: -1, Publish: new(Publish), SigningKey: &SigningKey{Off: true},
 		AuthRaw: []json.RawMessage{json.RawMessage(fmt.Sprintf(`{"provider":"terraform_tokens","file":%q}`, file))},
 		Access: &Access{Rules: []AccessRule{
-			{Effect: "allow", Who: "ci", Right: "publish", Addresses: []string{"acme"}},
+			{Effect: "allow", Who: "ci", Right: "manage", Addresses: []string{"acme"}},
 			{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"acme"}},
 		}},
 	}, token
@@ -209,6 +209,7 @@ func TestPublishTidiesUp(t *testing.T) {
 func TestProvisionPublish(t *testing.T) {
 	valid, _ := publishingHandler(t)
 	readers := &Access{Rules: []AccessRule{{Effect: "allow", Who: "ci", Right: "read", Addresses: []string{"*"}}}}
+	publishers := &Access{Rules: []AccessRule{{Effect: "allow", Who: "ci", Right: "publish", Addresses: []string{"*"}}}}
 	const nobody = "nobody may publish"
 	for _, test := range []struct {
 		rule   string
@@ -224,6 +225,7 @@ func TestProvisionPublish(t *testing.T) {
 		{"a file system that is only read", func(h *Handler) { h.FileSystem, h.Root = "archive", "/" }, "publish: the file system of fs cannot be written to", false},
 		{"the local disk under its name", func(h *Handler) { h.FileSystem = "default" }, "", false},
 		{"rules without the right to publish", func(h *Handler) { h.Access = readers }, "", true},
+		{"the right to publish alone", func(h *Handler) { h.Access = publishers }, "", false},
 		{"no rules", func(h *Handler) { h.Access = nil }, "", true},
 		{"no rules and no users", func(h *Handler) { h.Access, h.AuthRaw = nil, nil }, "", true},
 	} {

@@ -35,7 +35,7 @@ terraform {
 }
 
 var privateRules = []string{
-	"allow anonymous read open", "allow reader read secret", "allow stranger read other", "allow ann read *", "allow ann publish *",
+	"allow anonymous read open", "allow reader read secret", "allow stranger read other", "allow ann read *", "allow ann manage *",
 }
 
 // allPaths are paths of every kind of page, about what is there and what is not.

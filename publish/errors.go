@@ -15,6 +15,9 @@ var (
 	// ErrConflict: the version has other bytes, or other bytes of it are staged.
 	ErrConflict = errors.New("a version never changes")
 
+	// ErrChanged: a registry.hcl is not, or no longer, the one that was to be replaced.
+	ErrChanged = errors.New("registry.hcl has been changed meanwhile: get it again, and send the change of what it says now with its ETag")
+
 	// ErrTooLarge: it is larger than Options.MaxSize.
 	ErrTooLarge = errors.New("it is too large")
 

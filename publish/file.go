@@ -30,8 +30,8 @@ var kindNames = [Kinds]string{"package", "checksums", "signature", "manifest", "
 // String is the name of the kind in metrics.
 func (k Kind) String() string { return kindNames[k] }
 
-// A File is a file that can be published, by its path in the tree. It is hosted: its
-// address has no HOSTNAME.
+// A File is a file that can be published, by its path in the tree. It is hosted, so that
+// its address has no HOSTNAME, unless it is Metadata.
 type File struct {
 	Address address.Address
 	Version string // in its normal form; empty for Metadata
@@ -104,7 +104,7 @@ func ParseMetadataFile(a address.Address, name string) (File, error) {
 	if name != index.MetadataName {
 		return File{}, refused("%.200q is not published for a provider as a whole: send %s, or a file to the path of its version", name, index.MetadataName)
 	}
-	return File{Address: a.At(""), Name: name, Kind: Metadata}, nil
+	return File{Address: a, Name: name, Kind: Metadata}, nil
 }
 
 // Platform returns OS_ARCH of a Package; empty for another kind of file.

@@ -3,10 +3,52 @@ package publish
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
 	"errors"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
+
+// Metadata returns the content of the registry.hcl of a provider or module, as it lies in
+// the tree now. The error is ErrNothing if there is none, and index.ErrStore or
+// ErrUnavailable if that is not known.
+func (p *Publisher) Metadata(a address.Address) ([]byte, error) {
+	tree, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	_, content, err := p.readMetadata(tree, a)
+	if err == nil && content == nil {
+		err = ErrNothing
+	}
+	return content, err
+}
+
+// readMetadata returns the folder with the registry.hcl of an address, and its content; nil
+// if there is none. What is hosted may lie under one of the registry's names.
+func (p *Publisher) readMetadata(tree index.Tree, a address.Address) (index.AddressFolder, []byte, error) {
+	places := []address.Address{a}
+	if a.Hostname == "" {
+		for _, name := range p.options.Hostnames {
+			places = append(places, a.At(name))
+		}
+	}
+	for _, at := range places {
+		folder := tree.Folder(at)
+		content, err := folder.ReadMetadata()
+		switch {
+		case errors.Is(err, index.ErrStore):
+			return folder, nil, err
+		case err != nil:
+			return folder, nil, p.unavailable("reading "+folder.Path+"/"+index.MetadataName, err)
+		case content != nil:
+			return folder, content, nil
+		}
+	}
+	return tree.Folder(a), nil, nil
+}
 
 // putMetadata replaces the registry.hcl of a provider or module, if all of it can be
 // used.
@@ -26,20 +68,24 @@ func (p *Publisher) putMetadata(ctx context.Context, tree index.Tree, f File, u 
 		}
 		return Result{}, bad
 	}
-	changed, err := p.replaceMetadata(ctx, tree, f, body.Bytes())
+	changed, err := p.replaceMetadata(ctx, tree, f, u, body.Bytes())
 	if err != nil {
 		return Result{}, err
 	}
-	p.awaitScan(ctx, f.Address) // unchanged, it may have come a moment ago
-	if !changed {
-		return f.unchanged(sum), nil
+	result := f.unchanged(sum)
+	if changed {
+		result = f.added(sum)
 	}
-	return f.added(sum), nil
+	if len(bytes.TrimSpace(body.Bytes())) == 0 {
+		result.SHA256 = "" // a file that says nothing is removed
+	}
+	return result, nil
 }
 
-func (p *Publisher) replaceMetadata(ctx context.Context, tree index.Tree, f File, content []byte) (changed bool, err error) {
-	folder := tree.Folder(f.Address)
-	part, _, err := folder.In()
+// replaceMetadata writes the registry.hcl, and waits for the index to see it: unchanged, it
+// may have come a moment ago.
+func (p *Publisher) replaceMetadata(ctx context.Context, tree index.Tree, f File, u Upload, content []byte) (changed bool, err error) {
+	part, _, err := tree.Folder(f.Address).In()
 	if err != nil {
 		return false, err
 	}
@@ -47,17 +93,35 @@ func (p *Publisher) replaceMetadata(ctx context.Context, tree index.Tree, f File
 	if err != nil {
 		return false, err
 	}
-	defer unlock()
-	before, err := folder.ReadMetadata()
-	if err != nil {
+	folder, before, err := p.readMetadata(tree, f.Address)
+	if err == nil {
+		err = u.permits(before)
+	}
+	changed = err == nil && !bytes.Equal(before, content)
+	if changed {
+		err = folder.WriteMetadata(before, content)
+	}
+	unlock()
+	switch {
+	case errors.Is(err, index.ErrMetadataChanged): // by somebody who copies it in
+		return false, ErrChanged
+	case changed && err != nil:
 		return false, index.StorageError(err)
+	case err != nil:
+		return false, err
 	}
-	if bytes.Equal(before, content) {
-		return false, nil
+	p.awaitScan(ctx, folder.Address)
+	return changed, nil
+}
+
+// permits asks the Precondition of an upload about the file that it replaces.
+func (u Upload) permits(before []byte) error {
+	if u.Precondition == nil {
+		return nil
 	}
-	err = folder.WriteMetadata(before, content)
-	if errors.Is(err, index.ErrMetadataChanged) {
-		return false, conflict("%s of %s has been changed meanwhile: send it again", f.Name, f.Address)
+	var now wire.SHA256
+	if before != nil {
+		now = sha256.Sum256(before)
 	}
-	return true, index.StorageError(err)
+	return u.Precondition(now)
 }

@@ -140,8 +140,8 @@ type Result struct {
 // Put takes a file, and returns when clients are offered what it completes, or what the
 // tree has already: that may have come there a moment ago, by another upload or after a
 // crash. With an error nothing of the file is left. The error is a *Refusal, ErrNothing for a bodiless
-// upload of bytes that are not there, or one of ErrInterrupted, ErrUnavailable,
-// index.ErrDiskFull and index.ErrNotWritable. After an index.ErrStore the file may have
+// upload of bytes that are not there, ErrChanged, that of a Precondition, or one of
+// ErrInterrupted, ErrUnavailable, index.ErrDiskFull and index.ErrNotWritable. After an index.ErrStore the file may have
 // been taken all the same; sending it again tells.
 func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 	if err := f.checkLength(); err != nil {

@@ -22,6 +22,11 @@ type Upload struct {
 	// SHA256 as announced; zero if it is not.
 	SHA256 wire.SHA256
 
+	// Precondition decides about the Metadata file that the upload replaces, by its digest;
+	// zero: there is none. Its error is that of Put. The file stays as it is in between. Nil:
+	// any file is replaced.
+	Precondition func(now wire.SHA256) error
+
 	// Bodiless: the client asks whether the bytes with this SHA256 are there already.
 	Bodiless bool
 }
