@@ -67,7 +67,7 @@ generated at the first start and kept in Caddy's data directory.`,
 
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{checkCommand(), accessCommand(), clientConfigCommand(registryNetwork{}), tokenCommand(), mirrorCommand(upstream.Network{}), pruneCommand(),
-		publishCommand(registryNetwork{}), deprecateCommand(), withdrawCommand(), restoreCommand(), keysCommand()}
+		publishCommand(registryNetwork{}), deprecateCommand(registryNetwork{}), withdrawCommand(registryNetwork{}), restoreCommand(registryNetwork{}), keysCommand()}
 }
 
 func addTreeFlags(cmd *cobra.Command) {

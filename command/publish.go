@@ -65,9 +65,7 @@ cannot be published or was refused, and 2 if the command could not do its work.`
 	cmd.Flags().String("path", "", "The folder of the module in the repository (default: its root)")
 	cmd.Flags().String("tag", "", "The tag to publish")
 	cmd.Flags().Bool("all-tags", false, "Publish all tags that match the pattern")
-	cmd.Flags().String("token-file", "", "A file with nothing but the token")
-	cmd.Flags().String("audience", "", "The audience of the token that a CI job requests (default: https://HOST)")
-	cmd.Flags().String("id-token-variable", defaultIDTokenVariable, "The environment variable with the token of a CI job")
+	addRegistryTokenFlags(cmd)
 	cmd.Flags().Bool("drop-staged", false, "Discard what is staged of the provider's version first")
 	cmd.Flags().Duration("wait", 0, "Wait until the registry lists the version, as long as given or 30s")
 	cmd.Flags().Lookup("wait").NoOptDefVal = "30s"
@@ -109,28 +107,37 @@ func runPublish(cmd *cobra.Command, args []string, network registryNetwork) erro
 type destination struct {
 	base     *url.URL // of the registry, without a path
 	hostname svchost.Hostname
-	address  address.Address // hosted
+	address  address.Address // hosted, if it is published
 }
 
-// parseDestination parses HOST[:PORT]/NAMESPACE/TYPE or HOST[:PORT]/NAMESPACE/NAME/SYSTEM.
-// A registry without TLS is written out, as http://HOST/….
-func parseDestination(text string) (d destination, err error) {
+// parseRegistry parses HOST[:PORT]/… and returns the names that follow. A registry without
+// TLS is written out, as http://HOST/….
+func parseRegistry(text string) (d destination, names []string, err error) {
 	scheme, rest, found := strings.Cut(text, "://")
 	if !found {
 		scheme, rest = "https", text
 	}
 	if scheme != "https" && scheme != "http" {
-		return d, fmt.Errorf("%q is not a registry: write registry.example.com/acme/demo", text)
+		return d, nil, fmt.Errorf("%q is not a registry: write registry.example.com/acme/demo", text)
 	}
-	names := strings.Split(strings.TrimSuffix(rest, "/"), "/")
+	names = strings.Split(strings.TrimSuffix(rest, "/"), "/")
 	if !address.IsHostname(names[0]) {
-		return d, fmt.Errorf("%q does not begin with the hostname of a registry: write registry.example.com/%s", text, strings.Trim(rest, "/"))
+		return d, nil, fmt.Errorf("%q does not begin with the hostname of a registry: write registry.example.com/%s", text, strings.Trim(rest, "/"))
 	}
 	if d.hostname, err = address.ParseHostname(names[0]); err != nil {
-		return d, fmt.Errorf("%q is not a hostname: %w", names[0], err)
+		return d, nil, fmt.Errorf("%q is not a hostname: %w", names[0], err)
 	}
 	d.base = &url.URL{Scheme: scheme, Host: string(d.hostname)}
-	switch names := names[1:]; len(names) {
+	return d, names[1:], nil
+}
+
+// parseDestination parses HOST[:PORT]/NAMESPACE/TYPE or HOST[:PORT]/NAMESPACE/NAME/SYSTEM.
+func parseDestination(text string) (d destination, err error) {
+	d, names, err := parseRegistry(text)
+	if err != nil {
+		return d, err
+	}
+	switch len(names) {
 	case 2:
 		d.address, err = address.ParseProvider("", names[0], names[1])
 	case 3:
@@ -191,10 +198,7 @@ func newPublishRun(cmd *cobra.Command, args []string, network registryNetwork) (
 	if r.from, err = sourceFlags(fl, args, r.to.address); err != nil {
 		return nil, err
 	}
-	r.tokens = tokenFinder{
-		hostname: r.to.hostname, file: fl.String("token-file"), audience: fl.String("audience"),
-		variable: fl.String("id-token-variable"), named: fl.Changed("id-token-variable"),
-	}
+	r.tokens = registryTokenFlags(fl, r.to.hostname)
 	return r, nil
 }
 

@@ -22,7 +22,21 @@ type publishClient struct {
 	http    *retryablehttp.Client
 	service *url.URL
 	token   foundToken
+	hint    string // about the token
 }
+
+// newPublishClient finds the service of a registry and the token for it.
+func newPublishClient(ctx context.Context, n registryNetwork, tokens tokenFinder, to destination) (c publishClient, err error) {
+	c.http = n.client(false)
+	if c.token, err = tokens.find(ctx, c.http); err != nil {
+		return c, err
+	}
+	c.hint = tokens.hint(c.token)
+	c.service, err = n.discoverService(ctx, to)
+	return c, err
+}
+
+func (c *publishClient) close() { c.http.HTTPClient.CloseIdleConnections() }
 
 // discoverService finds the service of a registry that is published to.
 func (n registryNetwork) discoverService(ctx context.Context, to destination) (*url.URL, error) {
@@ -56,21 +70,55 @@ type refusedError struct {
 
 func (e *refusedError) Error() string { return strings.Join(e.reasons, " ") }
 
-// do sends a request for a path below the service. body may be nil. An answer other than
-// a success is a *refusedError.
-func (c *publishClient) do(ctx context.Context, method string, body *sentBody, segments ...string) (status int, answer []byte, err error) {
-	u := c.service.ResolveReference(&url.URL{Path: strings.Join(segments, "/")})
-	var open any
-	if body != nil {
-		open = body.open
+// advice is what to do about a refusal, beside its own reasons; empty: nothing is known.
+func (c *publishClient) advice(e *refusedError) string {
+	switch e.status {
+	case http.StatusUnauthorized, http.StatusForbidden:
+		return c.hint
+	case http.StatusMethodNotAllowed:
+		return "It does not take publications: its operator has to configure publish."
 	}
-	r, err := retryablehttp.NewRequestWithContext(ctx, method, u.String(), open)
+	return ""
+}
+
+// servicePath is the path of something of an address, relative to the service. That of
+// another registry is beside the services of the one that is published to.
+func servicePath(a address.Address, names ...string) string {
+	path := []string{a.Namespace, a.Name}
+	service := "providers"
+	if a.IsModule() {
+		service, path = "modules", append(path, a.System)
+	}
+	if a.Hostname != "" {
+		path = append([]string{"..", "registries", string(a.Hostname), service}, path...)
+	}
+	return strings.Join(append(path, names...), "/")
+}
+
+// request makes a request for a path below the service.
+func (c *publishClient) request(ctx context.Context, method string, body any, path string) (*retryablehttp.Request, error) {
+	u := c.service.ResolveReference(&url.URL{Path: path})
+	r, err := retryablehttp.NewRequestWithContext(ctx, method, u.String(), body)
 	if err != nil {
-		return 0, nil, err
+		return nil, err
 	}
 	r.Header.Set("User-Agent", userAgent)
 	if c.token.secret != "" {
 		r.Header.Set("Authorization", "Bearer "+c.token.secret)
+	}
+	return r, nil
+}
+
+// do sends a request for a path below the service. body may be nil. An answer other than
+// a success is a *refusedError.
+func (c *publishClient) do(ctx context.Context, method string, body *sentBody, path string) (status int, answer []byte, err error) {
+	var open any
+	if body != nil {
+		open = body.open
+	}
+	r, err := c.request(ctx, method, open, path)
+	if err != nil {
+		return 0, nil, err
 	}
 	if body != nil {
 		r.ContentLength = body.file.size
@@ -78,19 +126,25 @@ func (c *publishClient) do(ctx context.Context, method string, body *sentBody, s
 		r.Header.Set("Content-Digest", contentDigest(body.file.sha256))
 		r.Header.Set("Expect", "100-continue")
 	}
+	status, _, answer, err = c.send(r)
+	return status, answer, err
+}
+
+// send sends a request, and reads the answer. The status is zero if there is none.
+func (c *publishClient) send(r *retryablehttp.Request) (status int, header http.Header, answer []byte, err error) {
 	response, err := c.http.Do(r)
 	if err != nil {
-		return 0, nil, errors.New(transportReason(err))
+		return 0, nil, nil, errors.New(transportReason(err))
 	}
 	defer response.Body.Close()
 	answer, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if response.StatusCode/100 != 2 {
-		return response.StatusCode, nil, &refusedError{response.StatusCode, reasonsOf(response, answer)}
+		return response.StatusCode, nil, nil, &refusedError{response.StatusCode, reasonsOf(response, answer)}
 	}
 	if err != nil {
-		return response.StatusCode, nil, errors.New(transportReason(err))
+		return response.StatusCode, nil, nil, errors.New(transportReason(err))
 	}
-	return response.StatusCode, answer, nil
+	return response.StatusCode, response.Header, answer, nil
 }
 
 // contentDigest is the header field by which a registry knows whether it has the bytes
@@ -136,25 +190,30 @@ func reasonsOf(answer *http.Response, body []byte) (reasons []string) {
 // put sends a file, and returns the status of the answer.
 func (c *publishClient) put(ctx context.Context, body *sentBody) (status int, err error) {
 	f := body.file
-	segments := []string{f.Address.Namespace, f.Address.Name, f.Version, f.Name}
+	path := servicePath(f.Address, f.Version, f.Name)
 	if f.Address.IsModule() {
-		segments[2] = f.Address.System
+		path = servicePath(f.Address, f.Name)
 	}
-	status, answer, err := c.do(ctx, http.MethodPut, body, segments...)
-	if err != nil {
-		return status, err
+	status, answer, err := c.do(ctx, http.MethodPut, body, path)
+	if err == nil {
+		err = checkTaken(answer)
 	}
-	// A server that has no registry under this path may answer anything with 200.
+	return status, err
+}
+
+// checkTaken checks that the answer to a PUT is that of a registry: a server that has none
+// under this path may answer anything with 200.
+func checkTaken(answer []byte) error {
 	var p wire.Publication
 	if err := json.Unmarshal(answer, &p); err != nil || p.Status == "" {
-		return status, errors.New("its answer is not that of a registry, so the file may be lost: check the address, and what is between here and the registry")
+		return errors.New("its answer is not that of a registry, so the file may be lost: check the address, and what is between here and the registry")
 	}
-	return status, nil
+	return nil
 }
 
 // state returns what is staged or published of a provider's version.
 func (c *publishClient) state(ctx context.Context, a address.Address, version string) (p wire.Publication, err error) {
-	_, answer, err := c.do(ctx, http.MethodGet, nil, a.Namespace, a.Name, version, "")
+	_, answer, err := c.do(ctx, http.MethodGet, nil, servicePath(a, version, ""))
 	if err == nil {
 		err = json.Unmarshal(answer, &p)
 	}
@@ -163,7 +222,7 @@ func (c *publishClient) state(ctx context.Context, a address.Address, version st
 
 // drop discards what is staged of a provider's version, if there is something.
 func (c *publishClient) drop(ctx context.Context, a address.Address, version string) error {
-	_, _, err := c.do(ctx, http.MethodDelete, nil, a.Namespace, a.Name, version, "")
+	_, _, err := c.do(ctx, http.MethodDelete, nil, servicePath(a, version, ""))
 	var refused *refusedError
 	if errors.As(err, &refused) && refused.status == http.StatusNotFound {
 		return nil
@@ -173,11 +232,7 @@ func (c *publishClient) drop(ctx context.Context, a address.Address, version str
 
 // versions returns the versions that clients are offered.
 func (c *publishClient) versions(ctx context.Context, a address.Address) (map[string]bool, error) {
-	segments := []string{a.Namespace, a.Name}
-	if a.IsModule() {
-		segments = append(segments, a.System)
-	}
-	_, answer, err := c.do(ctx, http.MethodGet, nil, append(segments, "versions")...)
+	_, answer, err := c.do(ctx, http.MethodGet, nil, servicePath(a, "versions"))
 	if err != nil {
 		return nil, err
 	}

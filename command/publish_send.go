@@ -68,23 +68,14 @@ func (p publishRelease) unsent(dry bool) publishOutcome {
 // A sender sends versions to a registry.
 type sender struct {
 	publishClient
-	run  *publishRun
-	hint string // about the token
+	run *publishRun
 }
 
 // newSender finds the registry's service and the token for it.
 func newSender(ctx context.Context, r *publishRun) (*sender, error) {
-	s := &sender{run: r, publishClient: publishClient{http: r.network.client(false)}}
-	var err error
-	if s.token, err = r.tokens.find(ctx, s.http); err != nil {
-		return nil, err
-	}
-	s.hint = r.tokens.hint(s.token)
-	s.service, err = r.network.discoverService(ctx, r.to)
-	return s, err
+	client, err := newPublishClient(ctx, r.network, r.tokens, r.to)
+	return &sender{client, r}, err
 }
-
-func (s *sender) close() { s.http.HTTPClient.CloseIdleConnections() }
 
 // sendAll sends what has no problems. A failure does not stop the rest. When ctx ends,
 // no further file is begun.
@@ -177,11 +168,8 @@ func (s *sender) failure(err error) (publishStatus, []string) {
 		return notTransferred, []string{printable(err.Error())}
 	}
 	reasons := refused.reasons
-	switch refused.status {
-	case http.StatusUnauthorized, http.StatusForbidden:
-		reasons = append(slices.Clip(reasons), s.hint)
-	case http.StatusMethodNotAllowed:
-		reasons = append(slices.Clip(reasons), "It does not take publications: its operator has to configure publish.")
+	if advice := s.advice(refused); advice != "" {
+		reasons = append(slices.Clip(reasons), advice)
 	}
 	if refused.status >= 500 && refused.status != http.StatusInsufficientStorage {
 		return notTransferred, reasons

@@ -34,12 +34,16 @@ type target struct {
 	handle *handlers.Registry
 
 	mutex    sync.Mutex
-	received map[string]int          // bytes of bodies, by method and name of the file
-	fault    func(*http.Request) int // the status of a failure; zero: none
+	received map[string]int           // bytes of bodies, by method and name of the file
+	fault    func(*http.Request) int  // the status of a failure; zero: none
+	lost     func(*http.Request) bool // the answer
 }
 
 // goodToken is that of a user who may publish in acme, and read it.
 const goodToken = "tfr_good"
+
+// managersToken is that of a user who may manage acme, here and at registry.terraform.io.
+const managersToken = "tfr_ops"
 
 // newTarget starts a registry over an empty tree.
 func newTarget(t *testing.T) *target {
@@ -65,11 +69,14 @@ func newTarget(t *testing.T) *target {
 	}
 	r.handle = &handlers.Registry{
 		Snapshot: x.Snapshot, Next: x.Next, Publisher: publisher,
-		Rules: access.NewRules(rule(t, "allow ci publish acme"), rule(t, "allow ci read acme")),
+		Rules: access.NewRules(rule(t, "allow ci publish acme"), rule(t, "allow ci read acme"),
+			rule(t, "allow ops manage acme registry.terraform.io"), rule(t, "allow ops read acme")),
 		Authenticate: func(q *http.Request) (access.Subject, error) {
 			switch q.Header.Get("Authorization") {
 			case "Bearer " + goodToken:
 				return access.Subject{ID: "ci"}, nil
+			case "Bearer " + managersToken:
+				return access.Subject{ID: "ops"}, nil
 			case "Bearer tfr_other":
 				return access.Subject{ID: "other"}, nil
 			}
@@ -107,8 +114,12 @@ func (r *target) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	body := &countedBody{ReadCloser: q.Body}
 	q.Body = body
 	r.mutex.Lock()
-	fault := r.fault
+	fault, lost := r.fault, r.lost
 	r.mutex.Unlock()
+	if lost != nil && lost(q) {
+		r.handle.ServeHTTP(httptest.NewRecorder(), q)
+		panic(http.ErrAbortHandler)
+	}
 	status := 0
 	if fault != nil {
 		status = fault(q)
@@ -130,6 +141,13 @@ func (r *target) fail(fault func(*http.Request) int) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.fault = fault
+}
+
+// lose has answers get lost.
+func (r *target) lose(lost func(*http.Request) bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.lost = lost
 }
 
 // sent returns how many bytes of files have been sent since it was called last, by the

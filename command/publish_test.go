@@ -158,7 +158,7 @@ func TestPublishWithoutTheRight(t *testing.T) {
 		if status(err) != exitProblem {
 			t.Errorf("%v", err)
 		}
-		says(t, errs, "Publishing acme/demo takes credentials", test.says)
+		says(t, errs, "It takes credentials to publish acme/demo", test.says)
 	}
 	for name, n := range r.sent() {
 		if n > 0 {

@@ -12,8 +12,10 @@ import (
 	"os"
 	"strings"
 
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/hashicorp/go-retryablehttp"
 	svchost "github.com/hashicorp/terraform-svchost"
+	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
@@ -29,6 +31,20 @@ type tokenFinder struct {
 	audience string // of a token that is requested; empty: that of the hostname
 	variable string // with the token of a job
 	named    bool   // the user named the variable, so that it must be there
+}
+
+// addRegistryTokenFlags adds the flags for the token of a registry.
+func addRegistryTokenFlags(cmd *cobra.Command) {
+	cmd.Flags().String("token-file", "", "A file with nothing but the token")
+	cmd.Flags().String("audience", "", "The audience of the token that a CI job requests (default: https://HOST)")
+	cmd.Flags().String("id-token-variable", defaultIDTokenVariable, "The environment variable with the token of a CI job")
+}
+
+func registryTokenFlags(fl caddycmd.Flags, hostname svchost.Hostname) tokenFinder {
+	return tokenFinder{
+		hostname: hostname, file: fl.String("token-file"), audience: fl.String("audience"),
+		variable: fl.String("id-token-variable"), named: fl.Changed("id-token-variable"),
+	}
 }
 
 // A foundToken is a token, or none.

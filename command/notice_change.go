@@ -1,0 +1,235 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A noticeFile is the registry.hcl of a provider or module, in a folder or at a registry.
+type noticeFile interface {
+	// name is that of the file, and about that of the provider or module, for messages.
+	name() string
+	about() string
+
+	// read returns the content; nil if there is no file.
+	read(context.Context) ([]byte, error)
+
+	// write replaces what read has returned. The error is index.ErrMetadataChanged if
+	// something else is there now.
+	write(ctx context.Context, before, content []byte) error
+
+	// known returns the versions that there are, as far as that is known.
+	known(context.Context) knownVersions
+
+	close()
+}
+
+// knownVersions are the versions of a provider or module, the newest first.
+type knownVersions struct {
+	versions []*version.Version
+	known    bool
+	where    string // they are
+	absent   string // what to say if nothing of it is there; empty: it is there
+}
+
+// A noticeEdit is a change of the content of a registry.hcl.
+type noticeEdit func(before []byte) (noticeResult, error)
+
+// A noticeResult is what has become of the content, and what was done in words.
+type noticeResult struct {
+	content  []byte
+	said     string
+	and      string // what is to be said of versions beside these
+	restores bool   // what it is about is offered only then
+}
+
+// A noticeChange is a change to a registry.hcl.
+type noticeChange struct {
+	file     noticeFile
+	versions address.Constraints
+	there    knownVersions
+}
+
+// set sets a notice.
+func (n *noticeChange) set(before []byte, e index.NoticeEdit) (noticeResult, error) {
+	after, err := index.SetNotice(before, e)
+	if err != nil {
+		return noticeResult{}, n.uneditable(err)
+	}
+	r := noticeResult{content: after, said: fmt.Sprintf("%s %s", e.Kind, n.versions)}
+	if bytes.Equal(after, before) {
+		r.said = "already " + r.said
+	}
+	return r, nil
+}
+
+// restore removes the notices.
+func (n *noticeChange) restore(before []byte) (noticeResult, error) {
+	after, removed, err := index.RemoveNotices(before, n.versions)
+	if err != nil {
+		return noticeResult{}, n.uneditable(err)
+	}
+	remaining, _ := index.ParseMetadata(after)
+	if len(removed) == 0 {
+		return noticeResult{}, n.notRestored(&remaining)
+	}
+	var kinds []string
+	for _, k := range removed {
+		kinds = append(kinds, string(k))
+	}
+	r := noticeResult{content: after, restores: true, said: fmt.Sprintf("restored %s (%s)", n.versions, strings.Join(kinds, ", "))}
+	if wider := n.wider(&remaining); len(wider) > 0 {
+		r.and = "; still " + strings.Join(wider, ", ")
+	}
+	return r, nil
+}
+
+// noticeAttempts is how often a file is read and changed that others change meanwhile.
+const noticeAttempts = 5
+
+// apply edits the file, or in a dry run prints the change, and says what was done.
+func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (text string, err error) {
+	n.there = n.file.known(ctx)
+	var r noticeResult
+	for attempt := 1; ; attempt++ {
+		before, err := n.file.read(ctx)
+		if err != nil {
+			return "", err
+		}
+		if attempt > 1 && sameNotices(before, r.content) {
+			break // it was written, and the answer got lost
+		}
+		if r, err = edit(before); err != nil {
+			return "", err
+		}
+		if bytes.Equal(r.content, before) {
+			break
+		}
+		if dry {
+			text = "Would change " + printable(n.file.name()) + ":\n" + lineChanges(string(before), string(r.content)) + "\n"
+			break
+		}
+		err = n.file.write(ctx, before, r.content)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, index.ErrMetadataChanged) || attempt == noticeAttempts {
+			return "", fmt.Errorf("%s: %w", printable(n.file.name()), err)
+		}
+	}
+	if r.restores && !dry {
+		n.there = n.file.known(ctx)
+	}
+	text += wrap(n.file.about()+": "+r.said+n.covered()+r.and, 0)
+	if n.there.absent != "" {
+		text += wrap(n.there.absent, 0)
+	}
+	if dry {
+		text += wrap("This was a dry run: nothing has been written.", 0)
+	}
+	return text, nil
+}
+
+// sameNotices reports whether a file has a content; one without anything is removed.
+func sameNotices(file, content []byte) bool {
+	return bytes.Equal(file, content) || file == nil && len(bytes.TrimSpace(content)) == 0
+}
+
+// uneditable says why the file cannot be changed.
+func (n *noticeChange) uneditable(err error) error {
+	return fmt.Errorf("%s: %w: fix the file first", printable(n.file.name()), err)
+}
+
+// covered names the versions that the change affects, as far as they are known.
+func (n *noticeChange) covered() string {
+	if !n.there.known {
+		return ""
+	}
+	total, names := index.AddressFolder{Versions: n.there.versions}.Covered(n.versions)
+	if total == 0 {
+		return ", which covers no version " + n.there.where
+	}
+	return ", which covers " + count(total, "version") + ": " + names
+}
+
+// notRestored says why there is nothing to remove.
+func (n *noticeChange) notRestored(m *index.Metadata) error {
+	err := fmt.Errorf("%s has no block for exactly %s", printable(n.file.name()), n.versions)
+	if wider := n.wider(m); len(wider) > 0 {
+		return fmt.Errorf("%w: restore what covers it (%s), then add back what should stay", err, strings.Join(wider, ", "))
+	}
+	if all := listNotices(m, func(address.Constraints) bool { return true }); len(all) > 0 {
+		return fmt.Errorf("%w, but it has %s", err, strings.Join(all, ", "))
+	}
+	return fmt.Errorf("%w: nothing is deprecated or withdrawn there", err)
+}
+
+// wider lists the notices that cover some of the versions, of those in the tree or,
+// if it is one, of the one given.
+func (n *noticeChange) wider(m *index.Metadata) []string {
+	return listNotices(m, n.overlaps)
+}
+
+// listNotices lists the notices about versions that match.
+func listNotices(m *index.Metadata, match func(address.Constraints) bool) (list []string) {
+	for _, notices := range []struct {
+		kind index.NoticeKind
+		all  []index.Notice
+	}{{index.WithdrawnNotice, m.Withdrawn}, {index.DeprecatedNotice, m.Deprecated}} {
+		for _, notice := range notices.all {
+			if match(notice.Versions) {
+				list = append(list, fmt.Sprintf("%s %q", notices.kind, notice.Versions))
+			}
+		}
+	}
+	return list
+}
+
+func (n *noticeChange) overlaps(other address.Constraints) bool {
+	if v, err := address.ParseModuleVersion(n.versions.String()); err == nil && other.Cover(v) {
+		return true // whether it is there or not
+	}
+	return slices.ContainsFunc(n.there.versions, func(v *version.Version) bool { return n.versions.Cover(v) && other.Cover(v) })
+}
+
+// lineChanges lists the lines that differ, with - those of before and with + those
+// of after.
+func lineChanges(before, after string) string {
+	old, now := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
+	for len(old) > 0 && len(now) > 0 && old[0] == now[0] {
+		old, now = old[1:], now[1:]
+	}
+	for len(old) > 0 && len(now) > 0 && old[len(old)-1] == now[len(now)-1] {
+		old, now = old[:len(old)-1], now[:len(now)-1]
+	}
+	var b strings.Builder
+	for _, lines := range []struct {
+		sign string
+		all  []string
+	}{{"-", old}, {"+", now}} {
+		for _, line := range lines.all {
+			if line != "" {
+				b.WriteString(strings.TrimRight(lines.sign+" "+strings.Map(visible, strings.TrimRight(line, "\r\n")), " ") + "\n")
+			}
+		}
+	}
+	return b.String()
+}
+
+// visible replaces characters that would change the look of a terminal.
+func visible(r rune) rune {
+	if r == '\t' || unicode.IsPrint(r) {
+		return r
+	}
+	return unicode.ReplacementChar
+}

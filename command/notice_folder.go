@@ -1,0 +1,109 @@
+package command
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// folderNotices are those in the folder of a provider or module in a tree.
+type folderNotices struct {
+	folder index.AddressFolder
+	isNew  bool // the folder is not there yet
+}
+
+// openFolderNotices finds the folder of an address in the tree that the flags name. With
+// ahead, that of a mirrored address may be missing.
+func openFolderNotices(ctx context.Context, fl caddycmd.Flags, text string, ahead bool) (f folderNotices, err error) {
+	directories, err := treeFlags(fl)
+	if err != nil {
+		return f, err
+	}
+	a, err := parseAddress(text)
+	if err != nil {
+		return f, err
+	}
+	tree, err := directories.Open()
+	if err != nil {
+		return f, err
+	}
+	f.folder, f.isNew, err = findFolder(ctx, tree, a, ahead)
+	return f, err
+}
+
+func (f folderNotices) name() string  { return f.folder.Path + "/" + index.MetadataName }
+func (f folderNotices) about() string { return f.folder.Address.String() }
+func (f folderNotices) close()        {}
+
+func (f folderNotices) read(context.Context) ([]byte, error) {
+	content, err := f.folder.ReadMetadata()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w: fix the file first", printable(f.name()), err)
+	}
+	return content, nil
+}
+
+func (f folderNotices) write(_ context.Context, before, content []byte) error {
+	return f.folder.WriteMetadata(before, content)
+}
+
+func (f folderNotices) known(context.Context) knownVersions {
+	k := knownVersions{versions: f.folder.Versions, known: true, where: "in the tree"}
+	if f.isNew {
+		k.absent = "Nothing of it is in the tree yet: check that the address is right."
+	}
+	return k
+}
+
+// findFolder finds the folder of an address in a tree.
+func findFolder(ctx context.Context, tree index.Tree, a address.Address, ahead bool) (f index.AddressFolder, isNew bool, err error) {
+	folders, err := tree.Folders(ctx)
+	if err != nil {
+		return f, false, err
+	}
+	if i := slices.IndexFunc(folders, func(f index.AddressFolder) bool { return f.Address == a }); i >= 0 {
+		return folders[i], false, nil
+	}
+	f = tree.Folder(a)
+	if ahead && a.Hostname != "" {
+		return f, true, nil
+	}
+	message := fmt.Sprintf("there is no folder %s", printable(f.Path))
+	if alike := similar(folders, a); len(alike) > 0 {
+		message += ": did you mean " + strings.Join(alike, " or ") + "?"
+	} else {
+		message += ": give the address as it is in the tree"
+	}
+	return f, false, errors.New(message)
+}
+
+// similar returns up to three addresses that may be meant: those of the same name,
+// or else of the same namespace.
+func similar(folders []index.AddressFolder, a address.Address) []string {
+	var names, namespaces []string
+	for _, f := range folders {
+		text := f.Address.String()
+		switch {
+		case !a.IsModule() && f.Address.IsModule():
+			if f.Address.Hostname == a.Hostname && f.Address.Namespace == a.Namespace && f.Address.Name == a.Name {
+				names = append(names, text) // the system was left out
+			}
+		case f.Address.IsModule() != a.IsModule():
+		case f.Address.Name == a.Name:
+			names = append(names, text)
+		case f.Address.Namespace == a.Namespace:
+			namespaces = append(namespaces, text)
+		}
+	}
+	if len(names) == 0 {
+		names = namespaces
+	}
+	return names[:min(len(names), 3)]
+}

@@ -1,0 +1,123 @@
+package command
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// registryNotices are those that a registry has of a provider or module.
+type registryNotices struct {
+	client publishClient
+	to     destination
+	etag   string // of the content that was read; empty: there was none
+}
+
+// openRegistryNotices finds the registry that --to names, and the token for it.
+func openRegistryNotices(ctx context.Context, network registryNetwork, fl caddycmd.Flags, text string) (*registryNotices, error) {
+	to, names, err := parseRegistry(text)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("--to: %w", err)
+	case len(names) == 0:
+		return nil, fmt.Errorf("--to: %q is a registry: name the address as well, as in %s/acme/vpc/aws", text, to)
+	}
+	if to.address, err = parseAddress(strings.Join(names, "/")); err != nil {
+		return nil, fmt.Errorf("--to: %w", err)
+	}
+	client, err := newPublishClient(ctx, network, registryTokenFlags(fl, to.hostname), to)
+	return &registryNotices{client: client, to: to}, err
+}
+
+func (r *registryNotices) name() string  { return index.MetadataName + " of " + r.about() }
+func (r *registryNotices) about() string { return r.to.String() + "/" + r.to.address.String() }
+func (r *registryNotices) close()        { r.client.close() }
+
+func (r *registryNotices) read(ctx context.Context) ([]byte, error) {
+	header, content, err := r.exchange(ctx, http.MethodGet, nil)
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused) && refused.status == http.StatusNotFound:
+		r.etag = ""
+		return nil, nil
+	case err != nil:
+		return nil, fmt.Errorf("%s: %w", r.name(), err)
+	}
+	if r.etag = header.Get("ETag"); r.etag == "" {
+		return nil, fmt.Errorf("%s: the answer has no ETag, so that it cannot be changed safely: check what is between here and the registry", r.name())
+	}
+	return content, nil
+}
+
+func (r *registryNotices) write(ctx context.Context, _, content []byte) error {
+	if len(bytes.TrimSpace(content)) == 0 {
+		content = []byte("\n") // by which the registry removes the file; an empty body it takes for an interrupted one
+	}
+	_, answer, err := r.exchange(ctx, http.MethodPut, content)
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused) && refused.status == http.StatusPreconditionFailed:
+		return index.ErrMetadataChanged
+	case err != nil:
+		return err
+	}
+	return checkTaken(answer)
+}
+
+// exchange reads the file, or with a body replaces what was read.
+func (r *registryNotices) exchange(ctx context.Context, method string, body []byte) (header http.Header, answer []byte, err error) {
+	var sent any
+	if body != nil {
+		sent = body
+	}
+	q, err := r.client.request(ctx, method, sent, servicePath(r.to.address, index.MetadataName))
+	if err != nil {
+		return nil, nil, err
+	}
+	switch {
+	case body == nil:
+		q.Header.Set("Accept-Encoding", "identity") // a proxy that compresses makes the ETag a weak one
+	case r.etag == "":
+		q.Header.Set("If-None-Match", "*")
+	default:
+		q.Header.Set("If-Match", r.etag)
+	}
+	_, header, answer, err = r.client.send(q)
+	var refused *refusedError
+	if errors.As(err, &refused) {
+		if advice := r.client.advice(refused); advice != "" {
+			err = &refusedError{refused.status, []string{refused.Error() + ".", advice}}
+		}
+	}
+	return header, answer, err
+}
+
+// known returns the versions that the registry offers. It may not tell: who may withdraw
+// need not be able to read.
+func (r *registryNotices) known(ctx context.Context) (k knownVersions) {
+	k.where = "that is offered there"
+	listed, err := r.client.versions(ctx, r.to.address)
+	var refused *refusedError
+	switch {
+	case errors.As(err, &refused) && refused.status == http.StatusNotFound:
+		k.absent = "Nothing of it is offered there, or the token may not read it: check that the address is right."
+	case err == nil:
+		k.known = true
+		for text := range listed {
+			if v, err := address.ParseModuleVersion(text); err == nil {
+				k.versions = append(k.versions, v)
+			}
+		}
+		address.SortNewestFirst(k.versions, func(v *version.Version) *version.Version { return v })
+	}
+	return k
+}
