@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 
 	version "github.com/hashicorp/go-version"
@@ -13,8 +14,8 @@ import (
 
 // ReadModule reads what the tree has of a version of a module, as a scan does, where the
 // snapshot may be behind what is on the disk; nil if there is nothing. The error is a
-// *PackageError where a scan would withhold it, and otherwise that of ctx or one of
-// StorageError.
+// *PackageError where a scan would withhold it, ErrChanged where it is still being written,
+// and otherwise that of ctx or one of StorageError.
 func (t Tree) ReadModule(ctx context.Context, a address.Address, v *version.Version) (*ModuleVersion, error) {
 	part, dir, err := t.Folder(a).In()
 	if err != nil {
@@ -24,9 +25,9 @@ func (t Tree) ReadModule(ctx context.Context, a address.Address, v *version.Vers
 	if err != nil {
 		return nil, StorageError(err)
 	}
-	p := findVersion(entries, v)
-	if p == nil {
-		return nil, nil
+	p, err := findVersion(entries, v)
+	if p == nil || err != nil {
+		return nil, err
 	}
 	p.archive.in = &folder{part: part, address: a}
 	if err := p.read(ctx); err != nil {
@@ -45,30 +46,37 @@ func NewModuleVersion(a address.Address, v *version.Version, path string, info f
 }
 
 // findVersion returns the package or folder of a version among the entries of a module's
-// folder, the preferred one of several; nil if there is none.
-func findVersion(entries []entry, v *version.Version) (best *modulePackage) {
+// folder, the preferred one of several; nil if there is none. The error is for an entry of
+// the version that cannot be read: it may be the preferred one.
+func findVersion(entries []entry, v *version.Version) (best *modulePackage, err error) {
 	for _, e := range entries {
-		if e.bad != nil || hiddenOrTemporary(e.name) {
+		if hiddenOrTemporary(e.name) {
 			continue
 		}
 		p := &modulePackage{format: "tar.gz", preference: len(moduleFormats), archive: &archive{location: location{dir: e.dir, name: e.name}}}
-		text := e.name
-		if !e.info.IsDir() {
-			var ok bool
-			if text, p.format, p.preference, ok = parseModuleFile(e.name); !ok {
-				continue
-			}
-			p.archive.stamp = stampOf(e.info)
+		text, format, preference, isFile := parseModuleFile(e.name)
+		switch {
+		case isFile && (e.bad != nil || !e.info.IsDir()):
+			p.format, p.preference = format, preference
+		case e.bad != nil || e.info.IsDir():
+			text = e.name
+		default:
+			continue
 		}
-		var err error
 		if p.version, err = address.ParseModuleVersion(text); err != nil || p.version.String() != v.String() {
 			continue
+		}
+		if e.bad != nil {
+			return nil, fmt.Errorf("%w: %s", ErrNotWritable, e.bad.detail)
+		}
+		if isFile {
+			p.archive.stamp = stampOf(e.info)
 		}
 		if best == nil || p.preference < best.preference {
 			best = p
 		}
 	}
-	return best
+	return best, nil
 }
 
 // read reads a package or folder outside of a scan.
@@ -93,10 +101,16 @@ func (p *modulePackage) read(ctx context.Context) error {
 func moduleUnread(ctx context.Context, err error) error {
 	var bad *finding
 	switch {
-	case errors.As(err, &bad):
-		return asPackageError(err)
 	case ctx.Err() != nil:
 		return ctx.Err()
+	case !errors.As(err, &bad):
+		return StorageError(err)
 	}
-	return StorageError(err)
+	switch bad.reason {
+	case BeingWritten:
+		return ErrChanged
+	case Unreadable, exhausted, storeFailed:
+		return fmt.Errorf("%w: %s", ErrNotWritable, bad.detail)
+	}
+	return asPackageError(err)
 }

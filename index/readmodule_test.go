@@ -3,6 +3,8 @@ package index_test
 import (
 	"context"
 	"errors"
+	"strings"
+	"syscall"
 	"testing"
 
 	version "github.com/hashicorp/go-version"
@@ -62,6 +64,37 @@ func TestReadModule(t *testing.T) {
 			cancel()
 			if _, err := opened.ReadModule(ctx, ownVPC, v1); !errors.Is(err, context.Canceled) {
 				t.Errorf("when it is given up the error is %v", err)
+			}
+		})
+	}
+}
+
+// While something of a version cannot be read, it is neither missing nor broken.
+func TestReadModuleWhileTheDiskFails(t *testing.T) {
+	v1 := version.Must(version.NewVersion("1.0.0"))
+	for _, test := range []struct{ rule, name, content string }{
+		{"a folder", "1.0.0/main.tf", "x"},
+		{"a .tar.gz", "1.0.0.tar.gz", indextest.TarGz("main.tf", "x")},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t).Write("modules/acme/vpc/aws/"+test.name, test.content)
+			var faults indextest.Faults
+			opened, err := faults.Open(tree.Open)()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for n, asked := 1, 1; n <= asked; n++ {
+				faults.When(func(i int, o indextest.Operation) error {
+					if i == n && strings.Contains(o.Path, "1.0.0") { // the finder of the folder has tests of its own
+						return syscall.EMFILE
+					}
+					return nil
+				})
+				got, err := opened.ReadModule(t.Context(), ownVPC, v1)
+				var failed []indextest.Operation
+				if asked, failed = faults.End(); len(failed) > 0 && !errors.Is(err, index.ErrNotWritable) || len(failed) == 0 && got == nil {
+					t.Errorf("%v: got %+v, %v", failed, got, err)
+				}
 			}
 		})
 	}

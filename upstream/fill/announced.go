@@ -3,6 +3,7 @@ package fill
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"path"
 	"slices"
 	"strings"
@@ -82,20 +83,26 @@ func (d *directory) keepAnnounced(r *upstream.Release) error {
 		return nil
 	}
 	name := path.Join(d.path, announcedName(r.Version))
-	if before, err := read(d.providers, name, maxAnnounced); err == nil && bytes.Equal(before, now) {
+	before, err := read(d.providers, name, maxAnnounced)
+	switch {
+	case errors.Is(err, ErrUnread):
+		return err
+	case err == nil && bytes.Equal(before, now):
 		return nil
 	}
 	return d.providers.WriteFile(name, now)
 }
 
-// withAnnounced adds to a release from the tree what its origin announced of it.
-func (f *Filler) withAnnounced(r *upstream.Release) *upstream.Release {
+// addAnnounced adds to a release from the tree what its origin announced of it.
+func (f *Filler) addAnnounced(r *upstream.Release) error {
 	_, in, dir, err := f.folder(r.Address)
 	if err != nil {
-		return r
+		return err
 	}
-	if content, err := read(in, path.Join(dir, announcedName(r.Version)), maxAnnounced); err == nil && content != nil {
-		decodeAnnounced(content, r)
+	content, err := read(in, path.Join(dir, announcedName(r.Version)), maxAnnounced)
+	if errors.Is(err, ErrUnread) {
+		return err
 	}
-	return r
+	decodeAnnounced(content, r)
+	return nil
 }

@@ -2,12 +2,15 @@ package fill
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
+
+	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -37,10 +40,27 @@ type directory struct {
 // have been made by hand: the part of the tree, and the path in it.
 func (f *Filler) folder(a address.Address) (tree index.Tree, in index.Part, dir string, err error) {
 	if tree, err = f.opener.Tree(); err != nil {
-		return tree, in, "", index.StorageError(err)
+		return tree, in, "", unread(err)
 	}
 	in, dir, err = tree.Folder(a).In()
-	return tree, in, dir, err
+	return tree, in, dir, unread(err)
+}
+
+// withdrawn returns ErrWithdrawn for a version that a registry.hcl in the tree withdraws.
+// While that cannot be read, no version comes in or is handed out: it may be withdrawn.
+func (f *Filler) withdrawn(a address.Address, v *version.Version) error {
+	tree, err := f.opener.Tree()
+	if err != nil {
+		return unread(err)
+	}
+	content, err := tree.Folder(a).ReadMetadata()
+	if err != nil {
+		return unread(err)
+	}
+	if m, _ := index.ParseMetadata(content); m.WithdrawnVersion(v) != nil {
+		return ErrWithdrawn
+	}
+	return nil
 }
 
 // directory finds the directory of a provider, and its keys.
@@ -53,91 +73,142 @@ func (f *Filler) directory(a address.Address) (*directory, error) {
 		return index.RequireKeys(f.ctx, f.options.KeyCopies, a.Hostname, a.Namespace)
 	}}
 	d.keys, d.keysFile, err = tree.KeysFile(a.Hostname, a.Namespace)
-	return d, err
+	return d, unread(err)
 }
 
 // folder is that of a version.
 func (d *directory) folder(version string) string { return path.Join(d.path, version) }
 
-// list returns what is in a folder. What cannot be read of a disk is not there, but what
-// the store of a bucket does not give may be.
+// list returns what is in a folder, symlinks as such.
 func (d *directory) list(dir string) ([]fs.FileInfo, error) {
 	entries, err := d.providers.ReadDir(dir)
-	if errors.Is(err, index.ErrStore) {
-		return nil, err
-	}
-	return entries, nil
+	return entries, unread(err)
 }
 
-// locate returns the path of a file of a version; empty if there is none. If it is both in
+// A listing is what the folders have in which the files of a version may lie, at one look.
+// What is in it and cannot be read is an error, and nothing is fetched in its place: only
+// what is not in it is missing.
+type listing struct {
+	*directory
+	version string
+	own     listedFolder // that of the version, which counts first
+	beside  listedFolder // the provider's
+}
+
+type listedFolder struct {
+	dir     string
+	entries []fs.FileInfo // symlinks as such
+	partial bool          // it is being uploaded to a bucket, or removed from it
+}
+
+// look lists the folders of a version.
+func (d *directory) look(version string) (l listing, err error) {
+	l = listing{directory: d, version: version, own: listedFolder{dir: d.folder(version)}, beside: listedFolder{dir: d.path}}
+	if l.beside.entries, err = d.list(d.path); err != nil {
+		return l, err
+	}
+	e := l.beside.entry(version)
+	if e == nil {
+		return l, nil
+	}
+	if isFolder, err := d.isFolder(l.own.dir, e); err != nil || !isFolder {
+		return l, err
+	}
+	if l.own.entries, err = d.list(l.own.dir); err != nil {
+		return l, err
+	}
+	names := make([]string, len(l.own.entries))
+	for i, e := range l.own.entries {
+		names[i] = e.Name()
+	}
+	l.own.partial = d.providers.InBucket() && index.IncompleteUpload(address.ChecksumsName(d.address.Name, version), names)
+	return l, nil
+}
+
+// entry returns what has a name; nil if there is nothing.
+func (f listedFolder) entry(name string) fs.FileInfo {
+	i := slices.IndexFunc(f.entries, func(e fs.FileInfo) bool { return e.Name() == name })
+	if i < 0 {
+		return nil
+	}
+	return f.entries[i]
+}
+
+// isFolder reports whether an entry of a folder is a folder. A symlink to nothing is an
+// error: what it leads to may be back in a moment.
+func (d *directory) isFolder(name string, e fs.FileInfo) (bool, error) {
+	if e.Mode()&fs.ModeSymlink == 0 {
+		return e.IsDir(), nil
+	}
+	info, err := d.providers.Stat(name)
+	return err == nil && info.IsDir(), unread(err)
+}
+
+// locate returns the path of a file by its name; empty if there is none. If it is both in
 // the version's folder and in the provider's, the index takes the former, unless that is
-// still being uploaded.
-func (d *directory) locate(version, name string) (string, error) {
-	for _, dir := range []string{d.folder(version), d.path} {
-		name := path.Join(dir, name)
-		info, err := d.providers.Stat(name)
-		switch {
-		case errors.Is(err, index.ErrStore):
-			return "", err
-		case err != nil || !info.Mode().IsRegular():
+// still being uploaded. An empty file has nothing in it that counts: it may be a name that
+// somebody is about to write to.
+func (l listing) locate(name string) (string, error) {
+	for _, in := range []listedFolder{l.own, l.beside} {
+		e := in.entry(name)
+		if e == nil || in.partial {
 			continue
-		case dir == d.path:
-			return name, nil
 		}
-		incomplete, err := d.incomplete(version)
-		if err != nil {
-			return "", err
+		file := path.Join(in.dir, name)
+		if e.Mode()&fs.ModeSymlink != 0 {
+			var err error
+			if e, err = l.providers.Stat(file); err != nil {
+				return "", unread(err)
+			}
 		}
-		if !incomplete {
-			return name, nil
+		if e.Mode().IsRegular() && e.Size() > 0 {
+			return file, nil
 		}
 	}
 	return "", nil
 }
 
-// incomplete reports whether the folder of a version is still being uploaded to a bucket,
-// or removed from it.
-func (d *directory) incomplete(version string) (bool, error) {
-	if !d.providers.InBucket() {
-		return false, nil
+// locate is that of a listing.
+func (d *directory) locate(version, name string) (string, error) {
+	l, err := d.look(version)
+	if err != nil {
+		return "", err
 	}
-	return d.providers.IncompleteUpload(d.folder(version), address.ChecksumsName(d.address.Name, version))
+	return l.locate(name)
 }
 
-// packages returns the paths of all packages of a version.
-func (d *directory) packages(version string) (paths []string, err error) {
-	for _, dir := range []string{d.folder(version), d.path} {
-		entries, err := d.list(dir)
-		if err != nil {
-			return nil, err
-		}
-		for _, e := range entries {
-			file, err := address.ParseReleaseFile(d.address.Name, e.Name())
-			if err == nil && file.Kind == address.PackageFile && file.Version.String() == version {
-				paths = append(paths, path.Join(dir, e.Name()))
+// packages returns the paths of all packages.
+func (l listing) packages() (paths []string) {
+	for _, in := range []listedFolder{l.own, l.beside} {
+		for _, e := range in.entries {
+			file, err := address.ParseReleaseFile(l.address.Name, e.Name())
+			if err == nil && file.Kind == address.PackageFile && file.Version.String() == l.version {
+				paths = append(paths, path.Join(in.dir, e.Name()))
 			}
 		}
 	}
-	return paths, nil
+	return paths
 }
 
-// unpacked returns the platforms of which a version has an unpacked package, which
-// the index packs.
-func (d *directory) unpacked(version string) (platforms []string, err error) {
-	entries, err := d.list(d.folder(version))
-	if err != nil {
-		return nil, err
-	}
-	for _, e := range entries {
+// unpacked returns the platforms of which there is an unpacked package, which the index
+// packs.
+func (l listing) unpacked() (platforms []string, err error) {
+	for _, e := range l.own.entries {
 		os, arch, _ := strings.Cut(e.Name(), "_")
-		if _, err := address.ParsePlatform(os, arch); err != nil || !e.IsDir() && e.Mode()&fs.ModeSymlink == 0 {
+		if _, err := address.ParsePlatform(os, arch); err != nil {
 			continue
 		}
-		files, err := d.list(path.Join(d.folder(version), e.Name()))
+		dir := path.Join(l.own.dir, e.Name())
+		if isFolder, err := l.isFolder(dir, e); err != nil {
+			return nil, err
+		} else if !isFolder {
+			continue
+		}
+		files, err := l.list(dir)
 		if err != nil {
 			return nil, err
 		}
-		if slices.ContainsFunc(files, func(f fs.FileInfo) bool { return strings.HasPrefix(f.Name(), "terraform-provider-"+d.address.Name) }) {
+		if slices.ContainsFunc(files, func(f fs.FileInfo) bool { return strings.HasPrefix(f.Name(), "terraform-provider-"+l.address.Name) }) {
 			platforms = append(platforms, e.Name())
 		}
 	}
@@ -156,11 +227,11 @@ type documents struct {
 
 func (d *directory) documents(version string) (files documents, err error) {
 	files.version, files.dir, files.packages = version, d.path, d.path
-	names, err := d.packages(version)
+	l, err := d.look(version)
 	if err != nil {
 		return files, err
 	}
-	if len(names) > 0 {
+	if names := l.packages(); len(names) > 0 {
 		files.packages = path.Dir(names[0])
 	}
 	var signature string
@@ -173,7 +244,7 @@ func (d *directory) documents(version string) (files documents, err error) {
 		{address.SignatureName(d.address.Name, version), &files.signature, &signature},
 		{address.ManifestName(d.address.Name, version), &files.manifest, new(string)},
 	} {
-		name, err := d.locate(version, file.name)
+		name, err := l.locate(file.name)
 		if err != nil {
 			return files, err
 		}
@@ -301,11 +372,27 @@ func (k namespaceKeys) with(keys []signing.PublicKey) ([]byte, error) {
 	return file.Bytes(), nil
 }
 
-// read returns a small file; nil if there is none.
+// read returns a small file; nil if there is none. The error is ErrConflict for one that is
+// too large, and else ErrUnread.
 func read(in index.Part, name string, limit int64) ([]byte, error) {
 	content, err := in.ReadFile(name, limit)
 	if errors.Is(err, index.ErrDocumentTooLarge) {
 		return nil, ErrConflict
 	}
-	return content, err
+	return content, unread(err)
+}
+
+// create writes a small file of which there is none. The error is index.ErrChanged if there
+// is one by now, which stays.
+func create(ctx context.Context, in index.Part, name string, content []byte) error {
+	t, err := in.NewTemporary(ctx, name)
+	if err != nil {
+		return err
+	}
+	defer t.Discard()
+	if _, err := t.Write(content); err != nil {
+		return err
+	}
+	_, err = t.Create(ctx, name)
+	return err
 }

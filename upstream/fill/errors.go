@@ -3,6 +3,7 @@ package fill
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -41,6 +42,10 @@ var (
 	// others. They stay.
 	ErrConflict = errors.New("the version in the tree differs from the origin's")
 
+	// ErrUnread: what the tree has cannot be read at the moment. Nothing comes in its place,
+	// and the next request tries again. The error is one of index.StorageError as well.
+	ErrUnread = errors.New("what is there of it cannot be read at the moment")
+
 	// ErrWouldFill: the package is not in the tree, and the Filler is ReadOnly.
 	ErrWouldFill = errors.New("it would be fetched")
 )
@@ -55,6 +60,14 @@ func (a absent) Error() string { return a.text }
 
 func (a absent) Is(target error) bool {
 	return target == upstream.ErrNotFound || a.also != nil && target == a.also
+}
+
+// unread is ErrUnread for an error of the tree; nil for nil.
+func unread(err error) error {
+	if err == nil || errors.Is(err, ErrUnread) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrUnread, index.StorageError(err))
 }
 
 // How long failures are remembered: a client that asks again at once, or many that
@@ -75,6 +88,12 @@ func lifetimeOf(err error) time.Duration {
 // the origin and is not remembered.
 func isCanceled(err error) bool {
 	return upstream.IsKind(err, context.Canceled, context.DeadlineExceeded, upstream.ErrBusy)
+}
+
+// isForgotten reports whether an error is not remembered: it says nothing about the origin,
+// and without it the next request asks the tree again, which costs little.
+func isForgotten(err error) bool {
+	return isCanceled(err) || upstream.IsKind(err, ErrUnread, ErrWithdrawn, index.ErrChanged)
 }
 
 // Reason is a word for the kind of an error of this package, one of a few: for

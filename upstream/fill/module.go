@@ -2,7 +2,6 @@ package fill
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -114,7 +113,7 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 				return s.Folder, nil
 			}
 		}
-		if !isCanceled(err) {
+		if !isForgotten(err) {
 			f.unfilled.put(w.fileID(), err, lifetimeOf(err))
 		}
 		return "", err
@@ -140,19 +139,5 @@ func (f *Filler) mayCome(ctx context.Context, w *wantedModule) error {
 	if !listed {
 		return fmt.Errorf("version %s: %w", w.version, ErrUnlisted)
 	}
-	tree, _, _, err := f.folder(w.Address)
-	if err != nil {
-		return err
-	}
-	content, err := tree.Folder(w.Address).ReadMetadata()
-	if errors.Is(err, index.ErrStore) {
-		return err
-	}
-	if err != nil || content == nil { // the index reports a file that cannot be read
-		return nil
-	}
-	if m, _ := index.ParseMetadata(content); m.WithdrawnVersion(w.number) != nil {
-		return ErrWithdrawn
-	}
-	return nil
+	return f.withdrawn(w.Address, w.number)
 }

@@ -16,6 +16,9 @@ import (
 // fillModule finds the package of a module in the tree, or fetches it when it is its
 // turn. It takes no lock before that, since others wait for the locks.
 func (f *Filler) fillModule(ctx context.Context, w *wantedModule) (v *index.ModuleVersion, fetched bool, err error) {
+	if err := f.withdrawn(w.Address, w.number); err != nil {
+		return nil, false, err
+	}
 	if v, err = f.presentModule(w); v != nil || err != nil {
 		return v, false, err
 	}
@@ -48,7 +51,14 @@ func (f *Filler) fillModule(ctx context.Context, w *wantedModule) (v *index.Modu
 		}
 		f.opener.Forget() // the next one is opened where it is now
 	}
-	return v, true, err
+	if !errors.Is(err, index.ErrChanged) {
+		return v, true, err
+	}
+	// Another instance or the operator has put it there meanwhile, which counts.
+	if v, err = f.presentModule(w); v == nil && err == nil {
+		err = unread(index.ErrChanged)
+	}
+	return v, false, err
 }
 
 // presentModule returns a package that came into the tree by another way: another
@@ -61,8 +71,11 @@ func (f *Filler) presentModule(w *wantedModule) (*index.ModuleVersion, error) {
 	}
 	v, err := tree.ReadModule(f.ctx, w.Address, w.number)
 	var bad *index.PackageError
-	if errors.As(err, &bad) {
+	switch {
+	case errors.As(err, &bad):
 		return nil, fmt.Errorf("%w: the tree has it and cannot offer it: %s", ErrConflict, bad.Detail)
+	case errors.Is(err, index.ErrNotWritable):
+		return nil, unread(err)
 	}
 	return v, err
 }
@@ -110,7 +123,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstre
 	if err != nil {
 		return nil, err
 	}
-	if err := keepSource(in, dir, w.version, newSourceRecord(source, content, digest.SHA256)); err != nil {
+	if err := keepSource(ctx, in, dir, w.version, newSourceRecord(source, content, digest.SHA256)); err != nil {
 		return nil, err
 	}
 	info, err := temporary.Create(f.ctx, name)
@@ -147,15 +160,22 @@ func (f *Filler) packModule(w *wantedModule, files index.FetchedModule, to *rese
 
 // keepSource writes the record of where a module came from, unless there is one already
 // that agrees. Otherwise it returns ErrConflict.
-func keepSource(in index.Part, dir, version string, now *sourceRecord) error {
-	before, err := readSourceRecord(in, dir, version)
-	switch {
-	case err != nil:
-		return err
-	case before == nil:
-		return in.WriteFile(path.Join(dir, sourceRecordName(version)), now.encode())
-	case !now.agrees(before):
-		return now.conflict(before)
+func keepSource(ctx context.Context, in index.Part, dir, version string, now *sourceRecord) error {
+	for range maxAttempts {
+		before, err := readSourceRecord(in, dir, version)
+		switch {
+		case err != nil:
+			return err
+		case before != nil && !now.agrees(before):
+			return now.conflict(before)
+		case before != nil:
+			return nil
+		}
+		// Another instance may write one at this moment, which counts.
+		err = create(ctx, in, path.Join(dir, sourceRecordName(version)), now.encode())
+		if !errors.Is(err, index.ErrChanged) {
+			return err
+		}
 	}
-	return nil
+	return unread(index.ErrChanged)
 }

@@ -144,8 +144,10 @@ func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File
 
 // noteUnfilled remembers and reports a package that did not come into the tree.
 func (f *Filler) noteUnfilled(id fileID, began time.Time, err error) {
-	if !isCanceled(err) && !errors.Is(err, ErrWouldFill) {
+	if !isForgotten(err) && !errors.Is(err, ErrWouldFill) {
 		f.unfilled.put(id, err, lifetimeOf(err))
+	}
+	if !isCanceled(err) && !errors.Is(err, ErrWouldFill) {
 		f.noteRefusal("a package could not be mirrored", id.Address, err, "file", id.name)
 	}
 	f.observe(Event{Kind: PackageFilled, Hostname: id.Hostname, Took: time.Since(began)}, err)
@@ -214,6 +216,9 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 	if p.SHA256 == (wire.SHA256{}) && len(p.Digests)+len(p.H1) == 0 {
 		return nil, false, fmt.Errorf("%w: its mirror gives no hash of the package", ErrUnsigned)
 	}
+	if err := f.releaseWithdrawn(k.Address, k.Version); err != nil {
+		return nil, false, err
+	}
 	d, err := f.directory(k.Address)
 	if err != nil {
 		return nil, false, err
@@ -253,16 +258,27 @@ func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p u
 	if err != nil {
 		return nil, false, err
 	}
-	name, err := d.locate(k.Version, p.Name)
-	if err != nil {
-		return nil, false, err
-	}
-	if name != "" {
-		filled, err := f.verifyPresent(d, k, p, name)
+	if filled, err = f.findPackage(d, k, p); filled != nil || err != nil {
 		return filled, false, err
 	}
 	filled, err = f.fetchPackage(ctx, s, d, k, p)
-	return filled, true, err
+	if !errors.Is(err, index.ErrChanged) {
+		return filled, true, err
+	}
+	// Another instance or the operator has put it there meanwhile, which counts.
+	if filled, err = f.findPackage(d, k, p); filled == nil && err == nil {
+		err = unread(index.ErrChanged)
+	}
+	return filled, false, err
+}
+
+// findPackage returns a package in the tree, once it is verified; nil if there is none.
+func (f *Filler) findPackage(d *directory, k *packageFill, p upstream.Package) (*Filled, error) {
+	name, err := d.locate(k.Version, p.Name)
+	if err != nil || name == "" {
+		return nil, err
+	}
+	return f.verifyPresent(d, k, p, name)
 }
 
 // verifyPresent verifies a package that came into the tree by another way: another
@@ -274,11 +290,13 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 	}
 	file, info, err := d.providers.Open(name) // if it changes later, it will not be opened
 	if err != nil {
-		return nil, index.StorageError(err)
+		return nil, unread(err)
 	}
 	defer file.Close()
 	digest, err := f.verify(k, p, file, info.Size(), wire.SHA256{})
 	switch {
+	case errors.Is(err, index.ErrNotWritable):
+		return nil, unread(err)
 	case errors.Is(err, upstream.ErrMalformed), errors.Is(err, upstream.ErrBadChecksum), err == nil && !files.lists(p.Name, digest.SHA256):
 		return nil, conflict(p.Name)
 	case err != nil:

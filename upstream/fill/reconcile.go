@@ -29,11 +29,17 @@ func (d *directory) check(r *upstream.Release, present *index.Release) (document
 // keep is check, and then writes the documents and keys that are missing, in an
 // order in which the index always offers what it did before.
 func (d *directory) keep(ctx context.Context, r *upstream.Release, present *index.Release) (documents, error) {
-	r, files, keys, err := d.compare(r, present)
-	if err != nil {
-		return files, err
+	for range maxAttempts {
+		now, files, keys, err := d.compare(r, present)
+		if err != nil {
+			return files, err
+		}
+		if err = d.write(ctx, now, files, keys); !errors.Is(err, index.ErrChanged) {
+			return files, err
+		}
+		// Another instance or the operator has written one of them meanwhile, which counts.
 	}
-	return files, d.write(ctx, r, files, keys)
+	return documents{}, unread(index.ErrChanged)
 }
 
 // compare returns the release that the tree will have.
@@ -131,20 +137,20 @@ func verifies(r *upstream.Release, signature []byte) bool {
 // checkPackages compares packages without a SHA256SUMS, such as those copied in by
 // `terraform providers mirror`, with the one that is to come beside them.
 func (d *directory) checkPackages(r *upstream.Release, present *index.Release) error {
-	names, err := d.packages(r.Version)
+	l, err := d.look(r.Version)
 	if err != nil {
 		return err
 	}
-	for _, name := range names {
+	for _, name := range l.packages() {
 		sum, err := d.tree.DigestOf(name, present)
 		if err != nil {
-			return err
+			return unread(err)
 		}
 		if listed, ok := r.Sums[path.Base(name)]; !ok || listed != sum {
 			return conflict(path.Base(name))
 		}
 	}
-	unpacked, err := d.unpacked(r.Version)
+	unpacked, err := l.unpacked()
 	if err == nil && len(unpacked) > 0 { // no publisher signs what the registry packs
 		err = conflict("unpacked " + unpacked[0])
 	}
@@ -153,7 +159,8 @@ func (d *directory) checkPackages(r *upstream.Release, present *index.Release) e
 
 // write writes what the tree lacks. Keys come first, since a signature is worth
 // nothing without them, and SHA256SUMS before its signature: until that is there
-// the registry signs the release itself.
+// the registry signs the release itself. The error is index.ErrChanged if a document has
+// come into the tree since it was looked for.
 func (d *directory) write(ctx context.Context, r *upstream.Release, files documents, keys namespaceKeys) error {
 	if r.Signed() && !keys.pinned {
 		file, err := keys.with(r.Keys)
@@ -180,7 +187,7 @@ func (d *directory) write(ctx context.Context, r *upstream.Release, files docume
 		if document.present != nil || document.origin == nil {
 			continue
 		}
-		if err := d.providers.WriteFile(path.Join(files.dir, document.name), document.origin); err != nil {
+		if err := create(ctx, d.providers, path.Join(files.dir, document.name), document.origin); err != nil {
 			return err
 		}
 	}
@@ -217,19 +224,18 @@ func (d *directory) canExtend(files documents) (bool, error) {
 	if files.apart {
 		return false, nil
 	}
-	entries, err := d.list(d.folder(files.version))
+	l, err := d.look(files.version)
 	if err != nil {
 		return false, err
 	}
 	if files.dir == d.path {
-		incomplete, err := d.incomplete(files.version)
-		return err == nil && (len(entries) == 0 || incomplete), err
+		return len(l.own.entries) == 0 || l.own.partial, nil
 	}
 	// The folder is removed as a whole, with packages that need the documents, or
 	// documentation that was put beside them.
 	typ, version := d.address.Name, files.version
 	documents := []string{address.ChecksumsName(typ, version), address.SignatureName(typ, version), address.ManifestName(typ, version), index.UploadName}
-	return !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return !slices.Contains(documents, e.Name()) }), nil
+	return !slices.ContainsFunc(l.own.entries, func(e fs.FileInfo) bool { return !slices.Contains(documents, e.Name()) }), nil
 }
 
 // extend replaces SHA256SUMS and its signature. One without the other would have a

@@ -115,8 +115,10 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 	if r, ok := f.releases.get(id); ok && (!r.present || r.indexed == present) {
 		return r, s, nil
 	}
-	if r := f.indexedRelease(a, present); r != nil {
-		f.releases.put(id, r, releaseLifetime)
+	if r, err := f.indexedRelease(a, present); r != nil {
+		if err == nil {
+			f.releases.put(id, r, releaseLifetime)
+		}
 		return r, s, nil
 	}
 	if err, ok := f.unapproved.get(id); ok {
@@ -128,7 +130,9 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		case err == nil:
 			f.releases.put(id, r, releaseLifetime)
 		case !isCanceled(err):
-			f.unapproved.put(id, err, lifetimeOf(err))
+			if !isForgotten(err) {
+				f.unapproved.put(id, err, lifetimeOf(err))
+			}
 			if !errors.Is(err, upstream.ErrNotFound) {
 				f.noteRefusal("a release cannot be mirrored", a, err, "version", version)
 			}
@@ -139,22 +143,35 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 	return r, s, err
 }
 
-// indexedRelease is a release that the index has verified; nil for nil.
-func (f *Filler) indexedRelease(a address.Address, present *index.Release) *approved {
+// indexedRelease is a release that the index has verified; nil for nil. The error is that
+// what its origin announced could not be read: the release is as good, and not remembered.
+func (f *Filler) indexedRelease(a address.Address, present *index.Release) (*approved, error) {
 	if present == nil {
-		return nil
+		return nil, nil
 	}
 	checksums, signature := present.Documents()
 	r := signedRelease(a, present.Version, checksums, signature, nil, present.Keys)
 	if r == nil {
-		return nil
+		return nil, nil
 	}
-	return &approved{f.withAnnounced(r), true, present}
+	return &approved{r, true, present}, f.addAnnounced(r)
+}
+
+// releaseWithdrawn is withdrawn for a version of a provider.
+func (f *Filler) releaseWithdrawn(a address.Address, text string) error {
+	v, err := address.ParseProviderVersion(text)
+	if err != nil {
+		return ErrNotMirrored
+	}
+	return f.withdrawn(a, v)
 }
 
 // approve takes a release from the disk, where the index may not have seen it yet,
 // or else from the origin.
 func (f *Filler) approve(ctx context.Context, s *Source, a address.Address, version string) (*approved, error) {
+	if err := f.releaseWithdrawn(a, version); err != nil {
+		return nil, err
+	}
 	d, err := f.directory(a)
 	if err != nil {
 		return nil, err
@@ -168,7 +185,7 @@ func (f *Filler) approve(ctx context.Context, s *Source, a address.Address, vers
 		return nil, err
 	}
 	if r := files.release(a, keys); r != nil {
-		return &approved{Release: f.withAnnounced(r), present: true}, nil
+		return &approved{Release: r, present: true}, f.addAnnounced(r)
 	}
 	v, listed, err := f.listed(ctx, a, version)
 	if err != nil {
@@ -282,7 +299,7 @@ func (f *Filler) extended(ctx context.Context, s *Source, r *approved) (*approve
 			f.releases.put(id, extended, releaseLifetime)
 		case errors.Is(err, errNoAdditions):
 			f.unextended.put(id, err, releaseLifetime)
-		case !isCanceled(err):
+		case !isForgotten(err):
 			f.unextended.put(id, err, lifetimeOf(err))
 		}
 		return extended, err

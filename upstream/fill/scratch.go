@@ -94,7 +94,7 @@ func removeScratches(ctx context.Context) (removed int) {
 
 func removeIfUnused(dir string, e fs.DirEntry) (removed bool) {
 	name := filepath.Join(dir, scratchLock)
-	if _, err := os.Lstat(name); err != nil { // its process may be about to make it
+	if _, err := os.Lstat(name); errors.Is(err, fs.ErrNotExist) { // its process may be about to make it
 		info, err := e.Info()
 		return err == nil && time.Since(info.ModTime()) >= scratchUnlocked && removeWritable(dir) == nil
 	}
