@@ -111,6 +111,132 @@ func TestMinAgeWithoutDates(t *testing.T) {
 	})
 }
 
+// matured has the record of a tree know two versions without a date for ten days.
+func matured(t *testing.T, s *site, c *upstream.Client, tree *indextest.Tree) {
+	t.Helper()
+	m := inMemory(t, c, threeDays, tree)
+	defer m.Close()
+	lists(s, "1.1.0", -day, "1.0.0", -day)
+	versionsOf(t, m)
+	time.Sleep(10 * day)
+	versionsOf(t, m)
+	if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
+		t.Fatalf("ten days later: %q", got)
+	}
+}
+
+// Without the record all versions would be new. While it cannot be read, there is no list,
+// and nothing is written over it.
+func TestMinAgeWhileTheRecordCannotBeRead(t *testing.T) {
+	for _, policy := range []fill.Policy{threeDays, {}} {
+		for _, o := range outages {
+			t.Run(fmt.Sprintf("%s, with %v", o.rule, policy.MinAge), func(t *testing.T) {
+				s := newAcme(t)
+				s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+					tree := indextest.New(t)
+					matured(t, s, c, tree)
+					o.each(func(n int) int {
+						var faults indextest.Faults
+						m := faulty(t, c, policy, tree, &faults)
+						o.from(&faults, n)
+						offering, err := m.Versions(background(), demo)
+						asked, failed := faults.End()
+						if got := listedIn(offering); err == nil && got != "1.1.0 1.0.0" || err != nil && !errors.Is(err, fill.ErrUnread) {
+							t.Errorf("%v: %q, %v", failed, got, err)
+						}
+						if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
+							t.Errorf("%v, and then: %q", failed, got)
+						}
+						m.Close()
+						time.Sleep(time.Hour) // so that its list is out of date
+						m = inMemory(t, c, threeDays, tree)
+						defer m.Close()
+						if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
+							t.Errorf("%v, and after a restart: %q", failed, got)
+						}
+						if t.Failed() {
+							return 0
+						}
+						return asked
+					})
+				})
+			})
+		}
+	}
+}
+
+// A list that lacks versions once does not make them new when they are back.
+func TestMinAgeAfterAShortList(t *testing.T) {
+	for _, restarts := range []bool{false, true} {
+		t.Run(fmt.Sprintf("with a restart: %v", restarts), func(t *testing.T) {
+			s := newAcme(t)
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				tree := indextest.New(t)
+				matured(t, s, c, tree)
+				m := inMemory(t, c, threeDays, tree)
+				defer func() { m.Close() }()
+				lists(s, "1.1.0", -day)
+				time.Sleep(day)
+				versionsOf(t, m)
+				if got := versionsOf(t, m); got != "1.1.0" {
+					t.Errorf("the short list: %q", got)
+				}
+				if restarts {
+					m.Close()
+					m = inMemory(t, c, threeDays, tree)
+				}
+				lists(s, "1.2.0", -day, "1.1.0", -day, "1.0.0", -day)
+				time.Sleep(day)
+				versionsOf(t, m)
+				if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
+					t.Errorf("it is whole again: %q", got)
+				}
+			})
+		})
+	}
+}
+
+// Of a damaged record nothing counts. What the tree has was there before, and all else is
+// new, so that nothing is old that is not.
+func TestMinAgeWithADamagedRecord(t *testing.T) {
+	for _, test := range []struct{ rule, content, path, version string }{
+		{"it is truncated", `{"format":1,"fetched":"2020-01-01T00:00:00Z","versions":[{"version":"1.1.0","seen":"2020-01-01T00:00:00Z"},`, directory + linuxZip, "1.0.0"},
+		{"it is empty", "", directory + "1.0.0/" + darwinZip, "1.0.0"},
+		{"it is too large", strings.Repeat(" ", 9<<20), directory + linuxZip, "1.0.0"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			s := newAcme(t)
+			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
+				tree := indextest.New(t).Write(record, test.content).Write(test.path, "x")
+				before := time.Now().Add(-4 * day)
+				if err := tree.Fs.Chtimes(test.path, before, before); err != nil {
+					t.Fatal(err)
+				}
+				lists(s, "1.1.0", -day, "1.0.0", -day)
+				m := inMemory(t, c, threeDays, tree)
+				defer func() { m.Close() }()
+				if got := versionsOf(t, m); got != test.version {
+					t.Errorf("got %q", got)
+				}
+				if m.Read(record+".damaged") != test.content || m.log.count("is damaged") != 1 {
+					t.Error("it is not kept aside, with a line in the log")
+				}
+				time.Sleep(2 * day)
+				m.Close()
+				m = inMemory(t, c, threeDays, tree)
+				if got := versionsOf(t, m); got != test.version {
+					t.Errorf("two days later: %q", got)
+				}
+				time.Sleep(day)
+				versionsOf(t, m)
+				if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
+					t.Errorf("three days later: %q", got)
+				}
+			})
+		})
+	}
+}
+
 // A record written before versions of a first list had a date of their own counts
 // from when its list was fetched.
 func TestMinAgeOfAnEarlierRecord(t *testing.T) {

@@ -1,12 +1,15 @@
 package fill
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -19,16 +22,33 @@ import (
 // index ignores it.
 const recordName = ".versions.json"
 
+// damagedSuffix is added to the name of a record that is damaged.
+const damagedSuffix = ".damaged"
+
 // recordFormat is the only one there is.
 const recordFormat = 1
 
 // maxRecord bounds what is read back, in bytes; no list of versions is larger.
 const maxRecord = 8 << 20
 
+// A version that is missing in an origin's list may be back in the next one. For so long, and
+// of so many versions, it is remembered when they were first seen.
+const (
+	missingFor = 90 * 24 * time.Hour
+	maxMissing = 2000
+)
+
 // A record is a list of versions as an origin sent it. It does not change.
 type record struct {
 	Fetched  time.Time
-	Versions []datedVersion // the newest first
+	Versions []datedVersion   // the newest first
+	Missing  []missingVersion // the last ones first
+}
+
+// A missingVersion was in earlier lists and is not in the record's.
+type missingVersion struct {
+	datedVersion           // without protocols and platforms
+	Listed       time.Time // when an origin last listed it
 }
 
 // A datedVersion is a version with what is known of its age.
@@ -54,21 +74,76 @@ func (d datedVersion) matures(minAge time.Duration) time.Time {
 
 // newRecord makes the record of a list, with what was known before; nil: nothing.
 func newRecord(list []wire.ProviderVersion, before *record, now time.Time) *record {
-	known := make(map[string]datedVersion)
-	if before != nil {
-		for _, d := range before.Versions {
-			known[d.Version] = d
-		}
-	}
 	r := &record{Fetched: now, Versions: make([]datedVersion, len(list))}
 	for i, v := range list {
-		d, ok := known[v.Version]
-		if d.ProviderVersion = v; !ok {
-			d.Seen = now
-		}
-		r.Versions[i] = d
+		r.Versions[i] = datedVersion{ProviderVersion: v, Seen: now}
 	}
-	return r
+	if before == nil {
+		return r
+	}
+	return r.withPastOf(before)
+}
+
+// withPastOf is the record with what the other one knows of the past: when versions were
+// first seen and published, and which ones there were. The other one may be the earlier or
+// the later one, and of another instance.
+func (r *record) withPastOf(other *record) *record {
+	forgotten := func(m missingVersion) bool { return !m.Listed.Add(missingFor).After(r.Fetched) }
+	missing := make(map[string]missingVersion)
+	for _, m := range slices.Concat(slices.DeleteFunc(slices.Concat(other.Missing, r.Missing), forgotten), other.listed()) {
+		if known, ok := missing[m.Version]; ok {
+			m.Listed = later(m.Listed, known.Listed)
+			m.datedVersion = m.withPastOf(known.datedVersion)
+		}
+		missing[m.Version] = m
+	}
+	merged := &record{Fetched: r.Fetched, Versions: slices.Clone(r.Versions)}
+	for i, d := range merged.Versions {
+		if known, ok := missing[d.Version]; ok {
+			merged.Versions[i] = d.withPastOf(known.datedVersion)
+			delete(missing, d.Version)
+		}
+	}
+	for _, m := range missing {
+		if !forgotten(m) {
+			merged.Missing = append(merged.Missing, m)
+		}
+	}
+	slices.SortFunc(merged.Missing, func(a, b missingVersion) int {
+		return cmp.Or(b.Listed.Compare(a.Listed), strings.Compare(a.Version, b.Version))
+	})
+	if len(merged.Missing) > maxMissing {
+		merged.Missing = slices.Clone(merged.Missing[:maxMissing])
+	}
+	return merged
+}
+
+// listed are the versions of the record, for the case that another one lacks them.
+func (r *record) listed() []missingVersion {
+	list := make([]missingVersion, len(r.Versions))
+	for i, d := range r.Versions {
+		d.ProviderVersion = wire.ProviderVersion{Version: d.Version}
+		list[i] = missingVersion{d, r.Fetched}
+	}
+	return list
+}
+
+// withPastOf is the version with what is known of it from another record.
+func (d datedVersion) withPastOf(known datedVersion) datedVersion {
+	if !d.Asked {
+		d.Published, d.Asked = known.Published, known.Asked
+	}
+	if known.Seen.Before(d.Seen) {
+		d.Seen = known.Seen
+	}
+	return d
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
 }
 
 // version finds a version by its text.
@@ -95,29 +170,10 @@ func (r *record) mature(minAge time.Duration, now time.Time) (list []wire.Provid
 	return list, until
 }
 
-// withDatesOf is the record with the dates that only the other one has.
-func (r *record) withDatesOf(other *record) *record {
-	asked := make(map[string]time.Time)
-	for _, d := range other.Versions {
-		if d.Asked {
-			asked[d.Version] = d.Published
-		}
-	}
-	changed := *r
-	changed.Versions = slices.Clone(r.Versions)
-	for i := range changed.Versions {
-		d := &changed.Versions[i]
-		if published, ok := asked[d.Version]; ok && !d.Asked {
-			d.Published, d.Asked = published, true
-		}
-	}
-	return &changed
-}
-
 // weigh is about how many bytes a record and the listing of it take in memory.
 // Platforms that versions share count once.
 func (r *record) weigh() int64 {
-	total := 0
+	total := 256 * len(r.Missing)
 	shared := make(map[*address.Platform]bool)
 	for _, d := range r.Versions {
 		total += 256 + len(d.Version)
@@ -139,6 +195,9 @@ type recordFile struct {
 	Format   int             `json:"format"`
 	Fetched  time.Time       `json:"fetched"`
 	Versions []recordVersion `json:"versions"`
+
+	// Earlier releases do not know it, and leave it out of what they write.
+	Missing []recordVersion `json:"missing,omitempty"`
 }
 
 type recordVersion struct {
@@ -148,12 +207,20 @@ type recordVersion struct {
 	Published time.Time          `json:"published,omitzero"`
 	Seen      time.Time          `json:"seen,omitzero"`
 	Asked     bool               `json:"asked,omitempty"`
+	Listed    time.Time          `json:"listed,omitzero"` // of a missing version
+}
+
+func (d datedVersion) encode(listed time.Time) recordVersion {
+	return recordVersion{d.Version, d.Protocols, d.Platforms, d.Published.UTC(), d.Seen.UTC(), d.Asked, listed.UTC()}
 }
 
 func (r *record) encode() []byte {
 	file := recordFile{Format: recordFormat, Fetched: r.Fetched.UTC(), Versions: make([]recordVersion, len(r.Versions))}
 	for i, d := range r.Versions {
-		file.Versions[i] = recordVersion{d.Version, d.Protocols, d.Platforms, d.Published.UTC(), d.Seen.UTC(), d.Asked}
+		file.Versions[i] = d.encode(time.Time{})
+	}
+	for _, m := range r.Missing {
+		file.Missing = append(file.Missing, m.encode(m.Listed))
 	}
 	content, err := json.Marshal(file)
 	if err != nil {
@@ -164,8 +231,8 @@ func (r *record) encode() []byte {
 
 var errBadRecord = errors.New("the record of versions is damaged")
 
-// decodeRecord reads what encode wrote. A record with anything wrong in it is
-// ignored: the origin has a better one.
+// decodeRecord reads what encode wrote. Nothing counts of a record with anything wrong in
+// it: a date in it may be wrong too.
 func decodeRecord(content []byte) (*record, error) {
 	var file recordFile
 	if err := json.Unmarshal(content, &file); err != nil || file.Format != recordFormat || file.Fetched.IsZero() {
@@ -196,6 +263,12 @@ func decodeRecord(content []byte) (*record, error) {
 			return nil, errBadRecord
 		}
 	}
+	for _, v := range file.Missing {
+		if _, err := address.ParseProviderVersion(v.Version); err != nil || v.Seen.IsZero() || v.Listed.IsZero() {
+			return nil, errBadRecord
+		}
+		r.Missing = append(r.Missing, missingVersion{datedVersion{wire.ProviderVersion{Version: v.Version}, v.Published, v.Seen, v.Asked}, v.Listed})
+	}
 	if err := r.order(list); err != nil {
 		return nil, err
 	}
@@ -223,51 +296,103 @@ func (r *record) order(list []wire.ProviderVersion) error {
 	return nil
 }
 
-// readRecord returns the record in the tree, or nil if there is none of use. The error is
-// index.ErrStore: there may be one.
+// readRecord returns the record in the tree, or nil if there is none. The error is
+// errBadRecord for one that is damaged, or else ErrUnread.
 func (c *catalog) readRecord() (*record, error) {
 	_, in, dir, err := c.folder(c.address)
-	var content []byte
-	if err == nil {
-		content, err = read(in, path.Join(dir, recordName), maxRecord)
-	}
-	switch {
-	case errors.Is(err, index.ErrStore):
-		return nil, err
-	case err != nil:
-		return nil, nil
-	}
-	r, err := decodeRecord(content)
 	if err != nil {
-		return nil, nil
+		return nil, err
 	}
-	c.kept.Store(true)
-	return r, nil
+	r, err := readRecord(in, dir)
+	if r != nil {
+		c.kept.Store(true)
+	}
+	return r, err
+}
+
+func readRecord(in index.Part, dir string) (*record, error) {
+	content, err := read(in, path.Join(dir, recordName), maxRecord)
+	switch {
+	case errors.Is(err, ErrConflict): // it is too large
+		return nil, errBadRecord
+	case err != nil || content == nil:
+		return nil, err
+	}
+	return decodeRecord(content)
 }
 
 // keepRecord writes a record if the tree has a folder of the provider or module: clients
 // may request any, and must not fill the tree with directories that way.
 // With a minimum release age it is always written, since it says when versions
-// were first seen.
+// were first seen. So it is written over no record that cannot be read now, and what that
+// in the tree knows of the past stays: another instance may have written it. A damaged
+// one is kept aside.
 func (c *catalog) keepRecord(r *record) error {
-	content := r.encode()
-	if content == nil || len(content) > maxRecord {
-		return nil
-	}
 	_, in, dir, err := c.folder(c.address)
 	if err != nil {
 		return err
 	}
 	if c.source.Policy.MinAge == 0 {
-		if _, err := in.Stat(dir); errors.Is(err, fs.ErrNotExist) {
-			return nil // keepRecordOf does it with the first package
+		if exists, err := in.Exists(dir); err != nil || !exists {
+			return err // keepRecordOf does it with the first package
 		}
 	}
-	if err := in.WriteFile(path.Join(dir, recordName), content); err != nil {
+	name := path.Join(dir, recordName)
+	switch before, err := readRecord(in, dir); {
+	case errors.Is(err, errBadRecord):
+		if err := in.Fs.Rename(path.Join(in.Dir, name), path.Join(in.Dir, name+damagedSuffix)); err != nil {
+			return index.StorageError(err)
+		}
+		c.log(slog.LevelWarn, "the list of versions that was kept is damaged: versions without a date of publication count as new, but for those in the tree",
+			kindOf(c.address), c.address.String(), "kept_as", recordName+damagedSuffix)
+	case err != nil:
+		return err
+	case before != nil:
+		r = r.withPastOf(before)
+	}
+	content := r.encode()
+	if content == nil || len(content) > maxRecord {
+		return nil
+	}
+	if err := in.WriteFile(name, content); err != nil {
 		return err
 	}
 	c.kept.Store(true)
 	return nil
+}
+
+// provenRecord is what the tree tells of the past where the record is damaged: a version
+// was there at the time of its packages, or of the record of where its package came from.
+// Nothing of the damaged record counts, since a date in it may be any. So versions that are
+// not in the tree, and of which the origin tells no date, wait for the minimum release age
+// once more.
+func (c *catalog) provenRecord() (*record, error) {
+	_, in, dir, err := c.folder(c.address)
+	if err != nil {
+		return nil, err
+	}
+	now, proven := time.Now(), new(record)
+	err = in.WalkFiles(c.ctx, dir, func(name string, info fs.FileInfo) {
+		version, ok := c.provenBy(dir, name)
+		if ok && info.Mode().IsRegular() && info.ModTime().Before(now) {
+			d := datedVersion{ProviderVersion: wire.ProviderVersion{Version: version}, Seen: info.ModTime()}
+			proven = proven.withPastOf(&record{Missing: []missingVersion{{d, now}}})
+		}
+	})
+	return proven, unread(err)
+}
+
+// provenBy returns the version that was there when a file was written.
+func (c *catalog) provenBy(dir, name string) (version string, ok bool) {
+	if c.address.IsModule() {
+		version, ok = versionOfSourceRecord(path.Base(name))
+		return version, ok && path.Dir(name) == dir
+	}
+	f, err := address.ParseReleaseFile(c.address.Name, path.Base(name))
+	if err != nil || f.Kind != address.PackageFile {
+		return "", false
+	}
+	return f.Version.String(), true
 }
 
 // keepRecordOf writes, with the first package of a provider or module, what there was no

@@ -2,6 +2,7 @@ package fill
 
 import (
 	"bytes"
+	"fmt"
 	"reflect"
 	"testing"
 	"time"
@@ -15,6 +16,9 @@ var sampleRecord = &record{
 	Versions: []datedVersion{
 		{wire.ProviderVersion{Version: "1.1.0-rc.1", Protocols: []string{"5.0", "6.1"}, Platforms: []address.Platform{{OS: "linux", Arch: "amd64"}}}, time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC), time.Date(2025, 1, 3, 0, 0, 0, 0, time.UTC), true},
 		{wire.ProviderVersion{Version: "1.0.0"}, time.Time{}, time.Date(2025, 12, 2, 3, 4, 5, 0, time.UTC), false},
+	},
+	Missing: []missingVersion{
+		{datedVersion{wire.ProviderVersion{Version: "0.9.0"}, time.Time{}, time.Date(2025, 11, 2, 3, 4, 5, 0, time.UTC), true}, time.Date(2025, 12, 30, 0, 0, 0, 0, time.UTC)},
 	},
 }
 
@@ -32,6 +36,8 @@ func TestRecords(t *testing.T) {
 		{"an invalid protocol", `"6.1"`, `"six"`},
 		{"an invalid platform", `"linux"`, `"../"`},
 		{"trailing data", `}]}`, `}]}{}`},
+		{"an invalid version that is missing", `"0.9.0"`, `"0.9"`},
+		{"a missing version without the time of its last list", `,"listed":"2025-12-30T00:00:00Z"`, ``},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			content := bytes.Replace(sampleRecord.encode(), []byte(test.old), []byte(test.new), 1)
@@ -65,6 +71,56 @@ func TestRecordsInAnotherOrder(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Versions that a list lacks keep their dates for some time, and so many of them.
+func TestMissingVersions(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	listOf := func(versions ...string) (list []wire.ProviderVersion) {
+		for _, v := range versions {
+			list = append(list, wire.ProviderVersion{Version: v})
+		}
+		return list
+	}
+	first := newRecord(listOf("1.1.0", "1.0.0"), nil, start)
+	for _, test := range []struct {
+		rule    string
+		missing time.Duration
+		seen    time.Time
+	}{
+		{"they keep when they were first seen", missingFor - time.Hour, start},
+		{"after some time they are new", missingFor + time.Hour, start.Add(missingFor + time.Hour)},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			last := start.Add(test.missing / 2)
+			r := newRecord(listOf("1.1.0"), first, last)
+			for _, again := range []func() (*record, error){
+				func() (*record, error) { return decodeRecord(r.encode()) },
+				func() (*record, error) { return r.withPastOf(first), nil },
+				func() (*record, error) { return newRecord(listOf(), r, last), nil },
+			} {
+				kept, err := again()
+				if err != nil {
+					t.Fatal(err)
+				}
+				now := newRecord(listOf("1.1.0", "1.0.0"), kept, start.Add(test.missing))
+				if d, ok := now.version("1.0.0"); !ok || !d.Seen.Equal(test.seen) || len(now.Missing) > 0 {
+					t.Errorf("got %+v, want %v, and %+v is missing", d, test.seen, now.Missing)
+				}
+			}
+		})
+	}
+	t.Run("their number is bounded", func(t *testing.T) {
+		var many []wire.ProviderVersion
+		for i := 3 * maxMissing; i > 0; i-- {
+			many = append(many, wire.ProviderVersion{Version: fmt.Sprintf("1.%d.0", i)})
+		}
+		r := newRecord(many, nil, start)
+		r = newRecord(nil, newRecord(many[:10], r, start.Add(time.Hour)), start.Add(2*time.Hour))
+		if len(r.Missing) != maxMissing || r.Missing[0].Listed != start.Add(time.Hour) {
+			t.Errorf("there are %d, and %+v first", len(r.Missing), r.Missing[0])
+		}
+	})
 }
 
 // A decoded record encodes to the same bytes, and its versions are valid.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -35,6 +36,17 @@ const (
 
 // sourceRecordName is hidden: the index ignores it.
 func sourceRecordName(version string) string { return "." + version + ".source.json" }
+
+// versionOfSourceRecord is the version whose record has a name.
+func versionOfSourceRecord(name string) (version string, ok bool) {
+	name, hidden := strings.CutPrefix(name, ".")
+	text, ok := strings.CutSuffix(name, ".source.json")
+	v, err := address.ParseModuleVersion(text)
+	if !ok || !hidden || err != nil {
+		return "", false
+	}
+	return v.String(), true
+}
 
 // newSourceRecord is for a module that has just been fetched and packed.
 func newSourceRecord(s upstream.ModuleSource, c upstream.ModuleContent, packed wire.SHA256) *sourceRecord {

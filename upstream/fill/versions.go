@@ -2,6 +2,7 @@ package fill
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"slices"
 	"sync"
@@ -121,7 +122,7 @@ func (c *catalog) opened(listed bool, err error) {
 	switch {
 	case listed:
 		c.catalogs.put(c.address, c, 0)
-	case err != nil && !isCanceled(err):
+	case err != nil && !isForgotten(err):
 		c.unlisted.put(c.address, err, lifetimeOf(err))
 	}
 	c.opening.remove(c)
@@ -134,7 +135,7 @@ type catalog struct {
 	address address.Address
 
 	mutex   sync.Mutex
-	loaded  bool    // the record in the tree has been looked for
+	loaded  bool    // the record in the tree has been read, or there is none of use
 	record  *record // nil: nothing is known
 	failure error   // of the last refresh, or request for a date
 	retry   time.Time
@@ -170,9 +171,9 @@ func (c *catalog) version(text string) (datedVersion, bool) {
 // wait returns when there is a record to be used, or the failure to get one.
 func (c *catalog) wait(ctx context.Context) error {
 	c.mutex.Lock()
-	if !c.loaded {
+	if !c.loaded && c.record == nil {
 		r, err := c.readRecord()
-		if c.loaded = err == nil; r != nil {
+		if c.loaded = !errors.Is(err, ErrUnread); r != nil {
 			c.set(r)
 			c.opened(true, nil)
 		}
@@ -261,11 +262,11 @@ func (c *catalog) fetchRecord(clients *upstream.Clients) (struct{}, error) {
 	c.mutex.Lock()
 	if r != nil {
 		if c.record != nil {
-			r = r.withDatesOf(c.record) // which were requested meanwhile
+			r = r.withPastOf(c.record) // dates may have been requested meanwhile
 		}
 		c.set(r)
 	}
-	if c.failure = err; err != nil && !isCanceled(err) {
+	if c.failure = err; err != nil && !isForgotten(err) {
 		c.retry = time.Now().Add(lifetimeOf(err))
 	}
 	listed := c.record != nil
@@ -278,14 +279,25 @@ func (c *catalog) fetchRecord(clients *upstream.Clients) (struct{}, error) {
 // fetch returns both a record and an error when dates are missing.
 func (c *catalog) fetch(ctx context.Context, before *record) (*record, error) {
 	kept, err := c.readRecord()
+	if errors.Is(err, errBadRecord) && before == nil {
+		before, err = c.provenRecord()
+	}
 	if err != nil && before == nil && c.source.Policy.MinAge > 0 {
 		return nil, err // without it all versions would have been seen today for the first time
 	}
-	if kept != nil && (before == nil || kept.Fetched.After(before.Fetched)) {
+	switch {
+	case kept != nil && before != nil && before.Fetched.After(kept.Fetched):
+		before = before.withPastOf(kept)
+	case kept != nil && before != nil:
+		before = kept.withPastOf(before)
+	case kept != nil:
+		before = kept
+	}
+	if kept != nil && before.Fetched.Equal(kept.Fetched) { // another instance may have asked
 		now := time.Now()
 		since := now.Sub(kept.Fetched)
-		if before = kept; since >= 0 && since <= c.source.Policy.VersionsTTL && !c.lacksDates(kept, now) {
-			return kept, nil
+		if since >= 0 && since <= c.source.Policy.VersionsTTL && !c.lacksDates(before, now) {
+			return before, nil
 		}
 	}
 	began := time.Now()
@@ -352,7 +364,7 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 		}
 		d, err := c.dated(clients.In(c.ctx), d)
 		if err != nil {
-			if !isCanceled(err) {
+			if !isForgotten(err) {
 				c.mutex.Lock()
 				c.failure, c.retry = err, time.Now().Add(lifetimeOf(err))
 				c.mutex.Unlock()
@@ -360,7 +372,7 @@ func (c *catalog) fetchDate(ctx context.Context, version string) error {
 			return struct{}{}, err
 		}
 		c.mutex.Lock()
-		r := c.record.withDatesOf(&record{Versions: []datedVersion{d}})
+		r := c.record.withPastOf(&record{Versions: []datedVersion{d}})
 		c.set(r)
 		c.mutex.Unlock()
 		c.keep(r)
