@@ -160,6 +160,10 @@ func upstreamFailed(err error) error {
 		return errTooSlow
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)
+	case errors.Is(err, index.ErrChanged): // which the next snapshot need not end
+		return unavailable(errReplaced.Error(), nil)
+	case errors.Is(err, fill.ErrUnread):
+		return unavailable("the mirror cannot read its files at the moment: try again in a moment, and tell its operator if it goes on", nil)
 	case errors.Is(err, index.ErrDiskFull), errors.Is(err, index.ErrNotWritable):
 		// The Upstream logs it once, rather than once a request.
 		return unavailable("the mirror cannot store what it fetches: tell its operator", nil)

@@ -145,7 +145,7 @@ func (g *Registry) findModule(r *request, version string) (*index.Module, *index
 		found = m.Latest()
 	}
 	switch {
-	case found != nil && r.listPending():
+	case (found != nil || version == "") && r.listPending(): // nor is it known what is withdrawn
 		return nil, nil, errPending
 	case found != nil:
 		return m, found, nil

@@ -125,7 +125,7 @@ func (g *Registry) findRelease(r *request, version string) (*index.Provider, *in
 		found = p.Latest()
 	}
 	switch {
-	case found != nil && r.listPending():
+	case (found != nil || version == "") && r.listPending(): // nor is it known what is withdrawn
 		return nil, nil, errPending
 	case found != nil:
 		return p, found, nil

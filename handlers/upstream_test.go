@@ -36,8 +36,9 @@ const (
 type pulling struct {
 	*site
 	registry *handlers.Registry
-	tree     *indextest.Tree // that is filled
-	down     atomic.Bool     // whether the origin fails
+	tree     *indextest.Tree  // that is filled
+	faults   indextest.Faults // of the tree, as it is filled and read
+	down     atomic.Bool      // whether the origin fails
 	mutex    sync.Mutex
 	asked    []string // of the origin
 }
@@ -72,7 +73,7 @@ func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func
 	}
 	filler, err := fill.New(fill.Options{
 		Sources: map[svchost.Hostname]fill.Source{originHost: {Client: client, Policy: policy}},
-		Open:    index.Directories{Root: root}.Open,
+		Open:    p.faults.Open(index.Directories{Root: root}.Open),
 	})
 	if err != nil {
 		t.Fatal(err)

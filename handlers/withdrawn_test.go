@@ -1,6 +1,7 @@
 package handlers_test
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -143,6 +144,56 @@ func TestWithdrawn(t *testing.T) {
 	s.rule("a version that is not there and not withdrawn is absent", func(t *testing.T, s *site) {
 		mustRefuse(t, s.get("/v1/modules/acme/vpc/aws/1.3.0/download"), http.StatusNotFound)
 	})
+}
+
+// A version that a mirror withdraws is neither fetched nor handed out while nothing says so,
+// also by a registry that has just been started and knows nothing yet.
+func TestWithdrawnWhileTheTreeCannotBeRead(t *testing.T) {
+	origin, _ := signedTree(t)
+	origin.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# the origin's"))
+	const folder, zip = "providers/" + originHost + "/acme/demo", "terraform-provider-demo_1.1.0_linux_amd64.zip"
+	const moduleFolder = "modules/" + originHost + "/acme/vpc/aws"
+	for _, unread := range []string{folder + "/registry.hcl", folder, "providers/" + originHost + "/acme", moduleFolder + "/registry.hcl", moduleFolder, "modules/" + originHost + "/acme/vpc"} {
+		for _, there := range []bool{false, true} {
+			if there && strings.HasSuffix(unread, ".hcl") {
+				continue // the index decides on what the tree has
+			}
+			t.Run(fmt.Sprintf("%s, in the tree: %v", unread, there), func(t *testing.T) {
+				p := pull(t, origin, fill.Policy{Modules: true}, func(tree *indextest.Tree) {
+					for _, folder := range []string{folder, moduleFolder} {
+						tree.Write(folder+"/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
+					}
+					if there {
+						tree.ProviderIn(folder, "demo", "1.1.0", "linux_amd64")
+						tree.Write(moduleFolder+"/1.1.0.tar.gz", indextest.TarGz("main.tf", "# malware"))
+					}
+				})
+				p.tree.Fs = indextest.FaultyFs{Fs: p.tree.Fs, Faults: &p.faults}
+				p.faults.When(func(_ int, o indextest.Operation) error {
+					if o.Path == unread {
+						return syscall.EACCES
+					}
+					return nil
+				})
+				p.registry.Changed()
+				for _, path := range []string{
+					originPath + "demo/" + zip, "/v1/registries/" + originHost + "/providers/acme/demo/1.1.0/download/linux/amd64",
+					"/v1/registries/" + originHost + "/modules/acme/vpc/aws/1.1.0/download", "/v1/modules/" + originHost + "/acme/vpc/aws/1.1.0/archive.tar.gz",
+				} {
+					if a := p.get(path); a.StatusCode != http.StatusServiceUnavailable && a.StatusCode != http.StatusGone {
+						t.Errorf("%s: got %d %s", path, a.StatusCode, a.body)
+					}
+				}
+				if p.askedFor(zip)+p.askedFor("archive.tar.gz") > 0 {
+					t.Errorf("the origin was asked for it: %q", p.asked)
+				}
+				p.faults.End()
+				p.registry.Changed()
+				mustRefuse(t, p.get(originPath+"demo/"+zip), http.StatusGone)
+				mustRefuse(t, p.get("/v1/registries/"+originHost+"/modules/acme/vpc/aws/1.1.0/download"), http.StatusGone)
+			})
+		}
+	}
 }
 
 // What HOSTNAME's registry.hcl withdraws, and what that without HOSTNAME does, is
