@@ -485,3 +485,17 @@ func TestKeysChangesAreReported(t *testing.T) {
 		}
 	}
 }
+
+// A file that could not be read at first has not appeared when it can.
+func TestKeysThatCanBeReadLaterHaveNotChanged(t *testing.T) {
+	for _, name := range []string{"keys", "keys/acme.asc"} {
+		k := newKeyedTree(t, "")
+		x := index.New(k.options)
+		t.Cleanup(func() { x.Close() })
+		x.Observe(&index.Observer{KeysChanged: func(c index.KeysChange) { t.Errorf("%s: reported is %+v", name, c) }})
+		k.fails, k.errno = name, syscall.EIO
+		k.wants(rescan(t, x), map[string]string{"1.0.0": isPending})
+		k.errno = 0
+		k.wants(rescan(t, x), map[string]string{"1.0.0": byPublisher})
+	}
+}
