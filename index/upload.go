@@ -48,17 +48,6 @@ func isIncompleteUpload(typ, version string, entries []entry) bool {
 	return !slices.ContainsFunc(entries, func(e entry) bool { return e.name == checksums })
 }
 
-// IncompleteUpload reports whether a version's folder is still being uploaded. The error
-// is one of StorageError.
-func (p Part) IncompleteUpload(dir, checksums string) (bool, error) {
-	entries, err := p.ReadDir(dir)
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name()
-	}
-	return IncompleteUpload(checksums, names), err
-}
-
 // ErrInTheWay: the folder of a version has files already.
 var ErrInTheWay = errors.New("there is something in the folder of the version")
 
