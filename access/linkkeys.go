@@ -134,6 +134,10 @@ func (k *LinkKeys) verify(s *linkSignature, tree, file string, expiry int64) (va
 // releases share.
 const linkKeysVersion = 1
 
+// errLaterLinkKeys is wrapped by the error for a document that a later release has
+// written. Unlike any other that cannot be read, it is not damaged.
+var errLaterLinkKeys = errors.New("a later release wrote it")
+
 type linkKeysDocument struct {
 	Version int      `json:"version"`
 	Rotated string   `json:"rotated"`
@@ -161,8 +165,11 @@ func decodeLinkKeys(document []byte) (*LinkKeys, error) {
 	if json.Unmarshal(document, &v) != nil {
 		return nil, errors.New("it is not the JSON of a set of link keys")
 	}
+	if v.Version > linkKeysVersion {
+		return nil, fmt.Errorf("%w, in version %d, and this release knows %d only: upgrade this instance", errLaterLinkKeys, v.Version, linkKeysVersion)
+	}
 	if v.Version != linkKeysVersion {
-		return nil, fmt.Errorf("its version is %d: this release knows %d only", v.Version, linkKeysVersion)
+		return nil, fmt.Errorf("its version is %d", v.Version)
 	}
 	var d linkKeysDocument
 	decoder := json.NewDecoder(bytes.NewReader(document))

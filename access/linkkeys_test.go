@@ -88,7 +88,7 @@ func TestDecodeLinkKeys(t *testing.T) {
 		{"endless nesting", strings.Repeat(`{"version":`, 20_000), "not the JSON"},
 		{"no version", "{}", "its version is 0"},
 		{"null", "null", "its version is 0"},
-		{"a later version", `{"version":2,"` + secret + `":1}`, "its version is 2"},
+		{"a later version", `{"version":2,"` + secret + `":1}`, "a later release wrote it, in version 2"},
 		{"an unknown member", `{"version":1,"` + secret + `":1}`, "members"},
 		{"a key that is a number", `{"version":1,"keys":[1]}`, "members"},
 		{"no time", document(1, "", secret), "when the keys were rotated"},

@@ -53,7 +53,8 @@ type LinkKeyStore interface {
 // RotatingLinkKeys are the link keys in a store: all instances that share it sign
 // with the same key and verify each other's links. One of them replaces the key
 // when it is a day old, and the others reload the keys when they get a link signed
-// with the new one. It is safe for concurrent use.
+// with the new one. A damaged document is replaced by new keys; if the store fails,
+// the keys stay as they are. It is safe for concurrent use.
 //
 // The store is accessed in the background. Requests wait for it in two cases
 // only, and no longer than two seconds: if the current key is too old to sign, and
@@ -97,14 +98,13 @@ func NewRotatingLinkKeys(ctx context.Context, store LinkKeyStore, logger *slog.L
 	return k
 }
 
-// Load loads the keys, and generates them if there are none. It is called at the
-// start, which is the best time to find that the store does not work or that the
-// document is damaged.
+// Load loads the keys, and generates them if there are none or if they are damaged. It
+// is called at the start, which is the best time to find that the store does not work.
 func (k *RotatingLinkKeys) Load() error {
 	ctx, cancel := context.WithTimeout(k.ctx, linkKeysTimeout)
 	defer cancel()
 	keys, err := k.load(ctx)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errDamaged) {
 		keys, err = k.renew(ctx)
 	}
 	if err != nil {
@@ -200,6 +200,9 @@ func (k *RotatingLinkKeys) report(t *linkKeysTask, err error) {
 func (k *RotatingLinkKeys) reloadNow(ctx context.Context) error {
 	before := k.cached.Load()
 	keys, err := k.load(ctx)
+	if errors.Is(err, errDamaged) {
+		keys, err = k.renew(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -217,22 +220,28 @@ func (k *RotatingLinkKeys) rotateNow(ctx context.Context) error {
 	return nil
 }
 
-// load loads the keys. The error is an fs.ErrNotExist only if there are none: a
-// damaged document is left to the operator, never replaced.
+// errDamaged is wrapped by the error for a document that was loaded and makes no sense.
+var errDamaged = errors.New("the document is damaged")
+
+// load loads the keys. The error is an fs.ErrNotExist only if there are none, and
+// errDamaged only if there is a document: a store that fails says neither.
 func (k *RotatingLinkKeys) load(ctx context.Context) (*LinkKeys, error) {
 	document, err := k.store.Load(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("loading them: %w", err)
 	}
 	keys, err := decodeLinkKeys(document)
-	if err != nil {
-		return nil, fmt.Errorf("the document is damaged, restore it or delete it to have new keys: %w", err)
+	switch {
+	case errors.Is(err, errLaterLinkKeys):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("%w: %w", errDamaged, err)
 	}
 	return keys, nil
 }
 
-// renew generates or rotates the keys in the store, unless another instance was
-// first.
+// renew generates, replaces or rotates the keys in the store, unless another instance
+// was first.
 func (k *RotatingLinkKeys) renew(ctx context.Context) (*LinkKeys, error) {
 	if err := k.store.Lock(ctx); err != nil {
 		return nil, fmt.Errorf("locking them: %w", err)
@@ -243,9 +252,11 @@ func (k *RotatingLinkKeys) renew(ctx context.Context) (*LinkKeys, error) {
 		}
 	}()
 	keys, err := k.load(ctx)
-	now := k.now()
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
+	damage, now := err, k.now()
+	switch cached := k.cached.Load(); {
+	case errors.Is(err, errDamaged) && cached != nil:
+		keys = cached.rotate(now) // the links that this instance has signed stay valid
+	case errors.Is(err, errDamaged), errors.Is(err, fs.ErrNotExist):
 		keys = NewLinkKeys(now)
 	case err != nil:
 		return nil, err
@@ -259,6 +270,10 @@ func (k *RotatingLinkKeys) renew(ctx context.Context) (*LinkKeys, error) {
 	if err := k.store.Store(ctx, keys.encode()); err != nil {
 		return nil, fmt.Errorf("storing them: %w", err)
 	}
-	k.logger.Info("made a new key for signed links", "key", keys.current().name())
+	if errors.Is(damage, errDamaged) {
+		k.logger.Warn("the keys of signed links were damaged, new ones were made", "key", keys.current().name(), "error", damage.Error())
+	} else {
+		k.logger.Info("made a new key for signed links", "key", keys.current().name())
+	}
 	return keys, nil
 }

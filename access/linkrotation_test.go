@@ -8,6 +8,7 @@ import (
 
 	"bytes"
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -155,27 +156,85 @@ func TestOvertakenReloadDoesNotRestoreOldLinkKeys(t *testing.T) {
 	i.wantKey(t, stored)
 }
 
-func TestDamagedLinkKeysAreNotReplaced(t *testing.T) {
-	var store sharedStore
-	i := newLinkInstance(t, &store)
-	i.mustLoad(t)
-	query := i.sign(t)
-	damaged := store.document[:len(store.document)-10]
-	store.document = damaged
+// damage cuts off the end of the document.
+func (s *sharedStore) damage() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.document = s.document[:len(s.document)-10]
+}
 
-	err := newLinkInstance(t, &store).keys.Load()
-	if err == nil || !strings.Contains(err.Error(), "damaged") {
+func TestDamagedLinkKeysAreMadeAgainByOneInstance(t *testing.T) {
+	var store sharedStore
+	newLinkInstance(t, &store).mustLoad(t)
+	store.damage()
+	instances := make([]*linkInstance, 8)
+	var done sync.WaitGroup
+	for i := range instances {
+		instances[i] = newLinkInstance(t, &store)
+		done.Go(func() {
+			if err := instances[i].keys.Load(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	if store.stores != 2 {
+		t.Errorf("keys were stored %d times, want once before the damage and once after it", store.stores)
+	}
+	query, lines := instances[0].sign(t), 0
+	for _, i := range instances {
+		i.wantVerified(t, query, nil)
+		lines += i.logged("level=")
+	}
+	if lines != 1 {
+		t.Errorf("%d lines were logged", lines)
+	}
+	if !slices.ContainsFunc(instances, func(i *linkInstance) bool { return i.logged("level=WARN") == 1 && i.logged("were damaged") == 1 }) {
+		t.Error("no instance logged the damage")
+	}
+}
+
+// An instance that has keys when the document is damaged goes on verifying what it signed.
+func TestLinksSurviveDamagedLinkKeys(t *testing.T) {
+	for _, found := range []struct {
+		when string
+		by   func(i *linkInstance)
+	}{
+		{"reloading", func(i *linkInstance) { i.keys.Reload() }},
+		{"rotating", func(i *linkInstance) { i.clock = i.clock.Add(linkKeyLife); i.keys.Keys() }},
+	} {
+		t.Run(found.when, func(t *testing.T) {
+			var store sharedStore
+			i := newLinkInstance(t, &store)
+			i.mustLoad(t)
+			query := i.sign(t)
+			store.damage()
+			found.by(i)
+			i.settle()
+			i.wantVerified(t, query, nil)
+			stored, err := decodeLinkKeys(store.document)
+			if err != nil {
+				t.Fatal(err)
+			}
+			i.wantKey(t, stored)
+			other := newLinkInstance(t, &store)
+			other.mustLoad(t)
+			other.wantVerified(t, query, nil)
+			if store.stores != 2 || i.logged("level=WARN") != 1 || i.logged("level=ERROR") != 0 {
+				t.Errorf("keys were stored %d times, the log is:\n%s", store.stores, i.log.String())
+			}
+		})
+	}
+}
+
+// After a downgrade, the keys of the later release are not replaced.
+func TestLinkKeysOfALaterReleaseAreNotReplaced(t *testing.T) {
+	later := []byte(`{"version":2}`)
+	store := sharedStore{document: later}
+	if err := newLinkInstance(t, &store).keys.Load(); !errors.Is(err, errLaterLinkKeys) {
 		t.Errorf("at the start: %v", err)
 	}
-	i.clock = i.clock.Add(linkKeyLife)
-	i.keys.Keys()
-	i.keys.Reload()
-	i.settle()
-	i.wantVerified(t, query, nil)
-	if n := i.logged("level=ERROR"); n != 2 || i.logged("damaged") != 2 {
-		t.Errorf("the log is:\n%s", i.log.String())
-	}
-	if !bytes.Equal(store.document, damaged) {
+	if !bytes.Equal(store.document, later) {
 		t.Error("the document was replaced")
 	}
 }
@@ -216,18 +275,20 @@ func TestLinkKeysOutliveAStoreThatFails(t *testing.T) {
 
 func TestLinkKeysAreNotGeneratedWhenTheStoreFails(t *testing.T) {
 	for _, failing := range []string{"load", "lock", "store"} {
-		t.Run(failing, func(t *testing.T) {
-			var store sharedStore
-			store.fail(failing, errors.New("no route to host"))
-			i := newLinkInstance(t, &store)
-			err := i.keys.Load()
-			if err == nil || !strings.Contains(err.Error(), "no route to host") {
-				t.Errorf("got %v", err)
-			}
-			if i.keys.Keys() != nil || store.document != nil {
-				t.Error("there are keys")
-			}
-		})
+		for name, document := range map[string][]byte{"without keys": nil, "with damaged keys": []byte("{")} {
+			t.Run(failing+" "+name, func(t *testing.T) {
+				store := sharedStore{document: document}
+				store.fail(failing, errors.New("no route to host"))
+				i := newLinkInstance(t, &store)
+				err := i.keys.Load()
+				if err == nil || !strings.Contains(err.Error(), "no route to host") {
+					t.Errorf("got %v", err)
+				}
+				if i.keys.Keys() != nil || !bytes.Equal(store.document, document) {
+					t.Error("there are keys")
+				}
+			})
+		}
 	}
 }
 

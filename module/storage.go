@@ -143,6 +143,9 @@ func loadKey(ctx context.Context, storage certmagic.Storage) (*signing.Key, erro
 		return nil, fmt.Errorf("loading it: %w", err)
 	}
 	key, err := signing.ReadKey(armored, "")
+	if errors.Is(err, signing.ErrClock) {
+		return nil, err // nobody should delete the key for it
+	}
 	if err != nil {
 		return nil, fmt.Errorf("it is damaged, restore it or delete it to have a new one: %w", err)
 	}

@@ -2,6 +2,7 @@ package module
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -17,6 +18,7 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp"
 	"github.com/ProtonMail/go-crypto/openpgp/armor"
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
+	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -74,6 +76,75 @@ func TestDamagedSigningKeyIsNotReplaced(t *testing.T) {
 	}
 	if kept, err := c.ctx.Storage().Load(c.ctx, signingKeyName); err != nil || !bytes.Equal(kept, damaged) {
 		t.Errorf("the stored key was replaced by %q (%v)", kept, err)
+	}
+}
+
+// A clock that is late is nothing to delete a key for.
+func TestSigningKeyWithALateClock(t *testing.T) {
+	tomorrow := time.Now().Add(24 * time.Hour)
+	config := &packet.Config{Algorithm: packet.PubKeyAlgoEdDSA, Time: func() time.Time { return tomorrow }}
+	entity, err := openpgp.NewEntity("Registry", "", "", config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key := armored(t, entity, config)
+	late := func(t *testing.T, err error, where string) {
+		t.Helper()
+		if err == nil || !strings.Contains(err.Error(), signing.ErrClock.Error()) || !strings.Contains(err.Error(), where) {
+			t.Fatalf("got error %v", err)
+		}
+		if strings.Contains(err.Error(), "delete") || strings.Contains(err.Error(), "damaged") {
+			t.Errorf("error %q blames the key", err)
+		}
+	}
+	t.Run("in the storage", func(t *testing.T) {
+		c := newConfiguration(t)
+		c.mustHandle(Handler{Root: sampleTree(t)})
+		if err := c.ctx.Storage().Store(c.ctx, signingKeyName, []byte(key)); err != nil {
+			t.Fatal(err)
+		}
+		late(t, c.start(), signingKeyName)
+		if kept, err := c.ctx.Storage().Load(c.ctx, signingKeyName); err != nil || string(kept) != key {
+			t.Errorf("the stored key was replaced by %q (%v)", kept, err)
+		}
+	})
+	t.Run("in a file", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "key.asc")
+		if err := os.WriteFile(file, []byte(key), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := newConfiguration(t).handle(Handler{Root: sampleTree(t), SigningKey: &SigningKey{File: file}})
+		late(t, err, file)
+	})
+}
+
+// A failingStorage has nothing, and fails to load it from some load on.
+type failingStorage struct {
+	certmagic.Storage
+	loads, failFrom int
+}
+
+func (s *failingStorage) Load(ctx context.Context, key string) ([]byte, error) {
+	if s.loads++; s.loads >= s.failFrom {
+		return nil, errors.New("no route to host")
+	}
+	return nil, fs.ErrNotExist
+}
+
+// An error of the storage is not the absence of a key, neither before the lock that
+// instances share is held nor after.
+func TestNoSigningKeyIsGeneratedIfTheStorageFails(t *testing.T) {
+	for failFrom := 1; failFrom <= 2; failFrom++ {
+		c := newConfiguration(t)
+		app := c.app()
+		app.generate = func() (*signing.Key, error) {
+			t.Error("a key was generated")
+			return shortKey(t), nil
+		}
+		_, err := app.loadOrGenerateKey(c.ctx, &failingStorage{Storage: c.ctx.Storage(), failFrom: failFrom})
+		if err == nil || !strings.Contains(err.Error(), "no route to host") {
+			t.Errorf("load %d fails: got error %v", failFrom, err)
+		}
 	}
 }
 
@@ -179,6 +250,12 @@ func lockedKey(t *testing.T, passphrase string) string {
 	if err := entity.EncryptPrivateKeys([]byte(passphrase), config); err != nil {
 		t.Fatal(err)
 	}
+	return armored(t, entity, config)
+}
+
+// armored returns a private key in ASCII armor.
+func armored(t *testing.T, entity *openpgp.Entity, config *packet.Config) string {
+	t.Helper()
 	var b bytes.Buffer
 	w, err := armor.Encode(&b, openpgp.PrivateKeyType, nil)
 	if err != nil {
@@ -220,18 +297,18 @@ func TestLinkKeysInCaddysStorage(t *testing.T) {
 	}
 }
 
-// The configuration does not start with damaged keys, and the error names them.
-func TestDamagedLinkKeysFailTheStart(t *testing.T) {
+// The configuration starts with new keys in place of damaged ones.
+func TestDamagedLinkKeysAreMadeAgain(t *testing.T) {
 	c := newConfiguration(t)
 	auth, _ := tokensProvider(t, "ci")
-	if err := (linkKeyStore{c.ctx.Storage()}).Store(t.Context(), []byte("{")); err != nil {
+	store, damaged := linkKeyStore{c.ctx.Storage()}, []byte("{")
+	if err := store.Store(t.Context(), damaged); err != nil {
 		t.Fatal(err)
 	}
-	h := Handler{Root: sampleTree(t), AuthRaw: []json.RawMessage{auth}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}}
-	c.mustHandle(h)
-	err := c.start()
-	if err == nil || !strings.Contains(err.Error(), linkKeysName) || !strings.Contains(err.Error(), "damaged") {
-		t.Errorf("got error %v", err)
+	c.mustHandle(Handler{Root: sampleTree(t), AuthRaw: []json.RawMessage{auth}, Access: &Access{Rules: []AccessRule{allow("ci", "acme")}}})
+	c.mustStart()
+	if kept, err := store.Load(t.Context()); err != nil || bytes.Equal(kept, damaged) {
+		t.Errorf("the storage has %q (%v)", kept, err)
 	}
 }
 

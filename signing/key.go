@@ -11,6 +11,10 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
+// ErrClock: the key is dated in the future, so this machine's clock is wrong. Nothing is
+// wrong with the key.
+var ErrClock = errors.New("the clock of this machine is wrong")
+
 // A Key is a private key that signs SHA256SUMS documents. It does not change,
 // and is safe for concurrent use.
 type Key struct {
@@ -21,8 +25,12 @@ type Key struct {
 
 // ReadKey reads a file with one private key in ASCII armor, as written by
 // gpg --armor --export-secret-keys. The passphrase does not matter to a key
-// that has none.
+// that has none. The error is ErrClock if only the clock is in the way.
 func ReadKey(armored []byte, passphrase string) (*Key, error) {
+	return readKey(armored, passphrase, time.Now())
+}
+
+func readKey(armored []byte, passphrase string, now time.Time) (*Key, error) {
 	locked, err := onlyPrivateKey(armored)
 	if err != nil {
 		return nil, fmt.Errorf("signing key: %w", err)
@@ -36,7 +44,7 @@ func ReadKey(armored []byte, passphrase string) (*Key, error) {
 		return nil, fmt.Errorf("signing key: %w", err)
 	}
 	fail := func(err error) (*Key, error) { return nil, fmt.Errorf("signing key %s: %w", m.public.ID, err) }
-	signer, err := u.signingKey(m, time.Now())
+	signer, err := u.signingKey(m, now)
 	if err != nil {
 		return fail(err)
 	}
@@ -47,7 +55,7 @@ func ReadKey(armored []byte, passphrase string) (*Key, error) {
 	if err != nil {
 		return fail(err)
 	}
-	ring := &Keyring{members: []member{m}, now: time.Now}
+	ring := &Keyring{members: []member{m}, now: func() time.Time { return now }}
 	if key.public, err = ring.Verify(nil, signature); err != nil {
 		return fail(fmt.Errorf("clients would refuse what it signs: %w", err))
 	}
@@ -176,12 +184,15 @@ func unlock(locked []*packet.OpaquePacket, passphrase string) (*unlocked, error)
 // signingKey chooses the part of a key that signs, as gpg does: the newest
 // sub-key that may, or else the primary key.
 func (u *unlocked) signingKey(m member, now time.Time) (*packet.PrivateKey, error) {
+	if made := newestPart(m.read()[0]); made.Unix() > now.Unix() {
+		return nil, fmt.Errorf("%w: the key was made at %s, and the clock says %s: set the clock", ErrClock, inUTC(made), inUTC(now))
+	}
 	if expires := m.public.Expires; !expires.IsZero() && !expires.After(now) {
 		return nil, fmt.Errorf("it expired %s: extend it with gpg --quick-set-expire and export it again", expires.Format(time.RFC3339))
 	}
 	chosen, ok := m.read()[0].SigningKey(now)
 	if !ok {
-		return nil, errors.New("no part of it may sign now, for it is revoked, expired, dated in the future or not marked for signing: use another key")
+		return nil, errors.New("no part of it may sign now, for it is revoked, expired or not marked for signing: use another key")
 	}
 	key := u.private[string(chosen.PublicKey.Fingerprint)]
 	if key == nil || key.Dummy() {
@@ -198,3 +209,27 @@ func (u *unlocked) signingKey(m member, now time.Time) (*packet.PrivateKey, erro
 	}
 	return key, nil
 }
+
+// newestPart is when the newest part of a key that has to do with signing was made. A clock
+// before that is wrong. Going on with an older part would give other signatures than those of
+// instances whose clocks are right.
+func newestPart(entity *openpgp.Entity) time.Time {
+	newest := entity.PrimaryKey.CreationTime
+	consider := func(made time.Time) {
+		if made.After(newest) {
+			newest = made
+		}
+	}
+	if self, _ := entity.PrimarySelfSignature(); self != nil {
+		consider(self.CreationTime)
+	}
+	for _, sub := range entity.Subkeys {
+		if sub.Sig.FlagsValid && sub.Sig.FlagSign {
+			consider(sub.PublicKey.CreationTime)
+			consider(sub.Sig.CreationTime)
+		}
+	}
+	return newest
+}
+
+func inUTC(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -2,6 +2,7 @@ package signing
 
 import (
 	"bytes"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -168,5 +169,49 @@ func TestReadKeyOfTwoHalves(t *testing.T) {
 	}
 	if _, err := ReadKey(text, ""); err == nil {
 		t.Error("no error")
+	}
+}
+
+// A clock that is late is told from a key that is of no use.
+func TestReadKeyWithALateClock(t *testing.T) {
+	g := newGnuPG(t)
+	at := func(day string) string { return "--faked-system-time=2026" + day + "T000000!" }
+	g.generate("whole", "ed25519", "sign", "0", at("0110"))
+	g.generate("split", "ed25519", "cert", "0", at("0110"))
+	g.run(nil, at("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("split"), "ed25519", "sign", "0")
+	g.generate("both", "ed25519", "sign", "0", at("0110"))
+	g.run(nil, at("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("both"), "ed25519", "sign", "0")
+	g.generate("sealing", "ed25519", "sign", "0", at("0110"))
+	g.run(nil, at("0120"), "--passphrase", "", "--quick-add-key", g.fingerprint("sealing"), "cv25519", "encr", "0")
+	g.generate("extended", "ed25519", "sign", "1y", at("0110"))
+	g.run(nil, at("0120"), "--quick-set-expire", g.fingerprint("extended"), "2y")
+
+	for _, test := range []struct {
+		rule, key string
+		day       int    // of January
+		made      string // in the error; empty: none
+	}{
+		{"before the key was made", "whole", 8, "2026-01-10T00:00:00Z"},
+		{"when it was made", "whole", 10, ""},
+		{"before the sub-key that signs was made", "split", 15, "2026-01-20T00:00:00Z"},
+		{"before a sub-key takes over from the primary key", "both", 15, "2026-01-20T00:00:00Z"},
+		{"after both", "both", 21, ""},
+		{"a sub-key that does not sign is of no interest", "sealing", 15, ""},
+		{"before its expiry was moved", "extended", 15, "2026-01-20T00:00:00Z"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			now := time.Date(2026, 1, test.day, 0, 0, 0, 0, time.UTC)
+			_, err := readKey(g.private(test.key), "", now)
+			if test.made == "" {
+				if err != nil {
+					t.Error(err)
+				}
+				return
+			}
+			want := "the clock of this machine is wrong: the key was made at " + test.made + ", and the clock says " + now.Format(time.RFC3339) + ": set the clock"
+			if !errors.Is(err, ErrClock) || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v, want %q", err, want)
+			}
+		})
 	}
 }
