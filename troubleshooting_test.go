@@ -40,7 +40,7 @@ var unexplained = []string{
 
 	// Mistakes of the code that calls.
 	"publishing needs a tree, its index and locks", "the summary is damaged", "the configuration that had the storage has gone",
-	"the file was not opened", "the S3 driver has no client", "getting the events app: …", "closing the index: …", "closing an upstream: …",
+	"the file was not opened", "how much is to be sent is not known", "the S3 driver has no client", "getting the events app: …", "closing the index: …", "closing an upstream: …",
 
 	// Parts of other sentences.
 	"SYSTEM (such as aws, or any)", "its version, such as 1.0.0", "such file of …", "This page in …", "module service's URL",

@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -17,7 +16,7 @@ func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) e
 	if g.redirects(r, f) {
 		return g.redirect(w, r, f)
 	}
-	return g.writeOpened(w, r, f, func() (io.ReadSeekCloser, error) {
+	return g.writeOpened(w, r, f, func() (*index.OpenFile, error) {
 		if r.Header.Get("Range") != "" {
 			return r.snapshot.OpenRange(f)
 		}
@@ -27,9 +26,11 @@ func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) e
 
 // writeOpened answers with a file that open opens if its content is needed. The
 // header is set once the file is open, since it must not be part of an error's answer.
-func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File, open func() (io.ReadSeekCloser, error)) error {
+// What fails after that breaks the answer.
+func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File, open func() (*index.OpenFile, error)) error {
 	etag := `"` + f.Tag() + `"`
 	var file io.ReadSeeker
+	body := bodyWriter{ResponseWriter: w, proto: r.ProtoMajor}
 	if f.Size > 0 && r.needsNoContent(etag) {
 		file = &unopened{size: f.Size}
 	} else {
@@ -42,7 +43,7 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 			return unavailable("the file cannot be read at the moment: try again, and tell the registry's operator", err)
 		}
 		defer opened.Close()
-		file = opened
+		file, body.unchanged = opened.ReadSeekCloser, opened.Unchanged
 	}
 	caching := r.revalidate()
 	switch {
@@ -52,9 +53,25 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 		caching = "public, max-age=31536000, immutable"
 	}
 	set(w, "Etag", etag, "Cache-Control", caching, "Content-Type", f.ContentType, contentTypeOptions, noSniff)
-	http.ServeContent(bodyWriter(w, r.Request), r.Request, "", time.Time{}, file)
-	r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header()))
+	defer func() { r.answered(r.Request, servedStatus(r.Request, w.Header()), servedBytes(w.Header())) }()
+	http.ServeContent(&body, r.Request, "", time.Time{}, file)
+	if body.failed != nil && !leftBy(r.Request, body.failed) {
+		g.breakOff(r, f, body.failed)
+	}
 	return nil
+}
+
+// breakOff ends an answer whose header has been sent, in a way that no client takes for its
+// end: over HTTP/2 and HTTP/3 a handler that returns ends a body that is too short as it
+// ends others.
+func (g *Registry) breakOff(r *request, f *index.File, cause error) {
+	if errors.Is(cause, index.ErrChanged) {
+		g.changed()
+	}
+	if g.Logger != nil {
+		g.Logger.WarnContext(r.Context(), "a download was broken off", "file", f.Name, "error", cause.Error())
+	}
+	panic(http.ErrAbortHandler)
 }
 
 // servedStatus tells from the header what http.ServeContent has answered: a writer
@@ -118,33 +135,3 @@ var (
 	errNegativeOffset = errors.New("negative offset")
 	errUnopened       = errors.New("the file was not opened")
 )
-
-// bodySize is how much of a body is written at once. Caddy passes on as much,
-// unless its max_write_chunk says otherwise.
-const bodySize = 64 << 10
-
-var bodyBuffers = sync.Pool{New: func() any { return new([bodySize]byte) }}
-
-// bodyWriter is the writer for the bytes of a file. Over HTTP/2 and HTTP/3 each
-// write goes from goroutine to goroutine, and Caddy copies each of its chunks with
-// a new buffer: large writes from a reused buffer cost a third less. HTTP/1.1 has
-// its own buffers, or none where it uses sendfile.
-func bodyWriter(w http.ResponseWriter, r *http.Request) http.ResponseWriter {
-	if r.ProtoMajor < 2 {
-		return w
-	}
-	return largeWriter{w}
-}
-
-type largeWriter struct{ http.ResponseWriter }
-
-// ReadFrom is what io.Copy calls.
-func (w largeWriter) ReadFrom(r io.Reader) (int64, error) {
-	buffer := bodyBuffers.Get().(*[bodySize]byte)
-	defer bodyBuffers.Put(buffer)
-	// Without the wrapper, CopyBuffer would call the ReadFrom of w.ResponseWriter.
-	return io.CopyBuffer(struct{ io.Writer }{w.ResponseWriter}, r, buffer[:])
-}
-
-// Unwrap is for http.ResponseController.
-func (w largeWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

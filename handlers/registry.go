@@ -183,14 +183,16 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		q = new(request)
 	}
 	*q = request{Request: r, Exchange: new(Exchange), self: g.Hostname(r)}
+	defer func() { // also when an answer is broken off, which is a panic
+		if g.Answered != nil {
+			g.Answered(r, q.Exchange)
+		}
+		*q = request{}
+		g.requests.Put(q)
+	}()
 	if err := g.serve(w, q, service); err != nil {
 		g.writeError(w, q, err)
 	}
-	if g.Answered != nil {
-		g.Answered(r, q.Exchange)
-	}
-	*q = request{}
-	g.requests.Put(q)
 	return true
 }
 

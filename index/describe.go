@@ -97,18 +97,14 @@ func (s *Snapshot) eachModuleFile(ctx context.Context, v *ModuleVersion, wants f
 	}
 	defer f.Close()
 	if v.Archive.ContentType == zipType {
-		complete, err = true, eachFileOfZip(ctx, f, v.Archive.Size, wants, visit)
+		complete, err = true, eachFileOfZip(ctx, f.ReadSeekCloser, v.Archive.Size, wants, visit)
 	} else {
 		complete, err = eachFileOfTar(ctx, f, maxRead, wants, visit)
 	}
 	if err != nil {
 		return false, err
 	}
-	again, err := s.Open(v.Archive) // it may have been written to meanwhile
-	if err != nil {
-		return false, err
-	}
-	return complete, again.Close()
+	return complete, f.Unchanged()
 }
 
 func (s *Snapshot) eachFileOfFolder(ctx context.Context, a *File, wants func(string) bool, visit func(string, io.Reader) error) error {

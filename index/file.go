@@ -1,10 +1,7 @@
 package index
 
 import (
-	"bytes"
 	"crypto/sha256"
-	"fmt"
-	"io"
 	"path"
 	"sync"
 
@@ -40,6 +37,10 @@ type File struct {
 	changed int64 // nanoseconds: when its inode was last changed
 
 	made *madeFile // nil if it lies in the tree as clients download it
+}
+
+func (f *File) stamp() stamp {
+	return stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed}
 }
 
 // A madeFile is where the bytes of a file come from that no file of the tree has: one of
@@ -115,61 +116,6 @@ func newSignatureFile(name, version string, document []byte, signer Signer) *Fil
 }
 
 func sha256Of(content []byte) wire.SHA256 { return sha256.Sum256(content) }
-
-// maxBuffered is the size in bytes up to which a packed folder is read before it
-// is served. Nearly all modules are smaller, and a slow client does not cost much
-// memory. A folder that is removed meanwhile is then ErrChanged instead of an answer
-// that breaks off.
-const maxBuffered = 256 << 10
-
-// Open opens f as it was verified. The error is ErrChanged when the file on the
-// disk has changed since.
-func (s *Snapshot) Open(f *File) (io.ReadSeekCloser, error) {
-	switch {
-	case !f.IsFolder():
-	case f.Size <= maxBuffered:
-		return f.readPacked(f.in(&s.tree))
-	default:
-		if err := f.in(&s.tree).filesUnchanged(f.made.packed.contents()); err != nil {
-			return nil, err
-		}
-	}
-	return s.OpenRange(f)
-}
-
-// readPacked packs a folder into memory.
-func (f *File) readPacked(part Part) (io.ReadSeekCloser, error) {
-	r := f.made.packed.open(part)
-	defer r.Close()
-	content := make([]byte, f.Size)
-	if _, err := io.ReadFull(r, content); err != nil {
-		return nil, err
-	}
-	return inMemory{bytes.NewReader(content)}, nil
-}
-
-// OpenRange opens f for reading a part of it. In a folder that is packed on request
-// only the files that are read are checked: reading fails with ErrChanged when one
-// of them has changed.
-func (s *Snapshot) OpenRange(f *File) (io.ReadSeekCloser, error) {
-	switch m := f.source(); {
-	case m.sign != nil:
-		signature, err := m.sign()
-		if err != nil {
-			return nil, fmt.Errorf("signing: %w", err)
-		}
-		return inMemory{bytes.NewReader(signature)}, nil
-	case m.content != nil:
-		return inMemory{bytes.NewReader(m.content)}, nil
-	case m.packed != nil:
-		return m.packed.open(f.in(&s.tree)), nil
-	}
-	return f.in(&s.tree).openUnchanged(f.Path(), stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed})
-}
-
-type inMemory struct{ *bytes.Reader }
-
-func (inMemory) Close() error { return nil }
 
 func inProviders(t *Tree) Part { return t.Providers }
 

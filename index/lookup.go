@@ -1,7 +1,6 @@
 package index
 
 import (
-	"io"
 	"io/fs"
 	"path"
 
@@ -36,4 +35,4 @@ func NewDocumentFile(name, version string, content []byte) *File {
 
 // OpenFile opens f as it was verified. The error is ErrChanged when the file on the
 // disk is not that one any more.
-func (t Tree) OpenFile(f *File) (io.ReadSeekCloser, error) { return (&Snapshot{tree: t}).Open(f) }
+func (t Tree) OpenFile(f *File) (*OpenFile, error) { return (&Snapshot{tree: t}).Open(f) }

@@ -282,9 +282,9 @@ func (k *packing) size() int64 {
 
 func (k *packing) contents() []packedFile { return k.files }
 
-func (k *packing) open(part Part) io.ReadSeekCloser {
+func (k *packing) open(part Part) packedReader {
 	r := &packingReader{packing: k, folderReader: folderReader{part: part}}
-	return packedReader{io.NewSectionReader(r, 0, k.size()), r}
+	return packedReader{io.NewSectionReader(r, 0, k.size()), &r.folderReader}
 }
 
 // A packingReader computes the bytes of a packing from the files of its folder.

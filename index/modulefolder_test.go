@@ -192,7 +192,7 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 			t.Errorf("%s: to open it and ask for its size opened %d files, %v", test.rule, opened, err)
 		}
 		p := make([]byte, 1)
-		if _, err := r.(io.ReaderAt).ReadAt(p, f.Size/2); err != nil || p[0] != all[f.Size/2] || opened > 1 {
+		if _, err := r.ReadSeekCloser.(io.ReaderAt).ReadAt(p, f.Size/2); err != nil || p[0] != all[f.Size/2] || opened > 1 {
 			t.Errorf("%s: to read a byte opened %d files, %v", test.rule, opened, err)
 		}
 		r.Close()
@@ -210,7 +210,7 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer r.Close()
-		at := r.(io.ReaderAt)
+		at := r.ReadSeekCloser.(io.ReaderAt)
 		if _, err := at.ReadAt(make([]byte, 1), gzipHeaderSize+blockHeaderSize+tarBlock); err != ErrChanged {
 			t.Errorf("in it the error is %v", err)
 		}
@@ -240,7 +240,7 @@ func packed(t testing.TB, part Part) *File {
 }
 
 // openPacking opens the package as an answer does that sends all of it.
-func openPacking(part Part, f *File) (io.ReadSeekCloser, error) {
+func openPacking(part Part, f *File) (*OpenFile, error) {
 	of := *f
 	of.in = func(*Tree) Part { return part }
 	return (&Snapshot{}).Open(&of)
@@ -397,7 +397,7 @@ func TestPackedModuleCanBeReadAtAnyOffset(t *testing.T) {
 	}
 	defer r.Close()
 	random := rand.New(rand.NewPCG(1, 2))
-	at := r.(io.ReaderAt)
+	at := r.ReadSeekCloser.(io.ReaderAt)
 	for range 2000 {
 		from := random.Int64N(f.Size)
 		p := make([]byte, min(random.Int64N(100_000), f.Size-from))

@@ -275,9 +275,9 @@ func appendZipEnd(directory []byte, count int, offset uint32) []byte {
 
 func (z *packageZip) contents() []packedFile { return z.files }
 
-func (z *packageZip) open(part Part) io.ReadSeekCloser {
+func (z *packageZip) open(part Part) packedReader {
 	r := &packageZipReader{z, folderReader{part: part}}
-	return packedReader{io.NewSectionReader(r, 0, z.size), r}
+	return packedReader{io.NewSectionReader(r, 0, z.size), &r.folderReader}
 }
 
 // A packageZipReader computes the bytes of a zip from the files of its folder.

@@ -158,21 +158,22 @@ type packedFolder interface {
 
 	// open opens the archive of a folder in a part of the tree. Reading fails with
 	// ErrChanged when a file that is read has changed.
-	open(part Part) io.ReadSeekCloser
+	open(part Part) packedReader
 }
 
 // A packedReader is such an archive, opened for reading.
 type packedReader struct {
 	*io.SectionReader
-	io.Closer
+	*folderReader
 }
 
 // A folderReader reads the files of a folder for the archive computed from it. It
 // serves one reader at a time.
 type folderReader struct {
-	part    Part
-	current afero.File // the file read last, kept open for the next read
-	path    string     // of current
+	part     Part
+	current  afero.File // the file read last, kept open for the next read
+	path     string     // of current
+	verified stamp      // of current
 }
 
 func (r *folderReader) Close() error {
@@ -186,10 +187,29 @@ func (r *folderReader) openFile(file *packedFile) (err error) {
 	if r.current != nil && r.path == file.path {
 		return nil
 	}
+	if err := r.unchanged(); err != nil {
+		return err
+	}
 	r.Close()
-	r.path = file.path
-	r.current, err = r.part.openUnchanged(file.path, file.stamp())
+	r.path, r.verified = file.path, file.stamp()
+	r.current, err = r.part.openUnchanged(file.path, r.verified)
 	return err
+}
+
+// unchanged returns ErrChanged if the file that was read last has been written to since
+// it was opened. Of all before it that was asked when the next was opened.
+func (r *folderReader) unchanged() error {
+	if r.current == nil {
+		return nil
+	}
+	info, err := r.current.Stat()
+	if err != nil {
+		return err
+	}
+	if !r.part.sameFile(r.path, stampOf(info), r.verified) {
+		return ErrChanged
+	}
+	return nil
 }
 
 // readContent reads from the content of a file. The error is ErrChanged if the

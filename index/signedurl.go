@@ -65,7 +65,7 @@ func (s *Snapshot) CanRedirect(f *File) bool {
 func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (string, error) {
 	part := f.in(&s.tree)
 	bucket, name := part.bucket(), path.Join(part.Dir, f.Path())
-	id := objectID{name, stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed}}
+	id := objectID{name, f.stamp()}
 	if objects := &s.shared.unchanged; !objects.trusted(id, time.Now()) {
 		_, err, _ := objects.looks.Do(fmt.Sprint(id), func() (any, error) {
 			info, err := bucket.Stat(name)

@@ -345,11 +345,16 @@ func (p Part) openUnchanged(name string, verified stamp) (afero.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if now := stampOf(info); now != verified && (!now.sameContent(verified) || p.keepsInodes(name)) {
+	if !p.sameFile(name, stampOf(info), verified) {
 		f.Close()
 		return nil, ErrChanged
 	}
 	return f, nil
+}
+
+// sameFile reports whether a file is the one that was verified, by their stamps.
+func (p Part) sameFile(name string, now, verified stamp) bool {
+	return now == verified || now.sameContent(verified) && !p.keepsInodes(name)
 }
 
 // sameContent reports whether a file has not been written to between two stamps of it.

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"log/slog"
 	"path"
@@ -47,7 +46,7 @@ type Filled struct {
 // Open opens the file as it was verified, in the tree as it is now: a snapshot's may
 // be a root that has been replaced since. The error is index.ErrChanged when the file
 // is not that one any more.
-func (f *Filled) Open() (io.ReadSeekCloser, error) {
+func (f *Filled) Open() (*index.OpenFile, error) {
 	var tree index.Tree
 	if f.opener != nil {
 		var err error

@@ -1,0 +1,354 @@
+package handlers_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// The trees of these tests have one package, which is longer than all buffers between the
+// server and its client: the end of it is not read before the client reads.
+const (
+	slowArchive = "modules/acme/vpc/aws/1.0.0.zip"
+	slowFolder  = "modules/acme/vpc/aws/1.0.0"
+	slowSize    = 8 << 20
+	slowBuffer  = 64 << 10
+)
+
+var slowContent = func() string {
+	content := make([]byte, slowSize)
+	rand.NewChaCha8([32]byte{1}).Read(content)
+	return string(content)
+}()
+
+// A slowTransport is a way to a server on which little is under way.
+type slowTransport struct {
+	name     string
+	tls, two bool
+}
+
+var slowTransports = []slowTransport{
+	{"HTTP 1.1", false, false},
+	{"HTTP 1.1 with TLS", true, false},
+	{"HTTP 2", true, true},
+}
+
+// serve starts a server and returns its URL and its client.
+func (s slowTransport) serve(t *testing.T, h http.Handler) (string, *http.Client) {
+	t.Helper()
+	server := httptest.NewUnstartedServer(h)
+	server.Config.ErrorLog = nil
+	server.EnableHTTP2 = s.two
+	server.Listener = smallBuffers{server.Listener}
+	if s.tls {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	t.Cleanup(server.Close)
+	client := server.Client()
+	client.Transport.(*http.Transport).DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := new(net.Dialer).DialContext(ctx, network, address)
+		if err == nil {
+			err = conn.(*net.TCPConn).SetReadBuffer(slowBuffer)
+		}
+		return conn, err
+	}
+	return server.URL, client
+}
+
+// smallBuffers are connections with little memory in the kernel. They stay *net.TCPConn,
+// which net/http sends files through.
+type smallBuffers struct{ net.Listener }
+
+func (l smallBuffers) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err == nil {
+		err = conn.(*net.TCPConn).SetWriteBuffer(slowBuffer)
+	}
+	return conn, err
+}
+
+// onDisk offers a tree on the local disk as Caddy does.
+func onDisk(t *testing.T, root string) *handlers.Registry {
+	t.Helper()
+	return registry(scanWith(t, index.Options{Open: func() (index.Tree, error) { return index.Directories{Root: root}.Open() }, Signer: newKey(t)}))
+}
+
+// rewrite writes other bytes to a file without a new inode.
+func rewrite(t *testing.T, file string) {
+	t.Helper()
+	f, err := os.OpenFile(file, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := f.Stat()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Write(make([]byte, info.Size())); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A file that is rewritten in place while a client downloads it does not come out whole,
+// whatever the protocol. What happens to its name does not matter.
+func TestFileThatChangesDuringItsDownload(t *testing.T) {
+	must := func(t *testing.T, err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, test := range []struct {
+		rule   string
+		ranges string
+		folder bool // it is packed on request
+		change func(t *testing.T, file string)
+		whole  bool
+	}{
+		{rule: "nothing happens", change: func(*testing.T, string) {}, whole: true},
+		{rule: "nothing happens to a range", ranges: "bytes=1000-", change: func(*testing.T, string) {}, whole: true},
+		{rule: "nothing happens to a folder", folder: true, change: func(*testing.T, string) {}, whole: true},
+		{rule: "rewritten", change: rewrite},
+		{rule: "rewritten, a range", ranges: "bytes=1000-", change: rewrite},
+		{rule: "rewritten, two ranges", ranges: "bytes=0-5000000,6000000-7000000", change: rewrite},
+		{rule: "rewritten, in a folder", folder: true, change: rewrite},
+		{rule: "rewritten, a range of a folder", folder: true, ranges: "bytes=1000-", change: rewrite},
+		{rule: "rewritten and given its old time", change: func(t *testing.T, file string) {
+			if runtime.GOOS == "windows" {
+				t.Skip("there is no time of change")
+			}
+			info, err := os.Stat(file)
+			must(t, err)
+			rewrite(t, file)
+			must(t, os.Chtimes(file, info.ModTime(), info.ModTime()))
+		}},
+		{rule: "cut off", change: func(t *testing.T, file string) { must(t, os.Truncate(file, 100)) }},
+		{rule: "removed", whole: true, change: func(t *testing.T, file string) {
+			if runtime.GOOS == "windows" {
+				t.Skip("an open file cannot be removed")
+			}
+			must(t, os.Remove(file))
+		}},
+		{rule: "replaced", whole: true, change: func(t *testing.T, file string) {
+			if runtime.GOOS == "windows" {
+				t.Skip("an open file cannot be replaced")
+			}
+			must(t, os.WriteFile(file+".tmp", []byte("another"), 0o644))
+			must(t, os.Rename(file+".tmp", file))
+		}},
+		{rule: "given other permissions", whole: true, change: func(t *testing.T, file string) { must(t, os.Chmod(file, 0o444)) }},
+	} {
+		for _, transport := range slowTransports {
+			t.Run(test.rule+", "+transport.name, func(t *testing.T) {
+				root := t.TempDir()
+				tree := indextest.OnDisk(t, root)
+				path, name := "/v1/modules/acme/vpc/aws/1.0.0/archive.zip", slowArchive
+				if test.folder {
+					path, name = "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", slowFolder+"/z" // the last one in the archive
+					tree.Write(slowFolder+"/main.tf", "# a module").Write(name, slowContent)
+				} else {
+					tree.Write(name, indextest.Zip("main.tf", "# a module", "data", slowContent))
+				}
+				g := onDisk(t, root)
+				answered := make(chan handlers.Exchange, 1)
+				g.Answered = func(_ *http.Request, e *handlers.Exchange) { answered <- *e }
+				rescanned := false
+				g.Changed = func(...string) { rescanned = true }
+				ended := make(chan any, 1)
+				base, client := transport.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					defer func() {
+						how := recover()
+						if ended <- how; how != nil {
+							panic(how)
+						}
+					}()
+					g.ServeHTTP(w, r)
+				}))
+
+				r, err := http.NewRequest(http.MethodGet, base+path, nil)
+				must(t, err)
+				if test.ranges != "" {
+					r.Header.Set("Range", test.ranges)
+				}
+				response, err := client.Do(r)
+				must(t, err)
+				defer response.Body.Close()
+				first := make([]byte, 100)
+				_, err = io.ReadFull(response.Body, first)
+				must(t, err)
+				test.change(t, filepath.Join(root, filepath.FromSlash(name)))
+				rest, err := io.ReadAll(response.Body)
+				if whole := err == nil; whole != test.whole {
+					t.Fatalf("the client has got %d of %d bytes, error %v", len(first)+len(rest), response.ContentLength, err)
+				}
+				if how := <-ended; test.whole && how != nil || !test.whole && how != http.ErrAbortHandler {
+					t.Errorf("the handler ended with %v", how)
+				}
+				e := <-answered
+				if e.Kind != handlers.KindModuleArchive || e.Version != "1.0.0" || e.Status != response.StatusCode || e.Bytes != response.ContentLength {
+					t.Errorf("reported as %+v", e)
+				}
+				if rescanned == test.whole {
+					t.Errorf("a scan follows: %t", rescanned)
+				}
+			})
+		}
+	}
+}
+
+// A sender is a writer of HTTP/1.1 that sends files by sendfile.
+type sender struct {
+	*httptest.ResponseRecorder
+	from []io.Reader
+}
+
+func (s *sender) ReadFrom(r io.Reader) (int64, error) {
+	if limited, ok := r.(*io.LimitedReader); ok {
+		s.from = append(s.from, limited.R)
+	}
+	return io.Copy(s.ResponseRecorder, r)
+}
+
+// net/http sends an *os.File without copying it, which no wrapper around the file may
+// prevent.
+func TestFilesAreSentByTheKernel(t *testing.T) {
+	root := t.TempDir()
+	tree := indextest.OnDisk(t, root)
+	content := indextest.Zip("main.tf", "# a module", "data", slowContent[:1<<20])
+	tree.Write(slowArchive, content)
+	g := onDisk(t, root)
+	for _, ranges := range []string{"", "bytes=1000-900000"} {
+		r := httptest.NewRequest(http.MethodGet, home+"/v1/modules/acme/vpc/aws/1.0.0/archive.zip", nil)
+		want := content
+		if ranges != "" {
+			r.Header.Set("Range", ranges)
+			want = content[1000:900001]
+		}
+		w := &sender{ResponseRecorder: httptest.NewRecorder()}
+		g.ServeHTTP(w, r)
+		if len(w.from) != 1 {
+			t.Fatalf("%q: sent from %v", ranges, w.from)
+		}
+		if _, ok := w.from[0].(*os.File); !ok {
+			t.Errorf("%q: sent from a %T", ranges, w.from[0])
+		}
+		if w.Body.String() != want {
+			t.Errorf("%q: the bytes differ", ranges)
+		}
+	}
+}
+
+// A client that leaves is not an answer that is broken off: the server is told nothing.
+func TestClientThatLeaves(t *testing.T) {
+	root := t.TempDir()
+	indextest.OnDisk(t, root).Write(slowArchive, indextest.Zip("main.tf", "# a module", "data", slowContent))
+	for _, transport := range slowTransports {
+		t.Run(transport.name, func(t *testing.T) {
+			g := onDisk(t, root)
+			g.Changed = func(...string) { t.Error("a scan follows") }
+			ended := make(chan any, 1)
+			base, client := transport.serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				defer func() { ended <- recover() }()
+				g.ServeHTTP(w, r)
+			}))
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			r, err := http.NewRequestWithContext(ctx, http.MethodGet, base+"/v1/modules/acme/vpc/aws/1.0.0/archive.zip", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			response, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.CopyN(io.Discard, response.Body, 100); err != nil {
+				t.Fatal(err)
+			}
+			response.Body.Close()
+			if panicked := <-ended; panicked != nil {
+				t.Errorf("it panicked with %v", panicked)
+			}
+		})
+	}
+}
+
+// A failingFile cannot be read from some offset on.
+type failingFile struct {
+	afero.File
+	from, offset int64
+}
+
+var errRead = errors.New("input/output error")
+
+func (f *failingFile) Read(p []byte) (int, error) {
+	if f.offset >= f.from {
+		return 0, errRead
+	}
+	n, err := f.File.Read(p)
+	f.offset += int64(n)
+	return n, err
+}
+
+// A failingDisk opens failing files once it fails.
+type failingDisk struct {
+	afero.Fs
+	fails bool
+}
+
+func (d *failingDisk) Open(name string) (afero.File, error) {
+	f, err := d.Fs.Open(name)
+	if err == nil && d.fails {
+		f = &failingFile{File: f, from: 100_000}
+	}
+	return f, err
+}
+
+// A file that cannot be read to its end breaks its answer off, too, and the operator is
+// told why.
+func TestFileThatCannotBeReadToItsEnd(t *testing.T) {
+	disk := &failingDisk{Fs: afero.NewMemMapFs()}
+	tree := indextest.On(t, disk)
+	tree.Write(slowArchive, indextest.Zip("main.tf", "# a module", "data", slowContent[:1<<20]))
+	g := registry(scan(t, tree))
+	disk.fails = true
+	for _, proto := range []int{1, 2} {
+		var log bytes.Buffer
+		g.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		r := httptest.NewRequest(http.MethodGet, home+"/v1/modules/acme/vpc/aws/1.0.0/archive.zip", nil)
+		r.ProtoMajor = proto
+		func() {
+			defer func() {
+				if how := recover(); how != http.ErrAbortHandler {
+					t.Errorf("HTTP/%d: the handler ended with %v", proto, how)
+				}
+			}()
+			g.ServeHTTP(httptest.NewRecorder(), r)
+		}()
+		if !strings.Contains(log.String(), errRead.Error()) || !strings.Contains(log.String(), "level=WARN") {
+			t.Errorf("HTTP/%d: the log is %q", proto, log.String())
+		}
+	}
+}

@@ -1,0 +1,123 @@
+package index
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// An OpenFile is a File that was opened as it was verified. Of one on the local disk the
+// ReadSeekCloser is an *os.File, which net/http sends without copying it.
+type OpenFile struct {
+	io.ReadSeekCloser
+
+	unchanged func() error // nil: the bytes cannot change
+}
+
+// Unchanged returns ErrChanged if what was read may be of two contents, since the file was
+// written to meanwhile. It is asked after the last read. A file that is replaced, renamed
+// or removed goes on being the one that was opened.
+func (o *OpenFile) Unchanged() error {
+	if o.unchanged == nil {
+		return nil
+	}
+	return o.unchanged()
+}
+
+// maxBuffered is the size in bytes up to which a packed folder is read before it
+// is served. Nearly all modules are smaller, and a slow client does not cost much
+// memory. A folder that is removed meanwhile is then ErrChanged instead of an answer
+// that breaks off.
+const maxBuffered = 256 << 10
+
+// Open opens f as it was verified. The error is ErrChanged when the file on the
+// disk has changed since.
+func (s *Snapshot) Open(f *File) (*OpenFile, error) {
+	switch {
+	case !f.IsFolder():
+	case f.Size <= maxBuffered:
+		return f.readPacked(f.in(&s.tree))
+	default:
+		if err := f.in(&s.tree).filesUnchanged(f.made.packed.contents()); err != nil {
+			return nil, err
+		}
+	}
+	return s.OpenRange(f)
+}
+
+// readPacked packs a folder into memory.
+func (f *File) readPacked(part Part) (*OpenFile, error) {
+	r := f.made.packed.open(part)
+	defer r.Close()
+	content := make([]byte, f.Size)
+	if _, err := io.ReadFull(r, content); err != nil {
+		return nil, err
+	}
+	if err := r.unchanged(); err != nil {
+		return nil, err
+	}
+	return openInMemory(content), nil
+}
+
+// OpenRange opens f for reading a part of it. In a folder that is packed on request
+// only the files that are read are checked: reading fails with ErrChanged when one
+// of them has changed.
+func (s *Snapshot) OpenRange(f *File) (*OpenFile, error) {
+	switch m := f.source(); {
+	case m.sign != nil:
+		signature, err := m.sign()
+		if err != nil {
+			return nil, fmt.Errorf("signing: %w", err)
+		}
+		return openInMemory(signature), nil
+	case m.content != nil:
+		return openInMemory(m.content), nil
+	case m.packed != nil:
+		r := m.packed.open(f.in(&s.tree))
+		return &OpenFile{r, r.unchanged}, nil
+	}
+	part := f.in(&s.tree)
+	opened, err := part.openUnchanged(f.Path(), f.stamp())
+	if err != nil {
+		return nil, err
+	}
+	return &OpenFile{opened, func() error { return f.stillUnchanged(part, opened) }}, nil
+}
+
+// stillUnchanged looks at an open file again. The inode of one that is renamed, removed or
+// given other permissions changes as that of a file does that is rewritten and given its
+// old time: these are told apart by reading the file.
+func (f *File) stillUnchanged(part Part, opened afero.File) error {
+	info, err := opened.Stat()
+	if err != nil {
+		return err
+	}
+	now := stampOf(info)
+	switch {
+	case part.sameFile(f.Path(), now, f.stamp()):
+		return nil
+	case !part.sameContent(now, f.stamp()):
+		return ErrChanged
+	}
+	hash := sha256.New()
+	if _, err := io.Copy(hash, io.NewSectionReader(opened, 0, f.Size)); err != nil {
+		return err
+	}
+	if wire.SHA256(hash.Sum(nil)) != f.SHA256 {
+		return ErrChanged
+	}
+	return nil
+}
+
+func openInMemory(content []byte) *OpenFile {
+	return &OpenFile{ReadSeekCloser: inMemory{bytes.NewReader(content)}}
+}
+
+type inMemory struct{ *bytes.Reader }
+
+func (inMemory) Close() error { return nil }

@@ -1,0 +1,69 @@
+package index_test
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// What was read of a file that is written to meanwhile counts for nothing, be it a file
+// that clients download or one that is packed for them.
+func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
+	const archive, folder = "modules/acme/vpc/aws/1.0.0.zip", "modules/acme/net/aws/1.0.0/"
+	large := strings.Repeat("# a comment\n", 50_000)
+	rewrite := func(name string) error {
+		f, err := os.OpenFile(name, os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteAt([]byte("#"), 0)
+		return errors.Join(err, f.Close())
+	}
+	for _, test := range []struct {
+		rule, address, file string
+		change              func(name string) error
+		read                int64 // before that
+		changed             bool
+	}{
+		{"nothing happens to a file", "acme/vpc/aws", archive, func(string) error { return nil }, 100, false},
+		{"a file is rewritten", "acme/vpc/aws", archive, rewrite, 100, true},
+		{"a file is given other permissions", "acme/vpc/aws", archive, func(name string) error { return os.Chmod(name, 0o444) }, 100, false},
+		{"nothing happens to a folder", "acme/net/aws", folder + "a.tf", func(string) error { return nil }, 100, false},
+		{"the first file of a folder is rewritten", "acme/net/aws", folder + "a.tf", rewrite, 100, true},
+		{"the last file of a folder is rewritten", "acme/net/aws", folder + "b.tf", rewrite, 1_000_000, true},
+		{"a file of a folder is rewritten that was read before", "acme/net/aws", folder + "a.tf", rewrite, 1_000_000, false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			root := t.TempDir()
+			indextest.OnDisk(t, root).
+				Write(archive, indextest.Zip("main.tf", large)).
+				Write(folder+"a.tf", large).Write(folder+"b.tf", large)
+			s := scanWith(t, options(t, index.Directories{Root: root}.Open))
+			f := s.Module(addressAt("", test.address)).Versions[0].Archive
+			open, err := s.Open(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer open.Close()
+			if _, err := io.CopyN(io.Discard, open, test.read); err != nil {
+				t.Fatal(err)
+			}
+			if err := test.change(filepath.Join(root, filepath.FromSlash(test.file))); err != nil {
+				t.Fatal(err)
+			}
+			_, err = io.Copy(io.Discard, open)
+			if err == nil {
+				err = open.Unchanged()
+			}
+			if test.changed && !errors.Is(err, index.ErrChanged) || !test.changed && err != nil {
+				t.Errorf("error %v", err)
+			}
+		})
+	}
+}
