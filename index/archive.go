@@ -64,6 +64,7 @@ func (w *walker) recall(a *archive) (known bool) {
 	if !known {
 		if d, known = w.scan.options.Digests.get(a.stamp); known {
 			a.detachName()
+			d.earlier = w.scan.earlier(a, d)
 			w.scan.memo.keep(&a.location, d)
 		}
 	}
@@ -133,7 +134,7 @@ func (s *scan) readArchive(a *archive) digest {
 		s.options.Listed.Forget(a.report) // it was replaced or removed after it was listed
 		s.memo.lookAgain()
 	}
-	d.stamp = a.stamp
+	d.stamp, d.earlier = a.stamp, s.earlier(a, d)
 	if s.ctx.Err() == nil {
 		s.memo.put(&a.location, d, s.options.now())
 	}
@@ -247,5 +248,6 @@ type digest struct {
 	size     int64
 	checksum uint32
 	bad      *finding
-	content  []byte // of a small document; of a package, what else reading it told
+	content  []byte        // of a small document; of a package, what else reading it told
+	earlier  *earlierBytes // of an archive that is not what it was when it was first offered
 }

@@ -63,6 +63,7 @@ type recordDetail struct {
 	bad      *finding
 	content  []byte
 	verified *verifiedSignature // by the content, a signature
+	earlier  *earlierBytes      // of an archive
 }
 
 // A verifiedSignature is a signature that verified, and the key that made it.
@@ -75,8 +76,8 @@ type verifiedSignature struct {
 
 func newRecord(name string, d digest) record {
 	r := record{name: name, stamp: d.stamp, sha256: d.sha256, h1: d.h1}
-	if d.size != d.stamp.size || d.checksum != 0 || d.bad != nil || len(d.content) > 0 {
-		r.more = &recordDetail{size: d.size, checksum: d.checksum, bad: d.bad, content: d.content}
+	if d.size != d.stamp.size || d.checksum != 0 || d.bad != nil || len(d.content) > 0 || d.earlier != nil {
+		r.more = &recordDetail{size: d.size, checksum: d.checksum, bad: d.bad, content: d.content, earlier: d.earlier}
 	}
 	return r
 }
@@ -84,7 +85,7 @@ func newRecord(name string, d digest) record {
 func (r *record) digest() digest {
 	d := digest{stamp: r.stamp, sha256: r.sha256, h1: r.h1, size: r.stamp.size}
 	if m := r.more; m != nil {
-		d.size, d.checksum, d.bad, d.content = m.size, m.checksum, m.bad, m.content
+		d.size, d.checksum, d.bad, d.content, d.earlier = m.size, m.checksum, m.bad, m.content, m.earlier
 	}
 	return d
 }

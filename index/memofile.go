@@ -178,11 +178,13 @@ func (f *folderRecords) decode() {
 	f.records = records
 }
 
-// Whether a record has a detail, and that a verified signature.
+// Whether a record has a detail, and that a verified signature or earlier bytes, which no
+// file has both.
 const (
 	withoutDetail = iota
 	withDetail
 	withSignature
+	withEarlier // a release before it existed reads the files of the folder again
 )
 
 func (d *recordDetail) append(b []byte) []byte {
@@ -190,19 +192,27 @@ func (d *recordDetail) append(b []byte) []byte {
 		return append(b, withoutDetail)
 	}
 	kind := byte(withDetail)
-	if d.verified != nil {
+	switch {
+	case d.verified != nil:
 		kind = withSignature
+	case d.earlier != nil:
+		kind = withEarlier
 	}
 	b = append(b, kind)
 	b = binary.AppendVarint(b, d.size)
 	b = binary.AppendUvarint(b, uint64(d.checksum))
 	b = appendFinding(b, d.bad)
 	b = appendString(b, string(d.content))
-	if v := d.verified; v != nil {
+	switch v, e := d.verified, d.earlier; kind {
+	case withSignature:
 		b = append(b, v.of[:]...)
 		b = binary.AppendVarint(b, v.at)
 		b = appendString(b, v.keyID)
 		b = binary.AppendVarint(b, v.expires)
+	case withEarlier:
+		b = append(b, e.sha256[:]...)
+		b = appendString(b, e.h1)
+		b = binary.AppendVarint(b, e.noticed)
 	}
 	return b
 }
@@ -307,13 +317,16 @@ func (r *memoReader) detail() *recordDetail {
 	if b := r.take(1); len(b) > 0 {
 		kind = b[0]
 	}
-	if kind == withoutDetail || kind > withSignature {
+	if kind == withoutDetail || kind > withEarlier {
 		r.bad = r.bad || kind != withoutDetail
 		return nil
 	}
 	d := &recordDetail{size: r.signed(), checksum: uint32(r.unsigned()), bad: r.finding(), content: r.bytes()}
-	if kind == withSignature {
+	switch kind {
+	case withSignature:
 		d.verified = &verifiedSignature{of: r.sum(), at: r.signed(), keyID: r.text(), expires: r.signed()}
+	case withEarlier:
+		d.earlier = &earlierBytes{sha256: r.sum(), h1: r.text(), noticed: r.signed()}
 	}
 	return d
 }

@@ -49,6 +49,9 @@ type ModuleVersion struct {
 	// a URL as it is.
 	Folder string
 
+	// Changed is not empty if the files in the package are others than at first.
+	Changed []ChangedBytes
+
 	notes      []string // for the report
 	summary    []byte   // encoded: it is rarely needed
 	deprecated *Notice
@@ -386,8 +389,9 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 	v := &ModuleVersion{
 		version: p.version, Hostname: hostname, Version: p.version.String(),
-		Archive: p.file(), H1: p.h1, Folder: p.subfolderOfModule(), notes: p.notes(), summary: p.summary(),
+		Archive: p.file(), H1: p.h1, Folder: p.subfolderOfModule(), Changed: p.changedBytes(""), summary: p.summary(),
 	}
+	v.notes = append(p.notes(), changedNotes(v.Changed)...)
 	v.Archive.Version = v.Version
 	return v
 }

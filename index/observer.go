@@ -30,6 +30,10 @@ type Observer struct {
 	// KeysChanged is called after Scanned for each keys file that has changed. May be nil.
 	KeysChanged func(KeysChange)
 
+	// Rewritten is called after Scanned for each file that is offered with other bytes
+	// than at first, once in the life of an Index. May be nil.
+	Rewritten func(ChangedVersion)
+
 	// Changed is called with the folders that this process has changed something in, so
 	// that other instances can be told. May be nil.
 	Changed func(folders []string)
@@ -88,6 +92,7 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	keys := x.reportKeys(now)
 	problems := x.reportWithheld(before, now)
 	x.reportIgnored(before, now)
+	rewritten := x.reportChanged(before, now)
 	o := x.observer.Load()
 	if o != nil && o.Scanned != nil {
 		o.Scanned(before, now, took)
@@ -100,6 +105,11 @@ func (x *Index) report(before, now *Snapshot, took time.Duration) {
 	if o != nil && o.Withheld != nil {
 		for _, p := range problems {
 			o.Withheld(p)
+		}
+	}
+	if o != nil && o.Rewritten != nil {
+		for _, c := range rewritten {
+			o.Rewritten(c)
 		}
 	}
 }

@@ -125,6 +125,9 @@ type Release struct {
 	// signed, and only the mirror offers it.
 	Keys []signing.PublicKey
 
+	// Changed are those of the packages whose bytes are others than at first.
+	Changed []ChangedBytes
+
 	protocols     []string // the plugin protocol versions it speaks, MAJOR.MINOR
 	checksums     *File
 	signatureFile *File // nil if it is not signed

@@ -174,6 +174,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.h1, packedH1: k.detail().packedH1, release: r}
 		r.Packages[i], zips[i] = &offered[i], k.file(files.text)
 		r.published = max(r.published, k.stamp.modTime)
+		r.Changed = append(r.Changed, k.changedBytes(k.platformText)...)
 	}
 	for d := range files.documents() {
 		r.published = max(r.published, d.stamp.modTime)
@@ -387,6 +388,7 @@ func newOffer(a address.Address, r *Release, note string, packages []*packageArc
 		o.Notes = append(o.Notes, note)
 	}
 	o.Notes = append(o.Notes, packageNotes(packages)...)
+	o.Notes = append(o.Notes, changedNotes(r.Changed)...)
 	if r.Signature.By == NotSigned {
 		o.Notes = append(o.Notes, "it is not signed: only the mirror offers it")
 	}

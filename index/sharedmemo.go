@@ -377,6 +377,7 @@ func (s *scan) recallShared(found *inventory) {
 			return false
 		}
 		delete(records, path)
+		d.earlier = s.earlier(a, d)
 		s.memo.adopt(&a.location, d)
 		a.digest, a.pending = d, false
 		found.recalled++

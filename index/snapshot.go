@@ -27,6 +27,9 @@ type Snapshot struct {
 	// zero if none expires.
 	KeysExpire time.Time
 
+	// Changed is what is offered with other bytes than at first, by path.
+	Changed []ChangedVersion
+
 	unread string // which archives are still pending that the scan tried to read, and why; empty: none are
 	faulty bool   // something else could not be read, and may be a moment later
 
@@ -187,6 +190,9 @@ func (s *Snapshot) addProvider(a address.Address, p *Provider, lacks pending) {
 	if p != nil {
 		s.providers[a] = p
 		s.noteExpiry(p)
+		for _, r := range p.Releases {
+			s.noteChanged(a, r.Version, r.Changed)
+		}
 	}
 }
 
@@ -204,6 +210,9 @@ func (s *Snapshot) addModule(a address.Address, m *Module, lacks pending) {
 	}
 	if m != nil {
 		s.modules[a] = m
+		for _, v := range m.Versions {
+			s.noteChanged(a, v.Version, v.Changed)
+		}
 	}
 }
 

@@ -28,6 +28,11 @@ const (
 	// hosted namespace is empty.
 	eventKeysChanged = "terraform_registry_keys_changed"
 
+	// eventBytesChanged is emitted for each file that is offered with other bytes than
+	// at first, once in the life of a process, with root, path, address, version,
+	// platform, and the hashes was and is. The platform of a module is empty.
+	eventBytesChanged = "terraform_registry_bytes_changed"
+
 	// eventKeyAdded is emitted when the registry of a hostname sends new keys for a
 	// namespace whose previous keys are stored, with hostname, namespace and keys.
 	eventKeyAdded = "terraform_registry_key_added"
@@ -105,6 +110,22 @@ func (a *App) emitKeysChanged(t tree, c index.KeysChange) {
 		"before":    c.Before,
 		"keys":      c.Now,
 		"missing":   c.Missing,
+	})
+}
+
+// emitRewritten emits an event for a file that is offered with other bytes than at first.
+func (a *App) emitRewritten(t tree, c index.ChangedVersion) {
+	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventBytesChanged) {
+		return
+	}
+	a.events.Emit(a.ctx, eventBytesChanged, map[string]any{
+		"root":     t.directories.Root,
+		"path":     c.Path,
+		"address":  c.Address.String(),
+		"version":  c.Version,
+		"platform": c.Platform,
+		"was":      c.Was,
+		"is":       c.Is,
 	})
 }
 

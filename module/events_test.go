@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -116,6 +118,43 @@ func TestEvents(t *testing.T) {
 	}
 	if events := rescanned.take(); len(events) == 0 || events[len(events)-1].Data["withheld"] != 1 {
 		t.Errorf("for the scans, got events %v", events)
+	}
+}
+
+// A file that is offered with other bytes than at first is an event and a metric.
+func TestChangedBytesAreAnEvent(t *testing.T) {
+	root := archivesTree(t)
+	c := newConfiguration(t)
+	changed := c.hear(eventBytesChanged)
+	h := c.mustHandle(Handler{Root: root, Rescan: -1})
+	c.mustStart()
+	snapshot(t, h)
+	series := "bytes_changed root=" + root
+	if n, there := c.gathered()[series]; !there || n != 0 {
+		t.Errorf("%s is %v", series, n)
+	}
+	const name = "providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip"
+	indextest.OnDisk(t, root).Write(name+".tmp", indextest.Zip("terraform-provider-demo_v1.2.0", "another program"))
+	if err := os.Rename(filepath.Join(root, name+".tmp"), filepath.Join(root, name)); err != nil {
+		t.Fatal(err)
+	}
+	rescan(t, h)
+	rescan(t, h)
+	events := changed.take()
+	if len(events) != 1 {
+		t.Fatalf("got events %v", events)
+	}
+	data := events[0].Data
+	for name, want := range map[string]any{"root": root, "path": name, "address": "acme/demo", "version": "1.2.0", "platform": "linux_amd64"} {
+		if data[name] != want {
+			t.Errorf("%s is %v, want %v", name, data[name], want)
+		}
+	}
+	if was, is := data["was"].(string), data["is"].(string); !strings.HasPrefix(was, "zh:") || !strings.HasPrefix(is, "zh:") || was == is {
+		t.Errorf("it was %s and is %s", was, is)
+	}
+	if n := c.gathered()[series]; n != 1 {
+		t.Errorf("%s is %v", series, n)
 	}
 }
 

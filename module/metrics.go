@@ -22,6 +22,8 @@ var (
 		"Versions of providers and modules that are offered to clients.", []string{"root", "kind"}, nil)
 	metricWithheld = prometheus.NewDesc("caddy_terraform_registry_withheld",
 		"Files that are withheld, by reason.", []string{"root", "reason"}, nil)
+	metricChanged = prometheus.NewDesc("caddy_terraform_registry_bytes_changed",
+		"Packages and modules that are offered with other bytes than at first.", []string{"root"}, nil)
 	metricPending = prometheus.NewDesc("caddy_terraform_registry_pending",
 		"Packages that have not been read yet.", []string{"root"}, nil)
 	metricAge = prometheus.NewDesc("caddy_terraform_registry_index_age_seconds",
@@ -54,7 +56,7 @@ func (a *App) registerMetrics() error {
 // Describe implements prometheus.Collector.
 func (collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		metricOffered, metricWithheld, metricPending, metricAge, metricDuration,
+		metricOffered, metricWithheld, metricChanged, metricPending, metricAge, metricDuration,
 		metricScans, metricArchives, metricKeyExpiry, metricRequests, metricBytes, metricUploads,
 		metricUpstream, metricUpstreamBytes, metricUpstreamSeconds,
 	} {
@@ -91,6 +93,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 		for reason, n := range withheld {
 			gauge(metricWithheld, float64(n), root, string(reason))
 		}
+		gauge(metricChanged, float64(len(s.Changed)), root)
 		gauge(metricPending, float64(s.Report.Pending), root)
 		gauge(metricAge, time.Since(s.Taken).Seconds(), root)
 		if !s.KeysExpire.IsZero() {

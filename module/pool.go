@@ -215,6 +215,7 @@ func (a *App) acquireIndex(t tree, signer index.Signer) *index.Index {
 		},
 		Withheld:    func(p index.Problem) { a.emitWithheld(t, p) },
 		KeysChanged: func(c index.KeysChange) { a.emitKeysChanged(t, c) },
+		Rewritten:   func(c index.ChangedVersion) { a.emitRewritten(t, c) },
 		Changed:     announce,
 	})
 	pooled.Start()

@@ -80,7 +80,7 @@ func (m *moduleView) standing(v *index.ModuleVersion) []chip {
 
 func (m *moduleView) notices() []notice {
 	to := func(r route) *link { return &link{"Use " + m.latest.Version, m.url(r)} }
-	return standingNotices(m.version.Version, m.latest.Version, m.version.Deprecated(), to(m.route.at("")))
+	return standingNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.at("")))
 }
 
 func (m *moduleView) menu() versionMenu {

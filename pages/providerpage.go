@@ -119,7 +119,7 @@ func (p *providerView) standing(r *index.Release) []chip {
 
 func (p *providerView) notices() []notice {
 	useLatest := &link{"Use " + p.latest.Version, p.url(p.route.at(""))}
-	return standingNotices(p.release.Version, p.latest.Version, p.release.Deprecated(), useLatest)
+	return standingNotices(p.release.Version, p.latest.Version, p.release.Changed, p.release.Deprecated(), useLatest)
 }
 
 // menu leads to the same page of the other releases, if they have documentation, and

@@ -459,6 +459,37 @@ func TestVersionsSayWhatTheyAre(t *testing.T) {
 	}
 }
 
+// Everybody who may see a version is told that it is not what it was.
+func TestVersionsSayThatTheirBytesHaveChanged(t *testing.T) {
+	const zip = "providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+	tree := indextest.New(t).Write(zip, indextest.ProviderZip("demo", "1.0.0", "linux_amd64")).Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")
+	x := index.New(index.Options{Open: tree.Open})
+	defer x.Close()
+	if _, err := x.Rescan(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	tree.Write(zip, indextest.Zip("terraform-provider-demo_v1.0.0", "another program")).Write("modules/acme/vpc/aws/1.0.0/main.tf", "# another module")
+	snapshot, err := x.Rescan(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := siteOf(t, snapshot)
+	for path, want := range map[string]string{
+		"/providers/acme/demo/1.0.0":  "The package for linux_amd64 has changed.",
+		"/modules/acme/vpc/aws/1.0.0": "The files of this version have changed.",
+	} {
+		text := textIn(elements(parse(t, s.get(path, "")), atom.Main)[0])
+		if !strings.Contains(text, want) {
+			t.Errorf("%s: there is no %q in\n%s", path, want, text)
+		}
+		for _, private := range []string{zip, "modules/acme/vpc/aws/1.0.0/main.tf"} {
+			if strings.Contains(text, private) {
+				t.Errorf("%s: there is the path %s", path, private)
+			}
+		}
+	}
+}
+
 func TestARegistryBegins(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, indextest.New(t)))
 	text := textIn(parse(t, s.get("/", "")))

@@ -1,7 +1,9 @@
 package pages
 
 import (
+	"fmt"
 	"strconv"
+	"time"
 
 	version "github.com/hashicorp/go-version"
 
@@ -41,9 +43,10 @@ func isPrerelease(text string) bool {
 	return err == nil && v.Prerelease() != ""
 }
 
-// standingNotices are those of a version that is deprecated, or not the latest.
-func standingNotices(text, latest string, deprecated *index.Notice, useLatest *link) []notice {
-	var notices []notice
+// standingNotices are those of a version whose bytes have changed, that is deprecated, or
+// not the latest.
+func standingNotices(text, latest string, changed []index.ChangedBytes, deprecated *index.Notice, useLatest *link) []notice {
+	notices := changedNotices(changed)
 	if deprecated != nil {
 		n := notice{Tone: "warn", Title: "This version is deprecated.", Text: deprecated.Reason}
 		if deprecated.Link != "" {
@@ -59,6 +62,21 @@ func standingNotices(text, latest string, deprecated *index.Notice, useLatest *l
 		notices = append(notices, notice{Title: "There is a newer version.", Link: useLatest})
 	case this.Prerelease() != "":
 		notices = append(notices, notice{Title: "This is a prerelease.", Link: useLatest})
+	}
+	return notices
+}
+
+// changedNotices tell users why a version that they have locked, or have installed before,
+// is another one now.
+func changedNotices(changed []index.ChangedBytes) (notices []notice) {
+	for _, c := range changed {
+		n := notice{Tone: "bad", Title: "The files of this version have changed.",
+			Text: fmt.Sprintf("Since it was first offered they were replaced, as was noticed on %s: %s was %s. Who installs it now gets other files than before.", c.Noticed.Format(time.DateOnly), c.Is, c.Was)}
+		if c.Platform != "" {
+			n.Title = "The package for " + c.Platform + " has changed."
+			n.Text = fmt.Sprintf("Since it was first offered it was replaced, as was noticed on %s: %s was %s. A lock file that has the old hash refuses it; ask the operator of this registry which one is right.", c.Noticed.Format(time.DateOnly), c.Is, c.Was)
+		}
+		notices = append(notices, n)
 	}
 	return notices
 }

@@ -68,6 +68,7 @@ func TestAlertsFire(t *testing.T) {
 		offered  = `caddy_terraform_registry_offered{instance="a",root="/srv",kind="provider"}`
 		expiry   = `caddy_terraform_registry_key_expiry_days{instance="a",root="/srv"}`
 		withheld = `caddy_terraform_registry_withheld{instance="a",root="/srv",reason=`
+		changed  = `caddy_terraform_registry_bytes_changed{instance="a",root="/srv"}`
 		requests = `caddy_terraform_registry_requests_total{instance="a",kind=`
 		publish  = `caddy_terraform_registry_publish_total{instance="a",kind="package",outcome=`
 		upstream = `caddy_terraform_registry_upstream_total{instance="a",hostname="registry.terraform.io",event=`
@@ -91,6 +92,8 @@ func TestAlertsFire(t *testing.T) {
 		{"one of a hundred is gone", "TerraformRegistryOffersLess", series{offered: from(10*time.Minute, 100, 99)}, false},
 		{"a bad signature", "TerraformRegistryTampered", series{withheld + `"bad_signature"}`: always(1)}, true},
 		{"an empty file", "TerraformRegistryTampered", series{withheld + `"empty"}`: always(1)}, false},
+		{"other bytes than at first", "TerraformRegistryBytesChanged", series{changed: always(1)}, true},
+		{"the same bytes as at first", "TerraformRegistryBytesChanged", series{changed: always(0)}, false},
 		{"an empty file", "TerraformRegistryWithheld", series{withheld + `"empty"}`: always(1)}, true},
 		{"a file that is being copied", "TerraformRegistryWithheld", series{withheld + `"being_written"}`: always(1)}, false},
 		{"a bad signature, for which there is another alert", "TerraformRegistryWithheld", series{withheld + `"bad_signature"}`: always(1)}, false},

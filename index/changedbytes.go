@@ -1,0 +1,190 @@
+package index
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
+)
+
+// Clients trust a version to stay what it is: lock files have the hashes of its packages.
+// Nothing keeps an operator from writing other bytes to a file that is offered. The memo
+// then remembers what the first bytes were, beside what they are now, for as long as the
+// file lies where it is. Bytes that come back are no change any more.
+
+// earlierBytes identify the bytes that a file had when it was first offered.
+type earlierBytes struct {
+	sha256  wire.SHA256
+	h1      string
+	noticed int64 // when they were found to be others, in nanoseconds; zero: not yet
+}
+
+// same reports whether a file that lies at a path in a report has these bytes. A module is
+// the same if its files are, however they are packed.
+func (b *earlierBytes) same(report string, d digest) bool {
+	if strings.HasPrefix(report, "modules/") && b.h1 != "" && d.h1 != "" {
+		return b.h1 == d.h1
+	}
+	return b.sha256 == d.sha256
+}
+
+// earlier returns what an archive was when it was first offered, if that differs from what
+// reading it has given now; nil if it is the same or new. A file that is unreadable for a
+// while, as while another one is copied over it, keeps what is known of it.
+func (s *scan) earlier(a *archive, now digest) *earlierBytes {
+	first := s.first(a)
+	switch {
+	case first == nil, now.bad == nil && first.same(a.report, now):
+		return nil
+	case now.bad != nil || first.noticed != 0:
+		return first
+	}
+	noticed := *first
+	noticed.noticed = s.now.UnixNano()
+	return &noticed
+}
+
+// first returns what an archive was when it was first offered; nil if that is not known.
+func (s *scan) first(a *archive) *earlierBytes {
+	known, ok := s.memo.known(&a.location)
+	sound := ok && known.bad == nil
+	switch last := s.last.snapshot; {
+	case known.earlier != nil:
+		return known.earlier
+	case last == nil && sound:
+		// At a start nobody knows whether the file was offered: it is taken for granted.
+	case last == nil:
+		return nil
+	default:
+		offered, before := s.last.bytesOf(a)
+		switch {
+		case before != nil: // the file is too young for the memo
+			return before
+		case offered == nil || !sound:
+			return offered
+		}
+	}
+	return &earlierBytes{sha256: known.sha256, h1: known.h1}
+}
+
+// bytesOf returns the bytes of an archive that clients could download, nil if they could
+// not, and those that it had before, if they had been others.
+func (o outcome) bytesOf(a *archive) (offered, before *earlierBytes) {
+	report, name := a.reportPath(), a.path()
+	for _, c := range o.snapshot.Changed {
+		if c.Path == report {
+			before = c.first
+		}
+	}
+	if a.in.address.IsModule() {
+		if v := o.module(a.in.address).Version(a.version); v != nil && v.Archive.Path() == name {
+			offered = &earlierBytes{sha256: v.Archive.SHA256, h1: v.H1}
+		}
+		return offered, before
+	}
+	if r := o.provider(a.in.address).Release(a.version); r != nil {
+		for _, k := range r.Packages {
+			if k.File.Path() == name {
+				offered = &earlierBytes{sha256: k.File.SHA256, h1: k.H1}
+			}
+		}
+	}
+	return offered, before
+}
+
+// known returns what is known of a file, whatever it is now.
+func (m *memo) known(file *location) (digest, bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	r := m.find(file)
+	if r == nil {
+		return digest{}, false
+	}
+	return r.digest(), true
+}
+
+// ChangedBytes says that what clients download of a version is not what it was when it was
+// first offered.
+type ChangedBytes struct {
+	Path     string    // of the file or folder in the tree, as in a report
+	Platform string    // OS_ARCH; empty for a module
+	Was, Is  string    // the hash as in lock files, "zh:…", or for a module "h1:…"
+	Noticed  time.Time // when the change was found
+
+	first *earlierBytes
+}
+
+// changedBytes is nil if the archive is what it was.
+func (a *archive) changedBytes(platform string) []ChangedBytes {
+	b := a.digest.earlier
+	if b == nil || a.bad != nil {
+		return nil
+	}
+	c := ChangedBytes{Path: a.reportPath(), Platform: platform, Noticed: time.Unix(0, b.noticed).UTC(), first: b}
+	if c.Was, c.Is = b.h1, a.h1; platform != "" || b.h1 == "" || a.h1 == "" {
+		c.Was, c.Is = "zh:"+b.sha256.String(), "zh:"+a.sha256.String()
+	}
+	return []ChangedBytes{c}
+}
+
+// changedNotes are the notes of a report about changes of one version.
+func changedNotes(all []ChangedBytes) (notes []string) {
+	for _, c := range all {
+		day, was, is := c.Noticed.Format(time.DateOnly), shortHash(c.Was), shortHash(c.Is)
+		if c.Platform == "" {
+			notes = append(notes, fmt.Sprintf("its files are others than those it was first offered with (%s, before %s: %s), and who installs it now gets these: put the old ones back, and publish the new ones as a new version", is, day, was))
+			continue
+		}
+		notes = append(notes, fmt.Sprintf("its package for %s is another than the one it was first offered with (%s, before %s: %s), which lock files refuse: put the old one back, and publish the new one as a new version", c.Platform, is, day, was))
+	}
+	return notes
+}
+
+// shortHash is as much of a hash as people compare.
+func shortHash(hash string) string { return hash[:min(len(hash), len("zh:")+12)] + "…" }
+
+// A ChangedVersion is a version that is offered with other bytes than at first.
+type ChangedVersion struct {
+	Address address.Address
+	Version string
+	ChangedBytes
+}
+
+func (s *Snapshot) noteChanged(a address.Address, version string, all []ChangedBytes) {
+	for _, c := range all {
+		s.Changed = append(s.Changed, ChangedVersion{a, version, c})
+	}
+}
+
+// newlyChanged is what has changed since the snapshot before, which may be nil.
+func (s *Snapshot) newlyChanged(before *Snapshot) (list []ChangedVersion) {
+	known := make(map[string]string)
+	if before != nil {
+		for _, c := range before.Changed {
+			known[c.Path] = c.Is
+		}
+	}
+	for _, c := range s.Changed {
+		if known[c.Path] != c.Is {
+			list = append(list, c)
+		}
+	}
+	return list
+}
+
+// reportChanged logs what is offered with other bytes than at first, each change once in
+// the life of a process, and returns what is new.
+func (x *Index) reportChanged(before, now *Snapshot) []ChangedVersion {
+	changed := now.newlyChanged(before)
+	limited(x, slog.LevelWarn, "the bytes of an offered version have changed", changed, func(c ChangedVersion) {
+		fields := []any{"path", c.Path, "address", c.Address.String(), "version", c.Version}
+		if c.Platform != "" {
+			fields = append(fields, "platform", c.Platform)
+		}
+		x.log(slog.LevelWarn, "the bytes of an offered version have changed", append(fields, "was", c.Was, "is", c.Is)...)
+	})
+	return changed
+}

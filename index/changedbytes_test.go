@@ -1,0 +1,147 @@
+package index_test
+
+import (
+	"bytes"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+)
+
+// A version that is offered with other bytes than at first is noticed, also if they were
+// replaced while the registry was stopped, and remembered over restarts.
+func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
+	const (
+		linux  = "providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
+		darwin = "providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip"
+		newer  = "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip"
+		listed = "providers/acme/listed/terraform-provider-listed_1.0.0_linux_amd64.zip"
+		module = "modules/acme/vpc/aws/1.0.0.zip"
+		folder = "modules/acme/net/aws/1.0.0/main.tf"
+	)
+	zip := func(more string) string {
+		return indextest.Zip("terraform-provider-demo_v1.0.0", "#!/bin/sh\n"+more)
+	}
+	begin := func(tree *indextest.Tree) {
+		tree.Write(linux, zip("first")).Write(darwin, zip("first"))
+		tree.Write(module, indextest.Zip("main.tf", "# a module\n", "outputs.tf", "# nothing\n"))
+		tree.Write(folder, "# a module\n")
+	}
+	type step func(tree *indextest.Tree)
+	write := func(name, content string) step { return func(tree *indextest.Tree) { tree.Write(name, content) } }
+	for _, test := range []struct {
+		rule  string
+		steps []step
+		want  string // what has changed, by path
+		runs  bool   // only while the registry runs: it cannot know otherwise
+	}{
+		{rule: "nothing", steps: []step{func(*indextest.Tree) {}}},
+		{rule: "another package", steps: []step{write(linux, zip("second one"))}, want: linux},
+		{rule: "two other packages", steps: []step{write(linux, zip("second one")), write(darwin, zip("second one"))}, want: darwin + " " + linux},
+		{rule: "a package twice", steps: []step{write(linux, zip("second one")), write(linux, zip("the third one"))}, want: linux},
+		{rule: "a package that comes back", steps: []step{write(linux, zip("second one")), write(linux, zip("first"))}},
+		{rule: "a package that was broken meanwhile", steps: []step{write(linux, "PK"), write(linux, zip("second one"))}, want: linux},
+		{rule: "a package that was broken meanwhile and comes back", steps: []step{write(linux, "PK"), write(linux, zip("first"))}},
+		{rule: "a package that is touched", steps: []step{func(tree *indextest.Tree) {
+			_ = tree.Fs.Chtimes(linux, time.Unix(1e9, 0), time.Unix(1e9, 0))
+		}}},
+		{rule: "a new version", steps: []step{write(newer, zip("second one"))}},
+		{rule: "a package that was broken at first", steps: []step{write(newer, "PK"), write(newer, zip("second one"))}},
+		{rule: "other files of a module", steps: []step{write(module, indextest.Zip("main.tf", "# another module\n"))}, want: module},
+		{rule: "a module that is repacked", steps: []step{write(module, indextest.Zip("outputs.tf", "# nothing\n", "main.tf", "# a module\n")), func(tree *indextest.Tree) {
+			_ = tree.Fs.Chtimes(module, time.Unix(1e9, 0), time.Unix(1e9, 0))
+		}}},
+		{rule: "other files of a folder", steps: []step{write(folder, "# another module\n")}, want: "modules/acme/net/aws/1.0.0"},
+		{rule: "a withdrawn version is not offered", steps: []step{write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`), write(module, indextest.Zip("main.tf", "# another module\n"))}},
+		{rule: "a package that was not the one of SHA256SUMS and is put right", runs: true, steps: []step{func(tree *indextest.Tree) {
+			tree.Provider("acme/listed", "1.0.0", "linux_amd64").Checksums()
+			tree.Write(listed, indextest.Zip("terraform-provider-listed_v1.0.0", "damaged"))
+		}, func(tree *indextest.Tree) { tree.Provider("acme/listed", "1.0.0", "linux_amd64") }}},
+	} {
+		for _, stopped := range []bool{false, true} {
+			if stopped && test.runs {
+				continue
+			}
+			name := test.rule
+			if stopped {
+				name += ", while the registry was stopped"
+			}
+			t.Run(name, func(t *testing.T) {
+				tree := indextest.New(t)
+				begin(tree)
+				o := options(t, tree.Open)
+				o.Store = new(memoryStore)
+				x := index.New(o)
+				rescan(t, x)
+				restart := func() {
+					x.Close()
+					x = index.New(o)
+				}
+				for _, do := range test.steps {
+					if stopped {
+						restart()
+					}
+					do(tree)
+					rescan(t, x)
+				}
+				for range 2 { // as it is, and after a restart
+					s := rescan(t, x)
+					var changed []string
+					for _, c := range s.Changed {
+						changed = append(changed, c.Path)
+						if c.Was == c.Is || c.Noticed.IsZero() {
+							t.Errorf("changed as %+v", c)
+						}
+					}
+					slices.Sort(changed)
+					if got := strings.Join(changed, " "); got != test.want {
+						t.Errorf("%q has changed, want %q", got, test.want)
+					}
+					notes := 0
+					for _, offer := range s.Report.Offered {
+						for _, n := range offer.Notes {
+							if strings.Contains(n, "first offered") {
+								notes++
+							}
+						}
+					}
+					if notes != len(changed) {
+						t.Errorf("%d notes in the report, want %d", notes, len(changed))
+					}
+					restart()
+				}
+				x.Close()
+			})
+		}
+	}
+}
+
+// Each change is logged and told once, with what it was at first.
+func TestChangedBytesAreToldOnce(t *testing.T) {
+	const name = "modules/acme/vpc/aws/1.0.0.zip"
+	tree := indextest.New(t).Write(name, indextest.Zip("main.tf", "# a module\n"))
+	var log bytes.Buffer
+	var told []index.ChangedVersion
+	x := index.New(options(t, tree.Open))
+	defer x.Close()
+	x.Observe(&index.Observer{
+		Logger:    slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		Rewritten: func(c index.ChangedVersion) { told = append(told, c) },
+	})
+	first := rescan(t, x).Module(vpcModule).Versions[0].H1
+	for range 2 {
+		tree.Write(name, indextest.Zip("main.tf", "# another module\n"))
+		rescan(t, x)
+		rescan(t, x)
+	}
+	if len(told) != 1 || told[0].Was != first || told[0].Address != vpcModule || told[0].Version != "1.0.0" {
+		t.Errorf("told %+v", told)
+	}
+	if n := strings.Count(log.String(), "the bytes of an offered version have changed"); n != 1 {
+		t.Errorf("the log is %s", log.String())
+	}
+}
