@@ -1,6 +1,7 @@
 package index
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"path"
@@ -82,6 +83,37 @@ func (r rootFs) Rename(from, to string) error {
 	})
 }
 
+// Link implements linker.
+func (r rootFs) Link(from, to string) error {
+	return r.doInParent(from, func(from string) error {
+		return r.doInParent(to, func(to string) error { return r.root.Link(from, to) })
+	})
+}
+
+// RenameExclusive implements exclusiveRenamer. Both folders are opened by the rules of
+// os.Root, and the names in them have no slash.
+func (r rootFs) RenameExclusive(from, to string) error {
+	fromDir, err := r.Open(path.Dir(from))
+	if err != nil {
+		return err
+	}
+	defer fromDir.Close()
+	toDir, err := r.Open(path.Dir(to))
+	if err != nil {
+		return err
+	}
+	defer toDir.Close()
+	a, ok := fromDir.(*os.File)
+	b, same := toDir.(*os.File)
+	if !ok || !same {
+		return errors.ErrUnsupported
+	}
+	if err := renameExclusive(a, path.Base(from), b, path.Base(to)); err != nil {
+		return &os.LinkError{Op: "rename", Old: from, New: to, Err: err}
+	}
+	return nil
+}
+
 // file keeps a nil *os.File from becoming a non-nil afero.File.
 func file(f *os.File, err error) (afero.File, error) {
 	if err != nil {
@@ -90,7 +122,11 @@ func file(f *os.File, err error) (afero.File, error) {
 	return f, nil
 }
 
-var _ afero.Fs = rootFs{}
+var (
+	_ afero.Fs         = rootFs{}
+	_ linker           = rootFs{}
+	_ exclusiveRenamer = rootFs{}
+)
 
 // maxLinks is how many symlinks a path may have, as on Linux.
 const maxLinks = 40

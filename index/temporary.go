@@ -254,20 +254,21 @@ func (t *TemporaryFile) Rename(ctx context.Context, name string) (fs.FileInfo, e
 	if t.bucket != nil {
 		return t.put(ctx, t.bucket.Replace, name)
 	}
-	return t.rename(name)
+	return t.giveName(name, t.part.replace)
 }
 
-// Create is Rename for a name that is free. In a Bucket the store refuses to replace a
-// file, which is ErrChanged; on the disk callers have the lock of the name and have
-// looked.
+// Create is Rename for a name that is free: it never replaces a file, also where another
+// process takes the name at this moment. Then the error is ErrChanged, or ErrReserved if
+// that process has not written anything yet.
 func (t *TemporaryFile) Create(ctx context.Context, name string) (fs.FileInfo, error) {
 	if t.bucket != nil {
 		return t.put(ctx, t.bucket.Create, name)
 	}
-	return t.rename(name)
+	return t.giveName(name, t.part.place)
 }
 
-func (t *TemporaryFile) rename(name string) (fs.FileInfo, error) {
+// giveName ends the file on a disk by one of place and replace.
+func (t *TemporaryFile) giveName(name string, give func(from, to string) error) (fs.FileInfo, error) {
 	err := t.sync()
 	written, statErr := t.File.Stat()
 	if err == nil {
@@ -278,22 +279,34 @@ func (t *TemporaryFile) rename(name string) (fs.FileInfo, error) {
 	}
 	p := t.part
 	if err == nil {
-		if err = p.Fs.MkdirAll(path.Join(p.Dir, path.Dir(name)), 0o755); err == nil {
-			err = p.Fs.Rename(path.Join(p.Dir, t.name), path.Join(p.Dir, name))
-		}
+		err = give(t.name, name)
 	}
 	if err != nil {
 		t.Discard()
+		if errors.Is(err, fs.ErrExist) {
+			return nil, ErrChanged
+		}
 		return nil, StorageError(err)
 	}
 	t.ended = true
 	p.SyncFolder(path.Dir(name))
 	t.unlock()
 	info, err := p.stat(name)
-	if err != nil || !sameFile(info, written) || info.Size() != written.Size() {
+	switch {
+	case err != nil && !errors.Is(err, fs.ErrNotExist):
+		return nil, StorageError(err)
+	case err != nil || !sameFile(info, written) || info.Size() != written.Size():
 		return nil, ErrChanged
 	}
 	return info, nil
+}
+
+// replace gives a file its name, and makes the folder of that.
+func (p Part) replace(from, to string) error {
+	if err := p.makeFolder(path.Dir(to)); err != nil {
+		return err
+	}
+	return p.Fs.Rename(path.Join(p.Dir, from), path.Join(p.Dir, to))
 }
 
 // sameFile is os.SameFile, where the file system tells files apart.

@@ -63,7 +63,8 @@ const uploadFormat = 1 // the only one there is
 // once for everybody who reads the tree: from has the whole release, with a SHA256SUMS of
 // the name checksums, and to must not exist. In a Bucket, from is still there afterwards,
 // and copied are the files in to, by name; interrupted, it leaves an IncompleteUpload,
-// which the same call completes. The error is ErrInTheWay, or one of StorageError.
+// which the same call completes. The error is ErrInTheWay, or one of StorageError, such as
+// ErrReserved for a folder that was made a moment ago and has nothing in it yet.
 func (p Part) InstallFolder(ctx context.Context, from, to, checksums string) (copied map[string]fs.FileInfo, err error) {
 	if p.bucket() == nil {
 		return nil, p.renameFolder(from, to)
@@ -166,14 +167,10 @@ func (p Part) RemoveFolder(ctx context.Context, dir, checksums string) error {
 // renameFolder installs a folder on a disk.
 func (p Part) renameFolder(from, to string) error {
 	p.SyncFolder(from)
-	err := p.Fs.MkdirAll(path.Join(p.Dir, path.Dir(to)), 0o755)
-	if err == nil {
-		err = p.Fs.Rename(path.Join(p.Dir, from), path.Join(p.Dir, to))
-	}
-	if err != nil {
-		if exists, _ := p.Exists(to); exists { // another writer was faster
-			return ErrInTheWay
-		}
+	switch err := p.placeFolder(from, to); {
+	case errors.Is(err, fs.ErrExist): // another writer was faster
+		return ErrInTheWay
+	case err != nil:
 		return StorageError(err)
 	}
 	p.SyncFolder(path.Dir(to))

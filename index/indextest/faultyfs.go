@@ -1,6 +1,7 @@
 package indextest
 
 import (
+	"errors"
 	"io/fs"
 	"math"
 	"os"
@@ -30,11 +31,11 @@ type Faults struct {
 
 // An Operation is one call of a file system, or of a file that it has opened.
 type Operation struct {
-	// Name is one of open, openfile, create, stat, rename, remove, removeall, mkdir,
-	// mkdirall, read, readdir, write and sync.
+	// Name is one of open, openfile, create, stat, rename, renameexclusive, link, remove,
+	// removeall, mkdir, mkdirall, read, readdir, write and sync.
 	Name string
 
-	// Path is the name in the file system; that of the new name for a rename.
+	// Path is the name in the file system; the new one for a rename or a link.
 	Path string
 }
 
@@ -150,6 +151,26 @@ func (f FaultyFs) Stat(name string) (os.FileInfo, error) {
 // Rename implements afero.Fs.
 func (f FaultyFs) Rename(from, to string) error {
 	return f.do("rename", to, func() error { return f.Fs.Rename(from, to) })
+}
+
+// RenameExclusive is that of a tree on the disk; errors.ErrUnsupported elsewhere.
+func (f FaultyFs) RenameExclusive(from, to string) error {
+	return f.do("renameexclusive", to, func() error {
+		if fsys, ok := f.Fs.(interface{ RenameExclusive(from, to string) error }); ok {
+			return fsys.RenameExclusive(from, to)
+		}
+		return errors.ErrUnsupported
+	})
+}
+
+// Link is that of a tree on the disk; errors.ErrUnsupported elsewhere.
+func (f FaultyFs) Link(from, to string) error {
+	return f.do("link", to, func() error {
+		if fsys, ok := f.Fs.(interface{ Link(from, to string) error }); ok {
+			return fsys.Link(from, to)
+		}
+		return errors.ErrUnsupported
+	})
 }
 
 // Remove implements afero.Fs.
