@@ -29,7 +29,7 @@ type AddressFolder struct {
 
 	part Part
 	dir  string
-	err  error // the store of a Bucket could not tell which folder it is
+	err  error // of the disk or the store, so that it is not known which folder it is
 }
 
 // Folders returns the folders of all providers and modules, without reading what is
@@ -98,7 +98,7 @@ func (t Tree) Folder(a address.Address) AddressFolder {
 // A spellingFinder finds folders by what their names mean.
 type spellingFinder struct {
 	part   Part
-	failed error // of the store of a Bucket: what is not found may be there
+	failed error // of the disk or the store: what is not found may be there
 }
 
 // findAddress returns the path of an address's folder below that of its hostname.
@@ -200,36 +200,25 @@ func (s *spellingFinder) of(dir, name string, same func(string) bool) (paths []s
 	return paths
 }
 
-// names are those in a directory, in order; none if it cannot be read.
-func (s *spellingFinder) names(dir string) (names []string) {
-	if s.part.bucket() != nil {
-		entries, err := s.part.ReadDir(dir)
+// names are those in a directory, in order. What is no directory has none.
+func (s *spellingFinder) names(dir string) []string {
+	names, err := s.part.readNames(dir)
+	if err != nil && !errors.Is(err, errNoFolder) {
 		s.note(err)
-		for _, e := range entries {
-			names = append(names, e.Name())
-		}
-		return names
 	}
-	f, err := s.part.Fs.Open(path.Join(s.part.Dir, dir))
-	if err != nil {
-		return nil
-	}
-	defer f.Close()
-	names, _ = f.Readdirnames(-1)
-	slices.Sort(names)
 	return names
 }
 
-// note remembers the first failure of a store.
+// note remembers the first failure.
 func (s *spellingFinder) note(err error) {
-	if s.failed == nil && errors.Is(err, ErrStore) {
+	if s.failed == nil {
 		s.failed = err
 	}
 }
 
 // In returns the part of the tree in which the folder lies, and its path there. The error
-// is that of the store of a Bucket, which could not tell which spelling of the address is
-// offered.
+// is one of StorageError if not all folders on the way could be read: another one may be
+// that of the address, and what is in it be taken for missing.
 func (f AddressFolder) In() (in Part, dir string, err error) { return f.part, f.dir, f.err }
 
 // Covered returns the versions in the folder that meet constraints: how many they
@@ -247,16 +236,17 @@ func (f AddressFolder) Covered(c address.Constraints) (n int, names string) {
 }
 
 // ReadMetadata returns the content of the folder's registry.hcl; nil if it has none. If
-// the store of a Bucket fails, the error is ErrStore.
+// the store of a Bucket fails, the error is ErrStore. A symlink to nothing is an error too.
 func (f AddressFolder) ReadMetadata() ([]byte, error) {
 	if f.err != nil {
 		return nil, f.err
 	}
-	content, err := f.part.read(path.Join(f.dir, MetadataName))
+	name := path.Join(f.dir, MetadataName)
+	content, err := f.part.read(name)
 	var bad *finding
 	switch {
-	case errors.Is(err, fs.ErrNotExist) && f.hasLink(): // to nothing
-		return nil, asFinding(err)
+	case errors.Is(err, fs.ErrNotExist) && f.part.leadsNowhere(name):
+		return nil, errLeadsNowhere
 	case errors.Is(err, fs.ErrNotExist), errors.As(err, &bad) && bad.reason == Empty:
 		return nil, nil
 	case errors.Is(err, ErrStore):
@@ -267,13 +257,17 @@ func (f AddressFolder) ReadMetadata() ([]byte, error) {
 	return content, nil
 }
 
-// hasLink reports whether the folder's registry.hcl is a symlink.
-func (f AddressFolder) hasLink() bool {
+// hasLink reports whether the folder's registry.hcl is a symlink. The error is one of
+// StorageError.
+func (f AddressFolder) hasLink() (bool, error) {
 	if f.part.disk == "" {
-		return false
+		return false, nil
 	}
 	info, err := os.Lstat(f.part.onDisk(path.Join(f.dir, MetadataName)))
-	return err == nil && info.Mode()&fs.ModeSymlink != 0
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Mode()&fs.ModeSymlink != 0, StorageError(err)
 }
 
 // ErrMetadataChanged: another process has changed a registry.hcl meanwhile.
@@ -284,7 +278,9 @@ var ErrMetadataChanged = errors.New("it has changed meanwhile: run the command a
 // since an empty one may be a copy that has just begun.
 func (f AddressFolder) WriteMetadata(before, content []byte) error {
 	name := path.Join(f.dir, MetadataName)
-	if f.hasLink() {
+	if isLink, err := f.hasLink(); err != nil {
+		return err
+	} else if isLink {
 		return errors.New("it is a symlink: change the file that it leads to")
 	}
 	now, err := f.ReadMetadata()

@@ -1,10 +1,13 @@
 package index_test
 
 import (
+	"errors"
 	"path"
+	"syscall"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -72,5 +75,33 @@ func TestKeysFileOfANamespace(t *testing.T) {
 				t.Errorf("it is %s", got)
 			}
 		})
+	}
+}
+
+// Which spelling of an address is offered cannot be told while a folder on the way cannot be
+// read. What is written then would be a second folder, which hides the first.
+func TestFoldersThatCannotBeRead(t *testing.T) {
+	a := addressAt("", "acme/demo")
+	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.EMFILE, syscall.ETIMEDOUT} {
+		tree := indextest.New(t).Write("providers/ACME/Demo/1.0.0/x", "x")
+		var faults indextest.Faults
+		open, err := faults.Open(tree.Open)()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for n := 1; ; n++ {
+			faults.Once(n, errno)
+			_, dir, err := open.Folder(a).In()
+			_, failed := faults.End()
+			if len(failed) == 0 {
+				if err != nil || dir != "ACME/Demo" {
+					t.Errorf("without a failure: %s (%v)", dir, err)
+				}
+				break
+			}
+			if !errors.Is(err, index.ErrNotWritable) {
+				t.Errorf("%v at %s: %s (%v)", errno, failed[0], dir, err)
+			}
+		}
 	}
 }

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"path"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/afero"
 
@@ -31,12 +34,12 @@ var ErrDocumentTooLarge = fmt.Errorf("%w: a document in it is too large", ErrNot
 // would wait for its writer. The error is ErrDocumentTooLarge for more than limit bytes,
 // or else one of StorageError.
 func (p Part) ReadFile(name string, limit int64) ([]byte, error) {
-	f, _, err := p.open(name)
+	f, _, err := p.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, StorageError(err)
+		return nil, err
 	}
 	defer f.Close()
 	content, err := io.ReadAll(io.LimitReader(f, limit+1))
@@ -50,22 +53,46 @@ func (p Part) ReadFile(name string, limit int64) ([]byte, error) {
 }
 
 // Open opens a regular file, and returns what it is. The error wraps fs.ErrNotExist if
-// there is none, and is one of StorageError otherwise. A symlink is followed.
+// there is none, and is one of StorageError otherwise. A symlink is followed: one that
+// leads nowhere is no absence, since what it led to may be back a moment later.
 func (p Part) Open(name string) (afero.File, fs.FileInfo, error) {
 	f, info, err := p.open(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		err = StorageError(err)
-	}
-	return f, info, err
+	return f, info, p.absence(name, err)
 }
 
 // Stat returns what a name is, symlinks followed. The error is that of Open.
 func (p Part) Stat(name string) (fs.FileInfo, error) {
 	info, err := p.stat(name)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		err = StorageError(err)
+	return info, p.absence(name, err)
+}
+
+// absence returns an error of a name as one of StorageError, unless it is that there is
+// nothing of that name.
+func (p Part) absence(name string, err error) error {
+	switch {
+	case err == nil, errors.Is(err, fs.ErrNotExist) && !p.leadsNowhere(name):
+		return err
+	case errors.Is(err, fs.ErrNotExist):
+		return errLeadsNowhere
 	}
-	return info, err
+	return StorageError(err)
+}
+
+var errLeadsNowhere = fmt.Errorf("%w: a symlink in it leads to nothing, mend or remove it", ErrNotWritable)
+
+// leadsNowhere reports whether a name that does not exist is a symlink, or has one on its
+// way below the root, to what does not exist.
+func (p Part) leadsNowhere(name string) bool {
+	if p.disk == "" {
+		return false
+	}
+	for name = path.Join(p.Dir, name); name != "."; name = path.Dir(name) {
+		if info, err := os.Lstat(filepath.Join(p.disk, filepath.FromSlash(name))); err == nil {
+			_, err = p.Fs.Stat(name)
+			return info.Mode()&fs.ModeSymlink != 0 && errors.Is(err, fs.ErrNotExist)
+		}
+	}
+	return false
 }
 
 // Exists reports whether there is a file or folder of a name. The error is one of
@@ -81,20 +108,61 @@ func (p Part) Exists(name string) (bool, error) {
 // ReadDir returns what is in a folder, in the order of names and symlinks as such; none
 // if it does not exist. The error is one of StorageError.
 func (p Part) ReadDir(dir string) ([]fs.FileInfo, error) {
-	dir = path.Join(p.Dir, dir)
-	b := p.bucket()
-	if b == nil {
-		infos, err := afero.ReadDir(p.Fs, dir)
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil, nil
-		}
-		return infos, StorageError(err)
-	}
-	infos, err := newBucketFs(b).readDirectory(dir)
-	if errors.Is(err, fs.ErrNotExist) {
+	infos, err := p.readDir(dir)
+	if err = p.absence(dir, err); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	return infos, StorageError(err)
+	return infos, err
+}
+
+func (p Part) readDir(dir string) ([]fs.FileInfo, error) {
+	if b := p.bucket(); b != nil {
+		return newBucketFs(b).readDirectory(path.Join(p.Dir, dir))
+	}
+	f, err := p.openFolder(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	infos, err := f.Readdir(-1)
+	slices.SortFunc(infos, func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	return infos, err
+}
+
+// readNames is ReadDir for the names alone.
+func (p Part) readNames(dir string) (names []string, err error) {
+	if p.bucket() != nil {
+		infos, err := p.ReadDir(dir)
+		for _, info := range infos {
+			names = append(names, info.Name())
+		}
+		return names, err
+	}
+	f, err := p.openFolder(dir)
+	if err == nil {
+		defer f.Close()
+		names, err = f.Readdirnames(-1)
+	}
+	slices.Sort(names)
+	if err = p.absence(dir, err); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return names, err
+}
+
+// errNoFolder: something else lies where a folder should be.
+var errNoFolder = fmt.Errorf("%w: a file in it lies where a folder should be", ErrNotWritable)
+
+// openFolder opens a folder. Anything else is refused unopened, as by open.
+func (p Part) openFolder(dir string) (afero.File, error) {
+	info, err := p.stat(dir)
+	switch {
+	case errors.Is(err, syscall.ENOTDIR), err == nil && !info.IsDir():
+		return nil, errNoFolder
+	case err != nil:
+		return nil, err
+	}
+	return p.Fs.Open(path.Join(p.Dir, dir))
 }
 
 // WalkFiles calls visit for every file below a folder, with its path in the part and
@@ -143,7 +211,7 @@ func (p Part) RemoveIfEmpty(dir string) {
 
 // Digest reads a file to its end. The error is one of StorageError.
 func (p Part) Digest(name string) (sum wire.SHA256, err error) {
-	f, _, err := p.open(name)
+	f, _, err := p.Open(name)
 	if err != nil {
 		return sum, StorageError(err)
 	}

@@ -66,8 +66,11 @@ func (p Part) WriteFile(name string, content []byte) error {
 		return replace(b, path.Join(p.Dir, name), content)
 	}
 	mode := fs.FileMode(0o644)
-	if info, err := p.stat(name); err == nil {
+	switch info, err := p.stat(name); {
+	case err == nil:
 		mode = cmp.Or(info.Mode().Perm(), mode)
+	case !errors.Is(err, fs.ErrNotExist):
+		return StorageError(err)
 	}
 	temporary := TemporaryName(name)
 	f, err := p.create(temporary, mode)
@@ -133,7 +136,7 @@ const maxAttempts = 5
 
 // NewTemporary begins a file that will have the given name, a path in the part, and
 // makes the folders that are missing. On the local disk a lock tells other instances
-// that the file is no leftover. The error is ErrReplaced, one of StorageError, or that
+// that the file is no leftover, however slowly it comes in. The error is ErrReplaced, one of StorageError, or that
 // of ctx.
 func (p Part) NewTemporary(ctx context.Context, name string) (*TemporaryFile, error) {
 	if p.bucket() != nil {
@@ -328,11 +331,7 @@ func (t *TemporaryFile) Discard() {
 	p.Fs.Remove(path.Join(p.Dir, t.name))
 	t.unlock()
 	for _, dir := range t.created {
-		dir = path.Join(p.Dir, dir)
-		if entries, err := afero.ReadDir(p.Fs, dir); err != nil || len(entries) > 0 {
-			return
-		}
-		p.Fs.Remove(dir)
+		p.RemoveIfEmpty(dir)
 	}
 }
 
@@ -342,18 +341,20 @@ func (t *TemporaryFile) unlock() {
 	}
 }
 
-// abandonedAfter is how long a temporary file without a lock has not been written
-// to when it is certainly a leftover.
+// abandonedAfter is how long nothing has been written to a temporary file when it is
+// certainly a leftover. Its lock says so only where all machines see it, which NFS and file
+// systems of user space do not promise. While a file comes in, each piece of it moves its
+// time; a client that pauses for longer has its upload removed where there are no locks.
 const abandonedAfter = time.Hour
 
 // RemoveTemporaries removes what instances that were killed have left in a folder and
-// those in it, so many levels deep, and returns how much there was. What is being
-// written stays. A Bucket has nothing of the kind.
+// those in it, so many levels deep, and returns how much there was. What has been written
+// to lately stays, and so does what is locked. A Bucket has nothing of the kind.
 func (p Part) RemoveTemporaries(ctx context.Context, dir string, depth int) (removed int) {
 	if p.bucket() != nil {
 		return 0
 	}
-	entries, _ := afero.ReadDir(p.Fs, path.Join(p.Dir, dir))
+	entries, _ := p.ReadDir(dir) // what cannot be read now is looked at the next time
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
 		isUnlocked, isLocked := hasTemporaryName(e.Name(), temporarySuffix), hasTemporaryName(e.Name(), lockedSuffix)
@@ -365,11 +366,11 @@ func (p Part) RemoveTemporaries(ctx context.Context, dir string, depth int) (rem
 			gone = abandoned(e) && p.Fs.RemoveAll(path.Join(p.Dir, name)) == nil
 		case e.IsDir() && depth > 0:
 			removed += p.RemoveTemporaries(ctx, name, depth-1)
-		case !e.Mode().IsRegular():
+		case !e.Mode().IsRegular() || !isLocked && !isUnlocked || !abandoned(e):
 		case isLocked:
-			gone = p.removeUnlocked(name, e)
-		case isUnlocked:
-			gone = p.removeAbandoned(name, e)
+			gone = p.removeUnlocked(name)
+		default:
+			gone = p.Fs.Remove(path.Join(p.Dir, name)) == nil
 		}
 		if gone {
 			removed++
@@ -378,23 +379,17 @@ func (p Part) RemoveTemporaries(ctx context.Context, dir string, depth int) (rem
 	return removed
 }
 
-// removeUnlocked removes a TemporaryFile that no instance is writing.
-func (p Part) removeUnlocked(name string, info fs.FileInfo) (removed bool) {
-	disk := p.lockPath(name)
-	if disk == "" {
-		return p.removeAbandoned(name, info)
+// removeUnlocked removes a TemporaryFile that no instance has locked.
+func (p Part) removeUnlocked(name string) (removed bool) {
+	if disk := p.lockPath(name); disk != "" {
+		lock := flock.New(disk, flock.SetFlag(os.O_RDWR))
+		locked, err := lock.TryLock()
+		if err == nil && !locked {
+			return false
+		}
+		defer lock.Close()
 	}
-	lock := flock.New(disk, flock.SetFlag(os.O_RDWR))
-	locked, err := lock.TryLock()
-	if err != nil {
-		return p.removeAbandoned(name, info)
-	}
-	defer lock.Close()
-	return locked && p.Fs.Remove(path.Join(p.Dir, name)) == nil
-}
-
-func (p Part) removeAbandoned(name string, info fs.FileInfo) (removed bool) {
-	return abandoned(info) && p.Fs.Remove(path.Join(p.Dir, name)) == nil
+	return p.Fs.Remove(path.Join(p.Dir, name)) == nil
 }
 
 func abandoned(info fs.FileInfo) bool { return time.Since(info.ModTime()) >= abandonedAfter }

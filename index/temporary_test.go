@@ -208,8 +208,8 @@ func TestSmallFilesAreReplacedAsAWhole(t *testing.T) {
 	}
 }
 
-// What another instance writes stays, whatever its age; so does what is too young to
-// be a leftover where nothing is locked.
+// What another instance writes stays: whatever its age if it is locked, and whether it is
+// locked or not if it was written to lately.
 func TestRemoveTemporaries(t *testing.T) {
 	p, dir := onDisk(t)
 	write := func(name string, old bool) {
@@ -223,17 +223,18 @@ func TestRemoveTemporaries(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const left, alive = "s/.a.LEFTLEFT22.part", "s/.a.ALIVEALIVE.part"
-	write(left, false)
+	const alive = "s/.a.ALIVEALIVE.part"
 	write(alive, true)
-	write("s/.b.OLDOLDOLD2.tmp", true)
+	write("s/.a.LEFTLEFT22.part", true)
+	write("s/.a.YOUNGYOUNG.part", false) // of a machine whose locks are not seen
+	write("s/.b.LEFTLEFT22.tmp", true)
 	write("s/.b.YOUNGYOUNG.tmp", false)
-	write("s/1/.c.LEFTLEFT22.part", false)
-	write("s/1/2/.c.LEFTLEFT22.part", false) // deeper than asked for
-	write("s/.folder.OLDOLDOLD2.tmp/x", true)
+	write("s/1/.c.LEFTLEFT22.part", true)
+	write("s/1/2/.c.LEFTLEFT22.part", true) // deeper than asked for
+	write("s/.folder.LEFTLEFT22.tmp/x", true)
 	write("s/.mine.part", true)
 	old := time.Now().Add(-2 * abandonedAfter)
-	if err := os.Chtimes(filepath.Join(dir, "s", ".folder.OLDOLDOLD2.tmp"), old, old); err != nil {
+	if err := os.Chtimes(filepath.Join(dir, "s", ".folder.LEFTLEFT22.tmp"), old, old); err != nil {
 		t.Fatal(err)
 	}
 	lock := flock.New(filepath.Join(dir, filepath.FromSlash(alive)))
@@ -245,9 +246,34 @@ func TestRemoveTemporaries(t *testing.T) {
 	if n := p.RemoveTemporaries(t.Context(), "s", 1); n != 4 {
 		t.Errorf("removed %d", n)
 	}
-	stays := []string{"s", "temporary", "temporary", "s/.mine.part", "s/1", "s/1/2", "temporary"}
+	stays := []string{"s", "temporary", "temporary", "temporary", "s/.mine.part", "s/1", "s/1/2", "temporary"}
 	if names := filesIn(t, dir); !slices.Equal(names, stays) {
 		t.Errorf("there are %v", names)
+	}
+}
+
+// Where machines do not see each other's locks, an instance that starts leaves alone what
+// another one is receiving, for as long as something of it arrives.
+func TestUploadsWhoseLocksAreNotSeen(t *testing.T) {
+	p, dir := onDisk(t)
+	upload, err := p.NewTemporary(t.Context(), ".staging/a.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	upload.unlock()
+	upload.lock = nil
+	began := time.Now().Add(-2 * abandonedAfter) // a slow client
+	if err := os.Chtimes(filepath.Join(dir, filepath.FromSlash(upload.name)), began, began); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := upload.Write([]byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	if n := p.RemoveTemporaries(t.Context(), ".staging", 0); n > 0 {
+		t.Errorf("removed %d", n)
+	}
+	if _, err := upload.Create(t.Context(), "a.zip"); err != nil {
+		t.Error(err)
 	}
 }
 

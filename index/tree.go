@@ -201,7 +201,7 @@ func (p Part) list(dir string) ([]entry, error) {
 	}
 	infos, err := p.readDirectory(dir)
 	if errors.Is(err, fs.ErrNotExist) {
-		if dir == "." && p.isLink() { // to nothing
+		if dir == "." && p.leadsNowhere(dir) {
 			return nil, err
 		}
 		return nil, nil
@@ -222,21 +222,6 @@ func (p Part) list(dir string) ([]entry, error) {
 	}
 	slices.SortFunc(entries, func(a, b entry) int { return strings.Compare(a.name, b.name) })
 	return entries, nil
-}
-
-// isLink reports whether the part, or a folder on the way to it below the root, is a symlink
-// on the local disk.
-func (p Part) isLink() bool {
-	if p.disk == "" {
-		return false
-	}
-	for dir := p.Dir; dir != "."; dir = path.Dir(dir) {
-		info, err := os.Lstat(filepath.Join(p.disk, filepath.FromSlash(dir)))
-		if err == nil && info.Mode()&fs.ModeSymlink != 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // readDirectory returns what is in a directory, in no order.

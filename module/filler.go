@@ -40,8 +40,9 @@ type pooledFiller struct {
 	*fill.Filler
 
 	cleaning sync.Once
-	mutex    sync.Mutex // guards what follows
-	users    []*App     // in the order in which they attached
+	ended    chan struct{} // closed when no configuration uses the filler any more
+	mutex    sync.Mutex    // guards what follows
+	users    []*App        // in the order in which they attached
 	counters map[fillEvent]*fillCounter
 }
 
@@ -58,7 +59,7 @@ func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error))
 		if err != nil {
 			return nil, err
 		}
-		p := &pooledFiller{counters: make(map[fillEvent]*fillCounter)}
+		p := &pooledFiller{ended: make(chan struct{}), counters: make(map[fillEvent]*fillCounter)}
 		o.Lock, o.Observe, o.Logger = p.lock, p.observe, slog.New(fillLog{p})
 		o.KeyCopies = newKeyCopies(p.storage, key.identity)
 		o.Digests = func() []*index.Digests { return p.digests(key) }
@@ -73,13 +74,30 @@ func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error))
 	return pooled, nil
 }
 
-// attach has the filler use this app from now on. The first time, it also removes
-// what a process that was killed has left behind.
+// attach has the filler use this app from now on. The first time, it also begins to remove
+// what processes that were killed have left behind.
 func (p *pooledFiller) attach(a *App) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	p.users = append(p.users, a)
-	p.cleaning.Do(func() { go p.RemoveLeftovers(context.Background()) })
+	p.cleaning.Do(func() { go p.removeLeftovers() })
+}
+
+// cleanInterval is how often leftovers are looked for. What was written to lately may
+// belong to an instance that goes on.
+const cleanInterval = time.Hour
+
+func (p *pooledFiller) removeLeftovers() {
+	interval := time.NewTicker(cleanInterval)
+	defer interval.Stop()
+	for {
+		p.RemoveLeftovers(context.Background())
+		select {
+		case <-interval.C:
+		case <-p.ended:
+			return
+		}
+	}
 }
 
 // detach has the filler use the newest remaining app. Usually the older configuration
@@ -102,6 +120,7 @@ func (p *pooledFiller) newest() *App {
 
 // Destruct implements caddy.Destructor. Downloads under way may be completed.
 func (p *pooledFiller) Destruct() error {
+	close(p.ended)
 	time.AfterFunc(closeDelay, p.Close)
 	return nil
 }
