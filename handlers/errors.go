@@ -202,6 +202,8 @@ func publishFailed(err error) error {
 		return &answerError{status: http.StatusInsufficientStorage, messages: []string{"the registry's disk is full: tell its operator"}, cause: err}
 	case errors.Is(err, index.ErrStore):
 		return unavailable("the registry's object store failed: send the file again in a moment", err)
+	case errors.Is(err, index.ErrReserved):
+		return unavailable("another file of this version is being written: send the file again in a moment", err)
 	case errors.Is(err, index.ErrNotWritable):
 		return unavailable("the registry cannot write to its tree: tell its operator", err)
 	case errors.Is(err, publish.ErrUnavailable):

@@ -42,7 +42,7 @@ const reservedFor = 5 * time.Minute
 
 // ErrReserved: somebody is about to write a file or folder of that name. It is an
 // ErrNotWritable, and over a moment later.
-var ErrReserved error = notWritable("a file or folder of this name is being written")
+var ErrReserved error = notWritable("a file of this name is being written: try again in a moment")
 
 // Reserved reports whether a file may be one that somebody is about to write to. It is
 // empty, and has not been so for long.
@@ -83,14 +83,17 @@ func (p Part) place(from, to string) error {
 	return p.placeFile(from, to)
 }
 
-// makeFolder makes a folder and those that it lies in. What is in the way of one of them,
-// such as a symlink to nothing, is not what the caller is about to create.
+// makeFolder makes a folder and those that it lies in. What is in the way of one of them is
+// not what the caller is about to create.
 func (p Part) makeFolder(dir string) error {
 	err := p.Fs.MkdirAll(path.Join(p.Dir, dir), 0o755)
-	if errors.Is(err, fs.ErrExist) {
-		return notWritable("something that is no folder lies where one is needed")
+	switch {
+	case !errors.Is(err, fs.ErrExist):
+		return err
+	case p.leadsNowhere(dir):
+		return errLeadsNowhere
 	}
-	return err
+	return errNoFolder
 }
 
 // placeFile tries each way in turn. What fails because of the disk fails in the last one

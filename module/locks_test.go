@@ -1,12 +1,19 @@
 package module
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"io/fs"
+	"log/slog"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/caddyserver/certmagic"
 )
 
 func TestNamedLocks(t *testing.T) {
@@ -107,4 +114,164 @@ func TestLockOfOneProcess(t *testing.T) {
 		})
 	}
 	users.Wait()
+}
+
+// A unlockableStorage has one lock.
+type unlockableStorage struct {
+	certmagic.Storage
+	lock   func(ctx context.Context) error
+	unlock func() error
+}
+
+func (s unlockableStorage) Lock(ctx context.Context, _ string) error { return s.lock(ctx) }
+func (s unlockableStorage) Unlock(context.Context, string) error     { return s.unlock() }
+
+// newStorageLock returns a lock in a storage. released counts how often a lock was released for other requests of the process.
+func newStorageLock(s certmagic.Storage) (l *storageLock, released *atomic.Int32, log *bytes.Buffer) {
+	released, log = new(atomic.Int32), new(bytes.Buffer)
+	return &storageLock{
+		storage: s, name: "publish/a", release: func() { released.Add(1) },
+		logger: slog.New(slog.NewTextHandler(log, nil)),
+	}, released, log
+}
+
+// Whatever a storage does with a lock, a request waits no longer than its context, and is
+// told which lock it was.
+func TestLocksThatAStorageDoesNotGive(t *testing.T) {
+	for _, test := range []struct {
+		rule string
+		lock func(ctx context.Context) error
+	}{
+		{"it waits", func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }},
+		{"it refuses", func(context.Context) error { return errors.New("connection refused") }},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l, released, _ := newStorageLock(unlockableStorage{lock: test.lock})
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				if err := l.take(ctx); err == nil || !strings.Contains(err.Error(), "publish/a") {
+					t.Errorf("got %v", err)
+				}
+				synctest.Wait()
+				if released.Load() != 1 {
+					t.Errorf("it was released %d times", released.Load())
+				}
+			})
+		})
+	}
+	t.Run("it hangs, and gives the lock when nobody waits any more", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			unlocked := false
+			l, released, _ := newStorageLock(unlockableStorage{
+				lock:   func(context.Context) error { time.Sleep(time.Hour); return nil },
+				unlock: func() error { unlocked = true; return nil },
+			})
+			ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+			defer cancel()
+			began := time.Now()
+			if err := l.take(ctx); err == nil || time.Since(began) != 30*time.Second || released.Load() != 0 {
+				t.Errorf("after %s: %v, released %d times", time.Since(began), err, released.Load())
+			}
+			time.Sleep(time.Hour)
+			synctest.Wait()
+			if !unlocked || released.Load() != 1 {
+				t.Errorf("unlocked: %t, released %d times", unlocked, released.Load())
+			}
+		})
+	})
+}
+
+// A lock that a storage does not take back is given back later, and is not another
+// request's meanwhile.
+func TestLocksThatAStorageDoesNotTakeBack(t *testing.T) {
+	for _, test := range []struct {
+		rule  string
+		fails int // attempts
+		err   error
+		after time.Duration
+		says  string
+	}{
+		{"it fails once", 1, errors.New("input/output error"), time.Second, ""},
+		{"it fails for a while", 4, errors.New("input/output error"), 15 * time.Second, ""},
+		{"there is none", 1000, fs.ErrNotExist, 0, ""},
+		{"it fails for good", 1000, errors.New("input/output error"), 10*time.Minute + 31*time.Second, "stays"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				attempts := 0
+				l, released, log := newStorageLock(unlockableStorage{unlock: func() error {
+					if attempts++; attempts <= test.fails {
+						return test.err
+					}
+					return nil
+				}})
+				l.giveBack(t.Context())
+				if test.after > 0 && released.Load() > 0 {
+					t.Error("it was released at once")
+				}
+				time.Sleep(test.after)
+				synctest.Wait()
+				if released.Load() != 1 || !strings.Contains(log.String(), test.says) {
+					t.Errorf("released %d times, and the log says %s", released.Load(), log)
+				}
+			})
+		})
+	}
+}
+
+// A storage of files keeps a lock for as long as somebody keeps it up. What is dated in the
+// future, or was cut off, nobody does.
+func TestLockFilesThatAreLeftovers(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		content string
+	}{
+		{"dated in the future", `{"created":"2100-01-01T00:00:00Z","updated":"2100-01-01T00:00:00Z"}`},
+		{"cut off", `{"created":"2000-01-`},
+		{"empty", ""},
+		{"old", `{"created":"1999-01-01T00:00:00Z","updated":"1999-01-01T00:00:00Z"}`},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			files := &certmagic.FileStorage{Path: t.TempDir()}
+			synctest.Test(t, func(t *testing.T) {
+				l, _, _ := newStorageLock(files)
+				if err := files.Store(t.Context(), l.file(), []byte(test.content)); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+				defer cancel()
+				if err := l.take(ctx); err != nil {
+					t.Fatal(err)
+				}
+				l.giveBack(t.Context())
+				time.Sleep(lockLookInterval) // who keeps it up ends
+			})
+		})
+	}
+	t.Run("of an instance that is at work", func(t *testing.T) {
+		files := &certmagic.FileStorage{Path: t.TempDir()}
+		synctest.Test(t, func(t *testing.T) {
+			holder, _, _ := newStorageLock(files)
+			if err := holder.take(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			l, _, _ := newStorageLock(files)
+			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+			defer cancel()
+			if err := l.take(ctx); !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "delete locks/") {
+				t.Errorf("got %v", err)
+			}
+			if !files.Exists(t.Context(), l.file()) {
+				t.Error("it was taken away")
+			}
+			holder.giveBack(t.Context())
+			again, _, _ := newStorageLock(files)
+			if err := again.take(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			again.giveBack(t.Context())
+			time.Sleep(lockLookInterval)
+		})
+	})
 }

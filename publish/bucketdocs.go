@@ -92,8 +92,8 @@ func (p *Publisher) completeDocs(ctx context.Context, s stage, present *presentR
 	if !s.part.InBucket() {
 		return s.installDocs(ctx, present, nil)
 	}
-	p.adding.Lock()
-	defer p.adding.Unlock()
+	p.unpacking.Lock()
+	defer p.unpacking.Unlock()
 	files, err := s.readDocs(ctx, docs)
 	if err != nil {
 		return err

@@ -43,31 +43,27 @@ func (p *Publisher) putDocs(ctx context.Context, tree index.Tree, f File, u Uplo
 	}
 	defer s.part.RemoveIfEmpty(stagingPath())
 	defer r.Discard()
-	result, err := p.unpackDocs(ctx, tree, s, f, r)
+	result, err := p.takeDocs(ctx, tree, s, f, r)
 	if err == nil && result.Outcome != Waiting {
 		p.awaitScan(ctx, f.Address) // unchanged, they may have come a moment ago
 	}
 	return result, err
 }
 
-// unpackDocs reads an archive of documentation and puts its files where they belong.
-// They are in memory meanwhile, so there is one at a time.
-func (p *Publisher) unpackDocs(ctx context.Context, tree index.Tree, s stage, f File, r *received) (Result, error) {
+// takeDocs reads an archive of documentation and puts its files where they belong. They
+// are in memory meanwhile, so there is one at a time, which must wait for nobody.
+func (p *Publisher) takeDocs(ctx context.Context, tree index.Tree, s stage, f File, r *received) (Result, error) {
+	unlock, err := p.lockIn(ctx, s.part, s.lockName())
+	if err != nil {
+		return Result{}, err
+	}
+	defer unlock()
 	p.unpacking.Lock()
 	defer p.unpacking.Unlock()
 	files, err := readDocs(ctx, r.File, r.size, f.Name)
 	if err != nil {
 		return Result{}, err
 	}
-	return p.takeDocs(ctx, tree, s, f, files, r)
-}
-
-func (p *Publisher) takeDocs(ctx context.Context, tree index.Tree, s stage, f File, files []docFile, r *received) (Result, error) {
-	unlock, err := p.lockIn(ctx, s.part, s.name())
-	if err != nil {
-		return Result{}, err
-	}
-	defer unlock()
 	ctx = context.WithoutCancel(ctx) // what the client has sent is complete
 	present, err := p.presentRelease(tree, f.Address, f.Version)
 	if err != nil {
@@ -96,9 +92,10 @@ func (p *Publisher) takeDocs(ctx context.Context, tree index.Tree, s stage, f Fi
 	if err != nil {
 		return Result{}, err
 	}
-	result := Result{Waiting, s.describe(c, needsSignature, p.options.Staging)}
+	result := Result{Outcome: Waiting}
+	result.Publication, err = s.describe(c, needsSignature, p.options.Staging)
 	result.File, result.SHA256 = f.Name, r.sum.String()
-	return result, nil
+	return result, err
 }
 
 // stageDocs keeps documentation in the stage, as a whole or not at all.
@@ -139,8 +136,8 @@ func (p *Publisher) addDocs(ctx context.Context, s stage) error {
 		return err
 	}
 	if s.part.InBucket() {
-		p.adding.Lock()
-		defer p.adding.Unlock()
+		p.unpacking.Lock()
+		defer p.unpacking.Unlock()
 		files, err := s.readDocs(ctx, docs)
 		if err != nil {
 			return err

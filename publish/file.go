@@ -98,6 +98,13 @@ func ParseModuleFile(a address.Address, name string) (File, error) {
 	return File{}, refused("%.200q is not the package of a module: send VERSION.tar.gz, VERSION.tgz or VERSION.zip", name)
 }
 
+// withoutBuild is a version without its build metadata, by which clients do not tell
+// versions apart.
+func withoutBuild(version string) string {
+	version, _, _ = strings.Cut(version, "+")
+	return version
+}
+
 // ParseMetadataFile returns the registry.hcl of a provider or module. The error is
 // a Refusal.
 func ParseMetadataFile(a address.Address, name string) (File, error) {

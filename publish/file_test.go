@@ -56,6 +56,7 @@ func TestLongNames(t *testing.T) {
 		{"longer, by one character", 64, 82, true},
 		{"as long as parts of addresses and versions can be", 64, 128, true},
 	}
+	author := indextest.NewPublisher(t)
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			r := newRegistry(t)
@@ -65,7 +66,7 @@ func TestLongNames(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			result, err := r.Put(t.Context(), f, upload("signature"))
+			result, err := r.Put(t.Context(), f, upload(author.Sign("")))
 			if test.refused {
 				saying(t, err, publish.ErrRefused, "shorten the name or the version")
 				return

@@ -1,6 +1,7 @@
 package publish
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -57,26 +58,41 @@ func (p *Publisher) putModule(ctx context.Context, tree index.Tree, f File, u Up
 }
 
 // placeModule gives a package its name in the tree, unless the version has been
-// published meanwhile.
+// published meanwhile. That is what it returns.
 func (p *Publisher) placeModule(ctx context.Context, tree index.Tree, f File, r *received, digest index.ModuleDigest, dir string) (*presentModule, error) {
-	unlock, err := p.lockIn(ctx, tree.Modules, f.Address.String()+"@"+f.Version)
+	unlock, err := p.lockIn(ctx, tree.Modules, f.Address.String()+"@"+withoutBuild(f.Version))
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	if present, err := p.presentModule(tree, f); present != nil || err != nil {
+	present, err := p.presentModule(tree, f)
+	if err == nil && !present.is(f) {
+		err = p.checkNoOtherBuild(tree, f.Address, f.Version)
+	}
+	if present != nil || err != nil {
 		return present, err
 	}
-	if err := p.checkNoOtherBuild(tree, f.Address, f.Version); err != nil {
-		return nil, err
-	}
 	// The client may leave: what it has sent is complete.
-	info, err := r.Create(context.WithoutCancel(ctx), path.Join(dir, f.Name))
+	name := path.Join(dir, f.Name)
+	info, err := r.Create(context.WithoutCancel(ctx), name)
 	switch {
 	case errors.Is(err, index.ErrChanged):
-		return nil, conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", f.Version)
+		present, err := p.presentModule(tree, f)
+		if present == nil && err == nil {
+			err = conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", f.Version)
+		}
+		return present, err
 	case err != nil:
 		return nil, index.StorageError(err)
+	}
+	// Creation fails for the same name only. The version may have come under another one
+	// since it was looked for: copied there, or by an instance that has lost the lock.
+	present, err = p.presentModuleBut(tree, f, name)
+	if err != nil {
+		return nil, err
+	}
+	if present != nil {
+		return present, index.StorageError(tree.Modules.Fs.Remove(path.Join(tree.Modules.Dir, name)))
 	}
 	if x := p.options.Index(); x != nil {
 		x.Digests().AddModule(info, digest)
@@ -86,19 +102,28 @@ func (p *Publisher) placeModule(ctx context.Context, tree index.Tree, f File, r 
 
 // A presentModule is a package or folder of a module's version in the tree.
 type presentModule struct {
-	part index.Part
-	path string
-	info fs.FileInfo
+	part    index.Part
+	path    string
+	version string // it may differ in build metadata
+	info    fs.FileInfo
 
 	offered *index.ModuleVersion // nil if it is not
 	tree    index.Tree
 }
 
-// presentModule looks for a version under all names of the registry; nil if there
-// is none.
+// is reports whether it is the version of a file, and no other build. It may be nil.
+func (m *presentModule) is(f File) bool { return m != nil && m.version == f.Version }
+
+// presentModule looks for a version under all names of the registry, whatever its format
+// and its build metadata; nil if there is none.
 func (p *Publisher) presentModule(tree index.Tree, f File) (*presentModule, error) {
+	return p.presentModuleBut(tree, f, "")
+}
+
+// presentModuleBut passes over one path.
+func (p *Publisher) presentModuleBut(tree index.Tree, f File, but string) (*presentModule, error) {
 	for _, hostname := range p.hostnames() {
-		m, err := p.presentModuleUnder(tree, f, hostname)
+		m, err := p.presentModuleUnder(tree, f, hostname, but)
 		if m != nil || err != nil {
 			return m, err
 		}
@@ -106,7 +131,7 @@ func (p *Publisher) presentModule(tree index.Tree, f File) (*presentModule, erro
 	return nil, nil
 }
 
-func (p *Publisher) presentModuleUnder(tree index.Tree, f File, hostname svchost.Hostname) (*presentModule, error) {
+func (p *Publisher) presentModuleUnder(tree index.Tree, f File, hostname svchost.Hostname, but string) (*presentModule, error) {
 	part, dir, err := tree.Folder(f.Address.At(hostname)).In()
 	if err != nil {
 		return nil, err
@@ -115,34 +140,61 @@ func (p *Publisher) presentModuleUnder(tree index.Tree, f File, hostname svchost
 	if err != nil {
 		return nil, err
 	}
+	var present *presentModule
 	for _, e := range entries {
-		version := ""
-		if e.IsDir() {
-			if v, err := address.ParseModuleVersion(e.Name()); err == nil {
-				version = v.String()
-			}
-		} else if other, err := ParseModuleFile(f.Address, e.Name()); err == nil {
-			version = other.Version
-		}
-		if version != f.Version {
+		version, name := moduleVersionOf(f.Address, e), path.Join(dir, e.Name())
+		if version == "" || withoutBuild(version) != withoutBuild(f.Version) || name == but {
 			continue
 		}
-		m := &presentModule{part: part, path: path.Join(dir, e.Name()), info: e, tree: tree}
-		if s := p.snapshot(); s != nil {
-			m.offered = s.Module(f.Address.At(hostname)).Version(f.Version)
+		switch {
+		case unresolved(e):
+			if _, err := part.Stat(name); !errors.Is(err, fs.ErrNotExist) {
+				return nil, cmp.Or(err, index.StorageError(fs.ErrNotExist))
+			}
+			continue // it has gone meanwhile
+		case index.Abandoned(e):
+			continue
+		case e.Mode().IsRegular() && index.Reserved(e):
+			return nil, index.ErrReserved
 		}
-		return m, nil
+		if present == nil || version == f.Version && present.version != version {
+			present = &presentModule{part: part, path: name, version: version, info: e, tree: tree}
+		}
 	}
-	return nil, nil
+	if s := p.snapshot(); s != nil && present != nil {
+		present.offered = s.Module(f.Address.At(hostname)).Version(present.version)
+	}
+	return present, nil
+}
+
+// moduleVersionOf returns the version that an entry in the folder of a module is of; empty
+// if it is of none.
+func moduleVersionOf(a address.Address, e fs.FileInfo) string {
+	if !unresolved(e) && !e.IsDir() {
+		f, _ := ParseModuleFile(a, e.Name())
+		return f.Version
+	}
+	if v, err := address.ParseModuleVersion(e.Name()); err == nil {
+		return v.String()
+	}
+	if unresolved(e) {
+		f, _ := ParseModuleFile(a, e.Name())
+		return f.Version
+	}
+	return ""
 }
 
 // has reports whether the tree's package has a digest. A folder has that of the
 // package that the registry makes of it.
 func (m *presentModule) has(sum wire.SHA256) (bool, error) {
 	if m.offered != nil && m.offered.Archive.Path() == m.path {
-		if f, err := m.tree.OpenFile(m.offered.Archive); err == nil { // it has not changed
+		f, err := m.tree.OpenFile(m.offered.Archive)
+		switch {
+		case err == nil: // it has not changed
 			f.Close()
 			return m.offered.Archive.SHA256 == sum, nil
+		case !errors.Is(err, index.ErrChanged):
+			return false, index.StorageError(err)
 		}
 	}
 	if m.info.IsDir() {
@@ -158,7 +210,7 @@ func (m *presentModule) compare(f File, sum wire.SHA256) (Result, error) {
 	switch {
 	case err != nil:
 		return Result{}, err
-	case !same:
+	case !same, m.version != f.Version:
 		return Result{}, f.errOtherBytes()
 	}
 	return f.unchanged(sum), nil

@@ -73,7 +73,7 @@ func (p *Publisher) presentUnder(tree index.Tree, a address.Address, version str
 			continue
 		}
 		for _, e := range entries {
-			if dir == r.folder && e.IsDir() && isUnpackedPackage(e) {
+			if dir == r.folder && (e.IsDir() || unresolved(e)) && isUnpackedPackage(e) {
 				r.exists = true
 			}
 			f, err := address.ParseReleaseFile(a.Name, e.Name())
@@ -143,58 +143,48 @@ func (p *Publisher) putBeside(ctx context.Context, tree index.Tree, present *pre
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := present.compare(f, sum)
-	if f.Kind != Signature || !errors.Is(err, ErrConflict) {
-		return result, err
-	}
-	return p.putSignatureBeside(ctx, tree, f, content.Bytes(), sum)
+	return p.compareWithPresent(ctx, tree, present, f, content.Bytes(), sum)
 }
 
-// putSignatureBeside answers a signature that the tree does not have. A publisher that
-// runs again signs again, and parallel uploads of a release that needs no signature
-// may complete it before theirs arrives: both must not fail.
-func (p *Publisher) putSignatureBeside(ctx context.Context, tree index.Tree, f File, signature []byte, sum wire.SHA256) (Result, error) {
-	unlock, err := p.lock(ctx, stage{address: f.Address, version: f.Version}.name())
-	if err != nil {
-		return Result{}, err
+// compareWithPresent answers an upload of a version that the tree has. A publisher that
+// runs again signs again, and parallel uploads of a release that needs no signature may
+// complete it before theirs arrives: both must not fail. What is published stays all the
+// same: a signature that nothing can verify would keep the release from clients once the
+// namespace has keys.
+func (p *Publisher) compareWithPresent(ctx context.Context, tree index.Tree, present *presentRelease, f File, content []byte, sum wire.SHA256) (Result, error) {
+	result, err := present.compare(f, sum)
+	if f.Kind != Signature || content == nil || !errors.Is(err, ErrConflict) {
+		return result, err
 	}
-	defer unlock()
-	present, err := p.presentRelease(tree, f.Address, f.Version)
-	if err != nil {
-		return Result{}, err
-	}
-	checksumsPath := present.files[address.ChecksumsName(f.Address.Name, f.Version)]
-	if checksumsPath == "" {
-		return Result{}, f.errPublishedWithout()
-	}
-	checksums, err := present.part.ReadFile(checksumsPath, index.MaxDocument)
-	if err != nil {
+	conflicting := err
+	if err := checkSignature(f, content); err != nil {
 		return Result{}, err
 	}
 	keys, _, err := p.keys(ctx, tree, present)
 	if err != nil {
 		return Result{}, err
 	}
+	result = f.unchanged(sum)
 	_, signed := present.files[f.Name]
-	switch {
-	case keys != nil && signed:
-		if _, err := keys.Verify(checksums, signature); err != nil {
-			return Result{}, f.errOtherBytes()
+	if keys == nil {
+		if signed {
+			return Result{}, conflicting
 		}
-		result := f.unchanged(sum)
-		result.Message = "the signature is valid; the one that is published stays"
+		result.Message = "the release is published, and this signature is not kept: the registry has no public key of " + f.Address.Namespace + " to verify it with"
 		return result, nil
-	case signed:
-		return Result{}, f.errOtherBytes()
-	case keys != nil:
+	}
+	checksumsPath := present.files[address.ChecksumsName(f.Address.Name, f.Version)]
+	if !signed || checksumsPath == "" {
 		return Result{}, f.errPublishedWithout()
 	}
-	if err := present.part.WriteFile(path.Join(path.Dir(checksumsPath), f.Name), signature); err != nil {
-		return Result{}, index.StorageError(err)
+	checksums, err := present.part.ReadFile(checksumsPath, index.MaxDocument)
+	if err != nil {
+		return Result{}, err
 	}
-	result := f.unchanged(sum)
-	result.Outcome = Added
-	result.Message = "the signature is kept with the release; clients get it once the registry has the public key of " + f.Address.Namespace
+	if _, err := keys.Verify(checksums, content); err != nil {
+		return Result{}, f.errOtherBytes()
+	}
+	result.Message = "the signature is valid; the one that is published stays"
 	return result, nil
 }
 

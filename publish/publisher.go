@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"slices"
@@ -75,8 +76,7 @@ type Publisher struct {
 	options Options
 	opener  *index.Opener
 
-	unpacking sync.Mutex // of documentation, before its version is locked
-	adding    sync.Mutex // of staged documentation, after that
+	unpacking sync.Mutex // of documentation, once its version is locked
 
 	mutex   sync.Mutex
 	checked *simplelru.LRU[checkedFile, index.PackageDigest] // packages that are staged
@@ -204,17 +204,35 @@ func (p *Publisher) open() (index.Tree, error) {
 	return tree, nil
 }
 
-// lock locks what is published under a name, here and at all other instances.
+// lockPatience is how long a request waits for a lock. A client that is told to try again
+// has a better answer than one that waits, since a lock may never come: its storage hangs,
+// or what had it could not give it back.
+const lockPatience = 30 * time.Second
+
+// lock locks what is published under a name, here and at all other instances. The end of
+// the waiting does not end the context of a lock that was taken: some storages renew locks
+// by it.
 func (p *Publisher) lock(ctx context.Context, name string) (unlock func(), err error) {
-	unlock, err = p.options.Lock(ctx, "terraform_registry/publish/"+name)
+	waiting, end := context.WithCancelCause(ctx)
+	patience := time.AfterFunc(lockPatience, func() { end(errLockPatience) })
+	release, err := p.options.Lock(waiting, "terraform_registry/publish/"+name)
+	patience.Stop()
 	switch {
 	case err == nil:
-		return unlock, nil
+		return func() {
+			release()
+			end(nil)
+		}, nil
 	case ctx.Err() != nil:
-		return nil, ErrInterrupted
+		err = ErrInterrupted
+	default:
+		err = p.unavailable("locking "+name, err)
 	}
-	return nil, p.unavailable("locking "+name, err)
+	end(nil)
+	return nil, err
 }
+
+var errLockPatience = fmt.Errorf("it was not to be had within %s", lockPatience)
 
 // lockIn is lock for a change in a part of the tree. What a client has sent to a tree
 // that was replaced meanwhile would never be offered.

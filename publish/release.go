@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"maps"
-	"path"
 	"slices"
 	"strings"
 
@@ -31,8 +29,9 @@ func (p *Publisher) putReleaseFile(ctx context.Context, tree index.Tree, f File,
 		return p.putBeside(ctx, tree, present, f, u)
 	}
 	if u.announced() {
-		result, err := p.advance(ctx, tree, s, f, u.SHA256, func(*signing.Keyring) (string, error) { return "", s.has(f, u.SHA256) })
-		if !errors.Is(err, ErrNothing) || u.Bodiless {
+		result, err := p.advance(ctx, tree, s, f, u.SHA256, nil, func(*signing.Keyring) (string, error) { return "", s.has(f, u.SHA256) })
+		another := f.Kind == Signature && errors.Is(err, ErrConflict) // which may be valid too
+		if !errors.Is(err, ErrNothing) && !another || u.Bodiless {
 			return result, err
 		}
 	}
@@ -46,7 +45,7 @@ func (p *Publisher) putReleaseFile(ctx context.Context, tree index.Tree, f File,
 	if err != nil {
 		return Result{}, err
 	}
-	return p.advance(ctx, tree, s, f, r.sum, func(keys *signing.Keyring) (string, error) {
+	return p.advance(ctx, tree, s, f, r.sum, content, func(keys *signing.Keyring) (string, error) {
 		// The client may leave: what it has sent is complete.
 		return p.add(context.WithoutCancel(ctx), s, f, r, content, keys)
 	})
@@ -87,6 +86,8 @@ func (p *Publisher) check(ctx context.Context, f File, r *received) (content []b
 	switch f.Kind {
 	case Checksums:
 		err = checkChecksums(f, content)
+	case Signature:
+		err = checkSignature(f, content)
 	case Manifest:
 		if _, err = wire.DecodeManifest(content); err != nil {
 			err = refused("%s: %v", f.Name, err)
@@ -99,6 +100,14 @@ func (p *Publisher) check(ctx context.Context, f File, r *received) (content []b
 func (p *Publisher) checkPackage(ctx context.Context, f File, r *received) (err error) {
 	if r.digest, err = index.CheckPackage(ctx, r.File, r.size, f.Address.Name, f.platform, r.sum); err != nil {
 		return p.asRefusal(ctx, f, err)
+	}
+	return nil
+}
+
+// checkSignature refuses what is no signature, whether it is going to be verified or not.
+func checkSignature(f File, content []byte) error {
+	if err := signing.CheckSignature(content); err != nil {
+		return refused("%s: %v", f.Name, err)
 	}
 	return nil
 }
@@ -119,9 +128,10 @@ func checkChecksums(f File, content []byte) error {
 }
 
 // advance changes what is staged, and publishes it if it is complete. sum is that of
-// the file that was sent. The change may have something to say.
-func (p *Publisher) advance(ctx context.Context, tree index.Tree, s stage, f File, sum wire.SHA256, change func(*signing.Keyring) (string, error)) (Result, error) {
-	published, result, err := p.advanceLocked(ctx, tree, s, f, sum, change)
+// the file that was sent, whose content is nil if it has not been sent yet or is a package.
+// The change may have something to say.
+func (p *Publisher) advance(ctx context.Context, tree index.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (Result, error) {
+	published, result, err := p.advanceLocked(ctx, tree, s, f, sum, content, change)
 	if err != nil || !published {
 		return result, err
 	}
@@ -131,8 +141,8 @@ func (p *Publisher) advance(ctx context.Context, tree index.Tree, s stage, f Fil
 	return result, nil
 }
 
-func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage, f File, sum wire.SHA256, change func(*signing.Keyring) (string, error)) (published bool, result Result, err error) {
-	unlock, err := p.lockIn(ctx, s.part, s.name())
+func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (published bool, result Result, err error) {
+	unlock, err := p.lockIn(ctx, s.part, s.lockName())
 	if err != nil {
 		return false, Result{}, err
 	}
@@ -144,7 +154,7 @@ func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage,
 		return false, Result{}, err
 	}
 	if present.exists { // it has been published meanwhile
-		result, err = present.compare(f, sum)
+		result, err = p.compareWithPresent(ctx, tree, present, f, content, sum)
 		return false, result, err
 	}
 	keys, needsSignature, err := p.keys(ctx, tree, present)
@@ -159,12 +169,16 @@ func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage,
 	if err != nil {
 		return false, Result{}, err
 	}
+	staged, err := s.describe(c, needsSignature, p.options.Staging)
+	if err != nil {
+		return false, Result{}, err
+	}
 	if len(s.missing(c, needsSignature)) == 0 {
-		result.Files = s.describe(c, needsSignature, p.options.Staging).Files
+		result.Files = staged.Files
 		err := p.publish(ctx, tree, s, c, present)
 		return err == nil, result, err
 	}
-	result = Result{Waiting, s.describe(c, needsSignature, p.options.Staging)}
+	result = Result{Waiting, staged}
 	result.File, result.SHA256, result.Message = f.Name, sum.String(), note
 	return false, result, nil
 }
@@ -274,7 +288,10 @@ func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received,
 	if _, listed := sums[s.manifestName()]; !listed && len(c.builds(s.manifestName())) > 0 {
 		return "", errManifestNotListed(s.manifestName())
 	}
-	signature := s.chooseSignature(c, content, keys)
+	signature, err := s.chooseSignature(c, content, keys)
+	if err != nil {
+		return "", err
+	}
 	dropped := make(map[string]bool)
 	for _, b := range c.undecided {
 		if sum, listed := sums[b.name]; listed && sum == b.sum || signature != nil && b.base() == signature.base() {
@@ -299,21 +316,21 @@ func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received,
 
 // chooseSignature returns the signature of a SHA256SUMS; nil if it is not there. Without
 // keys, it is the last that was sent.
-func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyring) *build {
+func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyring) (*build, error) {
 	builds := c.builds(s.signatureName())
 	for _, b := range slices.Backward(builds) {
 		if keys == nil {
-			return &b
+			return &b, nil
 		}
 		signature, err := s.part.ReadFile(b.path(s), index.MaxDocument)
 		if err != nil {
-			continue
+			return nil, err
 		}
 		if _, err := keys.Verify(checksums, signature); err == nil {
-			return &b
+			return &b, nil
 		}
 	}
-	return nil
+	return nil, nil
 }
 
 // publish makes a complete release one of the tree, if the index would offer it there.
@@ -329,11 +346,11 @@ func (p *Publisher) publish(ctx context.Context, tree index.Tree, s stage, c *st
 	if err != nil {
 		return err
 	}
-	exists, err := present.part.Exists(present.folder)
+	others, err := list(present.part, present.folder)
 	switch {
 	case err != nil:
 		return err
-	case exists && !present.incomplete:
+	case len(others) > 0 && !present.incomplete:
 		return conflict("the tree has a folder of version %s without a package: its operator has to remove it first", s.version)
 	}
 	copied, err := s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
@@ -347,104 +364,6 @@ func (p *Publisher) publish(ctx context.Context, tree index.Tree, s stage, c *st
 	p.rememberCopied(c, copied, digests)
 	s.removeAll() // or tidy does
 	return nil
-}
-
-// scan has the index judge a release as if it were in the tree. It returns the digests that
-// the index has.
-func (p *Publisher) scan(ctx context.Context, tree index.Tree, s stage, c *staged) (*index.Digests, error) {
-	digests := new(index.Digests)
-	if x := p.options.Index(); x != nil {
-		digests = x.Digests()
-	}
-	p.remember(ctx, s, c, digests)
-	providers := s.part
-	providers.Dir = path.Join(providers.Dir, s.in(releaseFolder))
-	snapshot, err := index.Scan(ctx, index.Options{
-		Open:              func() (index.Tree, error) { return tree.Staged(providers), nil },
-		RequireSignatures: p.options.RequireSignatures,
-		IgnoreMetadata:    true,
-		Digests:           digests,
-		Now:               p.options.Now,
-	})
-	switch {
-	case err != nil:
-		return nil, p.unavailable("checking "+s.name(), err)
-	case snapshot.Report.Pending > 0:
-		return nil, p.unavailable("checking "+s.name(), index.ErrStore) // not all packages could be read
-	}
-	var reasons []string
-	for _, problem := range snapshot.Report.Withheld {
-		if problem.Version != s.version {
-			continue // of the namespace's keys file, say
-		}
-		name := path.Base(problem.Path)
-		if _, staged := c.files[name]; staged {
-			s.part.Fs.Remove(path.Join(s.part.Dir, s.release(name)))
-		}
-		reasons = append(reasons, fmt.Sprintf("%s: %s", name, problem.Detail))
-	}
-	if snapshot.Provider(s.address).Release(s.version) == nil && len(reasons) == 0 {
-		reasons = append(reasons, "the registry would not offer this release: its operator can tell why by `caddy terraform-registry check`")
-	}
-	if len(reasons) > 0 {
-		return nil, &Refusal{Kind: ErrRefused, Reasons: reasons}
-	}
-	return digests, nil
-}
-
-// remember has scans know the packages that were checked when they arrived and have
-// not been written to since. Their files are renamed no more, only the folder that they
-// are in. In a Bucket they become others once more: those that have come through another
-// instance are read here, and not again there.
-func (p *Publisher) remember(ctx context.Context, s stage, c *staged, digests *index.Digests) {
-	for name, info := range c.files {
-		if digest, ok := p.digestOf(checkedAs(c.sums[name], info)); ok {
-			digests.AddPackage(info, digest)
-		} else if s.part.InBucket() {
-			p.checkStaged(ctx, s, name, digests)
-		}
-	}
-}
-
-func (p *Publisher) digestOf(f checkedFile) (index.PackageDigest, bool) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return p.checked.Get(f)
-}
-
-// checkStaged reads a staged package. What is wrong with it, a scan finds out.
-func (p *Publisher) checkStaged(ctx context.Context, s stage, name string, digests *index.Digests) {
-	f, err := ParseReleaseFile(s.address, s.version, name)
-	if err != nil || f.Kind != Package {
-		return
-	}
-	content, info, err := s.part.Open(s.release(name))
-	if err != nil {
-		return
-	}
-	defer content.Close()
-	digest, err := index.CheckPackage(ctx, content, info.Size(), s.address.Name, f.platform, wire.SHA256{})
-	if err != nil {
-		return
-	}
-	digests.AddPackage(info, digest)
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.checked.Add(checkedAs(digest.SHA256, info), digest)
-}
-
-// rememberCopied has scans know the same packages where they have been copied to, which is
-// so in a Bucket.
-func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, digests *index.Digests) {
-	for name, info := range copied {
-		staged := c.files[name]
-		if staged == nil || staged.Size() != info.Size() {
-			continue
-		}
-		if digest, ok := p.digestOf(checkedAs(c.sums[name], staged)); ok {
-			digests.AddPackage(info, digest)
-		}
-	}
 }
 
 // State returns what is published or staged of a provider's version, or ErrNothing.
@@ -464,7 +383,7 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	if exists, err := s.part.Exists(s.in()); err != nil || !exists {
 		return wire.Publication{}, cmp.Or(err, ErrNothing)
 	}
-	unlock, err := p.lock(ctx, s.name())
+	unlock, err := p.lock(ctx, s.lockName())
 	if err != nil {
 		return wire.Publication{}, err
 	}
@@ -477,7 +396,10 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 		return wire.Publication{}, ErrNothing
 	}
 	_, needsSignature, err := p.keys(ctx, tree, present)
-	return s.describe(c, needsSignature, p.options.Staging), err
+	if err != nil {
+		return wire.Publication{}, err
+	}
+	return s.describe(c, needsSignature, p.options.Staging)
 }
 
 // Drop removes what is staged of a provider's version, or returns ErrNothing.
@@ -490,7 +412,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	if exists, err := s.part.Exists(s.in()); err != nil || !exists {
 		return cmp.Or(err, ErrNothing)
 	}
-	unlock, err := p.lock(ctx, s.name())
+	unlock, err := p.lock(ctx, s.lockName())
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -85,13 +86,46 @@ func testSignaturesThatAreNeeded(t *testing.T, on treeKind) {
 		r := on.newRegistry(t)
 		r.putAll(d, manifest, linuxZip, darwinZip, sums)
 		r.offers(d)
-		t.Run("one that comes later is kept", func(t *testing.T) {
-			signed := author.Sign(d[sums])
-			r.mustPut(signature, signed, publish.Added)
-			r.mustPut(signature, signed, publish.Unchanged)
-			_, err := r.put(signature, stranger.Sign(d[sums]))
-			saying(t, err, publish.ErrConflict, "a version never changes")
+		t.Run("one that comes later changes nothing", func(t *testing.T) {
+			before := r.files()
+			result := r.mustPut(signature, author.Sign(d[sums]), publish.Unchanged)
+			if !strings.Contains(result.Message, "is not kept") || !slices.Equal(r.files(), before) {
+				t.Errorf("message %q, files %v", result.Message, r.files())
+			}
 		})
+		t.Run("nor does what is none", func(t *testing.T) {
+			_, err := r.put(signature, "no signature")
+			saying(t, err, publish.ErrRefused, "it is not a binary detached signature")
+		})
+	})
+	t.Run("what is none is refused before the release is complete", func(t *testing.T) {
+		d := newDist(t, "").signed(author)
+		r := on.newRegistry(t)
+		for _, bad := range []string{"no signature", author.PublicKey(), d[sums]} {
+			_, err := r.put(signature, bad)
+			saying(t, err, publish.ErrRefused, "it is not a binary detached signature")
+		}
+		r.isClean()
+	})
+	t.Run("one that arrives while the release is completed changes nothing", func(t *testing.T) {
+		d := newDist(t, "").signed(author)
+		r := on.newRegistry(t)
+		f, err := publish.ParseReleaseFile(demo, "1.0.0", signature)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := &slowBody{Reader: strings.NewReader(d[signature]), begun: make(chan struct{}), goOn: make(chan struct{})}
+		done := make(chan error, 1)
+		go func() {
+			_, err := r.Put(t.Context(), f, publish.Upload{Body: body, Size: int64(len(d[signature]))})
+			done <- err
+		}()
+		<-body.begun
+		r.putAll(d, manifest, linuxZip, darwinZip, sums)
+		close(body.goOn)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
 	})
 	t.Run("with keys it is", func(t *testing.T) {
 		d := newDist(t, "").signed(author)
@@ -150,6 +184,21 @@ func testSignaturesThatAreNeeded(t *testing.T, on treeKind) {
 		r.putAll(d, manifest, linuxZip, darwinZip, signature)
 		r.offers(d)
 	})
+}
+
+// A slowBody waits before its first byte.
+type slowBody struct {
+	io.Reader
+	begun, goOn chan struct{}
+	once        sync.Once
+}
+
+func (b *slowBody) Read(p []byte) (int, error) {
+	b.once.Do(func() {
+		close(b.begun)
+		<-b.goOn
+	})
+	return b.Reader.Read(p)
 }
 
 // What is refused leaves nothing behind.

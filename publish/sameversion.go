@@ -58,7 +58,7 @@ func errOtherBuild(a address.Address, v, other *version.Version) error {
 func (p *Publisher) present(tree index.Tree, f File) (bool, error) {
 	if f.Address.IsModule() {
 		m, err := p.presentModule(tree, f)
-		return m != nil, err
+		return m.is(f), err
 	}
 	r, err := p.presentRelease(tree, f.Address, f.Version)
 	return err == nil && r.exists, err
@@ -147,7 +147,7 @@ func (p *Publisher) otherStage(ctx context.Context, tree index.Tree, a address.A
 
 // complete reports whether all files of a release are staged.
 func (p *Publisher) complete(ctx context.Context, tree index.Tree, s stage) (bool, error) {
-	unlock, err := p.lock(ctx, s.name())
+	unlock, err := p.lock(ctx, s.lockName())
 	if err != nil {
 		return false, err
 	}

@@ -45,6 +45,13 @@ func (s stage) name() string {
 	return strings.Join([]string{s.address.Namespace, s.address.Name, s.version}, "@")
 }
 
+// lockName is the name of the lock of a version. Versions that differ in build metadata only
+// have one lock, since they are one version to clients.
+func (s stage) lockName() string {
+	s.version = withoutBuild(s.version)
+	return s.name()
+}
+
 // parseStage returns the stage with a name.
 func parseStage(part index.Part, name string) (s stage, ok bool) {
 	parts := strings.Split(name, "@")
@@ -232,7 +239,7 @@ func (s stage) requires(name string) bool {
 }
 
 // describe returns what is staged for publishers.
-func (s stage) describe(c *staged, needsSignature bool, life time.Duration) wire.Publication {
+func (s stage) describe(c *staged, needsSignature bool, life time.Duration) (wire.Publication, error) {
 	expires := c.last.Add(life).UTC().Truncate(time.Second)
 	d := wire.Publication{
 		Status: wire.Staged, Address: s.address.String(), Version: s.version,
@@ -244,8 +251,11 @@ func (s stage) describe(c *staged, needsSignature bool, life time.Duration) wire
 		case listed:
 		case name == s.checksumsName():
 			sum = sha256.Sum256(c.checksums)
-		default:
-			sum, _ = s.part.Digest(s.release(name)) // the signature, which is small
+		default: // the signature, which is small
+			var err error
+			if sum, err = s.part.Digest(s.release(name)); err != nil {
+				return d, err
+			}
 		}
 		d.Files = append(d.Files, wire.PublishedFile{Name: name, SHA256: sum.String(), Size: info.Size()})
 	}
@@ -255,18 +265,18 @@ func (s stage) describe(c *staged, needsSignature bool, life time.Duration) wire
 	slices.SortFunc(d.Files, func(a, b wire.PublishedFile) int {
 		return strings.Compare(a.Name+a.SHA256, b.Name+b.SHA256)
 	})
-	return d
+	return d, nil
 }
 
 // The following touch the disk. Their paths are relative to the part, and their errors
 // have none.
 
-// list returns the entries of a folder, symlinks followed unless they lead nowhere;
-// none if it does not exist.
+// list returns the entries of a folder, symlinks followed, none if it does not exist. An
+// entry that is still a symlink is unresolved.
 func list(part index.Part, dir string) ([]fs.FileInfo, error) {
 	entries, err := part.ReadDir(dir)
 	for i, e := range entries {
-		if e.Mode()&fs.ModeSymlink == 0 {
+		if !unresolved(e) {
 			continue
 		}
 		if target, err := part.Stat(path.Join(dir, e.Name())); err == nil {
@@ -275,6 +285,10 @@ func list(part index.Part, dir string) ([]fs.FileInfo, error) {
 	}
 	return entries, err
 }
+
+// unresolved reports whether it cannot be told what a symlink leads to. That is an error for
+// the name it has, and for no other.
+func unresolved(e fs.FileInfo) bool { return e.Mode()&fs.ModeSymlink != 0 }
 
 // linked is what a symlink leads to, by the name of the symlink.
 type linked struct {

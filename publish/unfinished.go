@@ -59,7 +59,7 @@ func (p *Publisher) tidy(ctx context.Context) {
 }
 
 func (p *Publisher) tidyStage(ctx context.Context, tree index.Tree, s stage) error {
-	unlock, err := p.lock(ctx, s.name())
+	unlock, err := p.lock(ctx, s.lockName())
 	if err != nil {
 		return err
 	}

@@ -88,10 +88,26 @@ func (m member) judge(made *packet.Signature, err error, now time.Time) (PublicK
 	return key, nil
 }
 
+// CheckSignature returns an error unless these bytes are a binary detached signature that
+// clients can read, by whatever key and over whatever document. The error wraps
+// ErrBadSignature.
+func CheckSignature(signature []byte) error {
+	_, err := issuersOf(signature)
+	return err
+}
+
 // unknown tells a signature by a key that is not there from bytes that clients
 // would pass over as well, but which no key can make good.
 func unknown(signature []byte) error {
-	var issuers []string
+	issuers, err := issuersOf(signature)
+	if err != nil {
+		return err
+	}
+	return fmt.Errorf("%w: key ID %s", ErrUnknownKey, strings.Join(issuers, ", "))
+}
+
+// issuersOf returns the IDs of the keys that a detached signature names.
+func issuersOf(signature []byte) (issuers []string, err error) {
 	reason := errors.New("it names no key")
 	packets := packet.NewOpaqueReader(bytes.NewReader(signature))
 	for {
@@ -100,10 +116,10 @@ func unknown(signature []byte) error {
 			break
 		}
 		if err != nil {
-			return unreadable(err)
+			return nil, unreadable(err)
 		}
 		if next.Tag != tagSignature {
-			return unreadable(errors.New("it is not a detached signature"))
+			return nil, unreadable(errors.New("it is not a detached signature"))
 		}
 		parsed, err := next.Parse()
 		var unsupported pgperrors.UnsupportedError
@@ -112,17 +128,17 @@ func unknown(signature []byte) error {
 			continue
 		}
 		if err != nil {
-			return unreadable(err)
+			return nil, unreadable(err)
 		}
 		if signature, ok := parsed.(*packet.Signature); ok && signature.IssuerKeyId != nil {
 			issuers = append(issuers, fmt.Sprintf("%016X", *signature.IssuerKeyId))
 		}
 	}
 	if len(issuers) == 0 {
-		return fmt.Errorf("%w: clients do not know this kind of signature (%w): sign again with `gpg --detach-sign --digest-algo SHA256`",
+		return nil, fmt.Errorf("%w: clients do not know this kind of signature (%w): sign again with `gpg --detach-sign --digest-algo SHA256`",
 			ErrBadSignature, reason)
 	}
-	return fmt.Errorf("%w: key ID %s", ErrUnknownKey, strings.Join(issuers, ", "))
+	return issuers, nil
 }
 
 // unreadable says what to do about a signature that the library refused.

@@ -1,0 +1,244 @@
+package publish_test
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+)
+
+// A fault is how a disk or a store fails, from one operation on.
+type fault struct {
+	name  string
+	lasts int  // operations
+	lost  bool // the operation is done, and its answer does not arrive; of a bucket only
+}
+
+var faultsOfTrees = []fault{{"fails once", 1, false}, {"fails for a while", 12, false}, {"loses an answer", 1, true}}
+
+// errnos are what a disk fails with, in turn.
+var errnos = []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.EMFILE, syscall.ETIMEDOUT, syscall.EACCES}
+
+// A faultyTree is an empty tree, on the disk or in a bucket, that a publisher fails at.
+type faultyTree struct {
+	*registry
+	begin func(n int) // the fault, at the operation with a number
+	end   func() (failed string)
+}
+
+// newFaultyTree starts a registry that is asked without an index, so that nobody waits for
+// what a fault keeps from being offered.
+func (k treeKind) newFaultyTree(t *testing.T, f fault, build func(*indextest.Tree)) faultyTree {
+	t.Helper()
+	if !k.bucket {
+		faults, root := new(indextest.Faults), t.TempDir()
+		build(indextest.OnDisk(t, root))
+		directories := index.Directories{Root: root}
+		p, locks := newPublisher(t, faults.Open(directories.Open))
+		return faultyTree{
+			&registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: p, locks: locks},
+			func(n int) { faults.Between(n, n+f.lasts-1, errnos[n%len(errnos)]) },
+			func() string {
+				_, failed := faults.End()
+				return strings.Trim(fmt.Sprint(failed), "[]")
+			},
+		}
+	}
+	b := new(indextest.Bucket)
+	build(indextest.InBucket(t, b))
+	directories := index.Directories{Root: "."}
+	p, locks := newPublisher(t, func() (index.Tree, error) { return directories.OpenIn(b) })
+	var first, asked atomic.Int64
+	var failed atomic.Pointer[string]
+	fail := func(operation, name string) error {
+		from := first.Load()
+		if n := asked.Add(1); from == 0 || n < from || n >= from+int64(f.lasts) {
+			return nil
+		}
+		what := operation + " " + name
+		failed.CompareAndSwap(nil, &what)
+		return errDown
+	}
+	if f.lost {
+		b.Lose = fail
+	} else {
+		b.Fail = fail
+	}
+	return faultyTree{
+		&registry{t: t, bucket: b, Tree: indextest.InBucket(t, b), Publisher: p, locks: locks},
+		func(n int) {
+			asked.Store(0)
+			first.Store(int64(n))
+		},
+		func() string {
+			first.Store(0)
+			if what := failed.Load(); what != nil {
+				return *what
+			}
+			return ""
+		},
+	}
+}
+
+func newPublisher(t *testing.T, open func() (index.Tree, error)) (*publish.Publisher, *locks) {
+	t.Helper()
+	l := new(locks)
+	o := publish.Options{Open: open, Lock: l.lock}
+	withoutIndex(&o)
+	p, err := publish.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, l
+}
+
+// scan is what an index finds in the tree.
+func (r *registry) scan() *index.Snapshot {
+	r.t.Helper()
+	var o index.Options
+	if r.bucket != nil {
+		o.Listed = index.Directories{Root: "."}.Listed(r.bucket)
+	} else {
+		o.Open = index.Directories{Root: r.root}.Open
+	}
+	s, err := index.Scan(r.t.Context(), o)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	return s
+}
+
+// eachFault runs a test for each operation that fails, until all operations went well. Of
+// faults that last, every other one begins within the one before.
+func eachFault(t *testing.T, build func(*indextest.Tree), test func(t *testing.T, r faultyTree, begin func(), end func() string)) {
+	eachTree(t, func(t *testing.T, on treeKind) {
+		for _, f := range faultsOfTrees {
+			if f.lost && !on.bucket {
+				continue
+			}
+			t.Run(f.name, func(t *testing.T) {
+				for n := 1; ; n += max(1, f.lasts/2) {
+					r, failed, begun := on.newFaultyTree(t, f, build), "", false
+					test(t, r, func() { begun = true; r.begin(n) }, func() string { failed = r.end(); return failed })
+					if t.Failed() {
+						t.Fatalf("at operation %d: %s", n, failed)
+					}
+					if !begun || failed == "" {
+						return
+					}
+				}
+			})
+		}
+	})
+}
+
+// unavailable fails if an error is not one that passes: its publisher would not send the
+// file again.
+func unavailable(t *testing.T, name string, err error) {
+	t.Helper()
+	if !errors.Is(err, index.ErrNotWritable) && !errors.Is(err, publish.ErrUnavailable) {
+		t.Errorf("%s is refused: %v", name, err)
+	}
+}
+
+// Whatever operation of a disk or a store fails, once or for a while: a good file is never
+// refused, and nothing that was acknowledged is lost. Sending again what has failed
+// completes the release.
+func TestPublicationsDuringFaults(t *testing.T) {
+	author := indextest.NewPublisher(t)
+	d := newDist(t, "").signed(author)
+	d["docs.zip"] = indextest.Zip("docs/index.md", "# Demo", "docs/resources/thing.md", "# Thing")
+	for _, order := range []struct {
+		rule  string
+		names []string
+		from  int // the file at which the faults begin: what comes before is as in another order
+	}{
+		{"SHA256SUMS after some of what it lists", []string{linuxZip, "docs.zip", signature, sums, darwinZip, manifest}, 0},
+		{"SHA256SUMS before all else", []string{sums, linuxZip, darwinZip, manifest, "docs.zip", signature}, 3},
+		{"documentation of a release that is published", []string{linuxZip, darwinZip, manifest, signature, sums, "docs.zip"}, 5},
+	} {
+		t.Run(order.rule, func(t *testing.T) {
+			if testing.Short() && order.from == 0 {
+				t.Skip("there are hundreds of operations")
+			}
+			build := func(tree *indextest.Tree) {
+				tree.Keys("acme", author)
+				tree.ProviderIn("providers/ACME/demo/0.9.0", "demo", "0.9.0", "linux_amd64").Signed(author)
+			}
+			eachFault(t, build, func(t *testing.T, r faultyTree, begin func(), end func() string) {
+				var again []string
+				for i, name := range order.names {
+					if i == order.from {
+						begin()
+					}
+					if _, err := r.put(name, d[name]); err != nil {
+						again = append(again, name)
+						unavailable(t, name, err)
+					}
+				}
+				end()
+				for _, name := range again {
+					if _, err := r.put(name, d[name]); err != nil {
+						t.Errorf("%s is sent again: %v", name, err)
+					}
+				}
+				release := r.scan().Provider(demo).Release("1.0.0")
+				if release == nil || len(release.Packages) != 2 || release.Signature.KeyID != author.ID() {
+					state, err := r.State(t.Context(), demo, "1.0.0")
+					t.Errorf("all was acknowledged, and offered is %+v: missing %v (%v); failed were %v", release, state.Missing, err, again)
+				}
+				if !slices.Contains(r.files(), "providers/ACME/demo/1.0.0/docs/index.md") {
+					t.Errorf("its documentation is lost: %v", r.files())
+				}
+				if r.scan().Provider(demo).Release("0.9.0") == nil {
+					t.Errorf("another version is no longer offered: %v", r.files())
+				}
+			})
+		})
+	}
+}
+
+// A version is never published twice, or replaced, because what is there could not be
+// read.
+func TestModulesDuringFaults(t *testing.T) {
+	one, two := indextest.TarGz("main.tf", `output "a" { value = 1 }`), indextest.TarGz("main.tf", `output "a" { value = 2 }`)
+	for _, present := range []string{
+		"", "modules/acme/vpc/aws/1.0.0.tar.gz", "modules/acme/vpc/aws/v1.0.0.tgz", "modules/Acme/vpc/aws/1.0.0.tar.gz",
+	} {
+		t.Run("there is "+present, func(t *testing.T) {
+			build := func(tree *indextest.Tree) {
+				if present != "" {
+					tree.Write(present, one)
+				}
+			}
+			eachFault(t, build, func(t *testing.T, r faultyTree, begin func(), end func() string) {
+				before := r.files()
+				begin()
+				_, err := r.putModule("1.0.0.tar.gz", two)
+				end()
+				switch {
+				case present == "" && err != nil:
+					unavailable(t, "the module", err)
+				case present != "" && err == nil:
+					t.Error("another module is taken")
+				}
+				if _, err := r.putModule("1.0.0.tar.gz", two); present == "" && err != nil || present != "" && !errors.Is(err, publish.ErrConflict) {
+					t.Errorf("it is sent again: %v", err)
+				}
+				if present != "" && (!slices.Equal(r.files(), before) || r.Read(present) != one) {
+					t.Errorf("there was %v, and is %v", before, r.files())
+				}
+				if present == "" && r.scan().Module(vpc).Version("1.0.0") == nil {
+					t.Errorf("it is not offered: %v", r.files())
+				}
+			})
+		})
+	}
+}
