@@ -53,9 +53,13 @@ func (f *Filler) withdrawn(a address.Address, v *version.Version) error {
 	if err != nil {
 		return unread(err)
 	}
-	content, err := tree.Folder(a).ReadMetadata()
-	if err != nil {
+	folder := tree.Folder(a)
+	if _, _, err := folder.In(); err != nil {
 		return unread(err)
+	}
+	content, err := folder.ReadMetadata()
+	if err != nil {
+		return unread(fmt.Errorf("%w: %s: %w", index.ErrNotWritable, index.MetadataName, err))
 	}
 	if m, _ := index.ParseMetadata(content); m.WithdrawnVersion(v) != nil {
 		return ErrWithdrawn
