@@ -50,7 +50,8 @@ const (
 //	DELETE providers/:namespace/:type/:version/
 //	PUT    modules/:namespace/:name/:system/:file
 //
-// Below registries/:hostname/ nothing but a registry.hcl is taken. It reads no snapshot: the Publisher knows better what has just come into the tree.
+// Below registries/:hostname/ nothing but a registry.hcl is taken. It reads no snapshot:
+// the Publisher knows better what has just come into the tree.
 func (g *Registry) serveChange(w http.ResponseWriter, r *request, service servicePath) error {
 	protocol := service.protocol
 	if g.Publisher == nil || protocol != "providers" && protocol != "modules" {

@@ -14,7 +14,8 @@ import (
 // provider and module registry protocols, and the API beside them, are for its
 // addresses there. Clients learn of these paths from a `host` block of their own
 // configuration, so that there is no discovery below them, and nothing is published
-// there but a registry.hcl, which says what this registry offers of them. Files have the URLs that they have in all other answers.
+// there but a registry.hcl, which says what this registry offers of them. Files have the
+// URLs that they have in all other answers.
 
 // A servicePath is a path of the registry, in its parts.
 type servicePath struct {

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -263,5 +264,33 @@ func TestWarnOfManaging(t *testing.T) {
 				t.Errorf("it logs %s", log.String())
 			}
 		})
+	}
+}
+
+// The line comes when a configuration is loaded, once.
+func TestLoadingWarnsOfManaging(t *testing.T) {
+	options, _ := publishingHandler(t)
+	options.Access.Rules[0].Right = "publish"
+	handler, err := json.Marshal(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := filepath.Join(t.TempDir(), "log")
+	var config caddy.Config
+	text := fmt.Sprintf(`{
+		"admin":{"disabled":true,"config":{"persist":false}},
+		"storage":{"module":"file_system","root":%q},
+		"logging":{"logs":{"default":{"writer":{"output":"file","filename":%q}}}},
+		"apps":{"http":{"servers":{"registry":{"listen":["127.0.0.1:0"],"routes":[
+			{"handle":[{"handler":"terraform_registry",%s]}]}}}}}`, t.TempDir(), log, strings.TrimPrefix(string(handler), "{"))
+	if err := json.Unmarshal([]byte(text), &config); err != nil {
+		t.Fatal(err)
+	}
+	if err := caddy.Validate(&config); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(log)
+	if got := strings.Count(string(content), "the right publish no longer includes"); err != nil || got != 1 {
+		t.Errorf("it warns %d times (%v):\n%s", got, err, content)
 	}
 }
