@@ -95,8 +95,9 @@ func (l *storageLock) obtain(ctx context.Context) error {
 	defer stop()
 	go l.removeDead(watching, files)
 	for {
+		present := files.Exists(ctx, l.file())
 		err := files.Lock(ctx, l.name)
-		if err == nil || ctx.Err() != nil || !files.Exists(ctx, l.file()) {
+		if err == nil || ctx.Err() != nil || !present && !files.Exists(ctx, l.file()) {
 			return err
 		}
 		select {

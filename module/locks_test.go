@@ -256,6 +256,7 @@ func TestLockFilesThatAreLeftovers(t *testing.T) {
 			if err := holder.take(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			time.Sleep(lockRetry / 2) // two processes hardly use the file at the same moment
 			l, _, _ := newStorageLock(files)
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
 			defer cancel()

@@ -169,8 +169,8 @@ func TestPublishLimits(t *testing.T) {
 	if w, _ := put(t, h, "/v1/providers/acme/demo/1.2.0/terraform-provider-demo_1.2.0_linux_amd64.zip", token, release["terraform-provider-demo_1.2.0_linux_amd64.zip"]); w.Code != http.StatusRequestEntityTooLarge || counted(h, w.Code) != 1 {
 		t.Errorf("got %d %s", w.Code, w.Body)
 	}
-	const sig = "/v1/providers/acme/demo/1.2.0/terraform-provider-demo_1.2.0_SHA256SUMS.sig"
-	w, _ := put(t, h, sig, token, "signature")
+	const manifest = "/v1/providers/acme/demo/1.2.0/terraform-provider-demo_1.2.0_manifest.json"
+	w, _ := put(t, h, manifest, token, `{"version":1,"metadata":{"protocol_versions":["6.0"]}}`)
 	var p wire.Publication
 	if err := json.Unmarshal(w.Body.Bytes(), &p); err != nil || w.Code != http.StatusAccepted || p.Expires == nil {
 		t.Fatalf("got %d %s", w.Code, w.Body)
