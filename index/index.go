@@ -285,7 +285,7 @@ func (x *Index) scan(ctx context.Context, accepts bool) (*Snapshot, error) {
 	case snapshot.unread != "":
 		x.logFailure(slog.LevelWarn, "some archives could not be read, they are tried again", snapshot.unread)
 	case snapshot.keys.failed != "":
-		x.logFailure(slog.LevelWarn, "keys cannot be read or copied, they are tried again", snapshot.keys.failed)
+		x.logFailure(slog.LevelWarn, "the copies of keys cannot be read or written, they are tried again", snapshot.keys.failed)
 	default:
 		x.failing = ""
 	}

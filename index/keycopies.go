@@ -258,7 +258,9 @@ func (w *walker) recallKeys(k *keysFolder, folders []*providerFolder) {
 			k.files[n] = files[i]
 		}
 		if err := errs[i]; err != nil {
-			w.keysUnreadable(k, n.file(), found(Unreadable, "whether the namespace had keys cannot be read: %v", withoutPath(err)))
+			bad := faulty(passing, Unreadable, "whether the namespace had keys cannot be read: %v", withoutPath(err))
+			w.withhold(n.file(), bad)
+			k.fail(n.file(), bad)
 		} else if f := files[i]; f != nil && f.gone && f.copied != nil {
 			w.report.withhold(keysMissing(n).at(n.file(), address.Address{}, ""))
 		}

@@ -334,7 +334,7 @@ func TestNothingIsOfferedBeforeItIsCopied(t *testing.T) {
 	scan := func() *index.Snapshot { return rescan(t, x) }
 	k.wants(scan(), map[string]string{"0.9.0": byRegistry, "1.0.0": isPending})
 	scan()
-	if n := strings.Count(log.String(), "keys cannot be read or copied"); n != 1 {
+	if n := strings.Count(log.String(), "the copies of keys cannot be read or written"); n != 1 {
 		t.Errorf("it is logged %d times:\n%s", n, log)
 	}
 	k.copies.Fail(nil)

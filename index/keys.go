@@ -113,7 +113,7 @@ type keysFolder struct {
 	unlisted    map[svchost.Hostname]bool
 	allUnlisted bool
 
-	failed string // why a file, a folder or a copy cannot be read or written; empty: all can
+	failed string // why a copy cannot be read or written; empty: all can
 }
 
 // of returns the keys of a namespace; nil if there are none.
@@ -157,9 +157,8 @@ func (k *keysFolder) fail(report string, bad *finding) {
 func (w *walker) readKeys() *keysFolder {
 	k := &keysFolder{files: make(map[keysOf]*keysFile), unlisted: make(map[svchost.Hostname]bool)}
 	last := w.scan.last.keys
-	entries, err := w.listKeys(".", "keys")
-	if err != nil {
-		w.keysUnreadable(k, "keys", err)
+	entries, bad := w.listKeys(".", "keys")
+	if bad != nil {
 		k.keep(last, func(keysOf) bool { return true })
 		if k.allUnlisted = last == nil || last.allUnlisted; !k.allUnlisted {
 			k.unlisted = last.unlisted
@@ -186,11 +185,13 @@ func (w *walker) readKeysOfHostname(k *keysFolder, e entry) {
 		return
 	}
 	var entries []entry
-	if err = asError(e.bad); err == nil {
-		entries, err = w.listKeys(e.path(), report)
+	bad := e.bad
+	if bad != nil {
+		w.withhold(report, bad)
+	} else {
+		entries, bad = w.listKeys(e.path(), report)
 	}
-	if err != nil {
-		w.keysUnreadable(k, report, err)
+	if bad != nil {
 		k.keep(w.scan.last.keys, func(n keysOf) bool { return n.hostname == hostname })
 		k.unlisted[hostname] = !w.scan.last.keys.listed(hostname)
 		return
@@ -200,41 +201,11 @@ func (w *walker) readKeysOfHostname(k *keysFolder, e entry) {
 	}
 }
 
-// asError is the finding as an error; nil for nil.
-func asError(f *finding) error {
-	if f == nil {
-		return nil
-	}
-	return f
-}
-
-// listKeys returns what is in a folder of keys, and also what of it leads nowhere: that is
+// listKeys returns what is in a folder of keys, and also what of it cannot be read: that is
 // not the same as if it were not there.
-func (w *walker) listKeys(dir, report string) (kept []entry, err error) {
-	keys := w.scan.tree.Keys
-	w.scan.watch.add(keys, dir) // before it is read: nothing can come in unseen
-	entries, err := keys.list(dir)
-	for _, e := range entries {
-		switch {
-		case harmless(e.name, e.info == nil || !e.info.IsDir()):
-		case hiddenOrTemporary(e.name):
-			w.report.ignore(path.Join(report, e.name), Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
-		default:
-			if e.link && e.bad == nil && e.info.IsDir() && keys.disk != "" {
-				w.scan.watch.addPathTo(keys.onDisk(e.path()))
-			}
-			kept = append(kept, e)
-		}
-	}
-	return kept, err
-}
-
-// keysUnreadable reports keys that cannot be read. A scan does not fail for them, whatever
-// the reason: what they count for stays as it was.
-func (w *walker) keysUnreadable(k *keysFolder, report string, err error) {
-	bad := found(Unreadable, "%s", asFinding(err).detail)
-	w.report.withhold(bad.at(report, address.Address{}, ""))
-	k.fail(report, bad)
+func (w *walker) listKeys(dir, report string) (entries []entry, bad *finding) {
+	usable, unreadable, bad := w.list(w.scan.tree.Keys, dir, report)
+	return slices.Concat(usable, unreadable), bad
 }
 
 // lowerCaseFirst moves entries in lower case before the others.
@@ -291,7 +262,7 @@ func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e entry)
 		withhold(bad)
 		file = new(keysFile)
 	default:
-		w.keysUnreadable(k, report, err)
+		w.withhold(report, asFinding(err))
 		if file = last; file == nil {
 			file = &keysFile{unread: true}
 		}
