@@ -287,7 +287,7 @@ func TestKilledWhilePublishing(t *testing.T) {
 			return slices.ContainsFunc(tree.staged(), func(name string) bool { return strings.HasSuffix(name, ".part") })
 		})
 		kill()
-		anHourPasses(t, tree.Path("providers/.staging"))
+		tree.anHourPasses()
 		restart()
 		eventually(t, "the half is removed", func() bool {
 			return !slices.ContainsFunc(tree.staged(), func(name string) bool { return strings.HasSuffix(name, ".part") })
@@ -319,7 +319,7 @@ func TestKilledWhilePublishing(t *testing.T) {
 			if files := published(tree); len(files) != 0 && len(files) != len(d) {
 				t.Errorf("a part of the release is in the tree: %v", files)
 			}
-			anHourPasses(t, tree.Path("providers/.staging"))
+			tree.anHourPasses()
 			restart()
 			ci = registry.sender(t, token)
 			last := 0
@@ -442,22 +442,4 @@ func TestAbandonedReleases(t *testing.T) {
 		_, err := os.Stat(tree.Path("providers/.staging"))
 		return os.IsNotExist(err)
 	})
-}
-
-// anHourPasses dates back what a killed server has left of uploads: it may belong to another
-// instance for so long.
-func anHourPasses(t *testing.T, staging string) {
-	t.Helper()
-	before := time.Now().Add(-2 * time.Hour)
-	for _, pattern := range []string{".*.part", ".*.tmp"} {
-		names, err := filepath.Glob(filepath.Join(staging, pattern))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, name := range names {
-			if err := os.Chtimes(name, before, before); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
 }

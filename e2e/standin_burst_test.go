@@ -138,6 +138,7 @@ func TestKilledWhileFetchingAModule(t *testing.T) {
 	}
 
 	code.Fails(codeHostGit, hangUp)
+	tree.anHourPasses()
 	mirror.start(t, []Site{s})
 	eventually(t, "what was left is removed", func() bool { return len(unfetched(tree)) == 0 })
 	// Caddy's lock of the killed process is there for some seconds. A client may get the

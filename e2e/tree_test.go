@@ -1,10 +1,12 @@
 package e2e_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Tree builds a registry's folder: each call adds what a user would copy in.
@@ -46,6 +48,23 @@ func (tree *Tree) Module(address, version string, stored Packaging) *Tree {
 
 // Path returns a file's path on disk, given its path in the tree.
 func (tree *Tree) Path(name string) string { return filepath.Join(tree.Dir, filepath.FromSlash(name)) }
+
+// anHourPasses dates back what a killed server has left of files that were coming in: for so
+// long they may belong to another instance.
+func (tree *Tree) anHourPasses() {
+	tree.t.Helper()
+	before := time.Now().Add(-2 * time.Hour)
+	err := filepath.WalkDir(tree.Dir, func(name string, _ fs.DirEntry, err error) error {
+		base := filepath.Base(name)
+		if err != nil || !strings.HasPrefix(base, ".") || !strings.HasSuffix(base, ".part") && !strings.HasSuffix(base, ".tmp") {
+			return err
+		}
+		return os.Chtimes(name, before, before)
+	})
+	if err != nil {
+		tree.t.Fatal(err)
+	}
+}
 
 // Read returns the content of a file of the tree.
 func (tree *Tree) Read(name string) string {

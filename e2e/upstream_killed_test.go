@@ -52,6 +52,7 @@ func TestKilledWhileFilling(t *testing.T) {
 
 	// Without the origin, the temporary file is not used.
 	front.Fails("origin.example.com", hangUp)
+	tree.anHourPasses()
 	mirror.start(t, []Site{s})
 	eventually(t, "the temporary file is removed", func() bool { return len(tree.unfinished()) == 0 })
 	mirror.Log.Wait(t, "temporary files were removed", func(e Entry) bool {
