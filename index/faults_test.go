@@ -6,11 +6,10 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
-
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
@@ -232,10 +231,11 @@ func TestEmptiedParts(t *testing.T) {
 	tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
 	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
 	tree.Write("modules/acme/vpc/gcp/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	mounted := tree.Fs
-	empty := afero.NewMemMapFs()
-	empty.MkdirAll("providers", 0o755)
-	x := index.New(options(t, func() (index.Tree, error) { return tree.Open() }))
+	unmounted := indextest.New(t)
+	unmounted.Fs.MkdirAll("providers", 0o755)
+	var volume atomic.Pointer[indextest.Tree]
+	volume.Store(tree)
+	x := index.New(options(t, func() (index.Tree, error) { return volume.Load().Open() }))
 	defer x.Close()
 	x.Start()
 	<-x.Ready()
@@ -253,13 +253,13 @@ func TestEmptiedParts(t *testing.T) {
 		offered int
 	}{
 		{"all is there", func() {}, 3},
-		{"one of several is removed", func() { mounted.RemoveAll("modules/acme/vpc/gcp") }, 2},
-		{"the volume is not mounted", func() { tree.Fs = empty }, 2},
+		{"one of several is removed", func() { tree.Fs.RemoveAll("modules/acme/vpc/gcp") }, 2},
+		{"the volume is not mounted", func() { volume.Store(unmounted) }, 2},
 		{"it still is not", func() {}, 2},
-		{"it is mounted again", func() { tree.Fs = mounted }, 2},
-		{"all modules are removed", func() { mounted.RemoveAll("modules/acme") }, 2},
+		{"it is mounted again", func() { volume.Store(tree) }, 2},
+		{"all modules are removed", func() { tree.Fs.RemoveAll("modules/acme") }, 2},
 		{"a module is put there", func() { tree.Write("modules/acme/vpc/azure/1.0.0.tar.gz", indextest.TarGz("main.tf", "")) }, 2},
-		{"it is removed", func() { mounted.RemoveAll("modules/acme") }, 2},
+		{"it is removed", func() { tree.Fs.RemoveAll("modules/acme") }, 2},
 		{"a rescan is asked for", func() { rescan(t, x) }, 1},
 	} {
 		step.do()
