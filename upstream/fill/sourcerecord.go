@@ -119,10 +119,11 @@ func decodeSourceRecord(content []byte) *sourceRecord {
 
 // readSourceRecord returns the record of a version in the folder of its module; nil if
 // there is none. One that cannot be read is ErrConflict: without it, nothing shows whether
-// the version is still the one that was fetched before.
+// the version is still the one that was fetched before. An empty file reserves the name of
+// a record, since a record comes to its place whole.
 func readSourceRecord(in index.Part, dir, version string) (*sourceRecord, error) {
 	content, err := read(in, path.Join(dir, sourceRecordName(version)), maxSourceRecord)
-	if err != nil || content == nil {
+	if err != nil || len(content) == 0 {
 		return nil, err
 	}
 	r := decodeSourceRecord(content)
