@@ -69,6 +69,9 @@ func findVersion(entries []entry, v *version.Version) (best *modulePackage, err 
 		if e.bad != nil {
 			return nil, fmt.Errorf("%w: %s", ErrNotWritable, e.bad.detail)
 		}
+		if isFile && Abandoned(e.info) {
+			continue // a package may come into its place
+		}
 		if isFile {
 			p.archive.stamp = stampOf(e.info)
 		}
