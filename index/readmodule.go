@@ -13,9 +13,10 @@ import (
 )
 
 // ReadModule reads what the tree has of a version of a module, as a scan does, where the
-// snapshot may be behind what is on the disk; nil if there is nothing. The error is a
-// *PackageError where a scan would withhold it, ErrChanged where it is still being written,
-// and otherwise that of ctx or one of StorageError.
+// snapshot may be behind what is on the disk; nil if there is nothing, or an empty file that
+// is Abandoned. The error is a *PackageError where a scan would withhold it, ErrReserved or
+// ErrChanged where it is still being written, and otherwise that of ctx or one of
+// StorageError.
 func (t Tree) ReadModule(ctx context.Context, a address.Address, v *version.Version) (*ModuleVersion, error) {
 	part, dir, err := t.Folder(a).In()
 	if err != nil {
@@ -47,8 +48,10 @@ func NewModuleVersion(a address.Address, v *version.Version, path string, info f
 
 // findVersion returns the package or folder of a version among the entries of a module's
 // folder, the preferred one of several; nil if there is none. The error is for an entry of
-// the version that cannot be read: it may be the preferred one.
+// the version that cannot be read, since it may be the preferred one, and ErrReserved where
+// the only package is about to be written.
 func findVersion(entries []entry, v *version.Version) (best *modulePackage, err error) {
+	reserved := false
 	for _, e := range entries {
 		if hiddenOrTemporary(e.name) {
 			continue
@@ -69,8 +72,9 @@ func findVersion(entries []entry, v *version.Version) (best *modulePackage, err 
 		if e.bad != nil {
 			return nil, fmt.Errorf("%w: %s", ErrNotWritable, e.bad.detail)
 		}
-		if isFile && Abandoned(e.info) {
-			continue // a package may come into its place
+		if isFile && e.info.Size() == 0 {
+			reserved = reserved || Reserved(e.info)
+			continue
 		}
 		if isFile {
 			p.archive.stamp = stampOf(e.info)
@@ -78,6 +82,9 @@ func findVersion(entries []entry, v *version.Version) (best *modulePackage, err 
 		if best == nil || p.preference < best.preference {
 			best = p
 		}
+	}
+	if best == nil && reserved {
+		return nil, ErrReserved
 	}
 	return best, nil
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	version "github.com/hashicorp/go-version"
 
@@ -28,6 +29,8 @@ func TestReadModule(t *testing.T) {
 		{"a .tgz", []string{"1.0.0.tgz", indextest.TarGz("vpc/main.tf", "x")}, true, ""},
 		{"a .zip", []string{"1.0.0.zip", indextest.Zip("main.tf", "x")}, true, ""},
 		{"the preferred one of several", []string{"1.0.0.zip", indextest.Zip("main.tf", "x"), "1.0.0/main.tf", "y", "1.0.0.tar.gz", indextest.TarGz("main.tf", "z")}, true, ""},
+		{"a .zip beside an empty .tar.gz", []string{"1.0.0.tar.gz", "", "1.0.0.zip", indextest.Zip("main.tf", "x")}, true, ""},
+		{"no empty file that was abandoned", []string{"1.0.0.tar.gz", ""}, false, ""},
 		{"none of another version", []string{"1.0.1.zip", indextest.Zip("main.tf", "x"), "1.0.0-rc.1/main.tf", "x", "README.md", "x"}, false, ""},
 		{"none that is temporary", []string{".1.0.0.tar.gz.AAAAAAAAAA.part", "x", "1.0.0.tar.gz.part", "x"}, false, ""},
 		{"nothing", nil, false, ""},
@@ -66,6 +69,27 @@ func TestReadModule(t *testing.T) {
 				t.Errorf("when it is given up the error is %v", err)
 			}
 		})
+	}
+}
+
+// An empty file is about to be written to for a while, and is not missing.
+func TestReadModuleThatIsReserved(t *testing.T) {
+	tree := indextest.New(t).Write("modules/acme/vpc/aws/1.0.0.tar.gz", "")
+	now := time.Now()
+	if err := tree.Fs.Chtimes("modules/acme/vpc/aws/1.0.0.tar.gz", now, now); err != nil {
+		t.Fatal(err)
+	}
+	opened, err := tree.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	v1 := version.Must(version.NewVersion("1.0.0"))
+	if got, err := opened.ReadModule(t.Context(), ownVPC, v1); got != nil || !errors.Is(err, index.ErrReserved) {
+		t.Errorf("got %+v, %v", got, err)
+	}
+	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
+	if got, err := opened.ReadModule(t.Context(), ownVPC, v1); got == nil || err != nil {
+		t.Errorf("with a package in another format: got %+v, %v", got, err)
 	}
 }
 

@@ -260,6 +260,32 @@ func TestModulesInTheTree(t *testing.T) {
 		tree := indextest.New(t).Write(modulePackage, "broken")
 		inMemory(t, s.Client(t, upstream.Origin{}), withModules, tree).mustRefuseModule(t, fill.ErrConflict, "cannot offer it")
 	})
+	t.Run("empty files that nobody writes to are replaced", func(t *testing.T) {
+		s := newModules(t, "")
+		tree := indextest.New(t).Write(modulePackage, "").Write(moduleSource, "")
+		m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, tree)
+		m.fillModule(t)
+		if snapshot := m.scan(t); len(snapshot.Module(vpc).Versions) != 1 || m.Read(moduleSource) == "" {
+			t.Errorf("the index has %+v", snapshot.Report)
+		}
+	})
+	for _, name := range []string{modulePackage, moduleSource} {
+		t.Run("somebody is about to write "+name, func(t *testing.T) {
+			s := newModules(t, "")
+			tree := indextest.New(t).Write(name, "")
+			now := time.Now()
+			if err := tree.Fs.Chtimes(name, now, now); err != nil {
+				t.Fatal(err)
+			}
+			m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, tree)
+			if filled, err := m.FillModule(background(), vpc, "1.0.0", nil); filled != nil || !errors.Is(err, index.ErrReserved) {
+				t.Errorf("got %+v, %v", filled, err)
+			}
+			if got := tree.Read(name); got != "" {
+				t.Errorf("it has become %q", got)
+			}
+		})
+	}
 	t.Run("a further version comes beside it", func(t *testing.T) {
 		s := newModules(t, "")
 		tree := indextest.New(t).Write("modules/"+host+"/Acme/VPC/aws/0.9.0.zip", indextest.Zip("main.tf", ""))

@@ -119,8 +119,9 @@ func decodeSourceRecord(content []byte) *sourceRecord {
 
 // readSourceRecord returns the record of a version in the folder of its module; nil if
 // there is none. One that cannot be read is ErrConflict: without it, nothing shows whether
-// the version is still the one that was fetched before. An empty file reserves the name of
-// a record, since a record comes to its place whole.
+// the version is still the one that was fetched before. An empty file is no record: records
+// come to their place whole, and it only reserves the name. Creating a record decides whether
+// somebody still writes to it.
 func readSourceRecord(in index.Part, dir, version string) (*sourceRecord, error) {
 	content, err := read(in, path.Join(dir, sourceRecordName(version)), maxSourceRecord)
 	if err != nil || len(content) == 0 {
