@@ -13,7 +13,11 @@ func TestXcaddy(t *testing.T) {
 	t.Parallel()
 	xcaddy, err := goTool("xcaddy", "xcaddy")
 	require(t, err)
-	env, plugin := moduleProxy(t, "github.com/caddy-terraform/caddy-terraform-registry", repository())
+	// What terraform leaves in the sample configuration has a colon in its path, which no Go
+	// module may have.
+	checkout := t.TempDir()
+	copyCheckout(t, checkout)
+	env, plugin := moduleProxy(t, "github.com/caddy-terraform/caddy-terraform-registry", checkout)
 	binary := filepath.Join(t.TempDir(), executable("caddy"))
 
 	build := exec.CommandContext(beforeDeadline(t), xcaddy, "build", caddyVersion(t),
