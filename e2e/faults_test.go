@@ -74,9 +74,9 @@ func withoutOverride(t *testing.T) func(*exec.Cmd) {
 	}
 }
 
-// If a folder cannot be read, its files are withheld, with a reason, and
-// nothing else is. They are served again once it can be read. It is logged
-// once.
+// If a folder cannot be read, what was known of it stays listed, and what comes into it
+// is not, until it can be read again. Its files are not missing but out of reach. Nothing
+// else is affected. It is logged once.
 func TestFolderThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	tree := newTree(t).
@@ -87,18 +87,26 @@ func TestFolderThatCannotBeRead(t *testing.T) {
 	folder := tree.Path("providers/acme/other")
 	t.Cleanup(func() { os.Chmod(folder, 0o755) })
 	other := "https://registry.example.com/v1/providers/acme/other/versions"
+	download := "https://registry.example.com/v1/mirror/registry.example.com/acme/other/terraform-provider-other_1.0.0_plan9_386.zip"
 	for range 2 {
 		point := len(registry.Log.Entries())
 		if err := os.Chmod(folder, 0); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "it is no longer served", func() bool { return registry.Get(t, other).Status == 404 })
+		registry.Log.WaitAfter(t, point, 1, "the event caused a scan", Entry.scan)
 		registry.Rescan(t)
+		if !registry.lists(t, other, "1.0.0") {
+			t.Error("what was known of it is not listed any more")
+		}
+		if answer := registry.Get(t, download); answer.Status != 503 || answer.Header.Get("Retry-After") == "" {
+			t.Errorf("a file in it: %d %s", answer.Status, answer.Body)
+		}
 		// The scan that the event caused and the one that was asked for. What a
-		// scan withholds is logged after it, so the second has told what the
-		// first has.
+		// scan withholds is logged after it.
 		registry.Log.WaitAfter(t, point, 2, "it was scanned twice", Entry.scan)
-		withheld := registry.Log.Find(point, func(e Entry) bool { return e.Message == "withheld" })
+		isWithheld := func(e Entry) bool { return e.Message == "withheld" }
+		registry.Log.WaitAfter(t, point, 1, "it is withheld", isWithheld)
+		withheld := registry.Log.Find(point, isWithheld)
 		if len(withheld) != 1 || !strings.Contains(withheld[0].Line, `"path":"providers/acme/other","reason":"unreadable"`) {
 			t.Errorf("withheld according to the log: %v", withheld)
 		}
@@ -108,7 +116,10 @@ func TestFolderThatCannotBeRead(t *testing.T) {
 		if err := os.Chmod(folder, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, "it is served again", func() bool { return registry.lists(t, other, "1.0.0") })
+		registry.Rescan(t)
+		if answer := registry.Get(t, download); answer.Status != 200 {
+			t.Errorf("a file in it once it can be read: %d %s", answer.Status, answer.Body)
+		}
 	}
 }
 

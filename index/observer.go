@@ -167,12 +167,18 @@ func versionsOf(notices []Notice) string {
 	return strings.Join(texts, "; ")
 }
 
+// unreadMessage is logged for a file or folder that could not be read. Nothing that was
+// known of it is withheld.
+const unreadMessage = "could not be read, it is tried again"
+
 // reportWithheld logs each problem once, and returns the new ones. A file that may
-// still be being written is a problem only if it stays as it is.
+// still be being written is a problem only if it stays as it is. What cannot be read at the
+// moment is none.
 func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 	known := x.unfinished
 	x.unfinished = make(map[string]bool)
 	fresh := now.newlyWithheld(before)
+	var unread []Problem
 	for _, p := range now.Report.Withheld {
 		isNew := len(fresh) > 0 && fresh[0] == p // both are in the order of the report
 		if isNew {
@@ -180,6 +186,8 @@ func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 		}
 		switch {
 		case !isNew && !known[p.Path]:
+		case p.passes:
+			unread = append(unread, p)
 		case !now.beingWritten(p, x.options.now()):
 			problems = append(problems, p)
 		default:
@@ -189,6 +197,9 @@ func (x *Index) reportWithheld(before, now *Snapshot) (problems []Problem) {
 			}
 		}
 	}
+	limited(x, slog.LevelWarn, unreadMessage, unread, func(p Problem) {
+		x.log(slog.LevelWarn, unreadMessage, "path", p.Path, "error", p.Detail)
+	})
 	limited(x, slog.LevelWarn, "withheld", problems, func(p Problem) {
 		fields := []any{"path", p.Path}
 		if p.Version != "" {

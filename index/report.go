@@ -129,6 +129,8 @@ type Problem struct {
 
 	// Detail is one plain sentence that says what to do.
 	Detail string `json:"detail"`
+
+	passes bool // the cause may be over a moment later: nothing that was known is withheld
 }
 
 // newReport is an empty report. In JSON its lists are empty, not null.
@@ -228,7 +230,7 @@ func found(reason Reason, format string, args ...any) *finding {
 // at is the finding as a report has it. The address may be zero, and the version
 // empty.
 func (f *finding) at(path string, a address.Address, version string) Problem {
-	p := Problem{Path: path, Version: version, Reason: f.reason, Detail: f.detail}
+	p := Problem{Path: path, Version: version, Reason: f.reason, Detail: f.detail, passes: f.passes()}
 	if a != (address.Address{}) {
 		p.Address = a.String()
 	}
