@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -167,6 +168,36 @@ func TestASlowCopyIsNotAProblem(t *testing.T) {
 	grow(len(zip))
 	if lines := x.scan(t); len(lines) != 1 || !strings.Contains(lines[0], "now offered acme/demo 1.0.0 linux_amd64") {
 		t.Errorf("when it is whole, it logs %q", lines)
+	}
+}
+
+// A fault that may pass withholds nothing of what is known. It is logged once.
+func TestAFaultThatMayPassIsNotAProblem(t *testing.T) {
+	tree := indextest.New(t)
+	tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")
+	var faults indextest.Faults
+	x := newLogged(t, options(t, faults.Open(tree.Open)))
+	x.scan(t)
+	for _, folder := range []string{"providers/acme/demo", "keys"} {
+		faults.When(func(_ int, o indextest.Operation) error {
+			if o.Path == folder {
+				return syscall.EIO
+			}
+			return nil
+		})
+		if lines := x.scan(t); len(lines) != 1 || !strings.HasPrefix(lines[0], `level=WARN msg="could not be read, it is tried again" path=`+folder+" ") {
+			t.Errorf("%s: it logs %q", folder, lines)
+		}
+		if lines := x.scan(t); len(lines) != 0 {
+			t.Errorf("%s: then it logs %q", folder, lines)
+		}
+		faults.End()
+		if lines := x.scan(t); len(lines) != 0 {
+			t.Errorf("%s: once it can be read, it logs %q", folder, lines)
+		}
+	}
+	if len(x.withheld) != 0 {
+		t.Errorf("the observer is told of %q", x.withheld)
 	}
 }
 
