@@ -3,6 +3,7 @@ package handlers
 import (
 	"errors"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"sync"
@@ -87,8 +88,13 @@ var errUnlimited = errors.New("how much is to be sent is not known")
 func (w *bodyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // leftBy reports whether a body ended early because its client has gone. The context tells,
-// except where the kernel sent the file.
+// except where the kernel sent the file. An error of the file is none of the client's, although
+// net.TCPConn.ReadFrom calls all that it meets errors of the network.
 func leftBy(r *http.Request, err error) bool {
+	var file *fs.PathError
+	if errors.Is(err, index.ErrChanged) || errors.As(err, &file) {
+		return false
+	}
 	var network *net.OpError
 	return r.Context().Err() != nil || errors.As(err, &network)
 }

@@ -2,13 +2,21 @@ package handlers
 
 import (
 	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
+	"net"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"slices"
+	"syscall"
 	"testing"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // A writesRecorder records the sizes of writes. Like Caddy's writers, it implements
@@ -66,5 +74,30 @@ func TestBodyWriter(t *testing.T) {
 				t.Errorf("got %d bytes that differ", len(got))
 			}
 		})
+	}
+}
+
+// A failing file is not taken for a client that has gone, however it was sent.
+func TestLeftBy(t *testing.T) {
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	byNetwork := func(err error) error { return &net.OpError{Op: "readfrom", Net: "tcp", Err: err} }
+	for _, test := range []struct {
+		rule string
+		ctx  context.Context
+		err  error
+		left bool
+	}{
+		{"the connection is reset", t.Context(), byNetwork(os.NewSyscallError("sendfile", syscall.ECONNRESET)), true},
+		{"the request is canceled", gone, errors.New("closed"), true},
+		{"something else fails", t.Context(), errors.New("closed"), false},
+		{"the file changes", t.Context(), index.ErrChanged, false},
+		{"the file changes while the connection reads it", t.Context(), byNetwork(index.ErrChanged), false},
+		{"the file cannot be read by the connection", t.Context(), byNetwork(&fs.PathError{Op: "read", Path: "a", Err: syscall.EIO}), false},
+	} {
+		r := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(test.ctx)
+		if left := leftBy(r, test.err); left != test.left {
+			t.Errorf("%s: %t", test.rule, left)
+		}
 	}
 }
