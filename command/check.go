@@ -25,7 +25,8 @@ func checkCommand() *cobra.Command {
 Reads every file of a folder as the registry would, and says what it would offer
 to clients, what it would withhold, and what to do about that. It starts no
 server, writes nothing and needs no key: where a release is said to be signed by
-the registry, the registry would sign it.
+the registry, the registry would sign it. Run by the user that the registry runs
+as, it also notes which files are others than those that were first offered.
 
 The exit status is 0 if all is well, 1 if something is withheld or nothing of a
 tree is found in the folder, and 2 if the folder cannot be read.`,
@@ -74,11 +75,14 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 // check scans a tree on the local disk once. Named file systems exist only within
 // a configuration.
 func check(ctx context.Context, directories index.Directories, require bool, progress func(index.Progress)) (*index.Report, error) {
+	memo, identity := module.Memo(directories)
 	snapshot, err := index.Scan(ctx, index.Options{
 		Open:              directories.Open,
 		Signer:            unusedKey{},
 		RequireSignatures: require,
 		Progress:          progress,
+		Store:             memo,
+		Identity:          identity,
 	})
 	if err != nil {
 		return nil, err

@@ -14,20 +14,21 @@ type Report struct {
 		Address, Version string
 		Platforms        []string
 		Signature        string
+		Notes            []string
 	}
 	Withheld []struct{ Path, Reason, Detail string }
 }
 
 // check runs `caddy terraform-registry check` on a tree, and returns its
-// report and exit status.
-func check(t *testing.T, tree *Tree) (Report, int) {
+// report and exit status. It is run in an environment of its own, with more variables.
+func check(t *testing.T, tree *Tree, variables ...string) (Report, int) {
 	t.Helper()
 	binary, err := caddyBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.Command(binary, "terraform-registry", "check", "--root", tree.Dir, "--json")
-	cmd.Env = []string{"HOME=" + t.TempDir()}
+	cmd.Env = append([]string{"HOME=" + t.TempDir()}, variables...)
 	out, err := cmd.Output()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {

@@ -82,6 +82,34 @@ func TestRestartReadsNothing(t *testing.T) {
 	}
 }
 
+// By the memo, check knows which files are others than those that were first offered.
+func TestCheckNotesChangedBytes(t *testing.T) {
+	t.Parallel()
+	registry, _, tree := warm(t)
+	registry.Stop(t)
+	writeFile(t, tree.Path("modules/acme/vpc/aws/1.1.0/main.tf"), "# another module\n")
+	for _, test := range []struct {
+		rule, data string
+		want       int
+	}{
+		{"of the user that the registry runs as", registry.path("data"), 1},
+		{"of another one, who sees the folder as it is", t.TempDir(), 0},
+	} {
+		report, _ := check(t, tree, "XDG_DATA_HOME="+test.data)
+		notes := 0
+		for _, offer := range report.Offered {
+			for _, note := range offer.Notes {
+				if offer.Version == "1.1.0" && strings.Contains(note, "first offered") {
+					notes++
+				}
+			}
+		}
+		if notes != test.want {
+			t.Errorf("%d notes in the report %s, want %d: %v", notes, test.rule, test.want, report.Offered)
+		}
+	}
+}
+
 func TestUnusableMemo(t *testing.T) {
 	t.Parallel()
 	registry, s, _ := warm(t)

@@ -50,6 +50,9 @@ func (s *scan) earlier(a *archive, now digest) *earlierBytes {
 // first returns what an archive was when it was first offered; nil if that is not known.
 func (s *scan) first(a *archive) *earlierBytes {
 	known, ok := s.memo.known(&a.location)
+	if !ok {
+		known, ok = s.compared.known(&a.location)
+	}
 	sound := ok && known.bad == nil
 	switch last := s.last.snapshot; {
 	case known.earlier != nil:

@@ -145,3 +145,35 @@ func TestChangedBytesAreToldOnce(t *testing.T) {
 		t.Errorf("the log is %s", log.String())
 	}
 }
+
+// A single scan compares with what an Index has read, and stores nothing.
+func TestScanComparesWithAnIndex(t *testing.T) {
+	const name = "modules/acme/vpc/aws/1.0.0.zip"
+	tree := indextest.New(t).Write(name, indextest.Zip("main.tf", "# a module\n"))
+	o := options(t, tree.Open)
+	o.Store, o.Identity = new(memoryStore), "a tree"
+	changed := func(o index.Options) int {
+		s, err := index.Scan(t.Context(), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(s.Changed)
+	}
+	x := index.New(o)
+	rescan(t, x)
+	x.Close()
+	if n := changed(o); n != 0 {
+		t.Errorf("%d changes of what is as it was", n)
+	}
+	tree.Write(name, indextest.Zip("main.tf", "# another module\n"))
+	for range 2 {
+		if n := changed(o); n != 1 {
+			t.Errorf("%d changes, want 1", n)
+		}
+	}
+	other := o
+	other.Identity = "another tree"
+	if n := changed(other); n != 0 {
+		t.Errorf("%d changes of another tree", n)
+	}
+}

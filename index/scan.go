@@ -15,9 +15,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// Scan scans the tree once, to the end.
+// Scan scans the tree once, to the end, and reads every archive in it. What the Store has is
+// only compared with: it says which bytes an Index has offered first. Nothing is stored.
 func Scan(ctx context.Context, o Options) (*Snapshot, error) {
-	return (&scanner{options: o, progress: o.Progress}).scan(ctx, nil, nil)
+	x := &scanner{options: o, progress: o.Progress}
+	if o.Store != nil {
+		// Without a memo that can be used, no file is known to have changed.
+		_ = x.compared.load(o.Store, o.Identity)
+	}
+	return x.scan(ctx, nil, nil)
 }
 
 // A scanner scans a tree again and again, and remembers what it found. It runs
@@ -26,6 +32,7 @@ type scanner struct {
 	options  Options
 	progress func(Progress) // may be nil
 	memo     memo
+	compared memo // of an Index, see Scan
 	releases releaseMemo
 	copies   keyCopyMemo
 	sharing  *sharing // nil: nothing is shared
@@ -98,6 +105,7 @@ type scan struct {
 	options  Options
 	progress func(Progress)
 	memo     *memo
+	compared *memo
 	releases *releaseMemo
 	copies   *keyCopyMemo
 	sharing  *sharing
@@ -120,7 +128,7 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 	}
 	s := &scan{
 		ctx: ctx, tree: tree, now: now, live: waiting != nil, last: x.last, changes: x.changes, accepts: x.accepts,
-		options: x.options, progress: x.progress, memo: &x.memo, releases: &x.releases, copies: &x.copies, sharing: x.sharing, watch: x.watch, shared: &x.shared,
+		options: x.options, progress: x.progress, memo: &x.memo, compared: &x.compared, releases: &x.releases, copies: &x.copies, sharing: x.sharing, watch: x.watch, shared: &x.shared,
 	}
 	x.copies.store = x.options.KeyCopies
 	x.memo.begin(now)
