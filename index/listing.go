@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A ListedTree opens a tree on a Bucket for scans. Its directories come from a flat
@@ -44,7 +46,8 @@ func (d Directories) Listed(b Bucket) *ListedTree {
 }
 
 // Forget has folders listed again by the next Open: those of addresses, by their path in
-// the report, such as providers/acme/demo; without any, the whole tree.
+// the report, such as providers/acme/demo, in every spelling of it that has been listed;
+// without any, the whole tree.
 func (l *ListedTree) Forget(folders ...string) {
 	tree := l.direct()
 	l.mutex.Lock()
@@ -73,7 +76,7 @@ func (l *ListedTree) direct() Tree { return l.directories.on(newBucketFs(l.bucke
 func (l *ListedTree) Open(ctx context.Context) (Tree, error) {
 	l.listing.Lock()
 	defer l.listing.Unlock()
-	stale := l.take()
+	stale := l.known.withSpellings(l.take())
 	known, err := l.known.refresh(ctx, l.bucket, stale)
 	if err != nil {
 		l.mutex.Lock()
@@ -98,6 +101,45 @@ func (l *ListedTree) take() []string {
 	return slices.DeleteFunc(stale, func(dir string) bool {
 		return slices.ContainsFunc(stale, func(other string) bool { return other != dir && isBelow(dir, other) })
 	})
+}
+
+// withSpellings adds the directories whose names mean the same as those given: the folder of
+// acme/demo may be called ACME/demo.
+func (l *listing) withSpellings(dirs []string) []string {
+	if l == nil {
+		return dirs
+	}
+	all := slices.Clone(dirs)
+	for _, dir := range dirs {
+		same := []string{"."}
+		for name := range strings.SplitSeq(dir, "/") {
+			var next []string
+			for _, parent := range same {
+				for _, e := range l.directories[parent] {
+					if e.IsDir() && meansTheSame(e.Name(), name) {
+						next = append(next, path.Join(parent, e.Name()))
+					}
+				}
+			}
+			same = next
+		}
+		all = append(all, same...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// meansTheSame reports whether two names of folders are spellings of one part of an address.
+func meansTheSame(a, b string) bool {
+	if strings.EqualFold(a, b) {
+		return true
+	}
+	if !strings.Contains(a, ".") || !strings.Contains(b, ".") { // no hostnames
+		return false
+	}
+	one, err := address.ParseHostname(a)
+	other, otherErr := address.ParseHostname(b)
+	return err == nil && otherErr == nil && one == other
 }
 
 // isBelow reports whether a name is that of a directory or lies in it.

@@ -104,11 +104,18 @@ func (p *Publisher) tidyStage(ctx context.Context, tree index.Tree, s stage) err
 	return nil
 }
 
-// changed has the index look at the folder of an address, and at the keys, which count for
-// its releases.
+// changed has the index look at the folders of an address, and at the keys, which count for
+// its releases. What is hosted may lie below one of the registry's hostnames.
 func (p *Publisher) changed(a address.Address) (c index.Change) {
-	if x := p.options.Index(); x != nil {
-		c = x.Changed(index.ReportedFolder(a), index.ReportedKeys)
+	x := p.options.Index()
+	if x == nil {
+		return c
 	}
-	return c
+	folders := []string{index.ReportedKeys, index.ReportedFolder(a)}
+	if a.Hostname == "" {
+		for _, hostname := range p.options.Hostnames {
+			folders = append(folders, index.ReportedFolder(a.At(hostname)))
+		}
+	}
+	return x.Changed(folders...)
 }
