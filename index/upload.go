@@ -10,6 +10,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
@@ -162,6 +163,41 @@ func (p Part) RemoveFolder(ctx context.Context, dir, checksums string) error {
 		}
 	}
 	return nil
+}
+
+// RemoveUpload removes what an interrupted InstallFolder has left in a Bucket: of the release
+// with this SHA256SUMS, or of any other one if nobody has written to the folder for as long
+// as an upload takes between two files. Until then it is ErrReserved, since an operator may
+// be copying the folder of another Bucket. ErrInTheWay: it is whole. checksums is the name of
+// its SHA256SUMS, and content nil if it is not known.
+func (p Part) RemoveUpload(ctx context.Context, dir, checksums string, content []byte) error {
+	b := newBucketFs(p.bucket())
+	folder := path.Join(p.Dir, dir)
+	var names []string
+	var last time.Time
+	err := b.bucket.Files(ctx, folder, func(name string, info fs.FileInfo) error {
+		names = append(names, name[len(folder)+1:])
+		if info.ModTime().After(last) {
+			last = info.ModTime()
+		}
+		return nil
+	})
+	switch {
+	case err != nil:
+		return StorageError(storeError(err))
+	case len(names) == 0:
+		return nil
+	case !IncompleteUpload(checksums, names):
+		return ErrInTheWay
+	}
+	claim, err := fs.ReadFile(b.bucket, path.Join(folder, UploadName))
+	switch {
+	case err != nil:
+		return StorageError(storeError(err))
+	case (content == nil || !bytes.Equal(claim, encodeUpload(content))) && time.Since(last) < reservedFor:
+		return ErrReserved
+	}
+	return p.RemoveFolder(ctx, dir, checksums)
 }
 
 // renameFolder installs a folder on a disk.

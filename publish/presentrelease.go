@@ -24,7 +24,7 @@ type presentRelease struct {
 	exists bool              // there is a package, so the version must not change
 
 	// incomplete: an interrupted publication has copied some of it to the folder, in a
-	// Bucket.
+	// Bucket. On a disk only an operator copies such a folder.
 	incomplete bool
 
 	// folder is that of the version. It need not exist: the files may lie in the
@@ -69,7 +69,7 @@ func (p *Publisher) presentUnder(tree index.Tree, a address.Address, version str
 			return nil, err
 		}
 		if dir == r.folder && index.IncompleteUpload(address.ChecksumsName(a.Name, version), namesOf(entries)) {
-			r.incomplete = true
+			r.incomplete = part.InBucket()
 			continue
 		}
 		for _, e := range entries {

@@ -351,9 +351,14 @@ func (p *Publisher) publish(ctx context.Context, tree index.Tree, s stage, c *st
 	case err != nil:
 		return err
 	case len(others) > 0 && !present.incomplete:
-		return conflict("the tree has a folder of version %s without a package: its operator has to remove it first", s.version)
+		return conflict("the tree has a folder of version %s without a whole release: its operator has to complete or remove it first", s.version)
 	}
 	copied, err := s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
+	if errors.Is(err, index.ErrInTheWay) && present.incomplete { // by a release that is not staged any more
+		if err = s.part.RemoveUpload(ctx, present.folder, s.checksumsName(), c.checksums); err == nil {
+			copied, err = s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
+		}
+	}
 	switch {
 	case errors.Is(err, index.ErrInTheWay):
 		return conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", s.version)
@@ -421,14 +426,19 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	if err != nil {
 		return err
 	}
-	return s.drop(context.WithoutCancel(ctx), present)
+	c, err := s.read()
+	if err != nil {
+		return err
+	}
+	return s.drop(context.WithoutCancel(ctx), c, present)
 }
 
 // drop removes a release that is not published, with what an interrupted publication has
-// copied of it.
-func (s stage) drop(ctx context.Context, present *presentRelease) error {
+// copied of it. What may be another one stays.
+func (s stage) drop(ctx context.Context, c *staged, present *presentRelease) error {
 	if present.incomplete {
-		if err := present.part.RemoveFolder(ctx, present.folder, s.checksumsName()); err != nil {
+		err := present.part.RemoveUpload(ctx, present.folder, s.checksumsName(), c.checksums)
+		if err != nil && !errors.Is(err, index.ErrReserved) && !errors.Is(err, index.ErrInTheWay) {
 			return err
 		}
 	}

@@ -99,7 +99,7 @@ func (p *Publisher) tidyStage(ctx context.Context, tree index.Tree, s stage) err
 			p.options.Logger.LogAttrs(ctx, slog.LevelInfo, "dropped an unfinished release",
 				slog.String("address", s.address.String()), slog.String("version", s.version))
 		}
-		return s.drop(ctx, present)
+		return s.drop(ctx, c, present)
 	}
 	return nil
 }

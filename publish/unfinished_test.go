@@ -2,14 +2,17 @@ package publish_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
 
@@ -133,4 +136,82 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 			t.Errorf("the page says %q", text)
 		}
 	})
+}
+
+// What an interrupted publication has copied into a bucket is replaced once the release that
+// it was of is not staged any more, by a lifecycle rule or by an operator who tidies up. Until
+// it has rested, it may also be a copy that an operator is making.
+func TestUploadOfAReleaseThatIsNotStagedAnyMore(t *testing.T) {
+	interrupted := func(t *testing.T) *registry {
+		bucket := new(indextest.Bucket)
+		long := time.Now().Add(-time.Hour)
+		bucket.Now = func() time.Time { return long }
+		down := true
+		bucket.Fail = func(operation, name string) error {
+			if down && operation == "put" && strings.HasSuffix(name, "/1.0.0/"+sums) && !strings.Contains(name, index.StagingName) {
+				return errDown
+			}
+			return nil
+		}
+		r := newRegistryInBucket(t, bucket)
+		d := newDist(t, "one")
+		for _, name := range []string{linuxZip, darwinZip, manifest} {
+			r.mustPut(name, d[name], publish.Waiting)
+		}
+		if _, err := r.put(sums, d[sums]); !errors.Is(err, index.ErrStore) {
+			t.Fatalf("the store failed: %v", err)
+		}
+		down, bucket.Now = false, nil
+		r.Tree.Remove("providers/" + index.StagingName)
+		return r
+	}
+	another := newDist(t, "two")
+	t.Run("it is replaced", func(t *testing.T) {
+		r := interrupted(t).again(t)
+		r.putAll(another, linuxZip, darwinZip, manifest, sums)
+		r.offers(another)
+	})
+	t.Run("not while it may be a copy that is being made", func(t *testing.T) {
+		r := interrupted(t)
+		if _, err := r.bucket.Replace(t.Context(), "providers/acme/demo/1.0.0/"+darwinZip, strings.NewReader(another[darwinZip])); err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{linuxZip, darwinZip, manifest} {
+			r.mustPut(name, another[name], publish.Waiting)
+		}
+		before := r.files()
+		if _, err := r.put(sums, another[sums]); !errors.Is(err, index.ErrReserved) {
+			t.Errorf("the answer is %v", err)
+		}
+		if err := r.Drop(t.Context(), demo, "1.0.0"); err != nil {
+			t.Error(err)
+		}
+		for _, name := range before {
+			if !strings.Contains(name, index.StagingName) && !slices.Contains(r.files(), name) {
+				t.Errorf("%s has been removed", name)
+			}
+		}
+	})
+}
+
+// On a disk only an operator makes a folder with an upload.json: a copy from a bucket.
+func TestCopyOfAFolderOfABucketIsLeftAlone(t *testing.T) {
+	r := newRegistry(t)
+	d := newDist(t, "")
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	const claim, copied = "providers/acme/demo/1.0.0/upload.json", "providers/acme/demo/1.0.0/" + darwinZip
+	r.Write(claim, `{"format":1}`)
+	r.Write(copied, d[darwinZip])
+	if err := r.Drop(t.Context(), demo, "1.0.0"); err != nil {
+		t.Error(err)
+	}
+	r.holds(claim, copied)
+	for _, name := range []string{linuxZip, darwinZip, manifest, sums} {
+		if _, err := r.put(name, d[name]); err != nil && !errors.Is(err, publish.ErrConflict) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if r.Read(copied) != d[darwinZip] {
+		t.Error("the copy has been changed")
+	}
 }
