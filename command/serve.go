@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -82,12 +81,6 @@ func (s site) config(directories index.Directories, accessLog, debug bool) *cadd
 			Keys:      directories.Keys,
 			UI:        new(module.UI),
 		}, "handler", "terraform_registry", nil),
-		// Nothing else is served here: without this, Caddy answers all other paths
-		// with an empty page and status 200.
-		caddyconfig.JSONModuleObject(caddyhttp.StaticResponse{
-			StatusCode: caddyhttp.WeakString(strconv.Itoa(http.StatusNotFound)),
-			Body:       "There is nothing at this path.\n",
-		}, "handler", "static_response", nil),
 	}}
 	server := &caddyhttp.Server{
 		Listen: []string{s.listen},

@@ -41,11 +41,7 @@ func unavailable(message string, cause error) error {
 }
 
 // methodNotAllowed is the answer to a request for a path that has other methods.
-func methodNotAllowed(allow string) error {
-	message := "this path accepts these methods only: " + allow
-	if allow == allowRead {
-		message = "this registry accepts GET and HEAD only"
-	}
+func methodNotAllowed(allow, message string) error {
 	return &answerError{status: http.StatusMethodNotAllowed, messages: []string{message}, allow: allow}
 }
 

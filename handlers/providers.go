@@ -38,7 +38,7 @@ func (g *Registry) resolveProviders(r *request, s []string) (answerer, error) {
 	case len(s) == 4 && s[3] == "":
 		r.Kind, answer, version = KindStaging, (*Registry).answerStaging, s[2]
 	case len(s) == 4:
-		return nil, methodNotAllowed(allowPut)
+		return nil, methodNotAllowed(allowPut, "this path accepts these methods only: "+allowPut)
 	default:
 		return nil, errNotFound
 	}

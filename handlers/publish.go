@@ -3,6 +3,7 @@ package handlers
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -53,16 +54,19 @@ const (
 // Below registries/:hostname/ nothing but a registry.hcl is taken. It reads no snapshot:
 // the Publisher knows better what has just come into the tree.
 func (g *Registry) serveChange(w http.ResponseWriter, r *request, service servicePath) error {
+	if g.Publisher == nil {
+		return methodNotAllowed(allowRead, "this registry accepts GET and HEAD only")
+	}
 	protocol := service.protocol
-	if g.Publisher == nil || protocol != "providers" && protocol != "modules" {
-		return methodNotAllowed(allowRead)
+	if protocol != "providers" && protocol != "modules" {
+		return g.notPublishedHere(r.Method, service, nil)
 	}
 	body := newUploadBody(w, r.Request)
 	defer body.release()
 	var array [4]string // no path that can be changed has more segments
 	s, err := split(service.rest, array[:0])
 	if errors.Is(err, errNotFound) {
-		return methodNotAllowed(allowRead)
+		return g.notPublishedHere(r.Method, service, nil)
 	}
 	if err != nil {
 		return err
@@ -70,19 +74,64 @@ func (g *Registry) serveChange(w http.ResponseWriter, r *request, service servic
 	allow := allowedMethods(protocol, s)
 	if service.original != "" {
 		if !namesMetadata(protocol, s) {
-			return methodNotAllowed(allowRead)
+			return g.notPublishedHere(r.Method, service, nil)
 		}
 		if err := g.standInFor(r, service.original); err != nil {
 			return err
 		}
 	}
 	switch {
-	case r.Method == http.MethodPut && (allow == allowPut || allow == allowReadPut):
+	case r.Method == http.MethodPut && (allow == allowPut || allow == allowReadPut) && !isReleasePath(service, s):
 		return g.put(w, r, protocol, s, body)
 	case r.Method == http.MethodDelete && allow == allowStaging:
 		return g.drop(w, r, s)
 	}
-	return methodNotAllowed(allow)
+	return g.notPublishedHere(r.Method, service, s)
+}
+
+// changes reports whether a request would publish or remove something, if its path were one
+// of those that do. Such a request is always answered here: what comes after the registry may
+// answer everything with an empty page and status 200, which a script takes for success.
+func (g *Registry) changes(method string) bool {
+	switch method {
+	case http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete:
+		return g.Publisher != nil
+	}
+	return false
+}
+
+// isReleasePath reports whether a path is that of a provider's release, without the slash at
+// its end.
+func isReleasePath(service servicePath, s []string) bool {
+	if service.protocol != "providers" || service.original != "" || len(s) != 3 {
+		return false
+	}
+	_, err := address.ParseProviderVersion(s[2])
+	return err == nil
+}
+
+// notPublishedHere is the answer to a request that would change something, for a path that
+// has no such method. A command that was given a slightly wrong path is told which it is.
+// s are the segments of what follows the protocol; nil if there are too many.
+func (g *Registry) notPublishedHere(method string, service servicePath, s []string) error {
+	paths := fmt.Sprintf("files are published by PUT to %[1]s/providers/NAMESPACE/TYPE/VERSION/FILE and %[1]s/modules/NAMESPACE/NAME/SYSTEM/VERSION.tar.gz", g.prefix)
+	if service.protocol == "" && service.rest != "" { // not even one to be read
+		return fail(http.StatusNotFound, "there is nothing at this path: %s", paths)
+	}
+	allow := allowRead
+	if s != nil {
+		allow = allowedMethods(service.protocol, s)
+	}
+	isModule := service.protocol == "modules" && len(s) == 3
+	switch {
+	case method == http.MethodDelete && isReleasePath(service, s):
+		return methodNotAllowed(allow, "a slash is missing at the end of the path: what is staged of a version is deleted at VERSION/")
+	case method == http.MethodPut && (isModule || isReleasePath(service, s) || allow == allowStaging):
+		return methodNotAllowed(allow, "the name of the file is missing at the end of the path: "+paths)
+	case allow == allowRead:
+		return methodNotAllowed(allow, "this path accepts GET and HEAD only: "+paths)
+	}
+	return methodNotAllowed(allow, "this path accepts these methods only: "+allow)
 }
 
 // allowedMethods returns the methods of a path where publishing is on. No file has

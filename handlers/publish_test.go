@@ -285,6 +285,36 @@ func TestMethodsOfPublishing(t *testing.T) {
 			})
 		}
 	}
+	for _, method := range []string{http.MethodPost, http.MethodPatch, http.MethodPut, http.MethodDelete} {
+		for _, path := range []string{"/v1/provider/acme/demo/1.0.0/" + "terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/x", "/v1/registries/", "/v1/registries/registry.terraform.io/x"} {
+			s.rule(method+" below the prefix never reaches the next handler: "+path, func(t *testing.T, s *site) {
+				a := s.do(method, home+path)
+				mustRefuse(t, a, http.StatusNotFound)
+				if !strings.Contains(a.body, "/v1/modules/NAMESPACE/NAME/SYSTEM/VERSION.tar.gz") {
+					t.Errorf("got %s", a.body)
+				}
+				if a := s.get(path); a.StatusCode != fallenThrough {
+					t.Errorf("GET is %d", a.StatusCode)
+				}
+			})
+		}
+	}
+	for _, test := range []struct{ rule, method, path, says string }{
+		{"what is staged is deleted with a slash at the end", http.MethodDelete, strings.TrimSuffix(releasePath, "/"), "a slash is missing"},
+		{"a file of a release has a name", http.MethodPut, releasePath, "the name of the file is missing"},
+		{"a file of a release has a name after a slash", http.MethodPut, strings.TrimSuffix(releasePath, "/"), "the name of the file is missing"},
+		{"a module has a name", http.MethodPut, "/v1/modules/acme/vpc/aws", "the name of the file is missing"},
+		{"a path with one name more says where files go", http.MethodPut, modulePath + "/x", "/v1/providers/NAMESPACE/TYPE/VERSION/FILE"},
+		{"so does one that is only read", http.MethodPut, "/v1/modules/acme/vpc/aws/versions", "/v1/providers/NAMESPACE/TYPE/VERSION/FILE"},
+	} {
+		s.rule(test.rule, func(t *testing.T, s *site) {
+			a := s.do(test.method, home+test.path)
+			mustRefuse(t, a, http.StatusMethodNotAllowed)
+			if !strings.Contains(a.body, test.says) {
+				t.Errorf("got %s", a.body)
+			}
+		})
+	}
 	s.rule("GET of a path that takes files only is 405", func(t *testing.T, s *site) {
 		a := s.get(zipPath)
 		mustRefuse(t, a, http.StatusMethodNotAllowed)

@@ -163,7 +163,8 @@ func (g *Registry) prepare() {
 type answerer func(*Registry, http.ResponseWriter, *request) error
 
 // ServeHTTP answers r and returns true. If the path is not one of the registry's,
-// it writes nothing and returns false.
+// it writes nothing and returns false. With a Publisher, every path below the prefix is one
+// of the registry's for requests that would change something.
 func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	g.once.Do(g.prepare)
 
@@ -175,7 +176,10 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 			return false
 		}
 		if service, ok = splitServicePath(path); !ok {
-			return false
+			if !g.changes(r.Method) {
+				return false
+			}
+			service = servicePath{rest: path}
 		}
 	}
 	q, _ := g.requests.Get().(*request)

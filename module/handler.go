@@ -58,8 +58,9 @@ func init() {
 // `{http.terraform_registry.platform}` | its platform, such as `linux_amd64`
 // `{http.terraform_registry.outcome}` | what has come of a file that was sent to be published, such as `staged` or `refused`
 //
-// Requests for other paths go to the next handler. Clients require HTTPS, and send no
-// credentials with requests for discovery.
+// Requests for other paths go to the next handler; if none answers, the answer is 404. With
+// `publish`, so is that to requests for other paths below the prefix which would change
+// something. Clients require HTTPS, and send no credentials with requests for discovery.
 //
 // All options are fixed when the configuration is loaded. Placeholders that are
 // known at that time, such as `{env.*}` and `{file.*}`, are replaced in all of them.
@@ -219,7 +220,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	if h.pages != nil && h.log.serve(w, r, h.pages.ServeHTTP) {
 		return nil
 	}
-	return next.ServeHTTP(w, r)
+	return serveNext(w, r, next)
 }
 
 // Cleanup releases what Provision acquired.

@@ -134,7 +134,7 @@ func TestPathsOfProviders(t *testing.T) {
 		"/providers/acme/demo/1.2.0/docs/resources/other": "404", "/providers/acme/demo/1.2.0/docs/resources": "404",
 		"/providers/acme/demo/1.2.0/docs/r/thing": "404", "/providers/acme/demo/1.2.0/docs/resources/thing/more": "404",
 		"/providers/acme/demo/1.1.0/docs": "200", "/providers/acme/demo/1.0.0/docs": "404", "/providers/acme/demo/0.9.0/docs": "410",
-		"/providers/acme/demo/1.2.0/other":                           "418",
+		"/providers/acme/demo/1.2.0/other":                           "404",
 		"/registries/registry.terraform.io/providers/hashicorp/null": "200", "/registries/registry.terraform.io/providers/acme/demo": "404",
 	} {
 		w := s.get(path, "")

@@ -3,6 +3,7 @@ package pages
 import (
 	"net/url"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -89,6 +90,14 @@ func parseRoute(escaped string) (r route, ok bool) {
 		return parseProviderRoute(hostname, segments[1:])
 	}
 	return r, false
+}
+
+// belowPages reports whether an escaped path lies below those of pages, so that it is a
+// mistyped one of theirs, and nobody else's.
+func belowPages(escaped string) bool {
+	rest, ok := strings.CutPrefix(escaped, "/")
+	first, _, _ := strings.Cut(rest, "/")
+	return ok && slices.Contains([]string{"modules", "providers", "browse", "registries", "search", "_registry"}, first)
 }
 
 // decodeSegments returns the decoded segments of a path. They are decoded once the

@@ -45,8 +45,8 @@ type Site struct {
 	writing chan struct{} // texts that are rendered at this moment
 }
 
-// ServeHTTP answers r and returns true. If the path is not that of a page, it writes
-// nothing and returns false.
+// ServeHTTP answers r and returns true. If the path is not the path of a page, and not below
+// one either, it writes nothing and returns false.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), s.Path)
 	if !ok {
@@ -56,13 +56,20 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		escaped = "/" // which the answer leads to
 	}
 	rt, ok := parseRoute(escaped)
-	if !ok {
+	if !ok && !belowPages(escaped) {
 		return false
 	}
 	s.once.Do(func() { s.cache, s.writing = newPageCache(), make(chan struct{}, maxRendered) })
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+	fail := func(status int) {
+		s.write(w, r, s.failed(page{Site: s.identity(s.Registry.Hostname(r))}, status, ""))
+	}
+	switch {
+	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		s.write(w, r, s.failed(page{Site: s.identity(s.Registry.Hostname(r))}, http.StatusMethodNotAllowed, ""))
+		fail(http.StatusMethodNotAllowed)
+		return true
+	case !ok:
+		fail(http.StatusNotFound)
 		return true
 	}
 	if normal := s.Path + rt.path(); normal != r.URL.EscapedPath() {

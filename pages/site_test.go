@@ -155,7 +155,7 @@ func TestPathsOfThePages(t *testing.T) {
 		{"/browse/modules", 200, ""},
 		{"/browse/modules/", 308, "/browse/modules"},
 		{"/browse/modules/?namespace=acme", 308, "/browse/modules?namespace=acme"},
-		{"/browse", nobodys, ""},
+		{"/browse", 404, ""},
 		{"/search?q=vpc", 200, ""},
 		{"/search/modules?q=vpc", 200, ""},
 		{"/search/providers?q=demo", 200, ""},
@@ -173,22 +173,22 @@ func TestPathsOfThePages(t *testing.T) {
 		{"/modules/acme/vpc/aws/latest/submodules/subnets?tab=inputs", 200, ""},
 		{"/modules/acme/vpc/aws/1.4.0/submodules/other", 404, ""},
 		{"/modules/acme/vpc/aws/1.4.0/examples/other", 404, ""},
-		{"/modules/acme/vpc/aws/1.4.0/other", nobodys, ""},
-		{"/modules/acme/vpc/aws/one", nobodys, ""},
-		{"/modules/acme/vpc", nobodys, ""},
+		{"/modules/acme/vpc/aws/1.4.0/other", 404, ""},
+		{"/modules/acme/vpc/aws/one", 404, ""},
+		{"/modules/acme/vpc", 404, ""},
 		{"/modules/acme/nothing/aws", 404, ""},
 		{"/modules/acme/vpc/aws/1.4.0/files/CHANGELOG.md", 200, ""},
 		{"/modules/acme/vpc/aws/1.4.0/files/nothing.md", 404, ""},
 		{"/modules/acme/vpc/aws/1.4.0/files/modules", 404, ""},
-		{"/modules/acme/vpc/aws/1.4.0/files/../registry.hcl", nobodys, ""},
-		{"/modules/acme/vpc/aws/1.4.0/files/%2e%2e/registry.hcl", nobodys, ""},
-		{"/modules/acme/vpc/aws/1.4.0/files/a%2fb", nobodys, ""},
+		{"/modules/acme/vpc/aws/1.4.0/files/../registry.hcl", 404, ""},
+		{"/modules/acme/vpc/aws/1.4.0/files/%2e%2e/registry.hcl", 404, ""},
+		{"/modules/acme/vpc/aws/1.4.0/files/a%2fb", 404, ""},
 		{"/registries/registry.terraform.io/modules/acme/tags/null", 200, ""},
 		{"/registries/registry.terraform.io/modules/acme/vpc/aws", 404, ""},
-		{"/registries/registry.terraform.io", nobodys, ""},
+		{"/registries/registry.terraform.io", 404, ""},
 		{"/_registry/report", 404, ""},
 		{"/_registry/login?to=/browse/modules", 302, "/?sign-in=%2Fbrowse%2Fmodules"},
-		{"/_registry/style.css", nobodys, ""},
+		{"/_registry/style.css", 404, ""},
 		{"/v1/modules/acme/vpc/aws/versions", nobodys, ""},
 		{"/.well-known/terraform.json", nobodys, ""},
 		{"/favicon.ico", nobodys, ""},
@@ -211,7 +211,7 @@ func TestPagesBelowAPath(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	s.Path = "/ui"
 	for path, want := range map[string]int{
-		"/ui": 308, "/ui/": 200, "/ui/modules/acme/vpc/aws": 200, "/": nobodys, "/modules/acme/vpc/aws": nobodys, "/uix": nobodys, "/uimodules/acme/vpc/aws": nobodys, "/uisearch": nobodys, "/ui/nothing": nobodys,
+		"/ui": 308, "/ui/": 200, "/ui/modules/acme/vpc/aws": 200, "/": nobodys, "/modules/acme/vpc/aws": nobodys, "/uix": nobodys, "/uimodules/acme/vpc/aws": nobodys, "/uisearch": nobodys, "/ui/nothing": nobodys, "/ui/modules/nothing": 404,
 	} {
 		if w := s.get(path, ""); w.Code != want {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
