@@ -95,7 +95,7 @@ func TestStandInNoticesOfTheOperator(t *testing.T) {
 	})
 	p.site.original = originHost
 	l := p.versions("acme/demo")
-	if !slices.Equal(l.names(), []string{"1.0.0"}) || !slices.Equal(l.Warnings, []string{"version 1.0.0 is deprecated: use 2.0"}) {
+	if !slices.Equal(l.names(), []string{"1.0.0"}) || !slices.Equal(l.Warnings, []string{"withdrawn, use other versions than 1.1.0 (CVE-2026-1)", "version 1.0.0 is deprecated: use 2.0"}) {
 		t.Errorf("got %+v", l)
 	}
 	mustRefuse(t, p.get(originStandIn+"/providers/acme/demo/1.1.0/download/linux/amd64"), http.StatusGone)

@@ -71,7 +71,7 @@ func (g *Registry) answerModuleVersions(w http.ResponseWriter, r *request) error
 	case g.fills(r):
 		return g.answerMergedModuleVersions(w, r, m)
 	case m == nil:
-		return g.absent(w, r)
+		return g.listAbsent(w, r)
 	}
 	return g.writeDocument(w, r, m.List(), links{})
 }

@@ -63,7 +63,7 @@ func (g *Registry) answerProviderVersions(w http.ResponseWriter, r *request) err
 	case g.fills(r):
 		return g.answerMergedVersions(w, r, p)
 	case p == nil:
-		return g.absent(w, r)
+		return g.listAbsent(w, r)
 	}
 	return g.writeProviderVersions(w, r, p)
 }

@@ -141,6 +141,14 @@ func (p presentProvider) releases() []*index.Release {
 	return p.Releases
 }
 
+// withdrawn are the versions in the tree that are offered to nobody.
+func (p presentProvider) withdrawn() []index.WithdrawnVersion {
+	if p.Provider == nil {
+		return nil
+	}
+	return p.Provider.Withdrawn()
+}
+
 func (d mergedDocument) size() int { return len(d.Head) + len(d.Tail) }
 
 // What an origin offers of a version does not change, so VERSION.json is cached for
@@ -194,7 +202,7 @@ func (g *Registry) answerMergedIndex(w http.ResponseWriter, r *request, p *index
 func (g *Registry) answerMergedVersions(w http.ResponseWriter, r *request, p *index.Provider) error {
 	present := presentProvider{p, g.metadata(r)}
 	d, err := g.mergedList(r, KindProviderVersions, present, p != nil, func(further []wire.ProviderVersion) mergedDocument {
-		return mergedDocument{Document: index.ProviderVersions(present.releases(), withoutWithdrawn(further, present.Metadata), present.Metadata)}
+		return mergedDocument{Document: index.ProviderVersions(present.releases(), present.withdrawn(), further, present.Metadata)}
 	})
 	if err != nil && p != nil {
 		return g.writeProviderVersions(w, r, p)

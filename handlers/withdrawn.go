@@ -42,11 +42,31 @@ func (v *View) Withdrawn(a address.Address) ([]index.WithdrawnVersion, error) {
 	if err := v.resolve(kind, a); err != nil {
 		return nil, err
 	}
-	t := &v.request.target
+	return v.request.withdrawnVersions(), nil
+}
+
+// withdrawnVersions are the versions of the target that lie in the tree and are withdrawn,
+// the newest first.
+func (r *request) withdrawnVersions() []index.WithdrawnVersion {
+	t := &r.target
 	if t.merged {
-		return v.Snapshot().HostedWithdrawnVersions(t.At(t.under)), nil
+		return r.snapshot.HostedWithdrawnVersions(t.At(t.under))
 	}
-	return v.Snapshot().WithdrawnVersions(t.At(t.under)), nil
+	return r.snapshot.WithdrawnVersions(t.At(t.under))
+}
+
+// listAbsent answers a request for the list of what the snapshot does not have. If all that
+// lies in the tree is withdrawn, the answer says so.
+func (g *Registry) listAbsent(w http.ResponseWriter, r *request) error {
+	withdrawn := r.withdrawnVersions()
+	if len(withdrawn) == 0 || r.pending() {
+		return g.absent(w, r)
+	}
+	name, newest := r.target.resource().Address, withdrawn[0]
+	if why := newest.Notice.String(); why != "" {
+		return fail(http.StatusGone, "all versions of %s are withdrawn, the newest one: %s", name, why)
+	}
+	return fail(http.StatusGone, "all versions of %s are withdrawn", name)
 }
 
 // withdrawn returns the answer for a version that is withdrawn, whether its files are

@@ -45,10 +45,13 @@ func noticedTree(t testing.TB) *indextest.Tree {
 
 func TestDeprecated(t *testing.T) {
 	s := serve(t, registry(scan(t, noticedTree(t))))
-	s.rule("20 21 the provider's list has one warning for each notice, which names the versions", func(t *testing.T, s *site) {
+	s.rule("20 21 the provider's list has a warning of what is withdrawn, and one for each notice that deprecates, which name the versions", func(t *testing.T, s *site) {
 		var list struct{ Warnings []string }
 		s.json("/v1/providers/acme/demo/versions", &list)
-		if len(list.Warnings) != 1 || list.Warnings[0] != "version 1.0.0 is deprecated: use 1.1 (https://example.com/upgrade)" {
+		if !slices.Equal(list.Warnings, []string{
+			"withdrawn, use other versions than 1.2.0 (CVE-2026-1)",
+			"version 1.0.0 is deprecated: use 1.1 (https://example.com/upgrade)",
+		}) {
 			t.Errorf("got %q", list.Warnings)
 		}
 	})
@@ -110,11 +113,29 @@ func TestWithdrawn(t *testing.T) {
 		"/v1/mirror/a.example/acme/demo/index.json", "/v1/mirror/" + ownHost + "/acme/demo/index.json",
 	} {
 		s.rule("it is in no list: "+path, func(t *testing.T, s *site) {
-			if a := s.get(path); a.StatusCode != http.StatusOK || strings.Contains(a.body, "1.2.0") || !strings.Contains(a.body, "1.1.0") {
+			if a := s.get(path); a.StatusCode != http.StatusOK || strings.Contains(a.body, `"1.2.0"`) || !strings.Contains(a.body, "1.1.0") {
 				t.Errorf("got %d %s", a.StatusCode, a.body)
 			}
 		})
 	}
+	s.rule("if all are, the list is gone, with the reason", func(t *testing.T, _ *site) {
+		tree := noticedTree(t)
+		for _, folder := range []string{"providers/acme/demo", "modules/acme/vpc/aws"} {
+			tree.Write(folder+"/registry.hcl", "withdrawn \">= 1.2\" {\n  reason = \"CVE-2026-1\"\n}\nwithdrawn \"< 1.2\" {}\n")
+		}
+		s := serve(t, registry(scan(t, tree)))
+		for path, says := range map[string]string{
+			"/v1/providers/acme/demo/versions":  "all versions of acme/demo are withdrawn, the newest one: CVE-2026-1",
+			"/v1/modules/acme/vpc/aws/versions": "all versions of acme/vpc/aws are withdrawn, the newest one: CVE-2026-1",
+		} {
+			a := s.get(path)
+			mustRefuse(t, a, http.StatusGone)
+			if !strings.Contains(a.body, says) {
+				t.Errorf("got %s", a.body)
+			}
+		}
+		mustRefuse(t, s.get("/v1/mirror/"+ownHost+"/acme/demo/index.json"), http.StatusNotFound)
+	})
 	const zip = "terraform-provider-demo_1.2.0_linux_amd64.zip"
 	for _, path := range []string{
 		"/v1/providers/acme/demo/1.2.0/download/linux/amd64",

@@ -130,7 +130,7 @@ withdrawn "1.2.0" {
 		}
 	}
 	for name, document := range map[string]string{"versions": string(p.Versions().Head), "index.json": string(p.Index().Head), "module versions": string(m.List().Head)} {
-		if strings.Contains(document, "1.2.0") {
+		if strings.Contains(document, `"1.2.0"`) {
 			t.Errorf("%s: %s", name, document)
 		}
 	}

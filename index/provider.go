@@ -83,7 +83,7 @@ func newProvider(a address.Address, releases []*Release, s standing) *Provider {
 	p := &Provider{
 		Address: a, Releases: releases, standing: s,
 		byVersion: make(map[string]*Release, len(releases)),
-		versions:  sync.OnceValue(func() *wire.Document { return ProviderVersions(releases, nil, nil) }),
+		versions:  sync.OnceValue(func() *wire.Document { return ProviderVersions(releases, s.withdrawn, nil, nil) }),
 		index:     sync.OnceValue(func() *wire.Document { return MirrorIndex(releases, nil) }),
 	}
 	files := 0
@@ -235,10 +235,12 @@ func (p *Package) Download() *wire.Document {
 }
 
 // ProviderVersions is the provider registry's list of a provider's releases, the newest
-// first, and of further versions and platforms that the registry can fetch. m says which
-// of the further versions are deprecated. It is nil if the list is empty.
-func ProviderVersions(releases []*Release, further []wire.ProviderVersion, m *Metadata) *wire.Document {
+// first, and of further versions and platforms that the registry can fetch, with warnings of
+// the versions that are withdrawn or deprecated. m says which of the further versions are. It
+// is nil if the list is empty.
+func ProviderVersions(releases []*Release, withdrawn []WithdrawnVersion, further []wire.ProviderVersion, m *Metadata) *wire.Document {
 	var fetched map[string][]address.Platform
+	further, withdrawn = m.withoutWithdrawn(further, withdrawn)
 	if len(further) > 0 {
 		fetched = make(map[string][]address.Platform, len(further))
 		releases = withFurther(releases, further, m)
@@ -264,7 +266,32 @@ func ProviderVersions(releases []*Release, further []wire.ProviderVersion, m *Me
 		}
 		list = append(list, v)
 	}
-	return wire.EncodeProviderVersions(list, deprecationWarnings(offered))
+	warnings := append(withdrawalWarnings(withdrawn), deprecationWarnings(offered)...)
+	return wire.EncodeProviderVersions(list, warnings)
+}
+
+// withoutWithdrawn moves the versions that are withdrawn from a list of what can be fetched
+// to a list of those in the tree.
+func (m *Metadata) withoutWithdrawn(list []wire.ProviderVersion, withdrawn []WithdrawnVersion) ([]wire.ProviderVersion, []WithdrawnVersion) {
+	if m == nil || len(m.Withdrawn) == 0 {
+		return list, withdrawn
+	}
+	kept := make([]wire.ProviderVersion, 0, len(list))
+	all := standing{withdrawn: slices.Clone(withdrawn)}
+	for _, listed := range list {
+		v, err := address.ParseProviderVersion(listed.Version)
+		n := (*Notice)(nil)
+		if err == nil {
+			n = m.WithdrawnVersion(v)
+		}
+		if n != nil {
+			all.withdraw(v, n)
+			continue
+		}
+		kept = append(kept, listed)
+	}
+	all.sort()
+	return kept, all.withdrawn
 }
 
 // withFurther adds versions that are not in the tree to a list of releases. These have

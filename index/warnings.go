@@ -13,7 +13,34 @@ import (
 const (
 	maxWarning         = 200
 	maxWarningVersions = 80
+	maxWithdrawnNames  = 4 // of versions that are withdrawn for one reason
 )
+
+// withdrawalWarnings are what clients print of versions that are withdrawn, the newest first:
+// one line, since a lock file or a cache may still have one of them.
+func withdrawalWarnings(withdrawn []WithdrawnVersion) []string {
+	if len(withdrawn) == 0 {
+		return nil
+	}
+	var parts []string
+	for i := 0; i < len(withdrawn); {
+		n := withdrawn[i].Notice
+		var names []string
+		for ; i < len(withdrawn) && withdrawn[i].Notice.Reason == n.Reason; i++ {
+			names = append(names, withdrawn[i].Version)
+		}
+		if more := len(names) - maxWithdrawnNames; more > 0 {
+			names = append(names[:maxWithdrawnNames], fmt.Sprintf("%d more", more))
+		}
+		part := strings.Join(names, ", ")
+		if n.Reason != "" {
+			part += " (" + n.Reason + ")"
+		}
+		parts = append(parts, part)
+	}
+	text, _ := shorten("withdrawn, use other versions than "+strings.Join(parts, ", "), maxWarning)
+	return []string{text}
+}
 
 // deprecationWarnings are what clients print of releases, which are ordered, the
 // newest first: one line for each notice that deprecates some. It names them, since
