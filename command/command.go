@@ -67,7 +67,7 @@ generated at the first start and kept in Caddy's data directory.`,
 
 func subcommands() []*cobra.Command {
 	return []*cobra.Command{checkCommand(), accessCommand(), clientConfigCommand(registryNetwork{}), tokenCommand(), mirrorCommand(upstream.Network{}), pruneCommand(),
-		publishCommand(registryNetwork{}), deprecateCommand(registryNetwork{}), withdrawCommand(registryNetwork{}), restoreCommand(registryNetwork{}), keysCommand()}
+		publishCommand(registryNetwork{}), deprecateCommand(registryNetwork{}), withdrawCommand(registryNetwork{}), restoreCommand(registryNetwork{}), keysCommand(), versionCommand()}
 }
 
 func addTreeFlags(cmd *cobra.Command) {

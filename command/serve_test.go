@@ -2,8 +2,6 @@ package command
 
 import (
 	"encoding/json"
-	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -41,33 +39,6 @@ func TestCommandServesHTTP1Only(t *testing.T) {
 				t.Errorf("the server speaks %q, want h1 only", got)
 			}
 		})
-	}
-}
-
-// Caddy answers what no handler takes with an empty page and status 200, which nobody
-// understands who opens a path that is not there.
-func TestCommandAnswersOtherPathsWithNotFound(t *testing.T) {
-	s, err := planSite("", "127.0.0.1:8080", false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var app caddyhttp.App
-	config := s.config(index.Directories{Root: t.TempDir()}, false, false)
-	if err := json.Unmarshal(config.AppsRaw["http"], &app); err != nil {
-		t.Fatal(err)
-	}
-	handlers := app.Servers["registry"].Routes[0].HandlersRaw
-	var last caddyhttp.StaticResponse
-	if err := json.Unmarshal(handlers[len(handlers)-1], &last); err != nil {
-		t.Fatal(err)
-	}
-	w := httptest.NewRecorder()
-	r := httptest.NewRequest(http.MethodGet, "/nowhere", nil)
-	if err := last.ServeHTTP(w, caddyhttp.PrepareRequest(r, caddy.NewReplacer(), w, nil), nil); err != nil {
-		t.Fatal(err)
-	}
-	if w.Code != http.StatusNotFound || w.Body.Len() == 0 {
-		t.Errorf("it is %d %q", w.Code, w.Body)
 	}
 }
 

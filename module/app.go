@@ -155,6 +155,8 @@ func (a *App) Start() error {
 	for _, p := range a.publishers {
 		go p.Run(a.ctx)
 	}
+	v := BuildVersion()
+	a.logger.Info("the registry starts", "version", v.Registry, "commit", v.Commit, "caddy", v.Caddy, "go", v.Go)
 	return nil
 }
 

@@ -34,6 +34,8 @@ var (
 		"Scans, by result.", []string{"root", "result"}, nil)
 	metricArchives = prometheus.NewDesc("caddy_terraform_registry_archives_total",
 		"Archives that scans have read, and those whose digests were in the memo.", []string{"root", "source"}, nil)
+	metricBuild = prometheus.NewDesc("caddy_terraform_registry_build_info",
+		"What the server was built from; always 1.", []string{"version", "caddy", "go", "commit"}, nil)
 	metricKeyExpiry = prometheus.NewDesc("caddy_terraform_registry_key_expiry_days",
 		"Days until the first of the offered keys expires; negative if it has expired.", []string{"root"}, nil)
 )
@@ -56,7 +58,7 @@ func (a *App) registerMetrics() error {
 // Describe implements prometheus.Collector.
 func (collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
-		metricOffered, metricWithheld, metricChanged, metricPending, metricAge, metricDuration,
+		metricBuild, metricOffered, metricWithheld, metricChanged, metricPending, metricAge, metricDuration,
 		metricScans, metricArchives, metricKeyExpiry, metricRequests, metricBytes, metricUploads,
 		metricUpstream, metricUpstreamBytes, metricUpstreamSeconds,
 	} {
@@ -72,6 +74,8 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, value uint64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
 	}
+	v := BuildVersion()
+	gauge(metricBuild, 1, v.Registry, v.Caddy, v.Go, v.Commit)
 	c.app.traffic.collect(to)
 	c.app.collectFillers(to)
 	for root, x := range c.app.ByRoot() {

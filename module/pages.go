@@ -29,6 +29,7 @@ func (h *Handler) provisionPages() {
 		Challenge: h.challenge,
 		Login:     h.Login != nil,
 		Unsigned:  h.SigningKey != nil && h.SigningKey.Off,
+		Version:   BuildVersion().Registry,
 		Logger:    h.logger,
 	}
 }

@@ -33,6 +33,9 @@ type identity struct {
 	// User is who is signed in; empty if nobody is.
 	User string
 
+	// Version of the server; empty if it is not known.
+	Version string
+
 	// Report: the visitor may read the report for operators.
 	Report bool
 }

@@ -37,6 +37,9 @@ type Site struct {
 	// either, and only the mirror offers them.
 	Unsigned bool
 
+	// Version of the server, for the foot of each page. May be empty.
+	Version string
+
 	// Logger receives failures of the server. May be nil.
 	Logger *slog.Logger
 
@@ -227,7 +230,7 @@ func (v *visit) self() string {
 
 // identity is that of the registry under one of its names, to an unknown visitor.
 func (s *Site) identity(name svchost.Hostname) *identity {
-	return &identity{Name: address.DisplayHostname(name), Base: s.Path}
+	return &identity{Name: address.DisplayHostname(name), Base: s.Path, Version: s.Version}
 }
 
 // signIn asks the browser for credentials, and redirects back once it has sent them.

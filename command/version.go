@@ -1,0 +1,48 @@
+package command
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+)
+
+func versionCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "version [--json]",
+		Short: "Says which registry, Caddy and Go this program is made of",
+		Long: `
+Prints the versions of the registry, with its commit if that is known, of Caddy,
+and of the Go that has built both. The log has the same at the start, and so has
+the metric caddy_terraform_registry_build_info. Name them when you report a
+problem.`,
+		Example: `  caddy terraform-registry version
+  caddy terraform-registry version --json | jq -r .registry`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return printResult(cmd, versionResult(module.BuildVersion()))
+		},
+	}
+	cmd.Flags().Bool("json", false, "Print the versions as JSON")
+	cmd.SetFlagErrorFunc(usageError)
+	return cmd
+}
+
+// A versionResult prints what the program is made of.
+type versionResult module.Version
+
+func (r versionResult) document() any { return module.Version(r) }
+
+func (r versionResult) writeText(out, _ io.Writer) error {
+	registry := r.Registry
+	if r.Commit != "" {
+		registry += ", commit " + r.Commit
+	}
+	if r.Modified {
+		registry += ", modified"
+	}
+	_, err := fmt.Fprintf(out, "registry %s\ncaddy    %s\ngo       %s\n", registry, r.Caddy, r.Go)
+	return err
+}
