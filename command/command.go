@@ -55,7 +55,9 @@ generated at the first start and kept in Caddy's data directory.`,
 			cmd.Flags().BoolP("internal-certs", "i", false, "Use certificates of the internal CA")
 			cmd.Flags().BoolP("access-log", "a", false, "Enable the access log")
 			cmd.Flags().BoolP("debug", "v", false, "Enable verbose debug logs")
-			cmd.Args = cobra.NoArgs
+			cmd.Args = noSubcommand
+			cmd.SuggestionsMinimumDistance = 2
+			setHelp(cmd)
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 				status, err := runServe(caddycmd.Flags{FlagSet: cmd.Flags()})
 				return failWith(cmd, status, err)

@@ -9,29 +9,65 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The descriptions of commands fit a terminal of the usual width.
+// The help of commands fits a terminal of the usual width, but for examples.
 func TestHelpFitsATerminal(t *testing.T) {
 	fits := func(name, text string) {
 		for line := range strings.Lines(text) {
 			line = strings.TrimRight(line, "\n")
+			if strings.HasPrefix(line, "  caddy terraform-registry ") {
+				continue // an example, which is copied whole
+			}
 			if utf8.RuneCountInString(line) > terminalWidth {
 				t.Errorf("%s: a line of its help is longer than %d: %s", name, terminalWidth, line)
 			}
 		}
 	}
-	serve, found := caddycmd.Commands()["terraform-registry"]
-	if !found {
-		t.Fatal("there is no such command")
-	}
-	fits("terraform-registry", serve.Long)
+	registry := registryCommand(t)
 	var all func(cmd *cobra.Command)
 	all = func(cmd *cobra.Command) {
-		fits(cmd.Name(), cmd.Long)
+		fits(cmd.CommandPath(), help(t, cmd))
+		if !strings.Contains(help(t, cmd), manual) {
+			t.Errorf("%s: its help does not name the manual", cmd.CommandPath())
+		}
 		for _, sub := range cmd.Commands() {
 			all(sub)
 		}
 	}
-	for _, cmd := range subcommands() {
-		all(cmd)
+	all(registry)
+}
+
+// registryCommand is the registry's own command, with its subcommands.
+func registryCommand(t *testing.T) *cobra.Command {
+	t.Helper()
+	registered, found := caddycmd.Commands()["terraform-registry"]
+	if !found {
+		t.Fatal("there is no such command")
+	}
+	cmd := &cobra.Command{Use: registered.Name + " " + registered.Usage, Short: registered.Short, Long: registered.Long}
+	registered.CobraFunc(cmd)
+	return cmd
+}
+
+func help(t *testing.T, cmd *cobra.Command) string {
+	t.Helper()
+	var b strings.Builder
+	cmd.SetOut(&b)
+	defer cmd.SetOut(nil)
+	if err := cmd.Help(); err != nil {
+		t.Fatal(err)
+	}
+	return b.String()
+}
+
+// A subcommand that there is not is misuse, and the error names what may have been meant.
+func TestUnknownSubcommand(t *testing.T) {
+	for _, test := range []struct{ typed, says string }{
+		{"chekc", `there is no subcommand "chekc": did you mean check?`},
+		{"nothing", `there is no subcommand "nothing": see ` + "`terraform-registry --help`"},
+	} {
+		err := noSubcommand(registryCommand(t), []string{test.typed})
+		if err == nil || err.Error() != test.says {
+			t.Errorf("%s: %v", test.typed, err)
+		}
 	}
 }

@@ -28,7 +28,7 @@ import (
 func mirrorCommand(network upstream.Network) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "mirror --root <folder> [--platform <os_arch>]... [--upstream [<hostname>=]<url>]... [--modules] [--dry-run] <lock file>|<folder>|<provider>|<module>...",
-		Short: "Fetches providers and modules from other registries into a folder",
+		Short: "Fetches providers and modules of registries into a folder",
 		Long: `
 Fetches providers, and with --modules also modules, into the folder of a
 registry, which serves them to clients without internet access, or is copied to

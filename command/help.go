@@ -1,0 +1,42 @@
+package command
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+)
+
+// manual is where the documentation of the commands is.
+const manual = "https://github.com/caddy-terraform/caddy-terraform-registry/blob/main/docs"
+
+// setHelp has the help of a command and its subcommands fit a terminal and name the manual.
+// They would name Caddy's otherwise, in which they are not.
+func setHelp(cmd *cobra.Command) {
+	cmd.SetUsageTemplate(strings.NewReplacer(
+		".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(terminalWidth),
+		"{{.UseLine}}", "{{useLine .UseLine}}",
+		" for more information about a command.", " for more.",
+	).Replace(cmd.UsageTemplate()))
+	cmd.SetHelpTemplate(cmd.HelpTemplate() + "\nThe manual is at\n" + manual + "\n")
+}
+
+func init() { cobra.AddTemplateFunc("useLine", useLine) }
+
+// useLine wraps a command and its arguments, which follow it on further lines.
+func useLine(text string) string {
+	return strings.TrimSpace(wrap(text, 2*reportIndent))
+}
+
+// noSubcommand is the check of the arguments of the registry's own command. What is there
+// is meant as one of its subcommands.
+func noSubcommand(cmd *cobra.Command, args []string) error {
+	if len(args) == 0 {
+		return nil
+	}
+	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
+		return usageError(cmd, fmt.Errorf("there is no subcommand %q: did you mean %s?", args[0], strings.Join(similar, " or ")))
+	}
+	return usageError(cmd, fmt.Errorf("there is no subcommand %q: see `%s --help`", args[0], cmd.CommandPath()))
+}

@@ -1,0 +1,27 @@
+package command
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestSubcommandsByTheNameOfTheProgram(t *testing.T) {
+	for _, test := range []struct{ rule, args, want string }{
+		{"a subcommand", "caddy-terraform-registry check --root /srv", "caddy-terraform-registry terraform-registry check --root /srv"},
+		{"one of another folder, on Windows", "/opt/caddy-terraform-registry.exe token new ci", "/opt/caddy-terraform-registry.exe terraform-registry token new ci"},
+		{"one that Caddy has too", "caddy-terraform-registry version", "caddy-terraform-registry terraform-registry version"},
+		{"its help", "caddy-terraform-registry help check", "caddy-terraform-registry help terraform-registry check"},
+		{"its completion", "caddy-terraform-registry __complete check --", "caddy-terraform-registry __complete terraform-registry check --"},
+		{"a command of Caddy", "caddy-terraform-registry run --config Caddyfile", "caddy-terraform-registry run --config Caddyfile"},
+		{"the registry's own command", "caddy-terraform-registry terraform-registry check", "caddy-terraform-registry terraform-registry check"},
+		{"no command", "caddy-terraform-registry", "caddy-terraform-registry"},
+		{"help without a command", "caddy-terraform-registry help", "caddy-terraform-registry help"},
+		{"another program", "caddy check --root /srv", "caddy check --root /srv"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if got := strings.Join(named(strings.Fields(test.args), subcommands()), " "); got != test.want {
+				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
