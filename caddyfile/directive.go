@@ -56,6 +56,7 @@
 //	        host <name> {
 //	            user        <user>
 //	            token       <token>
+//	            allow       <repository pattern...>
 //	            ssh_key     <file>
 //	            known_hosts <file>
 //	        }

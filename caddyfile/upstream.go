@@ -1,6 +1,8 @@
 package caddyfile
 
 import (
+	"fmt"
+
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 
@@ -90,8 +92,19 @@ func upstreamHost(d *caddyfile.Dispenser, u *module.Upstream) error {
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		word := d.Val()
 		switch text := texts[word]; {
+		case word == "allow":
+			patterns := d.RemainingArgs()
+			if len(patterns) == 0 {
+				return d.ArgErr()
+			}
+			for _, pattern := range patterns {
+				if err := h.CheckAllow(pattern); err != nil {
+					return d.WrapErr(fmt.Errorf("allow: %w", err))
+				}
+			}
+			h.Allow = append(h.Allow, patterns...)
 		case text == nil:
-			return d.Errf("unrecognized word '%s' in host, the allowed ones are: user, token, ssh_key, known_hosts", word)
+			return d.Errf("unrecognized word '%s' in host, the allowed ones are: user, token, allow, ssh_key, known_hosts", word)
 		case *text != "":
 			return d.Errf("%s is already specified", word)
 		case !d.AllArgs(text) || *text == "":

@@ -68,7 +68,8 @@ mirror to fetch providers from instead of all of them, and --upstream
 HOSTNAME=URL another address of the registry of that hostname. Tokens are taken
 from the environment as by clients, from variables such as TF_TOKEN_example_com,
 and proxies from HTTPS_PROXY. With --modules, the token of a host is also sent
-to Git repositories there, as a password.
+to Git repositories there that a registry names, as a password, but not to their
+submodules.
 
 The folder is created if it does not exist.
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"time"
 
 	"github.com/caddyserver/caddy/v2"
@@ -104,23 +105,34 @@ type Upstream struct {
 
 	// Hosts that may be in a private network, as names or IP addresses without a
 	// port: those where an internal registry has its files. The hostname itself and
-	// the host of `url` or `mirror` need not be listed. Default: none.
+	// the host of `url` or `mirror` need not be listed. Only the registry itself and
+	// configured hosts may lead there, not other servers or repositories. Default: none.
 	Private []string `json:"private,omitempty"`
 }
 
 // UpstreamHost is a host of modules' files, usually of git repositories. It may be in a
-// private network.
+// private network, if the registry itself or another configured host leads there.
 type UpstreamHost struct {
 	// The name of the host, such as `git.example.com`, with a port if it is not the
 	// usual one. Required.
 	Name string `json:"name,omitempty"`
+
+	// The repositories and archives that the credentials are for, as patterns that begin
+	// with the host: `github.com/acme/*`, with `*` for any characters, in the case that the
+	// host has them in. What is below them is included. Default: those that the registry
+	// itself names. With `allow`, submodules of what is allowed get the credentials, too,
+	// if they are on the same host and allowed themselves. Name your own repositories if
+	// others can publish at the registry.
+	Allow []string `json:"allow,omitempty"`
 
 	// The user that the token belongs to. Default: `git`, which is what code hosts
 	// expect.
 	User string `json:"user,omitempty"`
 
 	// The token with which repositories and archives are read over HTTPS. It is sent to
-	// this host alone. Keep it out of the configuration with a placeholder:
+	// this host alone, and only for what the registry itself names there, or `allow`
+	// includes: a repository of strangers, an archive or a redirect that leads to the host
+	// does not get it. Keep it out of the configuration with a placeholder:
 	// `{env.GIT_TOKEN}`. Default: none.
 	Token string `json:"token,omitempty"`
 
@@ -157,11 +169,34 @@ func (u *Upstream) expand(repl *caddy.Replacer) error {
 func (h *UpstreamHost) expand(repl *caddy.Replacer) error {
 	return expand(repl,
 		scalar("name", &h.Name),
+		list("allow", h.Allow),
 		scalar("user", &h.User),
 		scalar("token", &h.Token),
 		scalar("ssh_key", &h.SSHKey),
 		scalar("known_hosts", &h.KnownHosts),
 	)
+}
+
+func (h *UpstreamHost) host() (upstream.Host, error) {
+	host := upstream.Host{Name: h.Name, User: h.User, Token: h.Token, SSHKey: h.SSHKey, KnownHosts: h.KnownHosts}
+	for _, pattern := range h.Allow {
+		repositories, err := host.ParseRepositories(pattern)
+		if err != nil {
+			return host, fmt.Errorf("allow: %w", err)
+		}
+		host.Allow = append(host.Allow, repositories)
+	}
+	return host, nil
+}
+
+// CheckAllow returns what is wrong with a pattern of repositories. With a placeholder that
+// is not known yet.
+func (h *UpstreamHost) CheckAllow(pattern string) error {
+	if strings.Contains(h.Name+pattern, "{") {
+		return nil
+	}
+	_, err := upstream.Host{Name: h.Name}.ParseRepositories(pattern)
+	return err
 }
 
 // checkModules returns what is wrong with the options about modules.
@@ -200,7 +235,11 @@ func (u *Upstream) addSources(to map[svchost.Hostname]fill.Source) error {
 	}
 	var hosts []upstream.Host
 	for _, h := range u.Hosts {
-		hosts = append(hosts, upstream.Host{Name: h.Name, User: h.User, Token: h.Token, SSHKey: h.SSHKey, KnownHosts: h.KnownHosts})
+		host, err := h.host()
+		if err != nil {
+			return fmt.Errorf("hosts: %w", err)
+		}
+		hosts = append(hosts, host)
 	}
 	var quota *fill.Quota // nil: no limit
 	if u.MaxHeld > 0 {

@@ -25,6 +25,7 @@ type Client struct {
 	origin     Origin
 	base       *url.URL
 	modulesURL *url.URL // nil: it is discovered, if the origin has modules
+	guard      guard
 	breaker    breaker
 	protocol   protocol
 
@@ -83,13 +84,13 @@ func NewClient(o Origin, n Network) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	named := o.named(base, modulesURL)
+	g := newGuard(o.named(base, modulesURL))
 	if n.Connect == nil {
 		n.Connect = connect
 	}
 	newConnections := func(http2 bool, size int) *connections {
 		return &connections{newRetrying(&http.Client{
-			Transport:     newTransport(newGuard(named), o.Timeout, n.Roots, n.Connect, http2),
+			Transport:     newTransport(g, o.Timeout, n.Roots, n.Connect, http2),
 			CheckRedirect: checkRedirect,
 		}, o.Timeout), newSlots(size)}
 	}
@@ -97,6 +98,7 @@ func NewClient(o Origin, n Network) (*Client, error) {
 		origin:     o,
 		base:       base,
 		modulesURL: modulesURL,
+		guard:      g,
 		breaker:    newBreaker(base.Host),
 		documents:  newConnections(true, maxDocuments),
 		// Go receives large bodies faster without HTTP/2.
@@ -207,9 +209,9 @@ type document struct {
 	url  *url.URL
 }
 
-// read gets a whole document.
+// read gets a whole document of the origin, or one that it links to.
 func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (document, error) {
-	a, err := c.ask(ctx, u, limit)
+	a, err := c.ask(ctx, location{u, trusted}, limit)
 	if err == nil && a.status == http.StatusNoContent {
 		return document{}, &Failure{Host: a.url.Host, Status: a.status, Kind: ErrMalformed}
 	}
@@ -219,12 +221,14 @@ func (c *Client) read(ctx context.Context, u *url.URL, limit int64) (document, e
 // An answer is a document, or 204, with its header.
 type answer struct {
 	document
+	trust  trust // in its URL, after redirects
 	status int
 	header http.Header
 }
 
 // ask gets a whole answer. The origin's timeout starts when the request gets its slot.
-func (c *Client) ask(ctx context.Context, u *url.URL, limit int64) (a answer, err error) {
+func (c *Client) ask(ctx context.Context, l location, limit int64) (a answer, err error) {
+	u := l.url
 	release, ok, err := c.documents.slots.take(ctx)
 	switch {
 	case err != nil:
@@ -236,7 +240,7 @@ func (c *Client) ask(ctx context.Context, u *url.URL, limit int64) (a answer, er
 	ctx, cancel := context.WithTimeoutCause(ctx, c.origin.Timeout, errTimeout)
 	defer cancel()
 	err = c.guarded(ctx, u, func() error {
-		r, err := c.open(ctx, c.documents.http, u, nil)
+		r, err := c.open(ctx, c.documents.http, l, Host{}, nil)
 		if err != nil {
 			return err
 		}
@@ -249,7 +253,7 @@ func (c *Client) ask(ctx context.Context, u *url.URL, limit int64) (a answer, er
 		if tooLarge {
 			return fail(r.Request.URL, ErrTooLarge, "the limit is %d bytes", limit)
 		}
-		a = answer{document{body, r.Request.URL}, r.StatusCode, r.Header}
+		a = answer{document{body, r.Request.URL}, c.answeredAt(r).trust, r.StatusCode, r.Header}
 		return nil
 	})
 	return a, err
@@ -273,19 +277,24 @@ func (c *Client) guarded(ctx context.Context, u *url.URL, request func() error) 
 	return c.breaker.run(ctx, u.Host, request)
 }
 
-// open gets a URL, with retries. The caller closes the body of a success.
-func (c *Client) open(ctx context.Context, client *retryablehttp.Client, u *url.URL, header http.Header) (*http.Response, error) {
-	return c.send(ctx, client, http.MethodGet, u, nil, header)
+// open gets what is at a location, with retries. The caller closes the body of a success.
+func (c *Client) open(ctx context.Context, client *retryablehttp.Client, l location, h Host, header http.Header) (*http.Response, error) {
+	return c.send(ctx, client, http.MethodGet, l, h, nil, header)
 }
 
-// send sends a request, with retries. The caller closes the body of a success.
-func (c *Client) send(ctx context.Context, client *retryablehttp.Client, method string, u *url.URL, body []byte, header http.Header) (*http.Response, error) {
-	r, err := retryablehttp.NewRequestWithContext(ctx, method, u.String(), body)
+// send sends a request, with retries, and with the credentials of a Host, if it is not
+// zero. The caller closes the body of a success.
+func (c *Client) send(ctx context.Context, client *retryablehttp.Client, method string, l location, h Host, body []byte, header http.Header) (*http.Response, error) {
+	u := l.url
+	r, err := retryablehttp.NewRequestWithContext(errand{l.trust, h}.in(ctx), method, u.String(), body)
 	if err != nil {
 		return nil, fail(u, ErrMalformed, "the link to it is not a URL")
 	}
 	r.Header.Set("User-Agent", userAgent)
-	if c.origin.Token != "" && c.isOriginHost(u) {
+	switch authorization := h.authorization(); {
+	case authorization != "":
+		r.Header.Set("Authorization", authorization)
+	case c.origin.Token != "" && l.trust == trusted && c.isOriginHost(u):
 		r.Header.Set("Authorization", "Bearer "+c.origin.Token)
 	}
 	for name, values := range header {

@@ -16,8 +16,27 @@
 //
 // An origin cannot reach the server's private network either. Links and redirects to
 // private addresses are refused unless the host is configured by name, and the check
-// is made on the address that is dialled. The token is sent to the origin's own hosts
-// only, and the credentials of a [Host] to that.
+// is made on the address that is dialled.
+//
+// # What leads where
+//
+// What is fetched for a module may be read by more people than its source. The token of
+// the origin, the credentials of a [Host], and the exemption of configured hosts from the
+// check of addresses are therefore used only for locations that the origin itself named:
+// in an answer of its own hosts, without a detour by others. From such a location
+//
+//   - a redirect on the same host, and a location that its answer names there in
+//     X-Terraform-Get, are as good as that;
+//   - a submodule on the same host keeps the exemption. It gets credentials if Host.Allow
+//     has both its repository and the one that names it: on a host that strangers use,
+//     too, the registry names their repositories, and they name any they like;
+//   - a redirect to another host, from one that the operator configured, keeps the
+//     exemption, without credentials;
+//   - all else keeps nothing, and gets nothing back where it comes to the same host again.
+//
+// With Host.Allow, credentials are only for what it has, and what it has not can name
+// nothing that gets them. Hosts are compared with their ports, and paths as far as all
+// servers agree on them.
 //
 // Modules may come from git repositories. The git binary gets them through a relay in
 // this process, which sends its requests as all others are sent: git itself connects to

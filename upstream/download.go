@@ -47,7 +47,7 @@ func (c *Client) Download(ctx context.Context, r *Release, platform address.Plat
 	if err != nil {
 		return Digest{}, err
 	}
-	d := c.newDownload(from.url, w, c.maxPackage)
+	d := c.newDownload(location{from.url, trusted}, w, c.maxPackage)
 	if from.size > 0 {
 		if from.size > d.limit {
 			return Digest{}, d.tooLarge(from.url)
@@ -87,21 +87,21 @@ func (p *pace) tooSlow(n int, took time.Duration) bool {
 
 // A download is a package that is being received, over one connection or several.
 type download struct {
-	client        *Client
-	url           *url.URL
-	w             io.Writer
-	hash          hash.Hash
-	limit         int64  // bytes
-	authorization string // if it is not the origin's token
-	received      int64
-	skip          int64  // bytes that the current answer repeats
-	size          int64  // of the package in bytes; negative if not known
-	validator     string // for If-Range
-	pace          pace
+	client    *Client
+	location  location
+	host      Host // whose credentials are sent; zero: none, or the origin's token
+	w         io.Writer
+	hash      hash.Hash
+	limit     int64 // bytes
+	received  int64
+	skip      int64  // bytes that the current answer repeats
+	size      int64  // of the package in bytes; negative if not known
+	validator string // for If-Range
+	pace      pace
 }
 
-func (c *Client) newDownload(u *url.URL, w io.Writer, limit int64) *download {
-	return &download{client: c, url: u, w: w, hash: sha256.New(), limit: limit, size: -1}
+func (c *Client) newDownload(l location, w io.Writer, limit int64) *download {
+	return &download{client: c, location: l, w: w, hash: sha256.New(), limit: limit, size: -1}
 }
 
 // digest is that of what was received.
@@ -120,7 +120,7 @@ func (d *download) run(ctx context.Context) error {
 			return nil // it broke after the last byte
 		}
 		if try == maxResumes {
-			return fail(d.url, ErrUnavailable, "the package broke off %d times", try+1)
+			return fail(d.location.url, ErrUnavailable, "the package broke off %d times", try+1)
 		}
 	}
 }
@@ -158,11 +158,11 @@ func (d *download) stream(parent context.Context) error {
 		case failed == io.EOF && d.skip == 0 && (d.size < 0 || d.received == d.size):
 			return nil
 		case failed == io.EOF && d.received > d.size && d.size >= 0:
-			return fail(d.url, ErrBadChecksum, "the package is larger than announced")
+			return fail(d.location.url, ErrBadChecksum, "the package is larger than announced")
 		case failed != nil:
 			return errBroken
 		case slow:
-			return fail(d.url, ErrTimeout, "it sends less than %d bytes a second", minRate)
+			return fail(d.location.url, ErrTimeout, "it sends less than %d bytes a second", minRate)
 		}
 	}
 }
@@ -171,17 +171,14 @@ func (d *download) stream(parent context.Context) error {
 func (d *download) open(ctx context.Context) (answer *http.Response, err error) {
 	// A range of a compressed body is not one of the package.
 	header := http.Header{"Accept-Encoding": {"identity"}}
-	if d.authorization != "" {
-		header.Set("Authorization", d.authorization)
-	}
 	if d.received > 0 {
 		header.Set("Range", fmt.Sprintf("bytes=%d-", d.received))
 		if d.validator != "" {
 			header.Set("If-Range", d.validator)
 		}
 	}
-	err = d.client.guarded(ctx, d.url, func() error {
-		answer, err = d.client.open(ctx, d.client.packages.http, d.url, header)
+	err = d.client.guarded(ctx, d.location.url, func() error {
+		answer, err = d.client.open(ctx, d.client.packages.http, d.location, d.host, header)
 		return err
 	})
 	return answer, err
@@ -262,7 +259,7 @@ func (d *download) write(bytes []byte) error {
 	d.skip -= repeated
 	bytes = bytes[repeated:]
 	if d.received += int64(len(bytes)); d.received > d.limit {
-		return d.tooLarge(d.url)
+		return d.tooLarge(d.location.url)
 	}
 	d.hash.Write(bytes)
 	if _, err := d.w.Write(bytes); err != nil {

@@ -3,6 +3,7 @@ package upstream
 import (
 	"context"
 	"net/netip"
+	"net/url"
 	"os"
 	"time"
 )
@@ -67,6 +68,15 @@ func KeepReached(ctx context.Context, dir, folder string) error {
 	defer root.Close()
 	return keepReached(ctx, root, folder)
 }
+
+// Named is a source as if the origin had named it.
+func Named(s ModuleSource) ModuleSource {
+	s.trust = trusted
+	return s
+}
+
+// Covers reports whether a URL is that of one of some repositories.
+func Covers(r Repositories, u *url.URL) bool { return r.cover(u) }
 
 type Pace = pace
 

@@ -24,7 +24,7 @@ func archiveOf(s ModuleSource) (ModuleSource, error) {
 	if u == nil {
 		return s, fail(s.URL, ErrMalformed, "the module is in a git repository: install git on the server that fetches it")
 	}
-	return ModuleSource{URL: u, Folder: s.Folder, InTopFolder: true, Format: "tar.gz"}, nil
+	return ModuleSource{URL: u, Folder: s.Folder, InTopFolder: true, Format: "tar.gz", trust: s.trust}, nil
 }
 
 // checkCommit refuses the archive of another commit than was asked for by its whole ID.

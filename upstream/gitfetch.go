@@ -66,7 +66,7 @@ func (f *gitFetch) close() {
 
 // commit fetches the commit of a source, with the names of its files.
 func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, error) {
-	from, err := f.source(ctx, s)
+	from, where, err := f.source(ctx, s)
 	if err != nil {
 		return nil, f.failure(ctx, s.URL, err)
 	}
@@ -79,23 +79,27 @@ func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, erro
 	if err != nil {
 		return nil, f.failure(ctx, s.URL, err)
 	}
-	return &gitCommit{repository: repository, id: id, url: s.URL, submodules: submodules}, nil
+	return &gitCommit{repository: repository, id: id, url: s.URL, where: where, submodules: submodules}, nil
 }
 
-// source is how git reaches a repository.
-func (f *gitFetch) source(ctx context.Context, s ModuleSource) (git.Source, error) {
-	from := git.Source{Name: s.URL.Host, Ref: s.Ref}
+// source is how git reaches a repository. Where that is may change with each request.
+func (f *gitFetch) source(ctx context.Context, s ModuleSource) (from git.Source, where func() location, err error) {
+	from = git.Source{Name: s.URL.Host, Ref: s.Ref}
 	if s.URL.Scheme == "https" {
-		from.URL, from.Header = f.relay.add(s.URL), f.relay.header()
-		return from, nil
+		var number int
+		from.URL, number = f.relay.add(s.location())
+		from.Header = f.relay.header()
+		return from, func() location { return f.relay.repository(number) }, nil
 	}
-	h, _ := f.client.host(s.URL)
+	h, ok := f.client.credentials(s.location())
+	if !ok {
+		return from, nil, f.client.mayFetch(s)
+	}
 	at := sshAddress(s.URL)
 	relay := f.ssh[at]
 	if relay == nil {
-		var err error
 		if relay, err = f.relay.newSSHRelay(ctx, s.URL); err != nil {
-			return from, err
+			return from, nil, err
 		}
 		f.ssh[at] = relay
 	}
@@ -103,7 +107,7 @@ func (f *gitFetch) source(ctx context.Context, s ModuleSource) (git.Source, erro
 	u.Host = strings.TrimSuffix(u.Host, ":"+u.Port()) // the port is the relay's
 	from.URL = u.String()
 	from.SSH = &git.SSH{Address: "127.0.0.1", Port: relay.port(), Key: h.SSHKey, KnownHosts: h.KnownHosts, HostKeyAlias: sshAlias(s.URL)}
-	return from, nil
+	return from, s.location, nil
 }
 
 // failure is why something of a repository cannot be had. What git says is not told:

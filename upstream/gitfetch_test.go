@@ -77,7 +77,7 @@ func gitSource(t *testing.T, location string) upstream.ModuleSource {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return s
+	return upstream.Named(s)
 }
 
 // files lists what is in a folder: names and contents, or the targets of symlinks.

@@ -36,6 +36,7 @@ type gitCommit struct {
 	id         string
 	at         string // empty: the root
 	url        *url.URL
+	where      func() location // of the repository, after the redirects so far
 	depth      int
 	submodules map[string]string // URLs as they are written, by path in the commit
 }
@@ -307,7 +308,7 @@ func (p *gitPackage) addSubmodule(ctx context.Context, at string) (added bool, e
 	if len(p.commits) > maxSubmodules {
 		return false, fail(c.url, ErrTooLarge, "it has more than %d submodules", maxSubmodules)
 	}
-	s, err := p.fetch.client.submoduleSource(c.url, relative, written)
+	s, err := p.fetch.client.submoduleSource(c, relative, written)
 	if err != nil {
 		return false, err
 	}
@@ -323,17 +324,18 @@ func (p *gitPackage) addSubmodule(ctx context.Context, at string) (added bool, e
 
 // submoduleSource is where a submodule of a repository is, given its URL as it is written
 // in .gitmodules.
-func (c *Client) submoduleSource(parent *url.URL, name, written string) (s ModuleSource, err error) {
-	location := written
+func (c *Client) submoduleSource(of *gitCommit, name, written string) (s ModuleSource, err error) {
+	parent, text := of.url, written
 	if strings.HasPrefix(written, "./") || strings.HasPrefix(written, "../") {
 		u := *parent
 		u.Path, u.RawPath = path.Join(u.Path, written), "" // the repository counts as a folder
-		location = u.String()
+		text = u.String()
 	}
-	if s, err = ParseModuleSource("git::"+location, parent); err == nil {
+	if s, err = ParseModuleSource("git::"+text, parent); err == nil {
 		if s.Folder != "" || s.Ref != "" || !s.Git {
 			err = errors.New("its URL is not that of a repository")
 		} else {
+			s.trust = c.submodule(of.where(), s.URL)
 			err = c.mayFetch(s)
 		}
 	}

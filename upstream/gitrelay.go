@@ -11,7 +11,6 @@ import (
 	"log"
 	"net"
 	"net/http"
-	"net/url"
 	"strconv"
 	"strings"
 	"sync"
@@ -30,7 +29,7 @@ type gitRelay struct {
 	ended    chan struct{}
 
 	mutex        sync.Mutex
-	repositories []*url.URL // where they are, after redirects
+	repositories []location // after redirects
 	left         int64      // bytes that may still be received
 	failed       error      // the first failure
 }
@@ -71,15 +70,23 @@ func (g *gitRelay) close() {
 // header is what each of git's requests must have.
 func (g *gitRelay) header() string { return gitSecret + ": " + g.secret }
 
-// add returns the URL by which git gets a repository from now on.
-func (g *gitRelay) add(repository *url.URL) string {
-	u := *repository
-	u.Path, u.RawPath = strings.TrimSuffix(u.Path, "/"), strings.TrimSuffix(u.RawPath, "/")
-	u.User, u.RawQuery, u.Fragment = nil, "", ""
+// add returns the URL by which git gets a repository from now on, and its number.
+func (g *gitRelay) add(repository location) (u string, number int) {
+	at := *repository.url
+	at.Path, at.RawPath = strings.TrimSuffix(at.Path, "/"), strings.TrimSuffix(at.RawPath, "/")
+	at.User, at.RawQuery, at.Fragment = nil, "", ""
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.repositories = append(g.repositories, &u)
-	return fmt.Sprintf("http://%s/%d", g.listener.Addr(), len(g.repositories)-1)
+	number = len(g.repositories)
+	g.repositories = append(g.repositories, location{&at, repository.trust})
+	return fmt.Sprintf("http://%s/%d", g.listener.Addr(), number), number
+}
+
+// repository is where a repository is, after redirects.
+func (g *gitRelay) repository(number int) location {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return g.repositories[number]
 }
 
 // failure returns why a request of git was not answered; nil if all were.
@@ -141,10 +148,8 @@ func (g *gitRelay) fail(err error) {
 
 // pass sends a request of git to the server of a repository, and its answer to git.
 func (g *gitRelay) pass(w http.ResponseWriter, r *http.Request, repository int, service gitService) error {
-	g.mutex.Lock()
-	base := g.repositories[repository]
-	g.mutex.Unlock()
-	u := *base
+	base := g.repository(repository)
+	u := *base.url
 	u.Path += service.path
 	if u.RawPath != "" {
 		u.RawPath += service.path
@@ -155,11 +160,7 @@ func (g *gitRelay) pass(w http.ResponseWriter, r *http.Request, repository int, 
 		return fail(&u, ErrTooLarge, "a request for more than %d bytes of names would be needed", maxGitRequest)
 	}
 	header := http.Header{"User-Agent": {gitUserAgent}}
-	h, _ := g.client.host(&u)
-	authorization := h.authorization()
-	if authorization != "" {
-		header.Set("Authorization", authorization)
-	}
+	h, _ := g.client.credentials(base)
 	for _, name := range gitHeaders {
 		if values := r.Header.Values(name); len(values) > 0 {
 			header[name] = values
@@ -171,16 +172,16 @@ func (g *gitRelay) pass(w http.ResponseWriter, r *http.Request, repository int, 
 	defer stalled.Stop()
 	var answer *http.Response
 	if err := g.client.guarded(ctx, &u, func() error {
-		answer, err = g.client.send(ctx, g.client.packages.http, service.method, &u, body, header)
+		answer, err = g.client.send(ctx, g.client.packages.http, service.method, location{&u, base.trust}, h, body, header)
 		return err
 	}); err != nil {
-		return gitRefusal(err, authorization != "")
+		return g.client.gitRefusal(err, base)
 	}
 	defer answer.Body.Close()
 	if answer.Header.Get("Content-Type") != service.answer {
 		return fail(answer.Request.URL, ErrMalformed, "there is no git repository, or it has only git's old protocol of single files")
 	}
-	if err := g.moved(repository, answer.Request.URL, service); err != nil {
+	if err := g.moved(repository, g.client.answeredAt(answer), service); err != nil {
 		return err
 	}
 	limit := g.client.maxRepository
@@ -193,32 +194,37 @@ func (g *gitRelay) pass(w http.ResponseWriter, r *http.Request, repository int, 
 
 // gitRefusal says what to do about a repository that needs credentials. Code hosts do not
 // tell these from repositories that do not exist.
-func gitRefusal(err error, hasToken bool) error {
+func (c *Client) gitRefusal(err error, repository location) error {
 	f, is := errors.AsType[*Failure](err)
 	if !is || f.Kind != ErrRefused {
 		return err
 	}
 	changed := *f
-	changed.Detail = "the repository does not exist, or it needs a token: configure one for this host"
-	if hasToken {
+	h, _ := c.credentials(repository)
+	switch {
+	case h.Token != "":
 		changed.Detail = "the repository does not exist, or it needs another token: configure that for this host"
+	case c.withholds(repository):
+		changed.Detail = "the repository does not exist, or it needs the credentials of this host, which are not for it: " + useOfCredentials
+	default:
+		changed.Detail = "the repository does not exist, or it needs a token: configure one for this host"
 	}
 	return &changed
 }
 
 // moved remembers where the first request for a repository was redirected to: git sends
 // the others there as well.
-func (g *gitRelay) moved(repository int, to *url.URL, service gitService) error {
-	base := *to
-	path, ok := strings.CutSuffix(to.Path, service.path)
-	if !ok || to.RawQuery != service.query {
-		return fail(to, ErrMalformed, "it redirects to what is not a git repository")
+func (g *gitRelay) moved(repository int, to location, service gitService) error {
+	base := *to.url
+	path, ok := strings.CutSuffix(to.url.Path, service.path)
+	if !ok || to.url.RawQuery != service.query {
+		return fail(to.url, ErrMalformed, "it redirects to what is not a git repository")
 	}
-	base.Path, base.RawPath = path, strings.TrimSuffix(to.RawPath, service.path)
-	base.RawQuery = ""
+	base.Path, base.RawPath = path, strings.TrimSuffix(to.url.RawPath, service.path)
+	base.User, base.RawQuery = nil, ""
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
-	g.repositories[repository] = &base
+	g.repositories[repository] = location{&base, to.trust}
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -15,14 +16,19 @@ type Host struct {
 	// Name or IP address, with a port if it is not that of https or ssh.
 	Name string
 
-	// User and Token are sent as Basic credentials over TLS, to this host alone. With a
-	// Token and without a User, the user is "git", which code hosts do not look at.
+	// User and Token are sent as Basic credentials over TLS, to this host alone, for what
+	// the operator can know of: see the comment of the package. With a Token and without a
+	// User, the user is "git", which code hosts do not look at.
 	User, Token string
 
 	// SSHKey is the path of a private key that is not encrypted, with which repositories
 	// are fetched over SSH; empty: they are not. KnownHosts is the path of a file with the
 	// host's public key, as ssh writes it. Both are needed for SSH.
 	SSHKey, KnownHosts string
+
+	// Allow are the repositories, and archives, that the credentials are for. Empty: those
+	// that the origin itself names; with it also submodules of these that are among them.
+	Allow []Repositories
 }
 
 // String leaves out the token, for logs.
@@ -60,8 +66,15 @@ func (h Host) check() error {
 		return fmt.Errorf("the host %s has a user and no token: add the token", h.Name)
 	case (h.SSHKey == "") != (h.KnownHosts == ""):
 		return fmt.Errorf("the host %s needs both ssh_key and known_hosts to be used over SSH", h.Name)
+	case len(h.Allow) > 0 && h.Token == "" && h.SSHKey == "":
+		return fmt.Errorf("the host %s allows repositories and has no credentials for them: add a token or ssh_key", h.Name)
 	}
 	return nil
+}
+
+// allows reports whether the credentials are for what is at a URL of the host.
+func (h Host) allows(u *url.URL) bool {
+	return len(h.Allow) == 0 || slices.ContainsFunc(h.Allow, func(r Repositories) bool { return r.cover(u) })
 }
 
 // host returns the configured host that a URL of https or ssh is on.

@@ -72,18 +72,21 @@ func (c *Client) ModuleSource(ctx context.Context, a address.Address, version st
 	if err != nil {
 		return ModuleSource{}, err
 	}
-	got, err := c.ask(ctx, u, maxMetadata)
+	got, err := c.ask(ctx, location{u, trusted}, maxMetadata)
 	if err != nil {
 		return ModuleSource{}, err
 	}
-	location := got.location()
-	if location == "" {
+	text := got.location()
+	if text == "" {
 		return ModuleSource{}, fail(got.url, ErrMalformed, "it does not say where the files of the module are")
 	}
 	// Relative locations are relative to what was requested, also after redirects.
-	s, err := ParseModuleSource(location, u)
+	s, err := ParseModuleSource(text, u)
 	if err != nil {
 		return ModuleSource{}, asSourceFailure(got.url, err)
+	}
+	if s.trust = got.trust; s.trust < trusted { // another host has answered in the origin's place
+		s.trust = c.named(location{got.url, got.trust}, s.URL)
 	}
 	if s, err = c.followed(ctx, s); err != nil {
 		return ModuleSource{}, err
@@ -114,24 +117,25 @@ func (c *Client) followed(ctx context.Context, s ModuleSource) (ModuleSource, er
 		query := u.Query()
 		query.Set("terraform-get", "1")
 		u.RawQuery = query.Encode()
-		got, err := c.ask(ctx, &u, maxMetadata)
+		got, err := c.ask(ctx, location{&u, s.trust}, maxMetadata)
 		if IsKind(err, ErrTooLarge) {
 			break // an archive, of which clients do not know the kind either
 		}
 		if err != nil {
 			return s, brokenLink(err, "module")
 		}
-		location := got.header.Get("X-Terraform-Get")
-		if location == "" {
+		text := got.header.Get("X-Terraform-Get")
+		if text == "" {
 			break
 		}
-		next, err := ParseModuleSource(location, &u)
+		next, err := ParseModuleSource(text, &u)
 		if err != nil {
 			return s, asSourceFailure(got.url, err)
 		}
 		if s.InTopFolder {
 			return s, fail(got.url, ErrMalformed, "the link to the module has the folder *, which clients do not find")
 		}
+		next.trust = c.named(location{got.url, got.trust}, next.URL)
 		next.Folder = strings.Trim(next.Folder+"/"+s.Folder, "/")
 		s = next
 	}
@@ -146,10 +150,14 @@ func (c *Client) mayFetch(s ModuleSource) error {
 	if s.URL.Scheme != "ssh" {
 		return nil
 	}
-	if h, ok := c.host(s.URL); !ok || h.SSHKey == "" {
-		return fail(s.URL, ErrUnsafe, "the module is in a git repository over SSH: configure this host with ssh_key and known_hosts")
+	h, ok := c.credentials(s.location())
+	switch {
+	case ok && h.SSHKey != "":
+		return nil
+	case !ok && c.withholds(s.location()):
+		return fail(s.URL, ErrUnsafe, "the module is in a git repository over SSH, and the credentials of this host are not for it: %s", useOfCredentials)
 	}
-	return nil
+	return fail(s.URL, ErrUnsafe, "the module is in a git repository over SSH: configure this host with ssh_key and known_hosts")
 }
 
 // ReserveModule waits for one of the slots in which modules of such a source are received.

@@ -22,11 +22,10 @@ func (c *Client) fetchArchive(ctx context.Context, s ModuleSource, into string) 
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
-	d := c.newDownload(s.URL, f, c.maxModule)
-	h, known := c.host(s.URL)
-	d.authorization = h.authorization()
+	d := c.newDownload(s.location(), f, c.maxModule)
+	d.host, _ = c.credentials(s.location())
 	if err := d.run(ctx); err != nil {
-		return content, archiveRefused(brokenLink(err, "module"), known && h.Token != "")
+		return content, c.archiveRefused(brokenLink(err, "module"), s.location())
 	}
 	digest := d.digest()
 	if s.SHA256 != (wire.SHA256{}) && digest.SHA256 != s.SHA256 {
@@ -49,15 +48,20 @@ func (c *Client) fetchArchive(ctx context.Context, s ModuleSource, into string) 
 }
 
 // archiveRefused says what to do about a link that is refused.
-func archiveRefused(err error, hasToken bool) error {
-	var f *Failure
-	if !errors.As(err, &f) || f.Kind != ErrRefused {
+func (c *Client) archiveRefused(err error, l location) error {
+	f, is := errors.AsType[*Failure](err)
+	if !is || f.Kind != ErrRefused {
 		return err
 	}
 	changed := *f
-	changed.Detail = "the origin's link to it may have expired, or it needs a token: configure one for this host"
-	if hasToken {
+	h, _ := c.credentials(l)
+	switch {
+	case h.Token != "":
 		changed.Detail = "configure another token for this host"
+	case c.withholds(l):
+		changed.Detail = "the origin's link to it may have expired, or it needs the credentials of this host, which are not for it: " + useOfCredentials
+	default:
+		changed.Detail = "the origin's link to it may have expired, or it needs a token: configure one for this host"
 	}
 	return &changed
 }

@@ -41,6 +41,8 @@ type ModuleSource struct {
 
 	// SHA256 that an archive must have (checksum=sha256:…); zero if none is given.
 	SHA256 wire.SHA256
+
+	trust trust // in the URL: none, unless ModuleSource of a Client has found it
 }
 
 // String is the source as a client would write it, without the query of an archive's

@@ -39,23 +39,28 @@ func connect(ctx context.Context, d *net.Dialer, network, address string) (net.C
 
 // A transport sends every request of a Client, after redirects too, or refuses to.
 type transport struct {
-	guard           guard
-	proxy           func(*url.URL) (*url.URL, error)
-	direct, proxied *http.Transport
+	guard   guard
+	proxy   func(*url.URL) (*url.URL, error)
+	direct  *http.Transport
+	strange *http.Transport // for what is not trusted: connections are reused, and thus kept apart
+	proxied *http.Transport
 }
 
-// newTransport makes two transports: only connections to a proxy may go to any
+// newTransport makes three transports: only connections to a proxy may go to any
 // address.
 func newTransport(g guard, timeout time.Duration, roots *x509.CertPool, connect connector, http2 bool) *transport {
 	t := &transport{guard: g, proxy: httpproxy.FromEnvironment().ProxyFunc()}
-	t.direct = &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+	dial := func(g guard) func(context.Context, string, string) (net.Conn, error) {
+		return func(ctx context.Context, network, address string) (net.Conn, error) {
 			host, _, err := net.SplitHostPort(address)
 			if err != nil {
 				return nil, err
 			}
 			return connect(ctx, g.dialer(host), network, address)
-		},
+		}
+	}
+	t.direct = &http.Transport{
+		DialContext:            dial(g),
 		TLSClientConfig:        &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots},
 		TLSHandshakeTimeout:    timeout,
 		ForceAttemptHTTP2:      http2, // which is off by default with DialContext or TLSClientConfig
@@ -65,6 +70,8 @@ func newTransport(g guard, timeout time.Duration, roots *x509.CertPool, connect 
 		// All requests to a host share a connection, which may have died unnoticed.
 		HTTP2: &http.HTTP2Config{SendPingTimeout: 15 * time.Second, PingTimeout: timeout},
 	}
+	t.strange = t.direct.Clone()
+	t.strange.DialContext = dial(g.withoutExemptions())
 	t.proxied = t.direct.Clone()
 	t.proxied.Proxy = func(r *http.Request) (*url.URL, error) { return t.proxy(r.URL) }
 	t.proxied.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
@@ -77,11 +84,16 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if r.URL.Scheme != "https" {
 		return nil, &unsafeAddress{"its URL is without TLS"}
 	}
-	if err := t.guard.checkName(r.URL.Hostname()); err != nil {
+	e := errandOf(r).redirected(r, t.guard)
+	direct, g := t.direct, t.guard
+	if e.trust < reachable {
+		direct, g = t.strange, t.guard.withoutExemptions()
+	}
+	if err := g.checkName(r.URL.Hostname()); err != nil {
 		return nil, err
 	}
 	if r.Response != nil {
-		r = redirected(r)
+		r = redirected(r, e.keepsCredentials(r.URL))
 	}
 	proxy, err := t.proxy(r.URL)
 	switch {
@@ -90,27 +102,23 @@ func (t *transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	case proxy != nil:
 		return t.proxied.RoundTrip(r)
 	}
-	return t.direct.RoundTrip(r)
+	return direct.RoundTrip(r)
 }
 
 // CloseIdleConnections is called by retryablehttp after a request has failed.
 func (t *transport) CloseIdleConnections() {
 	t.direct.CloseIdleConnections()
+	t.strange.CloseIdleConnections()
 	t.proxied.CloseIdleConnections()
 }
 
-// redirected removes headers that net/http copies from the request before. The token
-// is for one host and port, while net/http passes it on to other ports and to
-// subdomains; after a redirect elsewhere it is not sent again. The URL before may be
-// a signed one, so Referer is removed.
-func redirected(r *http.Request) *http.Request {
-	stays := true
-	for q := r; q.Response != nil && q.Response.Request != nil; q = q.Response.Request {
-		stays = stays && sameHost(q.URL, q.Response.Request.URL)
-	}
+// redirected removes headers that net/http copies from the request before. Credentials
+// are for one host and port, while net/http passes them on to other ports and to
+// subdomains. The URL before may be a signed one, so Referer is removed.
+func redirected(r *http.Request, keepsCredentials bool) *http.Request {
 	r = r.Clone(r.Context())
 	r.Header.Del("Referer")
-	if !stays {
+	if !keepsCredentials {
 		r.Header.Del("Authorization")
 	}
 	return r
@@ -131,7 +139,10 @@ func port(u *url.URL) string {
 // A guard keeps an origin from reaching into the server's private network by a link,
 // a redirect, or a name that resolves to a private address.
 type guard struct {
-	named map[string]bool // hosts that the operator configured: they may be anywhere
+	named map[string]bool // hosts that the operator configured
+
+	// Those may be anywhere, unless it is not the origin that leads there.
+	exemptions bool
 }
 
 // An unsafeAddress is the error of a request that is not sent.
@@ -140,12 +151,21 @@ type unsafeAddress struct{ detail string }
 func (u *unsafeAddress) Error() string { return u.detail }
 
 func newGuard(named []string) guard {
-	g := guard{named: make(map[string]bool)}
+	g := guard{named: make(map[string]bool), exemptions: true}
 	for _, host := range named {
 		g.named[bareHost(host)] = true
 	}
 	return g
 }
+
+// withoutExemptions is the guard of what others than the origin lead to.
+func (g guard) withoutExemptions() guard { return guard{named: g.named} }
+
+// isNamed reports whether the operator configured a host.
+func (g guard) isNamed(host string) bool { return g.named[bareHost(host)] }
+
+// exempts reports whether a host may be anywhere.
+func (g guard) exempts(host string) bool { return g.exemptions && g.isNamed(host) }
 
 // bareHost is the normal form of a host, to compare it.
 func bareHost(host string) string {
@@ -158,10 +178,13 @@ func bareHost(host string) string {
 // checkName refuses hosts that are known to be private without resolving them. With a
 // proxy, which resolves and dials itself, nothing else can be checked.
 func (g guard) checkName(host string) error {
-	host = bareHost(host)
-	if g.named[host] {
+	if g.exempts(host) {
 		return nil
 	}
+	return g.explained(host, checkName(bareHost(host)))
+}
+
+func checkName(host string) error {
 	if ip, err := netip.ParseAddr(host); err == nil {
 		return checkIP(ip)
 	}
@@ -181,22 +204,28 @@ func (g guard) checkName(host string) error {
 	return nil
 }
 
-// control checks the address that a net.Dialer is about to dial, so that a name which
-// resolves differently the next time (DNS rebinding) is no way around it.
-func control(_, address string, _ syscall.RawConn) error {
-	ip, err := netip.ParseAddrPort(address)
-	if err != nil {
-		return &unsafeAddress{"it is not an IP address"}
+// explained says of a configured host why it is refused nevertheless.
+func (g guard) explained(host string, refused error) error {
+	if refused == nil || !g.isNamed(host) {
+		return refused
 	}
-	return checkIP(ip.Addr())
+	return &unsafeAddress{"it is in a private network, and neither the registry itself nor a configured host leads there"}
 }
 
-// dialer returns the dialer for a host.
+// dialer returns the dialer for a host. It checks the address that is about to be dialled,
+// so that a name which resolves differently the next time (DNS rebinding) is no way around
+// the guard.
 func (g guard) dialer(host string) *net.Dialer {
-	if g.named[bareHost(host)] {
+	if g.exempts(host) {
 		return &net.Dialer{}
 	}
-	return &net.Dialer{Control: control}
+	return &net.Dialer{Control: func(_, address string, _ syscall.RawConn) error {
+		ip, err := netip.ParseAddrPort(address)
+		if err != nil {
+			return &unsafeAddress{"it is not an IP address"}
+		}
+		return g.explained(host, checkIP(ip.Addr()))
+	}}
 }
 
 // specialNetworks are those that the methods of netip.Addr do not know.
