@@ -87,7 +87,7 @@ func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
 		return true
-	case w.scan.live && w.scan.last.rested[a.reportPath()] != a.stamp && w.scan.memo.tooYoung(w.withRemovals(a, dirs), folderRest, w.scan.options.now()):
+	case w.scan.live && w.scan.last.rested[a.reportPath()] != a.stamp && w.scan.memo.tooYoung(a.withChanges(dirs, w.scan.options.now()), folderRest, w.scan.options.now()):
 		a.pending = true
 	default:
 		w.queue(a)
@@ -95,15 +95,15 @@ func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 	return false
 }
 
-// withRemovals is a folder's stamp with the last time at which a name in it was
+// withChanges is a folder's stamp with the last time at which a name in it was
 // removed or added, if that was later. Only local file systems keep this time:
 // others make one up, and with that a folder might never be at rest.
-func (w *walker) withRemovals(a *archive, dirs []string) stamp {
+func (a *archive) withChanges(dirs []string, taken time.Time) stamp {
 	s := a.stamp
 	if a.in.part.disk == "" || !a.in.part.keepsInodes(a.path()) {
 		return s
 	}
-	now := w.scan.options.now().UnixNano()
+	now := taken.UnixNano()
 	for _, dir := range dirs {
 		info, err := a.in.part.stat(dir)
 		if err != nil {
@@ -207,6 +207,11 @@ func (s stamp) append(b []byte) []byte {
 	b = binary.AppendUvarint(b, s.inode)
 	b = binary.AppendVarint(b, s.changed)
 	return appendString(b, s.files)
+}
+
+// tooYoung reports whether the last change is so recent that there may be others.
+func (s stamp) tooYoung(now time.Time, rest time.Duration) bool {
+	return !s.settled(now) || !s.rested(now, rest)
 }
 
 // settled reports whether a further change would give another stamp. File systems

@@ -385,7 +385,7 @@ func (m *memo) count() (n int) {
 // tooYoung reports whether a file's last change is so recent that there may be
 // others, and notes that it is worth another look.
 func (m *memo) tooYoung(s stamp, rest time.Duration, now time.Time) bool {
-	if s.settled(now) && s.rested(now, rest) {
+	if !s.tooYoung(now, rest) {
 		return false
 	}
 	m.mutex.Lock()

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"time"
 
 	version "github.com/hashicorp/go-version"
 	"github.com/spf13/afero"
@@ -98,10 +99,16 @@ func (p *modulePackage) read(ctx context.Context) error {
 		a.digest = d
 		return err
 	}
-	if a.findModule(func(string) {}); a.bad != nil {
+	var dirs []string
+	a.findModule(func(dir string) { dirs = append(dirs, dir) })
+	a.stamp = stampFolder(a.files)
+	// Where no scan follows, too, nothing else tells that it has been copied completely.
+	if now := time.Now(); !a.bad.passes() && a.withChanges(dirs, now).tooYoung(now, folderRest) {
+		return found(BeingWritten, "it is still being written")
+	}
+	if a.bad != nil {
 		return a.bad
 	}
-	a.stamp = stampFolder(a.files)
 	d, err := readFolder(ctx, a)
 	d.stamp = a.stamp
 	a.digest = d

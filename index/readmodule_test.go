@@ -3,6 +3,8 @@ package index_test
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -91,6 +93,55 @@ func TestReadModuleThatIsReserved(t *testing.T) {
 	if got, err := opened.ReadModule(t.Context(), ownVPC, v1); got == nil || err != nil {
 		t.Errorf("with a package in another format: got %+v, %v", got, err)
 	}
+}
+
+// A folder that has changed just now may be copied at this moment, whatever it has by now.
+func TestReadModuleThatIsBeingCopied(t *testing.T) {
+	v1 := version.Must(version.NewVersion("1.0.0"))
+	const dir = "modules/acme/vpc/aws/1.0.0/"
+	for _, test := range []struct {
+		rule   string
+		files  []string
+		age    time.Duration // of the last one
+		copied bool
+	}{
+		{"a file that has just been written", []string{"main.tf"}, 0, false},
+		{"beside an older one", []string{"main.tf", "outputs.tf"}, 0, false},
+		{"in a folder inside", []string{"main.tf", "modules/a/main.tf"}, 0, false},
+		{"before there is any configuration", []string{"README.md"}, 0, false},
+		{"when it has rested", []string{"main.tf", "outputs.tf"}, 3 * time.Second, true},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			tree := indextest.New(t)
+			for _, name := range test.files {
+				tree.Write(dir+name, "")
+			}
+			when := time.Now().Add(-test.age)
+			if err := tree.Fs.Chtimes(dir+test.files[len(test.files)-1], when, when); err != nil {
+				t.Fatal(err)
+			}
+			opened, err := tree.Open()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := opened.ReadModule(t.Context(), ownVPC, v1); (got != nil) != test.copied || errors.Is(err, index.ErrChanged) == test.copied {
+				t.Errorf("got %+v, %v", got, err)
+			}
+		})
+	}
+	t.Run("an empty folder on a disk", func(t *testing.T) {
+		root := t.TempDir()
+		if err := os.MkdirAll(filepath.Join(root, filepath.FromSlash(dir)), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		opened, err := index.Directories{Root: root}.Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := opened.ReadModule(t.Context(), ownVPC, v1); got != nil || !errors.Is(err, index.ErrChanged) {
+			t.Errorf("got %+v, %v", got, err)
+		}
+	})
 }
 
 // While something of a version cannot be read, it is neither missing nor broken.

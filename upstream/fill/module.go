@@ -72,7 +72,9 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 			return nil, err
 		}
 		m := f.newFilledModule(v)
-		f.modules.put(w.releaseID, m, filledLifetime)
+		if !m.IsFolder() { // a folder may get more files
+			f.modules.put(w.releaseID, m, filledLifetime)
+		}
 		f.keepRecordOf(a)
 		if fetched {
 			f.noteFilled(a, began, m.File)

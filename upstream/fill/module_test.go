@@ -99,6 +99,44 @@ func tarNames(t testing.TB, content string) (names []string) {
 	}
 }
 
+// A folder that is being copied is handed out when it has rested, and then as it is: what
+// is added later is not missing from it.
+func TestModuleFoldersThatAreBeingCopied(t *testing.T) {
+	s := newModules(t, "")
+	m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, indextest.New(t))
+	m.Write(moduleFolder+"1.0.0/main.tf", "")
+	now := time.Now()
+	if err := m.Fs.Chtimes(moduleFolder+"1.0.0/main.tf", now, now); err != nil {
+		t.Fatal(err)
+	}
+	if f, err := m.FillModule(background(), vpc, "1.0.0", nil); f != nil || !errors.Is(err, index.ErrChanged) {
+		t.Fatalf("while it is being copied: got %v, %v", f, err)
+	}
+	if n := s.Count(upstreamtest.ModuleDownloadPath); n != 0 {
+		t.Errorf("the origin was asked %d times", n)
+	}
+	want := []string{"main.tf"}
+	m.Write(moduleFolder+"1.0.0/main.tf", "") // long ago
+	for _, name := range []string{"", "outputs.tf", "variables.tf"} {
+		if name != "" {
+			m.Write(moduleFolder+"1.0.0/"+name, "")
+			want = append(want, name)
+		}
+		opened, err := m.fillModule(t).Open()
+		if err != nil {
+			t.Fatal(err)
+		}
+		content, err := io.ReadAll(opened)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := tarNames(t, string(content)); !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		opened.Close()
+	}
+}
+
 func nothingInScratch(t testing.TB) {
 	t.Helper()
 	if entries, err := os.ReadDir(os.TempDir()); err != nil || len(entries) > 0 {
