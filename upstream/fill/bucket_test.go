@@ -129,6 +129,31 @@ func TestPlatformsThatAreAddedLaterInABucket(t *testing.T) {
 	}
 }
 
+// An extension whose SHA256SUMS is not written leaves no signature, which would be that of
+// another document for whoever has one there.
+func TestAdditionsWithoutChecksumsHaveNoSignature(t *testing.T) {
+	g := newGrowing(t, "linux_amd64")
+	c := g.Client(t, upstream.Origin{})
+	root := treeKind{bucket: true}.root(t)
+	over(t, c, fill.Policy{}, root).fill(t, zipFor("linux_amd64"))
+	g.grow(t, "darwin_arm64")
+	over(t, c, fill.Policy{}, root).fill(t, zipFor("darwin_arm64")) // into the version's folder
+	g.grow(t, "windows_amd64")                                      // and back
+	m := over(t, c, fill.Policy{}, root)
+	root.bucket.Fail = func(operation, name string) error {
+		if operation == "put" && name == directory+sums {
+			return errors.New("503 SlowDown")
+		}
+		return nil
+	}
+	if _, err := m.Fill(background(), demo, zipFor("windows_amd64")); !errors.Is(err, index.ErrStore) {
+		t.Errorf("got %v", err)
+	}
+	if names := root.bucket.Names(); slices.Contains(names, directory+sums+".sig") {
+		t.Errorf("there is %q", names)
+	}
+}
+
 // An extension that is interrupted hides nothing, and the next one completes it.
 func TestAdditionsThatAStoreInterrupts(t *testing.T) {
 	for n := int64(1); ; n++ {

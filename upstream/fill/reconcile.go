@@ -253,7 +253,10 @@ func (d *directory) extend(ctx context.Context, r *upstream.Release, files docum
 				return err
 			}
 		}
-		if err := errors.Join(in.WriteFile(path.Join(d.path, sums), r.Checksums), in.WriteFile(path.Join(d.path, sig), r.Signature)); err != nil {
+		if err := in.WriteFile(path.Join(d.path, sums), r.Checksums); err != nil {
+			return err
+		}
+		if err := in.WriteFile(path.Join(d.path, sig), r.Signature); err != nil {
 			return err
 		}
 		return in.RemoveFolder(ctx, folder, sums)
