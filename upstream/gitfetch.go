@@ -20,7 +20,7 @@ type gitFetch struct {
 	relay   *gitRelay
 	ssh     map[string]*gitSSHRelay // by address
 	scratch string                  // what git writes, which is removed with the fetch
-	fetched int                     // repositories
+	fetched []*git.Repository
 }
 
 // fetchGit writes the files of a module from a git repository to an empty folder, and
@@ -58,6 +58,9 @@ func (c *Client) fetchGit(ctx context.Context, s ModuleSource, into string) (com
 }
 
 func (f *gitFetch) close() {
+	for _, r := range f.fetched {
+		r.Close()
+	}
 	f.relay.close()
 	for _, s := range f.ssh {
 		s.close()
@@ -70,11 +73,11 @@ func (f *gitFetch) commit(ctx context.Context, s ModuleSource) (*gitCommit, erro
 	if err != nil {
 		return nil, f.failure(ctx, s.URL, err)
 	}
-	f.fetched++
-	repository, id, err := git.Fetch(ctx, from, filepath.Join(f.scratch, strconv.Itoa(f.fetched)))
+	repository, id, err := git.Fetch(ctx, from, filepath.Join(f.scratch, strconv.Itoa(len(f.fetched))))
 	if err != nil {
 		return nil, f.failure(ctx, s.URL, err)
 	}
+	f.fetched = append(f.fetched, repository)
 	submodules, err := repository.Submodules(ctx, id, maxGitmodules)
 	if err != nil {
 		return nil, f.failure(ctx, s.URL, err)

@@ -14,7 +14,9 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -181,6 +183,53 @@ func TestGitModulesAreFetchedWithWhatTheyNeed(t *testing.T) {
 				t.Errorf("got %q, not %q", files, test.want)
 			}
 		})
+	}
+}
+
+// However many paths a module names, git is run a few times, and asks its server a few
+// times.
+func TestGitRunsAFewTimes(t *testing.T) {
+	real, err := exec.LookPath("git")
+	if err != nil || runtime.GOOS == "windows" {
+		t.Skip(err)
+	}
+	r := upstreamtest.NewRepository(t)
+	r.Git("config", "uploadpack.allowFilter", "true")
+	var main strings.Builder
+	want := 1
+	for i := range 300 {
+		fmt.Fprintf(&main, "a%d = file(\"${path.module}/../no/folder/%d.json\")\n", i, i)
+		if i%3 == 0 {
+			fmt.Fprintf(&main, "b%d = file(\"${path.module}/../files/%d.json\")\n", i, i)
+			r.Write(fmt.Sprintf("files/%d.json", i), fmt.Sprint(i))
+			want++
+		}
+	}
+	r.Write("m/main.tf", main.String())
+	r.Commit("v1.0.0")
+	s := &gitSite{}
+	s.serve("/acme/vpc.git", r)
+	c := s.client(t, upstream.Origin{})
+	bin := t.TempDir()
+	log := filepath.Join(bin, "log")
+	script := fmt.Sprintf("#!/bin/sh\n[ -z \"$GIT_PROTOCOL_FROM_USER\" ] || echo \"$@\" >>'%s'\nexec '%s' \"$@\"\n", log, real) // not for the server's
+	if err := os.WriteFile(filepath.Join(bin, "git"), []byte(script), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", bin+string(os.PathListSeparator)+os.Getenv("PATH"))
+	into := t.TempDir()
+	if _, err := c.FetchModule(t.Context(), gitSource(t, "git::https://"+codeHost+"/acme/vpc.git//m?ref=v1.0.0"), into); err != nil {
+		t.Fatal(err)
+	}
+	if got := filesOf(t, into); len(got) != want {
+		t.Errorf("got %d files, want %d", len(got), want)
+	}
+	runs, err := os.ReadFile(log)
+	if n := strings.Count(string(runs), "\n"); err != nil || n == 0 || n > 30 {
+		t.Errorf("git ran %d times, %v", n, err)
+	}
+	if n := len(s.requests); n > 30 {
+		t.Errorf("the server was asked %d times", n)
 	}
 }
 

@@ -48,6 +48,11 @@ type packageFile struct {
 	target string // of a symlink, in the package
 }
 
+// entry is what the commit has at a path of the package.
+func (c *gitCommit) entry(ctx context.Context, name string) (f git.File, ok bool, err error) {
+	return c.repository.Entry(ctx, c.id, strings.TrimPrefix(strings.TrimPrefix(name, c.at), "/"))
+}
+
 // within reports whether a path is a folder or below it.
 func within(name, folder string) bool {
 	return folder == "" || name == folder || strings.HasPrefix(name, folder+"/")
@@ -120,9 +125,40 @@ func (p *gitPackage) addNamed(ctx context.Context, c *gitCommit, files []git.Fil
 	if err != nil {
 		return p.fetch.failure(ctx, c.url, err)
 	}
-	for _, name := range slices.Sorted(maps.Keys(found)) {
+	names := slices.Sorted(maps.Keys(found))
+	if err := p.fetchNamed(ctx, names); err != nil {
+		return err
+	}
+	for _, name := range names {
 		if err := p.addPath(ctx, name); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// fetchNamed fetches what is at paths all at once, where each by itself would be a request
+// of its own.
+func (p *gitPackage) fetchNamed(ctx context.Context, names []string) error {
+	objects := make(map[*gitCommit][]string)
+	for _, name := range names {
+		if name = p.followed(name); name == "." {
+			name = ""
+		} else if !fs.ValidPath(name) || p.submoduleOf(name) != "" {
+			continue
+		}
+		c := p.commitOf(name)
+		entry, ok, err := c.entry(ctx, name)
+		switch {
+		case err != nil:
+			return p.fetch.failure(ctx, c.url, err)
+		case ok && entry.Mode != git.Submodule:
+			objects[c] = append(objects[c], entry.Object)
+		}
+	}
+	for _, c := range p.commits {
+		if err := c.repository.FetchContents(ctx, objects[c]); err != nil {
+			return p.fetch.failure(ctx, c.url, err)
 		}
 	}
 	return nil
@@ -158,7 +194,7 @@ func (p *gitPackage) addSymlinkTo(ctx context.Context, name string) (added bool,
 		}
 		above := name[:i]
 		c := p.commitOf(above)
-		f, ok, err := c.repository.Entry(ctx, c.id, strings.TrimPrefix(strings.TrimPrefix(above, c.at), "/"))
+		f, ok, err := c.entry(ctx, above)
 		switch {
 		case err != nil:
 			return false, p.fetch.failure(ctx, c.url, err)
@@ -190,7 +226,7 @@ func (p *gitPackage) add(ctx context.Context, name string) (there bool, err erro
 	if f, ok := p.files[name]; ok && f.Mode != git.Submodule {
 		return true, nil
 	}
-	entry, ok, err := c.repository.Entry(ctx, c.id, strings.TrimPrefix(strings.TrimPrefix(name, c.at), "/"))
+	entry, ok, err := c.entry(ctx, name)
 	switch {
 	case err != nil:
 		return false, p.fetch.failure(ctx, c.url, err)

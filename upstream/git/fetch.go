@@ -55,7 +55,7 @@ func Fetch(ctx context.Context, s Source, folder string) (r *Repository, commit 
 	}
 	for _, format := range formats {
 		r = &Repository{
-			dir: filepath.Join(folder, format), name: s.Name, secret: strings.NewReplacer(),
+			dir: filepath.Join(folder, format), name: s.Name, whole: make(map[string]bool), secret: strings.NewReplacer(),
 			environment: sealedEnvironment(folder, sshCommand), sealed: true,
 		}
 		if err := r.connect(ctx, s.URL, "--object-format="+format); err != nil {

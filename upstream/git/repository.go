@@ -15,7 +15,9 @@ type Repository struct {
 	dir     string // in which git runs
 	fetches bool   // dir is temporary, and objects are fetched into it from origin
 
-	thin []string // what was fetched last without contents
+	thin   []string        // what was fetched last without contents
+	whole  map[string]bool // objects whose contents are there
+	reader *objectReader   // nil: it is not needed yet
 
 	name        string
 	secret      *strings.Replacer // replaces credentials in what git says
@@ -25,7 +27,7 @@ type Repository struct {
 
 // Open opens the repository that a folder of the user is in. It is only read.
 func Open(ctx context.Context, folder string) (*Repository, error) {
-	r := &Repository{dir: folder, name: printable(folder), secret: strings.NewReplacer(), environment: userEnvironment()}
+	r := &Repository{dir: folder, name: printable(folder), whole: make(map[string]bool), secret: strings.NewReplacer(), environment: userEnvironment()}
 	return r, r.run(ctx, nil, "rev-parse", "--git-dir")
 }
 
@@ -33,7 +35,7 @@ func Open(ctx context.Context, folder string) (*Repository, error) {
 // a URL with the configuration and credentials of the user.
 func Connect(ctx context.Context, url, folder string) (*Repository, error) {
 	bare, credentials := cutCredentials(url)
-	r := &Repository{dir: folder, name: printable(bare), secret: strings.NewReplacer(), environment: userEnvironment()}
+	r := &Repository{dir: folder, name: printable(bare), whole: make(map[string]bool), secret: strings.NewReplacer(), environment: userEnvironment()}
 	if credentials != "" {
 		r.secret = strings.NewReplacer(credentials+"@", "", credentials, "xxxxx")
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 )
 
@@ -101,27 +102,34 @@ func (r *Repository) Tree(ctx context.Context, object string, maxFiles int) (*Tr
 }
 
 // Entry returns the file or folder at a path of a commit. Not ok: there is none, or its
-// name is refused.
+// name is refused. The caller closes the repository.
 func (r *Repository) Entry(ctx context.Context, commit, name string) (f File, ok bool, err error) {
-	if name == "" {
-		objects, err := r.Objects(ctx, "tree", []string{commit + "^{tree}"})
-		if err != nil {
-			return f, false, err
-		}
-		return File{Folder, objects[0], ""}, objects[0] != "", nil
-	}
-	if !isFileName(name) {
+	if name != "" && !isFileName(name) {
 		return f, false, nil
 	}
-	take := func(record string) error {
-		entry, listed, _ := strings.Cut(record, "\t")
-		if fields := strings.Fields(entry); len(fields) == 3 && listed == name {
-			f, ok = File{Mode(fields[0]), fields[2], name}, true
-		}
-		return nil
+	in, err := r.folder(ctx, commit+"^{tree}")
+	if in == nil || err != nil {
+		return f, false, err
 	}
-	err = r.records(ctx, 0, nil, take, "ls-tree", "-z", "--full-tree", "--end-of-options", commit, name)
-	return f, ok, err
+	if f = (File{Folder, in.id, ""}); name == "" {
+		return f, true, nil
+	}
+	for segment := range strings.SplitSeq(name, "/") {
+		if f.Mode != Folder {
+			return f, false, nil
+		}
+		if in, err = r.folder(ctx, f.Object); err != nil {
+			return f, false, err
+		}
+		if in == nil {
+			return f, false, r.damaged("it lacks a folder: check it with git fsck")
+		}
+		if f, ok = in.entries[segment]; !ok {
+			return f, false, nil
+		}
+	}
+	f.Name = name
+	return f, true, nil
 }
 
 // Submodules returns the URLs of a commit's submodules as they are written in
@@ -203,9 +211,20 @@ func (e *MissingError) Error() string {
 // all at once: git itself would fetch file by file. Into a user's repository nothing is
 // fetched: the error is a MissingError.
 func (r *Repository) FetchContents(ctx context.Context, objects []string) error {
+	objects = slices.DeleteFunc(slices.Clone(objects), func(object string) bool { return r.whole[object] })
 	if len(objects) == 0 {
 		return nil
 	}
+	if err := r.fetchMissing(ctx, objects); err != nil {
+		return err
+	}
+	for _, object := range objects {
+		r.whole[object] = true
+	}
+	return nil
+}
+
+func (r *Repository) fetchMissing(ctx context.Context, objects []string) error {
 	var missing []string
 	there := make(map[string]bool)
 	take := func(line string) error {
