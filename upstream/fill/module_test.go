@@ -438,6 +438,43 @@ func testModulesThatHaveMoved(t *testing.T, on treeKind) {
 	}
 }
 
+// What was on its way into the tree when the registry or the store failed, nobody has had:
+// the version may be another one by now.
+func TestModulesThatHaveMovedBeforeTheyWereThere(t *testing.T) {
+	s := newModules(t, "")
+	c := s.Client(t, upstream.Origin{})
+	root := treeKind{bucket: true}.root(t)
+	failing := func(name string, from int) {
+		puts := 0
+		root.bucket.Fail = func(operation, put string) error {
+			if operation != "put" || put != name {
+				return nil
+			}
+			if puts++; puts < from {
+				return nil
+			}
+			return errors.New("503 SlowDown")
+		}
+	}
+	failing(modulePackage, 1)
+	if _, err := over(t, c, withModules, root).FillModule(background(), vpc, "1.0.0", nil); !errors.Is(err, index.ErrStore) {
+		t.Fatal(err)
+	}
+	s.ModuleArchive(indextest.TarGz("main.tf", "# moved"), "")
+	failing(moduleSource, 2) // once the package is there
+	m := over(t, c, withModules, root)
+	kept := m.fillModule(t)
+
+	// By the package that is there, the record of it counts, though nobody has completed it.
+	root.bucket.Fail = nil
+	if again := over(t, c, withModules, root).fillModule(t); again.SHA256 != kept.SHA256 {
+		t.Errorf("the one in the tree became %+v", again)
+	}
+	m.Remove(modulePackage)
+	s.ModuleArchive(vpcArchive(), "")
+	over(t, c, withModules, root).mustRefuseModule(t, fill.ErrConflict, "differs from the origin's")
+}
+
 // Without a record that can be read nothing shows whether a version has moved.
 func TestModulesWithADamagedRecord(t *testing.T) { eachTree(t, testModulesWithADamagedRecord) }
 

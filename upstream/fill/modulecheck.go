@@ -24,7 +24,7 @@ func (f *Filler) CheckModule(ctx context.Context, a address.Address, version str
 		return err
 	}
 	before, err := readSourceRecord(in, dir, w.version)
-	if err != nil || before == nil {
+	if err != nil || before == nil || before.Pending { // which may be that of another package
 		return err
 	}
 	s, err := f.locate(ctx, w)

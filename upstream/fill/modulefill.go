@@ -20,6 +20,7 @@ func (f *Filler) fillModule(ctx context.Context, w *wantedModule) (v *index.Modu
 		return nil, false, err
 	}
 	if v, err = f.presentModule(w); v != nil || err != nil {
+		f.settleSource(w, v)
 		return v, false, err
 	}
 	if err := f.mayCome(ctx, w); err != nil {
@@ -123,7 +124,9 @@ func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstre
 	if err != nil {
 		return nil, err
 	}
-	if err := keepSource(ctx, in, dir, w.version, newSourceRecord(source, content, digest.SHA256)); err != nil {
+	record := newSourceRecord(source, content, digest.SHA256)
+	pending, err := keepSource(ctx, in, dir, w.version, record)
+	if err != nil {
 		return nil, err
 	}
 	info, err := temporary.Create(f.ctx, name)
@@ -131,6 +134,9 @@ func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstre
 		return nil, err
 	}
 	kept = true
+	if pending { // if that fails, the next one who finds the package does it
+		in.WriteFile(path.Join(dir, sourceRecordName(w.version)), record.settled().encode())
+	}
 	for _, d := range f.digests() {
 		d.AddModule(info, digest)
 	}
@@ -159,23 +165,47 @@ func (f *Filler) packModule(w *wantedModule, files index.FetchedModule, to *rese
 }
 
 // keepSource writes the record of where a module came from, unless there is one already
-// that agrees. Otherwise it returns ErrConflict.
-func keepSource(ctx context.Context, in index.Part, dir, version string, now *sourceRecord) error {
+// that agrees. Otherwise it returns ErrConflict. The package is not there yet: a record
+// that is pending is replaced, and the new one is pending.
+func keepSource(ctx context.Context, in index.Part, dir, version string, now *sourceRecord) (pending bool, err error) {
+	name := path.Join(dir, sourceRecordName(version))
+	now.Pending = true
 	for range maxAttempts {
 		before, err := readSourceRecord(in, dir, version)
 		switch {
 		case err != nil:
-			return err
-		case before != nil && !now.agrees(before):
-			return now.conflict(before)
-		case before != nil:
-			return nil
+			return false, err
+		case before == nil:
+		case before.Pending && before.Package == now.Package:
+			return true, nil
+		case before.Pending:
+			return true, in.WriteFile(name, now.encode())
+		case now.agrees(before):
+			return false, nil
+		default:
+			return false, now.conflict(before)
 		}
 		// Another instance may write one at this moment, which counts.
-		err = create(ctx, in, path.Join(dir, sourceRecordName(version)), now.encode())
+		err = create(ctx, in, name, now.encode())
 		if !errors.Is(err, index.ErrChanged) {
-			return err
+			return true, err
 		}
 	}
-	return unread(index.ErrChanged)
+	return false, unread(index.ErrChanged)
+}
+
+// settleSource completes what whoever fetched a package that is there could not. Errors do
+// not matter: a pending record counts as long as its package is there.
+func (f *Filler) settleSource(w *wantedModule, v *index.ModuleVersion) {
+	if v == nil || f.options.ReadOnly {
+		return
+	}
+	_, in, dir, err := f.folder(w.Address)
+	if err != nil {
+		return
+	}
+	r, err := readSourceRecord(in, dir, w.version)
+	if err == nil && r != nil && r.Pending && r.Package == v.Archive.SHA256.String() {
+		in.WriteFile(path.Join(dir, sourceRecordName(w.version)), r.settled().encode())
+	}
 }

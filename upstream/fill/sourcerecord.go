@@ -18,7 +18,9 @@ import (
 // has been moved meanwhile is noticed.
 
 // A sourceRecord says where the package of a module's version came from, and what it was.
-// It does not change.
+// It comes before the package, which is offered as soon as it is there, and is pending
+// until then. Whoever finds a pending one without its package knows that nobody has had
+// that, and that the version may be another one now. Otherwise it does not change.
 type sourceRecord struct {
 	Format  int       `json:"format"`
 	Source  string    `json:"source"` // without the query of an archive, which may be a secret
@@ -27,6 +29,7 @@ type sourceRecord struct {
 	Archive string    `json:"archive_sha256,omitempty"` // as it was received
 	Package string    `json:"package_sha256"`           // as it was kept
 	Fetched time.Time `json:"fetched"`
+	Pending bool      `json:"pending,omitempty"`
 }
 
 const (
@@ -58,6 +61,13 @@ func newSourceRecord(s upstream.ModuleSource, c upstream.ModuleContent, packed w
 		r.Archive = c.SHA256.String()
 	}
 	return r
+}
+
+// settled is the record once its package is there.
+func (r *sourceRecord) settled() *sourceRecord {
+	s := *r
+	s.Pending = false
+	return &s
 }
 
 // agrees reports whether two records are of the same module. A commit says so of what is
