@@ -149,6 +149,26 @@ func TestKeysOfNamespace(t *testing.T) {
 	})
 }
 
+// When a publisher has extended a key, the keys file may have both copies: clients get the one
+// that lasts, since Terraform 1.6.0 stops at the first copy, expired or not (#56).
+func TestExtendedKey(t *testing.T) {
+	t.Parallel()
+	extended, before := extendedPublisher(t)
+	tree := newTree(t).Provider("acme/demo", "1.0.0", signedBy(extended))
+	tree.append("keys/acme.asc", before)
+	tree.Keys("acme", extended)
+	registry := startRegistry(t, site("registry.example.com", tree))
+	given := keyIDs(t, registry.Get(t, "https://registry.example.com/v1/providers/acme/demo/1.0.0/download/"+strings.ReplaceAll(thisPlatform, "_", "/")))
+	if want := []string{extended.KeyID(t)}; !slices.Equal(given, want) {
+		t.Errorf("clients are given keys %v, want %v", given, want)
+	}
+
+	eachClient(t, func(t *testing.T, c Client) {
+		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))
+		expect(t, c.Run(t, ws, "init"), "signed, key ID "+extended.KeyID(t)+")")
+	})
+}
+
 // Copying a release into the tree publishes it, without a restart or upload.
 func TestReleaseOfRunningRegistry(t *testing.T) {
 	t.Parallel()

@@ -16,7 +16,7 @@ type Publisher struct{ email string }
 
 // publisher generates a publisher's key, once per run. Without gpg, the test is
 // skipped, or fails in CI.
-func publisher(t *testing.T, name string) *Publisher {
+func publisher(t *testing.T, name string, options ...string) *Publisher {
 	t.Helper()
 	p := &Publisher{email: "releases@" + name + ".example"}
 	require(t, gpgKeys.once(p.email, func() error {
@@ -26,10 +26,41 @@ func publisher(t *testing.T, name string) *Publisher {
 		if err := os.MkdirAll(gpgHome(), 0o700); err != nil {
 			return err
 		}
-		_, err := gpg("--passphrase", "", "--quick-generate-key", name+" <"+p.email+">", "rsa3072", "sign", "never")
+		_, err := gpg(append(options, "--passphrase", "", "--quick-generate-key", name+" <"+p.email+">", "rsa3072", "sign", "never")...)
 		return err
 	}))
 	return p
+}
+
+// extendedPublisher generates a key that expired years ago and was extended then. It also
+// returns its public key from before that.
+func extendedPublisher(t *testing.T) (p *Publisher, before string) {
+	t.Helper()
+	p = publisher(t, "extended", "--faked-system-time", "20200101T000000!")
+	file := filepath.Join(gpgHome(), "before-extension.asc")
+	require(t, gpgKeys.once(p.email+" extended", func() error {
+		listing, err := gpg("--with-colons", "--list-keys", p.email)
+		if err != nil {
+			return err
+		}
+		_, rest, _ := strings.Cut(listing, "\nfpr:")
+		fingerprint := strings.Split(rest, ":")[8]
+		for _, args := range [][]string{
+			{"--faked-system-time", "20200102T000000!", "--quick-set-expire", fingerprint, "20210101T000000"},
+			{"--armor", "--output", file, "--export", p.email},
+			{"--quick-set-expire", fingerprint, "20y"},
+		} {
+			if _, err := gpg(args...); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	content, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, string(content)
 }
 
 var gpgKeys onceEach

@@ -63,8 +63,12 @@ func (k *keysFile) verifies() bool {
 	return k != nil && !k.unsigned && k.Keyring != nil && len(k.Keys()) > 0
 }
 
+// keysForm changes with the choice of keys that is made of a file.
+const keysForm = 1
+
 // A keysRecord is what the memo remembers of a keys file.
 type keysRecord struct {
+	Form     int // keysForm, or the file is read again
 	Keys     []signing.PublicKey
 	Problems []string `json:",omitempty"` // with blocks that are left out
 	Unsigned bool     `json:",omitempty"`
@@ -72,7 +76,7 @@ type keysRecord struct {
 
 // digest is what the memo remembers.
 func (k *keysFile) digest() digest {
-	known := keysRecord{Keys: k.Keys(), Unsigned: k.unsigned}
+	known := keysRecord{Form: keysForm, Keys: k.Keys(), Unsigned: k.unsigned}
 	for _, err := range k.bad {
 		known.Problems = append(known.Problems, err.Error())
 	}
@@ -83,7 +87,7 @@ func (k *keysFile) digest() digest {
 // recallKeysFile returns the file that a digest is of, or nil.
 func recallKeysFile(d digest) *keysFile {
 	var known keysRecord
-	if json.Unmarshal(d.content, &known) != nil {
+	if json.Unmarshal(d.content, &known) != nil || known.Form != keysForm {
 		return nil
 	}
 	file := &keysFile{Keyring: signing.KnownKeyring(known.Keys), stamp: d.stamp, sum: d.sha256, unsigned: known.Unsigned}

@@ -12,6 +12,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
 // A Snapshot is everything the registry offers at one time. It never changes: a
@@ -156,11 +157,13 @@ func (s *Snapshot) newlyWithheld(before *Snapshot) []Problem {
 	return problems
 }
 
-// noteExpiry keeps the earliest time at which a key of a provider expires.
+// noteExpiry keeps the earliest time at which a key of a provider expires. Of several
+// copies of a key the first counts.
 func (s *Snapshot) noteExpiry(p *Provider) {
 	for _, r := range p.Releases {
-		for _, k := range r.Keys {
-			if !k.Expires.IsZero() && (s.KeysExpire.IsZero() || k.Expires.Before(s.KeysExpire)) {
+		for i, k := range r.Keys {
+			copied := slices.ContainsFunc(r.Keys[:i], func(first signing.PublicKey) bool { return first.ID == k.ID })
+			if !copied && !k.Expires.IsZero() && (s.KeysExpire.IsZero() || k.Expires.Before(s.KeysExpire)) {
 				s.KeysExpire = k.Expires
 			}
 		}

@@ -50,8 +50,10 @@ func TestMetrics(t *testing.T) {
 	root := archivesTree(t)
 	tree := indextest.OnDisk(t, root)
 	life := 365 * 24 * time.Hour
-	expiring := indextest.NewExpiringPublisher(t, life, time.Hour)
-	tree.Keys("acme", expiring, indextest.NewPublisher(t))
+	expiring := indextest.NewExpiringPublisher(t, time.Minute, time.Hour)
+	before := expiring.PublicKey() // of copies of one key the one that expires last counts
+	expiring.Extend(t, life)
+	tree.Write("keys/acme.asc", before+expiring.PublicKey()+indextest.NewPublisher(t).PublicKey())
 	tree.Provider("acme/signed", "1.0.0", "linux_amd64").Signed(expiring)
 	tree.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", "not a zip")
 	c := newConfiguration(t)

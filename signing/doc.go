@@ -23,6 +23,7 @@
 //
 // [Keyring.Verify] does what clients do, with the library they do it with:
 //
+//   - of several copies of one key the one that expires last counts;
 //   - keys are tried in the order of the file; one that did not make the
 //     signature is passed over, any other failure ends the search;
 //   - sub-keys may sign, if they are marked for signing;

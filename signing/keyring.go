@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -77,18 +78,83 @@ func ReadKeyring(armored []byte) (*Keyring, []error) {
 	return ring, problems
 }
 
-// add appends a key unless the very same is there. A copy that differs, say in
-// its expiry, stays: clients get both and try both.
+// add adds a key. Of several copies of one key, say from before and after its publisher
+// extended it, the one that lasts counts, at the place of the first: some clients go no
+// further than the first that knows the signature's issuer. Another copy stays, behind
+// all keys so far, if it has sub-keys that this one lacks.
 func (r *Keyring) add(m member) {
-	for _, known := range r.members {
-		if known.public.Armor == m.public.Armor {
-			return
-		}
+	i := slices.IndexFunc(r.members, m.sameKey)
+	if i < 0 {
+		r.members = append(r.members, m)
+		return
 	}
-	r.members = append(r.members, m)
+	if m.outlasts(r.members[i]) {
+		r.members[i], m = m, r.members[i]
+	}
+	if !slices.ContainsFunc(r.members, func(known member) bool { return known.sameKey(m) && known.hasSubkeysOf(m) }) {
+		r.members = append(r.members, m)
+	}
 }
 
-// Keys lists the usable public keys in the order of the file.
+// sameKey reports whether two members are copies of one key.
+func (m member) sameKey(other member) bool {
+	return bytes.Equal(m.read()[0].PrimaryKey.Fingerprint, other.read()[0].PrimaryKey.Fingerprint)
+}
+
+// outlasts reports whether this copy of a key counts instead of another one: it is revoked,
+// expires later, or was signed by the key later, as when a sub-key has been extended.
+func (m member) outlasts(other member) bool {
+	mine, others := m.read()[0], other.read()[0]
+	switch end, otherEnd := m.public.Expires, other.public.Expires; {
+	case len(mine.Revocations) > 0 != (len(others.Revocations) > 0):
+		return len(mine.Revocations) > 0
+	case !end.Equal(otherEnd):
+		return end.IsZero() || !otherEnd.IsZero() && end.After(otherEnd)
+	}
+	return lastSelfSignature(mine).After(lastSelfSignature(others))
+}
+
+// lastSelfSignature is when a key last signed one of its user IDs or sub-keys.
+func lastSelfSignature(entity *openpgp.Entity) (last time.Time) {
+	note := func(s *packet.Signature) {
+		if s != nil && s.CreationTime.After(last) {
+			last = s.CreationTime
+		}
+	}
+	for _, identity := range entity.Identities {
+		note(identity.SelfSignature)
+	}
+	for _, sub := range entity.Subkeys {
+		note(sub.Sig)
+	}
+	return last
+}
+
+// hasSubkeysOf reports whether a copy has all sub-keys of another one.
+func (m member) hasSubkeysOf(other member) bool {
+	return !slices.ContainsFunc(other.read()[0].Subkeys, func(sub openpgp.Subkey) bool {
+		return !slices.ContainsFunc(m.read()[0].Subkeys, func(own openpgp.Subkey) bool {
+			return bytes.Equal(own.PublicKey.Fingerprint, sub.PublicKey.Fingerprint)
+		})
+	})
+}
+
+// Counts reports whether a key would count beside those of the ring, so that it is worth
+// keeping: neither it nor a copy that lasts longer is there. A key that cannot be used does
+// not count.
+func (r *Keyring) Counts(key PublicKey) bool {
+	if slices.ContainsFunc(r.Keys(), func(known PublicKey) bool { return known.Armor == key.Armor }) {
+		return false
+	}
+	further, _ := ReadKeyring([]byte(key.Armor))
+	with := &Keyring{members: slices.Clone(r.members)}
+	for _, m := range further.members {
+		with.add(m)
+	}
+	return !slices.EqualFunc(with.Keys(), r.Keys(), func(a, b PublicKey) bool { return a.Armor == b.Armor })
+}
+
+// Keys lists the usable public keys in the order of the file, of each the copy that counts.
 func (r *Keyring) Keys() []PublicKey {
 	keys := make([]PublicKey, len(r.members))
 	for i, m := range r.members {

@@ -37,7 +37,7 @@ func (r *Keyring) Verify(document, signature []byte) (PublicKey, error) {
 		key, err := m.judge(made, err, now)
 		switch {
 		case errors.Is(err, ErrKeyExpired):
-			// A renewed copy may follow; OpenTofu looks for it, too.
+			// Another key may have signed, too; OpenTofu looks for it.
 			refusal = err
 		case err != nil:
 			return PublicKey{}, err

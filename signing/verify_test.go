@@ -115,16 +115,100 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A renewed copy of a key that expired counts, wherever it is in the file.
-func TestVerifyPrefersTheRenewedCopy(t *testing.T) {
+// Of several copies of one key the one that lasts counts, wherever it is in the file. Some
+// clients, as Terraform 1.6.0, go no further than the first copy.
+func TestOneCopyOfAKeyCounts(t *testing.T) {
+	g := newGnuPG(t)
+	in2020 := "--faked-system-time=20200101T000000!"
+	document := []byte("document")
+	g.generate("other", "ed25519", "sign", "0")
+	g.generate("publisher", "ed25519", "sign", "1y", in2020)
+	before := g.public("publisher")
+	signed := g.sign("publisher", document, in2020)
+	g.run(nil, "--quick-set-expire", g.fingerprint("publisher"), "20y")
+	after := g.public("publisher")
+	g.run(nil, "--quick-set-expire", g.fingerprint("publisher"), "0")
+	forever := g.public("publisher")
+
+	g.generate("split", "ed25519", "cert", "0", in2020)
+	g.run(nil, in2020, "--passphrase", "", "--quick-add-key", g.fingerprint("split"), "ed25519", "sign", "1y")
+	bySubkey := g.sign("split", document, in2020)
+	lapsed := g.public("split")
+	subkeys := strings.Split(string(g.run(nil, "--with-colons", "--list-keys", "split")), "\nfpr:")
+	g.run(nil, "--faked-system-time=20200201T000000!", "--quick-set-expire", g.fingerprint("split"), "0", strings.Split(subkeys[2], ":")[8])
+	extended := g.public("split")
+	g.run(nil, "--passphrase", "", "--quick-add-key", g.fingerprint("split"), "rsa2048", "sign", "0")
+	without := g.run(nil, "--armor", "--export-filter", "drop-subkey=key_algo = 22", "--export", "split")
+
+	g.generate("stolen", "ed25519", "sign", "0")
+	trusted, byThief := g.public("stolen"), g.sign("stolen", document)
+	g.revoke("stolen")
+	revoked := g.public("stolen")
+
+	for _, test := range []struct {
+		rule      string
+		file      [][]byte
+		keys      [][]byte // that clients are given
+		signature []byte
+		err       error
+	}{
+		{"the extended one is first", [][]byte{after, before}, [][]byte{after}, signed, nil},
+		{"the extended one is last, and takes the place of the first", [][]byte{before, g.public("other"), after}, [][]byte{after, g.public("other")}, signed, nil},
+		{"one that never expires lasts longest", [][]byte{after, forever, before}, [][]byte{forever}, signed, nil},
+		{"a sub-key has been extended", [][]byte{lapsed, extended}, [][]byte{extended}, bySubkey, nil},
+		{"the extended sub-key is first", [][]byte{extended, lapsed}, [][]byte{extended}, bySubkey, nil},
+		{"a sub-key has been removed: what it signed stays good", [][]byte{extended, without}, [][]byte{without, extended}, bySubkey, nil},
+		{"it has been revoked", [][]byte{trusted, revoked}, [][]byte{revoked}, byThief, ErrBadSignature},
+		{"the revoked one is first", [][]byte{revoked, trusted}, [][]byte{revoked}, byThief, ErrBadSignature},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			ring, problems := ReadKeyring(bytes.Join(test.file, nil))
+			given := ring.Keys()
+			if len(given) != len(test.keys) || len(problems) > 0 {
+				t.Fatalf("%d keys, want %d, problems %v", len(given), len(test.keys), problems)
+			}
+			for i, want := range test.keys {
+				alone, _ := ReadKeyring(want)
+				if given[i] != alone.Keys()[0] {
+					t.Errorf("key %d is %s, which expires %v, want %s, %v", i, given[i].ID, given[i].Expires, alone.Keys()[0].ID, alone.Keys()[0].Expires)
+				}
+			}
+			key, err := ring.Verify(document, test.signature)
+			if !errors.Is(err, test.err) || test.err == nil && err != nil {
+				t.Fatalf("error %v, want %v", err, test.err)
+			}
+			if err == nil && !key.Expires.IsZero() && key.Expires.Before(time.Now()) {
+				t.Errorf("the signature is by a copy that expired %v", key.Expires)
+			}
+		})
+	}
+}
+
+// What is given to be kept beside a ring counts if it changes what clients are given.
+func TestWhichKeysCountBeside(t *testing.T) {
 	g := newGnuPG(t)
 	g.generate("publisher", "ed25519", "sign", "1y", "--faked-system-time=20200101T000000!")
-	before := g.public("publisher")
+	before, _ := ReadKeyring(g.public("publisher"))
 	g.run(nil, "--quick-set-expire", g.fingerprint("publisher"), "0")
-	ring, _ := ReadKeyring(append(before, g.public("publisher")...))
-	key, err := ring.Verify([]byte("document"), g.sign("publisher", []byte("document")))
-	if err != nil || !key.Expires.IsZero() || len(ring.Keys()) != 2 {
-		t.Errorf("key expires %v of %d keys, error %v", key.Expires, len(ring.Keys()), err)
+	after, _ := ReadKeyring(g.public("publisher"))
+	g.generate("other", "ed25519", "sign", "0")
+	other, _ := ReadKeyring(g.public("other"))
+	for _, test := range []struct {
+		rule  string
+		ring  *Keyring
+		key   PublicKey
+		count bool
+	}{
+		{"a key that is there", before, before.Keys()[0], false},
+		{"another key", before, other.Keys()[0], true},
+		{"the first key", KnownKeyring(nil), before.Keys()[0], true},
+		{"an extended copy", before, after.Keys()[0], true},
+		{"a copy from before it was extended", after, before.Keys()[0], false},
+		{"no key", before, PublicKey{Armor: "nothing"}, false},
+	} {
+		if got := test.ring.Counts(test.key); got != test.count {
+			t.Errorf("%s: %v", test.rule, got)
+		}
 	}
 }
 

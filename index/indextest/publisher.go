@@ -41,6 +41,20 @@ func NewExpiringPublisher(t testing.TB, life, signs time.Duration) *Publisher {
 	return &Publisher{entity: e, signed: Born.Add(signs)}
 }
 
+// Extend has the key expire so long after Born, or never, from now on.
+func (p *Publisher) Extend(t testing.TB, life time.Duration) {
+	t.Helper()
+	c := *config
+	c.Time = func() time.Time { return p.signed }
+	seconds := uint32(life / time.Second)
+	for name, identity := range p.entity.Identities {
+		identity.SelfSignature.KeyLifetimeSecs = &seconds
+		if err := identity.SelfSignature.SignUserId(name, p.entity.PrimaryKey, p.entity.PrivateKey, &c); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // ID is the key's long ID.
 func (p *Publisher) ID() string { return p.entity.PrimaryKey.KeyIdString() }
 

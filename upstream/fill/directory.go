@@ -344,36 +344,36 @@ func (k namespaceKeys) pin() *signing.Keyring {
 // known reports whether the namespace has any keys.
 func (k namespaceKeys) known() bool { return k.ring != nil && len(k.ring.Keys()) > 0 }
 
-// with returns the file with further keys, or nil if it has them all, or wants none. The
-// keys in it stay: releases in the tree may be signed by them.
+// with returns the file with further keys, or nil if none of them counts beside those it
+// has, or it wants none. The keys in it stay: releases in the tree may be signed by them.
 func (k namespaceKeys) with(keys []signing.PublicKey) ([]byte, error) {
 	if k.unsigned {
 		return nil, nil
 	}
-	known := make(map[string]bool) // all that the file will have
-	if k.ring != nil {
-		for _, key := range k.ring.Keys() {
-			known[key.Armor] = true
-		}
+	ring := k.ring
+	if ring == nil {
+		ring = signing.KnownKeyring(nil)
 	}
 	file := bytes.NewBuffer(bytes.Clone(k.content))
 	if file.Len() == 0 {
 		file.WriteString(keysHeader)
 	}
-	added := false
+	added := 0
 	for _, key := range keys {
-		if !known[key.Armor] {
-			known[key.Armor], added = true, true
+		if ring.Counts(key) {
+			added++
 			fmt.Fprintf(file, "%s\n", bytes.TrimSpace([]byte(key.Armor)))
 		}
 	}
-	switch {
-	case !added:
+	if added == 0 {
 		return nil, nil
-	case file.Len() > index.MaxDocument || len(known) > signing.MaxKeys:
-		return nil, fmt.Errorf("%w: the namespace has had too many keys, remove those in its keys file that are not needed", ErrConflict)
 	}
-	return file.Bytes(), nil
+	if file.Len() <= index.MaxDocument {
+		if grown, _ := signing.ReadKeyring(file.Bytes()); !slices.ContainsFunc(keys, grown.Counts) {
+			return file.Bytes(), nil
+		}
+	}
+	return nil, fmt.Errorf("%w: the namespace has had too many keys, remove those in its keys file that are not needed", ErrConflict)
 }
 
 // read returns a small file; nil if there is none. The error is ErrConflict for one that is
