@@ -6,7 +6,6 @@ import (
 
 	version "github.com/hashicorp/go-version"
 	"github.com/hashicorp/hcl/v2"
-	"github.com/hashicorp/hcl/v2/ext/typeexpr"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 	"github.com/zclconf/go-cty/cty"
 
@@ -147,8 +146,8 @@ func (c *comparer) variable(from, to *moduledoc.Variable) {
 		one.Details = append(one.Details, d)
 		one.Breaking = one.Breaking || breaking
 	}
-	if old, now := readType(from.Type), readType(to.Type); !old.equals(now) {
-		note(!now.accepts(old), detail{"type", orAny(from.Type), orAny(to.Type)})
+	if !sameType(from, to) {
+		note(!acceptsType(to, from), detail{"type", orAny(from.Type), orAny(to.Type)})
 	}
 	switch {
 	case from.Required() && !to.Required():
@@ -247,20 +246,15 @@ func orAny(s string) string {
 	return s
 }
 
-// A variableType is the type of a variable, as far as it can be read.
-type variableType struct {
-	tokens   string // as written, but for its layout
-	typ      cty.Type
-	readable bool
+// sameType reports whether the types of two variables are the same, however they are laid
+// out. No type is any type, and defaults of optional attributes are part of a type.
+func sameType(a, b *moduledoc.Variable) bool {
+	return a.Type == b.Type || slices.Equal(wordsOf(orAny(a.Type)), wordsOf(orAny(b.Type)))
 }
 
-// readType reads a type as it is written. No type is any type.
-func readType(text string) variableType {
-	if text == "" {
-		text = "any"
-	}
-	tokens, _ := hclsyntax.LexExpression([]byte(text), "", hcl.InitialPos)
-	var words []string
+// wordsOf is a type as it is written, but for its layout.
+func wordsOf(typ string) (words []string) {
+	tokens, _ := hclsyntax.LexExpression([]byte(typ), "", hcl.InitialPos)
 	for _, token := range tokens {
 		switch token.Type {
 		case hclsyntax.TokenNewline, hclsyntax.TokenComma, hclsyntax.TokenComment, hclsyntax.TokenEOF:
@@ -268,23 +262,15 @@ func readType(text string) variableType {
 			words = append(words, string(token.Bytes))
 		}
 	}
-	t := variableType{tokens: strings.Join(words, " ")}
-	expression, problems := hclsyntax.ParseExpression([]byte(text), "", hcl.InitialPos)
-	if problems.HasErrors() {
-		return t
-	}
-	typ, _, problems := typeexpr.TypeConstraintWithDefaults(expression)
-	t.typ, t.readable = typ, !problems.HasErrors()
-	return t
+	return words
 }
 
-// equals reports whether two types are the same, however they are laid out. Defaults
-// of optional attributes are part of a type.
-func (t variableType) equals(other variableType) bool { return t.tokens == other.tokens }
-
-// accepts reports whether what could be given for the old type can be for t.
-func (t variableType) accepts(old variableType) bool {
-	return t.readable && old.readable && accepts(t.typ, old.typ)
+// acceptsType reports whether what could be given for the old variable can be for the new
+// one. Types that cannot be read, or are too long to be, may accept anything or nothing.
+func acceptsType(now, old *moduledoc.Variable) bool {
+	n, errNow := now.Constraint()
+	o, errOld := old.Constraint()
+	return errNow == nil && errOld == nil && accepts(n, o)
 }
 
 // accepts reports whether every value of the old type is surely good for the new one,
