@@ -67,21 +67,23 @@ func (c *Client) Download(ctx context.Context, r *Release, platform address.Plat
 	return digest, nil
 }
 
-// A pace measures how fast bytes arrive, over each rateWindow of waiting for them.
+// A pace measures how fast bytes arrive, in each rateWindow of waiting for them.
 type pace struct {
+	patience time.Duration // after which the rate counts, at most a rateWindow
 	waited   time.Duration
 	received int64
 }
 
-// tooSlow counts n bytes and the time they took, and reports whether a rateWindow
-// has ended with too few.
+// tooSlow counts n bytes and the time they took, and reports whether there are too few.
 func (p *pace) tooSlow(n int, took time.Duration) bool {
 	p.received += int64(n)
-	if p.waited += took; p.waited < rateWindow {
+	if p.waited += took; p.waited < min(p.patience, rateWindow) {
 		return false
 	}
 	slow := float64(p.received) < minRate*p.waited.Seconds()
-	*p = pace{}
+	if p.waited >= rateWindow {
+		p.waited, p.received = 0, 0
+	}
 	return slow
 }
 
@@ -101,7 +103,7 @@ type download struct {
 }
 
 func (c *Client) newDownload(l location, w io.Writer, limit int64) *download {
-	return &download{client: c, location: l, w: w, hash: sha256.New(), limit: limit, size: -1}
+	return &download{client: c, location: l, w: w, hash: sha256.New(), limit: limit, size: -1, pace: pace{patience: max(c.origin.Timeout, defaultTimeout)}}
 }
 
 // digest is that of what was received.

@@ -84,11 +84,11 @@ func TestDownload(t *testing.T) {
 					w.(http.Flusher).Flush()
 				}
 			}
-		}, kind: upstream.ErrTimeout, says: "bytes a second", takes: 10 * (timeout - time.Second)},
-		{rule: "slowly, but for less than a minute", answer: func(*site, *[]string) http.HandlerFunc {
+		}, kind: upstream.ErrTimeout, says: "bytes a second", takes: 3 * (timeout - time.Second)},
+		{rule: "slowly, but for less than ten seconds", answer: func(*site, *[]string) http.HandlerFunc {
 			return func(w http.ResponseWriter, _ *http.Request) {
 				for i := range 8 {
-					time.Sleep(timeout - time.Second)
+					time.Sleep(time.Second)
 					io.WriteString(w, zip[i*len(zip)/8:(i+1)*len(zip)/8])
 					w.(http.Flusher).Flush()
 				}
@@ -249,6 +249,7 @@ type broken struct{ error }
 func (b broken) Write([]byte) (int, error) { return 0, b.error }
 
 func TestPace(t *testing.T) {
+	const patience = 10 * time.Second
 	for _, test := range []struct {
 		rule  string
 		bytes int // of each read
@@ -256,23 +257,32 @@ func TestPace(t *testing.T) {
 		slow  bool
 	}{
 		{"just enough", upstream.MinRate, time.Second, false},
-		{"too little", upstream.MinRate - 1, time.Second, true},
+		{"too little, from the beginning", upstream.MinRate - 1, time.Second, true},
 		{"enough, in large reads", 9 * upstream.MinRate, 9 * time.Second, false},
 		{"one byte at a time", 1, 9 * time.Second, true},
 	} {
-		var p upstream.Pace
+		p := upstream.NewPace(patience)
 		slow := false
 		var took time.Duration
 		for ; took < 10*time.Minute && !slow; took += test.every {
 			slow = p.TooSlow(test.bytes, test.every)
 		}
-		if slow != test.slow || slow && took > upstream.RateWindow+test.every {
+		if slow != test.slow || slow && took > patience+test.every {
 			t.Errorf("%s: got slow %v after %v", test.rule, slow, took)
 		}
 	}
-	var p upstream.Pace // fast bytes of before do not count for long
+	p := upstream.NewPace(patience) // fast bytes of before do not count for long
 	p.TooSlow(1<<30, upstream.RateWindow)
-	if !p.TooSlow(1, upstream.RateWindow) {
+	p.TooSlow(1, patience/2)
+	if !p.TooSlow(1, patience/2) {
 		t.Error("a fast start makes up for a slow rest")
+	}
+	p = upstream.NewPace(patience)
+	p.TooSlow(30*upstream.MinRate, time.Second)
+	if p.TooSlow(1, 20*time.Second) {
+		t.Error("a pause ends a download that is fast enough")
+	}
+	if p = upstream.NewPace(time.Hour); p.TooSlow(1, 50*time.Second) || !p.TooSlow(1, 10*time.Second) {
+		t.Error("an origin with a long timeout has another time than a window")
 	}
 }

@@ -78,7 +78,7 @@ func Named(s ModuleSource) ModuleSource {
 // Covers reports whether a URL is that of one of some repositories.
 func Covers(r Repositories, u *url.URL) bool { return r.cover(u) }
 
-type Pace = pace
+func NewPace(patience time.Duration) *pace { return &pace{patience: patience} }
 
 func (p *pace) TooSlow(n int, took time.Duration) bool { return p.tooSlow(n, took) }
 

@@ -233,7 +233,7 @@ var errGitLeft = errors.New("git no longer reads")
 
 // stream writes an answer of at most limit bytes to git, as long as it keeps coming.
 func (g *gitRelay) stream(ctx context.Context, w http.ResponseWriter, answer *http.Response, limit int64, stalled *time.Timer) error {
-	var p pace
+	p := pace{patience: rateWindow}
 	left := limit
 	buffer := make([]byte, 64<<10)
 	for {

@@ -69,7 +69,10 @@ const (
 )
 
 // A package without a minimum rate could occupy its slot for days. This is a little
-// less than each of MaxDownloads gets on a line of 1 Mbit/s.
+// less than each of MaxDownloads gets on a line of 1 Mbit/s. The rate is the mean since the
+// download began, or since the last full rateWindow, and counts from the time on
+// that an origin may take for a document. Git's servers compute before they send: they have
+// the whole window.
 const (
 	minRate    = 10 << 10 // bytes a second
 	rateWindow = time.Minute

@@ -124,11 +124,12 @@ func (c *Clients) done() {
 }
 
 // slots bound how much is done at the same time, and how much waits for it. Clients
-// take turns: the requests of one do not delay another, and no client has all slots.
+// take turns: the requests of one do not delay another, and none gets more slots than it
+// leaves free, so that a few clients whose downloads take long do not have them all.
 // golang.org/x/sync/semaphore grants in order of arrival instead, so that a client
 // with a thousand requests would delay all others.
 type slots struct {
-	size, share int // share is the most that one client has
+	size int
 
 	mutex   sync.Mutex
 	taken   int
@@ -154,7 +155,7 @@ type turn struct {
 }
 
 func newSlots(n int) *slots {
-	return &slots{size: n, share: max(1, n-n/4), queues: make(map[string]*queue)}
+	return &slots{size: n, queues: make(map[string]*queue)}
 }
 
 // take waits for a slot as long as ctx lasts. With a nil error, ok reports false if
@@ -221,7 +222,7 @@ func (s *slots) enqueue(t *turn, clients ...string) (ok bool) {
 // grant gives free slots to the next clients.
 func (s *slots) grant() {
 	for s.taken < s.size {
-		i := slices.IndexFunc(s.ring, func(q *queue) bool { return q.client == "" || q.taken < s.share })
+		i := slices.IndexFunc(s.ring, func(q *queue) bool { return q.client == "" || q.taken < s.size-s.taken })
 		if i < 0 {
 			return
 		}

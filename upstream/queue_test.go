@@ -14,11 +14,11 @@ func queued(s *slots, client string) (t *turn, ok bool) {
 
 func granted(t *turn) bool { return t.queue != nil }
 
-// One client has three of four slots and requests more. The first request of another
-// gets the fourth at once, and that of a third is before all that the first waits
-// for.
+// One client has two of four slots and requests more. The first request of another gets the
+// third at once, that of a third client the fourth, and that of a fourth is before all that
+// the first waits for.
 func TestSlotsAreSharedByClients(t *testing.T) {
-	const flood, first, second = "192.0.2.1", "192.0.2.2", "2001:db8::1"
+	const flood, first, second, third = "192.0.2.1", "192.0.2.2", "2001:db8::1", "192.0.2.3"
 	s := newSlots(4)
 	var turns []*turn
 	refused := 0
@@ -29,23 +29,36 @@ func TestSlotsAreSharedByClients(t *testing.T) {
 		}
 		turns = append(turns, w)
 	}
-	if want := 300 - 3 - maxWaitingPerClient; refused != want || !granted(turns[2]) || granted(turns[3]) {
+	if want := 300 - 2 - maxWaitingPerClient; refused != want || !granted(turns[1]) || granted(turns[2]) {
 		t.Fatalf("%d are refused, want %d", refused, want)
 	}
 	one, _ := queued(s, first)
 	if !granted(one) {
 		t.Fatal("another client waits while a slot is free")
 	}
-	two, _ := queued(s, second)
-	s.release(one)
-	if !granted(two) {
-		t.Error("a third client waits behind the flood")
+	more, _ := queued(s, first)
+	if granted(more) {
+		t.Error("two clients have all slots")
 	}
-	s.release(turns[0])
-	if !granted(turns[3]) {
-		t.Error("the flooding client gets no slot")
+	two, _ := queued(s, second)
+	if !granted(two) {
+		t.Fatal("a third client waits while a slot is free")
+	}
+	three, _ := queued(s, third)
+	s.release(one)
+	if !granted(three) && !granted(more) {
+		t.Error("the others wait behind the flood")
 	}
 	s.release(two)
+	if !granted(three) || !granted(more) {
+		t.Error("the others wait behind the flood")
+	}
+	s.release(three)
+	s.release(more)
+	s.release(turns[0])
+	if !granted(turns[2]) {
+		t.Error("the flooding client gets no slot")
+	}
 	for _, w := range turns[1:] {
 		if granted(w) {
 			s.release(w)
