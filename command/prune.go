@@ -211,8 +211,11 @@ func (t *treeReleases) filesOf(a address.Address, r *index.Release) fill.Held {
 	}
 	dir := providerDirectory(held.Files[0])
 	for _, folder := range []string{dir, path.Join(dir, r.Version)} {
-		for _, document := range []func(typ, version string) string{address.SignatureName, address.ChecksumsName, address.ManifestName} {
-			name := path.Join(folder, document(a.Name, r.Version))
+		for _, document := range []string{
+			address.SignatureName(a.Name, r.Version), address.ChecksumsName(a.Name, r.Version), address.ManifestName(a.Name, r.Version),
+			fill.AnnouncedName(r.Version),
+		} {
+			name := path.Join(folder, document)
 			if _, err := t.in.Fs.Stat(path.Join(t.in.Dir, name)); err == nil {
 				held.Files = append(held.Files, name)
 			}
@@ -360,8 +363,8 @@ func (p *pruning) removeRelease(h fill.Held) {
 		}
 	}
 	p.removeFolder(path.Join(dir, h.Version))
-	if p.onlyRecord(dir) {
-		p.removeFile(path.Join(dir, recordName))
+	for _, record := range p.onlyRecords(dir) {
+		p.removeFile(path.Join(dir, record))
 	}
 	for dir != "." && p.removeFolder(dir) {
 		dir = path.Dir(dir)
@@ -396,11 +399,14 @@ func (p *pruning) hasPackages(dir string, h fill.Held) bool {
 	})
 }
 
-// recordName is the file in which a mirror keeps the list of a provider's versions.
-// Without the provider it has no use.
-const recordName = ".versions.json"
-
-func (p *pruning) onlyRecord(dir string) bool {
+// onlyRecords returns the files of a folder if all of them are records of versions.
+func (p *pruning) onlyRecords(dir string) (records []string) {
 	entries, _ := afero.ReadDir(p.in.Fs, path.Join(p.in.Dir, dir))
-	return len(entries) == 1 && entries[0].Name() == recordName
+	for _, e := range entries {
+		if !fill.IsRecord(e.Name()) {
+			return nil
+		}
+		records = append(records, e.Name())
+	}
+	return records
 }

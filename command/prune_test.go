@@ -29,14 +29,16 @@ func prunable(t *testing.T) (root string, stays []string) {
 	tree.Provider("acme/own", "1.0.0", "linux_amd64")
 	tree.Provider("registry.example.com/acme/own", "2.0.0", "linux_amd64")
 	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(acme)
-	tree.Write(mirroredDir+"demo/.versions.json", "{}")
+	tree.Write(mirroredDir+"demo/.versions.json", "{}").Write(mirroredDir+"demo/.1.0.0.packages.json", "{}")
 	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
 	stays = filesIn(t, root)
 
 	tree.Provider("registry.terraform.io/acme/demo", "1.1.0", "linux_amd64").Signed(acme)
 	tree.ProviderIn(mirroredDir+"demo/1.2.0", "demo", "1.2.0", "linux_amd64").Manifest("6.0").Signed(acme)
 	tree.Provider("registry.terraform.io/acme/gone", "0.1.0", "linux_amd64").Signed(acme)
-	tree.Write(mirroredDir+"gone/.versions.json", "{}")
+	tree.Write(mirroredDir+"demo/.1.1.0.packages.json", "{}")
+	tree.Write(mirroredDir+"gone/.versions.json", "{}").Write(mirroredDir+"gone/.versions.json.damaged", "")
+	tree.Write(mirroredDir+"gone/.0.1.0.packages.json", "{}")
 	tree.Provider("other.example.com/acme/gone", "0.1.0", "linux_amd64")
 	return root, stays
 }
@@ -61,6 +63,7 @@ registry.terraform.io/acme/demo 1.1.0
   registry.terraform.io/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip
   registry.terraform.io/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS.sig
   registry.terraform.io/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS
+  registry.terraform.io/acme/demo/.1.1.0.packages.json
 registry.terraform.io/acme/demo 1.2.0
   registry.terraform.io/acme/demo/1.2.0/terraform-provider-demo_1.2.0_linux_amd64.zip
   registry.terraform.io/acme/demo/1.2.0/terraform-provider-demo_1.2.0_SHA256SUMS.sig
@@ -70,6 +73,7 @@ registry.terraform.io/acme/gone 0.1.0
   registry.terraform.io/acme/gone/terraform-provider-gone_0.1.0_linux_amd64.zip
   registry.terraform.io/acme/gone/terraform-provider-gone_0.1.0_SHA256SUMS.sig
   registry.terraform.io/acme/gone/terraform-provider-gone_0.1.0_SHA256SUMS
+  registry.terraform.io/acme/gone/.0.1.0.packages.json
 
 `
 	out, errs, err := run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", "--dry-run", dir)
@@ -122,7 +126,7 @@ func TestPruneLeavesUnpackedPackages(t *testing.T) {
 	}
 	wantFiles(t, root, append(stays, "providers/"+unpacked+"/terraform-provider-gone", "providers/"+unpacked+"/docs/a.md",
 		mirroredDir+"demo/1.2.0/windows_amd64/terraform-provider-demo.exe", mirroredDir+"demo/1.3.0/linux_amd64/terraform-provider-demo",
-		mirroredDir+"gone/.versions.json")...)
+		mirroredDir+"gone/.versions.json", mirroredDir+"gone/.versions.json.damaged")...)
 }
 
 // Without its checksums, a withheld package would be offered.
@@ -352,7 +356,7 @@ func TestPruneJSON(t *testing.T) {
 		if d.DryRun != dry || d.From != filepath.Join(root, "providers") || d.Kept != 3 || d.LockFiles != 2 || d.Size == 0 || len(d.Removed) != 4 || len(d.Failed) != 0 || strings.Contains(out, "null") {
 			t.Errorf("got %s", out)
 		}
-		if r := d.Removed[1]; r.Provider != "registry.terraform.io/acme/demo" || r.Version != "1.1.0" || len(r.Files) != 3 {
+		if r := d.Removed[1]; r.Provider != "registry.terraform.io/acme/demo" || r.Version != "1.1.0" || len(r.Files) != 4 {
 			t.Errorf("removed %+v", r)
 		}
 	}

@@ -36,8 +36,9 @@ var harmlessNames = map[string]bool{
 	"$recycle.bin": true, "system volume information": true,
 	".git": true, ".gitkeep": true, ".gitignore": true, ".gitattributes": true, ".keep": true,
 	".ds_store": true, ".snapshot": true, ".zfs": true,
-	".terraform.lock.hcl": true,
-	".versions.json":      true, // what pull-through keeps of an origin
+	".terraform.lock.hcl":    true,
+	".versions.json":         true, // what pull-through keeps of an origin…
+	".versions.json.damaged": true, // …and had kept
 }
 
 // keptOfVersions end the names, .VERSION and then this, of what pull-through keeps of the

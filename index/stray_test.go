@@ -21,12 +21,12 @@ func TestHarmlessFiles(t *testing.T) {
 			tree.Write(dir+name, "x")
 		}
 	}
-	for _, name := range []string{"index.json", "1.0.0.json", "2.0.0.json", ".versions.json", ".1.0.0.packages.json", "artifacts.json", "config.yaml", "metadata.json",
+	for _, name := range []string{"index.json", "1.0.0.json", "2.0.0.json", ".versions.json", ".versions.json.damaged", ".1.0.0.packages.json", "artifacts.json", "config.yaml", "metadata.json",
 		"terraform-provider-hello_1.0.0_linux_amd64.tar.gz", "terraform-provider-hello_1.0.0_linux_amd64.deb", "terraform-provider-hello_1.0.0_linux_amd64.zip.sbom.json",
 		"hello_linux_amd64_v1/terraform-provider-hello_v1.0.0", "terraform-provider-hello_v1.0.0"} {
 		tree.Write("providers/acme/hello/"+name, "x")
 	}
-	for _, name := range []string{".versions.json", ".1.0.0.source.json", ".1.0.0-rc.1+b.source.json"} {
+	for _, name := range []string{".versions.json", ".versions.json.damaged", ".1.0.0.source.json", ".1.0.0-rc.1+b.source.json"} {
 		tree.Write("modules/acme/vpc/aws/"+name, "x")
 	}
 	tree.Write(sums+".sig", "").Write(sums+".asc", "x").Write(sums+".72D7468F.sig", "x")

@@ -30,7 +30,7 @@ const (
 )
 
 // announcedName is hidden: the index ignores it.
-func announcedName(version string) string { return "." + version + ".packages.json" }
+func AnnouncedName(version string) string { return "." + version + ".packages.json" }
 
 // encodeAnnounced returns what is kept of a release; nil if its origin announced nothing.
 func encodeAnnounced(r *upstream.Release) []byte {
@@ -82,7 +82,7 @@ func (d *directory) keepAnnounced(r *upstream.Release) error {
 	if now == nil || len(now) > maxAnnounced {
 		return nil
 	}
-	name := path.Join(d.path, announcedName(r.Version))
+	name := path.Join(d.path, AnnouncedName(r.Version))
 	before, err := read(d.providers, name, maxAnnounced)
 	switch {
 	case errors.Is(err, ErrUnread):
@@ -99,7 +99,7 @@ func (f *Filler) addAnnounced(r *upstream.Release) error {
 	if err != nil {
 		return err
 	}
-	content, err := read(in, path.Join(dir, announcedName(r.Version)), maxAnnounced)
+	content, err := read(in, path.Join(dir, AnnouncedName(r.Version)), maxAnnounced)
 	if errors.Is(err, ErrUnread) {
 		return err
 	}

@@ -25,6 +25,10 @@ const recordName = ".versions.json"
 // damagedSuffix is added to the name of a record that is damaged.
 const damagedSuffix = ".damaged"
 
+// IsRecord reports whether a file of that name, beside packages, has a list of versions, or
+// had one before it was damaged. Without packages it has no use.
+func IsRecord(name string) bool { return name == recordName || name == recordName+damagedSuffix }
+
 // recordFormat is the only one there is.
 const recordFormat = 1
 
