@@ -43,9 +43,12 @@ type Quota struct {
 	max       int64
 	hostnames []svchost.Hostname
 
+	measuring sync.Mutex // is held by who walks the tree
+
 	mutex    sync.Mutex
 	used     int64
 	measured time.Time // zero: never
+	kept     int64     // since the walk began, which may have seen it or not
 	reserved int64     // for what comes in now
 }
 
@@ -54,13 +57,37 @@ func NewQuota(max int64, hostnames []svchost.Hostname) *Quota {
 	return &Quota{max: max, hostnames: hostnames}
 }
 
-// measure adds up the mirrored files, unless that was done a short time ago.
+// measure has the mirrored files added up, unless that was done a short time ago. The walk
+// may take minutes: only the first one is waited for, and until the end of another the sum
+// of before counts. The snapshot is no help: what is withheld or not read yet takes up room.
 func (q *Quota) measure(in ...index.Part) {
+	switch known, due := q.due(); {
+	case !known:
+		q.measuring.Lock()
+		defer q.measuring.Unlock()
+		if known, _ := q.due(); !known { // nobody has measured meanwhile
+			q.walk(in)
+		}
+	case due && q.measuring.TryLock():
+		go func() {
+			defer q.measuring.Unlock()
+			q.walk(in)
+		}()
+	}
+}
+
+// due reports whether there is a sum, and whether it is too old to be relied on.
+func (q *Quota) due() (known, due bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
-	if !q.measured.IsZero() && time.Since(q.measured) < measuredFor {
-		return
-	}
+	return !q.measured.IsZero(), time.Since(q.measured) >= measuredFor
+}
+
+// walk adds up the mirrored files.
+func (q *Quota) walk(in []index.Part) {
+	q.mutex.Lock()
+	q.kept = 0
+	q.mutex.Unlock()
 	var used int64
 	var failed error
 	for _, part := range in {
@@ -70,10 +97,13 @@ func (q *Quota) measure(in ...index.Part) {
 			failed = err
 		}
 	}
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	used += q.kept
 	if failed != nil { // files that cannot be read now take up room all the same
 		used = max(used, q.used)
 	}
-	q.used, q.measured = used, time.Now() // not when it began: a walk may take minutes
+	q.used, q.measured = used, time.Now() // not when it began
 }
 
 // sum adds up the sizes of the mirrored files that can be read.
@@ -115,6 +145,7 @@ func (q *Quota) end(reserved, kept int64) {
 	defer q.mutex.Unlock()
 	q.reserved -= reserved
 	q.used += kept
+	q.kept += kept
 }
 
 // A reservedPackage is a package on its way into the tree, which takes up the room

@@ -49,13 +49,44 @@ func TestASlowDiskIsMeasuredOnceInAWhile(t *testing.T) {
 		q.measure(in)
 		once := d.listed
 		q.measure(in)
+		synctest.Wait()
 		if d.listed != once {
 			t.Error("it is measured again at once")
 		}
 		time.Sleep(measuredFor)
 		q.measure(in)
+		time.Sleep(time.Duration(once) * d.takes)
+		synctest.Wait()
 		if d.listed != 2*once {
 			t.Error("it is not measured again")
+		}
+	})
+}
+
+// While the files are added up again, packages come in by the sum of before, and count.
+func TestFillsDoNotWaitForASlowDisk(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d, in, q := newMeasured(t)
+		q.max = 30
+		q.measure(in)
+		time.Sleep(measuredFor)
+		d.takes = time.Hour
+		began := time.Now()
+		q.measure(in)
+		synctest.Wait()
+		for range 2 {
+			q.measure(in)
+			if err := q.reserve(10); err != nil {
+				t.Fatal(err)
+			}
+			q.end(10, 10)
+		}
+		if waited := time.Since(began); waited > 0 {
+			t.Errorf("they wait %v", waited)
+		}
+		time.Sleep(24 * time.Hour)
+		if err := q.reserve(1); !errors.Is(err, ErrMaxHeld) {
+			t.Errorf("what came in meanwhile does not count: %v", err)
 		}
 	})
 }
@@ -70,6 +101,7 @@ func TestFilesThatCannotBeReadStillCount(t *testing.T) {
 				time.Sleep(measuredFor)
 				d.fails = fails
 				q.measure(in)
+				synctest.Wait()
 				if err := q.reserve(1); !errors.Is(err, ErrMaxHeld) {
 					t.Errorf("got %v", err)
 				}
