@@ -88,12 +88,17 @@ const (
 )
 
 // provisionAccess sets up authentication, and returns the rules.
-func (h *Handler) provisionAccess(ctx caddy.Context) (*access.Rules, error) {
+func (h *Handler) provisionAccess(ctx caddy.Context, app *App) (*access.Rules, error) {
 	authenticators, err := ctx.LoadModule(h, "AuthRaw")
 	if err != nil {
 		return nil, fmt.Errorf("auth: %w", err)
 	}
 	for _, a := range authenticators.([]any) {
+		if basic, ok := a.(*caddyauth.HTTPBasicAuth); ok {
+			if a, err = boundPasswords(basic, app.passwords); err != nil {
+				return nil, fmt.Errorf("auth: %w", err)
+			}
+		}
 		h.authenticators = append(h.authenticators, a.(caddyauth.Authenticator))
 	}
 	rules, err := h.rules()
@@ -189,7 +194,7 @@ func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 			// certificate, which are empty for this request.
 			return access.Subject{ID: user.ID, Groups: access.ParseGroups(user.Metadata["groups"])}, nil
 		}
-		if errors.Is(err, oidc.ErrUnavailable) {
+		if errors.Is(err, oidc.ErrUnavailable) || errors.Is(err, errPasswords) {
 			unavailable = err
 		} else if err != nil {
 			h.logger.Error("authentication provider failed", "error", err.Error())

@@ -33,6 +33,7 @@ import (
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/caddy/v2/modules/caddyevents"
+	"golang.org/x/sync/semaphore"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
@@ -63,6 +64,7 @@ type App struct {
 	started    chan struct{}            // closed after Start, even if it failed
 	links      *access.RotatingLinkKeys // nil: no handler signs links
 	generate   func() (*signing.Key, error)
+	passwords  *semaphore.Weighted // bounds how many are compared at once
 
 	mutex   sync.Mutex // guards what follows: metrics and the admin API read it
 	indexes map[poolKey]*pooledIndex
@@ -97,6 +99,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 	a.fillers = make(map[fillerKey]*pooledFiller)
 	a.started = make(chan struct{})
 	a.generate = signing.Generate
+	a.passwords = newPasswordSlots()
 	if err := a.provisionEvents(); err != nil {
 		return err
 	}

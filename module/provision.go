@@ -59,7 +59,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		return err
 	}
 	app := value.(*App)
-	rules, err := h.provisionAccess(ctx)
+	rules, err := h.provisionAccess(ctx, app)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,70 @@
+package module
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"net/http"
+	"runtime"
+	"time"
+
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
+	lru "github.com/hashicorp/golang-lru/v2"
+	"golang.org/x/sync/semaphore"
+)
+
+const (
+	// passwordPatience is how long a request waits until its password is compared.
+	passwordPatience = 8 * time.Second
+
+	// maxKnownPasswords are as many as Caddy remembers the results of.
+	maxKnownPasswords = 1000
+)
+
+// errPasswords: a password cannot be compared at the moment.
+var errPasswords = errors.New("too many passwords are waiting to be compared")
+
+// newPasswordSlots bounds how many passwords are compared at the same time, whoever sends
+// them: each comparison takes most of a second of a processor, and there are requests to
+// answer meanwhile.
+func newPasswordSlots() *semaphore.Weighted {
+	return semaphore.NewWeighted(int64(min(2, max(1, runtime.GOMAXPROCS(0)/2))))
+}
+
+// boundedPasswords is Caddy's http_basic, with its comparisons bounded. Users whose password
+// was right before do not wait for those who try others.
+type boundedPasswords struct {
+	*caddyauth.HTTPBasicAuth
+	slots *semaphore.Weighted
+	known *lru.Cache[[sha256.Size]byte, bool] // names with passwords that are right
+}
+
+func boundPasswords(basic *caddyauth.HTTPBasicAuth, slots *semaphore.Weighted) (boundedPasswords, error) {
+	known, err := lru.New[[sha256.Size]byte, bool](maxKnownPasswords)
+	return boundedPasswords{basic, slots, known}, err
+}
+
+// Authenticate implements caddyauth.Authenticator. The error is errPasswords if the password
+// could not be compared.
+func (b boundedPasswords) Authenticate(w http.ResponseWriter, r *http.Request) (caddyauth.User, bool, error) {
+	name, password, ok := r.BasicAuth()
+	if !ok {
+		return b.HTTPBasicAuth.Authenticate(w, r)
+	}
+	id := sha256.Sum256([]byte(name + ":" + password)) // as it is sent: no name has a colon
+	if !b.known.Contains(id) || b.HashCache == nil {
+		ctx, cancel := context.WithTimeout(r.Context(), passwordPatience)
+		defer cancel()
+		if b.slots.Acquire(ctx, 1) != nil {
+			return caddyauth.User{}, false, errPasswords
+		}
+		defer b.slots.Release(1)
+	}
+	user, right, err := b.HTTPBasicAuth.Authenticate(w, r)
+	if right {
+		b.known.Add(id, true)
+	}
+	return user, right, err
+}
+
+var _ caddyauth.Authenticator = boundedPasswords{}

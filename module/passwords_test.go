@@ -1,0 +1,124 @@
+package module
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
+)
+
+// A slowHash compares passwords as they are, and takes a second for each.
+type slowHash struct {
+	mutex           sync.Mutex
+	now, most, done int
+}
+
+func (s *slowHash) Compare(hashed, password []byte) (bool, error) {
+	count := func(n int) {
+		s.mutex.Lock()
+		defer s.mutex.Unlock()
+		s.now += n
+		s.most = max(s.most, s.now)
+		s.done += max(0, -n)
+	}
+	count(1)
+	defer count(-1)
+	time.Sleep(time.Second)
+	return bytes.Equal(hashed, password), nil
+}
+
+// passwordsOf returns http_basic as a configuration has it, with one account.
+func passwordsOf(t *testing.T, hash caddyauth.Comparer) boundedPasswords {
+	t.Helper()
+	ctx, cancel := caddy.NewContext(caddy.Context{Context: context.Background()})
+	t.Cleanup(cancel)
+	basic := &caddyauth.HTTPBasicAuth{HashCache: new(caddyauth.Cache), AccountList: []caddyauth.Account{{Username: "alice", Password: "$right"}}}
+	if err := basic.Provision(ctx); err != nil {
+		t.Fatal(err)
+	}
+	basic.Hash = hash
+	b, err := boundPasswords(basic, newPasswordSlots())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func withPassword(name, password string) *http.Request {
+	r := httptest.NewRequest(http.MethodGet, "/", nil)
+	r.SetBasicAuth(name, password)
+	return r
+}
+
+// However many passwords are tried at once, one or two are compared at a time. A user whose
+// password was right before does not wait, and who waits for long is told so.
+func TestPasswordsAreComparedOneByOne(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		hash := new(slowHash)
+		b := passwordsOf(t, hash)
+		authenticate := func(r *http.Request) (string, error) {
+			user, _, err := b.Authenticate(discardedWriter{}, r)
+			return user.ID, err
+		}
+		if user, err := authenticate(withPassword("alice", "$right")); user != "alice" || err != nil {
+			t.Fatalf("she is %q, error %v", user, err)
+		}
+		const tries = 100
+		var busy int
+		var mutex sync.Mutex
+		for i := range tries {
+			go func() {
+				user, err := authenticate(withPassword("alice", string(rune('a'+i))))
+				mutex.Lock()
+				defer mutex.Unlock()
+				if user != "" || err != nil && !errors.Is(err, errPasswords) {
+					t.Errorf("a wrong password: %q, %v", user, err)
+				} else if err != nil {
+					busy++
+				}
+			}()
+		}
+		synctest.Wait()
+		began := time.Now()
+		if user, err := authenticate(withPassword("alice", "$right")); user != "alice" || err != nil || time.Since(began) > 0 {
+			t.Errorf("she is %q after %v, error %v", user, time.Since(began), err)
+		}
+		if user, err := authenticate(httptest.NewRequest(http.MethodGet, "/", nil)); user != "" || err != nil || time.Since(began) > 0 {
+			t.Errorf("without a password: %q after %v, error %v", user, time.Since(began), err)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		mutex.Lock()
+		defer mutex.Unlock()
+		if hash.most > 2 || busy+hash.done != tries+1 || busy == 0 {
+			t.Errorf("%d were compared at the same time, %d in all, and %d not at all", hash.most, hash.done, busy)
+		}
+	})
+}
+
+// A password that cannot be compared is not a wrong one: the answer is that the client has
+// to try again.
+func TestPasswordsThatCannotBeComparedAreNotWrong(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := passwordsOf(t, new(slowHash))
+		for b.slots.TryAcquire(1) {
+		}
+		h := &Handler{authenticators: []caddyauth.Authenticator{b}, subject: defaultSubject, groups: defaultGroups}
+		h.logger, h.outage = slog.New(slog.DiscardHandler), new(atomic.Bool)
+		r := withPassword("alice", "$right")
+		r = r.WithContext(context.WithValue(r.Context(), caddy.ReplacerCtxKey, caddy.NewReplacer()))
+		if s, err := h.authenticate(r); !s.Anonymous() || !errors.Is(err, errPasswords) {
+			t.Errorf("she is %v, error %v", s, err)
+		}
+	})
+}
