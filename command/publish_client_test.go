@@ -173,21 +173,37 @@ func TestPublishInterrupted(t *testing.T) {
 	}
 }
 
-// A token that may publish and not read cannot see the version.
+// A token that may publish and not read cannot see the version, which is published all the
+// same. What can be read and is not listed is an error.
 func TestPublishWaitsInVain(t *testing.T) {
-	r := newTarget(t)
-	r.fail(func(q *http.Request) int {
-		if strings.HasSuffix(q.URL.Path, "/versions") {
-			return http.StatusNotFound
-		}
-		return 0
-	})
-	out, errs, err := r.publish(r.to("acme/demo"), "--wait=10ms", newDist("").folder(t))
-	if status(err) != exitProblem {
-		t.Errorf("%v", err)
+	for _, test := range []struct {
+		rule        string
+		answer      int
+		wait        string
+		status      int
+		says, warns string
+	}{
+		{"may not be read", http.StatusNotFound, "10ms", 0, "Published, not confirmed: 1.2.0. --wait needs a token with the right to read it.", ""},
+		{"without the right, nothing is waited for", http.StatusForbidden, "1h", 0, "Published, not confirmed: 1.2.0.", ""},
+		{"nor with a token that is for publishing", http.StatusUnauthorized, "1h", 0, "Published, not confirmed: 1.2.0.", ""},
+		{"the list cannot be had", http.StatusTeapot, "10ms", exitProblem, "Published: acme/demo 1.2.0.", "was not listed within 10ms"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := newTarget(t)
+			r.fail(func(q *http.Request) int {
+				if strings.HasSuffix(q.URL.Path, "/versions") {
+					return test.answer
+				}
+				return 0
+			})
+			out, errs, err := r.publish(r.to("acme/demo"), "--wait="+test.wait, newDist("").folder(t))
+			if status(err) != test.status {
+				t.Errorf("%v\n%s", err, errs)
+			}
+			says(t, out, "Published: acme/demo 1.2.0.", test.says)
+			says(t, errs, test.warns)
+		})
 	}
-	says(t, out, "Published: acme/demo 1.2.0.")
-	says(t, errs, "was not listed within 10ms", "The token needs the right to read it for --wait.")
 }
 
 // What is printed of an answer is short and has no control characters.

@@ -152,12 +152,16 @@ func (r *publishResult) writeNotes(errs io.Writer) {
 // summary says in a few sentences what has become of the versions.
 func (r *publishResult) summary() string {
 	versions := make(map[publishStatus][]string)
+	var unseen []string
 	for _, o := range r.outcomes {
 		status := o.status
 		if status == notTransferred || status == notSent {
 			status = notTaken // the reason is printed above
 		}
 		versions[status] = append(versions[status], o.version)
+		if o.unseen {
+			unseen = append(unseen, o.version)
+		}
 	}
 	var sentences []string
 	for _, s := range []struct {
@@ -173,6 +177,9 @@ func (r *publishResult) summary() string {
 		if list := versions[s.status]; len(list) > 0 {
 			sentences = append(sentences, fmt.Sprintf("%s: %s %s.", s.text, r.to.address, listShort(list)))
 		}
+	}
+	if len(unseen) > 0 {
+		sentences = append(sentences, fmt.Sprintf("Published, not confirmed: %s. --wait needs a token with the right to read it.", listShort(unseen)))
 	}
 	if r.dry {
 		sentences = append(sentences, "This was a dry run: nothing has been sent.")
@@ -195,6 +202,7 @@ type publishDocument struct {
 type publishedVersion struct {
 	Version  string          `json:"version"`
 	Status   publishStatus   `json:"status"`
+	Unseen   bool            `json:"not_confirmed,omitempty"` // --wait could not read whether it is listed
 	Tag      string          `json:"tag,omitempty"`
 	Commit   string          `json:"commit,omitempty"`
 	Date     *time.Time      `json:"date,omitempty"` // of the commit
@@ -220,7 +228,7 @@ func (r *publishResult) document() any {
 	}
 	for _, o := range r.outcomes {
 		v := publishedVersion{
-			Version: o.version, Status: o.status, Tag: o.tag, Commit: o.commit, Files: []publishedFile{},
+			Version: o.version, Status: o.status, Unseen: o.unseen, Tag: o.tag, Commit: o.commit, Files: []publishedFile{},
 			Problems: append([]index.Problem{}, o.problems...), Errors: append([]string{}, o.reasons...), Notes: append([]string{}, o.notes...),
 		}
 		if !o.date.IsZero() {

@@ -44,6 +44,7 @@ type publishOutcome struct {
 	status   publishStatus
 	reasons  []string // why it is not published, beyond those of its files
 	unlisted bool     // it was not listed within the time to wait
+	unseen   bool     // the token may not read whether it is listed
 }
 
 // unsent is the outcome of a version of which nothing is sent.
@@ -248,7 +249,8 @@ func (s *sender) conflict(ctx context.Context, o *publishOutcome) []string {
 // listInterval is how often the registry is asked for its versions.
 const listInterval = 500 * time.Millisecond
 
-// awaitAll waits until clients are offered the versions that are published.
+// awaitAll waits until clients are offered the versions that are published. Whether they are
+// cannot be told by a token that may publish and not read, as those of CI jobs often are.
 func (s *sender) awaitAll(ctx context.Context, outcomes []publishOutcome, patience time.Duration) {
 	var waiting []*publishOutcome
 	for i := range outcomes {
@@ -263,13 +265,22 @@ func (s *sender) awaitAll(ctx context.Context, outcomes []publishOutcome, patien
 	defer cancel()
 	tick := time.NewTicker(listInterval)
 	defer tick.Stop()
-	why := ""
+	why, unseen := "", false
 	for {
 		listed, err := s.versions(ctx, s.run.to.address)
 		if waiting = slices.DeleteFunc(waiting, func(o *publishOutcome) bool { return listed[o.version] }); len(waiting) == 0 {
 			return
 		}
-		if err != nil && ctx.Err() == nil {
+		if ctx.Err() == nil {
+			why, unseen = "", false
+		}
+		var refused *refusedError
+		if errors.As(err, &refused) && refused.status == http.StatusNotFound {
+			unseen = true // what may not be read is like what is not there, which may come yet
+		} else if errors.As(err, &refused) && (refused.status == http.StatusUnauthorized || refused.status == http.StatusForbidden) {
+			unseen = true
+			cancel()
+		} else if err != nil && ctx.Err() == nil {
 			why = ": " + printable(err.Error())
 		}
 		select {
@@ -278,8 +289,11 @@ func (s *sender) awaitAll(ctx context.Context, outcomes []publishOutcome, patien
 		case <-ctx.Done():
 		}
 		for _, o := range waiting {
+			if o.unseen = unseen; unseen {
+				continue
+			}
 			o.unlisted = true
-			o.reasons = append(o.reasons, fmt.Sprintf("It is published, and was not listed within %s%s. The token needs the right to read it for --wait.", patience, why))
+			o.reasons = append(o.reasons, fmt.Sprintf("It is published, and was not listed within %s%s.", patience, why))
 		}
 		return
 	}
