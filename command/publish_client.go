@@ -21,17 +21,18 @@ import (
 type publishClient struct {
 	http    *retryablehttp.Client
 	service *url.URL
-	token   foundToken
+	token   *runToken
 	hint    string // about the token
 }
 
 // newPublishClient finds the service of a registry and the token for it.
 func newPublishClient(ctx context.Context, n registryNetwork, tokens tokenFinder, to destination) (c publishClient, err error) {
 	c.http = n.client(false)
-	if c.token, err = tokens.find(ctx, c.http); err != nil {
+	found, err := tokens.find(ctx, c.http)
+	if err != nil {
 		return c, err
 	}
-	c.hint = tokens.hint(c.token)
+	c.token, c.hint = &runToken{finder: tokens, client: c.http, foundToken: found}, tokens.hint(found)
 	c.service, err = n.discoverService(ctx, to)
 	return c, err
 }
@@ -103,8 +104,12 @@ func (c *publishClient) request(ctx context.Context, method string, body any, pa
 		return nil, err
 	}
 	r.Header.Set("User-Agent", userAgent)
-	if c.token.secret != "" {
-		r.Header.Set("Authorization", "Bearer "+c.token.secret)
+	secret, err := c.token.current(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if secret != "" {
+		r.Header.Set("Authorization", "Bearer "+secret)
 	}
 	return r, nil
 }

@@ -3,6 +3,7 @@ package command
 import (
 	"cmp"
 	"context"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"sync"
+	"time"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/hashicorp/go-retryablehttp"
@@ -49,8 +52,9 @@ func registryTokenFlags(fl caddycmd.Flags, hostname svchost.Hostname) tokenFinde
 
 // A foundToken is a token, or none.
 type foundToken struct {
-	secret string // empty: none
-	origin string // for messages
+	secret  string    // empty: none
+	origin  string    // for messages
+	expires time.Time // of a token that can be requested again; zero: it cannot, or never expires
 }
 
 // find finds the token. Without one, the registry says what it needs.
@@ -68,21 +72,21 @@ func (f tokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) 
 		if err != nil {
 			return t, fmt.Errorf("--token-file: %w", err)
 		}
-		if t = (foundToken{strings.TrimSpace(string(content)), printable(f.file)}); t.secret == "" {
+		if t = (foundToken{secret: strings.TrimSpace(string(content)), origin: printable(f.file)}); t.secret == "" {
 			return t, fmt.Errorf("--token-file: %s is empty", t.origin)
 		}
 		return t, nil
 	}
 	if token := environmentTokens(os.Environ())[f.hostname]; token != "" {
 		variable, _ := handlers.TokenVariable(f.hostname)
-		return foundToken{token, variable}, nil
+		return foundToken{secret: token, origin: variable}, nil
 	}
 	token, file, err := storedToken(f.hostname)
 	if token != "" || err != nil {
-		return foundToken{token, printable(file)}, err
+		return foundToken{secret: token, origin: printable(file)}, err
 	}
 	if token := os.Getenv(f.variable); token != "" {
-		return foundToken{token, f.variable}, nil
+		return foundToken{secret: token, origin: f.variable}, nil
 	}
 	if f.named {
 		return t, fmt.Errorf("--id-token-variable: %s is not in the environment: add it to id_tokens of the job", printable(f.variable))
@@ -129,7 +133,56 @@ func (f tokenFinder) request(ctx context.Context, client *retryablehttp.Client) 
 	if err := json.NewDecoder(io.LimitReader(answer.Body, maxTokenAnswer)).Decode(&document); err != nil || document.Value == "" {
 		return failed(u.Host + " answered without a token")
 	}
-	return foundToken{document.Value, "the CI job"}, nil
+	return foundToken{document.Value, "the CI job", expiryOf(document.Value)}, nil
+}
+
+// expiryOf reads when a token expires, which its issuer and the registry decide; zero if it
+// does not say.
+func expiryOf(token string) time.Time {
+	var claims struct {
+		Expires float64 `json:"exp"` // RFC 7519 has fractions, too
+	}
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return time.Time{}
+	}
+	content, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(content, &claims) != nil || claims.Expires <= 0 {
+		return time.Time{}
+	}
+	return time.Unix(int64(claims.Expires), 0)
+}
+
+// renewBefore is how long before its end a token is requested again: the registry takes the
+// time of the request, and clocks differ.
+const renewBefore = time.Minute
+
+// A runToken is the token of a run, which may take longer than the token of a CI job is
+// valid. It is safe for concurrent use.
+type runToken struct {
+	finder tokenFinder
+	client *retryablehttp.Client
+
+	mutex sync.Mutex
+	foundToken
+}
+
+// current returns the token, requested again if it is about to expire.
+func (t *runToken) current(ctx context.Context) (secret string, err error) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if t.expires.IsZero() || time.Until(t.expires) > renewBefore {
+		return t.secret, nil
+	}
+	next, err := t.finder.request(ctx, t.client)
+	switch {
+	case err == nil && next.secret != "":
+		t.foundToken = next
+	case time.Now().Before(t.expires):
+	default:
+		return "", cmp.Or(err, errors.New("the token of the CI job has expired"))
+	}
+	return t.secret, nil
 }
 
 // hint says what to do when the registry refuses the token, or the lack of one.
@@ -140,10 +193,28 @@ func (f tokenFinder) hint(t foundToken) string {
 		return "The token is that from " + t.origin + "."
 	case os.Getenv("GITHUB_ACTIONS") == "true":
 		return "No token was found: the job needs the permission id-token: write, or a secret in " + cmp.Or(variable, "a file for --token-file") + "."
+	case f.withoutPort() != "":
+		return "No token was found: clients have no variable for a host with a port, and do not use " + f.withoutPort() + " for it. Log in with terraform login, or name a file by --token-file."
 	case ok:
 		return "No token was found: set " + variable + ", log in with terraform login, or name a file by --token-file."
 	}
 	return "No token was found: log in with terraform login, or name a file by --token-file."
+}
+
+// withoutPort returns the variable that is set and would be for the hostname if that had no
+// port, or if the port could be written like the rest; empty: none.
+func (f tokenFinder) withoutPort() string {
+	host, port, found := strings.Cut(string(f.hostname), ":")
+	if !found {
+		return ""
+	}
+	variable, _ := handlers.TokenVariable(svchost.Hostname(host))
+	for _, name := range []string{variable, variable + "_" + port} {
+		if os.Getenv(name) != "" {
+			return name
+		}
+	}
+	return ""
 }
 
 // transportReason is why a request got no answer, without the URL, which may have more in

@@ -1,13 +1,19 @@
 package command
 
 import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	svchost "github.com/hashicorp/terraform-svchost"
 )
 
 // A CI system issues tokens for an audience.
@@ -90,6 +96,95 @@ func TestTokensThatCannotBeUsed(t *testing.T) {
 			_, err := f.find(t.Context(), registryNetwork{pause: time.Millisecond}.client(false))
 			if err == nil || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
 				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
+
+// The token of a job is requested again before it expires, and goes on being used while that
+// fails and it is still valid.
+func TestTokensOfJobsAreRenewed(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		token  string        // "": as a job has it
+		life   time.Duration // of the first token; zero: it does not say
+		refuse bool          // the second
+		want   string
+		says   string
+	}{
+		{rule: "it is valid for long", life: time.Hour, want: "1"},
+		{rule: "it does not say how long", want: "1"},
+		{rule: "it is about to expire", life: renewBefore / 2, want: "2"},
+		{rule: "it has expired", life: -time.Minute, want: "2"},
+		{rule: "it is about to expire, and there is no other", life: renewBefore / 2, refuse: true, want: "1"},
+		{rule: "it has expired, and there is no other", life: -time.Minute, refuse: true, says: "the token of the CI job could not be requested"},
+		{rule: "one that was given has expired", token: tokenOf("given", -time.Minute), want: "given"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			noClientConfiguration(t)
+			requests := 0
+			newIssuer(t, func(w http.ResponseWriter, _ string) {
+				requests++
+				life := time.Hour
+				if requests == 1 {
+					life = test.life
+				} else if test.refuse {
+					w.WriteHeader(http.StatusForbidden)
+					return
+				}
+				json.NewEncoder(w).Encode(map[string]string{"value": tokenOf(strconv.Itoa(requests), life)})
+			})
+			f := tokenFinder{hostname: "registry.example.com", variable: defaultIDTokenVariable}
+			if test.token != "" {
+				t.Setenv(defaultIDTokenVariable, test.token)
+			}
+			client := registryNetwork{pause: time.Millisecond}.client(false)
+			found, err := f.find(t.Context(), client)
+			if err != nil {
+				t.Fatal(err)
+			}
+			token := &runToken{finder: f, client: client, foundToken: found}
+			for range 3 {
+				secret, err := token.current(t.Context())
+				if test.says != "" {
+					if err == nil || !strings.Contains(err.Error(), test.says) {
+						t.Errorf("got %v", err)
+					}
+				} else if name, _, _ := strings.Cut(secret, "."); err != nil || name != test.want {
+					t.Errorf("got %q, %v", secret, err)
+				}
+			}
+			if !test.refuse && test.token == "" && requests > 2 {
+				t.Errorf("%d were requested", requests)
+			}
+		})
+	}
+}
+
+// tokenOf is a token like those of an issuer; without a life it does not say when it expires.
+func tokenOf(name string, life time.Duration) string {
+	claims := "{}"
+	if life != 0 {
+		claims = fmt.Sprintf(`{"exp":%d}`, time.Now().Add(life).Unix())
+	}
+	return name + "." + base64.RawURLEncoding.EncodeToString([]byte(claims)) + ".signature"
+}
+
+// A variable that cannot be for a host with a port is named.
+func TestTokenVariablesOfHostsWithPorts(t *testing.T) {
+	for _, test := range []struct{ hostname, set, says string }{
+		{"registry.example.com:8443", "TF_TOKEN_registry_example_com", "do not use TF_TOKEN_registry_example_com for it. Log in with terraform login, or name a file by --token-file."},
+		{"registry.example.com:8443", "TF_TOKEN_registry_example_com_8443", "do not use TF_TOKEN_registry_example_com_8443 for it."},
+		{"registry.example.com:8443", "TF_TOKEN_example_com", "No token was found: log in with terraform login"},
+		{"registry.example.com", "TF_TOKEN_example_com", "set TF_TOKEN_registry_example_com"},
+	} {
+		t.Run(test.hostname+" "+test.set, func(t *testing.T) {
+			noClientConfiguration(t)
+			t.Setenv(test.set, "secret")
+			f := tokenFinder{hostname: svchost.Hostname(test.hostname), variable: defaultIDTokenVariable}
+			found, err := f.find(t.Context(), registryNetwork{pause: time.Millisecond}.client(false))
+			if hint := f.hint(found); err != nil || found.secret != "" || !strings.Contains(hint, test.says) {
+				t.Errorf("got %q, %v", hint, err)
 			}
 		})
 	}
