@@ -35,6 +35,20 @@ func isPlatformWord(word string) bool {
 	return word != "" && len(word) <= 32
 }
 
+// Known reports whether Go has the platform, has had it, or may have it. Clients are written
+// in Go and ask for their own: for no other would a package ever be.
+func (p Platform) Known() bool {
+	return slices.Contains(knownOS, p.OS) && slices.Contains(knownArch, p.Arch)
+}
+
+// The lists of Go's internal/syslist.
+var (
+	knownOS = []string{"aix", "android", "darwin", "dragonfly", "freebsd", "hurd", "illumos", "ios", "js", "linux",
+		"nacl", "netbsd", "openbsd", "plan9", "solaris", "wasip1", "windows", "zos"}
+	knownArch = []string{"386", "amd64", "amd64p32", "arm", "arm64", "arm64be", "armbe", "loong64", "mips", "mips64", "mips64le",
+		"mips64p32", "mips64p32le", "mipsle", "ppc", "ppc64", "ppc64le", "riscv", "riscv64", "s390", "s390x", "sparc", "sparc64", "wasm"}
+)
+
 // Compare orders platforms by OS, then by ARCH.
 func (p Platform) Compare(q Platform) int {
 	return cmp.Or(strings.Compare(p.OS, q.OS), strings.Compare(p.Arch, q.Arch))

@@ -13,3 +13,22 @@ func TestParsePlatforms(t *testing.T) {
 		}
 	}
 }
+
+func TestKnownPlatforms(t *testing.T) {
+	for _, test := range []struct {
+		os, arch string
+		known    bool
+	}{
+		{"linux", "amd64", true},
+		{"windows", "386", true},
+		{"linux", "riscv64", true},
+		{"linux", "armv6", false}, // GoReleaser's name with GOARM
+		{"linux", "x86", false},
+		{"macos", "arm64", false},
+		{"amd64", "linux", false},
+	} {
+		if got := (Platform{test.os, test.arch}).Known(); got != test.known {
+			t.Errorf("%s_%s: %v", test.os, test.arch, got)
+		}
+	}
+}

@@ -65,6 +65,8 @@ func ParseReleaseFile(a address.Address, version, name string) (File, error) {
 	case err != nil:
 		return File{}, refused("%.200q is not published with a release (%v): send %s, SHA256SUMS and SHA256SUMS.sig, manifest.json with such names, or %s",
 			name, err, address.PackageName(a.Name, version, address.Platform{OS: "OS", Arch: "ARCH"}), docsZip)
+	case parsed.Kind == address.PackageFile && !parsed.Platform.Known():
+		return File{}, refused("%.200q is for a platform that no client asks for: name it by Go's GOOS and GOARCH, such as linux_arm64, or leave it out", name)
 	case parsed.Version.String() != version:
 		return File{}, refused("%q is of version %s, and the path says %s: send it to the path of its version", name, parsed.Version, version)
 	}

@@ -24,6 +24,8 @@ func TestReleaseFileNames(t *testing.T) {
 		{version: "1.0.0", name: "docs.zip", kind: publish.Docs},
 		{version: "1.0.0", name: "docs.tar.gz", kind: publish.Docs},
 		{version: "1.0.0+build.5", name: "terraform-provider-demo_1.0.0+build.5_linux_amd64.zip", kind: publish.Package},
+		{version: "1.0.0", name: "terraform-provider-demo_1.0.0_linux_armv6.zip", refused: true},
+		{version: "1.0.0", name: "terraform-provider-demo_1.0.0_mars_amd64.zip", refused: true},
 		{version: "v1.0.0", name: "terraform-provider-demo_v1.0.0_linux_amd64.zip", refused: true},
 		{version: "1.0", name: "terraform-provider-demo_1.0_linux_amd64.zip", refused: true},
 		{version: "1.0.0", name: "../" + linuxZip, refused: true},
