@@ -63,8 +63,10 @@
 //	    }
 //	    ui          [<path>]
 //	    publish {
-//	        max_size <size>
-//	        staging  <duration>
+//	        max_size        <size>
+//	        staging         <duration>
+//	        max_staged      <size>
+//	        max_staged_each <size>
 //	    }
 //	}
 //

@@ -98,8 +98,8 @@ func TestUnmarshal(t *testing.T) {
 		}},
 		{"publish with its defaults", "publish", module.Handler{Publish: new(module.Publish)}},
 		{"publish with an empty block", "publish {\n}", module.Handler{Publish: new(module.Publish)}},
-		{"publish", "publish {\n\tmax_size 700MiB\n\tstaging 2d\n}\nlinks 1h", module.Handler{
-			Publish: &module.Publish{MaxSize: 700 << 20, Staging: caddy.Duration(48 * time.Hour)}, Links: caddy.Duration(time.Hour),
+		{"publish", "publish {\n\tmax_size 700MiB\n\tstaging 2d\n\tmax_staged 50GiB\n\tmax_staged_each 5GiB\n}\nlinks 1h", module.Handler{
+			Publish: &module.Publish{MaxSize: 700 << 20, Staging: caddy.Duration(48 * time.Hour), MaxStaged: 50 << 30, MaxStagedEach: 5 << 30}, Links: caddy.Duration(time.Hour),
 		}},
 		{"an empty block", ``, module.Handler{}},
 	}
@@ -182,11 +182,13 @@ func TestUnmarshalRefuses(t *testing.T) {
 		{"a token of a host that is empty", "upstream a.example.com {\n\thost a {\n\t\ttoken \"\"\n\t}\n}", "wrong argument count"},
 		{"publish with an argument", `publish on`, "wrong argument count"},
 		{"publish twice", "publish\npublish", "publish is already specified"},
-		{"an unknown word in publish", "publish {\n\tkeep 1h\n}", "unrecognized word 'keep' in publish, the allowed ones are: max_size, staging, at Testfile:3"},
+		{"an unknown word in publish", "publish {\n\tkeep 1h\n}", "unrecognized word 'keep' in publish, the allowed ones are: max_size, staging, max_staged, max_staged_each, at Testfile:3"},
 		{"max_size without a size", "publish {\n\tmax_size\n}", "wrong argument count"},
 		{"max_size that is not a size", "publish {\n\tmax_size large\n}", "max_size: 'large' is not a size, write it like 500GiB, at Testfile:3"},
 		{"max_size of zero", "publish {\n\tmax_size 0\n}", "max_size: '0' is not a size"},
 		{"two maximum sizes", "publish {\n\tmax_size 1GB\n\tmax_size 2GB\n}", "max_size is already specified"},
+		{"two limits of what is staged", "publish {\n\tmax_staged 1GB\n\tmax_staged 2GB\n}", "max_staged is already specified"},
+		{"no room for a token", "publish {\n\tmax_staged_each 0\n}", "max_staged_each: '0' is not a size"},
 		{"staging without a unit", "publish {\n\tstaging 24\n}", "staging: time: missing unit in duration"},
 		{"two staging times", "publish {\n\tstaging 1h\n\tstaging 1h\n}", "staging is already specified"},
 		{"staging that is shorter than an upload", "publish {\n\tstaging 59s\n}", "staging: 59s is not between 1m0s and 720h0m0s, at Testfile:3"},

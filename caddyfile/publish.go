@@ -9,8 +9,10 @@ import (
 // publish parses the block of publishing, which may be left out:
 //
 //	publish {
-//	    max_size <size>
-//	    staging  <duration>
+//	    max_size        <size>
+//	    staging         <duration>
+//	    max_staged      <size>
+//	    max_staged_each <size>
 //	}
 func publish(d *caddyfile.Dispenser, h *module.Handler) error {
 	if d.NextArg() {
@@ -18,12 +20,13 @@ func publish(d *caddyfile.Dispenser, h *module.Handler) error {
 	}
 	p := new(module.Publish)
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
+		sizes := map[string]*int64{"max_size": &p.MaxSize, "max_staged": &p.MaxStaged, "max_staged_each": &p.MaxStagedEach}
 		switch word := d.Val(); word {
-		case "max_size":
-			if p.MaxSize != 0 {
+		case "max_size", "max_staged", "max_staged_each":
+			if *sizes[word] != 0 {
 				return d.Errf("%s is already specified", word)
 			}
-			if err := positiveSize(d, &p.MaxSize); err != nil {
+			if err := positiveSize(d, sizes[word]); err != nil {
 				return err
 			}
 		case "staging":
@@ -34,7 +37,7 @@ func publish(d *caddyfile.Dispenser, h *module.Handler) error {
 				return err
 			}
 		default:
-			return d.Errf("unrecognized word '%s' in publish, the allowed ones are: max_size, staging", word)
+			return d.Errf("unrecognized word '%s' in publish, the allowed ones are: max_size, staging, max_staged, max_staged_each", word)
 		}
 		if err := p.Validate(); err != nil {
 			return d.WrapErr(err)

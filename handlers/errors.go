@@ -180,6 +180,7 @@ func publishFailed(err error) error {
 		{publish.ErrConflict, http.StatusConflict},
 		{publish.ErrChanged, http.StatusPreconditionFailed},
 		{publish.ErrTooLarge, http.StatusRequestEntityTooLarge},
+		{publish.ErrNoRoom, http.StatusInsufficientStorage},
 		{publish.ErrInterrupted, http.StatusBadRequest},
 	} {
 		if !errors.Is(err, refused.kind) {

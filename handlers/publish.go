@@ -196,7 +196,7 @@ func (g *Registry) publish(r *request, file publish.File, body *uploadBody) (pub
 	if err != nil {
 		return publish.Result{}, err
 	}
-	upload.Body = body
+	upload.Body, upload.Subject = body, r.known().ID
 	if file.Kind == publish.Metadata {
 		upload.Precondition = metadataPrecondition(r.Header)
 	}

@@ -363,6 +363,7 @@ func TestAnswersOfPublishing(t *testing.T) {
 		{"refused, without a reason", 0, publish.ErrRefused, 422, handlers.UploadRefused, nil},
 		{"other bytes", 0, refusal(publish.ErrConflict), 409, handlers.UploadConflict, reasons},
 		{"too large", 0, refusal(publish.ErrTooLarge), 413, handlers.UploadTooLarge, reasons},
+		{"too much is staged", 0, refusal(publish.ErrNoRoom), 507, handlers.UploadDiskFull, reasons},
 		{"an upload that ended early", 0, fmt.Errorf("%w: %w", publish.ErrInterrupted, secret), 400, handlers.UploadInterrupted, []string{publish.ErrInterrupted.Error()}},
 		{"no room", 0, fmt.Errorf("%w: %w", index.ErrDiskFull, secret), 507, handlers.UploadDiskFull, nil},
 		{"another registry.hcl than was meant", 0, publish.ErrChanged, 412, handlers.UploadConflict, []string{publish.ErrChanged.Error()}},

@@ -50,6 +50,13 @@ type Publish struct {
 	// How long an unfinished release is kept after its last file was sent. Between `1m`
 	// and 30 days. Default: `24h`.
 	Staging caddy.Duration `json:"staging,omitempty"`
+
+	// How much of unfinished releases may be staged, with files on their way in, in bytes.
+	// More is refused with 507. Default: 100 GiB.
+	MaxStaged int64 `json:"max_staged,omitempty"`
+
+	// How much of that may be staged with one token. Default: 20 GiB.
+	MaxStagedEach int64 `json:"max_staged_each,omitempty"`
 }
 
 // Limits of Publish.Staging. It must be longer than a file takes.
@@ -64,6 +71,10 @@ func (p *Publish) Validate() error {
 	switch {
 	case p.MaxSize < 0:
 		return errors.New("max_size: it must be positive")
+	case p.MaxStaged < 0:
+		return errors.New("max_staged: it must be positive")
+	case p.MaxStagedEach < 0:
+		return errors.New("max_staged_each: it must be positive")
 	case staging != 0 && (staging < minStaging || staging > maxStaging):
 		return fmt.Errorf("staging: %s is not between %s and %s", staging, minStaging, maxStaging)
 	}
@@ -96,6 +107,8 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 		RequireSignatures: t.require,
 		MaxSize:           h.Publish.MaxSize,
 		Staging:           time.Duration(h.Publish.Staging),
+		MaxStaged:         h.Publish.MaxStaged,
+		MaxStagedEach:     h.Publish.MaxStagedEach,
 		Logger:            h.logger,
 	})
 	if err != nil {

@@ -44,6 +44,7 @@ func (p *Publisher) putDocs(ctx context.Context, tree index.Tree, f File, u Uplo
 	defer s.part.RemoveIfEmpty(stagingPath())
 	defer r.Discard()
 	result, err := p.takeDocs(ctx, tree, s, f, r)
+	p.measure(s, u.Subject, r.size)
 	if err == nil && result.Outcome != Waiting {
 		p.awaitScan(ctx, f.Address) // unchanged, they may have come a moment ago
 	}

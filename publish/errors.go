@@ -21,6 +21,9 @@ var (
 	// ErrTooLarge: it is larger than Options.MaxSize.
 	ErrTooLarge = errors.New("it is too large")
 
+	// ErrNoRoom: as much is staged as Options.MaxStaged or MaxStagedEach allow.
+	ErrNoRoom = errors.New("too much is staged")
+
 	// ErrNothing: nothing of the version is staged, or published.
 	ErrNothing = errors.New("there is nothing of this version")
 
@@ -34,7 +37,7 @@ var (
 
 // A Refusal says why a file is not taken, in sentences for its publisher.
 type Refusal struct {
-	Kind    error // ErrRefused, ErrConflict or ErrTooLarge
+	Kind    error // ErrRefused, ErrConflict, ErrTooLarge or ErrNoRoom
 	Reasons []string
 }
 

@@ -24,6 +24,9 @@ import (
 const (
 	DefaultMaxSize = 4 << 30 // bytes
 	DefaultStaging = 24 * time.Hour
+
+	DefaultMaxStaged     = 100 << 30 // bytes
+	DefaultMaxStagedEach = 20 << 30
 )
 
 // An Index offers clients what is in the tree. It is an *index.Index.
@@ -64,6 +67,10 @@ type Options struct {
 	// DefaultStaging.
 	Staging time.Duration
 
+	// MaxStaged is how much may be staged and on its way in, and MaxStagedEach how much of
+	// that may be one subject's, in bytes. Zero: the defaults.
+	MaxStaged, MaxStagedEach int64
+
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
 
@@ -75,6 +82,7 @@ type Options struct {
 type Publisher struct {
 	options Options
 	opener  *index.Opener
+	room    *room
 
 	unpacking sync.Mutex // of documentation, once its version is locked
 
@@ -114,11 +122,12 @@ func New(o Options) (*Publisher, error) {
 	if o.Staging == 0 {
 		o.Staging = DefaultStaging
 	}
+	o.MaxStaged, o.MaxStagedEach = cmp.Or(o.MaxStaged, DefaultMaxStaged), cmp.Or(o.MaxStagedEach, DefaultMaxStagedEach)
 	if o.Now == nil {
 		o.Now = time.Now
 	}
 	checked, err := simplelru.NewLRU[checkedFile, index.PackageDigest](maxChecked, nil)
-	return &Publisher{options: o, opener: index.NewOpener(o.Open), checked: checked}, err
+	return &Publisher{options: o, opener: index.NewOpener(o.Open), room: newRoom(o.MaxStaged, o.MaxStagedEach), checked: checked}, err
 }
 
 // An Outcome is what has come of an upload.

@@ -45,10 +45,12 @@ func (p *Publisher) putReleaseFile(ctx context.Context, tree index.Tree, f File,
 	if err != nil {
 		return Result{}, err
 	}
-	return p.advance(ctx, tree, s, f, r.sum, content, func(keys *signing.Keyring) (string, error) {
+	result, err := p.advance(ctx, tree, s, f, r.sum, content, func(keys *signing.Keyring) (string, error) {
 		// The client may leave: what it has sent is complete.
 		return p.add(context.WithoutCancel(ctx), s, f, r, content, keys)
 	})
+	p.measure(s, u.Subject, r.size)
+	return result, err
 }
 
 // has returns ErrNothing unless exactly these bytes of a file are staged.
@@ -430,6 +432,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	if err != nil {
 		return err
 	}
+	defer p.measure(s, "", 0)
 	return s.drop(context.WithoutCancel(ctx), c, present)
 }
 

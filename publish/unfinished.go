@@ -3,7 +3,9 @@ package publish
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
@@ -43,16 +45,24 @@ func (p *Publisher) tidy(ctx context.Context) {
 		part.RemoveTemporaries(ctx, stagingPath(), 0)
 		defer part.RemoveIfEmpty(stagingPath())
 	}
+	known, look := p.room.names(), p.room.look()
 	entries, err := list(tree.Providers, stagingPath())
 	if err != nil {
 		return
+	}
+	for _, name := range known {
+		if !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return e.Name() == name }) {
+			p.room.holds(name, look, 0, "", 0) // another instance has published or dropped it
+		}
 	}
 	for _, e := range entries {
 		s, ok := parseStage(tree.Providers, e.Name())
 		if !ok || !e.IsDir() || ctx.Err() != nil {
 			continue
 		}
-		if err := p.tidyStage(ctx, tree, s); err != nil && p.options.Logger != nil {
+		err := p.tidyStage(ctx, tree, s)
+		p.measure(s, "", 0)
+		if err != nil && p.options.Logger != nil {
 			p.options.Logger.Warn("an unfinished release cannot be completed", "address", s.address.String(), "version", s.version, "error", err.Error())
 		}
 	}

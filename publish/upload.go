@@ -27,6 +27,9 @@ type Upload struct {
 	// any file is replaced.
 	Precondition func(now wire.SHA256) error
 
+	// Subject is who sends it, for whom as much is staged as Options.MaxStagedEach allows.
+	Subject string
+
 	// Bodiless: the client asks whether the bytes with this SHA256 are there already.
 	Bodiless bool
 }
@@ -37,24 +40,40 @@ func (u Upload) announced() bool { return u.SHA256 != wire.SHA256{} }
 // A received file is on the local disk, under a temporary name if it has one.
 type received struct {
 	*index.TemporaryFile
+	room   *roomWriter
 	sum    wire.SHA256
 	size   int64
 	digest index.PackageDigest // of a package that has been checked
 }
 
+// Discard removes the file unless it has its name, and gives back its room.
+func (r *received) Discard() {
+	r.TemporaryFile.Discard()
+	r.room.end()
+}
+
 // receive writes an upload to a temporary file. A file that was received must get its
 // name or be discarded.
 func (p *Publisher) receive(ctx context.Context, part index.Part, f File, u Upload) (*received, error) {
+	announced := max(u.Size, 0)
+	if err := p.room.take(u.Subject, announced); err != nil {
+		return nil, err
+	}
+	w := &roomWriter{room: p.room, subject: u.Subject, taken: announced}
 	t, err := part.NewTemporary(ctx, stagingPath(f.Name))
+	if err != nil {
+		w.end()
+	}
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return nil, ErrInterrupted
 	case err != nil:
 		return nil, index.StorageError(err)
 	}
-	r := &received{TemporaryFile: t}
-	if r.sum, r.size, err = p.digest(t, f.Kind, u); err != nil {
-		t.Discard()
+	w.Writer = t
+	r := &received{TemporaryFile: t, room: w}
+	if r.sum, r.size, err = p.digest(w, f.Kind, u); err != nil {
+		r.Discard()
 		return nil, err
 	}
 	return r, nil
@@ -69,6 +88,8 @@ func (p *Publisher) digest(w io.Writer, k Kind, u Upload) (sum wire.SHA256, size
 	switch sum = wire.SHA256(body.hash.Sum(nil)); {
 	case body.err != nil:
 		return sum, size, ErrInterrupted
+	case errors.Is(err, ErrNoRoom):
+		return sum, size, err
 	case err != nil:
 		return sum, size, index.StorageError(err)
 	case size > limit:

@@ -1,0 +1,118 @@
+package publish_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+)
+
+// As much is staged as the limits allow, of one token and of all. What is published, dropped
+// or refused takes up no room.
+func TestStagedFilesHaveALimit(t *testing.T) { eachTree(t, testStagedFilesHaveALimit) }
+
+func testStagedFilesHaveALimit(t *testing.T, on treeKind) {
+	d := newDist(t, "")
+	size := func(names ...string) (n int64) {
+		for _, name := range names {
+			n += int64(len(d[name]))
+		}
+		return n
+	}
+	put := func(r *registry, subject, version, name string, known bool) error {
+		f, err := publish.ParseReleaseFile(demo, version, strings.ReplaceAll(name, "1.0.0", version))
+		if err != nil {
+			t.Fatal(err)
+		}
+		u := upload(d[name])
+		if u.Subject = subject; !known {
+			u.Size = -1
+		}
+		_, err = r.Put(t.Context(), f, u)
+		return err
+	}
+	for _, known := range []bool{true, false} {
+		t.Run(fmt.Sprintf("with its size known %v", known), func(t *testing.T) {
+			r := on.newRegistry(t, func(o *publish.Options) { // two packages are too much of a token, four of all
+				o.MaxStagedEach, o.MaxStaged = size(manifest, linuxZip, linuxZip)-1, size(manifest, linuxZip, linuxZip, linuxZip, linuxZip)-1
+			})
+			must := func(what string, err error) {
+				t.Helper()
+				if err != nil {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			full := func(what string, err error, says string) {
+				t.Helper()
+				if !errors.Is(err, publish.ErrNoRoom) || !strings.Contains(err.Error(), says) {
+					t.Errorf("%s: %v", what, err)
+				}
+			}
+			must("the first", put(r, "ci", "1.0.0", linuxZip, known))
+			must("a second", put(r, "ci", "1.0.0", manifest, known))
+			must("the same again", put(r, "ci", "1.0.0", manifest, known))
+			full("one too many of a token", put(r, "ci", "2.0.0", linuxZip, known), "with this token")
+			must("another token", put(r, "alice", "2.0.0", linuxZip, known))
+			must("another token", put(r, "bob", "3.0.0", linuxZip, known))
+			full("one too many of all", put(r, "carol", "4.0.0", linuxZip, known), "are staged, which")
+
+			must("discarding", r.Drop(t.Context(), demo, "2.0.0"))
+			must("after one has been dropped", put(r, "carol", "4.0.0", linuxZip, known))
+			must("discarding", r.Drop(t.Context(), demo, "3.0.0"))
+			must("discarding", r.Drop(t.Context(), demo, "4.0.0"))
+			if err := put(r, "bob", "1.0.0", sums, known); err != nil {
+				t.Fatal(err)
+			}
+			must("the last file", put(r, "dave", "1.0.0", darwinZip, known))
+			must("after it has been published", put(r, "ci", "2.0.0", linuxZip, known))
+		})
+	}
+}
+
+// What is refused or ends early takes up no room.
+func TestFilesThatAreNotTakenTakeNoRoom(t *testing.T) {
+	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
+	r := newRegistry(t, func(o *publish.Options) { o.MaxStagedEach = int64(len(content)) + 100 })
+	for range 5 {
+		f, err := publish.ParseModuleFile(vpc, "1.0.0.tar.gz")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Put(t.Context(), f, publish.Upload{Body: strings.NewReader("no archive" + content), Size: -1}); !errors.Is(err, publish.ErrRefused) {
+			t.Fatal(err)
+		}
+		if _, err := r.Put(t.Context(), f, publish.Upload{Body: strings.NewReader(content[:10]), Size: int64(len(content))}); !errors.Is(err, publish.ErrInterrupted) {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		if _, err := r.Put(ctx, f, publish.Upload{Body: io.MultiReader(strings.NewReader(content[:10]), unreadable{}), Size: -1}); err == nil {
+			t.Fatal("it is taken")
+		}
+	}
+	for i := range 5 {
+		if _, err := r.putModule(fmt.Sprintf("1.%d.0.tar.gz", i), content); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// What was staged before a restart, or by another instance, counts once it has been looked at.
+func TestStagedFilesOfBeforeCount(t *testing.T) {
+	d := newDist(t, "")
+	limit := func(o *publish.Options) { o.MaxStaged = int64(len(d[linuxZip])) + 10 }
+	r := newRegistry(t, limit)
+	r.mustPut(linuxZip, d[linuxZip], publish.Waiting)
+	again := r.again(t, limit)
+	stop := again.run()
+	defer stop()
+	eventually(t, "it counts", func() bool {
+		_, err := again.put(darwinZip, "this is no archive")
+		return errors.Is(err, publish.ErrNoRoom)
+	})
+}
