@@ -34,7 +34,10 @@ func openRegistryNotices(ctx context.Context, network registryNetwork, fl caddyc
 	if to.address, err = parseAddress(strings.Join(names, "/")); err != nil {
 		return nil, fmt.Errorf("--to: %w", err)
 	}
-	client, err := newPublishClient(ctx, network, registryTokenFlags(fl, to.hostname), to)
+	client, err := newPublishClient(ctx, network, registryTokenFlags(fl, to.hostname))
+	if err == nil {
+		err = client.discover(ctx, network, to)
+	}
 	return &registryNotices{client: client, to: to}, err
 }
 

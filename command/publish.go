@@ -41,9 +41,11 @@ it is there, and --path names the folder:
   caddy terraform-registry publish --to registry.example.com/acme/vpc/aws \
       --from-git . --tag-pattern 'vpc/v{version}' --path modules/vpc --all-tags
 
-Everything is checked before anything is sent. What the registry has already is
-not sent again, so that a run that ended early can be continued. Clients are
-offered a version when it is complete and verified, and it never changes again.
+Everything is checked before anything is sent, and with --dry-run no file is
+sent: the registry is only asked, if there is a token, what it would answer. What
+the registry has already is not sent again, so that a run that ended early can be
+continued. Clients are offered a version when it is complete and verified, and it
+never changes again.
 
 The token is the first of these: --token-file, an environment variable such as
 TF_TOKEN_registry_example_com, the credentials that "terraform login" or "tofu
@@ -70,7 +72,7 @@ cannot be published or was refused, and 2 if the command could not do its work.`
 	cmd.Flags().Duration("wait", 0, "Wait until the registry lists the version, as long as given or 30s")
 	cmd.Flags().Lookup("wait").NoOptDefVal = "30s"
 	cmd.Flags().IntP("parallel", "n", 4, "How many files to send at once")
-	cmd.Flags().Bool("dry-run", false, "Check everything, say what would be sent, and send nothing")
+	cmd.Flags().Bool("dry-run", false, "Check everything, ask the registry what it would take, and send no files")
 	cmd.Flags().Bool("json", false, "Print the result as JSON")
 	cmd.SetFlagErrorFunc(usageError)
 	return cmd
@@ -281,7 +283,10 @@ func (r *publishRun) run(ctx context.Context) (*publishResult, error) {
 		for _, p := range batch.releases {
 			result.outcomes = append(result.outcomes, p.unsent(r.dry))
 		}
-		return result, nil
+		if r.dry {
+			err = r.ask(ctx, result)
+		}
+		return result, err
 	}
 	s, err := newSender(ctx, r)
 	if err != nil {

@@ -25,16 +25,21 @@ type publishClient struct {
 	hint    string // about the token
 }
 
-// newPublishClient finds the service of a registry and the token for it.
-func newPublishClient(ctx context.Context, n registryNetwork, tokens tokenFinder, to destination) (c publishClient, err error) {
+// newPublishClient finds the token for a registry.
+func newPublishClient(ctx context.Context, n registryNetwork, tokens tokenFinder) (c publishClient, err error) {
 	c.http = n.client(false)
 	found, err := tokens.find(ctx, c.http)
 	if err != nil {
 		return c, err
 	}
 	c.token, c.hint = &runToken{finder: tokens, client: c.http, foundToken: found}, tokens.hint(found)
+	return c, nil
+}
+
+// discover finds the service of a registry.
+func (c *publishClient) discover(ctx context.Context, n registryNetwork, to destination) (err error) {
 	c.service, err = n.discoverService(ctx, to)
-	return c, err
+	return err
 }
 
 func (c *publishClient) close() { c.http.HTTPClient.CloseIdleConnections() }
@@ -194,16 +199,35 @@ func reasonsOf(answer *http.Response, body []byte) (reasons []string) {
 
 // put sends a file, and returns the status of the answer.
 func (c *publishClient) put(ctx context.Context, body *sentBody) (status int, err error) {
-	f := body.file
-	path := servicePath(f.Address, f.Version, f.Name)
-	if f.Address.IsModule() {
-		path = servicePath(f.Address, f.Name)
-	}
-	status, answer, err := c.do(ctx, http.MethodPut, body, path)
+	status, answer, err := c.do(ctx, http.MethodPut, body, filePath(body.file))
 	if err == nil {
 		err = checkTaken(answer)
 	}
 	return status, err
+}
+
+// wouldTake asks for a file without sending it, and returns the status of the answer: an
+// error with 404 if its bytes are needed.
+func (c *publishClient) wouldTake(ctx context.Context, f publishFile) (status int, err error) {
+	r, err := c.request(ctx, http.MethodPut, nil, filePath(f))
+	if err != nil {
+		return 0, err
+	}
+	r.Header.Set("Content-Digest", contentDigest(f.sha256))
+	r.Header.Set(headerOnly, "true")
+	status, _, answer, err := c.send(r)
+	if err == nil {
+		err = checkTaken(answer)
+	}
+	return status, err
+}
+
+// filePath is where a file is sent to, below the service.
+func filePath(f publishFile) string {
+	if f.Address.IsModule() {
+		return servicePath(f.Address, f.Name)
+	}
+	return servicePath(f.Address, f.Version, f.Name)
 }
 
 // checkTaken checks that the answer to a PUT is that of a registry: a server that has none

@@ -16,6 +16,7 @@ import (
 type publishResult struct {
 	to          destination
 	dry         bool
+	unasked     string // why the registry was not asked in a dry run, in a sentence; empty: it was
 	outcomes    []publishOutcome
 	skipped     []string // why other tags are not published, in sentences
 	interrupted bool
@@ -183,6 +184,9 @@ func (r *publishResult) summary() string {
 	}
 	if r.dry {
 		sentences = append(sentences, "This was a dry run: nothing has been sent.")
+		if r.unasked != "" {
+			sentences = append(sentences, "The registry was not asked. "+r.unasked)
+		}
 	}
 	return wrap(strings.Join(sentences, " "), 0)
 }

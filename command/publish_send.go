@@ -74,7 +74,10 @@ type sender struct {
 
 // newSender finds the registry's service and the token for it.
 func newSender(ctx context.Context, r *publishRun) (*sender, error) {
-	client, err := newPublishClient(ctx, r.network, r.tokens, r.to)
+	client, err := newPublishClient(ctx, r.network, r.tokens)
+	if err == nil {
+		err = client.discover(ctx, r.network, r.to)
+	}
 	return &sender{client, r}, err
 }
 

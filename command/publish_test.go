@@ -307,8 +307,78 @@ func TestPublishDryRun(t *testing.T) {
 	}
 	lists(t, out, demoName("linux_amd64.zip"), "would be sent")
 	says(t, out, "Can be published: acme/demo 1.2.0. This was a dry run: nothing has been sent.")
-	if sent := r.sent(); len(sent) > 0 {
-		t.Errorf("there are requests: %v", sent)
+	if files := r.files(""); len(files) > 0 {
+		t.Errorf("the tree has %q", files)
+	}
+	for name, n := range r.sent() {
+		if n > 0 {
+			t.Errorf("%d bytes are sent: %s", n, name)
+		}
+	}
+}
+
+// In a dry run the registry is asked what it would answer. No file is sent, and nothing
+// changes.
+func TestPublishDryRunAsksTheRegistry(t *testing.T) {
+	author := indextest.NewPublisher(t)
+	module := func(content string) string {
+		dir := t.TempDir()
+		write(t, dir, "main.tf", content)
+		return dir
+	}
+	one, two := newDist("one").signed(author), newDist("two").signed(author)
+	again := newDist("one").signed(indextest.NewPublisher(t))
+	first, other := module(`output "a" { value = 1 }`), module(`output "a" { value = 2 }`)
+	provider := func(dir string) []string { return []string{"acme/demo", dir} }
+	vpc := func(dir string) []string { return []string{"acme/vpc/aws", "--version", "1.0.0", dir} }
+	for _, test := range []struct {
+		rule       string
+		there      []string // published before
+		token      string
+		args       []string
+		exit       int
+		says, errs string
+	}{
+		{"it is new", nil, goodToken, provider(one.folder(t)), 0, "Can be published: acme/demo 1.2.0.", ""},
+		{"the same bytes are there", provider(one.folder(t)), goodToken, provider(one.folder(t)), 0, "Published before, with the same bytes: acme/demo 1.2.0.", ""},
+		{"other bytes are there", provider(one.folder(t)), goodToken, provider(two.folder(t)), exitProblem, "Not published: acme/demo 1.2.0.", "is published with another"},
+		{"another signature may be as good", provider(one.folder(t)), goodToken, provider(again.folder(t)), 0, "Can be published: acme/demo 1.2.0.", ""},
+		{"a module is new", nil, goodToken, vpc(first), 0, "Can be published: acme/vpc/aws 1.0.0.", ""},
+		{"the same module is there", vpc(first), goodToken, vpc(first), 0, "Published before, with the same bytes: acme/vpc/aws 1.0.0.", ""},
+		{"another module is there", vpc(first), goodToken, vpc(other), exitProblem, "Not published: acme/vpc/aws 1.0.0.", "is published with another"},
+		{"it is not allowed", nil, "tfr_other", vpc(first), exitProblem, "Not published: acme/vpc/aws 1.0.0.", "do not allow to publish acme/vpc/aws"},
+		{"the token is unknown", nil, "tfr_unknown", vpc(first), exitProblem, "Not published: acme/vpc/aws 1.0.0.", "The token is that from"},
+		{"there is no token", nil, "", vpc(first), 0, "Can be published: acme/vpc/aws 1.0.0. This was a dry run: nothing has been sent. The registry was not asked. No token was found:", ""},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := newTarget(t)
+			address := func(args []string) []string { return append([]string{r.to(args[0])}, args[1:]...) }
+			if test.there != nil {
+				if _, errs, err := r.publish(address(test.there)...); err != nil {
+					t.Fatalf("%v\n%s", err, errs)
+				}
+			}
+			before := r.files("")
+			r.sent()
+			args := append(address(test.args), "--dry-run")
+			out, errs, err := run(t.Context(), publishCommand(r.network()), args...)
+			if test.token != "" {
+				out, errs, err = r.publishAs(test.token, args...)
+			}
+			if status(err) != test.exit {
+				t.Errorf("%v\n%s", err, errs)
+			}
+			says(t, out, test.says)
+			says(t, errs, test.errs)
+			if after := r.files(""); !slices.Equal(before, after) {
+				t.Errorf("the tree has %q, and had %q", after, before)
+			}
+			for name, n := range r.sent() {
+				if n > 0 {
+					t.Errorf("%d bytes are sent: %s", n, name)
+				}
+			}
+		})
 	}
 }
 

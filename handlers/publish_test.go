@@ -134,6 +134,9 @@ func TestWhatCanBePublished(t *testing.T) {
 			if a.Code != http.StatusCreated || s.body != "content" {
 				t.Fatalf("got %d %s, and the body is %q", a.Code, a.Body, s.body)
 			}
+			if s.upload.Subject != subject {
+				t.Errorf("it is sent by %q", s.upload.Subject)
+			}
 			if f := s.file; f.Kind != test.kind || f.Address.String() != test.address || f.Version != test.version || f.Name != test.name {
 				t.Errorf("got %+v", f)
 			}
