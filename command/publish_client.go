@@ -249,11 +249,12 @@ func (c *publishClient) state(ctx context.Context, a address.Address, version st
 	return p, err
 }
 
-// drop discards what is staged of a provider's version, if there is something.
+// drop discards what is staged of a provider's version, if there is something. Of a version
+// that is published nothing is staged: what is sent then is compared with it.
 func (c *publishClient) drop(ctx context.Context, a address.Address, version string) error {
 	_, _, err := c.do(ctx, http.MethodDelete, nil, servicePath(a, version, ""))
 	var refused *refusedError
-	if errors.As(err, &refused) && refused.status == http.StatusNotFound {
+	if errors.As(err, &refused) && (refused.status == http.StatusNotFound || refused.status == http.StatusConflict) {
 		return nil
 	}
 	return err

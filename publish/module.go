@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -212,8 +213,31 @@ func (m *presentModule) compare(f File, sum wire.SHA256) (Result, error) {
 		return Result{}, err
 	case !same, m.version != f.Version:
 		return Result{}, f.errOtherBytes()
+	case isZip(m.packageName()) != isZip(f.Name):
+		return Result{}, f.errOtherFormat(m.packageName())
 	}
 	return f.unchanged(sum), nil
+}
+
+// packageName is the name of the package, or the one that the registry's package of a folder
+// would have.
+func (m *presentModule) packageName() string {
+	if m.info.IsDir() {
+		return m.version + ".tar.gz"
+	}
+	return path.Base(m.path)
+}
+
+func isZip(name string) bool { return strings.HasSuffix(name, ".zip") }
+
+// errOtherFormat is for the bytes of a package under a name that says another format. Had
+// they come first, they would have been refused for that.
+func (f File) errOtherFormat(published string) error {
+	format := "zip"
+	if !isZip(f.Name) {
+		format = "tar.gz"
+	}
+	return refused("%s is the file that is published as %s, and no %s: send it under that name", f.Name, published, format)
 }
 
 // asRefusal is the error of a check of a file as its publisher is told of it.

@@ -37,6 +37,8 @@ func testModules(t *testing.T, on treeKind) {
 		{rule: "the same version with parts left out", name: "1.tar.gz", content: content, outcome: publish.Unchanged},
 		{rule: "other bytes", name: "1.0.0.tar.gz", content: other, kind: publish.ErrConflict, says: "a version never changes"},
 		{rule: "another format", name: "1.0.0.zip", content: zip, kind: publish.ErrConflict, says: "a version never changes"},
+		{rule: "the same bytes under the name of another format", name: "1.0.0.zip", content: content, kind: publish.ErrRefused, says: "1.0.0.zip is the file that is published as 1.0.0.tar.gz, and no zip: send it under that name"},
+		{rule: "the same bytes under the other name of their format", name: "1.0.0.tgz", content: content, outcome: publish.Unchanged},
 		{rule: "a version with a v", name: "v1.1.0.tgz", content: content, outcome: publish.Added},
 		{rule: "a zip", name: "1.2.0.zip", content: zip, outcome: publish.Added},
 		{rule: "a package without a module", name: "1.3.0.tar.gz", content: indextest.TarGz("README.md", ""), kind: publish.ErrRefused, says: "there is no .tf file in it"},

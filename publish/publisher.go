@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -119,6 +120,7 @@ func New(o Options) (*Publisher, error) {
 	if o.MaxSize == 0 {
 		o.MaxSize = DefaultMaxSize
 	}
+	o.MaxSize = min(o.MaxSize, math.MaxInt64-1) // of a file that is too large, one byte more is read
 	if o.Staging == 0 {
 		o.Staging = DefaultStaging
 	}
@@ -382,6 +384,11 @@ func (f File) unchanged(sum wire.SHA256) Result {
 // errOtherBytes is for a file of a published version.
 func (f File) errOtherBytes() error {
 	return conflict("version %s of %s is published with another %s: a version never changes, publish a new one", f.Version, f.Address, f.Name)
+}
+
+// errPublished is for a version that cannot be dropped any more.
+func (s stage) errPublished() error {
+	return conflict("version %s of %s is published, and is not deleted: withdraw it in its %s, and clients are no longer offered it", s.version, s.address, index.MetadataName)
 }
 
 // errPublishedWithout is for a file that a published version does not have.

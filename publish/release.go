@@ -409,13 +409,21 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	return s.describe(c, needsSignature, p.options.Staging)
 }
 
-// Drop removes what is staged of a provider's version, or returns ErrNothing.
+// Drop removes what is staged of a provider's version, or returns ErrNothing. Of a version
+// that is published nothing is removed, which is an ErrConflict.
 func (p *Publisher) Drop(ctx context.Context, a address.Address, version string) error {
 	tree, err := p.open()
 	if err != nil {
 		return err
 	}
 	s := stage{address: a.At(""), version: version, part: tree.Providers}
+	present, err := p.presentRelease(tree, s.address, version)
+	if err != nil {
+		return err
+	}
+	if present.exists {
+		return s.errPublished()
+	}
 	if exists, err := s.part.Exists(s.in()); err != nil || !exists {
 		return cmp.Or(err, ErrNothing)
 	}
@@ -424,9 +432,11 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 		return err
 	}
 	defer unlock()
-	present, err := p.presentRelease(tree, s.address, version)
-	if err != nil {
+	if present, err = p.presentRelease(tree, s.address, version); err != nil {
 		return err
+	}
+	if present.exists { // meanwhile: what is left of its stage may be documentation that replaces it
+		return s.errPublished()
 	}
 	c, err := s.read()
 	if err != nil {

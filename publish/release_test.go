@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -418,6 +419,14 @@ func testUploadsThatAreNotWhatWasAnnounced(t *testing.T, on treeKind) {
 	}
 }
 
+// A limit as high as there are numbers is no limit.
+func TestTheHighestMaxSize(t *testing.T) {
+	r := newRegistry(t, func(o *publish.Options) { o.MaxSize = math.MaxInt64 })
+	d := newDist(t, "")
+	r.putAll(d, d.names()...)
+	r.offers(d)
+}
+
 func TestDrop(t *testing.T) { eachTree(t, testDrop) }
 
 func testDrop(t *testing.T, on treeKind) {
@@ -438,9 +447,13 @@ func testDrop(t *testing.T, on treeKind) {
 	other := newDist(t, "other")
 	r.putAll(other, other.names()...)
 	r.offers(other)
-	if err := r.Drop(t.Context(), demo, "1.0.0"); !errors.Is(err, publish.ErrNothing) {
-		t.Errorf("a published version: %v", err)
+	saying(t, r.Drop(t.Context(), demo, "1.0.0"), publish.ErrConflict, "version 1.0.0 of acme/demo is published, and is not deleted: withdraw it in its registry.hcl")
+	r.offers(other)
+	if on.bucket {
+		return
 	}
+	r.Write("providers/.staging/acme@demo@1.0.0/docs/index.md", "# Demo") // that a crash has left
+	saying(t, r.Drop(t.Context(), demo, "1.0.0"), publish.ErrConflict, "withdraw it")
 	r.offers(other)
 }
 
