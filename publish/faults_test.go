@@ -3,6 +3,8 @@ package publish_test
 import (
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -241,4 +243,32 @@ func TestModulesDuringFaults(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A module that is gone again when its name is looked at, as by a client of NFS with an old
+// listing, has met no other one: its publisher is to try again.
+func TestModuleThatIsGoneAtOnce(t *testing.T) {
+	faults, root := new(indextest.Faults), t.TempDir()
+	p, locks := newPublisher(t, faults.Open(index.Directories{Root: root}.Open))
+	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: p, locks: locks}
+	const name = "modules/acme/vpc/aws/1.0.0.tar.gz"
+	gone := false
+	faults.When(func(_ int, o indextest.Operation) error {
+		if o.String() == "stat "+name && !gone {
+			gone = true
+			return os.Remove(filepath.Join(root, filepath.FromSlash(name)))
+		}
+		return nil
+	})
+	content := indextest.TarGz("main.tf", "")
+	_, err := r.putModule("1.0.0.tar.gz", content)
+	if !gone {
+		t.Fatal("nobody has looked at it")
+	}
+	unavailable(t, "the module", err)
+	faults.End()
+	if _, err := r.putModule("1.0.0.tar.gz", content); err != nil {
+		t.Errorf("it is sent again: %v", err)
+	}
+	r.holds(name)
 }

@@ -79,10 +79,16 @@ func (p *Publisher) placeModule(ctx context.Context, tree index.Tree, f File, r 
 	switch {
 	case errors.Is(err, index.ErrChanged):
 		present, err := p.presentModule(tree, f)
-		if present == nil && err == nil {
-			err = conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", f.Version)
+		if present != nil || err != nil {
+			return present, err
 		}
-		return present, err
+		switch exists, err := tree.Modules.Exists(name); {
+		case err != nil:
+			return nil, err
+		case !exists:
+			return nil, p.unavailable("looking at "+name, fs.ErrNotExist)
+		}
+		return nil, conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", f.Version)
 	case err != nil:
 		return nil, index.StorageError(err)
 	}
