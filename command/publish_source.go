@@ -103,6 +103,9 @@ func (s publishSource) read(ctx context.Context, a address.Address) (*publishBat
 // not where it is installed.
 const notSelfContained index.Reason = "not_self_contained"
 
+// notParsed is the reason of a module that clients refuse, since they cannot parse it.
+const notParsed index.Reason = "not_parsed"
+
 // readModule packs a module. Where the registry would withhold it, or it would not work
 // for others, the release has problems.
 func readModule(ctx context.Context, a address.Address, version, dir string) (publishRelease, error) {
@@ -125,12 +128,18 @@ func readModule(ctx context.Context, a address.Address, version, dir string) (pu
 	for _, sentence := range unfit {
 		p.problem(a, dir, notSelfContained, sentence)
 	}
+	for _, text := range packed.Doubts.Unusable {
+		p.problem(a, dir, notParsed, text)
+	}
 	file, err := publish.ParseModuleFile(a, version+".tar.gz")
 	if err != nil {
 		return p, err
 	}
 	if packed.LeftOut != "" {
 		p.notes = append(p.notes, "Not in the package: "+packed.LeftOut+".")
+	}
+	for _, text := range packed.Doubts.Notes {
+		p.notes = append(p.notes, sentence("it "+text))
 	}
 	p.files = []publishFile{{
 		File: file, size: packed.Size, sha256: packed.SHA256,

@@ -228,6 +228,7 @@ func TestPublishChecksFirst(t *testing.T) {
 		{"no module", "README.md", "# VPC", "acme/vpc/aws 1.0.0: no_configuration"},
 		{"a private key", "key.pem", privateKey(t), "acme/vpc/aws 1.0.0: secret"},
 		{"a module beside it", "main.tf", `module "a" { source = "../a" }`, "acme/vpc/aws 1.0.0: not_self_contained main.tf: the module"},
+		{"a file that clients cannot parse", "main.tf", "locals {\n  a = 1 +\n}\n", "acme/vpc/aws 1.0.0: not_parsed correct main.tf:2, which clients cannot parse: Invalid expression"},
 	} {
 		r := newTarget(t)
 		dir := t.TempDir()

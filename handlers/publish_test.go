@@ -513,6 +513,20 @@ func TestUploadHeader(t *testing.T) {
 	}
 }
 
+// What looks like a secret is taken if its publisher says so.
+func TestAllowingSecrets(t *testing.T) {
+	for field, want := range map[string]bool{"": false, "1": true, "true": true, "0": false, "yes please": false} {
+		s := new(shelf)
+		headers := []string{publisherOnly}
+		if field != "" {
+			headers = append(headers, "X-Allow-Secrets: "+field)
+		}
+		if a := sent(publishing(t, s), http.MethodPut, modulePath, "content", headers...); a.Code != http.StatusCreated || s.upload.AllowSecrets != want {
+			t.Errorf("%q: got %d, and they are allowed: %t", field, a.Code, s.upload.AllowSecrets)
+		}
+	}
+}
+
 // Clients of Artifactory ask for a file by its checksum before they send it.
 func TestChecksumDeploy(t *testing.T) {
 	const deploy, sum = "X-Checksum-Deploy: true", "X-Checksum-Sha256: ed7002b439e9ac845f22357d822bac1444730fbdb6016d3ec9432297b9ec9f73"

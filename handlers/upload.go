@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
@@ -90,6 +91,10 @@ const (
 	checksumDeploy = "X-Checksum-Deploy"
 )
 
+// allowSecrets is the header field by which a publisher says that what looks like a secret
+// may be published, such as the key of a test.
+const allowSecrets = "X-Allow-Secrets"
+
 // fromArtifactoryClient reports whether the client takes the registry for Artifactory,
 // whose errors have another form.
 func (r *request) fromArtifactoryClient() bool {
@@ -112,6 +117,7 @@ func readUpload(r *http.Request) (publish.Upload, error) {
 			return u, fail(http.StatusUnprocessableEntity, "a file is published as it is: leave out Content-Encoding")
 		}
 	}
+	u.AllowSecrets, _ = strconv.ParseBool(r.Header.Get(allowSecrets)) // anything else does not
 	var err error
 	if u.SHA256, err = announcedSHA256(r.Header); err != nil {
 		return u, fail(http.StatusBadRequest, "%v", err)

@@ -63,6 +63,7 @@ func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, pla
 type ModuleDigest struct {
 	SHA256 wire.SHA256
 	H1     string // Go's dirhash of its files, "h1:…"
+	Doubts Doubts // about the package
 
 	digest digest
 }
@@ -78,7 +79,8 @@ func CheckModule(ctx context.Context, f afero.File, size int64, name string, kno
 	if err != nil {
 		return ModuleDigest{SHA256: d.sha256}, err
 	}
-	return ModuleDigest{SHA256: d.sha256, H1: d.h1, digest: d}, nil
+	_, summary := splitModuleContent(d.content)
+	return ModuleDigest{SHA256: d.sha256, H1: d.h1, Doubts: doubtsOf(decodeFacts(d.content), summary), digest: d}, nil
 }
 
 // checkArchive reads an archive outside of a scan.

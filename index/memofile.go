@@ -32,7 +32,7 @@ type Store interface {
 // disks do to a file; those who can replace the file can write any digest anyway.
 //
 // The records of a folder are decoded when a scan comes to the folder.
-const memoFormat = "caddy-terraform-registry memo 6\n"
+const memoFormat = "caddy-terraform-registry memo 7\n"
 
 var (
 	errMemoDamaged = errors.New("it is damaged")

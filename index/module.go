@@ -52,6 +52,9 @@ type ModuleVersion struct {
 	// Changed is not empty if the files in the package are others than at first.
 	Changed []ChangedBytes
 
+	// Doubts are what is wrong with the package.
+	Doubts Doubts
+
 	notes      []string // for the report
 	summary    []byte   // encoded: it is rarely needed
 	deprecated *Notice
@@ -389,9 +392,9 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 	v := &ModuleVersion{
 		version: p.version, Hostname: hostname, Version: p.version.String(),
-		Archive: p.file(), H1: p.h1, Folder: p.subfolderOfModule(), Changed: p.changedBytes(""), summary: p.summary(),
+		Archive: p.file(), H1: p.h1, Folder: p.subfolderOfModule(), Changed: p.changedBytes(""), Doubts: p.doubts(), summary: p.summary(),
 	}
-	v.notes = append(p.notes(), changedNotes(v.Changed)...)
+	v.notes = slices.Concat(p.notes(), v.Doubts.All(), changedNotes(v.Changed))
 	v.Archive.Version = v.Version
 	return v
 }
@@ -421,20 +424,12 @@ func (p *modulePackage) subfolderOfModule() string {
 	return decodeFacts(p.content).Folder
 }
 
-// notes are what the operator should know of an offered package.
+// notes are what the operator should know of an offered package besides its doubts.
 func (p *modulePackage) notes() []string {
-	if p.layout != nil {
-		if p.layout.leftOut.total == 0 {
-			return nil
-		}
-		return []string{"leaves out " + p.layout.leftOut.String()}
-	}
-	facts := decodeFacts(p.content)
-	if facts.SecretsTotal == 0 {
+	if p.layout == nil || p.layout.leftOut.total == 0 {
 		return nil
 	}
-	secrets := nameList{facts.Secrets, facts.SecretsTotal}
-	return []string{"contains " + secrets.String() + ", which everyone who downloads the module gets: pack it without"}
+	return []string{"leaves out " + p.layout.leftOut.String()}
 }
 
 // summary is what the module says about itself in short, encoded.

@@ -36,7 +36,10 @@ func (d *digest) readModule(ctx context.Context, f afero.File, size int64, forma
 	if bad != nil {
 		return bad
 	}
-	facts := archiveFacts{Folder: folder, Secrets: m.secrets.first, SecretsTotal: m.secrets.total}
+	facts := archiveFacts{
+		Folder: folder, Secrets: m.secrets.first, SecretsTotal: m.secrets.total,
+		Leaks: m.leaks.first, LeaksTotal: m.leaks.total, packageNames: m.names(),
+	}
 	d.content = encodeModuleContent(facts.encode(), m.docs.Summary(folder))
 	d.h1 = hash1(slices.Collect(maps.Keys(m.sums)), func(name string) wire.SHA256 { return m.sums[name] })
 	return nil
@@ -45,16 +48,19 @@ func (d *digest) readModule(ctx context.Context, f afero.File, size int64, forma
 // archiveFacts are what was learned from the entries of an archive.
 type archiveFacts struct {
 	Folder       string   `json:"folder,omitempty"`  // in which the module lies; empty is the root
-	Secrets      []string `json:"secrets,omitempty"` // the first of them
+	Secrets      []string `json:"secrets,omitempty"` // credentials by their name, the first of them
 	SecretsTotal int      `json:"secrets_total,omitempty"`
+	Leaks        []string `json:"leaks,omitempty"` // secrets for which a publication is refused
+	LeaksTotal   int      `json:"leaks_total,omitempty"`
+	packageNames
 }
 
 // encode returns the facts as the memo keeps them, nothing for most archives.
 func (a archiveFacts) encode() []byte {
-	if a.Folder == "" && a.SecretsTotal == 0 {
+	b, _ := json.Marshal(a) // cannot fail
+	if string(b) == "{}" {
 		return nil
 	}
-	b, _ := json.Marshal(a) // cannot fail
 	return b
 }
 
@@ -203,7 +209,12 @@ type moduleFinder struct {
 	recorded string // the folder that the package says the module is in; empty: it does not say
 	inFolder bool   // there is configuration in that folder, or below it
 
-	secrets nameList // with their kinds
+	inModules bool     // there is configuration in modules/ at the root
+	deep      string   // the first configuration that lies elsewhere
+	values    nameList // files with values of variables
+
+	leaks   nameList // with their kinds
+	secrets nameList // the others
 	docs    moduledoc.Collector
 	sums    map[string]wire.SHA256 // of the files, the last of each name
 	buffer  []byte
@@ -213,6 +224,7 @@ type moduleFinder struct {
 // add takes the name of an entry. A folder's own entry ends in a slash.
 func (m *moduleFinder) add(name string) {
 	name = strings.TrimPrefix(name, "./")
+	m.addName(name)
 	if m.recorded != "" {
 		within := m.recorded == rootFolder || strings.HasPrefix(name, m.recorded+"/")
 		m.inFolder = m.inFolder || within && moduledoc.IsConfiguration(name)
@@ -287,8 +299,12 @@ func (m *moduleFinder) inspect(name string, r io.Reader, size int64) error {
 	if kind == "" {
 		kind = secretByContent(m.start, size)
 	}
-	if kind != "" {
+	switch kind {
+	case "":
+	case credentialsKind: // modules have such files with nothing in them
 		m.secrets.add(name, kind)
+	default:
+		m.leaks.add(name, kind)
 	}
 	return nil
 }

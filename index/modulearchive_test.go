@@ -194,18 +194,19 @@ func TestTarsThatAreRefused(t *testing.T) {
 	}
 }
 
-// State, plans and keys in an archive are noted; it is offered all the same.
+// State, plans and keys in an archive are noted, and credentials apart from them; it is
+// offered all the same.
 func TestSecretsInAnArchive(t *testing.T) {
 	key, plan := privateKeys(t)["PKCS#8"], testdata(t, "saved-plan")
 	for _, test := range []struct {
 		rule  string
 		files []string // names and contents
-		want  string
+		leaks string
 	}{
 		{"none", []string{"main.tf", "", ".terraform.lock.hcl", "x", ".env.example", "x", "certs/ca.pem", "x", ".aws/", ""}, ""},
 		{"state", []string{"main.tf", "", "terraform.tfstate", "{}"}, "terraform.tfstate (state)"},
 		{"state in a folder of workspaces", []string{"main.tf", "", "terraform.tfstate.d/prod/x", "{}"}, "terraform.tfstate.d/prod/x (state)"},
-		{"credentials", []string{"main.tf", "", "a/.aws/config", "x", ".env", "x"}, "a/.aws/config (credentials) and .env (credentials)"},
+		{"credentials", []string{"main.tf", "", "a/.aws/config", "x", ".env", "x"}, ""},
 		{"a plan", []string{"main.tf", "", "release", plan}, "release (a saved plan)"},
 		{"a key", []string{"main.tf", "", "certs/server.txt", key}, "certs/server.txt (a private key)"},
 		{"in the folder of the module", []string{"vpc/main.tf", "", "vpc/terraform.tfstate", "{}"}, "vpc/terraform.tfstate (state)"},
@@ -225,8 +226,12 @@ func TestSecretsInAnArchive(t *testing.T) {
 			w.Close()
 			for format, content := range map[string][]byte{"zip": zipOf(test.files...), "tar.gz": gzipOf(headers.Bytes())} {
 				facts, f := factsOf(content, format)
-				if got := (&nameList{facts.Secrets, facts.SecretsTotal}).String(); f != nil || got != test.want {
+				if got := (&nameList{facts.Leaks, facts.LeaksTotal}).String(); f != nil || got != test.leaks {
 					t.Errorf("in a %s it is %q, %v", format, got, f)
+				}
+				credentials := map[string]string{"credentials": "a/.aws/config (credentials) and .env (credentials)"}[test.rule]
+				if got := (&nameList{facts.Secrets, facts.SecretsTotal}).String(); got != credentials {
+					t.Errorf("credentials in a %s are %q", format, got)
 				}
 			}
 		})

@@ -64,8 +64,9 @@ func (r *moduleRules) leavesOut(e entry, name string, in folderMatch) (leftOut b
 // A moduleLayout is what is known of a module folder besides its files.
 type moduleLayout struct {
 	leftOut   *nameList // what is not among the files
-	subfolder string    // the one folder in it in which the module lies, if that is so
-	packing   *packing  // once it is needed
+	names     packageNames
+	subfolder string   // the one folder in it in which the module lies, if that is so
+	packing   *packing // once it is needed
 }
 
 // packed returns the packing of a module folder that has been read.
@@ -101,6 +102,7 @@ func (a *archive) findModule(visit func(dir string)) {
 		m.add(f.name)
 	}
 	a.layout.subfolder, a.bad = m.module()
+	a.layout.names = m.names()
 }
 
 // disregardUniformModes disregards the executable bits if every file has them, as

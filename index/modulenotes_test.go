@@ -16,9 +16,13 @@ func TestNotesOnModules(t *testing.T) {
 		"1.0.0/main.tf": "# a module\n", "1.0.0/modules/a/main.tf": "# a submodule\n",
 		"1.1.0/main.tf": "# a module\n", "1.1.0/.terraform/x": "x", "1.1.0/terraform.tfstate": "{}",
 		"1.2.0/main.tf": "# a module\n", "1.2.0/.env": "x", "1.2.0/a.md": "x", "1.2.0/b.md": "x", "1.2.0/docs/c.md": "x", "1.2.0/docs/d.md": "x", "1.2.0/.terraformignore": "*.md\n",
-		"1.3.0.tar.gz": indextest.TarGz("main.tf", "# a module\n"),
-		"1.4.0.tar.gz": indextest.TarGz("vpc-1.4.0/main.tf", "# a module\n", "vpc-1.4.0/terraform.tfstate", "{}"),
-		"1.5.0.zip":    indextest.Zip("main.tf", "# a module\n", ".netrc", "x"),
+		"1.3.0.tar.gz":  indextest.TarGz("main.tf", "# a module\n"),
+		"1.4.0.tar.gz":  indextest.TarGz("vpc-1.4.0/main.tf", "# a module\n", "vpc-1.4.0/terraform.tfstate", "{}"),
+		"1.5.0.zip":     indextest.Zip("main.tf", "# a module\n", ".netrc", "x"),
+		"1.6.0.tar.gz":  indextest.TarGz("vpc-1.6.0/main.tf", "type =\n", "vpc-1.6.0/examples/a/main.tf", "a {\n"),
+		"1.7.0/main.tf": "# a module\n", "1.7.0/a.tofu": "a =\n", "1.7.0/prod.tfvars": "",
+		"1.8.0.zip":         indextest.Zip("aws/vpc/main.tf", "# a module\n"),
+		"1.9.0/a/b/main.tf": "# a module\n",
 	} {
 		tree.Write("modules/acme/vpc/aws/"+name, content)
 	}
@@ -29,6 +33,16 @@ func TestNotesOnModules(t *testing.T) {
 		"1.3.0": nil,
 		"1.4.0": {"contains vpc-1.4.0/terraform.tfstate (state), which everyone who downloads the module gets: pack it without"},
 		"1.5.0": {"contains .netrc (credentials), which everyone who downloads the module gets: pack it without"},
+		"1.6.0": {
+			"correct main.tf:1, which clients cannot parse: Invalid expression: Expected the start of an expression, but found an invalid expression token.",
+			"correct examples/a/main.tf:1, which clients cannot parse: Unclosed configuration block: There is no closing brace for this block before the end of the file. This may be caused by incorrect brace nesting elsewhere in this file.",
+		},
+		"1.7.0": {
+			"correct a.tofu:1, which clients cannot parse: Invalid expression: Expected the start of an expression, but found an invalid expression token.",
+			"contains prod.tfvars, which clients do not read in a module, and in which there may be secrets: pack it without",
+		},
+		"1.8.0": {"has no .tf file at its root or in modules/, only deeper ones such as aws/vpc/main.tf: clients find them by //aws/vpc in the source alone, so pack the module at the root"},
+		"1.9.0": {"has no .tf file at its root or in modules/, only deeper ones such as a/b/main.tf: clients find them by //a/b in the source alone, so pack the module at the root"},
 	}
 	x := index.New(options(t, tree.Open))
 	defer x.Close()
@@ -47,7 +61,7 @@ func TestNotesOnModules(t *testing.T) {
 			}
 		}
 		for _, v := range s.Module(ownVPC).Versions {
-			if folder := map[string]string{"1.4.0": "vpc-1.4.0"}[v.Version]; v.Folder != folder {
+			if folder := map[string]string{"1.4.0": "vpc-1.4.0", "1.6.0": "vpc-1.6.0"}[v.Version]; v.Folder != folder {
 				t.Errorf("%s is in %q", v.Version, v.Folder)
 			}
 		}

@@ -21,6 +21,8 @@ type PackedModule struct {
 	// that is nothing.
 	LeftOut string
 
+	Doubts Doubts // about the package
+
 	part    Part
 	packing *packing
 }
@@ -49,7 +51,12 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 		}
 		return nil, asPackageError(err)
 	}
-	return &PackedModule{Size: d.size, SHA256: d.sha256, H1: d.h1, LeftOut: a.layout.leftOut.String(), part: a.in.part, packing: a.layout.packing}, nil
+	_, summary := splitModuleContent(d.content)
+	return &PackedModule{
+		Size: d.size, SHA256: d.sha256, H1: d.h1, LeftOut: a.layout.leftOut.String(),
+		Doubts: doubtsOf(archiveFacts{packageNames: a.layout.names}, summary),
+		part:   a.in.part, packing: a.layout.packing,
+	}, nil
 }
 
 // Open opens the package. Reading fails with ErrChanged if a file in the folder is no

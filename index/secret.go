@@ -24,6 +24,9 @@ var credentials = []string{
 	".ssh", ".gnupg", ".aws", ".azure", ".kube", "application_default_credentials.json",
 }
 
+// credentialsKind is the kind of secret that tools keep for their user.
+const credentialsKind = "credentials"
+
 // secretByName returns the kind of secret that a file or folder is by its name;
 // empty if it is none.
 func secretByName(name string) string {
@@ -31,7 +34,7 @@ func secretByName(name string) string {
 	case isState(name):
 		return "state"
 	case slices.Contains(credentials, name), isEnvironment(name):
-		return "credentials"
+		return credentialsKind
 	}
 	return ""
 }

@@ -300,7 +300,7 @@ func isShared(path string) bool { return !strings.HasPrefix(path, "keys/") }
 
 // A segment is a line that names its format, records as in the memo, and the sha256 of all
 // that, by which it is also called.
-const segmentFormat = "caddy-terraform-registry digests 2\n"
+const segmentFormat = "caddy-terraform-registry digests 3\n"
 
 func segmentName(segment []byte) string {
 	return hex.EncodeToString(segment[len(segment)-sha256.Size:][:16])

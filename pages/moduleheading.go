@@ -80,7 +80,20 @@ func (m *moduleView) standing(v *index.ModuleVersion) []chip {
 
 func (m *moduleView) notices() []notice {
 	to := func(r route) *link { return &link{"Use " + m.latest.Version, m.url(r)} }
-	return standingNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.at("")))
+	return append(doubtNotices(m.version.Doubts), standingNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.at("")))...)
+}
+
+// doubtNotices say for what a module's package is refused when it is published. This one
+// was copied into the folder, or comes from elsewhere.
+func doubtNotices(d index.Doubts) (notices []notice) {
+	if len(d.Unusable) > 0 {
+		notices = append(notices, notice{Tone: "bad", Title: "Terraform and OpenTofu cannot read all of this version.",
+			Text: "Its publisher has to " + strings.Join(d.Unusable, " and to ")})
+	}
+	for _, text := range d.Secrets {
+		notices = append(notices, notice{Tone: "bad", Title: "This version has secrets in it.", Text: "It " + text + "."})
+	}
+	return notices
 }
 
 func (m *moduleView) menu() versionMenu {

@@ -2,7 +2,6 @@ package pages
 
 import (
 	"encoding/json"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -264,11 +263,3 @@ type versionRow struct {
 }
 
 func (r versionRow) number() string { return r.Version }
-
-// problemPlace is where a problem was found.
-func problemPlace(p moduledoc.Problem) string {
-	if p.Line == 0 {
-		return p.File
-	}
-	return fmt.Sprintf("%s:%d", p.File, p.Line)
-}

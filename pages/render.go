@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
 //go:embed templates/*.html
@@ -67,7 +69,7 @@ func (t *theme) functions() template.FuncMap {
 		"datetime": func(at time.Time) string { return at.UTC().Format(time.RFC3339) },
 		"number":   func(n int) string { return humanize.Comma(int64(n)) },
 		"count":    count,
-		"place":    problemPlace,
+		"place":    moduledoc.Problem.Place,
 	}
 }
 

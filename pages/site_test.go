@@ -490,6 +490,29 @@ func TestVersionsSayThatTheirBytesHaveChanged(t *testing.T) {
 	}
 }
 
+// What would be refused today lies in the tree all the same, or comes from elsewhere.
+func TestModulesSayWhatIsWrongWithThem(t *testing.T) {
+	tree := indextest.New(t).
+		Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "locals {\n  a = 1 +\n}\n", "terraform.tfstate", "{}", "a.tfvars", "")).
+		Write("modules/acme/vpc/aws/1.1.0/main.tf", "# a module\n")
+	s := siteOf(t, snapshotOf(t, tree))
+	wants := []string{
+		"Terraform and OpenTofu cannot read all of this version.", "Its publisher has to correct main.tf:2, which clients cannot parse: Invalid expression",
+		"This version has secrets in it.", "It contains terraform.tfstate (state), which everyone who downloads the module gets: pack it without.",
+	}
+	for path, has := range map[string]bool{"/modules/acme/vpc/aws/1.0.0": true, "/modules/acme/vpc/aws/1.1.0": false} {
+		text := textIn(elements(parse(t, s.get(path, "")), atom.Main)[0])
+		for _, want := range wants {
+			if strings.Contains(text, want) != has {
+				t.Errorf("%s: there is, or is no, %q in\n%s", path, want, text)
+			}
+		}
+		if strings.Contains(text, "a.tfvars") {
+			t.Errorf("%s: it names a.tfvars", path)
+		}
+	}
+}
+
 func TestARegistryBegins(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, indextest.New(t)))
 	text := textIn(parse(t, s.get("/", "")))

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"path"
+	"slices"
 	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -49,13 +50,34 @@ func (p *Publisher) putModule(ctx context.Context, tree index.Tree, f File, u Up
 	if err != nil {
 		return Result{}, p.asRefusal(ctx, f, err)
 	}
+	notes, err := judge(digest.Doubts, u.AllowSecrets)
+	if err != nil {
+		return Result{}, err
+	}
 	if present, err = p.placeModule(ctx, tree, f, r, digest, dir); err != nil {
 		return Result{}, err
 	}
 	if present != nil {
 		return present.compare(f, r.sum)
 	}
-	return p.completed(ctx, f, r.sum), nil
+	result := p.completed(ctx, f, r.sum)
+	result.Notes = notes
+	return result, nil
+}
+
+// judge refuses a package for what is wrong with it, or returns what its publisher should
+// know of it all the same.
+func judge(d index.Doubts, allowSecrets bool) (notes []string, err error) {
+	reasons := d.Unusable
+	if !allowSecrets {
+		for _, text := range d.Secrets {
+			reasons = append(slices.Clip(reasons), text+", or allow it with X-Allow-Secrets: 1")
+		}
+	}
+	if len(reasons) > 0 {
+		return nil, &Refusal{Kind: ErrRefused, Reasons: reasons}
+	}
+	return d.All(), nil
 }
 
 // placeModule gives a package its name in the tree, unless the version has been
@@ -222,7 +244,11 @@ func (m *presentModule) compare(f File, sum wire.SHA256) (Result, error) {
 	case isZip(m.packageName()) != isZip(f.Name):
 		return Result{}, f.errOtherFormat(m.packageName())
 	}
-	return f.unchanged(sum), nil
+	result := f.unchanged(sum)
+	if m.offered != nil {
+		result.Notes = m.offered.Doubts.All()
+	}
+	return result, nil
 }
 
 // packageName is the name of the package, or the one that the registry's package of a folder

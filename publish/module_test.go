@@ -1,6 +1,9 @@
 package publish_test
 
 import (
+	"errors"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -65,6 +68,72 @@ func testModules(t *testing.T, on treeKind) {
 	}
 	if read := r.index.Stats().Read; read != 0 {
 		t.Errorf("scans have read %d archives, which were read when they arrived", read)
+	}
+}
+
+// What clients could not use, and what nobody should have, is refused. It is the sender's to
+// correct; what there is a lesser doubt of is published with a note.
+func TestModulesThatClientsCouldNotUse(t *testing.T) {
+	key := indextest.NewPublisher(t).PrivateKey()
+	broken := []string{"main.tf", "locals {\n  a = 1 +\n}\n", "modules/a/main.tf", "locals {\n  a = 1\n  a = 2\n}\n"}
+	const allow = ", which everyone who downloads the module gets: pack it without, or allow it with X-Allow-Secrets: 1"
+	for _, test := range []struct {
+		rule    string
+		files   []string // names and contents
+		allowed bool     // secrets are
+		refused []string // nil: it is published
+		notes   []string // each begins so
+	}{
+		{"a module", []string{"main.tf", "# a module\n"}, false, nil, nil},
+		{"files that clients cannot parse", broken, false, []string{
+			"correct main.tf:2, which clients cannot parse: Invalid expression: Expected the start of an expression, but found an invalid expression token.",
+			`correct modules/a/main.tf:3, which clients cannot parse: Attribute redefined: The argument "a" was already set at modules/a/main.tf:2,3-4. Each argument may be set only once.`,
+		}, nil},
+		{"files that clients cannot parse, with secrets allowed", broken[:2], true, []string{
+			"correct main.tf:2, which clients cannot parse: Invalid expression: Expected the start of an expression, but found an invalid expression token.",
+		}, nil},
+		{"a private key", []string{"main.tf", "", "test/server.txt", key}, false, []string{"contains test/server.txt (a private key)" + allow}, nil},
+		{"state", []string{"main.tf", "", "terraform.tfstate", "{}"}, false, []string{"contains terraform.tfstate (state)" + allow}, nil},
+		{"both, allowed", []string{"main.tf", "", "test/server.txt", key, "terraform.tfstate", "{}"}, true, nil,
+			[]string{"contains test/server.txt (a private key) and terraform.tfstate (state), which everyone"}},
+		{"credentials by their name", []string{"main.tf", "", ".envrc", "use flake"}, false, nil, []string{"contains .envrc (credentials), which everyone"}},
+		{"values of variables", []string{"main.tf", "", "prod.tfvars", "", "examples/a/a.auto.tfvars.json", "{}"}, false, nil,
+			[]string{"contains prod.tfvars and examples/a/a.auto.tfvars.json, which clients do not read in a module"}},
+		{"configuration two folders deep", []string{"aws/vpc/main.tf", ""}, false, nil, []string{"has no .tf file at its root or in modules/, only deeper ones such as aws/vpc/main.tf"}},
+		{"configuration two folders deep in modules", []string{"modules/vpc/main.tf", ""}, false, nil, nil},
+		{"configuration in several folders", []string{"vpc/main.tf", "", "dns/main.tf", ""}, false, nil, nil},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			r := newRegistry(t)
+			f, err := publish.ParseModuleFile(vpc, "1.0.0.tar.gz")
+			if err != nil {
+				t.Fatal(err)
+			}
+			u := upload(indextest.TarGz(test.files...))
+			u.AllowSecrets = test.allowed
+			result, err := r.Put(t.Context(), f, u)
+			r.isClean()
+			if test.refused != nil {
+				var refusal *publish.Refusal
+				if !errors.As(err, &refusal) || refusal.Kind != publish.ErrRefused || !slices.Equal(refusal.Reasons, test.refused) {
+					t.Errorf("it is answered with %+v, %v", result, err)
+				}
+				r.holds()
+				return
+			}
+			if err != nil || result.Outcome != publish.Added {
+				t.Fatalf("it is answered with %+v, %v", result, err)
+			}
+			again, err := r.Put(t.Context(), f, upload(indextest.TarGz(test.files...)))
+			if err != nil || again.Outcome != publish.Unchanged {
+				t.Fatalf("it is sent again, and answered with %+v, %v", again, err)
+			}
+			for _, notes := range [][]string{result.Notes, again.Notes} {
+				if !slices.EqualFunc(notes, test.notes, strings.HasPrefix) {
+					t.Errorf("the notes are %q", notes)
+				}
+			}
+		})
 	}
 }
 

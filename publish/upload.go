@@ -30,6 +30,9 @@ type Upload struct {
 	// Subject is who sends it, for whom as much is staged as Options.MaxStagedEach allows.
 	Subject string
 
+	// AllowSecrets: the package of a module may have private keys and state in it.
+	AllowSecrets bool
+
 	// Bodiless: the client asks whether the bytes with this SHA256 are there already.
 	Bodiless bool
 }

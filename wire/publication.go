@@ -32,6 +32,9 @@ type Publication struct {
 	// Expires is when what is staged will be dropped.
 	Expires *time.Time `json:"expires,omitempty"`
 
+	// Notes are what users of the version may have trouble with.
+	Notes []string `json:"notes,omitempty"`
+
 	// Message is what else is to be said, in one sentence.
 	Message string `json:"message,omitempty"`
 }

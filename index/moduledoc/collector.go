@@ -33,6 +33,7 @@ type collection struct {
 	license map[string][]byte       // by name
 
 	files, configuration, readmes int            // how many, and bytes
+	judging                       int            // the effort that it took so far to find what clients refuse
 	tooMany                       map[string]int // modules left out, by the folder they are in
 }
 
@@ -41,6 +42,7 @@ type moduleFiles struct {
 	configuration map[string][]byte // by name
 	readmes       map[string]Readme // by name
 	problems      []Problem
+	refused       map[string]*Problem // of configuration, by name; nil for what clients take
 }
 
 // Add takes a file of the package. It reads content only if the file is wanted, and
@@ -125,10 +127,24 @@ func (c *Collector) Package(folder string) *Package {
 			p.Examples = append(p.Examples, files.read(at))
 		}
 	}
+	p.Refused = from.refused()
 	for _, folder := range slices.Sorted(maps.Keys(from.tooMany)) {
 		p.Root.Problems = append(p.Root.Problems, Problem{File: folder, Text: fmt.Sprintf("Only the first %d folders in it are read.", maxModules)})
 	}
 	return p
+}
+
+// refused are the files that clients refuse, by path.
+func (c *collection) refused() (found []Problem) {
+	for _, at := range slices.Sorted(maps.Keys(c.modules)) {
+		files := c.modules[at].refused
+		for _, name := range slices.Sorted(maps.Keys(files)) {
+			if p := files[name]; p != nil {
+				found = append(found, *p)
+			}
+		}
+	}
+	return found
 }
 
 // Summary is the short form of Package.
@@ -236,15 +252,30 @@ func (c *collection) add(p place, content io.Reader, short bool) error {
 	}
 	name := strings.Clone(p.name)
 	switch {
-	case short && strings.HasPrefix(p.module, "examples/"): // only counted
-		if p.kind == configuration {
-			m.configuration[""] = nil
-		}
+	case p.kind == readme && short && strings.HasPrefix(p.module, "examples/"): // only counted
 		return nil
 	case p.kind == readme:
 		return c.addReadme(m, name, content, short)
 	}
-	return c.addConfiguration(m, p, content)
+	if err := c.addConfiguration(m, p, content); err != nil {
+		return err
+	}
+	c.judge(m, p)
+	if short && strings.HasPrefix(p.module, "examples/") {
+		m.configuration[name] = nil
+	}
+	return nil
+}
+
+// judge finds whether clients refuse a file that was added.
+func (c *collection) judge(m *moduleFiles, p place) {
+	left := maxEffort - c.judging
+	found := refusal(path.Join(p.module, p.name), m.configuration[p.name], &left)
+	c.judging = maxEffort - left
+	if m.refused == nil {
+		m.refused = make(map[string]*Problem)
+	}
+	m.refused[strings.Clone(p.name)] = found
 }
 
 func (c *collection) addConfiguration(m *moduleFiles, p place, content io.Reader) error {

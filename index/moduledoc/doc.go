@@ -9,6 +9,8 @@
 // large one, and what is beyond a bound is left out and said to be.
 package moduledoc
 
+import "strconv"
+
 // A Package is a module package with all that is in it.
 type Package struct {
 	// Root is the module at the root of the package, or in its one folder there.
@@ -17,6 +19,10 @@ type Package struct {
 	// Submodules are the modules in modules/, and Examples those in examples/,
 	// ordered by path.
 	Submodules, Examples []Module
+
+	// Refused are the files that clients cannot parse, for which they refuse the module:
+	// the first error of each, by path.
+	Refused []Problem
 
 	// License is the SPDX identifier of the licence, empty if there is no file that
 	// is recognised as one.
@@ -144,6 +150,14 @@ type Problem struct {
 	Text string // one sentence
 }
 
+// Place is FILE:LINE, or FILE.
+func (p Problem) Place() string {
+	if p.Line == 0 {
+		return p.File
+	}
+	return p.File + ":" + strconv.Itoa(p.Line)
+}
+
 // A Summary is the short form of a Package: what lists and search need. It is kept
 // in memory for every version of every module, so that it is small.
 type Summary struct {
@@ -160,6 +174,10 @@ type Summary struct {
 
 	// Resources and Examples are how many there are.
 	Resources, Examples int
+
+	// Refused are the Package's, the first of them, and RefusedTotal how many there are.
+	Refused      []Problem
+	RefusedTotal int
 
 	// Words are the words of the README for search, in lower case, each once,
 	// separated by spaces: the first of them, up to a bound.

@@ -10,6 +10,7 @@ import (
 const (
 	maxSummaryNames = 4 << 10 // bytes of the inputs' names, of the outputs', and of all submodules' inputs
 	maxSubmodules   = 50
+	maxRefused      = 5
 )
 
 // Summary returns the short form.
@@ -20,6 +21,8 @@ func (p *Package) Summary() Summary {
 		Inputs:  firstNames(inputs(p.Root.Variables), maxSummaryNames),
 		Outputs: firstNames(outputs(p.Root.Outputs), maxSummaryNames),
 	}
+	s.RefusedTotal = len(p.Refused)
+	s.Refused = slices.Clip(p.Refused[:min(len(p.Refused), maxRefused)])
 	left := maxSummaryNames
 	for _, m := range p.Submodules[:min(len(p.Submodules), maxSubmodules)] {
 		names := firstNames(inputs(m.Variables), left)
@@ -67,6 +70,13 @@ func (s Summary) Encode() []byte {
 	b = appendNames(b, s.Outputs)
 	b = binary.AppendUvarint(b, uint64(s.Resources))
 	b = binary.AppendUvarint(b, uint64(s.Examples))
+	b = binary.AppendUvarint(b, uint64(s.RefusedTotal))
+	b = binary.AppendUvarint(b, uint64(len(s.Refused)))
+	for _, p := range s.Refused {
+		b = appendText(b, p.File)
+		b = binary.AppendUvarint(b, uint64(p.Line))
+		b = appendText(b, p.Text)
+	}
 	b = binary.AppendUvarint(b, uint64(len(s.Submodules)))
 	for _, m := range s.Submodules {
 		b = appendText(b, m.Path)
@@ -96,7 +106,10 @@ func DecodeSummary(b []byte) (Summary, error) {
 		return Summary{}, nil
 	}
 	d := decoder{rest: string(b)}
-	s := Summary{Description: d.text(), Words: d.text(), Inputs: d.names(), Outputs: d.names(), Resources: d.number(), Examples: d.number()}
+	s := Summary{Description: d.text(), Words: d.text(), Inputs: d.names(), Outputs: d.names(), Resources: d.number(), Examples: d.number(), RefusedTotal: d.number()}
+	for range d.count() {
+		s.Refused = append(s.Refused, Problem{File: d.text(), Line: d.number(), Text: d.text()})
+	}
 	for range d.count() {
 		s.Submodules = append(s.Submodules, SubmoduleSummary{Path: d.text(), Description: d.text(), Inputs: d.names()})
 	}

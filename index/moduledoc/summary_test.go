@@ -10,6 +10,7 @@ import (
 func TestSummariesAreDecodedAsTheyWereEncoded(t *testing.T) {
 	full := Summary{
 		Description: "A network", Inputs: []string{"a", "b"}, Outputs: []string{"c"}, Resources: 300, Examples: 2, Words: "a network",
+		Refused: []Problem{{"main.tf", 300, "Invalid expression."}, {"a.tf", 0, "Unreadable."}}, RefusedTotal: 4,
 		Submodules: []SubmoduleSummary{{Path: "modules/x", Description: "X", Inputs: []string{"d"}}, {Path: "modules/y"}},
 	}
 	for _, s := range []Summary{{}, full} {

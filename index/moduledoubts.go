@@ -1,0 +1,94 @@
+package index
+
+import (
+	"fmt"
+	"path"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+)
+
+// Doubts are what is wrong with a module's package although clients can unpack it, in
+// sentences. Who publishes is refused for some of it, by the server and by the publish
+// command. What lies in the tree, or comes from an origin, is offered all the same: its
+// publisher is not there to correct it.
+type Doubts struct {
+	// Unusable: files that clients cannot parse, so that they refuse the module.
+	Unusable []string
+
+	// Secrets are private keys, saved plans and state in the package.
+	Secrets []string
+
+	// Notes are lesser doubts.
+	Notes []string
+}
+
+// All are all of them, the worst first.
+func (d Doubts) All() (all []string) {
+	return append(append(append(all, d.Unusable...), d.Secrets...), d.Notes...)
+}
+
+// packageNames are names in a package of which there are doubts, as far as names tell.
+type packageNames struct {
+	Values      []string `json:"values,omitempty"` // files with values of variables, the first of them
+	ValuesTotal int      `json:"values_total,omitempty"`
+	Deep        string   `json:"deep,omitempty"` // the first configuration, if all of it lies where no client looks
+}
+
+// doubts are those about a package that has been read.
+func (p *modulePackage) doubts() Doubts {
+	if p.layout != nil {
+		return doubtsOf(archiveFacts{packageNames: p.layout.names}, p.summary())
+	}
+	return doubtsOf(decodeFacts(p.content), p.summary())
+}
+
+// doubtsOf are the doubts about a package with these facts and encoded summary.
+func doubtsOf(facts archiveFacts, summary []byte) (d Doubts) {
+	s, _ := moduledoc.DecodeSummary(summary)
+	for _, p := range s.Refused {
+		d.Unusable = append(d.Unusable, fmt.Sprintf("correct %s, which clients cannot parse: %s", p.Place(), p.Text))
+	}
+	if more := s.RefusedTotal - len(s.Refused); more > 0 {
+		d.Unusable = append(d.Unusable, fmt.Sprintf("correct %d more files, which clients cannot parse either", more))
+	}
+	contains := func(names nameList) string {
+		return "contains " + names.String() + ", which everyone who downloads the module gets: pack it without"
+	}
+	if facts.LeaksTotal > 0 {
+		d.Secrets = []string{contains(nameList{facts.Leaks, facts.LeaksTotal})}
+	}
+	if facts.SecretsTotal > 0 {
+		d.Notes = append(d.Notes, contains(nameList{facts.Secrets, facts.SecretsTotal}))
+	}
+	if facts.ValuesTotal > 0 {
+		values := nameList{facts.Values, facts.ValuesTotal}
+		d.Notes = append(d.Notes, "contains "+values.String()+", which clients do not read in a module, and in which there may be secrets: pack it without")
+	}
+	if facts.Deep != "" {
+		d.Notes = append(d.Notes, fmt.Sprintf("has no .tf file at its root or in modules/, only deeper ones such as %s: clients find them by //%s in the source alone, so pack the module at the root", facts.Deep, path.Dir(facts.Deep)))
+	}
+	return d
+}
+
+// names are the names of which there are doubts, once all have been added.
+func (m *moduleFinder) names() packageNames {
+	n := packageNames{Values: m.values.first, ValuesTotal: m.values.total}
+	if m.recorded == "" && !m.atRoot && !m.direct && !m.inModules {
+		n.Deep = m.deep
+	}
+	return n
+}
+
+// addName notes a name of which there may be doubts.
+func (m *moduleFinder) addName(name string) {
+	switch base := path.Base(name); {
+	case strings.HasSuffix(base, ".tfvars"), strings.HasSuffix(base, ".tfvars.json"):
+		m.values.add(name)
+	case !moduledoc.IsConfiguration(name):
+	case strings.HasPrefix(name, "modules/"):
+		m.inModules = true
+	case m.deep == "" && len(name) <= maxListedName:
+		m.deep = strings.Clone(name)
+	}
+}
