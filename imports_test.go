@@ -74,7 +74,8 @@ var directDependencies = []string{
 	"golang.org/x/mod",
 	"golang.org/x/net",
 	"golang.org/x/sync",
-	"golang.org/x/sys", // the free space of a disk, and its file system
+	"golang.org/x/sys",  // the free space of a disk, and its file system
+	"golang.org/x/time", // rates
 }
 
 func TestImportsGoOneWay(t *testing.T) {

@@ -160,7 +160,7 @@ func (g *Registry) put(w http.ResponseWriter, r *request, protocol string, s []s
 		return publishFailed(err)
 	}
 	r.Version, r.Platform = file.Version, file.Platform()
-	r.Upload = &Upload{Kind: file.Kind}
+	r.Upload = &Upload{Kind: file.Kind, File: file.Name}
 	result, err := g.publish(r, file, body)
 	r.Upload.Subject, r.Upload.Outcome = r.known().ID, outcomeOf(result, err)
 	switch {
@@ -168,13 +168,15 @@ func (g *Registry) put(w http.ResponseWriter, r *request, protocol string, s []s
 		r.Upload = nil // nothing was sent
 		return fail(http.StatusNotFound, "no such file with this checksum is here: send its bytes")
 	case err != nil:
-		return publishFailed(err)
+		err = publishFailed(err)
+		_, r.Upload.Reason = Status(err)
+		return err
 	}
 	status := http.StatusOK
 	switch result.Outcome {
 	case publish.Added:
 		status = http.StatusCreated
-		r.Upload.Files = namesOf(result.Publication, file)
+		r.Upload.Files, r.Upload.Notices = namesOf(result.Publication, file), result.Notices
 		if file.Version != "" {
 			set(w, "Location", g.detailURL(r, file))
 		}

@@ -14,6 +14,7 @@ import (
 // An Upload is a file that was sent to be published, and what has come of it.
 type Upload struct {
 	Kind    publish.Kind
+	File    string // its name, as in the tree
 	Outcome UploadOutcome
 
 	// Subject is the ID of who sent it; empty: anonymous, or not known.
@@ -21,6 +22,12 @@ type Upload struct {
 
 	// Files are the names of those that have been published with it, by UploadPublished.
 	Files []string
+
+	// Notices are what a registry.hcl has changed, by UploadPublished.
+	Notices publish.NoticeChanges
+
+	// Reason is what its sender was told by any outcome that is an error.
+	Reason string
 }
 
 // An UploadOutcome is what has come of an Upload. There are few of them, so that

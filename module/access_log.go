@@ -44,12 +44,12 @@ func requestField(e *handlers.Exchange, name string) (value string, ok bool) {
 }
 
 // answered counts a request, adds what it was about to its entry in the access log, if
-// the server has one, and to its placeholders, and emits an event for what it has
-// published.
+// the server has one, and to its placeholders, and tells what has come of a file that was
+// sent.
 func (h *Handler) answered(r *http.Request, e *handlers.Exchange) {
 	h.traffic.count(e)
-	if e.Upload != nil && e.Upload.Outcome == handlers.UploadPublished {
-		h.app.emitPublished(h.source.tree, e)
+	if e.Upload != nil {
+		h.audit(r, e)
 	}
 	if h.server == nil || h.server.Logs != nil { // adding a field costs as much as finding a document
 		if extra, ok := r.Context().Value(caddyhttp.ExtraLogFieldsCtxKey).(*caddyhttp.ExtraLogFields); ok {

@@ -43,10 +43,23 @@ const (
 
 	// eventPublished is emitted when a file that a client has sent came into the tree,
 	// and all that was staged with it, with root, address, version, kind, such as
-	// package, module, docs or metadata, files, and subject, the user. The version of
-	// metadata and the subject of an anonymous request are empty. The kind of a release
-	// is that of its last file.
+	// package, module, docs or metadata, files, subject, the user, and client, their IP
+	// address. The version of metadata and the subject of an anonymous request are empty.
+	// The kind of a release is that of its last file.
 	eventPublished = "terraform_registry_published"
+
+	// eventNoticesChanged is emitted when a registry.hcl that a client has sent says
+	// something else of versions than the one before, with root, address, withdrawn,
+	// deprecated and restored, the constraints of versions that are so now, subject and
+	// client.
+	eventNoticesChanged = "terraform_registry_notices_changed"
+
+	// eventRefused is emitted when a file that a client has sent is refused: for lack of
+	// valid credentials or a right, since the version has other bytes, or since it cannot
+	// be published as it is. It has root, address, version, kind, file, outcome, status,
+	// reason, subject and client, and more_like_it, how many refusals of the subject there
+	// were since the last event, which had none.
+	eventRefused = "terraform_registry_refused"
 )
 
 func (a *App) provisionEvents() error {
@@ -142,7 +155,7 @@ func (a *App) emitUpstream(e fill.Event) {
 }
 
 // emitPublished emits an event for what a request has published.
-func (a *App) emitPublished(t tree, e *handlers.Exchange) {
+func (a *App) emitPublished(t tree, e *handlers.Exchange, client string) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventPublished) {
 		return
 	}
@@ -153,5 +166,43 @@ func (a *App) emitPublished(t tree, e *handlers.Exchange) {
 		"kind":    e.Upload.Kind.String(),
 		"files":   e.Upload.Files,
 		"subject": e.Upload.Subject,
+		"client":  client,
+	})
+}
+
+// emitNoticesChanged emits an event for what a request has withdrawn, deprecated or
+// restored.
+func (a *App) emitNoticesChanged(t tree, e *handlers.Exchange, client string) {
+	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventNoticesChanged) {
+		return
+	}
+	a.events.Emit(a.ctx, eventNoticesChanged, map[string]any{
+		"root":       t.directories.Root,
+		"address":    e.Address(),
+		"withdrawn":  e.Upload.Notices.Withdrawn,
+		"deprecated": e.Upload.Notices.Deprecated,
+		"restored":   e.Upload.Notices.Restored,
+		"subject":    e.Upload.Subject,
+		"client":     client,
+	})
+}
+
+// emitRefused emits an event for a file that a request has sent and that is refused.
+func (a *App) emitRefused(t tree, e *handlers.Exchange, client string, untold int) {
+	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventRefused) {
+		return
+	}
+	a.events.Emit(a.ctx, eventRefused, map[string]any{
+		"root":         t.directories.Root,
+		"address":      e.Address(),
+		"version":      e.Version,
+		"kind":         e.Upload.Kind.String(),
+		"file":         e.Upload.File,
+		"outcome":      e.Upload.Outcome.String(),
+		"status":       e.Status,
+		"reason":       e.Upload.Reason,
+		"subject":      e.Upload.Subject,
+		"client":       client,
+		"more_like_it": untold,
 	})
 }

@@ -202,6 +202,7 @@ type Handler struct {
 	authenticators  []caddyauth.Authenticator
 	subject, groups string       // with placeholders
 	outage          *atomic.Bool // the last credentials could not be checked
+	refused         *refusedSubjects
 }
 
 // CaddyModule returns the Caddy module information.

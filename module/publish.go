@@ -114,7 +114,7 @@ func (h *Handler) provisionPublish(app *App, hostnames []svchost.Hostname) error
 	if err != nil {
 		return fmt.Errorf("publish: %w", err)
 	}
-	h.registry.Publisher = publisher
+	h.registry.Publisher, h.refused = publisher, newRefusedSubjects()
 	app.publishers = append(app.publishers, publisher)
 	h.warnOfPublishing()
 	return nil

@@ -68,13 +68,14 @@ func (p *Publisher) putMetadata(ctx context.Context, tree index.Tree, f File, u 
 		}
 		return Result{}, bad
 	}
-	changed, err := p.replaceMetadata(ctx, tree, f, u, body.Bytes())
+	before, changed, err := p.replaceMetadata(ctx, tree, f, u, body.Bytes())
 	if err != nil {
 		return Result{}, err
 	}
 	result := f.unchanged(sum)
 	if changed {
 		result = f.added(sum)
+		result.Notices = noticeChanges(before, body.Bytes())
 	}
 	if len(bytes.TrimSpace(body.Bytes())) == 0 {
 		result.SHA256 = "" // a file that says nothing is removed
@@ -83,15 +84,15 @@ func (p *Publisher) putMetadata(ctx context.Context, tree index.Tree, f File, u 
 }
 
 // replaceMetadata writes the registry.hcl, and waits for the index to see it: unchanged, it
-// may have come a moment ago.
-func (p *Publisher) replaceMetadata(ctx context.Context, tree index.Tree, f File, u Upload, content []byte) (changed bool, err error) {
+// may have come a moment ago. It returns what was there before.
+func (p *Publisher) replaceMetadata(ctx context.Context, tree index.Tree, f File, u Upload, content []byte) (before []byte, changed bool, err error) {
 	part, _, err := tree.Folder(f.Address).In()
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	unlock, err := p.lockIn(ctx, part, f.Address.String())
 	if err != nil {
-		return false, err
+		return nil, false, err
 	}
 	folder, before, err := p.readMetadata(tree, f.Address)
 	if err == nil {
@@ -104,14 +105,14 @@ func (p *Publisher) replaceMetadata(ctx context.Context, tree index.Tree, f File
 	unlock()
 	switch {
 	case errors.Is(err, index.ErrMetadataChanged): // by somebody who copies it in
-		return false, ErrChanged
+		return nil, false, ErrChanged
 	case changed && err != nil:
-		return false, index.StorageError(err)
+		return nil, false, index.StorageError(err)
 	case err != nil:
-		return false, err
+		return nil, false, err
 	}
 	p.awaitScan(ctx, folder.Address)
-	return changed, nil
+	return before, changed, nil
 }
 
 // permits asks the Precondition of an upload about the file that it replaces.

@@ -146,6 +146,9 @@ const (
 type Result struct {
 	Outcome Outcome
 	wire.Publication
+
+	// Notices are what a registry.hcl has changed.
+	Notices NoticeChanges
 }
 
 // Put takes a file, and returns when clients are offered what it completes, or what the
@@ -374,11 +377,11 @@ func (f File) publication(status string, sum wire.SHA256) wire.Publication {
 
 // added is the result of a file that has come into the tree.
 func (f File) added(sum wire.SHA256) Result {
-	return Result{Added, f.publication(wire.Published, sum)}
+	return Result{Outcome: Added, Publication: f.publication(wire.Published, sum)}
 }
 
 func (f File) unchanged(sum wire.SHA256) Result {
-	return Result{Unchanged, f.publication(wire.Published, sum)}
+	return Result{Outcome: Unchanged, Publication: f.publication(wire.Published, sum)}
 }
 
 // errOtherBytes is for a file of a published version.

@@ -180,7 +180,7 @@ func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage,
 		err := p.publish(ctx, tree, s, c, present)
 		return err == nil, result, err
 	}
-	result = Result{Waiting, staged}
+	result = Result{Outcome: Waiting, Publication: staged}
 	result.File, result.SHA256, result.Message = f.Name, sum.String(), note
 	return false, result, nil
 }

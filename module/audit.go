@@ -1,0 +1,108 @@
+package module
+
+import (
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/hashicorp/golang-lru/v2/simplelru"
+	"golang.org/x/time/rate"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+)
+
+// Who has published or withdrawn something, and who was refused, is told in the log and by
+// events, with the client's address. Each publication is told. Refusals are not all told:
+// anyone can cause as many as they like, without credentials.
+
+// How often it is told that somebody was refused: at first some times in a row. Everybody
+// without valid credentials is one subject, so that nobody of whom the registry knows goes
+// unnoticed among them.
+const (
+	refusalsInARow  = 10
+	refusalInterval = 10 * time.Second
+	maxRefused      = 1000 // subjects of whom it is known how often they were refused
+)
+
+// refusedSubjects count the refusals of each subject.
+type refusedSubjects struct {
+	mutex sync.Mutex
+	rates *simplelru.LRU[string, *refusedRate]
+}
+
+type refusedRate struct {
+	limiter *rate.Limiter
+	untold  int // since the last one that was told
+}
+
+func newRefusedSubjects() *refusedSubjects {
+	rates, _ := simplelru.NewLRU[string, *refusedRate](maxRefused, nil) // its size is positive
+	return &refusedSubjects{rates: rates}
+}
+
+// note reports whether a refusal is told, and how many of the subject were not since the
+// last one that was.
+func (s *refusedSubjects) note(subject string, now time.Time) (told bool, untold int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	known, ok := s.rates.Get(subject)
+	if !ok {
+		known = &refusedRate{limiter: rate.NewLimiter(rate.Every(refusalInterval), refusalsInARow)}
+		s.rates.Add(subject, known)
+	}
+	if !known.limiter.AllowN(now, 1) {
+		known.untold++
+		return false, 0
+	}
+	untold, known.untold = known.untold, 0
+	return true, untold
+}
+
+// audit tells what has come of a file that was sent.
+func (h *Handler) audit(r *http.Request, e *handlers.Exchange) {
+	client := clientAddress(r)
+	u := e.Upload
+	switch u.Outcome {
+	case handlers.UploadPublished:
+		h.tell(r, e, slog.LevelInfo, "published", append([]any{"files", u.Files}, noticeFields(u.Notices)...)...)
+		h.app.emitPublished(h.source.tree, e, client)
+		if u.Notices.Any() {
+			h.app.emitNoticesChanged(h.source.tree, e, client)
+		}
+	case handlers.UploadStaged:
+		h.tell(r, e, slog.LevelInfo, "staged", "file", u.File)
+	case handlers.UploadConflict, handlers.UploadRefused, handlers.UploadDenied, handlers.UploadTooLarge:
+		told, untold := h.refused.note(u.Subject, time.Now())
+		if !told {
+			return
+		}
+		fields := []any{"file", u.File, "outcome", u.Outcome.String(), "status", e.Status, "reason", u.Reason}
+		if untold > 0 {
+			fields = append(fields, "more_like_it", untold)
+		}
+		h.tell(r, e, slog.LevelWarn, "publication refused", fields...)
+		h.app.emitRefused(h.source.tree, e, client, untold)
+	}
+}
+
+// tell logs what has come of a file, with what it is of, and who has sent it.
+func (h *Handler) tell(r *http.Request, e *handlers.Exchange, level slog.Level, message string, fields ...any) {
+	fields = append([]any{"address", e.Address(), "version", e.Version, "kind", e.Upload.Kind.String()}, fields...)
+	fields = append(fields, "subject", e.Upload.Subject, "client", clientAddress(r))
+	h.logger.Log(r.Context(), level, message, fields...)
+}
+
+// noticeFields are what a registry.hcl has changed, as fields of a log.
+func noticeFields(n publish.NoticeChanges) (fields []any) {
+	for _, list := range []struct {
+		name     string
+		versions []string
+	}{{"withdrawn", n.Withdrawn}, {"deprecated", n.Deprecated}, {"restored", n.Restored}} {
+		if len(list.versions) > 0 {
+			fields = append(fields, list.name, list.versions)
+		}
+	}
+	return fields
+}

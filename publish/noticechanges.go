@@ -1,0 +1,45 @@
+package publish
+
+import (
+	"slices"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// NoticeChanges are what a registry.hcl says of versions and the one before did not. Each
+// is the constraints of a notice, as in "< 1.2.0".
+type NoticeChanges struct {
+	Withdrawn, Deprecated []string
+
+	// Restored are those that are neither withdrawn nor deprecated any more, or only
+	// deprecated yet.
+	Restored []string
+}
+
+// Any reports whether there are some.
+func (n NoticeChanges) Any() bool { return len(n.Withdrawn)+len(n.Deprecated)+len(n.Restored) > 0 }
+
+// noticeChanges compares the contents of two files.
+func noticeChanges(before, after []byte) NoticeChanges {
+	was, _ := index.ParseMetadata(before)
+	is, _ := index.ParseMetadata(after)
+	wasWithdrawn, wasDeprecated := constraintsOf(was.Withdrawn), constraintsOf(was.Deprecated)
+	withdrawn, deprecated := constraintsOf(is.Withdrawn), constraintsOf(is.Deprecated)
+	return NoticeChanges{
+		Withdrawn:  without(withdrawn, wasWithdrawn),
+		Deprecated: without(deprecated, wasDeprecated),
+		Restored:   append(without(wasWithdrawn, withdrawn), without(wasDeprecated, slices.Concat(deprecated, withdrawn, wasWithdrawn))...),
+	}
+}
+
+func constraintsOf(notices []index.Notice) (all []string) {
+	for _, n := range notices {
+		all = append(all, n.Versions.String())
+	}
+	return all
+}
+
+// without returns what is in a list and not in another.
+func without(list, other []string) []string {
+	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
+}
