@@ -78,7 +78,7 @@ func TestPublishDocsCurl(t *testing.T) {
 	} {
 		expect(t, ws.Shell(t, ".", documented(t, publishDocs, "sh", of.block)), of.want)
 	}
-	expect(t, ws.Shell(t, ".", states), `"status":"published"`, "nothing")
+	expect(t, ws.Shell(t, ".", states), `"status":"published"`, "is not deleted: withdraw it")
 
 	const host = "registry.example.com"
 	eachClient(t, func(t *testing.T, c Client) {
