@@ -51,6 +51,11 @@ func fuzzFile(f *testing.F, name string) {
 		}
 		p := c.Package("")
 		checkModule(t, &p.Root)
+		for _, r := range p.Refused {
+			if len(r.Text) > 1000 || !utf8.ValidString(r.Text) || strings.ContainsRune(r.Text, 0) || r.Line < 0 {
+				t.Errorf("it is refused in line %d: %q", r.Line, r.Text)
+			}
+		}
 		s := p.Summary()
 		if _, err := DecodeSummary(s.Encode()); err != nil {
 			t.Error(err)
