@@ -31,10 +31,15 @@ const (
 // refusal returns the first error for which clients refuse a configuration file, which is
 // named by its path in the package; nil if there is none, or it is not judged. effort is
 // what is left for the package.
-func refusal(name string, content []byte, effort *int) *Problem {
+func refusal(name string, content []byte, effort *int) (p *Problem) {
 	if len(content) > maxJudged {
 		return nil
 	}
+	defer func() {
+		if recover() != nil { // a module must not end the server, whatever a parser makes of it
+			p = nil
+		}
+	}()
 	var found hcl.Diagnostics
 	if strings.HasSuffix(name, ".json") {
 		if bytes.Count(content, []byte("{"))+bytes.Count(content, []byte("[")) > maxObjects {
@@ -54,7 +59,7 @@ func refusal(name string, content []byte, effort *int) *Problem {
 		if d.Severity != hcl.DiagError {
 			continue
 		}
-		p := &Problem{File: name, Text: sentence(d.Summary + ": " + cmp.Or(d.Detail, d.Summary))}
+		p = &Problem{File: name, Text: sentence(d.Summary + ": " + cmp.Or(d.Detail, d.Summary))}
 		if d.Subject != nil {
 			p.Line = d.Subject.Start.Line
 		}
