@@ -41,11 +41,17 @@ it is there, and --path names the folder:
   caddy terraform-registry publish --to registry.example.com/acme/vpc/aws \
       --from-git . --tag-pattern 'vpc/v{version}' --path modules/vpc --all-tags
 
-Everything is checked before anything is sent, and with --dry-run no file is
-sent: the registry is only asked, if there is a token, what it would answer. What
-the registry has already is not sent again, so that a run that ended early can be
-continued. Clients are offered a version when it is complete and verified, and it
-never changes again.
+Where a repository has several modules, {name} stands for the name of each:
+
+  caddy terraform-registry publish --to 'registry.example.com/acme/{name}/aws' \
+      --from-git . --tag-pattern '{name}/v{version}' --path 'modules/{name}' \
+      --all-tags
+
+Everything is checked before anything is sent. With --dry-run no file is sent:
+the registry is only asked, if there is a token, what it would answer. What it
+has already is not sent again, so that a run that ended early can be continued.
+Clients are offered a version when it is complete and verified, and it never
+changes again.
 
 The token is the first of these: --token-file, an environment variable such as
 TF_TOKEN_registry_example_com, the credentials that "terraform login" or "tofu
@@ -143,7 +149,10 @@ func parseDestination(text string) (d destination, err error) {
 	case 2:
 		d.address, err = address.ParseProvider("", names[0], names[1])
 	case 3:
-		d.address, err = address.ParseModule("", names[0], names[1], names[2])
+		// With a name that is left open, it is checked with any name.
+		if d.address, err = address.ParseModule("", names[0], withName(names[1], "x"), names[2]); err == nil && strings.Contains(names[1], namePlace) {
+			d.address.Name = names[1]
+		}
 	default:
 		err = errors.New("give HOST/NAMESPACE/TYPE of a provider, or HOST/NAMESPACE/NAME/SYSTEM of a module")
 	}
@@ -213,6 +222,9 @@ func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s publish
 		}
 	}
 	if err := refuseFlags(fl, a.IsModule(), s.git != nil); err != nil {
+		return s, err
+	}
+	if err := checkNamePlaces(a, s.git); err != nil {
 		return s, err
 	}
 	switch {

@@ -64,8 +64,8 @@ const maxGitTags = 1_000
 
 // readGitModules writes the module at the tags that o names to temporary folders, which
 // the caller removes. The newest version comes first. What is wrong with one version is
-// in it, and the error is what prevents all of them.
-func readGitModules(ctx context.Context, o gitOptions) (*gitModules, error) {
+// in it, and the error is what prevents all of them. g is the repository if it is open.
+func readGitModules(ctx context.Context, o gitOptions, g *git.Repository) (*gitModules, error) {
 	pattern, err := parseTagPattern(cmp.Or(o.pattern, defaultTagPattern))
 	if err != nil {
 		return nil, fmt.Errorf("--tag-pattern: %w", err)
@@ -75,22 +75,25 @@ func readGitModules(ctx context.Context, o gitOptions) (*gitModules, error) {
 	}
 	o.tag = strings.TrimPrefix(o.tag, "refs/tags/") // as CI has it
 	if o.all == (o.tag != "") {
-		return nil, errors.New("--from-git: say which versions are published: --tag with one tag, or --all-tags")
+		return nil, errWhichTags
 	}
 	m := &gitModules{}
 	if m.scratch, err = os.MkdirTemp("", "terraform-registry-publish-"); err != nil {
 		return nil, err
 	}
-	if err := m.read(ctx, o, pattern); err != nil {
+	if err := m.read(ctx, g, o, pattern); err != nil {
 		return nil, errors.Join(err, m.remove())
 	}
 	return m, nil
 }
 
-func (m *gitModules) read(ctx context.Context, o gitOptions, pattern tagPattern) error {
-	g, err := openGit(ctx, o.repository, m.scratch)
-	if err != nil {
-		return err
+var errWhichTags = errors.New("--from-git: say which versions are published: --tag with one tag, or --all-tags")
+
+func (m *gitModules) read(ctx context.Context, g *git.Repository, o gitOptions, pattern tagPattern) (err error) {
+	if g == nil {
+		if g, err = openGit(ctx, o.repository, m.scratch); err != nil {
+			return err
+		}
 	}
 	m.repository = g.Name()
 	if m.modules, m.skipped, err = chooseTags(ctx, g, o, pattern); err != nil {
@@ -241,8 +244,13 @@ func (m *gitModules) keep(o gitOptions, has map[string]string, otherwise string)
 		}
 	}
 	if len(kept) == 0 {
-		return fmt.Errorf("--all-tags: no tag of %s can be published: %s: %s", m.repository, printable(m.modules[0].tag), otherwise)
+		return &noModules{fmt.Sprintf("no tag of %s can be published: %s: %s", m.repository, printable(m.modules[0].tag), otherwise)}
 	}
 	m.modules = kept
 	return nil
 }
+
+// noModules is why none of the tags can be published.
+type noModules struct{ text string }
+
+func (n *noModules) Error() string { return "--all-tags: " + n.text }

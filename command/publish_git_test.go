@@ -30,7 +30,7 @@ func monorepo(t *testing.T) (s *upstreamtest.Repository, commits []string) {
 // modulesOf reads modules and removes them when the test ends.
 func modulesOf(t *testing.T, o gitOptions) *gitModules {
 	t.Helper()
-	m, err := readGitModules(t.Context(), o)
+	m, err := readGitModules(t.Context(), o, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -185,7 +185,7 @@ func TestGitModulesThatAreNone(t *testing.T) {
 			if test.o.repository == "" {
 				test.o.repository = s.Dir
 			}
-			if _, err := readGitModules(t.Context(), test.o); err == nil || !strings.Contains(err.Error(), test.says) {
+			if _, err := readGitModules(t.Context(), test.o, nil); err == nil || !strings.Contains(err.Error(), test.says) {
 				t.Errorf("got %v", err)
 			}
 			if left := describe(t, scratch); len(left) > 0 {
@@ -363,7 +363,7 @@ func TestGitModulesAreNotWrittenThroughSymlinks(t *testing.T) {
 	below := s.GitWith("100644 blob "+object("x")+"\tout\x00", "mktree", "-z")
 	tree := s.GitWith("120000 blob "+object("sub")+"\ta\x00040000 tree "+below+"\ta\x00", "mktree", "-z")
 	s.Git("tag", "v1.0.0", s.GitWith("A commit", "commit-tree", tree))
-	if m, err := readGitModules(t.Context(), gitOptions{repository: s.Dir, tag: "v1.0.0"}); err == nil || !strings.Contains(err.Error(), "a cannot be written") {
+	if m, err := readGitModules(t.Context(), gitOptions{repository: s.Dir, tag: "v1.0.0"}, nil); err == nil || !strings.Contains(err.Error(), "a cannot be written") {
 		t.Errorf("got %+v, %v", m, err)
 	}
 }
@@ -412,7 +412,7 @@ func TestGitModulesOfAPartialClone(t *testing.T) {
 	s.Git("config", "uploadpack.allowFilter", "true")
 	clone := filepath.Join(t.TempDir(), "clone")
 	s.Git("clone", "--quiet", "--bare", "--filter=blob:none", "file://"+filepath.ToSlash(s.Dir), clone)
-	_, err := readGitModules(t.Context(), gitOptions{repository: clone, path: "modules/vpc", pattern: "vpc/v{version}", tag: "vpc/v1.0.0"})
+	_, err := readGitModules(t.Context(), gitOptions{repository: clone, path: "modules/vpc", pattern: "vpc/v{version}", tag: "vpc/v1.0.0"}, nil)
 	if err == nil || !strings.Contains(err.Error(), "the content of ") || !strings.Contains(err.Error(), " is not in it: let git fetch it, or give the repository's URL") {
 		t.Errorf("got %v", err)
 	}
@@ -451,7 +451,7 @@ func TestGitHooksAndMonitorsAreNotRun(t *testing.T) {
 func TestGitCredentialsAreNotPrinted(t *testing.T) {
 	upstreamtest.NewRepository(t)
 	// A port that nothing listens on.
-	_, err := readGitModules(t.Context(), gitOptions{repository: "http://user:secret@127.0.0.1:1/a.git", all: true})
+	_, err := readGitModules(t.Context(), gitOptions{repository: "http://user:secret@127.0.0.1:1/a.git", all: true}, nil)
 	if err == nil || strings.Contains(err.Error(), "secret") || !strings.Contains(err.Error(), "http://127.0.0.1:1/a.git") {
 		t.Errorf("got %v", err)
 	}

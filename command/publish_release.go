@@ -38,9 +38,8 @@ const maxReleaseDocument = 1 << 20
 // A releaseReader reads the release of a provider in a folder.
 type releaseReader struct {
 	publishRelease
-	address address.Address
-	dir     string
-	sums    wire.Checksums // of the packages, and of the manifest if there is no SHA256SUMS
+	dir  string
+	sums wire.Checksums // of the packages, and of the manifest if there is no SHA256SUMS
 }
 
 // readRelease reads and checks the release of a provider in a folder. version may be
@@ -51,8 +50,8 @@ func readRelease(ctx context.Context, a address.Address, version, dir string) (p
 	if err != nil {
 		return publishRelease{}, err
 	}
-	r := releaseReader{address: a, dir: dir, sums: make(wire.Checksums)}
-	r.version = files.version
+	r := releaseReader{dir: dir, sums: make(wire.Checksums)}
+	r.address, r.version = a, files.version
 	for _, p := range refused {
 		p.Address, p.Version = a.String(), r.version
 		r.problems = append(r.problems, p)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -111,7 +112,7 @@ func (r *publishResult) writeReasons(errs io.Writer) {
 		for _, f := range o.outcomes {
 			write(f.Name, f.reasons)
 		}
-		write(fmt.Sprintf("%s %s", r.to.address, o.version), o.reasons)
+		write(fmt.Sprintf("%s %s", o.address, o.version), o.reasons)
 	}
 	if b.Len() > 0 {
 		fmt.Fprintf(errs, "NOT TAKEN BY %s\n%s\n", r.to, b)
@@ -152,17 +153,21 @@ func (r *publishResult) writeNotes(errs io.Writer) {
 
 // summary says in a few sentences what has become of the versions.
 func (r *publishResult) summary() string {
-	versions := make(map[publishStatus][]string)
-	var unseen []string
+	versions := make(map[publishStatus]*versionLists)
+	unseen := new(versionLists)
 	for _, o := range r.outcomes {
+		if o.unseen {
+			unseen.add(o)
+			continue
+		}
 		status := o.status
 		if status == notTransferred || status == notSent {
 			status = notTaken // the reason is printed above
 		}
-		versions[status] = append(versions[status], o.version)
-		if o.unseen {
-			unseen = append(unseen, o.version)
+		if versions[status] == nil {
+			versions[status] = new(versionLists)
 		}
+		versions[status].add(o)
 	}
 	var sentences []string
 	for _, s := range []struct {
@@ -175,12 +180,12 @@ func (r *publishResult) summary() string {
 		{nowStaged, "Sent, and not complete"},
 		{notTaken, "Not published"},
 	} {
-		if list := versions[s.status]; len(list) > 0 {
-			sentences = append(sentences, fmt.Sprintf("%s: %s %s.", s.text, r.to.address, listShort(list)))
+		if list := versions[s.status]; list != nil {
+			sentences = append(sentences, fmt.Sprintf("%s: %s.", s.text, list))
 		}
 	}
-	if len(unseen) > 0 {
-		sentences = append(sentences, fmt.Sprintf("Published, not confirmed: %s. --wait needs a token with the right to read it.", listShort(unseen)))
+	if len(unseen.addresses) > 0 {
+		sentences = append(sentences, fmt.Sprintf("Published, not confirmed: %s. --wait needs a token with the right to read it.", unseen))
 	}
 	if r.dry {
 		sentences = append(sentences, "This was a dry run: nothing has been sent.")
@@ -189,6 +194,31 @@ func (r *publishResult) summary() string {
 		}
 	}
 	return wrap(strings.Join(sentences, " "), 0)
+}
+
+// versionLists are versions by their addresses.
+type versionLists struct {
+	addresses []address.Address // in the order they came
+	versions  map[address.Address][]string
+}
+
+func (l *versionLists) add(o publishOutcome) {
+	if l.versions == nil {
+		l.versions = make(map[address.Address][]string)
+	}
+	if l.versions[o.address] == nil {
+		l.addresses = append(l.addresses, o.address)
+	}
+	l.versions[o.address] = append(l.versions[o.address], o.version)
+}
+
+// String lists some of them: acme/a/aws 1.1.0, 1.0.0; acme/b/aws 2.0.0.
+func (l *versionLists) String() string {
+	lists := make([]string, len(l.addresses))
+	for i, a := range l.addresses {
+		lists[i] = fmt.Sprintf("%s %s", a, listShort(l.versions[a]))
+	}
+	return strings.Join(lists, "; ")
 }
 
 // A publishDocument is what `publish --json` prints.
@@ -204,6 +234,7 @@ type publishDocument struct {
 
 // A publishedVersion is a publishOutcome in JSON.
 type publishedVersion struct {
+	Address  string          `json:"address"`
 	Version  string          `json:"version"`
 	Status   publishStatus   `json:"status"`
 	Unseen   bool            `json:"not_confirmed,omitempty"` // --wait could not read whether it is listed
@@ -232,7 +263,7 @@ func (r *publishResult) document() any {
 	}
 	for _, o := range r.outcomes {
 		v := publishedVersion{
-			Version: o.version, Status: o.status, Unseen: o.unseen, Tag: o.tag, Commit: o.commit, Files: []publishedFile{},
+			Address: o.address.String(), Version: o.version, Status: o.status, Unseen: o.unseen, Tag: o.tag, Commit: o.commit, Files: []publishedFile{},
 			Problems: append([]index.Problem{}, o.problems...), Errors: append([]string{}, o.reasons...), Notes: append([]string{}, o.notes...),
 		}
 		if !o.date.IsZero() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -122,7 +124,7 @@ func stageOfSending(k publish.Kind) int {
 func (s *sender) send(ctx context.Context, p publishRelease) publishOutcome {
 	o := p.unsent(false)
 	if s.run.dropFirst {
-		if err := s.drop(ctx, s.run.to.address, p.version); err != nil {
+		if err := s.drop(ctx, p.address, p.version); err != nil {
 			o.status, o.reasons = s.failure(err)
 			return o
 		}
@@ -215,7 +217,7 @@ func (s *sender) settle(ctx context.Context, o *publishOutcome) {
 
 // settleStaged asks what a version lacks whose files are all staged.
 func (s *sender) settleStaged(ctx context.Context, o *publishOutcome) {
-	state, err := s.state(ctx, s.run.to.address, o.version)
+	state, err := s.state(ctx, o.address, o.version)
 	switch {
 	case err != nil:
 		o.status, o.reasons = s.failure(err)
@@ -240,10 +242,10 @@ func (s *sender) conflict(ctx context.Context, o *publishOutcome) []string {
 	case o.tag != "":
 		return []string{fmt.Sprintf("Other bytes of version %s have been published than the tag %s has now, at commit %.12s of %s. If the tag was moved, move it back, and make a new one for what has changed.",
 			o.version, printable(o.tag), o.commit, o.date.UTC().Format(time.DateOnly))}
-	case s.run.to.address.IsModule():
+	case o.address.IsModule():
 		return nil
 	}
-	if state, err := s.state(ctx, s.run.to.address, o.version); err == nil && state.Status == wire.Staged {
+	if state, err := s.state(ctx, o.address, o.version); err == nil && state.Status == wire.Staged {
 		return []string{"Another build of this version has been sent, and is not complete: send the rest of that, or discard it and send this one with --drop-staged."}
 	}
 	return nil
@@ -252,25 +254,28 @@ func (s *sender) conflict(ctx context.Context, o *publishOutcome) []string {
 // listInterval is how often the registry is asked for its versions.
 const listInterval = 500 * time.Millisecond
 
-// awaitAll waits until clients are offered the versions that are published. Whether they are
-// cannot be told by a token that may publish and not read, as those of CI jobs often are.
+// awaitAll waits until clients are offered the versions that are published.
 func (s *sender) awaitAll(ctx context.Context, outcomes []publishOutcome, patience time.Duration) {
-	var waiting []*publishOutcome
+	waiting := make(map[address.Address][]*publishOutcome)
 	for i := range outcomes {
 		if o := &outcomes[i]; o.status == nowPublished || o.status == alreadyThere {
-			waiting = append(waiting, o)
+			waiting[o.address] = append(waiting[o.address], o)
 		}
 	}
-	if len(waiting) == 0 {
-		return
-	}
+	addresses := slices.Collect(maps.Keys(waiting))
+	s.inParallel(len(addresses), func(i int) { s.await(ctx, addresses[i], waiting[addresses[i]], patience) })
+}
+
+// await waits until clients are offered versions of an address. Whether they are cannot be
+// told by a token that may publish and not read, as those of CI jobs often are.
+func (s *sender) await(ctx context.Context, a address.Address, waiting []*publishOutcome, patience time.Duration) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	tick := time.NewTicker(listInterval)
 	defer tick.Stop()
 	why, unseen := "", false
 	for {
-		listed, err := s.versions(ctx, s.run.to.address)
+		listed, err := s.versions(ctx, a)
 		if waiting = slices.DeleteFunc(waiting, func(o *publishOutcome) bool { return listed[o.version] }); len(waiting) == 0 {
 			return
 		}

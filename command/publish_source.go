@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"strings"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -46,6 +47,7 @@ func (b *publishBatch) blocked() bool {
 
 // A publishRelease is a version that is published.
 type publishRelease struct {
+	address  address.Address // hosted
 	version  string
 	files    []publishFile
 	notes    []string        // in sentences
@@ -77,6 +79,8 @@ func inMemory(content []byte) func() (io.ReadCloser, error) {
 // being read.
 func (s publishSource) read(ctx context.Context, a address.Address) (*publishBatch, error) {
 	switch {
+	case s.git != nil && strings.Contains(a.Name, namePlace):
+		return readNamedBatch(ctx, *s.git, a)
 	case s.git != nil:
 		return readGitBatch(ctx, *s.git, a)
 	case a.IsModule():
@@ -109,7 +113,7 @@ const notParsed index.Reason = "not_parsed"
 // readModule packs a module. Where the registry would withhold it, or it would not work
 // for others, the release has problems.
 func readModule(ctx context.Context, a address.Address, version, dir string) (publishRelease, error) {
-	p := publishRelease{version: version}
+	p := publishRelease{address: a, version: version}
 	packed, err := index.PackModule(ctx, dir)
 	var bad *index.PackageError
 	switch {
@@ -154,27 +158,30 @@ func (p *publishRelease) problem(a address.Address, path string, reason index.Re
 
 // readGitBatch packs the module of each tag.
 func readGitBatch(ctx context.Context, o gitOptions, a address.Address) (*publishBatch, error) {
-	m, err := readGitModules(ctx, o)
+	m, err := readGitModules(ctx, o, nil)
 	if err != nil {
 		return nil, err
 	}
-	b := &publishBatch{
-		releases: make([]publishRelease, len(m.modules)), skipped: m.skipped, independent: o.all,
-		close: func() { m.remove() }, // it is in the folder for temporary files
-	}
+	b := &publishBatch{skipped: m.skipped, independent: o.all, close: func() { m.remove() }} // it is in the folder for temporary files
+	b.releases, err = readGitReleases(ctx, m, a)
+	return b, err
+}
+
+func readGitReleases(ctx context.Context, m *gitModules, a address.Address) ([]publishRelease, error) {
+	releases := make([]publishRelease, len(m.modules))
 	var group errgroup.Group
 	group.SetLimit(runtime.GOMAXPROCS(0))
 	for i, module := range m.modules {
 		group.Go(func() (err error) {
-			b.releases[i], err = readGitModule(ctx, a, module)
+			releases[i], err = readGitModule(ctx, a, module)
 			return err
 		})
 	}
-	return b, group.Wait()
+	return releases, group.Wait()
 }
 
 func readGitModule(ctx context.Context, a address.Address, m gitModule) (p publishRelease, err error) {
-	if p.version = m.version; m.dir != "" {
+	if p.address, p.version = a, m.version; m.dir != "" {
 		if p, err = readModule(ctx, a, m.version, m.dir); err != nil {
 			return p, fmt.Errorf("the tag %s: %w", printable(m.tag), cmp.Or(ctx.Err(), err))
 		}
