@@ -32,12 +32,14 @@ func TestPublishDocsCommand(t *testing.T) {
 		repo.tag(t, "vpc", version)
 	}
 	repo.Setenv("TF_TOKEN_registry_example_com", token)
-	monorepo := commands("--from-git . ")
+	monorepo := commands("--path modules/vpc")
 	all := substitute(t, monorepo, "--tag vpc/v1.2.0", "--all-tags")
 	// 1.2.0 has just been published from a folder with the same files.
 	repo.Shell(t, ".", monorepo)
 	repo.Shell(t, ".", all)
 	repo.Shell(t, ".", all)
+	repo.tag(t, "subnet", "2.0.0")
+	expect(t, plain(repo.Shell(t, ".", commands("{name}"))), "Published: acme/subnet/aws 2.0.0.", "Published before, with the same bytes: acme/vpc/aws 1.2.0, 1.1.0, 1.0.0.")
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.2.0"))
