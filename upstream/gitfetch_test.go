@@ -52,6 +52,9 @@ func (s *gitSite) serve(path string, r *upstreamtest.Repository) { s.Handle(path
 // client is that of an origin whose modules are on the site, under any name.
 func (s *gitSite) client(t *testing.T, o upstream.Origin) *upstream.Client {
 	t.Helper()
+	if o.Timeout == 0 {
+		o.Timeout = time.Minute // more than any answer takes on a busy machine
+	}
 	// What is fetched must not be left on the disk.
 	scratch := t.TempDir()
 	t.Setenv("TMPDIR", scratch)
@@ -399,7 +402,7 @@ func TestGitServersThatFail(t *testing.T) {
 				})
 			}
 			s.Handle("/login", body("<html>"))
-			timeout := time.Minute // more than any answer takes on a busy machine
+			var timeout time.Duration
 			if test.kind == upstream.ErrTimeout {
 				timeout = time.Second
 			}
