@@ -4,6 +4,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -250,5 +251,23 @@ func TestSearchForAHintEnds(t *testing.T) {
 	s := scanWith(t, options(t, func() (index.Tree, error) { return index.Directories{Root: "root"}.OpenIn(files) }))
 	if !strings.Contains(s.Report.Hint, "nothing is in the root yet") {
 		t.Errorf("the hint is %q", s.Report.Hint)
+	}
+}
+
+// A module that lies where a version belongs hides no version beside it, and what belongs
+// to the module itself is not reported.
+func TestMisplacedModulesHideNothing(t *testing.T) {
+	tree := indextest.New(t)
+	for _, name := range []string{"main.tf", "modules/a/main.tf", "examples/a/main.tf", "scripts/run.sh", "vpc-1.2.0/main.tf", "old/1.1.0/main.tf"} {
+		tree.Write("modules/acme/vpc/aws/"+name, "# a module\n")
+	}
+	var got []string
+	for _, p := range scan(t, tree).Report.Withheld {
+		got = append(got, p.Path)
+	}
+	want := []string{"modules/acme/vpc/aws/main.tf", "modules/acme/vpc/aws/old/1.1.0", "modules/acme/vpc/aws/vpc-1.2.0"}
+	slices.Sort(got)
+	if !slices.Equal(got, want) {
+		t.Errorf("withheld are %q, want %q", got, want)
 	}
 }

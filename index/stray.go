@@ -285,17 +285,19 @@ func (w *walker) strayInModule(m *moduleFolder, e entry, beside *siblings) bool 
 var versionAtEnd = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
 
 // strayModuleFolder reports a folder that is not named after a version, or the
-// modules in it. Beside configuration it is part of that module.
+// modules in it. Beside configuration it is part of that module, unless there is a version
+// in its name or in it.
 func (w *walker) strayModuleFolder(m *moduleFolder, e entry, beside *siblings) {
-	if beside.configuration != "" {
-		return
-	}
+	isPart := beside.configuration != ""
 	report := path.Join(m.report, e.name)
 	entries, _ := m.part.list(e.path()) // one that cannot be read is ignored like an empty one
 	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.bad != nil || hiddenOrTemporary(e.name) })
 	if firstConfiguration(entries) != "" {
 		version := versionAtEnd.FindString(e.name)
 		if _, err := address.ParseModuleVersion(version); err != nil {
+			if isPart {
+				return
+			}
 			version = "its version, such as 1.0.0"
 		}
 		w.report.withhold(misplaced("the folder of a module is named after its version: rename it to %s", version).at(report, m.address, ""))
@@ -310,7 +312,7 @@ func (w *walker) strayModuleFolder(m *moduleFolder, e entry, beside *siblings) {
 		tooDeep = true
 		w.report.withhold(misplaced("it lies too deep in the tree: move it to %s/", plain(m.report)).at(path.Join(report, inner.name), m.address, ""))
 	}
-	if !tooDeep {
+	if !tooDeep && !isPart {
 		w.report.ignore(report, NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
 	}
 }
