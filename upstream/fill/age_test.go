@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/spf13/afero"
@@ -438,6 +439,7 @@ func TestDatesOfManyVersions(t *testing.T) {
 				if want := fill.MaxDates + 5; len(got) != want+1 && test.want == nil || len(got) != want && test.want != nil {
 					t.Errorf("then %d versions are listed", len(got))
 				}
+				synctest.Wait() // for the list that is renewed in the background, with its dates
 				again := inMemory(t, c, threeDays, tree)
 				defer again.Close()
 				asked := s.Count(details("2.0.1"))

@@ -332,6 +332,8 @@ func readRecord(in index.Part, dir string) (*record, error) {
 // in the tree knows of the past stays: another instance may have written it. A damaged
 // one is kept aside.
 func (c *catalog) keepRecord(r *record) error {
+	c.keeping.Lock() // or one of two would be lost that are kept at the same time
+	defer c.keeping.Unlock()
 	_, in, dir, err := c.folder(c.address)
 	if err != nil {
 		return err
@@ -351,6 +353,8 @@ func (c *catalog) keepRecord(r *record) error {
 			kindOf(c.address), c.address.String(), "kept_as", recordName+damagedSuffix)
 	case err != nil:
 		return err
+	case before != nil && before.Fetched.After(r.Fetched): // it was written meanwhile
+		r = before.withPastOf(r)
 	case before != nil:
 		r = r.withPastOf(before)
 	}

@@ -142,6 +142,8 @@ type catalog struct {
 	refresh flights[struct{}]
 	dating  flights[struct{}] // by version
 
+	keeping sync.Mutex // while the record in the tree is written
+
 	size atomic.Int64 // of record, in bytes
 	kept atomic.Bool  // the tree has a record
 
