@@ -25,6 +25,12 @@ import (
 // sends.
 func (r *Registry) rawConnection(t *testing.T) net.Conn {
 	t.Helper()
+	return r.rawConnectionOver(t, func(c net.Conn) net.Conn { return c })
+}
+
+// rawConnectionOver is rawConnection over what through makes of the connection below TLS.
+func (r *Registry) rawConnectionOver(t *testing.T, through func(net.Conn) net.Conn) net.Conn {
+	t.Helper()
 	client, err := r.client()
 	if err != nil {
 		t.Fatal(err)
@@ -36,7 +42,7 @@ func (r *Registry) rawConnection(t *testing.T) net.Conn {
 	}
 	config := transport.TLSClientConfig.Clone()
 	config.ServerName = "registry.example.com"
-	connection := tls.Client(plain, config)
+	connection := tls.Client(through(plain), config)
 	if err := connection.HandshakeContext(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -82,6 +88,58 @@ func TestUploadsThatAreCutOff(t *testing.T) {
 		t.Error("the release is not offered")
 	}
 	tree.isPublished(d)
+}
+
+// A client that stalls, in the middle of a record of TLS too, is told after a minute that
+// its file has not arrived.
+func TestUploadsThatStall(t *testing.T) {
+	t.Parallel()
+	tokens, tree := newTokens(t), newTree(t)
+	token := tokens.New("ci")
+	registry := startRegistry(t, site("registry.example.com", tree, publishing(tokens)...))
+	var stalled sync.WaitGroup
+	for rule, limit := range map[string]int{"between two records": 1 << 30, "in a record": 100_001} {
+		stalled.Go(func() {
+			stalling := &stallingConnection{limit: limit}
+			connection := registry.rawConnectionOver(t, func(c net.Conn) net.Conn {
+				stalling.Conn = c
+				return stalling
+			})
+			defer connection.Close()
+			fmt.Fprintf(connection, "PUT /v1/modules/acme/vpc/aws/1.0.0.tar.gz HTTP/1.1\r\nHost: registry.example.com\r\nAuthorization: Bearer %s\r\nContent-Length: 1000000000\r\n\r\n", token)
+			if _, err := connection.Write(make([]byte, 200_000)); err != nil {
+				t.Error(err)
+			}
+			answer, err := http.ReadResponse(bufio.NewReader(connection), nil)
+			if err != nil {
+				t.Errorf("%s: %v", rule, err)
+				return
+			}
+			body, err := io.ReadAll(answer.Body)
+			if err != nil || answer.StatusCode != 400 || !strings.Contains(string(body), "the upload ended early: send the file again") {
+				t.Errorf("%s: %d %s %v", rule, answer.StatusCode, body, err)
+			}
+		})
+	}
+	stalled.Wait()
+	eventually(t, "nothing is left", func() bool { return len(tree.staged()) == 0 })
+}
+
+// A stallingConnection sends no more than limit bytes, and takes the rest all the same.
+type stallingConnection struct {
+	net.Conn
+	limit int
+}
+
+func (c *stallingConnection) Write(b []byte) (int, error) {
+	n := min(len(b), c.limit)
+	c.limit -= n
+	if n > 0 {
+		if _, err := c.Conn.Write(b[:n]); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
 }
 
 func TestUploadsThatAreRefused(t *testing.T) {

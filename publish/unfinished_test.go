@@ -86,7 +86,7 @@ func testReleasesWithoutAPlaceAreDropped(t *testing.T, on treeKind) {
 		r.mustPut(name, d[name], publish.Waiting)
 	}
 	_, err := r.put(manifest, d[manifest])
-	saying(t, err, publish.ErrConflict, "without a package")
+	saying(t, err, publish.ErrConflict, "without a whole release")
 	again := r.again(t, func(o *publish.Options) {
 		o.Now = func() time.Time { return time.Now().Add(25 * time.Hour) }
 	})
