@@ -32,13 +32,14 @@ var layers = []layer{
 	{name: "access", http: true, only: []string{"address"}},
 	{name: "access/tokenfile", only: []string{"access"}},
 	{name: "access/oidc", http: true, only: []string{"access", "address"}},
+	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "upstream/git"}}, // moduledoc: which folders a module calls
 	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "publish", only: []string{"address", "wire", "signing", "index"}},
 	{name: "handlers", http: true},
-	{name: "pages", http: true, only: []string{"address", "signing", "index", "index/moduledoc", "access", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages", http: true, only: []string{"address", "signing", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
@@ -73,6 +74,7 @@ var directDependencies = []string{
 	"go.uber.org/zap",
 	"golang.org/x/mod",
 	"golang.org/x/net",
+	"golang.org/x/oauth2", // the authorization code grant, in go-oidc already
 	"golang.org/x/sync",
 	"golang.org/x/sys",  // the free space of a disk, and its file system
 	"golang.org/x/time", // rates

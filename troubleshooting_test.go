@@ -20,9 +20,9 @@ import (
 // reports, logs, and when the configuration is loaded. What commands print about their
 // arguments comes with their usage, and pages are read by themselves, except for errors.
 var explained = []string{
-	"address", "wire", "signing", "index", "index/moduledoc", "access", "access/tokenfile", "access/oidc",
+	"address", "wire", "signing", "index", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
 	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
-	"pages/errorpage.go", "pages/absent.go", "pages/docspage.go", "pages/modulefile.go",
+	"pages/errorpage.go", "pages/absent.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",
 }
 
@@ -30,7 +30,7 @@ var explained = []string{
 // that nobody sees, with … for what is filled in.
 var unexplained = []string{
 	// The beginnings of formats, and texts that are written into files.
-	"caddy-terraform-registry memo 4", "caddy-terraform-registry digests 1", "terraform registry link key",
+	"caddy-terraform-registry memo 4", "caddy-terraform-registry digests 1", "terraform registry link key", "terraform registry seal",
 	"Kept by the registry: …", "…these keys came from the origin. Delete this line to pin them, so that no others count.",
 
 	// Names of Windows, values of headers, and what git says.

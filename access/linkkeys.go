@@ -3,6 +3,7 @@ package access
 import (
 	"bufio"
 	"bytes"
+	"crypto/cipher"
 	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
@@ -36,6 +37,8 @@ type LinkKey struct {
 	id     [linkIDSize]byte
 	secret func() [linkSecretSize]byte // a function, so that formatting the key does not reveal it
 	states sync.Pool                   // of *linkState: keying an HMAC takes as long as signing
+
+	sealing func() cipher.AEAD // see Sealer; made when it is first needed
 }
 
 // generateLinkKey returns a new random key.
@@ -51,6 +54,7 @@ func newLinkKey(secret [linkSecretSize]byte) *LinkKey {
 	// the secret.
 	sum := sha256.Sum256(append([]byte("terraform registry link key\x00"), secret[:]...))
 	copy(k.id[:], sum[:])
+	k.sealing = sync.OnceValue(func() cipher.AEAD { return newSealing(secret) })
 	k.states.New = func() any {
 		mac := hmac.New(sha256.New, secret[:])
 		mac.Reset() // caches the keyed state

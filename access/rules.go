@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
 // A Right is what a subject may do with a resource.
@@ -211,6 +213,33 @@ func (r *Rules) Decide(s Subject, right Right, a Resource) Decision {
 		return d
 	}
 	return r.first(&s, right, &a)
+}
+
+// Groups returns the names of groups in the rules, in which a * stands for any characters.
+func (r *Rules) Groups() []string {
+	if r == nil {
+		return nil
+	}
+	var names []string
+	for i := range r.rules {
+		if who := r.rules[i].who; who.kind == principalGroup && !slices.Contains(names, string(who.name)) {
+			names = append(names, string(who.name))
+		}
+	}
+	return names
+}
+
+// NamedGroups returns as many of the groups as the rules need to decide as with all of
+// them: for each name in a rule the first that it matches.
+func (r *Rules) NamedGroups(groups []string) []string {
+	var named []string
+	for _, name := range r.Groups() {
+		i := slices.IndexFunc(groups, address.Wildcard(name).Matches)
+		if i >= 0 && !slices.Contains(named, groups[i]) {
+			named = append(named, groups[i])
+		}
+	}
+	return named
 }
 
 // AllowsAll reports whether s has the right to everything, whatever is added: a rule

@@ -644,3 +644,34 @@ func checkSentence(t *testing.T, err error) {
 		t.Fatalf("the error is %q", s)
 	}
 }
+
+func TestNamedGroups(t *testing.T) {
+	rules := rulesOf(t, "allow alice read *", "deny group:dev read acme", "allow group:ops-* read *", "allow group:dev read *", "allow group:*-admins publish *")
+	for _, test := range []struct {
+		rule         string
+		groups, want []string
+	}{
+		{"no groups", nil, nil},
+		{"groups that no rule names", []string{"all", "devs"}, nil},
+		{"the first that a name matches", []string{"x", "ops-2", "ops-1", "dev"}, []string{"dev", "ops-2"}},
+		{"one that several names match", []string{"ops-admins", "dba-admins"}, []string{"ops-admins"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			got := rules.NamedGroups(test.groups)
+			if !slices.Equal(got, test.want) {
+				t.Errorf("got %q, want %q", got, test.want)
+			}
+			for _, right := range []access.Right{access.Read, access.Publish, access.Manage} {
+				if all, few := rules.Audience(access.Subject{ID: "x", Groups: test.groups}, right), rules.Audience(access.Subject{ID: "x", Groups: got}, right); all != few {
+					t.Errorf("%s: the rules decide otherwise with them", right)
+				}
+			}
+		})
+	}
+	if got := rules.Groups(); !slices.Equal(got, []string{"dev", "ops-*", "*-admins"}) {
+		t.Errorf("the names are %q", got)
+	}
+	if got := (*access.Rules)(nil).NamedGroups([]string{"dev"}); got != nil {
+		t.Errorf("without rules: %q", got)
+	}
+}

@@ -15,14 +15,14 @@ import (
 
 // The instructions in docs/private.md work as they are written.
 
-// privateCaddyfiles returns the Caddyfiles of the three ways that it describes.
-func privateCaddyfiles(t *testing.T) (tokens, openid, forwardAuth string) {
+// privateCaddyfiles returns the Caddyfiles of the four ways that it describes.
+func privateCaddyfiles(t *testing.T) (tokens, openid, forwardAuth, oauth2Proxy string) {
 	t.Helper()
 	blocks := codeBlocks(t, "docs/private.md", "caddyfile")
-	if len(blocks) != 3 {
-		t.Fatalf("docs/private.md has %d Caddyfiles, want three", len(blocks))
+	if len(blocks) != 4 {
+		t.Fatalf("docs/private.md has %d Caddyfiles, want four", len(blocks))
 	}
-	return blocks[0], blocks[1], blocks[2]
+	return blocks[0], blocks[1], blocks[2], blocks[3]
 }
 
 // substitute replaces names in a document with those of the test.
@@ -41,11 +41,12 @@ func TestPrivateDocsCaddyfiles(t *testing.T) {
 	t.Parallel()
 	k := newTokens(t)
 	k.New("ci")
-	tokens, openid, forwardAuth := privateCaddyfiles(t)
+	tokens, openid, forwardAuth, oauth2Proxy := privateCaddyfiles(t)
 	root := t.TempDir()
 	validateCaddyfile(t, substitute(t, tokens, "/srv", root, "/etc/caddy/tokens", k.File))
 	validateCaddyfile(t, substitute(t, openid, "/srv", root))
 	validateCaddyfile(t, substitute(t, forwardAuth, "/srv", root))
+	validateCaddyfile(t, substitute(t, oauth2Proxy, "/srv", root, "/etc/caddy/tokens", k.File))
 }
 
 // The steps for tokens work in the order in which they are written: each step
@@ -100,7 +101,7 @@ func TestPrivateDocsAccessCommand(t *testing.T) {
 	}
 	k := newTokens(t)
 	k.New("ci")
-	caddyfile, _, _ := privateCaddyfiles(t)
+	caddyfile, _, _, _ := privateCaddyfiles(t)
 	file := filepath.Join(t.TempDir(), "Caddyfile")
 	writeFile(t, file, substitute(t, caddyfile, "/srv", t.TempDir(), "/etc/caddy/tokens", k.File))
 	for _, block := range codeBlocks(t, "docs/private.md", "sh") {
@@ -152,7 +153,7 @@ func TestPrivateDocsForwardAuth(t *testing.T) {
 		t.Fatal(err)
 	}
 	const host = "registry.example.com"
-	_, _, block := privateCaddyfiles(t)
+	_, _, block, _ := privateCaddyfiles(t)
 	block = substitute(t, block, "/srv", privateTree(t).Dir, "auth.internal:9091", address.Host)
 	registry := startRegistry(t, documentedSite(t, block))
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)

@@ -41,6 +41,7 @@ type Tab struct {
 	mu       sync.Mutex
 	problems []problem
 	host     string // with a port if the URL has one
+	leads    string // another host, which pages may lead to
 	refused  string // the URL of a page whose failure the test expects
 
 	credentials *cdpfetch.AuthChallengeResponse
@@ -182,7 +183,14 @@ type problem struct{ url, text string }
 func (tab *Tab) visits(host string) bool {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
-	return host == tab.host
+	return host == tab.host || host == tab.leads
+}
+
+// MayGoTo lets the tab visit another host, too.
+func (tab *Tab) MayGoTo(host string) {
+	tab.mu.Lock()
+	defer tab.mu.Unlock()
+	tab.leads = host
 }
 
 // Problems returns what should not have happened in the tab since the last call.
@@ -228,6 +236,12 @@ func (tab *Tab) OpenAs(address string, status int64) {
 func (tab *Tab) Follow(selector string) {
 	tab.t.Helper()
 	tab.load(200, chromedp.Click(chromedp.CSS(selector)))
+}
+
+// Type enters a text into a field.
+func (tab *Tab) Type(selector, text string) {
+	tab.t.Helper()
+	tab.do(chromedp.SendKeys(chromedp.CSS(selector), text))
 }
 
 // Submit enters a text into a field, sends its form by the Enter key, and waits

@@ -37,11 +37,15 @@ func (g *Registry) authorize(r *request) error {
 // subject returns who makes a request. It is found out once a request, and only if
 // an answer depends on it.
 func (g *Registry) subject(r *request) (access.Subject, error) {
-	if r.subject != nil || g.Authenticate == nil {
+	authenticate := g.Authenticate
+	if r.visit && g.AuthenticateVisitor != nil {
+		authenticate = g.AuthenticateVisitor
+	}
+	if r.subject != nil || authenticate == nil {
 		return r.known(), nil
 	}
-	r.waiting() // Authenticate may ask an issuer of tokens
-	subject, err := g.Authenticate(r.Request)
+	r.waiting() // an issuer of tokens may be asked
+	subject, err := authenticate(r.Request)
 	if err != nil {
 		// Authenticate logs the reason, once: any client can cause this answer.
 		return access.Subject{}, unavailable("the credentials cannot be checked at the moment: try again in a moment", nil)

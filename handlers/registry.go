@@ -74,6 +74,10 @@ type Registry struct {
 	// be checked at the moment. Nil: every request is anonymous.
 	Authenticate func(*http.Request) (access.Subject, error)
 
+	// AuthenticateVisitor is Authenticate for a request for a page: people have sessions
+	// there, which do not count for the protocols. Nil: Authenticate.
+	AuthenticateVisitor func(*http.Request) (access.Subject, error)
+
 	// Links authorize clients to fetch files that are not public. Required with
 	// Rules.
 	Links *access.Links

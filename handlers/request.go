@@ -118,6 +118,7 @@ type request struct {
 	snapshot *index.Snapshot
 	since    time.Time       // when it began to wait; zero: it has not
 	subject  *access.Subject // who makes it; nil: nothing has depended on it yet
+	visit    bool            // it is for a page
 }
 
 // known is who makes the request, anonymous if that has not been found out.

@@ -2,6 +2,8 @@ package handlers
 
 import (
 	"net/http"
+	"net/url"
+	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -27,7 +29,7 @@ type View struct {
 // next snapshot: it must not have written anything.
 func (g *Registry) Visit(r *http.Request, render func(*View) error) error {
 	g.once.Do(g.prepare)
-	q := &request{Request: r, Exchange: new(Exchange), self: g.Hostname(r)}
+	q := &request{Request: r, Exchange: new(Exchange), self: g.Hostname(r), visit: true}
 	if q.snapshot = g.Snapshot(); q.snapshot == nil {
 		return errStarting
 	}
@@ -51,6 +53,35 @@ func (v *View) ServicesURL() string {
 		base = "https://" + string(v.request.self)
 	}
 	return base + v.registry.prefix
+}
+
+// Origin is the scheme and host at which browsers reach the registry, for what they are to
+// come back to from another site.
+func (g *Registry) Origin(r *http.Request) string {
+	if u, err := url.Parse(g.PublicURL); g.PublicURL != "" && err == nil {
+		return u.Scheme + "://" + u.Host
+	}
+	if g.BaseURL != nil {
+		if base := g.BaseURL(r); base != "" {
+			return base
+		}
+	}
+	return "https://" + string(g.Hostname(r))
+}
+
+// LinkQuery is the query that makes the URL of a file of what was looked up last a signed
+// link, for a browser that has no credentials which the protocols know; empty if there is
+// no need, or no key.
+func (v *View) LinkQuery(version, file string) string {
+	g, t := v.registry, &v.request.target
+	if !t.private || g.Links == nil {
+		return ""
+	}
+	query, err := g.Links.AppendQuery(nil, g.Tree, filePath("", t.Address, version, file), g.Links.Expiry(time.Now()))
+	if err != nil {
+		return ""
+	}
+	return string(query)
 }
 
 // FilesURL is what the URLs of files begin with: a path, unless there is a PublicURL.

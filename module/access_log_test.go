@@ -312,12 +312,12 @@ func TestAccessLogHidesSignaturesInHeaders(t *testing.T) {
 func TestAccessLogHidesSignaturesInURLsOfPages(t *testing.T) {
 	s := newLoggedSite(t, `{}`)
 	to := url.QueryEscape(loggedFile + signedQuery)
-	location := s.get("GET", "registry.example.com", "/_registry/login?to="+to, "X-Real", "yes").Get("Location")
-	s.get("GET", "registry.example.com", location, "X-Real", "yes")
-	s.get("GET", "registry.example.com", "/?sign-in="+strings.ToLower(to), "X-Real", "yes")
+	for _, path := range []string{"/_registry/login?to=" + to, "/?sign-in=" + to, "/?sign-in=" + strings.ToLower(to)} {
+		s.get("GET", "registry.example.com", path, "X-Real", "yes")
+	}
 	text, entries := s.entries("all")
-	if !strings.Contains(location, signatureText) || len(entries) != 3 || strings.Contains(strings.ToLower(text), strings.ToLower(signatureText)) {
-		t.Fatalf("from %s: %s", location, text)
+	if len(entries) != 3 || strings.Contains(strings.ToLower(text), strings.ToLower(signatureText)) {
+		t.Fatalf("got %s", text)
 	}
 	for _, e := range entries {
 		if !reflect.DeepEqual(e["terraform_registry"], map[string]any{"kind": "page"}) {

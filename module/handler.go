@@ -10,6 +10,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages"
 )
@@ -193,7 +194,8 @@ type Handler struct {
 	source   *source
 	traffic  *traffic
 	registry *handlers.Registry
-	pages    *pages.Site // nil: there are none
+	pages    *pages.Site    // nil: there are none
+	signIn   *signin.SignIn // to the pages; nil: nobody signs in with the issuer of login
 
 	site            []string          // its hosts, for Decide and ClientSites; empty: any
 	server          *caddyhttp.Server // that it is part of; nil in none
@@ -220,6 +222,9 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request, next caddyht
 	}
 	if h.pages != nil && h.log.serve(w, r, h.pages.ServeHTTP) {
 		return nil
+	}
+	if h.signIn != nil {
+		signin.RemoveCookies(r.Header) // who has signed in here is nobody else's business
 	}
 	return serveNext(w, r, next)
 }

@@ -28,11 +28,22 @@ import (
 // as audience. The server should show errors on a page of its own: if an error is
 // sent to the redirect URI, clients keep waiting.
 //
+// People sign in to the pages with the same client, if there is an `issuer` and one of
+// the `terraform_oidc` providers in `auth` has that issuer too: its options say who
+// somebody is. The server has to accept the redirect URI `/_registry/callback` of this
+// site, below the path of `ui` if that has one.
+//
 // Placeholders known when the configuration is loaded, such as `{env.*}`, are
 // replaced.
 type Login struct {
 	// The ID of the OAuth client for Terraform and OpenTofu. Required.
 	Client string `json:"client,omitempty"`
+
+	// The secret of the client, for issuers that want one when people sign in to the
+	// pages. Terraform and OpenTofu never have it. Keep it out of the configuration with
+	// a placeholder: `{env.REGISTRY_SECRET}` or `{file./run/secrets/registry}`. Default:
+	// none; PKCE is used in any case.
+	Secret string `json:"secret,omitempty"`
 
 	// Where users log in: a URL with https, or http for `localhost` and loopback
 	// addresses, or a path on this registry's host that starts with a slash. A
@@ -54,7 +65,8 @@ type Login struct {
 	Ports []int `json:"ports,omitempty"`
 
 	// The scopes that clients request. An OpenID Connect issuer may require `openid`,
-	// and one that adds the registry to the audience. Default: none.
+	// and one that adds the registry to the audience. When people sign in to the pages,
+	// `openid` is added. Default: none.
 	Scopes []string `json:"scopes,omitempty"`
 }
 
@@ -70,6 +82,7 @@ const loginTimeout = 2 * time.Second
 // A login provides the part of the discovery document about `terraform login`.
 type login struct {
 	configured wire.Login   // without the endpoints of the issuer
+	secret     string       // of the client
 	issuer     *oidc.Issuer // nil: both endpoints are configured
 	logger     *slog.Logger
 
@@ -99,7 +112,12 @@ func (l *Login) read(repl *caddy.Replacer, logger *slog.Logger) (*login, error) 
 			Ports:      l.Ports,
 			Scopes:     l.Scopes,
 		},
+		secret: l.Secret,
 		logger: logger,
+	}
+	// The secret must not get into the configuration.
+	if err := expand(repl, scalar("login: secret", &provisioned.secret)); err != nil {
+		return nil, err
 	}
 	if len(l.Ports) == 0 {
 		provisioned.configured.Ports = []int{defaultMinLoginPort, defaultMaxLoginPort}
@@ -174,6 +192,8 @@ func (l *Login) validate() error {
 	switch {
 	case l.Client == "":
 		return errors.New("client: it is missing: set it to the ID of the OAuth client")
+	case l.Issuer == "" && l.Secret != "":
+		return errors.New("a secret has no effect without an issuer, as people cannot sign in to the pages then: add the issuer, or remove the secret")
 	case l.Issuer == "" && (l.Authz == "" || l.Token == ""):
 		return errors.New("authz and token are required, or an issuer that provides them")
 	case l.Issuer != "" && l.Authz != "" && l.Token != "":
@@ -250,6 +270,7 @@ func isScope(s string) bool {
 //
 //	login {
 //	    client <id>
+//	    secret <secret>
 //	    issuer <url>
 //	    authz  <url>
 //	    token  <url>
@@ -262,7 +283,7 @@ func (l *Login) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 	if d.NextArg() {
 		return d.Errf("unexpected argument '%s': login has a block", d.Val())
 	}
-	texts := map[string]*string{"client": &l.Client, "issuer": &l.Issuer, "authz": &l.Authz, "token": &l.Token}
+	texts := map[string]*string{"client": &l.Client, "secret": &l.Secret, "issuer": &l.Issuer, "authz": &l.Authz, "token": &l.Token}
 	for nesting := d.Nesting(); d.NextBlock(nesting); {
 		option := d.Val()
 		switch text := texts[option]; {
@@ -286,7 +307,7 @@ func (l *Login) UnmarshalCaddyfile(d *caddyfile.Dispenser) error {
 			}
 			l.Scopes = append(l.Scopes, scopes...)
 		default:
-			return d.Errf("unrecognized subdirective '%s', the allowed ones are: client, issuer, authz, token, ports, scopes", option)
+			return d.Errf("unrecognized subdirective '%s', the allowed ones are: client, secret, issuer, authz, token, ports, scopes", option)
 		}
 		if d.NextBlock(d.Nesting()) {
 			return d.Errf("%s does not have a block", option)

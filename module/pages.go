@@ -24,13 +24,20 @@ func (h *Handler) provisionPages() {
 		return
 	}
 	h.pages = &pages.Site{
-		Registry:  h.registry,
-		Path:      strings.TrimSuffix(h.UI.Path, "/"),
-		Challenge: h.challenge,
-		Login:     h.Login != nil,
-		Unsigned:  h.SigningKey != nil && h.SigningKey.Off,
-		Version:   BuildVersion().Registry,
-		Logger:    h.logger,
+		Registry: h.registry,
+		Path:     strings.TrimSuffix(h.UI.Path, "/"),
+		SignIn:   h.signIn,
+		Login:    h.Login != nil,
+		Unsigned: h.SigningKey != nil && h.SigningKey.Off,
+		Version:  BuildVersion().Registry,
+		Logger:   h.logger,
+	}
+	if slices.ContainsFunc(h.authenticators, worksInBrowser) {
+		h.pages.Challenge = h.challenge
+	}
+	// With a subject of its own, people are authenticated before the registry.
+	if h.signIn == nil && h.pages.Challenge == nil && len(h.authenticators) > 0 && h.subject == defaultSubject {
+		h.logger.Warn("people cannot sign in to the pages with a browser, as no provider in auth works there: add login with an issuer that one of terraform_oidc has, or http_basic")
 	}
 }
 

@@ -110,6 +110,7 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 		h.registry.Rules = rules
 		h.registry.Authenticate = h.authenticate
 		h.registry.Links = &access.Links{Life: time.Duration(h.Links), Keys: keys.Keys, Reload: keys.Reload}
+		h.provisionSignIn(&access.Sealer{Keys: keys.Keys, Reload: keys.Reload})
 	}
 	if rules != nil || h.Redirect != 0 {
 		h.log = newAccessLog(ctx, h.Redirect != 0)

@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"reflect"
@@ -31,6 +32,9 @@ type oidcServer struct {
 	key    *ecdsa.PrivateKey
 	asked  atomic.Int32
 	broken atomic.Bool
+
+	claims        map[string]any // of ID tokens
+	nonce, secret atomic.Value   // of the next ID token, and of the client that got the last
 }
 
 func newOIDCServer(t *testing.T) *oidcServer {
@@ -53,6 +57,15 @@ func (s *oidcServer) serve(w http.ResponseWriter, r *http.Request) {
 	}
 	if r.URL.Path == "/keys" {
 		json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: s.key.Public(), KeyID: "key"}}})
+		return
+	}
+	if r.URL.Path == "/token" {
+		_, secret, _ := r.BasicAuth()
+		s.secret.Store(secret)
+		claims := map[string]any{"aud": "cli", "nonce": s.nonce.Load()}
+		maps.Copy(claims, s.claims)
+		w.Header().Set("Content-Type", "application/json")
+		json.NewEncoder(w).Encode(map[string]any{"access_token": "opaque", "token_type": "Bearer", "id_token": s.mint(claims)})
 		return
 	}
 	json.NewEncoder(w).Encode(map[string]any{

@@ -29,6 +29,7 @@ type answer struct {
 	body        []byte
 	tag         string // of the content; empty: none
 	location    string // of a redirect
+	cookies     []*http.Cookie
 
 	// Zipped is the body compressed with gzip, of an answer that is kept; nil
 	// otherwise.
@@ -39,7 +40,10 @@ type answer struct {
 	about   address.Address
 	version string
 
+	challenges bool // as a 401, it asks for a password also where people sign in otherwise
+
 	immutable bool   // the URL has this content for good
+	unstored  bool   // no cache keeps it, not even that of the browser
 	policy    string // Content-Security-Policy; empty: that of the pages
 }
 
@@ -127,6 +131,8 @@ func (s *Site) writeHeader(w http.ResponseWriter, r *http.Request, a *answer) (s
 	switch {
 	case a.immutable:
 		caching = "public, max-age=31536000, immutable"
+	case a.unstored:
+		caching = "no-store"
 	case s.Registry.Rules != nil:
 		caching = "private, no-cache"
 	}
@@ -138,9 +144,16 @@ func (s *Site) writeHeader(w http.ResponseWriter, r *http.Request, a *answer) (s
 	} {
 		h[name] = values[i : i+1 : i+1]
 	}
+	if s.SignIn != nil && !a.immutable {
+		h.Add("Vary", "Cookie")
+	}
+	for _, cookie := range a.cookies {
+		h.Add("Set-Cookie", cookie.String())
+	}
 	switch a.status {
 	case http.StatusUnauthorized:
-		if s.Challenge != nil {
+		// Where people sign in on a page, a dialog for a password would be in their way.
+		if s.Challenge != nil && (s.SignIn == nil || a.challenges) {
 			s.Challenge(h, r)
 		}
 		if h.Get("WWW-Authenticate") == "" {

@@ -18,10 +18,12 @@ func newErrorPage(p page, status int, text string) errorPage {
 	var usual string
 	switch status {
 	case http.StatusUnauthorized:
-		e.Name, usual = "Sign in to continue", "You have to sign in to see this page."
-		if p.Site.SignIn != "" {
-			e.Links = append(e.Links, link{"Sign in", p.Site.SignIn})
+		if p.Site.SignIn == "" {
+			e.Name, usual = "This page is private", "People cannot sign in to this registry with a browser. Ask its operator for access."
+			break
 		}
+		e.Name, usual = "Sign in to continue", "You have to sign in to see this page."
+		e.Links = append(e.Links, link{"Sign in", p.Site.SignIn})
 	case http.StatusForbidden:
 		e.Name, usual = "No access", "You are not allowed to see this page."
 	case http.StatusNotFound:

@@ -187,5 +187,5 @@ func (m *moduleView) archiveURL(name string) string {
 	if a.Hostname != "" {
 		path += string(a.Hostname) + "/"
 	}
-	return path + a.Namespace + "/" + a.Name + "/" + a.System + "/" + m.version.Version + "/" + name
+	return path + a.Namespace + "/" + a.Name + "/" + a.System + "/" + m.version.Version + "/" + name + m.linkQuery(m.version.Version, name)
 }

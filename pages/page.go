@@ -36,6 +36,9 @@ type identity struct {
 	// Version of the server; empty if it is not known.
 	Version string
 
+	// SignOut is where the user signs out; empty if that is not done here.
+	SignOut string
+
 	// Report: the visitor may read the report for operators.
 	Report bool
 }

@@ -212,7 +212,7 @@ func (p *providerView) packages() packages {
 func (p *providerView) fileURL(name string) string {
 	a := p.route.address
 	host := cmp.Or(a.Hostname, p.view.Hostname())
-	return p.view.FilesURL() + "/mirror/" + strings.Join([]string{string(host), a.Namespace, a.Name, name}, "/")
+	return p.view.FilesURL() + "/mirror/" + strings.Join([]string{string(host), a.Namespace, a.Name, name}, "/") + p.linkQuery(p.release.Version, name)
 }
 
 // signature says who vouches for the release, and by which key.

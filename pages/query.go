@@ -13,6 +13,7 @@ type query struct {
 	q                           string // what is searched for
 	offset                      int
 	to, signIn                  string // where a browser goes once it is known
+	again                       bool   // as another user than before
 }
 
 // maxValue is how long a value is read: nothing that is offered has a longer name.
@@ -38,7 +39,7 @@ func readQuery(rt route, raw string) (q query) {
 			}
 		}
 	case loginRoute:
-		q.to = values.Get("to")
+		q.to, q.again = values.Get("to"), values.Has("again")
 	case modulesRoute, providersRoute:
 		q.namespace, q.system, q.registry = get("namespace"), get("provider"), get("registry")
 	case searchRoute, searchModulesRoute, searchProvidersRoute:

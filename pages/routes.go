@@ -45,6 +45,8 @@ const (
 	assetRoute
 	reportRoute
 	loginRoute
+	callbackRoute
+	logoutRoute
 )
 
 // Of a path: longer ones are nobody's.
@@ -53,10 +55,17 @@ const (
 	maxSegment = 300
 )
 
+// callbackPath is where the issuer sends a browser back to, and logoutPath where people
+// sign out.
+const (
+	callbackPath = "/_registry/callback"
+	logoutPath   = "/_registry/logout"
+)
+
 var plainRoutes = map[string]routeKind{
 	"/": homeRoute, "/browse/modules": modulesRoute, "/browse/providers": providersRoute,
 	"/search": searchRoute, "/search/modules": searchModulesRoute, "/search/providers": searchProvidersRoute,
-	"/_registry/report": reportRoute, "/_registry/login": loginRoute,
+	"/_registry/report": reportRoute, "/_registry/login": loginRoute, callbackPath: callbackRoute, logoutPath: logoutRoute,
 }
 
 // parseRoute reads an escaped path below that of the pages. If it is not that of a

@@ -13,6 +13,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
@@ -26,8 +27,11 @@ type Site struct {
 	// are at the root.
 	Path string
 
+	// SignIn signs people in and out with an account elsewhere. May be nil.
+	SignIn *signin.SignIn
+
 	// Challenge adds to the header of an answer with status 401 how a browser can
-	// authenticate. May be nil.
+	// authenticate. Nil: no browser can, and without SignIn no page offers it.
 	Challenge func(http.Header, *http.Request)
 
 	// Login: clients can use `terraform login`.
@@ -67,6 +71,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		s.write(w, r, s.failed(page{Site: s.identity(s.Registry.Hostname(r))}, status, ""))
 	}
 	switch {
+	case s.SignIn != nil && rt.kind == logoutRoute && r.Method == http.MethodPost:
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
 		fail(http.StatusMethodNotAllowed)
@@ -88,6 +93,10 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	}
 	q := readQuery(rt, r.URL.RawQuery)
 	visit := &visit{site: s, request: r, route: rt, query: q}
+	if s.SignIn != nil && rt.signsIn() {
+		s.write(w, r, visit.signInPage())
+		return true
+	}
 	var a *answer
 	err := s.Registry.Visit(r, func(v *handlers.View) (err error) {
 		visit.view, visit.version = v, ""
@@ -111,6 +120,8 @@ type visit struct {
 
 	// Version of the module or provider that was found; empty if none was.
 	version string
+
+	session *access.Subject // whose session it is in; nil: that has not been asked yet
 }
 
 // answer renders a page, or takes it from the cache if it is the same for everyone.
@@ -163,6 +174,9 @@ func (s *Site) render(v *visit) (*answer, error) {
 	case reportRoute:
 		return v.report()
 	case loginRoute:
+		if s.Challenge == nil {
+			return nil, fs.ErrNotExist
+		}
 		// The answer that asks for credentials has to be at the root of the pages:
 		// browsers send those of `Basic` for the folder in which they were asked for
 		// (RFC 7617 §2.2).
@@ -211,8 +225,11 @@ func (v *visit) page(title string) (page, error) {
 		return p, err
 	case !subject.Anonymous():
 		p.Site.User, p.Site.Report = subject.ID, v.view.Operator()
-	case v.site.Registry.Rules != nil:
-		p.Site.SignIn = withQuery(v.site.Path+"/_registry/login", "to", v.self())
+		if v.inSession() {
+			p.Site.SignOut = v.site.Path + logoutPath
+		}
+	case v.site.canSignIn():
+		p.Site.SignIn = v.site.loginURL(v.self())
 	}
 	return p, nil
 }
@@ -220,7 +237,7 @@ func (v *visit) page(title string) (page, error) {
 // self is the URL of the page without what it does not depend on.
 func (v *visit) self() string {
 	switch v.route.kind {
-	case homeRoute, loginRoute:
+	case homeRoute, loginRoute, callbackRoute, logoutRoute:
 		return v.site.Path + "/"
 	case moduleRoute, providerRoute:
 		return withQuery(v.url(v.route), "tab", v.query.tab, "from", v.query.from)
@@ -240,7 +257,9 @@ func (v *visit) signIn() (*answer, error) {
 		return nil, err
 	}
 	if subject.Anonymous() && v.site.Registry.Rules != nil {
-		return v.failedWith(http.StatusUnauthorized, ""), nil
+		a := v.failedWith(http.StatusUnauthorized, "")
+		a.challenges = true
+		return a, nil
 	}
 	return &answer{status: http.StatusFound, location: v.site.within(v.query.signIn)}, nil
 }
@@ -253,7 +272,7 @@ func (s *Site) within(to string) string {
 		return s.Path + "/"
 	}
 	below, ok := strings.CutPrefix(u.EscapedPath(), s.Path)
-	if _, known := parseRoute(below); !ok || !known || strings.HasPrefix(to, "//") {
+	if rt, known := parseRoute(below); !ok || !known || rt.signsIn() || strings.HasPrefix(to, "//") {
 		return s.Path + "/"
 	}
 	if u.RawQuery != "" {

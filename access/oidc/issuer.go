@@ -38,8 +38,19 @@ type Issuer struct {
 	url           string
 	client        *http.Client
 	now           func() time.Time
-	configuration document[oidc.ProviderConfig]
+	configuration document[configuration]
 	keys          document[[]jose.JSONWebKey]
+}
+
+// A configuration is what an issuer says of itself.
+type configuration struct {
+	oidc.ProviderConfig
+
+	// EndSessionURL is where a browser ends the session of its user at the issuer.
+	EndSessionURL string `json:"end_session_endpoint"`
+
+	// AuthMethods are how clients with a secret present it at the token endpoint.
+	AuthMethods []string `json:"token_endpoint_auth_methods_supported"`
 }
 
 // NewIssuer returns the issuer with the URL, which is exactly what the claim
@@ -57,7 +68,7 @@ func newIssuer(address string, client *http.Client, now func() time.Time) (*Issu
 		return nil, fmt.Errorf("issuer: %q must not have a query", address)
 	}
 	i := &Issuer{url: address, client: secureClient(client), now: now}
-	i.configuration = document[oidc.ProviderConfig]{fetch: i.fetchConfiguration, now: now}
+	i.configuration = document[configuration]{fetch: i.fetchConfiguration, now: now}
 	i.keys = document[[]jose.JSONWebKey]{fetch: i.fetchKeys, now: now}
 	return i, nil
 }
@@ -83,7 +94,7 @@ func (i *Issuer) Endpoints(ctx context.Context) (authorization, token string, er
 	return c.AuthURL, c.TokenURL, nil
 }
 
-func (i *Issuer) configured(ctx context.Context) (oidc.ProviderConfig, error) {
+func (i *Issuer) configured(ctx context.Context) (configuration, error) {
 	c, err := i.configuration.get(ctx)
 	if err != nil {
 		return c, unavailable(err)
@@ -93,8 +104,8 @@ func (i *Issuer) configured(ctx context.Context) (oidc.ProviderConfig, error) {
 
 // fetchConfiguration performs the discovery. That of go-oidc, oidc.NewProvider,
 // neither bounds the size of the answer nor checks the scheme of jwks_uri.
-func (i *Issuer) fetchConfiguration() (oidc.ProviderConfig, error) {
-	var c oidc.ProviderConfig
+func (i *Issuer) fetchConfiguration() (configuration, error) {
+	var c configuration
 	if err := i.fetch(strings.TrimSuffix(i.url, "/")+"/.well-known/openid-configuration", &c); err != nil {
 		return c, err
 	}

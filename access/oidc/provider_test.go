@@ -34,6 +34,7 @@ type provider struct {
 	extra  []any                     // further entries of the key set
 	config func(c map[string]any)    // changes its configuration
 	answer func(http.ResponseWriter) // in place of a document
+	tokens http.HandlerFunc          // the token endpoint
 
 	down           atomic.Bool
 	configurations atomic.Int32 // how often each was fetched
@@ -80,6 +81,13 @@ func newKey(t testing.TB, id string, algorithm jose.SignatureAlgorithm) provider
 
 func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
+	case "/token":
+		if p.tokens == nil || p.down.Load() {
+			http.Error(w, "down", http.StatusServiceUnavailable)
+			return
+		}
+		p.tokens(w, r)
+		return
 	case "/.well-known/openid-configuration":
 		p.configurations.Add(1)
 	case "/keys":

@@ -119,23 +119,38 @@ func (v *Verifier) Verify(ctx context.Context, token string) (access.Subject, er
 	if cached, ok := v.verdicts.Get(digest); ok && now.Before(cached.ends) {
 		return cached.subject, nil
 	}
-	if !hasJWTHeader(token) {
-		return access.Subject{}, errNotJWT
-	}
-	verified, err := v.verify(ctx, token)
+	identity, err := v.identify(ctx, token)
 	if err != nil {
 		return access.Subject{}, err
 	}
+	ends := now.Add(verdictLife)
+	if identity.Expiry.Before(ends) {
+		ends = identity.Expiry
+	}
+	v.verdicts.Add(digest, verdict{identity.Subject, ends})
+	return identity.Subject, nil
+}
+
+// An Identity is a subject, and until when its token proves that.
+type Identity struct {
+	Subject access.Subject
+	Expiry  time.Time
+}
+
+// identify is Verify without the cache.
+func (v *Verifier) identify(ctx context.Context, token string) (Identity, error) {
+	if strings.Count(token, ".") != 2 || !hasJWTHeader(token) {
+		return Identity{}, errNotJWT
+	}
+	verified, err := v.verify(ctx, token)
+	if err != nil {
+		return Identity{}, err
+	}
 	subject, err := v.subject(verified)
 	if err != nil {
-		return access.Subject{}, refused(err)
+		return Identity{}, refused(err)
 	}
-	ends := now.Add(verdictLife)
-	if verified.Expiry.Before(ends) {
-		ends = verified.Expiry
-	}
-	v.verdicts.Add(digest, verdict{subject, ends})
-	return subject, nil
+	return Identity{subject, verified.Expiry}, nil
 }
 
 // verify checks the issuer, the signature and the lifetime of a token.
@@ -181,6 +196,11 @@ func (v *Verifier) subject(token *oidc.IDToken) (access.Subject, error) {
 	if !slices.ContainsFunc(token.Audience, func(a string) bool { return slices.Contains(v.audience, a) }) {
 		return access.Subject{}, fmt.Errorf("its audience is %q, not one of %q", token.Audience, v.audience)
 	}
+	return v.claimed(token)
+}
+
+// claimed returns the subject of the claims of a verified token, whoever it is meant for.
+func (v *Verifier) claimed(token *oidc.IDToken) (access.Subject, error) {
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
 		return access.Subject{}, errors.New("its claims are not the expected JSON")

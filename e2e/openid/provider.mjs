@@ -42,7 +42,14 @@ const configuration = {
       // For native applications, the port of a loopback address is not
       // compared: Terraform uses any free port.
       application_type: 'native',
-      redirect_uris: ['http://localhost/login'],
+      redirect_uris: ['http://localhost/login', 'https://registry.example.com/_registry/callback'],
+      post_logout_redirect_uris: ['https://registry.example.com/'],
+    },
+    {
+      // For the pages of another registry alone.
+      client_id: 'pages',
+      client_secret: 'the secret of the pages',
+      redirect_uris: ['https://confidential.example.com/registry/_registry/callback'],
     },
     ...Object.keys(machines).map((id) => ({
       client_id: id,
@@ -93,6 +100,13 @@ const configuration = {
 const server = createServer().listen(Number(process.env.PORT ?? 0), '127.0.0.1');
 await once(server, 'listening');
 const provider = new Provider(`http://127.0.0.1:${server.address().port}`, configuration);
+// Its forms want a font from the Internet.
+provider.use(async (ctx, next) => {
+  await next();
+  if (typeof ctx.body === 'string') {
+    ctx.body = ctx.body.replace(/@import url\([^)]*\);/g, '');
+  }
+});
 for (const event of ['authorization.error', 'grant.error', 'server_error']) {
   provider.on(event, (ctx, error) => console.error(event, error));
 }

@@ -1,0 +1,202 @@
+package oidc
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/coreos/go-oidc/v3/oidc"
+	"golang.org/x/oauth2"
+)
+
+// Errors of Client.Redeem, beside ErrUnavailable and ErrRefused.
+var (
+	// ErrCode means that the issuer does not take the code: it has been used already, has
+	// expired, or belongs to another login.
+	ErrCode = errors.New("the issuer does not accept the code")
+
+	// ErrClient means that the issuer and the client do not agree on the client: its ID,
+	// its secret, or what it may do. An operator has to mend it.
+	ErrClient = errors.New("the issuer does not accept the client of the registry")
+)
+
+// A Client has people log in at an issuer with their browser, by the authorization code
+// grant of OpenID Connect with PKCE. Its fields must not change once it is used.
+type Client struct {
+	Issuer *Issuer
+
+	// ID of the client at the issuer, and its secret if it has one.
+	ID, Secret string
+
+	// Authorization and Token are used in place of the issuer's endpoints; empty: those.
+	Authorization, Token string
+
+	// Scopes that are requested beside `openid`.
+	Scopes []string
+
+	// Verifiers are of tokens of the issuer, and say who their subject is: the first that
+	// accepts a token decides. At least one is required.
+	Verifiers []*Verifier
+}
+
+// A Challenge is what one login is bound to. All of it but the state, which the browser
+// brings back, and the nonce, which the ID token does, is known to this registry alone.
+type Challenge struct {
+	State, Nonce, Verifier string
+
+	// RedirectURI is where the browser comes back to.
+	RedirectURI string
+}
+
+// AuthorizationURL returns where a browser logs in. Again has the issuer ask for a user
+// although one is logged in there. The error is an ErrUnavailable.
+func (c *Client) AuthorizationURL(ctx context.Context, to Challenge, again bool) (string, error) {
+	config, err := c.config(ctx, to.RedirectURI)
+	if err != nil {
+		return "", err
+	}
+	options := []oauth2.AuthCodeOption{oauth2.S256ChallengeOption(to.Verifier), oidc.Nonce(to.Nonce)}
+	if again {
+		options = append(options, oauth2.SetAuthURLParam("prompt", "login"))
+	}
+	return config.AuthCodeURL(to.State, options...), nil
+}
+
+func (c *Client) config(ctx context.Context, redirectURI string) (*oauth2.Config, error) {
+	authorization, token, err := c.Issuer.Endpoints(ctx)
+	if err != nil {
+		return nil, err
+	}
+	endpoint := oauth2.Endpoint{AuthURL: cmp.Or(c.Authorization, authorization), TokenURL: cmp.Or(c.Token, token), AuthStyle: oauth2.AuthStyleInParams}
+	if c.Secret != "" {
+		configuration, err := c.Issuer.configured(ctx)
+		if err != nil {
+			return nil, err
+		}
+		// Without a list it is the header (OpenID Connect Discovery, 3).
+		if methods := configuration.AuthMethods; len(methods) == 0 || slices.Contains(methods, "client_secret_basic") {
+			endpoint.AuthStyle = oauth2.AuthStyleInHeader
+		}
+	}
+	scopes := c.Scopes
+	if !slices.Contains(scopes, oidc.ScopeOpenID) {
+		scopes = append([]string{oidc.ScopeOpenID}, scopes...)
+	}
+	return &oauth2.Config{ClientID: c.ID, ClientSecret: c.Secret, Endpoint: endpoint, RedirectURL: redirectURI, Scopes: scopes}, nil
+}
+
+// Redeem returns who has logged in, for the code that the browser has brought back.
+//
+// The ID token proves that this login was meant: it has the nonce and this client as its
+// audience. If one of the verifiers accepts the access token, which is what `terraform
+// login` would store, its subject and groups are those of the person here too; otherwise
+// the same claims of the ID token count. The identity ends with the access token, whose
+// life the issuer tells, or else with the ID token.
+func (c *Client) Redeem(ctx context.Context, code string, of Challenge) (Identity, error) {
+	config, err := c.config(ctx, of.RedirectURI)
+	if err != nil {
+		return Identity{}, err
+	}
+	tokens, err := config.Exchange(context.WithValue(ctx, oauth2.HTTPClient, c.Issuer.exchanger()), code, oauth2.VerifierOption(of.Verifier))
+	if err != nil {
+		return Identity{}, exchangeFailed(err)
+	}
+	raw, ok := tokens.Extra("id_token").(string)
+	if !ok || raw == "" {
+		return Identity{}, fmt.Errorf("%w: it sends no ID token: request the scope openid", ErrClient)
+	}
+	login, err := c.Verifiers[0].verify(ctx, raw)
+	if err != nil {
+		return Identity{}, err
+	}
+	if err := c.checkLogin(login, of.Nonce, tokens.AccessToken); err != nil {
+		return Identity{}, refused(err)
+	}
+	for _, v := range c.Verifiers {
+		identity, err := v.identify(ctx, tokens.AccessToken)
+		if err == nil || errors.Is(err, ErrUnavailable) {
+			return identity, err
+		}
+	}
+	identity := Identity{Expiry: login.Expiry}
+	if tokens.ExpiresIn > 0 {
+		identity.Expiry = c.Issuer.now().Add(time.Duration(tokens.ExpiresIn) * time.Second)
+	}
+	for _, v := range c.Verifiers {
+		if identity.Subject, err = v.claimed(login); err == nil {
+			return identity, nil
+		}
+	}
+	return Identity{}, refused(err)
+}
+
+// checkLogin checks that a verified ID token is the answer to one login of this client
+// (OpenID Connect Core, 3.1.3.7).
+func (c *Client) checkLogin(login *oidc.IDToken, nonce, accessToken string) error {
+	var claims struct {
+		Party string `json:"azp"`
+	}
+	if err := login.Claims(&claims); err != nil {
+		return errors.New("its claims are not the expected JSON")
+	}
+	switch {
+	case !slices.Contains(login.Audience, c.ID):
+		return fmt.Errorf("the audience of the ID token is %q, not the client %q", login.Audience, c.ID)
+	case claims.Party != "" && claims.Party != c.ID, claims.Party == "" && len(login.Audience) > 1:
+		return errors.New("the ID token was issued to another client")
+	case nonce == "" || login.Nonce != nonce:
+		return errors.New("the ID token belongs to another login")
+	case login.AccessTokenHash != "" && login.VerifyAccessToken(accessToken) != nil:
+		return errors.New("the ID token belongs to another access token")
+	}
+	return nil
+}
+
+// exchangeFailed is the error for a failed exchange of a code. It has nothing of the
+// answer but its status and its code, as the rest may be a secret.
+func exchangeFailed(err error) error {
+	var answer *oauth2.RetrieveError
+	switch {
+	case !errors.As(err, &answer):
+		var failed *url.Error
+		if errors.As(err, &failed) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+			return unavailable(err)
+		}
+		return unavailable(errors.New("its token endpoint does not answer with tokens"))
+	case answer.ErrorCode == "invalid_grant":
+		return ErrCode
+	case answer.Response.StatusCode >= http.StatusInternalServerError, answer.Response.StatusCode == http.StatusTooManyRequests:
+		return unavailable(fmt.Errorf("its token endpoint answers %d", answer.Response.StatusCode))
+	}
+	return fmt.Errorf("%w: its token endpoint answers %d %q", ErrClient, answer.Response.StatusCode, answer.ErrorCode)
+}
+
+// EndSessionURL returns where a browser ends the session of its user at the issuer, and is
+// led back from; empty if the issuer has no such place, or does not tell in time.
+func (c *Client) EndSessionURL(ctx context.Context, back string) string {
+	configuration, err := c.Issuer.configured(ctx)
+	if err != nil {
+		return ""
+	}
+	u, err := SecureURL(configuration.EndSessionURL)
+	if err != nil {
+		return ""
+	}
+	query := u.Query()
+	query.Set("client_id", c.ID)
+	query.Set("post_logout_redirect_uri", back)
+	u.RawQuery = query.Encode()
+	return u.String()
+}
+
+// exchanger is the client that sends codes and secrets, which follow no redirect.
+func (i *Issuer) exchanger() *http.Client {
+	c := *i.client
+	c.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &c
+}

@@ -1,0 +1,95 @@
+package access
+
+import (
+	"crypto/aes"
+	"crypto/cipher"
+	"crypto/hkdf"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+)
+
+// ErrNotSealed means that a text was not sealed by this registry for that purpose, or so
+// long ago that its key is gone.
+var ErrNotSealed = errors.New("it was not sealed by this registry, or with a key that is gone")
+
+// A Sealer encrypts and authenticates what a browser keeps for the registry, with keys
+// derived from those of signed links: all instances that share these read it, and it
+// lasts for a day at least and for two at most, as a key verifies for a day after it last
+// signed.
+type Sealer struct {
+	// Keys and Reload are those of Links.
+	Keys   func() *LinkKeys
+	Reload func()
+}
+
+// Seal returns the sealed plaintext, in characters that a cookie may have. It is opened
+// with the same purpose only. The error is ErrNoLinkKeys.
+func (s *Sealer) Seal(purpose string, plaintext []byte) (string, error) {
+	keys := s.Keys()
+	if keys == nil {
+		return "", ErrNoLinkKeys
+	}
+	key := keys.current()
+	return base64.RawURLEncoding.EncodeToString(key.sealing().Seal(key.id[:], nil, plaintext, []byte(purpose))), nil
+}
+
+// Open returns the plaintext of what Seal has returned. The error is ErrNotSealed or
+// ErrNoLinkKeys.
+func (s *Sealer) Open(purpose, sealed string) ([]byte, error) {
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(sealed)
+	if err != nil || len(raw) <= linkIDSize {
+		return nil, ErrNotSealed
+	}
+	id := [linkIDSize]byte(raw[:linkIDSize])
+	keys := s.Keys()
+	key := keys.named(id)
+	if key == nil && s.Reload != nil { // another instance may have made it
+		s.Reload()
+		keys = s.Keys()
+		key = keys.named(id)
+	}
+	switch {
+	case keys == nil:
+		return nil, ErrNoLinkKeys
+	case key == nil:
+		return nil, ErrNotSealed
+	}
+	plaintext, err := key.sealing().Open(nil, nil, raw[linkIDSize:], []byte(purpose))
+	if err != nil {
+		return nil, ErrNotSealed
+	}
+	return plaintext, nil
+}
+
+// named returns the key with an ID, which is public; nil if there is none.
+func (k *LinkKeys) named(id [linkIDSize]byte) *LinkKey {
+	if k == nil {
+		return nil
+	}
+	for _, key := range k.keys {
+		if key.id == id {
+			return key
+		}
+	}
+	return nil
+}
+
+// newSealing derives from the secret of a link key the key that seals: an HMAC and a
+// cipher should not share one. Nonces are random, which is safe for four billion texts a
+// key, and a key seals for a day.
+func newSealing(secret [linkSecretSize]byte) cipher.AEAD {
+	derived, err := hkdf.Key(sha256.New, secret[:], nil, "terraform registry seal", 32)
+	if err != nil {
+		panic(err) // only if more is derived than the hash allows
+	}
+	block, err := aes.NewCipher(derived)
+	if err != nil {
+		panic(err) // only for a key of another length
+	}
+	sealing, err := cipher.NewGCMWithRandomNonce(block)
+	if err != nil {
+		panic(err) // only for another cipher
+	}
+	return sealing
+}

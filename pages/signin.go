@@ -1,0 +1,211 @@
+package pages
+
+import (
+	"cmp"
+	"errors"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
+)
+
+// signsIn reports whether a route is one of those by which people sign in and out.
+func (r route) signsIn() bool {
+	return slices.Contains([]routeKind{loginRoute, callbackRoute, logoutRoute}, r.kind)
+}
+
+// canSignIn reports whether a browser can sign in at all.
+func (s *Site) canSignIn() bool {
+	return s.Registry.Rules != nil && (s.SignIn != nil || s.Challenge != nil)
+}
+
+// loginURL is where a browser signs in and is led to a page from.
+func (s *Site) loginURL(to string) string { return withQuery(s.Path+"/_registry/login", "to", to) }
+
+// inSession reports whether the visitor has signed in here, and can sign out.
+func (v *visit) inSession() bool {
+	if v.site.SignIn == nil {
+		return false
+	}
+	return !v.sessionOf().Anonymous()
+}
+
+// sessionOf returns whose session the visitor is in.
+func (v *visit) sessionOf() access.Subject {
+	if v.session == nil {
+		subject, _ := v.site.SignIn.Subject(v.request) // in none, if that cannot be found out
+		v.session = &subject
+	}
+	return *v.session
+}
+
+// linkQuery is what comes after the URL of a file for a visitor who is known: the protocols
+// know links, but neither sessions nor what authenticates in front of the pages alone.
+func (v *visit) linkQuery(version, file string) string {
+	if subject, err := v.subject(); err != nil || subject.Anonymous() {
+		return ""
+	}
+	return v.view.LinkQuery(version, file)
+}
+
+// signInPage answers a request that is a step of signing in or out. None of these answers
+// is kept, and none depends on what the registry offers.
+func (v *visit) signInPage() *answer {
+	var a *answer
+	switch {
+	case v.route.kind == logoutRoute:
+		a = v.signOut()
+	case v.request.Method == http.MethodHead:
+		a = &answer{status: http.StatusNoContent} // for who looks what is here
+	case isPrefetch(v.request.Header):
+		a = &answer{status: http.StatusServiceUnavailable} // the browser asks again when it is meant
+	case v.route.kind == callbackRoute:
+		a = v.finishSignIn()
+	default:
+		a = v.beginSignIn()
+	}
+	a.unstored, a.tag = true, ""
+	return a
+}
+
+// isPrefetch reports whether a browser asks for a page that nobody has asked it for yet.
+func isPrefetch(h http.Header) bool {
+	return strings.Contains(h.Get("Sec-Purpose"), "prefetch") || h.Get("Purpose") == "prefetch" || h.Get("X-Moz") == "prefetch"
+}
+
+// beginSignIn sends a browser to the issuer, unless somebody is signed in already.
+func (v *visit) beginSignIn() *answer {
+	to := v.site.within(cmp.Or(v.query.to, v.site.Path+"/"))
+	if v.inSession() && !v.query.again {
+		return &answer{status: http.StatusSeeOther, location: to}
+	}
+	location, cookie, err := v.site.SignIn.Begin(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+callbackPath, to, v.query.again)
+	if errors.Is(err, signin.ErrTooLarge) { // the path of the page is what is long
+		to = v.site.Path + "/"
+		location, cookie, err = v.site.SignIn.Begin(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+callbackPath, to, v.query.again)
+	}
+	if err != nil {
+		return v.signInFailed(to, err)
+	}
+	return &answer{status: http.StatusSeeOther, location: location, cookies: []*http.Cookie{cookie}}
+}
+
+// finishSignIn takes a browser back from the issuer. An answer of the issuer counts once:
+// the attempt ends here, whatever comes of it.
+func (v *visit) finishSignIn() *answer {
+	to, session, err := v.site.SignIn.Finish(v.request)
+	to = v.site.within(cmp.Or(to, v.site.Path+"/"))
+	var a *answer
+	switch {
+	case err == nil:
+		a = &answer{status: http.StatusSeeOther, location: to, cookies: []*http.Cookie{session}}
+	case errors.Is(err, signin.ErrNoAttempt):
+		// Somebody may have been sent here by another site: an attempt of their own goes
+		// on, and so does a session.
+		if v.inSession() {
+			return &answer{status: http.StatusSeeOther, location: v.site.Path + "/"}
+		}
+		return v.signInFailed(to, err)
+	default:
+		a = v.signInFailed(to, err)
+	}
+	a.cookies = append(a.cookies, signin.EndAttempt())
+	return a
+}
+
+// signInFailed is the page about an attempt to sign in that has come to nothing, from
+// which there is a way to another attempt and one to the page. Nothing tries again by
+// itself.
+func (v *visit) signInFailed(to string, err error) *answer {
+	again := v.site.loginURL(to)
+	e := errorPage{Status: http.StatusInternalServerError, Name: "Signing in failed", Links: []link{{"Try again", again}}}
+	e.Text = "This registry and the service that people sign in with do not understand each other. Tell the registry's operator."
+	log, level := "", (*visit).logError
+	switch {
+	case errors.Is(err, oidc.ErrUnavailable), errors.Is(err, access.ErrNoLinkKeys):
+		e.Status, e.Name = http.StatusServiceUnavailable, "Signing in is not possible now"
+		e.Text = "The service that people sign in with does not answer at the moment. Try again in a moment."
+		log = "people cannot sign in at the moment"
+	case errors.Is(err, signin.ErrNoAttempt), errors.Is(err, oidc.ErrCode):
+		e.Status, e.Name = http.StatusBadRequest, "Sign in once more"
+		e.Text = "This attempt to sign in has ended. It counts once, for ten minutes, and only in the browser in which it began."
+	case errors.Is(err, signin.ErrDeclined):
+		e.Status, e.Name = http.StatusForbidden, "You are not signed in"
+		e.Text = "The service that people sign in with has not let you in."
+		log, level = "the issuer has declined to sign somebody in", (*visit).logInfo
+	case errors.Is(err, oidc.ErrRefused):
+		e.Status, e.Name = http.StatusForbidden, "This account has no access"
+		e.Text = "This registry does not accept the account that you have signed in with. Use another one, or ask the registry's operator."
+		e.Links = []link{{"Use another account", withQuery(again, "again", "yes")}}
+		log, level = "an account was refused when somebody signed in", (*visit).logInfo
+	default:
+		log = "signing in failed"
+	}
+	if log != "" {
+		level(v, log, err)
+	}
+	if to != v.site.Path+"/" {
+		e.Links = append(e.Links, link{"Back to the page", to})
+	}
+	e.page = page{Site: v.site.identity(v.site.Registry.Hostname(v.request)), Title: e.Name}
+	return v.rendered("error", e.Status, e)
+}
+
+func (v *visit) rendered(name string, status int, model any) *answer {
+	body, err := render(name, model)
+	if err != nil {
+		return &answer{status: http.StatusInternalServerError}
+	}
+	return &answer{status: status, body: body}
+}
+
+// A signOutPage has the button that signs out, or says that nobody is signed in.
+type signOutPage struct {
+	page
+	Action string // of the form; empty: nobody is signed in
+
+	// Issuer is where the visitor may still be signed in, and IssuerURL where that ends;
+	// empty if that is not known.
+	Issuer, IssuerURL string
+}
+
+// signOut answers who wants to sign out: a GET with a page, a POST of its button by ending
+// the session. A form on another site ends none: browsers tell where it comes from, and
+// send no cookie of a session along.
+func (v *visit) signOut() *answer {
+	self := v.site.Path + logoutPath
+	if v.request.Method == http.MethodPost {
+		a := &answer{status: http.StatusSeeOther, location: self}
+		if new(http.CrossOriginProtection).Check(v.request) == nil && v.inSession() {
+			a.cookies = []*http.Cookie{signin.EndSession(), signin.EndAttempt()}
+		}
+		return a
+	}
+	p := signOutPage{page: page{Site: v.site.identity(v.site.Registry.Hostname(v.request)), Title: "Signed out"}}
+	if v.inSession() {
+		p.Title, p.Site.User, p.Action = "Sign out", v.sessionOf().ID, self
+		return v.rendered("signout", http.StatusOK, p)
+	}
+	p.Site.SignIn = v.site.loginURL("")
+	p.IssuerURL = v.site.SignIn.Client.EndSessionURL(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+"/")
+	if u, err := url.Parse(p.IssuerURL); err == nil {
+		p.Issuer = u.Host
+	}
+	return v.rendered("signout", http.StatusOK, p)
+}
+
+func (v *visit) logError(message string, err error) {
+	if v.site.Logger != nil {
+		v.site.Logger.ErrorContext(v.request.Context(), message, "error", err.Error())
+	}
+}
+
+func (v *visit) logInfo(message string, err error) {
+	if v.site.Logger != nil {
+		v.site.Logger.InfoContext(v.request.Context(), message, "reason", err.Error())
+	}
+}
