@@ -217,3 +217,66 @@ func TestPrivateDocsForwardAuth(t *testing.T) {
 		}
 	}
 }
+
+// The fourth Caddyfile works: people sign in at a proxy before the pages, and clients use
+// tokens that it never sees.
+func TestPrivateDocsOAuth2Proxy(t *testing.T) {
+	t.Parallel()
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		session, _ := r.Cookie("_oauth2_proxy")
+		switch {
+		case r.URL.Path == "/oauth2/sign_in":
+			w.Write([]byte("<form>Who are you?</form>"))
+		case r.URL.Path != "/oauth2/auth" || r.Header.Get("Authorization") != "":
+			w.WriteHeader(http.StatusInternalServerError) // nobody asks for this
+		case session == nil:
+			w.WriteHeader(http.StatusUnauthorized)
+		default:
+			w.Header().Set("X-Auth-Request-Email", session.Value+"@example.com")
+			w.Header().Set("X-Auth-Request-Groups", "dev,platform")
+			w.WriteHeader(http.StatusAccepted)
+		}
+	}))
+	t.Cleanup(proxy.Close)
+	const host = "registry.example.com"
+	tokens := newTokens(t)
+	ci := tokens.New("ci")
+	_, _, _, block := privateCaddyfiles(t)
+	block = substitute(t, block, "/srv", privateTree(t).Dir, "/etc/caddy/tokens", tokens.File, "oauth2-proxy.internal:4180", hostOf(t, proxy.URL))
+	registry := startRegistry(t, documentedSite(t, block))
+	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
+	client, err := registry.client()
+	if err != nil {
+		t.Fatal(err)
+	}
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	const page, document = "/modules/acme/vpc/aws", "/v1/modules/acme/vpc/aws/versions"
+	session := http.Header{"Cookie": {"_oauth2_proxy=alice"}}
+	for _, test := range []struct {
+		rule, path string
+		header     http.Header
+		want       int
+	}{
+		{"a page without a session leads to the proxy", page, http.Header{}, http.StatusFound},
+		{"whose form is there", "/oauth2/sign_in?rd=https://" + host + page, http.Header{}, http.StatusOK},
+		{"a page with a session", page, session, http.StatusOK},
+		{"a document with a token", document, http.Header{"Authorization": {"Bearer " + ci}}, http.StatusOK},
+		{"a document with a session", document, session, http.StatusUnauthorized},
+		{"the headers of a client", document, http.Header{"X-Auth-Request-Email": {"root"}, "X-Auth-Request-Groups": {"platform"}}, http.StatusUnauthorized},
+		{"discovery", "/.well-known/terraform.json", http.Header{}, http.StatusOK},
+	} {
+		if got := sendWith(t, client, test.header, "https://"+host+test.path); got.Status != test.want {
+			t.Errorf("%s: got %d %v %.200s, want %d", test.rule, got.Status, got.Header, got.Body, test.want)
+		}
+	}
+	got := sendWith(t, client, session, "https://"+host+page)
+	link := hrefWith(t, got.Body, "/v1/modules/acme/vpc/aws/")
+	if file := sendWith(t, client, http.Header{}, "https://"+host+link); !strings.Contains(got.Body, "alice@example.com") || file.Status != http.StatusOK {
+		t.Errorf("the package of the page: %d %s", file.Status, file.Body)
+	}
+	for _, e := range registry.Log.Entries() {
+		if strings.Contains(e.Line, "people cannot sign in") {
+			t.Errorf("the log says that nobody can sign in: %s", e.Line)
+		}
+	}
+}
