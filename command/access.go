@@ -61,7 +61,6 @@ answer.`,
 	cmd.Flags().StringP("config", "c", "", "A configuration file to ask instead of the running server")
 	cmd.Flags().StringP("adapter", "a", "", "Name of the config adapter to apply")
 	cmd.Flags().StringP("root", "r", "", "The root of the registry that is meant, if there are several")
-	cmd.SetFlagErrorFunc(usageError)
 	return cmd
 }
 

@@ -32,18 +32,12 @@ The exit status is 0 if all is well, 1 if something is withheld or nothing of a
 tree is found in the folder, and 2 if the folder cannot be read.`,
 		Example: `  caddy terraform-registry check --root /srv/terraform
   caddy terraform-registry check --root /srv/terraform --json | jq .withheld`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError(cmd, fmt.Errorf("unexpected argument %q: the folder is given by --root", args[0]))
-			}
-			return nil
-		},
+		Args: noArguments("the folder is given by --root"),
 		RunE: runCheck,
 	}
 	addTreeFlags(cmd)
 	cmd.Flags().String("signatures", module.PreferSignatures, "prefer, or require to withhold what publishers did not sign")
 	cmd.Flags().Bool("json", false, "Print the report as JSON")
-	cmd.SetFlagErrorFunc(usageError)
 	return cmd
 }
 

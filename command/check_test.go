@@ -3,13 +3,10 @@ package command
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -123,31 +120,42 @@ func TestSummary(t *testing.T) {
 	}
 }
 
-// Errors of commands are sentences, with the exit status that scripts rely on.
+// Errors of commands are sentences, with the exit status that scripts rely on: 1 for what a
+// command has found, and 2 if it was called wrongly.
 func TestCommandErrors(t *testing.T) {
+	root, missing := sampleTree(t), filepath.Join(t.TempDir(), "tokens")
 	for _, test := range []struct {
-		cmd    *cobra.Command
 		args   []string
-		want   string
+		want   string // of the error
 		status int
 	}{
-		{checkCommand(), nil, "Error: --root is required: name the folder to serve\n", 2},
-		{checkCommand(), []string{"--root", "/nope"}, "Error: --root: there is no folder /nope: make it, or name another\n", 2},
-		{tokenNewCommand(), []string{"ci"}, "Error: --file is required: name the tokens file\n", 1},
-		{tokenNewCommand(), []string{"ci", "--bad"}, "Error: unknown flag: --bad\n", 1},
-		{accessCommand(), []string{"read"}, "Error: give a right and an address, such as: read acme/vpc/aws\n", 2},
+		{[]string{"--root", "/nope"}, "--root: there is no folder /nope: make it, or name another", 2},
+		{[]string{"--rot", "/nope"}, "unknown flag: --rot", 2},
+		{[]string{"check"}, "--root is required: name the folder to serve", 2},
+		{[]string{"check", "--root", "/nope"}, "--root: there is no folder /nope: make it, or name another", 2},
+		{[]string{"check", "/srv"}, "unexpected argument: the folder is given by --root", 2},
+		{[]string{"access", "read"}, "give a right and an address, such as: read acme/vpc/aws", 2},
+		{[]string{"client-config", "x"}, "unexpected argument: name the registry by --config or --url", 2},
+		{[]string{"token", "--bad"}, "unknown flag: --bad", 2},
+		{[]string{"token", "new", "ci"}, "--file is required: name the tokens file", 2},
+		{[]string{"token", "new", "ci", "--bad"}, "unknown flag: --bad", 2},
+		{[]string{"token", "list", "ci"}, "unexpected argument: the file is given by --file", 2},
+		{[]string{"token", "list", "--file", missing}, "--file: there is no file ", 2},
+		{[]string{"token", "revoke", "ci", "--file", missing}, "--file: there is no file ", 2},
+		{[]string{"keys", "remember"}, "unknown command: there is forget", 2},
+		{[]string{"mirror"}, "say what to mirror: ", 2},
+		{[]string{"prune", "--parallel", "2"}, "unknown flag: --parallel", 2},
+		{[]string{"publish", "--parallel", "many"}, `invalid argument "many" for "-n, --parallel" flag: `, 2},
+		{[]string{"version", "all"}, "unexpected argument: there is only --json", 2},
+		{[]string{"withdraw", "acme/vpc/aws"}, "name the folder of a registry by --root, ", 2},
+		{[]string{"restore", "--root", root, "acme/vpc/aws", "1.0.0"}, "modules/acme/vpc/aws/registry.hcl has no block for exactly 1.0.0: ", 1},
 	} {
-		out, errs, err := run(t.Context(), test.cmd, test.args...)
-		if errs != test.want || out != "" {
+		out, errs, err := run(t.Context(), registryCommand(t), test.args...)
+		if !strings.HasPrefix(errs, "Error: "+test.want) || out != "" {
 			t.Errorf("%q prints %q and %q, want %q", test.args, errs, out, test.want)
 		}
-		// Caddy's own error carries the status, unless that is 1.
-		var failed *commandError
-		if !errors.As(err, &failed) {
-			t.Fatalf("%q: got error %v", test.args, err)
-		}
-		if status := fmt.Sprint(failed.status); (test.status > 1) != (status == fmt.Sprintf("exiting with status %d", test.status)) {
-			t.Errorf("%q: the status is %s, want %d", test.args, status, test.status)
+		if status(err) != test.status {
+			t.Errorf("%q: the status is %d, want %d", test.args, status(err), test.status)
 		}
 	}
 }

@@ -57,12 +57,7 @@ output says where one is needed, as far as that is known.
 The exit status is 0, or 2 if the command could not do its work.`,
 		Example: `  caddy terraform-registry client-config --config /etc/caddy/Caddyfile --for mirror
   caddy terraform-registry client-config --url registry.example.com --for stand-in --tofu > ~/.tofurc`,
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) > 0 {
-				return usageError(cmd, fmt.Errorf("unexpected argument %q: name the registry by --config or --url", args[0]))
-			}
-			return nil
-		},
+		Args: noArguments("name the registry by --config or --url"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		fl := caddycmd.Flags{FlagSet: cmd.Flags()}
@@ -84,7 +79,6 @@ The exit status is 0, or 2 if the command could not do its work.`,
 	cmd.Flags().StringSlice("hostname", nil, "A registry to stand in for; can be repeated")
 	cmd.Flags().Bool("tofu", false, "Print it for OpenTofu")
 	cmd.Flags().Bool("token", false, "Add the blocks for tokens, to be filled in")
-	cmd.SetFlagErrorFunc(usageError)
 	return cmd
 }
 

@@ -161,7 +161,7 @@ func TestClientConfigRefuses(t *testing.T) {
 	for _, test := range []struct{ rule, server, args, want string }{
 		{"nothing to ask", "", "", "name the registry by --config or by --url"},
 		{"two to ask", onHTTPS(), "--url registry.example.com", "name the registry by --config or by --url"},
-		{"an argument", "", "registry.example.com", `unexpected argument "registry.example.com"`},
+		{"an argument", "", "registry.example.com", "unexpected argument: name the registry by --config or --url"},
 		{"an unknown purpose", "", "--for proxy --url registry.example.com", `--for: "proxy" is none of registry, mirror and stand-in`},
 		{"a hostname for a mirror", "", "--for mirror --hostname registry.terraform.io --url registry.example.com", "--hostname: it names registries to stand in for"},
 		{"a site of a server", "", "--site registry.example.com --url registry.example.com", "they can only be given with --config"},

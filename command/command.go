@@ -47,7 +47,10 @@ Clients require HTTPS. There are three ways to provide it:
 --domain, localhost:443 with only --internal-certs, and the HTTP port otherwise.
 
 Releases that their publisher did not sign are signed with a key that is
-generated at the first start and kept in Caddy's data directory.`,
+generated at the first start and kept in Caddy's data directory.
+
+The exit status is 1 if the server could not start, and 2 if the command was
+called wrongly.`,
 		CobraFunc: func(cmd *cobra.Command) {
 			addTreeFlags(cmd)
 			cmd.Flags().StringP("domain", "d", "", "Domain name at which to serve the registry")
@@ -56,6 +59,7 @@ generated at the first start and kept in Caddy's data directory.`,
 			cmd.Flags().BoolP("access-log", "a", false, "Enable the access log")
 			cmd.Flags().BoolP("debug", "v", false, "Enable verbose debug logs")
 			cmd.Args = noSubcommand
+			cmd.SetFlagErrorFunc(usageError) // also of the subcommands
 			cmd.SuggestionsMinimumDistance = 2
 			setHelp(cmd)
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
@@ -131,8 +135,8 @@ func hostnamesFlag(fl caddycmd.Flags, name string) (hostnames []svchost.Hostname
 
 // Exit statuses of the subcommands.
 const (
-	exitProblem = 1 // something that was printed is wrong or missing
-	exitUsage   = 2 // the command could not do its work
+	exitProblem = 1 // the command found something that is wrong or missing
+	exitUsage   = 2 // it was called wrongly, or could not do its work
 )
 
 // errProblem ends a subcommand with exitProblem. The reasons have been printed.
@@ -147,6 +151,17 @@ func problem(cmd *cobra.Command) error {
 // usageError ends the command with exitUsage.
 func usageError(cmd *cobra.Command, err error) error {
 	return failWith(cmd, exitUsage, err)
+}
+
+// noArguments is the check of the arguments of a command that takes none. The error does not
+// repeat them: one may be a token.
+func noArguments(hint string) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		return usageError(cmd, errors.New("unexpected argument: "+hint))
+	}
 }
 
 // A commandError ends a command with a status. It is printed by cobra, as "Error: "

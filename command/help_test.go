@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// The help of commands fits a terminal of the usual width, but for examples.
+// The help of commands fits a terminal of the usual width, but for examples, and says which
+// exit statuses there are.
 func TestHelpFitsATerminal(t *testing.T) {
 	fits := func(name, text string) {
 		for line := range strings.Lines(text) {
@@ -28,6 +29,11 @@ func TestHelpFitsATerminal(t *testing.T) {
 		fits(cmd.CommandPath(), help(t, cmd))
 		if !strings.Contains(help(t, cmd), manual) {
 			t.Errorf("%s: its help does not name the manual", cmd.CommandPath())
+		}
+		if !cmd.HasParent() || !cmd.HasSubCommands() { // those between only have others
+			if !strings.Contains(cmd.Long, "\nThe exit status is ") {
+				t.Errorf("%s: its help does not say its exit statuses", cmd.CommandPath())
+			}
 		}
 		for _, sub := range cmd.Commands() {
 			all(sub)

@@ -66,7 +66,6 @@ server cannot do it.`,
 	}
 	cmd.Flags().String("address", "", "The address of the running server's admin API (default: "+caddy.DefaultAdminListen+")")
 	cmd.Flags().StringP("root", "r", "", "The root of the registry that is meant, if there are several")
-	cmd.SetFlagErrorFunc(usageError)
 	return cmd
 }
 

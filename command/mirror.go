@@ -99,7 +99,6 @@ does not keep the rest from being fetched, and 2 if it could not begin.`,
 	cmd.Flags().IntP("parallel", "n", 4, "How many packages to fetch at once")
 	cmd.Flags().Bool("dry-run", false, "Say what would be fetched, and write nothing")
 	cmd.Flags().Bool("json", false, "Print the result as JSON")
-	cmd.SetFlagErrorFunc(usageError)
 	return cmd
 }
 

@@ -38,6 +38,8 @@ type noticeFile interface {
 type knownVersions struct {
 	versions []*version.Version
 	known    bool
+	offered  bool   // only versions that are offered are known
+	more     bool   // there may be others
 	where    string // they are
 	absent   string // what to say if nothing of it is there; empty: it is there
 }
@@ -97,20 +99,22 @@ func (n *noticeChange) restore(before []byte) (noticeResult, error) {
 // noticeAttempts is how often a file is read and changed that others change meanwhile.
 const noticeAttempts = 5
 
-// apply edits the file, or in a dry run prints the change, and says what was done.
-func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (text string, err error) {
+// apply edits the file, or in a dry run prints the change, and says what was done. absent:
+// there is no version that it is about.
+func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (text string, absent bool, err error) {
 	n.there = n.file.known(ctx)
 	var r noticeResult
 	for attempt := 1; ; attempt++ {
 		before, err := n.file.read(ctx)
 		if err != nil {
-			return "", err
+			return "", false, err
 		}
+		n.noteWithdrawn(before)
 		if attempt > 1 && sameNotices(before, r.content) {
 			break // it was written, and the answer got lost
 		}
 		if r, err = edit(before); err != nil {
-			return "", err
+			return "", false, err
 		}
 		if bytes.Equal(r.content, before) {
 			break
@@ -124,7 +128,7 @@ func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (te
 			break
 		}
 		if !errors.Is(err, index.ErrMetadataChanged) || attempt == noticeAttempts {
-			return "", fmt.Errorf("%s: %w", printable(n.file.name()), err)
+			return "", false, fmt.Errorf("%s: %w", printable(n.file.name()), err)
 		}
 	}
 	if r.restores && !dry {
@@ -137,7 +141,17 @@ func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (te
 	if dry {
 		text += wrap("This was a dry run: nothing has been written.", 0)
 	}
-	return text, nil
+	return text, !r.restores && n.there.known && !n.there.more && n.total() == 0, nil
+}
+
+// noteWithdrawn notes that versions which the file withdraws may be there, though they are not
+// offered.
+func (n *noticeChange) noteWithdrawn(before []byte) {
+	m, _ := index.ParseMetadata(before)
+	one, err := address.ParseModuleVersion(n.versions.String())
+	if n.there.offered && slices.ContainsFunc(m.Withdrawn, func(w index.Notice) bool { return err != nil || w.Versions.Cover(one) }) {
+		n.there.more = true
+	}
 }
 
 // sameNotices reports whether a file has a content; one without anything is removed.
@@ -162,8 +176,19 @@ func (n *noticeChange) covered() string {
 	return ", which covers " + count(total, "version") + ": " + names
 }
 
-// notRestored says why there is nothing to remove.
+func (n *noticeChange) total() int {
+	total, _ := index.AddressFolder{Versions: n.there.versions}.Covered(n.versions)
+	return total
+}
+
+// A notRestoredError says why there is nothing to remove.
+type notRestoredError struct{ error }
+
 func (n *noticeChange) notRestored(m *index.Metadata) error {
+	return &notRestoredError{n.whyNotRestored(m)}
+}
+
+func (n *noticeChange) whyNotRestored(m *index.Metadata) error {
 	err := fmt.Errorf("%s has no block for exactly %s", printable(n.file.name()), n.versions)
 	if wider := n.wider(m); len(wider) > 0 {
 		return fmt.Errorf("%w: restore what covers it (%s), then add back what should stay", err, strings.Join(wider, ", "))

@@ -55,7 +55,7 @@ func (f folderNotices) write(_ context.Context, before, content []byte) error {
 }
 
 func (f folderNotices) known(context.Context) knownVersions {
-	k := knownVersions{versions: f.folder.Versions, known: true, where: "in the tree"}
+	k := knownVersions{versions: f.folder.Versions, known: true, more: f.folder.Address.Hostname != "", where: "in the tree"}
 	if f.isNew {
 		k.absent = "Nothing of it is in the tree yet: check that the address is right."
 	}

@@ -107,7 +107,7 @@ func (r *registryNotices) exchange(ctx context.Context, method string, body []by
 // known returns the versions that the registry offers. It may not tell: who may withdraw
 // need not be able to read.
 func (r *registryNotices) known(ctx context.Context) (k knownVersions) {
-	k.where = "that is offered there"
+	k.where, k.offered, k.more = "that is offered there", true, r.to.address.Hostname != ""
 	listed, err := r.client.versions(ctx, r.to.address)
 	var refused *refusedError
 	switch {

@@ -60,7 +60,7 @@ Removes what deprecate and withdraw have written: the blocks in the file
 registry.hcl for exactly these versions. If only a block for more versions
 covers them, the command names it and changes nothing.
 ` + noticeArguments + `
-The exit status is 0 if it is done, and 2 if there was nothing to restore or
+The exit status is 0 if it is done, 1 if there was nothing to restore, and 2 if
 nothing could be changed.`,
 		Example: `  caddy terraform-registry restore --root /srv/terraform acme/vpc/aws 1.3.0
   caddy terraform-registry restore --to registry.example.com/acme/vpc/aws 1.3.0`,
@@ -102,7 +102,8 @@ The versions are a constraint as in a configuration, such as 1.3.0, "< 1.2.0" or
 // noticeStatus explains the exit status of deprecate and withdraw.
 const noticeStatus = `
 The exit status is 0 if the file is as it should be, whether or not it had to be
-changed, and 2 if it could not be changed.`
+changed; 1 if it is, and there is no such version, which is not so of another
+registry's, as they may come; and 2 if it could not be changed.`
 
 func noticeCommand(cmd *cobra.Command, network registryNetwork, kind index.NoticeKind) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -130,7 +131,6 @@ func addNoticeFlags(cmd *cobra.Command) {
 	cmd.Flags().StringP("to", "t", "", "The registry and the address: HOST/[HOSTNAME/]NAMESPACE/TYPE or HOST/[HOSTNAME/]NAMESPACE/NAME/SYSTEM")
 	addRegistryTokenFlags(cmd)
 	cmd.Flags().Bool("dry-run", false, "Print the change and write nothing")
-	cmd.SetFlagErrorFunc(usageError)
 }
 
 // runNotice changes the registry.hcl that the command line names. With ahead, that of a
@@ -151,12 +151,18 @@ func runNotice(cmd *cobra.Command, args []string, network registryNetwork, ahead
 		return usageError(cmd, err)
 	}
 	dry, _ := cmd.Flags().GetBool("dry-run")
-	text, err := n.apply(ctx, edited, dry)
+	text, absent, err := n.apply(ctx, edited, dry)
 	if err == nil {
 		_, err = fmt.Fprint(cmd.OutOrStdout(), text)
 	}
-	if err != nil {
+	var nothing *notRestoredError
+	switch {
+	case errors.As(err, &nothing):
+		return failWith(cmd, exitProblem, err)
+	case err != nil:
 		return usageError(cmd, err)
+	case absent:
+		return problem(cmd)
 	}
 	return nil
 }

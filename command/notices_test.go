@@ -77,6 +77,30 @@ func TestNoticeCommands(t *testing.T) {
 	}
 }
 
+// A version that there is not is a finding, unless others may come: it may be mistyped.
+func TestNoticesOfVersionsThatAreNotThere(t *testing.T) {
+	root, _ := noticeTree(t)
+	for _, test := range []struct {
+		rule, args string // separated by |
+		says       string
+		status     int
+	}{
+		{"withdraw", "withdraw|acme/vpc/aws|1.3.9", "acme/vpc/aws: withdrawn 1.3.9, which covers no version in the tree\n", 1},
+		{"try to", "withdraw|acme/vpc/aws|1.3.9|--dry-run", "dry run", 1},
+		{"deprecate", "deprecate|acme/vpc/aws|> 2", "acme/vpc/aws: deprecated > 2, which covers no version in the tree\n", 1},
+		{"again", "deprecate|acme/vpc/aws|> 2", "acme/vpc/aws: already deprecated > 2, which covers no version in the tree\n", 1},
+		{"undo it", "restore|acme/vpc/aws|> 2", "acme/vpc/aws: restored > 2 (deprecated), which covers no version in the tree\n", 0},
+		{"undo what was not done", "restore|acme/vpc/aws|> 2", "Error: modules/acme/vpc/aws/registry.hcl has no block for exactly > 2, but it has ", 1},
+		{"of another registry", "withdraw|a.example/acme/demo|9.0.0", "a.example/acme/demo: withdrawn 9.0.0, which covers no version in the tree\n", 0},
+	} {
+		args := append(strings.Split(test.args, "|"), "--root", root)
+		out, errs, err := run(t.Context(), registryCommand(t), args...)
+		if status(err) != test.status || !strings.Contains(out+errs, test.says) {
+			t.Errorf("%s: it says %q, %q, with status %d", test.rule, out, errs, status(err))
+		}
+	}
+}
+
 // What is said about a version is said about all its builds, and about a build alone.
 func TestNoticesOfBuilds(t *testing.T) {
 	root, tree := noticeTree(t)

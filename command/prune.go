@@ -76,7 +76,6 @@ if it could not begin.`,
 	cmd.Flags().StringSlice("own", nil, "A hostname of the registry itself, whose providers and modules stay; can be repeated; \"\" for none")
 	cmd.Flags().Bool("dry-run", false, "Say what would be removed, and remove nothing")
 	cmd.Flags().Bool("json", false, "Print what was removed as JSON")
-	cmd.SetFlagErrorFunc(usageError)
 	return cmd
 }
 

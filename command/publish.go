@@ -80,7 +80,6 @@ cannot be published or was refused, and 2 if the command could not do its work.`
 	cmd.Flags().IntP("parallel", "n", 4, "How many files to send at once")
 	cmd.Flags().Bool("dry-run", false, "Check everything, ask the registry what it would take, and send no files")
 	cmd.Flags().Bool("json", false, "Print the result as JSON")
-	cmd.SetFlagErrorFunc(usageError)
 	return cmd
 }
 

@@ -271,7 +271,7 @@ func status(err error) int {
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &failed):
+	case errors.As(err, &failed) && failed.status != nil:
 		return exitUsage
 	}
 	return exitProblem

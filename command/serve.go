@@ -36,11 +36,11 @@ func runServe(fl caddycmd.Flags) (int, error) {
 
 	directories, err := treeFlags(fl)
 	if err != nil {
-		return caddy.ExitCodeFailedStartup, err
+		return exitUsage, err
 	}
 	s, err := planSite(fl.String("domain"), fl.String("listen"), fl.Bool("internal-certs"))
 	if err != nil {
-		return caddy.ExitCodeFailedStartup, err
+		return exitUsage, err
 	}
 	if err := s.checkPort(); err != nil {
 		return caddy.ExitCodeFailedStartup, err

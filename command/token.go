@@ -35,7 +35,7 @@ The user that Caddy runs as must be able to read the file. A new file can be
 read by its owner only; an existing one keeps its owner and its mode.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return tokenError(cmd, errors.New("unknown command: there are new, list and revoke"))
+				return usageError(cmd, errors.New("unknown command: there are new, list and revoke"))
 			}
 			return nil
 		},
@@ -57,7 +57,9 @@ so the token can be piped to a secret store.
 The name identifies the client in the registry's rules and in the access log.
 
 With --expires, the token is valid for a duration such as 90d, until the end of
-a day such as 2027-01-01 in UTC, or until a time such as 2027-01-01T08:00:00Z.`,
+a day such as 2027-01-01 in UTC, or until a time such as 2027-01-01T08:00:00Z.
+
+The exit status is 0, or 2 if no token was made.`,
 		Example: `  caddy terraform-registry token new ci --file /etc/caddy/tokens --group dev --expires 90d
   caddy terraform-registry token new jane --file /etc/caddy/tokens --expires 2027-01-01`,
 		Args: tokenName,
@@ -78,9 +80,12 @@ Lists the names of the tokens, their groups, when they expire, and whether they
 are still valid. The tokens themselves cannot be listed: the file has only their
 hashes.
 
-Malformed lines are not listed but reported in an error, with exit status 1.`,
+Malformed lines are not listed, but reported in an error.
+
+The exit status is 0 if all lines are listed, 1 if some are malformed, and 2 if
+the file cannot be read.`,
 		Example: `  caddy terraform-registry token list --file /etc/caddy/tokens`,
-		Args:    noTokenName,
+		Args:    noArguments("the file is given by --file"),
 		RunE:    runTokenList,
 	}
 	addTokenFlags(cmd)
@@ -94,7 +99,9 @@ func tokenRevokeCommand() *cobra.Command {
 		Short: "Revokes a token",
 		Long: `
 Removes a token from the file. The registry refuses it within a second. Links to
-archives that were signed before remain valid until they expire.`,
+archives that were signed before remain valid until they expire.
+
+The exit status is 0, or 2 if nothing was revoked.`,
 		Example: `  caddy terraform-registry token revoke ci --file /etc/caddy/tokens`,
 		Args:    tokenName,
 		RunE:    runTokenRevoke,
@@ -105,26 +112,13 @@ archives that were signed before remain valid until they expire.`,
 
 func addTokenFlags(cmd *cobra.Command) {
 	cmd.Flags().StringP("file", "f", "", "The tokens file (required)")
-	cmd.SetFlagErrorFunc(tokenError)
-}
-
-// tokenError ends the command with exit status 1, as Caddy's own commands do.
-func tokenError(cmd *cobra.Command, err error) error {
-	return failWith(cmd, caddy.ExitCodeFailedStartup, err)
 }
 
 // tokenName requires one argument. The error does not repeat the arguments: one
 // may be a token.
 func tokenName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return tokenError(cmd, errors.New("give the name of one token"))
-	}
-	return nil
-}
-
-func noTokenName(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return tokenError(cmd, errors.New("unexpected argument: the file is given by --file"))
+		return usageError(cmd, errors.New("give the name of one token"))
 	}
 	return nil
 }
@@ -149,24 +143,24 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	file, err := tokenFileFlag(fl)
 	if err != nil {
-		return tokenError(cmd, err)
+		return usageError(cmd, err)
 	}
 	entry := tokenfile.Entry{Name: args[0]}
 	if entry.Groups, err = fl.GetStringSlice("group"); err != nil {
-		return tokenError(cmd, fmt.Errorf("--group: %w", err))
+		return usageError(cmd, fmt.Errorf("--group: %w", err))
 	}
 	if entry.Expires, err = tokenExpiry(fl.String("expires"), time.Now()); err != nil {
-		return tokenError(cmd, fmt.Errorf("--expires: %w", err))
+		return usageError(cmd, fmt.Errorf("--expires: %w", err))
 	}
 	_, missing := os.Stat(file)
 	secret := tokenfile.Generate()
 	if err := tokenfile.Add(file, entry, secret); errors.Is(err, fs.ErrNotExist) {
-		return tokenError(cmd, fmt.Errorf("--file: there is no folder %s: make it, or name another", filepath.Dir(file)))
+		return usageError(cmd, fmt.Errorf("--file: there is no folder %s: make it, or name another", filepath.Dir(file)))
 	} else if err != nil {
-		return tokenError(cmd, err)
+		return usageError(cmd, err)
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), secret); err != nil {
-		return tokenError(cmd, fmt.Errorf("the token is in the file but could not be printed, revoke it and make another: %w", err))
+		return usageError(cmd, fmt.Errorf("the token is in the file but could not be printed, revoke it and make another: %w", err))
 	}
 	writeTokenNote(cmd.ErrOrStderr(), entry, file, errors.Is(missing, fs.ErrNotExist))
 	return nil
@@ -199,25 +193,25 @@ func tokenExpiry(s string, now time.Time) (time.Time, error) {
 func runTokenList(cmd *cobra.Command, _ []string) error {
 	file, err := tokenFileFlag(caddycmd.Flags{FlagSet: cmd.Flags()})
 	if err != nil {
-		return tokenError(cmd, err)
+		return usageError(cmd, err)
 	}
 	entries, malformed := tokenfile.List(file)
 	if malformed != nil && entries == nil {
-		return tokenError(cmd, missingTokensFile(file, malformed)) // there is no list
+		return usageError(cmd, missingTokensFile(file, malformed)) // there is no list
 	}
 	if err := printResult(cmd, newTokenList(entries, time.Now())); err != nil {
-		return tokenError(cmd, err)
+		return usageError(cmd, err)
 	}
-	return tokenError(cmd, malformed)
+	return failWith(cmd, exitProblem, malformed)
 }
 
 func runTokenRevoke(cmd *cobra.Command, args []string) error {
 	file, err := tokenFileFlag(caddycmd.Flags{FlagSet: cmd.Flags()})
 	if err != nil {
-		return tokenError(cmd, err)
+		return usageError(cmd, err)
 	}
 	if err := tokenfile.Revoke(file, args[0]); err != nil {
-		return tokenError(cmd, missingTokensFile(file, err))
+		return usageError(cmd, missingTokensFile(file, err))
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
 	return nil

@@ -163,7 +163,7 @@ func TestTokenListWithABadLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _, err := run(t.Context(), tokenCommand(), "list", "--file", file)
-	if err == nil || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(out, "\nold ") {
+	if status(err) != exitProblem || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(out, "\nold ") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
 }

@@ -17,16 +17,17 @@ func versionCommand() *cobra.Command {
 Prints the versions of the registry, with its commit if that is known, of Caddy,
 and of the Go that has built both. The log has the same at the start, and so has
 the metric caddy_terraform_registry_build_info. Name them when you report a
-problem.`,
+problem.
+
+The exit status is 0, or 2 if the command was called wrongly.`,
 		Example: `  caddy terraform-registry version
   caddy terraform-registry version --json | jq -r .registry`,
-		Args: cobra.NoArgs,
+		Args: noArguments("there is only --json"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printResult(cmd, versionResult(module.BuildVersion()))
 		},
 	}
 	cmd.Flags().Bool("json", false, "Print the versions as JSON")
-	cmd.SetFlagErrorFunc(usageError)
 	return cmd
 }
 
