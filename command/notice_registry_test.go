@@ -151,7 +151,7 @@ func TestNoticesAtARegistryErrors(t *testing.T) {
 		says              string
 	}{
 		{"the right to publish is not enough", goodToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "", 0,
-			"registry.hcl of HOST/acme/vpc/aws: your credentials do not allow to manage acme/vpc/aws: ask the registry's operator for a rule with the right `manage`. The token is that from "},
+			"registry.hcl of HOST/acme/vpc/aws: your credentials do not allow you to manage acme/vpc/aws: ask the registry's operator for a rule with the right `manage`. The token is that from "},
 		{"nor is a token that is unknown", "tfr_unknown", "restore|--to|HOST/acme/vpc/aws|1.0.0", "", 0,
 			"registry.hcl of HOST/acme/vpc/aws: the credentials for acme/vpc/aws are unknown, expired or revoked"},
 		{"the registry fails", managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0", "", 507,
@@ -208,7 +208,7 @@ func TestNoticesAtARegistryErrors(t *testing.T) {
 		r := newTarget(t)
 		r.handle.Publisher = nil
 		_, errs, err := r.notice(managersToken, "withdraw|--to|HOST/acme/vpc/aws|1.0.0")
-		if err == nil || !strings.Contains(errs, "It does not take publications: its operator has to configure publish.") {
+		if err == nil || !strings.Contains(errs, "It does not accept publications: its operator has to configure publish.") {
 			t.Errorf("it says %q (%v)", errs, err)
 		}
 	})

@@ -82,7 +82,7 @@ func (c *publishClient) advice(e *refusedError) string {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return c.hint
 	case http.StatusMethodNotAllowed:
-		return "It does not take publications: its operator has to configure publish."
+		return "It does not accept publications: its operator has to configure publish."
 	}
 	return ""
 }

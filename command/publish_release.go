@@ -302,7 +302,7 @@ func (r *releaseReader) compare(paths map[string]string, listed wire.Checksums) 
 		packages++
 		switch found, ok := r.sums[name]; {
 		case paths[name] == "":
-			r.problemIn(filepath.Join(r.dir, name), index.NotListed, "SHA256SUMS lists this package, and it is not there: build the release again")
+			r.problemIn(filepath.Join(r.dir, name), index.MissingPackage, "SHA256SUMS lists this package, and it is not there: build the release again")
 		case ok && found != sum:
 			r.problemIn(paths[name], index.ChecksumMismatch, "its sha256 is %s, and SHA256SUMS lists %s: build the release again", found, sum)
 		}
@@ -362,7 +362,7 @@ func (r *releaseReader) addManifest(path string, listed wire.Checksums) {
 	case at < 0 && path != "":
 		r.problemIn(path, index.ChecksumMismatch, "SHA256SUMS lists it with the sha256 %s, which is not that of the file: build the release again", sum)
 	case at < 0:
-		r.problemIn(filepath.Join(r.dir, name), index.NotListed, "SHA256SUMS lists this manifest, and neither it nor a %s with that sha256 is there: copy it there", manifestTemplate)
+		r.problemIn(filepath.Join(r.dir, name), index.MissingPackage, "SHA256SUMS lists this manifest, and neither it nor a %s with that sha256 is there: copy it there", manifestTemplate)
 	default:
 		content, ok := r.addDocument(name, candidates[at])
 		if _, err := wire.DecodeManifest(content); ok && err != nil {

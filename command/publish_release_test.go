@@ -52,7 +52,7 @@ func TestReadRelease(t *testing.T) {
 		{"the project's manifest has changed since", func(d dist) {
 			d["../terraform-registry-manifest.json"] = manifestOf("5.0")
 			delete(d, manifest)
-		}, []string{"not_listed " + manifest}, nil, ""},
+		}, []string{"missing_package " + manifest}, nil, ""},
 		{"a changed manifest", func(d dist) { d[manifest] = manifestOf("5.0") }, []string{"checksum_mismatch " + manifest}, nil, ""},
 		{"a manifest that SHA256SUMS does not list", func(d dist) {
 			m := d[manifest]
@@ -61,7 +61,7 @@ func TestReadRelease(t *testing.T) {
 			d[manifest] = m
 		}, []string{"not_listed " + manifest}, nil, ""},
 		{"a manifest that cannot be read", func(d dist) { d[manifest] = manifestOf("5"); d.sum() }, []string{"bad_manifest " + manifest}, nil, ""},
-		{"a package that is listed and not there", func(d dist) { delete(d, linux) }, []string{"not_listed " + linux}, nil, ""},
+		{"a package that is listed and not there", func(d dist) { delete(d, linux) }, []string{"missing_package " + linux}, nil, ""},
 		{"a package that is not listed", func(d dist) {
 			d[demoName("windows_amd64.zip")] = indextest.Zip("terraform-provider-demo_v1.2.0.exe", "MZ")
 		}, []string{"not_listed " + demoName("windows_amd64.zip")}, nil, ""},

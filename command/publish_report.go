@@ -115,7 +115,7 @@ func (r *publishResult) writeReasons(errs io.Writer) {
 		write(fmt.Sprintf("%s %s", o.address, o.version), o.reasons)
 	}
 	if b.Len() > 0 {
-		fmt.Fprintf(errs, "NOT TAKEN BY %s\n%s\n", r.to, b)
+		fmt.Fprintf(errs, "REFUSED BY %s\n%s\n", r.to, b)
 	}
 }
 

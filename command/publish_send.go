@@ -231,7 +231,7 @@ func (s *sender) settleStaged(ctx context.Context, o *publishOutcome) {
 		}
 		o.reasons = []string{"It still needs: " + listShort(missing) + "."}
 		if slices.ContainsFunc(missing, func(name string) bool { return strings.HasSuffix(name, ".sig") }) {
-			o.reasons = append(o.reasons, "The registry requires that its publisher signs the release: sign SHA256SUMS with gpg --detach-sign.")
+			o.reasons = append(o.reasons, "The registry requires the signature of the publisher: sign SHA256SUMS with gpg --detach-sign.")
 		}
 	}
 }

@@ -55,7 +55,7 @@ func TestPublishProvider(t *testing.T) {
 	lists(t, out, demoName("SHA256SUMS"), "refused")
 	lists(t, out, demoName("linux_amd64.zip"), "not sent")
 	says(t, out, "Not published: acme/demo 1.2.0.")
-	says(t, errs, "NOT TAKEN BY 127.0.0.1:", demoName("SHA256SUMS")+" Version 1.2.0 of acme/demo is published with another")
+	says(t, errs, "REFUSED BY 127.0.0.1:", demoName("SHA256SUMS")+" Version 1.2.0 of acme/demo is published with another")
 }
 
 // in returns names in a folder.
@@ -144,7 +144,7 @@ func TestPublishWithoutTheRight(t *testing.T) {
 	if status(err) != exitProblem || strings.Contains(errs, "tfr_other") {
 		t.Errorf("%v", err)
 	}
-	says(t, errs, "Your credentials do not allow to publish acme/demo", "The token is that from ")
+	says(t, errs, "Your credentials do not allow you to publish acme/demo", "The token is that from ")
 	for _, test := range []struct {
 		variable, says string
 	}{
@@ -158,7 +158,7 @@ func TestPublishWithoutTheRight(t *testing.T) {
 		if status(err) != exitProblem {
 			t.Errorf("%v", err)
 		}
-		says(t, errs, "It takes credentials to publish acme/demo", test.says)
+		says(t, errs, "It requires credentials to publish acme/demo", test.says)
 	}
 	for name, n := range r.sent() {
 		if n > 0 {
@@ -347,7 +347,7 @@ func TestPublishDryRunAsksTheRegistry(t *testing.T) {
 		{"a module is new", nil, goodToken, vpc(first), 0, "Can be published: acme/vpc/aws 1.0.0.", ""},
 		{"the same module is there", vpc(first), goodToken, vpc(first), 0, "Published before, with the same bytes: acme/vpc/aws 1.0.0.", ""},
 		{"another module is there", vpc(first), goodToken, vpc(other), exitProblem, "Not published: acme/vpc/aws 1.0.0.", "is published with another"},
-		{"it is not allowed", nil, "tfr_other", vpc(first), exitProblem, "Not published: acme/vpc/aws 1.0.0.", "do not allow to publish acme/vpc/aws"},
+		{"it is not allowed", nil, "tfr_other", vpc(first), exitProblem, "Not published: acme/vpc/aws 1.0.0.", "do not allow you to publish acme/vpc/aws"},
 		{"the token is unknown", nil, "tfr_unknown", vpc(first), exitProblem, "Not published: acme/vpc/aws 1.0.0.", "The token is that from"},
 		{"there is no token", nil, "", vpc(first), 0, "Can be published: acme/vpc/aws 1.0.0. This was a dry run: nothing has been sent. The registry was not asked. No token was found:", ""},
 	} {

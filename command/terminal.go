@@ -93,10 +93,18 @@ func words(text string) []string {
 	})
 }
 
-// sentence turns a message into a sentence.
+// sentence turns a message into a sentence. A message that begins with the name of a file or
+// the like, and not with a word, begins so as a sentence too: names differ by their case.
 func sentence(message string) string {
+	if !strings.HasSuffix(message, "?") {
+		message += "."
+	}
+	begin, _, _ := strings.Cut(message, " ")
+	if strings.ContainsFunc(strings.TrimRight(begin, ".,:;?"), func(r rune) bool { return !unicode.IsLetter(r) && r != '\'' }) {
+		return message
+	}
 	first, size := utf8.DecodeRuneInString(message)
-	return string(unicode.ToUpper(first)) + message[size:] + "."
+	return string(unicode.ToUpper(first)) + message[size:]
 }
 
 // printable quotes text from a file name if it has characters that would change

@@ -35,6 +35,24 @@ func TestProgressBar(t *testing.T) {
 	}
 }
 
+func TestSentence(t *testing.T) {
+	for _, test := range []struct{ rule, message, want string }{
+		{"a word", "it is empty", "It is empty."},
+		{"a word before a colon", "refused: it is empty", "Refused: it is empty."},
+		{"a file", "terraform-provider-demo_1.2.0_linux_amd64.zip is empty", "terraform-provider-demo_1.2.0_linux_amd64.zip is empty."},
+		{"a file and what it lacks", "registry.hcl: line 1 is wrong", "registry.hcl: line 1 is wrong."},
+		{"a path", "modules/vpc is empty", "modules/vpc is empty."},
+		{"a command", "`check` says why", "`check` says why."},
+		{"a flag", "--root is required", "--root is required."},
+		{"a question", "there is no x: did you mean y?", "There is no x: did you mean y?"},
+		{"a sentence of one word", "gone", "Gone."},
+	} {
+		if got := sentence(test.message); got != test.want {
+			t.Errorf("%s: %q, want %q", test.rule, got, test.want)
+		}
+	}
+}
+
 func TestNoProgressBarInAFile(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "log"))
 	if err != nil {

@@ -155,7 +155,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	t.Run("by the rules, whether or not the version exists", func(t *testing.T) {
 		for _, path := range []string{demoPath + name, "providers/acme/absent/1.0.0/terraform-provider-absent_1.0.0_linux_amd64.zip", "modules/acme/vpc/aws/1.0.0.tar.gz"} {
 			anonymous.put(t, path, "x").is(t, 401, "send a token")
-			other.put(t, path, "x").is(t, 403, "do not allow to publish acme/")
+			other.put(t, path, "x").is(t, 403, "do not allow you to publish acme/")
 			(&Sender{anonymous.client, anonymous.base, "made-up"}).put(t, path, "x").is(t, 401, "unknown, expired or revoked")
 		}
 		for _, path := range []string{demoPath, "providers/acme/absent/1.0.0/"} {

@@ -219,6 +219,9 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 		g.Logger.ErrorContext(r.Context(), "request failed", "status", answer.status, "error", answer.cause.Error())
 	}
 	body := encodeErrors(answer, r.Method == http.MethodPut && r.fromArtifactoryClient())
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		body = append(body, '\n') // curl prints it
+	}
 	set(w,
 		"Content-Type", "application/json",
 		"Content-Length", strconv.Itoa(len(body)),

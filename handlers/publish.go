@@ -182,6 +182,7 @@ func (g *Registry) put(w http.ResponseWriter, r *request, protocol string, s []s
 		}
 	case publish.Waiting:
 		status = http.StatusAccepted
+		result.Files = nil // those that were sent before are told to who asks for them
 	}
 	if file.Kind == publish.Metadata && result.SHA256 != "" {
 		set(w, "Etag", metadataTag(result.SHA256))
@@ -246,11 +247,11 @@ func (g *Registry) authorizeChange(r *request, right access.Right) error {
 		r.target.readable = true // what there is to say about its publication
 		return nil
 	case !subject.Anonymous():
-		return fail(http.StatusForbidden, "your credentials do not allow to %s %s: ask the registry's operator for a rule with the right `%s`", right, name, right)
+		return fail(http.StatusForbidden, "your credentials do not allow you to %s %s: ask the registry's operator for a rule with the right `%s`", right, name, right)
 	case r.hasCredentials():
 		return fail(http.StatusUnauthorized, "the credentials for %s are unknown, expired or revoked: send a valid token as `Authorization: Bearer TOKEN`", name)
 	}
-	return fail(http.StatusUnauthorized, "it takes credentials to %s %s: send a token as `Authorization: Bearer TOKEN`", right, name)
+	return fail(http.StatusUnauthorized, "it requires credentials to %s %s: send a token as `Authorization: Bearer TOKEN`", right, name)
 }
 
 // answerStaging answers with what is published or staged of a provider's version.

@@ -12,6 +12,7 @@ import (
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"slices"
 	"strings"
 	"testing"
@@ -347,6 +348,28 @@ func TestMethodsOfPublishing(t *testing.T) {
 	})
 }
 
+// The answer to a file repeats no others, unless they are published with it.
+func TestFilesOfAnswersOfPublishing(t *testing.T) {
+	for _, test := range []struct {
+		rule    string
+		outcome publish.Outcome
+		want    string
+	}{
+		{"staged", publish.Waiting, ""},
+		{"the last of a release", publish.Added, `,"files":[{"name":"SHA256SUMS","sha256":"","size":1}]`},
+	} {
+		g := publishing(t, &shelf{put: func(f publish.File, _ publish.Upload) (publish.Result, error) {
+			p := publication(f)
+			p.Files, p.Missing = []wire.PublishedFile{{Name: "SHA256SUMS", Size: 1}}, []string{"a.zip"}
+			return publish.Result{Outcome: test.outcome, Publication: p}, nil
+		}})
+		want := `{"status":"published","address":"acme/demo","version":"1.2.0","file":"` + path.Base(zipPath) + `"` + test.want + `,"missing":["a.zip"]}` + "\n"
+		if a := sent(g, http.MethodPut, zipPath, "content", publisherOnly); a.Body.String() != want {
+			t.Errorf("%s: %s", test.rule, a.Body)
+		}
+	}
+}
+
 func TestAnswersOfPublishing(t *testing.T) {
 	reasons := []string{"the first reason", "the second reason"}
 	refusal := func(kind error) error { return &publish.Refusal{Kind: kind, Reasons: reasons} }
@@ -392,6 +415,9 @@ func TestAnswersOfPublishing(t *testing.T) {
 			}
 			if (test.status == 503) != (a.Header().Get("Retry-After") != "") {
 				t.Errorf("Retry-After is %q", a.Header().Get("Retry-After"))
+			}
+			if body := a.Body.String(); strings.Count(body, "\n") != 1 || !strings.HasSuffix(body, "\n") {
+				t.Errorf("it is not one line: %q", body)
 			}
 			if strings.Contains(a.Body.String(), "/srv") {
 				t.Errorf("it tells %s", a.Body)

@@ -27,6 +27,7 @@ const (
 	BadSignature     Reason = "bad_signature"     // a signature that does not verify
 	BadKeys          Reason = "bad_keys"          // a keys file, or one block of it, that cannot be used
 	ChecksumMismatch Reason = "checksum_mismatch" // not the bytes SHA256SUMS lists
+	MissingPackage   Reason = "missing_package"   // a package or manifest that SHA256SUMS lists and that is not there, told by publish
 	NotListed        Reason = "not_listed"        // a package SHA256SUMS does not list
 	NameMismatch     Reason = "name_mismatch"     // a file whose name disagrees with its folder
 	NoBinary         Reason = "no_binary"         // a provider package without the provider in it

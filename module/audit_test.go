@@ -39,11 +39,11 @@ func TestAudit(t *testing.T) {
 		data                    []string // what it has, among others
 	}{
 		{"nobody", module, "", one, 401,
-			`level=WARN msg="publication refused" address=acme/vpc/aws version=1.0.0 kind=module file=1.0.0.tar.gz outcome=denied status=401 reason="it takes credentials to publish acme/vpc/aws: send a token as ` + "`Authorization: Bearer TOKEN`" + `" subject=""` + from,
+			`level=WARN msg="publication refused" address=acme/vpc/aws version=1.0.0 kind=module file=1.0.0.tar.gz outcome=denied status=401 reason="it requires credentials to publish acme/vpc/aws: send a token as ` + "`Authorization: Bearer TOKEN`" + `" subject=""` + from,
 			eventRefused, []string{"subject:", "client:192.0.2.1", "status:401", "outcome:denied"}},
 		{"an unknown token", module, "tfr_unknown", one, 401, `outcome=denied status=401 reason="the credentials for acme/vpc/aws are unknown`, eventRefused, []string{"subject:", "status:401"}},
 		{"somebody without the right", "/v1/modules/other/vpc/aws/1.0.0.tar.gz", token, one, 403,
-			`outcome=denied status=403 reason="your credentials do not allow to publish other/vpc/aws: ask the registry's operator for a rule with the right ` + "`publish`" + `" subject=ci` + from,
+			`outcome=denied status=403 reason="your credentials do not allow you to publish other/vpc/aws: ask the registry's operator for a rule with the right ` + "`publish`" + `" subject=ci` + from,
 			eventRefused, []string{"address:other/vpc/aws", "subject:ci", "status:403"}},
 		{"what clients could not use", module, token, indextest.TarGz("main.tf", "a ="), 422,
 			`kind=module file=1.0.0.tar.gz outcome=refused status=422 reason="correct main.tf:1, which clients cannot parse`, eventRefused, []string{"subject:ci", "outcome:refused"}},

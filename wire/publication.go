@@ -23,7 +23,8 @@ type Publication struct {
 	File   string `json:"file,omitempty"`
 	SHA256 string `json:"sha256,omitempty"`
 
-	// Files are those that are published or staged, by name.
+	// Files are those that are published or staged, by name. The answer to a file has them
+	// only if it has completed a release, with which they have been published.
 	Files []PublishedFile `json:"files,omitempty"`
 
 	// Missing are the names of files without which the version is not published.
@@ -46,8 +47,8 @@ type PublishedFile struct {
 	Size   int64  `json:"size"`   // in bytes
 }
 
-// Encode returns the JSON document.
+// Encode returns the JSON document. It ends its line, since curl and the like print it.
 func (p Publication) Encode() []byte {
 	document, _ := json.Marshal(p) // strings, numbers and times always encode
-	return document
+	return append(document, '\n')
 }
