@@ -20,6 +20,8 @@ import (
 //   - ~> with one or two numbers keeps the major version, with three the minor.
 //   - A pre-release is only selected by naming exactly that one.
 //   - Builds of one version differ to = and !=, and are equal to all else.
+//
+// A v before the numbers, which clients refuse for providers only, is left out.
 type Constraints []constraint
 
 type constraint struct {
@@ -58,7 +60,7 @@ func parseConstraint(s string) (constraint, error) {
 	if !slices.Contains(operators, c.operator) {
 		return c, fmt.Errorf("there is no operator %q: use one of %s", c.operator, strings.Join(operators, " "))
 	}
-	numbers, extra := splitNumbers(strings.TrimSpace(text))
+	numbers, extra := splitNumbers(strings.TrimPrefix(strings.TrimSpace(text), "v"))
 	parts := strings.Split(numbers, ".")
 	c.parts = len(parts)
 	if c.parts > 3 {

@@ -42,6 +42,8 @@ func TestNoticeCommands(t *testing.T) {
 			module, "# ours\nowner=\"us\"\n"},
 		{"withdraw", `withdraw|acme/vpc/aws|1.3.0|--reason|CVE-2026-1`, "acme/vpc/aws: withdrawn 1.3.0, which covers 1 version: 1.3.0\n",
 			module, "# ours\nowner=\"us\"\n\nwithdrawn \"1.3.0\" {\n  reason = \"CVE-2026-1\"\n}\n"},
+		{"again, as a tag has it", `withdraw|acme/vpc/aws|v1.3`, "acme/vpc/aws: already withdrawn 1.3.0, which covers 1 version: 1.3.0\n",
+			module, "# ours\nowner=\"us\"\n\nwithdrawn \"1.3.0\" {\n  reason = \"CVE-2026-1\"\n}\n"},
 		{"again, it is no other", `withdraw|acme/vpc/aws|=1.3.0`, "acme/vpc/aws: already withdrawn 1.3.0, which covers 1 version: 1.3.0\n",
 			module, "# ours\nowner=\"us\"\n\nwithdrawn \"1.3.0\" {\n  reason = \"CVE-2026-1\"\n}\n"},
 		{"with another reason, it is updated", `withdraw|acme/vpc/aws|1.3.0|--reason|CVE-2026-2|--link|https://example.com/`, "acme/vpc/aws: withdrawn 1.3.0, which covers 1 version: 1.3.0\n",

@@ -245,14 +245,8 @@ func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s publish
 		return s, errors.New("--version is required for a module: give it as in 1.2.0")
 	case text == "":
 		return s, nil
-	case a.IsModule():
-		v, err := address.ParseModuleVersion(text)
-		if err != nil {
-			return s, fmt.Errorf("--version: %w", err)
-		}
-		s.version = v.String()
 	default:
-		v, err := address.ParseProviderVersion(text)
+		v, err := address.ParseModuleVersion(text)
 		if err != nil {
 			return s, fmt.Errorf("--version: %w", err)
 		}

@@ -434,6 +434,7 @@ func TestPublishRefusesTheCommandLine(t *testing.T) {
 		{[]string{"--to", "registry.example.com/acme/demo", empty}, "has no release of acme/demo: its packages are named terraform-provider-demo_VERSION_OS_ARCH.zip"},
 		{[]string{"--to", "registry.example.com/acme/other", dir}, "has no release of acme/other, but of demo: name it by --to"},
 		{[]string{"--to", "registry.example.com/acme/demo", "--version", "1.3.0", dir}, "has no version 1.3.0 of acme/demo, only 1.2.0"},
+		{[]string{"--to", "registry.example.com/acme/demo", "--version", "v1.3", dir}, "has no version 1.3.0 of acme/demo, only 1.2.0"},
 		{[]string{"--to", "registry.example.com/acme/demo", "--version", "x", dir}, "--version: "},
 		{[]string{"--to", "registry.example.com/acme/demo", "--docs", filepath.Join(dir, "none"), dir}, "--docs: "},
 		{[]string{"--to", "registry.example.com/acme/demo", "--from-git", ".", "--tag", "v1.0.0"}, "--from-git is for modules"},

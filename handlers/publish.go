@@ -106,7 +106,7 @@ func isReleasePath(service servicePath, s []string) bool {
 	if service.protocol != "providers" || service.original != "" || len(s) != 3 {
 		return false
 	}
-	_, err := address.ParseProviderVersion(s[2])
+	_, err := address.ParseModuleVersion(s[2])
 	return err == nil
 }
 
@@ -291,7 +291,7 @@ func (g *Registry) drop(w http.ResponseWriter, r *request, s []string) error {
 // so they must be such as can be published.
 func (r *request) staged() (address.Address, string, error) {
 	r.about(r.target.Address)
-	v, err := address.ParseProviderVersion(r.target.version)
+	v, err := address.ParseModuleVersion(r.target.version)
 	switch {
 	case err != nil:
 		return address.Address{}, "", fail(http.StatusNotFound, "that is not a version: use MAJOR.MINOR.PATCH")

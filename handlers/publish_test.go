@@ -202,6 +202,34 @@ func TestWhatCannotBePublished(t *testing.T) {
 	}
 }
 
+// A version in a path may be written as people and tags write it. Who asks for one as
+// clients do is told how they do.
+func TestVersionsThatAreNotWrittenOut(t *testing.T) {
+	s := new(shelf)
+	g := publishing(t, s)
+	for _, written := range []string{"v1.2.0", "1.2", "v1.2"} {
+		path := "/v1/providers/acme/demo/" + written + "/"
+		if a := sent(g, http.MethodPut, path+"docs.zip", "content", publisherOnly); a.Code != http.StatusCreated || s.file.Version != "1.2.0" {
+			t.Errorf("PUT to %s: %d, of version %s", path, a.Code, s.file.Version)
+		}
+		if a := sent(g, http.MethodGet, path, "", publisherOnly); a.Code != http.StatusOK || !strings.Contains(a.Body.String(), `"version":"1.2.0"`) {
+			t.Errorf("GET of %s: %d %s", path, a.Code, a.Body)
+		}
+		if a := sent(g, http.MethodDelete, path, "", publisherOnly); a.Code != http.StatusNoContent {
+			t.Errorf("DELETE of %s: %d %s", path, a.Code, a.Body)
+		}
+		for _, path := range []string{
+			"/v1/providers/acme/demo/" + written, "/v1/providers/acme/demo/" + written + "/download/linux/amd64", "/v1/mirror/registry.terraform.io/acme/demo/" + written + ".json",
+			"/v1/modules/acme/vpc/aws/" + written, "/v1/modules/acme/vpc/aws/" + written + "/download",
+		} {
+			a := sent(g, http.MethodGet, path, "", "Authorization: Bearer both")
+			if want := `{"errors":["versions are written out here: ask for 1.2.0"]}`; a.Code != http.StatusNotFound || a.Body.String() != want {
+				t.Errorf("GET of %s: %d %s", path, a.Code, a.Body)
+			}
+		}
+	}
+}
+
 // The rights to publish and to read are separate, and answers do not tell what exists.
 func TestWhoPublishesWhat(t *testing.T) {
 	s := serve(t, publishing(t, new(shelf)))
@@ -468,7 +496,7 @@ func TestStaging(t *testing.T) {
 		}
 	})
 	s.rule("no version", func(t *testing.T, s *site) {
-		for _, version := range []string{"..", "1", "v1.2.0", "1.2.0%20"} {
+		for _, version := range []string{"..", "1.2.3.4", "v", "1.2.0%20"} {
 			for _, method := range []string{http.MethodGet, http.MethodDelete} {
 				a := serveRecorded(g, withHeader(requestFor(method, "/v1/providers/acme/demo/"+version+"/"), publisherOnly))
 				mustRefuse(t, answer{a.Result(), a.Body.String()}, http.StatusNotFound)

@@ -171,6 +171,15 @@ func (g *Registry) absent(w http.ResponseWriter, r *request) error {
 	return g.missing(w, r)
 }
 
+// checkSpelling returns the answer for a version that is not written as in lists, which is
+// how clients ask for it.
+func (t *target) checkSpelling() error {
+	if v, err := address.ParseModuleVersion(t.version); err == nil && v.String() != t.version {
+		return fail(http.StatusNotFound, "versions are written out here: ask for %s", v)
+	}
+	return nil
+}
+
 // missing answers a request for what does not exist or may not be read: these
 // answers must not differ.
 func (g *Registry) missing(w http.ResponseWriter, r *request) error {
@@ -178,6 +187,9 @@ func (g *Registry) missing(w http.ResponseWriter, r *request) error {
 	also := "" // which depends on the configuration alone
 	if g.Upstream != nil && !t.hosted && !g.Upstream.Mirrors(t.Address) {
 		also = ", and does not fetch it from its origin"
+	}
+	if err := t.checkSpelling(); err != nil {
+		return err
 	}
 	switch r.Kind {
 	case KindProviderVersions, KindProviderDownload, KindProviderDetail:

@@ -116,6 +116,9 @@ func (g *Registry) versionAbsent(w http.ResponseWriter, r *request, known bool) 
 	if !known || r.pending() {
 		return g.absent(w, r)
 	}
+	if err := r.target.checkSpelling(); err != nil {
+		return err
+	}
 	return fail(http.StatusNotFound, "%s has no such version", *r.address)
 }
 

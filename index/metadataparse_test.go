@@ -60,8 +60,8 @@ withdrawn "1.3.0" {
 			[]string{"line 1: there is no argument descripton: use description, source or owner", "line 3: there is no block withdraw: use deprecated or withdrawn"}},
 		{"an argument where a block is meant", `withdrawn = "1.0.0"`, "",
 			[]string{`line 1: withdrawn is a block: write withdrawn "< 1.2.0" { reason = "…" }`}},
-		{"a constraint that is none hides no other", "withdrawn \"v1.0\" {}\nwithdrawn \"1.1.0\" {}\n", "withdrawn 1.1.0",
-			[]string{`line 1: "v1.0" is not a version constraint: write an operator and up to three numbers, like ~> 1.2, and a comma before the next one`}},
+		{"a constraint that is none hides no other", "withdrawn \"1.x\" {}\nwithdrawn \"1.1.0\" {}\n", "withdrawn 1.1.0",
+			[]string{`line 1: "1.x" is not a version constraint: write an operator and up to three numbers, like ~> 1.2, and a comma before the next one`}},
 		{"no constraint", "withdrawn {}\ndeprecated \"\" {}\ndeprecated \"1.0.0\" \"1.1.0\" {}\n", "", []string{
 			`line 1: a block withdrawn has one version constraint, such as withdrawn "< 1.2.0": repeat the block for others`,
 			`line 2: name the versions: deprecated ">= 0" stands for all`,

@@ -177,7 +177,7 @@ func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
 		return r, true
 	}
 	if r.latest = segments[0] == "latest"; !r.latest {
-		v, err := address.ParseProviderVersion(segments[0])
+		v, err := address.ParseModuleVersion(segments[0])
 		if err != nil {
 			return r, false
 		}

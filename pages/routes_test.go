@@ -9,6 +9,7 @@ func TestRoutesHaveANormalForm(t *testing.T) {
 	for _, test := range []struct{ name, path, want string }{
 		{"names in upper case", "/modules/Acme/VPC/aws", "/modules/acme/vpc/aws"},
 		{"a version with parts left out", "/modules/acme/vpc/aws/v1.2", "/modules/acme/vpc/aws/1.2.0"},
+		{"a provider's version with parts left out", "/providers/acme/demo/v1.2", "/providers/acme/demo/1.2.0"},
 		{"a build of a version", "/modules/acme/vpc/aws/1.0.0+build.5", "/modules/acme/vpc/aws/1.0.0+build.5"},
 		{"a submodule", "/modules/acme/vpc/aws/latest/submodules/subnets", "/modules/acme/vpc/aws/latest/submodules/subnets"},
 		{"a file with a space", "/modules/acme/vpc/aws/1.0.0/files/a%20b/c%3f.md", "/modules/acme/vpc/aws/1.0.0/files/a%20b/c%3F.md"},

@@ -51,10 +51,12 @@ const (
 // ParseReleaseFile returns the file with a name in the folder of a provider's
 // version. The error is a Refusal.
 func ParseReleaseFile(a address.Address, version, name string) (File, error) {
-	f := File{Address: a.At(""), Version: version, Name: name}
-	if _, err := address.ParseProviderVersion(version); err != nil {
+	v, err := address.ParseModuleVersion(version)
+	if err != nil {
 		return File{}, refused("%v", err)
 	}
+	version = v.String()
+	f := File{Address: a.At(""), Version: version, Name: name}
 	switch name {
 	case docsZip, docsTarGz, docsTgz:
 		f.Kind = Docs

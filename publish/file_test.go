@@ -26,6 +26,9 @@ func TestReleaseFileNames(t *testing.T) {
 		{version: "1.0.0+build.5", name: "terraform-provider-demo_1.0.0+build.5_linux_amd64.zip", kind: publish.Package},
 		{version: "1.0.0", name: "terraform-provider-demo_1.0.0_linux_armv6.zip", refused: true},
 		{version: "1.0.0", name: "terraform-provider-demo_1.0.0_mars_amd64.zip", refused: true},
+		{version: "v1.0.0", name: linuxZip, kind: publish.Package},
+		{version: "1.0", name: linuxZip, kind: publish.Package},
+		{version: "v1.0", name: "docs.zip", kind: publish.Docs},
 		{version: "v1.0.0", name: "terraform-provider-demo_v1.0.0_linux_amd64.zip", refused: true},
 		{version: "1.0", name: "terraform-provider-demo_1.0_linux_amd64.zip", refused: true},
 		{version: "1.0.0", name: "../" + linuxZip, refused: true},
@@ -39,7 +42,7 @@ func TestReleaseFileNames(t *testing.T) {
 		switch {
 		case test.refused && !errors.Is(err, publish.ErrRefused):
 			t.Errorf("%s %s: %v", test.version, test.name, err)
-		case !test.refused && (err != nil || f.Kind != test.kind):
+		case !test.refused && (err != nil || f.Kind != test.kind || strings.TrimSuffix(f.Version, "+build.5") != "1.0.0"):
 			t.Errorf("%s %s: %v, %v", test.version, test.name, f.Kind, err)
 		}
 	}
