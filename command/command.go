@@ -164,7 +164,7 @@ func noArguments(hint string) cobra.PositionalArgs {
 	}
 }
 
-// A commandError ends a command with a status. It is printed by cobra, as "Error: "
+// A commandError ends a command with a status. It is printed as cobra does, as "Error: "
 // and a sentence: Caddy's own wrapper writes errors to the log, as JSON or between
 // a time and a level.
 type commandError struct {
@@ -185,6 +185,11 @@ func (e *commandError) Unwrap() []error {
 func failWith(cmd *cobra.Command, status int, err error) error {
 	if err == nil {
 		return nil
+	}
+	if out := cmd.ErrOrStderr(); isTerminal(out) && !cmd.SilenceErrors { // in a log, it stays one line
+		cmd.SilenceErrors = true
+		w, _ := fitted(out)
+		fmt.Fprintln(w, cmd.ErrPrefix(), err)
 	}
 	exit := func(caddycmd.Flags) (int, error) { return status, nil }
 	return &commandError{err, caddycmd.WrapCommandFuncForCobra(exit)(cmd, nil)}

@@ -68,7 +68,7 @@ func (r *pruneResult) writeText(out, errs io.Writer) error {
 	for _, h := range removed {
 		fmt.Fprintf(out, "%s %s\n", h.Address, h.Version)
 		for _, file := range h.Files {
-			fmt.Fprintf(out, "  %s\n", printable(file))
+			fmt.Fprintf(out, "  %s\n", printable(strings.TrimPrefix(file, h.Address.String()+"/")))
 		}
 	}
 	written := len(removed) > 0

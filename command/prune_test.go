@@ -58,22 +58,22 @@ func TestPrune(t *testing.T) {
 	dir := infra(t)
 	before := filesIn(t, root)
 	const plan = `other.example.com/acme/gone 0.1.0
-  other.example.com/acme/gone/terraform-provider-gone_0.1.0_linux_amd64.zip
+  terraform-provider-gone_0.1.0_linux_amd64.zip
 registry.terraform.io/acme/demo 1.1.0
-  registry.terraform.io/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip
-  registry.terraform.io/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS.sig
-  registry.terraform.io/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS
-  registry.terraform.io/acme/demo/.1.1.0.packages.json
+  terraform-provider-demo_1.1.0_linux_amd64.zip
+  terraform-provider-demo_1.1.0_SHA256SUMS.sig
+  terraform-provider-demo_1.1.0_SHA256SUMS
+  .1.1.0.packages.json
 registry.terraform.io/acme/demo 1.2.0
-  registry.terraform.io/acme/demo/1.2.0/terraform-provider-demo_1.2.0_linux_amd64.zip
-  registry.terraform.io/acme/demo/1.2.0/terraform-provider-demo_1.2.0_SHA256SUMS.sig
-  registry.terraform.io/acme/demo/1.2.0/terraform-provider-demo_1.2.0_SHA256SUMS
-  registry.terraform.io/acme/demo/1.2.0/terraform-provider-demo_1.2.0_manifest.json
+  1.2.0/terraform-provider-demo_1.2.0_linux_amd64.zip
+  1.2.0/terraform-provider-demo_1.2.0_SHA256SUMS.sig
+  1.2.0/terraform-provider-demo_1.2.0_SHA256SUMS
+  1.2.0/terraform-provider-demo_1.2.0_manifest.json
 registry.terraform.io/acme/gone 0.1.0
-  registry.terraform.io/acme/gone/terraform-provider-gone_0.1.0_linux_amd64.zip
-  registry.terraform.io/acme/gone/terraform-provider-gone_0.1.0_SHA256SUMS.sig
-  registry.terraform.io/acme/gone/terraform-provider-gone_0.1.0_SHA256SUMS
-  registry.terraform.io/acme/gone/.0.1.0.packages.json
+  terraform-provider-gone_0.1.0_linux_amd64.zip
+  terraform-provider-gone_0.1.0_SHA256SUMS.sig
+  terraform-provider-gone_0.1.0_SHA256SUMS
+  .0.1.0.packages.json
 
 `
 	out, errs, err := run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", "--dry-run", dir)
@@ -121,7 +121,7 @@ func TestPruneLeavesUnpackedPackages(t *testing.T) {
 	}
 	out, errs, err = run(t.Context(), pruneCommand(), "--root", root, "--own", "registry.example.com", dir)
 	if err != nil || errs != "" || !strings.Contains(out, heading) ||
-		strings.Contains(out, "acme/gone 0.2.0") || !strings.Contains(out, "demo/terraform-provider-demo_1.3.0_darwin_arm64.zip") {
+		strings.Contains(out, "acme/gone 0.2.0") || !strings.Contains(out, "\n  terraform-provider-demo_1.3.0_darwin_arm64.zip") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
 	wantFiles(t, root, append(stays, "providers/"+unpacked+"/terraform-provider-gone", "providers/"+unpacked+"/docs/a.md",

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -36,7 +37,11 @@ type result interface {
 
 func printResult(cmd *cobra.Command, r result) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON {
-		return r.writeText(cmd.OutOrStdout(), cmd.ErrOrStderr())
+		out, flushOut := fitted(cmd.OutOrStdout())
+		errs, flushErrs := fitted(cmd.ErrOrStderr())
+		defer flushOut()
+		defer flushErrs()
+		return r.writeText(out, errs)
 	}
 	e := json.NewEncoder(cmd.OutOrStdout())
 	e.SetIndent("", "  ")
@@ -80,6 +85,51 @@ func wrapBehind(text, prefix string) string {
 		column += length
 	}
 	return b.String() + "\n"
+}
+
+// A fittedWriter breaks lines that do not fit the terminal. What follows them is indented. In
+// a file or a log, lines stay whole.
+type fittedWriter struct {
+	out  io.Writer
+	rest []byte // of a line without its end
+}
+
+// fitted returns a writer to out, and what is to be called after the last line.
+func fitted(out io.Writer) (w io.Writer, flush func()) {
+	if !isTerminal(out) {
+		return out, func() {}
+	}
+	f := &fittedWriter{out: out}
+	return f, f.flush
+}
+
+func (w *fittedWriter) Write(text []byte) (int, error) {
+	w.rest = append(w.rest, text...)
+	for {
+		line, rest, found := bytes.Cut(w.rest, []byte{'\n'})
+		if !found {
+			return len(text), nil
+		}
+		if _, err := io.WriteString(w.out, fit(string(line))+"\n"); err != nil {
+			return 0, err
+		}
+		w.rest = rest
+	}
+}
+
+func (w *fittedWriter) flush() {
+	w.out.Write(w.rest)
+	w.rest = nil
+}
+
+// fit breaks a line. A path is not broken, so that it can be copied.
+func fit(line string) string {
+	text := strings.TrimLeft(line, " ")
+	if utf8.RuneCountInString(line) <= terminalWidth || !strings.Contains(text, " ") {
+		return line
+	}
+	margin := len(line) - len(text)
+	return line[:margin] + strings.TrimSpace(wrap(text, margin+reportIndent))
 }
 
 // words splits text at spaces that are not in a command.
@@ -142,10 +192,19 @@ const redraw = 100 * time.Millisecond
 
 func newProgressBar(f *os.File) *progressBar {
 	bar := &progressBar{now: time.Now}
-	if info, err := f.Stat(); err == nil && info.Mode()&os.ModeCharDevice != 0 {
+	if isTerminal(f) {
 		bar.out = f
 	}
 	return bar
+}
+
+func isTerminal(out io.Writer) bool {
+	f, ok := out.(*os.File)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // show draws the progress of a scan. It can be called concurrently.

@@ -1,6 +1,7 @@
 package command
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -49,6 +50,28 @@ func TestSentence(t *testing.T) {
 	} {
 		if got := sentence(test.message); got != test.want {
 			t.Errorf("%s: %q, want %q", test.rule, got, test.want)
+		}
+	}
+}
+
+// Reports and errors fit the terminal, but for paths.
+func TestFit(t *testing.T) {
+	long := strings.Repeat("x", 79)
+	for _, test := range []struct{ rule, line, want string }{
+		{"a line that fits", "a b", "a b"},
+		{"a path", "  " + long + "x", "  " + long + "x"},
+		{"a line that does not fit", "a " + long, "a\n    " + long},
+		{"one that is indented", "  a " + long, "  a\n      " + long},
+		{"a command in it", "a: `" + long + " b` c", "a:\n    `" + long + " b`\n    c"},
+	} {
+		var out strings.Builder
+		w := &fittedWriter{out: &out}
+		for piece := range strings.SplitAfterSeq(test.line+"\nrest", " ") {
+			fmt.Fprint(w, piece)
+		}
+		w.flush()
+		if out.String() != test.want+"\nrest" {
+			t.Errorf("%s: %q", test.rule, out.String())
 		}
 	}
 }
