@@ -70,6 +70,7 @@ var directDependencies = []string{
 	"github.com/zclconf/go-cty",
 	"github.com/spf13/afero",
 	"github.com/spf13/cobra",
+	"github.com/spf13/pflag",
 	"github.com/yuin/goldmark", // Markdown, in Caddy already
 	"go.uber.org/zap",
 	"golang.org/x/mod",

@@ -177,7 +177,7 @@ func writeFlags(b *bytes.Buffer, cmd *cobra.Command) {
 		kind, usage := pflag.UnquoteUsage(f)
 		name := "`--" + f.Name
 		if kind != "" {
-			name += " " + kind
+			name += " " + strings.ReplaceAll(kind, "|", `\|`)
 		}
 		name += "`"
 		if f.Shorthand != "" {

@@ -21,7 +21,7 @@ import (
 
 func accessCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "access [--as <user>] [--group <group>]... [--config <file>] [--root <folder>] read|publish|manage <address>",
+		Use:   "access [--as USER] [--group GROUP]... [--config FILE] [--root FOLDER] read|publish|manage ADDRESS",
 		Short: "Says what the rules allow, and which rule decides",
 		Long: `
 Says whether the access rules of a registry allow a user to read, publish or
@@ -55,12 +55,12 @@ answer.`,
 		},
 		RunE: runAccess,
 	}
-	cmd.Flags().String("as", "", "The user's name; groups are given with --group (default: a client without a token)")
-	cmd.Flags().StringSliceP("group", "g", nil, "A group that the user is in; can be repeated")
-	cmd.Flags().String("address", "", "The address of the running server's admin API (default: "+caddy.DefaultAdminListen+")")
-	cmd.Flags().StringP("config", "c", "", "A configuration file to ask instead of the running server")
-	cmd.Flags().StringP("adapter", "a", "", "Name of the config adapter to apply")
-	cmd.Flags().StringP("root", "r", "", "The root of the registry that is meant, if there are several")
+	cmd.Flags().String("as", "", "The `name` of the user; groups are given with --group (default: a client without a token)")
+	cmd.Flags().StringSliceP("group", "g", nil, "A `group` that the user is in; can be repeated")
+	cmd.Flags().String("address", "", "The `address` of the running server's admin API (default: "+caddy.DefaultAdminListen+")")
+	cmd.Flags().StringP("config", "c", "", "A configuration `file` to ask instead of the running server")
+	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
+	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
 	return cmd
 }
 

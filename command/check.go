@@ -19,7 +19,7 @@ import (
 
 func checkCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "check --root <folder> [--signatures require] [--json]",
+		Use:   "check --root FOLDER [--signatures require] [--json]",
 		Short: "Says what a folder offers, what is withheld and why",
 		Long: `
 Reads every file of a folder as the registry would, and says what it would offer
@@ -36,7 +36,7 @@ tree is found in the folder, and 2 if the folder cannot be read.`,
 		RunE: runCheck,
 	}
 	addTreeFlags(cmd)
-	cmd.Flags().String("signatures", module.PreferSignatures, "prefer, or require to withhold what publishers did not sign")
+	cmd.Flags().String("signatures", module.PreferSignatures, "`prefer|require`: with require, what publishers did not sign is withheld")
 	cmd.Flags().Bool("json", false, "Print the report as JSON")
 	return cmd
 }

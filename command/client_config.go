@@ -25,7 +25,7 @@ import (
 // clientConfigCommand returns the command. Tests pass a network for their registries.
 func clientConfigCommand(network registryNetwork) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "client-config --config <file> | --url <url> [--for mirror|stand-in|registry] [--tofu] [--token]",
+		Use:   "client-config --config FILE | --url URL [--for mirror|stand-in|registry] [--tofu] [--token]",
 		Short: "Prints the configuration of clients",
 		Long: `
 Prints the CLI configuration that makes Terraform or OpenTofu use a registry, to
@@ -71,12 +71,12 @@ The exit status is 0, or 2 if the command could not do its work.`,
 		_, err = io.WriteString(cmd.OutOrStdout(), file.text())
 		return usageError(cmd, err)
 	}
-	cmd.Flags().String("for", string(forRegistry), "What clients use it as: registry, mirror or stand-in")
-	cmd.Flags().StringP("config", "c", "", "The configuration file that has the registry")
-	cmd.Flags().StringP("adapter", "a", "", "Name of the config adapter to apply")
-	cmd.Flags().String("site", "", "The hostname of the registry that is meant, if the configuration has several")
-	cmd.Flags().String("url", "", "The hostname or URL of a running registry")
-	cmd.Flags().StringSlice("hostname", nil, "A registry to stand in for; can be repeated")
+	cmd.Flags().String("for", string(forRegistry), "What clients use it as: `registry|mirror|stand-in`")
+	cmd.Flags().StringP("config", "c", "", "The configuration `file` that has the registry")
+	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
+	cmd.Flags().String("site", "", "The `hostname` of the registry that is meant, if the configuration has several")
+	cmd.Flags().String("url", "", "The hostname or `URL` of a running registry")
+	cmd.Flags().StringSlice("hostname", nil, "The `hostname` of a registry to stand in for; can be repeated")
 	cmd.Flags().Bool("tofu", false, "Print it for OpenTofu")
 	cmd.Flags().Bool("token", false, "Add the blocks for tokens, to be filled in")
 	return cmd

@@ -17,7 +17,7 @@ import (
 func init() {
 	caddycmd.RegisterCommand(caddycmd.Command{
 		Name:  "terraform-registry",
-		Usage: "--root <folder> [--domain <name>] [--listen <addr>] [--internal-certs] [--access-log] [--debug]",
+		Usage: "--root FOLDER [--domain NAME] [--listen ADDR] [--internal-certs] [--access-log] [--debug]",
 		Short: "Serves a folder as a Terraform and OpenTofu registry",
 		Long: `
 Serves a folder as a provider registry, a module registry and a network mirror
@@ -53,8 +53,8 @@ The exit status is 1 if the server could not start, and 2 if the command was
 called wrongly.`,
 		CobraFunc: func(cmd *cobra.Command) {
 			addTreeFlags(cmd)
-			cmd.Flags().StringP("domain", "d", "", "Domain name at which to serve the registry")
-			cmd.Flags().StringP("listen", "l", "", "The address to which to bind the listener")
+			cmd.Flags().StringP("domain", "d", "", "The domain `name` at which to serve the registry")
+			cmd.Flags().StringP("listen", "l", "", "The `address` to which to bind the listener")
 			cmd.Flags().BoolP("internal-certs", "i", false, "Use certificates of the internal CA")
 			cmd.Flags().BoolP("access-log", "a", false, "Enable the access log")
 			cmd.Flags().BoolP("debug", "v", false, "Enable verbose debug logs")
@@ -67,6 +67,7 @@ called wrongly.`,
 				return failWith(cmd, status, err)
 			}
 			cmd.AddCommand(subcommands()...)
+			setCompletion(cmd)
 		},
 	})
 }
@@ -77,17 +78,17 @@ func subcommands() []*cobra.Command {
 }
 
 func addTreeFlags(cmd *cobra.Command) {
-	cmd.Flags().StringP("root", "r", "", "The folder to serve (required)")
-	cmd.Flags().String("providers", "", "The folder with the providers, if it is not providers under the root")
-	cmd.Flags().String("modules", "", "The folder with the modules, if it is not modules under the root")
-	cmd.Flags().String("keys", "", "The folder with the publishers' keys, if it is not keys under the root")
+	cmd.Flags().StringP("root", "r", "", "The `folder` to serve (required)")
+	cmd.Flags().String("providers", "", "The `folder` with the providers, if it is not providers under the root")
+	cmd.Flags().String("modules", "", "The `folder` with the modules, if it is not modules under the root")
+	cmd.Flags().String("keys", "", "The `folder` with the publishers' keys, if it is not keys under the root")
 }
 
 // addProvidersFlags adds the flags of a tree for a command that is only about
 // providers.
 func addProvidersFlags(cmd *cobra.Command) {
 	addTreeFlags(cmd)
-	cmd.Flags().Lookup("root").Usage = "The folder of the registry (required)"
+	cmd.Flags().Lookup("root").Usage = "The `folder` of the registry (required)"
 	cmd.Flags().Lookup("modules").Hidden = true
 }
 

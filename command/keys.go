@@ -15,7 +15,7 @@ import (
 
 func keysCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "keys <command>",
+		Use:   "keys COMMAND",
 		Short: "Forgets the keys of a namespace that is no longer signed",
 		Long: `
 The keys of publishers are in the folder, in keys/[HOSTNAME/]NAMESPACE.asc. To
@@ -35,7 +35,7 @@ storage, so that a namespace whose file is lost goes on requiring its keys.`,
 
 func keysForgetCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "forget [--root <folder>] [--address <address>] <namespace>",
+		Use:   "forget [--root FOLDER] [--address ADDRESS] NAMESPACE",
 		Short: "Forgets the keys that a namespace had",
 		Long: `
 Forgets the keys that a namespace had, whose keys file is gone. The releases of
@@ -64,8 +64,8 @@ server cannot do it.`,
 		},
 		RunE: runKeysForget,
 	}
-	cmd.Flags().String("address", "", "The address of the running server's admin API (default: "+caddy.DefaultAdminListen+")")
-	cmd.Flags().StringP("root", "r", "", "The root of the registry that is meant, if there are several")
+	cmd.Flags().String("address", "", "The `address` of the running server's admin API (default: "+caddy.DefaultAdminListen+")")
+	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
 	return cmd
 }
 

@@ -27,7 +27,7 @@ import (
 // the system does not trust.
 func mirrorCommand(network upstream.Network) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "mirror --root <folder> [--platform <os_arch>]... [--upstream [<hostname>=]<url>]... [--modules] [--dry-run] <lock file>|<folder>|<provider>|<module>...",
+		Use:   "mirror --root FOLDER [--platform OS_ARCH]... [--upstream [HOSTNAME=]URL]... [--modules] [--dry-run] LOCK_FILE|FOLDER|PROVIDER|MODULE...",
 		Short: "Fetches providers and modules of registries into a folder",
 		Long: `
 Fetches providers, and with --modules also modules, into the folder of a
@@ -89,14 +89,14 @@ does not keep the rest from being fetched, and 2 if it could not begin.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runMirror(cmd, args, network) }
 	addProvidersFlags(cmd)
 	modulesFlag(cmd, "Fetch modules too, into `folder` (default: modules under the root)")
-	cmd.Flags().StringSliceP("platform", "p", nil, "A platform to fetch packages for, such as linux_amd64; can be repeated (default: that of this machine)")
-	cmd.Flags().StringArrayP("upstream", "u", nil, "The URL of a network mirror for all providers, or HOSTNAME=URL for another address of one registry; can be repeated")
-	cmd.Flags().StringArray("modules-url", nil, "HOSTNAME=URL for the module service of a registry, if it cannot be discovered; can be repeated")
-	cmd.Flags().StringSlice("private", nil, "A host in a private network that registries may link to; can be repeated")
-	cmd.Flags().StringSlice("own", nil, "A hostname of the registry itself, whose providers and modules are left out; can be repeated")
-	cmd.Flags().String("signatures", module.RequireSignatures, "require, or prefer to accept releases without a known signature")
+	cmd.Flags().StringSliceP("platform", "p", nil, "A platform to fetch packages for, as `os_arch` such as linux_amd64; can be repeated (default: that of this machine)")
+	cmd.Flags().StringArrayP("upstream", "u", nil, "The `URL` of a network mirror for all providers, or HOSTNAME=URL for another address of one registry; can be repeated")
+	cmd.Flags().StringArray("modules-url", nil, "`HOSTNAME=URL` for the module service of a registry, if it cannot be discovered; can be repeated")
+	cmd.Flags().StringSlice("private", nil, "A `host` in a private network that registries may link to; can be repeated")
+	cmd.Flags().StringSlice("own", nil, "A `hostname` of the registry itself, whose providers and modules are left out; can be repeated")
+	cmd.Flags().String("signatures", module.RequireSignatures, "`require|prefer`: with prefer, releases without a known signature are accepted")
 	cmd.Flags().Bool("tofu", false, "Read folders, and providers and modules without hostname, as OpenTofu does")
-	cmd.Flags().IntP("parallel", "n", 4, "How many packages to fetch at once")
+	cmd.Flags().IntP("parallel", "n", 4, "The `number` of packages to fetch at once")
 	cmd.Flags().Bool("dry-run", false, "Say what would be fetched, and write nothing")
 	cmd.Flags().Bool("json", false, "Print the result as JSON")
 	return cmd

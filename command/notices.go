@@ -18,7 +18,7 @@ import (
 
 func deprecateCommand(network registryNetwork) *cobra.Command {
 	return noticeCommand(&cobra.Command{
-		Use:   noticeUse("deprecate", " [--reason <text>] [--link <url>]"),
+		Use:   noticeUse("deprecate", " [--reason TEXT] [--link URL]"),
 		Short: "Marks versions as deprecated",
 		Long: `
 Deprecates versions of a provider or module. They are still offered, and users
@@ -34,7 +34,7 @@ one that is not deprecated.
 
 func withdrawCommand(network registryNetwork) *cobra.Command {
 	return noticeCommand(&cobra.Command{
-		Use:   noticeUse("withdraw", " [--reason <text>] [--link <url>]"),
+		Use:   noticeUse("withdraw", " [--reason TEXT] [--link URL]"),
 		Short: "Stops offering versions and keeps their files",
 		Long: `
 Withdraws versions of a provider or module. They are no longer listed, and
@@ -76,7 +76,7 @@ nothing could be changed.`,
 
 // noticeUse is the usage of a command with flags of its own.
 func noticeUse(name, flags string) string {
-	return name + " (--root <folder> <address> | --to <host>/<address>)" + flags + " [--dry-run] <versions>"
+	return name + " (--root FOLDER ADDRESS | --to HOST/ADDRESS)" + flags + " [--dry-run] VERSIONS"
 }
 
 // noticeArguments explains the arguments that the commands have in common.
@@ -119,16 +119,16 @@ func noticeCommand(cmd *cobra.Command, network registryNetwork, kind index.Notic
 		})
 	}
 	addNoticeFlags(cmd)
-	cmd.Flags().String("reason", "", "Why, in one sentence for users")
-	cmd.Flags().String("link", "", "The URL of a page with more information")
+	cmd.Flags().String("reason", "", "Why, in one `sentence` for users")
+	cmd.Flags().String("link", "", "The `URL` of a page with more information")
 	return cmd
 }
 
 func addNoticeFlags(cmd *cobra.Command) {
 	addTreeFlags(cmd)
-	cmd.Flags().Lookup("root").Usage = "The folder of the registry"
+	cmd.Flags().Lookup("root").Usage = "The `folder` of the registry"
 	cmd.Flags().Lookup("keys").Hidden = true
-	cmd.Flags().StringP("to", "t", "", "The registry and the address: HOST/[HOSTNAME/]NAMESPACE/TYPE or HOST/[HOSTNAME/]NAMESPACE/NAME/SYSTEM")
+	cmd.Flags().StringP("to", "t", "", "The registry and the `address`: HOST/[HOSTNAME/]NAMESPACE/TYPE or HOST/[HOSTNAME/]NAMESPACE/NAME/SYSTEM")
 	addRegistryTokenFlags(cmd)
 	cmd.Flags().Bool("dry-run", false, "Print the change and write nothing")
 }

@@ -21,7 +21,7 @@ import (
 
 func pruneCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "prune --root <folder> [--own <hostname>]... [--modules] [--dry-run] <lock file>|<folder>...",
+		Use:   "prune --root FOLDER [--own HOSTNAME]... [--modules] [--dry-run] LOCK_FILE|FOLDER...",
 		Short: "Removes mirrored providers and modules that nothing names",
 		Long: `
 Removes from the folder of a registry the mirrored provider releases that none
@@ -73,7 +73,7 @@ if it could not begin.`,
 	}
 	addProvidersFlags(cmd)
 	modulesFlag(cmd, "Remove modules too, from `folder` (default: modules under the root)")
-	cmd.Flags().StringSlice("own", nil, "A hostname of the registry itself, whose providers and modules stay; can be repeated; \"\" for none")
+	cmd.Flags().StringSlice("own", nil, "A `hostname` of the registry itself, whose providers and modules stay; can be repeated; \"\" for none")
 	cmd.Flags().Bool("dry-run", false, "Say what would be removed, and remove nothing")
 	cmd.Flags().Bool("json", false, "Print what was removed as JSON")
 	return cmd

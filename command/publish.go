@@ -22,7 +22,7 @@ import (
 // publishCommand returns the command. Tests pass a network for their registries.
 func publishCommand(network registryNetwork) *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "publish --to <host>/<address> [--version <version>] [--docs <folder>] [--dry-run] [--wait] <folder>",
+		Use:   "publish --to HOST/ADDRESS [--version VERSION] [--docs FOLDER] [--dry-run] [--wait] FOLDER",
 		Short: "Publishes a provider or module to a registry",
 		Long: `
 Publishes a provider or module to a registry that is configured with "publish".
@@ -65,19 +65,19 @@ cannot be published or was refused, and 2 if the command could not do its work.`
   caddy terraform-registry publish --to registry.example.com/acme/vpc/aws --from-git . --tag v1.2.0`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runPublish(cmd, args, network) }
-	cmd.Flags().StringP("to", "t", "", "The registry and the address: HOST/NAMESPACE/TYPE or HOST/NAMESPACE/NAME/SYSTEM (required)")
-	cmd.Flags().String("version", "", "The version of a module; of a provider, if the folder has several")
-	cmd.Flags().String("docs", "", "The folder with the documentation of a provider")
-	cmd.Flags().String("from-git", "", "A git repository, by its folder or URL, whose tags are versions of a module")
-	cmd.Flags().String("tag-pattern", defaultTagPattern, "What these tags look like")
-	cmd.Flags().String("path", "", "The folder of the module in the repository (default: its root)")
-	cmd.Flags().String("tag", "", "The tag to publish")
+	cmd.Flags().StringP("to", "t", "", "The registry and the `address`: HOST/NAMESPACE/TYPE or HOST/NAMESPACE/NAME/SYSTEM (required)")
+	cmd.Flags().String("version", "", "The `version` of a module; of a provider, if the folder has several")
+	cmd.Flags().String("docs", "", "The `folder` with the documentation of a provider")
+	cmd.Flags().String("from-git", "", "A git `repository`, by its folder or URL, whose tags are versions of a module")
+	cmd.Flags().String("tag-pattern", defaultTagPattern, "The `pattern` that these tags have")
+	cmd.Flags().String("path", "", "The `folder` of the module in the repository (default: its root)")
+	cmd.Flags().String("tag", "", "The `tag` to publish")
 	cmd.Flags().Bool("all-tags", false, "Publish all tags that match the pattern")
 	addRegistryTokenFlags(cmd)
 	cmd.Flags().Bool("drop-staged", false, "Discard what is staged of the provider's version first")
 	cmd.Flags().Duration("wait", 0, "Wait until the registry lists the version, as long as given or 30s")
 	cmd.Flags().Lookup("wait").NoOptDefVal = "30s"
-	cmd.Flags().IntP("parallel", "n", 4, "How many files to send at once")
+	cmd.Flags().IntP("parallel", "n", 4, "The `number` of files to send at once")
 	cmd.Flags().Bool("dry-run", false, "Check everything, ask the registry what it would take, and send no files")
 	cmd.Flags().Bool("json", false, "Print the result as JSON")
 	return cmd

@@ -38,9 +38,9 @@ type tokenFinder struct {
 
 // addRegistryTokenFlags adds the flags for the token of a registry.
 func addRegistryTokenFlags(cmd *cobra.Command) {
-	cmd.Flags().String("token-file", "", "A file with nothing but the token")
-	cmd.Flags().String("audience", "", "The audience of the token that a CI job requests (default: https://HOST)")
-	cmd.Flags().String("id-token-variable", defaultIDTokenVariable, "The environment variable with the token of a CI job")
+	cmd.Flags().String("token-file", "", "A `file` with nothing but the token")
+	cmd.Flags().String("audience", "", "The `audience` of the token that a CI job requests (default: https://HOST)")
+	cmd.Flags().String("id-token-variable", defaultIDTokenVariable, "The environment `variable` with the token of a CI job")
 }
 
 func registryTokenFlags(fl caddycmd.Flags, hostname svchost.Hostname) tokenFinder {

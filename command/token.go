@@ -20,13 +20,13 @@ import (
 
 func tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "token <command>",
+		Use:   "token COMMAND",
 		Short: "Issues and revokes the tokens that clients send",
 		Long: `
 Edits a tokens file, in which every token has a line with its name, its hash and
 options. The registry accepts the tokens of a file with this option:
 
-    auth terraform_tokens <file>
+    auth terraform_tokens FILE
 
 A change takes effect within a second, without a reload. The file can be edited
 by hand as well: comments and the order of lines are kept.
@@ -47,7 +47,7 @@ read by its owner only; an existing one keeps its owner and its mode.`,
 
 func tokenNewCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "new <name> --file <file> [--group <group>]... [--expires <duration>|<date>|<time>]",
+		Use:   "new NAME --file FILE [--group GROUP]... [--expires DURATION|DATE|TIME]",
 		Short: "Makes a token and prints it, once",
 		Long: `
 Makes a token, adds its name and its hash to the file, and prints the token. The
@@ -66,14 +66,14 @@ The exit status is 0, or 2 if no token was made.`,
 		RunE: runTokenNew,
 	}
 	addTokenFlags(cmd)
-	cmd.Flags().StringSliceP("group", "g", nil, "A group that the token is in; can be repeated")
-	cmd.Flags().StringP("expires", "e", "", "When the token expires: a duration such as 90d, a day such as 2027-01-01, at whose end in UTC it does, or a time such as 2027-01-01T08:00:00Z (default never)")
+	cmd.Flags().StringSliceP("group", "g", nil, "A `group` that the token is in; can be repeated")
+	cmd.Flags().StringP("expires", "e", "", "The `time` when the token expires: a duration such as 90d, a day such as 2027-01-01, at whose end in UTC it does, or a time such as 2027-01-01T08:00:00Z (default never)")
 	return cmd
 }
 
 func tokenListCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "list --file <file> [--json]",
+		Use:   "list --file FILE [--json]",
 		Short: "Lists the tokens",
 		Long: `
 Lists the names of the tokens, their groups, when they expire, and whether they
@@ -95,7 +95,7 @@ the file cannot be read.`,
 
 func tokenRevokeCommand() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:   "revoke <name> --file <file>",
+		Use:   "revoke NAME --file FILE",
 		Short: "Revokes a token",
 		Long: `
 Removes a token from the file. The registry refuses it within a second. Links to
@@ -111,7 +111,7 @@ The exit status is 0, or 2 if nothing was revoked.`,
 }
 
 func addTokenFlags(cmd *cobra.Command) {
-	cmd.Flags().StringP("file", "f", "", "The tokens file (required)")
+	cmd.Flags().StringP("file", "f", "", "The tokens `file` (required)")
 }
 
 // tokenName requires one argument. The error does not repeat the arguments: one
