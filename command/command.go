@@ -57,7 +57,7 @@ called wrongly.`,
 			cmd.Flags().StringP("listen", "l", "", "The `address` to which to bind the listener")
 			cmd.Flags().BoolP("internal-certs", "i", false, "Use certificates of the internal CA")
 			cmd.Flags().BoolP("access-log", "a", false, "Enable the access log")
-			cmd.Flags().BoolP("debug", "v", false, "Enable verbose debug logs")
+			cmd.Flags().BoolP("debug", "v", false, "Log everything, at a terminal also how Caddy starts")
 			cmd.Args = noSubcommand
 			cmd.SetFlagErrorFunc(usageError) // also of the subcommands
 			cmd.SuggestionsMinimumDistance = 2

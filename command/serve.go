@@ -45,7 +45,7 @@ func runServe(fl caddycmd.Flags) (int, error) {
 	if err := s.checkPort(); err != nil {
 		return caddy.ExitCodeFailedStartup, err
 	}
-	err = caddy.Run(s.config(namedDirectories(fl, directories.Root), fl.Bool("access-log"), fl.Bool("debug")))
+	err = caddy.Run(s.config(namedDirectories(fl, directories.Root), fl.Bool("access-log"), logging(fl.Bool("debug"), isTerminal(os.Stderr))))
 	if err != nil {
 		return caddy.ExitCodeFailedStartup, err
 	}
@@ -72,7 +72,7 @@ func runServe(fl caddycmd.Flags) (int, error) {
 }
 
 // config is the configuration of the whole server.
-func (s site) config(directories index.Directories, accessLog, debug bool) *caddy.Config {
+func (s site) config(directories index.Directories, accessLog bool, logs *caddy.Logging) *caddy.Config {
 	route := caddyhttp.Route{HandlersRaw: []json.RawMessage{
 		caddyconfig.JSONModuleObject(module.Handler{
 			Root:      directories.Root,
@@ -133,21 +133,32 @@ func (s site) config(directories index.Directories, accessLog, debug bool) *cadd
 	}, nil)
 
 	persist := false
-	config := &caddy.Config{
+	return &caddy.Config{
 		Admin: &caddy.AdminConfig{
 			Disabled: true,
 			Config:   &caddy.ConfigSettings{Persist: &persist},
 		},
 		AppsRaw: apps,
+		Logging: logs,
 	}
-	if debug {
-		config.Logging = &caddy.Logging{
-			Logs: map[string]*caddy.CustomLog{
-				"default": {BaseLog: caddy.BaseLog{Level: "DEBUG"}},
-			},
-		}
+}
+
+// logging is what is logged. People at a terminal read what the command prints: of Caddy they
+// see warnings and errors, and of the registry what it does. Of the admin endpoint, which the
+// command turns off, Caddy warns.
+func logging(debug, terminal bool) *caddy.Logging {
+	level := func(name string) caddy.BaseLog { return caddy.BaseLog{Level: name} }
+	registry := []string{"terraform_registry", "http.handlers.terraform_registry", "http.log.access"}
+	switch {
+	case debug:
+		return &caddy.Logging{Logs: map[string]*caddy.CustomLog{"default": {BaseLog: level("DEBUG")}}}
+	case terminal:
+		return &caddy.Logging{Logs: map[string]*caddy.CustomLog{
+			"default":  {BaseLog: level("WARN"), Exclude: append([]string{"admin"}, registry...)},
+			"registry": {BaseLog: level("INFO"), Include: registry},
+		}}
 	}
-	return config
+	return nil
 }
 
 // servedIndex returns the index of the only tree.

@@ -31,7 +31,7 @@ func TestCommandServesHTTP1Only(t *testing.T) {
 				t.Fatal(err)
 			}
 			var app caddyhttp.App
-			config := s.config(index.Directories{Root: t.TempDir()}, false, false)
+			config := s.config(index.Directories{Root: t.TempDir()}, false, nil)
 			if err := json.Unmarshal(config.AppsRaw["http"], &app); err != nil {
 				t.Fatal(err)
 			}
@@ -63,7 +63,7 @@ func TestServingATreeWithoutAllFolders(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := caddy.Validate(s.config(namedDirectories(fl, located.Root), false, false)); err != nil {
+		if err := caddy.Validate(s.config(namedDirectories(fl, located.Root), false, nil)); err != nil {
 			t.Errorf("%q: %v", args, err)
 		}
 	}
@@ -113,7 +113,7 @@ func TestPlanSite(t *testing.T) {
 					s.url(), s.listen, s.internal, test.wantURL, test.wantListen, test.wantInternal)
 			}
 			// Caddy accepts the configuration.
-			err = caddy.Validate(s.config(index.Directories{Root: t.TempDir()}, true, false))
+			err = caddy.Validate(s.config(index.Directories{Root: t.TempDir()}, true, nil))
 			if err != nil {
 				t.Error(err)
 			}
@@ -143,5 +143,30 @@ func TestPlanSiteRefuses(t *testing.T) {
 				t.Errorf("got %+v, error %v, want one with %q", s, err, test.want)
 			}
 		})
+	}
+}
+
+// At a terminal, people see warnings and errors of Caddy, and what the registry does. In a
+// file or a container, and with --debug, they see all.
+func TestWhatIsLogged(t *testing.T) {
+	for _, test := range []struct {
+		rule            string
+		debug, terminal bool
+		want            string
+	}{
+		{"in a file", false, false, `null`},
+		{"at a terminal", false, true, `{"logs":{` +
+			`"default":{"level":"WARN","exclude":["admin","terraform_registry","http.handlers.terraform_registry","http.log.access"]},` +
+			`"registry":{"level":"INFO","include":["terraform_registry","http.handlers.terraform_registry","http.log.access"]}}}`},
+		{"with --debug", true, false, `{"logs":{"default":{"level":"DEBUG"}}}`},
+		{"with --debug at a terminal", true, true, `{"logs":{"default":{"level":"DEBUG"}}}`},
+	} {
+		logs := logging(test.debug, test.terminal)
+		if got, err := json.Marshal(logs); err != nil || string(got) != test.want {
+			t.Errorf("%s: %s (%v)", test.rule, got, err)
+		}
+		if err := caddy.Validate(&caddy.Config{Admin: &caddy.AdminConfig{Disabled: true}, Logging: logs}); err != nil {
+			t.Errorf("%s: %v", test.rule, err)
+		}
 	}
 }
