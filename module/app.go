@@ -160,6 +160,7 @@ func (a *App) Start() error {
 	}
 	v := BuildVersion()
 	a.logger.Info("the registry starts", "version", v.Registry, "commit", v.Commit, "caddy", v.Caddy, "go", v.Go)
+	a.warnOfLoss()
 	return nil
 }
 

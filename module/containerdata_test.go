@@ -1,0 +1,37 @@
+package module
+
+import (
+	"strings"
+	"testing"
+)
+
+// A container is told what it will lose only if that is certain.
+func TestDataThatGoesWithTheContainer(t *testing.T) {
+	const (
+		layer = "1022 888 0:66 / / rw,relatime master:288 - overlay overlay rw,lowerdir=/a,upperdir=/b\n"
+		disk  = "29 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+		hex   = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+	)
+	volume := func(root string) string {
+		return "1030 1022 8:1 " + root + " /data rw,relatime master:1 - ext4 /dev/sda1 rw\n"
+	}
+	for _, test := range []struct {
+		rule, mounts string
+		lost         bool
+	}{
+		{"no volume", layer, true},
+		{"a volume for something else", layer + strings.Replace(volume("/srv"), "/data", "/data2", 1), true},
+		{"a volume that Docker makes for the image", layer + volume("/var/lib/docker/volumes/"+hex+"/_data"), true},
+		{"one that containerd makes", layer + volume("/var/lib/containerd/io.containerd.grpc.v1.cri/containers/"+hex+"/volumes/"+hex), true},
+		{"a volume with a name", layer + volume("/var/lib/docker/volumes/registry/_data"), false},
+		{"a folder of the machine", layer + volume("/srv/caddy"), false},
+		{"a volume of Kubernetes", layer + volume("/var/lib/kubelet/pods/x/volumes/kubernetes.io~csi/data/mount"), false},
+		{"a volume over an unnamed one", layer + volume("/var/lib/docker/volumes/"+hex+"/_data") + volume("/srv/caddy"), false},
+		{"another root file system", disk, false},
+		{"what cannot be read", "nonsense\n1 2 3\n", false},
+	} {
+		if got := goesWithContainer(strings.NewReader(test.mounts), "/data/caddy"); got != test.lost {
+			t.Errorf("%s: it is lost: %t", test.rule, got)
+		}
+	}
+}
