@@ -37,13 +37,13 @@ type versionResult module.Version
 func (r versionResult) document() any { return module.Version(r) }
 
 func (r versionResult) writeText(out, _ io.Writer) error {
-	registry := r.Registry
+	text := fmt.Sprintf("%s with Caddy %s and %s", r.Registry, r.Caddy, r.Go)
 	if r.Commit != "" {
-		registry += ", commit " + r.Commit
+		text += ", commit " + r.Commit
 	}
 	if r.Modified {
-		registry += ", modified"
+		text += ", modified"
 	}
-	_, err := fmt.Fprintf(out, "registry %s\ncaddy    %s\ngo       %s\n", registry, r.Caddy, r.Go)
+	_, err := fmt.Fprintln(out, text)
 	return err
 }

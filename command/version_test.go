@@ -14,11 +14,11 @@ func TestVersionIsPrinted(t *testing.T) {
 		want string
 	}{
 		{"a release", module.Version{Registry: "v1.2.0", Caddy: "v2.11.9", Go: "go1.26.1", Commit: "0123456789abcdef"},
-			"registry v1.2.0, commit 0123456789abcdef\ncaddy    v2.11.9\ngo       go1.26.1\n"},
+			"v1.2.0 with Caddy v2.11.9 and go1.26.1, commit 0123456789abcdef\n"},
 		{"a build of changes", module.Version{Registry: "(devel)", Caddy: "v2.11.9", Go: "go1.26.1", Commit: "01", Modified: true},
-			"registry (devel), commit 01, modified\ncaddy    v2.11.9\ngo       go1.26.1\n"},
+			"(devel) with Caddy v2.11.9 and go1.26.1, commit 01, modified\n"},
 		{"a build of which Go notes no commit", module.Version{Registry: "v1.2.0", Caddy: "v2.11.9", Go: "go1.26.1"},
-			"registry v1.2.0\ncaddy    v2.11.9\ngo       go1.26.1\n"},
+			"v1.2.0 with Caddy v2.11.9 and go1.26.1\n"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var b strings.Builder

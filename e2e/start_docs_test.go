@@ -97,7 +97,7 @@ func TestStartDocsOnAServer(t *testing.T) {
 	server := machineWithCaddy(t)
 	tokens := server.Path("tokens")
 	// It is tried without a package, which has another name for the command, and a user.
-	here := []string{"sudo caddy-terraform-registry ", "caddy "}
+	here := []string{"sudo caddy-terraform-registry ", "caddy terraform-registry "}
 	create, _, found := strings.Cut(substitute(t, documented(t, startDocs, "sh", "token new"), append(here, "/etc/caddy-terraform-registry/tokens", tokens)...), "sudo chown")
 	if !found {
 		t.Fatal("the tokens file is not given to the user of Caddy")
