@@ -224,7 +224,7 @@ func TestPathsOfUploads(t *testing.T) {
 		"/v1/providers/acme/" + strings.Repeat("x", 200) + "/1.0.0/" + name,
 		"/v1/providers/acme/demo/" + strings.Repeat("1", 200) + ".0.0/" + name,
 		"/v1/providers/acme/demo/latest/" + name,
-		"/v1/providers/acme/demo/1.0/" + name,
+		"/v1/providers/acme/demo/1.1/" + name, // which is 1.1.0
 		"/v1/providers/.staging/demo/1.0.0/" + name,
 		"/v1/providers/acme/.staging/1.0.0/" + name,
 		"/v1/providers/other.example.com/demo/1.0.0/" + name,
