@@ -101,6 +101,8 @@ func TestSealedOutlivesOneRotation(t *testing.T) {
 				t.Errorf("rotation %d: got %v, want %v", rotation, err, want)
 			}
 		}
+		one.settle() // both may be rotating in the background
+		other.settle()
 		// Reloads are a second apart.
 		one.clock, other.clock = one.clock.Add(time.Second), other.clock.Add(time.Second)
 	}
