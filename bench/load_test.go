@@ -24,7 +24,7 @@ func answering(t *testing.T, body []byte) (plain, secure target) {
 	mux.HandleFunc("/empty", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
 	mux.HandleFunc("/changing", func(w http.ResponseWriter, _ *http.Request) {
 		changed := bytes.Clone(body)
-		changed[0] = byte(answers.Add(1))
+		changed[1] = byte(answers.Add(1)) // the first one could make a document of it
 		w.Write(changed)
 	})
 	mux.HandleFunc("/private", func(w http.ResponseWriter, r *http.Request) {
