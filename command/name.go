@@ -7,19 +7,18 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
-)
 
-// A release is a binary of this name, which is Caddy with the registry. Its users think of
-// the registry's commands first, so that they need not say its name twice.
-const registryName = "caddy-terraform-registry"
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+)
 
 func init() { os.Args = named(os.Args, subcommands()) }
 
 // named are the arguments of a program, in which a subcommand of the registry comes after
-// the registry's own command: `caddy-terraform-registry check` is
+// the registry's own command. A release is a binary that is called after the registry: its
+// users need not say the name twice. `caddy-terraform-registry check` is
 // `caddy terraform-registry check`. Completion by the shell names the subcommand, too.
 func named(args []string, subcommands []*cobra.Command) []string {
-	if len(args) < 2 || strings.TrimSuffix(filepath.Base(args[0]), ".exe") != registryName {
+	if len(args) < 2 || strings.TrimSuffix(filepath.Base(args[0]), ".exe") != module.BinaryName {
 		return args
 	}
 	at := 1

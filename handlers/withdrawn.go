@@ -3,8 +3,6 @@ package handlers
 import (
 	"net/http"
 
-	version "github.com/hashicorp/go-version"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -124,15 +122,6 @@ func (g *Registry) versionAbsent(w http.ResponseWriter, r *request, known bool) 
 
 // withoutWithdrawn drops versions that m withdraws from a list.
 func withoutWithdrawn(list []wire.ProviderVersion, m *index.Metadata) []wire.ProviderVersion {
-	if m == nil || len(m.Withdrawn) == 0 {
-		return list
-	}
-	kept := make([]wire.ProviderVersion, 0, len(list))
-	for _, listed := range list {
-		v, err := version.NewVersion(listed.Version)
-		if err != nil || m.WithdrawnVersion(v) == nil {
-			kept = append(kept, listed)
-		}
-	}
+	kept, _ := m.WithoutWithdrawn(list, nil)
 	return kept
 }

@@ -240,7 +240,7 @@ func (p *Package) Download() *wire.Document {
 // is nil if the list is empty.
 func ProviderVersions(releases []*Release, withdrawn []WithdrawnVersion, further []wire.ProviderVersion, m *Metadata) *wire.Document {
 	var fetched map[string][]address.Platform
-	further, withdrawn = m.withoutWithdrawn(further, withdrawn)
+	further, withdrawn = m.WithoutWithdrawn(further, withdrawn)
 	if len(further) > 0 {
 		fetched = make(map[string][]address.Platform, len(further))
 		releases = withFurther(releases, further, m)
@@ -270,23 +270,20 @@ func ProviderVersions(releases []*Release, withdrawn []WithdrawnVersion, further
 	return wire.EncodeProviderVersions(list, warnings)
 }
 
-// withoutWithdrawn moves the versions that are withdrawn from a list of what can be fetched
+// WithoutWithdrawn moves the versions that are withdrawn from a list of what can be fetched
 // to a list of those in the tree.
-func (m *Metadata) withoutWithdrawn(list []wire.ProviderVersion, withdrawn []WithdrawnVersion) ([]wire.ProviderVersion, []WithdrawnVersion) {
+func (m *Metadata) WithoutWithdrawn(list []wire.ProviderVersion, withdrawn []WithdrawnVersion) ([]wire.ProviderVersion, []WithdrawnVersion) {
 	if m == nil || len(m.Withdrawn) == 0 {
 		return list, withdrawn
 	}
 	kept := make([]wire.ProviderVersion, 0, len(list))
 	all := standing{withdrawn: slices.Clone(withdrawn)}
 	for _, listed := range list {
-		v, err := address.ParseProviderVersion(listed.Version)
-		n := (*Notice)(nil)
-		if err == nil {
-			n = m.WithdrawnVersion(v)
-		}
-		if n != nil {
-			all.withdraw(v, n)
-			continue
+		if v, err := version.NewVersion(listed.Version); err == nil {
+			if n := m.WithdrawnVersion(v); n != nil {
+				all.withdraw(v, n)
+				continue
+			}
 		}
 		kept = append(kept, listed)
 	}

@@ -55,6 +55,7 @@ func init() {
 type App struct {
 	ctx        caddy.Context
 	logger     *slog.Logger
+	version    Version
 	events     *caddyevents.App
 	traffic    traffic
 	sources    []*source
@@ -93,7 +94,7 @@ func ConfiguredApp(ctx caddy.Context) (*App, error) {
 // Provision sets up the app. It scans nothing, as `caddy validate` calls it too.
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx = ctx
-	a.logger = ctx.Slogger()
+	a.logger, a.version = ctx.Slogger(), BuildVersion()
 	a.indexes = make(map[poolKey]*pooledIndex)
 	a.changes = make(map[*index.Index]*changeLog)
 	a.fillers = make(map[fillerKey]*pooledFiller)
@@ -158,7 +159,7 @@ func (a *App) Start() error {
 	for _, p := range a.publishers {
 		go p.Run(a.ctx)
 	}
-	v := BuildVersion()
+	v := a.version
 	a.logger.Info("the registry starts", "version", v.Registry, "commit", v.Commit, "caddy", v.Caddy, "go", v.Go)
 	a.warnOfLoss()
 	return nil

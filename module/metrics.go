@@ -74,7 +74,7 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	counter := func(d *prometheus.Desc, value uint64, labels ...string) {
 		to <- prometheus.MustNewConstMetric(d, prometheus.CounterValue, float64(value), labels...)
 	}
-	v := BuildVersion()
+	v := c.app.version
 	gauge(metricBuild, 1, v.Registry, v.Caddy, v.Go, v.Commit)
 	c.app.traffic.collect(to)
 	c.app.collectFillers(to)

@@ -12,7 +12,9 @@ import (
 const (
 	modulePath = "github.com/caddy-terraform/caddy-terraform-registry" // of go.mod
 	caddyPath  = "github.com/caddyserver/caddy/v2"
-	binaryName = "caddy-terraform-registry" // of releases
+
+	// BinaryName is the name of the program in releases.
+	BinaryName = "caddy-terraform-registry"
 )
 
 // A Version says what a binary was built from.
@@ -53,7 +55,7 @@ func BuildVersion() Version {
 		}
 	}
 	// Releases have their version in the place of Caddy's: "v1.2.0 with Caddy".
-	if release, _, _ := strings.Cut(caddy.CustomVersion, " "); release != "" && caddy.CustomBinaryName == binaryName {
+	if release, _, _ := strings.Cut(caddy.CustomVersion, " "); release != "" && caddy.CustomBinaryName == BinaryName {
 		v.Registry = release
 	}
 	return v
