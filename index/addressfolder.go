@@ -3,13 +3,11 @@ package index
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"errors"
 	"io/fs"
 	"os"
 	"path"
 	"slices"
-	"time"
 
 	version "github.com/hashicorp/go-version"
 	svchost "github.com/hashicorp/terraform-svchost"
@@ -32,35 +30,9 @@ type AddressFolder struct {
 	err  error // of the disk or the store, so that it is not known which folder it is
 }
 
-// Folders returns the folders of all providers and modules, without reading what is
-// in them. Of several spellings of an address it is the one that is offered.
-func (t Tree) Folders(ctx context.Context) ([]AddressFolder, error) {
-	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo), releases: new(releaseMemo), copies: new(keyCopyMemo)}
-	s.memo.begin(s.now)
-	w := &walker{scan: s, report: newReport()}
-	var folders []AddressFolder
-	add := func(f *folder, a address.Address, versions []*version.Version) {
-		address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
-		versions = slices.CompactFunc(versions, func(a, b *version.Version) bool { return a.String() == b.String() })
-		folders = append(folders, AddressFolder{Address: a, Path: f.report, Versions: versions, part: f.part, dir: f.dir})
-	}
-	for _, p := range w.walkProviders(nil) {
-		var versions []*version.Version
-		for _, r := range p.ordered {
-			if len(r.packages) > 0 {
-				versions = append(versions, r.version)
-			}
-		}
-		add(&p.folder, p.address, versions)
-	}
-	for _, m := range w.walkModules() {
-		var versions []*version.Version
-		for _, p := range m.packages {
-			versions = append(versions, p.version)
-		}
-		add(&m.folder, m.address, versions)
-	}
-	return folders, cmp.Or(ctx.Err(), w.report.failure())
+// newAddressFolder returns a folder that has been found in a part of a tree.
+func newAddressFolder(a address.Address, report string, part Part, dir string, versions []*version.Version) AddressFolder {
+	return AddressFolder{Address: a, Path: report, Versions: versions, part: part, dir: dir}
 }
 
 // ReportedKeys is the folder of keys, as Index.Changed takes it.
@@ -149,7 +121,7 @@ func isSpelled(a address.Address, names []string) bool {
 func (s *spellingFinder) hasVersions(a address.Address, dir string) bool {
 	return slices.ContainsFunc(s.names(dir), func(name string) bool {
 		if a.IsModule() {
-			text, _, _, ok := parseModuleFile(name)
+			text, _, _, ok := address.ParseModuleFile(name)
 			if !ok {
 				text = name
 			}
@@ -220,20 +192,6 @@ func (s *spellingFinder) note(err error) {
 // is one of StorageError if not all folders on the way could be read: another one may be
 // that of the address, and what is in it be taken for missing.
 func (f AddressFolder) In() (in Part, dir string, err error) { return f.part, f.dir, f.err }
-
-// Covered returns the versions in the folder that meet constraints: how many they
-// are, and their names in short.
-func (f AddressFolder) Covered(c address.Constraints) (n int, names string) {
-	covered := slices.Clone(f.Versions)
-	for i, v := range covered {
-		if c.Cover(v) {
-			n++
-		} else {
-			covered[i] = nil
-		}
-	}
-	return n, nameVersions(covered, n)
-}
 
 // ReadMetadata returns the content of the folder's registry.hcl; nil if it has none. If
 // the store of a Bucket fails, the error is ErrStore. A symlink to nothing is an error too.

@@ -71,7 +71,7 @@ type ModuleDigest struct {
 // CheckModule is to the package of a module, VERSION.tar.gz, VERSION.tgz or
 // VERSION.zip, what CheckPackage is to a provider's.
 func CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (ModuleDigest, error) {
-	_, format, _, ok := parseModuleFile(name)
+	_, format, _, ok := address.ParseModuleFile(name)
 	if !ok {
 		return ModuleDigest{}, &PackageError{BadName, "it is not named VERSION.tar.gz, VERSION.tgz or VERSION.zip: rename it"}
 	}

@@ -22,7 +22,7 @@ func TestCheckPackage(t *testing.T) {
 	}
 	linux := address.Platform{OS: "linux", Arch: "amd64"}
 	d, err := CheckPackage(t.Context(), f, int64(len(good)), "demo", linux, wire.SHA256{})
-	if err != nil || d.SHA256 != sha256Of(good) || len(d.H1) != 1 || !strings.HasPrefix(d.H1[0], "h1:") {
+	if err != nil || d.SHA256 != wire.SHA256Of(good) || len(d.H1) != 1 || !strings.HasPrefix(d.H1[0], "h1:") {
 		t.Errorf("got %+v, %v", d, err)
 	}
 	if known, err := CheckPackage(t.Context(), f, int64(len(good)), "demo", linux, d.SHA256); err != nil || !reflect.DeepEqual(known, d) {
@@ -68,7 +68,7 @@ func TestCheckModule(t *testing.T) {
 			t.Fatal(err)
 		}
 		d, err := CheckModule(t.Context(), f, int64(len(test.content)), test.name, wire.SHA256{})
-		if err != nil || d.SHA256 != sha256Of(test.content) {
+		if err != nil || d.SHA256 != wire.SHA256Of(test.content) {
 			t.Errorf("%s: got %+v, %v", test.name, d, err)
 		}
 		if known, err := CheckModule(t.Context(), f, int64(len(test.content)), test.name, d.SHA256); err != nil || !reflect.DeepEqual(known, d) {

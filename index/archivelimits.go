@@ -3,17 +3,13 @@ package index
 import (
 	"archive/zip"
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path"
 	"slices"
 	"strings"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // Limits of reading an archive. Providers and modules have a few files and unpack
@@ -124,26 +120,4 @@ func (b *boundedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
 		return 0, found(TooLarge, "the zip has more than %d entries", maxEntries)
 	}
 	return n, err
-}
-
-// A contextReader ends a long read when its scan ends.
-type contextReader struct {
-	ctx context.Context
-	r   io.Reader
-}
-
-func (c contextReader) Read(p []byte) (int, error) {
-	if err := c.ctx.Err(); err != nil {
-		return 0, fmt.Errorf("reading ended: %w", err)
-	}
-	return c.r.Read(p)
-}
-
-// digestFile reads f from its current offset to its end.
-func digestFile(ctx context.Context, f io.Reader) (sum wire.SHA256, err error) {
-	h := sha256.New()
-	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
-		return sum, err
-	}
-	return wire.SHA256(h.Sum(nil)), nil
 }

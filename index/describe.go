@@ -118,7 +118,7 @@ func (s *Snapshot) eachFileOfFolder(ctx context.Context, a *File, wants func(str
 		if err != nil {
 			return err
 		}
-		err = visit(file.name, contextReader{ctx, f})
+		err = visit(file.name, withContext(ctx, f))
 		f.Close()
 		if err != nil {
 			return err
@@ -159,7 +159,7 @@ func eachFileOfZip(ctx context.Context, f io.Reader, size int64, wants func(stri
 // eachFileOfTar reads a .tar.gz up to a number of unpacked bytes, and reports whether that
 // is all of it.
 func eachFileOfTar(ctx context.Context, f io.Reader, limit int64, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
-	z, err := gzip.NewReader(contextReader{ctx, f})
+	z, err := gzip.NewReader(withContext(ctx, f))
 	if err != nil {
 		return false, err
 	}

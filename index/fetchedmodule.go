@@ -58,7 +58,7 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	if err != nil {
 		return err
 	}
-	part := Part{Fs: newRootFs(root), Dir: ".", disk: disk}
+	part := newPart(root, disk)
 	files, bad := part.walkPacked(".", fetchedRules{}, func(string) {})
 	if bad != nil {
 		return asPackageError(bad)
@@ -82,7 +82,7 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	}
 	r := &packingReader{packing: k, folderReader: folderReader{part: part}, sums: newContentSums(len(files))}
 	defer r.Close()
-	_, err = io.Copy(to, contextReader{ctx, io.NewSectionReader(r, 0, k.size())})
+	_, err = io.Copy(to, withContext(ctx, io.NewSectionReader(r, 0, k.size())))
 	return err
 }
 

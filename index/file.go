@@ -1,7 +1,6 @@
 package index
 
 import (
-	"crypto/sha256"
 	"path"
 	"sync"
 
@@ -102,7 +101,7 @@ func contentTypeOf(name string) string {
 // newDocumentFile makes a file of verified bytes that stay in memory: what is served
 // is what was checked, whatever happens to the file on the disk.
 func newDocumentFile(name, version string, content []byte) *File {
-	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: sha256Of(content), ContentType: contentTypeOf(name), made: &madeFile{content: content}}
+	return &File{Name: name, Version: version, Size: int64(len(content)), SHA256: wire.SHA256Of(content), ContentType: contentTypeOf(name), made: &madeFile{content: content}}
 }
 
 // newSignatureFile is a signature of document that is made on the first request: an
@@ -110,12 +109,10 @@ func newDocumentFile(name, version string, content []byte) *File {
 // of them are never requested.
 func newSignatureFile(name, version string, document []byte, signer Signer) *File {
 	return &File{
-		Name: name, Version: version, SHA256: sha256Of(document), ContentType: signatureType,
+		Name: name, Version: version, SHA256: wire.SHA256Of(document), ContentType: signatureType,
 		made: &madeFile{sign: sync.OnceValues(func() ([]byte, error) { return signer.Sign(document) }), signer: signer.PublicKey().ID},
 	}
 }
-
-func sha256Of(content []byte) wire.SHA256 { return sha256.Sum256(content) }
 
 func inProviders(t *Tree) Part { return t.Providers }
 

@@ -92,7 +92,7 @@ func decodeKeyCopy(content []byte) (*keyCopy, error) {
 	if err := json.Unmarshal(content, &d); err != nil || d.Keys == "" {
 		return nil, errCopyDamaged
 	}
-	return &keyCopy{keys: d.Keys, releases: d.Releases, sum: sha256Of(content)}, nil
+	return &keyCopy{keys: d.Keys, releases: d.Releases, sum: wire.SHA256Of(content)}, nil
 }
 
 func (c *keyCopy) encode() []byte {
@@ -113,7 +113,7 @@ func (c *keyCopy) with(keys string, releases []copiedRelease) *keyCopy {
 	for _, r := range releases {
 		next.releases[r.name] = r.digest
 	}
-	next.sum = sha256Of(next.encode())
+	next.sum = wire.SHA256Of(next.encode())
 	return next
 }
 
@@ -121,8 +121,8 @@ func (c *keyCopy) with(keys string, releases []copiedRelease) *keyCopy {
 type copiedRelease struct{ name, digest string }
 
 func newCopiedRelease(typ, version string, checksums, signature []byte) copiedRelease {
-	sum := sha256Of(checksums)
-	return copiedRelease{typ + " " + version, sha256Of(append(sum[:], signature...)).String()}
+	sum := wire.SHA256Of(checksums)
+	return copiedRelease{typ + " " + version, wire.SHA256Of(append(sum[:], signature...)).String()}
 }
 
 // armored is the keys of a file as a copy has them.
@@ -170,7 +170,7 @@ func (m *keyCopyMemo) load(ctx context.Context, n keysOf) (*keyCopy, error) {
 	if err != nil {
 		return nil, err
 	}
-	if c, _ := m.recall(n); c != nil && c.sum == sha256Of(content) {
+	if c, _ := m.recall(n); c != nil && c.sum == wire.SHA256Of(content) {
 		return c, nil
 	}
 	c, err := decodeKeyCopy(content)

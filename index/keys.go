@@ -99,7 +99,7 @@ func recallKeysFile(d digest) *keysFile {
 
 // newKeysFile reads the content of a keys file.
 func newKeysFile(content []byte, now stamp) *keysFile {
-	file := &keysFile{stamp: now, sum: sha256Of(content)}
+	file := &keysFile{stamp: now, sum: wire.SHA256Of(content)}
 	if file.unsigned = SaysUnsigned(content); file.unsigned {
 		file.Keyring = signing.KnownKeyring(nil)
 	} else {

@@ -354,7 +354,7 @@ func TestLeftOutSymlinksAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	files, left, f := Part{Fs: newRootFs(root), Dir: "."}.walkFolder("module", unwatched)
+	files, left, f := newPart(root, "").walkFolder("module", unwatched)
 	if f != nil || len(files) != 3 || left.total != 6 {
 		t.Errorf("packed is %+v, left out is %s, %v", files, left, f)
 	}

@@ -36,3 +36,20 @@ func NewDocumentFile(name, version string, content []byte) *File {
 // OpenFile opens f as it was verified. The error is ErrChanged when the file on the
 // disk is not that one any more.
 func (t Tree) OpenFile(f *File) (*OpenFile, error) { return (&Snapshot{tree: t}).Open(f) }
+
+// DigestOf returns the digest of a file in the tree's providers: from the release as a
+// snapshot has it, which may be nil, if the file is unchanged, or by reading the file.
+func (t Tree) DigestOf(name string, r *Release) (wire.SHA256, error) {
+	if r != nil {
+		for _, k := range r.Packages {
+			if k.File.Path() != name {
+				continue
+			}
+			if f, err := t.OpenFile(k.File); err == nil {
+				f.Close()
+				return k.File.SHA256, nil
+			}
+		}
+	}
+	return t.Providers.Digest(name)
+}

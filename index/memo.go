@@ -417,8 +417,8 @@ const signatureMemory = 24 * time.Hour
 // verify is the keyring's Verify, or what it said about the same before. The record of the
 // file that the signature is in remembers it.
 func (m *memo) verify(file *location, document, signature []byte, keys *keysFile, now time.Time) (signing.PublicKey, error) {
-	sum := sha256Of(document)
-	of := sha256Of(slices.Concat(sum[:], keys.sum[:], signature))
+	sum := wire.SHA256Of(document)
+	of := wire.SHA256Of(slices.Concat(sum[:], keys.sum[:], signature))
 	if known := m.recent(file, of, now); known != nil {
 		return known.key(), nil
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"testing"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 var long = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -25,11 +27,11 @@ func someMemo() *memo {
 var someDigests = map[string]digest{
 	"providers/acme/demo/a.zip": {
 		stamp:  stamp{size: 123, modTime: long.UnixNano(), inode: 7, changed: long.UnixNano() + 1},
-		sha256: sha256Of([]byte("a")), h1: "h1:abc=", size: 123,
+		sha256: wire.SHA256Of([]byte("a")), h1: "h1:abc=", size: 123,
 	},
 	"modules/acme/vpc/aws/1.0.0": {
 		stamp:  stamp{size: 45, modTime: -1, files: "files"},
-		sha256: sha256Of([]byte("b")), size: 2048, checksum: 0xdeadbeef,
+		sha256: wire.SHA256Of([]byte("b")), size: 2048, checksum: 0xdeadbeef,
 	},
 	"providers/acme/demo/SHA256SUMS": {
 		stamp: stamp{size: 3, modTime: long.UnixNano()}, content: []byte("abc"),
@@ -42,7 +44,7 @@ var someDigests = map[string]digest{
 	},
 }
 
-var someSignature = verifiedSignature{of: sha256Of([]byte("it")), at: long.UnixNano(), keyID: "FEDCBA9876543210", expires: long.Unix()}
+var someSignature = verifiedSignature{of: wire.SHA256Of([]byte("it")), at: long.UnixNano(), keyID: "FEDCBA9876543210", expires: long.Unix()}
 
 func sameDigest(a, b digest) bool {
 	sameFinding := a.bad == b.bad || a.bad != nil && b.bad != nil && *a.bad == *b.bad

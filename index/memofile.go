@@ -365,3 +365,11 @@ func (m *memo) save(store Store, identity string) (saved bool, err error) {
 	}
 	return true, nil
 }
+
+func (s stamp) append(b []byte) []byte {
+	b = binary.AppendVarint(b, s.size)
+	b = binary.AppendVarint(b, s.modTime)
+	b = binary.AppendUvarint(b, s.inode)
+	b = binary.AppendVarint(b, s.changed)
+	return appendString(b, s.files)
+}

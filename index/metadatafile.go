@@ -8,10 +8,6 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// MetadataName is the name of the file in the folder of a provider or module that
-// has its Metadata.
-const MetadataName = "registry.hcl"
-
 // A metadataFile is a registry.hcl as it was read.
 //
 // While it cannot be read as a whole, what the last good one withdrew stays
@@ -78,7 +74,7 @@ func (w *walker) readMetadataFile(part Part, report string, e entry) *metadataFi
 		return last.lost(bad)
 	}
 	var file metadataFile
-	if sum := sha256Of(content); last != nil && last.sum == sum {
+	if sum := wire.SHA256Of(content); last != nil && last.sum == sum {
 		file = *last
 	} else {
 		file = parseMetadataFile(content, last)
@@ -124,7 +120,7 @@ func (w *walker) lastMetadata(report string) *metadataFile {
 // parseMetadataFile parses a registry.hcl. last is what it was before, or nil.
 func parseMetadataFile(content []byte, last *metadataFile) metadataFile {
 	metadata, problems := ParseMetadata(content)
-	file := metadataFile{metadata: &metadata, whole: true, good: metadata.Withdrawn, sum: sha256Of(content)}
+	file := metadataFile{metadata: &metadata, whole: true, good: metadata.Withdrawn, sum: wire.SHA256Of(content)}
 	for _, p := range problems {
 		file.problems = append(file.problems, found(BadMetadata, "%s", p))
 		file.whole = file.whole && !p.MayWithdraw

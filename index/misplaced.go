@@ -33,7 +33,7 @@ var otherArchives = []string{".tar", ".tar.bz2", ".tbz2", ".tbz", ".tar.xz", ".t
 // cutArchive splits the name of an archive. supported reports whether a module
 // can be offered in this format.
 func cutArchive(name string) (stem, suffix string, supported bool) {
-	if stem, _, _, ok := parseModuleFile(name); ok {
+	if stem, _, _, ok := address.ParseModuleFile(name); ok {
 		return stem, name[len(stem):], true
 	}
 	for _, suffix := range otherArchives {
@@ -367,7 +367,7 @@ func inUnpackedPackage(folders []string) bool {
 
 func (c clue) hint(root Part) string {
 	depth := map[string]int{"providers": 2, "modules": 3}[c.part]
-	above := strings.Split(filepath.ToSlash(path.Join(root.disk, root.Dir)), "/") // the root is the last of them
+	above := strings.Split(filepath.ToSlash(root.onDisk(".")), "/") // the root is the last of them
 	// The name may be nearly right: in another case, or without the s.
 	isPart := func(name string) bool {
 		return strings.EqualFold(name, c.part) || strings.EqualFold(name+"s", c.part)

@@ -246,9 +246,9 @@ func (w *walker) addModulePackage(m *moduleFolder, e entry) {
 	withhold := func(f *finding) {
 		w.report.withhold(f.at(inFolder(m.report, e.name), m.address, ""))
 	}
-	text, format, preference := e.name, "tar.gz", len(moduleFormats)
+	text, format, preference := e.name, "tar.gz", len(address.ModuleFormats)
 	if !e.info.IsDir() {
-		text, format, preference, _ = parseModuleFile(e.name)
+		text, format, preference, _ = address.ParseModuleFile(e.name)
 	}
 	v, err := address.ParseModuleVersion(text)
 	if err != nil {
@@ -269,9 +269,9 @@ func (w *walker) addModulePackage(m *moduleFolder, e entry) {
 // addUnreadable adds an entry that cannot be read, so that its version stays as it was.
 func (w *walker) addUnreadable(m *moduleFolder, e entry) {
 	w.faulty = w.faulty || e.bad.passes()
-	text, format, preference, isFile := parseModuleFile(e.name)
+	text, format, preference, isFile := address.ParseModuleFile(e.name)
 	if !isFile {
-		text, format, preference = e.name, "tar.gz", len(moduleFormats)
+		text, format, preference = e.name, "tar.gz", len(address.ModuleFormats)
 	}
 	v, err := address.ParseModuleVersion(text)
 	if err != nil || !isFile && !looksLikeVersion(e.name) {

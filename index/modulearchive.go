@@ -104,7 +104,7 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	z, err := gzip.NewReader(contextReader{ctx, f})
+	z, err := gzip.NewReader(withContext(ctx, f))
 	if err != nil {
 		return err
 	}
@@ -325,22 +325,4 @@ func (m *moduleFinder) collect(name string, r io.Reader) error {
 	}
 	m.sums[path.Clean(name)] = wire.SHA256(hash.Sum(nil))
 	return nil
-}
-
-// moduleFormats are the formats of a module package by suffix, the preferred first.
-var moduleFormats = []struct{ suffix, format string }{
-	{".tar.gz", "tar.gz"},
-	{".tgz", "tar.gz"},
-	{".zip", "zip"},
-}
-
-// parseModuleFile splits the name of a module package into the text of its version
-// and its format. A lower rank is a preferred format.
-func parseModuleFile(name string) (text, format string, rank int, ok bool) {
-	for rank, f := range moduleFormats {
-		if text, ok := strings.CutSuffix(name, f.suffix); ok {
-			return text, f.format, rank, true
-		}
-	}
-	return "", "", 0, false
 }

@@ -12,7 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // tarOf packs entries as given; regular files are filled with zeros.
@@ -71,7 +73,7 @@ func factsOf(content []byte, format string) (archiveFacts, *finding) {
 	if err != nil {
 		return archiveFacts{}, asFinding(err)
 	}
-	if d.sha256 != sha256Of(content) || d.size != int64(len(content)) {
+	if d.sha256 != wire.SHA256Of(content) || d.size != int64(len(content)) {
 		return archiveFacts{}, found(ChecksumMismatch, "the sha256 of %d bytes is %s", d.size, d.sha256)
 	}
 	return decodeFacts(d.content), nil
@@ -257,7 +259,7 @@ func TestModuleFormats(t *testing.T) {
 		"1.0.0.tar.gz": "1.0.0 tar.gz 0", "1.0.0.tgz": "1.0.0 tar.gz 1", "1.0.0.zip": "1.0.0 zip 2", "v1.0.tgz": "v1.0 tar.gz 1",
 		"1.0.0.tar": "", "1.0.0.tar.xz": "", "1.0.0.gz": "", "README.md": "", "1.0.0.TGZ": "",
 	} {
-		text, format, preference, ok := parseModuleFile(name)
+		text, format, preference, ok := address.ParseModuleFile(name)
 		got := fmt.Sprintln(text, format, preference)
 		if !ok {
 			got = ""

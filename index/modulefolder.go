@@ -386,7 +386,7 @@ type contentSums struct {
 func newContentSums(files int) *contentSums {
 	c := &contentSums{sums: make([]wire.SHA256, files), hash: sha256.New(), file: -1}
 	for i := range c.sums {
-		c.sums[i] = sha256Of(nil) // of an empty file nothing is read
+		c.sums[i] = wire.SHA256Of(nil) // of an empty file nothing is read
 	}
 	return c
 }

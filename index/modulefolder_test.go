@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // modesOf returns the modes of the files in a package.
@@ -82,7 +83,7 @@ func TestExecutables(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer root.Close()
-			part := Part{Fs: newRootFs(root), Dir: "."}
+			part := newPart(root, "")
 			var got []string
 			for name, mode := range modesOf(t, content(t, part, packed(t, part))) {
 				if mode == 0o755 {
@@ -176,7 +177,7 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 		}
 		all, err := io.ReadAll(whole)
 		whole.Close()
-		if err != nil || sha256Of(all) != f.SHA256 || want != nil && !bytes.Equal(all, want) {
+		if err != nil || wire.SHA256Of(all) != f.SHA256 || want != nil && !bytes.Equal(all, want) {
 			t.Fatalf("%s: the bytes differ, %v", test.rule, err)
 		}
 		if want = all; modesOf(t, all)["run"] != 0o755 {
@@ -273,7 +274,7 @@ func TestPackedModuleBytesAreTheSameEverywhere(t *testing.T) {
 	part := aModule.inMemory(t)
 	f := packed(t, part)
 	want := content(t, part, f)
-	if sha256Of(want) != f.SHA256 || int64(len(want)) != f.Size {
+	if wire.SHA256Of(want) != f.SHA256 || int64(len(want)) != f.Size {
 		t.Fatalf("what is read is not what was digested")
 	}
 	untidy := maps.Clone(aModule)

@@ -39,7 +39,7 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{in: &folder{part: Part{Fs: newRootFs(root), Dir: ".", disk: disk}}, location: location{name: "."}}
+	a := &archive{in: &folder{part: newPart(root, disk)}, location: location{name: "."}}
 	a.findModule(func(string) {})
 	if a.bad != nil {
 		return nil, asPackageError(a.bad)

@@ -13,6 +13,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/sumdb/dirhash"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // unpacked returns the hash of a zip's files after unpacking them as clients do:
@@ -98,7 +100,7 @@ func TestH1IsWhatClientsCompute(t *testing.T) {
 			} else if detail.packedH1 != packed {
 				t.Errorf("of the zip it is %q, not %q", detail.packedH1, packed)
 			}
-			if d.sha256 != sha256Of(test.content) {
+			if d.sha256 != wire.SHA256Of(test.content) {
 				t.Errorf("the sha256 is %s", d.sha256)
 			}
 		})

@@ -145,7 +145,7 @@ func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, 
 	}
 	m.executable = isExecutable(start[:n])
 	crc, h := crc32.NewIEEE(), sha256.New()
-	size, err := io.Copy(io.MultiWriter(crc, h), contextReader{ctx, io.MultiReader(bytes.NewReader(start[:n]), pacedFile{f, a})})
+	size, err := io.Copy(io.MultiWriter(crc, h), withContext(ctx, io.MultiReader(bytes.NewReader(start[:n]), pacedFile{f, a})))
 	if err != nil {
 		return m, sum, err
 	}

@@ -228,19 +228,6 @@ func (r *folderReader) readContent(p []byte, file *packedFile, offset int64) (in
 	return n, nil
 }
 
-// readAcross fills p by calling readSome, which reads from one header, file or
-// trailer of an archive at a time.
-func readAcross(p []byte, offset int64, readSome func(p []byte, offset int64) (int, error)) (n int, err error) {
-	for n < len(p) {
-		m, err := readSome(p[n:], offset+int64(n))
-		n += m
-		if err != nil {
-			return n, err
-		}
-	}
-	return n, nil
-}
-
 // isExecutable reports whether a file with this beginning is a script, or a
 // program for Linux, a BSD or macOS.
 func isExecutable(start []byte) bool {

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // moduleFiles are the files of a module folder, by name.
@@ -114,8 +116,8 @@ func TestAChangedFolderIsNotServed(t *testing.T) {
 		defer r.Close()
 		part.Fs.RemoveAll("module")
 		content, err := io.ReadAll(r)
-		if err != nil || sha256Of(content) != f.SHA256 {
-			t.Errorf("it is read as %x, %v", sha256Of(content), err)
+		if err != nil || wire.SHA256Of(content) != f.SHA256 {
+			t.Errorf("it is read as %x, %v", wire.SHA256Of(content), err)
 		}
 	})
 }
@@ -140,7 +142,7 @@ func TestFoldersThatCannotBePacked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return Part{Fs: newRootFs(root), Dir: "."}
+		return newPart(root, "")
 	}
 	for _, test := range []struct {
 		rule   string

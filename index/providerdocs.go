@@ -209,7 +209,7 @@ func (w *walker) addDocs(p *providerFolder, only string, e entry) bool {
 // watchDocs has a scan follow when pages change: they are shown as they were at the
 // last one.
 func (w *walker) watchDocs(part Part, dir string) {
-	if w.scan.watch == nil || part.disk == "" {
+	if w.scan.watch == nil || !part.isOnDisk() {
 		return
 	}
 	w.scan.watch.add(part, dir)

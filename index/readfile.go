@@ -3,6 +3,7 @@ package index
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -220,19 +221,27 @@ func (p Part) Digest(name string) (sum wire.SHA256, err error) {
 	return sum, StorageError(err)
 }
 
-// DigestOf returns the digest of a file in the tree's providers: from the release as a
-// snapshot has it, which may be nil, if the file is unchanged, or by reading the file.
-func (t Tree) DigestOf(name string, r *Release) (wire.SHA256, error) {
-	if r != nil {
-		for _, k := range r.Packages {
-			if k.File.Path() != name {
-				continue
-			}
-			if f, err := t.OpenFile(k.File); err == nil {
-				f.Close()
-				return k.File.SHA256, nil
-			}
-		}
+// digestFile reads f from its current offset to its end.
+func digestFile(ctx context.Context, f io.Reader) (sum wire.SHA256, err error) {
+	h := sha256.New()
+	if _, err := io.Copy(h, contextReader{ctx, f}); err != nil {
+		return sum, err
 	}
-	return t.Providers.Digest(name)
+	return wire.SHA256(h.Sum(nil)), nil
+}
+
+// withContext returns a reader that fails once ctx has ended, so that a long read ends
+// with what asked for it.
+func withContext(ctx context.Context, r io.Reader) io.Reader { return contextReader{ctx, r} }
+
+type contextReader struct {
+	ctx context.Context
+	r   io.Reader
+}
+
+func (c contextReader) Read(p []byte) (int, error) {
+	if err := c.ctx.Err(); err != nil {
+		return 0, fmt.Errorf("reading ended: %w", err)
+	}
+	return c.r.Read(p)
 }

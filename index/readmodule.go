@@ -57,8 +57,8 @@ func findVersion(entries []entry, v *version.Version) (best *modulePackage, err 
 		if hiddenOrTemporary(e.name) {
 			continue
 		}
-		p := &modulePackage{format: "tar.gz", preference: len(moduleFormats), archive: &archive{location: location{dir: e.dir, name: e.name}}}
-		text, format, preference, isFile := parseModuleFile(e.name)
+		p := &modulePackage{format: "tar.gz", preference: len(address.ModuleFormats), archive: &archive{location: location{dir: e.dir, name: e.name}}}
+		text, format, preference, isFile := address.ParseModuleFile(e.name)
 		switch {
 		case isFile && (e.bad != nil || !e.info.IsDir()):
 			p.format, p.preference = format, preference
@@ -93,7 +93,7 @@ func findVersion(entries []entry, v *version.Version) (best *modulePackage, err 
 // read reads a package or folder outside of a scan.
 func (p *modulePackage) read(ctx context.Context) error {
 	a := p.archive
-	if p.preference < len(moduleFormats) {
+	if p.preference < len(address.ModuleFormats) {
 		d, err := readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, p.format) })
 		d.stamp = a.stamp
 		a.digest = d

@@ -238,7 +238,7 @@ func (s *scan) readManifest(d *document, sums wire.Checksums) (protocols []strin
 	if bad != nil {
 		return nil, bad
 	}
-	if sum, listed := sums[d.name]; listed && sum != sha256Of(content) {
+	if sum, listed := sums[d.name]; listed && sum != wire.SHA256Of(content) {
 		return nil, found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy the release again")
 	}
 	protocols, err := wire.DecodeManifest(content)

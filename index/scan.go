@@ -468,7 +468,7 @@ func (w *walker) list(part Part, dir, report string) (usable, unreadable []entry
 		case e.bad != nil:
 			unreadable = append(unreadable, e)
 		default:
-			if e.link && e.info.IsDir() && part.disk != "" {
+			if e.link && e.info.IsDir() && part.isOnDisk() {
 				w.scan.watch.addPathTo(part.onDisk(e.path()))
 			}
 			usable = append(usable, e)

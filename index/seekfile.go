@@ -69,3 +69,16 @@ func (f *seekFile) readFrom(p []byte, offset int64) (int, error) {
 	f.offset += int64(n)
 	return n, err
 }
+
+// readAcross fills p by calling readSome, which reads from one header, file or
+// trailer of an archive at a time.
+func readAcross(p []byte, offset int64, readSome func(p []byte, offset int64) (int, error)) (n int, err error) {
+	for n < len(p) {
+		m, err := readSome(p[n:], offset+int64(n))
+		n += m
+		if err != nil {
+			return n, err
+		}
+	}
+	return n, nil
+}

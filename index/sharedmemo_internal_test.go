@@ -8,12 +8,14 @@ import (
 	"maps"
 	"slices"
 	"testing"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // Segments come from a storage that others can write to.
 func FuzzDecodeSegment(f *testing.F) {
 	records := map[string]digest{
-		"providers/acme/demo/a.zip": {sha256: sha256Of([]byte("a")), h1: "h1:a", size: 1},
+		"providers/acme/demo/a.zip": {sha256: wire.SHA256Of([]byte("a")), h1: "h1:a", size: 1},
 		"modules/acme/vpc/aws/1.0":  {stamp: stamp{size: 2, inode: 3, changed: byTag}, bad: found(BadArchive, "it is damaged"), content: []byte("x")},
 	}
 	for segment := range encodeSegments(records) {
@@ -47,7 +49,7 @@ func FuzzDecodeSegment(f *testing.F) {
 
 func TestSegmentsKeepRecords(t *testing.T) {
 	records := map[string]digest{
-		"a": {stamp: stamp{size: 1, modTime: 2, inode: 3, changed: 4}, sha256: sha256Of([]byte("a")), h1: "h1:a", size: 1, checksum: 5, content: []byte("x")},
+		"a": {stamp: stamp{size: 1, modTime: 2, inode: 3, changed: 4}, sha256: wire.SHA256Of([]byte("a")), h1: "h1:a", size: 1, checksum: 5, content: []byte("x")},
 		"b": {content: make([]byte, 2*maxSegment)},
 		"c": {},
 	}

@@ -16,20 +16,6 @@ import (
 // file that matters. Everything else goes to the report: as misplaced if it was
 // meant to be offered (misplaced.go), otherwise as ignored.
 
-// hiddenOrTemporary reports whether a file of that name is skipped until it is
-// renamed.
-func hiddenOrTemporary(name string) bool {
-	return strings.HasPrefix(name, ".") || temporary(name)
-}
-
-// StagingName is the name of a folder at the top of providers or modules in which
-// releases are completed before they are published. Scans neither enter nor report it.
-const StagingName = ".staging"
-
-func temporary(name string) bool {
-	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".part") || strings.HasSuffix(name, "~")
-}
-
 // harmlessNames are those of files and folders, in lower case.
 var harmlessNames = map[string]bool{
 	"lost+found": true, "@eadir": true, "#recycle": true, "#snapshot": true,
@@ -274,7 +260,7 @@ func (w *walker) strayInModule(m *moduleFolder, e entry, beside *siblings) bool 
 		w.report.withhold(bad.at(report, m.address, ""))
 		return true
 	}
-	if _, _, _, ok := parseModuleFile(e.name); ok {
+	if _, _, _, ok := address.ParseModuleFile(e.name); ok {
 		return false
 	}
 	w.report.ignore(report, NotPartOfTree, "a module is a folder or an archive named after its version, such as 1.0.0.tar.gz: move or remove it")

@@ -34,6 +34,14 @@ type Part struct {
 	disk string // where Fs begins on the local disk, if it is there
 }
 
+// newPart returns a directory of the local disk, which is at the path disk.
+func newPart(root *os.Root, disk string) Part {
+	return Part{Fs: newRootFs(root), Dir: ".", disk: disk}
+}
+
+// isOnDisk reports whether the part lies on the local disk.
+func (p Part) isOnDisk() bool { return p.disk != "" }
+
 // Staged returns a tree with these providers, no modules, and the keys of t: a scan of
 // it verifies a release that lies elsewhere as if it were in t.
 func (t Tree) Staged(providers Part) Tree {
@@ -374,4 +382,9 @@ func (p Part) read(name string) ([]byte, error) {
 		return nil, found(TooLarge, "it is larger than %d bytes, which no such document is", MaxDocument)
 	}
 	return content, nil
+}
+
+// onDisk returns the path of a directory of a part on the local disk.
+func (p Part) onDisk(dir string) string {
+	return filepath.Join(p.disk, filepath.FromSlash(path.Join(p.Dir, dir)))
 }

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // On a disk the folder of a version appears at once, by a rename. In a Bucket its files
@@ -277,7 +278,7 @@ func (b bucketFs) claim(ctx context.Context, folder string, u folderUpload) (com
 func encodeUpload(checksums []byte) []byte {
 	u := upload{Format: uploadFormat}
 	if checksums != nil {
-		u.Checksums = sha256Of(checksums).String()
+		u.Checksums = wire.SHA256Of(checksums).String()
 	}
 	content, _ := json.Marshal(u) // cannot fail
 	return append(content, '\n')

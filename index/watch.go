@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"maps"
 	"os"
-	"path"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -94,11 +93,6 @@ func (w *watcher) addModule(p Part, dir string) {
 		w.mutex.Unlock()
 	}
 	w.add(p, dir)
-}
-
-// onDisk returns the path of a directory of a part on the local disk.
-func (p Part) onDisk(dir string) string {
-	return filepath.Join(p.disk, filepath.FromSlash(path.Join(p.Dir, dir)))
 }
 
 func (w *watcher) addTree(name string) {

@@ -15,6 +15,9 @@ type SHA256 [sha256.Size]byte
 // String is the digest in lower-case hexadecimal.
 func (s SHA256) String() string { return hex.EncodeToString(s[:]) }
 
+// SHA256Of returns the digest of content.
+func SHA256Of(content []byte) SHA256 { return sha256.Sum256(content) }
+
 // ParseSHA256 reads a digest in hexadecimal of either case.
 func ParseSHA256(digits string) (sum SHA256, err error) {
 	if len(digits) != hex.EncodedLen(len(sum)) {

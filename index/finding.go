@@ -1,0 +1,121 @@
+package index
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"syscall"
+)
+
+// Reason names why something is not offered. The set is small and fixed: it
+// labels metrics and is what scripts match on, where a Problem's Detail is for
+// people.
+type Reason string
+
+// Every Reason a report can carry.
+const (
+	BadName          Reason = "bad_name"          // a folder or file name no client can ask for
+	BadVersion       Reason = "bad_version"       // not a version clients accept
+	BadChecksums     Reason = "bad_checksums"     // a SHA256SUMS that crashes or misleads clients
+	BadManifest      Reason = "bad_manifest"      // a _manifest.json that cannot be used
+	BadArchive       Reason = "bad_archive"       // an archive that cannot be read to its end
+	BadSignature     Reason = "bad_signature"     // a signature that does not verify
+	BadKeys          Reason = "bad_keys"          // a keys file, or one block of it, that cannot be used
+	ChecksumMismatch Reason = "checksum_mismatch" // not the bytes SHA256SUMS lists
+	MissingPackage   Reason = "missing_package"   // a package or manifest that SHA256SUMS lists and that is not there, told by publish
+	NotListed        Reason = "not_listed"        // a package SHA256SUMS does not list
+	NameMismatch     Reason = "name_mismatch"     // a file whose name disagrees with its folder
+	NoBinary         Reason = "no_binary"         // a provider package without the provider in it
+	NotExecutable    Reason = "not_executable"    // a provider that clients could not run
+	NoConfiguration  Reason = "no_configuration"  // a module package without a module at its root
+	UnknownKey       Reason = "unknown_key"       // signed by a key that the namespace's keys file does not have
+	KeysMissing      Reason = "keys_missing"      // the namespace had keys, and its keys file is gone or cannot be read
+	KeyExpired       Reason = "key_expired"       // signed by a key that had expired by then
+	Unsigned         Reason = "unsigned"          // not signed by its publisher, where that is required
+	Duplicate        Reason = "duplicate"         // the same address found twice
+	Empty            Reason = "empty"             // a file without a byte in it
+	TooLarge         Reason = "too_large"         // beyond the limits of bounded reading
+	Unreadable       Reason = "unreadable"        // permission, I/O, or a symlink that leaves the root
+	BeingWritten     Reason = "being_written"     // changed while it was read; the next scan tries again
+	Secret           Reason = "secret"            // a module folder with a private key or a saved plan in it
+	BadMetadata      Reason = "bad_metadata"      // something in a registry.hcl that cannot be used
+	Misplaced        Reason = "misplaced"         // meant to be offered, but not where or how clients ask for it
+	Withdrawn        Reason = "withdrawn"         // by a registry.hcl: it is offered to nobody
+	NotPartOfTree    Reason = "not_part_of_tree"  // the tree has no files like this
+	Temporary        Reason = "temporary"         // a hidden or temporary name: skipped until renamed
+)
+
+// A finding is why something is not offered, before it is known where.
+type finding struct {
+	reason Reason
+	detail string
+	fault  fault
+}
+
+func (f *finding) Error() string { return f.detail }
+
+// found makes a finding, with its detail as fmt.Sprintf does.
+func found(reason Reason, format string, args ...any) *finding {
+	return &finding{reason: reason, detail: fmt.Sprintf(format, args...)}
+}
+
+// asFinding returns err itself if it is a finding, and any other error as that of a
+// file that cannot be read, without the path that file system errors begin with:
+// the report names it, relative to the tree.
+func asFinding(err error) *finding {
+	var f *finding
+	if errors.As(err, &f) {
+		return f
+	}
+	switch err = withoutPath(err); {
+	case errors.Is(err, ErrStore):
+		return faulty(passing, storeFailed, "it cannot be read: %v", err)
+	case errors.Is(err, syscall.EMFILE), errors.Is(err, syscall.ENFILE):
+		return faulty(passing, exhausted, "it cannot be read: give the server more open files (%v)", err)
+	case errors.Is(err, fs.ErrPermission):
+		return faulty(lasting, Unreadable, "it cannot be read: give the server the right to (%v)", err)
+	case errors.Is(err, fs.ErrNotExist):
+		return faulty(lasting, Unreadable, "it is gone, or a symlink to nothing")
+	case errors.Is(err, syscall.ELOOP):
+		return faulty(lasting, Unreadable, "it cannot be read: %v", err)
+	case escapes(err):
+		return faulty(lasting, Unreadable, "a symlink leaves the root: keep its target inside, or copy what it leads to")
+	}
+	return faulty(passing, Unreadable, "it cannot be read: %v", err)
+}
+
+// exhausted is the reason of what cannot be read because the server itself is
+// short of something, which says nothing about the tree. Reports call it Unreadable, and
+// a scan that nothing follows fails as a whole.
+const exhausted Reason = "exhausted"
+
+// storeFailed is the reason of what the store of a Bucket did not give, for the same
+// reason. An archive that was to be read for the first time is read by a later scan.
+const storeFailed Reason = "store_failed"
+
+// A fault is why the file system could not tell what a file or folder is. It says nothing
+// about the tree: only what does not exist is absent. What was known of a folder before
+// stays offered while there is a fault in it.
+type fault uint8
+
+const (
+	none    fault = iota // the finding is about what was read
+	passing              // it may be over a moment later: EIO, ESTALE, EMFILE, a store that fails
+	lasting              // until somebody mends the tree: a link to nothing or out of the root, a missing right
+)
+
+// faulty makes a finding of a fault, with its detail as fmt.Sprintf does.
+func faulty(kind fault, reason Reason, format string, args ...any) *finding {
+	return &finding{reason: reason, detail: fmt.Sprintf(format, args...), fault: kind}
+}
+
+// isFault reports whether what was found before still counts. f may be nil.
+func (f *finding) isFault() bool { return f != nil && f.fault != none }
+
+// passes reports whether it is worth trying again soon. f may be nil.
+func (f *finding) passes() bool { return f != nil && f.fault == passing }
+
+// inside is the finding of a folder of which one file has it.
+func (f *finding) inside(name string) *finding {
+	return &finding{reason: f.reason, detail: fmt.Sprintf("%q in it: %s", name, f.detail), fault: f.fault}
+}

@@ -1,0 +1,21 @@
+package index
+
+import "strings"
+
+// MetadataName is the name of the file in the folder of a provider or module that
+// has its Metadata.
+const MetadataName = "registry.hcl"
+
+// hiddenOrTemporary reports whether a file of that name is skipped until it is
+// renamed.
+func hiddenOrTemporary(name string) bool {
+	return strings.HasPrefix(name, ".") || temporary(name)
+}
+
+// StagingName is the name of a folder at the top of providers or modules in which
+// releases are completed before they are published. Scans neither enter nor report it.
+const StagingName = ".staging"
+
+func temporary(name string) bool {
+	return strings.HasSuffix(name, ".tmp") || strings.HasSuffix(name, ".part") || strings.HasSuffix(name, "~")
+}
