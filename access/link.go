@@ -84,12 +84,12 @@ func (l *Links) Key() *LinkKey {
 //
 // The error is ErrNoLinkKeys, with b unchanged: no link is made without a
 // signature.
-func (l *Links) AppendQuery(b []byte, tree, file string, expiry int64) ([]byte, error) {
+func (l *Links) AppendQuery(b []byte, files, file string, expiry int64) ([]byte, error) {
 	keys := l.Keys()
 	if keys == nil {
 		return b, ErrNoLinkKeys
 	}
-	signature := keys.current().sign(tree, file, expiry)
+	signature := keys.current().sign(files, file, expiry)
 	b = append(b, "?exp="...)
 	b = strconv.AppendInt(b, expiry, 10)
 	b = append(b, "&sig="...)
@@ -103,16 +103,16 @@ func (l *Links) AppendQuery(b []byte, tree, file string, expiry int64) ([]byte, 
 // The parameters may be in any order, as go-getter sorts them, and other
 // parameters are ignored: go-getter removes `archive` and `checksum`, and adds
 // `terraform-get` (checklist 93).
-func (l *Links) Verify(tree, file, rawQuery string, now time.Time) error {
+func (l *Links) Verify(files, file, rawQuery string, now time.Time) error {
 	link, err := parseLink(rawQuery)
 	if err != nil {
 		return err
 	}
 	// With a NUL, tree and file could be divided differently from what was signed.
-	if strings.IndexByte(tree, 0) >= 0 || strings.IndexByte(file, 0) >= 0 {
+	if strings.IndexByte(files, 0) >= 0 || strings.IndexByte(file, 0) >= 0 {
 		return ErrLinkInvalid
 	}
-	if err := l.verify(&link, tree, file); err != nil {
+	if err := l.verify(&link, files, file); err != nil {
 		return err
 	}
 	// Last, so that a forged link is not called expired.
@@ -122,12 +122,12 @@ func (l *Links) Verify(tree, file, rawQuery string, now time.Time) error {
 	return nil
 }
 
-func (l *Links) verify(link *link, tree, file string) error {
+func (l *Links) verify(link *link, files, file string) error {
 	reloaded := l.Reload == nil
 	for {
 		keys := l.Keys()
 		if keys != nil {
-			valid, known := keys.verify(&link.signature, tree, file, link.expiry)
+			valid, known := keys.verify(&link.signature, files, file, link.expiry)
 			if valid {
 				return nil
 			}

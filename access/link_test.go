@@ -24,9 +24,9 @@ func linksOf(keys *LinkKeys) *Links {
 }
 
 // sign returns the raw query of a link made at a time.
-func sign(t testing.TB, l *Links, tree, path string, now time.Time) string {
+func sign(t testing.TB, l *Links, files, path string, now time.Time) string {
 	t.Helper()
-	query, err := l.AppendQuery(nil, tree, path, l.Expiry(now))
+	query, err := l.AppendQuery(nil, files, path, l.Expiry(now))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -348,12 +348,12 @@ func FuzzLinksVerify(f *testing.F) {
 		f.Add("other.example.com", linkFile, query)
 	}
 	f.Add("a\x00b", "c", good)
-	f.Fuzz(func(t *testing.T, tree, path, query string) {
-		err := l.Verify(tree, path, query, linkTime)
+	f.Fuzz(func(t *testing.T, files, path, query string) {
+		err := l.Verify(files, path, query, linkTime)
 		switch {
 		case err == nil:
-			if tree != linkTree || path != linkFile {
-				t.Fatalf("it is valid for %q %q", tree, path)
+			if files != linkTree || path != linkFile {
+				t.Fatalf("it is valid for %q %q", files, path)
 			}
 			parsed, _ := url.ParseQuery(query) // other parameters may be malformed
 			if parsed.Get("exp") != exp[4:] || parsed.Get("sig") != sig[4:] {
@@ -378,13 +378,13 @@ func FuzzLinksAppendQuery(f *testing.F) {
 	f.Add("", "", int64(1), "sig", "")
 	f.Add("a", "b\x00c", int64(60), "exp", "1")
 	f.Add("xn--bcher-kva.example:8443", "/é %?&#", int64(1e6), "a b", "&=;%")
-	f.Fuzz(func(t *testing.T, tree, path string, life int64, name, value string) {
-		if life <= 0 || life > 1e9 || strings.ContainsRune(tree+path, 0) || len(name)+len(value) > 1000 {
+	f.Fuzz(func(t *testing.T, files, path string, life int64, name, value string) {
+		if life <= 0 || life > 1e9 || strings.ContainsRune(files+path, 0) || len(name)+len(value) > 1000 {
 			return
 		}
 		l := linksOf(fixedLinkKeys(3, 1))
 		l.Life = time.Duration(life) * time.Second
-		query := sign(t, l, tree, path, linkTime)
+		query := sign(t, l, files, path, linkTime)
 		values, err := url.ParseQuery(query)
 		if err != nil {
 			t.Fatal(err)
@@ -393,15 +393,15 @@ func FuzzLinksAppendQuery(f *testing.F) {
 			values.Add(name, value)
 		}
 		for _, query := range []string{query, values.Encode()} {
-			if err := l.Verify(tree, path, query, linkTime); err != nil {
-				t.Fatalf("query %q of %q %q: %v", query, tree, path, err)
+			if err := l.Verify(files, path, query, linkTime); err != nil {
+				t.Fatalf("query %q of %q %q: %v", query, files, path, err)
 			}
-			if err := l.Verify(tree, path, query, time.Unix(l.Expiry(linkTime), 0)); err != ErrLinkExpired {
+			if err := l.Verify(files, path, query, time.Unix(l.Expiry(linkTime), 0)); err != ErrLinkExpired {
 				t.Fatalf("query %q has not expired: %v", query, err)
 			}
-			for _, other := range [][2]string{{tree + "x", path}, {tree, path + "x"}, {tree + "/", path}, {path, tree + "x"}} {
+			for _, other := range [][2]string{{files + "x", path}, {files, path + "x"}, {files + "/", path}, {path, files + "x"}} {
 				if err := l.Verify(other[0], other[1], query, linkTime); err != ErrLinkInvalid {
-					t.Fatalf("query %q of %q %q, for %q: %v", query, tree, path, other, err)
+					t.Fatalf("query %q of %q %q, for %q: %v", query, files, path, other, err)
 				}
 			}
 		}

@@ -77,11 +77,11 @@ type linkState struct {
 
 // sign computes the signature. It is unambiguous as long as tree and file have no
 // NUL in them, which Links.Verify checks.
-func (k *LinkKey) sign(tree, file string, expiry int64) (s linkSignature) {
+func (k *LinkKey) sign(files, file string, expiry int64) (s linkSignature) {
 	state := k.states.Get().(*linkState)
 	state.mac.Reset()
 	state.writer.WriteByte(linkFormat)
-	state.writer.WriteString(tree)
+	state.writer.WriteString(files)
 	state.writer.WriteByte(0)
 	state.writer.WriteString(file)
 	state.writer.WriteByte(0)
@@ -120,13 +120,13 @@ func (k *LinkKeys) current() *LinkKey { return k.keys[0] }
 
 // verify reports whether one of the keys made the signature, and whether the key
 // that it names is known.
-func (k *LinkKeys) verify(s *linkSignature, tree, file string, expiry int64) (valid, known bool) {
+func (k *LinkKeys) verify(s *linkSignature, files, file string, expiry int64) (valid, known bool) {
 	for _, key := range k.keys {
 		if [linkIDSize]byte(s[:linkIDSize]) != key.id {
 			continue // IDs are public, so this need not take constant time
 		}
 		known = true
-		expected := key.sign(tree, file, expiry)
+		expected := key.sign(files, file, expiry)
 		if hmac.Equal(s[:], expected[:]) {
 			return true, true
 		}

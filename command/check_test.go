@@ -191,9 +191,9 @@ func TestCheckDirectories(t *testing.T) {
 
 func TestCheckJSON(t *testing.T) {
 	root := sampleTree(t)
-	tree := indextest.OnDisk(t, root)
-	tree.Provider("acme/demo", "1.3.0", "linux_amd64").Checksums()
-	tree.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.3.0", "another"))
+	files := indextest.OnDisk(t, root)
+	files.Provider("acme/demo", "1.3.0", "linux_amd64").Checksums()
+	files.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.3.0", "another"))
 
 	out, _, err := run(t.Context(), checkCommand(), "--root", root, "--json")
 	if !errors.Is(err, errProblem) {

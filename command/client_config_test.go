@@ -24,10 +24,10 @@ func serverConfig(t *testing.T, server string) (file string) {
 	raw := configuration(t)
 	file = filepath.Join(t.TempDir(), "caddy.json")
 	dir, _, _ := strings.Cut(raw[strings.Index(raw, `"unix/`)+len(`"unix/`):], "/admin")
-	tree := indextest.OnDisk(t, filepath.Join(dir, "open"))
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
-	tree.Write("modules/origin.example.net/acme/vpc/aws/1.0.0/main.tf", "# a module")
+	files := indextest.OnDisk(t, filepath.Join(dir, "open"))
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
+	files.Write("modules/origin.example.net/acme/vpc/aws/1.0.0/main.tf", "# a module")
 	text := `{"admin":{"disabled":true},"storage":{"module":"file_system","root":"` + dir + `"},"apps":{"http":{"servers":{"srv0":` + strings.ReplaceAll(server, "/srv/", dir+"/") + `}}}}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)

@@ -44,11 +44,11 @@ variable "region" { default = "eu" }
 		"a tar.gz": {"1.0.0.tar.gz": indextest.TarGz("main.tf", nested, "./variables.tf", configuration, "examples/main.tf", `variable "other" {}`)},
 		"a zip":    {"1.0.0.zip": indextest.Zip("main.tf", nested+configuration, "examples/main.tf", `variable "other" {}`)},
 	} {
-		tree := indextest.New(t)
+		files := indextest.New(t)
 		for name, content := range archive {
-			tree.Write("modules/acme/vpc/aws/"+name, content)
+			files.Write("modules/acme/vpc/aws/"+name, content)
 		}
-		s, err := index.Scan(t.Context(), index.Options{Open: tree.Open})
+		s, err := index.Scan(t.Context(), index.Options{Open: files.Open})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -63,10 +63,10 @@ variable "region" { default = "eu" }
 
 // What cannot be read of a module does not keep the rest from the example.
 func TestExampleVariablesOfABrokenModule(t *testing.T) {
-	tree := indextest.New(t).
+	files := indextest.New(t).
 		Write("modules/acme/vpc/aws/1.0.0/a.tf", "\x00").
 		Write("modules/acme/vpc/aws/1.0.0/main.tf", `variable "x" { type = nonsense }`+"\n"+`variable "broken" {`)
-	s, err := index.Scan(t.Context(), index.Options{Open: tree.Open})
+	s, err := index.Scan(t.Context(), index.Options{Open: files.Open})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,8 +15,8 @@ func TestKeysForget(t *testing.T) {
 	file := configFile(t, `{"handle":[`+openRegistry+`]}`)
 	roots := rootsOf(t, file)
 	author := indextest.NewPublisher(t)
-	tree := indextest.OnDisk(t, roots+"/open").Keys("acme", author)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(author)
+	files := indextest.OnDisk(t, roots+"/open").Keys("acme", author)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(author)
 	content, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +58,7 @@ func TestKeysForget(t *testing.T) {
 			t.Errorf("%s: %q, %v", test.rule, out, err)
 		}
 	}
-	tree.Remove("keys/acme.asc")
+	files.Remove("keys/acme.asc")
 	out, err := forget("acme")
 	if err != nil || out != "The keys of acme are forgotten in "+roots+"/open.\n" {
 		t.Errorf("%q, %v", out, err)

@@ -38,9 +38,9 @@ func TestMain(m *testing.M) {
 func sampleTree(t *testing.T) string {
 	t.Helper()
 	root := t.TempDir()
-	tree := indextest.OnDisk(t, root)
-	tree.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
+	files := indextest.OnDisk(t, root)
+	files.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
 	return root
 }
 

@@ -224,13 +224,13 @@ func emptyTree() (t index.Tree, err error) {
 // readOnly opens a tree such that it cannot be written to.
 func readOnly(d index.Directories) func() (index.Tree, error) {
 	return func() (index.Tree, error) {
-		tree, err := d.Open()
+		files, err := d.Open()
 		if err == nil {
-			for _, part := range []*index.Part{&tree.Providers, &tree.Modules, &tree.Keys} {
+			for _, part := range []*index.Part{&files.Providers, &files.Modules, &files.Keys} {
 				part.Fs = afero.NewReadOnlyFs(part.Fs)
 			}
 		}
-		return tree, err
+		return files, err
 	}
 }
 

@@ -31,17 +31,17 @@ func calls(source, constraints string) string {
 // newModules serves a module that calls another one, of which it needs a submodule. Each
 // requires a provider.
 func newModules(t *testing.T) *origin {
-	return newOrigin(t, func(tree *indextest.Tree, acme *indextest.Publisher) {
-		tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(acme)
-		tree.Provider("acme/demo", "1.1.0", "linux_amd64").Signed(acme)
-		tree.Provider("acme/other", "0.1.0", "linux_amd64").Signed(acme)
-		tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", requires("demo", "1.0.0"))
-		tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", requires("demo", "<= 1.0.0")+calls(originHost+"/acme/subnet/aws//modules/private", "~> 2.0"))
-		tree.Write("modules/acme/subnet/aws/2.0.0/main.tf", "")
-		tree.Write("modules/acme/subnet/aws/2.1.0/main.tf", requires("gone", "1.0.0"))
-		tree.Write("modules/acme/subnet/aws/2.1.0/modules/private/main.tf", requires("other", "")+calls("../shared", ""))
-		tree.Write("modules/acme/subnet/aws/2.1.0/modules/shared/main.tf", calls(originHost+"/acme/vpc/aws", "1.1.0"))
-		tree.Write("modules/acme/subnet/aws/3.0.0/main.tf", "")
+	return newOrigin(t, func(files *indextest.Tree, acme *indextest.Publisher) {
+		files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(acme)
+		files.Provider("acme/demo", "1.1.0", "linux_amd64").Signed(acme)
+		files.Provider("acme/other", "0.1.0", "linux_amd64").Signed(acme)
+		files.Write("modules/acme/vpc/aws/1.0.0/main.tf", requires("demo", "1.0.0"))
+		files.Write("modules/acme/vpc/aws/1.1.0/main.tf", requires("demo", "<= 1.0.0")+calls(originHost+"/acme/subnet/aws//modules/private", "~> 2.0"))
+		files.Write("modules/acme/subnet/aws/2.0.0/main.tf", "")
+		files.Write("modules/acme/subnet/aws/2.1.0/main.tf", requires("gone", "1.0.0"))
+		files.Write("modules/acme/subnet/aws/2.1.0/modules/private/main.tf", requires("other", "")+calls("../shared", ""))
+		files.Write("modules/acme/subnet/aws/2.1.0/modules/shared/main.tf", calls(originHost+"/acme/vpc/aws", "1.1.0"))
+		files.Write("modules/acme/subnet/aws/3.0.0/main.tf", "")
 	})
 }
 

@@ -36,7 +36,7 @@ type origin struct {
 const originHost = "registry.example.com"
 
 // newOrigin serves a tree, in which acme is the namespace of one publisher.
-func newOrigin(t *testing.T, write func(tree *indextest.Tree, acme *indextest.Publisher)) *origin {
+func newOrigin(t *testing.T, write func(files *indextest.Tree, acme *indextest.Publisher)) *origin {
 	t.Helper()
 	o := &origin{tree: indextest.New(t), faults: make(map[string]http.HandlerFunc)}
 	publisher := indextest.NewPublisher(t)
@@ -69,11 +69,11 @@ func newOrigin(t *testing.T, write func(tree *indextest.Tree, acme *indextest.Pu
 }
 
 func newAcme(t *testing.T) *origin {
-	return newOrigin(t, func(tree *indextest.Tree, acme *indextest.Publisher) {
-		tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(acme)
-		tree.Provider("acme/demo", "1.1.0", "linux_amd64").Signed(acme)
-		tree.Provider("acme/demo", "2.0.0-beta1", "linux_amd64").Signed(acme)
-		tree.Provider("acme/other", "0.1.0", "linux_amd64").Signed(acme)
+	return newOrigin(t, func(files *indextest.Tree, acme *indextest.Publisher) {
+		files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(acme)
+		files.Provider("acme/demo", "1.1.0", "linux_amd64").Signed(acme)
+		files.Provider("acme/demo", "2.0.0-beta1", "linux_amd64").Signed(acme)
+		files.Provider("acme/other", "0.1.0", "linux_amd64").Signed(acme)
 	})
 }
 

@@ -24,14 +24,14 @@ type treeFolder struct {
 // readTreeFolders reads which versions lie in a tree, and the registry.hcl files: those of
 // providers, and of modules if they are asked for.
 func readTreeFolders(ctx context.Context, open func() (index.Tree, error), modules bool) (treeFolders, error) {
-	tree, err := open()
+	files, err := open()
 	if err != nil {
 		return nil, err
 	}
 	if !modules {
-		tree.Modules = index.Part{Fs: afero.NewMemMapFs(), Dir: "."}
+		files.Modules = index.Part{Fs: afero.NewMemMapFs(), Dir: "."}
 	}
-	folders, err := tree.Folders(ctx)
+	folders, err := files.Folders(ctx)
 	if err != nil {
 		return nil, err
 	}

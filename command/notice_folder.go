@@ -30,11 +30,11 @@ func openFolderNotices(ctx context.Context, fl caddycmd.Flags, text string, ahea
 	if err != nil {
 		return f, err
 	}
-	tree, err := directories.Open()
+	files, err := directories.Open()
 	if err != nil {
 		return f, err
 	}
-	f.folder, f.isNew, err = findFolder(ctx, tree, a, ahead)
+	f.folder, f.isNew, err = findFolder(ctx, files, a, ahead)
 	return f, err
 }
 
@@ -63,15 +63,15 @@ func (f folderNotices) known(context.Context) knownVersions {
 }
 
 // findFolder finds the folder of an address in a tree.
-func findFolder(ctx context.Context, tree index.Tree, a address.Address, ahead bool) (f index.AddressFolder, isNew bool, err error) {
-	folders, err := tree.Folders(ctx)
+func findFolder(ctx context.Context, files index.Tree, a address.Address, ahead bool) (f index.AddressFolder, isNew bool, err error) {
+	folders, err := files.Folders(ctx)
 	if err != nil {
 		return f, false, err
 	}
 	if i := slices.IndexFunc(folders, func(f index.AddressFolder) bool { return f.Address == a }); i >= 0 {
 		return folders[i], false, nil
 	}
-	f = tree.Folder(a)
+	f = files.Folder(a)
 	if ahead && a.Hostname != "" {
 		return f, true, nil
 	}

@@ -14,22 +14,22 @@ import (
 )
 
 // noticeTree has a module in three versions, and a provider in two spellings.
-func noticeTree(t *testing.T) (root string, tree *indextest.Tree) {
+func noticeTree(t *testing.T) (root string, files *indextest.Tree) {
 	root = t.TempDir()
-	tree = indextest.OnDisk(t, root)
+	files = indextest.OnDisk(t, root)
 	for _, v := range []string{"1.2.0", "1.3.0", "1.4.0"} {
-		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", "#")
+		files.Write("modules/acme/vpc/aws/"+v+"/main.tf", "#")
 	}
-	tree.Provider("a.example/Acme/demo", "1.0.0", "linux_amd64")
-	return root, tree
+	files.Provider("a.example/Acme/demo", "1.0.0", "linux_amd64")
+	return root, files
 }
 
 // The commands in the order in which they are given, with what they say and what is
 // in registry.hcl after each.
 func TestNoticeCommands(t *testing.T) {
-	root, tree := noticeTree(t)
+	root, files := noticeTree(t)
 	const module, provider = "modules/acme/vpc/aws/registry.hcl", "providers/a.example/Acme/demo/registry.hcl"
-	tree.Write(module, "# ours\nowner=\"us\"\n")
+	files.Write(module, "# ours\nowner=\"us\"\n")
 	for _, test := range []struct {
 		rule  string
 		args  string // separated by |
@@ -105,9 +105,9 @@ func TestNoticesOfVersionsThatAreNotThere(t *testing.T) {
 
 // What is said about a version is said about all its builds, and about a build alone.
 func TestNoticesOfBuilds(t *testing.T) {
-	root, tree := noticeTree(t)
+	root, files := noticeTree(t)
 	for _, v := range []string{"4.0.0", "4.0.0+a", "4.0.0+b"} {
-		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# "+v)
+		files.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# "+v)
 	}
 	for _, test := range []struct{ rule, command, versions, says string }{
 		{"a build alone", "withdraw", "4.0.0+a", "acme/vpc/aws: withdrawn 4.0.0+a, which covers 1 version: 4.0.0+a\n"},
@@ -152,9 +152,9 @@ func TestNoticeCommandErrors(t *testing.T) {
 		{"a wider one to restore", "restore|acme/vpc/aws|1.3.0", `modules/acme/vpc/aws/registry.hcl has no block for exactly 1.3.0: restore what covers it (withdrawn "< 2"), then add back what should stay`, "withdrawn \"< 2\" {}\ndeprecated \"> 2\" {}\n"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			root, tree := noticeTree(t)
+			root, files := noticeTree(t)
 			if test.file != "" {
-				tree.Write("modules/acme/vpc/aws/registry.hcl", test.file)
+				files.Write("modules/acme/vpc/aws/registry.hcl", test.file)
 			}
 			args := strings.Split(test.args, "|")
 			for _, cmd := range subcommands() {

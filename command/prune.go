@@ -99,19 +99,19 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, err)
 	}
 	bar := newProgressBar(os.Stderr)
-	tree, snapshot, err := scanToPrune(cmd.Context(), directories, withModules, bar.show)
+	files, snapshot, err := scanToPrune(cmd.Context(), directories, withModules, bar.show)
 	bar.clear()
 	if err != nil {
 		return usageError(cmd, err)
 	}
 	result := &pruneResult{files: len(locks), configurations: len(configurations), dry: fl.Bool("dry-run"), withheld: len(snapshot.Report.Withheld)}
-	providers := &pruning{treeReleases: releasesOf(tree.Providers, snapshot), noun: "release", from: directories.Paths()[1]}
+	providers := &pruning{treeReleases: releasesOf(files.Providers, snapshot), noun: "release", from: directories.Paths()[1]}
 	if providers.plan, err = fill.PlanPruning(providers.all, locks, options); err != nil {
 		return usageError(cmd, err)
 	}
 	result.parts = append(result.parts, providers)
 	if withModules {
-		modules := &pruning{treeReleases: moduleVersionsOf(tree.Modules, snapshot), noun: "module version", from: directories.Paths()[2]}
+		modules := &pruning{treeReleases: moduleVersionsOf(files.Modules, snapshot), noun: "module version", from: directories.Paths()[2]}
 		needed, err := neededModules(cmd.Context(), configurations, snapshot, options.Own)
 		if err == nil {
 			modules.plan, err = fill.PlanModulePruning(modules.all, needed, options)
@@ -143,11 +143,11 @@ func runPrune(cmd *cobra.Command, args []string) error {
 
 // scanToPrune finds what a tree offers: its providers, and its modules if they are asked
 // for.
-func scanToPrune(ctx context.Context, directories index.Directories, modules bool, progress func(index.Progress)) (tree index.Tree, s *index.Snapshot, err error) {
+func scanToPrune(ctx context.Context, directories index.Directories, modules bool, progress func(index.Progress)) (files index.Tree, s *index.Snapshot, err error) {
 	s, err = index.Scan(ctx, index.Options{
 		Open: func() (t index.Tree, err error) {
-			tree, err = directories.Open()
-			t = tree
+			files, err = directories.Open()
+			t = files
 			if !modules {
 				t.Modules = index.Part{Fs: afero.NewMemMapFs(), Dir: "."}
 			}
@@ -158,7 +158,7 @@ func scanToPrune(ctx context.Context, directories index.Directories, modules boo
 
 		IgnoreMetadata: true,
 	})
-	return tree, s, err
+	return files, s, err
 }
 
 // treeReleases are the provider releases or the module versions that a tree offers, with

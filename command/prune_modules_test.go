@@ -25,15 +25,15 @@ const (
 func newModuleTree(t *testing.T) (root string) {
 	t.Helper()
 	root = t.TempDir()
-	tree := indextest.OnDisk(t, root)
-	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.OnDisk(t, root)
+	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
 	archive := func(name, main string) {
-		tree.Write("modules/"+name+".tar.gz", tarball(t, "main.tf", main, "modules/a/main.tf", calls("acme/subnet/aws", "1.0.0")))
+		files.Write("modules/"+name+".tar.gz", tarball(t, "main.tf", main, "modules/a/main.tf", calls("acme/subnet/aws", "1.0.0")))
 	}
 	archive(mirroredVPC+"/1.0.0", "")
 	archive(mirroredVPC+"/1.1.0", calls("acme/subnet/aws", "~> 2.0"))
 	archive(mirroredVPC+"/2.0.0", "")
-	tree.Write("modules/"+mirroredVPC+"/.2.0.0.source.json", "{}").Write("modules/"+mirroredVPC+"/registry.hcl", `owner = "a"`)
+	files.Write("modules/"+mirroredVPC+"/.2.0.0.source.json", "{}").Write("modules/"+mirroredVPC+"/registry.hcl", `owner = "a"`)
 	archive(mirroredSubnet+"/1.0.0", "")
 	archive(mirroredSubnet+"/2.0.0", "")
 	archive(mirroredSubnet+"/2.1.0", "")

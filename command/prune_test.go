@@ -25,21 +25,21 @@ func prunable(t *testing.T) (root string, stays []string) {
 	t.Helper()
 	root = t.TempDir()
 	acme := indextest.NewPublisher(t)
-	tree := indextest.OnDisk(t, root).Keys("registry.terraform.io/acme", acme)
-	tree.Provider("acme/own", "1.0.0", "linux_amd64")
-	tree.Provider("registry.example.com/acme/own", "2.0.0", "linux_amd64")
-	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(acme)
-	tree.Write(mirroredDir+"demo/.versions.json", "{}").Write(mirroredDir+"demo/.1.0.0.packages.json", "{}")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
+	files := indextest.OnDisk(t, root).Keys("registry.terraform.io/acme", acme)
+	files.Provider("acme/own", "1.0.0", "linux_amd64")
+	files.Provider("registry.example.com/acme/own", "2.0.0", "linux_amd64")
+	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(acme)
+	files.Write(mirroredDir+"demo/.versions.json", "{}").Write(mirroredDir+"demo/.1.0.0.packages.json", "{}")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
 	stays = filesIn(t, root)
 
-	tree.Provider("registry.terraform.io/acme/demo", "1.1.0", "linux_amd64").Signed(acme)
-	tree.ProviderIn(mirroredDir+"demo/1.2.0", "demo", "1.2.0", "linux_amd64").Manifest("6.0").Signed(acme)
-	tree.Provider("registry.terraform.io/acme/gone", "0.1.0", "linux_amd64").Signed(acme)
-	tree.Write(mirroredDir+"demo/.1.1.0.packages.json", "{}")
-	tree.Write(mirroredDir+"gone/.versions.json", "{}").Write(mirroredDir+"gone/.versions.json.damaged", "")
-	tree.Write(mirroredDir+"gone/.0.1.0.packages.json", "{}")
-	tree.Provider("other.example.com/acme/gone", "0.1.0", "linux_amd64")
+	files.Provider("registry.terraform.io/acme/demo", "1.1.0", "linux_amd64").Signed(acme)
+	files.ProviderIn(mirroredDir+"demo/1.2.0", "demo", "1.2.0", "linux_amd64").Manifest("6.0").Signed(acme)
+	files.Provider("registry.terraform.io/acme/gone", "0.1.0", "linux_amd64").Signed(acme)
+	files.Write(mirroredDir+"demo/.1.1.0.packages.json", "{}")
+	files.Write(mirroredDir+"gone/.versions.json", "{}").Write(mirroredDir+"gone/.versions.json.damaged", "")
+	files.Write(mirroredDir+"gone/.0.1.0.packages.json", "{}")
+	files.Provider("other.example.com/acme/gone", "0.1.0", "linux_amd64")
 	return root, stays
 }
 
@@ -104,12 +104,12 @@ registry.terraform.io/acme/gone 0.1.0
 // the documents of the release.
 func TestPruneLeavesUnpackedPackages(t *testing.T) {
 	root, stays := prunable(t)
-	tree := indextest.OnDisk(t, root)
+	files := indextest.OnDisk(t, root)
 	const unpacked = "registry.terraform.io/acme/gone/0.2.0/linux_amd64"
-	tree.Write("providers/"+unpacked+"/terraform-provider-gone", "x").Write("providers/"+unpacked+"/docs/a.md", "x")
-	tree.Write(mirroredDir+"demo/1.2.0/windows_amd64/terraform-provider-demo.exe", "x") // withheld: SHA256SUMS does not list it
-	tree.Write(mirroredDir+"demo/1.3.0/linux_amd64/terraform-provider-demo", "x")
-	tree.Provider("registry.terraform.io/acme/demo", "1.3.0", "darwin_arm64")
+	files.Write("providers/"+unpacked+"/terraform-provider-gone", "x").Write("providers/"+unpacked+"/docs/a.md", "x")
+	files.Write(mirroredDir+"demo/1.2.0/windows_amd64/terraform-provider-demo.exe", "x") // withheld: SHA256SUMS does not list it
+	files.Write(mirroredDir+"demo/1.3.0/linux_amd64/terraform-provider-demo", "x")
+	files.Provider("registry.terraform.io/acme/demo", "1.3.0", "darwin_arm64")
 	dir := infra(t)
 	const heading = "KEPT, SINCE IT IS UNPACKED: REMOVE THE FOLDER YOURSELF\n" +
 		"registry.terraform.io/acme/demo/1.3.0/linux_amd64\n" + unpacked + "\n\n"
@@ -168,12 +168,12 @@ func TestPruneKeepsWhatHasAnotherName(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			root := t.TempDir()
 			acme := indextest.NewPublisher(t)
-			tree := indextest.OnDisk(t, root).Keys("registry.terraform.io/acme", acme).Keys("other.example.com/acme", acme)
-			tree.Provider("acme/own", "1.0.0", "linux_amd64")
-			tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64").Signed(acme)
-			tree.Provider("registry.terraform.io/acme/demo", "1.1.0", "linux_amd64").Signed(acme)
-			tree.Provider("other.example.com/acme/signed", "1.0.0", "linux_amd64").Signed(acme)
-			tree.Provider("other.example.com/acme/own", "2.0.0", "linux_amd64")
+			files := indextest.OnDisk(t, root).Keys("registry.terraform.io/acme", acme).Keys("other.example.com/acme", acme)
+			files.Provider("acme/own", "1.0.0", "linux_amd64")
+			files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64").Signed(acme)
+			files.Provider("registry.terraform.io/acme/demo", "1.1.0", "linux_amd64").Signed(acme)
+			files.Provider("other.example.com/acme/signed", "1.0.0", "linux_amd64").Signed(acme)
+			files.Provider("other.example.com/acme/own", "2.0.0", "linux_amd64")
 			for name, to := range test.links {
 				name = filepath.Join(root, "providers", name)
 				if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o755), os.Symlink(to, name)); err != nil {
@@ -296,9 +296,9 @@ func TestPruneWithoutOwn(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			root := t.TempDir()
-			tree := indextest.OnDisk(t, root)
-			tree.Provider("kept.example.com/acme/demo", "1.0.0", "linux_amd64")
-			tree.Provider(test.hostname+"/acme/demo", "1.1.0", "linux_amd64")
+			files := indextest.OnDisk(t, root)
+			files.Provider("kept.example.com/acme/demo", "1.0.0", "linux_amd64")
+			files.Provider(test.hostname+"/acme/demo", "1.1.0", "linux_amd64")
 			lockFile := write(t, t.TempDir(), "lock.hcl", lock("kept.example.com/acme/demo", "1.0.0"))
 			out, errs, err := run(t.Context(), pruneCommand(), append([]string{"--root", root, lockFile}, test.args...)...)
 			if (err != nil) != test.refused {
@@ -315,11 +315,11 @@ func TestPruneWithoutOwn(t *testing.T) {
 // After a failure the other releases are removed. A package that could not be removed
 // keeps its documents.
 func TestPruneReportsWhatItLeaves(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64").Checksums()
-	tree.Provider("registry.terraform.io/acme/demo", "1.1.0", "linux_amd64").Checksums()
-	parts, _ := tree.Open()
-	snapshot, err := index.Scan(t.Context(), index.Options{Open: tree.Open})
+	files := indextest.New(t)
+	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64").Checksums()
+	files.Provider("registry.terraform.io/acme/demo", "1.1.0", "linux_amd64").Checksums()
+	parts, _ := files.Open()
+	snapshot, err := index.Scan(t.Context(), index.Options{Open: files.Open})
 	if err != nil {
 		t.Fatal(err)
 	}

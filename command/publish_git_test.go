@@ -316,7 +316,7 @@ func TestGitModulesWithHostileTrees(t *testing.T) {
 	file := s.GitWith("x", "hash-object", "-w", "--stdin")
 	out := s.GitWith("../../../out", "hash-object", "-w", "--stdin")
 	entry := func(mode, object, name string) string { return mode + " blob " + object + "\t" + name + "\x00" }
-	tree := func(entries ...string) string {
+	files := func(entries ...string) string {
 		return s.GitWith(strings.Join(entries, ""), "mktree", "-z")
 	}
 	folder := func(object, name string) string { return "040000 tree " + object + "\t" + name + "\x00" }
@@ -329,11 +329,11 @@ func TestGitModulesWithHostileTrees(t *testing.T) {
 		rule, tree string
 		says       string // of what is refused; empty: it is written
 	}{
-		{"a parent", tree(folder(tree(entry("100644", file, "out")), "..")), "../out in it is not a name for a file"},
-		{"the folder itself", tree(folder(tree(entry("100644", file, "out")), ".")), "./out in it is not a name for a file"},
-		{"a symlink out of it", tree(entry("120000", out, "a")), "a in it is a symlink to ../../../out"},
-		{"a long symlink", tree(entry("120000", s.GitWith(strings.Repeat("a", 5000), "hash-object", "-w", "--stdin"), "a")), "a in it is a symlink to a name of more than"},
-		{"strange names", tree(entries...), ""},
+		{"a parent", files(folder(files(entry("100644", file, "out")), "..")), "../out in it is not a name for a file"},
+		{"the folder itself", files(folder(files(entry("100644", file, "out")), ".")), "./out in it is not a name for a file"},
+		{"a symlink out of it", files(entry("120000", out, "a")), "a in it is a symlink to ../../../out"},
+		{"a long symlink", files(entry("120000", s.GitWith(strings.Repeat("a", 5000), "hash-object", "-w", "--stdin"), "a")), "a in it is a symlink to a name of more than"},
+		{"strange names", files(entries...), ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s.Git("tag", "--force", "v1.0.0", s.GitWith("A commit", "commit-tree", test.tree))
@@ -361,8 +361,8 @@ func TestGitModulesAreNotWrittenThroughSymlinks(t *testing.T) {
 	s := upstreamtest.NewRepository(t)
 	object := func(content string) string { return s.GitWith(content, "hash-object", "-w", "--stdin") }
 	below := s.GitWith("100644 blob "+object("x")+"\tout\x00", "mktree", "-z")
-	tree := s.GitWith("120000 blob "+object("sub")+"\ta\x00040000 tree "+below+"\ta\x00", "mktree", "-z")
-	s.Git("tag", "v1.0.0", s.GitWith("A commit", "commit-tree", tree))
+	files := s.GitWith("120000 blob "+object("sub")+"\ta\x00040000 tree "+below+"\ta\x00", "mktree", "-z")
+	s.Git("tag", "v1.0.0", s.GitWith("A commit", "commit-tree", files))
 	if m, err := readGitModules(t.Context(), gitOptions{repository: s.Dir, tag: "v1.0.0"}, nil); err == nil || !strings.Contains(err.Error(), "a cannot be written") {
 		t.Errorf("got %+v, %v", m, err)
 	}
@@ -371,15 +371,15 @@ func TestGitModulesAreNotWrittenThroughSymlinks(t *testing.T) {
 // Trees that contain one another count as many files as they have.
 func TestGitModulesWithTooManyFiles(t *testing.T) {
 	s := upstreamtest.NewRepository(t)
-	tree := s.GitWith("100644 blob "+s.GitWith("x", "hash-object", "-w", "--stdin")+"\tx\x00", "mktree", "-z")
+	files := s.GitWith("100644 blob "+s.GitWith("x", "hash-object", "-w", "--stdin")+"\tx\x00", "mktree", "-z")
 	for range 9 { // 10^9 files
 		var entries strings.Builder
 		for i := range 10 {
-			fmt.Fprintf(&entries, "040000 tree %s\t%d\x00", tree, i)
+			fmt.Fprintf(&entries, "040000 tree %s\t%d\x00", files, i)
 		}
-		tree = s.GitWith(entries.String(), "mktree", "-z")
+		files = s.GitWith(entries.String(), "mktree", "-z")
 	}
-	s.Git("tag", "v1.0.0", s.GitWith("A commit", "commit-tree", tree))
+	s.Git("tag", "v1.0.0", s.GitWith("A commit", "commit-tree", files))
 	m := modulesOf(t, gitOptions{repository: s.Dir, tag: "v1.0.0"})
 	if got := m.modules[0].refused; len(got) != 1 || !strings.Contains(got[0], "more than 20000 files") {
 		t.Errorf("got %q", got)

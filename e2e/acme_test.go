@@ -22,10 +22,10 @@ func TestACME(t *testing.T) {
 	})
 
 	acme := publisher(t, "acme")
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", signedBy(acme)).
 		Keys("acme", acme)
-	s := site("registry.example.com", tree)
+	s := site("registry.example.com", files)
 	s.TLS = `tls {
 		issuer acme {
 			dir https://ca.example.com/acme/local/directory

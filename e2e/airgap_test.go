@@ -60,19 +60,19 @@ output "text" {
 			if initialised { // the second run finds everything by the lock file and modules.json
 				c.Run(t, project, "init")
 			}
-			tree := newTree(t)
-			args := []string{"mirror", "--root", tree.Dir, "--modules", project.Dir}
+			files := newTree(t)
+			args := []string{"mirror", "--root", files.Dir, "--modules", project.Dir}
 			if out := outside.command(t, args...); !strings.Contains(out, ": 1 package, ") || !strings.Contains(out, ": 2 modules, ") {
 				t.Errorf("init has been run: %v. Its output is: %s", initialised, out)
 			}
 			if out := outside.command(t, args...); !strings.Contains(out, ": 0 modules, ") || !strings.Contains(out, "There already: 3. Failed: 0.") {
 				t.Errorf("the second time its output is: %s", out)
 			}
-			if out := outside.command(t, "prune", "--root", tree.Dir, "--own", "", "--modules", "--dry-run", lockedProject(t, c, outside, configuration)); !strings.Contains(out, ": 0 module versions, ") {
+			if out := outside.command(t, "prune", "--root", files.Dir, "--own", "", "--modules", "--dry-run", lockedProject(t, c, outside, configuration)); !strings.Contains(out, ": 0 module versions, ") {
 				t.Errorf("prune would remove what is needed: %s", out)
 			}
 
-			inside := startRegistry(t, site("mirror.example.com", tree))
+			inside := startRegistry(t, site("mirror.example.com", files))
 			ws := newWorkspace(t, inside, configuration)
 			ws.CLIConfig(t, standIn)
 			flags := []string{"init"}

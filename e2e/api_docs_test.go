@@ -15,14 +15,14 @@ func TestAPIDocs(t *testing.T) {
 		_, err := exec.LookPath(tool)
 		require(t, err)
 	}
-	tree := newTree(t)
+	files := newTree(t)
 	for _, name := range []string{"vpc", "subnet", "peering"} {
-		asFolder(t, tree.Path("modules/acme/"+name+"/aws/1.10.0"), map[string]string{
+		asFolder(t, files.Path("modules/acme/"+name+"/aws/1.10.0"), map[string]string{
 			"main.tf": "variable \"cidr\" {\n  type        = string\n  description = \"Addresses of the network.\"\n}\n",
 		})
 	}
-	registry := startRegistry(t, site("registry.example.com", tree))
-	closed, token := startPublishing(t, tree)
+	registry := startRegistry(t, site("registry.example.com", files))
+	closed, token := startPublishing(t, files)
 	registry.Settle(t)
 	closed.Settle(t)
 	open, private := newWorkspace(t, registry, ""), newWorkspace(t, closed, "")

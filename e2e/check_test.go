@@ -21,13 +21,13 @@ type Report struct {
 
 // check runs `caddy terraform-registry check` on a tree, and returns its
 // report and exit status. It is run in an environment of its own, with more variables.
-func check(t *testing.T, tree *Tree, variables ...string) (Report, int) {
+func check(t *testing.T, files *Tree, variables ...string) (Report, int) {
 	t.Helper()
 	binary, err := caddyBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.Command(binary, "terraform-registry", "check", "--root", tree.Dir, "--json")
+	cmd := exec.Command(binary, "terraform-registry", "check", "--root", files.Dir, "--json")
 	cmd.Env = append([]string{"HOME=" + t.TempDir()}, variables...)
 	out, err := cmd.Output()
 	var exit *exec.ExitError

@@ -34,7 +34,7 @@ func (r *Registry) clientConfig(t *testing.T, args ...string) string {
 func TestClientConfig(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", signedBy(acme)).
 		Keys("acme", acme).
 		Module("acme/vpc/aws", "1.0.0", asTarGz).
@@ -43,7 +43,7 @@ func TestClientConfig(t *testing.T) {
 		Module("registry.terraform.io/acme/vpc/aws", "1.1.0", asTarGz)
 	tokens := newTokens(t)
 	token := tokens.New("reader")
-	registry := startRegistry(t, site("registry.example.com", tree, `auth terraform_tokens "`+tokens.File+`"`))
+	registry := startRegistry(t, site("registry.example.com", files, `auth terraform_tokens "`+tokens.File+`"`))
 
 	const hosted, mirrored = "registry.example.com/acme/", "registry.terraform.io/acme/"
 	for purpose, needs := range map[string]struct{ providers, modules []string }{

@@ -10,10 +10,10 @@ import (
 // a password from ~/.netrc with downloads (#40).
 func TestUnrequestedCredentials(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0").
 		Module("acme/vpc/aws", "1.0.0", asTarGz)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))

@@ -34,19 +34,19 @@ func (r *Registry) descriptors(t *testing.T) (open []string) {
 // no wrong bytes, keeps offering everything, and recovers.
 func TestTooFewDescriptors(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Provider("acme/other", "1.0.0", platforms("plan9_386"))
+	files := newTree(t).Provider("acme/other", "1.0.0", platforms("plan9_386"))
 	name := demoPackage("1.0.0", "plan9_386")
 	// Larger than the buffers of sockets and TLS, so that it stays open while
 	// it is sent.
-	if err := writeZip(tree.Path(name), "terraform-provider-demo_v1.0.0", incompressible(4<<20)); err != nil {
+	if err := writeZip(files.Path(name), "terraform-provider-demo_v1.0.0", incompressible(4<<20)); err != nil {
 		t.Fatal(err)
 	}
-	sum := sha256Of(t, tree.Path(name))
+	sum := sha256Of(t, files.Path(name))
 	few := func(cmd *exec.Cmd) {
 		cmd.Args = append([]string{"sh", "-c", `ulimit -n 300 && exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
 		cmd.Path = "/bin/sh"
 	}
-	registry := startRegistryAs(t, few, site("registry.example.com", tree, "rescan off"))
+	registry := startRegistryAs(t, few, site("registry.example.com", files, "rescan off"))
 	registry.Settle(t)
 	url := "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.0.0_plan9_386.zip"
 	registry.Get(t, url)
@@ -96,7 +96,7 @@ func TestTooFewDescriptors(t *testing.T) {
 		// empty or unreadable.
 		point := len(registry.Log.Entries())
 		now := time.Now()
-		if err := os.Chtimes(filepath.Dir(tree.Path(name)), now, now); err != nil {
+		if err := os.Chtimes(filepath.Dir(files.Path(name)), now, now); err != nil {
 			t.Fatal(err)
 		}
 		registry.Log.WaitAfter(t, point, 1, "it has tried to scan", func(e Entry) bool {
@@ -118,7 +118,7 @@ func TestTooFewDescriptors(t *testing.T) {
 			t.Errorf("afterwards: %d %s", answer.Status, answer.Body)
 		}
 		registry.Rescan(t)
-		if states := registry.Indexes(t)[tree.Dir]; states.Offered["provider"] != 2 || len(states.Withheld) > 0 {
+		if states := registry.Indexes(t)[files.Dir]; states.Offered["provider"] != 2 || len(states.Withheld) > 0 {
 			t.Errorf("afterwards: %+v", states)
 		}
 	}

@@ -180,8 +180,8 @@ func TestReadmeCaddyfileSpeaksHTTP1(t *testing.T) {
 	t.Parallel()
 	const host = "registry.example.com"
 	acme := publisher(t, "acme")
-	tree := newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme)).Keys("acme", acme)
-	block := substitute(t, codeBlocks(t, "README.md", "caddyfile")[0], "/srv", tree.Dir)
+	files := newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme)).Keys("acme", acme)
+	block := substitute(t, codeBlocks(t, "README.md", "caddyfile")[0], "/srv", files.Dir)
 	registry := startRegistry(t, documentedSite(t, block))
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
 

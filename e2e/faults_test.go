@@ -13,10 +13,10 @@ import (
 // it is back, files added in the meantime are offered too.
 func TestRootRenamedAway(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", platforms("plan9_386")).
 		Module("acme/vpc/aws", "1.0.0", asTarGz)
-	registry := startRegistry(t, site("registry.example.com", tree, "rescan off"))
+	registry := startRegistry(t, site("registry.example.com", files, "rescan off"))
 	urls := []string{
 		versionsOfDemo,
 		"https://registry.example.com/v1/providers/acme/demo/1.0.0/download/plan9/386",
@@ -36,8 +36,8 @@ func TestRootRenamedAway(t *testing.T) {
 		}
 	}
 
-	away := tree.Dir + ".away"
-	if err := os.Rename(tree.Dir, away); err != nil {
+	away := files.Dir + ".away"
+	if err := os.Rename(files.Dir, away); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(away) })
@@ -48,7 +48,7 @@ func TestRootRenamedAway(t *testing.T) {
 	unchanged("without the root")
 
 	(&Tree{Dir: away, t: t}).Provider("acme/demo", "1.1.0", platforms("plan9_386"))
-	if err := os.Rename(away, tree.Dir); err != nil {
+	if err := os.Rename(away, files.Dir); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, "the version added in the meantime is listed", func() bool { return registry.lists(t, versionsOfDemo, "1.1.0") })
@@ -56,7 +56,7 @@ func TestRootRenamedAway(t *testing.T) {
 		t.Error("the release that was present all the time has changed")
 	}
 	// The folder is watched again.
-	tree.Provider("acme/demo", "1.2.0", platforms("plan9_386"))
+	files.Provider("acme/demo", "1.2.0", platforms("plan9_386"))
 	eventually(t, "the version added later is listed", func() bool { return registry.lists(t, versionsOfDemo, "1.2.0") })
 }
 
@@ -79,12 +79,12 @@ func withoutOverride(t *testing.T) func(*exec.Cmd) {
 // else is affected. It is logged once.
 func TestFolderThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", platforms("plan9_386")).
 		Provider("acme/other", "1.0.0", platforms("plan9_386"))
-	registry := startRegistryAs(t, withoutOverride(t), site("registry.example.com", tree, "rescan off"))
+	registry := startRegistryAs(t, withoutOverride(t), site("registry.example.com", files, "rescan off"))
 
-	folder := tree.Path("providers/acme/other")
+	folder := files.Path("providers/acme/other")
 	t.Cleanup(func() { os.Chmod(folder, 0o755) })
 	other := "https://registry.example.com/v1/providers/acme/other/versions"
 	download := "https://registry.example.com/v1/mirror/registry.example.com/acme/other/terraform-provider-other_1.0.0_plan9_386.zip"
@@ -128,7 +128,7 @@ func TestFolderThatCannotBeRead(t *testing.T) {
 // change, so that case is left to the tests of the index.)
 func TestFilesFromTheFuture(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	folders := newTree(t).
 		Provider("acme/demo", "1.0.0", platforms("plan9_386"), zipsOnly).
 		Module("acme/vpc/aws", "1.0.0", asFolder)
 	future := time.Now().Add(10 * 365 * 24 * time.Hour).Truncate(time.Second)
@@ -136,13 +136,13 @@ func TestFilesFromTheFuture(t *testing.T) {
 	date := func(when time.Time) {
 		t.Helper()
 		for _, name := range files {
-			if err := os.Chtimes(tree.Path(name), when, when); err != nil {
+			if err := os.Chtimes(folders.Path(name), when, when); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
 	date(future)
-	s := site("registry.example.com", tree, "rescan off")
+	s := site("registry.example.com", folders, "rescan off")
 	registry := startRegistry(t, s)
 	archives := []string{
 		"https://registry.example.com/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.0.0_plan9_386.zip",
@@ -160,10 +160,10 @@ func TestFilesFromTheFuture(t *testing.T) {
 	for _, url := range archives {
 		etags[url] = registry.Get(t, url).Header.Get("ETag")
 	}
-	if err := writeZip(tree.Path(files[0]), "terraform-provider-demo_v1.0.0", strings.NewReader("another")); err != nil {
+	if err := writeZip(folders.Path(files[0]), "terraform-provider-demo_v1.0.0", strings.NewReader("another")); err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, tree.Path(files[1]), strings.ToUpper(tree.Read(files[1])))
+	writeFile(t, folders.Path(files[1]), strings.ToUpper(folders.Read(files[1])))
 	date(time.Now().Add(-time.Hour))
 	for _, url := range archives {
 		eventually(t, url+" has other bytes", func() bool {

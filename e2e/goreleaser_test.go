@@ -134,11 +134,11 @@ func TestGoReleaser(t *testing.T) {
 	t.Parallel()
 	_, err := goReleaser()
 	require(t, err)
-	tree := newTree(t)
-	registry, token := startPublishing(t, tree)
+	files := newTree(t)
+	registry, token := startPublishing(t, files)
 	project := newProject(t, registry)
 	project.Shell(t, substitute(t, documented(t, publishDocs, "sh", "gpg --armor --export releases@"),
-		"scp acme.asc registry.example.com:/srv/keys/acme.asc", `mkdir "`+tree.Dir+`/keys" && mv acme.asc "`+tree.Dir+`/keys/"`))
+		"scp acme.asc registry.example.com:/srv/keys/acme.asc", `mkdir "`+files.Dir+`/keys" && mv acme.asc "`+files.Dir+`/keys/"`))
 	project.Write(t, "LICENSE", "Do with it what you like.\n")
 	project.Tag(t, "v1.2.0")
 	if out, err := project.Release(t, token); err != nil {

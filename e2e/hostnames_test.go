@@ -78,10 +78,10 @@ func TestTwoHostnames(t *testing.T) {
 // A port is part of a registry's name (#12).
 func TestHostnameWithPort(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0").
 		Module("acme/vpc/aws", "1.0.0", asZip)
-	registry := startRegistry(t, site("registry.example.com:8443", tree))
+	registry := startRegistry(t, site("registry.example.com:8443", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting("registry.example.com:8443/acme/demo", "1.0.0"))

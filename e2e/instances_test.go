@@ -20,9 +20,9 @@ func TestInstancesBehindAProxy(t *testing.T) {
 	t.Parallel()
 	tokens := newTokens(t)
 	ci := tokens.New("ci")
-	tree := newTree(t).Provider("acme/demo", "1.0.0").Module("acme/vpc/aws", "1.0.0", asTarGz)
+	files := newTree(t).Provider("acme/demo", "1.0.0").Module("acme/vpc/aws", "1.0.0", asTarGz)
 	const host = "registry.example.com"
-	s := site(host, tree, publishing(tokens)...)
+	s := site(host, files, publishing(tokens)...)
 	one := startRegistry(t, s)
 	one.Settle(t)
 	instances := []*Registry{one, startBeside(t, one, s), startBeside(t, one, s)}

@@ -15,7 +15,7 @@ import (
 
 // bigPackages writes packages that take long to read, for a provider's versions
 // from 1.0.0. They are small on disk, and all are different.
-func bigPackages(t *testing.T, tree *Tree, count int, size int64) (versions []string) {
+func bigPackages(t *testing.T, files *Tree, count int, size int64) (versions []string) {
 	t.Helper()
 	model := filepath.Join(t.TempDir(), "model.zip")
 	if err := writeZip(model, "terraform-provider-demo", io.LimitReader(zeros{}, size)); err != nil {
@@ -28,7 +28,7 @@ func bigPackages(t *testing.T, tree *Tree, count int, size int64) (versions []st
 	defer packed.Close()
 	for i := range count {
 		version := fmt.Sprintf("1.%d.0", i)
-		create(t, tree.Path(demoPackage(version, "plan9_386")), func(w io.Writer) error {
+		create(t, files.Path(demoPackage(version, "plan9_386")), func(w io.Writer) error {
 			archive := zip.NewWriter(w)
 			for _, f := range packed.File {
 				if err := archive.Copy(f); err != nil {
@@ -57,20 +57,20 @@ func (zeros) Read(p []byte) (int, error) {
 // nothing is left behind.
 func TestKilledWhileReading(t *testing.T) {
 	t.Parallel()
-	empty, tree := newTree(t), newTree(t)
+	empty, files := newTree(t), newTree(t)
 	const count = 24
-	versions := bigPackages(t, tree, count, 240<<20)
+	versions := bigPackages(t, files, count, 240<<20)
 	slow := func(cmd *exec.Cmd) { cmd.Env = append(cmd.Env, "GOMAXPROCS=1") }
 	registry := startRegistryAs(t, slow, site("registry.example.com", empty))
 
 	// Start and Reload would wait until everything has been read.
-	s := site("registry.example.com", tree)
+	s := site("registry.example.com", files)
 	registry.Load(t, s)
 	eventually(t, "some of the packages are remembered", func() bool {
 		names := registry.memos(t)
 		return len(names) > 0 && !strings.HasPrefix(names[0], ".") // a name with a dot is a memo being written
 	})
-	state := registry.Indexes(t)[tree.Dir]
+	state := registry.Indexes(t)[files.Dir]
 	if state.Progress == nil || state.Progress.Done == 0 || state.Progress.Done >= count || state.Pending == 0 {
 		t.Fatalf("it is not reading any more: %+v", state)
 	}
@@ -102,7 +102,7 @@ func TestKilledWhileReading(t *testing.T) {
 	}
 	for _, version := range versions {
 		answer := registry.Get(t, "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/"+version+".json")
-		if zh := "zh:" + sha256Of(t, tree.Path(demoPackage(version, "plan9_386"))); !strings.Contains(answer.Body, zh) {
+		if zh := "zh:" + sha256Of(t, files.Path(demoPackage(version, "plan9_386"))); !strings.Contains(answer.Body, zh) {
 			t.Errorf("%s has not %s: %s", version, zh, answer.Body)
 		}
 	}

@@ -101,9 +101,9 @@ func TestKubernetesManifest(t *testing.T) {
 		}
 	}
 
-	tree := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
+	files := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
 	storage := t.TempDir()
-	here := substitute(t, caddyfile, "/srv/registry", tree.Dir, "/storage", storage)
+	here := substitute(t, caddyfile, "/srv/registry", files.Dir, "/storage", storage)
 	validateCaddyfile(t, here)
 
 	_, site, found := strings.Cut(here, "\n}\n\n")

@@ -19,13 +19,13 @@ const versionsOfDemo = "https://registry.example.com/v1/providers/acme/demo/vers
 func staged(t *testing.T) *Tree { return newTree(t) }
 
 // moveIn renames a file of another tree to the same path in this one.
-func (tree *Tree) moveIn(from *Tree, name string) {
-	tree.t.Helper()
-	if err := os.MkdirAll(filepath.Dir(tree.Path(name)), 0o755); err != nil {
-		tree.t.Fatal(err)
+func (files *Tree) moveIn(from *Tree, name string) {
+	files.t.Helper()
+	if err := os.MkdirAll(filepath.Dir(files.Path(name)), 0o755); err != nil {
+		files.t.Fatal(err)
 	}
-	if err := os.Rename(from.Path(name), tree.Path(name)); err != nil {
-		tree.t.Fatal(err)
+	if err := os.Rename(from.Path(name), files.Path(name)); err != nil {
+		files.t.Fatal(err)
 	}
 }
 
@@ -44,19 +44,19 @@ func (r *Registry) lists(t *testing.T, url, version string) bool {
 // it are served, and deleted ones are no longer served.
 func TestChangesAreServed(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
-	registry := startRegistry(t, site("registry.example.com", tree, "rescan off"))
+	files := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
+	registry := startRegistry(t, site("registry.example.com", files, "rescan off"))
 
 	from := staged(t).
 		Provider("acme/demo", "1.1.0", platforms("plan9_386"), zipsOnly).
 		Provider("acme/demo", "1.2.0", platforms("plan9_386"), zipsOnly)
 	for _, version := range []string{"1.1.0", "1.2.0"} {
 		began := time.Now()
-		tree.moveIn(from, demoPackage(version, "plan9_386"))
+		files.moveIn(from, demoPackage(version, "plan9_386"))
 		eventually(t, version+" is listed", func() bool { return registry.lists(t, versionsOfDemo, version) })
 		t.Logf("after the rename, %s is listed within %v", version, time.Since(began).Round(time.Millisecond))
 	}
-	if err := os.Remove(tree.Path(demoPackage("1.1.0", "plan9_386"))); err != nil {
+	if err := os.Remove(files.Path(demoPackage("1.1.0", "plan9_386"))); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
@@ -64,7 +64,7 @@ func TestChangesAreServed(t *testing.T) {
 	t.Logf("after the deletion, 1.1.0 is no longer listed within %v", time.Since(began).Round(time.Millisecond))
 
 	// A new folder, with all its files.
-	tree.Module("acme/vpc/aws", "1.0.0", asFolder)
+	files.Module("acme/vpc/aws", "1.0.0", asFolder)
 	eventually(t, "the module is listed", func() bool {
 		return registry.lists(t, "https://registry.example.com/v1/modules/acme/vpc/aws/versions", "1.0.0")
 	})
@@ -79,8 +79,8 @@ func incompressible(size int64) io.Reader {
 // complete: at any time, it is absent or complete.
 func TestFilesBeingCopied(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
-	registry := startRegistry(t, site("registry.example.com", tree, "rescan off"))
+	folders := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
+	registry := startRegistry(t, site("registry.example.com", folders, "rescan off"))
 
 	from := staged(t).Module("acme/vpc/aws", "1.1.0", asTarGz).Module("acme/net/aws", "1.1.0", asZip)
 	zip := from.Path(demoPackage("1.1.0", "plan9_386"))
@@ -132,9 +132,9 @@ func TestFilesBeingCopied(t *testing.T) {
 		for _, f := range files {
 			size := len(f.content)
 			if piece == 0 {
-				writeFile(t, tree.Path(f.name), "")
+				writeFile(t, folders.Path(f.name), "")
 			}
-			appendTo(t, tree.Path(f.name), f.content[piece*size/pieces:(piece+1)*size/pieces])
+			appendTo(t, folders.Path(f.name), f.content[piece*size/pieces:(piece+1)*size/pieces])
 		}
 		if piece == pieces-1 {
 			break
@@ -160,8 +160,8 @@ func TestFilesBeingCopied(t *testing.T) {
 // Copying many files is one change, not one for each file.
 func TestManyFilesAtOnce(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Provider("acme/other", "1.0.0", platforms("plan9_386"))
-	registry := startRegistry(t, site("registry.example.com", tree, "rescan off"))
+	files := newTree(t).Provider("acme/other", "1.0.0", platforms("plan9_386"))
+	registry := startRegistry(t, site("registry.example.com", files, "rescan off"))
 	const count = 500
 	from := staged(t)
 	var names []string
@@ -174,7 +174,7 @@ func TestManyFilesAtOnce(t *testing.T) {
 		names = append(names, name)
 	}
 	for _, name := range names {
-		copyFile(t, from.Path(name), tree.Path(name))
+		copyFile(t, from.Path(name), files.Path(name))
 	}
 	registry.Log.Wait(t, "all packages are offered", func(e Entry) bool { return e.scan() && e.Offered == count+1 })
 	scans := registry.Log.Find(0, Entry.scan)

@@ -23,14 +23,14 @@ import (
 //     in the meantime.
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/stable", "1.0.0").
 		Provider("registry.terraform.io/example/hello", "1.0.0", zipsOnly).
 		Provider("acme/demo", "1.0.0", platforms("plan9_386"), zipsOnly).
 		Provider("acme/replaced", "1.0.0", platforms("plan9_386"), zipsOnly).
 		Module("acme/vpc/aws", "1.0.0", asTarGz).
 		Module("acme/net/aws", "1.0.0", asFolder)
-	s := site("registry.example.com", tree)
+	s := site("registry.example.com", files)
 	registry := startRegistry(t, s)
 
 	length := time.Minute
@@ -39,7 +39,7 @@ func TestLoad(t *testing.T) {
 	}
 	end := make(chan struct{})
 	time.AfterFunc(length, func() { close(end) })
-	l := &load{registry: registry, answers: map[string]int{}, tree: tree}
+	l := &load{registry: registry, answers: map[string]int{}, tree: files}
 	var busy sync.WaitGroup
 	for range 6 {
 		busy.Go(func() {

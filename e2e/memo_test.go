@@ -40,21 +40,21 @@ func aboutTheMemo(e Entry) bool { return strings.HasPrefix(e.Message, "the memo 
 // it would have them again.
 func warm(t *testing.T) (*Registry, Site, *Tree) {
 	t.Helper()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", platforms("plan9_386")).
 		Module("acme/vpc/aws", "1.0.0", asTarGz).
 		Module("acme/vpc/aws", "1.1.0", asFolder)
-	s := site("registry.example.com", tree, "poll off")
+	s := site("registry.example.com", files, "poll off")
 	registry := startRegistry(t, s)
 	registry.Settle(t)
-	return registry, s, tree
+	return registry, s, files
 }
 
 const warmArchives = 3
 
 func TestRestartReadsNothing(t *testing.T) {
 	t.Parallel()
-	registry, s, tree := warm(t)
+	registry, s, files := warm(t)
 	for range 2 {
 		registry.Restart(t, s)
 		if scan := registry.firstScan(t); scan.number("read") != 0 || scan.Offered != warmArchives {
@@ -75,7 +75,7 @@ func TestRestartReadsNothing(t *testing.T) {
 
 	// Only files that have changed in the meantime are read.
 	registry.Stop(t)
-	tree.Module("acme/vpc/aws", "1.2.0", asTarGz)
+	files.Module("acme/vpc/aws", "1.2.0", asTarGz)
 	registry.start(t, []Site{s})
 	if scan := registry.firstScan(t); scan.number("read") != 1 || scan.Offered != warmArchives+1 {
 		t.Errorf("with a new module: %s", scan.Line)
@@ -85,9 +85,9 @@ func TestRestartReadsNothing(t *testing.T) {
 // By the memo, check knows which files are others than those that were first offered.
 func TestCheckNotesChangedBytes(t *testing.T) {
 	t.Parallel()
-	registry, _, tree := warm(t)
+	registry, _, files := warm(t)
 	registry.Stop(t)
-	writeFile(t, tree.Path("modules/acme/vpc/aws/1.1.0/main.tf"), "# another module\n")
+	writeFile(t, files.Path("modules/acme/vpc/aws/1.1.0/main.tf"), "# another module\n")
 	for _, test := range []struct {
 		rule, data string
 		want       int
@@ -95,7 +95,7 @@ func TestCheckNotesChangedBytes(t *testing.T) {
 		{"of the user that the registry runs as", registry.path("data"), 1},
 		{"of another one, who sees the folder as it is", t.TempDir(), 0},
 	} {
-		report, _ := check(t, tree, "XDG_DATA_HOME="+test.data)
+		report, _ := check(t, files, "XDG_DATA_HOME="+test.data)
 		notes := 0
 		for _, offer := range report.Offered {
 			for _, note := range offer.Notes {
@@ -146,12 +146,12 @@ func TestUnusableMemo(t *testing.T) {
 // once, not with every scan.
 func TestMemoThatCannotBeWritten(t *testing.T) {
 	t.Parallel()
-	registry, s, tree := warm(t)
+	registry, s, files := warm(t)
 	serves := func(t *testing.T) {
 		t.Helper()
 		point := len(registry.Log.Entries())
 		for i := range 3 {
-			tree.Module("acme/more/aws", fmt.Sprintf("1.%d.%d", point, i), asTarGz)
+			files.Module("acme/more/aws", fmt.Sprintf("1.%d.%d", point, i), asTarGz)
 			registry.Rescan(t)
 		}
 		if !registry.lists(t, "https://registry.example.com/v1/modules/acme/more/aws/versions", fmt.Sprintf("1.%d.2", point)) {

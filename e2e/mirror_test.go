@@ -28,8 +28,8 @@ provider_installation {
 // The mirror serves providers of other hostnames (#61 to #64, #67 to #69).
 func TestMirrorAlone(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Provider("registry.example.com/acme/demo", "1.0.0", zipsOnly)
-	mirror := startRegistry(t, site("mirror.example.com", tree))
+	files := newTree(t).Provider("registry.example.com/acme/demo", "1.0.0", zipsOnly)
+	mirror := startRegistry(t, site("mirror.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, mirror, greeting("registry.example.com/acme/demo", "1.0.0"))
@@ -94,10 +94,10 @@ func TestMirrorLacksProvider(t *testing.T) {
 func TestLockFromMirror(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", signedBy(acme)).
 		Keys("acme", acme)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))
@@ -132,11 +132,11 @@ provider_installation {
 func TestProvidersMirror(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", signedBy(acme)).
 		Provider("acme/demo-beta", "1.0.0", signedBy(acme)).
 		Keys("acme", acme)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		copied := newTree(t)

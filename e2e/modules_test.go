@@ -9,7 +9,7 @@ import (
 // #82, #87, #88, #91, #94, #96).
 func TestModules(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Module("acme/vpc/aws", "1.0.0", asFolder).
 		Module("acme/vpc/aws", "1.1.0", asTarGz).
 		Module("acme/vpc/aws", "1.2.0", asTgz).
@@ -24,7 +24,7 @@ func TestModules(t *testing.T) {
 			delete(files, "main.tf")
 			asHostedTarGz(t, path, files)
 		})
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	calls := map[string]struct{ source, constraint, want string }{
 		"folder":              {"acme/vpc/aws", "1.0.0", "acme/vpc/aws 1.0.0"},
@@ -77,10 +77,10 @@ output "` + name + `" {
 // Absent modules: one that does not exist (#77), and one without the version.
 func TestAbsentModule(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Module("acme/vpc/aws", "1.0.0", asFolder).
 		Module("acme/vpc/aws", "2.0.0-rc.1", asFolder)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, calling("registry.example.com/acme/missing/aws", "1.0.0"))
@@ -96,9 +96,9 @@ func TestAbsentModule(t *testing.T) {
 // otherwise be told to send its token, also gets the link (#84).
 func TestPrivateModuleInAFolderOfItsArchive(t *testing.T) {
 	t.Parallel()
-	tree, tokens := newTree(t).Module("acme/hosted/aws", "1.0.0", asHostedTarGz).Module("acme/hosted/aws", "1.1.0", asHostedZip), newTokens(t)
+	files, tokens := newTree(t).Module("acme/hosted/aws", "1.0.0", asHostedTarGz).Module("acme/hosted/aws", "1.1.0", asHostedZip), newTokens(t)
 	ci := tokens.New("ci")
-	registry := startRegistry(t, site("registry.example.com", tree, privately(tokens)...))
+	registry := startRegistry(t, site("registry.example.com", files, privately(tokens)...))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, `

@@ -161,10 +161,10 @@ func TestMovingDocsLayouts(t *testing.T) {
 // terrareg's other archive begins with the entry "/". Clients unpack it all the same.
 func TestMovingDocsTerraregTar(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t)
-	tarGz(t, tree.Path("modules/acme/vpc/aws/1.2.0.tar.gz"), moduleFiles("acme/vpc/aws", "1.2.0"),
+	files := newTree(t)
+	tarGz(t, files.Path("modules/acme/vpc/aws/1.2.0.tar.gz"), moduleFiles("acme/vpc/aws", "1.2.0"),
 		tar.Header{Typeflag: tar.TypeDir, Name: "/", Mode: 0o755})
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, `
 module "vpc" {
@@ -186,11 +186,11 @@ func TestMovingDocsURLs(t *testing.T) {
 	} {
 		t.Run(test.registry, func(t *testing.T) {
 			t.Parallel()
-			tree := newTree(t).
+			files := newTree(t).
 				Provider("registry.terraform.io/acme/demo", "1.0.0", zipsOnly).
 				Provider("acme/demo", "1.2.0")
 			block := documented(t, movingDocs, "caddyfile", test.block)
-			block = strings.NewReplacer("/srv", tree.Dir, "/var/www/mirror", tree.Path("providers")).Replace(block)
+			block = strings.NewReplacer("/srv", files.Dir, "/var/www/mirror", files.Path("providers")).Replace(block)
 			registry := startRegistry(t, documentedSite(t, block))
 			registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
 			eachClient(t, func(t *testing.T, c Client) {
@@ -210,10 +210,10 @@ func TestMovingDocsSignatures(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
 	outside := newOutside(t, newTree(t).Provider("acme/demo", "1.0.0", platforms("linux_amd64", "darwin_arm64"), signedBy(acme)).Keys("acme", acme))
-	tree := newTree(t)
-	command := substitute(t, documented(t, movingDocs, "sh", "mirror --root"), "--root tree", "--root "+tree.Dir, "hashicorp/null@3.2.2", demoOfOrigin+"@1.0.0")
+	files := newTree(t)
+	command := substitute(t, documented(t, movingDocs, "sh", "mirror --root"), "--root tree", "--root "+files.Dir, "hashicorp/null@3.2.2", demoOfOrigin+"@1.0.0")
 	outside.command(t, strings.Fields(strings.TrimPrefix(command, "caddy terraform-registry "))...)
-	report, status := check(t, tree)
+	report, status := check(t, files)
 	if want := []string{demoOfOrigin + " 1.0.0 publisher"}; !slices.Equal(report.offers(), want) || status != 0 {
 		t.Errorf("it offers %q with status %d, want %q", report.offers(), status, want)
 	}
@@ -222,9 +222,9 @@ func TestMovingDocsSignatures(t *testing.T) {
 // A provider under a new name of its registry: the documented command moves its state.
 func TestMovingDocsAddresses(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Provider("acme/demo", "1.2.0", platforms(thisPlatform))
+	files := newTree(t).Provider("acme/demo", "1.2.0", platforms(thisPlatform))
 	const before, after = "old.example.com/acme/demo", "registry.example.com/acme/demo"
-	registry := startRegistry(t, site("old.example.com", tree), site("registry.example.com", tree))
+	registry := startRegistry(t, site("old.example.com", files), site("registry.example.com", files))
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting(before, "1.2.0"))
 		c.Run(t, ws, "init")

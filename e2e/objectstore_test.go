@@ -158,13 +158,13 @@ func (s *ObjectStore) files(t *testing.T) (keys []string) {
 
 // Put copies the files of a tree into the bucket, as an operator does with the store's
 // tools.
-func (s *ObjectStore) Put(t *testing.T, tree *Tree) {
+func (s *ObjectStore) Put(t *testing.T, files *Tree) {
 	t.Helper()
-	err := filepath.WalkDir(tree.Dir, func(name string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(files.Dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
-		at, err := filepath.Rel(tree.Dir, name)
+		at, err := filepath.Rel(files.Dir, name)
 		if err != nil {
 			return err
 		}

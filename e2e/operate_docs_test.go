@@ -36,9 +36,9 @@ func TestOperateDocsMetrics(t *testing.T) {
 	t.Parallel()
 	_, err := exec.LookPath("curl")
 	require(t, err)
-	tree := newTree(t).Module("acme/vpc/aws", "1.0.0", asTarGz)
+	files := newTree(t).Module("acme/vpc/aws", "1.0.0", asTarGz)
 	caddyfile := substitute(t, documented(t, operateDocs, "caddyfile", "metrics @prometheus"),
-		"/srv", tree.Dir, "\t\tremote_ip 10.0.0.5\n", "") // the connection has no IP address here
+		"/srv", files.Dir, "\t\tremote_ip 10.0.0.5\n", "") // the connection has no IP address here
 	registry := startRegistry(t, documentedSite(t, caddyfile))
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
 
@@ -48,7 +48,7 @@ func TestOperateDocsMetrics(t *testing.T) {
 	commands := documented(t, operateDocs, "sh", "/terraform_registry/rescan")
 	commands = substitute(t, commands, "curl ", `curl --unix-socket "`+registry.path("admin.sock")+`" `, "localhost:2019", "http://localhost")
 	printed := newWorkspace(t, registry, "").Shell(t, ".", commands)
-	if got := strings.Count(printed, `"`+tree.Dir+`":`); got != 3 {
+	if got := strings.Count(printed, `"`+files.Dir+`":`); got != 3 {
 		t.Errorf("they print the root %d times:\n%s", got, printed)
 	}
 }
@@ -58,9 +58,9 @@ func TestOperateDocsMetrics(t *testing.T) {
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	const host = "registry.example.com"
-	tree := newTree(t).Provider("acme/demo", "1.0.0").Module("acme/vpc/aws", "1.0.0", asTarGz)
-	writeFile(t, tree.Path("keys/README.md"), "no keys\n")
-	old := startRegistry(t, site(host, tree))
+	files := newTree(t).Provider("acme/demo", "1.0.0").Module("acme/vpc/aws", "1.0.0", asTarGz)
+	writeFile(t, files.Path("keys/README.md"), "no keys\n")
+	old := startRegistry(t, site(host, files))
 	before := signatureOfDemo(t, old)
 	locks := make(map[string]string) // by the client's version
 	eachClient(t, func(t *testing.T, c Client) { locks[c.Version] = c.install(t, old, "", before.key) })
@@ -68,7 +68,7 @@ func TestBackupAndRestore(t *testing.T) {
 	backups, machine := t.TempDir(), newTree(t)
 	commands := newWorkspace(t, old, "")
 	commands.Setenv("XDG_DATA_HOME", old.path("data"))
-	commands.operate(t, "--output - > /var/backups", old, tree, backups)
+	commands.operate(t, "--output - > /var/backups", old, files, backups)
 	old.Stop(t)
 
 	storage := t.TempDir()
@@ -90,8 +90,8 @@ func TestBackupAndRestore(t *testing.T) {
 func TestSigningKeyIsReplaced(t *testing.T) {
 	t.Parallel()
 	const host = "registry.example.com"
-	tree := newTree(t).Provider("acme/demo", "1.0.0")
-	registry := startRegistry(t, site(host, tree))
+	files := newTree(t).Provider("acme/demo", "1.0.0")
+	registry := startRegistry(t, site(host, files))
 	first := signatureOfDemo(t, registry)
 	locks := make(map[string]string) // by the client's version
 	eachClient(t, func(t *testing.T, c Client) { locks[c.Version] = c.install(t, registry, "", first.key) })
@@ -115,13 +115,13 @@ func TestSigningKeyIsReplaced(t *testing.T) {
 		commands.Shell(t, ".", substitute(t, documented(t, operateDocs, "sh", "rm /var/lib/caddy"),
 			"sudo -u caddy -H caddy storage", quotedCaddy(t)+" storage", "caddy reload", quotedCaddy(t)+" reload", "/etc/caddy/Caddyfile", registry.path("Caddyfile"),
 			"/var/lib/caddy/.local/share/caddy", registry.path("data", "caddy")))
-	}, site(host, tree))
+	}, site(host, files))
 	second := replaced("generated", first)
 
 	file := filepath.Join(t.TempDir(), "signing_key.asc")
 	writeFile(t, file, privateKey(t))
 	validateCaddyfile(t, substitute(t, documented(t, operateDocs, "caddyfile", "signing_key"), "/etc/caddy/signing_key.asc", file))
-	registry.Reload(t, site(host, tree, `signing_key "`+file+`"`))
+	registry.Reload(t, site(host, files, `signing_key "`+file+`"`))
 	replaced("configured", second)
 }
 
@@ -130,11 +130,11 @@ func TestSigningKeyIsReplaced(t *testing.T) {
 func TestPublishersKeyIsAdded(t *testing.T) {
 	t.Parallel()
 	acme, other := publisher(t, "acme"), publisher(t, "other")
-	tree := newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme)).Keys("acme", other)
-	if report, _ := check(t, tree); len(report.Offered) != 0 {
+	files := newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme)).Keys("acme", other)
+	if report, _ := check(t, files); len(report.Offered) != 0 {
 		t.Fatalf("without the key %v is offered", report.Offered)
 	}
-	command := substitute(t, documented(t, operateDocs, "sh", "NEW_KEY_ID"), "NEW_KEY_ID", acme.KeyID(t), "/srv", tree.Dir)
+	command := substitute(t, documented(t, operateDocs, "sh", "NEW_KEY_ID"), "NEW_KEY_ID", acme.KeyID(t), "/srv", files.Dir)
 	gpgLock.Lock()
 	defer gpgLock.Unlock()
 	cmd := exec.CommandContext(beforeDeadline(t), "bash", "-euo", "pipefail", "-c", command)
@@ -142,7 +142,7 @@ func TestPublishersKeyIsAdded(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%s: %v\n%s", command, err, out)
 	}
-	if report, _ := check(t, tree); len(report.Offered) != 1 || len(report.Withheld) != 0 {
+	if report, _ := check(t, files); len(report.Offered) != 1 || len(report.Withheld) != 0 {
 		t.Errorf("with the key %v is offered, and withheld: %v", report.Offered, report.Withheld)
 	}
 }
@@ -151,11 +151,11 @@ func TestPublishersKeyIsAdded(t *testing.T) {
 // have to trust.
 func TestOperateDocsOneMachine(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Module("acme/vpc/aws", "1.0.0", asTarGz)
+	files := newTree(t).Module("acme/vpc/aws", "1.0.0", asTarGz)
 	_, port := freePorts(t)
 	home := t.TempDir()
 	command := substitute(t, documented(t, operateDocs, "sh", "--internal-certs"),
-		"caddy terraform-registry", "exec "+quotedCaddy(t)+" terraform-registry", "./tree", tree.Dir, "8443", port)
+		"caddy terraform-registry", "exec "+quotedCaddy(t)+" terraform-registry", "./tree", files.Dir, "8443", port)
 	cmd := exec.CommandContext(beforeDeadline(t), "bash", "-c", command)
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME=", "XDG_CONFIG_HOME=")
 	stdout, err := cmd.StdoutPipe()
@@ -173,13 +173,13 @@ func TestOperateDocsOneMachine(t *testing.T) {
 
 // operate runs the commands of docs/operate.md that have a text, for a registry with a
 // tree.
-func (ws *Workspace) operate(t *testing.T, text string, r *Registry, tree *Tree, backups string) {
+func (ws *Workspace) operate(t *testing.T, text string, r *Registry, files *Tree, backups string) {
 	t.Helper()
 	commands := documented(t, operateDocs, "sh", text)
 	commands = strings.ReplaceAll(commands, "sudo -u caddy -H caddy", quotedCaddy(t))
 	commands = strings.ReplaceAll(commands, "/tmp/report.json", filepath.Join(ws.home, "report.json"))
 	ws.Shell(t, ".", substitute(t, commands, "caddy terraform-registry", quotedCaddy(t)+" terraform-registry",
-		"/etc/caddy/Caddyfile", r.path("Caddyfile"), "/var/backups", backups, "/srv", tree.Dir))
+		"/etc/caddy/Caddyfile", r.path("Caddyfile"), "/var/backups", backups, "/srv", files.Dir))
 }
 
 func quotedCaddy(t *testing.T) string {

@@ -17,18 +17,18 @@ import (
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", platforms("plan9_386", "linux_mips"), signedBy(acme)).
 		Provider("acme/demo", "1.1.0", platforms("plan9_386", "linux_mips"), tampered("linux_mips")).
 		Module("acme/vpc/aws", "1.0.0", asTarGz).
 		Keys("acme", acme)
-	writeFile(t, tree.Path("providers/README.md"), "not a part of the tree\n")
+	writeFile(t, files.Path("providers/README.md"), "not a part of the tree\n")
 	const bad = "providers/acme/demo/terraform-provider-demo_1.1.0_linux_mips.zip"
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 	registry.Settle(t)
 
 	t.Run("the metrics", func(t *testing.T) {
-		label := fmt.Sprintf("root=%q", tree.Dir)
+		label := fmt.Sprintf("root=%q", files.Dir)
 		metrics := registry.Metrics(t)
 		for series, want := range map[string]float64{
 			`offered{kind="provider",` + label + `}`:             2,
@@ -67,7 +67,7 @@ func TestOperations(t *testing.T) {
 				}
 			}
 			for _, unbounded := range []string{"demo", "vpc", "1.0.0", ".zip"} {
-				if strings.Contains(strings.ReplaceAll(name, tree.Dir, ""), unbounded) {
+				if strings.Contains(strings.ReplaceAll(name, files.Dir, ""), unbounded) {
 					t.Errorf("%s names %s", name, unbounded)
 				}
 			}
@@ -79,7 +79,7 @@ func TestOperations(t *testing.T) {
 
 	t.Run("the indexes", func(t *testing.T) {
 		states := registry.Indexes(t)
-		state := states[tree.Dir]
+		state := states[files.Dir]
 		if len(states) != 1 || state.Offered["provider"] != 2 || state.Offered["module"] != 1 ||
 			state.Withheld["checksum_mismatch"] != 1 || state.Pending != 0 || state.Scans == 0 || state.Failed != 0 || state.Progress != nil {
 			t.Errorf("they are %+v", states)
@@ -87,7 +87,7 @@ func TestOperations(t *testing.T) {
 	})
 
 	t.Run("the report", func(t *testing.T) {
-		answer := registry.Admin(t, http.MethodGet, "/terraform_registry/report?root="+url.QueryEscape(tree.Dir))
+		answer := registry.Admin(t, http.MethodGet, "/terraform_registry/report?root="+url.QueryEscape(files.Dir))
 		if answer.Status != 200 || answer.Header.Get("Content-Type") != "application/json" {
 			t.Errorf("%d %s", answer.Status, answer.Header)
 		}
@@ -95,12 +95,12 @@ func TestOperations(t *testing.T) {
 		if err := json.Unmarshal([]byte(answer.Body), &reports); err != nil {
 			t.Fatal(err)
 		}
-		report := reports[tree.Dir]
+		report := reports[files.Dir]
 		if len(report.Offered) != 3 || report.reasons()[bad] != "checksum_mismatch" {
 			t.Errorf("it is %+v", report)
 		}
 		// It equals the report of `check`.
-		if printed, _ := check(t, tree); len(printed.Offered) != 3 || fmt.Sprint(printed.Withheld) != fmt.Sprint(report.Withheld) {
+		if printed, _ := check(t, files); len(printed.Offered) != 3 || fmt.Sprint(printed.Withheld) != fmt.Sprint(report.Withheld) {
 			t.Errorf("check withholds %v, the report %v", printed.Withheld, report.Withheld)
 		}
 	})
@@ -134,7 +134,7 @@ func TestOperations(t *testing.T) {
 			return registry.Log.Find(0, func(e Entry) bool { return e.Logger == "events" && e.Event == name })
 		}
 		rescanned, withheld := events("terraform_registry_rescanned"), events("terraform_registry_withheld")
-		if len(rescanned) == 0 || !strings.Contains(rescanned[0].Line, `"root":"`+tree.Dir+`"`) {
+		if len(rescanned) == 0 || !strings.Contains(rescanned[0].Line, `"root":"`+files.Dir+`"`) {
 			t.Errorf("the events of scans are %v", rescanned)
 		}
 		if len(withheld) != 1 || !strings.Contains(withheld[0].Line, bad) || !strings.Contains(withheld[0].Line, "checksum_mismatch") {
@@ -157,21 +157,21 @@ func TestOperations(t *testing.T) {
 
 		// It is withheld for another reason, then removed, then withheld for
 		// the first reason again.
-		content := tree.Read(bad)
+		content := files.Read(bad)
 		for _, change := range []struct {
 			how  func() error
 			logs int
 		}{
 			{func() error {
-				if err := os.WriteFile(tree.Path(bad), nil, 0o644); err != nil {
+				if err := os.WriteFile(files.Path(bad), nil, 0o644); err != nil {
 					return err
 				}
 				// A file that has just been written might still be being
 				// copied.
-				return os.Chtimes(tree.Path(bad), time.Time{}, time.Now().Add(-time.Hour))
+				return os.Chtimes(files.Path(bad), time.Time{}, time.Now().Add(-time.Hour))
 			}, 1},
-			{func() error { return os.Remove(tree.Path(bad)) }, 0},
-			{func() error { return os.WriteFile(tree.Path(bad), []byte(content), 0o644) }, 1},
+			{func() error { return os.Remove(files.Path(bad)) }, 0},
+			{func() error { return os.WriteFile(files.Path(bad), []byte(content), 0o644) }, 1},
 		} {
 			point := len(registry.Log.Entries())
 			if err := change.how(); err != nil {
@@ -190,16 +190,16 @@ func TestOperations(t *testing.T) {
 // and answers when it is done.
 func TestRescanAnswersWhenDone(t *testing.T) {
 	t.Parallel()
-	tree, other := newTree(t), newTree(t)
+	files, other := newTree(t), newTree(t)
 	registry := startRegistry(t,
-		site("registry.example.com", tree, "rescan off"),
+		site("registry.example.com", files, "rescan off"),
 		site("other.example.com", other, "rescan off"))
 	for i := range 5 {
 		version := fmt.Sprintf("1.%d.0", i)
-		tree.Provider("acme/demo", version, platforms("plan9_386"))
+		files.Provider("acme/demo", version, platforms("plan9_386"))
 		scans := registry.Indexes(t)[other.Dir].Scans
-		answer := registry.Admin(t, http.MethodPost, "/terraform_registry/rescan?root="+url.QueryEscape(tree.Dir))
-		if answer.Status != 200 || !strings.Contains(answer.Body, tree.Dir) || strings.Contains(answer.Body, other.Dir) {
+		answer := registry.Admin(t, http.MethodPost, "/terraform_registry/rescan?root="+url.QueryEscape(files.Dir))
+		if answer.Status != 200 || !strings.Contains(answer.Body, files.Dir) || strings.Contains(answer.Body, other.Dir) {
 			t.Errorf("%d %s", answer.Status, answer.Body)
 		}
 		if !registry.lists(t, versionsOfDemo, version) {

@@ -20,9 +20,9 @@ type zipEntry struct {
 }
 
 // packageOf writes the package of acme/demo for this platform.
-func packageOf(t *testing.T, tree *Tree, version string, entries ...zipEntry) {
+func packageOf(t *testing.T, files *Tree, version string, entries ...zipEntry) {
 	t.Helper()
-	path := tree.Path("providers/" + demoAddress + "/terraform-provider-demo_" + version + "_" + thisPlatform + ".zip")
+	path := files.Path("providers/" + demoAddress + "/terraform-provider-demo_" + version + "_" + thisPlatform + ".zip")
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		t.Fatal(err)
 	}
@@ -82,13 +82,13 @@ func TestPackagesAsPublished(t *testing.T) {
 		}
 		return content
 	}
-	tree := newTree(t)
-	folder := tree.Path("providers/" + demoAddress + "/1.0.0/" + thisPlatform)
+	files := newTree(t)
+	folder := files.Path("providers/" + demoAddress + "/1.0.0/" + thisPlatform)
 	writeFile(t, filepath.Join(folder, program+"1.0.0"), string(binary("1.0.0"))) // not executable on disk
 	writeFile(t, filepath.Join(folder, "docs", "index.md"), "# Demo\n")
-	packageOf(t, tree, "1.1.0", zipEntry{"docs/", os.ModeDir | 0o755, nil}, zipEntry{"docs/index.md", 0o644, []byte("# Demo\n")}, zipEntry{program + "1.1.0", 0o755, binary("1.1.0")})
-	packageOf(t, tree, "1.2.0", zipEntry{program + "1.2.0", 0o644, binary("1.2.0")})
-	registry := startRegistry(t, site("registry.example.com", tree))
+	packageOf(t, files, "1.1.0", zipEntry{"docs/", os.ModeDir | 0o755, nil}, zipEntry{"docs/index.md", 0o644, []byte("# Demo\n")}, zipEntry{program + "1.1.0", 0o755, binary("1.1.0")})
+	packageOf(t, files, "1.2.0", zipEntry{program + "1.2.0", 0o644, binary("1.2.0")})
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	const mirrorOnly = `
 provider_installation {
@@ -139,7 +139,7 @@ provider_installation {
 			ws.CLIConfig(t, `
 provider_installation {
   filesystem_mirror {
-    path = "`+filepath.ToSlash(tree.Path("providers"))+`"
+    path = "`+filepath.ToSlash(files.Path("providers"))+`"
   }
 }
 `)
@@ -148,7 +148,7 @@ provider_installation {
 		})
 	})
 
-	report, status := check(t, tree)
+	report, status := check(t, files)
 	if status != 1 || len(report.Withheld) != 1 || report.Withheld[0].Reason != "not_executable" {
 		t.Errorf("check exits with %d: %+v", status, report)
 	}

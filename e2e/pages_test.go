@@ -20,9 +20,9 @@ const (
 
 // startPages serves a tree with its pages, and waits until so many versions are
 // offered: folders of modules have to be at rest.
-func startPages(t *testing.T, tree *Tree, offered int, options ...string) *Registry {
+func startPages(t *testing.T, files *Tree, offered int, options ...string) *Registry {
 	t.Helper()
-	r := startBrowsable(t, site(pagesHost, tree, append([]string{"ui"}, options...)...))
+	r := startBrowsable(t, site(pagesHost, files, append([]string{"ui"}, options...)...))
 	r.Log.Wait(t, "it offers all versions", func(e Entry) bool { return e.scan() && e.Offered == offered })
 	return r
 }
@@ -145,9 +145,9 @@ func TestPagesPrivate(t *testing.T) {
 	}
 	tokens := newTokens(t)
 	tokens.New("ci")
-	tree := sampleTree(t)
-	writeFile(t, tree.Path("modules/acme/broken/aws/1.0.0.tar.gz"), "not an archive")
-	registry := startPages(t, tree, sampleOffers,
+	files := sampleTree(t)
+	writeFile(t, files.Path("modules/acme/broken/aws/1.0.0.tar.gz"), "not an archive")
+	registry := startPages(t, files, sampleOffers,
 		"auth terraform_tokens "+tokens.File,
 		"auth http_basic {",
 		"bob "+string(password),
@@ -401,7 +401,7 @@ func pagesWithoutScripts(t *testing.T, registry *Registry) {
 // A README is written by anyone, and changes nothing but itself.
 func TestPagesHostileReadme(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t)
+	files := newTree(t)
 	readmes := map[string]string{ // by names that take one line of any font on a phone
 		"good":   "# A module\n",
 		"script": "<script>alert(1); document.title = 'changed'</script>\n<SCRIPT SRC=//elsewhere.example.com/x.js></SCRIPT>\n",
@@ -419,10 +419,10 @@ func TestPagesHostileReadme(t *testing.T) {
 	}
 	for name, readme := range readmes {
 		dir := "modules/acme/" + name + "/null/1.0.0/"
-		writeFile(t, tree.Path(dir+"main.tf"), "variable \"name\" {}\n")
-		writeFile(t, tree.Path(dir+"README.md"), "It does nothing.\n\n"+readme+"\n\nlast words\n")
+		writeFile(t, files.Path(dir+"main.tf"), "variable \"name\" {}\n")
+		writeFile(t, files.Path(dir+"README.md"), "It does nothing.\n\n"+readme+"\n\nlast words\n")
 	}
-	tab := openTab(t, startPages(t, tree, len(readmes)))
+	tab := openTab(t, startPages(t, files, len(readmes)))
 	// All that surrounds the README, by position, but for what differs by name.
 	const frame = `(() => {
 		const box = s => { const e = document.querySelector(s); if (!e) return s + ' is missing'; const r = e.getBoundingClientRect();

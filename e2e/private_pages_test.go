@@ -26,32 +26,32 @@ const secretName, publicName = "platypus", "wombat"
 // by the first scan.
 func readableTree(t *testing.T) *Tree {
 	t.Helper()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("open/demo", "1.0.0").
 		Module("open/vpc/aws", "1.0.0", asFolder).
 		Module("open/"+publicName+"/aws", "1.0.0", asFolder)
 	for _, registry := range []string{"", "other.example.com/"} {
 		provider, module := registry+"acme/demo", registry+"acme/vpc/aws"
-		tree.Provider(provider, "0.9.0").
+		files.Provider(provider, "0.9.0").
 			Provider(provider, "1.0.0").
 			Module(module, "0.9.0", asTarGz).
 			Module(module, "1.0.0", asFolder).
 			Module(module, "1.1.0", asFolder).
 			Module(registry+"acme/"+secretName+"/aws", "1.0.0", asFolder)
-		writeFile(t, tree.Path("providers/"+provider+"/1.0.0/docs/index.md"), "# Demo of a "+secretName+"\n")
-		writeFile(t, tree.Path("providers/"+provider+"/1.0.0/docs/resources/greeting.md"), "# A greeting\n")
-		writeFile(t, tree.Path("providers/"+provider+"/registry.hcl"), `withdrawn "0.9.0" { reason = "It has a `+secretName+`." }`)
-		writeFile(t, tree.Path("modules/"+module+"/1.0.0/examples/complete/main.tf"), `variable "`+secretName+`" {}`)
-		writeFile(t, tree.Path("modules/"+module+"/registry.hcl"), `withdrawn "0.9.0" { reason = "It has a `+secretName+`." }`)
+		writeFile(t, files.Path("providers/"+provider+"/1.0.0/docs/index.md"), "# Demo of a "+secretName+"\n")
+		writeFile(t, files.Path("providers/"+provider+"/1.0.0/docs/resources/greeting.md"), "# A greeting\n")
+		writeFile(t, files.Path("providers/"+provider+"/registry.hcl"), `withdrawn "0.9.0" { reason = "It has a `+secretName+`." }`)
+		writeFile(t, files.Path("modules/"+module+"/1.0.0/examples/complete/main.tf"), `variable "`+secretName+`" {}`)
+		writeFile(t, files.Path("modules/"+module+"/registry.hcl"), `withdrawn "0.9.0" { reason = "It has a `+secretName+`." }`)
 	}
 	long := time.Now().Add(-time.Hour)
-	err := filepath.WalkDir(tree.Dir, func(path string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(files.Dir, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(path, long, long))
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tree
+	return files
 }
 
 // A caller asks for pages and documents with what a browser or client sends.

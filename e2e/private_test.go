@@ -156,11 +156,11 @@ func sendWith(t *testing.T, client *http.Client, header http.Header, url string)
 // others do not.
 func TestPrivateRegistry(t *testing.T) {
 	t.Parallel()
-	tree, tokens := privateTree(t), newTokens(t)
+	files, tokens := privateTree(t), newTokens(t)
 	ci, person, stranger := tokens.New("ci", "--expires", "1d"), tokens.New("alice", "--group", "platform"), tokens.New("stranger")
 	expired := tokens.New("old")
 	tokens.Expire("old")
-	registry := startRegistry(t, site("registry.example.com", tree, privately(tokens)...))
+	registry := startRegistry(t, site("registry.example.com", files, privately(tokens)...))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		t.Run("a provider and modules, by an environment variable", func(t *testing.T) {
@@ -269,9 +269,9 @@ credentials "registry.example.com" {
 // tokens are not affected.
 func TestTokensChangeWhileServing(t *testing.T) {
 	t.Parallel()
-	tree, tokens := privateTree(t), newTokens(t)
+	files, tokens := privateTree(t), newTokens(t)
 	ci, person := tokens.New("ci"), tokens.New("alice", "--group", "platform")
-	registry := startRegistry(t, site("registry.example.com", tree, privately(tokens)...))
+	registry := startRegistry(t, site("registry.example.com", files, privately(tokens)...))
 	status := func(token string) int {
 		return registry.GetAs(t, token, "https://registry.example.com/v1/providers/acme/demo/versions").Status
 	}
@@ -294,9 +294,9 @@ func TestTokensChangeWhileServing(t *testing.T) {
 // A link is valid for its file, at its registry, until it expires.
 func TestLinks(t *testing.T) {
 	t.Parallel()
-	tree, tokens := privateTree(t), newTokens(t)
+	files, tokens := privateTree(t), newTokens(t)
 	ci := tokens.New("ci")
-	registry := startRegistry(t, site("registry.example.com", tree, append(privately(tokens), "links 2s")...))
+	registry := startRegistry(t, site("registry.example.com", files, append(privately(tokens), "links 2s")...))
 	const folder = "https://registry.example.com/v1/mirror/other.example.com/acme/demo/"
 	link := func() string {
 		answer := registry.GetAs(t, ci, folder+"1.0.0.json")

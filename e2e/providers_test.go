@@ -13,10 +13,10 @@ import (
 func TestReleaseSignedByPublisher(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", signedBy(acme)).
 		Keys("acme", acme)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", "1.0.0"))
@@ -26,7 +26,7 @@ func TestReleaseSignedByPublisher(t *testing.T) {
 
 		// All hashes in SHA256SUMS are in the lock file, so that it can be used
 		// on other platforms.
-		want := digests(tree.Read("providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS"))
+		want := digests(files.Read("providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS"))
 		lock := ws.Lock(t, "registry.example.com/acme/demo")
 		if !slices.Equal(lock.ZH, want) {
 			t.Errorf("the lock file has zh: %v, SHA256SUMS has %v", lock.ZH, want)
@@ -45,10 +45,10 @@ func TestReleaseSignedByPublisher(t *testing.T) {
 // An unsigned release is signed by the registry, with or without a SHA256SUMS.
 func TestReleaseSignedByRegistry(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0").
 		Provider("acme/demo", "1.1.0", zipsOnly)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 	key := keyIDs(t, registry.Get(t, "https://registry.example.com/v1/providers/acme/demo/1.0.0/download/"+strings.ReplaceAll(thisPlatform, "_", "/")))
 
 	eachClient(t, func(t *testing.T, c Client) {
@@ -58,7 +58,7 @@ func TestReleaseSignedByRegistry(t *testing.T) {
 			expect(t, c.Run(t, ws, "apply", "-auto-approve"), `text = "hello world from `+version+`"`)
 			lock := ws.Lock(t, "registry.example.com/acme/demo")
 			for _, platform := range threePlatforms() {
-				zip := tree.Path("providers/acme/demo/terraform-provider-demo_" + version + "_" + platform + ".zip")
+				zip := files.Path("providers/acme/demo/terraform-provider-demo_" + version + "_" + platform + ".zip")
 				if !slices.Contains(lock.ZH, sha256Of(t, zip)) {
 					t.Errorf("zh: of %s is not in the lock file: %v", platform, lock.ZH)
 				}
@@ -71,11 +71,11 @@ func TestReleaseSignedByRegistry(t *testing.T) {
 func TestProviderWithHyphen(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo-beta", "1.0.0", signedBy(acme)).
 		Provider("acme/demo", "1.0.0", signedBy(acme)).
 		Keys("acme", acme)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo-beta", "1.0.0"))
@@ -89,12 +89,12 @@ func TestProviderWithHyphen(t *testing.T) {
 // release may have its own folder, or they may share one.
 func TestVersionSelection(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0").
 		Provider("acme/demo", "1.1.0", perFolder).
 		Provider("acme/demo", "2.0.0-rc.1").
 		Provider("acme/demo", "0.9.0+build.5", perFolder)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		for constraint, want := range map[string]string{
@@ -118,8 +118,8 @@ func TestVersionSelection(t *testing.T) {
 // package for their platform (#34).
 func TestAbsentProvider(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
-	registry := startRegistry(t, site("registry.example.com", tree))
+	files := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/missing", "1.0.0"))
@@ -135,11 +135,11 @@ func TestAbsentProvider(t *testing.T) {
 func TestKeysOfNamespace(t *testing.T) {
 	t.Parallel()
 	former, current := publisher(t, "former"), publisher(t, "acme")
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", signedBy(former)).
 		Provider("acme/demo", "1.1.0", signedBy(current)).
 		Keys("acme", current, former)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		for version, signer := range map[string]*Publisher{"1.0.0": former, "1.1.0": current} {
@@ -154,10 +154,10 @@ func TestKeysOfNamespace(t *testing.T) {
 func TestExtendedKey(t *testing.T) {
 	t.Parallel()
 	extended, before := extendedPublisher(t)
-	tree := newTree(t).Provider("acme/demo", "1.0.0", signedBy(extended))
-	tree.append("keys/acme.asc", before)
-	tree.Keys("acme", extended)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	files := newTree(t).Provider("acme/demo", "1.0.0", signedBy(extended))
+	files.append("keys/acme.asc", before)
+	files.Keys("acme", extended)
+	registry := startRegistry(t, site("registry.example.com", files))
 	given := keyIDs(t, registry.Get(t, "https://registry.example.com/v1/providers/acme/demo/1.0.0/download/"+strings.ReplaceAll(thisPlatform, "_", "/")))
 	if want := []string{extended.KeyID(t)}; !slices.Equal(given, want) {
 		t.Errorf("clients are given keys %v, want %v", given, want)
@@ -180,8 +180,8 @@ func TestReleaseOfRunningRegistry(t *testing.T) {
 		"at reload": {[]string{"rescan off"}, func(t *testing.T, r *Registry, s Site) { r.Reload(t, s) }},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tree := newTree(t).Provider("acme/demo", "1.0.0")
-			s := site("registry.example.com", tree, publish.options...)
+			files := newTree(t).Provider("acme/demo", "1.0.0")
+			s := site("registry.example.com", files, publish.options...)
 			registry := startRegistry(t, s)
 			selected := func(want string) {
 				eachClient(t, func(t *testing.T, c Client) {
@@ -193,7 +193,7 @@ func TestReleaseOfRunningRegistry(t *testing.T) {
 				})
 			}
 			selected("1.0.0")
-			tree.Provider("acme/demo", "1.1.0")
+			files.Provider("acme/demo", "1.1.0")
 			publish.do(t, registry, s)
 			registry.Log.Wait(t, "it offers two releases", func(e Entry) bool { return e.scan() && e.Offered == 2 })
 			selected("1.1.0")

@@ -17,17 +17,17 @@ const publishDocs = "docs/publish.md"
 
 // startPublishing runs a registry with the first Caddyfile of docs/publish.md, and
 // returns the token of its user ci, who may publish in acme.
-func startPublishing(t *testing.T, tree *Tree) (r *Registry, token string) {
+func startPublishing(t *testing.T, files *Tree) (r *Registry, token string) {
 	t.Helper()
 	tokens := newTokens(t)
 	token = tokens.New("ci")
-	return startPublishingWith(t, tree, tokens), token
+	return startPublishingWith(t, files, tokens), token
 }
 
 // startPublishingWith runs it with the tokens of its users. Of these, ops may manage all.
-func startPublishingWith(t *testing.T, tree *Tree, tokens *Tokens) (r *Registry) {
+func startPublishingWith(t *testing.T, files *Tree, tokens *Tokens) (r *Registry) {
 	t.Helper()
-	block := substitute(t, codeBlocks(t, publishDocs, "caddyfile")[0], "/srv", tree.Dir, "/etc/caddy/tokens", tokens.File)
+	block := substitute(t, codeBlocks(t, publishDocs, "caddyfile")[0], "/srv", files.Dir, "/etc/caddy/tokens", tokens.File)
 	r = startRegistry(t, documentedSite(t, block))
 	r.Log.Wait(t, "it has scanned its tree", Entry.scan)
 	return r
@@ -47,10 +47,10 @@ func TestPublishDocsCurl(t *testing.T) {
 	t.Parallel()
 	_, err := exec.LookPath("curl")
 	require(t, err)
-	tree := newTree(t)
+	files := newTree(t)
 	tokens := newTokens(t)
 	token, ops := tokens.New("ci"), tokens.New("ops")
-	registry := startPublishingWith(t, tree, tokens)
+	registry := startPublishingWith(t, files, tokens)
 	ws := newWorkspace(t, registry, "")
 	ws.Setenv("REGISTRY_TOKEN", token)
 	ws.Setenv("OPS_TOKEN", ops)
@@ -99,7 +99,7 @@ output "vpc" {
 	})
 	expect(t, registry.Get(t, "https://"+host+"/v1/providers/acme/demo/1.2.0").Body, `"path":"docs/index.md"`)
 	expect(t, registry.Get(t, "https://"+host+"/v1/modules/acme/vpc/aws/1.2.0").Body, `"description":"A network"`)
-	expect(t, readFile(t, tree.Path("modules/acme/vpc/aws/registry.hcl")), `owner = "platform team"`)
+	expect(t, readFile(t, files.Path("modules/acme/vpc/aws/registry.hcl")), `owner = "platform team"`)
 }
 
 // What is staged is shown and discarded by the documented commands.
@@ -136,8 +136,8 @@ func TestPublishDocsStaging(t *testing.T) {
 // The commands for copying offer a release that is complete.
 func TestPublishDocsCopying(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t)
-	registry, _ := startPublishing(t, tree)
+	files := newTree(t)
+	registry, _ := startPublishing(t, files)
 	ws := newWorkspace(t, registry, "")
 	ws.release(t)
 	// GoReleaser leaves it outside of dist.
@@ -145,7 +145,7 @@ func TestPublishDocsCopying(t *testing.T) {
 		filepath.Join(ws.Dir, "terraform-registry-manifest.json")); err != nil {
 		t.Fatal(err)
 	}
-	ws.Shell(t, ".", substitute(t, documented(t, publishDocs, "sh", "mv -T"), "/srv", tree.Dir))
+	ws.Shell(t, ".", substitute(t, documented(t, publishDocs, "sh", "mv -T"), "/srv", files.Dir))
 	registry.Log.Wait(t, "it offers the release", func(e Entry) bool {
 		return strings.HasPrefix(e.Message, "now offered acme/demo 1.2.0")
 	})

@@ -52,9 +52,9 @@ func (r *Registry) rawConnectionOver(t *testing.T, through func(net.Conn) net.Co
 // A connection that is cut leaves nothing of its file, at whatever point it is cut.
 func TestUploadsThatAreCutOff(t *testing.T) {
 	t.Parallel()
-	tokens, tree, d := newTokens(t), newTree(t), newDist(t)
+	tokens, files, d := newTokens(t), newTree(t), newDist(t)
 	token := tokens.New("ci")
-	registry := startRegistry(t, site("registry.example.com", tree, publishing(tokens)...))
+	registry := startRegistry(t, site("registry.example.com", files, publishing(tokens)...))
 	ci := registry.sender(t, token)
 	defer registry.watch(t, d)()
 	name := zipOfDemo("1.0.0", thisPlatform)
@@ -71,7 +71,7 @@ func TestUploadsThatAreCutOff(t *testing.T) {
 			connection.Close()
 		}
 	}
-	eventually(t, "nothing is left", func() bool { return len(tree.staged()) == 0 })
+	eventually(t, "nothing is left", func() bool { return len(files.staged()) == 0 })
 	answer, err := ci.do(http.MethodGet, demoPath, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -87,16 +87,16 @@ func TestUploadsThatAreCutOff(t *testing.T) {
 	if !registry.sees(t, d) {
 		t.Error("the release is not offered")
 	}
-	tree.isPublished(d)
+	files.isPublished(d)
 }
 
 // A client that stalls, in the middle of a record of TLS too, is told after a minute that
 // its file has not arrived.
 func TestUploadsThatStall(t *testing.T) {
 	t.Parallel()
-	tokens, tree := newTokens(t), newTree(t)
+	tokens, files := newTokens(t), newTree(t)
 	token := tokens.New("ci")
-	registry := startRegistry(t, site("registry.example.com", tree, publishing(tokens)...))
+	registry := startRegistry(t, site("registry.example.com", files, publishing(tokens)...))
 	var stalled sync.WaitGroup
 	for rule, limit := range map[string]int{"between two records": 1 << 30, "in a record": 100_001} {
 		stalled.Go(func() {
@@ -122,7 +122,7 @@ func TestUploadsThatStall(t *testing.T) {
 		})
 	}
 	stalled.Wait()
-	eventually(t, "nothing is left", func() bool { return len(tree.staged()) == 0 })
+	eventually(t, "nothing is left", func() bool { return len(files.staged()) == 0 })
 }
 
 // A stallingConnection sends no more than limit bytes, and takes the rest all the same.
@@ -145,10 +145,10 @@ func (c *stallingConnection) Write(b []byte) (int, error) {
 func TestUploadsThatAreRefused(t *testing.T) {
 	t.Parallel()
 	acme, stranger := publisher(t, "acme"), publisher(t, "stranger")
-	tokens, tree := newTokens(t), newTree(t).Keys("acme", acme)
+	tokens, files := newTokens(t), newTree(t).Keys("acme", acme)
 	good, wrong := newDist(t, signedBy(acme)), newDist(t, signedBy(stranger))
 	ciToken, otherToken := tokens.New("ci"), tokens.New("other")
-	registry := startRegistry(t, site("registry.example.com", tree, publishing(tokens)...))
+	registry := startRegistry(t, site("registry.example.com", files, publishing(tokens)...))
 	ci, other, anonymous := registry.sender(t, ciToken), registry.sender(t, otherToken), registry.sender(t, "")
 	name, sums := zipOfDemo("1.0.0", thisPlatform), "terraform-provider-demo_1.0.0_SHA256SUMS"
 
@@ -167,12 +167,12 @@ func TestUploadsThatAreRefused(t *testing.T) {
 				answer.is(t, 401, "")
 			}
 		}
-		tree.isClean()
+		files.isClean()
 	})
 	t.Run("a wrong checksum", func(t *testing.T) {
 		ci.put(t, demoPath+name, good[name], "X-Checksum-Sha256", strings.Repeat("1", 64)).is(t, 422, `"message":"the file that arrived has the sha256`)
 		ci.put(t, demoPath+name, good[name], "Digest", "sha-256="+strings.Repeat("Q", 43)+"=").is(t, 422, `{"errors":["the file that arrived has the sha256`)
-		tree.isClean()
+		files.isClean()
 	})
 	t.Run("a wrong signature, and then the right one", func(t *testing.T) {
 		for _, name := range good.names() {
@@ -185,7 +185,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 			t.Error("it is offered without its signature")
 		}
 		ci.put(t, demoPath+sums+".sig", good[sums+".sig"]).is(t, 201, `"published"`)
-		tree.isPublished(good)
+		files.isPublished(good)
 	})
 	t.Run("rights that are withdrawn between two uploads", func(t *testing.T) {
 		path := "providers/acme/demo/2.0.0/terraform-provider-demo_2.0.0_manifest.json"
@@ -193,7 +193,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 		ci.put(t, path, content).is(t, 202, "")
 		tokens.Revoke("ci")
 		eventually(t, "the token is refused", func() bool { return ci.put(t, path, content).Status == 401 })
-		if staged := tree.staged(); len(staged) != 1 {
+		if staged := files.staged(); len(staged) != 1 {
 			t.Errorf("staged are %v", staged)
 		}
 	})
@@ -202,9 +202,9 @@ func TestUploadsThatAreRefused(t *testing.T) {
 // Paths that are none of a file's get no file anywhere.
 func TestPathsOfUploads(t *testing.T) {
 	t.Parallel()
-	tokens, tree := newTokens(t), newTree(t)
+	tokens, folders := newTokens(t), newTree(t)
 	token := tokens.New("ci")
-	registry := startRegistry(t, site("registry.example.com", tree, publishing(tokens)...))
+	registry := startRegistry(t, site("registry.example.com", folders, publishing(tokens)...))
 	zip := newSmallDist(t, "")[zipOfDemo("1.0.0", "linux_amd64")]
 	name := zipOfDemo("1.0.0", "linux_amd64")
 	for _, target := range []string{
@@ -251,23 +251,23 @@ func TestPathsOfUploads(t *testing.T) {
 		}
 		body, _ := io.ReadAll(answer.Body)
 		connection.Close()
-		if answer.StatusCode < 400 || answer.StatusCode >= 500 || bytes.Contains(body, []byte(tree.Dir)) || len(body) > 2000 {
+		if answer.StatusCode < 400 || answer.StatusCode >= 500 || bytes.Contains(body, []byte(folders.Dir)) || len(body) > 2000 {
 			t.Errorf("%.200s: %d %.300s", target, answer.StatusCode, body)
 		}
 	}
-	if files := tree.files(); len(files) > 0 {
+	if files := folders.files(); len(files) > 0 {
 		t.Errorf("the tree has %v", files)
 	}
-	tree.isClean()
+	folders.isClean()
 }
 
 // Two builds are sent by many at once, through two instances that share the folder
 // and the storage. One wins.
 func TestBuildsOfOneVersion(t *testing.T) {
 	t.Parallel()
-	tokens, tree := newTokens(t), newTree(t)
+	tokens, files := newTokens(t), newTree(t)
 	token := tokens.New("ci")
-	s := site("registry.example.com", tree, publishing(tokens)...)
+	s := site("registry.example.com", files, publishing(tokens)...)
 	one := startRegistry(t, s)
 	two := startBeside(t, one, s)
 	builds := []Dist{newSmallDist(t, "one"), newSmallDist(t, "two")}
@@ -304,10 +304,10 @@ func TestBuildsOfOneVersion(t *testing.T) {
 		t.Errorf("%d have published it: %v", statuses[201], statuses)
 	}
 	winner := builds[0]
-	if readFile(t, tree.Path(demoPath+"terraform-provider-demo_1.0.0_SHA256SUMS")) == builds[1]["terraform-provider-demo_1.0.0_SHA256SUMS"] {
+	if readFile(t, files.Path(demoPath+"terraform-provider-demo_1.0.0_SHA256SUMS")) == builds[1]["terraform-provider-demo_1.0.0_SHA256SUMS"] {
 		winner = builds[1]
 	}
-	tree.isPublished(winner)
+	files.isPublished(winner)
 	for _, name := range winner.names() {
 		for _, sender := range senders {
 			sender.put(t, demoPath+name, winner[name]).is(t, 200, `"published"`)
@@ -318,9 +318,9 @@ func TestBuildsOfOneVersion(t *testing.T) {
 // A server that is killed keeps what it has acknowledged, and nothing else.
 func TestKilledWhilePublishing(t *testing.T) {
 	t.Parallel()
-	tokens, tree, d := newTokens(t), newTree(t), newDist(t)
+	tokens, folders, d := newTokens(t), newTree(t), newDist(t)
 	token := tokens.New("ci")
-	s := site("registry.example.com", tree, publishing(tokens)...)
+	s := site("registry.example.com", folders, publishing(tokens)...)
 	registry := startRegistry(t, s)
 	restart := func() { registry.start(t, []Site{s}) } // for as long as the whole test
 	kill := func() {
@@ -342,13 +342,13 @@ func TestKilledWhilePublishing(t *testing.T) {
 		fmt.Fprintf(connection, "PUT /v1/%s HTTP/1.1\r\nHost: registry.example.com\r\nAuthorization: Bearer %s\r\nContent-Length: %d\r\n\r\n%s",
 			demoPath+half, token, len(d[half]), d[half][:len(d[half])/2])
 		eventually(t, "half of it has arrived", func() bool {
-			return slices.ContainsFunc(tree.staged(), func(name string) bool { return strings.HasSuffix(name, ".part") })
+			return slices.ContainsFunc(folders.staged(), func(name string) bool { return strings.HasSuffix(name, ".part") })
 		})
 		kill()
-		tree.anHourPasses()
+		folders.anHourPasses()
 		restart()
 		eventually(t, "the half is removed", func() bool {
-			return !slices.ContainsFunc(tree.staged(), func(name string) bool { return strings.HasSuffix(name, ".part") })
+			return !slices.ContainsFunc(folders.staged(), func(name string) bool { return strings.HasSuffix(name, ".part") })
 		})
 		answer, err := registry.sender(t, token).do(http.MethodGet, demoPath, nil)
 		if err != nil {
@@ -370,14 +370,14 @@ func TestKilledWhilePublishing(t *testing.T) {
 					_, _ = ci.do(http.MethodPut, demoPath+name, strings.NewReader(d[name])) // it is killed
 				})
 			}
-			eventually(t, "files arrive", func() bool { return len(tree.staged()) > 1 || len(published(tree)) > 0 })
+			eventually(t, "files arrive", func() bool { return len(folders.staged()) > 1 || len(published(folders)) > 0 })
 			time.Sleep(time.Duration(random.IntN(150)) * time.Millisecond) // the moment of the fault
 			kill()
 			sending.Wait()
-			if files := published(tree); len(files) != 0 && len(files) != len(d) {
+			if files := published(folders); len(files) != 0 && len(files) != len(d) {
 				t.Errorf("a part of the release is in the tree: %v", files)
 			}
-			tree.anHourPasses()
+			folders.anHourPasses()
 			restart()
 			ci = registry.sender(t, token)
 			last := 0
@@ -392,11 +392,11 @@ func TestKilledWhilePublishing(t *testing.T) {
 			}
 			// Empty folders too, once the lock of the server that was killed has expired.
 			eventually(t, "nothing is left", func() bool {
-				_, err := os.Stat(tree.Path("providers/.staging"))
+				_, err := os.Stat(folders.Path("providers/.staging"))
 				return os.IsNotExist(err)
 			})
-			tree.isPublished(d)
-			if err := os.RemoveAll(tree.Path(demoPath)); err != nil { // by its operator
+			folders.isPublished(d)
+			if err := os.RemoveAll(folders.Path(demoPath)); err != nil { // by its operator
 				t.Fatal(err)
 			}
 			eventually(t, "it is gone", func() bool { return !registry.sees(t, d) })
@@ -405,8 +405,8 @@ func TestKilledWhilePublishing(t *testing.T) {
 }
 
 // published are the names of the files in the version's folder.
-func published(tree *Tree) (names []string) {
-	entries, _ := os.ReadDir(tree.Path(demoPath))
+func published(files *Tree) (names []string) {
+	entries, _ := os.ReadDir(files.Path(demoPath))
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
@@ -419,29 +419,29 @@ func TestPublishingOnAFullDisk(t *testing.T) {
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
 		t.Skip("not run, because only root on Linux can mount a small disk")
 	}
-	tokens, tree, d := newTokens(t), newTree(t), newDist(t)
-	small := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", tree.Dir)
+	tokens, files, d := newTokens(t), newTree(t), newDist(t)
+	small := exec.Command("mount", "-t", "tmpfs", "-o", "size=1m,mode=755", "tmpfs", files.Dir)
 	if out, err := small.CombinedOutput(); err != nil {
 		t.Skipf("not run, because nothing can be mounted here: %v %s", err, out)
 	}
 	t.Cleanup(func() {
-		if out, err := exec.Command("umount", "--lazy", tree.Dir).CombinedOutput(); err != nil {
+		if out, err := exec.Command("umount", "--lazy", files.Dir).CombinedOutput(); err != nil {
 			t.Errorf("umount: %v %s", err, out)
 		}
 	})
-	tree.Module("acme/vpc/aws", "1.0.0", asTarGz)
+	files.Module("acme/vpc/aws", "1.0.0", asTarGz)
 	token := tokens.New("ci")
-	registry := startRegistry(t, site("registry.example.com", tree, publishing(tokens)...))
+	registry := startRegistry(t, site("registry.example.com", files, publishing(tokens)...))
 	ci := registry.sender(t, token)
-	before := tree.files()
+	before := files.files()
 	name := zipOfDemo("1.0.0", thisPlatform)
 	ci.put(t, demoPath+name, d[name]).is(t, 507, "disk is full: tell its operator")
-	if after := tree.files(); !slices.Equal(after, before) {
+	if after := files.files(); !slices.Equal(after, before) {
 		t.Errorf("the tree has %v", after)
 	}
-	tree.isClean()
+	files.isClean()
 	registry.Get(t, "https://registry.example.com/v1/modules/acme/vpc/aws/versions").is(t, 200, "1.0.0")
-	if out, err := exec.Command("mount", "-o", "remount,size=256m", tree.Dir).CombinedOutput(); err != nil {
+	if out, err := exec.Command("mount", "-o", "remount,size=256m", files.Dir).CombinedOutput(); err != nil {
 		t.Fatalf("%v %s", err, out)
 	}
 	for _, name := range d.names() {
@@ -458,9 +458,9 @@ func TestPublishingOnAFullDisk(t *testing.T) {
 // that was not running then.
 func TestAbandonedReleases(t *testing.T) {
 	t.Parallel()
-	tokens, tree := newTokens(t), newTree(t)
+	tokens, files := newTokens(t), newTree(t)
 	token := tokens.New("ci")
-	s := site("registry.example.com", tree, publishing(tokens)...)
+	s := site("registry.example.com", files, publishing(tokens)...)
 	registry := startRegistry(t, s)
 	const abandoned = 1000
 	ci := registry.sender(t, token)
@@ -483,21 +483,21 @@ func TestAbandonedReleases(t *testing.T) {
 	}
 	close(work)
 	group.Wait()
-	if n := len(tree.staged()); n != abandoned {
+	if n := len(files.staged()); n != abandoned {
 		t.Errorf("%d files are staged", n)
 	}
 	if files := registry.Get(t, "https://registry.example.com/v1/providers/acme/demo/versions"); files.Status != 404 {
 		t.Errorf("%d %s", files.Status, files.Body)
 	}
 	yesterday := time.Now().Add(-25 * time.Hour)
-	for _, name := range tree.files() {
-		if err := os.Chtimes(filepath.Join(tree.Dir, name), yesterday, yesterday); err != nil {
+	for _, name := range files.files() {
+		if err := os.Chtimes(filepath.Join(files.Dir, name), yesterday, yesterday); err != nil {
 			t.Fatal(err)
 		}
 	}
 	registry.Restart(t, s)
 	eventually(t, "all are dropped", func() bool {
-		_, err := os.Stat(tree.Path("providers/.staging"))
+		_, err := os.Stat(files.Path("providers/.staging"))
 		return os.IsNotExist(err)
 	})
 }

@@ -203,38 +203,38 @@ func (r *Registry) watch(t *testing.T, d Dist) (stop func()) {
 }
 
 // isPublished fails unless the tree has exactly the files of the release.
-func (tree *Tree) isPublished(d Dist) {
-	tree.t.Helper()
+func (files *Tree) isPublished(d Dist) {
+	files.t.Helper()
 	var want []string
 	for name, content := range d {
 		path := demoPath + name
 		want = append(want, path)
-		if got, err := os.ReadFile(tree.Path(path)); err != nil || string(got) != content {
-			tree.t.Errorf("%s has other bytes: %v", path, err)
+		if got, err := os.ReadFile(files.Path(path)); err != nil || string(got) != content {
+			files.t.Errorf("%s has other bytes: %v", path, err)
 		}
 	}
 	slices.Sort(want)
-	got := slices.DeleteFunc(tree.files(), func(name string) bool { return strings.HasPrefix(name, "keys/") })
+	got := slices.DeleteFunc(files.files(), func(name string) bool { return strings.HasPrefix(name, "keys/") })
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		tree.t.Errorf("the tree has %v, want %v", got, want)
+		files.t.Errorf("the tree has %v, want %v", got, want)
 	}
-	tree.isClean()
+	files.isClean()
 }
 
 // isClean fails if something is left of what was staged.
-func (tree *Tree) isClean() {
-	tree.t.Helper()
+func (files *Tree) isClean() {
+	files.t.Helper()
 	for _, part := range []string{"providers", "modules"} {
-		if _, err := os.Stat(tree.Path(part + "/.staging")); !os.IsNotExist(err) {
-			tree.t.Errorf("%s/.staging is still there: %v", part, tree.files())
+		if _, err := os.Stat(files.Path(part + "/.staging")); !os.IsNotExist(err) {
+			files.t.Errorf("%s/.staging is still there: %v", part, files.files())
 		}
 	}
 }
 
 // staged returns the files that are staged, temporary ones too.
-func (tree *Tree) staged() (names []string) {
-	_ = filepath.WalkDir(tree.Path("providers/.staging"), func(path string, e fs.DirEntry, err error) error {
+func (files *Tree) staged() (names []string) {
+	_ = filepath.WalkDir(files.Path("providers/.staging"), func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {
 			names = append(names, e.Name())
 		}

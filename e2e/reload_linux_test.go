@@ -72,11 +72,11 @@ func (r *Registry) watched(t *testing.T) (watchers, folders int) {
 // Two hundred reloads leave nothing behind and read no archive again.
 func TestReloadsLeakNothing(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", platforms("plan9_386", "linux_mips")).
 		Module("acme/vpc/aws", "1.0.0", asTarGz).
 		Module("acme/vpc/aws", "1.1.0", asFolder)
-	s := site("registry.example.com", tree)
+	s := site("registry.example.com", files)
 	registry := startRegistry(t, s)
 	registry.Settle(t)
 	reload := func() {
@@ -123,7 +123,7 @@ func TestReloadsLeakNothing(t *testing.T) {
 	if _, now := registry.watched(t); now != folders || folders == 0 {
 		t.Errorf("%d folders were watched before, %d after", folders, now)
 	}
-	if n := registry.Metrics(t)[`caddy_terraform_registry_offered{kind="provider",root="`+tree.Dir+`"}`]; n != 1 {
+	if n := registry.Metrics(t)[`caddy_terraform_registry_offered{kind="provider",root="`+files.Dir+`"}`]; n != 1 {
 		t.Errorf("the metrics are lost: %v providers", n)
 	}
 }
@@ -132,16 +132,16 @@ func TestReloadsLeakNothing(t *testing.T) {
 // both a file on disk, and a module that is packed while it is sent.
 func TestDownloadsFinishAcrossAReload(t *testing.T) {
 	t.Parallel()
-	tree, other := newTree(t), newTree(t)
-	if err := writeZip(tree.Path(demoPackage("1.0.0", "plan9_386")), "terraform-provider-demo_v1.0.0", incompressible(8<<20)); err != nil {
+	files, other := newTree(t), newTree(t)
+	if err := writeZip(files.Path(demoPackage("1.0.0", "plan9_386")), "terraform-provider-demo_v1.0.0", incompressible(8<<20)); err != nil {
 		t.Fatal(err)
 	}
-	tree.Module("acme/vpc/aws", "1.0.0", asFolder)
-	create(t, tree.Path("modules/acme/vpc/aws/1.0.0/large.bin"), func(w io.Writer) error {
+	files.Module("acme/vpc/aws", "1.0.0", asFolder)
+	create(t, files.Path("modules/acme/vpc/aws/1.0.0/large.bin"), func(w io.Writer) error {
 		_, err := io.Copy(w, incompressible(8<<20))
 		return err
 	})
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 	urls := []string{
 		"https://registry.example.com/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.0.0_plan9_386.zip",
 		"https://registry.example.com/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz",
@@ -160,13 +160,13 @@ func TestDownloadsFinishAcrossAReload(t *testing.T) {
 		defer begun[url].Body.Close()
 	}
 
-	registry.Load(t, site("registry.example.com", tree)) // the same tree
+	registry.Load(t, site("registry.example.com", files)) // the same tree
 	registry.Load(t, site("registry.example.com", other))
 	eventually(t, "the new configuration serves", func() bool {
 		answer, err := registry.ask(versionsOfDemo)
 		return err == nil && answer.Status == 404
 	})
-	eventually(t, "the tree is no longer watched", func() bool { _, served := registry.Indexes(t)[tree.Dir]; return !served })
+	eventually(t, "the tree is no longer watched", func() bool { _, served := registry.Indexes(t)[files.Dir]; return !served })
 	for _, url := range urls {
 		body, err := io.ReadAll(begun[url].Body)
 		if err != nil {
@@ -182,8 +182,8 @@ func TestDownloadsFinishAcrossAReload(t *testing.T) {
 // last of them.
 func TestSitesShareAnIndex(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
-	one, two := site("one.example.com", tree), site("two.example.com", tree)
+	files := newTree(t).Provider("acme/demo", "1.0.0", platforms("plan9_386"))
+	one, two := site("one.example.com", files), site("two.example.com", files)
 	registry := startRegistry(t, one, Site{Address: "none.example.com"})
 	registry.Settle(t)
 	_, folders := registry.watched(t)

@@ -9,10 +9,10 @@ import (
 // valid, even if the registry itself signs and packs.
 func TestRestart(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0").
 		Module("acme/vpc/aws", "1.0.0", asFolder)
-	s := site("registry.example.com", tree)
+	s := site("registry.example.com", files)
 	registry := startRegistry(t, s)
 	urls := []string{
 		"https://registry.example.com/v1/providers/acme/demo/1.0.0/download/" + strings.ReplaceAll(thisPlatform, "_", "/"),

@@ -12,22 +12,22 @@ import (
 // runs on this platform. What it has was published at fixed dates.
 func sampleTree(t *testing.T) *Tree {
 	t.Helper()
-	tree := newTree(t)
-	if err := os.CopyFS(tree.Dir, os.DirFS(filepath.Join(repository(), "testdata", "registry"))); err != nil {
+	files := newTree(t)
+	if err := os.CopyFS(files.Dir, os.DirFS(filepath.Join(repository(), "testdata", "registry"))); err != nil {
 		t.Fatal(err)
 	}
 	// What serving the sample has left on a developer's machine.
-	if err := os.RemoveAll(tree.Path("providers/acme/demo/1.0.0")); err != nil {
+	if err := os.RemoveAll(files.Path("providers/acme/demo/1.0.0")); err != nil {
 		t.Fatal(err)
 	}
-	tree.Provider("acme/demo", "1.0.0", perFolder)
-	if err := os.CopyFS(tree.Path("providers/acme/demo/1.0.0/docs"), os.DirFS(tree.Path("providers/acme/demo/0.1.0/docs"))); err != nil {
+	files.Provider("acme/demo", "1.0.0", perFolder)
+	if err := os.CopyFS(files.Path("providers/acme/demo/1.0.0/docs"), os.DirFS(files.Path("providers/acme/demo/0.1.0/docs"))); err != nil {
 		t.Fatal(err)
 	}
 	for name, published := range samplePublished {
-		tree.Date(name, published)
+		files.Date(name, published)
 	}
-	return tree
+	return files
 }
 
 // sampleOffers is how many versions of a sampleTree are offered.
@@ -51,15 +51,15 @@ var samplePublished = map[string]time.Time{
 }
 
 // Date sets the time of a file, or of a folder with everything in it.
-func (tree *Tree) Date(name string, at time.Time) {
-	tree.t.Helper()
-	err := filepath.WalkDir(tree.Path(name), func(path string, _ fs.DirEntry, err error) error {
+func (files *Tree) Date(name string, at time.Time) {
+	files.t.Helper()
+	err := filepath.WalkDir(files.Path(name), func(path string, _ fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
 		return os.Chtimes(path, at, at)
 	})
 	if err != nil {
-		tree.t.Fatal(err)
+		files.t.Fatal(err)
 	}
 }

@@ -7,9 +7,9 @@ const scaleDocs = "docs/scale.md"
 // The Caddyfiles of docs/scale.md are valid.
 func TestScaleDocsCaddyfiles(t *testing.T) {
 	t.Parallel()
-	tree, storage := t.TempDir(), t.TempDir()
+	files, storage := t.TempDir(), t.TempDir()
 	validateCaddyfile(t, substitute(t, documented(t, scaleDocs, "caddyfile", "storage file_system"),
-		"/mnt/terraform", tree, "/mnt/caddy", storage))
+		"/mnt/terraform", files, "/mnt/caddy", storage))
 	validateCaddyfile(t, documented(t, scaleDocs, "caddyfile", "reverse_proxy"))
 	binary, err := blobBinary()
 	if err != nil {

@@ -89,11 +89,11 @@ func makeScreenshots(t *testing.T, dir string) {
 	}
 	tokens := newTokens(t)
 	operator := tokens.New("operator")
-	tree := sampleTree(t)
+	files := sampleTree(t)
 	// Something for the report.
-	writeFile(t, tree.Path("modules/acme/queue/aws/0.9.0.tar.gz"), "cut off")
-	writeFile(t, tree.Path("modules/acme/terraform-aws-bucket.zip"), "misplaced")
-	registry := startPages(t, tree, sampleOffers, "auth terraform_tokens "+tokens.File,
+	writeFile(t, files.Path("modules/acme/queue/aws/0.9.0.tar.gz"), "cut off")
+	writeFile(t, files.Path("modules/acme/terraform-aws-bucket.zip"), "misplaced")
+	registry := startPages(t, files, sampleOffers, "auth terraform_tokens "+tokens.File,
 		"access {", "allow anonymous read *", "allow operator manage *", "}")
 	anyone, known := openTab(t, registry), openTab(t, registry)
 	known.Authorize(operator)

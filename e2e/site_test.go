@@ -24,8 +24,8 @@ type Site struct {
 }
 
 // site serves a tree as a registry, as the README says to.
-func site(address string, tree *Tree, options ...string) Site {
-	return Site{Address: address, Root: tree.Dir, Options: options}
+func site(address string, files *Tree, options ...string) Site {
+	return Site{Address: address, Root: files.Dir, Options: options}
 }
 
 // Caddyfile returns the site as a user would write it, with an access log.

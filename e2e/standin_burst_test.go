@@ -109,11 +109,11 @@ func TestKilledWhileFetchingAModule(t *testing.T) {
 	outside := newOutside(t, newTree(t))
 	code := outside.CodeHost(t)
 	publishNetwork(code, code.Repository("terraform-aws-network"), "1.0.0")
-	tree := newTree(t)
-	s := mirrorOf(codeHostRegistry, tree, "modules")
+	files := newTree(t)
+	s := mirrorOf(codeHostRegistry, files, "modules")
 	mirror := outside.StartMirror(t, s)
 	packaged := func() bool {
-		return slices.ContainsFunc(tree.files(), func(name string) bool { return strings.HasSuffix(name, ".tar.gz") })
+		return slices.ContainsFunc(files.files(), func(name string) bool { return strings.HasSuffix(name, ".tar.gz") })
 	}
 
 	cut, half := newGate(t), make(chan struct{})
@@ -134,13 +134,13 @@ func TestKilledWhileFetchingAModule(t *testing.T) {
 		t.Error("a client got an answer for a module that was not complete")
 	}
 	if packaged() {
-		t.Errorf("the tree has %v", tree.files())
+		t.Errorf("the tree has %v", files.files())
 	}
 
 	code.Fails(codeHostGit, hangUp)
-	tree.anHourPasses()
+	files.anHourPasses()
 	mirror.start(t, []Site{s})
-	eventually(t, "what was left is removed", func() bool { return len(unfetched(tree)) == 0 })
+	eventually(t, "what was left is removed", func() bool { return len(unfetched(files)) == 0 })
 	// Caddy's lock of the killed process is there for some seconds. A client may get the
 	// link meanwhile, to a package that is not.
 	answer := mirror.Get(t, moduleOfCode("acme/network/aws", "1.0.0/download"))
@@ -152,7 +152,7 @@ func TestKilledWhileFetchingAModule(t *testing.T) {
 		t.Errorf("without the code host: %d %s", answer.Status, answer.Body)
 	}
 	if left := mirror.temporary(t); packaged() || len(left) > 0 {
-		t.Errorf("the tree has %v, and there are the temporary folders %v", tree.files(), left)
+		t.Errorf("the tree has %v, and there are the temporary folders %v", files.files(), left)
 	}
 
 	code.Fails(codeHostGit, nil)

@@ -128,26 +128,26 @@ func TestKeptModule(t *testing.T) {
 	repository := code.Repository("terraform-aws-network")
 	publishNetwork(code, repository, "1.0.0")
 	commit := repository.git(repository.work, "rev-parse", "HEAD")
-	tree := newTree(t)
-	mirror := outside.StartMirror(t, mirrorOf(codeHostRegistry, tree, "modules"))
+	folders := newTree(t)
+	mirror := outside.StartMirror(t, mirrorOf(codeHostRegistry, folders, "modules"))
 
 	files, folder := mirror.module(t, "acme/network/aws", "1.0.0")
 	if got, want := slices.Sorted(maps.Keys(files)), []string{"modules/network/.gitkeep", "modules/network/main.tf", "modules/shared/main.tf"}; !slices.Equal(got, want) || folder != "modules/network" {
 		t.Errorf("the package has %v, the module in %q; want %v", got, folder, want)
 	}
 	const kept = "modules/code.example.com/acme/network/aws/"
-	if record := tree.Read(kept + ".1.0.0.source.json"); !strings.Contains(record, commit) || !strings.Contains(record, repository.URL) {
+	if record := folders.Read(kept + ".1.0.0.source.json"); !strings.Contains(record, commit) || !strings.Contains(record, repository.URL) {
 		t.Errorf("the record is %s, want the commit %s", record, commit)
 	}
-	if got := slices.DeleteFunc(tree.files(), func(name string) bool { return strings.HasPrefix(path.Base(name), ".") }); !slices.Equal(got, []string{kept + "1.0.0.tar.gz"}) {
+	if got := slices.DeleteFunc(folders.files(), func(name string) bool { return strings.HasPrefix(path.Base(name), ".") }); !slices.Equal(got, []string{kept + "1.0.0.tar.gz"}) {
 		t.Errorf("the tree has %v", got)
 	}
 
 	// Fetched again, it has the same bytes.
-	before := sha256Of(t, tree.Path(kept+"1.0.0.tar.gz"))
-	mirror.removeModule(t, tree, "acme/network/aws", "1.0.0")
+	before := sha256Of(t, folders.Path(kept+"1.0.0.tar.gz"))
+	mirror.removeModule(t, folders, "acme/network/aws", "1.0.0")
 	mirror.module(t, "acme/network/aws", "1.0.0")
-	if after := sha256Of(t, tree.Path(kept+"1.0.0.tar.gz")); after != before {
+	if after := sha256Of(t, folders.Path(kept+"1.0.0.tar.gz")); after != before {
 		t.Errorf("the package has the sha256 %s, before it had %s", after, before)
 	}
 }

@@ -90,8 +90,8 @@ func TestHostileModules(t *testing.T) {
 	for name, of := range cases {
 		code.Publish("acme/"+name+"/aws/1.0.0", of.source)
 	}
-	tree := newTree(t)
-	mirror := outside.StartMirror(t, mirrorOf(codeHostRegistry, tree, "modules", "timeout 5s"))
+	folders := newTree(t)
+	mirror := outside.StartMirror(t, mirrorOf(codeHostRegistry, folders, "modules", "timeout 5s"))
 
 	for name, of := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestHostileModules(t *testing.T) {
 			if answer.Status != 422 || !strings.Contains(answer.Body, of.says) {
 				t.Errorf("%d %s, want a sentence with %q", answer.Status, answer.Body, of.says)
 			}
-			for _, secret := range []string{tree.Dir, mirror.path(), "127.0.0.1:", "secret"} {
+			for _, secret := range []string{folders.Dir, mirror.path(), "127.0.0.1:", "secret"} {
 				if strings.Contains(answer.Body, secret) {
 					t.Errorf("it reveals %s: %s", secret, answer.Body)
 				}
@@ -121,7 +121,7 @@ func TestHostileModules(t *testing.T) {
 		expect(t, c.Refused(t, ws, "init"), "is a symlink that leads out of the repository")
 	})
 
-	if files := slices.DeleteFunc(tree.files(), isRecord); len(files) > 0 {
+	if files := slices.DeleteFunc(folders.files(), isRecord); len(files) > 0 {
 		t.Errorf("the tree has %v", files)
 	}
 	if left := mirror.temporary(t); len(left) > 0 {
@@ -199,7 +199,7 @@ func TestUnusualRepositories(t *testing.T) {
 	}
 
 	// The configuration of the user that Caddy runs as has a hook for each checkout.
-	tree := newTree(t)
+	files := newTree(t)
 	mirror := outside.newMirror(t)
 	marker := filepath.Join(t.TempDir(), "marker")
 	hook := mirror.path("hooks", "post-checkout")
@@ -208,7 +208,7 @@ func TestUnusualRepositories(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, mirror.path(".gitconfig"), "[core]\n\thooksPath = "+filepath.Dir(hook)+"\n")
-	mirror.start(t, []Site{mirrorOf(codeHostRegistry, tree, "modules")})
+	mirror.start(t, []Site{mirrorOf(codeHostRegistry, files, "modules")})
 
 	for name, of := range want {
 		files, folder := mirror.module(t, "acme/"+name+"/aws", "1.0.0")
@@ -255,8 +255,8 @@ func TestMovedTag(t *testing.T) {
 	moving.Tag("v1.0.0")
 	code.Publish("acme/bytag/aws/1.0.0", "git::"+moving.URL+"?ref=v1.0.0")
 	code.Publish("acme/bycommit/aws/1.0.0", "git::"+moving.URL+"?ref="+first)
-	tree := newTree(t)
-	mirror := outside.StartMirror(t, mirrorOf(codeHostRegistry, tree, "modules"))
+	files := newTree(t)
+	mirror := outside.StartMirror(t, mirrorOf(codeHostRegistry, files, "modules"))
 	for _, name := range []string{"acme/bytag/aws", "acme/bycommit/aws"} {
 		mirror.module(t, name, "1.0.0")
 	}
@@ -269,7 +269,7 @@ func TestMovedTag(t *testing.T) {
 		t.Errorf("after the tag has moved, the package has %v", files)
 	}
 	for _, name := range []string{"acme/bytag/aws", "acme/bycommit/aws"} {
-		mirror.removeModule(t, tree, name, "1.0.0")
+		mirror.removeModule(t, files, name, "1.0.0")
 	}
 	if files, _ := mirror.module(t, "acme/bycommit/aws", "1.0.0"); !strings.Contains(files["main.tf"], "first") {
 		t.Errorf("fetched again by its commit, the package has %v", files)
@@ -293,7 +293,7 @@ func TestMovedTag(t *testing.T) {
 		ws.CLIConfig(t, standingIn(codeHostRegistry))
 		expect(t, c.Refused(t, ws, "init"), "it was commit "+first+" when it was fetched")
 	})
-	if slices.ContainsFunc(tree.files(), func(name string) bool { return strings.HasSuffix(name, "bytag/aws/1.0.0.tar.gz") }) {
-		t.Errorf("the tree has %v", tree.files())
+	if slices.ContainsFunc(files.files(), func(name string) bool { return strings.HasSuffix(name, "bytag/aws/1.0.0.tar.gz") }) {
+		t.Errorf("the tree has %v", files.files())
 	}
 }

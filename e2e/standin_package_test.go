@@ -65,18 +65,18 @@ func untarred(t *testing.T, archive string) map[string]string {
 
 // removeModule removes the package of a module of code.example.com from the tree, as
 // `prune` does, and returns when it is not served from there any more.
-func (r *Registry) removeModule(t *testing.T, tree *Tree, address, version string) {
+func (r *Registry) removeModule(t *testing.T, files *Tree, address, version string) {
 	t.Helper()
 	r.Settle(t)
-	if err := os.Remove(tree.Path("modules/code.example.com/" + address + "/" + version + ".tar.gz")); err != nil {
+	if err := os.Remove(files.Path("modules/code.example.com/" + address + "/" + version + ".tar.gz")); err != nil {
 		t.Fatal(err)
 	}
 	r.Settle(t)
 }
 
 // unfetched returns the temporary files in the tree, without the records of origins.
-func unfetched(tree *Tree) []string {
-	return slices.DeleteFunc(tree.unfinished(), func(name string) bool { return strings.HasSuffix(name, ".source.json") })
+func unfetched(files *Tree) []string {
+	return slices.DeleteFunc(files.unfinished(), func(name string) bool { return strings.HasSuffix(name, ".source.json") })
 }
 
 // temporary returns what fetching modules has left in the folder for temporary files.

@@ -131,21 +131,21 @@ func newOrigins(t *testing.T, acme *Publisher) (o *Outside, public *Tree) {
 func TestStandInFromATree(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	tree := publicTree(t, acme, publicRegistry)
+	files := publicTree(t, acme, publicRegistry)
 	for _, platform := range threePlatforms()[1:] {
 		name := "providers/registry.terraform.io/acme/demo-beta/terraform-provider-demo-beta_1.0.0_" + platform + ".zip"
-		if err := os.Remove(tree.Path(name)); err != nil {
+		if err := os.Remove(files.Path(name)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	tree.Provider("registry.opentofu.org/acme/demo", "1.0.0", signedBy(acme)).Keys("registry.opentofu.org/acme", acme)
+	files.Provider("registry.opentofu.org/acme/demo", "1.0.0", signedBy(acme)).Keys("registry.opentofu.org/acme", acme)
 	outside, _ := newOrigins(t, acme)
-	registry := startRegistry(t, site("mirror.example.com", tree, "rescan 100ms"))
+	registry := startRegistry(t, site("mirror.example.com", files, "rescan 100ms"))
 	blocks := documented(t, "docs/stand-in.md", "hcl", `host "registry.opentofu.org"`)
 	blocks = substitute(t, blocks, "https://registry.example.com/", "https://mirror.example.com/")
 	zh := func(hostname, name string) []string {
 		t.Helper()
-		return digests(tree.Read("providers/" + hostname + "/acme/" + name + "/terraform-provider-" + name + "_1.0.0_SHA256SUMS"))
+		return digests(files.Read("providers/" + hostname + "/acme/" + name + "/terraform-provider-" + name + "_1.0.0_SHA256SUMS"))
 	}
 
 	eachClient(t, func(t *testing.T, c Client) {
@@ -185,7 +185,7 @@ func TestStandInFromATree(t *testing.T) {
 		}
 	})
 
-	tree.Provider("registry.terraform.io/acme/demo", "1.1.0", signedBy(acme)).
+	files.Provider("registry.terraform.io/acme/demo", "1.1.0", signedBy(acme)).
 		Module("registry.terraform.io/acme/vpc/aws", "1.1.0", asTarGz)
 	for _, list := range []string{"providers/acme/demo/versions", "modules/acme/vpc/aws/versions"} {
 		eventually(t, "1.1.0 is listed", func() bool {

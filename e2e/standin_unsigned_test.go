@@ -12,16 +12,16 @@ import (
 // that lock files have the hashes of platforms that the tree does not have.
 func TestStandInForUnsignedReleases(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("registry.terraform.io/acme/demo", "1.0.0").
 		Provider("registry.terraform.io/acme/demo", "1.1.0", zipsOnly)
-	sums := tree.Read("providers/registry.terraform.io/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS")
+	sums := files.Read("providers/registry.terraform.io/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS")
 	for _, platform := range threePlatforms()[1:] {
-		if err := os.Remove(tree.Path("providers/registry.terraform.io/acme/demo/" + zipOfDemo("1.0.0", platform))); err != nil {
+		if err := os.Remove(files.Path("providers/registry.terraform.io/acme/demo/" + zipOfDemo("1.0.0", platform))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	registry := startRegistry(t, site("mirror.example.com", tree))
+	registry := startRegistry(t, site("mirror.example.com", files))
 	download := "https://mirror.example.com/v1/registries/registry.terraform.io/providers/acme/demo/1.0.0/download/" + strings.ReplaceAll(thisPlatform, "_", "/")
 	key := keyIDs(t, registry.Get(t, download))
 

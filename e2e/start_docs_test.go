@@ -93,7 +93,7 @@ const packagedRoot = "/var/lib/caddy-terraform-registry/registry"
 
 func TestStartDocsOnAServer(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t)
+	files := newTree(t)
 	server := machineWithCaddy(t)
 	tokens := server.Path("tokens")
 	// It is tried without a package, which has another name for the command, and a user.
@@ -103,7 +103,7 @@ func TestStartDocsOnAServer(t *testing.T) {
 		t.Fatal("the tokens file is not given to the user of Caddy")
 	}
 	token := strings.TrimSpace(server.Shell(t, ".", create))
-	block := substitute(t, documented(t, startDocs, "caddyfile", "registry.example.com"), packagedRoot, tree.Dir, "/etc/caddy-terraform-registry/tokens", tokens)
+	block := substitute(t, documented(t, startDocs, "caddyfile", "registry.example.com"), packagedRoot, files.Dir, "/etc/caddy-terraform-registry/tokens", tokens)
 	registry := startRegistry(t, documentedSite(t, block))
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
 
@@ -116,6 +116,6 @@ func TestStartDocsOnAServer(t *testing.T) {
 		c.Run(t, ws, "init")
 		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `greeting = "Hello, world!"`)
 	})
-	check := substitute(t, documented(t, startDocs, "sh", "check --root"), append(here, packagedRoot, tree.Dir)...)
+	check := substitute(t, documented(t, startDocs, "sh", "check --root"), append(here, packagedRoot, files.Dir)...)
 	expect(t, server.Shell(t, ".", check), "acme/hello/any", "Withheld: 0.")
 }

@@ -18,7 +18,7 @@ const toolsDocs = "docs/tools.md"
 // registry itself, for what is mirrored of it.
 func TestToolsDocsSite(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("registry.terraform.io/acme/demo", "1.0.0").
 		Module("registry.terraform.io/acme/vpc/aws", "1.0.0", asZip).
 		Provider("acme/demo", "2.0.0")
@@ -29,7 +29,7 @@ func TestToolsDocsSite(t *testing.T) {
 	if !found {
 		t.Fatalf("it has no upstream:\n%s", block)
 	}
-	registry := startRegistry(t, documentedSite(t, substitute(t, before+after, "/srv", tree.Dir)))
+	registry := startRegistry(t, documentedSite(t, substitute(t, before+after, "/srv", files.Dir)))
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
 
 	const host = "https://public.example.com"
@@ -62,10 +62,10 @@ func TestToolsDocsTfupdate(t *testing.T) {
 	binary, err := tfupdate()
 	require(t, err)
 	const host = "registry.example.com"
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0").Provider("acme/demo", "1.1.0").
 		Module("acme/vpc/aws", "1.0.0", asZip).Module("acme/vpc/aws", "1.2.0", asZip)
-	registry := startRegistry(t, site(host, tree))
+	registry := startRegistry(t, site(host, files))
 	ws := newWorkspace(t, registry, greeting(host+"/acme/demo", "1.1.0"))
 	ws.Install(t, "tfupdate", binary)
 	if got := strings.Fields(ws.Shell(t, "", documented(t, toolsDocs, "sh", "tfupdate release"))); !slices.Equal(got, []string{"1.2.0", "1.0.0", "1.1.0"}) {
@@ -94,10 +94,10 @@ func TestToolsDocsJSON(t *testing.T) {
 // A client with the documented credentials reads what is private.
 func TestToolsDocsCredentials(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Module("acme/vpc/aws", "1.2.0", asZip)
+	files := newTree(t).Module("acme/vpc/aws", "1.2.0", asZip)
 	tokens := newTokens(t)
 	token := tokens.New("ci")
-	registry := startRegistry(t, site("registry.example.com", tree, "auth terraform_tokens "+tokens.File))
+	registry := startRegistry(t, site("registry.example.com", files, "auth terraform_tokens "+tokens.File))
 	for _, way := range []string{"variable", "block"} {
 		eachClient(t, func(t *testing.T, c Client) {
 			ws := newWorkspace(t, registry, calling("registry.example.com/acme/vpc/aws", "1.2.0"))

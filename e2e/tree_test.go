@@ -22,39 +22,41 @@ func newTree(t *testing.T) *Tree {
 }
 
 // Keys adds public keys to those of a namespace.
-func (tree *Tree) Keys(namespace string, publishers ...*Publisher) *Tree {
-	tree.t.Helper()
+func (files *Tree) Keys(namespace string, publishers ...*Publisher) *Tree {
+	files.t.Helper()
 	for _, p := range publishers {
-		tree.append("keys/"+namespace+".asc", p.PublicKey(tree.t))
+		files.append("keys/"+namespace+".asc", p.PublicKey(files.t))
 	}
-	return tree
+	return files
 }
 
 // Provider adds a release of a provider: NAMESPACE/TYPE, prefixed with HOSTNAME
 // if it is mirrored. newRelease has the defaults.
-func (tree *Tree) Provider(address, version string, as ...func(*Release)) *Tree {
-	tree.t.Helper()
-	newRelease(address, version, as...).publish(tree.t, tree.Dir)
-	return tree
+func (files *Tree) Provider(address, version string, as ...func(*Release)) *Tree {
+	files.t.Helper()
+	newRelease(address, version, as...).publish(files.t, files.Dir)
+	return files
 }
 
 // Module adds a version of a module: NAMESPACE/NAME/SYSTEM. It contains one
 // submodule, and its outputs name the module and version.
-func (tree *Tree) Module(address, version string, stored Packaging) *Tree {
-	tree.t.Helper()
-	stored(tree.t, filepath.Join(tree.Dir, "modules", filepath.FromSlash(address), version), moduleFiles(address, version))
-	return tree
+func (files *Tree) Module(address, version string, stored Packaging) *Tree {
+	files.t.Helper()
+	stored(files.t, filepath.Join(files.Dir, "modules", filepath.FromSlash(address), version), moduleFiles(address, version))
+	return files
 }
 
 // Path returns a file's path on disk, given its path in the tree.
-func (tree *Tree) Path(name string) string { return filepath.Join(tree.Dir, filepath.FromSlash(name)) }
+func (files *Tree) Path(name string) string {
+	return filepath.Join(files.Dir, filepath.FromSlash(name))
+}
 
 // anHourPasses dates back what a killed server has left of files that were coming in: for so
 // long they may belong to another instance.
-func (tree *Tree) anHourPasses() {
-	tree.t.Helper()
+func (files *Tree) anHourPasses() {
+	files.t.Helper()
 	before := time.Now().Add(-2 * time.Hour)
-	err := filepath.WalkDir(tree.Dir, func(name string, _ fs.DirEntry, err error) error {
+	err := filepath.WalkDir(files.Dir, func(name string, _ fs.DirEntry, err error) error {
 		base := filepath.Base(name)
 		if err != nil || !strings.HasPrefix(base, ".") || !strings.HasSuffix(base, ".part") && !strings.HasSuffix(base, ".tmp") {
 			return err
@@ -62,28 +64,28 @@ func (tree *Tree) anHourPasses() {
 		return os.Chtimes(name, before, before)
 	})
 	if err != nil {
-		tree.t.Fatal(err)
+		files.t.Fatal(err)
 	}
 }
 
 // Read returns the content of a file of the tree.
-func (tree *Tree) Read(name string) string {
-	tree.t.Helper()
-	content, err := os.ReadFile(tree.Path(name))
+func (files *Tree) Read(name string) string {
+	files.t.Helper()
+	content, err := os.ReadFile(files.Path(name))
 	if err != nil {
-		tree.t.Fatal(err)
+		files.t.Fatal(err)
 	}
 	return string(content)
 }
 
-func (tree *Tree) append(name, text string) {
-	tree.t.Helper()
-	path := tree.Path(name)
+func (files *Tree) append(name, text string) {
+	files.t.Helper()
+	path := files.Path(name)
 	before, err := os.ReadFile(path)
 	if err != nil && !os.IsNotExist(err) {
-		tree.t.Fatal(err)
+		files.t.Fatal(err)
 	}
-	writeFile(tree.t, path, string(before)+text)
+	writeFile(files.t, path, string(before)+text)
 }
 
 func writeFile(t *testing.T, path, text string) {

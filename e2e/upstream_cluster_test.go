@@ -15,8 +15,8 @@ func TestFilledByTwoInstances(t *testing.T) {
 		Keys("acme", acme)
 	outside := newOutside(t, published)
 	front := outside.Front(t, "origin.example.com")
-	tree := newTree(t)
-	s := mirrorOf("origin.example.com", tree)
+	files := newTree(t)
+	s := mirrorOf("origin.example.com", files)
 	one := outside.StartMirror(t, s)
 	other := outside.newMirror(t)
 	other.options = append(other.options, `storage file_system "`+one.path("data", "caddy")+`"`)
@@ -53,5 +53,5 @@ func TestFilledByTwoInstances(t *testing.T) {
 	if asked := front.Asked("origin.example.com", ".zip"); len(asked) != 3 || times(asked) != 3 {
 		t.Errorf("the origin got the requests %v", asked)
 	}
-	isPlainTree(t, published, tree, map[string][]string{"1.0.0": threePlatforms()})
+	isPlainTree(t, published, files, map[string][]string{"1.0.0": threePlatforms()})
 }

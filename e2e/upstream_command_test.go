@@ -45,25 +45,25 @@ func TestMirrorAndPrune(t *testing.T) {
 		c.Run(t, project, "init")
 		lockFile := filepath.Join(project.Dir, ".terraform.lock.hcl")
 
-		tree := newTree(t)
+		files := newTree(t)
 		mirror := func(args ...string) string {
 			t.Helper()
-			return outside.command(t, append([]string{"mirror", "--root", tree.Dir, "--platform", two[0], "--platform", two[1]}, args...)...)
+			return outside.command(t, append([]string{"mirror", "--root", files.Dir, "--platform", two[0], "--platform", two[1]}, args...)...)
 		}
 		mirror(lockFile)
-		isPlainTree(t, published, tree, map[string][]string{"1.0.0": two})
+		isPlainTree(t, published, files, map[string][]string{"1.0.0": two})
 		mirror(lockFile, demoOfOrigin)
 		present := map[string][]string{"1.0.0": two, "1.1.0": two}
-		isPlainTree(t, published, tree, present)
+		isPlainTree(t, published, files, present)
 
-		outside.command(t, "prune", "--root", tree.Dir, "--own", "", "--dry-run", project.Dir)
-		isPlainTree(t, published, tree, present)
-		if out := outside.command(t, "prune", "--root", tree.Dir, "--own", "", project.Dir); !strings.Contains(out, "1.1.0") || strings.Contains(out, "1.0.0") {
+		outside.command(t, "prune", "--root", files.Dir, "--own", "", "--dry-run", project.Dir)
+		isPlainTree(t, published, files, present)
+		if out := outside.command(t, "prune", "--root", files.Dir, "--own", "", project.Dir); !strings.Contains(out, "1.1.0") || strings.Contains(out, "1.0.0") {
 			t.Errorf("its output is: %s", out)
 		}
-		isPlainTree(t, published, tree, map[string][]string{"1.0.0": two})
+		isPlainTree(t, published, files, map[string][]string{"1.0.0": two})
 
-		offline := startRegistry(t, site("mirror.example.com", tree))
+		offline := startRegistry(t, site("mirror.example.com", files))
 		ws := newWorkspace(t, offline, greeting(demoOfOrigin, "1.0.0"))
 		ws.CLIConfig(t, viaMirror)
 		copyFile(t, lockFile, filepath.Join(ws.Dir, ".terraform.lock.hcl"))

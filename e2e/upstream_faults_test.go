@@ -80,11 +80,11 @@ func TestOriginFails(t *testing.T) {
 	}
 	outside := newOutside(t, newTree(t).Provider("acme/demo", "1.0.0", signedBy(acme)).Keys("acme", acme))
 	front := outside.Front(t, append(patient, impatient...)...)
-	tree := newTree(t).Keys("unknown.example.com/acme", stranger)
-	s := mirrorOf(strings.Join(patient, " "), tree)
-	s.Options = append(s.Options, mirrorOf(strings.Join(impatient, " "), tree, "timeout 1s").Options...)
+	files := newTree(t).Keys("unknown.example.com/acme", stranger)
+	s := mirrorOf(strings.Join(patient, " "), files)
+	s.Options = append(s.Options, mirrorOf(strings.Join(impatient, " "), files, "timeout 1s").Options...)
 	mirror := outside.StartMirror(t, s)
-	before := tree.files()
+	before := files.files()
 
 	for name, of := range faults {
 		t.Run(name, func(t *testing.T) {
@@ -125,12 +125,12 @@ func TestOriginFails(t *testing.T) {
 					expect(t, c.Refused(t, ws, "init"), of.clients)
 				})
 			}
-			if unfinished := tree.unfinished(); len(unfinished) > 0 {
+			if unfinished := files.unfinished(); len(unfinished) > 0 {
 				t.Errorf("left behind: %v", unfinished)
 			}
 		})
 	}
-	after := slices.DeleteFunc(tree.files(), isRecord)
+	after := slices.DeleteFunc(files.files(), isRecord)
 	if !slices.Equal(before, after) {
 		t.Errorf("the tree has %v, before it had %v", after, before)
 	}

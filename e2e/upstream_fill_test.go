@@ -18,8 +18,8 @@ func TestPackageByName(t *testing.T) {
 		Keys("acme", acme)
 	outside := newOutside(t, published)
 	front := outside.Front(t, "origin.example.com", "allowing.example.com")
-	tree := newTree(t)
-	s := mirrorOf("origin.example.com", tree, "platforms "+strings.Join(threePlatforms()[:2], " "))
+	files := newTree(t)
+	s := mirrorOf("origin.example.com", files, "platforms "+strings.Join(threePlatforms()[:2], " "))
 	s.Options = append(s.Options, "upstream allowing.example.com {", "allow other/*", "}")
 	mirror := outside.StartMirror(t, s)
 
@@ -56,7 +56,7 @@ func TestPackageByName(t *testing.T) {
 	if asked := front.Asked("origin.example.com", ".zip"); len(asked) != 2 || times(asked) != 2 {
 		t.Errorf("the origin got the requests %v", asked)
 	}
-	isPlainTree(t, published, tree, map[string][]string{"1.0.0": {here, there}})
+	isPlainTree(t, published, files, map[string][]string{"1.0.0": {here, there}})
 }
 
 // A download that is cut off once is resumed, and continues if its client has
@@ -69,8 +69,8 @@ func TestPackageInPieces(t *testing.T) {
 		Keys("acme", acme)
 	outside := newOutside(t, published)
 	front := outside.Front(t, "origin.example.com")
-	tree := newTree(t)
-	mirror := outside.StartMirror(t, mirrorOf("origin.example.com", tree))
+	files := newTree(t)
+	mirror := outside.StartMirror(t, mirrorOf("origin.example.com", files))
 	zip := zipOfDemo("1.0.0", thisPlatform)
 
 	arrived, left := make(chan struct{}), newGate(t)
@@ -108,7 +108,7 @@ func TestPackageInPieces(t *testing.T) {
 	<-gone
 	left.open()
 
-	eventually(t, "the package is in the tree", func() bool { return size(tree.Path("providers/"+demoOfOrigin+"/"+zip)) > 0 })
+	eventually(t, "the package is in the tree", func() bool { return size(files.Path("providers/"+demoOfOrigin+"/"+zip)) > 0 })
 	if tries.Load() != 2 || resumed.Load() != 1 {
 		t.Errorf("it was requested %d times, and its remainder %d times", tries.Load(), resumed.Load())
 	}
@@ -118,5 +118,5 @@ func TestPackageInPieces(t *testing.T) {
 	if tries.Load() != 2 {
 		t.Error("it was fetched again")
 	}
-	isPlainTree(t, published, tree, map[string][]string{"1.0.0": {thisPlatform}})
+	isPlainTree(t, published, files, map[string][]string{"1.0.0": {thisPlatform}})
 }

@@ -18,12 +18,12 @@ func TestKilledWhileFilling(t *testing.T) {
 		Keys("acme", acme)
 	outside := newOutside(t, published)
 	front := outside.Front(t, "origin.example.com")
-	tree := newTree(t)
-	s := mirrorOf("origin.example.com", tree)
+	files := newTree(t)
+	s := mirrorOf("origin.example.com", files)
 	mirror := outside.StartMirror(t, s)
 	zip := zipOfDemo("1.0.0", thisPlatform)
 	hasPackage := func() bool {
-		return slices.ContainsFunc(tree.files(), func(name string) bool { return strings.HasSuffix(name, ".zip") })
+		return slices.ContainsFunc(files.files(), func(name string) bool { return strings.HasSuffix(name, ".zip") })
 	}
 
 	cut := newGate(t)
@@ -34,10 +34,10 @@ func TestKilledWhileFilling(t *testing.T) {
 		answered <- err
 	}()
 	eventually(t, "half of the package has been written", func() bool {
-		parts := tree.unfinished()
-		return len(parts) == 1 && size(tree.Path(parts[0])) > 1<<20
+		parts := files.unfinished()
+		return len(parts) == 1 && size(files.Path(parts[0])) > 1<<20
 	})
-	half := tree.unfinished()[0]
+	half := files.unfinished()[0]
 	if err := mirror.cmd.Process.Signal(syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -46,15 +46,15 @@ func TestKilledWhileFilling(t *testing.T) {
 	if err := <-answered; err == nil {
 		t.Error("a client got an answer for a package that was not complete")
 	}
-	if parts := tree.unfinished(); !slices.Equal(parts, []string{half}) || hasPackage() {
-		t.Errorf("the tree has %v", tree.files())
+	if parts := files.unfinished(); !slices.Equal(parts, []string{half}) || hasPackage() {
+		t.Errorf("the tree has %v", files.files())
 	}
 
 	// Without the origin, the temporary file is not used.
 	front.Fails("origin.example.com", hangUp)
-	tree.anHourPasses()
+	files.anHourPasses()
 	mirror.start(t, []Site{s})
-	eventually(t, "the temporary file is removed", func() bool { return len(tree.unfinished()) == 0 })
+	eventually(t, "the temporary file is removed", func() bool { return len(files.unfinished()) == 0 })
 	mirror.Log.Wait(t, "temporary files were removed", func(e Entry) bool {
 		return e.Message == "removed temporary files of interrupted fills" && e.number("files") == 1
 	})
@@ -64,7 +64,7 @@ func TestKilledWhileFilling(t *testing.T) {
 		}
 	}
 	if hasPackage() {
-		t.Errorf("the tree has %v", tree.files())
+		t.Errorf("the tree has %v", files.files())
 	}
 
 	// With the origin, the package is fetched.
@@ -76,5 +76,5 @@ func TestKilledWhileFilling(t *testing.T) {
 		c.Run(t, ws, "init")
 		expect(t, c.Run(t, ws, "apply", "-auto-approve"), `text = "hello world from 1.0.0"`)
 	})
-	isPlainTree(t, published, tree, map[string][]string{"1.0.0": {thisPlatform}})
+	isPlainTree(t, published, files, map[string][]string{"1.0.0": {thisPlatform}})
 }

@@ -17,8 +17,8 @@ func TestOriginOutage(t *testing.T) {
 		Keys("acme", acme)
 	outside := newOutside(t, published)
 	front := outside.Front(t, "origin.example.com")
-	tree := newTree(t)
-	s := mirrorOf("origin.example.com", tree, "versions_ttl 1ms")
+	files := newTree(t)
+	s := mirrorOf("origin.example.com", files, "versions_ttl 1ms")
 	mirror := outside.StartMirror(t, s)
 	client, err := mirror.client()
 	if err != nil {

@@ -12,8 +12,8 @@ func TestReloadWhileFilling(t *testing.T) {
 		Keys("acme", acme)
 	outside := newOutside(t, published)
 	front := outside.Front(t, "origin.example.com")
-	tree := newTree(t)
-	mirror := outside.StartMirror(t, mirrorOf("origin.example.com", tree))
+	files := newTree(t)
+	mirror := outside.StartMirror(t, mirrorOf("origin.example.com", files))
 	name := zipOfDemo("1.0.0", thisPlatform)
 	want := published.Read("providers/acme/demo/" + name)
 
@@ -29,7 +29,7 @@ func TestReloadWhileFilling(t *testing.T) {
 	}
 	go asks()
 	eventually(t, "the package is being fetched", func() bool { return times(front.Asked("origin.example.com", ".zip")) == 1 })
-	s := mirrorOf("origin.example.com", tree)
+	s := mirrorOf("origin.example.com", files)
 	s.Options = append(s.Options, "rescan 1h")
 	mirror.Reload(t, s)
 	go asks()
@@ -39,5 +39,5 @@ func TestReloadWhileFilling(t *testing.T) {
 	if asked := front.Asked("origin.example.com", ".zip"); times(asked) != 1 {
 		t.Errorf("the origin got the requests %v", asked)
 	}
-	isPlainTree(t, published, tree, map[string][]string{"1.0.0": {thisPlatform}})
+	isPlainTree(t, published, files, map[string][]string{"1.0.0": {thisPlatform}})
 }

@@ -35,9 +35,9 @@ func newOutsideWith(t *testing.T, sites ...Site) *Outside {
 }
 
 // mirrorOf returns the site of a mirror that fills a tree from an origin.
-func mirrorOf(hostnames string, tree *Tree, options ...string) Site {
+func mirrorOf(hostnames string, files *Tree, options ...string) Site {
 	block := append([]string{"upstream " + hostnames + " {"}, options...)
-	return site("mirror.example.com", tree, append(block, "}")...)
+	return site("mirror.example.com", files, append(block, "}")...)
 }
 
 // StartMirror runs a Caddy that can reach the outside. Its clients can reach
@@ -93,29 +93,29 @@ func zipOfDemo(version, platform string) string {
 }
 
 // files returns the paths of all files in the tree.
-func (tree *Tree) files() (names []string) {
-	tree.t.Helper()
-	err := filepath.WalkDir(tree.Dir, func(path string, d fs.DirEntry, err error) error {
+func (files *Tree) files() (names []string) {
+	files.t.Helper()
+	err := filepath.WalkDir(files.Dir, func(path string, d fs.DirEntry, err error) error {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil // it has just been renamed
 		}
 		if err == nil && !d.IsDir() {
-			name, _ := filepath.Rel(tree.Dir, path)
+			name, _ := filepath.Rel(files.Dir, path)
 			names = append(names, filepath.ToSlash(name))
 		}
 		return err
 	})
 	if err != nil {
-		tree.t.Fatal(err)
+		files.t.Fatal(err)
 	}
 	return names
 }
 
 // unfinished returns the temporary files in the tree, without the records of
 // origins.
-func (tree *Tree) unfinished() []string {
-	tree.t.Helper()
-	return slices.DeleteFunc(tree.files(), func(name string) bool {
+func (files *Tree) unfinished() []string {
+	files.t.Helper()
+	return slices.DeleteFunc(files.files(), func(name string) bool {
 		return !strings.HasPrefix(path.Base(name), ".") || isRecord(name)
 	})
 }

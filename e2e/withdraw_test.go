@@ -8,16 +8,16 @@ import (
 )
 
 // notice runs `caddy terraform-registry` with a subcommand that writes registry.hcl.
-func (tree *Tree) notice(command string, args ...string) {
-	tree.t.Helper()
+func (files *Tree) notice(command string, args ...string) {
+	files.t.Helper()
 	binary, err := caddyBinary()
 	if err != nil {
-		tree.t.Fatal(err)
+		files.t.Fatal(err)
 	}
-	cmd := exec.CommandContext(beforeDeadline(tree.t), binary, append([]string{"terraform-registry", command, "--root", tree.Dir}, args...)...)
-	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + tree.t.TempDir()}
+	cmd := exec.CommandContext(beforeDeadline(files.t), binary, append([]string{"terraform-registry", command, "--root", files.Dir}, args...)...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + files.t.TempDir()}
 	if out, err := cmd.CombinedOutput(); err != nil {
-		tree.t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
+		files.t.Fatalf("%v: %v\n%s", cmd.Args, err, out)
 	}
 }
 
@@ -25,9 +25,9 @@ func (tree *Tree) notice(command string, args ...string) {
 // installed (#20, #21), and install them as before.
 func TestDeprecatedProvider(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).Provider("acme/demo", "1.0.0").Provider("acme/demo", "1.1.0")
-	tree.notice("deprecate", "acme/demo", "< 1.1", "--reason", "it greets nobody: use 1.1", "--link", "https://example.com/greetings")
-	registry := startRegistry(t, site("registry.example.com", tree))
+	files := newTree(t).Provider("acme/demo", "1.0.0").Provider("acme/demo", "1.1.0")
+	files.notice("deprecate", "acme/demo", "< 1.1", "--reason", "it greets nobody: use 1.1", "--link", "https://example.com/greetings")
+	registry := startRegistry(t, site("registry.example.com", files))
 
 	const warning = "version 1.0.0 is deprecated: it greets nobody: use 1.1 (https://example.com/greetings)"
 	eachClient(t, func(t *testing.T, c Client) {
@@ -44,10 +44,10 @@ func TestDeprecatedProvider(t *testing.T) {
 // a request for it.
 func TestWithdrawnVersions(t *testing.T) {
 	t.Parallel()
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0").Provider("acme/demo", "1.1.0").
 		Module("acme/vpc/aws", "1.0.0", asTarGz).Module("acme/vpc/aws", "1.1.0", asTarGz)
-	registry := startRegistry(t, site("registry.example.com", tree, "rescan off"))
+	registry := startRegistry(t, site("registry.example.com", files, "rescan off"))
 	const versionsOfVPC = "https://registry.example.com/v1/modules/acme/vpc/aws/versions"
 	listed := func(t *testing.T, want bool) {
 		t.Helper()
@@ -65,7 +65,7 @@ func TestWithdrawnVersions(t *testing.T) {
 			t.Fatalf("%s is chosen at first", got)
 		}
 		for _, address := range both {
-			tree.notice("withdraw", address, "1.1.0", "--reason", "CVE-2026-1")
+			files.notice("withdraw", address, "1.1.0", "--reason", "CVE-2026-1")
 		}
 		listed(t, false)
 
@@ -91,7 +91,7 @@ func TestWithdrawnVersions(t *testing.T) {
 		}
 
 		for _, address := range both {
-			tree.notice("restore", address, "1.1.0")
+			files.notice("restore", address, "1.1.0")
 		}
 		listed(t, true)
 		again := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", ">= 1.0.0"))
@@ -109,9 +109,9 @@ func TestWithdrawnInAMirror(t *testing.T) {
 		Provider("acme/demo", "1.1.0", signedBy(acme)).
 		Keys("acme", acme)
 	outside := newOutside(t, published)
-	tree := newTree(t)
-	tree.notice("withdraw", demoOfOrigin, "1.1.0", "--reason", "it deletes everything")
-	mirror := outside.StartMirror(t, mirrorOf("origin.example.com", tree))
+	files := newTree(t)
+	files.notice("withdraw", demoOfOrigin, "1.1.0", "--reason", "it deletes everything")
+	mirror := outside.StartMirror(t, mirrorOf("origin.example.com", files))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, mirror, greeting(demoOfOrigin, ">= 1.0.0"))
@@ -128,7 +128,7 @@ func TestWithdrawnInAMirror(t *testing.T) {
 	if gone.Status != 410 || !strings.Contains(gone.Body, "it deletes everything") {
 		t.Errorf("the package gets %d %s", gone.Status, gone.Body)
 	}
-	for _, name := range tree.files() {
+	for _, name := range files.files() {
 		if strings.Contains(name, "1.1.0") {
 			t.Errorf("%s was fetched", name)
 		}

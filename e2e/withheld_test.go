@@ -39,12 +39,12 @@ func TestWithheldRelease(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			tree := newTree(t).
+			files := newTree(t).
 				Provider("acme/demo", "1.0.0", signedBy(acme)).
 				Provider("acme/demo", "1.1.0", defect.release...).
 				Keys("acme", acme)
 
-			report, status := check(t, tree)
+			report, status := check(t, files)
 			if status != 1 {
 				t.Errorf("check exits with %d, want 1", status)
 			}
@@ -52,7 +52,7 @@ func TestWithheldRelease(t *testing.T) {
 				t.Errorf("check withholds %v, want %v", got, defect.reasons)
 			}
 
-			registry := startRegistry(t, site("registry.example.com", tree))
+			registry := startRegistry(t, site("registry.example.com", files))
 			for _, path := range []string{
 				"/v1/providers/acme/demo/versions",
 				"/v1/mirror/registry.example.com/acme/demo/index.json",
@@ -77,12 +77,12 @@ func TestWithheldPackage(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
 	other := threePlatforms()[1]
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", signedBy(acme), tampered(other)).
 		Keys("acme", acme)
-	registry := startRegistry(t, site("registry.example.com", tree))
+	registry := startRegistry(t, site("registry.example.com", files))
 
-	report, status := check(t, tree)
+	report, status := check(t, files)
 	if status != 1 {
 		t.Errorf("check exits with %d, want 1", status)
 	}
@@ -111,18 +111,18 @@ func TestWithheldPackage(t *testing.T) {
 func TestPackageThatChanges(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", signedBy(acme)).
 		Provider("acme/demo", "1.1.0", signedBy(acme), platforms(thisPlatform)).
 		Keys("acme", acme)
-	registry := startRegistry(t, site("registry.example.com", tree, "rescan off"))
+	registry := startRegistry(t, site("registry.example.com", files, "rescan off"))
 	zip := "terraform-provider-demo_1.1.0_" + thisPlatform + ".zip"
 	url := "https://registry.example.com/v1/mirror/registry.example.com/acme/demo/" + zip
 	if answer := registry.Get(t, url); answer.Status != 200 {
 		t.Fatalf("%s: %d, want 200", url, answer.Status)
 	}
 
-	appendTo(t, tree.Path("providers/acme/demo/"+zip), "tampered with")
+	appendTo(t, files.Path("providers/acme/demo/"+zip), "tampered with")
 	if answer := registry.Get(t, url); answer.Status != 404 && (answer.Status != 503 || answer.Header.Get("Retry-After") != "1") {
 		t.Errorf("%s: %d, Retry-After %q, want 404, or 503 and 1", url, answer.Status, answer.Header.Get("Retry-After"))
 	}
@@ -144,11 +144,11 @@ func TestPackageThatChanges(t *testing.T) {
 func TestSignaturesRequired(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
-	tree := newTree(t).
+	files := newTree(t).
 		Provider("acme/demo", "1.0.0", signedBy(acme)).
 		Provider("acme/demo", "1.1.0").
 		Keys("acme", acme)
-	registry := startRegistry(t, site("registry.example.com", tree, "signatures require"))
+	registry := startRegistry(t, site("registry.example.com", files, "signatures require"))
 
 	eachClient(t, func(t *testing.T, c Client) {
 		ws := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", ">= 1.0.0"))

@@ -31,14 +31,14 @@ const (
 // privateTree has public namespaces called open and private ones called acme.
 func privateTree(t testing.TB) *indextest.Tree {
 	t.Helper()
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, namespace := range []string{"acme", "open"} {
-		tree.Provider(namespace+"/demo", "1.0.0", "linux_amd64", "darwin_arm64")
-		tree.Write("modules/"+namespace+"/vpc/aws/1.0.0/main.tf", "# a module")
+		files.Provider(namespace+"/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		files.Write("modules/"+namespace+"/vpc/aws/1.0.0/main.tf", "# a module")
 	}
-	tree.Provider("registry.terraform.io/acme/null", "3.2.0", "linux_amd64")
-	tree.Provider("registry.terraform.io/open/null", "3.2.0", "linux_amd64")
-	return tree
+	files.Provider("registry.terraform.io/acme/null", "3.2.0", "linux_amd64")
+	files.Provider("registry.terraform.io/open/null", "3.2.0", "linux_amd64")
+	return files
 }
 
 // private is a registry of privateTree with two users.
@@ -194,13 +194,13 @@ func TestHiddenNamesAreInNoList(t *testing.T) {
 		"allow stranger read other",
 	}
 	visible := func() *indextest.Tree {
-		tree := indextest.New(t)
+		files := indextest.New(t)
 		for i := range 20 {
-			tree.Write(fmt.Sprintf("modules/open/m%02d/aws/1.0.0/main.tf", i), "# a module")
+			files.Write(fmt.Sprintf("modules/open/m%02d/aws/1.0.0/main.tf", i), "# a module")
 		}
-		tree.Write("modules/open/vpc/aws/1.0.0/main.tf", `variable "cidr" {}`)
-		tree.Provider("open/demo", "1.0.0", "linux_amd64")
-		return tree
+		files.Write("modules/open/vpc/aws/1.0.0/main.tf", `variable "cidr" {}`)
+		files.Provider("open/demo", "1.0.0", "linux_amd64")
+		return files
 	}
 	all := visible()
 	for _, namespace := range []string{"acme", "zzz"} {
@@ -246,11 +246,11 @@ func TestHiddenNamesAreInNoList(t *testing.T) {
 // The detail of a module lists its systems: a public one's has the public ones, and
 // is the same for everyone; a private one's has those that the reader may see.
 func TestSystemsOfADetailAreThoseThatMayBeSeen(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, system := range []string{"aws", "azurerm", "google", "oci"} {
-		tree.Write("modules/acme/vpc/"+system+"/1.0.0/main.tf", "# a module")
+		files.Write("modules/acme/vpc/"+system+"/1.0.0/main.tf", "# a module")
 	}
-	g := privately(t, registry(scan(t, tree)), "allow anonymous read acme/vpc/aws acme/vpc/azurerm", "allow reader read acme/vpc/google")
+	g := privately(t, registry(scan(t, files)), "allow anonymous read acme/vpc/aws acme/vpc/azurerm", "allow reader read acme/vpc/google")
 	for _, test := range []struct{ caller, system, want string }{
 		{anonymous, "aws", `"providers":["aws","azurerm"]`},
 		{stranger, "aws", `"providers":["aws","azurerm"]`},
@@ -563,10 +563,10 @@ func TestModulesForOpenTofu(t *testing.T) {
 		})
 	}
 	s.rule("a package that may take longer than ten seconds", func(t *testing.T, _ *site) {
-		tree := privateTree(t)
-		tree.Write("modules/acme/big/aws/1.0.0/data.bin", strings.Repeat("0123456789abcdef", 1<<17))
-		tree.Write("modules/acme/big/aws/1.0.0/main.tf", "# a module")
-		s := serve(t, privately(t, registry(scan(t, tree)), "allow reader read acme"))
+		files := privateTree(t)
+		files.Write("modules/acme/big/aws/1.0.0/data.bin", strings.Repeat("0123456789abcdef", 1<<17))
+		files.Write("modules/acme/big/aws/1.0.0/main.tf", "# a module")
+		s := serve(t, privately(t, registry(scan(t, files)), "allow reader read acme"))
 		if a := s.get("/v1/modules/acme/big/aws/1.0.0/download", "User-Agent: OpenTofu/1.12.6", reader); a.StatusCode != http.StatusNoContent {
 			t.Errorf("got %d %s, want a link", a.StatusCode, a.body)
 		}

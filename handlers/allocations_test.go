@@ -14,10 +14,10 @@ import (
 // than its header fields and what it was about.
 func TestDocumentsLeaveLittleGarbage(t *testing.T) {
 	const most = 300 // bytes
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
-	g := registry(scan(t, tree))
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
+	g := registry(scan(t, files))
 	var told *handlers.Exchange
 	g.Answered = func(_ *http.Request, e *handlers.Exchange) { told = e }
 	for _, path := range []string{
@@ -50,10 +50,10 @@ func TestDocumentsLeaveLittleGarbage(t *testing.T) {
 
 // An Exchange that is kept describes its request, also after the next.
 func TestExchangesCanBeKept(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
-	g := registry(scan(t, tree))
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
+	g := registry(scan(t, files))
 	var told []*handlers.Exchange
 	g.Answered = func(_ *http.Request, e *handlers.Exchange) { told = append(told, e) }
 	for _, path := range []string{

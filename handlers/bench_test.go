@@ -34,12 +34,12 @@ func (s *sink) ReadFrom(r io.Reader) (int64, error) {
 }
 
 func BenchmarkServeHTTP(b *testing.B) {
-	tree := indextest.New(b)
+	files := indextest.New(b)
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
-		tree.Provider("acme/demo", v, "linux_amd64", "linux_arm64", "darwin_arm64", "windows_amd64")
-		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", `output "a" { value = 1 }`)
+		files.Provider("acme/demo", v, "linux_amd64", "linux_arm64", "darwin_arm64", "windows_amd64")
+		files.Write("modules/acme/vpc/aws/"+v+"/main.tf", `output "a" { value = 1 }`)
 	}
-	snapshot := scan(b, tree)
+	snapshot := scan(b, files)
 	const port8443 = "https://" + ownHost + ":8443"
 	rows := []struct {
 		name, url, public string

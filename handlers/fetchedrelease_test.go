@@ -90,8 +90,8 @@ func TestStandInPullsThrough(t *testing.T) {
 // whether they are in the tree or not.
 func TestStandInNoticesOfTheOperator(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
-		tree.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"CVE-2026-1\"\n}\ndeprecated \"1.0.0\" {\n  reason = \"use 2.0\"\n}\n")
+	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+		files.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"CVE-2026-1\"\n}\ndeprecated \"1.0.0\" {\n  reason = \"use 2.0\"\n}\n")
 	})
 	p.site.original = originHost
 	l := p.versions("acme/demo")
@@ -195,10 +195,10 @@ func TestReleasesThatArriveUnsigned(t *testing.T) {
 		{"from a mirror without SHA256SUMS", func(r *upstream.Release) { r.Checksums, r.Sums = nil, nil }, false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			files, tree := indextest.New(t), indextest.New(t)
+			files, folders := indextest.New(t), indextest.New(t)
 			release := unsignedRelease(t, files)
 			test.change(release)
-			o := options(t, tree)
+			o := options(t, folders)
 			snapshot := scanWith(t, o)
 			s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: releasing{release: release}})
 			s.original = originHost
@@ -212,9 +212,9 @@ func TestReleasesThatArriveUnsigned(t *testing.T) {
 				t.Errorf("SHA256SUMS is %s", checksums.body)
 			}
 			for _, platform := range []string{"linux_amd64", "darwin_arm64"} {
-				tree.Write("providers/"+originHost+"/"+zips+platform+".zip", files.Read("providers/"+zips+platform+".zip"))
+				folders.Write("providers/"+originHost+"/"+zips+platform+".zip", files.Read("providers/"+zips+platform+".zip"))
 				if test.kept {
-					tree.Write("providers/"+originHost+"/"+zips+"SHA256SUMS", string(release.Checksums))
+					folders.Write("providers/"+originHost+"/"+zips+"SHA256SUMS", string(release.Checksums))
 				}
 				snapshot = scanWith(t, o)
 				if a := s.get(sums); a.body != checksums.body || a.Header.Get("Etag") != checksums.Header.Get("Etag") {
@@ -236,15 +236,15 @@ func TestReleasesThatArriveUnsigned(t *testing.T) {
 // the tree still has an earlier one.
 func TestStandInOfPlatformsThatAreAdded(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
-	tree := indextest.New(t).Keys(originHost+"/acme", publisher)
-	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
+	files := indextest.New(t).Keys(originHost+"/acme", publisher)
+	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
 	release := unsignedRelease(t, indextest.New(t))
 	ring, err := signing.ReadKeyring([]byte(publisher.PublicKey()))
 	if err != nil {
 		t.Fatal(err)
 	}
 	release.Keys, release.Signature = ring.Keys(), []byte(publisher.Sign(string(release.Checksums)))
-	g := registry(scan(t, tree))
+	g := registry(scan(t, files))
 	g.Upstream = releasing{release: release}
 	s := serve(t, g)
 	s.original = originHost
@@ -262,10 +262,10 @@ func TestStandInOfPlatformsThatAreAdded(t *testing.T) {
 
 // A registry that signs nothing has no release that its publisher did not sign.
 func TestUnsignedReleasesWithoutASigningKey(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for rule, o := range map[string]index.Options{
-		"signing_key off":    {Open: tree.Open},
-		"signatures require": {Open: tree.Open, Signer: newKey(t), RequireSignatures: true},
+		"signing_key off":    {Open: files.Open},
+		"signatures require": {Open: files.Open, Signer: newKey(t), RequireSignatures: true},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			g := registry(scanWith(t, o))
@@ -288,8 +288,8 @@ func TestTheTreesPackagesCount(t *testing.T) {
 		signed bool
 	}{{"of a signed release", true}, {"of one that is not signed", false}} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			tree.Write("providers/"+originHost+"/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.0.0", "another"))
+			files := indextest.New(t)
+			files.Write("providers/"+originHost+"/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.0.0", "another"))
 			release := unsignedRelease(t, indextest.New(t))
 			if test.signed {
 				publisher := indextest.NewPublisher(t)
@@ -299,7 +299,7 @@ func TestTheTreesPackagesCount(t *testing.T) {
 				}
 				release.Keys, release.Signature = ring.Keys(), []byte(publisher.Sign(string(release.Checksums)))
 			}
-			g := registry(scan(t, tree))
+			g := registry(scan(t, files))
 			g.Upstream = releasing{release: release}
 			s := serve(t, g)
 			s.original = originHost
@@ -348,13 +348,13 @@ func TestAnnouncedHashes(t *testing.T) {
 // first then.
 func TestPackagesWithoutASHA256AreFetchedFirst(t *testing.T) {
 	const name = "terraform-provider-demo_1.0.0_linux_amd64.zip"
-	tree := indextest.New(t)
-	o := options(t, tree)
+	files := indextest.New(t)
+	o := options(t, files)
 	snapshot := scanWith(t, o)
 	linux := address.Platform{OS: "linux", Arch: "amd64"}
 	u := releasing{release: &upstream.Release{Address: demoOfOrigin, Version: "1.0.0", Packages: []upstream.Package{{Platform: linux, Name: name, H1: []string{"h1:x"}}}}}
 	u.fill = func(string) (*fill.Filled, error) {
-		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
+		files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
 		return &fill.Filled{New: true}, nil
 	}
 	g := &handlers.Registry{

@@ -21,8 +21,8 @@ import (
 )
 
 func TestRanges(t *testing.T) {
-	tree, _ := everything(t)
-	snapshot := scan(t, tree)
+	files, _ := everything(t)
+	snapshot := scan(t, files)
 	s := serve(t, registry(snapshot))
 	for _, path := range []string{
 		"/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
@@ -130,13 +130,13 @@ func (c *counted) OpenFile(name string, flag int, perm os.FileMode) (afero.File,
 
 // A request that needs no byte of a file does not open it.
 func TestFilesAreOpenedOnlyWhenNeeded(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# a module"))
+	folders := indextest.New(t)
+	folders.Provider("acme/demo", "1.0.0", "linux_amd64")
+	folders.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# a module"))
 	for _, name := range []string{"main.tf", "variables.tf", "outputs.tf", "modules/sub/main.tf"} {
-		tree.Write("modules/acme/vpc/aws/1.1.0/"+name, "# "+name)
+		folders.Write("modules/acme/vpc/aws/1.1.0/"+name, "# "+name)
 	}
-	files := &counted{Fs: tree.Fs}
+	files := &counted{Fs: folders.Fs}
 	g := registry(scan(t, indextest.On(t, files)))
 	for _, path := range []string{
 		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip",
@@ -201,8 +201,8 @@ func do(g *handlers.Registry, method, path string, headers ...string) *httptest.
 
 // Every answer tells browsers not to guess another media type.
 func TestEveryAnswerHasNosniff(t *testing.T) {
-	tree, paths := everything(t)
-	snapshot := scan(t, tree)
+	files, paths := everything(t)
+	snapshot := scan(t, files)
 	plain := registry(snapshot)
 	private := privately(t, registry(snapshot), "allow reader read *")
 	before := &handlers.Registry{Snapshot: registry(nil).Snapshot}

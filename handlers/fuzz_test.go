@@ -15,9 +15,9 @@ import (
 
 // Every answer is one that clients understand, and tells nothing about the server.
 func FuzzServeHTTP(f *testing.F) {
-	tree, paths := everything(f)
-	tree.Keys("acme", indextest.NewPublisher(f))
-	plain, public := registry(scan(f, tree)), registry(scan(f, tree))
+	files, paths := everything(f)
+	files.Keys("acme", indextest.NewPublisher(f))
+	plain, public := registry(scan(f, files)), registry(scan(f, files))
 	public.PublicURL = "https://public.example.com"
 	public.Hostnames = hostnames(f, ownHost, "other.example.com:8443")
 

@@ -17,13 +17,13 @@ import (
 // but different bytes, and a hosted and a mirrored module too.
 func namesakes(t testing.TB) *indextest.Tree {
 	t.Helper()
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	mirroredZip := "providers/registry.terraform.io/" + namesakeZip
-	tree.Write(mirroredZip, indextest.ProviderZip("demo", "1.0.0", "mirrored"))
-	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# hosted"))
-	tree.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# mirrored"))
-	return tree
+	files.Write(mirroredZip, indextest.ProviderZip("demo", "1.0.0", "mirrored"))
+	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# hosted"))
+	files.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# mirrored"))
+	return files
 }
 
 const namesakeZip = "acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
@@ -73,9 +73,9 @@ var hosts = []string{ownHost, "registry.terraform.io", "other.example.com", "[::
 // A link opens the file it was signed for under every name of the registry, and
 // never a file of the same name that is mirrored from another registry.
 func TestLinkIsToOneProvider(t *testing.T) {
-	tree := namesakes(t)
-	snapshot := scan(t, tree)
-	hosted, mirrored := tree.Read("providers/"+namesakeZip), tree.Read("providers/registry.terraform.io/"+namesakeZip)
+	files := namesakes(t)
+	snapshot := scan(t, files)
+	hosted, mirrored := files.Read("providers/"+namesakeZip), files.Read("providers/registry.terraform.io/"+namesakeZip)
 	for _, test := range []struct {
 		rule, public string
 		configured   []string
@@ -118,9 +118,9 @@ func TestLinkIsToOneProvider(t *testing.T) {
 
 // The same for modules, whose path is the same under all names.
 func TestLinkIsToOneModulePackage(t *testing.T) {
-	tree := namesakes(t)
-	snapshot := scan(t, tree)
-	hosted, mirrored := tree.Read("modules/acme/vpc/aws/1.0.0.zip"), tree.Read("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip")
+	files := namesakes(t)
+	snapshot := scan(t, files)
+	hosted, mirrored := files.Read("modules/acme/vpc/aws/1.0.0.zip"), files.Read("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip")
 	for _, test := range []struct {
 		rule, public, want string
 		configured         []string
@@ -155,14 +155,14 @@ func TestLinkIsToOneModulePackage(t *testing.T) {
 
 // The same without rules: a URL leads to the file that its document describes.
 func TestURLsAreOfTheFilesDescribed(t *testing.T) {
-	tree := namesakes(t)
-	g := registry(scan(t, tree))
+	files := namesakes(t)
+	g := registry(scan(t, files))
 	g.PublicURL = "https://public.example.com"
 	for host, module := range map[string]string{ownHost: "modules/acme/vpc/aws/1.0.0.zip", "registry.terraform.io": "modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip"} {
 		w := askAs(g, anonymous, host, "/v1/modules/acme/vpc/aws/1.0.0/download")
 		location := pathOf(t, home, w.Header().Get("X-Terraform-Get"))
 		for _, used := range hosts {
-			if w := askAs(g, anonymous, used, location); w.Body.String() != tree.Read(module) {
+			if w := askAs(g, anonymous, used, location); w.Body.String() != files.Read(module) {
 				t.Errorf("the module that %s offers, at %s as %q: got %d and the wrong bytes", host, location, used, w.Code)
 			}
 		}
@@ -170,7 +170,7 @@ func TestURLsAreOfTheFilesDescribed(t *testing.T) {
 	for host, provider := range map[string]string{ownHost: "providers/" + namesakeZip, "registry.terraform.io": "providers/registry.terraform.io/" + namesakeZip} {
 		link := downloadLink(t, g, host)
 		for _, used := range hosts {
-			if w := askAs(g, anonymous, used, link); w.Body.String() != tree.Read(provider) {
+			if w := askAs(g, anonymous, used, link); w.Body.String() != files.Read(provider) {
 				t.Errorf("the provider that %s offers, at %s as %q: got %d and the wrong bytes", host, link, used, w.Code)
 			}
 		}
@@ -181,8 +181,8 @@ func TestURLsAreOfTheFilesDescribed(t *testing.T) {
 // hash is not the one in the document.
 func TestHostedFilesDoNotReplaceUpstream(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
-		tree.Write("providers/"+namesakeZip, indextest.ProviderZip("demo", "1.0.0", "hosted"))
+	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+		files.Write("providers/"+namesakeZip, indextest.ProviderZip("demo", "1.0.0", "hosted"))
 	})
 	want := origin.Read("providers/" + namesakeZip)
 	if p.tree.Read("providers/"+namesakeZip) == want {
@@ -211,11 +211,11 @@ func TestHostedFilesDoNotReplaceUpstream(t *testing.T) {
 // one Caddy do.
 func TestLinksAreOfOneTree(t *testing.T) {
 	keys := linkKeys(t)
-	of := func(tree, note string) *handlers.Registry {
+	of := func(folders, note string) *handlers.Registry {
 		files := namesakes(t)
 		files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", note))
 		g := privately(t, registry(scan(t, files)), "allow reader read acme")
-		g.Tree = tree
+		g.Tree = folders
 		g.Links.Keys = func() *access.LinkKeys { return keys }
 		return g
 	}
@@ -242,14 +242,14 @@ func TestLinksAreOfOneTree(t *testing.T) {
 // Hosted files are found under the registry's name too: mirror documents name files
 // by their bare names, and earlier releases handed out such URLs.
 func TestHostedFilesUnderOwnName(t *testing.T) {
-	tree := namesakes(t)
-	snapshot := scan(t, tree)
+	files := namesakes(t)
+	snapshot := scan(t, files)
 	const path = "/v1/mirror/" + ownHost + "/" + namesakeZip
 	for rule, configured := range map[string][]string{"the name it is asked by": nil, "a configured name": {ownHost}} {
 		t.Run(rule, func(t *testing.T) {
 			g := registry(snapshot)
 			g.Hostnames = hostnames(t, configured...)
-			if w := ask(g, ownHost, path); w.Body.String() != tree.Read("providers/"+namesakeZip) {
+			if w := ask(g, ownHost, path); w.Body.String() != files.Read("providers/"+namesakeZip) {
 				t.Errorf("got %d", w.Code)
 			}
 			if w := ask(g, ownHost, "/v1/mirror/"+ownHost+"/acme/demo/1.0.0.json"); !strings.Contains(w.Body.String(), `"url":"terraform-provider-demo_1.0.0_linux_amd64.zip"`) {
@@ -280,8 +280,8 @@ func TestHostedSegmentHasFilesOnly(t *testing.T) {
 // The path of a module package may have the hostname it is mirrored from. The rules
 // for that hostname apply, whatever name the registry is asked by.
 func TestMirroredModulePackages(t *testing.T) {
-	tree := namesakes(t)
-	g := privately(t, registry(scan(t, tree)), "allow anonymous read acme", "allow reader read registry.terraform.io")
+	files := namesakes(t)
+	g := privately(t, registry(scan(t, files)), "allow anonymous read acme", "allow reader read registry.terraform.io")
 	const path = "/v1/modules/registry.terraform.io/acme/vpc/aws/1.0.0/archive.zip"
 	for _, host := range hosts {
 		if w := askAs(g, anonymous, host, path); w.Code != http.StatusUnauthorized {
@@ -290,7 +290,7 @@ func TestMirroredModulePackages(t *testing.T) {
 		if w := askAs(g, stranger, host, path); w.Code != http.StatusNotFound {
 			t.Errorf("as %q, without the right: got %d", host, w.Code)
 		}
-		if w := askAs(g, reader, host, path); w.Body.String() != tree.Read("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip") {
+		if w := askAs(g, reader, host, path); w.Body.String() != files.Read("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip") {
 			t.Errorf("as %q, with the right: got %d", host, w.Code)
 		}
 		for _, wrong := range []string{
@@ -326,8 +326,8 @@ func TestRulesForAnAlias(t *testing.T) {
 
 // Every URL in an answer can be fetched, in every configuration.
 func TestURLs(t *testing.T) {
-	tree, _ := everything(t)
-	snapshot := scan(t, tree)
+	files, _ := everything(t)
+	snapshot := scan(t, files)
 	tests := []struct {
 		rule           string
 		prefix, public string
@@ -390,8 +390,8 @@ func TestURLs(t *testing.T) {
 // A public URL leads to the right file although the registry is asked by its name,
 // and not by the one of the document.
 func TestPublicURLOfAnotherName(t *testing.T) {
-	tree := hostTree(t)
-	snapshot := scan(t, tree)
+	files := hostTree(t)
+	snapshot := scan(t, files)
 	for _, host := range []string{"a.example.com", "b.example.com", "internal.example.com"} {
 		t.Run("asked as "+host, func(t *testing.T) {
 			g := registry(snapshot)
@@ -424,8 +424,8 @@ func TestPublicURLOfAnotherName(t *testing.T) {
 
 // Documents with different URLs never have the same validator.
 func TestValidatorsOfOtherURLs(t *testing.T) {
-	tree, _ := everything(t)
-	snapshot := scan(t, tree)
+	files, _ := everything(t)
+	snapshot := scan(t, files)
 	seen := make(map[string]string)
 	for _, base := range []string{"", home, "https://other.example.com", home + ":8443"} {
 		g := registry(snapshot)

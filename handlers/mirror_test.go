@@ -64,10 +64,10 @@ func (s *site) installMirrored(address, version, platform string) string {
 // Checklist, group E. The certificate of 61 is tested by e2e. 72 is proven by every
 // client here, which asks once. 74 is about the documentation.
 func TestMirror(t *testing.T) {
-	tree := sampleTree(t, indextest.NewPublisher(t))
-	tree.Provider("bücher.example/acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("xn--mnchen-3ya.example/acme/demo", "2.0.0", "linux_amd64")
-	s := serve(t, registry(scan(t, tree)))
+	files := sampleTree(t, indextest.NewPublisher(t))
+	files.Provider("bücher.example/acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("xn--mnchen-3ya.example/acme/demo", "2.0.0", "linux_amd64")
+	s := serve(t, registry(scan(t, files)))
 	const null = "registry.terraform.io/hashicorp/null"
 
 	s.rule("61 it installs below a URL that ends in a slash", func(t *testing.T, s *site) {
@@ -148,7 +148,7 @@ func TestMirror(t *testing.T) {
 			}
 		})
 		s.rule("70 the zip is the publisher's: "+platform, func(t *testing.T, s *site) {
-			if s.fetch(l.url, archive.URL) != tree.Read("providers/"+null+"/"+archive.URL) {
+			if s.fetch(l.url, archive.URL) != files.Read("providers/"+null+"/"+archive.URL) {
 				t.Error("the zip differs")
 			}
 		})
@@ -181,9 +181,9 @@ func TestMirror(t *testing.T) {
 		}
 	})
 	s.rule("what `terraform providers mirror` wrote beside the zips is not served", func(t *testing.T, _ *site) {
-		tree.Write("providers/"+null+"/index.json", `{"versions":{"6.6.6":{}}}`)
-		tree.Write("providers/"+null+"/3.2.0.json", `{"archives":{}}`)
-		s := serve(t, registry(scan(t, tree)))
+		files.Write("providers/"+null+"/index.json", `{"versions":{"6.6.6":{}}}`)
+		files.Write("providers/"+null+"/3.2.0.json", `{"archives":{}}`)
+		s := serve(t, registry(scan(t, files)))
 		s.installMirrored(null, "3.2.0", "linux_amd64")
 	})
 	if !regexp.MustCompile(`^"[^"]+"$`).MatchString(list.Header.Get("Etag")) {

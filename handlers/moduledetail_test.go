@@ -153,13 +153,13 @@ func TestModuleSourceForRenovate(t *testing.T) {
 
 // Some file systems have no times. Editors still need a date.
 func TestPublishedAtWithoutTimes(t *testing.T) {
-	tree := catalogTree(t)
+	files := catalogTree(t)
 	for _, never := range []time.Time{time.Unix(0, 0), time.Unix(1, 0), {}} {
-		if err := tree.Fs.Chtimes("modules/acme/vpc/google/1.0.0/main.tf", never, never); err != nil {
+		if err := files.Fs.Chtimes("modules/acme/vpc/google/1.0.0/main.tf", never, never); err != nil {
 			t.Fatal(err)
 		}
 		var d moduleDetail
-		snapshot := scan(t, tree)
+		snapshot := scan(t, files)
 		serve(t, registry(snapshot)).json("/v1/modules/acme/vpc/google", &d)
 		if want := snapshot.Taken.UTC().Truncate(24 * time.Hour); !d.PublishedAt.Equal(want) {
 			t.Errorf("with files of %v: got %v, want the day of the scan", never, d.PublishedAt)
@@ -170,16 +170,16 @@ func TestPublishedAtWithoutTimes(t *testing.T) {
 // A package that has changed since it was verified is not described: the next
 // snapshot has what it is now.
 func TestModuleDetailOfChangedPackage(t *testing.T) {
-	tree := catalogTree(t)
+	files := catalogTree(t)
 	changed := 0
-	g := registry(scan(t, tree))
+	g := registry(scan(t, files))
 	g.Changed = func(...string) { changed++ }
-	tree.Write("modules/acme/vpc/aws/1.10.0.tar.gz", indextest.TarGz("main.tf", `variable "other" {}`))
+	files.Write("modules/acme/vpc/aws/1.10.0.tar.gz", indextest.TarGz("main.tf", `variable "other" {}`))
 	mustRefuse(t, serve(t, g).get("/v1/modules/acme/vpc/aws/1.10.0"), http.StatusServiceUnavailable)
 	if changed != 1 {
 		t.Errorf("a scan follows %d times", changed)
 	}
-	next := scan(t, tree)
+	next := scan(t, files)
 	later := &handlers.Registry{Snapshot: func() *index.Snapshot { return next }}
 	var d moduleDetail
 	serve(t, later).json("/v1/modules/acme/vpc/aws/1.10.0", &d)

@@ -14,7 +14,7 @@ import (
 // themselves. Their files are of 2026-01-02.
 func catalogTree(t testing.TB) *indextest.Tree {
 	t.Helper()
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	vpc := []string{
 		"README.md", "# VPC\n\nA network with subnets in every zone.\n\n## Usage\n\nSet the cidr and peer with others.\n",
 		"main.tf", `
@@ -55,9 +55,9 @@ data "aws_region" "current" {}
 		"examples/complete/main.tf", `module "vpc" { source = "../.." }`,
 	}
 	for _, v := range []string{"1.9.0", "1.10.0", "2.0.0-rc.1"} {
-		tree.Write("modules/acme/vpc/aws/"+v+".tar.gz", indextest.TarGz(vpc...))
+		files.Write("modules/acme/vpc/aws/"+v+".tar.gz", indextest.TarGz(vpc...))
 	}
-	tree.Write("modules/acme/vpc/aws/registry.hcl", `
+	files.Write("modules/acme/vpc/aws/registry.hcl", `
 source = "https://github.com/acme/terraform-aws-vpc"
 owner  = "platform team"
 deprecated "1.9.0" {
@@ -68,16 +68,16 @@ withdrawn "1.8.0" {
   reason = "CVE-2026-1"
 }
 `)
-	tree.Write("modules/acme/vpc/google/1.0.0/main.tf", "# a module")
-	tree.Write("modules/acme/dns/aws/1.0.0/main.tf", `variable "zone" {}`)
-	tree.Write("modules/acme/dns/aws/registry.hcl", `description = "Names for what is in a vpc"`)
-	tree.Write("modules/other/bucket/aws/0.1.0/main.tf", "# a module")
-	tree.Write("modules/mirrored.example.com/acme/vpc/azurerm/9.0.0/main.tf", "# a module")
+	files.Write("modules/acme/vpc/google/1.0.0/main.tf", "# a module")
+	files.Write("modules/acme/dns/aws/1.0.0/main.tf", `variable "zone" {}`)
+	files.Write("modules/acme/dns/aws/registry.hcl", `description = "Names for what is in a vpc"`)
+	files.Write("modules/other/bucket/aws/0.1.0/main.tf", "# a module")
+	files.Write("modules/mirrored.example.com/acme/vpc/azurerm/9.0.0/main.tf", "# a module")
 
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64", "darwin_arm64")
-	tree.Provider("acme/demo", "2.0.0-beta.1", "linux_amd64")
-	tree.Write("providers/acme/demo/registry.hcl", `
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64", "darwin_arm64")
+	files.Provider("acme/demo", "2.0.0-beta.1", "linux_amd64")
+	files.Write("providers/acme/demo/registry.hcl", `
 description = "Manages demonstrations"
 source      = "https://github.com/acme/terraform-provider-demo"
 owner       = "platform team"
@@ -85,12 +85,12 @@ withdrawn "0.9.0" {
   reason = "it loses state"
 }
 `)
-	tree.Write("providers/acme/demo/1.1.0/docs/index.md", "# The provider\n")
-	tree.Write("providers/acme/demo/1.1.0/docs/resources/thing.md", "---\npage_title: \"demo_thing\"\nsubcategory: \"Things\"\n---\n# Thing\n")
-	tree.Provider("acme/other", "0.1.0", "linux_amd64")
-	tree.Provider("zeta/demo", "1.0.0", "linux_amd64")
-	tree.Provider("mirrored.example.com/acme/null", "3.0.0", "linux_amd64")
-	return tree
+	files.Write("providers/acme/demo/1.1.0/docs/index.md", "# The provider\n")
+	files.Write("providers/acme/demo/1.1.0/docs/resources/thing.md", "---\npage_title: \"demo_thing\"\nsubcategory: \"Things\"\n---\n# Thing\n")
+	files.Provider("acme/other", "0.1.0", "linux_amd64")
+	files.Provider("zeta/demo", "1.0.0", "linux_amd64")
+	files.Provider("mirrored.example.com/acme/null", "3.0.0", "linux_amd64")
+	return files
 }
 
 // A modulePage is a list of modules as tools read it.
@@ -178,11 +178,11 @@ func TestModuleLists(t *testing.T) {
 }
 
 func TestPaging(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for i := range 130 {
-		tree.Write(fmt.Sprintf("modules/acme/m%03d/aws/1.0.0/main.tf", i), "# a module")
+		files.Write(fmt.Sprintf("modules/acme/m%03d/aws/1.0.0/main.tf", i), "# a module")
 	}
-	s := serve(t, registry(scan(t, tree)))
+	s := serve(t, registry(scan(t, files)))
 	for _, test := range []struct {
 		rule, query string
 		first, many int
@@ -252,7 +252,7 @@ func TestPaging(t *testing.T) {
 		})
 	}
 	s.rule("with a prefix and a public URL, the pages are paths there", func(t *testing.T, _ *site) {
-		g := registry(scan(t, tree))
+		g := registry(scan(t, files))
 		g.Prefix, g.PublicURL = "/registry", "https://tools.example.com/terraform"
 		var page modulePage
 		serve(t, g).json("/registry/modules?limit=1", &page)

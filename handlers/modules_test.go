@@ -22,18 +22,18 @@ func moduleTree(t testing.TB) *indextest.Tree {
 	t.Helper()
 	const main, sub = `output "root" { value = 1 }`, `output "sub" { value = 2 }`
 	files := []string{"main.tf", main, "modules/sub/main.tf", sub}
-	tree := indextest.New(t)
-	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz(files...))
-	tree.Write("modules/acme/vpc/aws/1.1.0.tgz", indextest.TarGz(files...))
-	tree.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip(files...))
-	tree.Write("modules/acme/vpc/aws/v1.10.0/main.tf", main)
-	tree.Write("modules/acme/vpc/aws/v1.10.0/modules/sub/main.tf", sub)
-	tree.Write("modules/acme/vpc/aws/1.10.0-rc.1.zip", indextest.Zip(files...))
-	tree.Write("modules/acme/vpc/aws/1.0.0+build.5.zip", indextest.Zip(files...))
-	tree.Write("modules/acme/vpc/aws/2.tar.gz", indextest.TarGz(files...))
-	tree.Write("modules/ACME_Corp/My_Module/aws/1.0.0/main.tf", main)
-	tree.Write("modules/other.example.com/acme/vpc/aws/9.0.0/main.tf", main)
-	return tree
+	folders := indextest.New(t)
+	folders.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz(files...))
+	folders.Write("modules/acme/vpc/aws/1.1.0.tgz", indextest.TarGz(files...))
+	folders.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip(files...))
+	folders.Write("modules/acme/vpc/aws/v1.10.0/main.tf", main)
+	folders.Write("modules/acme/vpc/aws/v1.10.0/modules/sub/main.tf", sub)
+	folders.Write("modules/acme/vpc/aws/1.10.0-rc.1.zip", indextest.Zip(files...))
+	folders.Write("modules/acme/vpc/aws/1.0.0+build.5.zip", indextest.Zip(files...))
+	folders.Write("modules/acme/vpc/aws/2.tar.gz", indextest.TarGz(files...))
+	folders.Write("modules/ACME_Corp/My_Module/aws/1.0.0/main.tf", main)
+	folders.Write("modules/other.example.com/acme/vpc/aws/9.0.0/main.tf", main)
+	return folders
 }
 
 // moduleVersions are those of acme/vpc/aws, the newest first.
@@ -188,17 +188,17 @@ func TestModuleDownload(t *testing.T) {
 // Tools that ask for a module without a version follow a redirect to the newest
 // one, as the public registry sends it.
 func TestModuleDownloadWithoutVersion(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, v := range []string{"1.9.0", "1.10.0", "2.0.0-rc.1", "1.2.0+build.5"} {
-		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# a module")
+		files.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# a module")
 	}
-	tree.Write("modules/acme/young/aws/1.0.0-beta.2/main.tf", "# a module")
-	tree.Write("modules/acme/young/aws/1.0.0-beta.10/main.tf", "# a module")
-	tree.Write("modules/acme/built/aws/1.0.0+build.5/main.tf", "# a module")
-	tree.Write("modules/acme/twice/aws/1.0.0+build.5/main.tf", "# a module")
-	tree.Write("modules/acme/twice/aws/1.0.0/main.tf", "# a module")
-	tree.Write("modules/"+ownHost+"/acme/ours/aws/3.0.0/main.tf", "# a module")
-	s := serve(t, registry(scan(t, tree)))
+	files.Write("modules/acme/young/aws/1.0.0-beta.2/main.tf", "# a module")
+	files.Write("modules/acme/young/aws/1.0.0-beta.10/main.tf", "# a module")
+	files.Write("modules/acme/built/aws/1.0.0+build.5/main.tf", "# a module")
+	files.Write("modules/acme/twice/aws/1.0.0+build.5/main.tf", "# a module")
+	files.Write("modules/acme/twice/aws/1.0.0/main.tf", "# a module")
+	files.Write("modules/"+ownHost+"/acme/ours/aws/3.0.0/main.tf", "# a module")
+	s := serve(t, registry(scan(t, files)))
 	for _, test := range []struct{ rule, module, want string }{
 		{"the newest that is no prerelease", "acme/vpc/aws", "acme/vpc/aws/1.10.0"},
 		{"the newest prerelease if there is nothing else", "acme/young/aws", "acme/young/aws/1.0.0-beta.10"},
@@ -229,14 +229,14 @@ func TestModuleDownloadWithoutVersion(t *testing.T) {
 		})
 	}
 	s.rule("a public URL makes it absolute", func(t *testing.T, _ *site) {
-		g := registry(scan(t, tree))
+		g := registry(scan(t, files))
 		g.PublicURL = home
 		if got, want := ask(g, ownHost, "/v1/modules/acme/vpc/aws/download").Header().Get("Location"), home+"/v1/modules/acme/vpc/aws/1.10.0/download"; got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	})
 	s.rule("the rules are those of the list of versions", func(t *testing.T, _ *site) {
-		g := privately(t, registry(scan(t, tree)), "allow reader read acme")
+		g := privately(t, registry(scan(t, files)), "allow reader read acme")
 		for caller, want := range map[string]int{anonymous: http.StatusUnauthorized, garbage: http.StatusUnauthorized, stranger: http.StatusNotFound, reader: http.StatusFound} {
 			for _, path := range []string{"/v1/modules/acme/vpc/aws/download", "/v1/modules/acme/none/aws/download"} {
 				w := askAs(g, caller, ownHost, path)
@@ -259,11 +259,11 @@ func hostedTree(t testing.TB) *indextest.Tree {
 	t.Helper()
 	const main = `output "root" { value = 1 }`
 	files := []string{"vpc-1.0+b/main.tf", main, "vpc-1.0+b/modules/sub/main.tf", main}
-	tree := indextest.New(t)
-	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz(files...))
-	tree.Write("modules/acme/vpc/aws/1.1.0.zip", indextest.Zip(files...))
-	tree.Write("modules/acme/vpc/aws/1.2.0.tgz", indextest.TarGz("vpc-1.0+b/README.md", "# VPC", "vpc-1.0+b/modules/sub/main.tf", main))
-	return tree
+	folders := indextest.New(t)
+	folders.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz(files...))
+	folders.Write("modules/acme/vpc/aws/1.1.0.zip", indextest.Zip(files...))
+	folders.Write("modules/acme/vpc/aws/1.2.0.tgz", indextest.TarGz("vpc-1.0+b/README.md", "# VPC", "vpc-1.0+b/modules/sub/main.tf", main))
+	return folders
 }
 
 // splitFolder takes the folder off a location as go-getter does: what comes after
@@ -286,10 +286,10 @@ func splitFolder(t testing.TB, location string) (pack *url.URL, folder string) {
 // Checklist 88, 89, 93 and 96, with and without signed links.
 func TestModulesInAFolderOfTheirArchive(t *testing.T) {
 	const versions = "/v1/modules/acme/vpc/aws/"
-	tree := hostedTree(t)
+	files := hostedTree(t)
 	for rule, s := range map[string]*site{
-		"public":  serve(t, registry(scan(t, tree))),
-		"private": serve(t, privately(t, registry(scan(t, tree)), "allow reader read acme")),
+		"public":  serve(t, registry(scan(t, files))),
+		"private": serve(t, privately(t, registry(scan(t, files)), "allow reader read acme")),
 	} {
 		for version, name := range map[string]string{"1.0.0": "archive.tar.gz", "1.1.0": "archive.zip", "1.2.0": "archive.tar.gz"} {
 			s.rule(rule+" "+version, func(t *testing.T, s *site) {
@@ -318,13 +318,13 @@ func TestModulesInAFolderOfTheirArchive(t *testing.T) {
 // A range of a packed folder is served if the files in that range are unchanged.
 // The whole package is refused before the answer begins if any file has changed.
 func TestRangesOfAFolderThatHasChanged(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")
-	tree.Write("modules/acme/vpc/aws/1.0.0/zeros.bin", strings.Repeat("\x00", 100_000))
-	s := serve(t, registry(scan(t, tree)))
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")
+	files.Write("modules/acme/vpc/aws/1.0.0/zeros.bin", strings.Repeat("\x00", 100_000))
+	s := serve(t, registry(scan(t, files)))
 	location := s.moduleLocation("acme/vpc/aws/1.0.0").String()
 	whole := s.get(location)
-	tree.Write("modules/acme/vpc/aws/1.0.0/zeros.bin", "fewer")
+	files.Write("modules/acme/vpc/aws/1.0.0/zeros.bin", "fewer")
 	if a := s.get(location, "Range: bytes=0-999"); a.StatusCode != http.StatusPartialContent || a.body != whole.body[:1000] {
 		t.Errorf("a range before what has changed: got %d with %d bytes", a.StatusCode, len(a.body))
 	}
@@ -394,8 +394,8 @@ func (s *site) untar(content string) map[string]string {
 
 // Checklist, group H.
 func TestModulePackages(t *testing.T) {
-	tree := moduleTree(t)
-	s := serve(t, registry(scan(t, tree)))
+	files := moduleTree(t)
+	s := serve(t, registry(scan(t, files)))
 	for _, v := range moduleVersions {
 		location := s.moduleLocation("acme/vpc/aws/" + v)
 		first := s.get(location.String())
@@ -454,7 +454,7 @@ func TestModulePackages(t *testing.T) {
 	})
 	s.rule("an archive is served as it is on the disk", func(t *testing.T, s *site) {
 		for name, v := range map[string]string{"1.0.0.tar.gz": "1.0.0", "1.1.0.tgz": "1.1.0", "1.2.0.zip": "1.2.0"} {
-			if s.get(s.moduleLocation("acme/vpc/aws/"+v).String()).body != tree.Read("modules/acme/vpc/aws/"+name) {
+			if s.get(s.moduleLocation("acme/vpc/aws/"+v).String()).body != files.Read("modules/acme/vpc/aws/"+name) {
 				t.Errorf("%s differs", name)
 			}
 		}
@@ -467,11 +467,11 @@ func TestModulePackages(t *testing.T) {
 		}
 	})
 	s.rule("a folder that changed is not served under its old digest", func(t *testing.T, _ *site) {
-		tree := indextest.New(t)
-		tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# one")
-		s := serve(t, registry(scan(t, tree)))
+		files := indextest.New(t)
+		files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# one")
+		s := serve(t, registry(scan(t, files)))
 		location := s.moduleLocation("acme/vpc/aws/1.0.0").String()
-		tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# longer")
+		files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# longer")
 		mustRefuse(t, s.get(location), http.StatusServiceUnavailable)
 	})
 }

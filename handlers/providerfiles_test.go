@@ -18,8 +18,8 @@ import (
 // package index.
 func TestProviderFiles(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
-	tree := sampleTree(t, publisher)
-	s := serve(t, registry(scan(t, tree)))
+	files := sampleTree(t, publisher)
+	s := serve(t, registry(scan(t, files)))
 	const folder = "providers/acme/demo/"
 
 	for _, v := range []string{"1.0.0", "1.9.0", "1.10.0", "1.10.0-rc.1", "1.0.0+build.5"} {
@@ -78,7 +78,7 @@ func TestProviderFiles(t *testing.T) {
 					t.Errorf("%s: got %d with %d for %d bytes", u, a.StatusCode, a.ContentLength, len(a.body))
 				}
 			}
-			if s.fetch(d.url, d.DownloadURL) != tree.Read(folder+d.Filename) {
+			if s.fetch(d.url, d.DownloadURL) != files.Read(folder+d.Filename) {
 				t.Error("the zip differs")
 			}
 		})
@@ -89,14 +89,14 @@ func TestProviderFiles(t *testing.T) {
 			d.SHA256SumsURL:       folder + "terraform-provider-demo_1.0.0_SHA256SUMS",
 			d.SHA256SumsSignature: folder + "terraform-provider-demo_1.0.0_SHA256SUMS.sig",
 		} {
-			if s.fetch(d.url, u) != tree.Read(name) {
+			if s.fetch(d.url, u) != files.Read(name) {
 				t.Errorf("%s differs", name)
 			}
 		}
 	})
 	s.rule("60 a replaced file is not served under its old digest", func(t *testing.T, s *site) {
 		d := s.download("acme/demo/1.9.0/download/linux/amd64")
-		tree.Write(folder+d.Filename, indextest.ProviderZip("demo", "1.9.0", "another_platform"))
+		files.Write(folder+d.Filename, indextest.ProviderZip("demo", "1.9.0", "another_platform"))
 		a := s.get(d.DownloadURL)
 		mustRefuse(t, a, http.StatusServiceUnavailable)
 	})
@@ -122,56 +122,58 @@ func TestBadReleases(t *testing.T) {
 		sums = base + "_SHA256SUMS"
 	)
 	publisher := indextest.NewPublisher(t)
-	resign := func(tree *indextest.Tree, document string) {
-		tree.Write(sums, document)
-		tree.Write(sums+".sig", publisher.Sign(document))
+	resign := func(files *indextest.Tree, document string) {
+		files.Write(sums, document)
+		files.Write(sums+".sig", publisher.Sign(document))
 	}
 	tests := []struct {
 		rule string
 		do   func(*testing.T, *indextest.Tree)
 	}{
-		{"50 a blank line", func(t *testing.T, tree *indextest.Tree) { resign(tree, tree.Read(sums)+"\n") }},
-		{"50 a blank line at the start", func(t *testing.T, tree *indextest.Tree) { resign(tree, "\n"+tree.Read(sums)) }},
-		{"51 a comment", func(t *testing.T, tree *indextest.Tree) { resign(tree, "# released\n"+tree.Read(sums)) }},
-		{"51 a line of one word", func(t *testing.T, tree *indextest.Tree) { resign(tree, tree.Read(sums)+"word\n") }},
-		{"52 a name with an asterisk", func(t *testing.T, tree *indextest.Tree) {
-			resign(tree, strings.ReplaceAll(tree.Read(sums), "  ", " *"))
+		{"50 a blank line", func(t *testing.T, files *indextest.Tree) { resign(files, files.Read(sums)+"\n") }},
+		{"50 a blank line at the start", func(t *testing.T, files *indextest.Tree) { resign(files, "\n"+files.Read(sums)) }},
+		{"51 a comment", func(t *testing.T, files *indextest.Tree) { resign(files, "# released\n"+files.Read(sums)) }},
+		{"51 a line of one word", func(t *testing.T, files *indextest.Tree) { resign(files, files.Read(sums)+"word\n") }},
+		{"52 a name with an asterisk", func(t *testing.T, files *indextest.Tree) {
+			resign(files, strings.ReplaceAll(files.Read(sums), "  ", " *"))
 		}},
-		{"52 a name with a dot and a slash", func(t *testing.T, tree *indextest.Tree) {
-			resign(tree, strings.ReplaceAll(tree.Read(sums), "  ", "  ./"))
+		{"52 a name with a dot and a slash", func(t *testing.T, files *indextest.Tree) {
+			resign(files, strings.ReplaceAll(files.Read(sums), "  ", "  ./"))
 		}},
-		{"53 a package that is not listed", func(t *testing.T, tree *indextest.Tree) {
-			resign(tree, fmt.Sprintf("%x  terraform-provider-demo_1.0.0_plan9_arm.zip\n", sha256.Sum256(nil)))
+		{"53 a package that is not listed", func(t *testing.T, files *indextest.Tree) {
+			resign(files, fmt.Sprintf("%x  terraform-provider-demo_1.0.0_plan9_arm.zip\n", sha256.Sum256(nil)))
 		}},
-		{"54 another document than was signed", func(t *testing.T, tree *indextest.Tree) {
-			tree.Write(sums, strings.ToUpper(tree.Read(sums)[:64])+tree.Read(sums)[64:])
+		{"54 another document than was signed", func(t *testing.T, files *indextest.Tree) {
+			files.Write(sums, strings.ToUpper(files.Read(sums)[:64])+files.Read(sums)[64:])
 		}},
-		{"55 a signature in ASCII armor", func(t *testing.T, tree *indextest.Tree) { tree.Write(sums+".sig", "-----BEGIN PGP SIGNATURE-----\n") }},
-		{"56 a signature of a key that had expired", func(t *testing.T, tree *indextest.Tree) {
+		{"55 a signature in ASCII armor", func(t *testing.T, files *indextest.Tree) { files.Write(sums+".sig", "-----BEGIN PGP SIGNATURE-----\n") }},
+		{"56 a signature of a key that had expired", func(t *testing.T, files *indextest.Tree) {
 			p := indextest.NewExpiringPublisher(t, time.Hour, 2*time.Hour)
-			tree.Keys("acme", p)
-			tree.Write(sums+".sig", p.Sign(tree.Read(sums)))
+			files.Keys("acme", p)
+			files.Write(sums+".sig", p.Sign(files.Read(sums)))
 		}},
-		{"56 a signature of the future", func(t *testing.T, tree *indextest.Tree) {
+		{"56 a signature of the future", func(t *testing.T, files *indextest.Tree) {
 			p := indextest.NewExpiringPublisher(t, 0, 200*365*24*time.Hour)
-			tree.Keys("acme", p)
-			tree.Write(sums+".sig", p.Sign(tree.Read(sums)))
+			files.Keys("acme", p)
+			files.Write(sums+".sig", p.Sign(files.Read(sums)))
 		}},
-		{"58 a zip without the provider", func(t *testing.T, tree *indextest.Tree) {
+		{"58 a zip without the provider", func(t *testing.T, files *indextest.Tree) {
 			content := indextest.Zip("README.md", "hello")
-			tree.Write(zip, content)
-			resign(tree, fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), path.Base(zip)))
+			files.Write(zip, content)
+			resign(files, fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(content)), path.Base(zip)))
 		}},
-		{"60 a zip of other bytes than were released", func(t *testing.T, tree *indextest.Tree) { tree.Write(zip, indextest.ProviderZip("demo", "1.0.0", "x")) }},
+		{"60 a zip of other bytes than were released", func(t *testing.T, files *indextest.Tree) {
+			files.Write(zip, indextest.ProviderZip("demo", "1.0.0", "x"))
+		}},
 	}
 	for _, test := range tests {
 		t.Run("57 is not offered, and the rest is: "+test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			tree.Keys("acme", publisher)
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
-			tree.Provider("acme/demo", "1.1.0", "linux_amd64")
-			test.do(t, tree)
-			s := serve(t, registry(scan(t, tree)))
+			files := indextest.New(t)
+			files.Keys("acme", publisher)
+			files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
+			files.Provider("acme/demo", "1.1.0", "linux_amd64")
+			test.do(t, files)
+			s := serve(t, registry(scan(t, files)))
 
 			if got := s.versions("acme/demo").names(); !slices.Equal(got, []string{"1.1.0"}) {
 				t.Errorf("got %v", got)
@@ -192,11 +194,11 @@ func TestBadReleases(t *testing.T) {
 // instances of a cluster serve the same bytes.
 func TestSignatureIsDeterministic(t *testing.T) {
 	key := newKey(t)
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	var before string
 	for range 3 {
-		s := serve(t, registry(scanWith(t, optionsWith(t, tree, key))))
+		s := serve(t, registry(scanWith(t, optionsWith(t, files, key))))
 		d := s.download("acme/demo/1.0.0/download/linux/amd64")
 		a := s.get(d.SHA256SumsSignature)
 		now := a.Header.Get("Etag") + a.body

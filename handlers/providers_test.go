@@ -21,24 +21,24 @@ import (
 // with names and versions that other registries fail on.
 func sampleTree(t testing.TB, publisher *indextest.Publisher) *indextest.Tree {
 	t.Helper()
-	tree := indextest.New(t)
-	tree.Keys("acme", indextest.NewPublisher(t), publisher)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64", "windows_amd64").Signed(publisher)
-	tree.Provider("acme/demo", "1.9.0", "linux_amd64")
-	tree.Provider("acme/demo", "1.10.0", "linux_amd64", "linux_arm64").Manifest("6.0")
-	tree.Provider("acme/demo", "1.10.0-rc.1", "linux_amd64")
-	tree.Provider("acme/demo", "1.0.0+build.5", "linux_amd64").Manifest("5.0", "6.0").Signed(publisher)
-	tree.Provider("acme/google-beta", "2.0.0", "linux_amd64")
-	tree.Provider("münchen/straße", "1.0.0", "linux_amd64")
-	tree.Provider("registry.terraform.io/hashicorp/null", "3.2.0", "linux_amd64", "darwin_arm64")
-	return tree
+	files := indextest.New(t)
+	files.Keys("acme", indextest.NewPublisher(t), publisher)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64", "windows_amd64").Signed(publisher)
+	files.Provider("acme/demo", "1.9.0", "linux_amd64")
+	files.Provider("acme/demo", "1.10.0", "linux_amd64", "linux_arm64").Manifest("6.0")
+	files.Provider("acme/demo", "1.10.0-rc.1", "linux_amd64")
+	files.Provider("acme/demo", "1.0.0+build.5", "linux_amd64").Manifest("5.0", "6.0").Signed(publisher)
+	files.Provider("acme/google-beta", "2.0.0", "linux_amd64")
+	files.Provider("münchen/straße", "1.0.0", "linux_amd64")
+	files.Provider("registry.terraform.io/hashicorp/null", "3.2.0", "linux_amd64", "darwin_arm64")
+	return files
 }
 
 // Checklist, group B. This registry does not send the texts that 21 is about, nor
 // the reason phrases that 31 allows.
 func TestProviderVersions(t *testing.T) {
-	tree := sampleTree(t, indextest.NewPublisher(t))
-	x := index.New(options(t, tree))
+	files := sampleTree(t, indextest.NewPublisher(t))
+	x := index.New(options(t, files))
 	if _, err := x.Rescan(context.Background()); err != nil {
 		t.Fatal(err)
 	}
@@ -104,8 +104,8 @@ func TestProviderVersions(t *testing.T) {
 		}
 	})
 	s.rule("22 a version stays when others are added, valid or not", func(t *testing.T, s *site) {
-		tree.Provider("acme/demo", "2.0.0", "linux_amd64")
-		tree.Write("providers/acme/demo/terraform-provider-demo_3.0.0_linux_amd64.zip", "not a zip")
+		files.Provider("acme/demo", "2.0.0", "linux_amd64")
+		files.Write("providers/acme/demo/terraform-provider-demo_3.0.0_linux_amd64.zip", "not a zip")
 		if _, err := x.Rescan(context.Background()); err != nil {
 			t.Fatal(err)
 		}
@@ -152,11 +152,11 @@ func TestProviderVersions(t *testing.T) {
 
 func TestManyVersions(t *testing.T) {
 	t.Run("25 28 all versions are in one document, at once", func(t *testing.T) {
-		tree := indextest.New(t)
+		files := indextest.New(t)
 		for i := range 500 {
-			tree.Provider("acme/demo", "1."+strconv.Itoa(i)+".0", "linux_amd64")
+			files.Provider("acme/demo", "1."+strconv.Itoa(i)+".0", "linux_amd64")
 		}
-		s := serve(t, registry(scan(t, tree))) // whose client gives up after 10 s
+		s := serve(t, registry(scan(t, files))) // whose client gives up after 10 s
 		l := s.versions("acme/demo")
 		if len(l.Versions) != 500 || l.Versions[0].Version != "1.499.0" {
 			t.Errorf("got %d, the first %v", len(l.Versions), l.names()[0])
@@ -336,11 +336,11 @@ func TestProviderDownload(t *testing.T) {
 		}
 	})
 	s.rule("49 packages is left out when two platforms have the same bytes", func(t *testing.T, _ *site) {
-		tree := indextest.New(t)
+		files := indextest.New(t)
 		same := indextest.ProviderZip("demo", "1.0.0", "any")
-		tree.Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", same)
-		tree.Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_arm64.zip", same)
-		s := serve(t, registry(scan(t, tree)))
+		files.Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", same)
+		files.Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_arm64.zip", same)
+		s := serve(t, registry(scan(t, files)))
 		if d := s.download("acme/demo/1.0.0/download/linux/amd64"); d.Packages != nil {
 			t.Errorf("got %v", d.Packages)
 		}

@@ -294,8 +294,8 @@ func TestWhoPublishesWhat(t *testing.T) {
 }
 
 func TestMethodsOfPublishing(t *testing.T) {
-	tree, paths := everything(t)
-	g := registry(scan(t, tree))
+	files, paths := everything(t)
+	g := registry(scan(t, files))
 	g.Publisher = new(shelf)
 	s := serve(t, g)
 	allow := map[string]string{

@@ -15,12 +15,12 @@ import (
 )
 
 // bucketWith returns a bucket with the files of a tree.
-func bucketWith(t *testing.T, tree *indextest.Tree) *indextest.Bucket {
+func bucketWith(t *testing.T, files *indextest.Tree) *indextest.Bucket {
 	t.Helper()
 	b := new(indextest.Bucket)
-	err := afero.Walk(tree.Fs, ".", func(name string, info fs.FileInfo, err error) error {
+	err := afero.Walk(files.Fs, ".", func(name string, info fs.FileInfo, err error) error {
 		if err == nil && !info.IsDir() {
-			b.Put(name, tree.Read(name), info.ModTime())
+			b.Put(name, files.Read(name), info.ModTime())
 		}
 		return err
 	})
@@ -32,9 +32,9 @@ func bucketWith(t *testing.T, tree *indextest.Tree) *indextest.Bucket {
 
 // With redirect the store serves archives, and nothing else.
 func TestRedirectsToTheStore(t *testing.T) {
-	tree, _ := everything(t)
-	b := bucketWith(t, tree)
-	o := options(t, tree)
+	files, _ := everything(t)
+	b := bucketWith(t, files)
+	o := options(t, files)
 	o.Listed = index.Directories{Root: "."}.Listed(b)
 	g := registry(scanWith(t, o))
 	g.Redirect = 10 * time.Minute
@@ -119,8 +119,8 @@ func TestRedirectsToTheStore(t *testing.T) {
 }
 
 func TestADiskIsNotRedirectedTo(t *testing.T) {
-	tree, _ := everything(t)
-	g := registry(scan(t, tree))
+	files, _ := everything(t)
+	g := registry(scan(t, files))
 	g.Redirect = time.Minute
 	if answer := serve(t, g).get("/v1/modules/acme/vpc/aws/1.2.0/archive.zip"); answer.StatusCode != 200 {
 		t.Errorf("got %d", answer.StatusCode)

@@ -18,8 +18,8 @@ import (
 )
 
 func TestMethods(t *testing.T) {
-	tree, paths := everything(t)
-	s := serve(t, registry(scan(t, tree)))
+	files, paths := everything(t)
+	s := serve(t, registry(scan(t, files)))
 	for _, path := range paths {
 		s.rule("HEAD is GET without a body: "+path, func(t *testing.T, s *site) {
 			get, head := s.get(path), s.do(http.MethodHead, home+path)
@@ -50,8 +50,8 @@ func TestMethods(t *testing.T) {
 }
 
 func TestValidators(t *testing.T) {
-	tree, paths := everything(t)
-	s := serve(t, registry(scan(t, tree)))
+	files, paths := everything(t)
+	s := serve(t, registry(scan(t, files)))
 	for _, path := range paths {
 		a := s.get(path)
 		etag := a.Header.Get("Etag")
@@ -103,8 +103,8 @@ func TestValidators(t *testing.T) {
 		}
 	})
 	s.rule("after another scan, the ETag is the same if the bytes are", func(t *testing.T, s *site) {
-		tree.Provider("acme/demo", "1.1.0", "linux_amd64")
-		other := serve(t, registry(scan(t, tree)))
+		files.Provider("acme/demo", "1.1.0", "linux_amd64")
+		other := serve(t, registry(scan(t, files)))
 		for path, same := range map[string]bool{
 			"/v1/providers/acme/demo/versions":                           false,
 			"/v1/mirror/" + ownHost + "/acme/demo/index.json":            false,
@@ -124,23 +124,23 @@ func TestChangedFiles(t *testing.T) {
 	const zip = "providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 	const path = "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 	for rule, change := range map[string]func(*indextest.Tree){
-		"a longer file":  func(tree *indextest.Tree) { tree.Write(zip, tree.Read(zip)+"x") },
-		"a removed file": func(tree *indextest.Tree) { tree.Remove(zip) },
-		"a file of the same size and another time": func(tree *indextest.Tree) {
-			if err := afero.WriteFile(tree.Fs, zip, []byte(tree.Read(zip)), 0o644); err != nil {
+		"a longer file":  func(files *indextest.Tree) { files.Write(zip, files.Read(zip)+"x") },
+		"a removed file": func(files *indextest.Tree) { files.Remove(zip) },
+		"a file of the same size and another time": func(files *indextest.Tree) {
+			if err := afero.WriteFile(files.Fs, zip, []byte(files.Read(zip)), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		},
 	} {
 		t.Run(rule+" is 503 and triggers a scan", func(t *testing.T) {
-			tree := indextest.New(t)
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+			files := indextest.New(t)
+			files.Provider("acme/demo", "1.0.0", "linux_amd64")
 			changed := 0
-			g := registry(scan(t, tree))
+			g := registry(scan(t, files))
 			g.Changed = func(...string) { changed++ }
 			s := serve(t, g)
 			s.install("acme/demo/1.0.0/download/linux/amd64")
-			change(tree)
+			change(files)
 
 			a := s.get(path)
 			mustRefuse(t, a, http.StatusServiceUnavailable)
@@ -167,11 +167,11 @@ func (u unreadable) Open(name string) (afero.File, error) {
 }
 
 func TestFailuresAreLoggedAndNotExplained(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	broken := indextest.On(t, &switchFs{Fs: tree.Fs})
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	broken := indextest.On(t, &switchFs{Fs: files.Fs})
 	s := scan(t, broken)
-	broken.Fs.(*switchFs).Fs = unreadable{tree.Fs}
+	broken.Fs.(*switchFs).Fs = unreadable{files.Fs}
 
 	var log bytes.Buffer
 	g := registry(s)
@@ -209,10 +209,10 @@ func TestBeforeTheFirstScan(t *testing.T) {
 // everything is a tree with providers and modules, and a path of each kind.
 func everything(t testing.TB) (*indextest.Tree, []string) {
 	t.Helper()
-	tree := moduleTree(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(indextest.NewPublisher(t))
-	tree.Provider("registry.terraform.io/hashicorp/null", "3.2.0", "linux_amd64")
-	return tree, []string{
+	files := moduleTree(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(indextest.NewPublisher(t))
+	files.Provider("registry.terraform.io/hashicorp/null", "3.2.0", "linux_amd64")
+	return files, []string{
 		wellKnown,
 		"/v1/providers/acme/demo/versions",
 		"/v1/providers/acme/demo/1.0.0/download/linux/amd64",
@@ -249,8 +249,8 @@ func everything(t testing.TB) (*indextest.Tree, []string) {
 
 // Checklist, group J.
 func TestCrossCutting(t *testing.T) {
-	tree, paths := everything(t)
-	g := registry(scan(t, tree))
+	files, paths := everything(t)
+	g := registry(scan(t, files))
 	s := serve(t, g)
 	want := make(map[string]answer)
 	for _, path := range paths {
@@ -326,8 +326,8 @@ func TestCrossCutting(t *testing.T) {
 
 // No answer repeats credentials or has a part of a stack trace.
 func TestAnswersHaveNoSecrets(t *testing.T) {
-	tree, paths := everything(t)
-	s := serve(t, registry(scan(t, tree)))
+	files, paths := everything(t)
+	s := serve(t, registry(scan(t, files)))
 	const token = "s3cret"
 	for _, path := range append(paths, "/v1/mirror/x/y/z/"+token, "/v1/providers/"+token) {
 		a := s.get(path+"?token="+token, "Authorization: Bearer "+token)

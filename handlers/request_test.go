@@ -10,8 +10,8 @@ import (
 
 // A path that no client asks for is a plain 4xx, or falls through.
 func TestPaths(t *testing.T) {
-	tree, _ := everything(t)
-	g := registry(scan(t, tree))
+	files, _ := everything(t)
+	g := registry(scan(t, files))
 	const notOurs = fallenThrough
 	long := strings.Repeat("a", 100_000)
 	tests := []struct {

@@ -164,13 +164,13 @@ func TestFileThatChangesDuringItsDownload(t *testing.T) {
 		for _, transport := range slowTransports {
 			t.Run(test.rule+", "+transport.name, func(t *testing.T) {
 				root := t.TempDir()
-				tree := indextest.OnDisk(t, root)
+				files := indextest.OnDisk(t, root)
 				path, name := "/v1/modules/acme/vpc/aws/1.0.0/archive.zip", slowArchive
 				if test.folder {
 					path, name = "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz", slowFolder+"/z" // the last one in the archive
-					tree.Write(slowFolder+"/main.tf", "# a module").Write(name, slowContent)
+					files.Write(slowFolder+"/main.tf", "# a module").Write(name, slowContent)
 				} else {
-					tree.Write(name, indextest.Zip("main.tf", "# a module", "data", slowContent))
+					files.Write(name, indextest.Zip("main.tf", "# a module", "data", slowContent))
 				}
 				g := onDisk(t, root)
 				answered := make(chan handlers.Exchange, 1)
@@ -236,9 +236,9 @@ func (s *sender) ReadFrom(r io.Reader) (int64, error) {
 // prevent.
 func TestFilesAreSentByTheKernel(t *testing.T) {
 	root := t.TempDir()
-	tree := indextest.OnDisk(t, root)
+	files := indextest.OnDisk(t, root)
 	content := indextest.Zip("main.tf", "# a module", "data", slowContent[:1<<20])
-	tree.Write(slowArchive, content)
+	files.Write(slowArchive, content)
 	g := onDisk(t, root)
 	for _, ranges := range []string{"", "bytes=1000-900000"} {
 		r := httptest.NewRequest(http.MethodGet, home+"/v1/modules/acme/vpc/aws/1.0.0/archive.zip", nil)
@@ -330,9 +330,9 @@ func (d *failingDisk) Open(name string) (afero.File, error) {
 // told why.
 func TestFileThatCannotBeReadToItsEnd(t *testing.T) {
 	disk := &failingDisk{Fs: afero.NewMemMapFs()}
-	tree := indextest.On(t, disk)
-	tree.Write(slowArchive, indextest.Zip("main.tf", "# a module", "data", slowContent[:1<<20]))
-	g := registry(scan(t, tree))
+	files := indextest.On(t, disk)
+	files.Write(slowArchive, indextest.Zip("main.tf", "# a module", "data", slowContent[:1<<20]))
+	g := registry(scan(t, files))
 	disk.fails = true
 	for _, proto := range []int{1, 2} {
 		var log bytes.Buffer

@@ -30,15 +30,15 @@ const (
 const fallenThrough = http.StatusTeapot
 
 // options are those of a registry that signs releases without a signature.
-func options(t testing.TB, tree *indextest.Tree) index.Options {
+func options(t testing.TB, files *indextest.Tree) index.Options {
 	t.Helper()
-	return optionsWith(t, tree, newKey(t))
+	return optionsWith(t, files, newKey(t))
 }
 
-func optionsWith(t testing.TB, tree *indextest.Tree, key index.Signer) index.Options {
+func optionsWith(t testing.TB, files *indextest.Tree, key index.Signer) index.Options {
 	t.Helper()
 	return index.Options{
-		Open:   tree.Open,
+		Open:   files.Open,
 		Signer: key,
 	}
 }
@@ -53,9 +53,9 @@ func newKey(t testing.TB) *signing.Key {
 }
 
 // scan looks at a tree once.
-func scan(t testing.TB, tree *indextest.Tree) *index.Snapshot {
+func scan(t testing.TB, files *indextest.Tree) *index.Snapshot {
 	t.Helper()
-	return scanWith(t, options(t, tree))
+	return scanWith(t, options(t, files))
 }
 
 func scanWith(t testing.TB, o index.Options) *index.Snapshot {

@@ -21,32 +21,32 @@ const (
 // publisher signed, with a platform that the tree lacks, and one that it did not.
 func standInTree(t testing.TB, publisher *indextest.Publisher) *indextest.Tree {
 	t.Helper()
-	tree := indextest.New(t).Keys(publicHost+"/hashicorp", publisher)
-	tree.Provider(publicHost+"/hashicorp/null", "3.2.0", "darwin_arm64", "linux_amd64", "windows_amd64").Signed(publisher)
-	tree.Remove("providers/" + publicHost + "/hashicorp/null/terraform-provider-null_3.2.0_windows_amd64.zip")
-	tree.Provider(publicHost+"/acme/unsigned", "1.0.0", "linux_amd64")
-	tree.Write("modules/"+publicHost+"/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", `variable "cidr" {}`))
-	tree.Write("modules/"+publicHost+"/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", `variable "cidr" {}`))
-	tree.Write("modules/"+publicHost+"/acme/vpc/aws/1.2.0.tar.gz", indextest.TarGz("main.tf", `variable "cidr" {}`))
-	tree.Write("modules/"+publicHost+"/acme/vpc/aws/registry.hcl", "withdrawn \"1.2.0\" {\n  reason = \"CVE-2026-1\"\n}\n")
-	tree.Write("modules/"+publicHost+"/acme/vpc/google/1.0.0/main.tf", "# a module")
-	tree.Provider("hashicorp/null", "9.0.0", "linux_amd64")
-	tree.Write("modules/acme/vpc/azurerm/9.0.0/main.tf", "# a module")
-	return tree
+	files := indextest.New(t).Keys(publicHost+"/hashicorp", publisher)
+	files.Provider(publicHost+"/hashicorp/null", "3.2.0", "darwin_arm64", "linux_amd64", "windows_amd64").Signed(publisher)
+	files.Remove("providers/" + publicHost + "/hashicorp/null/terraform-provider-null_3.2.0_windows_amd64.zip")
+	files.Provider(publicHost+"/acme/unsigned", "1.0.0", "linux_amd64")
+	files.Write("modules/"+publicHost+"/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", `variable "cidr" {}`))
+	files.Write("modules/"+publicHost+"/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", `variable "cidr" {}`))
+	files.Write("modules/"+publicHost+"/acme/vpc/aws/1.2.0.tar.gz", indextest.TarGz("main.tf", `variable "cidr" {}`))
+	files.Write("modules/"+publicHost+"/acme/vpc/aws/registry.hcl", "withdrawn \"1.2.0\" {\n  reason = \"CVE-2026-1\"\n}\n")
+	files.Write("modules/"+publicHost+"/acme/vpc/google/1.0.0/main.tf", "# a module")
+	files.Provider("hashicorp/null", "9.0.0", "linux_amd64")
+	files.Write("modules/acme/vpc/azurerm/9.0.0/main.tf", "# a module")
+	return files
 }
 
 // A client that is told to find another registry's services here installs from them as
 // it would from there.
 func TestStandIn(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
-	tree := standInTree(t, publisher)
-	s := serve(t, registry(scan(t, tree)))
+	files := standInTree(t, publisher)
+	s := serve(t, registry(scan(t, files)))
 	s.original = publicHost
 
 	s.rule("the client verifies the publisher's signature, and locks the hashes of all platforms", func(t *testing.T, s *site) {
 		const path = "hashicorp/null/3.2.0/download/linux/amd64"
 		zip, locked := s.install(path)
-		if zip != tree.Read("providers/"+publicHost+"/hashicorp/null/terraform-provider-null_3.2.0_linux_amd64.zip") || len(locked) != 3 {
+		if zip != files.Read("providers/"+publicHost+"/hashicorp/null/terraform-provider-null_3.2.0_linux_amd64.zip") || len(locked) != 3 {
 			t.Errorf("it locks %v", locked)
 		}
 		if keys := s.download(path).SigningKeys.Keys; len(keys) != 1 || keys[0].ID != publisher.ID() {

@@ -17,13 +17,13 @@ import (
 // the version tells where they are from.
 func hostTree(t testing.TB) *indextest.Tree {
 	t.Helper()
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for dir, v := range map[string]string{"": "1.0.0", "a.example.com/": "2.0.0", "b.example.com/": "3.0.0", "a.example.com:8443/": "4.0.0", "bücher.example.com/": "5.0.0"} {
-		tree.Provider(dir+"acme/demo", v, "linux_amd64")
-		tree.Write("modules/"+dir+"acme/vpc/aws/"+v+"/main.tf", "# "+v)
+		files.Provider(dir+"acme/demo", v, "linux_amd64")
+		files.Write("modules/"+dir+"acme/vpc/aws/"+v+"/main.tf", "# "+v)
 	}
-	tree.Provider("b.example.com/acme/only", "6.0.0", "linux_amd64")
-	return tree
+	files.Provider("b.example.com/acme/only", "6.0.0", "linux_amd64")
+	return files
 }
 
 // ask sends a request with any Host header, even one that no client sends.
@@ -153,16 +153,16 @@ func TestMirroredHostnames(t *testing.T) {
 // If a version lies both under a hostname and under none, the former is served
 // under that hostname, and the latter under other names.
 func TestTheSameVersionTwice(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
-	tree.Write("providers/a.example.com/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.0.0", "of a.example.com"))
-	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# hosted"))
-	tree.Write("modules/a.example.com/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a.example.com"))
-	s := serve(t, registry(scan(t, tree)))
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+	files.Write("providers/a.example.com/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.0.0", "of a.example.com"))
+	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# hosted"))
+	files.Write("modules/a.example.com/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a.example.com"))
+	s := serve(t, registry(scan(t, files)))
 	const zip = "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 
 	for host, dir := range map[string]string{"a.example.com": "providers/a.example.com", ownHost: "providers"} {
-		if s.get("https://"+host+"/v1/mirror/"+host+zip).body != tree.Read(dir+zip) {
+		if s.get("https://"+host+"/v1/mirror/"+host+zip).body != files.Read(dir+zip) {
 			t.Errorf("asked as %s, the zip is the wrong one", host)
 		}
 	}
@@ -190,11 +190,11 @@ func askAs(g *handlers.Registry, credentials, host, path string) *httptest.Respo
 // A client chooses the name in a request. It must not give access to what the rules
 // protect under its real name, nor tell whether it exists.
 func TestHostOfRequestDoesNotChangeWhatMayBeRead(t *testing.T) {
-	tree := privateTree(t)
-	tree.Provider("secret.example.com/open/hidden", "1.0.0", "linux_amd64")
-	tree.Provider("secret.example.com/open/demo", "2.0.0", "linux_amd64")
-	tree.Write("modules/secret.example.com/open/hidden/aws/1.0.0/main.tf", "# a module")
-	g := privately(t, registry(scan(t, tree)), "allow anonymous read open public.example.com/acme")
+	files := privateTree(t)
+	files.Provider("secret.example.com/open/hidden", "1.0.0", "linux_amd64")
+	files.Provider("secret.example.com/open/demo", "2.0.0", "linux_amd64")
+	files.Write("modules/secret.example.com/open/hidden/aws/1.0.0/main.tf", "# a module")
+	g := privately(t, registry(scan(t, files)), "allow anonymous read open public.example.com/acme")
 	tests := []struct {
 		rule, host, path string
 		configured       []string
@@ -227,11 +227,11 @@ func TestHostOfRequestDoesNotChangeWhatMayBeRead(t *testing.T) {
 // Modules under two names of the registry, or under a name and none, may have the
 // same path. A link opens the one it was signed for.
 func TestLinkIsToOneModule(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# of no hostname")
-	tree.Write("modules/b.example.com/acme/vpc/aws/1.0.0/main.tf", "# of b")
-	tree.Write("modules/a.example.com/acme/dns/aws/1.0.0/main.tf", "# of a")
-	tree.Write("modules/b.example.com/acme/dns/aws/1.0.0/main.tf", "# of b")
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# of no hostname")
+	files.Write("modules/b.example.com/acme/vpc/aws/1.0.0/main.tf", "# of b")
+	files.Write("modules/a.example.com/acme/dns/aws/1.0.0/main.tf", "# of a")
+	files.Write("modules/b.example.com/acme/dns/aws/1.0.0/main.tf", "# of b")
 	tests := []struct {
 		rule, public string
 		configured   []string
@@ -243,7 +243,7 @@ func TestLinkIsToOneModule(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
-			g := privately(t, registry(scan(t, tree)), "allow reader read a.example.com/acme acme", "allow stranger read *")
+			g := privately(t, registry(scan(t, files)), "allow reader read a.example.com/acme acme", "allow stranger read *")
 			g.Hostnames, g.PublicURL = hostnames(t, test.configured...), test.public
 			path := "/v1/modules/acme/" + test.module + "/aws/1.0.0/"
 			link := strings.TrimPrefix(askAs(g, reader, "a.example.com", path+"download").Header().Get("X-Terraform-Get"), test.public)
@@ -262,8 +262,8 @@ func TestLinkIsToOneModule(t *testing.T) {
 // from hosted ones of the same name, and so do the rules.
 func TestPullThroughUnderPublicURL(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
-		tree.Provider("acme/demo", "3.0.0", "linux_amd64")
+	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+		files.Provider("acme/demo", "3.0.0", "linux_amd64")
 	})
 	const zip = originPath + "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 	const ownZip = originPath + "demo/terraform-provider-demo_3.0.0_linux_amd64.zip"
@@ -292,10 +292,10 @@ func TestPullThroughUnderPublicURL(t *testing.T) {
 // While a tree is being read, an answer does not tell what lies under another
 // address than the one requested.
 func TestPendingIsOfTheAddressRequested(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/secret", "1.0.0", "linux_amd64")
-	tree.Provider("secret.example.com/acme/hidden", "1.0.0", "linux_amd64")
-	o, files := options(t, tree), blockedFs{tree.Fs, "", make(chan struct{})}
+	folders := indextest.New(t)
+	folders.Provider("acme/secret", "1.0.0", "linux_amd64")
+	folders.Provider("secret.example.com/acme/hidden", "1.0.0", "linux_amd64")
+	o, files := options(t, folders), blockedFs{folders.Fs, "", make(chan struct{})}
 	o.Open = indextest.On(t, files).Open
 	x := index.New(o)
 	x.Start()

@@ -112,11 +112,11 @@ func (s *site) hashes(url string) map[string][]string {
 func signedTree(t *testing.T) (*indextest.Tree, *indextest.Publisher) {
 	t.Helper()
 	publisher := indextest.NewPublisher(t)
-	tree := indextest.New(t).Keys("acme", publisher)
-	tree.Provider("acme/demo", "1.0.0", "darwin_arm64", "linux_amd64").Signed(publisher)
-	tree.Provider("acme/demo", "1.1.0", "darwin_arm64", "linux_amd64").Signed(publisher)
-	tree.Provider("acme/denied", "1.0.0", "linux_amd64").Signed(publisher)
-	return tree, publisher
+	files := indextest.New(t).Keys("acme", publisher)
+	files.Provider("acme/demo", "1.0.0", "darwin_arm64", "linux_amd64").Signed(publisher)
+	files.Provider("acme/demo", "1.1.0", "darwin_arm64", "linux_amd64").Signed(publisher)
+	files.Provider("acme/denied", "1.0.0", "linux_amd64").Signed(publisher)
+	return files, publisher
 }
 
 // A client does not see which packages the mirror has and which it can fetch.
@@ -244,8 +244,8 @@ func TestPullThroughForTerraform013(t *testing.T) {
 // that the origin has are offered as well.
 func TestPullThroughOfPackagesAlone(t *testing.T) {
 	origin, _ := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
-		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64") // as `terraform providers mirror` writes it
+	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+		files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64") // as `terraform providers mirror` writes it
 	})
 	got := p.hashes(originPath + "demo/1.0.0.json")
 	if len(got["linux_amd64"]) != 2 || len(got["darwin_arm64"]) != 1 {
@@ -275,9 +275,9 @@ func TestPullThroughOfDocumentsScansNothing(t *testing.T) {
 // An origin that hangs does not keep clients from what is in the tree: they give up
 // after ten seconds.
 func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
-	snapshot := scan(t, tree)
+	files := indextest.New(t)
+	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
+	snapshot := scan(t, files)
 	synctest.Test(t, func(t *testing.T) {
 		g := &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: hanging{}}
 		for _, path := range []string{"demo/index.json", "demo/1.0.0.json"} {
@@ -309,9 +309,9 @@ func (hanging) Available(ctx context.Context, _ address.Address, _ string, _ *in
 // the rest say why.
 func TestPullThroughWithoutOrigin(t *testing.T) {
 	origin, publisher := signedTree(t)
-	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
-		tree.Keys(originHost+"/acme", publisher)
-		tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
+	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+		files.Keys(originHost+"/acme", publisher)
+		files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
 	})
 	p.down.Store(true)
 	if got := p.get(originPath + "demo/index.json").body; got != `{"versions":{"1.0.0":{}}}` {
@@ -444,9 +444,9 @@ func (u grown) Fill(context.Context, address.Address, string, *index.Provider) (
 // the origin has added since. The origin is asked only if it may have any.
 func TestPullThroughOfPlatformsThatAreAdded(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
-	tree := indextest.New(t).Keys(originHost+"/acme", publisher)
-	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
-	snapshot := scan(t, tree)
+	files := indextest.New(t).Keys(originHost+"/acme", publisher)
+	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
+	snapshot := scan(t, files)
 	for _, more := range []bool{false, true} {
 		s := serve(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return snapshot }, Upstream: grown{more: more}})
 		got := s.hashes(originPath + "demo/1.0.0.json")

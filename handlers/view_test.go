@@ -44,17 +44,17 @@ func seen(t testing.TB, list []handlers.Listed, err error) (all []string) {
 // Lists have each address once, under the name by which it can be looked up, with the
 // versions that a look-up has.
 func TestViewLists(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for dir, v := range map[string]string{"": "1.0.0", "a.example.com/": "2.0.0", "b.example.com/": "3.0.0"} {
-		tree.Provider(dir+"acme/demo", v, "linux_amd64")
-		tree.Write("modules/"+dir+"acme/vpc/aws/"+v+"/main.tf", "# "+v)
+		files.Provider(dir+"acme/demo", v, "linux_amd64")
+		files.Write("modules/"+dir+"acme/vpc/aws/"+v+"/main.tf", "# "+v)
 	}
-	tree.Write("modules/acme/hosted/aws/1.0.0/main.tf", "# a module")
-	tree.Write("modules/a.example.com/acme/named/aws/1.0.0/main.tf", "# a module")
+	files.Write("modules/acme/hosted/aws/1.0.0/main.tf", "# a module")
+	files.Write("modules/a.example.com/acme/named/aws/1.0.0/main.tf", "# a module")
 	// Of this, nothing is left under the name.
-	tree.Write("modules/acme/gone/aws/1.0.0/main.tf", "# a module")
-	tree.Write("modules/a.example.com/acme/gone/aws/registry.hcl", `withdrawn "1.0.0" {}`)
-	snapshot := scan(t, tree)
+	files.Write("modules/acme/gone/aws/1.0.0/main.tf", "# a module")
+	files.Write("modules/a.example.com/acme/gone/aws/registry.hcl", `withdrawn "1.0.0" {}`)
+	snapshot := scan(t, files)
 
 	const a, b = "a.example.com/", "b.example.com/"
 	for _, test := range []struct {
@@ -188,8 +188,8 @@ func TestViewOperator(t *testing.T) {
 
 // A search finds submodules too, after the modules, and what may be seen only.
 func TestViewSearch(t *testing.T) {
-	tree := catalogTree(t)
-	g := privately(t, registry(scan(t, tree)), "allow anonymous read acme/vpc mirrored.example.com", "allow reader read other")
+	files := catalogTree(t)
+	g := privately(t, registry(scan(t, files)), "allow anonymous read acme/vpc mirrored.example.com", "allow reader read other")
 	visit(t, g, anonymous, ownHost, func(v *handlers.View) {
 		for query, want := range map[string][]string{
 			"peering": {"acme/vpc/aws modules/peering"},
@@ -219,8 +219,8 @@ func TestViewSearch(t *testing.T) {
 // Requests at the same time, by many names and of several users, get what they would
 // get alone, also while the snapshot is replaced.
 func TestListsAtTheSameTime(t *testing.T) {
-	tree := privateTree(t)
-	snapshots := []*index.Snapshot{scan(t, tree), scan(t, tree)}
+	files := privateTree(t)
+	snapshots := []*index.Snapshot{scan(t, files), scan(t, files)}
 	var mutex sync.Mutex
 	turn := 0
 	g := privately(t, &handlers.Registry{Snapshot: func() *index.Snapshot {

@@ -44,12 +44,12 @@ func (b blockedFs) Open(name string) (afero.File, error) {
 // it: clients would choose an older version from an incomplete list, and OpenTofu
 // asks a mirror only once (checklist 72).
 func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/large", "1.0.0", "linux_amd64")
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
-	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
-	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "x"))
+	files := indextest.New(t)
+	files.Provider("acme/large", "1.0.0", "linux_amd64")
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "x"))
 	for _, test := range []struct {
 		path   string
 		status int
@@ -79,8 +79,8 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 		{"/v1/mirror/-/acme/large/README.md", http.StatusNotFound, nil},
 	} {
 		t.Run(test.path, func(t *testing.T) {
-			blocked := blockedFs{tree.Fs, "large", make(chan struct{})}
-			o := options(t, tree)
+			blocked := blockedFs{files.Fs, "large", make(chan struct{})}
+			o := options(t, files)
 			o.Open, o.Workers = indextest.On(t, blocked).Open, 1
 			x := index.New(o)
 			x.Start()
@@ -103,10 +103,10 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 
 // A request that waits too long is answered with 503 rather than incompletely.
 func TestRequestsDoNotWaitForever(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/large", "1.0.0", "linux_amd64")
-	blocked := blockedFs{tree.Fs, "large", make(chan struct{})}
-	o := options(t, tree)
+	files := indextest.New(t)
+	files.Provider("acme/large", "1.0.0", "linux_amd64")
+	blocked := blockedFs{files.Fs, "large", make(chan struct{})}
+	o := options(t, files)
 	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
 	x.Start()
@@ -133,9 +133,9 @@ func TestRequestsDoNotWaitForever(t *testing.T) {
 
 // A request for a file that was replaced waits until the new one is verified.
 func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	x := index.New(options(t, tree))
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	x := index.New(options(t, files))
 	x.Start()
 	t.Cleanup(func() { x.Close() })
 	<-x.Ready()
@@ -143,7 +143,7 @@ func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 	path := "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 	s.get(path)
 	other := indextest.Zip("terraform-provider-demo_v1.0.0", "another build, of another size")
-	tree.Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", other)
+	files.Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", other)
 	if a := s.get(path); a.StatusCode != http.StatusOK || a.body != other {
 		t.Errorf("got %d and %d bytes of %d", a.StatusCode, len(a.body), len(other))
 	}
@@ -185,10 +185,10 @@ func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string, _ *i
 // Requests also wait for what is in a mirror's tree and has not been read yet, even
 // if its origin cannot be reached.
 func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/large", "1.0.0", "linux_amd64")
-	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, tree)
+	files := indextest.New(t)
+	files.Provider("acme/large", "1.0.0", "linux_amd64")
+	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, files)
 	o.Workers = 1
 	for _, path := range []string{"demo/index.json", "demo/1.0.0.json", "demo/terraform-provider-demo_1.0.0_linux_amd64.zip"} {
 		for _, hangs := range []bool{false, true} {
@@ -196,7 +196,7 @@ func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
 				continue // fetching a package may take long
 			}
 			synctest.Test(t, func(t *testing.T) {
-				blocked, o := blockedFs{tree.Fs, "large", make(chan struct{})}, o
+				blocked, o := blockedFs{files.Fs, "large", make(chan struct{})}, o
 				o.Open = indextest.On(t, blocked).Open
 				x := index.New(o)
 				x.Start()
@@ -219,11 +219,11 @@ func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
 // The right to read hosted addresses does not reveal that mirrored ones are being
 // read, whatever name the registry is asked by.
 func TestPendingIsPrivate(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
-	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
-	blocked := blockedFs{tree.Fs, "1.0.0", make(chan struct{})}
-	o := options(t, tree)
+	files := indextest.New(t)
+	files.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
+	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
+	blocked := blockedFs{files.Fs, "1.0.0", make(chan struct{})}
+	o := options(t, files)
 	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
 	x.Start()
@@ -251,11 +251,11 @@ func TestPendingIsPrivate(t *testing.T) {
 // A request that has waited for an origin waits less for the tree: clients give up
 // after ten seconds in all.
 func TestRequestsWaitOnce(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, tree)
+	files := indextest.New(t)
+	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, files)
 	synctest.Test(t, func(t *testing.T) {
-		blocked, o := blockedFs{tree.Fs, "", make(chan struct{})}, o
+		blocked, o := blockedFs{files.Fs, "", make(chan struct{})}, o
 		o.Open = indextest.On(t, blocked).Open
 		x := index.New(o)
 		x.Start()
@@ -275,15 +275,15 @@ func TestRequestsWaitOnce(t *testing.T) {
 // issuer of tokens or in a storage, waits less for the tree too.
 func TestRequestsWaitOnceForChecksToo(t *testing.T) {
 	const check = 3 * time.Second
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, tree)
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, files)
 	for _, path := range []string{
 		"/v1/providers/acme/demo/versions",
 		"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip?exp=4102444800&sig=" + strings.Repeat("A", 48),
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			blocked, o := blockedFs{tree.Fs, "", make(chan struct{})}, o
+			blocked, o := blockedFs{files.Fs, "", make(chan struct{})}, o
 			o.Open = indextest.On(t, blocked).Open
 			x := index.New(o)
 			x.Start()
@@ -308,10 +308,10 @@ func TestRequestsWaitOnceForChecksToo(t *testing.T) {
 
 // The rules are asked once a request, however long it waits.
 func TestRulesAreAskedOnce(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	blocked := blockedFs{tree.Fs, "", make(chan struct{})}
-	o := options(t, tree)
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	blocked := blockedFs{files.Fs, "", make(chan struct{})}
+	o := options(t, files)
 	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
 	x.Start()
@@ -339,11 +339,11 @@ func TestRulesAreAskedOnce(t *testing.T) {
 // A version under no hostname is pending although other versions of the module lie
 // under the registry's name.
 func TestModuleVersionUnderNoHostnameIsPending(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
-	tree.Write("modules/"+ownHost+"/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "x"))
-	blocked := blockedFs{tree.Fs, "modules/acme/", make(chan struct{})}
-	o := options(t, tree)
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
+	files.Write("modules/"+ownHost+"/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "x"))
+	blocked := blockedFs{files.Fs, "modules/acme/", make(chan struct{})}
+	o := options(t, files)
 	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)
 	x.Start()
@@ -365,15 +365,15 @@ func TestModuleVersionUnderNoHostnameIsPending(t *testing.T) {
 // Files whose times or modes have changed, as after a restore, are read again, and
 // a requested one first.
 func TestRequestedFilesAreReadAgainFirst(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("acme/large", "1.0.0", "linux_amd64")
-	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
-	blocked := blockedFs{tree.Fs, "large", make(chan struct{}, 100)}
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("acme/large", "1.0.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
+	blocked := blockedFs{files.Fs, "large", make(chan struct{}, 100)}
 	for range cap(blocked.open) {
 		blocked.open <- struct{}{} // the first scan is not blocked
 	}
-	o := options(t, tree)
+	o := options(t, files)
 	o.Open, o.Workers = indextest.On(t, blocked).Open, 1
 	x := index.New(o)
 	t.Cleanup(func() { x.Close() })
@@ -385,7 +385,7 @@ func TestRequestedFilesAreReadAgainFirst(t *testing.T) {
 	}
 	restored := time.Date(2026, 3, 3, 3, 3, 3, 0, time.UTC)
 	for _, name := range []string{"providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "providers/acme/large/terraform-provider-large_1.0.0_linux_amd64.zip", "modules/acme/vpc/aws/1.0.0.tar.gz"} {
-		if err := tree.Fs.Chtimes(name, restored, restored); err != nil {
+		if err := files.Fs.Chtimes(name, restored, restored); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -411,8 +411,8 @@ func TestSnapshotsAreSwappedWhileServing(t *testing.T) {
 	trees[1].Write("modules/acme/vpc/aws/2.0.0/main.tf", "# two")
 
 	var snapshots []*index.Snapshot
-	for _, tree := range trees {
-		snapshots = append(snapshots, scanWith(t, optionsWith(t, tree, key)))
+	for _, files := range trees {
+		snapshots = append(snapshots, scanWith(t, optionsWith(t, files, key)))
 	}
 	paths := []string{wellKnown, "/v1/providers/acme/demo/versions", "/v1/mirror/" + ownHost + "/acme/demo/index.json", "/v1/modules/acme/vpc/aws/versions"}
 	for _, v := range []string{"1.0.0", "2.0.0"} {
@@ -470,10 +470,10 @@ func TestSnapshotsAreSwappedWhileServing(t *testing.T) {
 
 // What lies in the tree and has not been read yet is 503.
 func TestPendingIsUnavailable(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# one"))
-	blocked := blockedFs{tree.Fs, "", make(chan struct{})}
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# one"))
+	blocked := blockedFs{files.Fs, "", make(chan struct{})}
 	defer close(blocked.open) // before the index is closed
 	x := index.New(options(t, indextest.On(t, blocked)))
 	x.Start()
@@ -533,10 +533,10 @@ func (s *store) Save(memo []byte) error {
 // signed one may follow.
 func TestPendingReleaseMayBeSigned(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
-	tree := indextest.New(t)
-	tree.Keys("acme", publisher)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, tree)
+	files := indextest.New(t)
+	files.Keys("acme", publisher)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, files)
 	o.Signer, o.Store = nil, new(store)
 	before := index.New(o)
 	scanned := make(chan struct{}, 1)
@@ -545,8 +545,8 @@ func TestPendingReleaseMayBeSigned(t *testing.T) {
 	<-scanned
 	before.Close()
 
-	tree.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(publisher)
-	blocked := blockedFs{tree.Fs, "", make(chan struct{})}
+	files.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(publisher)
+	blocked := blockedFs{files.Fs, "", make(chan struct{})}
 	defer close(blocked.open) // before the index is closed
 	o.Open = indextest.On(t, blocked).Open
 	x := index.New(o)

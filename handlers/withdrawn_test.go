@@ -31,16 +31,16 @@ withdrawn "1.2.0" {
 // noticedTree has three versions of a hosted provider and module and of a mirrored
 // provider: one deprecated, one withdrawn, one neither.
 func noticedTree(t testing.TB) *indextest.Tree {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
-		tree.Provider("acme/demo", v, "linux_amd64")
-		tree.Provider("a.example/acme/demo", v, "linux_amd64")
-		tree.Write("modules/acme/vpc/aws/"+v+".tar.gz", indextest.TarGz("main.tf", "# "+v))
+		files.Provider("acme/demo", v, "linux_amd64")
+		files.Provider("a.example/acme/demo", v, "linux_amd64")
+		files.Write("modules/acme/vpc/aws/"+v+".tar.gz", indextest.TarGz("main.tf", "# "+v))
 	}
 	for _, folder := range []string{"providers/acme/demo", "providers/a.example/acme/demo", "modules/acme/vpc/aws"} {
-		tree.Write(folder+"/registry.hcl", notices)
+		files.Write(folder+"/registry.hcl", notices)
 	}
-	return tree
+	return files
 }
 
 func TestDeprecated(t *testing.T) {
@@ -75,15 +75,15 @@ func TestDeprecated(t *testing.T) {
 // A withdrawn version takes the builds that clients take for it with it, and a withdrawn
 // build no other.
 func TestWithdrawnBuilds(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, v := range []string{"1.0.0", "1.0.0+a", "1.1.0", "1.1.0+a"} {
-		tree.Provider("acme/demo", v, "linux_amd64")
-		tree.Write("modules/acme/vpc/aws/"+v+".tar.gz", indextest.TarGz("main.tf", "# "+v))
+		files.Provider("acme/demo", v, "linux_amd64")
+		files.Write("modules/acme/vpc/aws/"+v+".tar.gz", indextest.TarGz("main.tf", "# "+v))
 	}
 	for _, folder := range []string{"providers/acme/demo", "modules/acme/vpc/aws"} {
-		tree.Write(folder+"/registry.hcl", "withdrawn \"1.0.0\" {}\nwithdrawn \"1.1.0+a\" {}\n")
+		files.Write(folder+"/registry.hcl", "withdrawn \"1.0.0\" {}\nwithdrawn \"1.1.0+a\" {}\n")
 	}
-	s := serve(t, registry(scan(t, tree)))
+	s := serve(t, registry(scan(t, files)))
 	s.rule("lists have what is left", func(t *testing.T, s *site) {
 		if got := s.versions("acme/demo").names(); !slices.Equal(got, []string{"1.1.0"}) {
 			t.Errorf("of the provider they are %q", got)
@@ -119,11 +119,11 @@ func TestWithdrawn(t *testing.T) {
 		})
 	}
 	s.rule("if all are, the list is gone, with the reason", func(t *testing.T, _ *site) {
-		tree := noticedTree(t)
+		files := noticedTree(t)
 		for _, folder := range []string{"providers/acme/demo", "modules/acme/vpc/aws"} {
-			tree.Write(folder+"/registry.hcl", "withdrawn \">= 1.2\" {\n  reason = \"CVE-2026-1\"\n}\nwithdrawn \"< 1.2\" {}\n")
+			files.Write(folder+"/registry.hcl", "withdrawn \">= 1.2\" {\n  reason = \"CVE-2026-1\"\n}\nwithdrawn \"< 1.2\" {}\n")
 		}
-		s := serve(t, registry(scan(t, tree)))
+		s := serve(t, registry(scan(t, files)))
 		for path, says := range map[string]string{
 			"/v1/providers/acme/demo/versions":  "all versions of acme/demo are withdrawn, the newest one: CVE-2026-1",
 			"/v1/modules/acme/vpc/aws/versions": "all versions of acme/vpc/aws are withdrawn, the newest one: CVE-2026-1",
@@ -177,13 +177,13 @@ func TestWithdrawnWhileTheTreeCannotBeRead(t *testing.T) {
 	for _, unread := range []string{folder + "/registry.hcl", folder, "providers/" + originHost + "/acme", moduleFolder + "/registry.hcl", moduleFolder, "modules/" + originHost + "/acme/vpc"} {
 		for _, there := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, in the tree: %v", unread, there), func(t *testing.T) {
-				p := pull(t, origin, fill.Policy{Modules: true}, func(tree *indextest.Tree) {
+				p := pull(t, origin, fill.Policy{Modules: true}, func(files *indextest.Tree) {
 					for _, folder := range []string{folder, moduleFolder} {
-						tree.Write(folder+"/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
+						files.Write(folder+"/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
 					}
 					if there {
-						tree.ProviderIn(folder, "demo", "1.1.0", "linux_amd64")
-						tree.Write(moduleFolder+"/1.1.0.tar.gz", indextest.TarGz("main.tf", "# malware"))
+						files.ProviderIn(folder, "demo", "1.1.0", "linux_amd64")
+						files.Write(moduleFolder+"/1.1.0.tar.gz", indextest.TarGz("main.tf", "# malware"))
 					}
 				})
 				p.tree.Fs = indextest.FaultyFs{Fs: p.tree.Fs, Faults: &p.faults}
@@ -219,14 +219,14 @@ func TestWithdrawnWhileTheTreeCannotBeRead(t *testing.T) {
 func TestWithdrawnUnderOwnName(t *testing.T) {
 	const zip = "terraform-provider-demo_1.0.0_linux_amd64.zip"
 	for _, dir := range []string{"", ownHost + "/"} {
-		tree := indextest.New(t)
-		tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-		tree.Provider(ownHost+"/acme/demo", "1.0.0", "linux_amd64")
-		tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# hosted"))
-		tree.Write("modules/"+ownHost+"/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# named"))
-		tree.Write("providers/"+dir+"acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
-		tree.Write("modules/"+dir+"acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
-		g := registry(scan(t, tree))
+		files := indextest.New(t)
+		files.Provider("acme/demo", "1.0.0", "linux_amd64")
+		files.Provider(ownHost+"/acme/demo", "1.0.0", "linux_amd64")
+		files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# hosted"))
+		files.Write("modules/"+ownHost+"/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# named"))
+		files.Write("providers/"+dir+"acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+		files.Write("modules/"+dir+"acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
+		g := registry(scan(t, files))
 		g.Hostnames = hostnames(t, ownHost)
 		for _, path := range []string{
 			"/v1/providers/acme/demo/1.0.0/download/linux/amd64", "/v1/mirror/-/acme/demo/" + zip, "/v1/mirror/" + ownHost + "/acme/demo/" + zip,
@@ -237,10 +237,10 @@ func TestWithdrawnUnderOwnName(t *testing.T) {
 			}
 		}
 	}
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Write("providers/other.example/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
-	if w := do(registry(scan(t, tree)), http.MethodGet, "/v1/mirror/-/acme/demo/"+zip); w.Code != http.StatusOK {
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Write("providers/other.example/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+	if w := do(registry(scan(t, files)), http.MethodGet, "/v1/mirror/-/acme/demo/"+zip); w.Code != http.StatusOK {
 		t.Errorf("what another registry's is withdrawn: %d", w.Code)
 	}
 }
@@ -248,14 +248,14 @@ func TestWithdrawnUnderOwnName(t *testing.T) {
 // Who may not read a provider or module is not told that it is withdrawn; a link
 // that was signed before does not open it.
 func TestWithdrawnInPrivate(t *testing.T) {
-	tree := namesakes(t)
-	before := scan(t, tree)
-	tree.Write("providers/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`).Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
+	files := namesakes(t)
+	before := scan(t, files)
+	files.Write("providers/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`).Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
 	now := before
 	g := privately(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return now }}, "allow reader read *")
 	link := downloadLink(t, g, ownHost)
 	archive := askAs(g, reader, ownHost, "/v1/modules/acme/vpc/aws/1.0.0/download").Header().Get("X-Terraform-Get")
-	now = scan(t, tree)
+	now = scan(t, files)
 	for _, path := range []string{link, archive} {
 		if w := askAs(g, "", ownHost, path); w.Code != http.StatusGone {
 			t.Errorf("with a link, %s gets %d %s", path, w.Code, w.Body)
@@ -277,10 +277,10 @@ func TestWithdrawnInPrivate(t *testing.T) {
 // Pages tell which versions are withdrawn, also of what is not offered at all, and to
 // those who may read it only.
 func TestViewOfWithdrawn(t *testing.T) {
-	tree := noticedTree(t)
-	tree.Write("modules/acme/gone/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "#")).Write("modules/acme/gone/aws/registry.hcl", `withdrawn ">= 0" { reason = "gone" }`)
-	tree.Write("modules/"+ownHost+"/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
-	g := registry(scan(t, tree))
+	files := noticedTree(t)
+	files.Write("modules/acme/gone/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "#")).Write("modules/acme/gone/aws/registry.hcl", `withdrawn ">= 0" { reason = "gone" }`)
+	files.Write("modules/"+ownHost+"/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
+	g := registry(scan(t, files))
 	g.Hostnames = hostnames(t, ownHost)
 	privately(t, g, "allow reader read *")
 	for _, test := range []struct{ credentials, host, address, versions string }{
@@ -328,8 +328,8 @@ func TestWithdrawnFromAnOrigin(t *testing.T) {
 	origin, publisher := signedTree(t)
 	origin.Provider("acme/demo", "1.2.0", "linux_amd64").Signed(publisher)
 	const zip = "terraform-provider-demo_1.2.0_linux_amd64.zip"
-	p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
-		tree.Write("providers/"+originHost+"/acme/demo/registry.hcl", notices)
+	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+		files.Write("providers/"+originHost+"/acme/demo/registry.hcl", notices)
 	})
 	p.rule("index.json does not have it", func(t *testing.T, s *site) {
 		if got := s.get(originPath + "demo/index.json").body; got != `{"versions":{"1.1.0":{},"1.0.0":{}}}` {
@@ -362,8 +362,8 @@ func TestWhatCannotBeReadIsNotFetched(t *testing.T) {
 	for _, folder := range []string{"providers", "providers/" + originHost, "providers/" + originHost + "/acme", "providers/" + originHost + "/acme/demo", "providers/" + originHost + "/acme/demo/registry.hcl"} {
 		t.Run(folder, func(t *testing.T) {
 			origin, _ := signedTree(t)
-			p := pull(t, origin, fill.Policy{}, func(tree *indextest.Tree) {
-				tree.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
+			p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
+				files.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
 			})
 			var faults indextest.Faults
 			p.tree.Fs = indextest.FaultyFs{Fs: p.tree.Fs, Faults: &faults}

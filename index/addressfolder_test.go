@@ -12,7 +12,7 @@ import (
 )
 
 func TestFolderOfAnAddress(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, name := range []string{
 		"providers/ACME/Demo/x", "providers/acme.example/acme/demo/x", "providers/both/demo/x", "providers/BOTH/demo/x",
 		"providers/xn--bcher-kva.example/acme/demo/x",
@@ -21,9 +21,9 @@ func TestFolderOfAnAddress(t *testing.T) {
 		"providers/stray/demo/README", "providers/STRAY/demo/1.0.0/x", "providers/STRAY/Demo/1.0.0/x",
 		"modules/stray/vpc/aws/registry.hcl", "modules/Stray/vpc/aws/v1.0.0.tgz",
 	} {
-		tree.Write(name, "x")
+		files.Write(name, "x")
 	}
-	open, err := tree.Open()
+	open, err := files.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,8 +53,8 @@ func TestFolderOfAnAddress(t *testing.T) {
 
 func TestKeysFileOfANamespace(t *testing.T) {
 	p := indextest.NewPublisher(t)
-	tree := indextest.New(t).Keys("ACME", p).Keys("both", p).Keys("BOTH", p).Keys("a.example/Acme", p)
-	open, err := tree.Open()
+	files := indextest.New(t).Keys("ACME", p).Keys("both", p).Keys("BOTH", p).Keys("a.example/Acme", p)
+	open, err := files.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,9 +83,9 @@ func TestKeysFileOfANamespace(t *testing.T) {
 func TestFoldersThatCannotBeRead(t *testing.T) {
 	a := addressAt("", "acme/demo")
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.EMFILE, syscall.ETIMEDOUT} {
-		tree := indextest.New(t).Write("providers/ACME/Demo/1.0.0/x", "x")
+		files := indextest.New(t).Write("providers/ACME/Demo/1.0.0/x", "x")
 		var faults indextest.Faults
-		open, err := faults.Open(tree.Open)()
+		open, err := faults.Open(files.Open)()
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -41,7 +41,7 @@ func TestFoldersThatAreNone(t *testing.T) {
 			if err := test.make(root); err != nil {
 				t.Fatal(err)
 			}
-			tree, err := index.Directories{Root: root}.Open()
+			files, err := index.Directories{Root: root}.Open()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -49,7 +49,7 @@ func TestFoldersThatAreNone(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			in, dir, err := tree.Folder(a).In()
+			in, dir, err := files.Folder(a).In()
 			if errors.Is(err, index.ErrNotWritable) != test.unknown || err != nil && !test.unknown {
 				t.Errorf("it is %s (%v)", dir, err)
 			}
@@ -89,15 +89,15 @@ func TestMetadataBehindASymlinkToNothing(t *testing.T) {
 	if err := link("nothing", "modules/acme/vpc/aws/registry.hcl")(root); err != nil {
 		t.Fatal(err)
 	}
-	tree, err := index.Directories{Root: root}.Open()
+	files, err := index.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	content, err := tree.Folder(addressAt("", "acme/vpc/aws")).ReadMetadata()
+	content, err := files.Folder(addressAt("", "acme/vpc/aws")).ReadMetadata()
 	if !errors.Is(err, index.ErrNotWritable) {
 		t.Errorf("it has %q (%v)", content, err)
 	}
-	if content, err := tree.Modules.ReadFile("acme/vpc/aws/registry.hcl", index.MaxDocument); !errors.Is(err, index.ErrNotWritable) {
+	if content, err := files.Modules.ReadFile("acme/vpc/aws/registry.hcl", index.MaxDocument); !errors.Is(err, index.ErrNotWritable) {
 		t.Errorf("it has %q (%v)", content, err)
 	}
 }

@@ -51,11 +51,11 @@ func TestTemporaryFilesForABucket(t *testing.T) {
 			}
 			f.Discard() // which does nothing any more
 			b.Fail = nil
-			tree := indextest.InBucket(t, b)
+			files := indextest.InBucket(t, b)
 			if names := strings.Join(b.Names(), " "); (names == "providers/a providers/b") != (test.want != "") {
 				t.Errorf("there are %s", names)
 			}
-			if test.want != "" && tree.Read("providers/a") != test.want || tree.Read("providers/b") != test.b {
+			if test.want != "" && files.Read("providers/a") != test.want || files.Read("providers/b") != test.b {
 				t.Error("a file has other content")
 			}
 			if left, err := os.ReadDir(os.TempDir()); err != nil || len(left) > 0 {

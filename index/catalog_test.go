@@ -9,22 +9,22 @@ import (
 )
 
 func TestCatalog(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, v := range []string{"1.0.0", "1.1.0", "2.0.0-rc.1"} {
-		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# "+v)
-		tree.Provider("acme/demo", v, "linux_amd64")
+		files.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# "+v)
+		files.Provider("acme/demo", v, "linux_amd64")
 	}
-	tree.Write("modules/acme/vpc/aws/1.1.0/README.md", "# VPC\n\nA network with subnets.\n")
-	tree.Write("modules/acme/old/aws/1.0.0/main.tf", "# a module")
-	tree.Write("modules/acme/old/aws/registry.hcl", `
+	files.Write("modules/acme/vpc/aws/1.1.0/README.md", "# VPC\n\nA network with subnets.\n")
+	files.Write("modules/acme/old/aws/1.0.0/main.tf", "# a module")
+	files.Write("modules/acme/old/aws/registry.hcl", `
 description = "Said by the operator"
 deprecated "1.0.0" {
   reason = "use vpc"
 }
 `)
-	tree.Write("modules/a.example.com/acme/vpc/aws/3.0.0/main.tf", "# a module")
-	tree.Write("providers/acme/demo/registry.hcl", "source = \"https://example.com/demo\"\nowner = \"a team\"")
-	c := scan(t, tree).Catalog()
+	files.Write("modules/a.example.com/acme/vpc/aws/3.0.0/main.tf", "# a module")
+	files.Write("providers/acme/demo/registry.hcl", "source = \"https://example.com/demo\"\nowner = \"a team\"")
+	c := scan(t, files).Catalog()
 
 	var addresses []string
 	for _, e := range c.Modules {
@@ -58,22 +58,22 @@ deprecated "1.0.0" {
 // Entries of what has not changed are the same in the next snapshot, with what was
 // made of them for searches.
 func TestCatalogKeepsEntries(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		tree.Write("modules/acme/"+name+"/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module"))
+		files.Write("modules/acme/"+name+"/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module"))
 	}
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("acme/other", "1.0.0", "linux_amd64")
-	x := index.New(options(t, tree.Open))
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("acme/other", "1.0.0", "linux_amd64")
+	x := index.New(options(t, files.Open))
 	x.Start()
 	t.Cleanup(func() { x.Close() })
 	before := rescan(t, x).Catalog()
 
-	tree.Write("modules/acme/b/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a newer one"))
-	tree.Write("modules/acme/c/aws/registry.hcl", `description = "New"`)
-	tree.Write("modules/acme/d/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# edited"))
-	tree.Remove("modules/acme/e")
-	tree.Provider("acme/other", "1.1.0", "linux_amd64")
+	files.Write("modules/acme/b/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a newer one"))
+	files.Write("modules/acme/c/aws/registry.hcl", `description = "New"`)
+	files.Write("modules/acme/d/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# edited"))
+	files.Remove("modules/acme/e")
+	files.Provider("acme/other", "1.1.0", "linux_amd64")
 	after := rescan(t, x).Catalog()
 
 	same := func(name string, list, earlier []*index.Entry) bool {

@@ -26,13 +26,13 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 	zip := func(more string) string {
 		return indextest.Zip("terraform-provider-demo_v1.0.0", "#!/bin/sh\n"+more)
 	}
-	begin := func(tree *indextest.Tree) {
-		tree.Write(linux, zip("first")).Write(darwin, zip("first"))
-		tree.Write(module, indextest.Zip("main.tf", "# a module\n", "outputs.tf", "# nothing\n"))
-		tree.Write(folder, "# a module\n")
+	begin := func(files *indextest.Tree) {
+		files.Write(linux, zip("first")).Write(darwin, zip("first"))
+		files.Write(module, indextest.Zip("main.tf", "# a module\n", "outputs.tf", "# nothing\n"))
+		files.Write(folder, "# a module\n")
 	}
-	type step func(tree *indextest.Tree)
-	write := func(name, content string) step { return func(tree *indextest.Tree) { tree.Write(name, content) } }
+	type step func(files *indextest.Tree)
+	write := func(name, content string) step { return func(files *indextest.Tree) { files.Write(name, content) } }
 	for _, test := range []struct {
 		rule  string
 		steps []step
@@ -46,21 +46,21 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 		{rule: "a package that comes back", steps: []step{write(linux, zip("second one")), write(linux, zip("first"))}},
 		{rule: "a package that was broken meanwhile", steps: []step{write(linux, "PK"), write(linux, zip("second one"))}, want: linux},
 		{rule: "a package that was broken meanwhile and comes back", steps: []step{write(linux, "PK"), write(linux, zip("first"))}},
-		{rule: "a package that is touched", steps: []step{func(tree *indextest.Tree) {
-			_ = tree.Fs.Chtimes(linux, time.Unix(1e9, 0), time.Unix(1e9, 0))
+		{rule: "a package that is touched", steps: []step{func(files *indextest.Tree) {
+			_ = files.Fs.Chtimes(linux, time.Unix(1e9, 0), time.Unix(1e9, 0))
 		}}},
 		{rule: "a new version", steps: []step{write(newer, zip("second one"))}},
 		{rule: "a package that was broken at first", steps: []step{write(newer, "PK"), write(newer, zip("second one"))}},
 		{rule: "other files of a module", steps: []step{write(module, indextest.Zip("main.tf", "# another module\n"))}, want: module},
-		{rule: "a module that is repacked", steps: []step{write(module, indextest.Zip("outputs.tf", "# nothing\n", "main.tf", "# a module\n")), func(tree *indextest.Tree) {
-			_ = tree.Fs.Chtimes(module, time.Unix(1e9, 0), time.Unix(1e9, 0))
+		{rule: "a module that is repacked", steps: []step{write(module, indextest.Zip("outputs.tf", "# nothing\n", "main.tf", "# a module\n")), func(files *indextest.Tree) {
+			_ = files.Fs.Chtimes(module, time.Unix(1e9, 0), time.Unix(1e9, 0))
 		}}},
 		{rule: "other files of a folder", steps: []step{write(folder, "# another module\n")}, want: "modules/acme/net/aws/1.0.0"},
 		{rule: "a withdrawn version is not offered", steps: []step{write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`), write(module, indextest.Zip("main.tf", "# another module\n"))}},
-		{rule: "a package that was not the one of SHA256SUMS and is put right", runs: true, steps: []step{func(tree *indextest.Tree) {
-			tree.Provider("acme/listed", "1.0.0", "linux_amd64").Checksums()
-			tree.Write(listed, indextest.Zip("terraform-provider-listed_v1.0.0", "damaged"))
-		}, func(tree *indextest.Tree) { tree.Provider("acme/listed", "1.0.0", "linux_amd64") }}},
+		{rule: "a package that was not the one of SHA256SUMS and is put right", runs: true, steps: []step{func(files *indextest.Tree) {
+			files.Provider("acme/listed", "1.0.0", "linux_amd64").Checksums()
+			files.Write(listed, indextest.Zip("terraform-provider-listed_v1.0.0", "damaged"))
+		}, func(files *indextest.Tree) { files.Provider("acme/listed", "1.0.0", "linux_amd64") }}},
 	} {
 		for _, stopped := range []bool{false, true} {
 			if stopped && test.runs {
@@ -71,9 +71,9 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 				name += ", while the registry was stopped"
 			}
 			t.Run(name, func(t *testing.T) {
-				tree := indextest.New(t)
-				begin(tree)
-				o := options(t, tree.Open)
+				files := indextest.New(t)
+				begin(files)
+				o := options(t, files.Open)
 				o.Store = new(memoryStore)
 				x := index.New(o)
 				rescan(t, x)
@@ -85,7 +85,7 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 					if stopped {
 						restart()
 					}
-					do(tree)
+					do(files)
 					rescan(t, x)
 				}
 				for range 2 { // as it is, and after a restart
@@ -123,10 +123,10 @@ func TestBytesOfOfferedVersionsThatChange(t *testing.T) {
 // Each change is logged and told once, with what it was at first.
 func TestChangedBytesAreToldOnce(t *testing.T) {
 	const name = "modules/acme/vpc/aws/1.0.0.zip"
-	tree := indextest.New(t).Write(name, indextest.Zip("main.tf", "# a module\n"))
+	files := indextest.New(t).Write(name, indextest.Zip("main.tf", "# a module\n"))
 	var log bytes.Buffer
 	var told []index.ChangedVersion
-	x := index.New(options(t, tree.Open))
+	x := index.New(options(t, files.Open))
 	defer x.Close()
 	x.Observe(&index.Observer{
 		Logger:    slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn})),
@@ -134,7 +134,7 @@ func TestChangedBytesAreToldOnce(t *testing.T) {
 	})
 	first := rescan(t, x).Module(vpcModule).Versions[0].H1
 	for range 2 {
-		tree.Write(name, indextest.Zip("main.tf", "# another module\n"))
+		files.Write(name, indextest.Zip("main.tf", "# another module\n"))
 		rescan(t, x)
 		rescan(t, x)
 	}
@@ -149,8 +149,8 @@ func TestChangedBytesAreToldOnce(t *testing.T) {
 // A single scan compares with what an Index has read, and stores nothing.
 func TestScanComparesWithAnIndex(t *testing.T) {
 	const name = "modules/acme/vpc/aws/1.0.0.zip"
-	tree := indextest.New(t).Write(name, indextest.Zip("main.tf", "# a module\n"))
-	o := options(t, tree.Open)
+	files := indextest.New(t).Write(name, indextest.Zip("main.tf", "# a module\n"))
+	o := options(t, files.Open)
 	o.Store, o.Identity = new(memoryStore), "a tree"
 	changed := func(o index.Options) int {
 		s, err := index.Scan(t.Context(), o)
@@ -165,7 +165,7 @@ func TestScanComparesWithAnIndex(t *testing.T) {
 	if n := changed(o); n != 0 {
 		t.Errorf("%d changes of what is as it was", n)
 	}
-	tree.Write(name, indextest.Zip("main.tf", "# another module\n"))
+	files.Write(name, indextest.Zip("main.tf", "# another module\n"))
 	for range 2 {
 		if n := changed(o); n != 1 {
 			t.Errorf("%d changes, want 1", n)

@@ -41,11 +41,11 @@ type creation struct {
 func newCreation(t *testing.T) *creation {
 	t.Helper()
 	c := &creation{t: t, root: t.TempDir()}
-	tree, err := c.faults.Open(index.Directories{Root: c.root}.Open)()
+	files, err := c.faults.Open(index.Directories{Root: c.root}.Open)()
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.part = tree.Modules
+	c.part = files.Modules
 	return c
 }
 

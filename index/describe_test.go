@@ -38,23 +38,23 @@ func networkFiles(prefix string) []string {
 
 // networks writes a module in all the ways in which it may lie in a tree, each as a
 // version of its own.
-func networks(t *testing.T, tree *indextest.Tree) {
+func networks(t *testing.T, folders *indextest.Tree) {
 	t.Helper()
 	dir := "modules/acme/network/aws/"
 	files := networkFiles("")
 	for i := 0; i < len(files); i += 2 {
-		tree.Write(dir+"1.0.0/"+files[i], files[i+1])
-		tree.Write(dir+"1.1.0/network/"+files[i], files[i+1])
+		folders.Write(dir+"1.0.0/"+files[i], files[i+1])
+		folders.Write(dir+"1.1.0/network/"+files[i], files[i+1])
 	}
-	tree.Write(dir+"2.0.0.tar.gz", indextest.TarGz(networkFiles("./")...))
-	tree.Write(dir+"2.1.0.tgz", indextest.TarGz(networkFiles("network-2.1.0/")...))
-	tree.Write(dir+"3.0.0.zip", indextest.Zip(networkFiles("")...))
-	tree.Write(dir+"3.1.0.zip", indextest.Zip(networkFiles("network-3.1.0/")...))
+	folders.Write(dir+"2.0.0.tar.gz", indextest.TarGz(networkFiles("./")...))
+	folders.Write(dir+"2.1.0.tgz", indextest.TarGz(networkFiles("network-2.1.0/")...))
+	folders.Write(dir+"3.0.0.zip", indextest.Zip(networkFiles("")...))
+	folders.Write(dir+"3.1.0.zip", indextest.Zip(networkFiles("network-3.1.0/")...))
 }
 
-func scanned(t *testing.T, tree *indextest.Tree) *index.Snapshot {
+func scanned(t *testing.T, files *indextest.Tree) *index.Snapshot {
 	t.Helper()
-	s, err := index.Scan(t.Context(), index.Options{Open: tree.Open})
+	s, err := index.Scan(t.Context(), index.Options{Open: files.Open})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,9 +63,9 @@ func scanned(t *testing.T, tree *indextest.Tree) *index.Snapshot {
 
 // A module says the same however it lies in the tree.
 func TestDescribe(t *testing.T) {
-	tree := indextest.New(t)
-	networks(t, tree)
-	s := scanned(t, tree)
+	files := indextest.New(t)
+	networks(t, files)
+	s := scanned(t, files)
 	versions := s.Module(network).Versions
 	if len(versions) != 6 {
 		t.Fatalf("%d versions are offered: %+v", len(versions), s.Report.Withheld)
@@ -93,11 +93,11 @@ func TestDescribe(t *testing.T) {
 
 // After a restart no archive is read for its short form.
 func TestSummariesOutlastARestart(t *testing.T) {
-	tree := indextest.New(t)
-	networks(t, tree)
+	files := indextest.New(t)
+	networks(t, files)
 	store := new(memoryStore)
 	for _, recalled := range []int{0, 6} {
-		x := index.New(index.Options{Open: tree.Open, Store: store})
+		x := index.New(index.Options{Open: files.Open, Store: store})
 		s, err := x.Rescan(t.Context())
 		if err != nil || s.Recalled != recalled {
 			t.Fatalf("%v, %d recalled", err, s.Recalled)
@@ -113,9 +113,9 @@ func TestSummariesOutlastARestart(t *testing.T) {
 
 // Snapshots of an index share what has been read.
 func TestDescriptionsOutlastASnapshot(t *testing.T) {
-	tree := indextest.New(t)
-	networks(t, tree)
-	x := index.New(index.Options{Open: tree.Open})
+	files := indextest.New(t)
+	networks(t, files)
+	x := index.New(index.Options{Open: files.Open})
 	defer x.Close()
 	describe := func() any {
 		s, err := x.Rescan(t.Context())
@@ -134,14 +134,14 @@ func TestDescriptionsOutlastASnapshot(t *testing.T) {
 }
 
 func TestReadModuleFile(t *testing.T) {
-	tree := indextest.New(t)
-	networks(t, tree)
+	files := indextest.New(t)
+	networks(t, files)
 	dir := "modules/acme/network/aws/"
 	large := strings.Repeat("x", 4<<20+1)
-	tree.Write(dir+"4.0.0/main.tf", "# none").Write(dir+"4.0.0/large", large).Write(dir+"4.0.0/largest", large[1:])
-	tree.Write(dir+"4.1.0.tar.gz", indextest.TarGz("main.tf", "# none", "large", large, "largest", large[1:], "twice", "first", "./twice", "second"))
-	tree.Write(dir+"4.2.0.zip", indextest.Zip("main.tf", "# none", "large", large, "largest", large[1:], "twice", "first", "./twice", "second"))
-	s := scanned(t, tree)
+	files.Write(dir+"4.0.0/main.tf", "# none").Write(dir+"4.0.0/large", large).Write(dir+"4.0.0/largest", large[1:])
+	files.Write(dir+"4.1.0.tar.gz", indextest.TarGz("main.tf", "# none", "large", large, "largest", large[1:], "twice", "first", "./twice", "second"))
+	files.Write(dir+"4.2.0.zip", indextest.Zip("main.tf", "# none", "large", large, "largest", large[1:], "twice", "first", "./twice", "second"))
+	s := scanned(t, files)
 	for _, v := range s.Module(network).Versions {
 		for _, test := range []struct {
 			name, content string
@@ -185,19 +185,19 @@ func TestReadModuleFile(t *testing.T) {
 // A package is described as it was verified, or not at all.
 func TestChangedPackagesAreNotDescribed(t *testing.T) {
 	for _, changed := range []string{"1.0.0/main.tf", "2.0.0.tar.gz", "3.0.0.zip"} {
-		tree := indextest.OnDisk(t, t.TempDir())
-		networks(t, tree)
-		s := scanned(t, tree)
+		files := indextest.OnDisk(t, t.TempDir())
+		networks(t, files)
+		s := scanned(t, files)
 		version, _, _ := strings.Cut(changed, "/")
 		v := s.Module(network).Version(version[:len("1.0.0")])
-		tree.Write("modules/acme/network/aws/"+changed, "something else")
+		files.Write("modules/acme/network/aws/"+changed, "something else")
 		if _, err := s.Describe(t.Context(), v); !errors.Is(err, index.ErrChanged) {
 			t.Errorf("of %s the error is %v", changed, err)
 		}
 		if _, err := s.ReadModuleFile(t.Context(), v, "main.tf"); !errors.Is(err, index.ErrChanged) {
 			t.Errorf("of a file of %s the error is %v", changed, err)
 		}
-		tree.Remove("modules/acme/network/aws/" + changed)
+		files.Remove("modules/acme/network/aws/" + changed)
 		if _, err := s.Describe(t.Context(), v); !errors.Is(err, index.ErrChanged) {
 			t.Errorf("of %s, removed, the error is %v", changed, err)
 		}
@@ -206,10 +206,10 @@ func TestChangedPackagesAreNotDescribed(t *testing.T) {
 
 func TestPublished(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	networks(t, tree)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Checksums()
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64").Checksums()
+	files := indextest.OnDisk(t, dir)
+	networks(t, files)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Checksums()
+	files.Provider("acme/demo", "1.1.0", "linux_amd64").Checksums()
 	at := func(name string, hour int) time.Time {
 		stamp := time.Date(2026, 2, 3, hour, 0, 0, 0, time.UTC)
 		if err := os.Chtimes(filepath.Join(dir, name), stamp, stamp); err != nil {
@@ -223,7 +223,7 @@ func TestPublished(t *testing.T) {
 	at("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", 4)
 	packages := at("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", 5)
 	documents := at("providers/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS", 6)
-	s := scanned(t, tree)
+	s := scanned(t, files)
 	m := s.Module(network)
 	p := s.Provider(address.Address{Namespace: "acme", Name: "demo"})
 	for _, test := range []struct {
@@ -243,9 +243,9 @@ func TestPublished(t *testing.T) {
 
 // A symlink in a zip has a path, and is no README.
 func TestSymlinksInArchivesAreNotRead(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("modules/acme/network/aws/1.0.0.zip", zipWithSymlink(t, "README.md", "/etc/passwd"))
-	s := scanned(t, tree)
+	files := indextest.New(t)
+	files.Write("modules/acme/network/aws/1.0.0.zip", zipWithSymlink(t, "README.md", "/etc/passwd"))
+	s := scanned(t, files)
 	v := s.Module(network).Version("1.0.0")
 	p, err := s.Describe(t.Context(), v)
 	if err != nil || p.Root.Readme.Content != "" || v.Summary().Words != "" {

@@ -30,11 +30,11 @@ type publishing struct {
 func newPublishing(t *testing.T) *publishing {
 	t.Helper()
 	root := t.TempDir()
-	tree, err := index.Directories{Root: root}.Open()
+	files, err := index.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := &publishing{t: t, root: root, tree: tree, store: new(memoryStore)}
+	p := &publishing{t: t, root: root, tree: files, store: new(memoryStore)}
 	p.restart()
 	return p
 }
@@ -164,10 +164,10 @@ func TestChangedPackagesAreRead(t *testing.T) {
 
 // Without inodes, a file is not told from another of its size and time.
 func TestDigestsNeedInodes(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	const name = "providers/acme/demo/" + zipName
-	f, err := tree.Fs.Open(name)
+	f, err := files.Fs.Open(name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -180,7 +180,7 @@ func TestDigestsNeedInodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options(t, tree.Open)
+	o := options(t, files.Open)
 	o.Digests = new(index.Digests)
 	o.Digests.AddPackage(info, d)
 	if s := scanWith(t, o); s.Read != 1 {

@@ -25,21 +25,21 @@ func later() time.Time { return time.Now().Add(time.Hour) }
 
 // faultyTree has each kind of folder and file that a scan reads.
 func faultyTree(t *testing.T) *indextest.Tree {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	author, forger := indextest.NewPublisher(t), indextest.NewPublisher(t)
-	tree.Keys("acme", author)
-	tree.Provider("acme/forged", "1.0.0", "linux_amd64").Signed(forger)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64").Manifest("5.0").Signed(author)
-	tree.ProviderIn("providers/acme/demo/1.1.0", "demo", "1.1.0", "linux_amd64").Checksums()
-	tree.Write("providers/acme/demo/registry.hcl", "deprecated \"1.0.0\" {\n  reason = \"old\"\n}\n")
-	tree.ProviderIn("providers/registry.terraform.io/hashicorp/aws/1.0.0", "aws", "1.0.0", "linux_amd64").Checksums()
-	tree.ProviderIn("providers/registry.terraform.io/hashicorp/aws/1.1.0", "aws", "1.1.0", "linux_amd64").Checksums()
-	tree.Write("providers/registry.terraform.io/hashicorp/aws/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
-	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
-	tree.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip("main.tf", "# a module\n"))
-	tree.Write("modules/acme/vpc/aws/registry.hcl", "withdrawn \"1.2.0\" {\n  reason = \"broken\"\n}\n")
-	return tree
+	files.Keys("acme", author)
+	files.Provider("acme/forged", "1.0.0", "linux_amd64").Signed(forger)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64").Manifest("5.0").Signed(author)
+	files.ProviderIn("providers/acme/demo/1.1.0", "demo", "1.1.0", "linux_amd64").Checksums()
+	files.Write("providers/acme/demo/registry.hcl", "deprecated \"1.0.0\" {\n  reason = \"old\"\n}\n")
+	files.ProviderIn("providers/registry.terraform.io/hashicorp/aws/1.0.0", "aws", "1.0.0", "linux_amd64").Checksums()
+	files.ProviderIn("providers/registry.terraform.io/hashicorp/aws/1.1.0", "aws", "1.1.0", "linux_amd64").Checksums()
+	files.Write("providers/registry.terraform.io/hashicorp/aws/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	files.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip("main.tf", "# a module\n"))
+	files.Write("modules/acme/vpc/aws/registry.hcl", "withdrawn \"1.2.0\" {\n  reason = \"broken\"\n}\n")
+	return files
 }
 
 // listPending is said of a version in a list that lacks others.
@@ -85,8 +85,8 @@ func TestFaultsOfAScan(t *testing.T) {
 		for _, lasts := range []string{"once", "for a while"} {
 			t.Run(fmt.Sprintf("%v %s", errno, lasts), func(t *testing.T) {
 				var faults indextest.Faults
-				tree := faultyTree(t)
-				o := options(t, faults.Open(tree.Open))
+				files := faultyTree(t)
+				o := options(t, faults.Open(files.Open))
 				o.Workers, o.Now = 1, later
 				for n := 1; ; n++ {
 					x := index.New(o)
@@ -125,8 +125,8 @@ func TestFaultsOfAStart(t *testing.T) {
 		for _, lasts := range []string{"once", "for a while"} {
 			t.Run(fmt.Sprintf("%v %s", errno, lasts), func(t *testing.T) {
 				var faults indextest.Faults
-				tree := faultyTree(t)
-				o := options(t, faults.Open(tree.Open))
+				files := faultyTree(t)
+				o := options(t, faults.Open(files.Open))
 				o.Workers, o.Now = 1, later
 				whole := standings(rescan(t, index.New(o)))
 				for n := 1; ; n++ {
@@ -186,10 +186,10 @@ func TestLastingFaults(t *testing.T) {
 		for _, link := range []string{"nothing", filepath.Join(outside, "x"), outside} {
 			t.Run(test.rule+" is a link to "+filepath.Base(link), func(t *testing.T) {
 				root := t.TempDir()
-				tree := indextest.OnDisk(t, root)
-				tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
-				tree.ProviderIn("providers/acme/other/1.0.0", "other", "1.0.0", "linux_amd64").Checksums()
-				tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+				files := indextest.OnDisk(t, root)
+				files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
+				files.ProviderIn("providers/acme/other/1.0.0", "other", "1.0.0", "linux_amd64").Checksums()
+				files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
 				o := options(t, index.Directories{Root: root}.Open)
 				o.Now = later
 				x := index.New(o)
@@ -206,9 +206,9 @@ func TestLastingFaults(t *testing.T) {
 					t.Fatal(err)
 				}
 				if test.replace != "modules" && !strings.HasPrefix(test.replace, "modules/acme/vpc/aws") {
-					tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+					files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
 				} else {
-					tree.ProviderIn("providers/acme/other/1.1.0", "other", "1.1.0", "linux_amd64").Checksums()
+					files.ProviderIn("providers/acme/other/1.1.0", "other", "1.1.0", "linux_amd64").Checksums()
 				}
 				now := rescan(t, x)
 				if len(now.Report.Offered) != 4 {
@@ -227,14 +227,14 @@ func TestLastingFaults(t *testing.T) {
 // What an operator removes is gone; what vanishes all at once is a volume that is not
 // mounted, until there is something again or a rescan is asked for.
 func TestEmptiedParts(t *testing.T) {
-	tree := indextest.New(t)
-	tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
-	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
-	tree.Write("modules/acme/vpc/gcp/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	files := indextest.New(t)
+	files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
+	files.Write("modules/acme/vpc/gcp/1.0.0.tar.gz", indextest.TarGz("main.tf", ""))
 	unmounted := indextest.New(t)
 	unmounted.Fs.MkdirAll("providers", 0o755)
 	var volume atomic.Pointer[indextest.Tree]
-	volume.Store(tree)
+	volume.Store(files)
 	x := index.New(options(t, func() (index.Tree, error) { return volume.Load().Open() }))
 	defer x.Close()
 	x.Start()
@@ -253,13 +253,13 @@ func TestEmptiedParts(t *testing.T) {
 		offered int
 	}{
 		{"all is there", func() {}, 3},
-		{"one of several is removed", func() { tree.Fs.RemoveAll("modules/acme/vpc/gcp") }, 2},
+		{"one of several is removed", func() { files.Fs.RemoveAll("modules/acme/vpc/gcp") }, 2},
 		{"the volume is not mounted", func() { volume.Store(unmounted) }, 2},
 		{"it still is not", func() {}, 2},
-		{"it is mounted again", func() { volume.Store(tree) }, 2},
-		{"all modules are removed", func() { tree.Fs.RemoveAll("modules/acme") }, 2},
-		{"a module is put there", func() { tree.Write("modules/acme/vpc/azure/1.0.0.tar.gz", indextest.TarGz("main.tf", "")) }, 2},
-		{"it is removed", func() { tree.Fs.RemoveAll("modules/acme") }, 2},
+		{"it is mounted again", func() { volume.Store(files) }, 2},
+		{"all modules are removed", func() { files.Fs.RemoveAll("modules/acme") }, 2},
+		{"a module is put there", func() { files.Write("modules/acme/vpc/azure/1.0.0.tar.gz", indextest.TarGz("main.tf", "")) }, 2},
+		{"it is removed", func() { files.Fs.RemoveAll("modules/acme") }, 2},
 		{"a rescan is asked for", func() { rescan(t, x) }, 1},
 	} {
 		step.do()

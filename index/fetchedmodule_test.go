@@ -26,9 +26,9 @@ const aCommit = "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"
 func fetched(t testing.TB, m index.FetchedModule, files ...string) (content string, names []string, records map[string]string) {
 	t.Helper()
 	m.Dir = t.TempDir()
-	tree := indextest.OnDisk(t, m.Dir)
+	folders := indextest.OnDisk(t, m.Dir)
 	for i := 0; i < len(files); i += 2 {
-		tree.Write(files[i], files[i+1])
+		folders.Write(files[i], files[i+1])
 	}
 	var b bytes.Buffer
 	if err := m.Pack(t.Context(), &b); err != nil {
@@ -197,8 +197,8 @@ func TestTheFolderOfAFetchedModule(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			content, _, _ := fetched(t, index.FetchedModule{Folder: test.folder, Commit: aCommit}, test.files...)
-			tree := indextest.New(t).Write(dir+"1.0.0.tar.gz", content)
-			s := scan(t, tree)
+			files := indextest.New(t).Write(dir+"1.0.0.tar.gz", content)
+			s := scan(t, files)
 			m := s.Module(mirrored)
 			if test.says != "" {
 				if m != nil || len(s.Report.Withheld) != 1 || s.Report.Withheld[0].Reason != index.NoConfiguration || !strings.Contains(s.Report.Withheld[0].Detail, test.says) {

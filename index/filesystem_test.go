@@ -49,15 +49,15 @@ func (c *counting) since() map[string]int {
 }
 
 func variedTree(t *testing.T) *indextest.Tree {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	publisher := indextest.NewPublisher(t)
-	tree.Keys("acme", publisher)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64").Manifest("5.0").Signed(publisher)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
-	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# a module in it\n")
-	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
-	tree.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip("main.tf", "# a module\n"))
-	return tree
+	files.Keys("acme", publisher)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64").Manifest("5.0").Signed(publisher)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# a module in it\n")
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	files.Write("modules/acme/vpc/aws/1.2.0.zip", indextest.Zip("main.tf", "# a module\n"))
+	return files
 }
 
 // streaming has files that can only be read from their beginning, seeking those
@@ -109,9 +109,9 @@ func TestAFileSystemWhoseFilesCannotSeek(t *testing.T) {
 // Files of object stores seek, but have no ReadAt. They are verified and served like
 // others, whole and in parts.
 func TestFilesThatSeekWithoutReadAt(t *testing.T) {
-	tree := variedTree(t)
+	folders := variedTree(t)
 	o := options(t, func() (index.Tree, error) {
-		return index.Directories{Root: "."}.OpenIn(seeking{mapFS(t, tree)})
+		return index.Directories{Root: "."}.OpenIn(seeking{mapFS(t, folders)})
 	})
 	s := scanWith(t, o)
 	if len(s.Report.Offered) != 4 || len(s.Report.Withheld) > 0 {
@@ -126,7 +126,7 @@ func TestFilesThatSeekWithoutReadAt(t *testing.T) {
 		}
 		return files
 	}
-	onDisk := files(scanWith(t, options(t, tree.Open)))
+	onDisk := files(scanWith(t, options(t, folders.Open)))
 	for i, f := range files(s) {
 		if f.SHA256 != onDisk[i].SHA256 || f.Size != onDisk[i].Size {
 			t.Errorf("%s has another digest than the same file on the disk", f.Name)
@@ -159,12 +159,12 @@ func serve(content io.ReadSeeker, ranges string) *httptest.ResponseRecorder {
 	return w
 }
 
-func mapFS(t *testing.T, tree *indextest.Tree) fstest.MapFS {
+func mapFS(t *testing.T, folders *indextest.Tree) fstest.MapFS {
 	t.Helper()
 	files := make(fstest.MapFS)
-	if err := afero.Walk(tree.Fs, ".", func(name string, info fs.FileInfo, err error) error {
+	if err := afero.Walk(folders.Fs, ".", func(name string, info fs.FileInfo, err error) error {
 		if err == nil && !info.IsDir() {
-			files[name] = &fstest.MapFile{Data: []byte(tree.Read(name)), Mode: 0o644, ModTime: info.ModTime()}
+			files[name] = &fstest.MapFile{Data: []byte(folders.Read(name)), Mode: 0o644, ModTime: info.ModTime()}
 		}
 		return err
 	}); err != nil {

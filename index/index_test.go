@@ -32,11 +32,11 @@ func rescan(t *testing.T, x *index.Index) *index.Snapshot {
 }
 
 func TestTheLifeOfAnIndex(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 
 	t.Run("before it begins there is no snapshot", func(t *testing.T) {
-		x := index.New(options(t, tree.Open))
+		x := index.New(options(t, files.Open))
 		defer x.Close()
 		select {
 		case <-x.Ready():
@@ -48,7 +48,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 		}
 	})
 	t.Run("it begins once, and is ready with the first snapshot", func(t *testing.T) {
-		x := run(t, options(t, tree.Open))
+		x := run(t, options(t, files.Open))
 		x.Start() // again
 		<-x.Ready()
 		if x.Snapshot() == nil {
@@ -59,7 +59,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 		}
 	})
 	t.Run("a hint has it look again", func(t *testing.T) {
-		x := run(t, options(t, tree.Open))
+		x := run(t, options(t, files.Open))
 		x.scan(t)
 		for range 100 {
 			x.Hint() // never waits
@@ -67,7 +67,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 		x.scan(t)
 	})
 	t.Run("closed it stays closed, and its snapshot good", func(t *testing.T) {
-		x := run(t, options(t, tree.Open))
+		x := run(t, options(t, files.Open))
 		s := x.scan(t)
 		for range 2 {
 			if err := x.Close(); err != nil {
@@ -84,7 +84,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 		}
 	})
 	t.Run("closed before it begins it never does", func(t *testing.T) {
-		x := index.New(options(t, tree.Open))
+		x := index.New(options(t, files.Open))
 		x.Close()
 		x.Start()
 		x.Close()
@@ -93,7 +93,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 		}
 	})
 	t.Run("a scan ends with the context of its caller", func(t *testing.T) {
-		x := index.New(options(t, tree.Open))
+		x := index.New(options(t, files.Open))
 		defer x.Close()
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
@@ -102,7 +102,7 @@ func TestTheLifeOfAnIndex(t *testing.T) {
 		}
 	})
 	t.Run("all of it at once", func(*testing.T) {
-		x := index.New(options(t, tree.Open))
+		x := index.New(options(t, files.Open))
 		var all sync.WaitGroup
 		for range 4 {
 			for _, f := range []func(){x.Start, x.Hint, func() { x.Rescan(t.Context()) }, func() { x.Snapshot() }, func() { x.Progress() }, func() { x.Stats() }, func() { x.Observe(nil) }, func() { x.Close() }} {
@@ -125,10 +125,10 @@ func (o opening) Open(name string) (afero.File, error) {
 }
 
 func TestClosingInTheMiddleOfAScan(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
 	var x *index.Index
-	x = index.New(options(t, indextest.On(t, opening{tree.Fs, func(name string) {
+	x = index.New(options(t, indextest.On(t, opening{files.Fs, func(name string) {
 		if strings.HasSuffix(name, ".zip") {
 			x.Close()
 		}
@@ -172,9 +172,9 @@ func TestAScanThatFailsKeepsWhatThereIs(t *testing.T) {
 
 func TestWhatIsWithheldIsLoggedOncePerChange(t *testing.T) {
 	const name = "providers/acme/demo/" + zipName
-	tree := indextest.New(t)
-	tree.Write(name, "no zip")
-	x := index.New(options(t, tree.Open))
+	files := indextest.New(t)
+	files.Write(name, "no zip")
+	x := index.New(options(t, files.Open))
 	defer x.Close()
 	var log bytes.Buffer
 	x.Observe(&index.Observer{Logger: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelWarn}))})
@@ -185,9 +185,9 @@ func TestWhatIsWithheldIsLoggedOncePerChange(t *testing.T) {
 	}{
 		{"the first time", func() {}, 1},
 		{"not again", func() {}, 0},
-		{"for another reason", func() { tree.Write(name, "") }, 1},
-		{"not when it is good", func() { tree.Provider("acme/demo", "1.0.0", "linux_amd64") }, 0},
-		{"when it is bad again", func() { tree.Write(name, "no zip") }, 1},
+		{"for another reason", func() { files.Write(name, "") }, 1},
+		{"not when it is good", func() { files.Provider("acme/demo", "1.0.0", "linux_amd64") }, 0},
+		{"when it is bad again", func() { files.Write(name, "no zip") }, 1},
 	} {
 		test.change()
 		log.Reset()
@@ -201,17 +201,17 @@ func TestWhatIsWithheldIsLoggedOncePerChange(t *testing.T) {
 // What has been read once is not read again, as long as it is the same.
 func TestWhatIsRead(t *testing.T) {
 	const name = "providers/acme/demo/" + zipName
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "no zip")
-	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
-	tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "x")
-	zip := tree.Read(name)
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "no zip")
+	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
+	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "x")
+	zip := files.Read(name)
 	now := indextest.Born.Add(365 * 24 * time.Hour)
 
 	var mutex sync.Mutex
 	opened := make(map[string]int)
-	o := options(t, indextest.On(t, opening{tree.Fs, func(name string) {
+	o := options(t, indextest.On(t, opening{files.Fs, func(name string) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		opened[name]++
@@ -222,7 +222,7 @@ func TestWhatIsRead(t *testing.T) {
 
 	all := []string{name, "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", "modules/acme/vpc/aws/1.0.0.zip", "modules/acme/vpc/aws/1.1.0/main.tf"}
 	touch := func(name string, at time.Time) {
-		if err := tree.Fs.Chtimes(name, at, at); err != nil {
+		if err := files.Fs.Chtimes(name, at, at); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -234,17 +234,17 @@ func TestWhatIsRead(t *testing.T) {
 		{"everything, the first time", func() {}, all},
 		{"nothing that stayed the same, good or bad", func() {}, nil},
 		{"what has another time", func() { touch(name, indextest.Born) }, all[:1]},
-		{"what has another size", func() { tree.Write(all[1], "no zip either") }, all[1:2]},
-		{"a folder of which a file is new", func() { tree.Write("modules/acme/vpc/aws/1.1.0/outputs.tf", "x") }, all[3:]},
-		{"a folder of which a file is gone", func() { tree.Remove("modules/acme/vpc/aws/1.1.0/outputs.tf") }, all[3:]},
+		{"what has another size", func() { files.Write(all[1], "no zip either") }, all[1:2]},
+		{"a folder of which a file is new", func() { files.Write("modules/acme/vpc/aws/1.1.0/outputs.tf", "x") }, all[3:]},
+		{"a folder of which a file is gone", func() { files.Remove("modules/acme/vpc/aws/1.1.0/outputs.tf") }, all[3:]},
 		{"what is so young that it may change unnoticed", func() { touch(name, now.Add(-time.Second)) }, all[:1]},
 		{"and that again", func() {}, all[:1]},
 		{"until it is old enough", func() { now = now.Add(time.Minute) }, all[:1]},
 		{"and then no more", func() {}, nil},
 		{"what was gone for a while", func() {
-			tree.Remove(name)
+			files.Remove(name)
 			rescan(t, x)
-			tree.Write(name, zip)
+			files.Write(name, zip)
 		}, all[:1]},
 	} {
 		test.change()
@@ -267,12 +267,12 @@ func TestWhatIsRead(t *testing.T) {
 
 // What a scan that was broken off has read, the next one knows.
 func TestAScanThatIsBrokenOffIsNotForNothing(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
 	ctx, cancel := context.WithCancel(t.Context())
 	var once sync.Once
 	count := 0
-	o := options(t, indextest.On(t, opening{tree.Fs, func(name string) {
+	o := options(t, indextest.On(t, opening{files.Fs, func(name string) {
 		if strings.HasSuffix(name, ".zip") {
 			if count++; count == 2 {
 				once.Do(cancel)
@@ -292,8 +292,8 @@ func TestAScanThatIsBrokenOffIsNotForNothing(t *testing.T) {
 // memo and is watched like any other.
 func TestAFirstScanOnRequest(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.OnDisk(t, dir)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Store, o.Watch = new(memoryStore), true
 	first := index.New(o)

@@ -42,11 +42,11 @@ func newKeyedTree(t *testing.T, under string) *keyedTree {
 	k.Keys(under+"acme", k.publisher)
 	k.release("1.0.0", k.publisher)
 	k.options = options(t, func() (index.Tree, error) {
-		tree, err := index.Directories{Root: k.root}.Open()
+		files, err := index.Directories{Root: k.root}.Open()
 		if k.errno != 0 {
-			tree.Keys.Fs = failing{tree.Keys.Fs, k.fails, k.errno}
+			files.Keys.Fs = failing{files.Keys.Fs, k.fails, k.errno}
 		}
-		return tree, err
+		return files, err
 	})
 	k.options.KeyCopies = k.copies
 	return k

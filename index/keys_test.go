@@ -12,29 +12,29 @@ func TestKeys(t *testing.T) {
 	a, b := indextest.NewPublisher(t), indextest.NewPublisher(t)
 	for _, test := range []struct {
 		rule   string
-		build  func(tree *indextest.Tree)
+		build  func(files *indextest.Tree)
 		path   string
 		reason index.Reason
 	}{
-		{"a namespace in upper case is the same", func(tree *indextest.Tree) { tree.Keys("ACME", a) }, "", ""},
-		{"files that are not keys are ignored", func(tree *indextest.Tree) {
-			tree.Keys("acme", a).Write("keys/README.md", "x").Write("keys/x/y.asc", "x")
+		{"a namespace in upper case is the same", func(files *indextest.Tree) { files.Keys("ACME", a) }, "", ""},
+		{"files that are not keys are ignored", func(files *indextest.Tree) {
+			files.Keys("acme", a).Write("keys/README.md", "x").Write("keys/x/y.asc", "x")
 		}, "", ""},
-		{"a block that is not a key is withheld, the others are not", func(tree *indextest.Tree) {
-			tree.Write("keys/acme.asc", a.PublicKey()+"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n")
+		{"a block that is not a key is withheld, the others are not", func(files *indextest.Tree) {
+			files.Write("keys/acme.asc", a.PublicKey()+"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n")
 		}, "keys/acme.asc", index.BadKeys},
-		{"two files of one namespace", func(tree *indextest.Tree) { tree.Keys("Acme", b).Keys("acme", a) }, "keys/Acme.asc", index.Duplicate},
-		{"an empty file", func(tree *indextest.Tree) { tree.Keys("acme", a).Write("keys/other.asc", "") }, "keys/other.asc", index.Empty},
-		{"a file of any size", func(tree *indextest.Tree) {
-			tree.Keys("acme", a).Write("keys/other.asc", strings.Repeat("x", 1<<20+1))
+		{"two files of one namespace", func(files *indextest.Tree) { files.Keys("Acme", b).Keys("acme", a) }, "keys/Acme.asc", index.Duplicate},
+		{"an empty file", func(files *indextest.Tree) { files.Keys("acme", a).Write("keys/other.asc", "") }, "keys/other.asc", index.Empty},
+		{"a file of any size", func(files *indextest.Tree) {
+			files.Keys("acme", a).Write("keys/other.asc", strings.Repeat("x", 1<<20+1))
 		}, "keys/other.asc", index.TooLarge},
-		{"a folder of no hostname", func(tree *indextest.Tree) { tree.Keys("acme", a).Keys("a..b/acme", b) }, "keys/a..b", index.BadName},
+		{"a folder of no hostname", func(files *indextest.Tree) { files.Keys("acme", a).Keys("a..b/acme", b) }, "keys/a..b", index.BadName},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			test.build(tree)
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(a)
-			s := scan(t, tree)
+			files := indextest.New(t)
+			test.build(files)
+			files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(a)
+			s := scan(t, files)
 			if o := offerOf(s, "acme/demo", "1.0.0"); o.Signature != "publisher "+a.ID() {
 				t.Errorf("the offer is %+v", o)
 			}

@@ -49,20 +49,20 @@ func (d Directories) Listed(b Bucket) *ListedTree {
 // the report, such as providers/acme/demo, in every spelling of it that has been listed;
 // without any, the whole tree.
 func (l *ListedTree) Forget(folders ...string) {
-	tree := l.direct()
+	files := l.direct()
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.stale == nil {
 		l.stale = make(map[string]bool)
 	}
 	if len(folders) == 0 {
-		for _, part := range []Part{tree.Providers, tree.Modules, tree.Keys} {
+		for _, part := range []Part{files.Providers, files.Modules, files.Keys} {
 			l.stale[part.Dir] = true
 		}
 		return
 	}
 	for _, folder := range folders {
-		if part, name, ok := tree.reported(folder); ok {
+		if part, name, ok := files.reported(folder); ok {
 			l.stale[path.Join(part.Dir, name)] = true
 		}
 	}
@@ -87,9 +87,9 @@ func (l *ListedTree) Open(ctx context.Context) (Tree, error) {
 		return Tree{}, fmt.Errorf("listing the bucket: %w", withoutPath(err))
 	}
 	l.known = known
-	tree := l.directories.on(listedFs{newBucketFs(l.bucket), known})
-	tree.root.Fs = newBucketFs(l.bucket) // what lies beside the parts is not listed
-	return tree, nil
+	files := l.directories.on(listedFs{newBucketFs(l.bucket), known})
+	files.root.Fs = newBucketFs(l.bucket) // what lies beside the parts is not listed
+	return files, nil
 }
 
 // take returns the directories that have to be listed, none of which is in another one.

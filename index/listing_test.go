@@ -134,7 +134,7 @@ func TestAStoreThatFails(t *testing.T) {
 		return "providers/acme/" + name + "/terraform-provider-" + name + "_1.0.0_linux_amd64.zip"
 	}
 	build := func(name string) func(*indextest.Tree) {
-		return func(tree *indextest.Tree) { tree.Provider("acme/"+name, "1.0.0", "linux_amd64") }
+		return func(files *indextest.Tree) { files.Provider("acme/"+name, "1.0.0", "linux_amd64") }
 	}
 	for _, test := range []struct {
 		name    string
@@ -199,7 +199,7 @@ func offeredBy(s *index.Snapshot) (list []string) {
 // A body that ends too early is no damaged archive, which would stay withheld until its
 // file changes.
 func TestABodyThatEndsTooEarly(t *testing.T) {
-	b := bucketOf(t, func(tree *indextest.Tree) { tree.Provider("acme/demo", "1.0.0", "linux_amd64") })
+	b := bucketOf(t, func(files *indextest.Tree) { files.Provider("acme/demo", "1.0.0", "linux_amd64") })
 	cut := &truncating{Bucket: b}
 	cut.on.Store(true)
 	o := options(t, nil)

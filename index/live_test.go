@@ -124,10 +124,10 @@ func not(f func(*index.Snapshot) bool) func(*index.Snapshot) bool {
 
 func TestARestartReadsNothing(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
-	tree.Write("providers/acme/demo/terraform-provider-demo_2.0.0_linux_amd64.zip", "no zip")
+	files := indextest.OnDisk(t, dir)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+	files.Write("providers/acme/demo/terraform-provider-demo_2.0.0_linux_amd64.zip", "no zip")
 	store := new(memoryStore)
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Store, o.Identity = store, dir
@@ -173,11 +173,11 @@ func TestARestartReadsNothing(t *testing.T) {
 // Reading a key verifies what is signed in it, and there is one for each publisher.
 func TestARestartReadsNoKeys(t *testing.T) {
 	acme := indextest.NewPublisher(t)
-	tree, opened := indextest.New(t), 0
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(acme)
-	tree.Keys("acme", acme)
-	tree.Write("keys/globex.asc", acme.PublicKey()+acme.PrivateKey())
-	o := options(t, indextest.On(t, opening{tree.Fs, func(name string) {
+	files, opened := indextest.New(t), 0
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(acme)
+	files.Keys("acme", acme)
+	files.Write("keys/globex.asc", acme.PublicKey()+acme.PrivateKey())
+	o := options(t, indextest.On(t, opening{files.Fs, func(name string) {
 		if strings.HasSuffix(name, ".asc") {
 			opened++
 		}
@@ -188,7 +188,7 @@ func TestARestartReadsNoKeys(t *testing.T) {
 	rescan(t, first) // which does not lose what the memo knows
 	first.Close()
 
-	tree.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(acme)
+	files.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(acme)
 	opened = 0
 	second := index.New(o)
 	s := rescan(t, second)
@@ -209,9 +209,9 @@ func TestARestartReadsNoKeys(t *testing.T) {
 	second.Close()
 
 	t.Run("but those that were replaced", func(t *testing.T) {
-		tree.Keys("acme", indextest.NewPublisher(t))
+		files.Keys("acme", indextest.NewPublisher(t))
 		later := time.Now().Add(-time.Minute) // not the time that the file had
-		if err := tree.Fs.Chtimes("keys/acme.asc", later, later); err != nil {
+		if err := files.Fs.Chtimes("keys/acme.asc", later, later); err != nil {
 			t.Fatal(err)
 		}
 		third := index.New(o)
@@ -223,8 +223,8 @@ func TestARestartReadsNoKeys(t *testing.T) {
 }
 
 func TestAMemoThatCannotBeUsed(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	for _, test := range []struct {
 		rule  string
 		store *memoryStore
@@ -234,7 +234,7 @@ func TestAMemoThatCannotBeUsed(t *testing.T) {
 		{"one that cannot be saved is no failure", &memoryStore{fails: &fs.PathError{Op: "write", Path: "/secret/path", Err: os.ErrPermission}}, "the memo of digests cannot be kept"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			o := options(t, tree.Open)
+			o := options(t, files.Open)
 			o.Store = test.store
 			r := run(t, o)
 			if s := r.scan(t); !offers("acme/demo", "1.0.0")(s) {
@@ -249,23 +249,23 @@ func TestAMemoThatCannotBeUsed(t *testing.T) {
 
 func TestWatching(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.OnDisk(t, dir)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Watch = true // and no periodic scan
 	r := run(t, o)
 	r.until(t, offers("acme/demo", "1.0.0"))
 
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64")
 	r.until(t, offers("acme/demo", "1.1.0"))
 
-	tree.Provider("acme/another", "1.0.0", "linux_amd64")
+	files.Provider("acme/another", "1.0.0", "linux_amd64")
 	r.until(t, offers("acme/another", "1.0.0"))
 
-	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# the first module\n")
+	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# the first module\n")
 	r.until(t, offers("acme/vpc/aws", "1.0.0"))
 
-	tree.Remove("providers/acme/another")
+	files.Remove("providers/acme/another")
 	r.until(t, not(offers("acme/another", "1.0.0")))
 
 	away := dir + ".away"
@@ -280,15 +280,15 @@ func TestWatching(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until(t, offers("acme/late", "1.0.0"))
-	tree.Provider("acme/later", "1.0.0", "linux_amd64")
+	files.Provider("acme/later", "1.0.0", "linux_amd64")
 	r.until(t, offers("acme/later", "1.0.0"))
 }
 
 // A folder that is renamed is watched under its new name, with all in it.
 func TestARenamedFolderIsWatched(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.OnDisk(t, dir)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Watch = true                                                // and no periodic scan
 	o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is read again because it is young
@@ -299,21 +299,21 @@ func TestARenamedFolderIsWatched(t *testing.T) {
 		t.Fatal(err)
 	}
 	r.until(t, offers("emca/demo", "1.0.0"))
-	tree.Provider("emca/demo", "1.1.0", "linux_amd64")
+	files.Provider("emca/demo", "1.1.0", "linux_amd64")
 	r.until(t, offers("emca/demo", "1.1.0"))
 
-	tree.Provider("acme/demo", "2.0.0", "linux_amd64") // and a new one has the old name
+	files.Provider("acme/demo", "2.0.0", "linux_amd64") // and a new one has the old name
 	r.until(t, offers("acme/demo", "2.0.0"))
-	tree.Provider("acme/demo", "2.1.0", "linux_amd64")
+	files.Provider("acme/demo", "2.1.0", "linux_amd64")
 	r.until(t, offers("acme/demo", "2.1.0"))
-	tree.Provider("emca/demo", "1.2.0", "linux_amd64")
+	files.Provider("emca/demo", "1.2.0", "linux_amd64")
 	r.until(t, offers("emca/demo", "1.2.0"))
 }
 
 func TestACopyOfManyFilesIsFewSnapshots(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.OnDisk(t, dir)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
@@ -322,7 +322,7 @@ func TestACopyOfManyFilesIsFewSnapshots(t *testing.T) {
 	for i := range 500 {
 		platforms = append(platforms, "linux_arch"+strings.Repeat("x", i%10)+string(rune('a'+i/10%26))+string(rune('a'+i/260)))
 	}
-	tree.Provider("acme/demo", "2.0.0", platforms...)
+	files.Provider("acme/demo", "2.0.0", platforms...)
 	scans := 1
 	r.until(t, func(s *index.Snapshot) bool {
 		scans++
@@ -334,13 +334,13 @@ func TestACopyOfManyFilesIsFewSnapshots(t *testing.T) {
 }
 
 func TestPollingWhereNothingIsWatched(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, tree.Open)
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	o := options(t, files.Open)
 	o.Watch, o.Rescan = true, time.Millisecond
 	r := run(t, o)
 	r.scan(t)
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64")
 	r.until(t, offers("acme/demo", "1.1.0"))
 	if n := strings.Count(r.log.String(), "changes are not noticed at once"); n != 1 {
 		t.Errorf("%d warnings", n)
@@ -361,17 +361,17 @@ func (g gate) Open(name string) (afero.File, error) {
 }
 
 func TestAColdStartServesAtOnce(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/known", "1.0.0", "linux_amd64")
+	files := indextest.New(t)
+	files.Provider("acme/known", "1.0.0", "linux_amd64")
 	store := new(memoryStore)
-	o := options(t, tree.Open)
+	o := options(t, files.Open)
 	o.Store = store
 	first := run(t, o)
 	first.scan(t)
 	first.Close()
 
-	tree.Provider("acme/new", "1.0.0", "linux_amd64")
-	g := gate{tree.Fs, make(chan struct{})}
+	files.Provider("acme/new", "1.0.0", "linux_amd64")
+	g := gate{files.Fs, make(chan struct{})}
 	o.Open = indextest.On(t, g).Open
 	r := run(t, o)
 	<-r.Ready()
@@ -389,16 +389,16 @@ func TestAColdStartServesAtOnce(t *testing.T) {
 }
 
 func TestAReleaseKeepsItsPackagesUntilNewOnesAreRead(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	g := gate{tree.Fs, make(chan struct{}, 100)}
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	g := gate{files.Fs, make(chan struct{}, 100)}
 	g.open <- struct{}{}
 	o := options(t, indextest.On(t, g).Open)
 	o.Workers = 1
 	r := run(t, o)
 	before := r.scan(t)
 
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
 	r.Hint()
 	g.open <- struct{}{} // for linux_arm64
 	after := r.scan(t)
@@ -412,10 +412,10 @@ func TestAReleaseKeepsItsPackagesUntilNewOnesAreRead(t *testing.T) {
 }
 
 func TestAnUnchangedTreeGivesTheSameReleases(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	p := indextest.NewPublisher(t)
-	tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
-	x := index.New(options(t, tree.Open))
+	files.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
+	x := index.New(options(t, files.Open))
 	defer x.Close()
 	address := address.Address{Namespace: "acme", Name: "demo"}
 	provider := func() *index.Provider {
@@ -433,7 +433,7 @@ func TestAnUnchangedTreeGivesTheSameReleases(t *testing.T) {
 		t.Error("the same files give another provider")
 	}
 	other := indextest.NewPublisher(t)
-	tree.Keys("acme", other, p)
+	files.Keys("acme", other, p)
 	if second := provider(); second == first || second.Releases[0].Keys[0].ID != other.ID() {
 		t.Error("other keys give the same release")
 	}
@@ -442,8 +442,8 @@ func TestAnUnchangedTreeGivesTheSameReleases(t *testing.T) {
 // A module folder has no end that could be seen: it is offered once it rests.
 func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# what was there at the start\n")
+	files := indextest.OnDisk(t, dir)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# what was there at the start\n")
 	var clock atomic.Pointer[time.Time]
 	set := func(now time.Time) { clock.Store(&now) }
 	set(time.Now().Add(2 * time.Second)) // it has rested by then
@@ -452,7 +452,7 @@ func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	r := run(t, o)
 	r.until(t, offers("acme/vpc/aws", "1.0.0"))
 
-	tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# what is being copied\n")
+	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# what is being copied\n")
 	set(time.Now())
 	s, err := r.Rescan(t.Context())
 	if err != nil {

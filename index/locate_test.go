@@ -21,9 +21,9 @@ func TestLocateInAFileSystem(t *testing.T) {
 			t.Errorf("root %s: got %s, %v", test.root, d.Root, err)
 			continue
 		}
-		tree, err := d.OpenIn(fsys)
-		if err != nil || tree.Providers.Dir != test.wantProviders {
-			t.Errorf("providers %s: got %s, %v", test.providers, tree.Providers.Dir, err)
+		files, err := d.OpenIn(fsys)
+		if err != nil || files.Providers.Dir != test.wantProviders {
+			t.Errorf("providers %s: got %s, %v", test.providers, files.Providers.Dir, err)
 		}
 	}
 	for _, test := range []struct{ root, providers, want string }{

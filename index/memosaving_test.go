@@ -35,7 +35,7 @@ func TestTheMemoKeepsWhatIsStillTrue(t *testing.T) {
 	const unsigned = "providers/acme/demo/terraform-provider-demo_1.2.0_"
 	for _, test := range []struct {
 		rule  string
-		scans func(t *testing.T, tree *indextest.Tree, x *index.Index)
+		scans func(t *testing.T, files *indextest.Tree, x *index.Index)
 	}{
 		{"after one scan", func(*testing.T, *indextest.Tree, *index.Index) {}},
 		{"after many", func(t *testing.T, _ *indextest.Tree, x *index.Index) {
@@ -43,57 +43,57 @@ func TestTheMemoKeepsWhatIsStillTrue(t *testing.T) {
 				rescan(t, x)
 			}
 		}},
-		{"after the keys were touched", func(t *testing.T, tree *indextest.Tree, x *index.Index) {
-			tree.Keys("acme", publisher)
+		{"after the keys were touched", func(t *testing.T, files *indextest.Tree, x *index.Index) {
+			files.Keys("acme", publisher)
 			rescan(t, x)
 			rescan(t, x)
 		}},
-		{"after versions were added", func(t *testing.T, tree *indextest.Tree, x *index.Index) {
-			tree.Provider("acme/demo", "3.0.0", "linux_amd64").Manifest("6.0").Signed(publisher)
+		{"after versions were added", func(t *testing.T, files *indextest.Tree, x *index.Index) {
+			files.Provider("acme/demo", "3.0.0", "linux_amd64").Manifest("6.0").Signed(publisher)
 			rescan(t, x)
-			tree.Write("modules/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "# a module\n"))
+			files.Write("modules/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "# a module\n"))
 			rescan(t, x)
-			rescan(t, x)
-		}},
-		{"after a signed version was withdrawn and restored", func(t *testing.T, tree *indextest.Tree, x *index.Index) {
-			tree.Write("providers/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
-			rescan(t, x)
-			tree.Write("providers/acme/demo/registry.hcl", `description = "a provider"`)
 			rescan(t, x)
 		}},
-		{"after a scan that failed", func(t *testing.T, tree *indextest.Tree, x *index.Index) {
-			if err := tree.Fs.Rename("keys/acme.asc", "keys/acme.asc.tmp"); err != nil {
+		{"after a signed version was withdrawn and restored", func(t *testing.T, files *indextest.Tree, x *index.Index) {
+			files.Write("providers/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+			rescan(t, x)
+			files.Write("providers/acme/demo/registry.hcl", `description = "a provider"`)
+			rescan(t, x)
+		}},
+		{"after a scan that failed", func(t *testing.T, files *indextest.Tree, x *index.Index) {
+			if err := files.Fs.Rename("keys/acme.asc", "keys/acme.asc.tmp"); err != nil {
 				t.Fatal(err)
 			}
 			rescan(t, x)
-			if err := tree.Fs.Rename("keys/acme.asc.tmp", "keys/acme.asc"); err != nil {
+			if err := files.Fs.Rename("keys/acme.asc.tmp", "keys/acme.asc"); err != nil {
 				t.Fatal(err)
 			}
 			rescan(t, x)
 		}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			tree.Keys("acme", publisher)
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Signed(publisher)
-			tree.Provider("acme/demo", "1.1.0", "linux_amd64").Checksums()
-			tree.Write(unsigned+"linux_amd64.zip", "no zip")
-			tree.Write(unsigned+"SHA256SUMS", strings.Repeat("0", 64)+"  a file that is not here\n")
-			tree.Write("providers/acme/demo/registry.hcl", `deprecated "1.1.0" {}`)
-			tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+			files := indextest.New(t)
+			files.Keys("acme", publisher)
+			files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Signed(publisher)
+			files.Provider("acme/demo", "1.1.0", "linux_amd64").Checksums()
+			files.Write(unsigned+"linux_amd64.zip", "no zip")
+			files.Write(unsigned+"SHA256SUMS", strings.Repeat("0", 64)+"  a file that is not here\n")
+			files.Write("providers/acme/demo/registry.hcl", `deprecated "1.1.0" {}`)
+			files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
 
 			store := new(memoryStore)
-			o := options(t, tree.Open)
+			o := options(t, files.Open)
 			o.Store, o.Now = store, inAnHour
 			first := index.New(o)
 			rescan(t, first)
-			test.scans(t, tree, first)
+			test.scans(t, files, first)
 			first.Close()
 
 			var mutex sync.Mutex
 			var opened []string
-			o.Open = indextest.On(t, opening{tree.Fs, func(name string) {
-				if info, err := tree.Fs.Stat(name); err == nil && !info.IsDir() && path.Dir(name) != "keys" {
+			o.Open = indextest.On(t, opening{files.Fs, func(name string) {
+				if info, err := files.Fs.Stat(name); err == nil && !info.IsDir() && path.Dir(name) != "keys" {
 					mutex.Lock()
 					defer mutex.Unlock()
 					opened = append(opened, name)
@@ -122,12 +122,12 @@ func TestTheMemoKeepsWhatIsStillTrue(t *testing.T) {
 func TestWhenTheMemoIsSaved(t *testing.T) {
 	o := options(t, nil) // its key is of the present
 	synctest.Test(t, func(t *testing.T) {
-		tree, store := indextest.New(t), new(memoryStore)
-		o.Open, o.Store, o.Now = tree.Open, store, inAnHour
+		files, store := indextest.New(t), new(memoryStore)
+		o.Open, o.Store, o.Now = files.Open, store, inAnHour
 		x := newLogged(t, o)
 		versions := 0
 		change := func() {
-			tree.Provider("acme/demo", fmt.Sprintf("1.%d.0", versions), "linux_amd64")
+			files.Provider("acme/demo", fmt.Sprintf("1.%d.0", versions), "linux_amd64")
 			versions++
 			rescan(t, x.Index)
 		}
@@ -155,7 +155,7 @@ func TestWhenTheMemoIsSaved(t *testing.T) {
 			{"the first one after a quiet minute is again saved at once", change, 1, 0},
 			{"a change that a minute later is gone leaves no trace", func() {
 				change()
-				tree.Remove("providers/acme/demo/terraform-provider-demo_1.4.0_linux_amd64.zip")
+				files.Remove("providers/acme/demo/terraform-provider-demo_1.4.0_linux_amd64.zip")
 				rescan(t, x.Index)
 				pass(time.Minute)
 			}, 1, 0},

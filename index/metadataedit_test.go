@@ -127,10 +127,10 @@ func FuzzSetNotice(f *testing.F) {
 
 func TestAddressFolders(t *testing.T) {
 	root := t.TempDir()
-	tree := indextest.OnDisk(t, root)
-	tree.Provider("a.example/ACME/demo", "1.10.0", "linux_amd64", "linux_arm64")
-	tree.Provider("a.example/ACME/demo", "1.9.0", "linux_amd64")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "#").Write("modules/acme/vpc/aws/1.0.0.tar.gz", "no archive").Write("modules/acme/vpc/aws/registry.hcl", "# ours\n")
+	files := indextest.OnDisk(t, root)
+	files.Provider("a.example/ACME/demo", "1.10.0", "linux_amd64", "linux_arm64")
+	files.Provider("a.example/ACME/demo", "1.9.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "#").Write("modules/acme/vpc/aws/1.0.0.tar.gz", "no archive").Write("modules/acme/vpc/aws/registry.hcl", "# ours\n")
 	open, err := index.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -158,7 +158,7 @@ func TestAddressFolders(t *testing.T) {
 	if err := os.Chmod(file, 0o640); err != nil {
 		t.Fatal(err)
 	}
-	if err := m.WriteMetadata(before, []byte("# new\n")); err != nil || tree.Read("modules/acme/vpc/aws/registry.hcl") != "# new\n" {
+	if err := m.WriteMetadata(before, []byte("# new\n")); err != nil || files.Read("modules/acme/vpc/aws/registry.hcl") != "# new\n" {
 		t.Errorf("it cannot be written: %v", err)
 	}
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
@@ -176,7 +176,7 @@ func TestAddressFolders(t *testing.T) {
 	}
 
 	new := open.Folder(addressAt("b.example", "acme/other"))
-	if err := new.WriteMetadata(nil, []byte("# new\n")); err != nil || tree.Read("providers/b.example/acme/other/registry.hcl") != "# new\n" {
+	if err := new.WriteMetadata(nil, []byte("# new\n")); err != nil || files.Read("providers/b.example/acme/other/registry.hcl") != "# new\n" {
 		t.Errorf("a new folder: %v", err)
 	}
 	if err := os.Symlink("registry.hcl", filepath.Join(root, "providers/b.example/acme/registry.hcl")); err != nil {

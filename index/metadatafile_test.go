@@ -71,12 +71,12 @@ func withdrawnOf(list []index.WithdrawnVersion) (versions []string) {
 
 // aVersionedTree has a module and a provider with the same versions.
 func aVersionedTree(t *testing.T, versions ...string) *indextest.Tree {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, v := range versions {
-		tree.Provider("acme/demo", v, "linux_amd64")
-		tree.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# "+v)
+		files.Provider("acme/demo", v, "linux_amd64")
+		files.Write("modules/acme/vpc/aws/"+v+"/main.tf", "# "+v)
 	}
-	return tree
+	return files
 }
 
 func TestRegistryFileInAScan(t *testing.T) {
@@ -89,9 +89,9 @@ withdrawn "1.2.0" {
   reason = "CVE"
   link   = "https://example.com/cve"
 }`
-	tree := aVersionedTree(t, "1.0.0-rc.1", "1.0.0", "1.1.0", "1.2.0")
-	tree.Write("providers/acme/demo/registry.hcl", notices).Write("modules/acme/vpc/aws/registry.hcl", notices)
-	s := scan(t, tree)
+	files := aVersionedTree(t, "1.0.0-rc.1", "1.0.0", "1.1.0", "1.2.0")
+	files.Write("providers/acme/demo/registry.hcl", notices).Write("modules/acme/vpc/aws/registry.hcl", notices)
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	want := []string{"1.1.0", "1.0.0!", "1.0.0-rc.1!"}
 	p, m := s.Provider(demoProvider), s.Module(vpcModule)
@@ -150,9 +150,9 @@ func TestBuildsOfAVersion(t *testing.T) {
 		{"are in a range by their number", `withdrawn "< 2.0.0" {}`, "2.0.0+a", "1.0.0 1.0.0+b 1.0.0+a"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := aVersionedTree(t, versions...)
-			tree.Write("providers/acme/demo/registry.hcl", test.notice+"\n").Write("modules/acme/vpc/aws/registry.hcl", test.notice+"\n")
-			s := scan(t, tree)
+			files := aVersionedTree(t, versions...)
+			files.Write("providers/acme/demo/registry.hcl", test.notice+"\n").Write("modules/acme/vpc/aws/registry.hcl", test.notice+"\n")
+			s := scan(t, files)
 			nothingWithheld(t, s)
 			if got := strings.Join(releasesOf(s.Provider(demoProvider)), " "); got != test.offered {
 				t.Errorf("the releases are %s", got)
@@ -188,12 +188,12 @@ func TestLatest(t *testing.T) {
 		{"the newest where all are prereleases", []string{"1.0.0-rc.1", "2.0.0-rc.1"}, "2.0.0-rc.1", "2.0.0-rc.1"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := aVersionedTree(t, test.versions...)
+			files := aVersionedTree(t, test.versions...)
 			if test.deprecated != "" {
 				notice := fmt.Sprintf("deprecated %q {}", test.deprecated)
-				tree.Write("providers/acme/demo/registry.hcl", notice).Write("modules/acme/vpc/aws/registry.hcl", notice)
+				files.Write("providers/acme/demo/registry.hcl", notice).Write("modules/acme/vpc/aws/registry.hcl", notice)
 			}
-			s := scan(t, tree)
+			s := scan(t, files)
 			if got := s.Provider(demoProvider).Latest().Version; got != test.latest {
 				t.Errorf("the provider's is %s", got)
 			}
@@ -208,41 +208,41 @@ func TestLatest(t *testing.T) {
 func TestWhereARegistryFileCounts(t *testing.T) {
 	for _, test := range []struct {
 		rule      string
-		build     func(tree *indextest.Tree)
+		build     func(files *indextest.Tree)
 		withdrawn string // of acme/demo, with hostname if it has one
 		withheld  index.Problem
 	}{
-		{"in the folder of a provider", func(tree *indextest.Tree) {
-			tree.Write("providers/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+		{"in the folder of a provider", func(files *indextest.Tree) {
+			files.Write("providers/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
 		}, "", index.Problem{}},
-		{"in the folder of a mirrored provider", func(tree *indextest.Tree) {
-			tree.Provider("a.example/acme/demo", "1.0.0", "linux_amd64")
-			tree.Write("providers/a.example/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+		{"in the folder of a mirrored provider", func(files *indextest.Tree) {
+			files.Provider("a.example/acme/demo", "1.0.0", "linux_amd64")
+			files.Write("providers/a.example/acme/demo/registry.hcl", `withdrawn "1.0.0" {}`)
 		}, "a.example", index.Problem{}},
-		{"not in the folder of a version", func(tree *indextest.Tree) {
-			tree.Write("providers/acme/demo/1.0.0/registry.hcl", `withdrawn "1.0.0" {}`)
+		{"not in the folder of a version", func(files *indextest.Tree) {
+			files.Write("providers/acme/demo/1.0.0/registry.hcl", `withdrawn "1.0.0" {}`)
 		}, "-", index.Problem{Path: "providers/acme/demo/1.0.0/registry.hcl", Address: "acme/demo", Version: "1.0.0", Reason: index.Misplaced, Detail: "it is of all versions: move it to providers/acme/demo/"}},
-		{"not above it", func(tree *indextest.Tree) {
-			tree.Write("providers/acme/registry.hcl", `withdrawn "1.0.0" {}`)
+		{"not above it", func(files *indextest.Tree) {
+			files.Write("providers/acme/registry.hcl", `withdrawn "1.0.0" {}`)
 		}, "-", index.Problem{Path: "providers/acme/registry.hcl", Reason: index.Misplaced, Detail: "it is in the folder of one provider or module: move it to providers/acme/TYPE/"}},
-		{"above a module", func(tree *indextest.Tree) {
-			tree.Write("modules/acme/registry.hcl", `withdrawn "1.0.0" {}`)
+		{"above a module", func(files *indextest.Tree) {
+			files.Write("modules/acme/registry.hcl", `withdrawn "1.0.0" {}`)
 		}, "-", index.Problem{Path: "modules/acme/registry.hcl", Reason: index.Misplaced, Detail: "it is in the folder of one provider or module: move it to modules/acme/NAME/SYSTEM/"}},
-		{"not in another spelling of the address", func(tree *indextest.Tree) {
-			tree.Write("providers/ACME/demo/registry.hcl", `withdrawn "1.0.0" {}`)
+		{"not in another spelling of the address", func(files *indextest.Tree) {
+			files.Write("providers/ACME/demo/registry.hcl", `withdrawn "1.0.0" {}`)
 		}, "-", index.Problem{Path: "providers/ACME/demo/registry.hcl", Address: "acme/demo", Reason: index.Duplicate, Detail: "it is of the address of providers/acme/demo in another spelling: move it there"}},
-		{"one that cannot be used withdraws nothing new", func(tree *indextest.Tree) {
-			tree.Write("providers/acme/demo/registry.hcl", `withdrawn "one" {}`)
+		{"one that cannot be used withdraws nothing new", func(files *indextest.Tree) {
+			files.Write("providers/acme/demo/registry.hcl", `withdrawn "one" {}`)
 		}, "-", index.Problem{Path: "providers/acme/demo/registry.hcl", Address: "acme/demo", Reason: index.BadMetadata,
 			Detail: `line 1: "one" is not a version constraint: write an operator and up to three numbers, like ~> 1.2, and a comma before the next one`}},
-		{"one that is too large", func(tree *indextest.Tree) {
-			tree.Write("providers/acme/demo/registry.hcl", strings.Repeat("#", 64<<10+1))
+		{"one that is too large", func(files *indextest.Tree) {
+			files.Write("providers/acme/demo/registry.hcl", strings.Repeat("#", 64<<10+1))
 		}, "-", index.Problem{Path: "providers/acme/demo/registry.hcl", Address: "acme/demo", Reason: index.TooLarge, Detail: "it is larger than 64 KiB: shorten it"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := aVersionedTree(t, "1.0.0")
-			test.build(tree)
-			s := scan(t, tree)
+			files := aVersionedTree(t, "1.0.0")
+			test.build(files)
+			s := scan(t, files)
 			a := demoProvider
 			if strings.Contains(test.withdrawn, ".") {
 				a = addressAt(test.withdrawn, "acme/demo")
@@ -260,9 +260,9 @@ func TestWhereARegistryFileCounts(t *testing.T) {
 }
 
 func TestARegistryFileAlone(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("providers/a.example/acme/demo/registry.hcl", "description = \"d\"\nwithdrawn \"1.0.0\" {}\n")
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Write("providers/a.example/acme/demo/registry.hcl", "description = \"d\"\nwithdrawn \"1.0.0\" {}\n")
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	a := addressAt("a.example", "acme/demo")
 	if s.Report.Hint != "" || s.Report.IgnoredTotal != 0 || s.Provider(a) != nil || len(s.WithdrawnVersions(a)) > 0 || s.Metadata(a).Description != "d" {
@@ -293,18 +293,18 @@ func TestRegistryFilesOfOneAddressTwice(t *testing.T) {
 		{"or else those without", []string{"1.2.0"}, `owner = "a"`, `description = "b"`, []string{"1.2.0", "1.1.0", "1.0.0"}, []string{"1.2.0"}, nil, "b"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := aVersionedTree(t, "1.0.0", "1.1.0")
+			files := aVersionedTree(t, "1.0.0", "1.1.0")
 			for _, v := range test.with {
-				tree.Provider("a.example/acme/demo", v, "linux_amd64")
-				tree.Write("modules/a.example/acme/vpc/aws/"+v+"/main.tf", "# other "+v)
+				files.Provider("a.example/acme/demo", v, "linux_amd64")
+				files.Write("modules/a.example/acme/vpc/aws/"+v+"/main.tf", "# other "+v)
 			}
 			for dir, content := range map[string]string{"a.example/": test.own, "": test.hosted} {
 				if content != "" {
-					tree.Write("providers/"+dir+"acme/demo/registry.hcl", content)
-					tree.Write("modules/"+dir+"acme/vpc/aws/registry.hcl", content)
+					files.Write("providers/"+dir+"acme/demo/registry.hcl", content)
+					files.Write("modules/"+dir+"acme/vpc/aws/registry.hcl", content)
 				}
 			}
-			s := scan(t, tree)
+			s := scan(t, files)
 			nothingWithheld(t, s)
 			for _, got := range [][]string{releasesOf(s.HostedProvider(own)), moduleVersionsOf(s.HostedModule(module))} {
 				if !slices.Equal(got, test.merged) {
@@ -349,11 +349,11 @@ func TestABrokenRegistryFile(t *testing.T) {
 	} {
 		for _, restarted := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, restarted %t", test.rule, restarted), func(t *testing.T) {
-				tree := aVersionedTree(t, "1.0.0", "1.1.0")
+				files := aVersionedTree(t, "1.0.0", "1.1.0")
 				for _, name := range []string{"providers/acme/demo/registry.hcl", "modules/acme/vpc/aws/registry.hcl"} {
-					tree.Write(name, good)
+					files.Write(name, good)
 				}
-				o := options(t, tree.Open)
+				o := options(t, files.Open)
 				o.Store = new(memoryStore)
 				x := index.New(o)
 				defer func() { x.Close() }()
@@ -370,11 +370,11 @@ func TestABrokenRegistryFile(t *testing.T) {
 				for _, name := range []string{"providers/acme/demo/registry.hcl", "modules/acme/vpc/aws/registry.hcl"} {
 					switch test.change {
 					case "":
-						tree.Remove(name)
+						files.Remove(name)
 					case "\x00":
-						tree.Write(name, "")
+						files.Write(name, "")
 					default:
-						tree.Write(name, test.change)
+						files.Write(name, test.change)
 					}
 				}
 				if restarted {
@@ -387,7 +387,7 @@ func TestABrokenRegistryFile(t *testing.T) {
 					return
 				}
 				for _, name := range []string{"providers/acme/demo/registry.hcl", "modules/acme/vpc/aws/registry.hcl"} {
-					tree.Write(name, "# "+test.change[:1]+"\n# nothing is withdrawn\n")
+					files.Write(name, "# "+test.change[:1]+"\n# nothing is withdrawn\n")
 				}
 				check("restored", []string{"1.1.0", "1.0.0"})
 			})
@@ -409,15 +409,15 @@ func (u unreadable) Open(name string) (afero.File, error) {
 }
 
 func TestAnUnreadableRegistryFile(t *testing.T) {
-	tree := aVersionedTree(t, "1.0.0", "1.1.0")
-	tree.Write("providers/acme/demo/registry.hcl", "description = \"d\"\nwithdrawn \"1.1.0\" {}\n")
+	files := aVersionedTree(t, "1.0.0", "1.1.0")
+	files.Write("providers/acme/demo/registry.hcl", "description = \"d\"\nwithdrawn \"1.1.0\" {}\n")
 	denied := ""
-	x := index.New(options(t, indextest.On(t, unreadable{tree.Fs, func() string { return denied }}).Open))
+	x := index.New(options(t, indextest.On(t, unreadable{files.Fs, func() string { return denied }}).Open))
 	defer x.Close()
 	rescan(t, x)
 	for _, name := range []string{"providers/acme/demo/registry.hcl", "providers/acme/demo", ""} {
 		denied = name
-		tree.Write("providers/acme/demo/registry.hcl", "description = \"d\"\n# changed with "+name+"\nwithdrawn \"1.1.0\" {}\n")
+		files.Write("providers/acme/demo/registry.hcl", "description = \"d\"\n# changed with "+name+"\nwithdrawn \"1.1.0\" {}\n")
 		s := rescan(t, x)
 		if got := releasesOf(s.Provider(demoProvider)); slices.Contains(got, "1.1.0") {
 			t.Errorf("without %q, %q are offered", name, got)
@@ -432,10 +432,10 @@ func TestAnUnreadableRegistryFile(t *testing.T) {
 }
 
 func TestMetadataIsLogged(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
-	tree.Write("modules/acme/vpc/aws/registry.hcl", "# nothing\n")
-	x := newLogged(t, options(t, tree.Open))
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	files.Write("modules/acme/vpc/aws/registry.hcl", "# nothing\n")
+	x := newLogged(t, options(t, files.Open))
 	for _, test := range []struct {
 		rule, content string
 		lines         []string
@@ -458,8 +458,8 @@ func TestMetadataIsLogged(t *testing.T) {
 			`level=INFO msg="metadata of acme/vpc/aws changed" address=acme/vpc/aws`,
 		}},
 	} {
-		if tree.Remove("modules/acme/vpc/aws/registry.hcl"); test.content != "" {
-			tree.Write("modules/acme/vpc/aws/registry.hcl", test.content)
+		if files.Remove("modules/acme/vpc/aws/registry.hcl"); test.content != "" {
+			files.Write("modules/acme/vpc/aws/registry.hcl", test.content)
 		}
 		lines := x.scan(t)
 		if len(lines) == 1 && lines[0] == "" {
@@ -474,24 +474,24 @@ func TestMetadataIsLogged(t *testing.T) {
 // What registry.hcl says is seen as soon as it is written.
 func TestMetadataIsWatched(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "#"))
+	files := indextest.OnDisk(t, dir)
+	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "#"))
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Watch, o.Paths = true, index.Directories{Root: dir}.Paths()
 	x := run(t, o)
 	x.until(t, offers("acme/vpc/aws", "1.0.0"))
-	tree.Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
+	files.Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
 	x.until(t, not(offers("acme/vpc/aws", "1.0.0")))
-	tree.Remove("modules/acme/vpc/aws/registry.hcl")
+	files.Remove("modules/acme/vpc/aws/registry.hcl")
 	x.until(t, offers("acme/vpc/aws", "1.0.0"))
 }
 
 // What is withdrawn is not offered again while archives are read anew, and no list
 // waits for it.
 func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
-	tree := aVersionedTree(t, "1.0.0", "1.1.0")
-	tree.Remove("modules")
-	g := gate{tree.Fs, make(chan struct{}, 100)}
+	files := aVersionedTree(t, "1.0.0", "1.1.0")
+	files.Remove("modules")
+	g := gate{files.Fs, make(chan struct{}, 100)}
 	for range 100 {
 		g.open <- struct{}{}
 	}
@@ -502,8 +502,8 @@ func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 	first.Close()
 
 	// 1.1.0 has been replaced and is withdrawn; 1.0.0 is known.
-	tree.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.1.0", "another one"))
-	tree.Write("providers/acme/demo/registry.hcl", `withdrawn "1.1.0" {}`)
+	files.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.1.0", "another one"))
+	files.Write("providers/acme/demo/registry.hcl", `withdrawn "1.1.0" {}`)
 	g.open = make(chan struct{})
 	o.Open = indextest.On(t, g).Open
 	r := run(t, o)
@@ -518,7 +518,7 @@ func TestWithdrawnWhileArchivesAreRead(t *testing.T) {
 	}
 
 	// It is restored, and comes back.
-	tree.Remove("providers/acme/demo/registry.hcl")
+	files.Remove("providers/acme/demo/registry.hcl")
 	r.Hint()
 	r.until(t, offers("acme/demo", "1.1.0"))
 }

@@ -113,12 +113,12 @@ func TestMisplacedFiles(t *testing.T) {
 		{"a private key", []string{"keys/acme.key", "-----BEGIN PGP PRIVATE KEY BLOCK-----\n"}, "keys/acme.key", "it is a private key: remove it", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			tree.Provider("other/healthy", "1.0.0", "linux_amd64")
+			files := indextest.New(t)
+			files.Provider("other/healthy", "1.0.0", "linux_amd64")
 			for i := 0; i < len(test.files); i += 2 {
-				tree.Write(test.files[i], test.files[i+1])
+				files.Write(test.files[i], test.files[i+1])
 			}
-			s := scan(t, tree)
+			s := scan(t, files)
 			if !offers("other/healthy", "1.0.0")(s) {
 				t.Error("the rest is not offered")
 			}
@@ -132,8 +132,8 @@ func TestMisplacedFiles(t *testing.T) {
 			if test.offered == "" {
 				return
 			}
-			follow(t, tree, p)
-			s = scan(t, tree)
+			follow(t, files, p)
+			s = scan(t, files)
 			nothingWithheld(t, s)
 			if !offers(test.offered, "1.0.0")(s) {
 				t.Errorf("after %q, offered is %+v, ignored %+v", p.Detail, s.Report.Offered, s.Report.Ignored)
@@ -145,7 +145,7 @@ func TestMisplacedFiles(t *testing.T) {
 var moveTo = regexp.MustCompile(`(move it to|move the module to|rename it to) (\S+)$`)
 
 // follow does what the report says.
-func follow(t *testing.T, tree *indextest.Tree, p index.Problem) {
+func follow(t *testing.T, files *indextest.Tree, p index.Problem) {
 	t.Helper()
 	m := moveTo.FindStringSubmatch(p.Detail)
 	if m == nil {
@@ -156,14 +156,14 @@ func follow(t *testing.T, tree *indextest.Tree, p index.Problem) {
 		to = path.Join(path.Dir(p.Path), to)
 	}
 	// A folder is named with a slash: a file is moved into it, a folder becomes it.
-	if info, err := tree.Fs.Stat(p.Path); err == nil && strings.HasSuffix(to, "/") && !info.IsDir() {
+	if info, err := files.Fs.Stat(p.Path); err == nil && strings.HasSuffix(to, "/") && !info.IsDir() {
 		to = path.Join(to, path.Base(p.Path))
 	}
 	to = path.Clean(to)
-	if err := tree.Fs.MkdirAll(path.Dir(to), 0o755); err != nil {
+	if err := files.Fs.MkdirAll(path.Dir(to), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if err := tree.Fs.Rename(p.Path, to); err != nil {
+	if err := files.Fs.Rename(p.Path, to); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -206,14 +206,14 @@ func TestHintAtTheRoot(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			dir := t.TempDir()
-			tree := indextest.OnDisk(t, dir)
-			if err := tree.Fs.MkdirAll(test.root, 0o755); err != nil {
+			files := indextest.OnDisk(t, dir)
+			if err := files.Fs.MkdirAll(test.root, 0o755); err != nil {
 				t.Fatal(err)
 			}
 			onAnother := make(fstest.MapFS)
 			onAnother[test.root+"/.keep"] = new(fstest.MapFile)
 			for i := 0; i < len(test.files); i += 2 {
-				tree.Write(test.files[i], test.files[i+1])
+				files.Write(test.files[i], test.files[i+1])
 				onAnother[test.files[i]] = &fstest.MapFile{Data: []byte(test.files[i+1])}
 			}
 			for name, open := range map[string]func() (index.Tree, error){
@@ -257,12 +257,12 @@ func TestSearchForAHintEnds(t *testing.T) {
 // A module that lies where a version belongs hides no version beside it, and what belongs
 // to the module itself is not reported.
 func TestMisplacedModulesHideNothing(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, name := range []string{"main.tf", "modules/a/main.tf", "examples/a/main.tf", "scripts/run.sh", "vpc-1.2.0/main.tf", "old/1.1.0/main.tf"} {
-		tree.Write("modules/acme/vpc/aws/"+name, "# a module\n")
+		files.Write("modules/acme/vpc/aws/"+name, "# a module\n")
 	}
 	var got []string
-	for _, p := range scan(t, tree).Report.Withheld {
+	for _, p := range scan(t, files).Report.Withheld {
 		got = append(got, p.Path)
 	}
 	want := []string{"modules/acme/vpc/aws/main.tf", "modules/acme/vpc/aws/old/1.1.0", "modules/acme/vpc/aws/vpc-1.2.0"}

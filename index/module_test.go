@@ -32,11 +32,11 @@ func TestFormsOfAModule(t *testing.T) {
 		{"beside anything else", []string{"1.0.0/main.tf", "x", "README.md", "x", "docs/a.md", "x", ".git/config", "x", "2.0.0.tar.gz.part", "x"}, "1.0.0", "archive.tar.gz", "application/gzip", 2},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
+			files := indextest.New(t)
 			for i := 0; i < len(test.files); i += 2 {
-				tree.Write("modules/Acme/VPC/aws/"+test.files[i], test.files[i+1])
+				files.Write("modules/Acme/VPC/aws/"+test.files[i], test.files[i+1])
 			}
-			s := scan(t, tree)
+			s := scan(t, files)
 			nothingWithheld(t, s)
 			m := s.HostedModule(ownVPC)
 			if m == nil || len(m.Versions) != 1 || m.Version(test.version) == nil {
@@ -76,11 +76,11 @@ func TestAVersionInTwoForms(t *testing.T) {
 		{"written out or in short", []string{"1.0/main.tf", "x", "1.0.0/main.tf", "x"}, "archive.tar.gz", []string{"1.0.0"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
+			files := indextest.New(t)
 			for i := 0; i < len(test.files); i += 2 {
-				tree.Write("modules/acme/vpc/aws/"+test.files[i], test.files[i+1])
+				files.Write("modules/acme/vpc/aws/"+test.files[i], test.files[i+1])
 			}
-			s := scan(t, tree)
+			s := scan(t, files)
 			m := s.Module(ownVPC)
 			if m == nil || len(m.Versions) != 1 || m.Versions[0].Archive.Name != test.archive {
 				t.Fatalf("it is %+v", m)
@@ -100,11 +100,11 @@ func TestAVersionInTwoForms(t *testing.T) {
 }
 
 func TestTheListOfAModule(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, version := range []string{"1.0.0", "v1.10.0", "1.9", "2.0.0-rc.1"} {
-		tree.Write("modules/acme/vpc/aws/"+version+"/main.tf", "x")
+		files.Write("modules/acme/vpc/aws/"+version+"/main.tf", "x")
 	}
-	m := scan(t, tree).Module(ownVPC)
+	m := scan(t, files).Module(ownVPC)
 	d := m.List()
 	const want = `{"modules":[{"versions":[{"version":"2.0.0-rc.1"},{"version":"1.10.0"},{"version":"1.9.0"},{"version":"1.0.0"}]}]}`
 	if string(d.Head) != want || len(d.Tail) != 0 || len(d.Links) != 0 {
@@ -116,9 +116,9 @@ func TestTheListOfAModule(t *testing.T) {
 }
 
 func TestAFolderIsServedAsItWasPacked(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n").Write("modules/acme/vpc/aws/1.0.0/modules/a/main.tf", "# a submodule\n")
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n").Write("modules/acme/vpc/aws/1.0.0/modules/a/main.tf", "# a submodule\n")
+	s := scan(t, files)
 	z, err := gzip.NewReader(strings.NewReader(served(t, s, s.Module(ownVPC).Versions[0].Archive)))
 	if err != nil {
 		t.Fatal(err)

@@ -15,11 +15,11 @@ import (
 // The h1 of a module is that of the folder into which clients unpack its package,
 // however the module lies in the tree.
 func TestH1OfModules(t *testing.T) {
-	tree := indextest.New(t)
-	networks(t, tree)
-	tree.Write("modules/acme/network/aws/1.0.0/empty.tf", "")
-	tree.Write("modules/acme/network/aws/2.0.0.tar.gz", indextest.TarGz(append(networkFiles("./"), "empty.tf", "")...))
-	for _, v := range scanned(t, tree).Module(network).Versions {
+	files := indextest.New(t)
+	networks(t, files)
+	files.Write("modules/acme/network/aws/1.0.0/empty.tf", "")
+	files.Write("modules/acme/network/aws/2.0.0.tar.gz", indextest.TarGz(append(networkFiles("./"), "empty.tf", "")...))
+	for _, v := range scanned(t, files).Module(network).Versions {
 		t.Run(v.Version, func(t *testing.T) {
 			var names, contents []string
 			files := networkFiles("")

@@ -11,7 +11,7 @@ import (
 // What a package leaves out, and what had better not be in it, is told with what
 // is offered, also when nothing is read again.
 func TestNotesOnModules(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for name, content := range map[string]string{
 		"1.0.0/main.tf": "# a module\n", "1.0.0/modules/a/main.tf": "# a submodule\n",
 		"1.1.0/main.tf": "# a module\n", "1.1.0/.terraform/x": "x", "1.1.0/terraform.tfstate": "{}",
@@ -24,7 +24,7 @@ func TestNotesOnModules(t *testing.T) {
 		"1.8.0.zip":         indextest.Zip("aws/vpc/main.tf", "# a module\n"),
 		"1.9.0/a/b/main.tf": "# a module\n",
 	} {
-		tree.Write("modules/acme/vpc/aws/"+name, content)
+		files.Write("modules/acme/vpc/aws/"+name, content)
 	}
 	want := map[string][]string{
 		"1.0.0": nil,
@@ -44,7 +44,7 @@ func TestNotesOnModules(t *testing.T) {
 		"1.8.0": {"has no .tf file at its root or in modules/, only deeper ones such as aws/vpc/main.tf: clients find them by //aws/vpc in the source alone, so pack the module at the root"},
 		"1.9.0": {"has no .tf file at its root or in modules/, only deeper ones such as a/b/main.tf: clients find them by //a/b in the source alone, so pack the module at the root"},
 	}
-	x := index.New(options(t, tree.Open))
+	x := index.New(options(t, files.Open))
 	defer x.Close()
 	for _, recalled := range []int{0, len(want)} {
 		s, err := x.Rescan(t.Context())
@@ -70,9 +70,9 @@ func TestNotesOnModules(t *testing.T) {
 
 // A folder into which an archive of a code host was unpacked.
 func TestAModuleInTheOneFolderOfAFolder(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("modules/acme/vpc/aws/1.0.0/vpc-1.0.0/main.tf", "# a module\n").Write("modules/acme/vpc/aws/1.0.0/vpc-1.0.0/README.md", "# VPC\n")
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0/vpc-1.0.0/main.tf", "# a module\n").Write("modules/acme/vpc/aws/1.0.0/vpc-1.0.0/README.md", "# VPC\n")
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	if m := s.Module(ownVPC); m == nil || m.Versions[0].Folder != "vpc-1.0.0" {
 		t.Errorf("it is %+v", m)
@@ -81,11 +81,11 @@ func TestAModuleInTheOneFolderOfAFolder(t *testing.T) {
 
 // A folder with a secret withholds its version and no other, until it is gone.
 func TestAModuleWithASecret(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	const folder = "modules/acme/vpc/aws/1.1.0"
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
-	tree.Write(folder+"/main.tf", "# a module\n").Write(folder+"/server.key", indextest.NewPublisher(t).PrivateKey())
-	x := index.New(options(t, tree.Open))
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+	files.Write(folder+"/main.tf", "# a module\n").Write(folder+"/server.key", indextest.NewPublisher(t).PrivateKey())
+	x := index.New(options(t, files.Open))
 	defer x.Close()
 	scanned := func() *index.Snapshot {
 		s, err := x.Rescan(t.Context())
@@ -100,7 +100,7 @@ func TestAModuleWithASecret(t *testing.T) {
 			t.Fatalf("withheld is %+v", s.Report.Withheld)
 		}
 	}
-	tree.Write(folder+"/.terraformignore", "*.key\n")
+	files.Write(folder+"/.terraformignore", "*.key\n")
 	s := scanned()
 	nothingWithheld(t, s)
 	if !offers("acme/vpc/aws", "1.1.0")(s) {

@@ -17,14 +17,14 @@ import (
 // tree.
 func TestPackModule(t *testing.T) {
 	root := t.TempDir()
-	tree := indextest.OnDisk(t, root)
+	folders := indextest.OnDisk(t, root)
 	const dir = "modules/acme/network/aws/1.0.0/"
 	files := networkFiles("")
 	for i := 0; i < len(files); i += 2 {
-		tree.Write(dir+files[i], files[i+1])
+		folders.Write(dir+files[i], files[i+1])
 	}
-	tree.Write(dir+".terraformignore", "*.bin\n").Write(dir+"big.bin", "x").Write(dir+".git/config", "x").Write(dir+"terraform.tfstate", "{}")
-	tree.Write(dir+"run.sh", "#!/bin/sh\n").Write(dir+".tflint.hcl", "x")
+	folders.Write(dir+".terraformignore", "*.bin\n").Write(dir+"big.bin", "x").Write(dir+".git/config", "x").Write(dir+"terraform.tfstate", "{}")
+	folders.Write(dir+"run.sh", "#!/bin/sh\n").Write(dir+".tflint.hcl", "x")
 	module := filepath.Join(root, filepath.FromSlash(dir))
 	s := scanWith(t, options(t, index.Directories{Root: root}.Open))
 	want := s.Module(network).Version("1.0.0")
@@ -62,9 +62,9 @@ func TestModulesThatAreNotPacked(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			dir := t.TempDir()
-			tree := indextest.OnDisk(t, dir)
+			files := indextest.OnDisk(t, dir)
 			for i := 0; i < len(test.files); i += 2 {
-				tree.Write(test.files[i], test.files[i+1])
+				files.Write(test.files[i], test.files[i+1])
 			}
 			_, err := index.PackModule(t.Context(), dir)
 			var bad *index.PackageError
@@ -105,12 +105,12 @@ func TestModulesThatAreNotPacked(t *testing.T) {
 // What was packed is read, or nothing is.
 func TestAPackedModuleThatChanges(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir).Write("main.tf", "# one\n")
+	files := indextest.OnDisk(t, dir).Write("main.tf", "# one\n")
 	m, err := index.PackModule(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	tree.Remove("main.tf").Write("main.tf", "# two\n")
+	files.Remove("main.tf").Write("main.tf", "# two\n")
 	r := m.Open()
 	defer r.Close()
 	if _, err := io.ReadAll(r); !errors.Is(err, index.ErrChanged) {

@@ -46,10 +46,10 @@ func (l *logged) scan(t *testing.T) []string {
 // The log says what clients can install now and what they no longer can, but not
 // after the first scan, where that is everything.
 func TestOffersAreLogged(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/hello", "1.2.0", "linux_amd64")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
-	x := newLogged(t, options(t, tree.Open))
+	files := indextest.New(t)
+	files.Provider("acme/hello", "1.2.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	x := newLogged(t, options(t, files.Open))
 	for _, test := range []struct {
 		rule   string
 		change func()
@@ -57,20 +57,20 @@ func TestOffersAreLogged(t *testing.T) {
 	}{
 		{"the start", func() {}, nil},
 		{"nothing new", func() {}, nil},
-		{"a version", func() { tree.Provider("acme/hello", "1.3.0", "linux_amd64") },
+		{"a version", func() { files.Provider("acme/hello", "1.3.0", "linux_amd64") },
 			[]string{`level=INFO msg="now offered acme/hello 1.3.0 linux_amd64" kind=provider address=acme/hello version=1.3.0 platforms=linux_amd64`}},
-		{"another platform", func() { tree.Provider("acme/hello", "1.3.0", "darwin_arm64", "linux_amd64", "linux_arm64") },
+		{"another platform", func() { files.Provider("acme/hello", "1.3.0", "darwin_arm64", "linux_amd64", "linux_arm64") },
 			[]string{`level=INFO msg="now offered acme/hello 1.3.0 darwin_arm64 linux_arm64" kind=provider address=acme/hello version=1.3.0 platforms="darwin_arm64 linux_arm64"`}},
-		{"a platform less", func() { tree.Remove("providers/acme/hello/terraform-provider-hello_1.3.0_linux_arm64.zip") },
+		{"a platform less", func() { files.Remove("providers/acme/hello/terraform-provider-hello_1.3.0_linux_arm64.zip") },
 			[]string{`level=INFO msg="no longer offered acme/hello 1.3.0 linux_arm64" kind=provider address=acme/hello version=1.3.0 platforms=linux_arm64`}},
 		{"a module, and another provider", func() {
-			tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "x")
-			tree.Provider("registry.example.com/acme/abc", "1.0.0", "linux_amd64")
+			files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "x")
+			files.Provider("registry.example.com/acme/abc", "1.0.0", "linux_amd64")
 		}, []string{
 			`level=INFO msg="now offered registry.example.com/acme/abc 1.0.0 linux_amd64" kind=provider address=registry.example.com/acme/abc version=1.0.0 platforms=linux_amd64`,
 			`level=INFO msg="now offered acme/vpc/aws 1.1.0" kind=module address=acme/vpc/aws version=1.1.0`,
 		}},
-		{"a provider less", func() { tree.Remove("providers/acme/hello") }, []string{
+		{"a provider less", func() { files.Remove("providers/acme/hello") }, []string{
 			`level=INFO msg="no longer offered acme/hello 1.3.0 darwin_arm64 linux_amd64" kind=provider address=acme/hello version=1.3.0 platforms="darwin_arm64 linux_amd64"`,
 			`level=INFO msg="no longer offered acme/hello 1.2.0 linux_amd64" kind=provider address=acme/hello version=1.2.0 platforms=linux_amd64`,
 		}},
@@ -84,14 +84,14 @@ func TestOffersAreLogged(t *testing.T) {
 
 // If much changes at once, the log lists the first changes and counts the rest.
 func TestTheLogIsBounded(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("modules/acme/vpc/aws/0.1.0/main.tf", "x")
-	x := newLogged(t, options(t, tree.Open))
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/0.1.0/main.tf", "x")
+	x := newLogged(t, options(t, files.Open))
 	x.scan(t)
 	for i := range 400 {
-		tree.Write(fmt.Sprintf("modules/acme/vpc/aws/1.%d.0/main.tf", i), "x")
-		tree.Write(fmt.Sprintf("modules/acme/vpc/aws/2.%d.0.tar", i), "x")
-		tree.Write(fmt.Sprintf("modules/acme/vpc/aws/notes%d", i), "x")
+		files.Write(fmt.Sprintf("modules/acme/vpc/aws/1.%d.0/main.tf", i), "x")
+		files.Write(fmt.Sprintf("modules/acme/vpc/aws/2.%d.0.tar", i), "x")
+		files.Write(fmt.Sprintf("modules/acme/vpc/aws/notes%d", i), "x")
 	}
 	lines := x.scan(t)
 	count := func(part string) (n int) {
@@ -110,7 +110,7 @@ func TestTheLogIsBounded(t *testing.T) {
 			t.Errorf("%s is not logged", more)
 		}
 	}
-	tree.Remove("modules")
+	files.Remove("modules")
 	if lines = x.scan(t); count("msg=\"no longer offered acme/vpc/aws") != 20 || count("no longer offered: and 381 more") != 1 {
 		t.Errorf("%d lines:\n%s", len(lines), strings.Join(lines, "\n"))
 	}
@@ -120,15 +120,15 @@ func TestTheLogIsBounded(t *testing.T) {
 // growing.
 func TestASlowCopyIsNotAProblem(t *testing.T) {
 	const name = "providers/acme/demo/" + zipName
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	now := time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)
-	o := options(t, tree.Open)
+	o := options(t, files.Open)
 	o.Now = func() time.Time { return now }
 	x := newLogged(t, o)
 	zip := indextest.ProviderZip("demo", "1.0.0", "linux_amd64")
 	grow := func(length int) {
-		tree.Write(name, zip[:length])
-		if err := tree.Fs.Chtimes(name, now, now); err != nil {
+		files.Write(name, zip[:length])
+		if err := files.Fs.Chtimes(name, now, now); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -173,10 +173,10 @@ func TestASlowCopyIsNotAProblem(t *testing.T) {
 
 // A fault that may pass withholds nothing of what is known. It is logged once.
 func TestAFaultThatMayPassIsNotAProblem(t *testing.T) {
-	tree := indextest.New(t)
-	tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")
+	files := indextest.New(t)
+	files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")
 	var faults indextest.Faults
-	x := newLogged(t, options(t, faults.Open(tree.Open)))
+	x := newLogged(t, options(t, faults.Open(files.Open)))
 	x.scan(t)
 	for _, folder := range []string{"providers/acme/demo", "keys"} {
 		faults.When(func(_ int, o indextest.Operation) error {
@@ -204,14 +204,14 @@ func TestAFaultThatMayPassIsNotAProblem(t *testing.T) {
 // A damaged file that was just copied is reported soon, without another event.
 func TestADamagedCopyIsReportedSoon(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.OnDisk(t, dir)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	r := run(t, options(t, index.Directories{Root: dir}.Open))
 	r.until(t, offers("acme/demo", "1.0.0"))
 	const name = "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip"
-	tree.Write(name, "no zip")
+	files.Write(name, "no zip")
 	just := time.Now()
-	if err := tree.Fs.Chtimes(name, just, just); err != nil {
+	if err := files.Fs.Chtimes(name, just, just); err != nil {
 		t.Fatal(err)
 	}
 	r.Hint()

@@ -32,13 +32,13 @@ func (o *Opener) Tree() (Tree, error) {
 	if now.Before(o.expires) {
 		return o.last, nil
 	}
-	tree, err := o.open()
+	files, err := o.open()
 	if err != nil {
 		o.last, o.expires = Tree{}, time.Time{}
-		return tree, err
+		return files, err
 	}
-	o.last, o.expires = tree, now.Add(openFor)
-	return tree, nil
+	o.last, o.expires = files, now.Add(openFor)
+	return files, nil
 }
 
 // Forget has the next Tree opened where it is then.

@@ -41,11 +41,11 @@ var (
 	}
 )
 
-func writeUnpacked(tree *indextest.Tree, folder string) *indextest.Tree {
+func writeUnpacked(files *indextest.Tree, folder string) *indextest.Tree {
 	for name, content := range anUnpackedPackage {
-		tree.Write(folder+"/"+name, content)
+		files.Write(folder+"/"+name, content)
 	}
-	return tree
+	return files
 }
 
 // An unpacked package is offered as a zip of the files in it.
@@ -115,11 +115,11 @@ func TestAnUnpackedPackage(t *testing.T) {
 // machine nor another release may change them.
 func TestUnpackedPackageBytesNeverChange(t *testing.T) {
 	const want = "bb7f8ae926e3df983f273880ac2cea7a02f9334a1f82acd1f65159da502e092e"
-	tree := writeUnpacked(indextest.New(t), unpackedFolder)
-	of := func(tree *indextest.Tree) string {
-		return scan(t, tree).Provider(mirroredDemo).File(zipName).SHA256.String()
+	files := writeUnpacked(indextest.New(t), unpackedFolder)
+	of := func(files *indextest.Tree) string {
+		return scan(t, files).Provider(mirroredDemo).File(zipName).SHA256.String()
 	}
-	if got := of(tree); got != want {
+	if got := of(files); got != want {
 		t.Errorf("in memory it is %s", got)
 	}
 	disk := writeUnpacked(indextest.OnDisk(t, t.TempDir()), unpackedFolder)
@@ -167,8 +167,8 @@ func TestUnpackedPackageCanBeReadAtAnyOffset(t *testing.T) {
 
 // After a change in the folder, what was verified is not served any more.
 func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
-	tree := writeUnpacked(indextest.New(t), unpackedFolder)
-	x := index.New(options(t, tree.Open))
+	files := writeUnpacked(indextest.New(t), unpackedFolder)
+	x := index.New(options(t, files.Open))
 	defer x.Close()
 	before := rescan(t, x)
 	f := before.Provider(mirroredDemo).File(zipName)
@@ -178,7 +178,7 @@ func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 	}
 	defer open.Close()
 
-	tree.Write(unpackedFolder+"/LICENSE", "Do with it what you like not.\n")
+	files.Write(unpackedFolder+"/LICENSE", "Do with it what you like not.\n")
 	if _, err := before.Open(f); !errors.Is(err, index.ErrChanged) {
 		t.Errorf("opened: %v", err)
 	}
@@ -190,7 +190,7 @@ func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 	if changed.SHA256 == f.SHA256 || !strings.Contains(served(t, after, changed), "like not.") {
 		t.Error("a scan does not see the change")
 	}
-	tree.Remove(unpackedFolder + "/LICENSE")
+	files.Remove(unpackedFolder + "/LICENSE")
 	if _, err := after.Open(changed); !errors.Is(err, index.ErrChanged) {
 		t.Errorf("with a file less: %v", err)
 	}
@@ -198,8 +198,8 @@ func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 
 // After a restart no file is read again.
 func TestAnUnpackedPackageIsRemembered(t *testing.T) {
-	tree := writeUnpacked(indextest.New(t), unpackedFolder)
-	o := options(t, tree.Open)
+	files := writeUnpacked(indextest.New(t), unpackedFolder)
+	o := options(t, files.Open)
 	o.Store = &memoryStore{}
 	var bytes [2]string
 	for i := range bytes {
@@ -224,44 +224,44 @@ func TestUnpackedPackagesThatAreWithheld(t *testing.T) {
 	}
 	for _, test := range []struct {
 		rule   string
-		build  func(t *testing.T, tree *indextest.Tree)
+		build  func(t *testing.T, files *indextest.Tree)
 		path   string
 		reason index.Reason // empty: offered
 		says   string
 		folder bool // what is offered of linux_amd64 is the folder
 	}{
-		{"without a provider", func(_ *testing.T, tree *indextest.Tree) {
-			tree.Write(unpackedFolder+"/bin/terraform-provider-demo", "x").Write(unpackedFolder+"/terraform-provider-demos", "x")
+		{"without a provider", func(_ *testing.T, files *indextest.Tree) {
+			files.Write(unpackedFolder+"/bin/terraform-provider-demo", "x").Write(unpackedFolder+"/terraform-provider-demos", "x")
 		}, unpackedFolder, index.NoBinary, "put the provider's binary there", false},
-		{"with an empty provider", func(_ *testing.T, tree *indextest.Tree) { tree.Write(unpackedFolder+"/terraform-provider-demo", "") },
+		{"with an empty provider", func(_ *testing.T, files *indextest.Tree) { files.Write(unpackedFolder+"/terraform-provider-demo", "") },
 			unpackedFolder, index.Empty, "copy it again", false},
-		{"with a name that is not valid everywhere", func(_ *testing.T, tree *indextest.Tree) {
-			writeUnpacked(tree, unpackedFolder).Write(unpackedFolder+`/a\b`, "x")
+		{"with a name that is not valid everywhere", func(_ *testing.T, files *indextest.Tree) {
+			writeUnpacked(files, unpackedFolder).Write(unpackedFolder+`/a\b`, "x")
 		}, unpackedFolder, index.BadArchive, "rename it", false},
-		{"with a name that is not UTF-8", func(_ *testing.T, tree *indextest.Tree) {
-			writeUnpacked(tree, unpackedFolder).Write(unpackedFolder+"/a\xff", "x")
+		{"with a name that is not UTF-8", func(_ *testing.T, files *indextest.Tree) {
+			writeUnpacked(files, unpackedFolder).Write(unpackedFolder+"/a\xff", "x")
 		}, unpackedFolder, index.BadName, "UTF-8", false},
-		{"in a release that does not list it", func(_ *testing.T, tree *indextest.Tree) {
-			writeUnpacked(tree, unpackedFolder).ProviderIn("providers/registry.terraform.io/acme/demo/1.0.0", "demo", "1.0.0", "darwin_arm64").Checksums()
+		{"in a release that does not list it", func(_ *testing.T, files *indextest.Tree) {
+			writeUnpacked(files, unpackedFolder).ProviderIn("providers/registry.terraform.io/acme/demo/1.0.0", "demo", "1.0.0", "darwin_arm64").Checksums()
 		}, unpackedFolder, index.NotListed, "SHA256SUMS does not list it", false},
-		{"in a release that lists another zip", func(_ *testing.T, tree *indextest.Tree) {
-			writeUnpacked(tree, unpackedFolder).Write(sums, strings.Repeat("0", 64)+"  "+zipName+"\n")
+		{"in a release that lists another zip", func(_ *testing.T, files *indextest.Tree) {
+			writeUnpacked(files, unpackedFolder).Write(sums, strings.Repeat("0", 64)+"  "+zipName+"\n")
 		}, unpackedFolder, index.ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists", false},
-		{"in a release that lists it as it is packed", func(t *testing.T, tree *indextest.Tree) {
-			writeUnpacked(tree, unpackedFolder).Write(sums, zipped(t)+"  "+zipName+"\n")
+		{"in a release that lists it as it is packed", func(t *testing.T, files *indextest.Tree) {
+			writeUnpacked(files, unpackedFolder).Write(sums, zipped(t)+"  "+zipName+"\n")
 		}, "", "", "", true},
-		{"beside a zip of the platform", func(_ *testing.T, tree *indextest.Tree) {
-			writeUnpacked(tree, unpackedFolder).Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
+		{"beside a zip of the platform", func(_ *testing.T, files *indextest.Tree) {
+			writeUnpacked(files, unpackedFolder).Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
 		}, unpackedFolder, index.Duplicate, "keep one of them", false},
-		{"beside a zip that is withheld", func(_ *testing.T, tree *indextest.Tree) {
-			writeUnpacked(tree, unpackedFolder).Write("providers/registry.terraform.io/acme/demo/"+zipName, "no zip")
+		{"beside a zip that is withheld", func(_ *testing.T, files *indextest.Tree) {
+			writeUnpacked(files, unpackedFolder).Write("providers/registry.terraform.io/acme/demo/"+zipName, "no zip")
 		}, "providers/registry.terraform.io/acme/demo/" + zipName, index.BadArchive, "", true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			tree.Provider("other/healthy", "1.0.0", "linux_amd64")
-			test.build(t, tree)
-			s := scan(t, tree)
+			files := indextest.New(t)
+			files.Provider("other/healthy", "1.0.0", "linux_amd64")
+			test.build(t, files)
+			s := scan(t, files)
 			if test.reason == "" {
 				nothingWithheld(t, s)
 			} else if p := problemOf(s.Report.Withheld, test.path); len(s.Report.Withheld) != 1 || p.Reason != test.reason || !strings.Contains(p.Detail, test.says) {
@@ -281,9 +281,9 @@ func TestUnpackedPackagesThatAreWithheld(t *testing.T) {
 
 // On Windows there is no executable bit, and programs have an extension.
 func TestAnUnpackedPackageForWindows(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("providers/acme/demo/1.0.0/windows_amd64/terraform-provider-demo_v1.0.0.exe", "MZ")
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Write("providers/acme/demo/1.0.0/windows_amd64/terraform-provider-demo_v1.0.0.exe", "MZ")
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	content := served(t, s, s.Provider(ownDemo).File("terraform-provider-demo_1.0.0_windows_amd64.zip"))
 	z, err := zip.NewReader(strings.NewReader(content), int64(len(content)))
@@ -297,8 +297,8 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 	for to, offered := range map[string]bool{"../../../../../elsewhere": true, "../../../../../../elsewhere": false} {
 		root := t.TempDir()
 		dir := filepath.Join(root, "tree")
-		tree := writeUnpacked(indextest.OnDisk(t, root), "tree/elsewhere")
-		writeUnpacked(tree, "elsewhere")
+		files := writeUnpacked(indextest.OnDisk(t, root), "tree/elsewhere")
+		writeUnpacked(files, "elsewhere")
 		link := filepath.Join(dir, filepath.FromSlash(unpackedFolder))
 		if err := os.MkdirAll(filepath.Dir(link), 0o755); err != nil {
 			t.Fatal(err)
@@ -320,8 +320,8 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 // Nothing shows that the copy of a folder is complete: it is offered at rest.
 func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "what was there at the start")
+	files := indextest.OnDisk(t, dir)
+	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "what was there at the start")
 	var clock atomic.Pointer[time.Time]
 	set := func(now time.Time) { clock.Store(&now) }
 	set(time.Now().Add(2 * time.Second)) // it has rested by then
@@ -330,7 +330,7 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	r := run(t, o)
 	r.until(t, offers("acme/demo", "1.0.0"))
 
-	tree.Write("providers/acme/demo/1.1.0/linux_amd64/terraform-provider-demo", "what is being copied")
+	files.Write("providers/acme/demo/1.1.0/linux_amd64/terraform-provider-demo", "what is being copied")
 	set(time.Now())
 	s, err := r.Rescan(t.Context())
 	if err != nil {
@@ -353,15 +353,15 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 // A change inside the folder is noticed.
 func TestAnUnpackedPackageIsWatched(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "x")
-	tree.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "before")
+	files := indextest.OnDisk(t, dir)
+	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "x")
+	files.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "before")
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
 	of := func(s *index.Snapshot) wire.SHA256 { return s.Provider(ownDemo).File(zipName).SHA256 }
 	before := of(r.until(t, offers("acme/demo", "1.0.0")))
-	tree.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "now")
+	files.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "now")
 	r.until(t, func(s *index.Snapshot) bool { return offers("acme/demo", "1.0.0")(s) && of(s) != before })
 }
 

@@ -56,58 +56,58 @@ func decoded(t *testing.T, d *wire.Document) map[string]any {
 func TestLayoutsOfAProvider(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
-		build   func(tree *indextest.Tree)
+		build   func(files *indextest.Tree)
 		address string
 		ignored int
 	}{
-		{"in its folder", func(tree *indextest.Tree) {
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Checksums()
+		{"in its folder", func(files *indextest.Tree) {
+			files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Checksums()
 		}, "acme/demo", 0},
-		{"in a folder of its version", func(tree *indextest.Tree) {
-			tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Checksums()
+		{"in a folder of its version", func(files *indextest.Tree) {
+			files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Checksums()
 		}, "acme/demo", 0},
-		{"a platform here and one there", func(tree *indextest.Tree) {
-			tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")
-			tree.Provider("acme/demo", "1.0.0", "darwin_arm64")
+		{"a platform here and one there", func(files *indextest.Tree) {
+			files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")
+			files.Provider("acme/demo", "1.0.0", "darwin_arm64")
 		}, "acme/demo", 0},
-		{"as goreleaser leaves it", func(tree *indextest.Tree) {
-			tree.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Checksums()
-			tree.Write("providers/acme/demo/1.0.0/artifacts.json", "[]").Write("providers/acme/demo/1.0.0/metadata.json", "{}").
+		{"as goreleaser leaves it", func(files *indextest.Tree) {
+			files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Checksums()
+			files.Write("providers/acme/demo/1.0.0/artifacts.json", "[]").Write("providers/acme/demo/1.0.0/metadata.json", "{}").
 				Write("providers/acme/demo/1.0.0/config.yaml", "x").
 				Write("providers/acme/demo/1.0.0/demo_linux_amd64_v1/terraform-provider-demo_v1.0.0", "x")
 		}, "acme/demo", 0},
-		{"as terraform providers mirror leaves it", func(tree *indextest.Tree) {
-			tree.Provider("registry.example.com/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
-			tree.Write("providers/registry.example.com/acme/demo/index.json", `{"versions":{"1.0.0":{}}}`).
+		{"as terraform providers mirror leaves it", func(files *indextest.Tree) {
+			files.Provider("registry.example.com/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+			files.Write("providers/registry.example.com/acme/demo/index.json", `{"versions":{"1.0.0":{}}}`).
 				Write("providers/registry.example.com/acme/demo/1.0.0.json", `{"archives":{}}`)
 		}, "registry.example.com/acme/demo", 0},
-		{"under a hostname with a port", func(tree *indextest.Tree) {
-			tree.Provider("localhost:8443/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		{"under a hostname with a port", func(files *indextest.Tree) {
+			files.Provider("localhost:8443/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
 		}, "localhost:8443/acme/demo", 0},
-		{"under localhost", func(tree *indextest.Tree) {
-			tree.Provider("localhost/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		{"under localhost", func(files *indextest.Tree) {
+			files.Provider("localhost/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
 		}, "localhost/acme/demo", 0},
-		{"under a hostname in punycode", func(tree *indextest.Tree) {
-			tree.Provider("xn--bcher-kva.example/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		{"under a hostname in punycode", func(files *indextest.Tree) {
+			files.Provider("xn--bcher-kva.example/acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
 		}, "bücher.example/acme/demo", 0},
-		{"in folders in upper case", func(tree *indextest.Tree) {
-			tree.ProviderIn("providers/Acme/Demo", "demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		{"in folders in upper case", func(files *indextest.Tree) {
+			files.ProviderIn("providers/Acme/Demo", "demo", "1.0.0", "linux_amd64", "darwin_arm64")
 		}, "acme/demo", 0},
-		{"beside files with temporary names", func(tree *indextest.Tree) {
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
-			tree.Write("providers/acme/demo/.terraform-provider-demo_1.0.0_linux_arm64.zip.Xy12", "x").
+		{"beside files with temporary names", func(files *indextest.Tree) {
+			files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+			files.Write("providers/acme/demo/.terraform-provider-demo_1.0.0_linux_arm64.zip.Xy12", "x").
 				Write("providers/acme/demo/terraform-provider-demo_1.0.0_linux_arm.zip.part", "x").
 				Write("providers/acme/.new/x", "x").Write("providers/.tmp/acme/x", "x")
 		}, "acme/demo", 4},
-		{"beside a release without a package", func(tree *indextest.Tree) {
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
-			tree.Provider("acme/demo", "2.0.0").Manifest("6.0").Checksums()
+		{"beside a release without a package", func(files *indextest.Tree) {
+			files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+			files.Provider("acme/demo", "2.0.0").Manifest("6.0").Checksums()
 		}, "acme/demo", 2},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			test.build(tree)
-			s := scan(t, tree)
+			files := indextest.New(t)
+			test.build(files)
+			s := scan(t, files)
 			nothingWithheld(t, s)
 			if len(s.Report.Offered) != 1 {
 				t.Errorf("offered is %+v", s.Report.Offered)
@@ -124,12 +124,12 @@ func TestLayoutsOfAProvider(t *testing.T) {
 }
 
 func TestWithoutAKeyOfItsOwnTheRegistryOnlyMirrors(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	p := indextest.NewPublisher(t)
-	tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
-	tree.Provider("acme/unsigned", "1.0.0", "linux_amd64")
-	o := options(t, tree.Open)
+	files.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
+	files.Provider("acme/demo", "1.1.0", "linux_amd64")
+	files.Provider("acme/unsigned", "1.0.0", "linux_amd64")
+	o := options(t, files.Open)
 	o.Signer = nil
 	s := scanWith(t, o)
 	nothingWithheld(t, s)
@@ -152,13 +152,13 @@ func TestWithoutAKeyOfItsOwnTheRegistryOnlyMirrors(t *testing.T) {
 }
 
 func TestTheAnswersOfAProvider(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0", "6.0")
-	tree.Provider("acme/demo", "1.1.0-rc.1+b.5", "linux_amd64")
-	tree.Provider("acme/demo", "0.9.0", "linux_amd64")
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0", "6.0")
+	files.Provider("acme/demo", "1.1.0-rc.1+b.5", "linux_amd64")
+	files.Provider("acme/demo", "0.9.0", "linux_amd64")
 	// The same bytes for two platforms make OpenTofu panic if it is told so.
-	tree.Write("providers/acme/demo/terraform-provider-demo_0.9.0_linux_arm64.zip", tree.Read("providers/acme/demo/terraform-provider-demo_0.9.0_linux_amd64.zip"))
-	s := scan(t, tree)
+	files.Write("providers/acme/demo/terraform-provider-demo_0.9.0_linux_arm64.zip", files.Read("providers/acme/demo/terraform-provider-demo_0.9.0_linux_amd64.zip"))
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	demo := s.Provider(ownDemo)
 
@@ -215,13 +215,13 @@ func TestTheAnswersOfAProvider(t *testing.T) {
 func TestMissingPackages(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	null := address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"}
-	tree := indextest.New(t).Keys("registry.terraform.io/hashicorp", publisher)
-	tree.Provider("registry.terraform.io/hashicorp/null", "3.2.0", "darwin_arm64", "linux_amd64", "windows_amd64").Signed(publisher)
-	tree.Remove("providers/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_darwin_arm64.zip")
-	tree.Remove("providers/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_windows_amd64.zip")
-	tree.Provider("registry.terraform.io/hashicorp/null", "3.1.0", "linux_amd64").Checksums()
+	files := indextest.New(t).Keys("registry.terraform.io/hashicorp", publisher)
+	files.Provider("registry.terraform.io/hashicorp/null", "3.2.0", "darwin_arm64", "linux_amd64", "windows_amd64").Signed(publisher)
+	files.Remove("providers/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_darwin_arm64.zip")
+	files.Remove("providers/registry.terraform.io/hashicorp/null/terraform-provider-null_3.2.0_windows_amd64.zip")
+	files.Provider("registry.terraform.io/hashicorp/null", "3.1.0", "linux_amd64").Checksums()
 
-	p := scan(t, tree).Provider(null)
+	p := scan(t, files).Provider(null)
 	missing := p.Missing(p.Release("3.2.0"))
 	var platforms []string
 	for _, m := range missing {
@@ -264,9 +264,9 @@ func TestMissingPackages(t *testing.T) {
 }
 
 func TestMirrorIndexMergesVersions(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("registry.terraform.io/hashicorp/null", "3.1.0", "linux_amd64")
-	held := scan(t, tree).Provider(address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"})
+	files := indextest.New(t)
+	files.Provider("registry.terraform.io/hashicorp/null", "3.1.0", "linux_amd64")
+	held := scan(t, files).Provider(address.Address{Hostname: "registry.terraform.io", Namespace: "hashicorp", Name: "null"})
 	tests := []struct {
 		rule    string
 		present []*index.Release

@@ -106,12 +106,12 @@ func TestDocsAreListed(t *testing.T) {
 		},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			release := tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+			files := indextest.New(t)
+			release := files.Provider("acme/demo", "1.0.0", "linux_amd64")
 			for i := 0; i < len(test.files); i += 2 {
-				tree.Write(release.VersionFolder()+"/"+test.files[i], test.files[i+1]+"text")
+				files.Write(release.VersionFolder()+"/"+test.files[i], test.files[i+1]+"text")
 			}
-			s := scan(t, tree)
+			s := scan(t, files)
 			nothingWithheld(t, s)
 			if got := navigation(docsOf(t, s)); !slices.Equal(got, test.want) {
 				t.Errorf("%q\nis not\n%q", got, test.want)
@@ -123,13 +123,13 @@ func TestDocsAreListed(t *testing.T) {
 // Documentation is part of a release, wherever its packages are, and nothing to
 // report.
 func TestDocsBelongToARelease(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("index.md", "# One")
-	tree.ProviderIn("providers/acme/demo/2.0.0", "demo", "2.0.0", "linux_amd64").Docs("index.md", "# Two")
-	tree.Provider("acme/demo", "3.0.0", "linux_amd64")
-	tree.Write("providers/acme/demo/registry.hcl", `deprecated "1.0.0" {}`)
-	tree.Write("providers/acme/demo/4.0.0/docs/index.md", "# Four")
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("index.md", "# One")
+	files.ProviderIn("providers/acme/demo/2.0.0", "demo", "2.0.0", "linux_amd64").Docs("index.md", "# Two")
+	files.Provider("acme/demo", "3.0.0", "linux_amd64")
+	files.Write("providers/acme/demo/registry.hcl", `deprecated "1.0.0" {}`)
+	files.Write("providers/acme/demo/4.0.0/docs/index.md", "# Four")
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	for version, title := range map[string]string{"1.0.0": "One", "2.0.0": "Two", "3.0.0": ""} {
 		r := s.Provider(ownDemo).Release(version)
@@ -147,11 +147,11 @@ func TestDocsBelongToARelease(t *testing.T) {
 
 // What a page says of itself, and its text without that.
 func TestDocPage(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Docs(
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs(
 		"resources/thing.md", "---\npage_title: \"demo_thing Resource\"\nsubcategory: Things\ndescription: |-\n  A thing.\n---\n\n# demo_thing\n",
 		"resources/plain.md", "# A `plain` *page*\n\ntext\n")
-	s := scan(t, tree)
+	s := scan(t, files)
 	docs := docsOf(t, s)
 	for slug, want := range map[string][]string{
 		"thing": {"demo_thing Resource", "Things", "A thing.", "docs/resources/thing.md", "\n# demo_thing\n"},
@@ -170,11 +170,11 @@ func TestDocPage(t *testing.T) {
 
 // Changes show with the next scan, which verifies nothing again.
 func TestDocsChange(t *testing.T) {
-	tree := indextest.New(t)
-	o := options(t, tree.Open)
+	files := indextest.New(t)
+	o := options(t, files.Open)
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2027, 1, 1, 0, 0, 0, 0, time.UTC))) // the files are older than that
-		release := tree.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/thing.md", "# Before")
+		release := files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/thing.md", "# Before")
 		x := index.New(o)
 		defer x.Close()
 		rescan := func() *index.Snapshot {
@@ -209,7 +209,7 @@ func TestDocsChange(t *testing.T) {
 		if second.Provider(ownDemo) != first.Provider(ownDemo) {
 			t.Error("the release is verified again")
 		}
-		tree.Remove(release.VersionFolder() + "/docs/resources/thing.md")
+		files.Remove(release.VersionFolder() + "/docs/resources/thing.md")
 		if _, _, err := second.ReadDoc(t.Context(), docsOf(t, second).Page(index.DocResources, "thing")); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("the text of what is gone: %v", err)
 		}
@@ -217,7 +217,7 @@ func TestDocsChange(t *testing.T) {
 		if got := title(rescan()); got != "" {
 			t.Errorf("after it is removed it is %q", got)
 		}
-		tree.Remove(release.VersionFolder())
+		files.Remove(release.VersionFolder())
 		if s := rescan(); s.HasDocs(s.Provider(ownDemo).Releases[0]) || docsOf(t, s) != nil {
 			t.Error("there is documentation that was removed")
 		}
@@ -227,8 +227,8 @@ func TestDocsChange(t *testing.T) {
 // A running index notices them at once.
 func TestDocsAreWatched(t *testing.T) {
 	root := t.TempDir()
-	tree := indextest.OnDisk(t, root)
-	release := tree.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/thing.md", "# Before")
+	files := indextest.OnDisk(t, root)
+	release := files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/thing.md", "# Before")
 	o := options(t, index.Directories{Root: root}.Open)
 	o.Watch = true
 	r := run(t, o)
@@ -242,9 +242,9 @@ func TestDocsAreWatched(t *testing.T) {
 
 // Links in documentation name pages in several ways.
 func TestDocPageAt(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("index.md", "", "resources/thing.md", "", "data-sources/thing.md", "")
-	docs := docsOf(t, scan(t, tree))
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("index.md", "", "resources/thing.md", "", "data-sources/thing.md", "")
+	docs := docsOf(t, scan(t, files))
 	for name, want := range map[string]string{
 		"docs": "overview/", "docs/index.md": "overview/", "docs/index.html": "overview/", "website/docs/index": "overview/",
 		"docs/resources/thing": "resources/thing", "docs/resources/thing.md": "resources/thing", "docs/r/thing.html": "resources/thing",
@@ -262,13 +262,13 @@ func TestDocPageAt(t *testing.T) {
 }
 
 func TestDocsAreBounded(t *testing.T) {
-	tree := indextest.New(t)
-	release := tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.New(t)
+	release := files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	for i := range 1001 {
 		release.Docs(fmt.Sprintf("resources/r%04d.md", i), "x")
 	}
 	release.Docs("index.md", "---\npage_title: "+strings.Repeat("long ", 100)+"\n---\n"+strings.Repeat("0123456789", 60<<10))
-	s := scan(t, tree)
+	s := scan(t, files)
 	docs := docsOf(t, s)
 	if len(docs.Pages) != 1000 || docs.LeftOut != 2 {
 		t.Errorf("%d pages are listed, %d are left out", len(docs.Pages), docs.LeftOut)
@@ -283,9 +283,9 @@ func TestDocsAreBounded(t *testing.T) {
 // Symlinks are followed in the tree, and lead to nothing outside of it.
 func TestDocsDoNotLeaveTheTree(t *testing.T) {
 	root, outside := t.TempDir(), t.TempDir()
-	tree := indextest.OnDisk(t, root)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/a.md", "# A")
-	tree.Write("providers/shared.md", "# Shared")
+	files := indextest.OnDisk(t, root)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("resources/a.md", "# A")
+	files.Write("providers/shared.md", "# Shared")
 	if err := os.WriteFile(filepath.Join(outside, "secret.md"), []byte("# Secret"), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -343,9 +343,9 @@ func TestDocsInAFileSystem(t *testing.T) {
 }
 
 func TestDocsEndWithTheRequest(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("index.md", "# Demo")
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Docs("index.md", "# Demo")
+	s := scan(t, files)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := s.Docs(ctx, s.Provider(ownDemo).Releases[0]); !errors.Is(err, context.Canceled) {

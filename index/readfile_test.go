@@ -10,9 +10,9 @@ import (
 
 func TestReadFile(t *testing.T) {
 	root := t.TempDir()
-	tree := indextest.OnDisk(t, root)
-	tree.Write("keys/acme.asc", "123456")
-	tree.Write("keys/folder.asc/file", "")
+	files := indextest.OnDisk(t, root)
+	files.Write("keys/acme.asc", "123456")
+	files.Write("keys/folder.asc/file", "")
 	opened, err := index.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)

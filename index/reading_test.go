@@ -17,13 +17,13 @@ import (
 // What a request waits for is read at once, although all workers are busy with
 // something else.
 func TestRequestedArchivesAreReadFirst(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, name := range []string{"a", "b", "c"} {
-		tree.Provider("acme/"+name, "1.0.0", "linux_amd64")
+		files.Provider("acme/"+name, "1.0.0", "linux_amd64")
 	}
-	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
-	tree.Write("modules/acme/vpc/aws/0.9.0.tar.gz", indextest.TarGz("main.tf", "y"))
-	g := gate{tree.Fs, make(chan struct{})} // which holds back all zips
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "x"))
+	files.Write("modules/acme/vpc/aws/0.9.0.tar.gz", indextest.TarGz("main.tf", "y"))
+	g := gate{files.Fs, make(chan struct{})} // which holds back all zips
 	o := options(t, indextest.On(t, g).Open)
 	o.Workers = 1
 	r := run(t, o)
@@ -47,11 +47,11 @@ func TestRequestedArchivesAreReadFirst(t *testing.T) {
 
 // A version of many is read alone.
 func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
-		tree.Provider("acme/demo", v, "linux_amd64")
+		files.Provider("acme/demo", v, "linux_amd64")
 	}
-	g := gate{tree.Fs, make(chan struct{})}
+	g := gate{files.Fs, make(chan struct{})}
 	o := options(t, indextest.On(t, oldest{g, "_1.0.0_"}).Open)
 	o.Workers = 1 // which is held back with 1.2.0
 	r := run(t, o)
@@ -68,12 +68,12 @@ func TestARequestedVersionIsReadWithoutTheOthers(t *testing.T) {
 // each costs a pass over everything, and the request would ask for the next at once.
 func TestWaitingForAnUnknownVersionMakesNoSnapshots(t *testing.T) {
 	named := address.Address{Hostname: "registry.example.com", Namespace: "acme", Name: "demo"}
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64")
-	o := options(t, tree.Open)
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64")
+	o := options(t, files.Open)
 	synctest.Test(t, func(t *testing.T) {
-		g := gate{tree.Fs, make(chan struct{})}
+		g := gate{files.Fs, make(chan struct{})}
 		o.Open = indextest.On(t, g).Open
 		r := run(t, o)
 		<-r.Ready()
@@ -151,10 +151,10 @@ func (f *pacingFile) Read(b []byte) (int, error) {
 
 // Whatever else is read pauses meanwhile: it would share the disk and the cores.
 func TestOtherReadingPausesForRequestedArchives(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("providers/acme/demo/"+zipName, indextest.Zip("terraform-provider-demo", strings.Repeat("some program ", 1<<20)))
-	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", strings.Repeat("# text\n", 1<<20)))
-	p := &pacing{Fs: tree.Fs, begun: make(chan struct{}), resume: make(chan struct{})}
+	files := indextest.New(t)
+	files.Write("providers/acme/demo/"+zipName, indextest.Zip("terraform-provider-demo", strings.Repeat("some program ", 1<<20)))
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", strings.Repeat("# text\n", 1<<20)))
+	p := &pacing{Fs: files.Fs, begun: make(chan struct{}), resume: make(chan struct{})}
 	o := options(t, indextest.On(t, p).Open)
 	o.Workers = 1
 	r := run(t, o)
@@ -185,8 +185,8 @@ func TestOtherReadingPausesForRequestedArchives(t *testing.T) {
 
 // A request ends with its context, and with the index.
 func TestWaitingEnds(t *testing.T) {
-	tree := indextest.New(t)
-	r := run(t, options(t, tree.Open))
+	files := indextest.New(t)
+	r := run(t, options(t, files.Open))
 	s := r.scan(t)
 	ended := make(chan struct{})
 	go func() {
@@ -202,10 +202,10 @@ func TestWaitingEnds(t *testing.T) {
 // What has been verified once is remembered over restarts, however many scans
 // there were before.
 func TestSignaturesAreRememberedOverManyScans(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	p := indextest.NewPublisher(t)
-	tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
-	o := options(t, tree.Open)
+	files.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
+	o := options(t, files.Open)
 	o.Store = new(memoryStore)
 	first := index.New(o)
 	for range 3 {

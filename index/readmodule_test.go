@@ -41,11 +41,11 @@ func TestReadModule(t *testing.T) {
 		{"a folder with a secret", []string{"1.0.0/main.tf", "x", "1.0.0/a.txt", indextest.NewPublisher(t).PrivateKey()}, false, index.Secret},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
+			files := indextest.New(t)
 			for i := 0; i < len(test.files); i += 2 {
-				tree.Write("modules/acme/vpc/aws/"+test.files[i], test.files[i+1])
+				files.Write("modules/acme/vpc/aws/"+test.files[i], test.files[i+1])
 			}
-			opened, err := tree.Open()
+			opened, err := files.Open()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,7 +57,7 @@ func TestReadModule(t *testing.T) {
 			if got == nil {
 				return
 			}
-			s := scan(t, tree)
+			s := scan(t, files)
 			want := s.HostedModule(ownVPC).Version("1.0.0")
 			if got.Archive.SHA256 != want.Archive.SHA256 || got.Archive.Name != want.Archive.Name || got.Archive.Path() != want.Archive.Path() || got.H1 != want.H1 || got.Folder != want.Folder {
 				t.Errorf("got %+v, want %+v", got, want)
@@ -76,12 +76,12 @@ func TestReadModule(t *testing.T) {
 
 // An empty file is about to be written to for a while, and is not missing.
 func TestReadModuleThatIsReserved(t *testing.T) {
-	tree := indextest.New(t).Write("modules/acme/vpc/aws/1.0.0.tar.gz", "")
+	files := indextest.New(t).Write("modules/acme/vpc/aws/1.0.0.tar.gz", "")
 	now := time.Now()
-	if err := tree.Fs.Chtimes("modules/acme/vpc/aws/1.0.0.tar.gz", now, now); err != nil {
+	if err := files.Fs.Chtimes("modules/acme/vpc/aws/1.0.0.tar.gz", now, now); err != nil {
 		t.Fatal(err)
 	}
-	opened, err := tree.Open()
+	opened, err := files.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -89,7 +89,7 @@ func TestReadModuleThatIsReserved(t *testing.T) {
 	if got, err := opened.ReadModule(t.Context(), ownVPC, v1); got != nil || !errors.Is(err, index.ErrReserved) {
 		t.Errorf("got %+v, %v", got, err)
 	}
-	tree.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
+	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
 	if got, err := opened.ReadModule(t.Context(), ownVPC, v1); got == nil || err != nil {
 		t.Errorf("with a package in another format: got %+v, %v", got, err)
 	}
@@ -112,15 +112,15 @@ func TestReadModuleThatIsBeingCopied(t *testing.T) {
 		{"when it has rested", []string{"main.tf", "outputs.tf"}, 3 * time.Second, true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
+			files := indextest.New(t)
 			for _, name := range test.files {
-				tree.Write(dir+name, "")
+				files.Write(dir+name, "")
 			}
 			when := time.Now().Add(-test.age)
-			if err := tree.Fs.Chtimes(dir+test.files[len(test.files)-1], when, when); err != nil {
+			if err := files.Fs.Chtimes(dir+test.files[len(test.files)-1], when, when); err != nil {
 				t.Fatal(err)
 			}
-			opened, err := tree.Open()
+			opened, err := files.Open()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -152,9 +152,9 @@ func TestReadModuleWhileTheDiskFails(t *testing.T) {
 		{"a .tar.gz", "1.0.0.tar.gz", indextest.TarGz("main.tf", "x")},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t).Write("modules/acme/vpc/aws/"+test.name, test.content)
+			files := indextest.New(t).Write("modules/acme/vpc/aws/"+test.name, test.content)
 			var faults indextest.Faults
-			opened, err := faults.Open(tree.Open)()
+			opened, err := faults.Open(files.Open)()
 			if err != nil {
 				t.Fatal(err)
 			}

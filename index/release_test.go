@@ -21,72 +21,72 @@ func TestSignatures(t *testing.T) {
 	acme, other := indextest.NewPublisher(t), indextest.NewPublisher(t)
 	expired := indextest.NewExpiringPublisher(t, 30*day, day)
 	late := indextest.NewExpiringPublisher(t, day, 2*day)
-	release := func(tree *indextest.Tree) *indextest.Release {
-		return tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	release := func(files *indextest.Tree) *indextest.Release {
+		return files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
 	}
 	const sig = "providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS.sig"
 	for _, test := range []struct {
 		rule      string
-		build     func(tree *indextest.Tree)
+		build     func(files *indextest.Tree)
 		signature string       // prefix of what the report says; empty: withheld
 		note      string       // empty: none
 		required  index.Reason // under `signatures require`; empty: offered as well
 	}{
-		{"the publisher, with a known key", func(tree *indextest.Tree) {
-			tree.Keys("acme", acme)
-			release(tree).Signed(acme)
+		{"the publisher, with a known key", func(files *indextest.Tree) {
+			files.Keys("acme", acme)
+			release(files).Signed(acme)
 		}, "publisher " + acme.ID(), "", ""},
-		{"the publisher, with one key of several", func(tree *indextest.Tree) {
-			tree.Keys("acme", other, acme)
-			release(tree).Signed(acme)
+		{"the publisher, with one key of several", func(files *indextest.Tree) {
+			files.Keys("acme", other, acme)
+			release(files).Signed(acme)
 		}, "publisher " + acme.ID(), "", ""},
-		{"the publisher, with a key that has expired since", func(tree *indextest.Tree) {
-			tree.Keys("acme", expired)
-			release(tree).Signed(expired)
+		{"the publisher, with a key that has expired since", func(files *indextest.Tree) {
+			files.Keys("acme", expired)
+			release(files).Signed(expired)
 		}, "publisher " + expired.ID(), "has expired on 2026-01-31: clients warn", ""},
-		{"not offered, as the key had expired by then", func(tree *indextest.Tree) {
-			tree.Keys("acme", late)
-			release(tree).Signed(late)
+		{"not offered, as the key had expired by then", func(files *indextest.Tree) {
+			files.Keys("acme", late)
+			release(files).Signed(late)
 		}, "", "", index.KeyExpired},
-		{"not offered, as the signature is of another document", func(tree *indextest.Tree) {
-			tree.Keys("acme", acme)
-			release(tree).Signed(acme)
-			tree.Write(sig, acme.Sign("another"))
+		{"not offered, as the signature is of another document", func(files *indextest.Tree) {
+			files.Keys("acme", acme)
+			release(files).Signed(acme)
+			files.Write(sig, acme.Sign("another"))
 		}, "", "", index.BadSignature},
-		{"not offered, as the signature is empty", func(tree *indextest.Tree) {
-			release(tree).Signed(acme)
-			tree.Write(sig, "")
+		{"not offered, as the signature is empty", func(files *indextest.Tree) {
+			release(files).Signed(acme)
+			files.Write(sig, "")
 		}, "", "", index.Empty},
-		{"not offered, as the signature is too large", func(tree *indextest.Tree) {
-			release(tree).Signed(acme)
-			tree.Write(sig, strings.Repeat("x", 1<<20+1))
+		{"not offered, as the signature is too large", func(files *indextest.Tree) {
+			release(files).Signed(acme)
+			files.Write(sig, strings.Repeat("x", 1<<20+1))
 		}, "", "", index.TooLarge},
-		{"the registry, when the publisher did not sign", func(tree *indextest.Tree) { release(tree) }, "registry ", "", index.Unsigned},
-		{"the registry, when there are only sums", func(tree *indextest.Tree) { release(tree).Checksums() }, "registry ", "", index.Unsigned},
-		{"the registry, when there is only a signature", func(tree *indextest.Tree) {
-			release(tree)
-			tree.Write(sig, acme.Sign("?"))
+		{"the registry, when the publisher did not sign", func(files *indextest.Tree) { release(files) }, "registry ", "", index.Unsigned},
+		{"the registry, when there are only sums", func(files *indextest.Tree) { release(files).Checksums() }, "registry ", "", index.Unsigned},
+		{"the registry, when there is only a signature", func(files *indextest.Tree) {
+			release(files)
+			files.Write(sig, acme.Sign("?"))
 		}, "registry ", "a signature without the SHA256SUMS", index.Unsigned},
-		{"the registry, when there are no keys", func(tree *indextest.Tree) {
-			release(tree).Signed(acme)
+		{"the registry, when there are no keys", func(files *indextest.Tree) {
+			release(files).Signed(acme)
 		}, "registry ", "put the publisher's public key in keys/acme.asc", index.Unsigned},
-		{"the registry, when there is no signature for the keys", func(tree *indextest.Tree) {
-			tree.Keys("acme", other)
-			release(tree).Checksums()
+		{"the registry, when there is no signature for the keys", func(files *indextest.Tree) {
+			files.Keys("acme", other)
+			release(files).Checksums()
 		}, "registry ", "", index.Unsigned},
-		{"the registry, when the keys are of another namespace", func(tree *indextest.Tree) {
-			tree.Keys("other", acme)
-			release(tree).Signed(acme)
+		{"the registry, when the keys are of another namespace", func(files *indextest.Tree) {
+			files.Keys("other", acme)
+			release(files).Signed(acme)
 		}, "registry ", "keys/acme.asc", index.Unsigned},
-		{"the registry, when the keys are of another hostname", func(tree *indextest.Tree) {
-			tree.Keys("registry.example.com/acme", acme)
-			release(tree).Signed(acme)
+		{"the registry, when the keys are of another hostname", func(files *indextest.Tree) {
+			files.Keys("registry.example.com/acme", acme)
+			release(files).Signed(acme)
 		}, "registry ", "keys/acme.asc", index.Unsigned},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			test.build(tree)
-			o := options(t, tree.Open)
+			files := indextest.New(t)
+			test.build(files)
+			o := options(t, files.Open)
 			o.Now = func() time.Time { return indextest.Born.Add(365 * day) }
 			s := scanWith(t, o)
 			offer := offerOf(s, "acme/demo", "1.0.0")
@@ -123,20 +123,20 @@ func TestSignaturesByOtherKeysWithhold(t *testing.T) {
 	acme, other := indextest.NewPublisher(t), indextest.NewPublisher(t)
 	for _, test := range []struct {
 		rule  string
-		build func(tree *indextest.Tree)
+		build func(files *indextest.Tree)
 		says  string
 	}{
-		{"the keys are those of another publisher", func(tree *indextest.Tree) { tree.Keys("acme", other) },
+		{"the keys are those of another publisher", func(files *indextest.Tree) { files.Keys("acme", other) },
 			"key ID " + acme.ID() + "; if it is the publisher's, add it to keys/acme.asc"},
-		{"the keys cannot be used", func(tree *indextest.Tree) { tree.Write("keys/acme.asc", "no key\n") }, "keys/acme.asc has no usable key"},
-		{"the keys cannot be read", func(tree *indextest.Tree) { tree.Write("keys/acme.asc", "") }, "keys/acme.asc has no usable key"},
+		{"the keys cannot be used", func(files *indextest.Tree) { files.Write("keys/acme.asc", "no key\n") }, "keys/acme.asc has no usable key"},
+		{"the keys cannot be read", func(files *indextest.Tree) { files.Write("keys/acme.asc", "") }, "keys/acme.asc has no usable key"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			test.build(tree)
-			r := tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(acme)
-			tree.Provider("acme/demo", "0.9.0", "linux_amd64").Checksums() // has no signature at all
-			x := index.New(options(t, tree.Open))
+			files := indextest.New(t)
+			test.build(files)
+			r := files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(acme)
+			files.Provider("acme/demo", "0.9.0", "linux_amd64").Checksums() // has no signature at all
+			x := index.New(options(t, files.Open))
 			defer x.Close()
 			s := rescan(t, x)
 			if o := offerOf(s, "acme/demo", "1.0.0"); o.Version != "" {
@@ -149,15 +149,15 @@ func TestSignaturesByOtherKeysWithhold(t *testing.T) {
 				t.Errorf("the release without a signature: %+v", o)
 			}
 
-			tree.Remove("keys/acme.asc")
+			files.Remove("keys/acme.asc")
 			if o := offerOf(rescan(t, x), "acme/demo", "1.0.0"); !strings.HasPrefix(o.Signature, "registry ") {
 				t.Errorf("without keys: %+v", o)
 			}
-			tree.Keys("acme", other, acme)
+			files.Keys("acme", other, acme)
 			if o := offerOf(rescan(t, x), "acme/demo", "1.0.0"); o.Signature != "publisher "+acme.ID() {
 				t.Errorf("with the key: %+v", o)
 			}
-			tree.Keys("acme", other)
+			files.Keys("acme", other)
 			if o := offerOf(rescan(t, x), "acme/demo", "1.0.0"); o.Version != "" {
 				t.Errorf("with the key removed again: %+v", o)
 			}
@@ -166,24 +166,24 @@ func TestSignaturesByOtherKeysWithhold(t *testing.T) {
 }
 
 func TestThePublishersFilesAreServedUnchanged(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	p := indextest.NewPublisher(t)
-	r := tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
+	r := files.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
 	// CRLF, upper case and lines of other files are the publisher's own.
-	sums := strings.ReplaceAll(strings.ToUpper(tree.Read(r.ChecksumsName())[:64])+tree.Read(r.ChecksumsName())[64:], "\n", "\r\n") +
+	sums := strings.ReplaceAll(strings.ToUpper(files.Read(r.ChecksumsName())[:64])+files.Read(r.ChecksumsName())[64:], "\n", "\r\n") +
 		strings.Repeat("0", 64) + "  terraform-provider-demo_1.0.0_windows_amd64.zip"
-	tree.Write(r.ChecksumsName(), sums)
+	files.Write(r.ChecksumsName(), sums)
 	r.Signed(p)
-	s := scan(t, tree)
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	demo := s.Provider(ownDemo)
 	if got := served(t, s, demo.File("terraform-provider-demo_1.0.0_SHA256SUMS")); got != sums {
 		t.Errorf("SHA256SUMS is %q", got)
 	}
-	if got := served(t, s, demo.File("terraform-provider-demo_1.0.0_SHA256SUMS.sig")); got != tree.Read(r.ChecksumsName()+".sig") {
+	if got := served(t, s, demo.File("terraform-provider-demo_1.0.0_SHA256SUMS.sig")); got != files.Read(r.ChecksumsName()+".sig") {
 		t.Error("the signature is another")
 	}
-	if got := served(t, s, demo.File(zipName)); got != tree.Read("providers/acme/demo/"+zipName) {
+	if got := served(t, s, demo.File(zipName)); got != files.Read("providers/acme/demo/"+zipName) {
 		t.Error("the package is another")
 	}
 	keys := decoded(t, demo.Release("1.0.0").Package("linux", "amd64").Download())["signing_keys"].(map[string]any)["gpg_public_keys"].([]any)
@@ -205,16 +205,16 @@ func TestThePublishersChecksumsAreSigned(t *testing.T) {
 	unknown := indextest.NewPublisher(t)
 	for rule, sign := range map[string]bool{"it is not signed": false, "nothing is known of the key": true} {
 		t.Run(rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			r := tree.Provider("acme/demo", "1.0.0", "linux_amd64", "windows_amd64").Checksums()
-			sums := strings.ReplaceAll(tree.Read(r.ChecksumsName()), "\n", "\r\n")
-			tree.Write(r.ChecksumsName(), sums)
+			files := indextest.New(t)
+			r := files.Provider("acme/demo", "1.0.0", "linux_amd64", "windows_amd64").Checksums()
+			sums := strings.ReplaceAll(files.Read(r.ChecksumsName()), "\n", "\r\n")
+			files.Write(r.ChecksumsName(), sums)
 			if sign {
 				r.Signed(unknown)
 			}
-			other := tree.Read(zips + "windows_amd64.zip")
-			tree.Remove(zips + "windows_amd64.zip")
-			x := index.New(options(t, tree.Open))
+			other := files.Read(zips + "windows_amd64.zip")
+			files.Remove(zips + "windows_amd64.zip")
+			x := index.New(options(t, files.Open))
 			before := rescan(t, x)
 			demo := before.Provider(ownDemo)
 			if got := served(t, before, demo.File(name)); got != sums || demo.Release("1.0.0").Signature.By != index.ByRegistry {
@@ -225,7 +225,7 @@ func TestThePublishersChecksumsAreSigned(t *testing.T) {
 				t.Error("the voucher's signature is another")
 			}
 
-			tree.Write(zips+"windows_amd64.zip", other)
+			files.Write(zips+"windows_amd64.zip", other)
 			after := rescan(t, x)
 			now := after.Provider(ownDemo)
 			if len(now.Release("1.0.0").Packages) != 2 {
@@ -295,12 +295,12 @@ func TestProvidersThatCannotBeRun(t *testing.T) {
 		{"made on FAT, for Windows", "windows_amd64", fat, 0, "", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
+			files := indextest.New(t)
 			name := "providers/acme/demo/terraform-provider-demo_1.0.0_" + test.platform + ".zip"
-			tree.Write(name, zipMadeBy(test.by, test.mode, "terraform-provider-demo"))
-			tree.Provider("acme/demo", "1.0.0", "plan9_386")
+			files.Write(name, zipMadeBy(test.by, test.mode, "terraform-provider-demo"))
+			files.Provider("acme/demo", "1.0.0", "plan9_386")
 			store := &memoryStore{}
-			o := options(t, tree.Open)
+			o := options(t, files.Open)
 			o.Store = store
 			for _, when := range []string{"read", "recalled"} {
 				x := index.New(o)
@@ -326,10 +326,10 @@ func TestProvidersThatCannotBeRun(t *testing.T) {
 // Where the zip's entries have another hash than its files, both are told: the
 // one lock files have, and the one of the zip.
 func TestBothHashesAreListed(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("providers/acme/demo/"+zipName, zipMadeBy(3, 0o755, "terraform-provider-demo", "docs/"))
-	tree.Write("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", zipMadeBy(3, 0o755, "terraform-provider-demo", "README.md"))
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Write("providers/acme/demo/"+zipName, zipMadeBy(3, 0o755, "terraform-provider-demo", "docs/"))
+	files.Write("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", zipMadeBy(3, 0o755, "terraform-provider-demo", "README.md"))
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	r := s.Provider(ownDemo).Release("1.0.0")
 	archives := decoded(t, r.Archives())["archives"].(map[string]any)
@@ -348,10 +348,10 @@ func TestBothHashesAreListed(t *testing.T) {
 
 // OpenTofu panics when two platforms have one hash, also one of the files.
 func TestPackagesThatShareTheirFiles(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("providers/acme/demo/"+zipName, zipMadeBy(3, 0o755, "terraform-provider-demo"))
-	tree.Write("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", zipMadeBy(3, 0o775, "terraform-provider-demo"))
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Write("providers/acme/demo/"+zipName, zipMadeBy(3, 0o755, "terraform-provider-demo"))
+	files.Write("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", zipMadeBy(3, 0o775, "terraform-provider-demo"))
+	s := scan(t, files)
 	if d := decoded(t, s.Provider(ownDemo).Release("1.0.0").Package("linux", "amd64").Download()); d["packages"] != nil {
 		t.Errorf("packages is %v", d["packages"])
 	}

@@ -63,19 +63,19 @@ func TestAHundredThousandFilesOfJunk(t *testing.T) {
 }
 
 func TestTwoScansOfATreeReportTheSame(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	p := indextest.NewPublisher(t)
-	tree.Keys("acme", p)
+	files.Keys("acme", p)
 	for i := range 30 {
-		tree.Provider("acme/demo", fmt.Sprintf("1.%d.0", i), "linux_amd64", "linux_arm64", "darwin_arm64")
-		tree.Provider("a.example/acme/demo", fmt.Sprintf("1.%d.0", i), "linux_amd64")
-		tree.Provider("b.example/acme/demo", fmt.Sprintf("1.%d.0", i), "linux_amd64")
-		tree.Write(fmt.Sprintf("providers/acme/demo/terraform-provider-demo_2.%d.0_linux_amd64.zip", i), "no zip")
-		tree.Write(fmt.Sprintf("modules/acme/m%d/aws/1.0.0/main.tf", i), "x")
-		tree.Write(fmt.Sprintf("modules/a.example/acme/m%d/aws/1.0.0/main.tf", i), "x")
-		tree.Write(fmt.Sprintf("modules/acme/m%d/aws/1.1.0.zip", i), "no zip")
+		files.Provider("acme/demo", fmt.Sprintf("1.%d.0", i), "linux_amd64", "linux_arm64", "darwin_arm64")
+		files.Provider("a.example/acme/demo", fmt.Sprintf("1.%d.0", i), "linux_amd64")
+		files.Provider("b.example/acme/demo", fmt.Sprintf("1.%d.0", i), "linux_amd64")
+		files.Write(fmt.Sprintf("providers/acme/demo/terraform-provider-demo_2.%d.0_linux_amd64.zip", i), "no zip")
+		files.Write(fmt.Sprintf("modules/acme/m%d/aws/1.0.0/main.tf", i), "x")
+		files.Write(fmt.Sprintf("modules/a.example/acme/m%d/aws/1.0.0/main.tf", i), "x")
+		files.Write(fmt.Sprintf("modules/acme/m%d/aws/1.1.0.zip", i), "no zip")
 	}
-	o := options(t, tree.Open)
+	o := options(t, files.Open)
 	o.Workers = 16
 	first := scanWith(t, o).Report
 	for range 5 {
@@ -95,10 +95,10 @@ func TestTwoScansOfATreeReportTheSame(t *testing.T) {
 
 // The operator is told which versions clients take for another one.
 func TestBuildsOfAVersionAreNoted(t *testing.T) {
-	tree := aVersionedTree(t, "1.0.0", "1.0.0+a", "1.0.0+b", "1.0.0-rc.1", "1.0.0-rc.1+a", "2.0.0+a", "2.0.0+b", "3.0.0+a")
-	tree.Provider("acme/other", "1.0.0+a", "linux_amd64")
+	files := aVersionedTree(t, "1.0.0", "1.0.0+a", "1.0.0+b", "1.0.0-rc.1", "1.0.0-rc.1+a", "2.0.0+a", "2.0.0+b", "3.0.0+a")
+	files.Provider("acme/other", "1.0.0+a", "linux_amd64")
 	const note = "clients take it for %s, from which it differs in build metadata only: withdraw or remove it"
-	x := index.New(options(t, tree.Open))
+	x := index.New(options(t, files.Open))
 	for range 2 { // the second report has nothing twice
 		if _, err := x.Rescan(t.Context()); err != nil {
 			t.Fatal(err)
@@ -122,18 +122,18 @@ func TestBuildsOfAVersionAreNoted(t *testing.T) {
 // that are not text may stop the rest or leave the report's JSON.
 func TestUnusualNames(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.OnDisk(t, dir)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	for _, name := range []string{"a\nb", "\x1b[2J", "\xff\xfe", "..\\..", "%2e%2e", "%00", "a%2fb", "ä", strings.Repeat("x", 200), "-", " ", "'"} {
-		tree.Provider("acme/"+name, "1.0.0", "linux_amd64")
-		tree.Write("providers/"+name+"/demo/x", "x")
-		tree.Write("providers/acme/demo/"+strings.TrimSuffix(name, "x"), "x")
-		tree.Write("providers/acme/demo/1.0.0/"+name, "x")
-		tree.Write("modules/acme/vpc/"+name+"/1.0.0/main.tf", "x")
-		tree.Write("modules/acme/vpc/aws/1.0.0/"+name, "x")
-		tree.Write("modules/acme/vpc/aws/1"+strings.TrimPrefix(name, "x")+"/main.tf", "x")
+		files.Provider("acme/"+name, "1.0.0", "linux_amd64")
+		files.Write("providers/"+name+"/demo/x", "x")
+		files.Write("providers/acme/demo/"+strings.TrimSuffix(name, "x"), "x")
+		files.Write("providers/acme/demo/1.0.0/"+name, "x")
+		files.Write("modules/acme/vpc/"+name+"/1.0.0/main.tf", "x")
+		files.Write("modules/acme/vpc/aws/1.0.0/"+name, "x")
+		files.Write("modules/acme/vpc/aws/1"+strings.TrimPrefix(name, "x")+"/main.tf", "x")
 	}
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
 	s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
 	for _, address := range []string{"acme/demo", "acme/vpc/aws", "acme/ä"} {
 		if !offers(address, "1.0.0")(s) {

@@ -42,23 +42,23 @@ func TestSampleTree(t *testing.T) {
 
 // writeSample writes what is made of the sample tree. The rest is written by hand:
 // acme/vpc/aws, a module of real size, and the other modules and documents.
-func writeSample(t *testing.T, tree *indextest.Tree) {
+func writeSample(t *testing.T, files *indextest.Tree) {
 	publisher := indextest.NewPublisher(t)
 
 	// The registry's own provider, as its publisher released it. The release
 	// that runs is built when the sample is served.
-	tree.Keys("acme", publisher)
-	tree.ProviderIn("providers/acme/demo/0.1.0", "demo", "0.1.0", "darwin_arm64", "linux_amd64", "linux_arm64", "windows_amd64").
+	files.Keys("acme", publisher)
+	files.ProviderIn("providers/acme/demo/0.1.0", "demo", "0.1.0", "darwin_arm64", "linux_amd64", "linux_arm64", "windows_amd64").
 		Manifest("5.0").Signed(publisher)
 
 	// A provider of another registry, as `terraform providers mirror` leaves it.
-	tree.Provider("registry.terraform.io/example/hello", "1.2.3", "darwin_arm64", "linux_amd64")
-	tree.Write("providers/registry.terraform.io/example/hello/index.json", "{\n  \"versions\": {\n    \"1.2.3\": {}\n  }\n}\n")
+	files.Provider("registry.terraform.io/example/hello", "1.2.3", "darwin_arm64", "linux_amd64")
+	files.Write("providers/registry.terraform.io/example/hello/index.json", "{\n  \"versions\": {\n    \"1.2.3\": {}\n  }\n}\n")
 
 	// A module with a submodule: one version as a folder, one packed.
-	tree.Write("modules/acme/naming/any/1.0.0/main.tf", namingModule)
-	tree.Write("modules/acme/naming/any/1.0.0/modules/label/main.tf", labelModule)
-	tree.Write("modules/acme/naming/any/1.1.0.tar.gz", indextest.TarGz(
+	files.Write("modules/acme/naming/any/1.0.0/main.tf", namingModule)
+	files.Write("modules/acme/naming/any/1.0.0/modules/label/main.tf", labelModule)
+	files.Write("modules/acme/naming/any/1.1.0.tar.gz", indextest.TarGz(
 		"main.tf", namingModule, "modules/label/main.tf", labelModule))
 }
 

@@ -122,12 +122,12 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 		x.watch.addPathTo(name) // before it is taken
 	}
 	now := x.options.now() // what changes from here on may be in the listing of a Bucket, or not
-	tree, err := x.options.open(ctx)
+	files, err := x.options.open(ctx)
 	if err != nil {
 		return nil, err
 	}
 	s := &scan{
-		ctx: ctx, tree: tree, now: now, live: waiting != nil, last: x.last, changes: x.changes, accepts: x.accepts,
+		ctx: ctx, tree: files, now: now, live: waiting != nil, last: x.last, changes: x.changes, accepts: x.accepts,
 		options: x.options, progress: x.progress, memo: &x.memo, compared: &x.compared, releases: &x.releases, copies: &x.copies, sharing: x.sharing, watch: x.watch, shared: &x.shared,
 	}
 	x.copies.store = x.options.KeyCopies
@@ -153,7 +153,7 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 		return nil, err
 	}
 	if r := snapshot.Report; len(r.Offered)+len(r.Withheld)+r.Pending+len(snapshot.standings) == 0 {
-		if r.Hint = tree.hint(); r.Hint == nothingYet && len(found.keys.files) > 0 {
+		if r.Hint = files.hint(); r.Hint == nothingYet && len(found.keys.files) > 0 {
 			r.Hint = "" // the keys came first
 		}
 	}

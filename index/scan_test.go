@@ -30,9 +30,9 @@ func options(t testing.TB, open func() (index.Tree, error)) index.Options {
 }
 
 // scan scans a tree once.
-func scan(t testing.TB, tree *indextest.Tree) *index.Snapshot {
+func scan(t testing.TB, files *indextest.Tree) *index.Snapshot {
 	t.Helper()
-	return scanWith(t, options(t, tree.Open))
+	return scanWith(t, options(t, files.Open))
 }
 
 func scanWith(t testing.TB, o index.Options) *index.Snapshot {
@@ -63,14 +63,14 @@ func (s short) Open(name string) (afero.File, error) {
 // A server short of descriptors knows nothing of its tree. A scan that no other one follows
 // fails then, wherever in it that happens.
 func TestAScanWithTooFewDescriptorsFails(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	publisher := indextest.NewPublisher(t)
-	tree.Keys("acme", publisher)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64").Manifest("5.0").Signed(publisher)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
-	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	files.Keys("acme", publisher)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64").Manifest("5.0").Signed(publisher)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
 	left := new(atomic.Int64)
-	o := options(t, indextest.On(t, short{tree.Fs, left}).Open)
+	o := options(t, indextest.On(t, short{files.Fs, left}).Open)
 	o.Workers = 1
 
 	left.Store(1000)
@@ -92,13 +92,13 @@ func TestAScanWithTooFewDescriptorsFails(t *testing.T) {
 // address. Which one it is must not depend on anything but the tree.
 func TestTwoSpellingsOfAnAddress(t *testing.T) {
 	provider := func(name string) func(*indextest.Tree) {
-		return func(tree *indextest.Tree) { tree.ProviderIn("providers/"+name, "demo", "1.0.0", "linux_amd64") }
+		return func(files *indextest.Tree) { files.ProviderIn("providers/"+name, "demo", "1.0.0", "linux_amd64") }
 	}
 	module := func(name string) func(*indextest.Tree) {
-		return func(tree *indextest.Tree) { tree.Write("modules/"+name+"/1.0.0/main.tf", "x") }
+		return func(files *indextest.Tree) { files.Write("modules/"+name+"/1.0.0/main.tf", "x") }
 	}
 	stray := func(name string) func(*indextest.Tree) {
-		return func(tree *indextest.Tree) { tree.Write(name, "x") }
+		return func(files *indextest.Tree) { files.Write(name, "x") }
 	}
 	for _, test := range []struct {
 		rule     string
@@ -115,11 +115,11 @@ func TestTwoSpellingsOfAnAddress(t *testing.T) {
 		{"of two that are not in lower case it is the first", []func(*indextest.Tree){provider("ACME/demo"), provider("Acme/demo")}, "ACME/demo", "providers/Acme/demo"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
+			files := indextest.New(t)
 			for _, write := range test.write {
-				write(tree)
+				write(files)
 			}
-			s := scan(t, tree)
+			s := scan(t, files)
 			if len(s.Report.Offered) != 1 {
 				t.Fatalf("offered is %+v", s.Report.Offered)
 			}

@@ -17,25 +17,25 @@ type documented struct {
 
 func searchTree(t testing.TB, modules ...documented) *index.Catalog {
 	t.Helper()
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, m := range modules {
 		dir := "modules/" + m.address + "/1.0.0/"
-		tree.Write(dir+"main.tf", fmt.Sprintf("variable %q {}", "x"+m.input))
+		files.Write(dir+"main.tf", fmt.Sprintf("variable %q {}", "x"+m.input))
 		if m.input != "" {
-			tree.Write(dir+"main.tf", fmt.Sprintf("variable %q {}", m.input))
+			files.Write(dir+"main.tf", fmt.Sprintf("variable %q {}", m.input))
 		}
 		if m.readme != "" {
-			tree.Write(dir+"README.md", "# Title\n\nA module for everybody.\n\n"+m.readme+"\n")
+			files.Write(dir+"README.md", "# Title\n\nA module for everybody.\n\n"+m.readme+"\n")
 		}
 		if m.submodule != "" {
-			tree.Write(dir+"modules/"+m.submodule+"/main.tf", `variable "inner_setting" {}`)
-			tree.Write(dir+"modules/"+m.submodule+"/README.md", "# Sub\n\nIt is about "+m.submodule+" and lattices.\n")
+			files.Write(dir+"modules/"+m.submodule+"/main.tf", `variable "inner_setting" {}`)
+			files.Write(dir+"modules/"+m.submodule+"/README.md", "# Sub\n\nIt is about "+m.submodule+" and lattices.\n")
 		}
 		if m.description != "" {
-			tree.Write("modules/"+m.address+"/registry.hcl", fmt.Sprintf("description = %q", m.description))
+			files.Write("modules/"+m.address+"/registry.hcl", fmt.Sprintf("description = %q", m.description))
 		}
 	}
-	return scan(t, tree).Catalog()
+	return scan(t, files).Catalog()
 }
 
 // find returns what a search finds, the best first, as address and submodule.
@@ -143,16 +143,16 @@ func TestSearch(t *testing.T) {
 // Searchers that are made of earlier ones find what one that is made anew does, in the
 // same order, whatever has been added, replaced, hidden and removed meanwhile.
 func TestSearcherAfterChanges(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	write := func(i int, input string) {
-		tree.Write(fmt.Sprintf("modules/team%d/module%d/aws/1.0.0.tar.gz", i%7, i), indextest.TarGz(
+		files.Write(fmt.Sprintf("modules/team%d/module%d/aws/1.0.0.tar.gz", i%7, i), indextest.TarGz(
 			"main.tf", fmt.Sprintf("variable \"setting_%d\" {}\nvariable %q {}", i%10, input),
 			"modules/part"+input+"/main.tf", "# a module"))
 	}
 	for i := range 60 {
 		write(i, "first")
 	}
-	x := index.New(options(t, tree.Open))
+	x := index.New(options(t, files.Open))
 	x.Start()
 	t.Cleanup(func() { x.Close() })
 	var s *index.Searcher
@@ -165,7 +165,7 @@ func TestSearcherAfterChanges(t *testing.T) {
 		case 2: // one is added
 			write(100+round, "added")
 		case 3: // some are removed
-			tree.Remove(fmt.Sprintf("modules/team%d", round%7))
+			files.Remove(fmt.Sprintf("modules/team%d", round%7))
 		}
 		list := slices.Clone(rescan(t, x).Catalog().Modules)
 		if round == 10 {

@@ -117,16 +117,16 @@ func (hanging) Store(ctx context.Context, _ string, _ []byte) error {
 }
 
 // read returns what a new instance has to read, which shares nothing itself.
-func (m *sharedMemo) read(t *testing.T, tree *indextest.Tree) int {
+func (m *sharedMemo) read(t *testing.T, files *indextest.Tree) int {
 	t.Helper()
-	return rescan(t, instanceOf(t, tree, unchanged{m}).Index).Read
+	return rescan(t, instanceOf(t, files, unchanged{m}).Index).Read
 }
 
 // await waits until everything in a tree has been shared.
-func (m *sharedMemo) await(t *testing.T, tree *indextest.Tree) {
+func (m *sharedMemo) await(t *testing.T, files *indextest.Tree) {
 	t.Helper()
 	began := time.Now()
-	for m.read(t, tree) > 0 {
+	for m.read(t, files) > 0 {
 		if time.Since(began) > time.Minute {
 			t.Fatal("not everything is shared")
 		}
@@ -143,8 +143,8 @@ func (m *sharedMemo) sizes() (sizes []int) {
 }
 
 // instanceOf returns an instance with an empty disk that serves a tree.
-func instanceOf(t *testing.T, tree *indextest.Tree, m index.SharedMemo) *logged {
-	o := options(t, tree.Open)
+func instanceOf(t *testing.T, files *indextest.Tree, m index.SharedMemo) *logged {
+	o := options(t, files.Open)
 	o.Shared = m
 	return newLogged(t, o)
 }
@@ -175,41 +175,41 @@ func (f lateFile) Readdir(n int) ([]fs.FileInfo, error) {
 
 func TestDigestsAreSharedByInstances(t *testing.T) {
 	build := func(t *testing.T) *indextest.Tree {
-		tree := indextest.New(t)
-		tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
-		tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
-		return tree
+		files := indextest.New(t)
+		files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+		files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+		return files
 	}
 	t.Run("what one instance has read a new one does not read", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
-		one := instanceOf(t, tree, m)
+		files, m := build(t), newSharedMemo()
+		one := instanceOf(t, files, m)
 		if s := rescan(t, one.Index); s.Read != 3 {
 			t.Fatalf("the first instance reads %d", s.Read)
 		}
-		m.await(t, tree)
-		if s := rescan(t, instanceOf(t, tree, m).Index); s.Read != 0 || len(s.Report.Offered) != 2 {
+		m.await(t, files)
+		if s := rescan(t, instanceOf(t, files, m).Index); s.Read != 0 || len(s.Report.Offered) != 2 {
 			t.Errorf("the second reads %d and offers %v", s.Read, s.Report.Offered)
 		}
 	})
 	t.Run("nor does one that runs already", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
-		one, other := instanceOf(t, tree, m), instanceOf(t, tree, m)
+		files, m := build(t), newSharedMemo()
+		one, other := instanceOf(t, files, m), instanceOf(t, files, m)
 		rescan(t, one.Index)
-		m.await(t, tree)
+		m.await(t, files)
 		rescan(t, other.Index)
-		tree.Provider("acme/demo", "2.0.0", "linux_amd64")
+		files.Provider("acme/demo", "2.0.0", "linux_amd64")
 		rescan(t, one.Index)
-		m.await(t, tree)
+		m.await(t, files)
 		if s := rescan(t, other.Index); s.Read != 0 {
 			t.Errorf("it reads %d", s.Read)
 		}
 	})
 	t.Run("publishers' keys are not shared", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
+		files, m := build(t), newSharedMemo()
 		acme := indextest.NewPublisher(t)
-		tree.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(acme)
-		tree.Keys("acme", acme)
-		one := instanceOf(t, tree, m)
+		files.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(acme)
+		files.Keys("acme", acme)
+		one := instanceOf(t, files, m)
 		rescan(t, one.Index)
 		one.Close() // which shares everything
 		var shared []byte
@@ -221,19 +221,19 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		}
 	})
 	t.Run("nor one that is shared before the file is found", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
-		one := instanceOf(t, tree, m)
-		behind := indextest.On(t, &late{Fs: tree.Fs})
+		files, m := build(t), newSharedMemo()
+		one := instanceOf(t, files, m)
+		behind := indextest.On(t, &late{Fs: files.Fs})
 		other := instanceOf(t, behind, m)
 		rescan(t, one.Index)
-		m.await(t, tree)
+		m.await(t, files)
 		rescan(t, other.Index)
 		const file = "providers/acme/demo/terraform-provider-demo_2.0.0_linux_amd64.zip"
 		behind.Fs.(*late).hides = file
-		tree.Provider("acme/demo", "2.0.0", "linux_amd64")
-		tree.Write("modules/acme/vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", "# another\n"))
+		files.Provider("acme/demo", "2.0.0", "linux_amd64")
+		files.Write("modules/acme/vpc/aws/2.0.0.tar.gz", indextest.TarGz("main.tf", "# another\n"))
 		rescan(t, one.Index)
-		m.await(t, tree)
+		m.await(t, files)
 		if s := rescan(t, other.Index); s.Read != 0 {
 			t.Errorf("it reads %d of what it finds", s.Read)
 		}
@@ -251,9 +251,9 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		{"also after it was closed while the storage hung", nil, false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree, m, away := build(t), newSharedMemo(), hanging{newSharedMemo()}
+			files, m, away := build(t), newSharedMemo(), hanging{newSharedMemo()}
 			m.segments["another"], away.segments["another"], away.fails = nil, nil, test.fails
-			o := options(t, tree.Open)
+			o := options(t, files.Open)
 			o.Store, o.Shared = new(memoryStore), away
 			one := newLogged(t, o)
 			if s := rescan(t, one.Index); s.Read != 3 {
@@ -266,36 +266,36 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 			if s := rescan(t, newLogged(t, o).Index); s.Read != 0 {
 				t.Fatalf("after that it reads %d", s.Read)
 			}
-			m.await(t, tree)
+			m.await(t, files)
 		})
 	}
 	t.Run("a file that is another one is read", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
-		rescan(t, instanceOf(t, tree, m).Index)
-		m.await(t, tree)
-		tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# another module\n"))
-		if s := rescan(t, instanceOf(t, tree, m).Index); s.Read != 1 {
+		files, m := build(t), newSharedMemo()
+		rescan(t, instanceOf(t, files, m).Index)
+		m.await(t, files)
+		files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# another module\n"))
+		if s := rescan(t, instanceOf(t, files, m).Index); s.Read != 1 {
 			t.Errorf("it reads %d", s.Read)
 		}
 	})
 	t.Run("segments that are damaged or foreign are passed over", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
-		rescan(t, instanceOf(t, tree, m).Index)
-		m.await(t, tree)
+		files, m := build(t), newSharedMemo()
+		rescan(t, instanceOf(t, files, m).Index)
+		m.await(t, files)
 		m.mutex.Lock()
 		for _, segment := range m.segments {
 			segment[len(segment)/2] ^= 1
 		}
 		m.segments["another name"], m.segments["empty"] = []byte("something else"), nil
 		m.mutex.Unlock()
-		if s := rescan(t, instanceOf(t, tree, m).Index); s.Read != 3 || len(s.Report.Offered) != 2 {
+		if s := rescan(t, instanceOf(t, files, m).Index); s.Read != 3 || len(s.Report.Offered) != 2 {
 			t.Errorf("it reads %d and offers %v", s.Read, s.Report.Offered)
 		}
 	})
 	t.Run("without the storage archives are read, and that is logged once", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
+		files, m := build(t), newSharedMemo()
 		m.fails = errors.New("connection refused")
-		one := instanceOf(t, tree, m)
+		one := instanceOf(t, files, m)
 		if s := rescan(t, one.Index); s.Read != 3 || len(s.Report.Offered) != 2 {
 			t.Errorf("it reads %d and offers %v", s.Read, s.Report.Offered)
 		}
@@ -304,9 +304,9 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		}
 	})
 	t.Run("what a memo knows from before is shared as well", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
+		files, m := build(t), newSharedMemo()
 		store := new(memoryStore)
-		o := options(t, tree.Open)
+		o := options(t, files.Open)
 		o.Store = store
 		alone := index.New(o)
 		rescan(t, alone)
@@ -317,31 +317,31 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		if s := rescan(t, again); s.Read != 0 {
 			t.Fatalf("with its memo it reads %d", s.Read)
 		}
-		m.await(t, tree)
-		if s := rescan(t, instanceOf(t, tree, m).Index); s.Read != 0 {
+		m.await(t, files)
+		if s := rescan(t, instanceOf(t, files, m).Index); s.Read != 0 {
 			t.Errorf("another instance reads %d", s.Read)
 		}
 	})
 	t.Run("segments of another format make room, and take no other with them", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
+		files, m := build(t), newSharedMemo()
 		for i := range 40 {
 			m.segments[fmt.Sprintf("of-another-format-%02d", i)] = []byte("something else")
 		}
 		m.deleted = make(chan string, 100)
-		rescan(t, instanceOf(t, tree, m).Index)
+		rescan(t, instanceOf(t, files, m).Index)
 		for range 40 {
 			<-m.deleted
 		}
-		m.await(t, tree)
+		m.await(t, files)
 	})
 	t.Run("others are told of a change before segments are merged", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
+		files, m := build(t), newSharedMemo()
 		for i := range 40 {
 			m.segments[fmt.Sprintf("of-another-format-%02d", i)] = []byte("something else")
 		}
 		m.merging = make(chan struct{})
 		defer close(m.merging)
-		x := instanceOf(t, tree, m)
+		x := instanceOf(t, files, m)
 		told := make(chan struct{})
 		x.Observe(&index.Observer{Changed: func([]string) { close(told) }})
 		x.Changed("providers/acme/demo")
@@ -349,13 +349,13 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		<-told
 	})
 	t.Run("others are told of a change after its digests are shared", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
-		o := options(t, tree.Open)
+		files, m := build(t), newSharedMemo()
+		o := options(t, files.Open)
 		o.Shared = m
 		x := index.New(o)
 		defer x.Close()
 		rescan(t, x)
-		m.await(t, tree)
+		m.await(t, files)
 		told := make(chan struct{})
 		x.Observe(&index.Observer{Changed: func(folders []string) {
 			if fmt.Sprint(folders) != "[providers/acme/demo]" {
@@ -363,17 +363,17 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 			}
 			close(told)
 		}})
-		tree.Provider("acme/demo", "2.0.0", "linux_amd64")
+		files.Provider("acme/demo", "2.0.0", "linux_amd64")
 		x.Changed("providers/acme/demo")
 		rescan(t, x)
 		<-told
-		if read := m.read(t, tree); read != 0 {
+		if read := m.read(t, files); read != 0 {
 			t.Errorf("another reads %d by then", read)
 		}
 	})
 	t.Run("closing shares what has been read, and tells of what has been changed", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
-		o := options(t, tree.Open)
+		files, m := build(t), newSharedMemo()
+		o := options(t, files.Open)
 		o.Shared = m
 		x := index.New(o)
 		rescan(t, x)
@@ -381,7 +381,7 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		x.Observe(&index.Observer{Changed: func(folders []string) { told = folders }})
 		x.Changed("providers/acme/demo")
 		x.Close()
-		if read := m.read(t, tree); read != 0 {
+		if read := m.read(t, files); read != 0 {
 			t.Errorf("another reads %d", read)
 		}
 		if fmt.Sprint(told) != "[providers/acme/demo]" {
@@ -389,8 +389,8 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 		}
 	})
 	t.Run("closing does not wait for a storage that hangs", func(t *testing.T) {
-		tree, m := build(t), newSharedMemo()
-		o := options(t, tree.Open)
+		files, m := build(t), newSharedMemo()
+		o := options(t, files.Open)
 		o.Shared = m
 		x := index.New(o)
 		rescan(t, x)
@@ -401,20 +401,20 @@ func TestDigestsAreSharedByInstances(t *testing.T) {
 
 // A storage keeps small values, not too many of them, and none for files that are gone.
 func TestSharedDigestsAreBounded(t *testing.T) {
-	tree, m := indextest.New(t), newSharedMemo()
-	x := instanceOf(t, tree, m)
+	files, m := indextest.New(t), newSharedMemo()
+	x := instanceOf(t, files, m)
 	at := time.Now().Add(-time.Hour)
 	write := func(version string) {
-		tree.Write("modules/acme/vpc/aws/"+version+".tar.gz", indextest.TarGz("main.tf", "# "+version))
+		files.Write("modules/acme/vpc/aws/"+version+".tar.gz", indextest.TarGz("main.tf", "# "+version))
 		name := "modules/acme/vpc/aws/" + version + ".tar.gz"
-		if err := tree.Fs.Chtimes(name, at, at); err != nil {
+		if err := files.Fs.Chtimes(name, at, at); err != nil {
 			t.Fatal(err)
 		}
 	}
 	for i := range 100 {
 		write(fmt.Sprintf("1.%d.0", i))
 		rescan(t, x.Index)
-		m.await(t, tree)
+		m.await(t, files)
 		for began := time.Now(); len(m.sizes()) > 40; runtime.Gosched() { // they are merged in the background
 			if time.Since(began) > time.Minute {
 				t.Fatalf("after %d changes there are %d segments", i, len(m.sizes()))

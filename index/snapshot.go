@@ -170,9 +170,9 @@ func (s *Snapshot) noteExpiry(p *Provider) {
 	}
 }
 
-func newSnapshot(tree Tree, taken time.Time, shared *shared) *Snapshot {
+func newSnapshot(files Tree, taken time.Time, shared *shared) *Snapshot {
 	return &Snapshot{
-		Taken: taken, tree: tree, shared: shared,
+		Taken: taken, tree: files, shared: shared,
 		providers:       make(map[address.Address]*Provider),
 		modules:         make(map[address.Address]*Module),
 		mergedProviders: make(map[address.Address]*Provider),

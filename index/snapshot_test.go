@@ -31,14 +31,14 @@ func versionsOf(p *index.Provider) []string {
 // An address found with a hostname and without is one address for a registry
 // that answers as that hostname, and two for every other.
 func TestAnAddressWithAndWithoutHostname(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
-	tree.Provider("acme/alone", "1.0.0", "linux_amd64")
-	tree.Provider("registry.example.com/acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64")
-	tree.Provider("registry.example.com/acme/named", "1.0.0", "linux_amd64")
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64")
+	files.Provider("acme/alone", "1.0.0", "linux_amd64")
+	files.Provider("registry.example.com/acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64")
+	files.Provider("registry.example.com/acme/named", "1.0.0", "linux_amd64")
+	s := scan(t, files)
 	nothingWithheld(t, s)
 
 	demo, alone, named := ownDemo, address.Address{Namespace: "acme", Name: "alone"}, address.Address{Namespace: "acme", Name: "named"}
@@ -88,11 +88,11 @@ func TestAnAddressWithAndWithoutHostname(t *testing.T) {
 }
 
 func TestAModuleWithAndWithoutHostname(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# without\n")
-	tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# without\n")
-	tree.Write("modules/registry.example.com/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# with\n"))
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# without\n")
+	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# without\n")
+	files.Write("modules/registry.example.com/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "# with\n"))
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	own := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 	named := own
@@ -117,14 +117,14 @@ func TestAModuleWithAndWithoutHostname(t *testing.T) {
 
 // Two folders that stand for one address cannot both be it.
 func TestOneAddressWrittenTwoWays(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("bücher.example/acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("xn--bcher-kva.example/acme/demo", "2.0.0", "linux_amd64")
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.ProviderIn("providers/ACME/demo", "demo", "2.0.0", "linux_amd64")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
-	tree.Write("modules/acme/VPC/aws/1.0.0/main.tf", "x")
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Provider("bücher.example/acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("xn--bcher-kva.example/acme/demo", "2.0.0", "linux_amd64")
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.ProviderIn("providers/ACME/demo", "demo", "2.0.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	files.Write("modules/acme/VPC/aws/1.0.0/main.tf", "x")
+	s := scan(t, files)
 	if len(s.Report.Withheld) != 3 || len(s.Report.Offered) != 3 {
 		t.Errorf("offered is %+v, withheld is %+v", s.Report.Offered, s.Report.Withheld)
 	}
@@ -137,18 +137,18 @@ func TestOneAddressWrittenTwoWays(t *testing.T) {
 
 // A snapshot that is in use is not changed by those that follow.
 func TestSnapshotsAreImmutable(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("a.example/acme/demo", "1.0.0", "linux_amd64")
-	x := index.New(options(t, tree.Open))
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("a.example/acme/demo", "1.0.0", "linux_amd64")
+	x := index.New(options(t, files.Open))
 	defer x.Close()
 	first, err := x.Rescan(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	before := offerOf(first, "acme/demo", "1.0.0").Notes
-	tree.Provider("b.example/acme/demo", "1.0.0", "linux_amd64")
-	tree.Remove("providers/a.example")
+	files.Provider("b.example/acme/demo", "1.0.0", "linux_amd64")
+	files.Remove("providers/a.example")
 	second, err := x.Rescan(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -16,33 +16,33 @@ func TestStagedReleases(t *testing.T) {
 	const sums = "terraform-provider-demo_1.0.0_SHA256SUMS"
 	for _, test := range []struct {
 		rule   string
-		change func(tree *indextest.Tree, dir string)
+		change func(files *indextest.Tree, dir string)
 		reason index.Reason // empty: it is offered
 	}{
 		{"a good one", func(*indextest.Tree, string) {}, ""},
-		{"a wrong signature", func(tree *indextest.Tree, dir string) {
-			tree.Write(dir+sums+".sig", acme.Sign("another"))
+		{"a wrong signature", func(files *indextest.Tree, dir string) {
+			files.Write(dir+sums+".sig", acme.Sign("another"))
 		}, index.BadSignature},
-		{"a wrong sum", func(tree *indextest.Tree, dir string) {
-			tree.Write(dir+zipName, indextest.ProviderZip("demo", "1.0.0", "another"))
+		{"a wrong sum", func(files *indextest.Tree, dir string) {
+			files.Write(dir+zipName, indextest.ProviderZip("demo", "1.0.0", "another"))
 		}, index.ChecksumMismatch},
-		{"a package that is not listed", func(tree *indextest.Tree, dir string) {
-			tree.Write(dir+"terraform-provider-demo_1.0.0_linux_arm64.zip", indextest.ProviderZip("demo", "1.0.0", "linux_arm64"))
+		{"a package that is not listed", func(files *indextest.Tree, dir string) {
+			files.Write(dir+"terraform-provider-demo_1.0.0_linux_arm64.zip", indextest.ProviderZip("demo", "1.0.0", "linux_arm64"))
 		}, index.NotListed},
-		{"no signature where it is required", func(tree *indextest.Tree, dir string) {
-			tree.Remove(dir + sums + ".sig")
+		{"no signature where it is required", func(files *indextest.Tree, dir string) {
+			files.Remove(dir + sums + ".sig")
 		}, index.Unsigned},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			const stage = "providers/" + index.StagingName + "/one"
 			var reports [2]*index.Report
 			for i, providers := range []string{"providers", stage} {
-				tree := indextest.New(t).Keys("acme", acme)
+				files := indextest.New(t).Keys("acme", acme)
 				dir := path.Join(providers, "acme/demo/1.0.0") + "/"
-				tree.ProviderIn(dir, "demo", "1.0.0", "linux_amd64").Signed(acme)
-				test.change(tree, dir)
+				files.ProviderIn(dir, "demo", "1.0.0", "linux_amd64").Signed(acme)
+				test.change(files, dir)
 				o := options(t, func() (index.Tree, error) {
-					open, err := tree.Open()
+					open, err := files.Open()
 					part := open.Providers
 					part.Dir = providers
 					return open.Staged(part), err
@@ -65,18 +65,18 @@ func TestStagedReleases(t *testing.T) {
 // What is being staged is neither offered nor reported. Elsewhere the name is that of
 // any hidden folder.
 func TestTheStagingFolderIsPassedOver(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.ProviderIn("providers/"+index.StagingName+"/acme@demo@2.0.0/acme/demo/2.0.0", "demo", "2.0.0", "linux_amd64")
-	tree.Write("modules/"+index.StagingName+"/acme/vpc/aws/1.0.0/main.tf", "")
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.ProviderIn("providers/"+index.StagingName+"/acme@demo@2.0.0/acme/demo/2.0.0", "demo", "2.0.0", "linux_amd64")
+	files.Write("modules/"+index.StagingName+"/acme/vpc/aws/1.0.0/main.tf", "")
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	if len(s.Report.Offered) != 1 || s.Report.IgnoredTotal != 0 {
 		t.Errorf("offered is %+v, ignored is %+v", s.Report.Offered, s.Report.Ignored)
 	}
-	tree.Write("providers/acme/"+index.StagingName+"/x", "")
-	tree.Write("keys/"+index.StagingName, "x")
-	if s = scan(t, tree); s.Report.TemporaryTotal != 2 || !strings.HasSuffix(s.Report.Ignored[0].Path, index.StagingName) {
+	files.Write("providers/acme/"+index.StagingName+"/x", "")
+	files.Write("keys/"+index.StagingName, "x")
+	if s = scan(t, files); s.Report.TemporaryTotal != 2 || !strings.HasSuffix(s.Report.Ignored[0].Path, index.StagingName) {
 		t.Errorf("ignored is %+v", s.Report.Ignored)
 	}
 }

@@ -10,27 +10,27 @@ import (
 
 // What tools and file systems leave behind in a tree is not reported at all.
 func TestHarmlessFiles(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/hello", "1.0.0", "linux_amd64").Checksums()
+	files := indextest.New(t)
+	files.Provider("acme/hello", "1.0.0", "linux_amd64").Checksums()
 	const sums = "providers/acme/hello/terraform-provider-hello_1.0.0_SHA256SUMS"
-	tree.Keys("acme", indextest.NewPublisher(t))
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	files.Keys("acme", indextest.NewPublisher(t))
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
 	for _, dir := range []string{"providers/", "providers/acme/", "providers/acme/hello/", "modules/", "modules/acme/vpc/", "modules/acme/vpc/aws/", "keys/"} {
 		for _, name := range []string{"README.md", "LICENSE", "CHANGELOG.md", "NOTICE.txt", ".gitkeep", ".gitignore", ".gitattributes", ".git/config",
 			".DS_Store", "Thumbs.db", "lost+found/x", ".snapshot/x", "@eaDir/x", ".nfs0000000001", ".terraform.lock.hcl"} {
-			tree.Write(dir+name, "x")
+			files.Write(dir+name, "x")
 		}
 	}
 	for _, name := range []string{"index.json", "1.0.0.json", "2.0.0.json", ".versions.json", ".versions.json.damaged", ".1.0.0.packages.json", "artifacts.json", "config.yaml", "metadata.json",
 		"terraform-provider-hello_1.0.0_linux_amd64.tar.gz", "terraform-provider-hello_1.0.0_linux_amd64.deb", "terraform-provider-hello_1.0.0_linux_amd64.zip.sbom.json",
 		"hello_linux_amd64_v1/terraform-provider-hello_v1.0.0", "terraform-provider-hello_v1.0.0"} {
-		tree.Write("providers/acme/hello/"+name, "x")
+		files.Write("providers/acme/hello/"+name, "x")
 	}
 	for _, name := range []string{".versions.json", ".versions.json.damaged", ".1.0.0.source.json", ".1.0.0-rc.1+b.source.json"} {
-		tree.Write("modules/acme/vpc/aws/"+name, "x")
+		files.Write("modules/acme/vpc/aws/"+name, "x")
 	}
-	tree.Write(sums+".sig", "").Write(sums+".asc", "x").Write(sums+".72D7468F.sig", "x")
-	s := scan(t, tree)
+	files.Write(sums+".sig", "").Write(sums+".asc", "x").Write(sums+".72D7468F.sig", "x")
+	s := scan(t, files)
 	if s.Report.IgnoredTotal != 0 {
 		t.Errorf("ignored is %+v", s.Report.Ignored)
 	}
@@ -47,14 +47,14 @@ func TestHarmlessFiles(t *testing.T) {
 // Other files are reported as ignored, with what to do. Temporary ones have a
 // reason of their own.
 func TestIgnoredFiles(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/hello", "1.0.0", "linux_amd64")
+	files := indextest.New(t)
+	files.Provider("acme/hello", "1.0.0", "linux_amd64")
 	ignored := []string{"providers/notes.txt", "providers/acme/hello/notes.txt", "modules/acme/notes", "modules/acme/vpc/aws/notes", "keys/notes"}
 	temporary := []string{"providers/acme/hello/" + helloZip + ".part", "providers/acme/hello/." + helloZip + ".Ab12Cd", "modules/acme/vpc/aws/1.0.0.zip~", "keys/acme.asc.tmp"}
 	for _, name := range append(ignored, temporary...) {
-		tree.Write(name, "x")
+		files.Write(name, "x")
 	}
-	s := scan(t, tree)
+	s := scan(t, files)
 	nothingWithheld(t, s)
 	if s.Report.IgnoredTotal != len(ignored)+len(temporary) || s.Report.TemporaryTotal != len(temporary) {
 		t.Errorf("%d are ignored, %d of them temporary: %+v", s.Report.IgnoredTotal, s.Report.TemporaryTotal, s.Report.Ignored)

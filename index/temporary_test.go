@@ -75,11 +75,11 @@ func TestFilesAreSyncedAhead(t *testing.T) {
 func onDisk(t *testing.T) (p Part, dir string) {
 	t.Helper()
 	root := t.TempDir()
-	tree, err := Directories{Root: root}.Open()
+	files, err := Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tree.Providers, filepath.Join(root, "providers")
+	return files.Providers, filepath.Join(root, "providers")
 }
 
 // filesIn lists the files and folders in a folder and below it, those with a random
@@ -161,19 +161,19 @@ func TestDiscardLeavesNothingBehind(t *testing.T) {
 // would be lost.
 func TestTemporariesNeedTheTree(t *testing.T) {
 	elsewhere := t.TempDir()
-	tree, err := Directories{Root: t.TempDir(), Providers: elsewhere}.Open()
+	files, err := Directories{Root: t.TempDir(), Providers: elsewhere}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	if err := os.RemoveAll(elsewhere); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := tree.Providers.NewTemporary(t.Context(), "acme/demo/a.zip"); !errors.Is(err, ErrReplaced) || !errors.Is(err, ErrNotWritable) {
+	if _, err := files.Providers.NewTemporary(t.Context(), "acme/demo/a.zip"); !errors.Is(err, ErrReplaced) || !errors.Is(err, ErrNotWritable) {
 		t.Errorf("got %v", err)
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := tree.Keys.NewTemporary(ended, "a"); !errors.Is(err, context.Canceled) {
+	if _, err := files.Keys.NewTemporary(ended, "a"); !errors.Is(err, context.Canceled) {
 		t.Errorf("got %v", err)
 	}
 }

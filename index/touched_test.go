@@ -41,9 +41,9 @@ func versionsOfVPC(s *index.Snapshot) string {
 
 func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# 1.0.0\n")
-	tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# 1.1.0\n")
+	files := indextest.OnDisk(t, dir)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# 1.0.0\n")
+	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# 1.1.0\n")
 	var c clock
 	c.set(time.Hour)
 	o := options(t, index.Directories{Root: dir}.Open)
@@ -88,13 +88,13 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 
 // The same for whatever has to be read again, with something wrong beside it.
 func TestTouchedFilesStayListed(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64", "linux_arm64")
-	tree.Write("providers/acme/demo/terraform-provider-demo_1.1.0_darwin_arm64.zip", "no zip")
-	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# 1.0.0\n"))
-	tree.Write("modules/acme/vpc/aws/1.1.0.zip", indextest.Zip("main.tf", "# 1.1.0\n"))
-	g := gate{tree.Fs, make(chan struct{}, 1000)}
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "linux_arm64")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64", "linux_arm64")
+	files.Write("providers/acme/demo/terraform-provider-demo_1.1.0_darwin_arm64.zip", "no zip")
+	files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# 1.0.0\n"))
+	files.Write("modules/acme/vpc/aws/1.1.0.zip", indextest.Zip("main.tf", "# 1.1.0\n"))
+	g := gate{files.Fs, make(chan struct{}, 1000)}
 	for range 100 {
 		g.open <- struct{}{}
 	}
@@ -106,9 +106,9 @@ func TestTouchedFilesStayListed(t *testing.T) {
 		<-g.open
 	}
 	restored := time.Date(2026, 3, 3, 3, 3, 3, 0, time.UTC)
-	afero.Walk(tree.Fs, ".", func(name string, info os.FileInfo, err error) error {
+	afero.Walk(files.Fs, ".", func(name string, info os.FileInfo, err error) error {
 		if err == nil && !info.IsDir() {
-			tree.Fs.Chtimes(name, restored, restored)
+			files.Fs.Chtimes(name, restored, restored)
 		}
 		return nil
 	})
@@ -136,11 +136,11 @@ func TestTouchedFilesStayListed(t *testing.T) {
 // first and then too short. What stays like that is withheld.
 func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# 1.0.0\n"))
-	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# 1.1.0\n"))
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64")
+	folders := indextest.OnDisk(t, dir)
+	folders.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# 1.0.0\n"))
+	folders.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# 1.1.0\n"))
+	folders.Provider("acme/demo", "1.0.0", "linux_amd64")
+	folders.Provider("acme/demo", "1.1.0", "linux_amd64")
 	now := time.Now().Add(time.Hour)
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Now = func() time.Time { return now }
@@ -183,8 +183,8 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 // begun and has never seen it.
 func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+	files := indextest.OnDisk(t, dir)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
 	o := options(t, index.Directories{Root: dir}.Open)
 	x := index.New(o)
 	t.Cleanup(func() { x.Close() })
@@ -208,9 +208,9 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 // An edit is served as soon as it has been at rest, in one piece.
 func TestAnEditedModuleFolder(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
-	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# before\n")
+	files := indextest.OnDisk(t, dir)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
+	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# before\n")
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Watch = true // and no scan but when something changes
 	r := run(t, o)
@@ -239,10 +239,10 @@ func TestAnEditedModuleFolder(t *testing.T) {
 // has been at rest, as when others come in their place.
 func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# kept\n")
-	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# kept\n")
-	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf", "# removed\n")
+	files := indextest.OnDisk(t, dir)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# kept\n")
+	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# kept\n")
+	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf", "# removed\n")
 	now := time.Now().Add(time.Hour)
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Now = func() time.Time { return now }
@@ -250,7 +250,7 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	defer x.Close()
 	before := rescan(t, x).Module(ownVPC).Version("1.0.0").Archive.Tag()
 
-	tree.Remove("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf")
+	files.Remove("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf")
 	removed := now.Add(-time.Second / 2)
 	if err := os.Chtimes(filepath.Join(dir, "modules/acme/vpc/aws/1.0.0/modules/subnet"), removed, removed); err != nil {
 		t.Fatal(err)
@@ -268,10 +268,10 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 // the tree: what they change is seen as well.
 func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# the module\n")
-	tree.Write("modules/acme/vpc/aws/1.0.0/notes.txt", "# not a part of it\n")
-	tree.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# another\n")
+	files := indextest.OnDisk(t, dir)
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# the module\n")
+	files.Write("modules/acme/vpc/aws/1.0.0/notes.txt", "# not a part of it\n")
+	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# another\n")
 	o := options(t, index.Directories{Root: dir}.Open)
 	o.Watch = true // and no scan but when something changes
 	r := run(t, o)
@@ -282,7 +282,7 @@ func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 		{"modules/subnet/.tflint.hcl", "# a rule\n"},
 	} {
 		tag := s.Module(ownVPC).Version("1.0.0").Archive.Tag()
-		tree.Write("modules/acme/vpc/aws/1.0.0/"+test.name, test.content)
+		files.Write("modules/acme/vpc/aws/1.0.0/"+test.name, test.content)
 		s = r.until(t, func(s *index.Snapshot) bool { return s.Module(ownVPC).Version("1.0.0").Archive.Tag() != tag })
 	}
 }
@@ -291,10 +291,10 @@ func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 // under its old digest.
 func TestAFileRewrittenUnderItsOldTime(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
-	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "x"))
+	files := indextest.OnDisk(t, dir)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "x"))
 	s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
 	for _, file := range []struct {
 		name string

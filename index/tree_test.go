@@ -58,14 +58,14 @@ func (d disk) pipe(name string) {
 func TestReadFileOpensNoPipe(t *testing.T) {
 	d := newDisk(t)
 	d.pipe("keys/acme.asc")
-	tree, err := d.Open()
+	files, err := d.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if content, err := tree.Keys.ReadFile("acme.asc", index.MaxDocument); content != nil || !errors.Is(err, index.ErrNotWritable) {
+	if content, err := files.Keys.ReadFile("acme.asc", index.MaxDocument); content != nil || !errors.Is(err, index.ErrNotWritable) {
 		t.Errorf("%q, %v", content, err)
 	}
-	if _, err := tree.Keys.Digest("acme.asc"); !errors.Is(err, index.ErrNotWritable) {
+	if _, err := files.Keys.Digest("acme.asc"); !errors.Is(err, index.ErrNotWritable) {
 		t.Error(err)
 	}
 }
@@ -174,13 +174,13 @@ func TestSymlinksAndSpecialFiles(t *testing.T) {
 }
 
 func TestAFolderWhereAFileIsExpected(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip/x", "x")
-	tree.Write("providers/acme/demo/1.2.0/builds/terraform-provider-demo", "unpacked, in no folder of a platform")
-	tree.Write("keys/acme.asc/x", "x")
-	tree.Write("modules/acme/vpc/aws/1.0.0.zip/main.tf", "x")
-	s := scan(t, tree)
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Write("providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip/x", "x")
+	files.Write("providers/acme/demo/1.2.0/builds/terraform-provider-demo", "unpacked, in no folder of a platform")
+	files.Write("keys/acme.asc/x", "x")
+	files.Write("modules/acme/vpc/aws/1.0.0.zip/main.tf", "x")
+	s := scan(t, files)
 	if !offers("acme/demo", "1.0.0")(s) {
 		t.Error("the rest is not offered")
 	}
@@ -215,14 +215,14 @@ func TestUnreadableFiles(t *testing.T) {
 		"modules/acme/vpc/aws/1.0.0/main.tf", "modules/acme/vpc/aws/2.0.0.zip",
 	} {
 		t.Run(name, func(t *testing.T) {
-			tree := indextest.New(t)
+			files := indextest.New(t)
 			p := indextest.NewPublisher(t)
-			tree.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
-			tree.Provider("other/healthy", "1.0.0", "linux_amd64")
-			tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
-			tree.Write("modules/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "x"))
-			tree.Fs = forbidden{tree.Fs, name}
-			s := scan(t, tree)
+			files.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
+			files.Provider("other/healthy", "1.0.0", "linux_amd64")
+			files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
+			files.Write("modules/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "x"))
+			files.Fs = forbidden{files.Fs, name}
+			s := scan(t, files)
 			demo := address.Address{Namespace: "acme", Name: "demo"}
 			if strings.HasPrefix(name, "keys") && (s.Provider(demo) != nil || !s.Pending(demo, "1.0.0")) {
 				t.Error("what is signed by a key that may be there does not wait for it")
@@ -246,10 +246,10 @@ func TestUnreadableFiles(t *testing.T) {
 
 func TestDirectories(t *testing.T) {
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
-	tree.ProviderIn("root/providers/acme/inside", "inside", "1.0.0", "linux_amd64")
-	tree.ProviderIn("root/other/acme/beside", "beside", "1.0.0", "linux_amd64")
-	tree.ProviderIn("mirror/acme/elsewhere", "elsewhere", "1.0.0", "linux_amd64")
+	files := indextest.OnDisk(t, dir)
+	files.ProviderIn("root/providers/acme/inside", "inside", "1.0.0", "linux_amd64")
+	files.ProviderIn("root/other/acme/beside", "beside", "1.0.0", "linux_amd64")
+	files.ProviderIn("mirror/acme/elsewhere", "elsewhere", "1.0.0", "linux_amd64")
 	root := filepath.Join(dir, "root")
 	named := os.DirFS(dir)
 	in := func(d index.Directories) func() (index.Tree, error) {
@@ -319,18 +319,18 @@ func TestAFileSystemWithoutTimes(t *testing.T) {
 
 func TestAFileThatHasChangedIsNotServed(t *testing.T) {
 	const name = "providers/acme/demo/" + zipName
-	for rule, change := range map[string]func(tree *indextest.Tree){
-		"another size":    func(tree *indextest.Tree) { tree.Write(name, "x") },
-		"another time":    func(tree *indextest.Tree) { tree.Fs.Chtimes(name, indextest.Born, indextest.Born) },
-		"gone":            func(tree *indextest.Tree) { tree.Remove(name) },
-		"its folder, too": func(tree *indextest.Tree) { tree.Remove("providers") },
+	for rule, change := range map[string]func(files *indextest.Tree){
+		"another size":    func(files *indextest.Tree) { files.Write(name, "x") },
+		"another time":    func(files *indextest.Tree) { files.Fs.Chtimes(name, indextest.Born, indextest.Born) },
+		"gone":            func(files *indextest.Tree) { files.Remove(name) },
+		"its folder, too": func(files *indextest.Tree) { files.Remove("providers") },
 	} {
 		t.Run(rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-			s := scan(t, tree)
+			files := indextest.New(t)
+			files.Provider("acme/demo", "1.0.0", "linux_amd64")
+			s := scan(t, files)
 			f := s.Provider(address.Address{Namespace: "acme", Name: "demo"}).File(zipName)
-			change(tree)
+			change(files)
 			if _, err := s.Open(f); !errors.Is(err, index.ErrChanged) {
 				t.Errorf("the error is %v", err)
 			}

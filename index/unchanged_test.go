@@ -52,25 +52,25 @@ func TestAnUnchangedTreeKeepsItsIdentity(t *testing.T) {
 			return indextest.OnDisk(t, dir), index.Directories{Root: dir}.Open
 		}},
 		{"on another file system", func(t *testing.T) (*indextest.Tree, func() (index.Tree, error)) {
-			tree := indextest.New(t)
-			return tree, tree.Open
+			files := indextest.New(t)
+			return files, files.Open
 		}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree, open := test.tree(t)
-			tree.Keys("acme", publisher)
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Signed(publisher)
-			tree.ProviderIn("providers/acme/demo/1.1.0", "demo", "1.1.0", "linux_amd64")
-			tree.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64").Checksums()
-			tree.Write("providers/acme/demo/registry.hcl", `deprecated "1.0.0" { reason = "old" }`)
-			tree.Write("providers/registry.example.com/acme/demo/registry.hcl", `description = "a provider"`)
-			tree.Provider("acme/other", "1.0.0", "linux_amd64")
-			tree.Write("providers/acme/other/notes.txt", "ignored")
-			tree.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
-			tree.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# a folder\n")
-			tree.Write("modules/registry.example.com/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "# merged\n"))
-			tree.Write("modules/acme/vpc/aws/registry.hcl", `deprecated "1.0.0" {}`)
-			tree.Write("modules/acme/network/aws/1.0.0.zip", indextest.Zip("main.tf", "# another\n"))
+			files, open := test.tree(t)
+			files.Keys("acme", publisher)
+			files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0").Signed(publisher)
+			files.ProviderIn("providers/acme/demo/1.1.0", "demo", "1.1.0", "linux_amd64")
+			files.Provider("registry.example.com/acme/demo", "2.0.0", "linux_amd64").Checksums()
+			files.Write("providers/acme/demo/registry.hcl", `deprecated "1.0.0" { reason = "old" }`)
+			files.Write("providers/registry.example.com/acme/demo/registry.hcl", `description = "a provider"`)
+			files.Provider("acme/other", "1.0.0", "linux_amd64")
+			files.Write("providers/acme/other/notes.txt", "ignored")
+			files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+			files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# a folder\n")
+			files.Write("modules/registry.example.com/acme/vpc/aws/2.0.0.zip", indextest.Zip("main.tf", "# merged\n"))
+			files.Write("modules/acme/vpc/aws/registry.hcl", `deprecated "1.0.0" {}`)
+			files.Write("modules/acme/network/aws/1.0.0.zip", indextest.Zip("main.tf", "# another\n"))
 
 			o := options(t, open)
 			o.Now = inAnHour
@@ -102,53 +102,53 @@ func TestChangesAfterManyScans(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	for _, test := range []struct {
 		rule   string
-		change func(tree *indextest.Tree)
+		change func(files *indextest.Tree)
 		seen   func(s *index.Snapshot, demo *index.Provider) bool
 	}{
-		{"a version is added", func(tree *indextest.Tree) { tree.Provider("acme/demo", "2.0.0", "linux_amd64") },
+		{"a version is added", func(files *indextest.Tree) { files.Provider("acme/demo", "2.0.0", "linux_amd64") },
 			func(_ *index.Snapshot, demo *index.Provider) bool { return demo.Release("2.0.0") != nil }},
-		{"a package is added in the folder of a version", func(tree *indextest.Tree) {
-			tree.ProviderIn(folder+"1.1.0", "demo", "1.1.0", "linux_arm64")
+		{"a package is added in the folder of a version", func(files *indextest.Tree) {
+			files.ProviderIn(folder+"1.1.0", "demo", "1.1.0", "linux_arm64")
 		}, func(_ *index.Snapshot, demo *index.Provider) bool { return len(demo.Release("1.1.0").Packages) == 2 }},
-		{"a package is removed", func(tree *indextest.Tree) { tree.Remove(folder + zipName) },
+		{"a package is removed", func(files *indextest.Tree) { files.Remove(folder + zipName) },
 			func(_ *index.Snapshot, demo *index.Provider) bool { return len(demo.Release("1.0.0").Packages) == 1 }},
-		{"a package is replaced", func(tree *indextest.Tree) {
-			tree.Write(folder+"1.1.0/terraform-provider-demo_1.1.0_linux_amd64.zip", "no zip")
+		{"a package is replaced", func(files *indextest.Tree) {
+			files.Write(folder+"1.1.0/terraform-provider-demo_1.1.0_linux_amd64.zip", "no zip")
 		}, func(s *index.Snapshot, demo *index.Provider) bool {
 			return demo.Release("1.1.0") == nil && len(s.Report.Withheld) == 1
 		}},
-		{"a signature is replaced", func(tree *indextest.Tree) {
-			tree.Write(folder+"terraform-provider-demo_1.0.0_SHA256SUMS.sig", "no signature")
+		{"a signature is replaced", func(files *indextest.Tree) {
+			files.Write(folder+"terraform-provider-demo_1.0.0_SHA256SUMS.sig", "no signature")
 		}, func(s *index.Snapshot, demo *index.Provider) bool {
 			return demo.Release("1.0.0") == nil && len(s.Report.Withheld) == 1
 		}},
-		{"the publisher has other keys", func(tree *indextest.Tree) { tree.Keys("acme", indextest.NewPublisher(t)) },
+		{"the publisher has other keys", func(files *indextest.Tree) { files.Keys("acme", indextest.NewPublisher(t)) },
 			func(s *index.Snapshot, demo *index.Provider) bool {
 				return demo.Release("1.0.0") == nil && len(s.Report.Withheld) == 1
 			}},
-		{"the publisher's keys are removed", func(tree *indextest.Tree) { tree.Remove("keys/acme.asc") },
+		{"the publisher's keys are removed", func(files *indextest.Tree) { files.Remove("keys/acme.asc") },
 			func(_ *index.Snapshot, demo *index.Provider) bool {
 				return demo.Release("1.0.0").Signature.By == index.ByRegistry
 			}},
-		{"a version is withdrawn", func(tree *indextest.Tree) { tree.Write(folder+"registry.hcl", `withdrawn "1.0.0" {}`) },
+		{"a version is withdrawn", func(files *indextest.Tree) { files.Write(folder+"registry.hcl", `withdrawn "1.0.0" {}`) },
 			func(_ *index.Snapshot, demo *index.Provider) bool {
 				return demo.Release("1.0.0") == nil && len(demo.Withdrawn()) == 1
 			}},
-		{"a file is added that is ignored", func(tree *indextest.Tree) { tree.Write(folder+"notes.txt", "x") },
+		{"a file is added that is ignored", func(files *indextest.Tree) { files.Write(folder+"notes.txt", "x") },
 			func(s *index.Snapshot, _ *index.Provider) bool { return len(s.Report.Ignored) == 1 }},
-		{"another spelling is added", func(tree *indextest.Tree) { tree.Provider("ACME/demo", "3.0.0", "linux_amd64") },
+		{"another spelling is added", func(files *indextest.Tree) { files.Provider("ACME/demo", "3.0.0", "linux_amd64") },
 			func(s *index.Snapshot, demo *index.Provider) bool {
 				return demo.Release("3.0.0") == nil && len(s.Report.Withheld) == 1
 			}},
-		{"the provider is removed", func(tree *indextest.Tree) { tree.Remove("providers/acme") },
+		{"the provider is removed", func(files *indextest.Tree) { files.Remove("providers/acme") },
 			func(_ *index.Snapshot, demo *index.Provider) bool { return demo == nil }},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			dir := t.TempDir()
-			tree := indextest.OnDisk(t, dir)
-			tree.Keys("acme", publisher)
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
-			tree.ProviderIn(folder+"1.1.0", "demo", "1.1.0", "linux_amd64")
+			files := indextest.OnDisk(t, dir)
+			files.Keys("acme", publisher)
+			files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
+			files.ProviderIn(folder+"1.1.0", "demo", "1.1.0", "linux_amd64")
 			o := options(t, index.Directories{Root: dir}.Open)
 			o.Now, o.Store = inAnHour, new(memoryStore)
 			x := index.New(o)
@@ -157,7 +157,7 @@ func TestChangesAfterManyScans(t *testing.T) {
 			if rescan(t, x).Provider(ownDemo) != before {
 				t.Fatal("the same files give another provider")
 			}
-			test.change(tree)
+			test.change(files)
 			s := rescan(t, x)
 			if !test.seen(s, s.Provider(ownDemo)) {
 				t.Errorf("offered is %+v, withheld is %+v", s.Report.Offered, s.Report.Withheld)
@@ -183,11 +183,11 @@ func TestARescanAllocatesLittle(t *testing.T) {
 		platforms = append(platforms, fmt.Sprintf("linux_arch%d", i))
 	}
 	dir := t.TempDir()
-	tree := indextest.OnDisk(t, dir)
+	files := indextest.OnDisk(t, dir)
 	for i := range providers {
 		for v := range versions {
 			typ, version := fmt.Sprintf("demo%d", i), fmt.Sprintf("1.%d.0", v)
-			tree.ProviderIn(filepath.ToSlash(filepath.Join("providers/acme", typ)), typ, version, platforms...).Checksums()
+			files.ProviderIn(filepath.ToSlash(filepath.Join("providers/acme", typ)), typ, version, platforms...).Checksums()
 		}
 	}
 	o := options(t, index.Directories{Root: dir}.Open)

@@ -25,20 +25,20 @@ func stagedRelease(t *testing.T) (*indextest.Bucket, index.Part) {
 	t.Helper()
 	b := new(indextest.Bucket)
 	publisher := indextest.NewPublisher(t)
-	tree := indextest.InBucket(t, b)
-	tree.ProviderIn(strings.TrimSuffix(stagedDemo, "/"), "demo", "1.0.0", "linux_amd64", "darwin_arm64", "windows_386").Manifest("6.0").Signed(publisher)
-	tree.Write(stagedDemo+"docs/index.md", "# Demo")
-	tree.Keys("acme", publisher)
+	files := indextest.InBucket(t, b)
+	files.ProviderIn(strings.TrimSuffix(stagedDemo, "/"), "demo", "1.0.0", "linux_amd64", "darwin_arm64", "windows_386").Manifest("6.0").Signed(publisher)
+	files.Write(stagedDemo+"docs/index.md", "# Demo")
+	files.Keys("acme", publisher)
 	return b, providersIn(t, b)
 }
 
 func providersIn(t *testing.T, b *indextest.Bucket) index.Part {
 	t.Helper()
-	tree, err := index.Directories{Root: "."}.OpenIn(b)
+	files, err := index.Directories{Root: "."}.OpenIn(b)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return tree.Providers
+	return files.Providers
 }
 
 // states returns what a bucket has before and after each change that a function makes.
@@ -134,9 +134,9 @@ func TestARemovedFolderIsSeenWholeOrNotAtAll(t *testing.T) {
 		if _, err := part.InstallFolder(t.Context(), ".staging/demo", "acme/demo/1.0.0", sumsOfDemo); err != nil {
 			t.Fatal(err)
 		}
-		tree := indextest.InBucket(t, b)
+		files := indextest.InBucket(t, b)
 		if !uploaded { // but copied there by hand
-			tree.Remove(versionOfDemo + index.UploadName)
+			files.Remove(versionOfDemo + index.UploadName)
 		}
 		all := states(t, b, func() error { return part.RemoveFolder(t.Context(), "acme/demo/1.0.0", sumsOfDemo) })
 		o := options(t, nil)
@@ -165,13 +165,13 @@ func TestIncompleteUploadsAreIgnored(t *testing.T) {
 		{"an upload without its SHA256SUMS", sumsOfDemo, false},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
-			tree.ProviderIn(strings.TrimSuffix(versionOfDemo, "/"), "demo", "1.0.0", "linux_amd64").Checksums()
-			tree.Write(versionOfDemo+index.UploadName, "{}")
+			files := indextest.New(t)
+			files.ProviderIn(strings.TrimSuffix(versionOfDemo, "/"), "demo", "1.0.0", "linux_amd64").Checksums()
+			files.Write(versionOfDemo+index.UploadName, "{}")
 			if test.remove != "" {
-				tree.Remove(versionOfDemo + test.remove)
+				files.Remove(versionOfDemo + test.remove)
 			}
-			s := scan(t, tree)
+			s := scan(t, files)
 			offered := s.Provider(addressAt("", "acme/demo")).Release("1.0.0") != nil
 			if offered != test.offered || len(s.Report.Withheld) > 0 || len(s.Report.Ignored) > 0 == test.offered {
 				t.Errorf("offered: %t, %+v", offered, s.Report)

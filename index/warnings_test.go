@@ -50,9 +50,9 @@ func TestDeprecationWarnings(t *testing.T) {
 			[]string{"version 1.0.0 is deprecated: " + strings.Repeat("ä", 170) + "… (https://example.com/)"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := aVersionedTree(t, test.versions...)
-			tree.Write("providers/acme/demo/registry.hcl", test.notices+"\n")
-			s := scan(t, tree)
+			files := aVersionedTree(t, test.versions...)
+			files.Write("providers/acme/demo/registry.hcl", test.notices+"\n")
+			s := scan(t, files)
 			nothingWithheld(t, s)
 			var list struct{ Warnings []string }
 			if err := json.Unmarshal(s.Provider(demoProvider).Versions().Head, &list); err != nil {

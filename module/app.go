@@ -109,7 +109,7 @@ func (a *App) Provision(ctx caddy.Context) error {
 
 // addSource returns the source of a tree's snapshots, which has an index as soon as
 // the app has started. It is for handlers that are being provisioned.
-func (a *App) addSource(t tree) *source {
+func (a *App) addSource(t servedTree) *source {
 	s := &source{tree: t, started: a.started}
 	a.sources = append(a.sources, s)
 	return s
@@ -167,7 +167,7 @@ func (a *App) Start() error {
 
 // shortestPoll returns how often to look for changes in a tree that several handlers may
 // serve.
-func (a *App) shortestPoll(t tree) time.Duration {
+func (a *App) shortestPoll(t servedTree) time.Duration {
 	shortest := t.poll
 	for _, s := range a.sources {
 		if s.tree.identity() == t.identity() && s.tree.poll > 0 && (shortest == 0 || s.tree.poll < shortest) {
@@ -212,7 +212,7 @@ func (a *App) Cleanup() error {
 
 // A source provides a handler with snapshots of its tree.
 type source struct {
-	tree    tree
+	tree    servedTree
 	started <-chan struct{}
 	index   atomic.Pointer[index.Index] // nil before the app has started
 }

@@ -205,14 +205,14 @@ func TestIndexLogsToTheNewestConfiguration(t *testing.T) {
 }
 
 func TestNamedFileSystem(t *testing.T) {
-	tree := indextest.New(t)
-	writeSample(tree)
+	folders := indextest.New(t)
+	writeSample(folders)
 	files := make(fstest.MapFS)
 	for _, name := range []string{
 		"providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip",
 		"modules/acme/vpc/aws/1.0.0/main.tf",
 	} {
-		files["archive/"+name] = &fstest.MapFile{Data: []byte(tree.Read(name)), Mode: 0o644}
+		files["archive/"+name] = &fstest.MapFile{Data: []byte(folders.Read(name)), Mode: 0o644}
 	}
 	for _, root := range []string{"archive", "/archive", "/archive/"} {
 		c := onFileSystem(t, files)
@@ -243,12 +243,12 @@ func TestNamedFileSystem(t *testing.T) {
 }
 
 // inMemory returns a tree as a file system other than the local disk.
-func inMemory(t *testing.T, tree *indextest.Tree) fs.FS {
+func inMemory(t *testing.T, folders *indextest.Tree) fs.FS {
 	t.Helper()
 	files := make(fstest.MapFS)
-	err := afero.Walk(tree.Fs, ".", func(name string, info fs.FileInfo, err error) error {
+	err := afero.Walk(folders.Fs, ".", func(name string, info fs.FileInfo, err error) error {
 		if err == nil && !info.IsDir() {
-			files[name] = &fstest.MapFile{Data: []byte(tree.Read(name)), Mode: 0o644, ModTime: info.ModTime()}
+			files[name] = &fstest.MapFile{Data: []byte(folders.Read(name)), Mode: 0o644, ModTime: info.ModTime()}
 		}
 		return err
 	})
@@ -297,10 +297,10 @@ func onFileSystem(t *testing.T, fsys fs.FS) *configuration {
 
 // A tree on a named file system is served like one on the disk, including ranges.
 func TestTreeOnANamedFileSystem(t *testing.T) {
-	tree := indextest.New(t)
-	writeSample(tree)
-	tree.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
-	counted := &opens{FS: inMemory(t, tree)}
+	files := indextest.New(t)
+	writeSample(files)
+	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# a module\n"))
+	counted := &opens{FS: inMemory(t, files)}
 	c := onFileSystem(t, counted)
 	h := c.mustHandle(Handler{FileSystem: "archive", Root: "/", Rescan: -1})
 	c.mustStart()
@@ -313,7 +313,7 @@ func TestTreeOnANamedFileSystem(t *testing.T) {
 		"/v1/mirror/registry.example.com/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip": "providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip",
 		"/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz":                                           "modules/acme/vpc/aws/1.1.0.tar.gz",
 	} {
-		want := tree.Read(file)
+		want := files.Read(file)
 		counted.take()
 		if w := get(t, h, "https://registry.example.com"+path); w.Code != http.StatusOK || w.Body.String() != want {
 			t.Errorf("%s: %d, %d bytes of %d", path, w.Code, w.Body.Len(), len(want))
@@ -326,7 +326,7 @@ func TestTreeOnANamedFileSystem(t *testing.T) {
 		}
 	}
 	folder := get(t, h, "https://registry.example.com/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz")
-	if folder.Code != http.StatusOK || !strings.Contains(folder.Body.String(), tree.Read("modules/acme/vpc/aws/1.0.0/main.tf")) {
+	if folder.Code != http.StatusOK || !strings.Contains(folder.Body.String(), files.Read("modules/acme/vpc/aws/1.0.0/main.tf")) {
 		t.Errorf("the module folder: %d", folder.Code)
 	}
 

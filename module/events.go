@@ -73,7 +73,7 @@ func (a *App) provisionEvents() error {
 
 // warnOfRoot logs a hint about a root without anything of a tree, once. A tree that is
 // filled from upstreams may start empty.
-func (a *App) warnOfRoot(t tree, before, now *index.Snapshot) {
+func (a *App) warnOfRoot(t servedTree, before, now *index.Snapshot) {
 	hint := now.Report.Hint
 	if hint == "" || t.filled || before != nil && before.Report.Hint == hint {
 		return
@@ -83,7 +83,7 @@ func (a *App) warnOfRoot(t tree, before, now *index.Snapshot) {
 
 // emitScanned emits an event for a scan. The index may outlive the configuration,
 // whose event handlers must not be called any more then.
-func (a *App) emitScanned(t tree, now *index.Snapshot, took time.Duration) {
+func (a *App) emitScanned(t servedTree, now *index.Snapshot, took time.Duration) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventRescanned) {
 		return
 	}
@@ -97,7 +97,7 @@ func (a *App) emitScanned(t tree, now *index.Snapshot, took time.Duration) {
 }
 
 // emitWithheld emits an event for a file that is withheld.
-func (a *App) emitWithheld(t tree, p index.Problem) {
+func (a *App) emitWithheld(t servedTree, p index.Problem) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventWithheld) {
 		return
 	}
@@ -112,7 +112,7 @@ func (a *App) emitWithheld(t tree, p index.Problem) {
 }
 
 // emitKeysChanged emits an event for a keys file that has changed.
-func (a *App) emitKeysChanged(t tree, c index.KeysChange) {
+func (a *App) emitKeysChanged(t servedTree, c index.KeysChange) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventKeysChanged) {
 		return
 	}
@@ -127,7 +127,7 @@ func (a *App) emitKeysChanged(t tree, c index.KeysChange) {
 }
 
 // emitRewritten emits an event for a file that is offered with other bytes than at first.
-func (a *App) emitRewritten(t tree, c index.ChangedVersion) {
+func (a *App) emitRewritten(t servedTree, c index.ChangedVersion) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventBytesChanged) {
 		return
 	}
@@ -155,7 +155,7 @@ func (a *App) emitUpstream(e fill.Event) {
 }
 
 // emitPublished emits an event for what a request has published.
-func (a *App) emitPublished(t tree, e *handlers.Exchange, client string) {
+func (a *App) emitPublished(t servedTree, e *handlers.Exchange, client string) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventPublished) {
 		return
 	}
@@ -172,7 +172,7 @@ func (a *App) emitPublished(t tree, e *handlers.Exchange, client string) {
 
 // emitNoticesChanged emits an event for what a request has withdrawn, deprecated or
 // restored.
-func (a *App) emitNoticesChanged(t tree, e *handlers.Exchange, client string) {
+func (a *App) emitNoticesChanged(t servedTree, e *handlers.Exchange, client string) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventNoticesChanged) {
 		return
 	}
@@ -188,7 +188,7 @@ func (a *App) emitNoticesChanged(t tree, e *handlers.Exchange, client string) {
 }
 
 // emitRefused emits an event for a file that a request has sent and that is refused.
-func (a *App) emitRefused(t tree, e *handlers.Exchange, client string, untold int) {
+func (a *App) emitRefused(t servedTree, e *handlers.Exchange, client string, untold int) {
 	if a.ctx.Err() != nil || !a.events.ShouldEmit(eventRefused) {
 		return
 	}

@@ -76,7 +76,7 @@ func rescan(t *testing.T, h *Handler) {
 
 func TestEvents(t *testing.T) {
 	root := archivesTree(t)
-	tree := indextest.OnDisk(t, root)
+	files := indextest.OnDisk(t, root)
 	c := newConfiguration(t)
 	rescanned, withheld := c.hear(eventRescanned), c.hear(eventWithheld)
 	h := c.mustHandle(Handler{Root: root, Rescan: -1})
@@ -96,8 +96,8 @@ func TestEvents(t *testing.T) {
 	}
 
 	const bad = "providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip"
-	tree.Write(bad+".tmp", "not a zip") // or it could be seen empty
-	if err := tree.Fs.Rename(bad+".tmp", bad); err != nil {
+	files.Write(bad+".tmp", "not a zip") // or it could be seen empty
+	if err := files.Fs.Rename(bad+".tmp", bad); err != nil {
 		t.Fatal(err)
 	}
 	rescan(t, h)

@@ -59,7 +59,7 @@ func (c keyCopies) Delete(ctx context.Context, namespace string) error {
 }
 
 // keyCopies are those of a tree in the storage of the app's configuration.
-func (a *App) keyCopies(t tree) keyCopies {
+func (a *App) keyCopies(t servedTree) keyCopies {
 	return newKeyCopies(func() (certmagic.Storage, error) { return a.ctx.Storage(), nil }, t.identity())
 }
 

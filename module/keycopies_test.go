@@ -58,8 +58,8 @@ func TestKeyCopiesInAStorage(t *testing.T) {
 func TestLostKeysFile(t *testing.T) {
 	root, storage := t.TempDir(), t.TempDir()
 	author, forger := indextest.NewPublisher(t), indextest.NewPublisher(t)
-	tree := indextest.OnDisk(t, root).Keys("acme", author)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(author)
+	files := indextest.OnDisk(t, root).Keys("acme", author)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(author)
 	signedBy := func(s *index.Snapshot, version string) string {
 		r := s.Provider(address.Address{Namespace: "acme", Name: "demo"}).Release(version)
 		if r == nil {
@@ -76,8 +76,8 @@ func TestLostKeysFile(t *testing.T) {
 		return c, h, changed
 	}
 	c, h, changed := begin(storage)
-	tree.Remove("keys/acme.asc")
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64").Signed(forger)
+	files.Remove("keys/acme.asc")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64").Signed(forger)
 	rescan(t, h)
 	events := changed.take()
 	if len(events) != 1 || events[0].Data["namespace"] != "acme" || events[0].Data["missing"] != true || !slices.Equal(events[0].Data["before"].([]string), []string{author.ID()}) {
@@ -100,8 +100,8 @@ func TestLostKeysFile(t *testing.T) {
 func TestAdminForgetsKeys(t *testing.T) {
 	root, other := t.TempDir(), sampleTree(t)
 	author := indextest.NewPublisher(t)
-	tree := indextest.OnDisk(t, root).Keys("registry.example/acme", author)
-	tree.Provider("registry.example/acme/demo", "1.0.0", "linux_amd64").Signed(author)
+	files := indextest.OnDisk(t, root).Keys("registry.example/acme", author)
+	files.Provider("registry.example/acme/demo", "1.0.0", "linux_amd64").Signed(author)
 	live(t, Handler{Root: root}, Handler{Root: other})
 	awaitLive(t)
 	forget := func(query string, status int) (roots []string) {
@@ -112,7 +112,7 @@ func TestAdminForgetsKeys(t *testing.T) {
 		return roots
 	}
 	forget("namespace=registry.example/acme", http.StatusConflict) // the file is there
-	tree.Remove("keys")
+	files.Remove("keys")
 	forget("namespace=", http.StatusBadRequest)
 	forget("namespace=a/b/c", http.StatusBadRequest)
 	forget("namespace=acme", http.StatusNotFound)

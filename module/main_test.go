@@ -45,9 +45,9 @@ func sampleTree(t *testing.T) string {
 	return root
 }
 
-func writeSample(tree *indextest.Tree) {
-	tree.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64")
-	tree.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
+func writeSample(files *indextest.Tree) {
+	files.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64")
+	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", `output "a" { value = 1 }`)
 }
 
 // A configuration is a Caddy configuration with handlers, provisioned and perhaps

@@ -48,14 +48,14 @@ func (c *configuration) gathered() map[string]float64 {
 
 func TestMetrics(t *testing.T) {
 	root := archivesTree(t)
-	tree := indextest.OnDisk(t, root)
+	files := indextest.OnDisk(t, root)
 	life := 365 * 24 * time.Hour
 	expiring := indextest.NewExpiringPublisher(t, time.Minute, time.Hour)
 	before := expiring.PublicKey() // of copies of one key the one that expires last counts
 	expiring.Extend(t, life)
-	tree.Write("keys/acme.asc", before+expiring.PublicKey()+indextest.NewPublisher(t).PublicKey())
-	tree.Provider("acme/signed", "1.0.0", "linux_amd64").Signed(expiring)
-	tree.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", "not a zip")
+	files.Write("keys/acme.asc", before+expiring.PublicKey()+indextest.NewPublisher(t).PublicKey())
+	files.Provider("acme/signed", "1.0.0", "linux_amd64").Signed(expiring)
+	files.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", "not a zip")
 	c := newConfiguration(t)
 	h := c.mustHandle(Handler{Root: root, Rescan: -1})
 	c.mustHandle(Handler{Root: root, Rescan: -1}) // a second one on the same tree counts nothing twice

@@ -18,8 +18,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A tree is what a handler serves, and with which options.
-type tree struct {
+// A servedTree is what a handler serves, and with which options.
+type servedTree struct {
 	fsys        fs.FS  // nil: the local disk
 	fsName      string // of fsys
 	directories index.Directories
@@ -33,7 +33,7 @@ type tree struct {
 // identity identifies the files of a tree in the memo of their digests and in
 // signed links, regardless of the other options. It is the same at all instances
 // that have the tree in the same place.
-func (t tree) identity() string {
+func (t servedTree) identity() string {
 	identity, _ := json.Marshal(struct {
 		FileSystem  string
 		Directories index.Directories
@@ -43,7 +43,7 @@ func (t tree) identity() string {
 
 // options returns the options of the tree's index. They must not refer to the
 // configuration, except for the file system, which is part of the pool's key.
-func (t tree) options(signer index.Signer) index.Options {
+func (t servedTree) options(signer index.Signer) index.Options {
 	var paths []string
 	if t.fsys == nil {
 		paths = t.directories.Paths()
@@ -68,12 +68,12 @@ func (t tree) options(signer index.Signer) index.Options {
 
 // writable reports whether files can come into the tree: those on the local disk may be
 // written, and those of an object store.
-func (t tree) writable() bool {
+func (t servedTree) writable() bool {
 	_, inBucket := t.fsys.(index.Bucket)
 	return t.fsys == nil || inBucket
 }
 
-func (t tree) open() (index.Tree, error) {
+func (t servedTree) open() (index.Tree, error) {
 	if t.fsys != nil {
 		return t.directories.OpenIn(t.fsys)
 	}
@@ -174,7 +174,7 @@ func (p *pooledIndex) lock(ctx context.Context, name string) (unlock func(), err
 
 // acquireIndex returns the index of a tree. The app holds one reference to it,
 // however many of its handlers use it.
-func (a *App) acquireIndex(t tree, signer index.Signer) *index.Index {
+func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 	key := poolKey{fsys: t.fsys, directories: t.directories, require: t.require, rescan: t.rescan, shared: t.poll > 0}
 	if signer != nil {
 		key.signer = signer.PublicKey().Armor

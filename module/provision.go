@@ -125,22 +125,22 @@ func (h *Handler) Provision(ctx caddy.Context) error {
 }
 
 // provisionTree returns the tree to serve.
-func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (tree, error) {
+func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (servedTree, error) {
 	fsys, err := h.fileSystem(ctx)
 	if err != nil {
-		return tree{}, err
+		return servedTree{}, err
 	}
 	directories, err := index.Directories{
 		Root: h.Root, Providers: h.Providers, Modules: h.Modules, Keys: h.Keys,
 	}.Locate(fsys)
 	if err != nil {
-		return tree{}, err
+		return servedTree{}, err
 	}
 	policy, err := h.SigningKey.read(repl)
 	if err != nil {
-		return tree{}, err
+		return servedTree{}, err
 	}
-	return tree{
+	return servedTree{
 		fsys:        fsys,
 		fsName:      h.FileSystem,
 		directories: directories,
@@ -153,7 +153,7 @@ func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (tree, 
 
 // checkRedirect checks that the tree lies on a store that can be redirected to. That the
 // store cannot be asked at the moment is no reason not to start.
-func (h *Handler) checkRedirect(ctx context.Context, t tree) error {
+func (h *Handler) checkRedirect(ctx context.Context, t servedTree) error {
 	life := time.Duration(h.Redirect)
 	if life == 0 {
 		return nil

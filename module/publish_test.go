@@ -29,15 +29,15 @@ import (
 // publishedRelease returns the files of a release of acme/demo, by name.
 func publishedRelease(t *testing.T, version string) map[string]string {
 	t.Helper()
-	tree := indextest.New(t)
-	release := tree.Provider("acme/demo", version, "linux_amd64", "darwin_arm64").Checksums()
+	folders := indextest.New(t)
+	release := folders.Provider("acme/demo", version, "linux_amd64", "darwin_arm64").Checksums()
 	files := make(map[string]string)
 	for _, name := range []string{
 		release.ChecksumsName(),
 		"providers/acme/demo/terraform-provider-demo_" + version + "_linux_amd64.zip",
 		"providers/acme/demo/terraform-provider-demo_" + version + "_darwin_arm64.zip",
 	} {
-		files[filepath.Base(name)] = tree.Read(name)
+		files[filepath.Base(name)] = folders.Read(name)
 	}
 	return files
 }
@@ -233,9 +233,9 @@ func TestProvisionPublish(t *testing.T) {
 			h := valid
 			h.Publish = new(Publish)
 			test.change(&h)
-			tree := indextest.New(t)
-			writeSample(tree)
-			c := onFileSystem(t, inMemory(t, tree))
+			files := indextest.New(t)
+			writeSample(files)
+			c := onFileSystem(t, inMemory(t, files))
 			loaded, err := c.handle(h)
 			if test.err != "" {
 				if err == nil || !strings.Contains(err.Error(), test.err) {

@@ -178,13 +178,13 @@ func (s linkKeyStore) Unlock(ctx context.Context) error {
 // Memo returns where a registry that serves a tree on the local disk keeps what it has read of
 // it, and the name of the tree there, if it runs as the same user.
 func Memo(directories index.Directories) (store index.Store, identity string) {
-	t := tree{directories: directories}
+	t := servedTree{directories: directories}
 	return t.memo(), t.identity()
 }
 
 // memo returns the file for the memo of a tree. It is in Caddy's data directory,
 // but not in its storage: it can be large, and is of use on this machine only.
-func (t tree) memo() memoFile {
+func (t servedTree) memo() memoFile {
 	sum := sha256.Sum256([]byte(t.identity()))
 	dir := filepath.Join(caddy.AppDataDir(), "terraform_registry", "memo")
 	return memoFile(filepath.Join(dir, hex.EncodeToString(sum[:12])))

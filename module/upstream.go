@@ -297,7 +297,7 @@ func parsePatterns(words []string) ([]fill.Pattern, error) {
 
 // pathOf returns where providers, or modules, are written to on the local disk: in the tree,
 // or among the temporary files of the system, from which they are sent to a bucket.
-func (t tree) pathOf(a address.Address) string {
+func (t servedTree) pathOf(a address.Address) string {
 	if t.fsys != nil {
 		return os.TempDir()
 	}
@@ -310,7 +310,7 @@ func (t tree) pathOf(a address.Address) string {
 
 // provisionUpstreams returns the filler of the tree; nil without upstreams. It sends
 // no requests to them.
-func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t tree) (*pooledFiller, error) {
+func (h *Handler) provisionUpstreams(app *App, repl *caddy.Replacer, t servedTree) (*pooledFiller, error) {
 	if len(h.Upstreams) == 0 {
 		return nil, nil
 	}

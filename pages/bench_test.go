@@ -18,8 +18,8 @@ func BenchmarkModulePage(b *testing.B) {
 	for n := range 300 {
 		fmt.Fprintf(&code, "variable \"setting_%03d\" {\n  type = object({\n    enabled = bool\n    names   = optional(list(string), [])\n  })\n  description = \"Whether part %d of the network is created, and the names of its members.\"\n  default     = { enabled = true }\n}\n\n", n, n)
 	}
-	tree := indextest.New(b).Write("modules/acme/vpc/aws/1.0.0/variables.tf", code.String())
-	s := siteOf(b, snapshotOf(b, tree))
+	files := indextest.New(b).Write("modules/acme/vpc/aws/1.0.0/variables.tf", code.String())
+	s := siteOf(b, snapshotOf(b, files))
 	for name, path := range map[string]string{
 		"inputs": "/modules/acme/vpc/aws?tab=inputs", "versions document": "/v1/modules/acme/vpc/aws/versions",
 	} {

@@ -24,12 +24,12 @@ import (
 // of a list.
 func visibleTree(t testing.TB) *indextest.Tree {
 	t.Helper()
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for i := range pageItems {
-		tree.Write(fmt.Sprintf("modules/open/m%02d/aws/1.0.0/main.tf", i), "# a module")
+		files.Write(fmt.Sprintf("modules/open/m%02d/aws/1.0.0/main.tf", i), "# a module")
 	}
 	for _, version := range []string{"0.9.0", "1.0.0", "1.1.0"} {
-		tree.Write("modules/open/vpc/aws/"+version+"/main.tf", `
+		files.Write("modules/open/vpc/aws/"+version+"/main.tf", `
 variable "cidr" {}
 module "vault" {
   source = "registry.example.com/secret/vault/aws"
@@ -45,13 +45,13 @@ terraform {
   }
 }
 `)
-		tree.Write("modules/open/vpc/aws/"+version+"/modules/zone/main.tf", `variable "zone" {}`)
-		tree.Write("modules/open/vpc/aws/"+version+"/README.md", "# VPC\n\nSee [the vault](/modules/secret/vault/aws) and [it](modules/zone).\n")
+		files.Write("modules/open/vpc/aws/"+version+"/modules/zone/main.tf", `variable "zone" {}`)
+		files.Write("modules/open/vpc/aws/"+version+"/README.md", "# VPC\n\nSee [the vault](/modules/secret/vault/aws) and [it](modules/zone).\n")
 	}
-	tree.Write("modules/open/vpc/aws/registry.hcl", "withdrawn \"0.9.0\" {\n  reason = \"old\"\n}\n")
-	tree.Provider("open/demo", "1.0.0", "linux_amd64").Docs("index.md", "# Demo\n\n[hidden](../../secret/hidden)\n", "resources/thing.md", "# Thing\n")
-	tree.Provider("registry.terraform.io/open/null", "3.2.0", "linux_amd64")
-	return tree
+	files.Write("modules/open/vpc/aws/registry.hcl", "withdrawn \"0.9.0\" {\n  reason = \"old\"\n}\n")
+	files.Provider("open/demo", "1.0.0", "linux_amd64").Docs("index.md", "# Demo\n\n[hidden](../../secret/hidden)\n", "resources/thing.md", "# Thing\n")
+	files.Provider("registry.terraform.io/open/null", "3.2.0", "linux_amd64")
+	return files
 }
 
 var hiddenRules = []string{
@@ -64,34 +64,34 @@ var hiddenRules = []string{
 
 // hide adds what those rules hide. What lies under the registry's own name is hidden
 // too where that name is not configured.
-func hide(tree *indextest.Tree, configured bool) {
+func hide(files *indextest.Tree, configured bool) {
 	for _, dir := range []string{"secret/vault/aws", "open/hidden/aws", "open/vpc/google", "registry.terraform.io/secret/vault/aws", "vault.example.org/open/vpc/aws"} {
 		for _, version := range []string{"0.1.0", "0.2.0", "1.0.0", "2.0.0"} {
-			tree.Write("modules/"+dir+"/"+version+"/main.tf", `variable "combination" {}`)
-			tree.Write("modules/"+dir+"/"+version+"/README.md", "# Vault of cidr\n\nOpens with a word.\n")
-			tree.Write("modules/"+dir+"/"+version+"/modules/zone/main.tf", `variable "zone" {}`)
-			tree.Write("modules/"+dir+"/"+version+"/examples/complete/main.tf", `# all`)
+			files.Write("modules/"+dir+"/"+version+"/main.tf", `variable "combination" {}`)
+			files.Write("modules/"+dir+"/"+version+"/README.md", "# Vault of cidr\n\nOpens with a word.\n")
+			files.Write("modules/"+dir+"/"+version+"/modules/zone/main.tf", `variable "zone" {}`)
+			files.Write("modules/"+dir+"/"+version+"/examples/complete/main.tf", `# all`)
 		}
-		tree.Write("modules/"+dir+"/registry.hcl", "withdrawn \"0.1.0\" {\n  reason = \"The combination leaked.\"\n}\ndeprecated \"0.2.0\" {\n  reason = \"Old.\"\n}\n")
+		files.Write("modules/"+dir+"/registry.hcl", "withdrawn \"0.1.0\" {\n  reason = \"The combination leaked.\"\n}\ndeprecated \"0.2.0\" {\n  reason = \"Old.\"\n}\n")
 	}
 	for _, name := range []string{"secret/hidden", "open/hidden", "registry.terraform.io/secret/hidden", "vault.example.org/open/null"} {
 		for _, version := range []string{"0.1.0", "0.2.0", "1.0.0"} {
-			tree.Provider(name, version, "linux_amd64", "darwin_arm64").Docs("index.md", "# Hidden\n", "resources/thing.md", "# Thing\n")
+			files.Provider(name, version, "linux_amd64", "darwin_arm64").Docs("index.md", "# Hidden\n", "resources/thing.md", "# Thing\n")
 		}
-		tree.Write("providers/"+name+"/registry.hcl", "withdrawn \"0.1.0\" {\n  reason = \"The combination leaked.\"\n}\n")
+		files.Write("providers/"+name+"/registry.hcl", "withdrawn \"0.1.0\" {\n  reason = \"The combination leaked.\"\n}\n")
 	}
-	tree.Write("modules/registry.example.com/secret/vault/aws/3.0.0/main.tf", "# merged")
-	tree.Write("modules/registry.example.com/secret/vault/aws/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
-	tree.Write("modules/secret/withdrawn/aws/1.0.0/main.tf", "# nothing of it is offered")
-	tree.Write("modules/secret/withdrawn/aws/registry.hcl", "withdrawn \">= 0\" {\n  reason = \"The combination leaked.\"\n}\n")
-	tree.Write("modules/secret/broken/aws/1.0.0.zip", "what is withheld is in the report")
+	files.Write("modules/registry.example.com/secret/vault/aws/3.0.0/main.tf", "# merged")
+	files.Write("modules/registry.example.com/secret/vault/aws/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
+	files.Write("modules/secret/withdrawn/aws/1.0.0/main.tf", "# nothing of it is offered")
+	files.Write("modules/secret/withdrawn/aws/registry.hcl", "withdrawn \">= 0\" {\n  reason = \"The combination leaked.\"\n}\n")
+	files.Write("modules/secret/broken/aws/1.0.0.zip", "what is withheld is in the report")
 	if configured {
 		return
 	}
-	tree.Write("modules/registry.example.com/open/vpc/aws/2.0.0/main.tf", "# under the registry's own name")
-	tree.Write("modules/registry.example.com/open/vpc/aws/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
-	tree.Provider("registry.example.com/open/demo", "2.0.0", "linux_amd64")
-	tree.Write("providers/registry.example.com/open/demo/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
+	files.Write("modules/registry.example.com/open/vpc/aws/2.0.0/main.tf", "# under the registry's own name")
+	files.Write("modules/registry.example.com/open/vpc/aws/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
+	files.Provider("registry.example.com/open/demo", "2.0.0", "linux_amd64")
+	files.Write("providers/registry.example.com/open/demo/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
 }
 
 // everyPath are paths of all pages and of the whole API.
@@ -168,8 +168,8 @@ func TestWhatIsHiddenChangesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	keys := access.NewLinkKeys(time.Now())
-	serving := func(tree *indextest.Tree, names ...svchost.Hostname) *Site {
-		snapshot, err := index.Scan(context.Background(), index.Options{Open: tree.Open, Signer: key})
+	serving := func(files *indextest.Tree, names ...svchost.Hostname) *Site {
+		snapshot, err := index.Scan(context.Background(), index.Options{Open: files.Open, Signer: key})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -186,9 +186,9 @@ func TestWhatIsHiddenChangesNothing(t *testing.T) {
 		{"with configured names", []svchost.Hostname{"registry.example.com", "other.example.com"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := visibleTree(t)
-			hide(tree, test.names != nil)
-			full, less := serving(tree, test.names...), serving(visibleTree(t), test.names...)
+			files := visibleTree(t)
+			hide(files, test.names != nil)
+			full, less := serving(files, test.names...), serving(visibleTree(t), test.names...)
 			paths, seen := everyPath(), 0
 			for _, path := range paths {
 				known := full.ask(http.MethodGet, path, "registry.example.com", "reader")
@@ -228,9 +228,9 @@ func TestHiddenPagesTakeTheSameWay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, under which tests are short, empties pools at random: allocations cannot be compared")
 	}
-	tree := visibleTree(t)
-	hide(tree, false)
-	s := siteOf(t, snapshotOf(t, tree), hiddenRules...)
+	files := visibleTree(t)
+	hide(files, false)
+	s := siteOf(t, snapshotOf(t, files), hiddenRules...)
 	for _, test := range []struct{ rule, exists, missing string }{
 		{"a module", "/modules/secret/vault/aws", "/modules/secret/vaulx/aws"},
 		{"a module in a public namespace", "/modules/open/hidden/aws", "/modules/open/hidden/awx"},

@@ -67,12 +67,12 @@ func TestTheHomePageStandsIn(t *testing.T) {
 		user       string
 		want, lack []string
 	}{
-		{"not for a registry that it has nothing of", func(tree *indextest.Tree) { tree.Provider("acme/demo", "1.0.0", "linux_amd64") }, nil, public, "",
+		{"not for a registry that it has nothing of", func(files *indextest.Tree) { files.Provider("acme/demo", "1.0.0", "linux_amd64") }, nil, public, "",
 			[]string{"registry.example.com/NAMESPACE/TYPE"}, []string{"host \"", "Network mirror"}},
-		{"for the providers in the tree", func(tree *indextest.Tree) { tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64") }, nil, public, "",
+		{"for the providers in the tree", func(files *indextest.Tree) { files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64") }, nil, public, "",
 			[]string{hosts, providers, `https://registry.terraform.io/v1/modules/`}, []string{modules, "credentials"}},
-		{"for the modules in the tree", func(tree *indextest.Tree) {
-			tree.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0/main.tf", "# a")
+		{"for the modules in the tree", func(files *indextest.Tree) {
+			files.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0/main.tf", "# a")
 		}, nil, public, "",
 			[]string{hosts, modules}, []string{providers}},
 		{"for an upstream, before anything of it is here", nil, []fill.Origin{{Hostname: "registry.terraform.io"}}, public, "",
@@ -81,17 +81,17 @@ func TestTheHomePageStandsIn(t *testing.T) {
 			[]string{hosts, providers, modules}, []string{"credentials"}},
 		{"with a token where that is private", nil, []fill.Origin{{Hostname: "registry.terraform.io"}}, private, "ann",
 			[]string{hosts, `credentials "registry.terraform.io"`}, nil},
-		{"for nobody who is not known", func(tree *indextest.Tree) { tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64") }, []fill.Origin{{Hostname: "intern.example.net"}}, private, "",
+		{"for nobody who is not known", func(files *indextest.Tree) { files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64") }, []fill.Origin{{Hostname: "intern.example.net"}}, private, "",
 			nil, []string{"registry.terraform.io", "intern.example.net"}},
 		{"for everyone where that is public", nil, []fill.Origin{{Hostname: "registry.terraform.io"}, {Hostname: "intern.example.net"}}, []string{"allow anonymous read registry.terraform.io"}, "",
 			[]string{hosts, providers}, []string{`credentials "registry.terraform.io"`, "intern.example.net"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree := indextest.New(t)
+			files := indextest.New(t)
 			if test.files != nil {
-				test.files(tree)
+				test.files(files)
 			}
-			s := siteOf(t, snapshotOf(t, tree), test.rules...)
+			s := siteOf(t, snapshotOf(t, files), test.rules...)
 			if test.origins != nil {
 				s.Registry.Upstream = originsOnly{origins: test.origins}
 			}
@@ -112,11 +112,11 @@ func TestTheHomePageStandsIn(t *testing.T) {
 
 // Without the registry's signature, clients get providers from the mirror alone.
 func TestUnsignedProvidersAreNotExcludedFromTheMirror(t *testing.T) {
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
 	for _, unsigned := range []bool{false, true} {
-		s := siteOf(t, snapshotOf(t, tree))
+		s := siteOf(t, snapshotOf(t, files))
 		s.Unsigned = unsigned
 		text := textIn(parse(t, s.get("/", "")))
 		if got := strings.Contains(text, "exclude"); got == unsigned {

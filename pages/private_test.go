@@ -13,8 +13,8 @@ import (
 // privateTree has one public module and private ones, of which no page may tell.
 func privateTree(t testing.TB) *indextest.Tree {
 	t.Helper()
-	tree := indextest.New(t)
-	tree.Write("modules/open/vpc/aws/1.0.0/main.tf", `
+	files := indextest.New(t)
+	files.Write("modules/open/vpc/aws/1.0.0/main.tf", `
 module "a" {
   source = "registry.example.com/secret/vault/aws"
 }
@@ -26,12 +26,12 @@ terraform {
   }
 }
 `)
-	tree.Write("modules/secret/vault/aws/1.0.0/main.tf", `variable "combination" {}`)
-	tree.Write("modules/secret/vault/aws/1.0.0/README.md", "# Vault\n\nOpens with a word.\n")
-	tree.Write("modules/secret/vault/aws/0.9.0/main.tf", "# old")
-	tree.Write("modules/secret/vault/aws/registry.hcl", "withdrawn \"0.9.0\" {\n  reason = \"The combination leaked.\"\n}\n")
-	tree.Provider("secret/hidden", "1.0.0", "linux_amd64")
-	return tree
+	files.Write("modules/secret/vault/aws/1.0.0/main.tf", `variable "combination" {}`)
+	files.Write("modules/secret/vault/aws/1.0.0/README.md", "# Vault\n\nOpens with a word.\n")
+	files.Write("modules/secret/vault/aws/0.9.0/main.tf", "# old")
+	files.Write("modules/secret/vault/aws/registry.hcl", "withdrawn \"0.9.0\" {\n  reason = \"The combination leaked.\"\n}\n")
+	files.Provider("secret/hidden", "1.0.0", "linux_amd64")
+	return files
 }
 
 var privateRules = []string{
@@ -168,8 +168,8 @@ func TestSigningInLeadsBack(t *testing.T) {
 }
 
 func TestReportIsForOperators(t *testing.T) {
-	tree := privateTree(t).Write("modules/secret/stray.txt", "what is this")
-	s := siteOf(t, snapshotOf(t, tree), privateRules...)
+	files := privateTree(t).Write("modules/secret/stray.txt", "what is this")
+	s := siteOf(t, snapshotOf(t, files), privateRules...)
 	for user, want := range map[string]int{"": 401, "stranger": 404, "reader": 404, "ann": 200} {
 		if w := s.get("/_registry/report", user); w.Code != want {
 			t.Errorf("%q: %d, want %d", user, w.Code, want)
@@ -178,7 +178,7 @@ func TestReportIsForOperators(t *testing.T) {
 	if body := s.get("/_registry/report", "ann").Body.String(); !strings.Contains(body, "modules/secret/stray.txt") {
 		t.Errorf("the report lacks a file:\n%s", body)
 	}
-	if w := siteOf(t, snapshotOf(t, tree)).get("/_registry/report", "ann"); w.Code != 404 {
+	if w := siteOf(t, snapshotOf(t, files)).get("/_registry/report", "ann"); w.Code != 404 {
 		t.Errorf("without rules nobody is known to be an operator: %d", w.Code)
 	}
 }

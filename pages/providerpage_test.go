@@ -19,14 +19,14 @@ import (
 
 // demoReleases writes the provider of the tests: releases with and without their
 // publisher's signature and documentation, a deprecated one and a withdrawn one.
-func demoReleases(t testing.TB, tree *indextest.Tree) {
+func demoReleases(t testing.TB, files *indextest.Tree) {
 	t.Helper()
 	publisher := indextest.NewPublisher(t)
-	tree.Keys("acme", publisher)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Provider("acme/demo", "0.9.0", "linux_amd64")
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64").Docs("guides/start.md", "# Start")
-	tree.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64", "windows_amd64").Manifest("5.0", "6.0").Signed(publisher).Docs(
+	files.Keys("acme", publisher)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64")
+	files.Provider("acme/demo", "0.9.0", "linux_amd64")
+	files.Provider("acme/demo", "1.1.0", "linux_amd64").Docs("guides/start.md", "# Start")
+	files.Provider("acme/demo", "1.2.0", "linux_amd64", "darwin_arm64", "windows_amd64").Manifest("5.0", "6.0").Signed(publisher).Docs(
 		"index.md", "---\ndescription: Things of the demo service.\n---\n# Demo\n\nSee [things](resources/thing).\n\n```terraform\nprovider \"demo\" {}\n```\n",
 		"resources/thing.md", `---
 page_title: "demo_thing Resource - demo"
@@ -49,7 +49,7 @@ None.
 		"guides/start.md", "---\npage_title: Getting started\n---\ntext",
 		"data-sources/thing.md", "text", "resources/demo_full.md", "text", "functions/parse.md", "text",
 		"resources/old.md", "---\nsubcategory: Deprecated\n---\ntext", "resources/hidden.md~", "text")
-	tree.Write("providers/acme/demo/registry.hcl", `
+	files.Write("providers/acme/demo/registry.hcl", `
 source = "https://example.org/demo"
 deprecated "1.0.0" {
   reason = "It forgets."

@@ -25,9 +25,9 @@ import (
 )
 
 // vpcFiles are those of a version of the module of the tests.
-func vpcFiles(tree *indextest.Tree, version, variables string) {
+func vpcFiles(files *indextest.Tree, version, variables string) {
 	dir := "modules/acme/vpc/aws/" + version + "/"
-	tree.Write(dir+"main.tf", `terraform {
+	files.Write(dir+"main.tf", `terraform {
   required_version = ">= 1.3"
 }
 module "subnets" {
@@ -38,24 +38,24 @@ module "labels" {
   version = "~> 1.0"
 }
 `)
-	tree.Write(dir+"variables.tf", variables)
-	tree.Write(dir+"README.md", "# VPC\n\nA network. See [subnets](./modules/subnets), [changes](CHANGELOG.md) and ![a drawing](images/net.svg).\n\n## Usage\n\nUse it.\n\n## More\n\nMore.\n")
-	tree.Write(dir+"CHANGELOG.md", "# Changes\n\n<script>alert(1)</script>\n")
-	tree.Write(dir+"images/net.svg", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`)
-	tree.Write(dir+"blob.bin", "\x00\x01\xff")
-	tree.Write(dir+"modules/subnets/main.tf", "variable \"zones\" {}\n")
+	files.Write(dir+"variables.tf", variables)
+	files.Write(dir+"README.md", "# VPC\n\nA network. See [subnets](./modules/subnets), [changes](CHANGELOG.md) and ![a drawing](images/net.svg).\n\n## Usage\n\nUse it.\n\n## More\n\nMore.\n")
+	files.Write(dir+"CHANGELOG.md", "# Changes\n\n<script>alert(1)</script>\n")
+	files.Write(dir+"images/net.svg", `<svg xmlns="http://www.w3.org/2000/svg"><script>alert(1)</script></svg>`)
+	files.Write(dir+"blob.bin", "\x00\x01\xff")
+	files.Write(dir+"modules/subnets/main.tf", "variable \"zones\" {}\n")
 }
 
 // siteTree has a module with some history, a labels module, and mirrored ones.
 func siteTree(t testing.TB) *indextest.Tree {
 	t.Helper()
-	tree := indextest.New(t)
-	vpcFiles(tree, "1.2.0", "variable \"cidr\" {}\nvariable \"old\" { default = 1 }\n")
-	vpcFiles(tree, "1.3.0", "variable \"cidr\" {}\n")
-	vpcFiles(tree, "1.4.0", "variable \"cidr\" {}\nvariable \"zones\" { default = [] }\n")
-	vpcFiles(tree, "2.0.0-rc.1", "variable \"cidr\" {}\n")
-	vpcFiles(tree, "1.1.0", "variable \"cidr\" {}\n")
-	tree.Write("modules/acme/vpc/aws/registry.hcl", `
+	files := indextest.New(t)
+	vpcFiles(files, "1.2.0", "variable \"cidr\" {}\nvariable \"old\" { default = 1 }\n")
+	vpcFiles(files, "1.3.0", "variable \"cidr\" {}\n")
+	vpcFiles(files, "1.4.0", "variable \"cidr\" {}\nvariable \"zones\" { default = [] }\n")
+	vpcFiles(files, "2.0.0-rc.1", "variable \"cidr\" {}\n")
+	vpcFiles(files, "1.1.0", "variable \"cidr\" {}\n")
+	files.Write("modules/acme/vpc/aws/registry.hcl", `
 owner = "platform team"
 source = "https://example.org/vpc"
 deprecated "1.2.0" {
@@ -65,20 +65,20 @@ withdrawn "1.1.0" {
   reason = "Its key is public."
 }
 `)
-	tree.Write("modules/acme/labels/null/1.0.0/main.tf", "# labels")
-	tree.Write("modules/registry.terraform.io/acme/tags/null/1.0.0/main.tf", "# tags")
-	demoReleases(t, tree)
-	tree.Provider("registry.terraform.io/hashicorp/null", "3.2.0", "linux_amd64")
-	return tree
+	files.Write("modules/acme/labels/null/1.0.0/main.tf", "# labels")
+	files.Write("modules/registry.terraform.io/acme/tags/null/1.0.0/main.tf", "# tags")
+	demoReleases(t, files)
+	files.Provider("registry.terraform.io/hashicorp/null", "3.2.0", "linux_amd64")
+	return files
 }
 
-func snapshotOf(t testing.TB, tree *indextest.Tree) *index.Snapshot {
+func snapshotOf(t testing.TB, files *indextest.Tree) *index.Snapshot {
 	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := index.Scan(context.Background(), index.Options{Open: tree.Open, Signer: key})
+	s, err := index.Scan(context.Background(), index.Options{Open: files.Open, Signer: key})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -462,13 +462,13 @@ func TestVersionsSayWhatTheyAre(t *testing.T) {
 // Everybody who may see a version is told that it is not what it was.
 func TestVersionsSayThatTheirBytesHaveChanged(t *testing.T) {
 	const zip = "providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
-	tree := indextest.New(t).Write(zip, indextest.ProviderZip("demo", "1.0.0", "linux_amd64")).Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")
-	x := index.New(index.Options{Open: tree.Open})
+	files := indextest.New(t).Write(zip, indextest.ProviderZip("demo", "1.0.0", "linux_amd64")).Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")
+	x := index.New(index.Options{Open: files.Open})
 	defer x.Close()
 	if _, err := x.Rescan(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	tree.Write(zip, indextest.Zip("terraform-provider-demo_v1.0.0", "another program")).Write("modules/acme/vpc/aws/1.0.0/main.tf", "# another module")
+	files.Write(zip, indextest.Zip("terraform-provider-demo_v1.0.0", "another program")).Write("modules/acme/vpc/aws/1.0.0/main.tf", "# another module")
 	snapshot, err := x.Rescan(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -492,10 +492,10 @@ func TestVersionsSayThatTheirBytesHaveChanged(t *testing.T) {
 
 // What would be refused today lies in the tree all the same, or comes from elsewhere.
 func TestModulesSayWhatIsWrongWithThem(t *testing.T) {
-	tree := indextest.New(t).
+	files := indextest.New(t).
 		Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "locals {\n  a = 1 +\n}\n", "terraform.tfstate", "{}", "a.tfvars", "")).
 		Write("modules/acme/vpc/aws/1.1.0/main.tf", "# a module\n")
-	s := siteOf(t, snapshotOf(t, tree))
+	s := siteOf(t, snapshotOf(t, files))
 	wants := []string{
 		"Terraform and OpenTofu cannot read all of this version.", "Its publisher has to correct main.tf:2, which clients cannot parse: Invalid expression",
 		"This version has secrets in it.", "It contains terraform.tfstate (state), which everyone who downloads the module gets: pack it without.",
@@ -530,16 +530,16 @@ func TestARegistryBegins(t *testing.T) {
 // What is shown has been verified: a page of files that were replaced has to wait for
 // the next scan.
 func TestFilesThatChangedUnderneath(t *testing.T) {
-	tree := siteTree(t)
-	first := snapshotOf(t, tree)
+	files := siteTree(t)
+	first := snapshotOf(t, files)
 	s := siteOf(t, first)
-	tree.Write("modules/acme/vpc/aws/1.4.0/variables.tf", "variable \"other_than_before\" {}\n")
+	files.Write("modules/acme/vpc/aws/1.4.0/variables.tf", "variable \"other_than_before\" {}\n")
 	scans := 0
 	s.Registry.Changed = func(...string) { scans++ }
 	if w := s.get("/modules/acme/vpc/aws?tab=inputs", ""); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") == "" || scans != 1 {
 		t.Errorf("%d, %v, and %d scans", w.Code, w.Header(), scans)
 	}
-	second := snapshotOf(t, tree)
+	second := snapshotOf(t, files)
 	s.Registry.Next = func(_ context.Context, after *index.Snapshot, _ ...index.Wanted) *index.Snapshot {
 		if after == second {
 			return nil
@@ -552,14 +552,14 @@ func TestFilesThatChangedUnderneath(t *testing.T) {
 }
 
 func TestListsAreFilteredAndPaged(t *testing.T) {
-	tree := indextest.New(t)
+	files := indextest.New(t)
 	for _, name := range []string{"a", "b"} {
 		for i := range 20 {
-			tree.Write("modules/"+name+"/m"+strings.Repeat("x", i)+"/aws/1.0.0/main.tf", "#")
+			files.Write("modules/"+name+"/m"+strings.Repeat("x", i)+"/aws/1.0.0/main.tf", "#")
 		}
 	}
-	tree.Write("modules/a/m/google/1.0.0/main.tf", "#")
-	s := siteOf(t, snapshotOf(t, tree))
+	files.Write("modules/a/m/google/1.0.0/main.tf", "#")
+	s := siteOf(t, snapshotOf(t, files))
 	items := func(path string) int {
 		n := 0
 		for _, li := range elements(parse(t, s.get(path, "")), atom.P) {
@@ -589,8 +589,8 @@ func TestListsAreFilteredAndPaged(t *testing.T) {
 }
 
 func TestARenderedPageIsKept(t *testing.T) {
-	tree := siteTree(t)
-	s := siteOf(t, snapshotOf(t, tree))
+	files := siteTree(t)
+	s := siteOf(t, snapshotOf(t, files))
 	body := func() string { return s.get("/modules/acme/vpc/aws?tab=inputs", "").Body.String() }
 	first := body()
 	kept := s.cache.latest.Load()
@@ -606,7 +606,7 @@ func TestARenderedPageIsKept(t *testing.T) {
 		t.Error("searches or errors are kept")
 	}
 
-	next := snapshotOf(t, tree.Write("modules/acme/vpc/aws/1.5.0/variables.tf", "variable \"new\" {}"))
+	next := snapshotOf(t, files.Write("modules/acme/vpc/aws/1.5.0/variables.tf", "variable \"new\" {}"))
 	s.Registry.Snapshot = func() *index.Snapshot { return next }
 	if !strings.Contains(body(), "input_new") {
 		t.Error("the page of an earlier snapshot is shown")
@@ -616,9 +616,9 @@ func TestARenderedPageIsKept(t *testing.T) {
 // What is kept does not keep requests in memory, whose lines can have a megabyte.
 func TestKeptPagesDoNotKeepRequests(t *testing.T) {
 	const requests, line = 64, 1 << 20
-	tree := indextest.New(t)
-	vpcFiles(tree, "1.0.0", "")
-	s := siteOf(t, snapshotOf(t, tree))
+	files := indextest.New(t)
+	vpcFiles(files, "1.0.0", "")
+	s := siteOf(t, snapshotOf(t, files))
 	heap := func() uint64 {
 		var m runtime.MemStats
 		runtime.GC()

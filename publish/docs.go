@@ -32,18 +32,18 @@ const (
 
 // putDocs takes the documentation of a release. It replaces what there is, since no
 // lock file knows it.
-func (p *Publisher) putDocs(ctx context.Context, tree index.Tree, f File, u Upload) (Result, error) {
+func (p *Publisher) putDocs(ctx context.Context, files index.Tree, f File, u Upload) (Result, error) {
 	if u.Bodiless {
 		return Result{}, ErrNothing // archives are not kept
 	}
-	s := stage{address: f.Address, version: f.Version, part: tree.Providers}
+	s := stage{address: f.Address, version: f.Version, part: files.Providers}
 	r, err := p.receive(ctx, s.part, f, u)
 	if err != nil {
 		return Result{}, err
 	}
 	defer s.part.RemoveIfEmpty(stagingPath())
 	defer r.Discard()
-	result, err := p.takeDocs(ctx, tree, s, f, r)
+	result, err := p.takeDocs(ctx, files, s, f, r)
 	p.measure(s, u.Subject, r.size)
 	if err == nil && result.Outcome != Waiting {
 		p.awaitScan(ctx, f.Address) // unchanged, they may have come a moment ago
@@ -53,7 +53,7 @@ func (p *Publisher) putDocs(ctx context.Context, tree index.Tree, f File, u Uplo
 
 // takeDocs reads an archive of documentation and puts its files where they belong. They
 // are in memory meanwhile, so there is one at a time, which must wait for nobody.
-func (p *Publisher) takeDocs(ctx context.Context, tree index.Tree, s stage, f File, r *received) (Result, error) {
+func (p *Publisher) takeDocs(ctx context.Context, folders index.Tree, s stage, f File, r *received) (Result, error) {
 	unlock, err := p.lockIn(ctx, s.part, s.lockName())
 	if err != nil {
 		return Result{}, err
@@ -66,7 +66,7 @@ func (p *Publisher) takeDocs(ctx context.Context, tree index.Tree, s stage, f Fi
 		return Result{}, err
 	}
 	ctx = context.WithoutCancel(ctx) // what the client has sent is complete
-	present, err := p.presentRelease(tree, f.Address, f.Version)
+	present, err := p.presentRelease(folders, f.Address, f.Version)
 	if err != nil {
 		return Result{}, err
 	}
@@ -85,7 +85,7 @@ func (p *Publisher) takeDocs(ctx context.Context, tree index.Tree, s stage, f Fi
 		}
 		return f.added(r.sum), nil
 	}
-	_, needsSignature, err := p.keys(ctx, tree, present)
+	_, needsSignature, err := p.keys(ctx, folders, present)
 	if err != nil {
 		return Result{}, err
 	}

@@ -170,9 +170,9 @@ func TestPublicationsDuringFaults(t *testing.T) {
 			if testing.Short() && order.from == 0 {
 				t.Skip("there are hundreds of operations")
 			}
-			build := func(tree *indextest.Tree) {
-				tree.Keys("acme", author)
-				tree.ProviderIn("providers/ACME/demo/0.9.0", "demo", "0.9.0", "linux_amd64").Signed(author)
+			build := func(files *indextest.Tree) {
+				files.Keys("acme", author)
+				files.ProviderIn("providers/ACME/demo/0.9.0", "demo", "0.9.0", "linux_amd64").Signed(author)
 			}
 			eachFault(t, build, func(t *testing.T, r faultyTree, begin func(), end func() string) {
 				var again []string
@@ -215,9 +215,9 @@ func TestModulesDuringFaults(t *testing.T) {
 		"", "modules/acme/vpc/aws/1.0.0.tar.gz", "modules/acme/vpc/aws/v1.0.0.tgz", "modules/Acme/vpc/aws/1.0.0.tar.gz",
 	} {
 		t.Run("there is "+present, func(t *testing.T) {
-			build := func(tree *indextest.Tree) {
+			build := func(files *indextest.Tree) {
 				if present != "" {
-					tree.Write(present, one)
+					files.Write(present, one)
 				}
 			}
 			eachFault(t, build, func(t *testing.T, r faultyTree, begin func(), end func() string) {

@@ -21,7 +21,7 @@ import (
 
 // scan has the index judge a release as if it were in the tree. It returns the digests that
 // the index has.
-func (p *Publisher) scan(ctx context.Context, tree index.Tree, s stage, c *staged) (*index.Digests, error) {
+func (p *Publisher) scan(ctx context.Context, files index.Tree, s stage, c *staged) (*index.Digests, error) {
 	digests := new(index.Digests)
 	if x := p.options.Index(); x != nil {
 		digests = x.Digests()
@@ -30,7 +30,7 @@ func (p *Publisher) scan(ctx context.Context, tree index.Tree, s stage, c *stage
 	providers := s.part
 	providers.Dir = path.Join(providers.Dir, s.in(releaseFolder))
 	var failures failures
-	staged := tree.Staged(failures.of(providers, func(string) bool { return true }))
+	staged := files.Staged(failures.of(providers, func(string) bool { return true }))
 	staged.Keys = failures.of(staged.Keys, func(name string) bool { return p.concernsKeys(name, s.address.Namespace) })
 	snapshot, err := index.Scan(ctx, index.Options{
 		Open:              func() (index.Tree, error) { return staged, nil },

@@ -16,11 +16,11 @@ import (
 // folder that the release is in, or goes to; without them, those of another name of the
 // registry count. Where keys are missing, or cannot be read, nothing is published: the error is a
 // *Refusal, or an index.ErrNotWritable.
-func (p *Publisher) keys(ctx context.Context, tree index.Tree, present *presentRelease) (keys *signing.Keyring, needsSignature bool, err error) {
+func (p *Publisher) keys(ctx context.Context, files index.Tree, present *presentRelease) (keys *signing.Keyring, needsSignature bool, err error) {
 	first, namespace := present.address.Hostname, present.address.Namespace
 	others := slices.DeleteFunc(p.hostnames(), func(h svchost.Hostname) bool { return h == first })
 	for _, hostname := range append([]svchost.Hostname{first}, others...) {
-		part, name, err := tree.KeysFile(hostname, namespace)
+		part, name, err := files.KeysFile(hostname, namespace)
 		if err != nil {
 			return nil, true, err
 		}

@@ -15,11 +15,11 @@ import (
 // the tree now. The error is ErrNothing if there is none, and index.ErrStore or
 // ErrUnavailable if that is not known.
 func (p *Publisher) Metadata(a address.Address) ([]byte, error) {
-	tree, err := p.open()
+	files, err := p.open()
 	if err != nil {
 		return nil, err
 	}
-	_, content, err := p.readMetadata(tree, a)
+	_, content, err := p.readMetadata(files, a)
 	if err == nil && content == nil {
 		err = ErrNothing
 	}
@@ -28,7 +28,7 @@ func (p *Publisher) Metadata(a address.Address) ([]byte, error) {
 
 // readMetadata returns the folder with the registry.hcl of an address, and its content; nil
 // if there is none. What is hosted may lie under one of the registry's names.
-func (p *Publisher) readMetadata(tree index.Tree, a address.Address) (index.AddressFolder, []byte, error) {
+func (p *Publisher) readMetadata(files index.Tree, a address.Address) (index.AddressFolder, []byte, error) {
 	places := []address.Address{a}
 	if a.Hostname == "" {
 		for _, name := range p.options.Hostnames {
@@ -36,7 +36,7 @@ func (p *Publisher) readMetadata(tree index.Tree, a address.Address) (index.Addr
 		}
 	}
 	for _, at := range places {
-		folder := tree.Folder(at)
+		folder := files.Folder(at)
 		content, err := folder.ReadMetadata()
 		switch {
 		case errors.Is(err, index.ErrStore):
@@ -47,12 +47,12 @@ func (p *Publisher) readMetadata(tree index.Tree, a address.Address) (index.Addr
 			return folder, content, nil
 		}
 	}
-	return tree.Folder(a), nil, nil
+	return files.Folder(a), nil, nil
 }
 
 // putMetadata replaces the registry.hcl of a provider or module, if all of it can be
 // used.
-func (p *Publisher) putMetadata(ctx context.Context, tree index.Tree, f File, u Upload) (Result, error) {
+func (p *Publisher) putMetadata(ctx context.Context, files index.Tree, f File, u Upload) (Result, error) {
 	if u.Bodiless {
 		return Result{}, ErrNothing
 	}
@@ -68,7 +68,7 @@ func (p *Publisher) putMetadata(ctx context.Context, tree index.Tree, f File, u 
 		}
 		return Result{}, bad
 	}
-	before, changed, err := p.replaceMetadata(ctx, tree, f, u, body.Bytes())
+	before, changed, err := p.replaceMetadata(ctx, files, f, u, body.Bytes())
 	if err != nil {
 		return Result{}, err
 	}
@@ -85,8 +85,8 @@ func (p *Publisher) putMetadata(ctx context.Context, tree index.Tree, f File, u 
 
 // replaceMetadata writes the registry.hcl, and waits for the index to see it: unchanged, it
 // may have come a moment ago. It returns what was there before.
-func (p *Publisher) replaceMetadata(ctx context.Context, tree index.Tree, f File, u Upload, content []byte) (before []byte, changed bool, err error) {
-	part, _, err := tree.Folder(f.Address).In()
+func (p *Publisher) replaceMetadata(ctx context.Context, files index.Tree, f File, u Upload, content []byte) (before []byte, changed bool, err error) {
+	part, _, err := files.Folder(f.Address).In()
 	if err != nil {
 		return nil, false, err
 	}
@@ -94,7 +94,7 @@ func (p *Publisher) replaceMetadata(ctx context.Context, tree index.Tree, f File
 	if err != nil {
 		return nil, false, err
 	}
-	folder, before, err := p.readMetadata(tree, f.Address)
+	folder, before, err := p.readMetadata(files, f.Address)
 	if err == nil {
 		err = u.permits(before)
 	}

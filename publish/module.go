@@ -18,8 +18,8 @@ import (
 )
 
 // putModule publishes the package of a module: one file is the whole version.
-func (p *Publisher) putModule(ctx context.Context, tree index.Tree, f File, u Upload) (Result, error) {
-	present, err := p.presentModule(tree, f)
+func (p *Publisher) putModule(ctx context.Context, files index.Tree, f File, u Upload) (Result, error) {
+	present, err := p.presentModule(files, f)
 	if err != nil {
 		return Result{}, err
 	}
@@ -36,7 +36,7 @@ func (p *Publisher) putModule(ctx context.Context, tree index.Tree, f File, u Up
 		}
 		return present.compare(f, sum)
 	}
-	part, dir, err := tree.Folder(f.Address).In()
+	part, dir, err := files.Folder(f.Address).In()
 	if err != nil {
 		return Result{}, err
 	}
@@ -54,7 +54,7 @@ func (p *Publisher) putModule(ctx context.Context, tree index.Tree, f File, u Up
 	if err != nil {
 		return Result{}, err
 	}
-	if present, err = p.placeModule(ctx, tree, f, r, digest, dir); err != nil {
+	if present, err = p.placeModule(ctx, files, f, r, digest, dir); err != nil {
 		return Result{}, err
 	}
 	if present != nil {
@@ -82,15 +82,15 @@ func judge(d index.Doubts, allowSecrets bool) (notes []string, err error) {
 
 // placeModule gives a package its name in the tree, unless the version has been
 // published meanwhile. That is what it returns.
-func (p *Publisher) placeModule(ctx context.Context, tree index.Tree, f File, r *received, digest index.ModuleDigest, dir string) (*presentModule, error) {
-	unlock, err := p.lockIn(ctx, tree.Modules, f.Address.String()+"@"+withoutBuild(f.Version))
+func (p *Publisher) placeModule(ctx context.Context, files index.Tree, f File, r *received, digest index.ModuleDigest, dir string) (*presentModule, error) {
+	unlock, err := p.lockIn(ctx, files.Modules, f.Address.String()+"@"+withoutBuild(f.Version))
 	if err != nil {
 		return nil, err
 	}
 	defer unlock()
-	present, err := p.presentModule(tree, f)
+	present, err := p.presentModule(files, f)
 	if err == nil && !present.is(f) {
-		err = p.checkNoOtherBuild(tree, f.Address, f.Version)
+		err = p.checkNoOtherBuild(files, f.Address, f.Version)
 	}
 	if present != nil || err != nil {
 		return present, err
@@ -100,11 +100,11 @@ func (p *Publisher) placeModule(ctx context.Context, tree index.Tree, f File, r 
 	info, err := r.Create(context.WithoutCancel(ctx), name)
 	switch {
 	case errors.Is(err, index.ErrChanged):
-		present, err := p.presentModule(tree, f)
+		present, err := p.presentModule(files, f)
 		if present != nil || err != nil {
 			return present, err
 		}
-		switch exists, err := tree.Modules.Exists(name); {
+		switch exists, err := files.Modules.Exists(name); {
 		case err != nil:
 			return nil, err
 		case !exists:
@@ -116,12 +116,12 @@ func (p *Publisher) placeModule(ctx context.Context, tree index.Tree, f File, r 
 	}
 	// Creation fails for the same name only. The version may have come under another one
 	// since it was looked for: copied there, or by an instance that has lost the lock.
-	present, err = p.presentModuleBut(tree, f, name)
+	present, err = p.presentModuleBut(files, f, name)
 	if err != nil {
 		return nil, err
 	}
 	if present != nil {
-		return present, index.StorageError(tree.Modules.Fs.Remove(path.Join(tree.Modules.Dir, name)))
+		return present, index.StorageError(files.Modules.Fs.Remove(path.Join(files.Modules.Dir, name)))
 	}
 	if x := p.options.Index(); x != nil {
 		x.Digests().AddModule(info, digest)
@@ -145,14 +145,14 @@ func (m *presentModule) is(f File) bool { return m != nil && m.version == f.Vers
 
 // presentModule looks for a version under all names of the registry, whatever its format
 // and its build metadata; nil if there is none.
-func (p *Publisher) presentModule(tree index.Tree, f File) (*presentModule, error) {
-	return p.presentModuleBut(tree, f, "")
+func (p *Publisher) presentModule(files index.Tree, f File) (*presentModule, error) {
+	return p.presentModuleBut(files, f, "")
 }
 
 // presentModuleBut passes over one path.
-func (p *Publisher) presentModuleBut(tree index.Tree, f File, but string) (*presentModule, error) {
+func (p *Publisher) presentModuleBut(files index.Tree, f File, but string) (*presentModule, error) {
 	for _, hostname := range p.hostnames() {
-		m, err := p.presentModuleUnder(tree, f, hostname, but)
+		m, err := p.presentModuleUnder(files, f, hostname, but)
 		if m != nil || err != nil {
 			return m, err
 		}
@@ -160,8 +160,8 @@ func (p *Publisher) presentModuleBut(tree index.Tree, f File, but string) (*pres
 	return nil, nil
 }
 
-func (p *Publisher) presentModuleUnder(tree index.Tree, f File, hostname svchost.Hostname, but string) (*presentModule, error) {
-	part, dir, err := tree.Folder(f.Address.At(hostname)).In()
+func (p *Publisher) presentModuleUnder(files index.Tree, f File, hostname svchost.Hostname, but string) (*presentModule, error) {
+	part, dir, err := files.Folder(f.Address.At(hostname)).In()
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +187,7 @@ func (p *Publisher) presentModuleUnder(tree index.Tree, f File, hostname svchost
 			return nil, index.ErrReserved
 		}
 		if present == nil || version == f.Version && present.version != version {
-			present = &presentModule{part: part, path: name, version: version, info: e, tree: tree}
+			present = &presentModule{part: part, path: name, version: version, info: e, tree: files}
 		}
 	}
 	if s := p.snapshot(); s != nil && present != nil {

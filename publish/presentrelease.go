@@ -37,10 +37,10 @@ type presentRelease struct {
 
 // presentRelease looks for a version under all names of the registry. Without one,
 // folder is where it goes.
-func (p *Publisher) presentRelease(tree index.Tree, a address.Address, version string) (*presentRelease, error) {
+func (p *Publisher) presentRelease(files index.Tree, a address.Address, version string) (*presentRelease, error) {
 	var first *presentRelease
 	for _, hostname := range p.hostnames() {
-		r, err := p.presentUnder(tree, a.At(hostname), version)
+		r, err := p.presentUnder(files, a.At(hostname), version)
 		if err != nil {
 			return nil, err
 		}
@@ -54,12 +54,12 @@ func (p *Publisher) presentRelease(tree index.Tree, a address.Address, version s
 	return first, nil
 }
 
-func (p *Publisher) presentUnder(tree index.Tree, a address.Address, version string) (*presentRelease, error) {
-	part, dir, err := tree.Folder(a).In()
+func (p *Publisher) presentUnder(files index.Tree, a address.Address, version string) (*presentRelease, error) {
+	part, dir, err := files.Folder(a).In()
 	if err != nil {
 		return nil, err
 	}
-	r := &presentRelease{address: a, part: part, files: make(map[string]string), folder: path.Join(dir, version), tree: tree}
+	r := &presentRelease{address: a, part: part, files: make(map[string]string), folder: path.Join(dir, version), tree: files}
 	if s := p.snapshot(); s != nil {
 		r.release = s.Provider(a).Release(version)
 	}
@@ -127,7 +127,7 @@ func (r *presentRelease) describe(a address.Address, version string) (wire.Publi
 
 // putBeside answers an upload of a version that the tree has: whatever its bytes are,
 // the version does not change.
-func (p *Publisher) putBeside(ctx context.Context, tree index.Tree, present *presentRelease, f File, u Upload) (Result, error) {
+func (p *Publisher) putBeside(ctx context.Context, files index.Tree, present *presentRelease, f File, u Upload) (Result, error) {
 	if u.announced() && (f.Kind != Signature || u.Bodiless) {
 		return present.compare(f, u.SHA256)
 	}
@@ -143,7 +143,7 @@ func (p *Publisher) putBeside(ctx context.Context, tree index.Tree, present *pre
 	if err != nil {
 		return Result{}, err
 	}
-	return p.compareWithPresent(ctx, tree, present, f, content.Bytes(), sum)
+	return p.compareWithPresent(ctx, files, present, f, content.Bytes(), sum)
 }
 
 // compareWithPresent answers an upload of a version that the tree has. A publisher that
@@ -151,7 +151,7 @@ func (p *Publisher) putBeside(ctx context.Context, tree index.Tree, present *pre
 // complete it before theirs arrives: both must not fail. What is published stays all the
 // same: a signature that nothing can verify would keep the release from clients once the
 // namespace has keys.
-func (p *Publisher) compareWithPresent(ctx context.Context, tree index.Tree, present *presentRelease, f File, content []byte, sum wire.SHA256) (Result, error) {
+func (p *Publisher) compareWithPresent(ctx context.Context, files index.Tree, present *presentRelease, f File, content []byte, sum wire.SHA256) (Result, error) {
 	result, err := present.compare(f, sum)
 	if f.Kind != Signature || content == nil || !errors.Is(err, ErrConflict) {
 		return result, err
@@ -160,7 +160,7 @@ func (p *Publisher) compareWithPresent(ctx context.Context, tree index.Tree, pre
 	if err := checkSignature(f, content); err != nil {
 		return Result{}, err
 	}
-	keys, _, err := p.keys(ctx, tree, present)
+	keys, _, err := p.keys(ctx, files, present)
 	if err != nil {
 		return Result{}, err
 	}

@@ -164,11 +164,11 @@ func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 	if u.Size > p.limit(f.Kind) {
 		return Result{}, tooLarge(p.limit(f.Kind))
 	}
-	tree, err := p.open()
+	files, err := p.open()
 	if err != nil {
 		return Result{}, err
 	}
-	if err := p.checkOnlyBuild(ctx, tree, f); err != nil {
+	if err := p.checkOnlyBuild(ctx, files, f); err != nil {
 		return Result{}, err
 	}
 	if err := p.checkNotWithdrawn(f); err != nil {
@@ -177,13 +177,13 @@ func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 	put := p.putReleaseFile
 	switch f.Kind {
 	case Metadata:
-		return p.putMetadata(ctx, tree, f, u)
+		return p.putMetadata(ctx, files, f, u)
 	case Docs:
-		return p.putDocs(ctx, tree, f, u)
+		return p.putDocs(ctx, files, f, u)
 	case Module:
 		put = p.putModule
 	}
-	result, err := put(ctx, tree, f, u)
+	result, err := put(ctx, files, f, u)
 	if err == nil && result.Outcome == Unchanged && !p.offered(p.snapshot(), f, result.SHA256) {
 		result.Message = cmp.Or(p.awaitOffer(ctx, f, result.SHA256), result.Message)
 	}
@@ -207,15 +207,15 @@ func (p *Publisher) limit(k Kind) int64 {
 }
 
 func (p *Publisher) open() (index.Tree, error) {
-	tree, err := p.opener.Tree()
-	if err == nil && (tree.Providers.Replaced() || tree.Modules.Replaced()) {
+	files, err := p.opener.Tree()
+	if err == nil && (files.Providers.Replaced() || files.Modules.Replaced()) {
 		p.opener.Forget()
-		tree, err = p.opener.Tree()
+		files, err = p.opener.Tree()
 	}
 	if err != nil {
-		return tree, p.unavailable("opening the tree", err)
+		return files, p.unavailable("opening the tree", err)
 	}
-	return tree, nil
+	return files, nil
 }
 
 // lockPatience is how long a request waits for a lock. A client that is told to try again

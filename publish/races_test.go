@@ -75,9 +75,9 @@ func TestModulesThatComeMeanwhile(t *testing.T) {
 		} {
 			t.Run(way.name+", copied: "+test.rule, func(t *testing.T) {
 				root := t.TempDir()
-				tree := indextest.OnDisk(t, root)
+				files := indextest.OnDisk(t, root)
 				name := "modules/acme/vpc/aws/" + test.name
-				r := instanceAt(t, root, way.lacks, way.last, "/1.0.0.tar.gz", func() { tree.Write(name, test.content) })
+				r := instanceAt(t, root, way.lacks, way.last, "/1.0.0.tar.gz", func() { files.Write(name, test.content) })
 				result, err := r.putModule("1.0.0.tar.gz", mine)
 				if test.same && (err != nil || result.Outcome != publish.Unchanged) || !test.same && !errors.Is(err, publish.ErrConflict) {
 					t.Errorf("got %+v, %v", result, err)
@@ -121,17 +121,17 @@ func TestReleasesThatComeMeanwhile(t *testing.T) {
 	} {
 		for _, test := range []struct {
 			rule string
-			copy func(tree *indextest.Tree) error
+			copy func(files *indextest.Tree) error
 			kind error
 		}{
-			{"a folder with a file", func(tree *indextest.Tree) error { tree.Write(folder+linuxZip, "copied"); return nil }, publish.ErrConflict},
-			{"an empty folder", func(tree *indextest.Tree) error { return tree.Fs.MkdirAll(folder, 0o755) }, index.ErrReserved},
+			{"a folder with a file", func(files *indextest.Tree) error { files.Write(folder+linuxZip, "copied"); return nil }, publish.ErrConflict},
+			{"an empty folder", func(files *indextest.Tree) error { return files.Fs.MkdirAll(folder, 0o755) }, index.ErrReserved},
 		} {
 			t.Run(way.name+": "+test.rule, func(t *testing.T) {
 				root := t.TempDir()
-				tree := indextest.OnDisk(t, root)
+				files := indextest.OnDisk(t, root)
 				r := instanceAt(t, root, way.lacks, way.last, "/acme/demo/1.0.0", func() {
-					if err := test.copy(tree); err != nil {
+					if err := test.copy(files); err != nil {
 						t.Error(err)
 					}
 				})
@@ -145,7 +145,7 @@ func TestReleasesThatComeMeanwhile(t *testing.T) {
 				if _, err := os.Stat(filepath.Join(root, filepath.FromSlash(folder+sums))); !errors.Is(err, fs.ErrNotExist) {
 					t.Errorf("the folder has files of the release (%v)", err)
 				}
-				tree.Remove(strings.TrimSuffix(folder, "/"))
+				files.Remove(strings.TrimSuffix(folder, "/"))
 				r.mustPut(last, d[last], publish.Added)
 				r.offers(d)
 			})

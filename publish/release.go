@@ -19,17 +19,17 @@ import (
 
 // putReleaseFile stages a file of a provider's release, and publishes the release if
 // it is complete.
-func (p *Publisher) putReleaseFile(ctx context.Context, tree index.Tree, f File, u Upload) (Result, error) {
-	s := stage{address: f.Address, version: f.Version, part: tree.Providers}
-	present, err := p.presentRelease(tree, f.Address, f.Version)
+func (p *Publisher) putReleaseFile(ctx context.Context, files index.Tree, f File, u Upload) (Result, error) {
+	s := stage{address: f.Address, version: f.Version, part: files.Providers}
+	present, err := p.presentRelease(files, f.Address, f.Version)
 	if err != nil {
 		return Result{}, err
 	}
 	if present.exists {
-		return p.putBeside(ctx, tree, present, f, u)
+		return p.putBeside(ctx, files, present, f, u)
 	}
 	if u.announced() {
-		result, err := p.advance(ctx, tree, s, f, u.SHA256, nil, func(*signing.Keyring) (string, error) { return "", s.has(f, u.SHA256) })
+		result, err := p.advance(ctx, files, s, f, u.SHA256, nil, func(*signing.Keyring) (string, error) { return "", s.has(f, u.SHA256) })
 		another := f.Kind == Signature && errors.Is(err, ErrConflict) // which may be valid too
 		if !errors.Is(err, ErrNothing) && !another || u.Bodiless {
 			return result, err
@@ -45,7 +45,7 @@ func (p *Publisher) putReleaseFile(ctx context.Context, tree index.Tree, f File,
 	if err != nil {
 		return Result{}, err
 	}
-	result, err := p.advance(ctx, tree, s, f, r.sum, content, func(keys *signing.Keyring) (string, error) {
+	result, err := p.advance(ctx, files, s, f, r.sum, content, func(keys *signing.Keyring) (string, error) {
 		// The client may leave: what it has sent is complete.
 		return p.add(context.WithoutCancel(ctx), s, f, r, content, keys)
 	})
@@ -132,8 +132,8 @@ func checkChecksums(f File, content []byte) error {
 // advance changes what is staged, and publishes it if it is complete. sum is that of
 // the file that was sent, whose content is nil if it has not been sent yet or is a package.
 // The change may have something to say.
-func (p *Publisher) advance(ctx context.Context, tree index.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (Result, error) {
-	published, result, err := p.advanceLocked(ctx, tree, s, f, sum, content, change)
+func (p *Publisher) advance(ctx context.Context, folders index.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (Result, error) {
+	published, result, err := p.advanceLocked(ctx, folders, s, f, sum, content, change)
 	if err != nil || !published {
 		return result, err
 	}
@@ -143,7 +143,7 @@ func (p *Publisher) advance(ctx context.Context, tree index.Tree, s stage, f Fil
 	return result, nil
 }
 
-func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (published bool, result Result, err error) {
+func (p *Publisher) advanceLocked(ctx context.Context, files index.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (published bool, result Result, err error) {
 	unlock, err := p.lockIn(ctx, s.part, s.lockName())
 	if err != nil {
 		return false, Result{}, err
@@ -151,15 +151,15 @@ func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage,
 	defer unlock()
 	// From here on the client may leave: what it has sent is complete.
 	ctx = context.WithoutCancel(ctx)
-	present, err := p.presentRelease(tree, s.address, s.version)
+	present, err := p.presentRelease(files, s.address, s.version)
 	if err != nil {
 		return false, Result{}, err
 	}
 	if present.exists { // it has been published meanwhile
-		result, err = p.compareWithPresent(ctx, tree, present, f, content, sum)
+		result, err = p.compareWithPresent(ctx, files, present, f, content, sum)
 		return false, result, err
 	}
-	keys, needsSignature, err := p.keys(ctx, tree, present)
+	keys, needsSignature, err := p.keys(ctx, files, present)
 	if err != nil {
 		return false, Result{}, err
 	}
@@ -177,7 +177,7 @@ func (p *Publisher) advanceLocked(ctx context.Context, tree index.Tree, s stage,
 	}
 	if len(s.missing(c, needsSignature)) == 0 {
 		result.Files = staged.Files
-		err := p.publish(ctx, tree, s, c, present)
+		err := p.publish(ctx, files, s, c, present)
 		return err == nil, result, err
 	}
 	result = Result{Outcome: Waiting, Publication: staged}
@@ -337,14 +337,14 @@ func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyrin
 
 // publish makes a complete release one of the tree, if the index would offer it there.
 // What is at fault otherwise is dropped, so that it can be sent again.
-func (p *Publisher) publish(ctx context.Context, tree index.Tree, s stage, c *staged, present *presentRelease) error {
-	if err := p.checkNoOtherBuild(tree, s.address, s.version); err != nil {
+func (p *Publisher) publish(ctx context.Context, files index.Tree, s stage, c *staged, present *presentRelease) error {
+	if err := p.checkNoOtherBuild(files, s.address, s.version); err != nil {
 		return err
 	}
 	if err := p.addDocs(ctx, s); err != nil {
 		return err
 	}
-	digests, err := p.scan(ctx, tree, s, c)
+	digests, err := p.scan(ctx, files, s, c)
 	if err != nil {
 		return err
 	}
@@ -375,18 +375,18 @@ func (p *Publisher) publish(ctx context.Context, tree index.Tree, s stage, c *st
 
 // State returns what is published or staged of a provider's version, or ErrNothing.
 func (p *Publisher) State(ctx context.Context, a address.Address, version string) (wire.Publication, error) {
-	tree, err := p.open()
+	files, err := p.open()
 	if err != nil {
 		return wire.Publication{}, err
 	}
-	present, err := p.presentRelease(tree, a, version)
+	present, err := p.presentRelease(files, a, version)
 	if err != nil {
 		return wire.Publication{}, err
 	}
 	if present.exists {
 		return present.describe(a, version)
 	}
-	s := stage{address: a.At(""), version: version, part: tree.Providers}
+	s := stage{address: a.At(""), version: version, part: files.Providers}
 	if exists, err := s.part.Exists(s.in()); err != nil || !exists {
 		return wire.Publication{}, cmp.Or(err, ErrNothing)
 	}
@@ -402,7 +402,7 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	if c.empty() {
 		return wire.Publication{}, ErrNothing
 	}
-	_, needsSignature, err := p.keys(ctx, tree, present)
+	_, needsSignature, err := p.keys(ctx, files, present)
 	if err != nil {
 		return wire.Publication{}, err
 	}
@@ -412,12 +412,12 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 // Drop removes what is staged of a provider's version, or returns ErrNothing. Of a version
 // that is published nothing is removed, which is an ErrConflict.
 func (p *Publisher) Drop(ctx context.Context, a address.Address, version string) error {
-	tree, err := p.open()
+	files, err := p.open()
 	if err != nil {
 		return err
 	}
-	s := stage{address: a.At(""), version: version, part: tree.Providers}
-	present, err := p.presentRelease(tree, s.address, version)
+	s := stage{address: a.At(""), version: version, part: files.Providers}
+	present, err := p.presentRelease(files, s.address, version)
 	if err != nil {
 		return err
 	}
@@ -432,7 +432,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 		return err
 	}
 	defer unlock()
-	if present, err = p.presentRelease(tree, s.address, version); err != nil {
+	if present, err = p.presentRelease(files, s.address, version); err != nil {
 		return err
 	}
 	if present.exists { // meanwhile: what is left of its stage may be documentation that replaces it

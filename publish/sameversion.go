@@ -15,7 +15,7 @@ import (
 
 // checkOnlyBuild refuses a file of a version that clients take for another one, which lies
 // in the tree or is staged and complete. If both lie in the tree already, neither changes.
-func (p *Publisher) checkOnlyBuild(ctx context.Context, tree index.Tree, f File) error {
+func (p *Publisher) checkOnlyBuild(ctx context.Context, files index.Tree, f File) error {
 	if f.Version == "" {
 		return nil
 	}
@@ -23,14 +23,14 @@ func (p *Publisher) checkOnlyBuild(ctx context.Context, tree index.Tree, f File)
 	if err != nil {
 		return refused("%v", err)
 	}
-	other, err := p.otherBuild(tree, f.Address, v)
+	other, err := p.otherBuild(files, f.Address, v)
 	if err == nil && other == nil && !f.Address.IsModule() {
-		other, err = p.otherStage(ctx, tree, f.Address, v)
+		other, err = p.otherStage(ctx, files, f.Address, v)
 	}
 	if err != nil || other == nil {
 		return err
 	}
-	if present, err := p.present(tree, f); present || err != nil {
+	if present, err := p.present(files, f); present || err != nil {
 		return err
 	}
 	return errOtherBuild(f.Address, v, other)
@@ -38,12 +38,12 @@ func (p *Publisher) checkOnlyBuild(ctx context.Context, tree index.Tree, f File)
 
 // checkNoOtherBuild is checkOnlyBuild, of the tree alone, for a version that is about to
 // come into it.
-func (p *Publisher) checkNoOtherBuild(tree index.Tree, a address.Address, text string) error {
+func (p *Publisher) checkNoOtherBuild(files index.Tree, a address.Address, text string) error {
 	v, err := address.ParseModuleVersion(text)
 	if err != nil {
 		return refused("%v", err)
 	}
-	other, err := p.otherBuild(tree, a, v)
+	other, err := p.otherBuild(files, a, v)
 	if err != nil || other == nil {
 		return err
 	}
@@ -55,21 +55,21 @@ func errOtherBuild(a address.Address, v, other *version.Version) error {
 }
 
 // present reports whether the version of a file itself lies in the tree.
-func (p *Publisher) present(tree index.Tree, f File) (bool, error) {
+func (p *Publisher) present(files index.Tree, f File) (bool, error) {
 	if f.Address.IsModule() {
-		m, err := p.presentModule(tree, f)
+		m, err := p.presentModule(files, f)
 		return m.is(f), err
 	}
-	r, err := p.presentRelease(tree, f.Address, f.Version)
+	r, err := p.presentRelease(files, f.Address, f.Version)
 	return err == nil && r.exists, err
 }
 
 // otherBuild returns a version that clients take for v, and that lies in the tree under one
 // of the registry's names, whether it is offered or not; nil if there is none.
-func (p *Publisher) otherBuild(tree index.Tree, a address.Address, v *version.Version) (*version.Version, error) {
+func (p *Publisher) otherBuild(files index.Tree, a address.Address, v *version.Version) (*version.Version, error) {
 	for _, hostname := range p.hostnames() {
 		a := a.At(hostname)
-		part, dir, err := tree.Folder(a).In()
+		part, dir, err := files.Folder(a).In()
 		if err != nil {
 			return nil, err
 		}
@@ -85,7 +85,7 @@ func (p *Publisher) otherBuild(tree index.Tree, a address.Address, v *version.Ve
 			if a.IsModule() {
 				return other, nil
 			}
-			r, err := p.presentUnder(tree, a, other.String()) // a folder may have no package
+			r, err := p.presentUnder(files, a, other.String()) // a folder may have no package
 			if err != nil {
 				return nil, err
 			}
@@ -124,13 +124,13 @@ func versionOf(a address.Address, e fs.FileInfo) *version.Version {
 
 // otherStage returns a version that clients take for v, and of which all files are staged:
 // publishing it has failed, and will be tried again. It is nil if there is none.
-func (p *Publisher) otherStage(ctx context.Context, tree index.Tree, a address.Address, v *version.Version) (*version.Version, error) {
-	entries, err := list(tree.Providers, stagingPath())
+func (p *Publisher) otherStage(ctx context.Context, files index.Tree, a address.Address, v *version.Version) (*version.Version, error) {
+	entries, err := list(files.Providers, stagingPath())
 	if err != nil {
 		return nil, err
 	}
 	for _, e := range entries {
-		s, ok := parseStage(tree.Providers, e.Name())
+		s, ok := parseStage(files.Providers, e.Name())
 		if !ok || s.address != a.At("") {
 			continue
 		}
@@ -138,7 +138,7 @@ func (p *Publisher) otherStage(ctx context.Context, tree index.Tree, a address.A
 		if err != nil || !address.SameToClients(v, other) {
 			continue
 		}
-		if complete, err := p.complete(ctx, tree, s); complete || err != nil {
+		if complete, err := p.complete(ctx, files, s); complete || err != nil {
 			return other, err
 		}
 	}
@@ -146,7 +146,7 @@ func (p *Publisher) otherStage(ctx context.Context, tree index.Tree, a address.A
 }
 
 // complete reports whether all files of a release are staged.
-func (p *Publisher) complete(ctx context.Context, tree index.Tree, s stage) (bool, error) {
+func (p *Publisher) complete(ctx context.Context, files index.Tree, s stage) (bool, error) {
 	unlock, err := p.lock(ctx, s.lockName())
 	if err != nil {
 		return false, err
@@ -156,10 +156,10 @@ func (p *Publisher) complete(ctx context.Context, tree index.Tree, s stage) (boo
 	if err != nil {
 		return false, err
 	}
-	present, err := p.presentRelease(tree, s.address, s.version)
+	present, err := p.presentRelease(files, s.address, s.version)
 	if err != nil {
 		return false, err
 	}
-	_, needsSignature, err := p.keys(ctx, tree, present)
+	_, needsSignature, err := p.keys(ctx, files, present)
 	return err == nil && len(s.missing(c, needsSignature)) == 0, err
 }

@@ -16,8 +16,8 @@ import (
 func TestFoldersOfOtherSpellings(t *testing.T) {
 	const own = svchost.Hostname("registry.example.com")
 	release := func(folder string) func(*indextest.Tree) {
-		return func(tree *indextest.Tree) {
-			tree.ProviderIn(folder+"/0.9.0", "demo", "0.9.0", "linux_amd64").Checksums()
+		return func(files *indextest.Tree) {
+			files.ProviderIn(folder+"/0.9.0", "demo", "0.9.0", "linux_amd64").Checksums()
 		}
 	}
 	publishRelease := func(r *registry) {
@@ -67,8 +67,8 @@ func TestFoldersOfOtherSpellings(t *testing.T) {
 		{"a withdrawal, below a hostname spelled otherwise", release("providers/Registry.Example.com/acme/Demo"), withdraw, withdrawn},
 		{"documentation, spelled ACME/demo", release("providers/ACME/demo"), document, documented},
 		{"documentation, below the hostname", release("providers/registry.example.com/acme/demo"), document, documented},
-		{"a module, spelled ACME/vpc/aws", func(tree *indextest.Tree) {
-			tree.Write("modules/ACME/vpc/aws/0.9.0.tar.gz", indextest.TarGz("main.tf", ""))
+		{"a module, spelled ACME/vpc/aws", func(files *indextest.Tree) {
+			files.Write("modules/ACME/vpc/aws/0.9.0.tar.gz", indextest.TarGz("main.tf", ""))
 		}, publishModule, func(s *index.Snapshot) bool { return s.Module(vpc).Version("1.0.0") != nil }},
 	} {
 		t.Run(test.rule, func(t *testing.T) {

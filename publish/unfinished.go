@@ -37,16 +37,16 @@ func (p *Publisher) Run(ctx context.Context) {
 
 // tidy looks at everything that is staged.
 func (p *Publisher) tidy(ctx context.Context) {
-	tree, err := p.open()
+	files, err := p.open()
 	if err != nil {
 		return // which is logged
 	}
-	for _, part := range []index.Part{tree.Providers, tree.Modules} {
+	for _, part := range []index.Part{files.Providers, files.Modules} {
 		part.RemoveTemporaries(ctx, stagingPath(), 0)
 		defer part.RemoveIfEmpty(stagingPath())
 	}
 	known, look := p.room.names(), p.room.look()
-	entries, err := list(tree.Providers, stagingPath())
+	entries, err := list(files.Providers, stagingPath())
 	if err != nil {
 		return
 	}
@@ -56,11 +56,11 @@ func (p *Publisher) tidy(ctx context.Context) {
 		}
 	}
 	for _, e := range entries {
-		s, ok := parseStage(tree.Providers, e.Name())
+		s, ok := parseStage(files.Providers, e.Name())
 		if !ok || !e.IsDir() || ctx.Err() != nil {
 			continue
 		}
-		err := p.tidyStage(ctx, tree, s)
+		err := p.tidyStage(ctx, files, s)
 		p.measure(s, "", 0)
 		if err != nil && p.options.Logger != nil {
 			p.options.Logger.Warn("an unfinished release cannot be completed", "address", s.address.String(), "version", s.version, "error", err.Error())
@@ -68,14 +68,14 @@ func (p *Publisher) tidy(ctx context.Context) {
 	}
 }
 
-func (p *Publisher) tidyStage(ctx context.Context, tree index.Tree, s stage) error {
+func (p *Publisher) tidyStage(ctx context.Context, files index.Tree, s stage) error {
 	unlock, err := p.lock(ctx, s.lockName())
 	if err != nil {
 		return err
 	}
 	defer unlock()
 	s.remove(s.in(newDocsFolder))
-	present, err := p.presentRelease(tree, s.address, s.version)
+	present, err := p.presentRelease(files, s.address, s.version)
 	if err != nil {
 		return err
 	}
@@ -90,13 +90,13 @@ func (p *Publisher) tidyStage(ctx context.Context, tree index.Tree, s stage) err
 		p.changed(s.address)
 		return s.removeAll()
 	}
-	_, needsSignature, err := p.keys(ctx, tree, present)
+	_, needsSignature, err := p.keys(ctx, files, present)
 	var bad *Refusal
 	if err != nil && !errors.As(err, &bad) { // what cannot be published goes in its time too
 		return err
 	}
 	if err == nil && c.checksums != nil && len(s.missing(c, needsSignature)) == 0 {
-		err := p.publish(ctx, tree, s, c, present)
+		err := p.publish(ctx, files, s, c, present)
 		if err == nil {
 			p.changed(s.address)
 		}

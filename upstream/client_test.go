@@ -92,16 +92,16 @@ func TestLargeDocuments(t *testing.T) {
 
 // The documents of a release are limited even if they are signed.
 func TestLargeChecksumsAreRefused(t *testing.T) {
-	tree, publisher := indextest.New(t), indextest.NewPublisher(t)
-	release := tree.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
-	tree.Keys("acme", publisher)
-	list := tree.Read(release.ChecksumsName())
+	folders, publisher := indextest.New(t), indextest.NewPublisher(t)
+	release := folders.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
+	folders.Keys("acme", publisher)
+	list := folders.Read(release.ChecksumsName())
 	for i := 0; len(list) <= upstream.MaxChecksums; i++ {
 		list += fmt.Sprintf("%064x  terraform-provider-demo_1.0.0_linux_cpu%d.zip\n", i, i)
 	}
-	tree.Write(release.ChecksumsName(), list)
+	folders.Write(release.ChecksumsName(), list)
 	release.Signed(publisher)
-	_, err := newSite(t, tree).Client(t, upstream.Origin{}).Release(background(), demo, v1, nil)
+	_, err := newSite(t, folders).Client(t, upstream.Origin{}).Release(background(), demo, v1, nil)
 	mustFail(t, err, upstream.ErrTooLarge, "the limit is")
 }
 

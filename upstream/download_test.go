@@ -18,8 +18,8 @@ import (
 )
 
 func TestDownload(t *testing.T) {
-	tree, _ := acme(t)
-	zip := tree.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip")
+	folders, _ := acme(t)
+	zip := folders.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip")
 	const timeout = 8 * time.Second
 	for _, test := range []struct {
 		rule   string
@@ -123,7 +123,7 @@ func TestDownload(t *testing.T) {
 		{rule: "a link that has expired", answer: func(*site, *[]string) http.HandlerFunc { return status(403) }, kind: upstream.ErrRefused},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			s := newSite(t, tree)
+			s := newSite(t, folders)
 			var ranges []string
 			if test.answer != nil {
 				s.Fault(zipFile, test.answer(s, &ranges))

@@ -14,10 +14,10 @@ import (
 
 // A mirror that keeps the publisher's files has the same release, but no keys.
 func TestMirror(t *testing.T) {
-	tree, publisher := acme(t)
-	zip := tree.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip")
+	folders, publisher := acme(t)
+	zip := folders.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip")
 	pinned, _ := signing.ReadKeyring([]byte(publisher.PublicKey()))
-	s := newSite(t, tree)
+	s := newSite(t, folders)
 	c := s.Client(t, upstream.Origin{Mirror: strings.TrimSuffix(mirrorBase, "/")})
 	list, err := c.Versions(background(), demo)
 	if err != nil || fmt.Sprint(list) != "[{1.0.0 [] []}]" {

@@ -19,12 +19,12 @@ import (
 // A registry's signed release is fetched as its publisher made it.
 func TestRegistry(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.10.0-rc.1", "linux_amd64").Signed(publisher)
-	tree.Provider("acme/demo", "1.9.0", "linux_amd64").Signed(publisher)
-	release := tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0", "6.0").Signed(publisher)
-	tree.Keys("acme", publisher)
-	s := newSite(t, tree)
+	folders := indextest.New(t)
+	folders.Provider("acme/demo", "1.10.0-rc.1", "linux_amd64").Signed(publisher)
+	folders.Provider("acme/demo", "1.9.0", "linux_amd64").Signed(publisher)
+	release := folders.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Manifest("5.0", "6.0").Signed(publisher)
+	folders.Keys("acme", publisher)
+	s := newSite(t, folders)
 	c := s.Client(t, upstream.Origin{})
 
 	list, err := c.Versions(background(), demo)
@@ -42,13 +42,13 @@ func TestRegistry(t *testing.T) {
 		if !r.Signed() || r.Keys[0].ID != publisher.ID() || r.Keys[0].Armor != publisher.PublicKey() {
 			t.Errorf("signed by %v", r.Keys)
 		}
-		if string(r.Checksums) != tree.Read(release.ChecksumsName()) || string(r.Signature) != tree.Read(release.ChecksumsName()+".sig") {
+		if string(r.Checksums) != folders.Read(release.ChecksumsName()) || string(r.Signature) != folders.Read(release.ChecksumsName()+".sig") {
 			t.Error("SHA256SUMS or its signature is not the publisher's")
 		}
 		if len(r.Packages) != 2 || r.Address != demo {
 			t.Errorf("the release is %+v", r)
 		}
-		mustDownload(t, c, r, tree.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"))
+		mustDownload(t, c, r, folders.Read("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"))
 	}
 	for _, r := range s.Asked() {
 		want := 2 // documents over HTTP/2, packages without
@@ -111,8 +111,8 @@ func TestReleaseIsRefused(t *testing.T) {
 
 // The public OpenTofu registry lacks the keys of some namespaces.
 func TestRegistryWithoutKeys(t *testing.T) {
-	tree, publisher := acme(t)
-	s := newSite(t, tree)
+	folders, publisher := acme(t)
+	s := newSite(t, folders)
 	s.Fault(metadata, s.Edited(`"gpg_public_keys":[{`, `"gpg_public_keys":[],"none":[{`))
 	c := s.Client(t, upstream.Origin{})
 	r, err := c.Release(background(), demo, v1, nil)
@@ -131,9 +131,9 @@ func TestRegistryWithoutKeys(t *testing.T) {
 
 // Names that no tree can have are refused, though clients accept them.
 func TestPackagesOfOtherNames(t *testing.T) {
-	tree, publisher := acme(t)
+	folders, publisher := acme(t)
 	sums := fmt.Sprintf("%064x  demo.zip\n", 1)
-	s := newSite(t, tree)
+	s := newSite(t, folders)
 	s.Fault(metadata, body(fmt.Sprintf(`{"os":"linux","arch":"amd64","filename":"demo.zip","shasum":"%064x","download_url":"/demo.zip",
 		"shasums_url":"/sums","shasums_signature_url":"/sig","signing_keys":{"gpg_public_keys":[{"ascii_armor":%q}]}}`, 1, publisher.PublicKey())))
 	s.Fault("/sums", body(sums))
@@ -144,11 +144,11 @@ func TestPackagesOfOtherNames(t *testing.T) {
 
 func TestManifest(t *testing.T) {
 	const manifest = `{"version":1,"metadata":{"protocol_versions":["6.0"]}}`
-	tree, publisher := acme(t)
+	folders, publisher := acme(t)
 	const name = "providers/acme/demo/terraform-provider-demo_1.0.0_"
-	sums := tree.Read(name+"SHA256SUMS") + fmt.Sprintf("%x  terraform-provider-demo_1.0.0_manifest.json\n", sha256.Sum256([]byte(manifest)))
-	tree.Write(name+"SHA256SUMS", sums).Write(name+"SHA256SUMS.sig", publisher.Sign(sums))
-	s := newSite(t, tree)
+	sums := folders.Read(name+"SHA256SUMS") + fmt.Sprintf("%x  terraform-provider-demo_1.0.0_manifest.json\n", sha256.Sum256([]byte(manifest)))
+	folders.Write(name+"SHA256SUMS", sums).Write(name+"SHA256SUMS.sig", publisher.Sign(sums))
+	s := newSite(t, folders)
 	c := s.Client(t, upstream.Origin{})
 	for _, test := range []struct {
 		rule, served, want string

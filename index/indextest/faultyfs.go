@@ -97,14 +97,14 @@ func (f *Faults) ask(name, path string) error {
 // Open opens a tree whose parts fail by the faults.
 func (f *Faults) Open(open func() (index.Tree, error)) func() (index.Tree, error) {
 	return func() (index.Tree, error) {
-		tree, err := open()
+		files, err := open()
 		if err != nil {
-			return tree, err
+			return files, err
 		}
-		for _, part := range []*index.Part{&tree.Providers, &tree.Modules, &tree.Keys} {
+		for _, part := range []*index.Part{&files.Providers, &files.Modules, &files.Keys} {
 			part.Fs = FaultyFs{part.Fs, f}
 		}
-		return tree, nil
+		return files, nil
 	}
 }
 

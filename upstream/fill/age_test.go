@@ -86,8 +86,8 @@ func TestVersionsMature(t *testing.T) {
 func TestMinAgeWithoutDates(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-		tree := indextest.New(t)
-		m := inMemory(t, c, threeDays, tree)
+		folders := indextest.New(t)
+		m := inMemory(t, c, threeDays, folders)
 		lists(s, "1.1.0", -day, "1.0.0", -day)
 		if got := versionsOf(t, m); got != "" {
 			t.Errorf("the first list: %q", got)
@@ -96,7 +96,7 @@ func TestMinAgeWithoutDates(t *testing.T) {
 		lists(s, "1.2.0", -day, "1.1.0", -day, "1.0.0", -day)
 		versionsOf(t, m)
 		m.Close()
-		m = inMemory(t, c, threeDays, tree) // which knows from the record when they were seen
+		m = inMemory(t, c, threeDays, folders) // which knows from the record when they were seen
 		defer m.Close()
 		time.Sleep(day)
 		if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
@@ -113,9 +113,9 @@ func TestMinAgeWithoutDates(t *testing.T) {
 }
 
 // matured has the record of a tree know two versions without a date for ten days.
-func matured(t *testing.T, s *site, c *upstream.Client, tree *indextest.Tree) {
+func matured(t *testing.T, s *site, c *upstream.Client, folders *indextest.Tree) {
 	t.Helper()
-	m := inMemory(t, c, threeDays, tree)
+	m := inMemory(t, c, threeDays, folders)
 	defer m.Close()
 	lists(s, "1.1.0", -day, "1.0.0", -day)
 	versionsOf(t, m)
@@ -134,11 +134,11 @@ func TestMinAgeWhileTheRecordCannotBeRead(t *testing.T) {
 			t.Run(fmt.Sprintf("%s, with %v", o.rule, policy.MinAge), func(t *testing.T) {
 				s := newAcme(t)
 				s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-					tree := indextest.New(t)
-					matured(t, s, c, tree)
+					folders := indextest.New(t)
+					matured(t, s, c, folders)
 					o.each(func(n int) int {
 						var faults indextest.Faults
-						m := faulty(t, c, policy, tree, &faults)
+						m := faulty(t, c, policy, folders, &faults)
 						o.from(&faults, n)
 						offering, err := m.Versions(background(), demo)
 						asked, failed := faults.End()
@@ -150,7 +150,7 @@ func TestMinAgeWhileTheRecordCannotBeRead(t *testing.T) {
 						}
 						m.Close()
 						time.Sleep(time.Hour) // so that its list is out of date
-						m = inMemory(t, c, threeDays, tree)
+						m = inMemory(t, c, threeDays, folders)
 						defer m.Close()
 						if got := versionsOf(t, m); got != "1.1.0 1.0.0" {
 							t.Errorf("%v, and after a restart: %q", failed, got)
@@ -172,9 +172,9 @@ func TestMinAgeAfterAShortList(t *testing.T) {
 		t.Run(fmt.Sprintf("with a restart: %v", restarts), func(t *testing.T) {
 			s := newAcme(t)
 			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-				tree := indextest.New(t)
-				matured(t, s, c, tree)
-				m := inMemory(t, c, threeDays, tree)
+				folders := indextest.New(t)
+				matured(t, s, c, folders)
+				m := inMemory(t, c, threeDays, folders)
 				defer func() { m.Close() }()
 				lists(s, "1.1.0", -day)
 				time.Sleep(day)
@@ -184,7 +184,7 @@ func TestMinAgeAfterAShortList(t *testing.T) {
 				}
 				if restarts {
 					m.Close()
-					m = inMemory(t, c, threeDays, tree)
+					m = inMemory(t, c, threeDays, folders)
 				}
 				lists(s, "1.2.0", -day, "1.1.0", -day, "1.0.0", -day)
 				time.Sleep(day)
@@ -208,13 +208,13 @@ func TestMinAgeWithADamagedRecord(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newAcme(t)
 			s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-				tree := indextest.New(t).Write(record, test.content).Write(test.path, "x")
+				folders := indextest.New(t).Write(record, test.content).Write(test.path, "x")
 				before := time.Now().Add(-4 * day)
-				if err := tree.Fs.Chtimes(test.path, before, before); err != nil {
+				if err := folders.Fs.Chtimes(test.path, before, before); err != nil {
 					t.Fatal(err)
 				}
 				lists(s, "1.1.0", -day, "1.0.0", -day)
-				m := inMemory(t, c, threeDays, tree)
+				m := inMemory(t, c, threeDays, folders)
 				defer func() { m.Close() }()
 				if got := versionsOf(t, m); got != test.version {
 					t.Errorf("got %q", got)
@@ -224,7 +224,7 @@ func TestMinAgeWithADamagedRecord(t *testing.T) {
 				}
 				time.Sleep(2 * day)
 				m.Close()
-				m = inMemory(t, c, threeDays, tree)
+				m = inMemory(t, c, threeDays, folders)
 				if got := versionsOf(t, m); got != test.version {
 					t.Errorf("two days later: %q", got)
 				}
@@ -244,9 +244,9 @@ func TestMinAgeOfAnEarlierRecord(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 		fetched := time.Now().Add(-2 * day).UTC().Format(time.RFC3339)
-		tree := indextest.New(t).Write(record, `{"format":1,"fetched":"`+fetched+`","versions":[{"version":"1.1.0","published":"`+fetched+`"},{"version":"1.0.0"}]}`)
+		folders := indextest.New(t).Write(record, `{"format":1,"fetched":"`+fetched+`","versions":[{"version":"1.1.0","published":"`+fetched+`"},{"version":"1.0.0"}]}`)
 		lists(s, "1.1.0", -day, "1.0.0", -day)
-		m := inMemory(t, c, threeDays, tree)
+		m := inMemory(t, c, threeDays, folders)
 		defer m.Close()
 		if got := versionsOf(t, m); got != "" {
 			t.Errorf("two days later: %q", got)
@@ -358,8 +358,8 @@ func TestTooYoungAVersion(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 		lists(s, "1.0.0", time.Hour)
-		tree := indextest.New(t)
-		m := inMemory(t, c, threeDays, tree)
+		folders := indextest.New(t)
+		m := inMemory(t, c, threeDays, folders)
 		defer m.Close()
 		if o, err := m.Versions(background(), demo); err != nil || listedIn(o) != "" {
 			t.Errorf("got %+v, %v", o, err)
@@ -410,8 +410,8 @@ func TestDatesOfManyVersions(t *testing.T) {
 				if test.fails {
 					s.Fault(details("1.0.0"), status(500))
 				}
-				tree := indextest.New(t)
-				m := inMemory(t, c, threeDays, tree)
+				folders := indextest.New(t)
+				m := inMemory(t, c, threeDays, folders)
 				defer m.Close()
 				if got := strings.Fields(versionsOf(t, m)); len(got) != fill.MaxDates || s.Count(details("1.0.0")) != 0 {
 					t.Errorf("at first %d versions are listed", len(got))
@@ -440,7 +440,7 @@ func TestDatesOfManyVersions(t *testing.T) {
 					t.Errorf("then %d versions are listed", len(got))
 				}
 				synctest.Wait() // for the list that is renewed in the background, with its dates
-				again := inMemory(t, c, threeDays, tree)
+				again := inMemory(t, c, threeDays, folders)
 				defer again.Close()
 				asked := s.Count(details("2.0.1"))
 				if _, err := again.Available(background(), demo, "1.0.0"); !errors.Is(err, test.want) || s.Count(details("2.0.1")) != asked {

@@ -16,8 +16,8 @@ import (
 func TestAnnouncedHashesOutliveAnOutage(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-		tree := indextest.New(t)
-		before := inMemory(t, c, fill.Policy{}, tree)
+		folders := indextest.New(t)
+		before := inMemory(t, c, fill.Policy{}, folders)
 		before.fill(t, linuxZip)
 		before.Close()
 		if !slices.Contains(before.files(t), announcedFile) {
@@ -28,7 +28,7 @@ func TestAnnouncedHashesOutliveAnOutage(t *testing.T) {
 		}
 		time.Sleep(time.Hour)
 		for rule, present := range map[string]bool{"as the index has it": true, "as it is on the disk": false} {
-			m := inMemory(t, c, fill.Policy{}, tree)
+			m := inMemory(t, c, fill.Policy{}, folders)
 			release := m.scan(t).Provider(demo).Release("1.0.0")
 			if !present {
 				release = nil

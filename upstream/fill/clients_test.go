@@ -96,11 +96,11 @@ func TestASlowOriginDelaysNoOther(t *testing.T) {
 	g := s.Gated(func(path string) bool { return strings.HasSuffix(path, ".zip") })
 	s.InBubbleOf(t, func(t *testing.T, client func(upstream.Origin) *upstream.Client) {
 		g.Opened = make(chan struct{})
-		tree := indextest.New(t)
+		folders := indextest.New(t)
 		// The other origin is the same site by another name.
 		c, second := client(upstream.Origin{Hostname: host}), client(upstream.Origin{Hostname: other, URL: "https://" + host + "/v1/providers/"})
-		m := (&mirroring{Tree: tree}).start(t, c, fill.Options{
-			Sources: map[svchost.Hostname]fill.Source{host: {Client: c}, other: {Client: second}}, Open: tree.Open,
+		m := (&mirroring{Tree: folders}).start(t, c, fill.Options{
+			Sources: map[svchost.Hostname]fill.Source{host: {Client: c}, other: {Client: second}}, Open: folders.Open,
 		})
 		var all sync.WaitGroup
 		for _, name := range names[:most] {

@@ -38,22 +38,22 @@ type directory struct {
 
 // folder finds the folder of a provider or module by what its name means, since it may
 // have been made by hand: the part of the tree, and the path in it.
-func (f *Filler) folder(a address.Address) (tree index.Tree, in index.Part, dir string, err error) {
-	if tree, err = f.opener.Tree(); err != nil {
-		return tree, in, "", unread(err)
+func (f *Filler) folder(a address.Address) (files index.Tree, in index.Part, dir string, err error) {
+	if files, err = f.opener.Tree(); err != nil {
+		return files, in, "", unread(err)
 	}
-	in, dir, err = tree.Folder(a).In()
-	return tree, in, dir, unread(err)
+	in, dir, err = files.Folder(a).In()
+	return files, in, dir, unread(err)
 }
 
 // withdrawn returns ErrWithdrawn for a version that a registry.hcl in the tree withdraws.
 // While that cannot be read, no version comes in or is handed out: it may be withdrawn.
 func (f *Filler) withdrawn(a address.Address, v *version.Version) error {
-	tree, err := f.opener.Tree()
+	files, err := f.opener.Tree()
 	if err != nil {
 		return unread(err)
 	}
-	folder := tree.Folder(a)
+	folder := files.Folder(a)
 	if _, _, err := folder.In(); err != nil {
 		return unread(err)
 	}
@@ -69,14 +69,14 @@ func (f *Filler) withdrawn(a address.Address, v *version.Version) error {
 
 // directory finds the directory of a provider, and its keys.
 func (f *Filler) directory(a address.Address) (*directory, error) {
-	tree, in, dir, err := f.folder(a)
+	files, in, dir, err := f.folder(a)
 	if err != nil {
 		return nil, err
 	}
-	d := &directory{address: a, tree: tree, providers: in, path: dir, requireKeys: func() error {
+	d := &directory{address: a, tree: files, providers: in, path: dir, requireKeys: func() error {
 		return index.RequireKeys(f.ctx, f.options.KeyCopies, a.Hostname, a.Namespace)
 	}}
-	d.keys, d.keysFile, err = tree.KeysFile(a.Hostname, a.Namespace)
+	d.keys, d.keysFile, err = files.KeysFile(a.Hostname, a.Namespace)
 	return d, unread(err)
 }
 

@@ -48,9 +48,9 @@ func (o outage) each(test func(n int) (asked int)) {
 }
 
 // faulty mirrors into a tree in memory that fails.
-func faulty(t *testing.T, c *upstream.Client, policy fill.Policy, tree *indextest.Tree, faults *indextest.Faults) *mirroring {
+func faulty(t *testing.T, c *upstream.Client, policy fill.Policy, folders *indextest.Tree, faults *indextest.Faults) *mirroring {
 	t.Helper()
-	return (&mirroring{Tree: tree}).start(t, c, fill.Options{Sources: sourceOf(c, policy), Open: faults.Open(tree.Open)})
+	return (&mirroring{Tree: folders}).start(t, c, fill.Options{Sources: sourceOf(c, policy), Open: faults.Open(folders.Open)})
 }
 
 // contents are those of all files in a tree in memory that do not change afterwards.
@@ -107,12 +107,12 @@ func TestNothingReplacesAReleaseThatCannotBeRead(t *testing.T) {
 		} {
 			t.Run(o.rule+", "+test.rule, func(t *testing.T) {
 				o.each(func(n int) int {
-					tree := indextest.New(t).Write(keysFile, before.Read("keys/acme.asc"))
+					folders := indextest.New(t).Write(keysFile, before.Read("keys/acme.asc"))
 					for _, name := range test.present {
-						tree.Write(directory+name, before.Read("providers/acme/demo/"+strings.TrimPrefix(name, "1.0.0/")))
+						folders.Write(directory+name, before.Read("providers/acme/demo/"+strings.TrimPrefix(name, "1.0.0/")))
 					}
 					var faults indextest.Faults
-					m := faulty(t, c, fill.Policy{}, tree, &faults)
+					m := faulty(t, c, fill.Policy{}, folders, &faults)
 					defer m.Close()
 					had := m.contents(t)
 					o.from(&faults, n)
@@ -162,12 +162,12 @@ func TestNothingReplacesAModuleThatCannotBeRead(t *testing.T) {
 		} {
 			t.Run(o.rule+", "+test.rule, func(t *testing.T) {
 				o.each(func(n int) int {
-					tree := indextest.New(t)
+					folders := indextest.New(t)
 					for i := 0; i < len(test.present); i += 2 {
-						tree.Write(test.present[i], test.present[i+1])
+						folders.Write(test.present[i], test.present[i+1])
 					}
 					var faults indextest.Faults
-					m := faulty(t, c, withModules, tree, &faults)
+					m := faulty(t, c, withModules, folders, &faults)
 					defer m.Close()
 					had := m.contents(t)
 					o.from(&faults, n)
@@ -199,8 +199,8 @@ func TestFillsThatADiskInterrupts(t *testing.T) {
 		t.Run(o.rule, func(t *testing.T) {
 			o.each(func(n int) int {
 				var faults indextest.Faults
-				tree := indextest.New(t)
-				m := faulty(t, c, withModules, tree, &faults)
+				folders := indextest.New(t)
+				m := faulty(t, c, withModules, folders, &faults)
 				defer m.Close()
 				o.from(&faults, n)
 				_, err := m.Fill(background(), demo, linuxZip)
@@ -219,7 +219,7 @@ func TestFillsThatADiskInterrupts(t *testing.T) {
 					t.Errorf("%v: the tree has %q", failed, names)
 				}
 				m.ageReservations(t)
-				again := inMemory(t, c, withModules, tree)
+				again := inMemory(t, c, withModules, folders)
 				defer again.Close()
 				again.fill(t, linuxZip)
 				again.fillModule(t)
@@ -249,14 +249,14 @@ func TestWithdrawnVersionsWhileTheDiskFails(t *testing.T) {
 		for _, there := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, in the tree: %v", o.rule, there), func(t *testing.T) {
 				o.each(func(n int) int {
-					tree := indextest.New(t).Write(directory+"registry.hcl", withdrawal).Write(moduleFolder+"registry.hcl", withdrawal)
+					folders := indextest.New(t).Write(directory+"registry.hcl", withdrawal).Write(moduleFolder+"registry.hcl", withdrawal)
 					if there {
 						for name, content := range before {
-							tree.Write(name, content)
+							folders.Write(name, content)
 						}
 					}
 					var faults indextest.Faults
-					m := faulty(t, c, withModules, tree, &faults)
+					m := faulty(t, c, withModules, folders, &faults)
 					defer m.Close()
 					names := m.files(t)
 					o.from(&faults, n)

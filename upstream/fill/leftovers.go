@@ -13,7 +13,7 @@ import (
 // returns how many files and folders there were. It is meant for
 // the start and need not be waited for: leftovers are never served.
 func (f *Filler) RemoveLeftovers(ctx context.Context) int {
-	tree, err := f.opener.Tree()
+	files, err := f.opener.Tree()
 	if err != nil {
 		return 0
 	}
@@ -21,7 +21,7 @@ func (f *Filler) RemoveLeftovers(ctx context.Context) int {
 	for _, in := range []struct {
 		index.Part
 		depth int // of the files below the hostname
-	}{{tree.Providers, 3}, {tree.Modules, 3}, {tree.Keys, 0}} {
+	}{{files.Providers, 3}, {files.Modules, 3}, {files.Keys, 0}} {
 		if in.InBucket() {
 			continue // what comes into a bucket has no temporary name there
 		}

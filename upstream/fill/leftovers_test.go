@@ -55,14 +55,14 @@ func TestLeftovers(t *testing.T) {
 
 // Without locks, leftovers are recognised by their age.
 func TestLeftoversWithoutLocks(t *testing.T) {
-	tree := indextest.New(t)
+	folders := indextest.New(t)
 	left, alive := directory+"."+linuxZip+".LEFTLEFT22.part", directory+"."+linuxZip+".ALIVEALIVE.part"
-	tree.Write(left, "").Write(alive, "")
+	folders.Write(left, "").Write(alive, "")
 	now := time.Now()
-	if err := tree.Fs.Chtimes(alive, now, now); err != nil {
+	if err := folders.Fs.Chtimes(alive, now, now); err != nil {
 		t.Fatal(err)
 	}
-	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{}, tree)
+	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{}, folders)
 	if n := m.RemoveLeftovers(background()); n != 1 {
 		t.Errorf("removed %d files", n)
 	}

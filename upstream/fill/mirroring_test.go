@@ -141,10 +141,10 @@ func over(t testing.TB, c *upstream.Client, policy fill.Policy, root treeRoot) *
 }
 
 // inMemory mirrors into a tree in memory.
-func inMemory(t testing.TB, c *upstream.Client, policy fill.Policy, tree *indextest.Tree) *mirroring {
+func inMemory(t testing.TB, c *upstream.Client, policy fill.Policy, folders *indextest.Tree) *mirroring {
 	t.Helper()
-	m := &mirroring{Tree: tree}
-	return m.start(t, c, fill.Options{Sources: sourceOf(c, policy), Open: tree.Open})
+	m := &mirroring{Tree: folders}
+	return m.start(t, c, fill.Options{Sources: sourceOf(c, policy), Open: folders.Open})
 }
 
 func sourceOf(c *upstream.Client, policy fill.Policy) map[svchost.Hostname]fill.Source {
@@ -289,9 +289,9 @@ func listedIn(o fill.Offering) string {
 func sumOf(content string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(content))) }
 
 // scanned returns what the index offers of an origin's tree.
-func scanned(t testing.TB, tree *indextest.Tree) *index.Snapshot {
+func scanned(t testing.TB, folders *indextest.Tree) *index.Snapshot {
 	t.Helper()
-	return (&mirroring{Tree: tree}).scan(t)
+	return (&mirroring{Tree: folders}).scan(t)
 }
 
 // The origin of the tests.

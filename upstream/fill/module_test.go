@@ -274,11 +274,11 @@ func TestModulesInTheTree(t *testing.T) {
 	} {
 		t.Run(rule, func(t *testing.T) {
 			s := newModules(t, "")
-			tree := indextest.New(t)
+			folders := indextest.New(t)
 			for i := 0; i < len(test.files); i += 2 {
-				tree.Write(test.files[i], test.files[i+1])
+				folders.Write(test.files[i], test.files[i+1])
 			}
-			m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, tree)
+			m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders)
 			f := m.fillModule(t)
 			if f.Folder != test.folder || !f.New {
 				t.Errorf("it is %+v", f)
@@ -295,13 +295,13 @@ func TestModulesInTheTree(t *testing.T) {
 	}
 	t.Run("what cannot be offered is not replaced", func(t *testing.T) {
 		s := newModules(t, "")
-		tree := indextest.New(t).Write(modulePackage, "broken")
-		inMemory(t, s.Client(t, upstream.Origin{}), withModules, tree).mustRefuseModule(t, fill.ErrConflict, "cannot offer it")
+		folders := indextest.New(t).Write(modulePackage, "broken")
+		inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders).mustRefuseModule(t, fill.ErrConflict, "cannot offer it")
 	})
 	t.Run("empty files that nobody writes to are replaced", func(t *testing.T) {
 		s := newModules(t, "")
-		tree := indextest.New(t).Write(modulePackage, "").Write(moduleSource, "")
-		m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, tree)
+		folders := indextest.New(t).Write(modulePackage, "").Write(moduleSource, "")
+		m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders)
 		m.fillModule(t)
 		if snapshot := m.scan(t); len(snapshot.Module(vpc).Versions) != 1 || m.Read(moduleSource) == "" {
 			t.Errorf("the index has %+v", snapshot.Report)
@@ -310,24 +310,24 @@ func TestModulesInTheTree(t *testing.T) {
 	for _, name := range []string{modulePackage, moduleSource} {
 		t.Run("somebody is about to write "+name, func(t *testing.T) {
 			s := newModules(t, "")
-			tree := indextest.New(t).Write(name, "")
+			folders := indextest.New(t).Write(name, "")
 			now := time.Now()
-			if err := tree.Fs.Chtimes(name, now, now); err != nil {
+			if err := folders.Fs.Chtimes(name, now, now); err != nil {
 				t.Fatal(err)
 			}
-			m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, tree)
+			m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders)
 			if filled, err := m.FillModule(background(), vpc, "1.0.0", nil); filled != nil || !errors.Is(err, index.ErrReserved) {
 				t.Errorf("got %+v, %v", filled, err)
 			}
-			if got := tree.Read(name); got != "" {
+			if got := folders.Read(name); got != "" {
 				t.Errorf("it has become %q", got)
 			}
 		})
 	}
 	t.Run("a further version comes beside it", func(t *testing.T) {
 		s := newModules(t, "")
-		tree := indextest.New(t).Write("modules/"+host+"/Acme/VPC/aws/0.9.0.zip", indextest.Zip("main.tf", ""))
-		m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, tree)
+		folders := indextest.New(t).Write("modules/"+host+"/Acme/VPC/aws/0.9.0.zip", indextest.Zip("main.tf", ""))
+		m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders)
 		m.fillModule(t)
 		if snapshot := m.scan(t); len(snapshot.Module(vpc).Versions) != 2 || len(snapshot.Report.Withheld) > 0 {
 			t.Errorf("the index has %+v", snapshot.Report)
@@ -348,7 +348,7 @@ func TestModulesThatAreNotMirrored(t *testing.T) {
 		policy  fill.Policy
 		address address.Address
 		version string
-		before  func(s *site, tree *indextest.Tree)
+		before  func(s *site, folders *indextest.Tree)
 		kind    error
 		says    string
 	}{
@@ -360,7 +360,7 @@ func TestModulesThatAreNotMirrored(t *testing.T) {
 		{"it is too young", fill.Policy{Modules: true, MinAge: time.Hour}, vpc, "1.0.0", nil, fill.ErrTooYoung, "published too recently"},
 		{"the version does not exist", withModules, vpc, "9.0.0", nil, fill.ErrUnlisted, "version 9.0.0: its registry does not list the version"},
 		{"the module does not exist", withModules, address.Address{Hostname: host, Namespace: "acme", Name: "other", System: "aws"}, "1.0.0", nil, upstream.ErrNotFound, "answered 404"},
-		{"it is withdrawn", withModules, vpc, "1.0.0", func(_ *site, tree *indextest.Tree) { tree.Write(moduleFolder+"registry.hcl", withdrawal) }, fill.ErrWithdrawn, "withdrawn here"},
+		{"it is withdrawn", withModules, vpc, "1.0.0", func(_ *site, folders *indextest.Tree) { folders.Write(moduleFolder+"registry.hcl", withdrawal) }, fill.ErrWithdrawn, "withdrawn here"},
 		{"its registry is down", withModules, vpc, "1.0.0", func(s *site, _ *indextest.Tree) { s.Fault(upstreamtest.ModuleVersionsPath, status(503)) }, upstream.ErrUnavailable, "answered 503"},
 		{"its registry does not say where it is", withModules, vpc, "1.0.0", func(s *site, _ *indextest.Tree) { s.Fault(upstreamtest.ModuleDownloadPath, status(204)) }, upstream.ErrMalformed, "does not say where"},
 		{"its files are not there", withModules, vpc, "1.0.0", func(s *site, _ *indextest.Tree) { s.Fault(archivePath, status(404)) }, upstream.ErrMalformed, "not there"},
@@ -370,11 +370,11 @@ func TestModulesThatAreNotMirrored(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s := newModules(t, "")
-			tree := indextest.New(t)
+			folders := indextest.New(t)
 			if test.before != nil {
-				test.before(s, tree)
+				test.before(s, folders)
 			}
-			m := inMemory(t, s.Client(t, upstream.Origin{}), test.policy, tree)
+			m := inMemory(t, s.Client(t, upstream.Origin{}), test.policy, folders)
 			before := m.files(t)
 			f, err := m.FillModule(background(), test.address, test.version, nil)
 			if test.kind == nil {
@@ -515,13 +515,13 @@ func TestModulesStayWithinTheQuota(t *testing.T) {
 					t.Errorf("the archive is requested %d times", asks)
 				}
 			}()
-			tree := indextest.New(t).Write("providers/"+host+"/a/b/x", strings.Repeat("x", 10_000)).Write("modules/"+host+"/a/b/c/x", strings.Repeat("x", 10_000))
+			folders := indextest.New(t).Write("providers/"+host+"/a/b/x", strings.Repeat("x", 10_000)).Write("modules/"+host+"/a/b/c/x", strings.Repeat("x", 10_000))
 			source := sourceOf(c, withModules)
 			of := source[host]
 			of.Quota = fill.NewQuota(test.max, []svchost.Hostname{host})
 			source[host] = of
-			m := (&mirroring{Tree: tree}).start(t, c, fill.Options{
-				Sources: source, Open: tree.Open,
+			m := (&mirroring{Tree: folders}).start(t, c, fill.Options{
+				Sources: source, Open: folders.Open,
 				FreeSpace: func(a address.Address) (int64, error) {
 					if a != vpc {
 						t.Errorf("the space for %v is asked for", a)
@@ -541,8 +541,8 @@ func TestModulesStayWithinTheQuota(t *testing.T) {
 func TestReadOnlyFillersFetchNoModules(t *testing.T) {
 	s := newModules(t, "")
 	c := s.Client(t, upstream.Origin{})
-	tree := indextest.New(t)
-	m := (&mirroring{Tree: tree}).start(t, c, fill.Options{Sources: sourceOf(c, withModules), Open: tree.Open, ReadOnly: true})
+	folders := indextest.New(t)
+	m := (&mirroring{Tree: folders}).start(t, c, fill.Options{Sources: sourceOf(c, withModules), Open: folders.Open, ReadOnly: true})
 	m.mustRefuseModule(t, fill.ErrWouldFill, "")
 	if n := s.Count(archivePath); n != 0 {
 		t.Errorf("the archive was requested %d times", n)
@@ -593,13 +593,13 @@ func TestModulesWithoutConfigurationAtTheRoot(t *testing.T) {
 func TestListsOfModules(t *testing.T) {
 	s := newModules(t, "")
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-		tree := indextest.New(t)
-		m := inMemory(t, c, withModules, tree)
+		folders := indextest.New(t)
+		m := inMemory(t, c, withModules, folders)
 		m.fillModule(t)
 		m.Close()
 		s.Fault(upstreamtest.ModuleVersionsPath, status(503))
 		time.Sleep(time.Hour)
-		again := inMemory(t, c, withModules, tree)
+		again := inMemory(t, c, withModules, folders)
 		defer again.Close()
 		o, err := again.Versions(background(), vpc)
 		if err != nil || listedIn(o) != "1.0.0" || !o.Stale {

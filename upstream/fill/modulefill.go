@@ -66,11 +66,11 @@ func (f *Filler) fillModule(ctx context.Context, w *wantedModule) (v *index.Modu
 // instance has filled it, or the index has not read it yet. It may be a folder, or be
 // packed otherwise. Without one it returns nil.
 func (f *Filler) presentModule(w *wantedModule) (*index.ModuleVersion, error) {
-	tree, _, _, err := f.folder(w.Address)
+	files, _, _, err := f.folder(w.Address)
 	if err != nil {
 		return nil, err
 	}
-	v, err := tree.ReadModule(f.ctx, w.Address, w.number)
+	v, err := files.ReadModule(f.ctx, w.Address, w.number)
 	var bad *index.PackageError
 	switch {
 	case errors.As(err, &bad):

@@ -18,15 +18,15 @@ import (
 // many returns a site with one release for n platforms, and the names of its packages.
 func many(t testing.TB, n int) (s *site, names []string) {
 	t.Helper()
-	tree, publisher := indextest.New(t), indextest.NewPublisher(t)
+	folders, publisher := indextest.New(t), indextest.NewPublisher(t)
 	var platforms []string
 	for i := range n {
 		platforms = append(platforms, fmt.Sprintf("linux_cpu%d", i))
 		names = append(names, "terraform-provider-demo_1.0.0_"+platforms[i]+".zip")
 	}
-	tree.Provider("acme/demo", "1.0.0", platforms...).Signed(publisher)
-	tree.Keys("acme", publisher)
-	return newSite(t, tree), names
+	folders.Provider("acme/demo", "1.0.0", platforms...).Signed(publisher)
+	folders.Keys("acme", publisher)
+	return newSite(t, folders), names
 }
 
 // descriptors counts those of this process that are of a directory.
@@ -80,12 +80,12 @@ func TestFilledFilesKeepNothingOpen(t *testing.T) {
 func TestTheTreeIsOpenedOnceInASecond(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-		tree, replaced, opened := indextest.New(t), false, 0
-		m := (&mirroring{Tree: tree}).start(t, c, fill.Options{Sources: sourceOf(c, fill.Policy{}), Open: func() (index.Tree, error) {
+		folders, replaced, opened := indextest.New(t), false, 0
+		m := (&mirroring{Tree: folders}).start(t, c, fill.Options{Sources: sourceOf(c, fill.Policy{}), Open: func() (index.Tree, error) {
 			if opened++; replaced {
 				return indextest.New(t).Open()
 			}
-			return tree.Open()
+			return folders.Open()
 		}})
 		defer m.Close()
 		f := m.fill(t, linuxZip)

@@ -47,14 +47,14 @@ type Filled struct {
 // be a root that has been replaced since. The error is index.ErrChanged when the file
 // is not that one any more.
 func (f *Filled) Open() (*index.OpenFile, error) {
-	var tree index.Tree
+	var files index.Tree
 	if f.opener != nil {
 		var err error
-		if tree, err = f.opener.Tree(); err != nil {
+		if files, err = f.opener.Tree(); err != nil {
 			return nil, index.ErrChanged
 		}
 	}
-	return tree.OpenFile(f.File)
+	return files.OpenFile(f.File)
 }
 
 // unchanged reports whether the file is still there.

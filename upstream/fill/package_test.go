@@ -26,12 +26,12 @@ import (
 
 // A filled tree can be served without a Filler.
 func TestFill(t *testing.T) {
-	tree, publisher := acme(t)
-	s := newSite(t, tree)
+	folders, publisher := acme(t)
+	s := newSite(t, folders)
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
 
 	f := m.fill(t, linuxZip)
-	want := tree.Read("providers/acme/demo/" + linuxZip)
+	want := folders.Read("providers/acme/demo/" + linuxZip)
 	if m.content(t, f) != want || f.Size != int64(len(want)) || f.Name != linuxZip || f.Version != "1.0.0" || f.Platform != "linux_amd64" {
 		t.Errorf("got %+v", f)
 	}
@@ -119,9 +119,9 @@ func testInstancesFillOnce(t *testing.T, on treeKind) {
 func TestFillWithoutItsLock(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
-	tree := indextest.New(t)
-	m := (&mirroring{Tree: tree}).start(t, c, fill.Options{
-		Sources: sourceOf(c, fill.Policy{}), Open: tree.Open,
+	folders := indextest.New(t)
+	m := (&mirroring{Tree: folders}).start(t, c, fill.Options{
+		Sources: sourceOf(c, fill.Policy{}), Open: folders.Open,
 		Lock: func(context.Context, string) (func(), error) { return nil, errors.New("the storage is down") },
 	})
 	m.fill(t, linuxZip)
@@ -190,14 +190,14 @@ func noise(size int) string {
 }
 
 func TestFillIsWatched(t *testing.T) {
-	tree := indextest.New(t)
+	folders := indextest.New(t)
 	publisher := indextest.NewPublisher(t)
 	large := indextest.Zip("terraform-provider-demo", noise(1<<20))
-	release := tree.Provider("acme/demo", "1.0.0", "linux_amd64")
-	tree.Write("providers/acme/demo/"+linuxZip, large)
+	release := folders.Provider("acme/demo", "1.0.0", "linux_amd64")
+	folders.Write("providers/acme/demo/"+linuxZip, large)
 	release.Signed(publisher)
-	tree.Keys("acme", publisher)
-	s := newSite(t, tree)
+	folders.Keys("acme", publisher)
+	s := newSite(t, folders)
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{})
 	var heard []int64
 	var announced int64
@@ -219,10 +219,10 @@ func TestDocumentsOfAReleaseThatIsNotInTheTree(t *testing.T) {
 }
 
 func testDocumentsOfAReleaseThatIsNotInTheTree(t *testing.T, on treeKind) {
-	tree, _ := acme(t)
-	m := on.mirror(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{})
+	folders, _ := acme(t)
+	m := on.mirror(t, newSite(t, folders).Client(t, upstream.Origin{}), fill.Policy{})
 	for _, name := range []string{sums, sums + ".sig"} {
-		if got := m.content(t, m.fill(t, name)); got != tree.Read("providers/acme/demo/"+name) {
+		if got := m.content(t, m.fill(t, name)); got != folders.Read("providers/acme/demo/"+name) {
 			t.Errorf("%s is %q", name, got)
 		}
 	}
@@ -252,9 +252,9 @@ func testAvailable(t *testing.T, on treeKind) {
 func TestHashesOfAMirror(t *testing.T) { eachTree(t, testHashesOfAMirror) }
 
 func testHashesOfAMirror(t *testing.T, on treeKind) {
-	tree, publisher := acme(t)
+	folders, publisher := acme(t)
 	const wrong = "h1:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
-	zh := "zh:" + sumOf(tree.Read("providers/acme/demo/"+linuxZip))
+	zh := "zh:" + sumOf(folders.Read("providers/acme/demo/"+linuxZip))
 	for _, test := range []struct {
 		rule, hashes string
 		signed       bool
@@ -265,7 +265,7 @@ func testHashesOfAMirror(t *testing.T, on treeKind) {
 		{"alone", `"` + wrong + `"`, false, 1},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			s := newSite(t, tree)
+			s := newSite(t, folders)
 			s.Fault(files+"1.0.0.json", body(`{"archives":{"linux_amd64":{"url":"`+linuxZip+`","hashes":[`+test.hashes+`]}}}`))
 			if !test.signed {
 				s.Fault(sumsFile, status(404))
@@ -372,8 +372,8 @@ func (u unreadable) Open(name string) (afero.File, error) {
 // A Filler that must not write reports which packages it would fetch, and which it
 // cannot read.
 func TestReadOnlyFiller(t *testing.T) {
-	tree, publisher := acme(t)
-	s := newSite(t, tree)
+	folders, publisher := acme(t)
+	s := newSite(t, folders)
 	c := s.Client(t, upstream.Origin{})
 	attempt := func(fs afero.Fs) error {
 		mine := indextest.On(t, fs)

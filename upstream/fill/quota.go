@@ -174,9 +174,9 @@ type reservation struct {
 	expected, received, unchecked int64
 }
 
-func (f *Filler) reserve(s *Source, tree index.Tree, a address.Address) *reservation {
+func (f *Filler) reserve(s *Source, files index.Tree, a address.Address) *reservation {
 	if s.Quota != nil {
-		s.Quota.measure(tree.Providers, tree.Modules)
+		s.Quota.measure(files.Providers, files.Modules)
 	}
 	return &reservation{quota: s.Quota, free: f.options.FreeSpace, of: a}
 }

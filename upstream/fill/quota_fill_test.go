@@ -22,9 +22,9 @@ import (
 
 // A package that would exceed the quota is not fetched, until there is room again.
 func TestFillsStayWithinTheQuota(t *testing.T) {
-	tree, _ := acme(t)
-	s := newSite(t, tree)
-	size := func(name string) int64 { return int64(len(tree.Read("providers/acme/demo/" + name))) }
+	folders, _ := acme(t)
+	s := newSite(t, folders)
+	size := func(name string) int64 { return int64(len(folders.Read("providers/acme/demo/" + name))) }
 	for _, announced := range []bool{true, false} {
 		if !announced {
 			for _, p := range []string{"linux/amd64", "darwin/arm64"} {
@@ -67,9 +67,9 @@ func TestFillsLeaveRoomOnTheDisk(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
 	free := int64(fill.Spare)
-	tree := indextest.New(t)
-	m := (&mirroring{Tree: tree}).start(t, c, fill.Options{
-		Sources: sourceOf(c, fill.Policy{}), Open: tree.Open,
+	folders := indextest.New(t)
+	m := (&mirroring{Tree: folders}).start(t, c, fill.Options{
+		Sources: sourceOf(c, fill.Policy{}), Open: folders.Open,
 		FreeSpace: func(address.Address) (int64, error) { return free, nil },
 	})
 	m.mustRefuse(t, linuxZip, index.ErrDiskFull, "make room")
@@ -80,10 +80,10 @@ func TestFillsLeaveRoomOnTheDisk(t *testing.T) {
 // Further keys of a namespace, and its first release without a signature, are each
 // reported once.
 func TestChangesOfKeysAreReported(t *testing.T) {
-	tree, publisher := acme(t)
-	tree.Provider("acme/demo", "1.1.0", "linux_amd64").Signed(publisher)
-	tree.Provider("acme/demo", "1.2.0", "linux_amd64").Checksums()
-	s := newSite(t, tree)
+	folders, publisher := acme(t)
+	folders.Provider("acme/demo", "1.1.0", "linux_amd64").Signed(publisher)
+	folders.Provider("acme/demo", "1.2.0", "linux_amd64").Checksums()
+	s := newSite(t, folders)
 	m := onDisk(t, s.Client(t, upstream.Origin{}), fill.Policy{Signatures: fill.PreferSignatures})
 	m.fill(t, linuxZip)
 	if got := m.log.observed(fill.KeyAdded); len(got) != 0 || m.log.count("level=WARN") != 0 {
@@ -91,8 +91,8 @@ func TestChangesOfKeysAreReported(t *testing.T) {
 	}
 	// From now on the origin's tree has another key as well.
 	other := indextest.NewPublisher(t)
-	tree.Keys("acme", publisher, other)
-	more := newSite(t, tree)
+	folders.Keys("acme", publisher, other)
+	more := newSite(t, folders)
 	s.Become(more)
 	m.fill(t, strings.ReplaceAll(linuxZip, "1.0.0", "1.1.0"))
 	m.log.mutex.Lock()
@@ -139,10 +139,10 @@ func TestAnnouncedSizesThatAreTooLarge(t *testing.T) {
 	for _, size := range []int64{upstream.MaxPackage + 1, math.MaxInt64} {
 		s := newAcme(t)
 		s.Fault(metadata, s.Edited(`"package_size":`, fmt.Sprintf(`"package_size":%d,"size":`, size)))
-		tree, c := indextest.New(t), s.Client(t, upstream.Origin{})
-		tree.Write("providers/"+host+"/acme/other/README.md", "what is held")
-		m := (&mirroring{Tree: tree}).start(t, c, fill.Options{
-			Sources: map[svchost.Hostname]fill.Source{host: {Client: c, Quota: fill.NewQuota(1, []svchost.Hostname{host})}}, Open: tree.Open,
+		folders, c := indextest.New(t), s.Client(t, upstream.Origin{})
+		folders.Write("providers/"+host+"/acme/other/README.md", "what is held")
+		m := (&mirroring{Tree: folders}).start(t, c, fill.Options{
+			Sources: map[svchost.Hostname]fill.Source{host: {Client: c, Quota: fill.NewQuota(1, []svchost.Hostname{host})}}, Open: folders.Open,
 			FreeSpace: func(address.Address) (int64, error) { return 1 << 40, nil },
 		})
 		m.mustRefuse(t, linuxZip, upstream.ErrTooLarge, "the limit of a package")

@@ -21,12 +21,12 @@ func TestDocumentsInTheTreeVerifyFurtherPackages(t *testing.T) {
 func testDocumentsInTheTreeVerifyFurtherPackages(t *testing.T, on treeKind) {
 	for _, dir := range []string{directory, directory + "1.0.0/"} {
 		t.Run(dir, func(t *testing.T) {
-			tree, _ := acme(t)
-			s := newSite(t, tree)
+			folders, _ := acme(t)
+			s := newSite(t, folders)
 			root := on.root(t)
-			mine := root.tree(t).Write(keysFile, tree.Read("keys/acme.asc"))
+			mine := root.tree(t).Write(keysFile, folders.Read("keys/acme.asc"))
 			for _, name := range []string{darwinZip, sums, sums + ".sig"} {
-				mine.Write(dir+name, tree.Read("providers/acme/demo/"+name))
+				mine.Write(dir+name, folders.Read("providers/acme/demo/"+name))
 			}
 			m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
 			m.fill(t, linuxZip)
@@ -46,14 +46,14 @@ func testDocumentsInTheTreeVerifyFurtherPackages(t *testing.T, on treeKind) {
 func rereleased(t *testing.T) (now *site, before *indextest.Tree) {
 	t.Helper()
 	before, publisher := acme(t)
-	tree := indextest.New(t)
-	r := tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
+	folders := indextest.New(t)
+	r := folders.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
 	for _, name := range []string{linuxZip, darwinZip} {
-		tree.Write("providers/acme/demo/"+name, indextest.Zip("terraform-provider-demo", "released again "+name))
+		folders.Write("providers/acme/demo/"+name, indextest.Zip("terraform-provider-demo", "released again "+name))
 	}
 	r.Signed(publisher)
-	tree.Keys("acme", publisher)
-	return newSite(t, tree), before
+	folders.Keys("acme", publisher)
+	return newSite(t, folders), before
 }
 
 // Files in the tree are never replaced, nor made invalid by files beside them.
@@ -103,8 +103,8 @@ func TestAnUnpackedPackageIsNotMadeInvalid(t *testing.T) {
 }
 
 func testAnUnpackedPackageIsNotMadeInvalid(t *testing.T, on treeKind) {
-	tree, _ := acme(t)
-	s := newSite(t, tree)
+	folders, _ := acme(t)
+	s := newSite(t, folders)
 	root := on.root(t)
 	root.tree(t).Write(directory+"1.0.0/darwin_arm64/terraform-provider-demo", "x").Write(directory+"1.0.0/docs/README.md", "x")
 	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
@@ -121,15 +121,15 @@ func testAnUnpackedPackageIsNotMadeInvalid(t *testing.T, on treeKind) {
 func TestManifests(t *testing.T) { eachTree(t, testManifests) }
 
 func testManifests(t *testing.T, on treeKind) {
-	tree := indextest.New(t)
+	folders := indextest.New(t)
 	publisher := indextest.NewPublisher(t)
 	manifest := "terraform-provider-demo_1.0.0_manifest.json"
-	r := tree.Provider("acme/demo", "1.0.0", "linux_amd64").Manifest("6.0").Checksums()
-	tree.Write(r.ChecksumsName(), tree.Read(r.ChecksumsName())+sumOf(tree.Read("providers/acme/demo/"+manifest))+"  "+manifest+"\n")
+	r := folders.Provider("acme/demo", "1.0.0", "linux_amd64").Manifest("6.0").Checksums()
+	folders.Write(r.ChecksumsName(), folders.Read(r.ChecksumsName())+sumOf(folders.Read("providers/acme/demo/"+manifest))+"  "+manifest+"\n")
 	r.Signed(publisher)
-	tree.Keys("acme", publisher)
-	s := newSite(t, tree)
-	s.Fault(files+manifest, body(tree.Read("providers/acme/demo/"+manifest)))
+	folders.Keys("acme", publisher)
+	s := newSite(t, folders)
+	s.Fault(files+manifest, body(folders.Read("providers/acme/demo/"+manifest)))
 	c := s.Client(t, upstream.Origin{})
 
 	m := on.mirror(t, c, fill.Policy{})
@@ -159,12 +159,12 @@ func testFillBesidePackagesAlone(t *testing.T, on treeKind) {
 		{"with a signature without SHA256SUMS", []string{darwinZip, sums + ".sig"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			tree, _ := acme(t)
+			folders, _ := acme(t)
 			root := on.root(t)
 			for _, name := range test.present {
-				root.tree(t).Write(directory+name, tree.Read("providers/acme/demo/"+name))
+				root.tree(t).Write(directory+name, folders.Read("providers/acme/demo/"+name))
 			}
-			m := over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{}, root)
+			m := over(t, newSite(t, folders).Client(t, upstream.Origin{}), fill.Policy{}, root)
 			m.fill(t, linuxZip)
 			m.mustHave(t, directory+linuxZip, directory+darwinZip, directory+sums, directory+sums+".sig", keysFile, record)
 			if p := m.scan(t).Provider(demo); p == nil || len(p.Release("1.0.0").Packages) != 2 {
@@ -178,13 +178,13 @@ func testFillBesidePackagesAlone(t *testing.T, on treeKind) {
 func TestAPackageInTheTree(t *testing.T) { eachTree(t, testAPackageInTheTree) }
 
 func testAPackageInTheTree(t *testing.T, on treeKind) {
-	tree, _ := acme(t)
-	s := newSite(t, tree)
+	folders, _ := acme(t)
+	s := newSite(t, folders)
 	root := on.root(t)
-	root.tree(t).Write(directory+linuxZip, tree.Read("providers/acme/demo/"+linuxZip))
+	root.tree(t).Write(directory+linuxZip, folders.Read("providers/acme/demo/"+linuxZip))
 	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{}, root)
 	f := m.fill(t, linuxZip)
-	if s.Count(zipFile) != 0 || m.content(t, f) != tree.Read("providers/acme/demo/"+linuxZip) {
+	if s.Count(zipFile) != 0 || m.content(t, f) != folders.Read("providers/acme/demo/"+linuxZip) {
 		t.Error("it was fetched")
 	}
 }
@@ -211,13 +211,13 @@ func TestAFilledFileThatChanges(t *testing.T) {
 func TestFoldersWrittenOtherwise(t *testing.T) { eachTree(t, testFoldersWrittenOtherwise) }
 
 func testFoldersWrittenOtherwise(t *testing.T, on treeKind) {
-	tree, _ := acme(t)
+	folders, _ := acme(t)
 	root := on.root(t)
 	mine := root.tree(t)
 	dir := "providers/Registry.Example.COM/Acme/Demo/"
 	mine.Write(dir+".keep", "")
-	mine.Write("keys/REGISTRY.example.com/ACME.asc", tree.Read("keys/acme.asc"))
-	m := over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{}, root)
+	mine.Write("keys/REGISTRY.example.com/ACME.asc", folders.Read("keys/acme.asc"))
+	m := over(t, newSite(t, folders).Client(t, upstream.Origin{}), fill.Policy{}, root)
 	m.fill(t, linuxZip)
 	m.mustHave(t, dir+".keep", dir+".versions.json", dir+".1.0.0.packages.json", dir+linuxZip, dir+sums, dir+sums+".sig", "keys/REGISTRY.example.com/ACME.asc")
 	if m.scan(t).Provider(demo) == nil {
@@ -230,11 +230,11 @@ func TestKeyRotation(t *testing.T) { eachTree(t, testKeyRotation) }
 
 func testKeyRotation(t *testing.T, on treeKind) {
 	first, second := indextest.NewPublisher(t), indextest.NewPublisher(t)
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(first)
-	tree.Keys("acme", first)
+	folders := indextest.New(t)
+	folders.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(first)
+	folders.Keys("acme", first)
 	root := on.root(t)
-	over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{VersionsTTL: 1}, root).fill(t, linuxZip)
+	over(t, newSite(t, folders).Client(t, upstream.Origin{}), fill.Policy{VersionsTTL: 1}, root).fill(t, linuxZip)
 
 	later := indextest.New(t)
 	later.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(second)
@@ -256,10 +256,10 @@ func testKeyRotation(t *testing.T, on treeKind) {
 	_, pinned, _ := strings.Cut(file, "\n")
 	m.Write(keysFile, pinned)
 	third := indextest.NewPublisher(t)
-	tree = indextest.New(t)
-	tree.Provider("acme/demo", "3.0.0", "linux_amd64").Signed(third)
-	tree.Keys("acme", third)
-	m = over(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{VersionsTTL: 1}, root)
+	folders = indextest.New(t)
+	folders.Provider("acme/demo", "3.0.0", "linux_amd64").Signed(third)
+	folders.Keys("acme", third)
+	m = over(t, newSite(t, folders).Client(t, upstream.Origin{}), fill.Policy{VersionsTTL: 1}, root)
 	m.mustRefuse(t, strings.ReplaceAll(linuxZip, "1.0.0", "3.0.0"), upstream.ErrBadSignature, "")
 	if m.Read(keysFile) != pinned {
 		t.Error("the file has changed")
@@ -270,13 +270,13 @@ func testKeyRotation(t *testing.T, on treeKind) {
 func TestKeysAreRemembered(t *testing.T) { eachTree(t, testKeysAreRemembered) }
 
 func testKeysAreRemembered(t *testing.T, on treeKind) {
-	tree, publisher := acme(t)
+	folders, publisher := acme(t)
 	root := on.root(t)
-	c := newSite(t, tree).Client(t, upstream.Origin{})
+	c := newSite(t, folders).Client(t, upstream.Origin{})
 	over(t, c, fill.Policy{}, root).fill(t, linuxZip)
 
-	tree.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(publisher)
-	s := newSite(t, tree)
+	folders.Provider("acme/demo", "2.0.0", "linux_amd64").Signed(publisher)
+	s := newSite(t, folders)
 	s.Fault("/v1/providers/acme/demo/2.0.0/download/linux/amd64", s.Edited(`"gpg_public_keys"`, `"none"`))
 	m := over(t, s.Client(t, upstream.Origin{}), fill.Policy{VersionsTTL: 1}, root)
 	m.fill(t, strings.ReplaceAll(linuxZip, "1.0.0", "2.0.0"))
@@ -298,11 +298,11 @@ func TestAReleaseSignedTwice(t *testing.T) { eachTree(t, testAReleaseSignedTwice
 
 func testAReleaseSignedTwice(t *testing.T, on treeKind) {
 	first, second := indextest.NewPublisher(t), indextest.NewPublisher(t)
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(first)
-	tree.Keys("acme", first, second)
-	document := tree.Read("providers/acme/demo/" + sums)
-	c := newSite(t, tree).Client(t, upstream.Origin{})
+	folders := indextest.New(t)
+	folders.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(first)
+	folders.Keys("acme", first, second)
+	document := folders.Read("providers/acme/demo/" + sums)
+	c := newSite(t, folders).Client(t, upstream.Origin{})
 	for _, test := range []struct {
 		by   *indextest.Publisher
 		kind error
@@ -390,19 +390,19 @@ func TestAReleaseThatTheIndexHasNoLonger(t *testing.T) {
 // A manifest that has been changed since the release was verified is not passed on
 // to other mirrors.
 func TestManifestsThatDoNotMatch(t *testing.T) {
-	tree, publisher := indextest.New(t), indextest.NewPublisher(t)
+	folders, publisher := indextest.New(t), indextest.NewPublisher(t)
 	const manifest = "terraform-provider-demo_1.0.0_manifest.json"
-	r := tree.Provider(host+"/acme/demo", "1.0.0", "linux_amd64").Manifest("6.0").Checksums()
-	tree.Write(r.ChecksumsName(), tree.Read(r.ChecksumsName())+sumOf(tree.Read(directory+manifest))+"  "+manifest+"\n")
+	r := folders.Provider(host+"/acme/demo", "1.0.0", "linux_amd64").Manifest("6.0").Checksums()
+	folders.Write(r.ChecksumsName(), folders.Read(r.ChecksumsName())+sumOf(folders.Read(directory+manifest))+"  "+manifest+"\n")
 	r.Signed(publisher)
-	tree.Keys(host+"/acme", publisher)
-	snapshot := scanned(t, tree)
-	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{}, tree)
+	folders.Keys(host+"/acme", publisher)
+	snapshot := scanned(t, folders)
+	m := inMemory(t, newAcme(t).Client(t, upstream.Origin{}), fill.Policy{}, folders)
 	f, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(demo))
-	if err != nil || m.content(t, f) != tree.Read(directory+manifest) {
+	if err != nil || m.content(t, f) != folders.Read(directory+manifest) {
 		t.Fatalf("got %v", err)
 	}
-	tree.Write(directory+manifest, `{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)
+	folders.Write(directory+manifest, `{"version":1,"metadata":{"protocol_versions":["5.0"]}}`)
 	if _, err := m.Filler.Fill(background(), demo, manifest, snapshot.Provider(demo)); !errors.Is(err, fill.ErrNotMirrored) {
 		t.Errorf("got %v", err)
 	}

@@ -226,10 +226,10 @@ func testPackagesThatClientsCannotUse(t *testing.T, on treeKind) {
 	} {
 		zip := test.zip
 		t.Run(rule, func(t *testing.T) {
-			tree, publisher := indextest.New(t), indextest.NewPublisher(t)
-			tree.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
-			tree.Keys("acme", publisher)
-			s := newSite(t, tree)
+			folders, publisher := indextest.New(t), indextest.NewPublisher(t)
+			folders.Provider("acme/demo", "1.0.0", "linux_amd64").Signed(publisher)
+			folders.Keys("acme", publisher)
+			s := newSite(t, folders)
 			document := sumOf(zip) + "  " + linuxZip + "\n"
 			s.Fault(zipFile, body(zip))
 			s.Fault(sumsFile, body(document))
@@ -246,7 +246,7 @@ func testPackagesThatClientsCannotUse(t *testing.T, on treeKind) {
 func TestPinnedKeys(t *testing.T) { eachTree(t, testPinnedKeys) }
 
 func testPinnedKeys(t *testing.T, on treeKind) {
-	tree, publisher := acme(t)
+	folders, publisher := acme(t)
 	for _, test := range []struct {
 		rule  string
 		keys  string
@@ -260,7 +260,7 @@ func testPinnedKeys(t *testing.T, on treeKind) {
 		{"the publisher's, and no signature", publisher.PublicKey(), sigFile, upstream.ErrMalformed},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			s := newSite(t, tree)
+			s := newSite(t, folders)
 			if test.fault != "" {
 				s.Fault(test.fault, status(404))
 			}
@@ -284,8 +284,8 @@ func testPinnedKeys(t *testing.T, on treeKind) {
 
 // A mirror cannot evade pinned keys by leaving signatures out.
 func TestPinnedKeysOfAMirrorWithoutSignatures(t *testing.T) {
-	tree, publisher := acme(t)
-	s := newSite(t, tree)
+	folders, publisher := acme(t)
+	s := newSite(t, folders)
 	s.Fault(sumsFile, status(404))
 	root := t.TempDir()
 	indextest.OnDisk(t, root).Keys(host+"/acme", publisher)
@@ -298,26 +298,26 @@ func TestSignaturesByKeptKeys(t *testing.T) { eachTree(t, testSignaturesByKeptKe
 
 func testSignaturesByKeptKeys(t *testing.T, on treeKind) {
 	const kept = "Kept by the registry: these keys came from the origin.\n\n"
-	tree, publisher := acme(t)
+	folders, publisher := acme(t)
 	other := indextest.NewPublisher(t)
 	for _, test := range []struct {
 		rule, signature string
 		kind            error
 	}{
-		{"a valid one is accepted", tree.Read("providers/acme/demo/" + sums + ".sig"), nil},
+		{"a valid one is accepted", folders.Read("providers/acme/demo/" + sums + ".sig"), nil},
 		{"one of another document is refused", publisher.Sign("something else"), upstream.ErrBadSignature},
 		{"one that is malformed is refused", "nonsense", upstream.ErrBadSignature},
-		{"one by another key is refused", other.Sign(tree.Read("providers/acme/demo/" + sums)), upstream.ErrBadSignature},
+		{"one by another key is refused", other.Sign(folders.Read("providers/acme/demo/" + sums)), upstream.ErrBadSignature},
 	} {
 		for _, mirror := range []string{"", mirrorBase} {
 			t.Run(test.rule+" "+mirror, func(t *testing.T) {
-				s := newSite(t, tree)
+				s := newSite(t, folders)
 				s.Fault(metadata, s.Edited(`"gpg_public_keys"`, `"no_keys"`))
 				s.Fault("/v1/providers/acme/demo/1.0.0/download/darwin/arm64", s.Edited(`"gpg_public_keys"`, `"no_keys"`))
 				s.Fault(sigFile, body(test.signature))
 				root := on.root(t)
 				// Packages in the tree must not be withheld because of documents that come in beside them.
-				root.tree(t).Write(keysFile, kept+publisher.PublicKey()).Write(directory+darwinZip, tree.Read("providers/acme/demo/"+darwinZip))
+				root.tree(t).Write(keysFile, kept+publisher.PublicKey()).Write(directory+darwinZip, folders.Read("providers/acme/demo/"+darwinZip))
 				m := over(t, s.Client(t, upstream.Origin{Mirror: mirror}), fill.Policy{Signatures: fill.PreferSignatures}, root)
 				if test.kind != nil {
 					m.mustRefuse(t, linuxZip, test.kind, "")
@@ -333,8 +333,8 @@ func testSignaturesByKeptKeys(t *testing.T, on treeKind) {
 func TestUnsignedReleases(t *testing.T) { eachTree(t, testUnsignedReleases) }
 
 func testUnsignedReleases(t *testing.T, on treeKind) {
-	tree, _ := acme(t)
-	s := newSite(t, tree)
+	folders, _ := acme(t)
+	s := newSite(t, folders)
 	s.Fault(sumsFile, status(404))
 	c := s.Client(t, upstream.Origin{Mirror: mirrorBase})
 	on.mirror(t, c, fill.Policy{}).mustRefuse(t, linuxZip, fill.ErrUnsigned, "signatures prefer")
@@ -346,11 +346,11 @@ func testUnsignedReleases(t *testing.T, on treeKind) {
 
 // A package without a sha256 is verified by the h1: hash of its files.
 func TestPackagesByTheirFiles(t *testing.T) {
-	tree, _ := acme(t)
-	s := newSite(t, tree)
+	folders, _ := acme(t)
+	s := newSite(t, folders)
 	s.Fault(sumsFile, status(404))
 	archives := files + "1.0.0.json"
-	h1 := scanned(t, tree).Provider(address.Address{Namespace: "acme", Name: "demo"}).Release("1.0.0").Package("linux", "amd64").H1
+	h1 := scanned(t, folders).Provider(address.Address{Namespace: "acme", Name: "demo"}).Release("1.0.0").Package("linux", "amd64").H1
 	answer := func(hashes string) http.HandlerFunc {
 		return body(`{"archives":{"linux_amd64":{"url":"` + linuxZip + `"` + hashes + `}}}`)
 	}

@@ -141,11 +141,11 @@ func TestPlatformsThatAreAddedLater(t *testing.T) {
 func TestAPlatformThatIsRequested(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-		tree := indextest.New(t)
-		before := inMemory(t, c, fill.Policy{}, tree)
+		folders := indextest.New(t)
+		before := inMemory(t, c, fill.Policy{}, folders)
 		before.fill(t, zipFor("linux_amd64"))
 		before.Close()
-		m := inMemory(t, c, fill.Policy{}, tree) // that knows nothing but the tree
+		m := inMemory(t, c, fill.Policy{}, folders) // that knows nothing but the tree
 		defer m.Close()
 		g.Fault(metadata, status(501))
 		g.Fault("/v1/providers/acme/demo/1.0.0/download/darwin/arm64", status(501))
@@ -196,13 +196,13 @@ func TestAdditionsThatAreWrittenOtherwise(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			g := newGrowing(t, "linux_amd64")
 			g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-				tree := indextest.New(t)
-				before := inMemory(t, c, fill.Policy{}, tree)
+				folders := indextest.New(t)
+				before := inMemory(t, c, fill.Policy{}, folders)
 				before.fill(t, zipFor("linux_amd64"))
 				before.Close()
 				change(t, g)
 				g.grow(t, "darwin_arm64")
-				m := inMemory(t, c, fill.Policy{}, tree)
+				m := inMemory(t, c, fill.Policy{}, folders)
 				defer m.Close()
 				m.fill(t, zipFor("darwin_arm64"))
 				s := m.scan(t)
@@ -219,7 +219,7 @@ func TestAdditionsThatAreWrittenOtherwise(t *testing.T) {
 func TestAdditionsThatAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
-		change func(t *testing.T, g *growing, tree *indextest.Tree)
+		change func(t *testing.T, g *growing, folders *indextest.Tree)
 		kind   error
 		says   string
 	}{
@@ -233,29 +233,29 @@ func TestAdditionsThatAreRefused(t *testing.T) {
 		{"nothing is added, and it is written otherwise", func(t *testing.T, g *growing, _ *indextest.Tree) {
 			g.write = func(lines []string) string { return strings.Repeat(lines[0]+"\n", 2) }
 		}, fill.ErrConflict, "differs"},
-		{"the key is not a pinned one", func(t *testing.T, g *growing, tree *indextest.Tree) {
-			tree.Write(keysFile, g.publisher.PublicKey())
+		{"the key is not a pinned one", func(t *testing.T, g *growing, folders *indextest.Tree) {
+			folders.Write(keysFile, g.publisher.PublicKey())
 			g.publisher = indextest.NewPublisher(t)
 			g.tree.Keys("acme", g.publisher)
 			g.tree.Fs.Remove("providers/acme/demo/" + sums)
 		}, upstream.ErrBadSignature, ""},
-		{"packages lie in the folder of the version", func(t *testing.T, g *growing, tree *indextest.Tree) {
+		{"packages lie in the folder of the version", func(t *testing.T, g *growing, folders *indextest.Tree) {
 			for _, name := range []string{zipFor("linux_amd64"), sums, sums + ".sig"} {
-				tree.Write(directory+"1.0.0/"+name, tree.Read(directory+name))
-				tree.Fs.Remove(directory + name)
+				folders.Write(directory+"1.0.0/"+name, folders.Read(directory+name))
+				folders.Fs.Remove(directory + name)
 			}
 		}, fill.ErrConflict, "move the files in the folder 1.0.0"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			g := newGrowing(t, "linux_amd64")
 			g.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-				tree := indextest.New(t)
-				before := inMemory(t, c, fill.Policy{}, tree)
+				folders := indextest.New(t)
+				before := inMemory(t, c, fill.Policy{}, folders)
 				before.fill(t, zipFor("linux_amd64"))
 				before.Close()
-				test.change(t, g, tree)
+				test.change(t, g, folders)
 				g.grow(t, "darwin_arm64")
-				m := inMemory(t, c, fill.Policy{}, tree)
+				m := inMemory(t, c, fill.Policy{}, folders)
 				defer m.Close()
 				_, err := m.Fill(background(), demo, zipFor("darwin_arm64"))
 				if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) {
@@ -302,12 +302,12 @@ func testPlatformsThatAreAddedLaterOnTheDisk(t *testing.T, on treeKind) {
 func TestAMirrorThatHangsHasNoAdditions(t *testing.T) {
 	g := newGrowing(t, "linux_amd64")
 	g.InBubble(t, upstream.Origin{Mirror: mirrorBase}, func(t *testing.T, c *upstream.Client) {
-		tree := indextest.New(t)
-		tree.Keys(host+"/acme", g.publisher)
-		before := inMemory(t, c, fill.Policy{}, tree)
+		folders := indextest.New(t)
+		folders.Keys(host+"/acme", g.publisher)
+		before := inMemory(t, c, fill.Policy{}, folders)
 		before.fill(t, zipFor("linux_amd64"))
 		before.Close()
-		m := inMemory(t, c, fill.Policy{}, tree)
+		m := inMemory(t, c, fill.Policy{}, folders)
 		defer m.Close()
 		m.Versions(background(), demo)
 		g.Fault(files+"1.0.0.json", upstreamtest.Silence)
@@ -384,11 +384,11 @@ func TestAdditionsByAnotherInstance(t *testing.T) {
 // A release that the index has verified is neither read from the tree nor requested
 // from the origin.
 func TestAReleaseThatTheIndexHas(t *testing.T) {
-	tree, publisher := acme(t)
-	s := newSite(t, tree)
+	folders, publisher := acme(t)
+	s := newSite(t, folders)
 	mine := indextest.New(t).Write(keysFile, publisher.PublicKey())
 	for _, name := range []string{darwinZip, sums, sums + ".sig"} {
-		mine.Write(directory+name, tree.Read("providers/acme/demo/"+name))
+		mine.Write(directory+name, folders.Read("providers/acme/demo/"+name))
 	}
 	provider := scanned(t, mine).Provider(demo)
 	present := provider.Release("1.0.0")
@@ -402,7 +402,7 @@ func TestAReleaseThatTheIndexHas(t *testing.T) {
 	}
 	for _, name := range []string{sums, sums + ".sig"} {
 		f, err := m.Filler.Fill(background(), demo, name, provider)
-		if err != nil || m.content(t, f) != tree.Read("providers/acme/demo/"+name) {
+		if err != nil || m.content(t, f) != folders.Read("providers/acme/demo/"+name) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}
@@ -454,9 +454,9 @@ func (f readFile) Read(b []byte) (int, error) {
 // them, unless they have changed.
 func TestPackagesThatTheIndexHasRead(t *testing.T) {
 	for _, changed := range []bool{false, true} {
-		tree, _ := acme(t)
+		folders, _ := acme(t)
 		fs := opened{afero.NewMemMapFs(), make(map[string]int)}
-		mine := indextest.On(t, fs).Write(directory+darwinZip, tree.Read("providers/acme/demo/"+darwinZip))
+		mine := indextest.On(t, fs).Write(directory+darwinZip, folders.Read("providers/acme/demo/"+darwinZip))
 		snapshot, err := index.Scan(background(), index.Options{Open: mine.Open})
 		if err != nil {
 			t.Fatal(err)
@@ -465,7 +465,7 @@ func TestPackagesThatTheIndexHasRead(t *testing.T) {
 			mine.Write(directory+darwinZip, "something else")
 		}
 		clear(fs.count)
-		m := inMemory(t, newSite(t, tree).Client(t, upstream.Origin{}), fill.Policy{}, mine)
+		m := inMemory(t, newSite(t, folders).Client(t, upstream.Origin{}), fill.Policy{}, mine)
 		_, err = m.Filler.Fill(background(), demo, linuxZip, snapshot.Provider(demo))
 		if changed != errors.Is(err, fill.ErrConflict) || !changed && err != nil {
 			t.Errorf("changed: %v, got %v", changed, err)

@@ -178,9 +178,9 @@ func TestVersionsWithoutTheirClient(t *testing.T) {
 func TestVersionsAreKept(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
-		tree := indextest.New(t).Write(directory+".keep", "")
+		folders := indextest.New(t).Write(directory+".keep", "")
 		start := func() *mirroring {
-			m := inMemory(t, c, fill.Policy{}, tree)
+			m := inMemory(t, c, fill.Policy{}, folders)
 			return m
 		}
 		s.Fault(versions, body(`{"versions":[{"version":"1.0.0","protocols":["6.0"],"platforms":[{"os":"linux","arch":"amd64"}]}]}`))
@@ -214,8 +214,8 @@ func TestVersionsAreKept(t *testing.T) {
 		}
 		s.Fault(versions, nil)
 
-		for _, damaged := range []string{"", "{", `{"format":2}`, tree.Read(record)[:50], `{"format":1,"fetched":"2999-01-01T00:00:00Z","versions":[]}`} {
-			tree.Write(record, damaged)
+		for _, damaged := range []string{"", "{", `{"format":2}`, folders.Read(record)[:50], `{"format":1,"fetched":"2999-01-01T00:00:00Z","versions":[]}`} {
+			folders.Write(record, damaged)
 			asked := s.Count(versions)
 			m := start()
 			if versionsOf(t, m); s.Count(versions) == asked {

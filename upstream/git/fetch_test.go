@@ -160,13 +160,13 @@ func TestContentsAreFetchedOnDemand(t *testing.T) {
 			if err := fetched.FetchContents(t.Context(), []string{entry.Object}); err != nil {
 				t.Fatal(err)
 			}
-			tree, err := fetched.Tree(t.Context(), entry.Object, 10)
+			files, err := fetched.Tree(t.Context(), entry.Object, 10)
 			if err != nil {
 				t.Fatal(err)
 			}
 			into := t.TempDir()
 			w := git.Writer{Left: 100}
-			if refused, err := w.Write(t.Context(), fetched, tree.Files, into); err != nil || len(refused) > 0 {
+			if refused, err := w.Write(t.Context(), fetched, files.Files, into); err != nil || len(refused) > 0 {
 				t.Fatal(refused, err)
 			}
 			if content, err := os.ReadFile(filepath.Join(into, "main.tf")); string(content) != "# small\n" {
@@ -316,8 +316,8 @@ func FuzzFetchRefs(f *testing.F) {
 // Of a commit, tree or delta git has all in memory, however small it is in a pack.
 func TestFetchIsBoundedInMemory(t *testing.T) {
 	r := upstreamtest.NewRepository(t)
-	tree := r.Tree("100644 blob " + r.Object("") + "\tmain.tf")
-	r.Git("tag", "bomb", r.GitWith(strings.Repeat("x", 257<<20), "commit-tree", tree))
+	files := r.Tree("100644 blob " + r.Object("") + "\tmain.tf")
+	r.Git("tag", "bomb", r.GitWith(strings.Repeat("x", 257<<20), "commit-tree", files))
 	s := served(t, r)
 	s.Ref = "bomb"
 	_, _, err := git.Fetch(t.Context(), s, filepath.Join(t.TempDir(), "fetched"))

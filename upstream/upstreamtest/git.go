@@ -94,7 +94,7 @@ func (r *Repository) Object(content string) string {
 
 // Tree adds a tree that git itself may not make, with entries as git ls-tree prints them,
 // and returns a commit of it.
-func (r *Repository) Tree(entries ...string) (tree string) {
+func (r *Repository) Tree(entries ...string) (files string) {
 	r.t.Helper()
 	return r.GitWith(strings.Join(entries, "\x00")+"\x00", "mktree", "-z", "--missing")
 }

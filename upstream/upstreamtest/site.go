@@ -60,14 +60,14 @@ type Site struct {
 }
 
 // NewSite serves a tree as an origin.
-func NewSite(t testing.TB, tree *indextest.Tree) *Site {
+func NewSite(t testing.TB, files *indextest.Tree) *Site {
 	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	snapshot, err := index.Scan(context.Background(), index.Options{
-		Open:   tree.Open,
+		Open:   files.Open,
 		Signer: key,
 	})
 	if err != nil {
@@ -85,17 +85,17 @@ func NewSite(t testing.TB, tree *indextest.Tree) *Site {
 func AcmeTree(t testing.TB) (*indextest.Tree, *indextest.Publisher) {
 	t.Helper()
 	publisher := indextest.NewPublisher(t)
-	tree := indextest.New(t)
-	tree.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
-	tree.Keys("acme", publisher)
-	return tree, publisher
+	files := indextest.New(t)
+	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
+	files.Keys("acme", publisher)
+	return files, publisher
 }
 
 // NewAcme serves AcmeTree.
 func NewAcme(t testing.TB) *Site {
 	t.Helper()
-	tree, _ := AcmeTree(t)
-	return NewSite(t, tree)
+	files, _ := AcmeTree(t)
+	return NewSite(t, files)
 }
 
 // mirrorPath is the path of a hosted file under the site's hostname, where the mirror
