@@ -27,6 +27,8 @@ var layers = []layer{
 	{name: "clientconfig", only: []string{"address"}}, // pages and command print it
 	{name: "signing", only: []string{}},
 	{name: "index/moduledoc", only: []string{"address"}}, // index keeps its short form
+	{name: "tree", only: []string{"address", "wire"}}, // the files
+	{name: "tree/treetest"},
 	{name: "index"},
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},
@@ -35,9 +37,9 @@ var layers = []layer{
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "upstream/git"}}, // moduledoc: which folders a module calls
-	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "index", "upstream"}},
+	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "tree", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
-	{name: "publish", only: []string{"address", "wire", "signing", "index"}},
+	{name: "publish", only: []string{"address", "wire", "signing", "tree", "index"}},
 	{name: "handlers", http: true},
 	{name: "pages", http: true, only: []string{"address", "signing", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},

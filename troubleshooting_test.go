@@ -20,7 +20,7 @@ import (
 // reports, logs, and when the configuration is loaded. What commands print about their
 // arguments comes with their usage, and pages are read by themselves, except for errors.
 var explained = []string{
-	"address", "wire", "signing", "index", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
+	"address", "wire", "signing", "tree", "index", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
 	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
 	"pages/errorpage.go", "pages/absent.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",
@@ -227,7 +227,7 @@ func TestEveryReasonIsExplained(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, value := range constants(t, "index/report.go", "Reason") {
+	for name, value := range constants(t, "tree/finding.go", "Reason") {
 		if ast.IsExported(name) && !strings.Contains(string(content), "\n| `"+value+"` |") {
 			t.Errorf("%s is not explained", value)
 		}

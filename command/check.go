@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
@@ -68,7 +69,7 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 
 // check scans a tree on the local disk once. Named file systems exist only within
 // a configuration.
-func check(ctx context.Context, directories index.Directories, require bool, progress func(index.Progress)) (*index.Report, error) {
+func check(ctx context.Context, directories tree.Directories, require bool, progress func(index.Progress)) (*index.Report, error) {
 	memo, identity := module.Memo(directories)
 	snapshot, err := index.Scan(ctx, index.Options{
 		Open:              directories.Open,
@@ -111,9 +112,9 @@ func (r checkResult) writeText(out, _ io.Writer) error {
 	var ignored, withdrawn, temporary []index.Problem
 	for _, p := range r.Ignored {
 		switch p.Reason {
-		case index.Temporary:
+		case tree.Temporary:
 			temporary = append(temporary, p)
-		case index.Withdrawn:
+		case tree.Withdrawn:
 			withdrawn = append(withdrawn, p)
 		default:
 			ignored = append(ignored, p)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func TestWriteReport(t *testing.T) {
@@ -51,7 +52,7 @@ Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored:
 func TestWriteReportKeepsItsColumns(t *testing.T) {
 	var b strings.Builder
 	r := &index.Report{Withheld: []index.Problem{
-		{Path: "providers/a\tb\nc", Reason: index.BadName, Detail: "rename it"},
+		{Path: "providers/a\tb\nc", Reason: tree.BadName, Detail: "rename it"},
 	}}
 	if err := (checkResult{r}).writeText(&b, nil); err != nil {
 		t.Fatal(err)
@@ -72,9 +73,9 @@ func TestWriteReportFitsATerminal(t *testing.T) {
 			{Kind: "provider", Address: "registry.terraform.io/hashicorp/google-beta", Version: "10.20.30-alpha20260101.12345678", Signature: "publisher FEDCBA9876543210", Platforms: platforms},
 		},
 		Withheld: []index.Problem{
-			{Path: "keys/acme.gpg", Reason: index.Misplaced, Detail: words + "`gpg --armor --export SOME-KEY > keys/registry.example.com/acme-corporation.asc` " + words},
+			{Path: "keys/acme.gpg", Reason: tree.Misplaced, Detail: words + "`gpg --armor --export SOME-KEY > keys/registry.example.com/acme-corporation.asc` " + words},
 		},
-		Ignored:        []index.Problem{{Path: "providers/x", Address: "acme/demo", Version: "1.0.0", Reason: index.Withdrawn, Detail: words}, {Path: "keys/notes", Reason: index.NotPartOfTree, Detail: words}, {Path: "keys/x.tmp", Reason: index.Temporary}},
+		Ignored:        []index.Problem{{Path: "providers/x", Address: "acme/demo", Version: "1.0.0", Reason: tree.Withdrawn, Detail: words}, {Path: "keys/notes", Reason: tree.NotPartOfTree, Detail: words}, {Path: "keys/x.tmp", Reason: tree.Temporary}},
 		IgnoredTotal:   2000,
 		TemporaryTotal: 500,
 		Hint:           words,
@@ -175,7 +176,7 @@ func TestCheck(t *testing.T) {
 	}
 
 	out, _, err = run(t.Context(), checkCommand(), "--root", root, "--signatures", "require")
-	if !errors.Is(err, errProblem) || !strings.Contains(out, string(index.Unsigned)) {
+	if !errors.Is(err, errProblem) || !strings.Contains(out, string(tree.Unsigned)) {
 		t.Errorf("with signatures required: got error %v and\n%s", err, out)
 	}
 }
@@ -206,7 +207,7 @@ func TestCheckJSON(t *testing.T) {
 	if len(report.Offered) != 2 || report.Offered[0].Signature != "registry" {
 		t.Errorf("got offered %+v", report.Offered)
 	}
-	if len(report.Withheld) != 1 || report.Withheld[0].Reason != index.ChecksumMismatch {
+	if len(report.Withheld) != 1 || report.Withheld[0].Reason != tree.ChecksumMismatch {
 		t.Errorf("got withheld %+v", report.Withheld)
 	}
 

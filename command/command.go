@@ -10,7 +10,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -101,12 +101,12 @@ func modulesFlag(cmd *cobra.Command, usage string) {
 
 // namedDirectories returns the directories as a configuration has them: defaults
 // are not named, and may be missing.
-func namedDirectories(fl caddycmd.Flags, root string) index.Directories {
-	return index.Directories{Root: root, Providers: fl.String("providers"), Modules: fl.String("modules"), Keys: fl.String("keys")}
+func namedDirectories(fl caddycmd.Flags, root string) tree.Directories {
+	return tree.Directories{Root: root, Providers: fl.String("providers"), Modules: fl.String("modules"), Keys: fl.String("keys")}
 }
 
 // treeFlags returns the directories of the flags. Those that are named exist.
-func treeFlags(fl caddycmd.Flags) (index.Directories, error) {
+func treeFlags(fl caddycmd.Flags) (tree.Directories, error) {
 	directories := namedDirectories(fl, fl.String("root"))
 	if directories.Root == "" {
 		return directories, errors.New("--root is required: name the folder to serve")

@@ -17,8 +17,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -186,7 +186,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 // foldersToFill returns the directories of the flags, and creates those that are
 // missing. It is called when the rest of the command line is known to be right. A
 // dry run creates nothing, and gets the information that one is missing.
-func foldersToFill(fl caddycmd.Flags, dry bool) (d index.Directories, missing bool, err error) {
+func foldersToFill(fl caddycmd.Flags, dry bool) (d tree.Directories, missing bool, err error) {
 	root, err := filepath.Abs(fl.String("root"))
 	if err != nil {
 		return d, false, fmt.Errorf("--root: %w", err)
@@ -216,17 +216,17 @@ func foldersToFill(fl caddycmd.Flags, dry bool) (d index.Directories, missing bo
 }
 
 // emptyTree opens an empty tree that cannot be written to.
-func emptyTree() (t index.Tree, err error) {
-	empty := index.Part{Fs: afero.NewReadOnlyFs(afero.NewMemMapFs()), Dir: "."}
-	return index.Tree{Providers: empty, Modules: empty, Keys: empty}, nil
+func emptyTree() (t tree.Tree, err error) {
+	empty := tree.Part{Fs: afero.NewReadOnlyFs(afero.NewMemMapFs()), Dir: "."}
+	return tree.Tree{Providers: empty, Modules: empty, Keys: empty}, nil
 }
 
 // readOnly opens a tree such that it cannot be written to.
-func readOnly(d index.Directories) func() (index.Tree, error) {
-	return func() (index.Tree, error) {
+func readOnly(d tree.Directories) func() (tree.Tree, error) {
+	return func() (tree.Tree, error) {
 		files, err := d.Open()
 		if err == nil {
-			for _, part := range []*index.Part{&files.Providers, &files.Modules, &files.Keys} {
+			for _, part := range []*tree.Part{&files.Providers, &files.Modules, &files.Keys} {
 				part.Fs = afero.NewReadOnlyFs(part.Fs)
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
@@ -236,7 +236,7 @@ type scratchTree struct {
 func (s *scratchTree) fetch(ctx context.Context, id moduleID) (*fill.FilledModule, error) {
 	s.once.Do(func() {
 		if s.dir, s.err = os.MkdirTemp("", "terraform-registry-mirror-"); s.err == nil {
-			s.options.Open = index.Directories{Root: s.dir, Modules: "."}.Open
+			s.options.Open = tree.Directories{Root: s.dir, Modules: "."}.Open
 		}
 	})
 	if s.err != nil {

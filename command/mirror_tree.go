@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // treeFolders are the folders of providers and modules in a tree.
@@ -23,15 +24,15 @@ type treeFolder struct {
 
 // readTreeFolders reads which versions lie in a tree, and the registry.hcl files: those of
 // providers, and of modules if they are asked for.
-func readTreeFolders(ctx context.Context, open func() (index.Tree, error), modules bool) (treeFolders, error) {
+func readTreeFolders(ctx context.Context, open func() (tree.Tree, error), modules bool) (treeFolders, error) {
 	files, err := open()
 	if err != nil {
 		return nil, err
 	}
 	if !modules {
-		files.Modules = index.Part{Fs: afero.NewMemMapFs(), Dir: "."}
+		files.Modules = tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
 	}
-	folders, err := files.Folders(ctx)
+	folders, err := index.Folders(files, ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,7 @@ func readTreeFolders(ctx context.Context, open func() (index.Tree, error), modul
 			}
 		}
 		if err != nil {
-			w.broken = fmt.Errorf("%s/%s, which may withdraw it, cannot be read: %w", f.Path, index.MetadataName, err)
+			w.broken = fmt.Errorf("%s/%s, which may withdraw it, cannot be read: %w", f.Path, tree.MetadataName, err)
 		}
 		all[f.Address] = w
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A noticeFile is the registry.hcl of a provider or module, in a folder or at a registry.
@@ -127,7 +128,7 @@ func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (te
 		if err == nil {
 			break
 		}
-		if !errors.Is(err, index.ErrMetadataChanged) || attempt == noticeAttempts {
+		if !errors.Is(err, tree.ErrMetadataChanged) || attempt == noticeAttempts {
 			return "", false, fmt.Errorf("%s: %w", printable(n.file.name()), err)
 		}
 	}
@@ -169,7 +170,7 @@ func (n *noticeChange) covered() string {
 	if !n.there.known {
 		return ""
 	}
-	total, names := index.AddressFolder{Versions: n.there.versions}.Covered(n.versions)
+	total, names := index.Covered(tree.AddressFolder{Versions: n.there.versions}, n.versions)
 	if total == 0 {
 		return ", which covers no version " + n.there.where
 	}
@@ -177,7 +178,7 @@ func (n *noticeChange) covered() string {
 }
 
 func (n *noticeChange) total() int {
-	total, _ := index.AddressFolder{Versions: n.there.versions}.Covered(n.versions)
+	total, _ := index.Covered(tree.AddressFolder{Versions: n.there.versions}, n.versions)
 	return total
 }
 

@@ -11,11 +11,12 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // folderNotices are those in the folder of a provider or module in a tree.
 type folderNotices struct {
-	folder index.AddressFolder
+	folder tree.AddressFolder
 	isNew  bool // the folder is not there yet
 }
 
@@ -38,7 +39,7 @@ func openFolderNotices(ctx context.Context, fl caddycmd.Flags, text string, ahea
 	return f, err
 }
 
-func (f folderNotices) name() string  { return f.folder.Path + "/" + index.MetadataName }
+func (f folderNotices) name() string  { return f.folder.Path + "/" + tree.MetadataName }
 func (f folderNotices) about() string { return f.folder.Address.String() }
 func (f folderNotices) close()        {}
 
@@ -63,12 +64,12 @@ func (f folderNotices) known(context.Context) knownVersions {
 }
 
 // findFolder finds the folder of an address in a tree.
-func findFolder(ctx context.Context, files index.Tree, a address.Address, ahead bool) (f index.AddressFolder, isNew bool, err error) {
-	folders, err := files.Folders(ctx)
+func findFolder(ctx context.Context, files tree.Tree, a address.Address, ahead bool) (f tree.AddressFolder, isNew bool, err error) {
+	folders, err := index.Folders(files, ctx)
 	if err != nil {
 		return f, false, err
 	}
-	if i := slices.IndexFunc(folders, func(f index.AddressFolder) bool { return f.Address == a }); i >= 0 {
+	if i := slices.IndexFunc(folders, func(f tree.AddressFolder) bool { return f.Address == a }); i >= 0 {
 		return folders[i], false, nil
 	}
 	f = files.Folder(a)
@@ -86,7 +87,7 @@ func findFolder(ctx context.Context, files index.Tree, a address.Address, ahead 
 
 // similar returns up to three addresses that may be meant: those of the same name,
 // or else of the same namespace.
-func similar(folders []index.AddressFolder, a address.Address) []string {
+func similar(folders []tree.AddressFolder, a address.Address) []string {
 	var names, namespaces []string
 	for _, f := range folders {
 		text := f.Address.String()

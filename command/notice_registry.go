@@ -12,7 +12,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // registryNotices are those that a registry has of a provider or module.
@@ -41,7 +41,7 @@ func openRegistryNotices(ctx context.Context, network registryNetwork, fl caddyc
 	return &registryNotices{client: client, to: to}, err
 }
 
-func (r *registryNotices) name() string  { return index.MetadataName + " of " + r.about() }
+func (r *registryNotices) name() string  { return tree.MetadataName + " of " + r.about() }
 func (r *registryNotices) about() string { return r.to.String() + "/" + r.to.address.String() }
 func (r *registryNotices) close()        { r.client.close() }
 
@@ -69,7 +69,7 @@ func (r *registryNotices) write(ctx context.Context, _, content []byte) error {
 	var refused *refusedError
 	switch {
 	case errors.As(err, &refused) && refused.status == http.StatusPreconditionFailed:
-		return index.ErrMetadataChanged
+		return tree.ErrMetadataChanged
 	case err != nil:
 		return err
 	}
@@ -82,7 +82,7 @@ func (r *registryNotices) exchange(ctx context.Context, method string, body []by
 	if body != nil {
 		sent = body
 	}
-	q, err := r.client.request(ctx, method, sent, servicePath(r.to.address, index.MetadataName))
+	q, err := r.client.request(ctx, method, sent, servicePath(r.to.address, tree.MetadataName))
 	if err != nil {
 		return nil, nil, err
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
@@ -143,13 +144,13 @@ func runPrune(cmd *cobra.Command, args []string) error {
 
 // scanToPrune finds what a tree offers: its providers, and its modules if they are asked
 // for.
-func scanToPrune(ctx context.Context, directories index.Directories, modules bool, progress func(index.Progress)) (files index.Tree, s *index.Snapshot, err error) {
+func scanToPrune(ctx context.Context, directories tree.Directories, modules bool, progress func(index.Progress)) (files tree.Tree, s *index.Snapshot, err error) {
 	s, err = index.Scan(ctx, index.Options{
-		Open: func() (t index.Tree, err error) {
+		Open: func() (t tree.Tree, err error) {
 			files, err = directories.Open()
 			t = files
 			if !modules {
-				t.Modules = index.Part{Fs: afero.NewMemMapFs(), Dir: "."}
+				t.Modules = tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
 			}
 			return t, err
 		},
@@ -164,17 +165,17 @@ func scanToPrune(ctx context.Context, directories index.Directories, modules boo
 // treeReleases are the provider releases or the module versions that a tree offers, with
 // their files.
 type treeReleases struct {
-	in       index.Part
+	in       tree.Part
 	all      []fill.Held
 	sizes    map[string]int64 // of packages in bytes, by path
 	unpacked map[string]bool  // packages that are folders
 }
 
-func newTreeReleases(in index.Part) *treeReleases {
+func newTreeReleases(in tree.Part) *treeReleases {
 	return &treeReleases{in: in, sizes: make(map[string]int64), unpacked: make(map[string]bool)}
 }
 
-func releasesOf(in index.Part, s *index.Snapshot) *treeReleases {
+func releasesOf(in tree.Part, s *index.Snapshot) *treeReleases {
 	t := newTreeReleases(in)
 	for p := range s.Providers() {
 		for _, r := range p.Releases {
@@ -186,7 +187,7 @@ func releasesOf(in index.Part, s *index.Snapshot) *treeReleases {
 
 // moduleVersionsOf leaves out the hidden record of where a module came from: it tells whether a
 // version that is fetched again is still the same.
-func moduleVersionsOf(in index.Part, s *index.Snapshot) *treeReleases {
+func moduleVersionsOf(in tree.Part, s *index.Snapshot) *treeReleases {
 	t := newTreeReleases(in)
 	for m := range s.Modules() {
 		for _, v := range m.Versions {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
@@ -143,7 +144,7 @@ func TestPruneLeavesWithheldPackages(t *testing.T) {
 			t.Errorf("%s is there: %v", name, got)
 		}
 	}
-	snapshot, err := check(t.Context(), index.Directories{Root: root}, false, nil)
+	snapshot, err := check(t.Context(), tree.Directories{Root: root}, false, nil)
 	if err != nil || slices.ContainsFunc(snapshot.Offered, func(o index.Offer) bool { return o.Version == "1.1.0" }) {
 		t.Errorf("%s is offered now, error %v", bad, err)
 	}

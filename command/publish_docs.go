@@ -15,8 +15,8 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // docsArchive is the name under which documentation is sent.
@@ -79,7 +79,7 @@ func (p *publishRelease) addDocs(ctx context.Context, a address.Address, dir str
 	}
 	switch err := publish.CheckDocs(ctx, bytes.NewReader(packed), int64(len(packed)), docsArchive); {
 	case errors.Is(err, publish.ErrRefused):
-		p.problem(a, dir, index.BadArchive, err.Error())
+		p.problem(a, dir, tree.BadArchive, err.Error())
 	case err != nil:
 		return cmp.Or(ctx.Err(), err)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -94,7 +95,7 @@ func listRelease(a address.Address, wanted, dir string) (files releaseFiles, ref
 		case isRelease && typ != a.Name:
 			others = append(others, typ)
 		case errors.Is(err, address.ErrVersion), errors.Is(err, address.ErrPackageName):
-			refused = append(refused, index.Problem{Path: filepath.ToSlash(paths[name]), Reason: index.BadName, Detail: err.Error()})
+			refused = append(refused, index.Problem{Path: filepath.ToSlash(paths[name]), Reason: tree.BadName, Detail: err.Error()})
 		}
 	}
 	address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
@@ -191,7 +192,7 @@ func listFolder(dir string) (paths map[string]string, err error) {
 	return paths, nil
 }
 
-func (r *releaseReader) problemIn(path string, reason index.Reason, format string, args ...any) {
+func (r *releaseReader) problemIn(path string, reason tree.Reason, format string, args ...any) {
 	r.problem(r.address, path, reason, fmt.Sprintf(format, args...))
 }
 
@@ -226,9 +227,9 @@ func (r *releaseReader) readPackages(ctx context.Context, paths map[string]strin
 		case errors.As(o.err, &bad):
 			r.problemIn(o.path, bad.Reason, "%s", bad.Detail)
 		case errors.Is(o.err, publish.ErrRefused):
-			r.problemIn(o.path, index.BadName, "%v", o.err)
+			r.problemIn(o.path, tree.BadName, "%v", o.err)
 		case o.err != nil:
-			r.problemIn(o.path, index.Unreadable, "%v", o.err)
+			r.problemIn(o.path, tree.Unreadable, "%v", o.err)
 		}
 		if o.file.sha256 != (wire.SHA256{}) {
 			r.sums[o.file.Name] = o.file.sha256
@@ -266,7 +267,7 @@ func (r *releaseReader) readDocuments(paths map[string]string) {
 	if paths[sumsName] == "" {
 		r.addManifest(paths[manifestName], nil)
 		if paths[signatureName] != "" {
-			r.problemIn(paths[signatureName], index.BadChecksums, "it is the signature of %s, which is not there: build the release again", sumsName)
+			r.problemIn(paths[signatureName], tree.BadChecksums, "it is the signature of %s, which is not there: build the release again", sumsName)
 			return
 		}
 		r.makeChecksums(sumsName)
@@ -278,7 +279,7 @@ func (r *releaseReader) readDocuments(paths map[string]string) {
 	}
 	listed, err := wire.DecodeChecksums(content)
 	if err != nil {
-		r.problemIn(paths[sumsName], index.BadChecksums, "%v", err)
+		r.problemIn(paths[sumsName], tree.BadChecksums, "%v", err)
 		return
 	}
 	r.addManifest(paths[manifestName], listed)
@@ -287,7 +288,7 @@ func (r *releaseReader) readDocuments(paths map[string]string) {
 		return
 	}
 	if signature, ok := r.addDocument(signatureName, paths[signatureName]); ok && strings.HasPrefix(string(signature), "-----BEGIN") {
-		r.problemIn(paths[signatureName], index.BadSignature, "it is text, and clients read a binary signature: sign again without --armor")
+		r.problemIn(paths[signatureName], tree.BadSignature, "it is text, and clients read a binary signature: sign again without --armor")
 	}
 }
 
@@ -302,18 +303,18 @@ func (r *releaseReader) compare(paths map[string]string, listed wire.Checksums) 
 		packages++
 		switch found, ok := r.sums[name]; {
 		case paths[name] == "":
-			r.problemIn(filepath.Join(r.dir, name), index.MissingPackage, "SHA256SUMS lists this package, and it is not there: build the release again")
+			r.problemIn(filepath.Join(r.dir, name), tree.MissingPackage, "SHA256SUMS lists this package, and it is not there: build the release again")
 		case ok && found != sum:
-			r.problemIn(paths[name], index.ChecksumMismatch, "its sha256 is %s, and SHA256SUMS lists %s: build the release again", found, sum)
+			r.problemIn(paths[name], tree.ChecksumMismatch, "its sha256 is %s, and SHA256SUMS lists %s: build the release again", found, sum)
 		}
 	}
 	sumsPath := paths[address.ChecksumsName(r.address.Name, r.version)]
 	if packages == 0 {
-		r.problemIn(sumsPath, index.BadChecksums, "it lists no package named %s", address.PackageName(r.address.Name, r.version, address.Platform{OS: "OS", Arch: "ARCH"}))
+		r.problemIn(sumsPath, tree.BadChecksums, "it lists no package named %s", address.PackageName(r.address.Name, r.version, address.Platform{OS: "OS", Arch: "ARCH"}))
 	}
 	for name := range r.sums {
 		if _, ok := listed[name]; !ok {
-			r.problemIn(paths[name], index.NotListed, "SHA256SUMS does not list it: build the release again")
+			r.problemIn(paths[name], tree.NotListed, "SHA256SUMS does not list it: build the release again")
 		}
 	}
 	slices.SortStableFunc(r.problems, func(a, b index.Problem) int { return strings.Compare(a.Path, b.Path) })
@@ -323,12 +324,12 @@ func (r *releaseReader) compare(paths map[string]string, listed wire.Checksums) 
 func (r *releaseReader) makeChecksums(name string) {
 	file, err := publish.ParseReleaseFile(r.address, r.version, name)
 	if err != nil {
-		r.problemIn(r.dir, index.BadVersion, "%v", err)
+		r.problemIn(r.dir, tree.BadVersion, "%v", err)
 		return
 	}
 	content := r.sums.Encode()
 	if len(content) == 0 {
-		r.problemIn(r.dir, index.Empty, "there is no package of version %s", r.version)
+		r.problemIn(r.dir, tree.Empty, "there is no package of version %s", r.version)
 		return
 	}
 	r.files = append(r.files, publishFile{File: file, size: int64(len(content)), sha256: sha256.Sum256(content), open: inMemory(content)})
@@ -354,19 +355,19 @@ func (r *releaseReader) addManifest(path string, listed wire.Checksums) {
 	})
 	switch {
 	case listed != nil && !isListed && path != "":
-		r.problemIn(path, index.NotListed, "SHA256SUMS does not list it: add it to the files whose checksums are released, and sign again")
+		r.problemIn(path, tree.NotListed, "SHA256SUMS does not list it: add it to the files whose checksums are released, and sign again")
 	case listed != nil && !isListed && at >= 0:
 		r.notes = append(r.notes, fmt.Sprintf("SHA256SUMS does not list %s, so that clients take the provider to speak protocol 5.0: add %s to the files whose checksums are released.", name, manifestTemplate))
 	case listed != nil && !isListed, at < 0 && !isListed:
 		// There is no manifest.
 	case at < 0 && path != "":
-		r.problemIn(path, index.ChecksumMismatch, "SHA256SUMS lists it with the sha256 %s, which is not that of the file: build the release again", sum)
+		r.problemIn(path, tree.ChecksumMismatch, "SHA256SUMS lists it with the sha256 %s, which is not that of the file: build the release again", sum)
 	case at < 0:
-		r.problemIn(filepath.Join(r.dir, name), index.MissingPackage, "SHA256SUMS lists this manifest, and neither it nor a %s with that sha256 is there: copy it there", manifestTemplate)
+		r.problemIn(filepath.Join(r.dir, name), tree.MissingPackage, "SHA256SUMS lists this manifest, and neither it nor a %s with that sha256 is there: copy it there", manifestTemplate)
 	default:
 		content, ok := r.addDocument(name, candidates[at])
 		if _, err := wire.DecodeManifest(content); ok && err != nil {
-			r.problemIn(candidates[at], index.BadManifest, "%v", err)
+			r.problemIn(candidates[at], tree.BadManifest, "%v", err)
 		}
 		if ok && listed == nil {
 			r.sums[name] = sha256.Sum256(content)
@@ -378,12 +379,12 @@ func (r *releaseReader) addManifest(path string, listed wire.Checksums) {
 func (r *releaseReader) addDocument(name, path string) (content []byte, ok bool) {
 	file, err := publish.ParseReleaseFile(r.address, r.version, name)
 	if err != nil {
-		r.problemIn(path, index.BadName, "%v", err)
+		r.problemIn(path, tree.BadName, "%v", err)
 		return nil, false
 	}
 	info, err := os.Stat(path)
 	if err == nil && info.Size() > maxReleaseDocument {
-		r.problemIn(path, index.TooLarge, "it is larger than %d bytes", maxReleaseDocument)
+		r.problemIn(path, tree.TooLarge, "it is larger than %d bytes", maxReleaseDocument)
 		return nil, false
 	}
 	if err == nil {
@@ -391,10 +392,10 @@ func (r *releaseReader) addDocument(name, path string) (content []byte, ok bool)
 	}
 	switch {
 	case err != nil:
-		r.problemIn(path, index.Unreadable, "%v", err)
+		r.problemIn(path, tree.Unreadable, "%v", err)
 		return nil, false
 	case len(content) == 0:
-		r.problemIn(path, index.Empty, "it is empty: build the release again")
+		r.problemIn(path, tree.Empty, "it is empty: build the release again")
 		return nil, false
 	}
 	r.files = append(r.files, publishFile{File: file, size: int64(len(content)), sha256: sha256.Sum256(content), open: inMemory(content)})

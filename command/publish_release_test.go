@@ -9,8 +9,8 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 var acmeDemo = address.Address{Namespace: "acme", Name: "demo"}
@@ -190,7 +190,7 @@ func TestReadReleaseOfGoReleaser(t *testing.T) {
 	d["artifacts.json"] = `[{"name":"` + demoName("linux_amd64.zip") + `","path":"dist/` + demoName("linux_amd64.zip") + `"}]`
 	delete(d, demoName("linux_amd64.zip"))
 	p, err := readRelease(t.Context(), acmeDemo, "", d.folder(t))
-	if err != nil || len(p.problems) == 0 || p.problems[0].Reason != index.Unreadable {
+	if err != nil || len(p.problems) == 0 || p.problems[0].Reason != tree.Unreadable {
 		t.Errorf("an artifact that is gone: %+v, %v", p, err)
 	}
 	d["artifacts.json"] = "{"

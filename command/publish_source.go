@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -105,10 +106,10 @@ func (s publishSource) read(ctx context.Context, a address.Address) (*publishBat
 
 // notSelfContained is the reason of a module that works only where it was written, and
 // not where it is installed.
-const notSelfContained index.Reason = "not_self_contained"
+const notSelfContained tree.Reason = "not_self_contained"
 
 // notParsed is the reason of a module that clients refuse, since they cannot parse it.
-const notParsed index.Reason = "not_parsed"
+const notParsed tree.Reason = "not_parsed"
 
 // readModule packs a module. Where the registry would withhold it, or it would not work
 // for others, the release has problems.
@@ -152,7 +153,7 @@ func readModule(ctx context.Context, a address.Address, version, dir string) (pu
 	return p, nil
 }
 
-func (p *publishRelease) problem(a address.Address, path string, reason index.Reason, detail string) {
+func (p *publishRelease) problem(a address.Address, path string, reason tree.Reason, detail string) {
 	p.problems = append(p.problems, index.Problem{Path: filepath.ToSlash(path), Address: a.String(), Version: p.version, Reason: reason, Detail: detail})
 }
 

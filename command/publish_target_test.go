@@ -21,6 +21,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -51,7 +52,7 @@ func newTarget(t *testing.T) *target {
 	noClientConfiguration(t)
 	r := &target{t: t, root: t.TempDir(), received: make(map[string]int)}
 	r.tree = indextest.OnDisk(t, r.root)
-	open := index.Directories{Root: r.root}.Open
+	open := tree.Directories{Root: r.root}.Open
 	x := index.New(index.Options{Open: open, Watch: true, Signer: shortKey(t)})
 	x.Start()
 	t.Cleanup(func() { x.Close() })

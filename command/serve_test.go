@@ -11,7 +11,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/spf13/cobra"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func TestCommandServesHTTP1Only(t *testing.T) {
@@ -31,7 +31,7 @@ func TestCommandServesHTTP1Only(t *testing.T) {
 				t.Fatal(err)
 			}
 			var app caddyhttp.App
-			config := s.config(index.Directories{Root: t.TempDir()}, false, nil)
+			config := s.config(tree.Directories{Root: t.TempDir()}, false, nil)
 			if err := json.Unmarshal(config.AppsRaw["http"], &app); err != nil {
 				t.Fatal(err)
 			}
@@ -113,7 +113,7 @@ func TestPlanSite(t *testing.T) {
 					s.url(), s.listen, s.internal, test.wantURL, test.wantListen, test.wantInternal)
 			}
 			// Caddy accepts the configuration.
-			err = caddy.Validate(s.config(index.Directories{Root: t.TempDir()}, true, nil))
+			err = caddy.Validate(s.config(tree.Directories{Root: t.TempDir()}, true, nil))
 			if err != nil {
 				t.Error(err)
 			}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // sampleReport has one of everything.
@@ -20,9 +21,9 @@ func sampleReport() *index.Report {
 		},
 		Withheld: []index.Problem{{
 			Path: "providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", Address: "acme/demo", Version: "1.3.0",
-			Reason: index.ChecksumMismatch, Detail: "its sha256 is not the one SHA256SUMS lists: copy it again",
+			Reason: tree.ChecksumMismatch, Detail: "its sha256 is not the one SHA256SUMS lists: copy it again",
 		}},
-		Ignored:      []index.Problem{{Path: "README.md", Reason: index.NotPartOfTree, Detail: "a file has no address here"}},
+		Ignored:      []index.Problem{{Path: "README.md", Reason: tree.NotPartOfTree, Detail: "a file has no address here"}},
 		IgnoredTotal: 1,
 	}
 }
@@ -115,7 +116,7 @@ module "vpc" {
 func TestWelcomeSays(t *testing.T) {
 	only := func(offers ...index.Offer) *index.Report { return &index.Report{Offered: offers} }
 	demo := index.Offer{Kind: "provider", Address: "acme/demo", Version: "1.0.0", Signature: "registry 0"}
-	many := &index.Report{Withheld: slices.Repeat([]index.Problem{{Path: "providers/x", Reason: index.BadName, Detail: "rename it"}}, maxWithheld+2)}
+	many := &index.Report{Withheld: slices.Repeat([]index.Problem{{Path: "providers/x", Reason: tree.BadName, Detail: "rename it"}}, maxWithheld+2)}
 	tests := []struct {
 		rule           string
 		domain, listen string
@@ -158,7 +159,7 @@ func TestWelcomeSays(t *testing.T) {
 		{"nothing to offer", "registry.example.com", "", false, only(),
 			[]string{"Nothing is offered. Withheld: 0.", "provider_installation"}, []string{"As a registry"}},
 		{"control characters in a path are quoted", "registry.example.com", "", false,
-			&index.Report{Withheld: []index.Problem{{Path: "providers/\x1b[2J", Reason: index.BadName, Detail: "rename it"}}},
+			&index.Report{Withheld: []index.Problem{{Path: "providers/\x1b[2J", Reason: tree.BadName, Detail: "rename it"}}},
 			[]string{`"providers/\x1b[2J"`}, []string{"\x1b"}},
 		{"many problems", "registry.example.com", "", false, many,
 			[]string{"  … and 2 more: `caddy terraform-registry check` lists all\n\nAs a mirror"}, nil},

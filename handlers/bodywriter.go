@@ -8,7 +8,7 @@ import (
 	"net/http"
 	"sync"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // bodySize is how much of a body is written at once. Caddy passes on as much,
@@ -77,7 +77,7 @@ func (w *bodyWriter) send(from io.Reader, n int64, buffer []byte) (int64, error)
 // shorter turns the end of a file that comes too early into ErrChanged.
 func shorter(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return index.ErrChanged
+		return tree.ErrChanged
 	}
 	return err
 }
@@ -92,7 +92,7 @@ func (w *bodyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 // net.TCPConn.ReadFrom calls all that it meets errors of the network.
 func leftBy(r *http.Request, err error) bool {
 	var file *fs.PathError
-	if errors.Is(err, index.ErrChanged) || errors.As(err, &file) {
+	if errors.Is(err, tree.ErrChanged) || errors.As(err, &file) {
 		return false
 	}
 	var network *net.OpError

@@ -16,7 +16,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A writesRecorder records the sizes of writes. Like Caddy's writers, it implements
@@ -91,8 +91,8 @@ func TestLeftBy(t *testing.T) {
 		{"the connection is reset", t.Context(), byNetwork(os.NewSyscallError("sendfile", syscall.ECONNRESET)), true},
 		{"the request is canceled", gone, errors.New("closed"), true},
 		{"something else fails", t.Context(), errors.New("closed"), false},
-		{"the file changes", t.Context(), index.ErrChanged, false},
-		{"the file changes while the connection reads it", t.Context(), byNetwork(index.ErrChanged), false},
+		{"the file changes", t.Context(), tree.ErrChanged, false},
+		{"the file changes while the connection reads it", t.Context(), byNetwork(tree.ErrChanged), false},
 		{"the file cannot be read by the connection", t.Context(), byNetwork(&fs.PathError{Op: "read", Path: "a", Err: syscall.EIO}), false},
 	} {
 		r := httptest.NewRequest(http.MethodGet, "/", nil).WithContext(test.ctx)

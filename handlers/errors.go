@@ -11,8 +11,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -156,11 +156,11 @@ func upstreamFailed(err error) error {
 		return errTooSlow
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)
-	case errors.Is(err, index.ErrChanged): // which the next snapshot need not end
+	case errors.Is(err, tree.ErrChanged): // which the next snapshot need not end
 		return unavailable(errReplaced.Error(), nil)
 	case errors.Is(err, fill.ErrUnread):
 		return unavailable("the mirror cannot read its files at the moment: try again in a moment, and tell its operator if it goes on", nil)
-	case errors.Is(err, index.ErrDiskFull), errors.Is(err, index.ErrNotWritable):
+	case errors.Is(err, tree.ErrDiskFull), errors.Is(err, tree.ErrNotWritable):
 		// The Upstream logs it once, rather than once a request.
 		return unavailable("the mirror cannot store what it fetches: tell its operator", nil)
 	case errors.Is(err, upstream.ErrTimeout):
@@ -195,13 +195,13 @@ func publishFailed(err error) error {
 	switch {
 	case errors.Is(err, publish.ErrNothing):
 		return fail(http.StatusNotFound, "nothing is published or staged of this version")
-	case errors.Is(err, index.ErrDiskFull):
+	case errors.Is(err, tree.ErrDiskFull):
 		return &answerError{status: http.StatusInsufficientStorage, messages: []string{"the registry's disk is full: tell its operator"}, cause: err}
-	case errors.Is(err, index.ErrStore):
+	case errors.Is(err, tree.ErrStore):
 		return unavailable("the registry's object store failed: send the file again in a moment", err)
-	case errors.Is(err, index.ErrReserved):
+	case errors.Is(err, tree.ErrReserved):
 		return unavailable("another file of this version is being written: send the file again in a moment", err)
-	case errors.Is(err, index.ErrNotWritable):
+	case errors.Is(err, tree.ErrNotWritable):
 		return unavailable("the registry cannot write to its tree: tell its operator", err)
 	case errors.Is(err, publish.ErrUnavailable):
 		return unavailable("nothing can be published at the moment: try again in a moment", nil)

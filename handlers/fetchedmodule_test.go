@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -219,8 +220,8 @@ func TestModulesThatCannotBeFetched(t *testing.T) {
 		{"withdrawn since the last scan", fill.ErrWithdrawn, http.StatusGone, "the version is withdrawn"},
 		{"too young", fill.ErrTooYoung, http.StatusNotFound, "published too recently"},
 		{"moved", fmt.Errorf("%w: the tag has moved", fill.ErrConflict), http.StatusUnprocessableEntity, "the tag has moved"},
-		{"not to be read at the moment", fmt.Errorf("%w: %w", fill.ErrUnread, index.ErrNotWritable), http.StatusServiceUnavailable, "the mirror cannot read its files at the moment: try again in a moment"},
-		{"written to at the moment", index.ErrChanged, http.StatusServiceUnavailable, "the file is being replaced: try again in a moment"},
+		{"not to be read at the moment", fmt.Errorf("%w: %w", fill.ErrUnread, tree.ErrNotWritable), http.StatusServiceUnavailable, "the mirror cannot read its files at the moment: try again in a moment"},
+		{"written to at the moment", tree.ErrChanged, http.StatusServiceUnavailable, "the file is being replaced: try again in a moment"},
 		{"unsafe", host(upstream.ErrUnsafe, "it is in a private network"), http.StatusUnprocessableEntity, "git.example.com: it is not safe to go there: it is in a private network"},
 		{"too large", host(upstream.ErrTooLarge, ""), http.StatusUnprocessableEntity, "git.example.com: its answer is too large"},
 		{"not available, which clients try again", host(upstream.ErrUnavailable, ""), http.StatusBadGateway, "git.example.com: it is not available"},

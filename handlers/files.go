@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // writeFile answers with a file of the snapshot.
@@ -35,7 +36,7 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 		file = &unopened{size: f.Size}
 	} else {
 		opened, err := open()
-		if errors.Is(err, index.ErrChanged) {
+		if errors.Is(err, tree.ErrChanged) {
 			g.changed()
 			return errReplaced
 		}
@@ -65,7 +66,7 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 // end: over HTTP/2 and HTTP/3 a handler that returns ends a body that is too short as it
 // ends others.
 func (g *Registry) breakOff(r *request, f *index.File, cause error) {
-	if errors.Is(cause, index.ErrChanged) {
+	if errors.Is(cause, tree.ErrChanged) {
 		g.changed()
 	}
 	if g.Logger != nil {

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -25,7 +25,7 @@ import (
 
 // namesMetadata reports whether the path of a protocol names a registry.hcl.
 func namesMetadata(protocol string, s []string) bool {
-	return s[len(s)-1] == index.MetadataName &&
+	return s[len(s)-1] == tree.MetadataName &&
 		(protocol == "providers" && len(s) == 3 || protocol == "modules" && len(s) == 4)
 }
 

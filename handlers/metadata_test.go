@@ -20,6 +20,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -32,7 +34,7 @@ const (
 type managed struct {
 	*indextest.Tree
 	root    string // on the disk
-	bucket  *indextest.Bucket
+	bucket  *treetest.Bucket
 	failing atomic.Bool // the store of the bucket
 	options publish.Options
 	index   *index.Index
@@ -43,20 +45,20 @@ func manage(t *testing.T, inBucket bool) *managed {
 	m := new(managed)
 	var indexed index.Options
 	if inBucket {
-		m.bucket = &indextest.Bucket{Fail: func(string, string) error {
+		m.bucket = &treetest.Bucket{Fail: func(string, string) error {
 			if m.failing.Load() {
 				return os.ErrDeadlineExceeded
 			}
 			return nil
 		}}
 		m.Tree = indextest.InBucket(t, m.bucket)
-		directories := index.Directories{Root: "."}
+		directories := tree.Directories{Root: "."}
 		indexed.Listed = directories.Listed(m.bucket)
-		m.options.Open = func() (index.Tree, error) { return directories.OpenIn(m.bucket) }
+		m.options.Open = func() (tree.Tree, error) { return directories.OpenIn(m.bucket) }
 	} else {
 		m.root = t.TempDir()
 		m.Tree = indextest.OnDisk(t, m.root)
-		m.options.Open = index.Directories{Root: m.root}.Open
+		m.options.Open = tree.Directories{Root: m.root}.Open
 		indexed.Open = m.options.Open
 	}
 	m.Provider("acme/demo", "1.0.0", "linux_amd64")

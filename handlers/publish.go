@@ -12,8 +12,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -222,7 +222,7 @@ func parsePublished(protocol string, original svchost.Hostname, s []string) (pub
 	}
 	name := s[len(s)-1]
 	switch {
-	case len(s) == 3 || name == index.MetadataName && protocol == "modules":
+	case len(s) == 3 || name == tree.MetadataName && protocol == "modules":
 		return publish.ParseMetadataFile(a.At(original), name)
 	case protocol == "modules":
 		return publish.ParseModuleFile(a, name)

@@ -22,8 +22,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -419,10 +419,10 @@ func TestAnswersOfPublishing(t *testing.T) {
 		{"too large", 0, refusal(publish.ErrTooLarge), 413, handlers.UploadTooLarge, reasons},
 		{"too much is staged", 0, refusal(publish.ErrNoRoom), 507, handlers.UploadDiskFull, reasons},
 		{"an upload that ended early", 0, fmt.Errorf("%w: %w", publish.ErrInterrupted, secret), 400, handlers.UploadInterrupted, []string{publish.ErrInterrupted.Error()}},
-		{"no room", 0, fmt.Errorf("%w: %w", index.ErrDiskFull, secret), 507, handlers.UploadDiskFull, nil},
+		{"no room", 0, fmt.Errorf("%w: %w", tree.ErrDiskFull, secret), 507, handlers.UploadDiskFull, nil},
 		{"another registry.hcl than was meant", 0, publish.ErrChanged, 412, handlers.UploadConflict, []string{publish.ErrChanged.Error()}},
-		{"a tree that cannot be written to", 0, fmt.Errorf("%w: %w", index.ErrNotWritable, secret), 503, handlers.UploadUnavailable, nil},
-		{"a store that fails", 0, fmt.Errorf("%w: %w", index.ErrStore, secret), 503, handlers.UploadUnavailable, nil},
+		{"a tree that cannot be written to", 0, fmt.Errorf("%w: %w", tree.ErrNotWritable, secret), 503, handlers.UploadUnavailable, nil},
+		{"a store that fails", 0, fmt.Errorf("%w: %w", tree.ErrStore, secret), 503, handlers.UploadUnavailable, nil},
 		{"no lock", 0, fmt.Errorf("%w: %w", publish.ErrUnavailable, secret), 503, handlers.UploadUnavailable, nil},
 		{"a client that has left", 0, context.Canceled, 503, handlers.UploadUnavailable, nil},
 		{"another failure", 0, secret, 500, handlers.UploadFailed, nil},

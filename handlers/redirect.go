@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // redirects reports whether a client is redirected to the store that has the file. Rules and
@@ -21,7 +22,7 @@ func (g *Registry) redirects(r *request, f *index.File) bool {
 func (g *Registry) redirect(w http.ResponseWriter, r *request, f *index.File) error {
 	url, err := r.snapshot.SignedURL(r.Context(), f, g.Redirect)
 	switch {
-	case errors.Is(err, index.ErrChanged):
+	case errors.Is(err, tree.ErrChanged):
 		g.changed()
 		return errReplaced
 	case err != nil:

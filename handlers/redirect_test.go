@@ -10,14 +10,15 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // bucketWith returns a bucket with the files of a tree.
-func bucketWith(t *testing.T, files *indextest.Tree) *indextest.Bucket {
+func bucketWith(t *testing.T, files *indextest.Tree) *treetest.Bucket {
 	t.Helper()
-	b := new(indextest.Bucket)
+	b := new(treetest.Bucket)
 	err := afero.Walk(files.Fs, ".", func(name string, info fs.FileInfo, err error) error {
 		if err == nil && !info.IsDir() {
 			b.Put(name, files.Read(name), info.ModTime())
@@ -35,7 +36,7 @@ func TestRedirectsToTheStore(t *testing.T) {
 	files, _ := everything(t)
 	b := bucketWith(t, files)
 	o := options(t, files)
-	o.Listed = index.Directories{Root: "."}.Listed(b)
+	o.Listed = tree.Directories{Root: "."}.Listed(b)
 	g := registry(scanWith(t, o))
 	g.Redirect = 10 * time.Minute
 	changes := 0

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -282,10 +283,10 @@ func (g *Registry) changed(folders ...string) {
 // filled has a scan follow after something was fetched. With a provider may have come keys.
 func (g *Registry) filled(a address.Address) {
 	if a.IsModule() {
-		g.changed(index.ReportedFolder(a))
+		g.changed(tree.ReportedFolder(a))
 		return
 	}
-	g.changed(index.ReportedFolder(a), index.ReportedKeys)
+	g.changed(tree.ReportedFolder(a), tree.ReportedKeys)
 }
 
 // Hostname is the name the registry answers r as: the one it was asked by, or, with

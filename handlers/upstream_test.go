@@ -22,6 +22,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -36,9 +38,9 @@ const (
 type pulling struct {
 	*site
 	registry *handlers.Registry
-	tree     *indextest.Tree  // that is filled
-	faults   indextest.Faults // of the tree, as it is filled and read
-	down     atomic.Bool      // whether the origin fails
+	tree     *indextest.Tree // that is filled
+	faults   treetest.Faults // of the tree, as it is filled and read
+	down     atomic.Bool     // whether the origin fails
 	mutex    sync.Mutex
 	asked    []string // of the origin
 }
@@ -73,7 +75,7 @@ func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func
 	}
 	filler, err := fill.New(fill.Options{
 		Sources: map[svchost.Hostname]fill.Source{originHost: {Client: client, Policy: policy}},
-		Open:    p.faults.Open(index.Directories{Root: root}.Open),
+		Open:    p.faults.Open(tree.Directories{Root: root}.Open),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -488,7 +490,7 @@ func TestPullThroughIntoARootThatWasReplaced(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before, err := index.Scan(context.Background(), index.Options{Open: index.Directories{Root: root}.Open})
+	before, err := index.Scan(context.Background(), index.Options{Open: tree.Directories{Root: root}.Open})
 	if err != nil {
 		t.Fatal(err)
 	}

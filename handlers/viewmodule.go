@@ -7,6 +7,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // ModuleVersion looks up a version of a module like Module; an empty version is the
@@ -42,7 +43,7 @@ func (v *View) unreadable(what string, err error) error {
 	switch {
 	case err == nil:
 		return nil
-	case errors.Is(err, index.ErrChanged):
+	case errors.Is(err, tree.ErrChanged):
 		v.registry.changed()
 		return errReplaced
 	case v.request.Context().Err() != nil:

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
@@ -186,8 +187,8 @@ func TestWithdrawnWhileTheTreeCannotBeRead(t *testing.T) {
 						files.Write(moduleFolder+"/1.1.0.tar.gz", indextest.TarGz("main.tf", "# malware"))
 					}
 				})
-				p.tree.Fs = indextest.FaultyFs{Fs: p.tree.Fs, Faults: &p.faults}
-				p.faults.When(func(_ int, o indextest.Operation) error {
+				p.tree.Fs = treetest.FaultyFs{Fs: p.tree.Fs, Faults: &p.faults}
+				p.faults.When(func(_ int, o treetest.Operation) error {
 					if o.Path == unread {
 						return syscall.EACCES
 					}
@@ -365,9 +366,9 @@ func TestWhatCannotBeReadIsNotFetched(t *testing.T) {
 			p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
 				files.Write("providers/"+originHost+"/acme/demo/registry.hcl", "withdrawn \"1.1.0\" {\n  reason = \"malware\"\n}\n")
 			})
-			var faults indextest.Faults
-			p.tree.Fs = indextest.FaultyFs{Fs: p.tree.Fs, Faults: &faults}
-			faults.When(func(_ int, o indextest.Operation) error {
+			var faults treetest.Faults
+			p.tree.Fs = treetest.FaultyFs{Fs: p.tree.Fs, Faults: &faults}
+			faults.When(func(_ int, o treetest.Operation) error {
 				if o.Name == "open" && o.Path == folder {
 					return syscall.ESTALE
 				}

@@ -9,6 +9,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 func TestFolderOfAnAddress(t *testing.T) {
@@ -70,7 +72,7 @@ func TestKeysFileOfANamespace(t *testing.T) {
 			if test.hostname != "" {
 				a = addressAt(test.hostname, "acme/demo")
 			}
-			part, name, _ := open.KeysFile(a.Hostname, test.namespace)
+			part, name, _ := index.KeysFile(open, a.Hostname, test.namespace)
 			if got := path.Join(part.Dir, name); got != test.want {
 				t.Errorf("it is %s", got)
 			}
@@ -84,7 +86,7 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 	a := addressAt("", "acme/demo")
 	for _, errno := range []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.EMFILE, syscall.ETIMEDOUT} {
 		files := indextest.New(t).Write("providers/ACME/Demo/1.0.0/x", "x")
-		var faults indextest.Faults
+		var faults treetest.Faults
 		open, err := faults.Open(files.Open)()
 		if err != nil {
 			t.Fatal(err)
@@ -99,7 +101,7 @@ func TestFoldersThatCannotBeRead(t *testing.T) {
 				}
 				break
 			}
-			if !errors.Is(err, index.ErrNotWritable) {
+			if !errors.Is(err, tree.ErrNotWritable) {
 				t.Errorf("%v at %s: %s (%v)", errno, failed[0], dir, err)
 			}
 		}

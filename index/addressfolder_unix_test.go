@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // What is no folder is not opened, since a named pipe would wait for its writer, and holds
@@ -41,7 +41,7 @@ func TestFoldersThatAreNone(t *testing.T) {
 			if err := test.make(root); err != nil {
 				t.Fatal(err)
 			}
-			files, err := index.Directories{Root: root}.Open()
+			files, err := tree.Directories{Root: root}.Open()
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -50,11 +50,11 @@ func TestFoldersThatAreNone(t *testing.T) {
 				t.Fatal(err)
 			}
 			in, dir, err := files.Folder(a).In()
-			if errors.Is(err, index.ErrNotWritable) != test.unknown || err != nil && !test.unknown {
+			if errors.Is(err, tree.ErrNotWritable) != test.unknown || err != nil && !test.unknown {
 				t.Errorf("it is %s (%v)", dir, err)
 			}
 			if strings.Contains(test.rule, "where the provider's folder would be") {
-				if _, err := in.ReadDir(dir); !errors.Is(err, index.ErrNotWritable) {
+				if _, err := in.ReadDir(dir); !errors.Is(err, tree.ErrNotWritable) {
 					t.Errorf("reading it: %v", err)
 				}
 			}
@@ -89,15 +89,15 @@ func TestMetadataBehindASymlinkToNothing(t *testing.T) {
 	if err := link("nothing", "modules/acme/vpc/aws/registry.hcl")(root); err != nil {
 		t.Fatal(err)
 	}
-	files, err := index.Directories{Root: root}.Open()
+	files, err := tree.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
 	content, err := files.Folder(addressAt("", "acme/vpc/aws")).ReadMetadata()
-	if !errors.Is(err, index.ErrNotWritable) {
+	if !errors.Is(err, tree.ErrNotWritable) {
 		t.Errorf("it has %q (%v)", content, err)
 	}
-	if content, err := files.Modules.ReadFile("acme/vpc/aws/registry.hcl", index.MaxDocument); !errors.Is(err, index.ErrNotWritable) {
+	if content, err := files.Modules.ReadFile("acme/vpc/aws/registry.hcl", tree.MaxDocument); !errors.Is(err, tree.ErrNotWritable) {
 		t.Errorf("it has %q (%v)", content, err)
 	}
 }

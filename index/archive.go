@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 // gave.
 type archive struct {
 	in *folder // of the provider or module it is of
-	location
+	tree.Location
 	version string
 	files   []packedFile  // of a module folder, or an unpacked package
 	layout  *moduleLayout // of a module folder; nil for any other archive
@@ -31,23 +32,23 @@ type archive struct {
 }
 
 // noteRested adds a folder that has been read: it need not rest again.
-func (a *archive) noteRested(rested map[string]stamp) {
+func (a *archive) noteRested(rested map[string]tree.Stamp) {
 	if a.files != nil && !a.pending && a.bad == nil {
-		rested[a.reportPath()] = a.stamp
+		rested[a.ReportPath()] = a.stamp
 	}
 }
 
 // newArchive adds a file in a folder, which a report calls report, to what has to be
 // read, unless the memo knows it, or it is empty, or no regular file.
-func (w *walker) newArchive(in *folder, report string, e entry, version string, read func(context.Context, *archive) (digest, error)) *archive {
-	a := &archive{in: in, location: location{e.dir, e.name, report}, version: version, read: read}
-	a.stamp = stampOf(e.info)
-	if !e.info.Mode().IsRegular() {
-		a.bad = found(Unreadable, "it is not a regular file: remove it")
+func (w *walker) newArchive(in *folder, report string, e tree.Entry, version string, read func(context.Context, *archive) (digest, error)) *archive {
+	a := &archive{in: in, Location: e.Location(report), version: version, read: read}
+	a.stamp = tree.StampOf(e.Info)
+	if !e.Info.Mode().IsRegular() {
+		a.bad = tree.Findingf(tree.Unreadable, "it is not a regular file: remove it")
 		return a
 	}
-	if a.stamp.size == 0 {
-		a.bad = found(Empty, "it is empty: copy it again")
+	if a.stamp.Size == 0 {
+		a.bad = tree.Findingf(tree.Empty, "it is empty: copy it again")
 		return a
 	}
 	if !w.recall(a) {
@@ -59,12 +60,12 @@ func (w *walker) newArchive(in *folder, report string, e entry, version string, 
 // recall takes over what the memo, or the digests from outside of scans, know of an
 // archive, and reports whether they do.
 func (w *walker) recall(a *archive) (known bool) {
-	d, known := w.scan.memo.get(&a.location, a.stamp)
+	d, known := w.scan.memo.get(&a.Location, a.stamp)
 	if !known {
 		if d, known = w.scan.options.Digests.get(a.stamp); known {
-			a.detachName()
+			a.DetachName()
 			d.earlier = w.scan.earlier(a, d)
-			w.scan.memo.keep(&a.location, d)
+			w.scan.memo.keep(&a.Location, d)
 		}
 	}
 	if known {
@@ -86,7 +87,7 @@ func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
 		return true
-	case w.scan.live && w.scan.last.rested[a.reportPath()] != a.stamp && w.scan.memo.tooYoung(a.withChanges(dirs, w.scan.options.now()), folderRest, w.scan.options.now()):
+	case w.scan.live && w.scan.last.rested[a.ReportPath()] != a.stamp && w.scan.memo.tooYoung(a.withChanges(dirs, w.scan.options.now()), folderRest, w.scan.options.now()):
 		a.pending = true
 	default:
 		w.queue(a)
@@ -97,20 +98,20 @@ func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 // withChanges is a folder's stamp with the last time at which a name in it was
 // removed or added, if that was later. Only local file systems keep this time:
 // others make one up, and with that a folder might never be at rest.
-func (a *archive) withChanges(dirs []string, taken time.Time) stamp {
+func (a *archive) withChanges(dirs []string, taken time.Time) tree.Stamp {
 	s := a.stamp
-	if !a.in.part.isOnDisk() || !a.in.part.keepsInodes(a.path()) {
+	if !a.in.part.IsOnDisk() || !a.in.part.KeepsInodes(a.Path()) {
 		return s
 	}
 	now := taken.UnixNano()
 	for _, dir := range dirs {
-		info, err := a.in.part.stat(dir)
+		info, err := a.in.part.Lookup(dir)
 		if err != nil {
-			s.changed = max(s.newest(), now) // the next scan sees what has become of it
+			s.Changed = max(s.Newest(), now) // the next scan sees what has become of it
 			continue
 		}
 		if t := info.ModTime().UnixNano(); t <= now { // or it says nothing of the folder's age
-			s.changed = max(s.newest(), t)
+			s.Changed = max(s.Newest(), t)
 		}
 	}
 	return s
@@ -119,7 +120,7 @@ func (a *archive) withChanges(dirs []string, taken time.Time) stamp {
 // queue adds an archive to what has to be read.
 func (w *walker) queue(a *archive) {
 	a.pending = true
-	a.detachName()
+	a.DetachName()
 	w.unread = append(w.unread, a)
 }
 
@@ -127,15 +128,15 @@ func (w *walker) queue(a *archive) {
 func (s *scan) readArchive(a *archive) digest {
 	d, err := a.read(s.ctx, a)
 	if err != nil {
-		d = digest{bad: asFinding(err)}
+		d = digest{bad: tree.AsFinding(err)}
 	}
-	if s.options.Listed != nil && (errors.Is(err, fs.ErrNotExist) || d.bad != nil && d.bad.reason == BeingWritten) {
-		s.options.Listed.Forget(a.report) // it was replaced or removed after it was listed
+	if s.options.Listed != nil && (errors.Is(err, fs.ErrNotExist) || d.bad != nil && d.bad.Reason == tree.BeingWritten) {
+		s.options.Listed.Forget(a.Report) // it was replaced or removed after it was listed
 		s.memo.lookAgain()
 	}
 	d.stamp, d.earlier = a.stamp, s.earlier(a, d)
 	if s.ctx.Err() == nil {
-		s.memo.put(&a.location, d, s.options.now())
+		s.memo.put(&a.Location, d, s.options.now())
 	}
 	return d
 }
@@ -143,24 +144,24 @@ func (s *scan) readArchive(a *archive) digest {
 // readFile opens an archive that is a file, has it digested, and checks that it has
 // not changed meanwhile.
 func readFile(ctx context.Context, a *archive, read func(f afero.File, d *digest) error) (digest, error) {
-	f, info, err := a.in.part.open(a.path())
+	f, info, err := a.in.part.OpenRegular(a.Path())
 	if err != nil {
 		return digest{}, err
 	}
 	defer f.Close()
-	if !a.in.part.sameContent(stampOf(info), a.stamp) {
-		return digest{}, found(BeingWritten, "it is still being written")
+	if !a.in.part.SameContent(tree.StampOf(info), a.stamp) {
+		return digest{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	noted := &notedFile{File: pacedFile{f, a}}
 	d, failed := digestArchive(ctx, noted, info.Size(), wire.SHA256{}, func(d *digest) error { return read(noted, d) })
-	if err := cmp.Or(readFailure(f), noted.failed); err != nil {
+	if err := cmp.Or(tree.ReadFailure(f), noted.failed); err != nil {
 		return digest{}, err
 	}
 	if info, err = f.Stat(); err != nil {
 		return digest{}, err
 	}
-	if !a.in.part.sameContent(stampOf(info), a.stamp) {
-		return digest{}, found(BeingWritten, "it is still being written")
+	if !a.in.part.SameContent(tree.StampOf(info), a.stamp) {
+		return digest{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	return d, failed
 }
@@ -169,12 +170,12 @@ func readFile(ctx context.Context, a *archive, read func(f afero.File, d *digest
 // is served, for a package its h1, for a module folder the size and
 // checksum of its packing; or why it is not offered.
 type digest struct {
-	stamp    stamp
+	stamp    tree.Stamp
 	sha256   wire.SHA256
 	h1       string
 	size     int64
 	checksum uint32
-	bad      *finding
+	bad      *tree.Finding
 	content  []byte        // of a small document; of a package, what else reading it told
 	earlier  *earlierBytes // of an archive that is not what it was when it was first offered
 }

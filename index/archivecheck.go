@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -17,7 +18,7 @@ import (
 
 // A PackageError is why a package would be withheld, in the words of a report.
 type PackageError struct {
-	Reason Reason
+	Reason tree.Reason
 	Detail string
 }
 
@@ -73,7 +74,7 @@ type ModuleDigest struct {
 func CheckModule(ctx context.Context, f afero.File, size int64, name string, known wire.SHA256) (ModuleDigest, error) {
 	_, format, _, ok := address.ParseModuleFile(name)
 	if !ok {
-		return ModuleDigest{}, &PackageError{BadName, "it is not named VERSION.tar.gz, VERSION.tgz or VERSION.zip: rename it"}
+		return ModuleDigest{}, &PackageError{tree.BadName, "it is not named VERSION.tar.gz, VERSION.tgz or VERSION.zip: rename it"}
 	}
 	d, err := checkArchive(ctx, f, size, known, func(f afero.File, d *digest) error { return d.readModule(ctx, f, size, format) })
 	if err != nil {
@@ -86,7 +87,7 @@ func CheckModule(ctx context.Context, f afero.File, size int64, name string, kno
 // checkArchive reads an archive outside of a scan.
 func checkArchive(ctx context.Context, f afero.File, size int64, known wire.SHA256, read func(f afero.File, d *digest) error) (digest, error) {
 	if size == 0 { // which a scan does not read
-		return digest{}, &PackageError{Empty, "it is empty"}
+		return digest{}, &PackageError{tree.Empty, "it is empty"}
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return digest{}, err
@@ -94,7 +95,7 @@ func checkArchive(ctx context.Context, f afero.File, size int64, known wire.SHA2
 	noted := &notedFile{File: f}
 	d, err := digestArchive(ctx, noted, size, known, func(d *digest) error { return read(noted, d) })
 	if failed := noted.failure(); failed != nil {
-		return d, StorageError(failed)
+		return d, tree.StorageError(failed)
 	}
 	return d, asPackageError(err)
 }
@@ -129,13 +130,13 @@ func (f *notedFile) note(err error) error {
 }
 
 // failure is why reading failed; nil if it did not.
-func (f *notedFile) failure() error { return cmp.Or(readFailure(f.File), f.failed) }
+func (f *notedFile) failure() error { return cmp.Or(tree.ReadFailure(f.File), f.failed) }
 
 // asPackageError returns a finding as a *PackageError, and any other error as it is.
 func asPackageError(err error) error {
-	var bad *finding
+	var bad *tree.Finding
 	if errors.As(err, &bad) {
-		return &PackageError{bad.reason, bad.detail}
+		return &PackageError{bad.Reason, bad.Detail}
 	}
 	return err
 }
@@ -145,7 +146,7 @@ func asPackageError(err error) error {
 func digestArchive(ctx context.Context, f io.Reader, size int64, known wire.SHA256, read func(d *digest) error) (d digest, err error) {
 	d = digest{sha256: known, size: size}
 	if known == (wire.SHA256{}) {
-		if d.sha256, err = digestFile(ctx, f); err != nil {
+		if d.sha256, err = tree.DigestFile(ctx, f); err != nil {
 			return d, err
 		}
 	}

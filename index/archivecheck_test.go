@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -31,12 +32,12 @@ func TestCheckPackage(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
 		content []byte
-		reason  Reason
+		reason  tree.Reason
 	}{
-		{"another provider", zipOf("terraform-provider-other", "x"), NoBinary},
-		{"an entry that leaves", zipOf(binaryName, "x", "../x", "x"), BadArchive},
-		{"no zip", []byte("x"), BadArchive},
-		{"nothing", nil, Empty},
+		{"another provider", zipOf("terraform-provider-other", "x"), tree.NoBinary},
+		{"an entry that leaves", zipOf(binaryName, "x", "../x", "x"), tree.BadArchive},
+		{"no zip", []byte("x"), tree.BadArchive},
+		{"nothing", nil, tree.Empty},
 	} {
 		_, err := CheckPackage(t.Context(), fileOf(test.content), int64(len(test.content)), "demo", linux, wire.SHA256{})
 		var bad *PackageError
@@ -82,13 +83,13 @@ func TestCheckModule(t *testing.T) {
 	for _, test := range []struct {
 		rule, name string
 		content    []byte
-		reason     Reason
+		reason     tree.Reason
 	}{
-		{"no module", "1.0.0.zip", zipOf("README.md", "x"), NoConfiguration},
-		{"an entry that leaves", "1.0.0.zip", zipOf("main.tf", "x", "../x", "x"), BadArchive},
-		{"another format", "1.0.0.tar.gz", zipped, BadArchive},
-		{"nothing", "1.0.0.tgz", nil, Empty},
-		{"no such name", "1.0.0.tar", packed, BadName},
+		{"no module", "1.0.0.zip", zipOf("README.md", "x"), tree.NoConfiguration},
+		{"an entry that leaves", "1.0.0.zip", zipOf("main.tf", "x", "../x", "x"), tree.BadArchive},
+		{"another format", "1.0.0.tar.gz", zipped, tree.BadArchive},
+		{"nothing", "1.0.0.tgz", nil, tree.Empty},
+		{"no such name", "1.0.0.tar", packed, tree.BadName},
 	} {
 		_, err := CheckModule(t.Context(), fileOf(test.content), int64(len(test.content)), test.name, wire.SHA256{})
 		var bad *PackageError

@@ -10,6 +10,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Limits of reading an archive. Providers and modules have a few files and unpack
@@ -42,7 +44,7 @@ func readDirectory(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader,
 	}
 	bounded.bounded = false // from here on the sizes in the directory are the bound
 	if len(z.File) > maxEntries {
-		return nil, found(TooLarge, "the zip has more than %d entries", maxEntries)
+		return nil, tree.Findingf(tree.TooLarge, "the zip has more than %d entries", maxEntries)
 	}
 	return z, nil
 }
@@ -61,7 +63,7 @@ func openZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error
 		}
 		unpacked += min(member.UncompressedSize64, maxUnpacked)
 		if unpacked > uint64(maxUnpackedFrom(size)) {
-			return nil, found(TooLarge, "the zip would unpack to more than %d bytes", maxUnpackedFrom(size))
+			return nil, tree.Findingf(tree.TooLarge, "the zip would unpack to more than %d bytes", maxUnpackedFrom(size))
 		}
 	}
 	return z, nil
@@ -70,13 +72,13 @@ func openZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error
 // checkEntry refuses the name of an archive's entry that go-getter, with which
 // clients unpack, refuses, or that is not a valid name on every system. go-getter
 // takes a backslash for a separator; on most systems it is a part of the name.
-func checkEntry(name string) *finding {
+func checkEntry(name string) *tree.Finding {
 	separator := func(r rune) bool { return r == '/' || r == '\\' }
 	switch {
 	case path.IsAbs(name) || slices.Contains(strings.FieldsFunc(name, separator), ".."):
-		return found(BadArchive, "it has an entry %.200q that leaves its folder, which clients refuse", name)
+		return tree.Findingf(tree.BadArchive, "it has an entry %.200q that leaves its folder, which clients refuse", name)
 	case name == "" || strings.ContainsAny(name, "\\\x00\n"):
-		return found(BadArchive, "it has an entry %.200q, which not every client can unpack: rename it", name)
+		return tree.Findingf(tree.BadArchive, "it has an entry %.200q, which not every client can unpack: rename it", name)
 	}
 	return nil
 }
@@ -84,12 +86,12 @@ func checkEntry(name string) *finding {
 // archiveFinding turns an error of reading an archive into the finding that it is
 // broken, unless the scan was ended or the disk failed.
 func archiveFinding(ctx context.Context, err error) error {
-	var f *finding
+	var f *tree.Finding
 	var disk *fs.PathError
 	if ctx.Err() != nil || errors.As(err, &f) || errors.As(err, &disk) {
 		return err
 	}
-	return found(BadArchive, "the archive cannot be read to its end: copy it again (%v)", err)
+	return tree.Findingf(tree.BadArchive, "the archive cannot be read to its end: copy it again (%v)", err)
 }
 
 // A boundedReaderAt ends with ctx and, while it is bounded, after left bytes: a
@@ -110,14 +112,14 @@ func (b *boundedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
 	}
 	if b.bounded {
 		if b.left -= int64(len(p)); b.left < 0 {
-			return 0, found(TooLarge, "the zip's directory is larger than %d bytes", maxDirectory)
+			return 0, tree.Findingf(tree.TooLarge, "the zip's directory is larger than %d bytes", maxDirectory)
 		}
 	}
 	n, err := b.r.ReadAt(p, offset)
 	// The end of a zip64 claims a number of entries, and archive/zip allocates memory
 	// for all of them before it has read one.
 	if n == 56 && string(p[:4]) == "PK\x06\x06" && binary.LittleEndian.Uint64(p[32:]) > maxEntries {
-		return 0, found(TooLarge, "the zip has more than %d entries", maxEntries)
+		return 0, tree.Findingf(tree.TooLarge, "the zip has more than %d entries", maxEntries)
 	}
 	return n, err
 }

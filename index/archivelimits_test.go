@@ -19,6 +19,7 @@ import (
 	"github.com/spf13/afero"
 	"github.com/spf13/afero/mem"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -140,30 +141,30 @@ func TestZipsThatAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
 		content []byte
-		reason  Reason
+		reason  tree.Reason
 		says    string
 	}{
-		{"cut short", good[:len(good)-1], BadArchive, "copy it again"},
-		{"without its beginning", good[10:], BadArchive, "copy it again"},
-		{"damaged inside", damaged, BadArchive, "copy it again"},
-		{"no zip", []byte("<html>404 not found</html>"), BadArchive, "copy it again"},
-		{"one byte", []byte("P"), BadArchive, "copy it again"},
-		{"a parent folder", zipOf(binaryName, "x", "../x", ""), BadArchive, "leaves its folder"},
-		{"a way back in", zipOf(binaryName, "x", "docs/../x", ""), BadArchive, "leaves its folder"},
-		{"a parent folder as Windows writes it", zipOf(binaryName, "x", `..\x`, ""), BadArchive, "leaves its folder"},
-		{"an absolute name", zipOf(binaryName, "x", "/etc/passwd", ""), BadArchive, "leaves its folder"},
-		{"a folder as Windows writes it", zipOf(binaryName, "x", `docs\x`, ""), BadArchive, "not every client"},
-		{"a line feed in a name", zipOf(binaryName, "x", "a\nb", ""), BadArchive, "not every client"},
-		{"a NUL in a name", zipOf(binaryName, "x", "a\x00b", ""), BadArchive, "not every client"},
-		{"an entry without a name", zipOf(binaryName, "x", "", "y"), BadArchive, "not every client"},
-		{"nothing in it", zipOf(), NoBinary, "root of the zip"},
-		{"more bytes than it says", declaring(50<<20, 10), BadArchive, "copy it again"},
-		{"fewer bytes than it says", declaring(10, 200<<20), BadArchive, "copy it again"},
-		{"more bytes than it may unpack to", declaring(10, 1<<31), TooLarge, "would unpack to more than"},
-		{"the same bytes many times", withDirectory(bomb, bytes.Repeat(directoryOf(bomb), 1000), 1000), TooLarge, "would unpack to more than"},
-		{"more entries than any provider has", zipOf(many...), TooLarge, "more than 50000 entries"},
-		{"a directory larger than any provider's", zipOf(longNames...), TooLarge, "directory is larger"},
-		{"more entries than it says", withDirectory(good, bytes.Repeat(directoryOf(good), 1<<16+1), 1), TooLarge, ""},
+		{"cut short", good[:len(good)-1], tree.BadArchive, "copy it again"},
+		{"without its beginning", good[10:], tree.BadArchive, "copy it again"},
+		{"damaged inside", damaged, tree.BadArchive, "copy it again"},
+		{"no zip", []byte("<html>404 not found</html>"), tree.BadArchive, "copy it again"},
+		{"one byte", []byte("P"), tree.BadArchive, "copy it again"},
+		{"a parent folder", zipOf(binaryName, "x", "../x", ""), tree.BadArchive, "leaves its folder"},
+		{"a way back in", zipOf(binaryName, "x", "docs/../x", ""), tree.BadArchive, "leaves its folder"},
+		{"a parent folder as Windows writes it", zipOf(binaryName, "x", `..\x`, ""), tree.BadArchive, "leaves its folder"},
+		{"an absolute name", zipOf(binaryName, "x", "/etc/passwd", ""), tree.BadArchive, "leaves its folder"},
+		{"a folder as Windows writes it", zipOf(binaryName, "x", `docs\x`, ""), tree.BadArchive, "not every client"},
+		{"a line feed in a name", zipOf(binaryName, "x", "a\nb", ""), tree.BadArchive, "not every client"},
+		{"a NUL in a name", zipOf(binaryName, "x", "a\x00b", ""), tree.BadArchive, "not every client"},
+		{"an entry without a name", zipOf(binaryName, "x", "", "y"), tree.BadArchive, "not every client"},
+		{"nothing in it", zipOf(), tree.NoBinary, "root of the zip"},
+		{"more bytes than it says", declaring(50<<20, 10), tree.BadArchive, "copy it again"},
+		{"fewer bytes than it says", declaring(10, 200<<20), tree.BadArchive, "copy it again"},
+		{"more bytes than it may unpack to", declaring(10, 1<<31), tree.TooLarge, "would unpack to more than"},
+		{"the same bytes many times", withDirectory(bomb, bytes.Repeat(directoryOf(bomb), 1000), 1000), tree.TooLarge, "would unpack to more than"},
+		{"more entries than any provider has", zipOf(many...), tree.TooLarge, "more than 50000 entries"},
+		{"a directory larger than any provider's", zipOf(longNames...), tree.TooLarge, "directory is larger"},
+		{"more entries than it says", withDirectory(good, bytes.Repeat(directoryOf(good), 1<<16+1), 1), tree.TooLarge, ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			var err error
@@ -171,8 +172,8 @@ func TestZipsThatAreRefused(t *testing.T) {
 			if err == nil {
 				t.Fatal("it is accepted")
 			}
-			if f := asFinding(err); f.reason != test.reason || !strings.Contains(f.detail, test.says) {
-				t.Errorf("the finding is %s: %s", f.reason, f.detail)
+			if f := tree.AsFinding(err); f.Reason != test.reason || !strings.Contains(f.Detail, test.says) {
+				t.Errorf("the finding is %s: %s", f.Reason, f.Detail)
 			}
 			if used > 32<<20 {
 				t.Errorf("refusing it took %d bytes of memory", used)
@@ -233,7 +234,7 @@ func TestZip64ClaimOfManyEntriesNeedsLittleMemory(t *testing.T) {
 	}
 	used := allocated(func() {
 		_, err := openZip(t.Context(), s.File, s.at)
-		if f := asFinding(err); f.reason != TooLarge {
+		if f := tree.AsFinding(err); f.Reason != tree.TooLarge {
 			t.Error(err)
 		}
 	})
@@ -252,9 +253,9 @@ func (failing) ReadAt([]byte, int64) (int, error) {
 func TestADiskErrorIsNotABadArchive(t *testing.T) {
 	content := zipOf(binaryName, "x")
 	_, err := digestPackage(t.Context(), failing{fileOf(content)}, int64(len(content)))
-	f := asFinding(err)
-	if f.reason != Unreadable || strings.Contains(f.detail, "/secret/path") {
-		t.Errorf("the finding is %s: %s", f.reason, f.detail)
+	f := tree.AsFinding(err)
+	if f.Reason != tree.Unreadable || strings.Contains(f.Detail, "/secret/path") {
+		t.Errorf("the finding is %s: %s", f.Reason, f.Detail)
 	}
 }
 

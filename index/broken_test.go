@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 var update = flag.Bool("update", false, "write the trees under testdata anew")
@@ -22,7 +23,7 @@ var broken = []struct {
 	defect string
 	build  func(t *testing.T, files *indextest.Tree)
 	path   string
-	reason index.Reason
+	reason tree.Reason
 	says   string
 }{
 	{
@@ -32,7 +33,7 @@ var broken = []struct {
 			files.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
 			files.Write(demo+"linux_amd64.zip", indextest.ProviderZip("demo", "1.0.0", "not what was released"))
 		},
-		path: demo + "linux_amd64.zip", reason: index.ChecksumMismatch, says: "copy it again",
+		path: demo + "linux_amd64.zip", reason: tree.ChecksumMismatch, says: "copy it again",
 	},
 	{
 		defect: "package-not-listed",
@@ -40,14 +41,14 @@ var broken = []struct {
 			files.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
 			files.Write(demo+"linux_arm64.zip", indextest.ProviderZip("demo", "1.0.0", "linux_arm64"))
 		},
-		path: demo + "linux_arm64.zip", reason: index.NotListed, says: "SHA256SUMS does not list it",
+		path: demo + "linux_arm64.zip", reason: tree.NotListed, says: "SHA256SUMS does not list it",
 	},
 	{
 		defect: "package-empty",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Write(demo+"linux_amd64.zip", "")
 		},
-		path: demo + "linux_amd64.zip", reason: index.Empty, says: "copy it again",
+		path: demo + "linux_amd64.zip", reason: tree.Empty, says: "copy it again",
 	},
 	{
 		defect: "package-cut-short",
@@ -55,7 +56,7 @@ var broken = []struct {
 			z := indextest.ProviderZip("demo", "1.0.0", "linux_amd64")
 			files.Write(demo+"linux_amd64.zip", z[:len(z)/2])
 		},
-		path: demo + "linux_amd64.zip", reason: index.BadArchive, says: "copy it again",
+		path: demo + "linux_amd64.zip", reason: tree.BadArchive, says: "copy it again",
 	},
 	{
 		defect: "package-damaged-inside",
@@ -64,21 +65,21 @@ var broken = []struct {
 			z[len("PK\x03\x04")+60] ^= 0xff // in the compressed bytes
 			files.Write(demo+"linux_amd64.zip", string(z))
 		},
-		path: demo + "linux_amd64.zip", reason: index.BadArchive, says: "cannot be read to its end",
+		path: demo + "linux_amd64.zip", reason: tree.BadArchive, says: "cannot be read to its end",
 	},
 	{
 		defect: "package-without-provider",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Write(demo+"linux_amd64.zip", indextest.Zip("bin/terraform-provider-demo", "in a folder"))
 		},
-		path: demo + "linux_amd64.zip", reason: index.NoBinary, says: "terraform-provider-demo",
+		path: demo + "linux_amd64.zip", reason: tree.NoBinary, says: "terraform-provider-demo",
 	},
 	{
 		defect: "package-leaves-its-folder",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Write(demo+"linux_amd64.zip", indextest.Zip("terraform-provider-demo", "x", "../../etc/passwd", "x"))
 		},
-		path: demo + "linux_amd64.zip", reason: index.BadArchive, says: "leaves its folder",
+		path: demo + "linux_amd64.zip", reason: tree.BadArchive, says: "leaves its folder",
 	},
 	{
 		defect: "package-of-another-provider",
@@ -86,7 +87,7 @@ var broken = []struct {
 			files.Write("providers/acme/demo/terraform-provider-other_1.0.0_linux_amd64.zip", indextest.ProviderZip("other", "1.0.0", "linux_amd64"))
 		},
 		path:   "providers/acme/demo/terraform-provider-other_1.0.0_linux_amd64.zip",
-		reason: index.NameMismatch, says: "terraform-provider-demo_VERSION_OS_ARCH.zip",
+		reason: tree.NameMismatch, says: "terraform-provider-demo_VERSION_OS_ARCH.zip",
 	},
 	{
 		defect: "package-in-another-versions-folder",
@@ -94,7 +95,7 @@ var broken = []struct {
 			files.ProviderIn("providers/acme/demo/2.0.0", "demo", "1.0.0", "linux_amd64")
 		},
 		path:   "providers/acme/demo/2.0.0/terraform-provider-demo_1.0.0_linux_amd64.zip",
-		reason: index.NameMismatch, says: "lies in the folder of 2.0.0",
+		reason: tree.NameMismatch, says: "lies in the folder of 2.0.0",
 	},
 	{
 		defect: "package-twice",
@@ -102,7 +103,7 @@ var broken = []struct {
 			files.Provider("acme/demo", "1.0.0", "linux_amd64")
 			files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")
 		},
-		path: demo + "linux_amd64.zip", reason: index.Duplicate, says: "keep one of them",
+		path: demo + "linux_amd64.zip", reason: tree.Duplicate, says: "keep one of them",
 	},
 	{
 		defect: "package-version-with-v",
@@ -110,7 +111,7 @@ var broken = []struct {
 			files.Provider("acme/demo", "v1.0.0", "linux_amd64")
 		},
 		path:   "providers/acme/demo/terraform-provider-demo_v1.0.0_linux_amd64.zip",
-		reason: index.BadVersion, says: `rename it to "1.0.0"`,
+		reason: tree.BadVersion, says: `rename it to "1.0.0"`,
 	},
 	{
 		defect: "package-version-in-short",
@@ -118,42 +119,42 @@ var broken = []struct {
 			files.Provider("acme/demo", "1.0", "linux_amd64")
 		},
 		path:   "providers/acme/demo/terraform-provider-demo_1.0_linux_amd64.zip",
-		reason: index.BadVersion, says: `rename it to "1.0.0"`,
+		reason: tree.BadVersion, says: `rename it to "1.0.0"`,
 	},
 	{
 		defect: "package-platform-in-capitals",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Provider("acme/demo", "1.0.0", "Linux_x86")
 		},
-		path: demo + "Linux_x86.zip", reason: index.BadName, says: "linux_amd64",
+		path: demo + "Linux_x86.zip", reason: tree.BadName, says: "linux_amd64",
 	},
 	{
 		defect: "package-without-platform",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Write("providers/acme/demo/terraform-provider-demo_1.0.0.zip", indextest.ProviderZip("demo", "1.0.0", ""))
 		},
-		path: "providers/acme/demo/terraform-provider-demo_1.0.0.zip", reason: index.BadName, says: "VERSION_OS_ARCH",
+		path: "providers/acme/demo/terraform-provider-demo_1.0.0.zip", reason: tree.BadName, says: "VERSION_OS_ARCH",
 	},
 	{
 		defect: "provider-type-with-prefix",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Provider("acme/terraform-provider-demo", "1.0.0", "linux_amd64")
 		},
-		path: "providers/acme/terraform-provider-demo", reason: index.BadName, says: "leave out the prefix",
+		path: "providers/acme/terraform-provider-demo", reason: tree.BadName, says: "leave out the prefix",
 	},
 	{
 		defect: "provider-namespace-with-a-space",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Provider("ac me/demo", "1.0.0", "linux_amd64")
 		},
-		path: "providers/ac me/demo", reason: index.BadName, says: "is not a provider namespace",
+		path: "providers/ac me/demo", reason: tree.BadName, says: "is not a provider namespace",
 	},
 	{
 		defect: "hostname-invalid",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Provider("registry..example/acme/demo", "1.0.0", "linux_amd64")
 		},
-		path: "providers/registry..example/acme/demo", reason: index.BadName, says: "is not a hostname",
+		path: "providers/registry..example/acme/demo", reason: tree.BadName, says: "is not a hostname",
 	},
 	{
 		defect: "checksums-with-a-blank-line",
@@ -163,7 +164,7 @@ var broken = []struct {
 			files.Write(r.ChecksumsName(), files.Read(r.ChecksumsName())+"\n")
 			r.Signed(p)
 		},
-		path: demo + "SHA256SUMS", reason: index.BadChecksums, says: "line 2 of SHA256SUMS is blank",
+		path: demo + "SHA256SUMS", reason: tree.BadChecksums, says: "line 2 of SHA256SUMS is blank",
 	},
 	{
 		defect: "checksums-with-a-comment",
@@ -171,7 +172,7 @@ var broken = []struct {
 			r := files.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
 			files.Write(r.ChecksumsName(), "# release 1.0.0\n"+files.Read(r.ChecksumsName()))
 		},
-		path: demo + "SHA256SUMS", reason: index.BadChecksums, says: "line 1 of SHA256SUMS is a comment",
+		path: demo + "SHA256SUMS", reason: tree.BadChecksums, says: "line 1 of SHA256SUMS is a comment",
 	},
 	{
 		defect: "checksums-in-binary-mode",
@@ -179,7 +180,7 @@ var broken = []struct {
 			r := files.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
 			files.Write(r.ChecksumsName(), strings.Replace(files.Read(r.ChecksumsName()), "  ", " *", 1))
 		},
-		path: demo + "SHA256SUMS", reason: index.BadChecksums, says: "bare file name",
+		path: demo + "SHA256SUMS", reason: tree.BadChecksums, says: "bare file name",
 	},
 	{
 		defect: "checksums-of-paths",
@@ -187,7 +188,7 @@ var broken = []struct {
 			r := files.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums()
 			files.Write(r.ChecksumsName(), strings.Replace(files.Read(r.ChecksumsName()), "  ", "  ./", 1))
 		},
-		path: demo + "SHA256SUMS", reason: index.BadChecksums, says: "bare file name",
+		path: demo + "SHA256SUMS", reason: tree.BadChecksums, says: "bare file name",
 	},
 	{
 		defect: "checksums-malformed",
@@ -195,7 +196,7 @@ var broken = []struct {
 			r := files.Provider("acme/demo", "1.0.0", "linux_amd64")
 			files.Write(r.ChecksumsName(), "<html>404 not found</html>\n")
 		},
-		path: demo + "SHA256SUMS", reason: index.BadChecksums, says: "line 1 of SHA256SUMS",
+		path: demo + "SHA256SUMS", reason: tree.BadChecksums, says: "line 1 of SHA256SUMS",
 	},
 	{
 		defect: "checksums-empty",
@@ -203,7 +204,7 @@ var broken = []struct {
 			r := files.Provider("acme/demo", "1.0.0", "linux_amd64")
 			files.Write(r.ChecksumsName(), "")
 		},
-		path: demo + "SHA256SUMS", reason: index.Empty, says: "copy it again",
+		path: demo + "SHA256SUMS", reason: tree.Empty, says: "copy it again",
 	},
 	{
 		defect: "signature-of-another-document",
@@ -212,7 +213,7 @@ var broken = []struct {
 			r := files.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
 			files.Write(r.ChecksumsName()+".sig", p.Sign("something else\n"))
 		},
-		path: demo + "SHA256SUMS.sig", reason: index.BadSignature, says: "sign",
+		path: demo + "SHA256SUMS.sig", reason: tree.BadSignature, says: "sign",
 	},
 	{
 		defect: "signature-of-an-expired-key",
@@ -220,7 +221,7 @@ var broken = []struct {
 			p := indextest.NewExpiringPublisher(t, 24*time.Hour, 48*time.Hour)
 			files.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
 		},
-		path: demo + "SHA256SUMS.sig", reason: index.KeyExpired, says: "expired",
+		path: demo + "SHA256SUMS.sig", reason: tree.KeyExpired, says: "expired",
 	},
 	{
 		defect: "signature-in-text",
@@ -229,21 +230,21 @@ var broken = []struct {
 			r := files.Keys("acme", p).Provider("acme/demo", "1.0.0", "linux_amd64").Signed(p)
 			files.Write(r.ChecksumsName()+".sig", "-----BEGIN PGP SIGNATURE-----\n\nwnUE\n-----END PGP SIGNATURE-----\n")
 		},
-		path: demo + "SHA256SUMS.sig", reason: index.BadSignature, says: "binary",
+		path: demo + "SHA256SUMS.sig", reason: tree.BadSignature, says: "binary",
 	},
 	{
 		defect: "keys-malformed",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Write("keys/acme.asc", "ssh-ed25519 AAAA not an OpenPGP key\n")
 		},
-		path: "keys/acme.asc", reason: index.BadKeys, says: "",
+		path: "keys/acme.asc", reason: tree.BadKeys, says: "",
 	},
 	{
 		defect: "keys-of-no-namespace",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Keys("ac me", indextest.NewPublisher(t))
 		},
-		path: "keys/ac me.asc", reason: index.BadName, says: "is not a provider namespace",
+		path: "keys/ac me.asc", reason: tree.BadName, says: "is not a provider namespace",
 	},
 	{
 		defect: "manifest-with-numbers",
@@ -251,7 +252,7 @@ var broken = []struct {
 			files.Provider("acme/demo", "1.0.0", "linux_amd64")
 			files.Write(demo+"manifest.json", `{"version":1,"metadata":{"protocol_versions":[5.0]}}`)
 		},
-		path: demo + "manifest.json", reason: index.BadManifest, says: "not the JSON of a manifest",
+		path: demo + "manifest.json", reason: tree.BadManifest, says: "not the JSON of a manifest",
 	},
 	{
 		defect: "manifest-not-the-listed-one",
@@ -259,7 +260,7 @@ var broken = []struct {
 			r := files.Provider("acme/demo", "1.0.0", "linux_amd64").Checksums().Manifest("5.0")
 			files.Write(r.ChecksumsName(), files.Read(r.ChecksumsName())+strings.Repeat("0", 64)+"  terraform-provider-demo_1.0.0_manifest.json\n")
 		},
-		path: demo + "manifest.json", reason: index.ChecksumMismatch, says: "copy the release again",
+		path: demo + "manifest.json", reason: tree.ChecksumMismatch, says: "copy the release again",
 	},
 	{
 		defect: "module-cut-short",
@@ -267,35 +268,35 @@ var broken = []struct {
 			z := indextest.TarGz("main.tf", strings.Repeat("# a module\n", 1000))
 			files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", z[:len(z)-10])
 		},
-		path: "modules/acme/vpc/aws/1.0.0.tar.gz", reason: index.BadArchive, says: "cannot be read to its end",
+		path: "modules/acme/vpc/aws/1.0.0.tar.gz", reason: tree.BadArchive, says: "cannot be read to its end",
 	},
 	{
 		defect: "module-in-a-folder-of-its-archive",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("vpc 1.0.0/main.tf", "# a module\n", "vpc 1.0.0/LICENSE", "…"))
 		},
-		path: "modules/acme/vpc/aws/1.0.0.tar.gz", reason: index.NoConfiguration, says: "at the archive's root",
+		path: "modules/acme/vpc/aws/1.0.0.tar.gz", reason: tree.NoConfiguration, says: "at the archive's root",
 	},
 	{
 		defect: "module-without-configuration",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Write("modules/acme/vpc/aws/1.0.0/README.md", "soon\n")
 		},
-		path: "modules/acme/vpc/aws/1.0.0", reason: index.NoConfiguration, says: "no .tf file",
+		path: "modules/acme/vpc/aws/1.0.0", reason: tree.NoConfiguration, says: "no .tf file",
 	},
 	{
 		defect: "module-leaves-its-folder",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "", "../escape.tf", ""))
 		},
-		path: "modules/acme/vpc/aws/1.0.0.tar.gz", reason: index.BadArchive, says: "leaves its folder",
+		path: "modules/acme/vpc/aws/1.0.0.tar.gz", reason: tree.BadArchive, says: "leaves its folder",
 	},
 	{
 		defect: "module-version-malformed",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Write("modules/acme/vpc/aws/latest.zip", indextest.Zip("main.tf", ""))
 		},
-		path: "modules/acme/vpc/aws/latest.zip", reason: index.BadVersion, says: "MAJOR.MINOR.PATCH",
+		path: "modules/acme/vpc/aws/latest.zip", reason: tree.BadVersion, says: "MAJOR.MINOR.PATCH",
 	},
 	{
 		defect: "module-version-twice",
@@ -303,14 +304,14 @@ var broken = []struct {
 			files.Write("modules/acme/vpc/aws/1.0.0.tgz", indextest.TarGz("main.tf", "# one\n"))
 			files.Write("modules/acme/vpc/aws/v1.0.0/main.tf", "# another\n")
 		},
-		path: "modules/acme/vpc/aws/v1.0.0", reason: index.Duplicate, says: "keep one of them",
+		path: "modules/acme/vpc/aws/v1.0.0", reason: tree.Duplicate, says: "keep one of them",
 	},
 	{
 		defect: "module-system-with-a-dash",
 		build: func(t *testing.T, files *indextest.Tree) {
 			files.Write("modules/acme/vpc/aws-cn/1.0.0/main.tf", "")
 		},
-		path: "modules/acme/vpc/aws-cn", reason: index.BadName, says: "invalid target system",
+		path: "modules/acme/vpc/aws-cn", reason: tree.BadName, says: "invalid target system",
 	},
 }
 
@@ -326,7 +327,7 @@ func TestBrokenTrees(t *testing.T) {
 				files.Provider("acme/healthy", "1.0.0", "linux_amd64")
 				b.build(t, files)
 			}
-			s, err := index.Scan(t.Context(), options(t, index.Directories{Root: dir}.Open))
+			s, err := index.Scan(t.Context(), options(t, tree.Directories{Root: dir}.Open))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -338,14 +339,14 @@ func TestBrokenTrees(t *testing.T) {
 				t.Errorf("withheld for %s: %s", p.Reason, p.Detail)
 			}
 			// Of two that clash, which one is found first is the file system's.
-			if p.Path != b.path && b.reason != index.Duplicate {
+			if p.Path != b.path && b.reason != tree.Duplicate {
 				t.Errorf("withheld is %s, not %s", p.Path, b.path)
 			}
 			if !slices.ContainsFunc(s.Report.Offered, func(o index.Offer) bool { return o.Address == "acme/healthy" }) {
 				t.Error("the healthy provider is not offered")
 			}
 			for _, o := range s.Report.Offered {
-				if b.reason != index.Duplicate && b.reason != index.NotListed && b.reason != index.BadKeys && o.Address == "acme/demo" {
+				if b.reason != tree.Duplicate && b.reason != tree.NotListed && b.reason != tree.BadKeys && o.Address == "acme/demo" {
 					t.Errorf("%s %s is offered", o.Address, o.Version)
 				}
 			}

@@ -8,8 +8,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // A file comes into a bucket whole and by its final name alone, and nothing stays behind on
@@ -19,21 +20,21 @@ func TestTemporaryFilesForABucket(t *testing.T) {
 	for _, test := range []struct {
 		rule string
 		fail error
-		end  func(*testing.T, *index.TemporaryFile) error
+		end  func(*testing.T, *tree.TemporaryFile) error
 		kind error
 		want string // content of the file a; empty: there is none
 		b    string // of the file b, which is there before
 	}{
-		{rule: "named", end: func(t *testing.T, f *index.TemporaryFile) error { _, err := f.Rename(t.Context(), "a"); return err }, want: "content", b: "before"},
-		{rule: "created", end: func(t *testing.T, f *index.TemporaryFile) error { _, err := f.Create(t.Context(), "a"); return err }, want: "content", b: "before"},
-		{rule: "discarded", end: func(t *testing.T, f *index.TemporaryFile) error { f.Discard(); return nil }, b: "before"},
-		{rule: "named like another", end: func(t *testing.T, f *index.TemporaryFile) error { _, err := f.Rename(t.Context(), "b"); return err }, b: "content"},
-		{rule: "created over another", end: func(t *testing.T, f *index.TemporaryFile) error { _, err := f.Create(t.Context(), "b"); return err }, kind: index.ErrChanged, b: "before"},
-		{rule: "named while the store is down", fail: down, end: func(t *testing.T, f *index.TemporaryFile) error { _, err := f.Rename(t.Context(), "a"); return err }, kind: index.ErrStore, b: "before"},
+		{rule: "named", end: func(t *testing.T, f *tree.TemporaryFile) error { _, err := f.Rename(t.Context(), "a"); return err }, want: "content", b: "before"},
+		{rule: "created", end: func(t *testing.T, f *tree.TemporaryFile) error { _, err := f.Create(t.Context(), "a"); return err }, want: "content", b: "before"},
+		{rule: "discarded", end: func(t *testing.T, f *tree.TemporaryFile) error { f.Discard(); return nil }, b: "before"},
+		{rule: "named like another", end: func(t *testing.T, f *tree.TemporaryFile) error { _, err := f.Rename(t.Context(), "b"); return err }, b: "content"},
+		{rule: "created over another", end: func(t *testing.T, f *tree.TemporaryFile) error { _, err := f.Create(t.Context(), "b"); return err }, kind: tree.ErrChanged, b: "before"},
+		{rule: "named while the store is down", fail: down, end: func(t *testing.T, f *tree.TemporaryFile) error { _, err := f.Rename(t.Context(), "a"); return err }, kind: tree.ErrStore, b: "before"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			t.Setenv("TMPDIR", t.TempDir())
-			b := new(indextest.Bucket)
+			b := new(treetest.Bucket)
 			b.Put("providers/b", "before", time.Now())
 			f, err := providersIn(t, b).NewTemporary(t.Context(), "a")
 			if err != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -37,7 +38,7 @@ func (b *earlierBytes) same(report string, d digest) bool {
 func (s *scan) earlier(a *archive, now digest) *earlierBytes {
 	first := s.first(a)
 	switch {
-	case first == nil, now.bad == nil && first.same(a.report, now):
+	case first == nil, now.bad == nil && first.same(a.Report, now):
 		return nil
 	case now.bad != nil || first.noticed != 0:
 		return first
@@ -49,9 +50,9 @@ func (s *scan) earlier(a *archive, now digest) *earlierBytes {
 
 // first returns what an archive was when it was first offered; nil if that is not known.
 func (s *scan) first(a *archive) *earlierBytes {
-	known, ok := s.memo.known(&a.location)
+	known, ok := s.memo.known(&a.Location)
 	if !ok {
-		known, ok = s.compared.known(&a.location)
+		known, ok = s.compared.known(&a.Location)
 	}
 	sound := ok && known.bad == nil
 	switch last := s.last.snapshot; {
@@ -76,7 +77,7 @@ func (s *scan) first(a *archive) *earlierBytes {
 // bytesOf returns the bytes of an archive that clients could download, nil if they could
 // not, and those that it had before, if they had been others.
 func (o outcome) bytesOf(a *archive) (offered, before *earlierBytes) {
-	report, name := a.reportPath(), a.path()
+	report, name := a.ReportPath(), a.Path()
 	for _, c := range o.snapshot.Changed {
 		if c.Path == report {
 			before = c.first
@@ -99,7 +100,7 @@ func (o outcome) bytesOf(a *archive) (offered, before *earlierBytes) {
 }
 
 // known returns what is known of a file, whatever it is now.
-func (m *memo) known(file *location) (digest, bool) {
+func (m *memo) known(file *tree.Location) (digest, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	r := m.find(file)
@@ -126,7 +127,7 @@ func (a *archive) changedBytes(platform string) []ChangedBytes {
 	if b == nil || a.bad != nil {
 		return nil
 	}
-	c := ChangedBytes{Path: a.reportPath(), Platform: platform, Noticed: time.Unix(0, b.noticed).UTC(), first: b}
+	c := ChangedBytes{Path: a.ReportPath(), Platform: platform, Noticed: time.Unix(0, b.noticed).UTC(), first: b}
 	if c.Was, c.Is = b.h1, a.h1; platform != "" || b.h1 == "" || a.h1 == "" {
 		c.Was, c.Is = "zh:"+b.sha256.String(), "zh:"+a.sha256.String()
 	}

@@ -14,7 +14,8 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // A way is how a file system creates what must not exist.
@@ -34,14 +35,14 @@ var (
 type creation struct {
 	t      *testing.T
 	root   string
-	part   index.Part
-	faults indextest.Faults
+	part   tree.Part
+	faults treetest.Faults
 }
 
 func newCreation(t *testing.T) *creation {
 	t.Helper()
 	c := &creation{t: t, root: t.TempDir()}
-	files, err := c.faults.Open(index.Directories{Root: c.root}.Open)()
+	files, err := c.faults.Open(tree.Directories{Root: c.root}.Open)()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func newCreation(t *testing.T) *creation {
 // name and path; nil: nothing. An error of it fails the operation.
 func (c *creation) in(w way, operation, name string, happens func() error) {
 	happened := false
-	c.faults.When(func(_ int, o indextest.Operation) error {
+	c.faults.When(func(_ int, o treetest.Operation) error {
 		if slices.Contains(w.lacks, o.Name) || w.name != byRename.name && runtime.GOOS == "windows" && o.Name == "renameexclusive" {
 			return errors.ErrUnsupported
 		}
@@ -152,7 +153,7 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 				if err := c.write(createdModule, "old"); err != nil {
 					t.Fatal(err)
 				}
-				if err := c.create("new"); !errors.Is(err, index.ErrChanged) {
+				if err := c.create("new"); !errors.Is(err, tree.ErrChanged) {
 					t.Errorf("got %v", err)
 				}
 				c.holds(createdModule + "=old")
@@ -164,7 +165,7 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 					last = "openfile"
 				}
 				c.in(w, last, createdModule, func() error { return c.write(createdModule, "copy") })
-				if err := c.create("new"); !errors.Is(err, index.ErrChanged) {
+				if err := c.create("new"); !errors.Is(err, tree.ErrChanged) {
 					t.Errorf("got %v", err)
 				}
 				c.holds(createdModule + "=copy")
@@ -175,7 +176,7 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 				if err := c.write(createdModule, ""); err != nil {
 					t.Fatal(err)
 				}
-				if err := c.create("new"); !errors.Is(err, index.ErrReserved) || !errors.Is(err, index.ErrNotWritable) {
+				if err := c.create("new"); !errors.Is(err, tree.ErrReserved) || !errors.Is(err, tree.ErrNotWritable) {
 					t.Errorf("got %v", err)
 				}
 				c.holds(createdModule + "=")
@@ -199,17 +200,17 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 				}
 				c.age(createdModule)
 				renamed := false
-				c.faults.When(func(_ int, o indextest.Operation) error {
+				c.faults.When(func(_ int, o treetest.Operation) error {
 					if slices.Contains(w.lacks, o.Name) {
 						return errors.ErrUnsupported
 					}
-					if o.Name == "rename" && index.IsTemporary(filepath.Base(o.Path)) && !renamed {
+					if o.Name == "rename" && tree.IsTemporary(filepath.Base(o.Path)) && !renamed {
 						renamed = true
 						return c.write(createdModule, "copy")
 					}
 					return nil
 				})
-				if err := c.create("new"); !errors.Is(err, index.ErrChanged) {
+				if err := c.create("new"); !errors.Is(err, tree.ErrChanged) {
 					t.Errorf("got %v", err)
 				}
 				c.holds(createdModule + "=copy")
@@ -222,7 +223,7 @@ func TestFilesAreCreatedWhereThereIsNone(t *testing.T) {
 func TestALinkWhoseAnswerIsLost(t *testing.T) {
 	c := newCreation(t)
 	lost := false
-	c.faults.When(func(_ int, o indextest.Operation) error {
+	c.faults.When(func(_ int, o treetest.Operation) error {
 		switch {
 		case o.Name == "renameexclusive":
 			return errors.ErrUnsupported
@@ -248,7 +249,7 @@ func TestReservedNames(t *testing.T) {
 	t.Run("a copy into the reservation", func(t *testing.T) {
 		c := newCreation(t)
 		c.in(byReservation, "stat", createdModule, func() error { return c.write(createdModule, "copy") })
-		if err := c.create("new"); !errors.Is(err, index.ErrChanged) {
+		if err := c.create("new"); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("got %v", err)
 		}
 		c.holds(createdModule + "=copy")
@@ -256,26 +257,26 @@ func TestReservedNames(t *testing.T) {
 	t.Run("a process that dies", func(t *testing.T) {
 		c := newCreation(t)
 		dead := false
-		c.faults.When(func(_ int, o indextest.Operation) error {
+		c.faults.When(func(_ int, o treetest.Operation) error {
 			dead = dead || o.Name == "rename"
 			if dead || slices.Contains(byReservation.lacks, o.Name) {
 				return syscall.EIO
 			}
 			return nil
 		})
-		if err := c.create("new"); !errors.Is(err, index.ErrNotWritable) {
+		if err := c.create("new"); !errors.Is(err, tree.ErrNotWritable) {
 			t.Errorf("got %v", err)
 		}
 		c.faults.End()
 		info, err := os.Stat(c.path(createdModule))
-		if err != nil || info.Size() != 0 || !index.Reserved(info) {
+		if err != nil || info.Size() != 0 || !tree.Reserved(info) {
 			t.Fatalf("the reservation is %v (%v)", info, err)
 		}
-		s, err := index.Scan(t.Context(), options(t, index.Directories{Root: c.root}.Open))
+		s, err := index.Scan(t.Context(), options(t, tree.Directories{Root: c.root}.Open))
 		if err != nil || len(s.Report.Offered) > 0 {
 			t.Errorf("offered are %v (%v)", s.Report.Offered, err)
 		}
-		if err := c.create("again"); !errors.Is(err, index.ErrReserved) {
+		if err := c.create("again"); !errors.Is(err, tree.ErrReserved) {
 			t.Errorf("at once: %v", err)
 		}
 		c.age(createdModule)
@@ -304,17 +305,17 @@ func TestFoldersAreInstalledWhereThereIsNone(t *testing.T) {
 			{
 				rule:   "a folder with a file",
 				before: func(c *creation) error { return c.write(folder+"/sums", "old") },
-				err:    index.ErrInTheWay, holds: []string{staged + "/sums=new", folder + "/sums=old"},
+				err:    tree.ErrInTheWay, holds: []string{staged + "/sums=new", folder + "/sums=old"},
 			},
 			{
 				rule:    "a folder that is copied at the last moment",
 				happens: func(c *creation) error { return c.write(folder+"/sums", "copy") }, at: w.last,
-				err: index.ErrInTheWay, holds: []string{staged + "/sums=new", folder + "/sums=copy"},
+				err: tree.ErrInTheWay, holds: []string{staged + "/sums=new", folder + "/sums=copy"},
 			},
 			{
 				rule:    "an empty folder, into which somebody is about to copy",
 				happens: func(c *creation) error { return os.MkdirAll(c.path(folder), 0o755) }, at: w.last,
-				err: index.ErrReserved, holds: []string{staged + "/sums=new", folder + "/"},
+				err: tree.ErrReserved, holds: []string{staged + "/sums=new", folder + "/"},
 			},
 			{
 				rule: "an empty folder that is a leftover",
@@ -333,7 +334,7 @@ func TestFoldersAreInstalledWhereThereIsNone(t *testing.T) {
 					return err
 				},
 				happens: func(c *creation) error { return c.write(folder+"/sums", "copy") }, at: "remove",
-				err: index.ErrInTheWay, holds: []string{staged + "/sums=new", folder + "/sums=copy"},
+				err: tree.ErrInTheWay, holds: []string{staged + "/sums=new", folder + "/sums=copy"},
 			},
 		} {
 			t.Run(w.name+": "+test.rule, func(t *testing.T) {
@@ -388,7 +389,7 @@ func TestCreationBehindSymlinks(t *testing.T) {
 			if err := c.create("new"); err != nil {
 				t.Errorf("%s, to %s: %v", w.name, target, err)
 			}
-			if err := c.create("other"); !errors.Is(err, index.ErrChanged) {
+			if err := c.create("other"); !errors.Is(err, tree.ErrChanged) {
 				t.Errorf("%s, to %s: %v", w.name, target, err)
 			}
 			if content, err := os.ReadFile(c.path("shared/1.0.0.tar.gz")); err != nil || string(content) != "new" {
@@ -399,7 +400,7 @@ func TestCreationBehindSymlinks(t *testing.T) {
 		c := newCreation(t)
 		link(t, c, outside)
 		c.in(w, "", "", nil)
-		if err := c.create("new"); !errors.Is(err, index.ErrNotWritable) {
+		if err := c.create("new"); !errors.Is(err, tree.ErrNotWritable) {
 			t.Errorf("%s, out of the root: %v", w.name, err)
 		}
 		if left, _ := os.ReadDir(outside); len(left) > 0 {

@@ -12,6 +12,7 @@ import (
 	"path"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -85,7 +86,7 @@ func (s *Snapshot) ReadModuleFile(ctx context.Context, v *ModuleVersion, name st
 func (s *Snapshot) eachModuleFile(ctx context.Context, v *ModuleVersion, wants func(name string) bool, visit func(name string, r io.Reader) error) (complete bool, err error) {
 	defer func() {
 		if err != nil && ctx.Err() == nil {
-			err = withoutPath(err)
+			err = tree.WithoutPath(err)
 		}
 	}()
 	if v.Archive.IsFolder() {
@@ -114,18 +115,18 @@ func (s *Snapshot) eachFileOfFolder(ctx context.Context, a *File, wants func(str
 		if !wants(file.name) {
 			continue
 		}
-		f, err := part.openUnchanged(file.path, file.stamp())
+		f, err := part.OpenUnchanged(file.path, file.stamp())
 		if err != nil {
 			return err
 		}
-		err = visit(file.name, withContext(ctx, f))
+		err = visit(file.name, tree.WithContext(ctx, f))
 		f.Close()
 		if err != nil {
 			return err
 		}
 		wanted = append(wanted, file)
 	}
-	return part.filesUnchanged(wanted)
+	return filesUnchanged(part, wanted)
 }
 
 func eachFileOfZip(ctx context.Context, f io.Reader, size int64, wants func(string) bool, visit func(string, io.Reader) error) error {
@@ -159,7 +160,7 @@ func eachFileOfZip(ctx context.Context, f io.Reader, size int64, wants func(stri
 // eachFileOfTar reads a .tar.gz up to a number of unpacked bytes, and reports whether that
 // is all of it.
 func eachFileOfTar(ctx context.Context, f io.Reader, limit int64, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
-	z, err := gzip.NewReader(withContext(ctx, f))
+	z, err := gzip.NewReader(tree.WithContext(ctx, f))
 	if err != nil {
 		return false, err
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 var network = address.Address{Namespace: "acme", Name: "network", System: "aws"}
@@ -191,14 +192,14 @@ func TestChangedPackagesAreNotDescribed(t *testing.T) {
 		version, _, _ := strings.Cut(changed, "/")
 		v := s.Module(network).Version(version[:len("1.0.0")])
 		files.Write("modules/acme/network/aws/"+changed, "something else")
-		if _, err := s.Describe(t.Context(), v); !errors.Is(err, index.ErrChanged) {
+		if _, err := s.Describe(t.Context(), v); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("of %s the error is %v", changed, err)
 		}
-		if _, err := s.ReadModuleFile(t.Context(), v, "main.tf"); !errors.Is(err, index.ErrChanged) {
+		if _, err := s.ReadModuleFile(t.Context(), v, "main.tf"); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("of a file of %s the error is %v", changed, err)
 		}
 		files.Remove("modules/acme/network/aws/" + changed)
-		if _, err := s.Describe(t.Context(), v); !errors.Is(err, index.ErrChanged) {
+		if _, err := s.Describe(t.Context(), v); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("of %s, removed, the error is %v", changed, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -138,8 +139,8 @@ func TestAReadingEndsWhenTheLastCallerHasLeft(t *testing.T) {
 
 func TestFailuresAreNotKept(t *testing.T) {
 	var d descriptions
-	failing := func(context.Context, *moduledoc.Package) (*moduledoc.Package, error) { return nil, ErrChanged }
-	if _, err := d.get(t.Context(), wire.SHA256{1}, nil, failing); !errors.Is(err, ErrChanged) {
+	failing := func(context.Context, *moduledoc.Package) (*moduledoc.Package, error) { return nil, tree.ErrChanged }
+	if _, err := d.get(t.Context(), wire.SHA256{1}, nil, failing); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("the error is %v", err)
 	}
 	panicking := func(context.Context, *moduledoc.Package) (*moduledoc.Package, error) { panic("a parser failed") }

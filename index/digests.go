@@ -5,6 +5,8 @@ import (
 	"sync"
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // maxDigests bounds how many packages are remembered. Each takes a few hundred bytes,
@@ -22,7 +24,7 @@ const maxDigests = 4096
 // published.
 type Digests struct {
 	mutex sync.Mutex
-	known *simplelru.LRU[stamp, digest]
+	known *simplelru.LRU[tree.Stamp, digest]
 }
 
 // AddPackage adds what CheckPackage found in the file that info is of. Where the file
@@ -33,20 +35,20 @@ func (d *Digests) AddPackage(info fs.FileInfo, k PackageDigest) { d.add(info, k.
 func (d *Digests) AddModule(info fs.FileInfo, m ModuleDigest) { d.add(info, m.digest) }
 
 func (d *Digests) add(info fs.FileInfo, found digest) {
-	found.stamp = stampOf(info)
-	if found.stamp.inode == 0 || found.h1 == "" { // a digest that no check has returned is empty
+	found.stamp = tree.StampOf(info)
+	if found.stamp.Inode == 0 || found.h1 == "" { // a digest that no check has returned is empty
 		return
 	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if d.known == nil {
-		d.known, _ = simplelru.NewLRU[stamp, digest](maxDigests, nil) // it fails for a size below one
+		d.known, _ = simplelru.NewLRU[tree.Stamp, digest](maxDigests, nil) // it fails for a size below one
 	}
 	d.known.Add(found.stamp, found)
 }
 
 // get returns what is known of a file. A nil Digests knows nothing.
-func (d *Digests) get(now stamp) (digest, bool) {
+func (d *Digests) get(now tree.Stamp) (digest, bool) {
 	if d == nil {
 		return digest{}, false
 	}

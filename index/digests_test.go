@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -22,7 +23,7 @@ import (
 type publishing struct {
 	t     *testing.T
 	root  string
-	tree  index.Tree
+	tree  tree.Tree
 	store *memoryStore
 	*index.Index
 }
@@ -30,7 +31,7 @@ type publishing struct {
 func newPublishing(t *testing.T) *publishing {
 	t.Helper()
 	root := t.TempDir()
-	files, err := index.Directories{Root: root}.Open()
+	files, err := tree.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +42,7 @@ func newPublishing(t *testing.T) *publishing {
 
 // restart begins another index over the same tree and memo.
 func (p *publishing) restart() {
-	o := options(p.t, index.Directories{Root: p.root}.Open)
+	o := options(p.t, tree.Directories{Root: p.root}.Open)
 	o.Store = p.store
 	p.Index = index.New(o)
 	p.t.Cleanup(func() { p.Close() })
@@ -49,9 +50,9 @@ func (p *publishing) restart() {
 
 // place writes a file to its folder below StagingName, has it checked, and then
 // renames the folder into the part.
-func (p *publishing) place(part index.Part, name, content string, check func(f afero.File, info fs.FileInfo)) {
+func (p *publishing) place(part tree.Part, name, content string, check func(f afero.File, info fs.FileInfo)) {
 	p.t.Helper()
-	staged := path.Join(index.StagingName, name)
+	staged := path.Join(tree.StagingName, name)
 	temporary, err := part.NewTemporary(p.t.Context(), staged)
 	if err != nil {
 		p.t.Fatal(err)
@@ -113,7 +114,7 @@ func TestPublishedPackagesAreNotReadAgain(t *testing.T) {
 			t.Errorf("restarted is %v: %d were read, and %d known", restarted, s.Read, s.Recalled)
 		}
 		nothingWithheld(t, s)
-		read := scanWith(t, index.Options{Open: index.Directories{Root: p.root}.Open})
+		read := scanWith(t, index.Options{Open: tree.Directories{Root: p.root}.Open})
 		if read.Read != 2 {
 			t.Fatalf("a scan that knows nothing reads %d", read.Read)
 		}

@@ -31,12 +31,11 @@
 // reads the archives that the memo does not know into digests (reading.go,
 // archive.go), verifies releases (release.go), and ends in an immutable Snapshot.
 // The documents clients ask for are encoded once (provider.go). Readers take one
-// Snapshot and need no lock. The package touches files through afero only, knows no
-// HTTP, and leaves OpenPGP to package signing.
+// Snapshot and need no lock. The package touches files through package tree only,
+// knows no HTTP, and leaves OpenPGP to package signing.
 //
 // # Files come in by one way
 //
-// Packages that write into a tree find the folder of an address (Tree.Folder), check
-// archives before anyone is offered them (CheckPackage, CheckModule), write under
-// temporary names (Part.NewTemporary), and tell scans what they have read (Digests).
+// Packages that write into a tree check archives before anyone is offered them
+// (CheckPackage, CheckModule), and tell scans what they have read (Digests).
 package index

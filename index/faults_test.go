@@ -14,6 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // What a file system fails with, although the file may be there. None of it says that
@@ -84,7 +86,7 @@ func TestFaultsOfAScan(t *testing.T) {
 	for _, errno := range transient {
 		for _, lasts := range []string{"once", "for a while"} {
 			t.Run(fmt.Sprintf("%v %s", errno, lasts), func(t *testing.T) {
-				var faults indextest.Faults
+				var faults treetest.Faults
 				files := faultyTree(t)
 				o := options(t, faults.Open(files.Open))
 				o.Workers, o.Now = 1, later
@@ -124,7 +126,7 @@ func TestFaultsOfAStart(t *testing.T) {
 	for _, errno := range transient {
 		for _, lasts := range []string{"once", "for a while"} {
 			t.Run(fmt.Sprintf("%v %s", errno, lasts), func(t *testing.T) {
-				var faults indextest.Faults
+				var faults treetest.Faults
 				files := faultyTree(t)
 				o := options(t, faults.Open(files.Open))
 				o.Workers, o.Now = 1, later
@@ -156,7 +158,7 @@ func TestFaultsOfAStart(t *testing.T) {
 	}
 }
 
-func first(failed []indextest.Operation) string {
+func first(failed []treetest.Operation) string {
 	if len(failed) == 0 {
 		return "nothing"
 	}
@@ -190,7 +192,7 @@ func TestLastingFaults(t *testing.T) {
 				files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64").Checksums()
 				files.ProviderIn("providers/acme/other/1.0.0", "other", "1.0.0", "linux_amd64").Checksums()
 				files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
-				o := options(t, index.Directories{Root: root}.Open)
+				o := options(t, tree.Directories{Root: root}.Open)
 				o.Now = later
 				x := index.New(o)
 				defer x.Close()
@@ -215,7 +217,7 @@ func TestLastingFaults(t *testing.T) {
 					t.Errorf("offered is %+v, withheld is %+v", now.Report.Offered, now.Report.Withheld)
 				}
 				if !slices.ContainsFunc(now.Report.Withheld, func(p index.Problem) bool {
-					return strings.HasPrefix(test.replace, p.Path) && p.Reason == index.Unreadable
+					return strings.HasPrefix(test.replace, p.Path) && p.Reason == tree.Unreadable
 				}) {
 					t.Errorf("it is not reported: %+v", now.Report.Withheld)
 				}
@@ -235,7 +237,7 @@ func TestEmptiedParts(t *testing.T) {
 	unmounted.Fs.MkdirAll("providers", 0o755)
 	var volume atomic.Pointer[indextest.Tree]
 	volume.Store(files)
-	x := index.New(options(t, func() (index.Tree, error) { return volume.Load().Open() }))
+	x := index.New(options(t, func() (tree.Tree, error) { return volume.Load().Open() }))
 	defer x.Close()
 	x.Start()
 	<-x.Ready()

@@ -10,6 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A module that was fetched from elsewhere keeps the paths that it has there: it may lie
@@ -51,25 +53,25 @@ type FetchedModule struct {
 func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	root, err := os.OpenRoot(m.Dir)
 	if err != nil {
-		return withoutPath(err)
+		return tree.WithoutPath(err)
 	}
 	defer root.Close()
 	disk, err := filepath.Abs(m.Dir)
 	if err != nil {
 		return err
 	}
-	part := newPart(root, disk)
-	files, bad := part.walkPacked(".", fetchedRules{}, func(string) {})
+	part := tree.NewPart(root, disk)
+	files, bad := walkPacked(part, ".", fetchedRules{}, func(string) {})
 	if bad != nil {
 		return asPackageError(bad)
 	}
 	left := int64(maxFetched)
 	for _, file := range files {
 		if left -= file.size; left < 0 {
-			return asPackageError(found(TooLarge, "its files have more than %d bytes, with those that symlinks lead to", int64(maxFetched)))
+			return asPackageError(tree.Findingf(tree.TooLarge, "its files have more than %d bytes, with those that symlinks lead to", int64(maxFetched)))
 		}
 	}
-	if err := part.markExecutables(ctx, files); err != nil {
+	if err := markExecutables(part, ctx, files); err != nil {
 		return asPackageError(err)
 	}
 	about, err := m.globalHeader()
@@ -82,18 +84,18 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	}
 	r := &packingReader{packing: k, folderReader: folderReader{part: part}, sums: newContentSums(len(files))}
 	defer r.Close()
-	_, err = io.Copy(to, withContext(ctx, io.NewSectionReader(r, 0, k.size())))
+	_, err = io.Copy(to, tree.WithContext(ctx, io.NewSectionReader(r, 0, k.size())))
 	return err
 }
 
 // markExecutables sets which files are executable.
-func (p Part) markExecutables(ctx context.Context, files []packedFile) error {
+func markExecutables(p tree.Part, ctx context.Context, files []packedFile) error {
 	buffer := make([]byte, inspectSize)
 	for i := range files {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		start, err := p.readBeginning(&files[i], buffer)
+		start, err := readBeginning(p, &files[i], buffer)
 		if err != nil {
 			return changedWhileRead(err)
 		}
@@ -102,8 +104,8 @@ func (p Part) markExecutables(ctx context.Context, files []packedFile) error {
 	return nil
 }
 
-func (p Part) readBeginning(file *packedFile, buffer []byte) ([]byte, error) {
-	f, err := p.openUnchanged(file.path, file.stamp())
+func readBeginning(p tree.Part, file *packedFile, buffer []byte) ([]byte, error) {
+	f, err := p.OpenUnchanged(file.path, file.stamp())
 	if err != nil {
 		return nil, err
 	}
@@ -131,10 +133,10 @@ func (m FetchedModule) globalHeader() ([]byte, error) {
 // when it is built, and no module needs those.
 type fetchedRules struct{}
 
-func (fetchedRules) begin(Part, []entry) *finding { return nil }
+func (fetchedRules) begin(tree.Part, []tree.Entry) *tree.Finding { return nil }
 
-func (fetchedRules) leavesOut(e entry, _ string, _ folderMatch) (leftOut bool, within folderMatch, bad *finding) {
-	return e.name == ".git" || e.gone, folderMatch{}, nil
+func (fetchedRules) leavesOut(e tree.Entry, _ string, _ folderMatch) (leftOut bool, within folderMatch, bad *tree.Finding) {
+	return e.Name == ".git" || e.Gone, folderMatch{}, nil
 }
 
 // useFolder takes the folder that a package says the module is in; empty: it says nothing.
@@ -145,7 +147,7 @@ func (m *moduleFinder) useFolder(folder string) {
 }
 
 // recordedFolder returns that folder if clients find a module there.
-func (m *moduleFinder) recordedFolder() (folder string, bad *finding) {
+func (m *moduleFinder) recordedFolder() (folder string, bad *tree.Finding) {
 	if m.recorded == rootFolder {
 		if !m.inFolder {
 			return "", noConfiguration()
@@ -158,9 +160,9 @@ func (m *moduleFinder) recordedFolder() (folder string, bad *finding) {
 	}
 	switch {
 	case !safe:
-		return "", found(NoConfiguration, "its header has %.200q for the folder of the module, which clients cannot find by a URL: pack it without that header, the module at the archive's root", m.recorded)
+		return "", tree.Findingf(tree.NoConfiguration, "its header has %.200q for the folder of the module, which clients cannot find by a URL: pack it without that header, the module at the archive's root", m.recorded)
 	case !m.inFolder:
-		return "", found(NoConfiguration, "its header says that the module is in %q, where there is no .tf file: pack it without that header, the module at the archive's root", m.recorded)
+		return "", tree.Findingf(tree.NoConfiguration, "its header says that the module is in %q, where there is no .tf file: pack it without that header, the module at the archive's root", m.recorded)
 	}
 	return m.recorded, nil
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 const aCommit = "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"
@@ -121,7 +122,7 @@ func TestSymlinksOfAFetchedModule(t *testing.T) {
 		t.Run(rule, func(t *testing.T) {
 			_, err := pack(t, target)
 			var bad *index.PackageError
-			if !errors.As(err, &bad) || bad.Reason != index.Unreadable || !strings.Contains(err.Error(), "link.tf") {
+			if !errors.As(err, &bad) || bad.Reason != tree.Unreadable || !strings.Contains(err.Error(), "link.tf") {
 				t.Errorf("got %v", err)
 			}
 		})
@@ -143,7 +144,7 @@ func TestSymlinksToALargeFile(t *testing.T) {
 	var b bytes.Buffer
 	err := (index.FetchedModule{Dir: dir}).Pack(t.Context(), &b)
 	var bad *index.PackageError
-	if !errors.As(err, &bad) || bad.Reason != index.TooLarge || b.Len() > 0 {
+	if !errors.As(err, &bad) || bad.Reason != tree.TooLarge || b.Len() > 0 {
 		t.Errorf("got %v after %d bytes", err, b.Len())
 	}
 }
@@ -160,8 +161,8 @@ func TestFetchedModulesThatAreNotPacked(t *testing.T) {
 		t.Errorf("when it is given up the error is %v", err)
 	}
 	r, w := io.Pipe()
-	r.CloseWithError(index.ErrDiskFull)
-	if err := (index.FetchedModule{Dir: dir}).Pack(t.Context(), w); !errors.Is(err, index.ErrDiskFull) {
+	r.CloseWithError(tree.ErrDiskFull)
+	if err := (index.FetchedModule{Dir: dir}).Pack(t.Context(), w); !errors.Is(err, tree.ErrDiskFull) {
 		t.Errorf("when it cannot be written the error is %v", err)
 	}
 }
@@ -201,7 +202,7 @@ func TestTheFolderOfAFetchedModule(t *testing.T) {
 			s := scan(t, files)
 			m := s.Module(mirrored)
 			if test.says != "" {
-				if m != nil || len(s.Report.Withheld) != 1 || s.Report.Withheld[0].Reason != index.NoConfiguration || !strings.Contains(s.Report.Withheld[0].Detail, test.says) {
+				if m != nil || len(s.Report.Withheld) != 1 || s.Report.Withheld[0].Reason != tree.NoConfiguration || !strings.Contains(s.Report.Withheld[0].Detail, test.says) {
 					t.Fatalf("it is offered as %+v, withheld: %+v", m, s.Report.Withheld)
 				}
 				return

@@ -4,6 +4,7 @@ import (
 	"path"
 	"sync"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -28,18 +29,18 @@ type File struct {
 	// ContentType is its media type.
 	ContentType string
 
-	in      func(*Tree) Part // the part of the tree it lies in
-	dir     string           // it is in, by its path in that part
-	base    string           // its name there
-	modTime int64            // nanoseconds
+	in      func(*tree.Tree) tree.Part // the part of the tree it lies in
+	dir     string                     // it is in, by its path in that part
+	base    string                     // its name there
+	modTime int64                      // nanoseconds
 	inode   uint64
 	changed int64 // nanoseconds: when its inode was last changed
 
 	made *madeFile // nil if it lies in the tree as clients download it
 }
 
-func (f *File) stamp() stamp {
-	return stamp{size: f.Size, modTime: f.modTime, inode: f.inode, changed: f.changed}
+func (f *File) stamp() tree.Stamp {
+	return tree.Stamp{Size: f.Size, ModTime: f.modTime, Inode: f.inode, Changed: f.changed}
 }
 
 // A madeFile is where the bytes of a file come from that no file of the tree has: one of
@@ -70,7 +71,7 @@ func (f *File) Tag() string {
 // Path is where a package lies in its part of the tree, with slashes: a file, or
 // the folder of one that is packed on request. It is empty for what is kept in
 // memory. Paths are for operators: none belongs in an answer.
-func (f *File) Path() string { return inFolder(f.dir, f.base) }
+func (f *File) Path() string { return tree.InFolder(f.dir, f.base) }
 
 // IsFolder reports whether Path is a folder.
 func (f *File) IsFolder() bool { return f.source().packed != nil }
@@ -114,6 +115,6 @@ func newSignatureFile(name, version string, document []byte, signer Signer) *Fil
 	}
 }
 
-func inProviders(t *Tree) Part { return t.Providers }
+func inProviders(t *tree.Tree) tree.Part { return t.Providers }
 
-func inModules(t *Tree) Part { return t.Modules }
+func inModules(t *tree.Tree) tree.Part { return t.Modules }

@@ -9,19 +9,20 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Folders returns the folders of all providers and modules, without reading what is
 // in them. Of several spellings of an address it is the one that is offered.
-func (t Tree) Folders(ctx context.Context) ([]AddressFolder, error) {
+func Folders(t tree.Tree, ctx context.Context) ([]tree.AddressFolder, error) {
 	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo), releases: new(releaseMemo), copies: new(keyCopyMemo)}
 	s.memo.begin(s.now)
 	w := &walker{scan: s, report: newReport()}
-	var folders []AddressFolder
+	var folders []tree.AddressFolder
 	add := func(f *folder, a address.Address, versions []*version.Version) {
 		address.SortNewestFirst(versions, func(v *version.Version) *version.Version { return v })
 		versions = slices.CompactFunc(versions, func(a, b *version.Version) bool { return a.String() == b.String() })
-		folders = append(folders, newAddressFolder(a, f.report, f.part, f.dir, versions))
+		folders = append(folders, tree.NewAddressFolder(a, f.report, f.part, f.dir, versions))
 	}
 	for _, p := range w.walkProviders(nil) {
 		var versions []*version.Version
@@ -44,7 +45,7 @@ func (t Tree) Folders(ctx context.Context) ([]AddressFolder, error) {
 
 // Covered returns the versions in the folder that meet constraints: how many they
 // are, and their names in short.
-func (f AddressFolder) Covered(c address.Constraints) (n int, names string) {
+func Covered(f tree.AddressFolder, c address.Constraints) (n int, names string) {
 	covered := slices.Clone(f.Versions)
 	for i, v := range covered {
 		if c.Cover(v) {

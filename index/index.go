@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Index keeps the latest Snapshot of a tree. Create it with New, begin with
@@ -231,7 +232,7 @@ func (x *Index) recall() bool {
 	}
 	err := x.scanner.memo.load(x.options.Store, x.options.Identity)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		x.log(slog.LevelWarn, "the memo of digests cannot be used, archives are read again", "reason", withoutPath(err).Error())
+		x.log(slog.LevelWarn, "the memo of digests cannot be used, archives are read again", "reason", tree.WithoutPath(err).Error())
 	}
 	return err == nil
 }
@@ -340,11 +341,11 @@ func (x *Index) Next(ctx context.Context, after *Snapshot, wanted ...Wanted) *Sn
 type Options struct {
 	// Open opens the tree. It is called for every scan, so that a root
 	// replaced by a rename or a symlink swap is seen.
-	Open func() (Tree, error)
+	Open func() (tree.Tree, error)
 
 	// Listed opens a tree on a Bucket in the place of Open. What Changed and Refresh name is listed
 	// again, and by Rescan and the periodic scan everything.
-	Listed *ListedTree
+	Listed *tree.ListedTree
 
 	// Signer signs the releases that publishers did not sign. Nil: only the
 	// mirror offers them.
@@ -396,7 +397,7 @@ type Options struct {
 	Now func() time.Time
 }
 
-func (o Options) open(ctx context.Context) (Tree, error) {
+func (o Options) open(ctx context.Context) (tree.Tree, error) {
 	if o.Listed != nil {
 		return o.Listed.Open(ctx)
 	}

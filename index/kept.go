@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A fault holds the folder in which it happens as the last scan found it, and nothing else:
@@ -31,7 +32,7 @@ func (w *walker) hold(f folder) []folder {
 	s.memo.retainBelow(f.report)
 	var folders []folder
 	for _, report := range slices.Sorted(maps.Keys(s.last.kept)) {
-		if k := s.last.kept[report]; isBelow(report, f.report) {
+		if k := s.last.kept[report]; tree.IsBelow(report, f.report) {
 			kept := k.folder
 			kept.part, kept.kept = f.part, k
 			folders = append(folders, kept)
@@ -39,13 +40,13 @@ func (w *walker) hold(f folder) []folder {
 	}
 	known := false
 	for report := range s.last.known {
-		if isBelow(report, f.report) {
+		if tree.IsBelow(report, f.report) {
 			w.known = append(w.known, report)
 			known = known || report == f.report
 		}
 	}
 	for _, u := range s.last.unknown() {
-		if u.report != f.report && isBelow(u.report, f.report) {
+		if u.report != f.report && tree.IsBelow(u.report, f.report) {
 			w.unknown = append(w.unknown, u)
 		}
 	}
@@ -85,14 +86,14 @@ func (k *keptFolder) offeredModule() offeredModule {
 
 // setAside has an archive that cannot be read at the moment read by a later scan.
 func (w *walker) setAside(a *archive) {
-	if w.scan.live && a.bad.passes() {
-		w.failed = failureAt(a.reportPath(), a.bad)
+	if w.scan.live && a.bad.Passes() {
+		w.failed = failureAt(a.ReportPath(), a.bad)
 		a.bad, a.pending = nil, true
 	}
 }
 
 // failureAt says which file could not be read, and why.
-func failureAt(report string, f *finding) string { return report + ": " + f.detail }
+func failureAt(report string, f *tree.Finding) string { return report + ": " + f.Detail }
 
 // unknown are the folders that the last scan could not read, and none before it.
 func (o outcome) unknown() []folder {
@@ -125,7 +126,7 @@ func (f *folder) covers(a address.Address) bool {
 
 // below is the folder with a name in it, on the way to an address.
 func (f folder) below(name string) folder {
-	next := folder{part: f.part, dir: inFolder(f.dir, name), report: path.Join(f.report, name), hostname: f.hostname, names: f.names}
+	next := folder{part: f.part, dir: tree.InFolder(f.dir, name), report: path.Join(f.report, name), hostname: f.hostname, names: f.names}
 	if len(f.names) == 0 && f.hostname == "" && address.IsHostname(name) {
 		next.hostname = name
 	} else {
@@ -137,13 +138,13 @@ func (f folder) below(name string) folder {
 // emptied is the finding for a part of the tree in which the last scan found addresses and
 // this one finds nothing, as under the mount point of a volume that is not mounted; nil if
 // that is not so, or was accepted by who asked for the scan.
-func (s *scan) emptied(report string) *finding {
+func (s *scan) emptied(report string) *tree.Finding {
 	if s.accepts {
 		return nil
 	}
 	for other, k := range s.last.kept {
-		if !k.empty && isBelow(other, report) {
-			return faulty(lasting, Unreadable, "all that was in it is gone at once: is its volume mounted? If it is meant to be empty, ask for a rescan")
+		if !k.empty && tree.IsBelow(other, report) {
+			return tree.Faultf(tree.Lasting, tree.Unreadable, "all that was in it is gone at once: is its volume mounted? If it is meant to be empty, ask for a rescan")
 		}
 	}
 	return nil

@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -38,8 +39,8 @@ type KeyCopies interface {
 var ErrKeysMissing = errors.New("the keys of the namespace are missing")
 
 // keysMissing says what to do.
-func keysMissing(n keysOf) *finding {
-	return found(KeysMissing, "%s is gone, or cannot be read, and the namespace had keys: put the file back; "+
+func keysMissing(n keysOf) *tree.Finding {
+	return tree.Findingf(tree.KeysMissing, "%s is gone, or cannot be read, and the namespace had keys: put the file back; "+
 		"if its releases are no longer signed, write the line `unsigned` into it, or run `caddy terraform-registry keys forget %s`", n.file(), n)
 }
 
@@ -57,9 +58,9 @@ func RequireKeys(ctx context.Context, copies KeyCopies, hostname svchost.Hostnam
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return fmt.Errorf("%w: whether %s had keys is not known", ErrNotWritable, n)
+		return fmt.Errorf("%w: whether %s had keys is not known", tree.ErrNotWritable, n)
 	}
-	return fmt.Errorf("%w: %s", ErrKeysMissing, keysMissing(n).detail)
+	return fmt.Errorf("%w: %s", ErrKeysMissing, keysMissing(n).Detail)
 }
 
 // copyPatience is the longest wait for the copies that a scan loads, and for those that it
@@ -258,11 +259,11 @@ func (w *walker) recallKeys(k *keysFolder, folders []*providerFolder) {
 			k.files[n] = files[i]
 		}
 		if err := errs[i]; err != nil {
-			bad := faulty(passing, Unreadable, "whether the namespace had keys cannot be read: %v", withoutPath(err))
+			bad := tree.Faultf(tree.Passing, tree.Unreadable, "whether the namespace had keys cannot be read: %v", tree.WithoutPath(err))
 			w.withhold(n.file(), bad)
 			k.fail(n.file(), bad)
 		} else if f := files[i]; f != nil && f.gone && f.copied != nil {
-			w.report.withhold(keysMissing(n).at(n.file(), address.Address{}, ""))
+			w.report.withhold(problemOf(keysMissing(n), n.file(), address.Address{}, ""))
 		}
 	}
 }
@@ -295,7 +296,7 @@ func (s *scan) copyKeys(found *inventory) {
 	})
 	for i, err := range errs {
 		if err != nil {
-			found.keys.fail(namespaces[i].file(), asFinding(fmt.Errorf("its copy cannot be stored: %w", withoutPath(err))))
+			found.keys.fail(namespaces[i].file(), tree.AsFinding(fmt.Errorf("its copy cannot be stored: %w", tree.WithoutPath(err))))
 		}
 	}
 }
@@ -365,7 +366,7 @@ func (s *scan) verifiedRelease(p *providerFolder, files *releaseFiles, keys *key
 	if bad != nil {
 		return r, false
 	}
-	if _, err := s.memo.verify(&files.signature.location, checksums, signature, keys, s.now); err != nil {
+	if _, err := s.memo.verify(&files.signature.Location, checksums, signature, keys, s.now); err != nil {
 		return r, false
 	}
 	return newCopiedRelease(p.address.Name, files.text, checksums, signature), true

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 var errStorage = errors.New("the storage is down")
@@ -41,8 +42,8 @@ func newKeyedTree(t *testing.T, under string) *keyedTree {
 	k.Tree = indextest.OnDisk(t, k.root)
 	k.Keys(under+"acme", k.publisher)
 	k.release("1.0.0", k.publisher)
-	k.options = options(t, func() (index.Tree, error) {
-		files, err := index.Directories{Root: k.root}.Open()
+	k.options = options(t, func() (tree.Tree, error) {
+		files, err := tree.Directories{Root: k.root}.Open()
 		if k.errno != 0 {
 			files.Keys.Fs = failing{files.Keys.Fs, k.fails, k.errno}
 		}
@@ -201,7 +202,7 @@ func TestUnreadableKeysFailClosed(t *testing.T) {
 						s := scan()
 						k.wants(s, test.want)
 						p := problemOf(s.Report.Withheld, where.name)
-						if p.Reason != index.Unreadable || strings.Contains(p.Detail, "secret") {
+						if p.Reason != tree.Unreadable || strings.Contains(p.Detail, "secret") {
 							t.Errorf("of %s is said %+v", where.name, p)
 						}
 					}
@@ -294,7 +295,7 @@ func TestKeysFileThatComesBack(t *testing.T) {
 	k.Remove("keys/acme.asc")
 	scan := k.start()
 	s := scan()
-	if p := problemOf(s.Report.Withheld, "keys/acme.asc"); p.Reason != index.KeysMissing || !strings.Contains(p.Detail, "keys forget acme") {
+	if p := problemOf(s.Report.Withheld, "keys/acme.asc"); p.Reason != tree.KeysMissing || !strings.Contains(p.Detail, "keys forget acme") {
 		t.Errorf("of the file is said %+v", p)
 	}
 	k.release("1.1.0", k.publisher)

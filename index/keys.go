@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -46,7 +47,7 @@ func SaysUnsigned(content []byte) bool { return strings.TrimSpace(string(content
 type keysFile struct {
 	*signing.Keyring         // nil: no key counts, and no other may take its place
 	bad              []error // about blocks it leaves out
-	stamp            stamp
+	stamp            tree.Stamp
 	sum              wire.SHA256 // of the file, or of the copy
 
 	unsigned bool     // the file says that the namespace is not signed
@@ -81,7 +82,7 @@ func (k *keysFile) digest() digest {
 		known.Problems = append(known.Problems, err.Error())
 	}
 	content, _ := json.Marshal(known) // texts and times always encode
-	return digest{stamp: k.stamp, sha256: k.sum, size: k.stamp.size, content: content}
+	return digest{stamp: k.stamp, sha256: k.sum, size: k.stamp.Size, content: content}
 }
 
 // recallKeysFile returns the file that a digest is of, or nil.
@@ -98,7 +99,7 @@ func recallKeysFile(d digest) *keysFile {
 }
 
 // newKeysFile reads the content of a keys file.
-func newKeysFile(content []byte, now stamp) *keysFile {
+func newKeysFile(content []byte, now tree.Stamp) *keysFile {
 	file := &keysFile{stamp: now, sum: wire.SHA256Of(content)}
 	if file.unsigned = SaysUnsigned(content); file.unsigned {
 		file.Keyring = signing.KnownKeyring(nil)
@@ -150,9 +151,9 @@ func (k *keysFolder) keep(last *keysFolder, lies func(keysOf) bool) {
 }
 
 // fail notes that something cannot be read or written, and is tried again.
-func (k *keysFolder) fail(report string, bad *finding) {
+func (k *keysFolder) fail(report string, bad *tree.Finding) {
 	if k.failed == "" {
-		k.failed = report + ": " + bad.detail
+		k.failed = report + ": " + bad.Detail
 	}
 }
 
@@ -170,8 +171,8 @@ func (w *walker) readKeys() *keysFolder {
 		return k
 	}
 	for _, e := range lowerCaseFirst(entries) {
-		isFolder := e.bad == nil && e.info.IsDir() || e.bad != nil && !strings.HasSuffix(e.name, keysSuffix)
-		if isFolder && address.IsHostname(e.name) {
+		isFolder := e.Bad == nil && e.Info.IsDir() || e.Bad != nil && !strings.HasSuffix(e.Name, keysSuffix)
+		if isFolder && address.IsHostname(e.Name) {
 			w.readKeysOfHostname(k, e)
 		} else {
 			w.readKeysFile(k, "", e)
@@ -181,19 +182,19 @@ func (w *walker) readKeys() *keysFolder {
 }
 
 // readKeysOfHostname reads the keys files in the folder of a hostname.
-func (w *walker) readKeysOfHostname(k *keysFolder, e entry) {
-	report := path.Join("keys", e.name)
-	hostname, err := address.ParseHostname(e.name)
+func (w *walker) readKeysOfHostname(k *keysFolder, e tree.Entry) {
+	report := path.Join("keys", e.Name)
+	hostname, err := address.ParseHostname(e.Name)
 	if err != nil {
-		w.report.withhold(found(BadName, "%v", err).at(report, address.Address{}, ""))
+		w.report.withhold(problemOf(tree.Findingf(tree.BadName, "%v", err), report, address.Address{}, ""))
 		return
 	}
-	var entries []entry
-	bad := e.bad
+	var entries []tree.Entry
+	bad := e.Bad
 	if bad != nil {
 		w.withhold(report, bad)
 	} else {
-		entries, bad = w.listKeys(e.path(), report)
+		entries, bad = w.listKeys(e.Path(), report)
 	}
 	if bad != nil {
 		k.keep(w.scan.last.keys, func(n keysOf) bool { return n.hostname == hostname })
@@ -207,16 +208,16 @@ func (w *walker) readKeysOfHostname(k *keysFolder, e entry) {
 
 // listKeys returns what is in a folder of keys, and also what of it cannot be read: that is
 // not the same as if it were not there.
-func (w *walker) listKeys(dir, report string) (entries []entry, bad *finding) {
+func (w *walker) listKeys(dir, report string) (entries []tree.Entry, bad *tree.Finding) {
 	usable, unreadable, bad := w.list(w.scan.tree.Keys, dir, report)
 	return slices.Concat(usable, unreadable), bad
 }
 
 // lowerCaseFirst moves entries in lower case before the others.
-func lowerCaseFirst(entries []entry) []entry {
-	slices.SortStableFunc(entries, func(a, b entry) int {
-		lower := func(e entry) int {
-			if e.name == strings.ToLower(e.name) {
+func lowerCaseFirst(entries []tree.Entry) []tree.Entry {
+	slices.SortStableFunc(entries, func(a, b tree.Entry) int {
+		lower := func(e tree.Entry) int {
+			if e.Name == strings.ToLower(e.Name) {
 				return 0
 			}
 			return 1
@@ -227,28 +228,28 @@ func lowerCaseFirst(entries []entry) []entry {
 }
 
 // readKeysFile adds the keys of a file, or reports why not.
-func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e entry) {
-	report := path.Join("keys", e.path())
-	withhold := func(f *finding) {
-		w.report.withhold(f.at(report, address.Address{}, ""))
+func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e tree.Entry) {
+	report := path.Join("keys", e.Path())
+	withhold := func(f *tree.Finding) {
+		w.report.withhold(problemOf(f, report, address.Address{}, ""))
 	}
-	name, ok := strings.CutSuffix(e.name, keysSuffix)
+	name, ok := strings.CutSuffix(e.Name, keysSuffix)
 	switch {
-	case !ok && e.bad != nil:
-		withhold(e.bad)
+	case !ok && e.Bad != nil:
+		withhold(e.Bad)
 		return
-	case !ok || e.bad == nil && e.info.IsDir():
+	case !ok || e.Bad == nil && e.Info.IsDir():
 		w.strayInKeys(report, e)
 		return
 	}
 	namespace, err := address.ParseNamespace(name)
 	if err != nil {
-		withhold(found(BadName, "%v", err))
+		withhold(tree.Findingf(tree.BadName, "%v", err))
 		return
 	}
 	of := keysOf{hostname, namespace}
 	if k.files[of] != nil {
-		withhold(found(Duplicate, "another file has the keys of this namespace, %s.asc: move its keys there", namespace))
+		withhold(tree.Findingf(tree.Duplicate, "another file has the keys of this namespace, %s.asc: move its keys there", namespace))
 		return
 	}
 	last := w.scan.last.keys.of(of)
@@ -256,17 +257,17 @@ func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e entry)
 		last = nil
 	}
 	file, err := w.openKeysFile(e, last)
-	var bad *finding
+	var bad *tree.Finding
 	switch {
 	case err == nil:
 		for _, err := range file.bad {
-			withhold(found(BadKeys, "%v", err))
+			withhold(tree.Findingf(tree.BadKeys, "%v", err))
 		}
-	case errors.As(err, &bad) && (bad.reason == Empty || bad.reason == TooLarge):
+	case errors.As(err, &bad) && (bad.Reason == tree.Empty || bad.Reason == tree.TooLarge):
 		withhold(bad)
 		file = new(keysFile)
 	default:
-		w.withhold(report, asFinding(err))
+		w.withhold(report, tree.AsFinding(err))
 		if file = last; file == nil {
 			file = &keysFile{unread: true}
 		}
@@ -276,14 +277,14 @@ func (w *walker) readKeysFile(k *keysFolder, hostname svchost.Hostname, e entry)
 
 // openKeysFile returns the keys in a file, from the last scan or the memo if it has not
 // changed.
-func (w *walker) openKeysFile(e entry, last *keysFile) (*keysFile, error) {
-	if e.bad != nil {
-		return nil, e.bad
+func (w *walker) openKeysFile(e tree.Entry, last *keysFile) (*keysFile, error) {
+	if e.Bad != nil {
+		return nil, e.Bad
 	}
-	now := stampOf(e.info)
-	at := &location{dir: e.dir, name: e.name, report: path.Dir(path.Join("keys", e.path()))}
+	now := tree.StampOf(e.Info)
+	at := &tree.Location{Dir: e.Dir, Name: e.Name, Report: path.Dir(path.Join("keys", e.Path()))}
 	known, remembered := w.scan.memo.get(at, now)
-	if last != nil && last.Keyring != nil && last.stamp == now && now.settled(w.scan.now) {
+	if last != nil && last.Keyring != nil && last.stamp == now && now.Settled(w.scan.now) {
 		return last, nil
 	}
 	if remembered {
@@ -291,12 +292,12 @@ func (w *walker) openKeysFile(e entry, last *keysFile) (*keysFile, error) {
 			return file, nil
 		}
 	}
-	content, err := w.scan.tree.Keys.read(e.path())
+	content, err := w.scan.tree.Keys.ReadDocument(e.Path())
 	if err != nil {
 		return nil, err
 	}
 	file := newKeysFile(content, now)
-	at.detachName()
+	at.DetachName()
 	w.scan.memo.put(at, file.digest(), w.scan.now)
 	return file, nil
 }
@@ -304,17 +305,17 @@ func (w *walker) openKeysFile(e entry, last *keysFile) (*keysFile, error) {
 // KeysFile returns where the keys of a namespace are, or would be, by what names mean:
 // a part of the tree, and the path in it. The hostname is empty for a hosted namespace.
 // The error is one of StorageError: it cannot be told.
-func (t Tree) KeysFile(hostname svchost.Hostname, namespace string) (in Part, name string, err error) {
+func KeysFile(t tree.Tree, hostname svchost.Hostname, namespace string) (in tree.Part, name string, err error) {
 	dir := "."
 	if hostname != "" {
 		// As `terraform providers mirror` writes it.
-		dir, err = t.Keys.findKeys(dir, address.DisplayHostname(hostname), func(name string) bool {
+		dir, err = findKeys(t.Keys, dir, address.DisplayHostname(hostname), func(name string) bool {
 			h, err := address.ParseHostname(name)
 			return err == nil && h == hostname
 		})
 	}
 	if err == nil {
-		name, err = t.Keys.findKeys(dir, namespace+keysSuffix, func(name string) bool {
+		name, err = findKeys(t.Keys, dir, namespace+keysSuffix, func(name string) bool {
 			name, ok := strings.CutSuffix(name, keysSuffix)
 			parsed, err := address.ParseNamespace(name)
 			return ok && err == nil && parsed == namespace
@@ -324,23 +325,23 @@ func (t Tree) KeysFile(hostname svchost.Hostname, namespace string) (in Part, na
 }
 
 // findKeys returns the path of a name in a folder of keys, or of another spelling of it.
-func (p Part) findKeys(dir, name string, same func(string) bool) (string, error) {
+func findKeys(p tree.Part, dir, name string, same func(string) bool) (string, error) {
 	normal := path.Join(dir, name)
 	if exists, err := p.Exists(normal); exists || err != nil {
 		return normal, err
 	}
-	entries, err := p.list(dir)
+	entries, err := p.List(dir)
 	if err != nil {
-		return "", StorageError(err)
+		return "", tree.StorageError(err)
 	}
 	for _, e := range lowerCaseFirst(entries) {
-		if e.name != name && !same(e.name) {
+		if e.Name != name && !same(e.Name) {
 			continue
 		}
-		if e.bad != nil {
-			return "", StorageError(e.bad)
+		if e.Bad != nil {
+			return "", tree.StorageError(e.Bad)
 		}
-		return e.path(), nil
+		return e.Path(), nil
 	}
 	return normal, nil
 }

@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func TestKeys(t *testing.T) {
@@ -14,7 +14,7 @@ func TestKeys(t *testing.T) {
 		rule   string
 		build  func(files *indextest.Tree)
 		path   string
-		reason index.Reason
+		reason tree.Reason
 	}{
 		{"a namespace in upper case is the same", func(files *indextest.Tree) { files.Keys("ACME", a) }, "", ""},
 		{"files that are not keys are ignored", func(files *indextest.Tree) {
@@ -22,13 +22,13 @@ func TestKeys(t *testing.T) {
 		}, "", ""},
 		{"a block that is not a key is withheld, the others are not", func(files *indextest.Tree) {
 			files.Write("keys/acme.asc", a.PublicKey()+"-----BEGIN PGP PUBLIC KEY BLOCK-----\n\nAAAA\n-----END PGP PUBLIC KEY BLOCK-----\n")
-		}, "keys/acme.asc", index.BadKeys},
-		{"two files of one namespace", func(files *indextest.Tree) { files.Keys("Acme", b).Keys("acme", a) }, "keys/Acme.asc", index.Duplicate},
-		{"an empty file", func(files *indextest.Tree) { files.Keys("acme", a).Write("keys/other.asc", "") }, "keys/other.asc", index.Empty},
+		}, "keys/acme.asc", tree.BadKeys},
+		{"two files of one namespace", func(files *indextest.Tree) { files.Keys("Acme", b).Keys("acme", a) }, "keys/Acme.asc", tree.Duplicate},
+		{"an empty file", func(files *indextest.Tree) { files.Keys("acme", a).Write("keys/other.asc", "") }, "keys/other.asc", tree.Empty},
 		{"a file of any size", func(files *indextest.Tree) {
 			files.Keys("acme", a).Write("keys/other.asc", strings.Repeat("x", 1<<20+1))
-		}, "keys/other.asc", index.TooLarge},
-		{"a folder of no hostname", func(files *indextest.Tree) { files.Keys("acme", a).Keys("a..b/acme", b) }, "keys/a..b", index.BadName},
+		}, "keys/other.asc", tree.TooLarge},
+		{"a folder of no hostname", func(files *indextest.Tree) { files.Keys("acme", a).Keys("a..b/acme", b) }, "keys/a..b", tree.BadName},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			files := indextest.New(t)

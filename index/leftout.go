@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/moby/patternmatcher"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Not every file in a module's folder is part of the module. Clutter, and what is
@@ -31,7 +33,7 @@ var clutter = []string{
 func isLeftOut(name string) bool { return isClutter(name) || secretByName(name) != "" }
 
 func isClutter(name string) bool {
-	return slices.Contains(clutter, name) || temporary(name) ||
+	return slices.Contains(clutter, name) || tree.IsUnfinishedName(name) ||
 		strings.HasPrefix(name, "..") || // Kubernetes' own names in a volume, to which its files are symlinks
 		strings.HasPrefix(name, "crash.") && strings.HasSuffix(name, ".log") ||
 		strings.HasPrefix(name, ".#") || strings.HasPrefix(name, "#") && strings.HasSuffix(name, "#") && len(name) > 1 ||
@@ -99,13 +101,13 @@ type ignoreRules struct {
 type folderMatch = patternmatcher.MatchInfo
 
 // badIgnoreRules is the finding for a .terraformignore that cannot be used.
-func badIgnoreRules(err error) *finding {
-	return asFinding(err).inside(ignoreName)
+func badIgnoreRules(err error) *tree.Finding {
+	return tree.AsFinding(err).Inside(ignoreName)
 }
 
 // readIgnoreRules reads a folder's .terraformignore.
-func (p Part) readIgnoreRules(name string) (*ignoreRules, error) {
-	f, _, err := p.open(name)
+func readIgnoreRules(p tree.Part, name string) (*ignoreRules, error) {
+	f, _, err := p.OpenRegular(name)
 	if err != nil {
 		return nil, err
 	}
@@ -115,14 +117,14 @@ func (p Part) readIgnoreRules(name string) (*ignoreRules, error) {
 		return nil, err
 	}
 	if len(content) > maxIgnoreSize {
-		return nil, found(TooLarge, "it is larger than %d bytes: shorten it", maxIgnoreSize)
+		return nil, tree.Findingf(tree.TooLarge, "it is larger than %d bytes: shorten it", maxIgnoreSize)
 	}
 	return parseIgnoreRules(content)
 }
 
 func parseIgnoreRules(content []byte) (*ignoreRules, error) {
 	if !utf8.Valid(content) || bytes.ContainsRune(content, 0) {
-		return nil, found(BadName, "it is not a text in UTF-8: write it again")
+		return nil, tree.Findingf(tree.BadName, "it is not a text in UTF-8: write it again")
 	}
 	content = bytes.TrimPrefix(content, []byte("\ufeff")) // which some editors write first
 	r := &ignoreRules{}
@@ -135,7 +137,7 @@ func parseIgnoreRules(content []byte) (*ignoreRules, error) {
 			continue
 		}
 		if err := checkPattern(pattern); err != nil {
-			return nil, found(BadName, "line %d is not a pattern: correct it (%v)", n, err)
+			return nil, tree.Findingf(tree.BadName, "line %d is not a pattern: correct it (%v)", n, err)
 		}
 		r.weight += 1 + strings.Count(pattern, "*")
 		all, last = append(all, pattern), append(last, pattern)
@@ -226,7 +228,7 @@ func (r *ignoreRules) ignoresFolder(path string, in folderMatch) (ignored bool, 
 // count adds the work of matching so many bytes of paths.
 func (r *ignoreRules) count(size int) error {
 	if r.work += size * r.weight; r.work > maxIgnoreWork {
-		return found(TooLarge, "it has too many patterns for so many files: shorten it")
+		return tree.Findingf(tree.TooLarge, "it has too many patterns for so many files: shorten it")
 	}
 	return nil
 }

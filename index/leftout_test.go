@@ -9,13 +9,15 @@ import (
 	"testing"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // packedNames returns the names in the package of a folder with these files, and
 // those left out.
 func packedNames(t testing.TB, files moduleFiles) ([]string, *nameList) {
 	t.Helper()
-	packed, left, f := files.inMemory(t).walkFolder("module", unwatched)
+	packed, left, f := walkFolder(files.inMemory(t), "module", unwatched)
 	if f != nil {
 		t.Fatal(f)
 	}
@@ -216,7 +218,7 @@ func TestAnIgnoredFolderIsNotRead(t *testing.T) {
 	}.inMemory(t)
 	var names []string
 	part.Fs = opened{part.Fs, &names}
-	files, left, f := part.walkFolder("module", unwatched)
+	files, left, f := walkFolder(part, "module", unwatched)
 	if f != nil || len(files) != 3 || left.String() != ".terraform, node_modules and vendored" {
 		t.Errorf("packed are %d, left out is %s, %v", len(files), left, f)
 	}
@@ -229,28 +231,28 @@ func TestInvalidIgnoreRules(t *testing.T) {
 	for _, test := range []struct {
 		rule     string
 		patterns string
-		reason   Reason
+		reason   tree.Reason
 		says     string
 	}{
-		{"that are no pattern", "a\n[b\n", BadName, `".terraformignore" in it: line 2 is not a pattern`},
-		{"that are no regular expression", "[z-a]", BadName, "line 1 is not a pattern"},
-		{"that bring back nothing", "a\n!\n", BadName, "line 2 is not a pattern"},
-		{"that are nothing", "a\n/\n\\\n", BadName, "line 3 is not a pattern"},
-		{"that leave the folder", "!../*.md", BadName, "it leaves the folder"},
-		{"that are no text", "a\n\xff\n", BadName, "not a text in UTF-8"},
-		{"that are UTF-16", "a\x00b\x00", BadName, "not a text in UTF-8"},
-		{"that are too large", strings.Repeat("# x\n", maxIgnoreSize/4+1), TooLarge, "larger than 16384 bytes"},
+		{"that are no pattern", "a\n[b\n", tree.BadName, `".terraformignore" in it: line 2 is not a pattern`},
+		{"that are no regular expression", "[z-a]", tree.BadName, "line 1 is not a pattern"},
+		{"that bring back nothing", "a\n!\n", tree.BadName, "line 2 is not a pattern"},
+		{"that are nothing", "a\n/\n\\\n", tree.BadName, "line 3 is not a pattern"},
+		{"that leave the folder", "!../*.md", tree.BadName, "it leaves the folder"},
+		{"that are no text", "a\n\xff\n", tree.BadName, "not a text in UTF-8"},
+		{"that are UTF-16", "a\x00b\x00", tree.BadName, "not a text in UTF-8"},
+		{"that are too large", strings.Repeat("# x\n", maxIgnoreSize/4+1), tree.TooLarge, "larger than 16384 bytes"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, _, f := moduleFiles{"main.tf": "", ".terraformignore": test.patterns}.inMemory(t).walkFolder("module", unwatched)
-			if f == nil || f.reason != test.reason || !strings.Contains(f.detail, test.says) {
+			_, _, f := walkFolder(moduleFiles{"main.tf": "", ".terraformignore": test.patterns}.inMemory(t), "module", unwatched)
+			if f == nil || f.Reason != test.reason || !strings.Contains(f.Detail, test.says) {
 				t.Errorf("the finding is %+v", f)
 			}
 		})
 	}
 	t.Run("that are a folder", func(t *testing.T) {
-		_, _, f := moduleFiles{"main.tf": "", ".terraformignore/x": ""}.inMemory(t).walkFolder("module", unwatched)
-		if f == nil || f.reason != Unreadable || !strings.Contains(f.detail, `".terraformignore" in it: it is not a regular file`) {
+		_, _, f := walkFolder(moduleFiles{"main.tf": "", ".terraformignore/x": ""}.inMemory(t), "module", unwatched)
+		if f == nil || f.Reason != tree.Unreadable || !strings.Contains(f.Detail, `".terraformignore" in it: it is not a regular file`) {
 			t.Errorf("the finding is %+v", f)
 		}
 	})
@@ -270,11 +272,11 @@ func TestIgnoringIsBounded(t *testing.T) {
 		t.Errorf("the last one is %v, %v", ignored, err)
 	}
 	_, err = rules.ignoresFile(name, folderMatch{})
-	if f := asFinding(err); f.reason != TooLarge || !strings.Contains(f.detail, "too many patterns for so many files") {
+	if f := tree.AsFinding(err); f.Reason != tree.TooLarge || !strings.Contains(f.Detail, "too many patterns for so many files") {
 		t.Errorf("one more is %+v", f)
 	}
 	_, _, err = rules.ignoresFolder(name, folderMatch{})
-	if f := asFinding(err); f.reason != TooLarge {
+	if f := tree.AsFinding(err); f.Reason != tree.TooLarge {
 		t.Errorf("a folder more is %+v", f)
 	}
 }
@@ -290,7 +292,7 @@ func FuzzIgnoreRules(f *testing.F) {
 		}
 		rules, err := parseIgnoreRules([]byte(patterns))
 		if err != nil {
-			if f := asFinding(err); f.reason != BadName {
+			if f := tree.AsFinding(err); f.Reason != tree.BadName {
 				t.Errorf("the finding is %+v", f)
 			}
 			return
@@ -299,7 +301,7 @@ func FuzzIgnoreRules(f *testing.F) {
 		if err == nil {
 			_, err = rules.ignoresFile(name+"/a", within)
 		}
-		if err != nil && asFinding(err).reason != TooLarge {
+		if err != nil && tree.AsFinding(err).Reason != tree.TooLarge {
 			t.Error(err)
 		}
 	})
@@ -354,7 +356,7 @@ func TestLeftOutSymlinksAreNotFollowed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer root.Close()
-	files, left, f := newPart(root, "").walkFolder("module", unwatched)
+	files, left, f := walkFolder(tree.NewPart(root, ""), "module", unwatched)
 	if f != nil || len(files) != 3 || left.total != 6 {
 		t.Errorf("packed is %+v, left out is %s, %v", files, left, f)
 	}

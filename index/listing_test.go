@@ -15,20 +15,22 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // bucketOf returns a bucket with the files of a tree.
-func bucketOf(t *testing.T, build func(*indextest.Tree)) *indextest.Bucket {
+func bucketOf(t *testing.T, build func(*indextest.Tree)) *treetest.Bucket {
 	t.Helper()
 	dir := t.TempDir()
 	build(indextest.OnDisk(t, dir))
-	b := new(indextest.Bucket)
+	b := new(treetest.Bucket)
 	put(t, b, dir)
 	return b
 }
 
 // put puts the files in a directory of the disk into a bucket, with their times.
-func put(t *testing.T, b *indextest.Bucket, dir string) {
+func put(t *testing.T, b *treetest.Bucket, dir string) {
 	t.Helper()
 	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
@@ -52,10 +54,10 @@ func put(t *testing.T, b *indextest.Bucket, dir string) {
 }
 
 // onBucket starts an index of a bucket that scans when it is told to.
-func onBucket(t *testing.T, b *indextest.Bucket, change func(*index.Options)) *index.Index {
+func onBucket(t *testing.T, b *treetest.Bucket, change func(*index.Options)) *index.Index {
 	t.Helper()
 	o := options(t, nil)
-	o.Listed = index.Directories{Root: "."}.Listed(b)
+	o.Listed = tree.Directories{Root: "."}.Listed(b)
 	if change != nil {
 		change(&o)
 	}
@@ -76,9 +78,9 @@ func wholeTree(t *indextest.Tree) {
 func TestABucketOffersWhatADiskDoes(t *testing.T) {
 	dir := t.TempDir()
 	wholeTree(indextest.OnDisk(t, dir))
-	b := new(indextest.Bucket)
+	b := new(treetest.Bucket)
 	put(t, b, dir)
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	disk := scanWith(t, o)
 	bucket := rescan(t, onBucket(t, b, func(other *index.Options) { other.Signer = o.Signer }))
 	if got, want := fmt.Sprint(bucket.Report.Offered), fmt.Sprint(disk.Report.Offered); got != want {
@@ -150,7 +152,7 @@ func TestAStoreThatFails(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			b := bucketOf(t, build("demo"))
-			l := newLogged(t, index.Options{Listed: index.Directories{Root: "."}.Listed(b), Signer: options(t, nil).Signer})
+			l := newLogged(t, index.Options{Listed: tree.Directories{Root: "."}.Listed(b), Signer: options(t, nil).Signer})
 			rescan(t, l.Index)
 			added := bucketOf(t, build("other"))
 			for _, name := range added.Names() {
@@ -203,7 +205,7 @@ func TestABodyThatEndsTooEarly(t *testing.T) {
 	cut := &truncating{Bucket: b}
 	cut.on.Store(true)
 	o := options(t, nil)
-	o.Listed = index.Directories{Root: "."}.Listed(cut)
+	o.Listed = tree.Directories{Root: "."}.Listed(cut)
 	x := index.New(o)
 	t.Cleanup(func() { x.Close() })
 	if s := rescan(t, x); s.Report.Pending != 1 || len(s.Report.Withheld) > 0 {
@@ -217,7 +219,7 @@ func TestABodyThatEndsTooEarly(t *testing.T) {
 
 // truncating is a bucket whose files end after half of their bytes.
 type truncating struct {
-	*indextest.Bucket
+	*treetest.Bucket
 	on atomic.Bool
 }
 
@@ -260,13 +262,13 @@ func (f truncated) ReadAt(p []byte, at int64) (int, error) {
 func TestAnObjectThatIsReplaced(t *testing.T) {
 	const name = "modules/acme/vpc/aws/1.0.0/main.tf"
 	at := time.Now().Add(-time.Hour)
-	b := new(indextest.Bucket)
+	b := new(treetest.Bucket)
 	b.Put(name, `variable "a" {}`, at)
 	x := onBucket(t, b, nil)
 	s := rescan(t, x)
 	b.Put(name, `variable "b" {}`, at)
 	for m := range s.Modules() {
-		if _, err := s.Open(m.Version("1.0.0").Archive); !errors.Is(err, index.ErrChanged) {
+		if _, err := s.Open(m.Version("1.0.0").Archive); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("what has replaced it is opened: %v", err)
 		}
 	}

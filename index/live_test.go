@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // memoryStore keeps a memo over what would be restarts.
@@ -129,7 +130,7 @@ func TestARestartReadsNothing(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module\n")
 	files.Write("providers/acme/demo/terraform-provider-demo_2.0.0_linux_amd64.zip", "no zip")
 	store := new(memoryStore)
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Store, o.Identity = store, dir
 
 	first := run(t, o)
@@ -216,7 +217,7 @@ func TestARestartReadsNoKeys(t *testing.T) {
 		}
 		third := index.New(o)
 		defer third.Close()
-		if s := rescan(t, third); len(s.Report.Offered) != 0 || s.Report.Withheld[0].Reason != index.UnknownKey && s.Report.Withheld[1].Reason != index.UnknownKey {
+		if s := rescan(t, third); len(s.Report.Offered) != 0 || s.Report.Withheld[0].Reason != tree.UnknownKey && s.Report.Withheld[1].Reason != tree.UnknownKey {
 			t.Errorf("offered is %+v, withheld %+v", s.Report.Offered, s.Report.Withheld)
 		}
 	})
@@ -251,7 +252,7 @@ func TestWatching(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch = true // and no periodic scan
 	r := run(t, o)
 	r.until(t, offers("acme/demo", "1.0.0"))
@@ -289,7 +290,7 @@ func TestARenamedFolderIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch = true                                                // and no periodic scan
 	o.Now = func() time.Time { return time.Now().Add(time.Hour) } // nothing is read again because it is young
 	r := run(t, o)
@@ -314,7 +315,7 @@ func TestACopyOfManyFilesIsFewSnapshots(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
 	r.scan(t)
@@ -447,7 +448,7 @@ func TestAModuleFolderIsOfferedOnceItRests(t *testing.T) {
 	var clock atomic.Pointer[time.Time]
 	set := func(now time.Time) { clock.Store(&now) }
 	set(time.Now().Add(2 * time.Second)) // it has rested by then
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch, o.Now = true, func() time.Time { return *clock.Load() }
 	r := run(t, o)
 	r.until(t, offers("acme/vpc/aws", "1.0.0"))

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func TestLocateInAFileSystem(t *testing.T) {
@@ -16,7 +16,7 @@ func TestLocateInAFileSystem(t *testing.T) {
 		{"a/", "b/", "a", "a/b"},
 		{"/a/../b", "/c", "b", "c"},
 	} {
-		d, err := index.Directories{Root: test.root, Providers: test.providers}.Locate(fsys)
+		d, err := tree.Directories{Root: test.root, Providers: test.providers}.Locate(fsys)
 		if err != nil || d.Root != test.wantRoot {
 			t.Errorf("root %s: got %s, %v", test.root, d.Root, err)
 			continue
@@ -32,7 +32,7 @@ func TestLocateInAFileSystem(t *testing.T) {
 		{"a", "c", "providers: there is no folder a/c"},
 		{"a", "/b/file", "providers: b/file is not a folder"},
 	} {
-		_, err := index.Directories{Root: test.root, Providers: test.providers}.Locate(fsys)
+		_, err := tree.Directories{Root: test.root, Providers: test.providers}.Locate(fsys)
 		if err == nil || !strings.Contains(err.Error(), test.want) {
 			t.Errorf("root %s, providers %s: got error %v, want %q", test.root, test.providers, err, test.want)
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -50,7 +51,7 @@ type folderRecords struct {
 type record struct {
 	name   string // of the file in its folder
 	seen   uint32 // the last scan that looked for the file and found it, or before the first that missed it
-	stamp  stamp
+	stamp  tree.Stamp
 	sha256 wire.SHA256
 	h1     string
 	more   *recordDetail // nil if the size is that of the file, and all else zero
@@ -60,7 +61,7 @@ type record struct {
 type recordDetail struct {
 	size     int64
 	checksum uint32
-	bad      *finding
+	bad      *tree.Finding
 	content  []byte
 	verified *verifiedSignature // by the content, a signature
 	earlier  *earlierBytes      // of an archive
@@ -76,14 +77,14 @@ type verifiedSignature struct {
 
 func newRecord(name string, d digest) record {
 	r := record{name: name, stamp: d.stamp, sha256: d.sha256, h1: d.h1}
-	if d.size != d.stamp.size || d.checksum != 0 || d.bad != nil || len(d.content) > 0 || d.earlier != nil {
+	if d.size != d.stamp.Size || d.checksum != 0 || d.bad != nil || len(d.content) > 0 || d.earlier != nil {
 		r.more = &recordDetail{size: d.size, checksum: d.checksum, bad: d.bad, content: d.content, earlier: d.earlier}
 	}
 	return r
 }
 
 func (r *record) digest() digest {
-	d := digest{stamp: r.stamp, sha256: r.sha256, h1: r.h1, size: r.stamp.size}
+	d := digest{stamp: r.stamp, sha256: r.sha256, h1: r.h1, size: r.stamp.Size}
 	if m := r.more; m != nil {
 		d.size, d.checksum, d.bad, d.content, d.earlier = m.size, m.checksum, m.bad, m.content, m.earlier
 	}
@@ -183,7 +184,7 @@ func (m *memo) folder(report string) *folderRecords {
 	return f
 }
 
-func (m *memo) find(file *location) *record { return m.folders[file.report].find(file.name) }
+func (m *memo) find(file *tree.Location) *record { return m.folders[file.Report].find(file.Name) }
 
 // begin starts a scan.
 func (m *memo) begin(now time.Time) {
@@ -209,25 +210,25 @@ func (m *memo) finish() {
 			delete(m.folders, dir)
 		}
 	}
-	maps.DeleteFunc(m.learned, func(path string, _ bool) bool { return m.find(locationOf(path)) == nil })
+	maps.DeleteFunc(m.learned, func(path string, _ bool) bool { return m.find(tree.LocationOf(path)) == nil })
 }
 
 // get returns what is known of a file as it is now, and gives it the name in its record,
 // which stays in memory anyway.
-func (m *memo) get(file *location, now stamp) (digest, bool) {
+func (m *memo) get(file *tree.Location, now tree.Stamp) (digest, bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	r := m.find(file)
 	if r == nil || r.stamp != now {
 		return digest{}, false
 	}
-	r.seen, file.name = m.scan, r.name
+	r.seen, file.Name = m.scan, r.name
 	return r.digest(), true
 }
 
 // last returns the content of a document as it was last remembered, whatever it is
 // now, and keeps it remembered.
-func (m *memo) last(file *location) (content []byte, ok bool) {
+func (m *memo) last(file *tree.Location) (content []byte, ok bool) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	r := m.find(file)
@@ -239,15 +240,15 @@ func (m *memo) last(file *location) (content []byte, ok bool) {
 }
 
 // drop forgets a file that was looked for and does not exist.
-func (m *memo) drop(file *location) {
+func (m *memo) drop(file *tree.Location) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	f := m.folders[file.report]
-	if f.find(file.name) == nil {
+	f := m.folders[file.Report]
+	if f.find(file.Name) == nil {
 		return
 	}
 	f.sort()
-	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.name == file.name })
+	f.records = slices.DeleteFunc(f.records, func(r record) bool { return r.name == file.Name })
 	m.changed = true
 }
 
@@ -256,7 +257,7 @@ func (m *memo) retainBelow(report string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for dir, f := range m.folders {
-		if isBelow(dir, report) {
+		if tree.IsBelow(dir, report) {
 			f.seen = m.scan
 		}
 	}
@@ -273,40 +274,40 @@ func (m *memo) retain(report string) {
 
 // put remembers d, unless the file is so young that it could still change
 // without its stamp changing, or the failure may pass by itself.
-func (m *memo) put(file *location, d digest, now time.Time) {
+func (m *memo) put(file *tree.Location, d digest, now time.Time) {
 	if m.tooYoung(d.stamp, 0, now) {
 		return
 	}
-	if d.bad.isFault() || d.bad != nil && (d.bad.reason == Unreadable || d.bad.reason == BeingWritten) {
+	if d.bad.IsFault() || d.bad != nil && (d.bad.Reason == tree.Unreadable || d.bad.Reason == tree.BeingWritten) {
 		return
 	}
 	m.keep(file, d)
 }
 
 // keep remembers d, however young the file is.
-func (m *memo) keep(file *location, d digest) {
+func (m *memo) keep(file *tree.Location, d digest) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.set(file, d)
-	if path := file.reportPath(); m.learning && isShared(path) {
+	if path := file.ReportPath(); m.learning && isShared(path) {
 		m.learned[path] = true
 	}
 }
 
 // adopt remembers what another instance has found out.
-func (m *memo) adopt(file *location, d digest) {
+func (m *memo) adopt(file *tree.Location, d digest) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	m.set(file, d)
 }
 
-func (m *memo) set(file *location, d digest) {
-	r := newRecord(file.name, d)
+func (m *memo) set(file *tree.Location, d digest) {
+	r := newRecord(file.Name, d)
 	r.seen = m.scan
 	if r.more != nil {
 		r.more.verified = m.verifiedAt(file) // which tells of what
 	}
-	m.folder(file.report).put(r)
+	m.folder(file.Report).put(r)
 	m.changed = true
 }
 
@@ -328,7 +329,7 @@ func (m *memo) learnAll() {
 		f.decode()
 		f.sort()
 		for i := range f.records {
-			if path := inFolder(dir, f.records[i].name); isShared(path) {
+			if path := tree.InFolder(dir, f.records[i].name); isShared(path) {
 				m.learned[path] = true
 			}
 		}
@@ -341,7 +342,7 @@ func (m *memo) unshared() map[string]digest {
 	defer m.mutex.Unlock()
 	records := make(map[string]digest, len(m.learned))
 	for path := range m.learned {
-		if r := m.find(locationOf(path)); r != nil {
+		if r := m.find(tree.LocationOf(path)); r != nil {
 			records[path] = r.digest()
 		}
 	}
@@ -354,7 +355,7 @@ func (m *memo) shared(records map[string]digest) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	for path, d := range records {
-		if r := m.find(locationOf(path)); r == nil || r.stamp == d.stamp {
+		if r := m.find(tree.LocationOf(path)); r == nil || r.stamp == d.stamp {
 			delete(m.learned, path)
 			m.changed = true
 		}
@@ -368,7 +369,7 @@ func (m *memo) dropChanged(records map[string]digest) {
 	defer m.mutex.Unlock()
 	removed := len(records) > 2*m.count()
 	maps.DeleteFunc(records, func(path string, d digest) bool {
-		known := m.find(locationOf(path))
+		known := m.find(tree.LocationOf(path))
 		return known != nil && known.stamp != d.stamp || known == nil && removed
 	})
 }
@@ -384,8 +385,8 @@ func (m *memo) count() (n int) {
 
 // tooYoung reports whether a file's last change is so recent that there may be
 // others, and notes that it is worth another look.
-func (m *memo) tooYoung(s stamp, rest time.Duration, now time.Time) bool {
-	if !s.tooYoung(now, rest) {
+func (m *memo) tooYoung(s tree.Stamp, rest time.Duration, now time.Time) bool {
+	if !s.TooYoung(now, rest) {
 		return false
 	}
 	m.mutex.Lock()
@@ -416,7 +417,7 @@ const signatureMemory = 24 * time.Hour
 
 // verify is the keyring's Verify, or what it said about the same before. The record of the
 // file that the signature is in remembers it.
-func (m *memo) verify(file *location, document, signature []byte, keys *keysFile, now time.Time) (signing.PublicKey, error) {
+func (m *memo) verify(file *tree.Location, document, signature []byte, keys *keysFile, now time.Time) (signing.PublicKey, error) {
 	sum := wire.SHA256Of(document)
 	of := wire.SHA256Of(slices.Concat(sum[:], keys.sum[:], signature))
 	if known := m.recent(file, of, now); known != nil {
@@ -440,12 +441,12 @@ func (m *memo) verify(file *location, document, signature []byte, keys *keysFile
 	if m.unrecorded == nil {
 		m.unrecorded = make(map[string]*verifiedSignature)
 	}
-	m.unrecorded[file.reportPath()] = verified
+	m.unrecorded[file.ReportPath()] = verified
 	return key, nil
 }
 
 // recent returns a verified signature that is not older than signatureMemory, or nil.
-func (m *memo) recent(file *location, of wire.SHA256, now time.Time) *verifiedSignature {
+func (m *memo) recent(file *tree.Location, of wire.SHA256, now time.Time) *verifiedSignature {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	known := m.verifiedAt(file)
@@ -459,14 +460,14 @@ func (m *memo) recent(file *location, of wire.SHA256, now time.Time) *verifiedSi
 }
 
 // verifiedAt returns the signature in a file that verified last, or nil.
-func (m *memo) verifiedAt(file *location) *verifiedSignature {
+func (m *memo) verifiedAt(file *tree.Location) *verifiedSignature {
 	if r := m.find(file); r != nil && r.more != nil && r.more.verified != nil {
 		return r.more.verified
 	}
 	if len(m.unrecorded) == 0 {
 		return nil
 	}
-	return m.unrecorded[file.reportPath()]
+	return m.unrecorded[file.ReportPath()]
 }
 
 func (s *verifiedSignature) key() signing.PublicKey {

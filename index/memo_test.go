@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -16,9 +17,9 @@ var long = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 func someMemo() *memo {
 	m := new(memo)
 	for path, d := range someDigests {
-		m.adopt(locationOf(path), d)
+		m.adopt(tree.LocationOf(path), d)
 	}
-	m.find(locationOf("providers/acme/demo/SHA256SUMS.sig")).more.verified = &someSignature
+	m.find(tree.LocationOf("providers/acme/demo/SHA256SUMS.sig")).more.verified = &someSignature
 	m.startLearning()
 	m.learned["providers/acme/demo/a.zip"] = true
 	return m
@@ -26,21 +27,21 @@ func someMemo() *memo {
 
 var someDigests = map[string]digest{
 	"providers/acme/demo/a.zip": {
-		stamp:  stamp{size: 123, modTime: long.UnixNano(), inode: 7, changed: long.UnixNano() + 1},
+		stamp:  tree.Stamp{Size: 123, ModTime: long.UnixNano(), Inode: 7, Changed: long.UnixNano() + 1},
 		sha256: wire.SHA256Of([]byte("a")), h1: "h1:abc=", size: 123,
 	},
 	"modules/acme/vpc/aws/1.0.0": {
-		stamp:  stamp{size: 45, modTime: -1, files: "files"},
+		stamp:  tree.Stamp{Size: 45, ModTime: -1, Files: "files"},
 		sha256: wire.SHA256Of([]byte("b")), size: 2048, checksum: 0xdeadbeef,
 	},
 	"providers/acme/demo/SHA256SUMS": {
-		stamp: stamp{size: 3, modTime: long.UnixNano()}, content: []byte("abc"),
+		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, content: []byte("abc"),
 	},
 	"providers/acme/demo/SHA256SUMS.sig": {
-		stamp: stamp{size: 3, modTime: long.UnixNano()}, content: []byte("def"),
+		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, content: []byte("def"),
 	},
 	"providers/acme/demo/broken.zip": {
-		stamp: stamp{size: 1}, bad: found(BadArchive, "copy it again"),
+		stamp: tree.Stamp{Size: 1}, bad: tree.Findingf(tree.BadArchive, "copy it again"),
 	},
 }
 
@@ -64,11 +65,11 @@ func TestMemoFile(t *testing.T) {
 			t.Errorf("%d records are read", n)
 		}
 		for path, want := range someDigests {
-			if got, ok := m.get(locationOf(path), want.stamp); !ok || !sameDigest(got, want) {
+			if got, ok := m.get(tree.LocationOf(path), want.stamp); !ok || !sameDigest(got, want) {
 				t.Errorf("of %s it has %+v", path, got)
 			}
 		}
-		if got := m.verifiedAt(locationOf("providers/acme/demo/SHA256SUMS.sig")); got == nil || *got != someSignature {
+		if got := m.verifiedAt(tree.LocationOf("providers/acme/demo/SHA256SUMS.sig")); got == nil || *got != someSignature {
 			t.Errorf("of the signature it has %+v", got)
 		}
 	})
@@ -190,7 +191,7 @@ func TestMemoForgets(t *testing.T) {
 	finds := func(paths ...string) func() {
 		return func() {
 			for _, path := range paths {
-				m.get(locationOf(path), someDigests[path].stamp)
+				m.get(tree.LocationOf(path), someDigests[path].stamp)
 			}
 			m.finish()
 		}
@@ -236,9 +237,9 @@ func TestMemoForgets(t *testing.T) {
 func TestMemoDrops(t *testing.T) {
 	m := someMemo()
 	m.begin(long)
-	m.drop(locationOf("providers/acme/demo/a.zip"))
-	m.drop(locationOf("providers/acme/other/registry.hcl"))
-	if _, known := m.last(locationOf("providers/acme/demo/a.zip")); known || m.count() != len(someDigests)-1 {
+	m.drop(tree.LocationOf("providers/acme/demo/a.zip"))
+	m.drop(tree.LocationOf("providers/acme/other/registry.hcl"))
+	if _, known := m.last(tree.LocationOf("providers/acme/demo/a.zip")); known || m.count() != len(someDigests)-1 {
 		t.Errorf("it has %d records", m.count())
 	}
 }
@@ -248,17 +249,17 @@ func TestSettled(t *testing.T) {
 	at := func(ago time.Duration) int64 { return now.Add(-ago).UnixNano() }
 	for _, test := range []struct {
 		rule  string
-		stamp stamp
+		stamp tree.Stamp
 		want  bool
 	}{
-		{"a file changed just now may change again unnoticed", stamp{modTime: at(time.Millisecond)}, false},
-		{"fine times tell changes apart soon", stamp{modTime: at(51 * time.Millisecond)}, true},
-		{"whole seconds may stand for two of them", stamp{modTime: now.Truncate(time.Second).Add(-time.Second).UnixNano()}, false},
-		{"but not for more", stamp{modTime: now.Truncate(time.Second).Add(-2 * time.Second).UnixNano()}, true},
-		{"an old time that was just set is not an old content", stamp{modTime: at(time.Hour), changed: at(time.Millisecond)}, false},
-		{"a time in the future says nothing of the age", stamp{modTime: at(-time.Hour)}, true},
+		{"a file changed just now may change again unnoticed", tree.Stamp{ModTime: at(time.Millisecond)}, false},
+		{"fine times tell changes apart soon", tree.Stamp{ModTime: at(51 * time.Millisecond)}, true},
+		{"whole seconds may stand for two of them", tree.Stamp{ModTime: now.Truncate(time.Second).Add(-time.Second).UnixNano()}, false},
+		{"but not for more", tree.Stamp{ModTime: now.Truncate(time.Second).Add(-2 * time.Second).UnixNano()}, true},
+		{"an old time that was just set is not an old content", tree.Stamp{ModTime: at(time.Hour), Changed: at(time.Millisecond)}, false},
+		{"a time in the future says nothing of the age", tree.Stamp{ModTime: at(-time.Hour)}, true},
 	} {
-		if got := test.stamp.settled(now); got != test.want {
+		if got := test.stamp.Settled(now); got != test.want {
 			t.Errorf("%s: %v", test.rule, got)
 		}
 	}

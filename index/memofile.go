@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -135,7 +136,7 @@ func (f *folderRecords) append(b []byte) []byte {
 		r := &f.records[i]
 		b = binary.AppendUvarint(b, uint64(len(r.name)))
 		b = binary.AppendUvarint(b, uint64(len(r.h1)))
-		b = r.stamp.append(b)
+		b = appendStamp(r.stamp, b)
 		b = append(b, r.sha256[:]...)
 		b = r.more.append(b)
 	}
@@ -220,7 +221,7 @@ func (d *recordDetail) append(b []byte) []byte {
 // appendRecord appends what is known of a file, for other instances.
 func appendRecord(b []byte, path string, d digest) []byte {
 	b = appendString(b, path)
-	b = d.stamp.append(b)
+	b = appendStamp(d.stamp, b)
 	b = append(b, d.sha256[:]...)
 	b = appendString(b, d.h1)
 	b = binary.AppendVarint(b, d.size)
@@ -230,11 +231,11 @@ func appendRecord(b []byte, path string, d digest) []byte {
 }
 
 // appendFinding appends why a file is not offered, which may be nil.
-func appendFinding(b []byte, f *finding) []byte {
+func appendFinding(b []byte, f *tree.Finding) []byte {
 	if f == nil {
-		f = new(finding)
+		f = new(tree.Finding)
 	}
-	return appendString(appendString(b, string(f.reason)), f.detail)
+	return appendString(appendString(b, string(f.Reason)), f.Detail)
 }
 
 func appendString(b []byte, s string) []byte {
@@ -300,16 +301,16 @@ func (r *memoReader) sum() (s wire.SHA256) {
 	return s
 }
 
-func (r *memoReader) stamp() stamp {
-	return stamp{size: r.signed(), modTime: r.signed(), inode: r.unsigned(), changed: r.signed(), files: r.text()}
+func (r *memoReader) stamp() tree.Stamp {
+	return tree.Stamp{Size: r.signed(), ModTime: r.signed(), Inode: r.unsigned(), Changed: r.signed(), Files: r.text()}
 }
 
-func (r *memoReader) finding() *finding {
+func (r *memoReader) finding() *tree.Finding {
 	reason, detail := r.text(), r.text()
 	if reason == "" {
 		return nil
 	}
-	return &finding{reason: Reason(reason), detail: detail}
+	return &tree.Finding{Reason: tree.Reason(reason), Detail: detail}
 }
 
 func (r *memoReader) detail() *recordDetail {
@@ -361,15 +362,15 @@ func (m *memo) save(store Store, identity string) (saved bool, err error) {
 		m.mutex.Lock()
 		m.changed = true
 		m.mutex.Unlock()
-		return false, fmt.Errorf("keeping the memo: %w", withoutPath(err))
+		return false, fmt.Errorf("keeping the memo: %w", tree.WithoutPath(err))
 	}
 	return true, nil
 }
 
-func (s stamp) append(b []byte) []byte {
-	b = binary.AppendVarint(b, s.size)
-	b = binary.AppendVarint(b, s.modTime)
-	b = binary.AppendUvarint(b, s.inode)
-	b = binary.AppendVarint(b, s.changed)
-	return appendString(b, s.files)
+func appendStamp(s tree.Stamp, b []byte) []byte {
+	b = binary.AppendVarint(b, s.Size)
+	b = binary.AppendVarint(b, s.ModTime)
+	b = binary.AppendUvarint(b, s.Inode)
+	b = binary.AppendVarint(b, s.Changed)
+	return appendString(b, s.Files)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A NoticeKind is what a notice says about versions: the name of its block.
@@ -152,7 +153,7 @@ func parseForEdit(content []byte) (*hclsyntax.Body, []byte, error) {
 	if line := tooDeep(content); line > 0 {
 		return nil, nil, fmt.Errorf("line %d: it is nested too deeply", line)
 	}
-	file, diagnostics := hclsyntax.ParseConfig(content, MetadataName, hcl.InitialPos)
+	file, diagnostics := hclsyntax.ParseConfig(content, tree.MetadataName, hcl.InitialPos)
 	if diagnostics.HasErrors() {
 		return nil, nil, errors.New(MetadataProblem{Line: lineOf(diagnostics[0].Subject), Detail: sentence(diagnostics[0])}.String())
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func constraints(t testing.TB, text string) address.Constraints {
@@ -131,11 +132,11 @@ func TestAddressFolders(t *testing.T) {
 	files.Provider("a.example/ACME/demo", "1.10.0", "linux_amd64", "linux_arm64")
 	files.Provider("a.example/ACME/demo", "1.9.0", "linux_amd64")
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "#").Write("modules/acme/vpc/aws/1.0.0.tar.gz", "no archive").Write("modules/acme/vpc/aws/registry.hcl", "# ours\n")
-	open, err := index.Directories{Root: root}.Open()
+	open, err := tree.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
-	folders, err := open.Folders(t.Context())
+	folders, err := index.Folders(open, t.Context())
 	if err != nil || len(folders) != 2 {
 		t.Fatalf("there are %+v (%v)", folders, err)
 	}
@@ -143,10 +144,10 @@ func TestAddressFolders(t *testing.T) {
 	if p.Path != "providers/a.example/ACME/demo" || p.Address.String() != "a.example/acme/demo" || m.Path != "modules/acme/vpc/aws" {
 		t.Errorf("they are %+v and %+v", p, m)
 	}
-	if n, names := p.Covered(constraints(t, ">= 1.9")); n != 2 || names != "1.9.0 and 1.10.0" {
+	if n, names := index.Covered(p, constraints(t, ">= 1.9")); n != 2 || names != "1.9.0 and 1.10.0" {
 		t.Errorf("%d are covered: %s", n, names)
 	}
-	if n, names := m.Covered(constraints(t, ">= 1.9")); n != 0 || names != "" {
+	if n, names := index.Covered(m, constraints(t, ">= 1.9")); n != 0 || names != "" {
 		t.Errorf("%d are covered: %s", n, names)
 	}
 
@@ -164,7 +165,7 @@ func TestAddressFolders(t *testing.T) {
 	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
 		t.Errorf("it is %v (%v)", info.Mode(), err)
 	}
-	if err := m.WriteMetadata(before, []byte("# other\n")); err != index.ErrMetadataChanged {
+	if err := m.WriteMetadata(before, []byte("# other\n")); err != tree.ErrMetadataChanged {
 		t.Errorf("what has changed meanwhile is overwritten: %v", err)
 	}
 	if err := m.WriteMetadata([]byte("# new\n"), []byte("\n")); err != nil {

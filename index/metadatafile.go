@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -14,12 +15,12 @@ import (
 // withdrawn: a file of which half has been copied must not have a withdrawn version
 // offered again. Removing the file does.
 type metadataFile struct {
-	metadata *Metadata  // what counts
-	problems []*finding // the rest
-	whole    bool       // nothing is lost that it may withdraw
-	good     []Notice   // what the last whole file withdrew
+	metadata *Metadata       // what counts
+	problems []*tree.Finding // the rest
+	whole    bool            // nothing is lost that it may withdraw
+	good     []Notice        // what the last whole file withdrew
 
-	stamp   stamp
+	stamp   tree.Stamp
 	settled bool        // a change after it was read would have changed its stamp
 	sum     wire.SHA256 // of its content
 }
@@ -27,32 +28,32 @@ type metadataFile struct {
 // readMetadata reads the registry.hcl that the folder of an address has among its
 // entries, if it has one. unreadable are the entries that cannot be read. bad is why it is
 // not known what is withdrawn; nil if it is.
-func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable []entry) (bad *finding) {
+func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable []tree.Entry) (bad *tree.Finding) {
 	if w.scan.options.IgnoreMetadata || w.scan.ctx.Err() != nil {
 		return nil
 	}
-	report := path.Join(f.report, MetadataName)
-	named := func(e entry) bool { return e.name == MetadataName }
+	report := path.Join(f.report, tree.MetadataName)
+	named := func(e tree.Entry) bool { return e.Name == tree.MetadataName }
 	i, lost := slices.IndexFunc(entries, isMetadata), slices.IndexFunc(unreadable, named)
 	switch {
 	case lost >= 0: // which is reported
-		bad = unreadable[lost].bad
+		bad = unreadable[lost].Bad
 		f.metadata = w.lastMetadata(report).lost()
 	case i >= 0:
 		f.metadata = w.readMetadataFile(f.part, report, entries[i])
 		for _, p := range f.metadata.problems {
-			w.report.withhold(p.at(report, a, ""))
-			if p.isFault() {
+			w.report.withhold(problemOf(p, report, a, ""))
+			if p.IsFault() {
 				bad = p
 			}
 		}
 	default:
-		w.scan.memo.drop(locationOf(report))
+		w.scan.memo.drop(tree.LocationOf(report))
 	}
 	if bad == nil {
 		return nil
 	}
-	w.faulty = w.faulty || bad.passes()
+	w.faulty = w.faulty || bad.Passes()
 	if w.lastMetadata(report) != nil {
 		return nil // what it said still counts
 	}
@@ -61,15 +62,15 @@ func (w *walker) readMetadata(f *folder, a address.Address, entries, unreadable 
 
 // isMetadata reports whether an entry in the folder of an address is its
 // registry.hcl.
-func isMetadata(e entry) bool { return e.name == MetadataName && !e.info.IsDir() }
+func isMetadata(e tree.Entry) bool { return e.Name == tree.MetadataName && !e.Info.IsDir() }
 
 // readMetadataFile reads a registry.hcl that has changed since the last scan.
-func (w *walker) readMetadataFile(part Part, report string, e entry) *metadataFile {
-	now, last := stampOf(e.info), w.lastMetadata(report)
+func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *metadataFile {
+	now, last := tree.StampOf(e.Info), w.lastMetadata(report)
 	if last != nil && last.settled && last.stamp == now {
 		return last
 	}
-	content, bad := w.metadataContent(part, report, e.path(), now)
+	content, bad := w.metadataContent(part, report, e.Path(), now)
 	if bad != nil {
 		return last.lost(bad)
 	}
@@ -79,9 +80,9 @@ func (w *walker) readMetadataFile(part Part, report string, e entry) *metadataFi
 	} else {
 		file = parseMetadataFile(content, last)
 	}
-	file.stamp, file.settled = now, now.settled(w.scan.now)
+	file.stamp, file.settled = now, now.Settled(w.scan.now)
 	if file.whole {
-		w.scan.memo.put(locationOf(report), digest{stamp: now, content: content}, w.scan.options.now())
+		w.scan.memo.put(tree.LocationOf(report), digest{stamp: now, content: content}, w.scan.options.now())
 	} else {
 		w.scan.memo.tooYoung(now, 0, w.scan.options.now())
 	}
@@ -89,19 +90,19 @@ func (w *walker) readMetadataFile(part Part, report string, e entry) *metadataFi
 }
 
 // metadataContent returns the content of a registry.hcl, which the memo may know.
-func (w *walker) metadataContent(part Part, report, name string, now stamp) ([]byte, *finding) {
-	if known, ok := w.scan.memo.get(locationOf(report), now); ok {
+func (w *walker) metadataContent(part tree.Part, report, name string, now tree.Stamp) ([]byte, *tree.Finding) {
+	if known, ok := w.scan.memo.get(tree.LocationOf(report), now); ok {
 		return known.content, nil
 	}
-	if now.size > MaxMetadata {
-		return nil, found(TooLarge, "it is larger than %d KiB: shorten it", MaxMetadata>>10)
+	if now.Size > MaxMetadata {
+		return nil, tree.Findingf(tree.TooLarge, "it is larger than %d KiB: shorten it", MaxMetadata>>10)
 	}
-	if now.size == 0 {
-		return nil, found(Empty, "it is empty: copy it again, or remove it")
+	if now.Size == 0 {
+		return nil, tree.Findingf(tree.Empty, "it is empty: copy it again, or remove it")
 	}
-	content, err := part.read(name)
+	content, err := part.ReadDocument(name)
 	if err != nil {
-		return nil, asFinding(err)
+		return nil, tree.AsFinding(err)
 	}
 	return content, nil
 }
@@ -109,7 +110,7 @@ func (w *walker) metadataContent(part Part, report, name string, now stamp) ([]b
 // lastMetadata returns a registry.hcl as it was at the last scan or, in a new
 // process, as the last whole one that the memo has; nil if there is none.
 func (w *walker) lastMetadata(report string) *metadataFile {
-	content, kept := w.scan.memo.last(locationOf(report))
+	content, kept := w.scan.memo.last(tree.LocationOf(report))
 	if last := w.scan.last.metadata[report]; last != nil || !kept {
 		return last
 	}
@@ -122,7 +123,7 @@ func parseMetadataFile(content []byte, last *metadataFile) metadataFile {
 	metadata, problems := ParseMetadata(content)
 	file := metadataFile{metadata: &metadata, whole: true, good: metadata.Withdrawn, sum: wire.SHA256Of(content)}
 	for _, p := range problems {
-		file.problems = append(file.problems, found(BadMetadata, "%s", p))
+		file.problems = append(file.problems, tree.Findingf(tree.BadMetadata, "%s", p))
 		file.whole = file.whole && !p.MayWithdraw
 	}
 	if !file.whole {
@@ -152,7 +153,7 @@ func withNotices(list, further []Notice) []Notice {
 
 // lost returns what counts of a file that cannot be read any more: what counted
 // before. f may be nil.
-func (f *metadataFile) lost(problems ...*finding) *metadataFile {
+func (f *metadataFile) lost(problems ...*tree.Finding) *metadataFile {
 	file := metadataFile{metadata: new(Metadata), problems: problems}
 	if f != nil {
 		file.metadata, file.good = f.metadata, f.good

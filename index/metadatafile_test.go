@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 var (
@@ -124,7 +125,7 @@ withdrawn "1.2.0" {
 		{Path: "modules/acme/vpc/aws/1.2.0", Address: "acme/vpc/aws"},
 		{Path: "providers/acme/demo/terraform-provider-demo_1.2.0_linux_amd64.zip", Address: "acme/demo"},
 	} {
-		want.Version, want.Reason, want.Detail = "1.2.0", index.Withdrawn, "it is withdrawn: CVE (https://example.com/cve)"
+		want.Version, want.Reason, want.Detail = "1.2.0", tree.Withdrawn, "it is withdrawn: CVE (https://example.com/cve)"
 		if got := problemOf(s.Report.Ignored, want.Path); got != want {
 			t.Errorf("ignored is %+v", got)
 		}
@@ -221,23 +222,23 @@ func TestWhereARegistryFileCounts(t *testing.T) {
 		}, "a.example", index.Problem{}},
 		{"not in the folder of a version", func(files *indextest.Tree) {
 			files.Write("providers/acme/demo/1.0.0/registry.hcl", `withdrawn "1.0.0" {}`)
-		}, "-", index.Problem{Path: "providers/acme/demo/1.0.0/registry.hcl", Address: "acme/demo", Version: "1.0.0", Reason: index.Misplaced, Detail: "it is of all versions: move it to providers/acme/demo/"}},
+		}, "-", index.Problem{Path: "providers/acme/demo/1.0.0/registry.hcl", Address: "acme/demo", Version: "1.0.0", Reason: tree.Misplaced, Detail: "it is of all versions: move it to providers/acme/demo/"}},
 		{"not above it", func(files *indextest.Tree) {
 			files.Write("providers/acme/registry.hcl", `withdrawn "1.0.0" {}`)
-		}, "-", index.Problem{Path: "providers/acme/registry.hcl", Reason: index.Misplaced, Detail: "it is in the folder of one provider or module: move it to providers/acme/TYPE/"}},
+		}, "-", index.Problem{Path: "providers/acme/registry.hcl", Reason: tree.Misplaced, Detail: "it is in the folder of one provider or module: move it to providers/acme/TYPE/"}},
 		{"above a module", func(files *indextest.Tree) {
 			files.Write("modules/acme/registry.hcl", `withdrawn "1.0.0" {}`)
-		}, "-", index.Problem{Path: "modules/acme/registry.hcl", Reason: index.Misplaced, Detail: "it is in the folder of one provider or module: move it to modules/acme/NAME/SYSTEM/"}},
+		}, "-", index.Problem{Path: "modules/acme/registry.hcl", Reason: tree.Misplaced, Detail: "it is in the folder of one provider or module: move it to modules/acme/NAME/SYSTEM/"}},
 		{"not in another spelling of the address", func(files *indextest.Tree) {
 			files.Write("providers/ACME/demo/registry.hcl", `withdrawn "1.0.0" {}`)
-		}, "-", index.Problem{Path: "providers/ACME/demo/registry.hcl", Address: "acme/demo", Reason: index.Duplicate, Detail: "it is of the address of providers/acme/demo in another spelling: move it there"}},
+		}, "-", index.Problem{Path: "providers/ACME/demo/registry.hcl", Address: "acme/demo", Reason: tree.Duplicate, Detail: "it is of the address of providers/acme/demo in another spelling: move it there"}},
 		{"one that cannot be used withdraws nothing new", func(files *indextest.Tree) {
 			files.Write("providers/acme/demo/registry.hcl", `withdrawn "one" {}`)
-		}, "-", index.Problem{Path: "providers/acme/demo/registry.hcl", Address: "acme/demo", Reason: index.BadMetadata,
+		}, "-", index.Problem{Path: "providers/acme/demo/registry.hcl", Address: "acme/demo", Reason: tree.BadMetadata,
 			Detail: `line 1: "one" is not a version constraint: write an operator and up to three numbers, like ~> 1.2, and a comma before the next one`}},
 		{"one that is too large", func(files *indextest.Tree) {
 			files.Write("providers/acme/demo/registry.hcl", strings.Repeat("#", 64<<10+1))
-		}, "-", index.Problem{Path: "providers/acme/demo/registry.hcl", Address: "acme/demo", Reason: index.TooLarge, Detail: "it is larger than 64 KiB: shorten it"}},
+		}, "-", index.Problem{Path: "providers/acme/demo/registry.hcl", Address: "acme/demo", Reason: tree.TooLarge, Detail: "it is larger than 64 KiB: shorten it"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			files := aVersionedTree(t, "1.0.0")
@@ -425,7 +426,7 @@ func TestAnUnreadableRegistryFile(t *testing.T) {
 		if s.Metadata(demoProvider).Description != "d" {
 			t.Errorf("without %q, the description is lost", name)
 		}
-		if denied != "" && problemOf(s.Report.Withheld, name).Reason != index.Unreadable {
+		if denied != "" && problemOf(s.Report.Withheld, name).Reason != tree.Unreadable {
 			t.Errorf("without %q, withheld are %+v", name, s.Report.Withheld)
 		}
 	}
@@ -476,8 +477,8 @@ func TestMetadataIsWatched(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "#"))
-	o := options(t, index.Directories{Root: dir}.Open)
-	o.Watch, o.Paths = true, index.Directories{Root: dir}.Paths()
+	o := options(t, tree.Directories{Root: dir}.Open)
+	o.Watch, o.Paths = true, tree.Directories{Root: dir}.Paths()
 	x := run(t, o)
 	x.until(t, offers("acme/vpc/aws", "1.0.0"))
 	files.Write("modules/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A file that was meant to be offered, but lies where clients cannot ask for it or
@@ -22,7 +23,9 @@ import (
 // misplaced, which is what a hint is about.
 
 // misplaced returns the finding for such a file.
-func misplaced(format string, args ...any) *finding { return found(Misplaced, format, args...) }
+func misplaced(format string, args ...any) *tree.Finding {
+	return tree.Findingf(tree.Misplaced, format, args...)
+}
 
 // providerProgram is the name of a provider's program outside of a package.
 var providerProgram = regexp.MustCompile(`^terraform-provider-[0-9A-Za-z-]+(_v[0-9][^/]*)?(\.exe)?$`)
@@ -73,7 +76,7 @@ func nameOr(names []string, i int, placeholder string) string {
 // misplacedFile returns the finding for a file in a folder whose path is not an
 // address yet, or in that of a module; nil if it was not meant to be offered. kind is
 // the part of the tree, providers or modules.
-func (f folder) misplacedFile(kind, name string) *finding {
+func (f folder) misplacedFile(kind, name string) *tree.Finding {
 	if bad := f.inOtherPart(kind, name); bad != nil {
 		return bad
 	}
@@ -88,7 +91,7 @@ func (f folder) misplacedFile(kind, name string) *finding {
 
 // inOtherPart returns the finding for a file that belongs in another part of the
 // tree than kind.
-func (f folder) inOtherPart(kind, name string) *finding {
+func (f folder) inOtherPart(kind, name string) *tree.Finding {
 	below := func(part string) string { return plain(path.Join(part, f.hostname, nameOr(f.names, 0, "NAMESPACE"))) }
 	if typ, ok := address.ReleaseFileType(name); ok {
 		if kind == "modules" {
@@ -144,7 +147,7 @@ func (f folder) addressTarget(kind string) string {
 
 // misnamedPackage returns the finding for what is a provider package but for its
 // name or format.
-func misnamedPackage(target, typ, name string) *finding {
+func misnamedPackage(target, typ, name string) *tree.Finding {
 	target += "/" + address.ReleaseFileName(typ, "VERSION", "OS_ARCH.zip")
 	switch _, suffix, _ := cutArchive(name); {
 	case suffix == ".zip":
@@ -159,7 +162,7 @@ func misnamedPackage(target, typ, name string) *finding {
 
 // misplacedModuleFile returns the finding for a file in the folder of a module or
 // above it.
-func (f folder) misplacedModuleFile(name string) *finding {
+func (f folder) misplacedModuleFile(name string) *tree.Finding {
 	target, missing := f.moduleTarget()
 	if moduledoc.IsConfiguration(name) {
 		version, folders := "VERSION", missing
@@ -213,7 +216,7 @@ func missingFolders(names []string) string {
 // that of one of its versions, whose name is not that of a release's file; nil if it
 // was not meant to be offered. extra reports whether it belongs to the release
 // although clients have no use for it.
-func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *siblings) (bad *finding, extra bool) {
+func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *siblings) (bad *tree.Finding, extra bool) {
 	if harmlessInProvider(name) {
 		return nil, true
 	}
@@ -276,16 +279,16 @@ const (
 // hint says what to do about a root in which nothing is found: most often it is
 // not the folder that was meant, but the parent of the tree or a folder in it. The
 // hint is empty if it is not known where the root is.
-func (t Tree) hint() string {
-	if t.root.Fs == nil {
+func hint(t tree.Tree) string {
+	if t.Root.Fs == nil {
 		return ""
 	}
-	s := clueSearch{root: t.root}
+	s := clueSearch{root: t.Root}
 	s.search(nil)
 	if s.found == nil {
 		return nothingYet
 	}
-	return s.found.hint(t.root)
+	return s.found.hint(t.Root)
 }
 
 // A clue is the first package of a provider or a module, by whose path the tree
@@ -298,7 +301,7 @@ type clue struct {
 
 // A clueSearch looks for a clue below a root.
 type clueSearch struct {
-	root    Part
+	root    tree.Part
 	entries int // seen so far
 	found   *clue
 }
@@ -306,7 +309,7 @@ type clueSearch struct {
 // search looks into a folder and those below it. It reports whether the search is
 // over: a clue is found, or it has seen enough entries.
 func (s *clueSearch) search(folders []string) (over bool) {
-	entries, err := s.root.list(path.Join(append([]string{"."}, folders...)...))
+	entries, err := s.root.List(path.Join(append([]string{"."}, folders...)...))
 	if err != nil {
 		return false // what cannot be read cannot be the tree
 	}
@@ -315,13 +318,13 @@ func (s *clueSearch) search(folders []string) (over bool) {
 	}
 	for _, e := range entries {
 		switch {
-		case e.bad != nil || hiddenOrTemporary(e.name) || harmless(e.name, !e.info.IsDir()):
-		case !e.info.IsDir():
+		case e.Bad != nil || tree.IsHiddenOrTemporary(e.Name) || harmless(e.Name, !e.Info.IsDir()):
+		case !e.Info.IsDir():
 			if s.found = clueOf(folders, e); s.found != nil {
 				return true
 			}
 		case len(folders) < maxHintDepth:
-			if s.search(append(folders[:len(folders):len(folders)], e.name)) {
+			if s.search(append(folders[:len(folders):len(folders)], e.Name)) {
 				return true
 			}
 		}
@@ -330,21 +333,21 @@ func (s *clueSearch) search(folders []string) (over bool) {
 }
 
 // clueOf returns the clue that a file is, or nil.
-func clueOf(folders []string, e entry) *clue {
-	stem, _, supported := cutArchive(e.name)
-	_, isRelease := address.ReleaseFileType(e.name)
+func clueOf(folders []string, e tree.Entry) *clue {
+	stem, _, supported := cutArchive(e.Name)
+	_, isRelease := address.ReleaseFileType(e.Name)
 	n := len(folders)
 	inVersion := n > 0 && isVersion(folders[n-1])
 	var c *clue
 	switch {
-	case isRelease && strings.HasSuffix(e.name, ".zip"):
-		c = &clue{"providers", folders, e.path()}
+	case isRelease && strings.HasSuffix(e.Name, ".zip"):
+		c = &clue{"providers", folders, e.Path()}
 	case supported && isVersion(stem):
-		c = &clue{"modules", folders, e.path()}
-	case moduledoc.IsConfiguration(e.name) && inVersion:
-		c = &clue{"modules", folders, path.Dir(e.path())}
-	case providerProgram.MatchString(e.name) && inUnpackedPackage(folders):
-		c = &clue{"providers", folders[:n-1], path.Dir(e.path())}
+		c = &clue{"modules", folders, e.Path()}
+	case moduledoc.IsConfiguration(e.Name) && inVersion:
+		c = &clue{"modules", folders, path.Dir(e.Path())}
+	case providerProgram.MatchString(e.Name) && inUnpackedPackage(folders):
+		c = &clue{"providers", folders[:n-1], path.Dir(e.Path())}
 	default:
 		return nil
 	}
@@ -365,9 +368,9 @@ func inUnpackedPackage(folders []string) bool {
 	return ok
 }
 
-func (c clue) hint(root Part) string {
+func (c clue) hint(root tree.Part) string {
 	depth := map[string]int{"providers": 2, "modules": 3}[c.part]
-	above := strings.Split(filepath.ToSlash(root.onDisk(".")), "/") // the root is the last of them
+	above := strings.Split(filepath.ToSlash(root.DiskPath(".")), "/") // the root is the last of them
 	// The name may be nearly right: in another case, or without the s.
 	isPart := func(name string) bool {
 		return strings.EqualFold(name, c.part) || strings.EqualFold(name+"s", c.part)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 const helloZip = "terraform-provider-hello_1.0.0_linux_amd64.zip"
@@ -126,7 +127,7 @@ func TestMisplacedFiles(t *testing.T) {
 				t.Fatalf("withheld is %+v, ignored %+v", s.Report.Withheld, s.Report.Ignored)
 			}
 			p := s.Report.Withheld[0]
-			if p.Path != test.path || p.Reason != index.Misplaced || !strings.Contains(p.Detail, test.says) {
+			if p.Path != test.path || p.Reason != tree.Misplaced || !strings.Contains(p.Detail, test.says) {
 				t.Errorf("the problem is %+v", p)
 			}
 			if test.offered == "" {
@@ -216,9 +217,9 @@ func TestHintAtTheRoot(t *testing.T) {
 				files.Write(test.files[i], test.files[i+1])
 				onAnother[test.files[i]] = &fstest.MapFile{Data: []byte(test.files[i+1])}
 			}
-			for name, open := range map[string]func() (index.Tree, error){
-				"disk":  index.Directories{Root: filepath.Join(dir, test.root)}.Open,
-				"named": func() (index.Tree, error) { return index.Directories{Root: test.root}.OpenIn(onAnother) },
+			for name, open := range map[string]func() (tree.Tree, error){
+				"disk":  tree.Directories{Root: filepath.Join(dir, test.root)}.Open,
+				"named": func() (tree.Tree, error) { return tree.Directories{Root: test.root}.OpenIn(onAnother) },
 			} {
 				hint := scanWith(t, options(t, open)).Report.Hint
 				if test.says == nil && hint != "" {
@@ -248,7 +249,7 @@ func TestSearchForAHintEnds(t *testing.T) {
 		}
 	}
 	files["root/z/providers/acme/hello/"+helloZip] = new(fstest.MapFile)
-	s := scanWith(t, options(t, func() (index.Tree, error) { return index.Directories{Root: "root"}.OpenIn(files) }))
+	s := scanWith(t, options(t, func() (tree.Tree, error) { return tree.Directories{Root: "root"}.OpenIn(files) }))
 	if !strings.Contains(s.Report.Hint, "nothing is in the root yet") {
 		t.Errorf("the hint is %q", s.Report.Hint)
 	}

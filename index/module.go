@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -241,22 +242,22 @@ func (m *moduleFolder) order() {
 }
 
 // addModulePackage adds an archive or a folder to its module.
-func (w *walker) addModulePackage(m *moduleFolder, e entry) {
-	e.name = strings.Clone(e.name) // what keeps the version must not keep all names beside it
-	withhold := func(f *finding) {
-		w.report.withhold(f.at(inFolder(m.report, e.name), m.address, ""))
+func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
+	e.Name = strings.Clone(e.Name) // what keeps the version must not keep all names beside it
+	withhold := func(f *tree.Finding) {
+		w.report.withhold(problemOf(f, tree.InFolder(m.report, e.Name), m.address, ""))
 	}
-	text, format, preference := e.name, "tar.gz", len(address.ModuleFormats)
-	if !e.info.IsDir() {
-		text, format, preference, _ = address.ParseModuleFile(e.name)
+	text, format, preference := e.Name, "tar.gz", len(address.ModuleFormats)
+	if !e.Info.IsDir() {
+		text, format, preference, _ = address.ParseModuleFile(e.Name)
 	}
 	v, err := address.ParseModuleVersion(text)
 	if err != nil {
-		withhold(found(BadVersion, "%v", err))
+		withhold(tree.Findingf(tree.BadVersion, "%v", err))
 		return
 	}
 	p := &modulePackage{version: v, format: format, preference: preference}
-	if e.info.IsDir() {
+	if e.Info.IsDir() {
 		p.archive = w.newFolderArchive(m, e, v.String())
 	} else {
 		p.archive = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *archive) (digest, error) {
@@ -267,25 +268,25 @@ func (w *walker) addModulePackage(m *moduleFolder, e entry) {
 }
 
 // addUnreadable adds an entry that cannot be read, so that its version stays as it was.
-func (w *walker) addUnreadable(m *moduleFolder, e entry) {
-	w.faulty = w.faulty || e.bad.passes()
-	text, format, preference, isFile := address.ParseModuleFile(e.name)
+func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
+	w.faulty = w.faulty || e.Bad.Passes()
+	text, format, preference, isFile := address.ParseModuleFile(e.Name)
 	if !isFile {
-		text, format, preference = e.name, "tar.gz", len(address.ModuleFormats)
+		text, format, preference = e.Name, "tar.gz", len(address.ModuleFormats)
 	}
 	v, err := address.ParseModuleVersion(text)
-	if err != nil || !isFile && !looksLikeVersion(e.name) {
-		w.report.withhold(e.bad.at(inFolder(m.report, e.name), m.address, ""))
+	if err != nil || !isFile && !looksLikeVersion(e.Name) {
+		w.report.withhold(problemOf(e.Bad, tree.InFolder(m.report, e.Name), m.address, ""))
 		return
 	}
-	a := &archive{in: &m.folder, location: location{e.dir, strings.Clone(e.name), m.report}, version: v.String(), digest: digest{bad: e.bad}}
+	a := &archive{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), digest: digest{bad: e.Bad}}
 	m.packages = append(m.packages, &modulePackage{archive: a, version: v, format: format, preference: preference})
 }
 
 // newFolderArchive adds a module folder to what has to be read, unless the memo
 // knows it. Its stamp covers the names, sizes and times of all files in it.
-func (w *walker) newFolderArchive(m *moduleFolder, e entry, version string) *archive {
-	a := &archive{in: &m.folder, location: location{e.dir, e.name, m.report}, version: version, read: readFolder}
+func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *archive {
+	a := &archive{in: &m.folder, Location: e.Location(m.report), version: version, read: readFolder}
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
@@ -304,7 +305,7 @@ func (w *walker) newFolderArchive(m *moduleFolder, e entry, version string) *arc
 }
 
 // noteRested adds the folders that have been read: they need not rest again.
-func (m *moduleFolder) noteRested(rested map[string]stamp) {
+func (m *moduleFolder) noteRested(rested map[string]tree.Stamp) {
 	for _, p := range m.packages {
 		p.archive.noteRested(rested)
 	}
@@ -329,12 +330,12 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 		v := p.version.String()
 		if n := standing.metadata.WithdrawnVersion(p.version); n != nil {
 			standing.withdraw(p.version, n)
-			report.withdraw(p.archive.reportPath(), f.address, v, n)
+			report.withdraw(p.archive.ReportPath(), f.address, v, n)
 			continue
 		}
 		known := last.Version(v)
-		withhold := func(p *modulePackage, bad *finding) {
-			report.withhold(bad.at(p.archive.reportPath(), f.address, v))
+		withhold := func(p *modulePackage, bad *tree.Finding) {
+			report.withhold(problemOf(bad, p.archive.ReportPath(), f.address, v))
 		}
 		switch {
 		case p.pending:
@@ -348,15 +349,15 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 		case p.bad != nil:
 			withhold(p, p.bad)
 			switch {
-			case known != nil && (p.bad.isFault() || p.unfinished(s.options.now())):
+			case known != nil && (p.bad.IsFault() || p.unfinished(s.options.now())):
 				asBefore[v] = known
-			case p.bad.passes():
+			case p.bad.Passes():
 				lacks.versions = append(lacks.versions, v)
 				lacks.list = lacks.list || !listed
 			}
 			continue
 		}
-		duplicate := found(Duplicate, "the version is there twice: keep one of them")
+		duplicate := tree.Findingf(tree.Duplicate, "the version is there twice: keep one of them")
 		switch other := kept[v]; {
 		case other == nil:
 			kept[v] = p
@@ -403,7 +404,7 @@ func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 func (p *modulePackage) file() *File {
 	f := &File{
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inModules, dir: p.dir, base: p.archive.name, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
+		in: inModules, dir: p.Dir, base: p.archive.Name, modTime: p.stamp.ModTime, inode: p.stamp.Inode, changed: p.stamp.Changed,
 	}
 	if p.layout != nil {
 		if k := p.packed(); k != nil {

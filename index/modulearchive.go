@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -104,12 +105,12 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
 		return err
 	}
-	z, err := gzip.NewReader(withContext(ctx, f))
+	z, err := gzip.NewReader(tree.WithContext(ctx, f))
 	if err != nil {
 		return err
 	}
 	limit := maxUnpackedFrom(size)
-	tooLarge := found(TooLarge, "the archive unpacks to more than %d bytes", limit)
+	tooLarge := tree.Findingf(tree.TooLarge, "the archive unpacks to more than %d bytes", limit)
 	bounded := &io.LimitedReader{R: z, N: limit + 1}
 	t := tar.NewReader(bounded)
 	left := limit // a sparse file unpacks to more than its size in the tar
@@ -126,10 +127,10 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 			return err
 		}
 		if entries >= maxEntries {
-			return found(TooLarge, "the archive has more than %d entries", maxEntries)
+			return tree.Findingf(tree.TooLarge, "the archive has more than %d entries", maxEntries)
 		}
 		if names += len(header.Name); names > maxDirectory {
-			return found(TooLarge, "the names of the archive's entries are longer than %d bytes together", maxDirectory)
+			return tree.Findingf(tree.TooLarge, "the names of the archive's entries are longer than %d bytes together", maxDirectory)
 		}
 		if left -= header.Size; left < 0 {
 			return tooLarge
@@ -147,7 +148,7 @@ func tarEntries(ctx context.Context, f io.ReadSeeker, size int64, m *moduleFinde
 			return f
 		}
 		if linkLeaves(header) {
-			return found(BadArchive, "it has a link %.200q that leaves its folder: pack the file it leads to", header.Name)
+			return tree.Findingf(tree.BadArchive, "it has a link %.200q that leaves its folder: pack the file it leads to", header.Name)
 		}
 		name := path.Clean(header.Name)
 		if header.Typeflag == tar.TypeDir {
@@ -253,7 +254,7 @@ func (m *moduleFinder) add(name string) {
 }
 
 // module returns the folder in which the module lies, which is empty for the root.
-func (m *moduleFinder) module() (folder string, bad *finding) {
+func (m *moduleFinder) module() (folder string, bad *tree.Finding) {
 	switch {
 	case m.recorded != "":
 		return m.recordedFolder()
@@ -264,13 +265,13 @@ func (m *moduleFinder) module() (folder string, bad *finding) {
 	case m.several || !m.direct:
 		return "", nil
 	case !safeInURL(m.top):
-		return "", found(NoConfiguration, "the module is in a folder inside the archive, whose name clients cannot find by a URL: pack it with the module at the archive's root")
+		return "", tree.Findingf(tree.NoConfiguration, "the module is in a folder inside the archive, whose name clients cannot find by a URL: pack it with the module at the archive's root")
 	}
 	return m.top, nil
 }
 
-func noConfiguration() *finding {
-	return found(NoConfiguration, "there is no .tf file in it: a module package has the module at its root")
+func noConfiguration() *tree.Finding {
+	return tree.Findingf(tree.NoConfiguration, "there is no .tf file in it: a module package has the module at its root")
 }
 
 // safeInURL reports whether clients find a folder that is named after // in the

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -63,18 +64,18 @@ func named(names ...string) []tar.Header {
 	return headers
 }
 
-func moduleFinding(content []byte, format string) *finding {
+func moduleFinding(content []byte, format string) *tree.Finding {
 	_, f := factsOf(content, format)
 	return f
 }
 
-func factsOf(content []byte, format string) (archiveFacts, *finding) {
+func factsOf(content []byte, format string) (archiveFacts, *tree.Finding) {
 	d, err := digestModule(context.Background(), fileOf(content), int64(len(content)), format)
 	if err != nil {
-		return archiveFacts{}, asFinding(err)
+		return archiveFacts{}, tree.AsFinding(err)
 	}
 	if d.sha256 != wire.SHA256Of(content) || d.size != int64(len(content)) {
-		return archiveFacts{}, found(ChecksumMismatch, "the sha256 of %d bytes is %s", d.size, d.sha256)
+		return archiveFacts{}, tree.Findingf(tree.ChecksumMismatch, "the sha256 of %d bytes is %s", d.size, d.sha256)
 	}
 	return decodeFacts(d.content), nil
 }
@@ -130,7 +131,7 @@ func TestModuleFinder(t *testing.T) {
 					if f != nil || facts.Folder != folder {
 						t.Errorf("in a %s it is in %q, and the finding is %+v", format, facts.Folder, f)
 					}
-				} else if f == nil || f.reason != NoConfiguration || !strings.Contains(f.detail, test.says) {
+				} else if f == nil || f.Reason != tree.NoConfiguration || !strings.Contains(f.Detail, test.says) {
 					t.Errorf("in a %s the finding is %+v", format, f)
 				}
 			}
@@ -147,7 +148,7 @@ func TestTarsThatAreRefused(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
 		content []byte
-		reason  Reason // empty: accepted
+		reason  tree.Reason // empty: accepted
 		says    string
 	}{
 		{"as it should be", good, "", ""},
@@ -160,36 +161,36 @@ func TestTarsThatAreRefused(t *testing.T) {
 		{"with a device", with(tar.Header{Name: "null", Typeflag: tar.TypeChar}), "", ""},
 		{"in two parts", append(gzipOf(tarOf(main)[:512]), gzipOf(tarOf(main)[512:])...), "", ""},
 
-		{"with a symlink outside", with(tar.Header{Name: "a/x", Typeflag: tar.TypeSymlink, Linkname: "../../x"}), BadArchive, "leaves its folder"},
-		{"with an absolute symlink", with(tar.Header{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), BadArchive, "leaves its folder"},
-		{"with a hard link outside", with(tar.Header{Name: "a/x", Typeflag: tar.TypeLink, Linkname: "../x"}), BadArchive, "leaves its folder"},
-		{"with an absolute hard link", with(tar.Header{Name: "x", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}), BadArchive, "leaves its folder"},
-		{"with a parent folder", with(tar.Header{Name: "../x.tf", Typeflag: tar.TypeReg}), BadArchive, "leaves its folder"},
-		{"with a way back in, which clients refuse too", with(tar.Header{Name: "a/../x.tf", Typeflag: tar.TypeReg}), BadArchive, "leaves its folder"},
-		{"with an absolute name", with(tar.Header{Name: "/x.tf", Typeflag: tar.TypeReg}), BadArchive, "leaves its folder"},
-		{"with a folder as Windows writes it", with(tar.Header{Name: `a\x.tf`, Typeflag: tar.TypeReg}), BadArchive, "not every client"},
+		{"with a symlink outside", with(tar.Header{Name: "a/x", Typeflag: tar.TypeSymlink, Linkname: "../../x"}), tree.BadArchive, "leaves its folder"},
+		{"with an absolute symlink", with(tar.Header{Name: "x", Typeflag: tar.TypeSymlink, Linkname: "/etc/passwd"}), tree.BadArchive, "leaves its folder"},
+		{"with a hard link outside", with(tar.Header{Name: "a/x", Typeflag: tar.TypeLink, Linkname: "../x"}), tree.BadArchive, "leaves its folder"},
+		{"with an absolute hard link", with(tar.Header{Name: "x", Typeflag: tar.TypeLink, Linkname: "/etc/passwd"}), tree.BadArchive, "leaves its folder"},
+		{"with a parent folder", with(tar.Header{Name: "../x.tf", Typeflag: tar.TypeReg}), tree.BadArchive, "leaves its folder"},
+		{"with a way back in, which clients refuse too", with(tar.Header{Name: "a/../x.tf", Typeflag: tar.TypeReg}), tree.BadArchive, "leaves its folder"},
+		{"with an absolute name", with(tar.Header{Name: "/x.tf", Typeflag: tar.TypeReg}), tree.BadArchive, "leaves its folder"},
+		{"with a folder as Windows writes it", with(tar.Header{Name: `a\x.tf`, Typeflag: tar.TypeReg}), tree.BadArchive, "not every client"},
 
-		{"cut short in gzip's trailer", good[:len(good)-1], BadArchive, "copy it again"},
-		{"cut short in the middle", good[:len(good)/2], BadArchive, "copy it again"},
-		{"cut short before it was packed", gzipOf(tarOf(main)[:1000]), BadArchive, "copy it again"},
-		{"with a wrong checksum", append(bytes.Clone(good[:len(good)-8]), make([]byte, 8)...), BadArchive, "copy it again"},
-		{"with something behind it", append(bytes.Clone(good), "junk"...), BadArchive, "copy it again"},
-		{"of no tar", gzipOf(bytes.Repeat([]byte("x"), 1000)), BadArchive, "copy it again"},
-		{"of no gzip", tarOf(main), BadArchive, "copy it again"},
-		{"of nothing", gzipOf(nil), NoConfiguration, "no .tf file"},
+		{"cut short in gzip's trailer", good[:len(good)-1], tree.BadArchive, "copy it again"},
+		{"cut short in the middle", good[:len(good)/2], tree.BadArchive, "copy it again"},
+		{"cut short before it was packed", gzipOf(tarOf(main)[:1000]), tree.BadArchive, "copy it again"},
+		{"with a wrong checksum", append(bytes.Clone(good[:len(good)-8]), make([]byte, 8)...), tree.BadArchive, "copy it again"},
+		{"with something behind it", append(bytes.Clone(good), "junk"...), tree.BadArchive, "copy it again"},
+		{"of no tar", gzipOf(bytes.Repeat([]byte("x"), 1000)), tree.BadArchive, "copy it again"},
+		{"of no gzip", tarOf(main), tree.BadArchive, "copy it again"},
+		{"of nothing", gzipOf(nil), tree.NoConfiguration, "no .tf file"},
 
-		{"that unpacks without end", append(gzipOf(tarHeader(tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: freeUnpacked})), zeros...), TooLarge, "unpacks to more than"},
-		{"that goes on without end behind its end", append(bytes.Clone(good), zeros...), TooLarge, "unpacks to more than"},
-		{"that says it unpacks without end", gzipOf(header), TooLarge, "unpacks to more than"},
-		{"with names that take megabytes of memory", gzipOf(bytes.Repeat(tarOf(tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("a", maxDirectory/8)})[:maxDirectory/8+3*512], 9)), TooLarge, "names"},
-		{"with more entries than any module has", gzipOf(bytes.Repeat(tarOf(tar.Header{Name: "x"})[:512], maxEntries+1)), TooLarge, "more than 50000 entries"},
+		{"that unpacks without end", append(gzipOf(tarHeader(tar.Header{Name: "zeros", Typeflag: tar.TypeReg, Size: freeUnpacked})), zeros...), tree.TooLarge, "unpacks to more than"},
+		{"that goes on without end behind its end", append(bytes.Clone(good), zeros...), tree.TooLarge, "unpacks to more than"},
+		{"that says it unpacks without end", gzipOf(header), tree.TooLarge, "unpacks to more than"},
+		{"with names that take megabytes of memory", gzipOf(bytes.Repeat(tarOf(tar.Header{Typeflag: tar.TypeReg, Name: strings.Repeat("a", maxDirectory/8)})[:maxDirectory/8+3*512], 9)), tree.TooLarge, "names"},
+		{"with more entries than any module has", gzipOf(bytes.Repeat(tarOf(tar.Header{Name: "x"})[:512], maxEntries+1)), tree.TooLarge, "more than 50000 entries"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			if testing.Short() && len(test.content) > 100_000 {
 				t.Skip("it takes seconds to unpack")
 			}
 			f := moduleFinding(test.content, "tar.gz")
-			if test.reason == "" && f != nil || test.reason != "" && (f == nil || f.reason != test.reason || !strings.Contains(f.detail, test.says)) {
+			if test.reason == "" && f != nil || test.reason != "" && (f == nil || f.Reason != test.reason || !strings.Contains(f.Detail, test.says)) {
 				t.Errorf("the finding is %+v", f)
 			}
 		})

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -27,27 +28,27 @@ type moduleRules struct {
 	leftOut nameList
 }
 
-func (r *moduleRules) begin(p Part, entries []entry) *finding {
-	i := slices.IndexFunc(entries, func(e entry) bool { return e.name == ignoreName })
+func (r *moduleRules) begin(p tree.Part, entries []tree.Entry) *tree.Finding {
+	i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.Name == ignoreName })
 	if i < 0 {
 		return nil
 	}
-	if bad := entries[i].bad; bad != nil {
+	if bad := entries[i].Bad; bad != nil {
 		return badIgnoreRules(bad)
 	}
 	var err error
-	if r.ignored, err = p.readIgnoreRules(entries[i].path()); err != nil {
+	if r.ignored, err = readIgnoreRules(p, entries[i].Path()); err != nil {
 		return badIgnoreRules(err)
 	}
 	return nil
 }
 
-func (r *moduleRules) leavesOut(e entry, name string, in folderMatch) (leftOut bool, within folderMatch, bad *finding) {
+func (r *moduleRules) leavesOut(e tree.Entry, name string, in folderMatch) (leftOut bool, within folderMatch, bad *tree.Finding) {
 	var err error
 	switch {
-	case isLeftOut(e.name): // even a symlink to nothing
+	case isLeftOut(e.Name): // even a symlink to nothing
 		leftOut = true
-	case e.bad == nil && e.info.IsDir():
+	case e.Bad == nil && e.Info.IsDir():
 		leftOut, within, err = r.ignored.ignoresFolder(name, in)
 	default:
 		leftOut, err = r.ignored.ignoresFile(name, in)
@@ -83,9 +84,9 @@ func (a *archive) packed() *packing {
 // walkFolder finds the files of a module folder that are packed, ordered by
 // their path in the archive, and what is left out. It calls visit for each folder
 // before reading it.
-func (p Part) walkFolder(dir string, visit func(dir string)) (files []packedFile, leftOut *nameList, bad *finding) {
+func walkFolder(p tree.Part, dir string, visit func(dir string)) (files []packedFile, leftOut *nameList, bad *tree.Finding) {
 	var rules moduleRules
-	files, bad = p.walkPacked(dir, &rules, visit)
+	files, bad = walkPacked(p, dir, &rules, visit)
 	disregardUniformModes(files)
 	return files, &rules.leftOut, bad
 }
@@ -94,7 +95,7 @@ func (p Part) walkFolder(dir string, visit func(dir string)) (files []packedFile
 // it is withheld. It calls visit for each folder before reading it.
 func (a *archive) findModule(visit func(dir string)) {
 	a.layout = new(moduleLayout)
-	if a.files, a.layout.leftOut, a.bad = a.in.part.walkFolder(a.path(), visit); a.bad != nil {
+	if a.files, a.layout.leftOut, a.bad = walkFolder(a.in.part, a.Path(), visit); a.bad != nil {
 		return
 	}
 	var m moduleFinder
@@ -125,7 +126,7 @@ func disregardUniformModes(files []packedFile) {
 // whole package.
 func readFolder(ctx context.Context, a *archive) (digest, error) {
 	docs := moduledoc.Collector{Short: true}
-	if err := a.in.part.inspectFiles(ctx, a.files, &docs); err != nil {
+	if err := inspectFiles(a.in.part, ctx, a.files, &docs); err != nil {
 		return digest{}, changedWhileRead(err)
 	}
 	k, err := packFolder(a.files)
@@ -134,7 +135,7 @@ func readFolder(ctx context.Context, a *archive) (digest, error) {
 	}
 	r := &packingReader{packing: k, folderReader: folderReader{part: a.in.part}, sums: newContentSums(len(k.files))}
 	defer r.Close()
-	sum, err := digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, k.size()))
+	sum, err := tree.DigestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, k.size()))
 	if err != nil {
 		return digest{}, changedWhileRead(err)
 	}
@@ -145,18 +146,18 @@ func readFolder(ctx context.Context, a *archive) (digest, error) {
 
 // inspectFiles sets which files are executable, collects what the module says about
 // itself, and refuses a folder with a secret in it.
-func (p Part) inspectFiles(ctx context.Context, files []packedFile, docs *moduledoc.Collector) error {
+func inspectFiles(p tree.Part, ctx context.Context, files []packedFile, docs *moduledoc.Collector) error {
 	buffer := make([]byte, inspectSize)
 	for i := range files {
 		if err := ctx.Err(); err != nil {
 			return fmt.Errorf("reading ended: %w", err)
 		}
-		start, err := p.inspectFile(&files[i], buffer, docs)
+		start, err := inspectFile(p, &files[i], buffer, docs)
 		if err != nil {
 			return err
 		}
 		if kind := secretByContent(start, files[i].size); kind != "" {
-			return found(Secret, "%q in it holds %s, which everyone who downloads the module would get: remove it, or name it in the folder's %s", files[i].name, kind, ignoreName)
+			return tree.Findingf(tree.Secret, "%q in it holds %s, which everyone who downloads the module would get: remove it, or name it in the folder's %s", files[i].name, kind, ignoreName)
 		}
 		files[i].executable = files[i].byMode || isExecutable(start)
 	}
@@ -164,8 +165,8 @@ func (p Part) inspectFiles(ctx context.Context, files []packedFile, docs *module
 }
 
 // inspectFile returns the beginning of a file.
-func (p Part) inspectFile(file *packedFile, buffer []byte, docs *moduledoc.Collector) (start []byte, err error) {
-	f, err := p.openUnchanged(file.path, file.stamp())
+func inspectFile(p tree.Part, file *packedFile, buffer []byte, docs *moduledoc.Collector) (start []byte, err error) {
+	f, err := p.OpenUnchanged(file.path, file.stamp())
 	if err != nil {
 		return nil, err
 	}
@@ -225,7 +226,7 @@ func packAfter(about []byte, files []packedFile) (*packing, error) {
 		k.offsets = append(k.offsets, k.tar)
 		header, err := files[i].headerSize()
 		if err != nil {
-			return nil, found(BadName, "%q in it cannot be packed: %v", files[i].name, err)
+			return nil, tree.Findingf(tree.BadName, "%q in it cannot be packed: %v", files[i].name, err)
 		}
 		k.tar += header + files[i].size + -files[i].size&(tarBlock-1)
 	}
@@ -284,7 +285,7 @@ func (k *packing) size() int64 {
 
 func (k *packing) contents() []packedFile { return k.files }
 
-func (k *packing) open(part Part) packedReader {
+func (k *packing) open(part tree.Part) packedReader {
 	r := &packingReader{packing: k, folderReader: folderReader{part: part}}
 	return packedReader{io.NewSectionReader(r, 0, k.size()), &r.folderReader}
 }
@@ -300,7 +301,7 @@ type packingReader struct {
 
 // ReadAt implements io.ReaderAt for one reader at a time.
 func (r *packingReader) ReadAt(p []byte, offset int64) (n int, err error) {
-	return readAcross(p, offset, r.readGzip)
+	return tree.ReadAcross(p, offset, r.readGzip)
 }
 
 // readGzip reads at offset in the archive, up to the end of a header, block or

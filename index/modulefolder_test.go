@@ -21,6 +21,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -83,7 +84,7 @@ func TestExecutables(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer root.Close()
-			part := newPart(root, "")
+			part := tree.NewPart(root, "")
 			var got []string
 			for name, mode := range modesOf(t, content(t, part, packed(t, part))) {
 				if mode == 0o755 {
@@ -104,12 +105,12 @@ func TestExecutables(t *testing.T) {
 func TestFoldersWithASecret(t *testing.T) {
 	for rule, content := range privateKeys(t) {
 		_, f := readModule(moduleFiles{"main.tf": "", "certs/server.txt": content}.inMemory(t))
-		if f == nil || f.reason != Secret || !strings.Contains(f.detail, `"certs/server.txt" in it holds a private key`) || !strings.Contains(f.detail, ".terraformignore") {
+		if f == nil || f.Reason != tree.Secret || !strings.Contains(f.Detail, `"certs/server.txt" in it holds a private key`) || !strings.Contains(f.Detail, ".terraformignore") {
 			t.Errorf("with %s the finding is %+v", rule, f)
 		}
 	}
 	_, f := readModule(moduleFiles{"main.tf": "", "release": testdata(t, "saved-plan")}.inMemory(t))
-	if f == nil || f.reason != Secret || !strings.Contains(f.detail, `"release" in it holds a saved plan`) {
+	if f == nil || f.Reason != tree.Secret || !strings.Contains(f.Detail, `"release" in it holds a saved plan`) {
 		t.Errorf("with a plan the finding is %+v", f)
 	}
 	key := privateKeys(t)["PKCS#8"]
@@ -125,15 +126,15 @@ func TestFoldersWithASecret(t *testing.T) {
 }
 
 // readModule reads the folder module as a scan does.
-func readModule(part Part) (*archive, *finding) {
-	a := &archive{in: &folder{part: part}, location: location{name: "module"}}
+func readModule(part tree.Part) (*archive, *tree.Finding) {
+	a := &archive{in: &folder{part: part}, Location: tree.Location{Name: "module"}}
 	a.layout = new(moduleLayout)
-	if a.files, a.layout.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
+	if a.files, a.layout.leftOut, a.bad = walkFolder(part, "module", unwatched); a.bad != nil {
 		return a, a.bad
 	}
 	d, err := readFolder(context.Background(), a)
 	if err != nil {
-		return a, asFinding(err)
+		return a, tree.AsFinding(err)
 	}
 	a.digest = d
 	return a, nil
@@ -149,9 +150,9 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 	opened := 0
 	fsys := countingFs{afero.NewMemMapFs(), &opened}
 	files.on(t, fsys, long, 0o644)
-	o := Options{Open: func() (Tree, error) {
-		empty := Part{Fs: afero.NewMemMapFs(), Dir: "."}
-		return Tree{Providers: empty, Keys: empty, Modules: Part{Fs: fsys, Dir: "module/modules"}}, nil
+	o := Options{Open: func() (tree.Tree, error) {
+		empty := tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
+		return tree.Tree{Providers: empty, Keys: empty, Modules: tree.Part{Fs: fsys, Dir: "module/modules"}}, nil
 	}}
 	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
 	first, again := &scanner{options: o}, &scanner{options: o}
@@ -212,24 +213,24 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 		}
 		defer r.Close()
 		at := r.ReadSeekCloser.(io.ReaderAt)
-		if _, err := at.ReadAt(make([]byte, 1), gzipHeaderSize+blockHeaderSize+tarBlock); err != ErrChanged {
+		if _, err := at.ReadAt(make([]byte, 1), gzipHeaderSize+blockHeaderSize+tarBlock); err != tree.ErrChanged {
 			t.Errorf("in it the error is %v", err)
 		}
 		if _, err := at.ReadAt(make([]byte, 1), f.Size/2); err != nil {
 			t.Errorf("in another the error is %v", err)
 		}
-		if _, err := s.Open(f); err != ErrChanged {
+		if _, err := s.Open(f); err != tree.ErrChanged {
 			t.Errorf("all of it is %v", err)
 		}
 	})
 }
 
 // packed returns the folder as the index offers it.
-func packed(t testing.TB, part Part) *File {
+func packed(t testing.TB, part tree.Part) *File {
 	t.Helper()
-	a := &archive{in: &folder{part: part}, location: location{name: "module"}}
+	a := &archive{in: &folder{part: part}, Location: tree.Location{Name: "module"}}
 	a.layout = new(moduleLayout)
-	if a.files, a.layout.leftOut, a.bad = part.walkFolder("module", unwatched); a.bad != nil {
+	if a.files, a.layout.leftOut, a.bad = walkFolder(part, "module", unwatched); a.bad != nil {
 		t.Fatal(a.bad)
 	}
 	d, err := readFolder(t.Context(), a)
@@ -241,13 +242,13 @@ func packed(t testing.TB, part Part) *File {
 }
 
 // openPacking opens the package as an answer does that sends all of it.
-func openPacking(part Part, f *File) (*OpenFile, error) {
+func openPacking(part tree.Part, f *File) (*OpenFile, error) {
 	of := *f
-	of.in = func(*Tree) Part { return part }
+	of.in = func(*tree.Tree) tree.Part { return part }
 	return (&Snapshot{}).Open(&of)
 }
 
-func content(t testing.TB, part Part, f *File) []byte {
+func content(t testing.TB, part tree.Part, f *File) []byte {
 	t.Helper()
 	r, err := openPacking(part, f)
 	if err != nil {
@@ -281,7 +282,7 @@ func TestPackedModuleBytesAreTheSameEverywhere(t *testing.T) {
 	for _, name := range []string{".git/config", "modules/a/.git", ".terraform/modules/modules.json", "main.tf~", "x.tmp", "modules/.y.part"} {
 		untidy[name] = "x"
 	}
-	for rule, part := range map[string]Part{
+	for rule, part := range map[string]tree.Part{
 		"read again":                        part,
 		"on a disk":                         aModule.on(t, afero.NewBasePathFs(afero.NewOsFs(), t.TempDir()), time.Now(), 0o600),
 		"in another folder with other bits": aModule.on(t, afero.NewBasePathFs(afero.NewOsFs(), t.TempDir()), long.Add(time.Hour), 0o777),

@@ -6,6 +6,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // What a package leaves out, and what had better not be in it, is told with what
@@ -96,7 +97,7 @@ func TestAModuleWithASecret(t *testing.T) {
 	}
 	for range 2 { // read, and known
 		s := scanned()
-		if p := problemOf(s.Report.Withheld, folder); p.Reason != index.Secret || len(s.Report.Withheld) != 1 || !offers("acme/vpc/aws", "1.0.0")(s) {
+		if p := problemOf(s.Report.Withheld, folder); p.Reason != tree.Secret || len(s.Report.Withheld) != 1 || !offers("acme/vpc/aws", "1.0.0")(s) {
 			t.Fatalf("withheld is %+v", s.Report.Withheld)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -23,7 +24,7 @@ type PackedModule struct {
 
 	Doubts Doubts // about the package
 
-	part    Part
+	part    tree.Part
 	packing *packing
 }
 
@@ -33,13 +34,13 @@ type PackedModule struct {
 func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("opening the folder: %w", withoutPath(err))
+		return nil, fmt.Errorf("opening the folder: %w", tree.WithoutPath(err))
 	}
 	disk, err := filepath.Abs(dir)
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{in: &folder{part: newPart(root, disk)}, location: location{name: "."}}
+	a := &archive{in: &folder{part: tree.NewPart(root, disk)}, Location: tree.Location{Name: "."}}
 	a.findModule(func(string) {})
 	if a.bad != nil {
 		return nil, asPackageError(a.bad)
@@ -47,7 +48,7 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	d, err := readFolder(ctx, a)
 	if err != nil {
 		if ctx.Err() == nil {
-			err = asFinding(err)
+			err = tree.AsFinding(err)
 		}
 		return nil, asPackageError(err)
 	}

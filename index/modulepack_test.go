@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A packed folder has the bytes that the registry serves for the same folder in a
@@ -26,7 +27,7 @@ func TestPackModule(t *testing.T) {
 	folders.Write(dir+".terraformignore", "*.bin\n").Write(dir+"big.bin", "x").Write(dir+".git/config", "x").Write(dir+"terraform.tfstate", "{}")
 	folders.Write(dir+"run.sh", "#!/bin/sh\n").Write(dir+".tflint.hcl", "x")
 	module := filepath.Join(root, filepath.FromSlash(dir))
-	s := scanWith(t, options(t, index.Directories{Root: root}.Open))
+	s := scanWith(t, options(t, tree.Directories{Root: root}.Open))
 	want := s.Module(network).Version("1.0.0")
 
 	for range 2 {
@@ -54,11 +55,11 @@ func TestModulesThatAreNotPacked(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		files  []string // names and contents in turn
-		reason index.Reason
+		reason tree.Reason
 	}{
-		{"nothing to use", []string{"README.md", "x"}, index.NoConfiguration},
-		{"a secret", []string{"main.tf", "", "key.txt", indextest.NewPublisher(t).PrivateKey()}, index.Secret},
-		{"a bad .terraformignore", []string{"main.tf", "", ".terraformignore", "../x\n"}, index.BadName},
+		{"nothing to use", []string{"README.md", "x"}, tree.NoConfiguration},
+		{"a secret", []string{"main.tf", "", "key.txt", indextest.NewPublisher(t).PrivateKey()}, tree.Secret},
+		{"a bad .terraformignore", []string{"main.tf", "", ".terraformignore", "../x\n"}, tree.BadName},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			dir := t.TempDir()
@@ -81,7 +82,7 @@ func TestModulesThatAreNotPacked(t *testing.T) {
 		}
 		_, err := index.PackModule(t.Context(), dir)
 		var bad *index.PackageError
-		if !errors.As(err, &bad) || bad.Reason != index.Unreadable || !strings.Contains(err.Error(), "outside") {
+		if !errors.As(err, &bad) || bad.Reason != tree.Unreadable || !strings.Contains(err.Error(), "outside") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -113,7 +114,7 @@ func TestAPackedModuleThatChanges(t *testing.T) {
 	files.Remove("main.tf").Write("main.tf", "# two\n")
 	r := m.Open()
 	defer r.Close()
-	if _, err := io.ReadAll(r); !errors.Is(err, index.ErrChanged) {
+	if _, err := io.ReadAll(r); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 }

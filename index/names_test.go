@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // What is kept of something new must not keep the names of all that lies beside it: with
@@ -37,7 +39,7 @@ func TestWhatIsNewKeepsOnlyItsName(t *testing.T) {
 				write(number)
 			}
 			x := &scanner{options: Options{
-				Open: Directories{Root: root}.Open,
+				Open: tree.Directories{Root: root}.Open,
 				Now:  func() time.Time { return time.Now().Add(time.Hour) }, // nothing is too young
 			}}
 			scan := func() {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // An Observer is told what an Index does. An Index may outlive the configuration
@@ -221,7 +222,7 @@ func (x *Index) reportIgnored(before, now *Snapshot) {
 	}
 	var ignored []Problem
 	for _, p := range now.Report.Ignored {
-		if p.Reason != Temporary && !known[p.Path] {
+		if p.Reason != tree.Temporary && !known[p.Path] {
 			ignored = append(ignored, p)
 		}
 	}
@@ -339,19 +340,19 @@ func missingFrom(known, offers []Offer) []Offer {
 const copyRest = 5 * time.Second
 
 // unfinishedReasons are how a file that is not complete yet is reported.
-var unfinishedReasons = []Reason{BadArchive, BadChecksums, BadKeys, BadManifest, BadMetadata, BadSignature, Empty, NoConfiguration, NotListed}
+var unfinishedReasons = []tree.Reason{tree.BadArchive, tree.BadChecksums, tree.BadKeys, tree.BadManifest, tree.BadMetadata, tree.BadSignature, tree.Empty, tree.NoConfiguration, tree.NotListed}
 
 // mayPass reports whether a problem with a file may pass by itself, because the
 // file is still being written. The clock of a file server may be ahead.
-func mayPass(reason Reason, modified, now time.Time) bool {
-	return reason == BeingWritten || slices.Contains(unfinishedReasons, reason) && now.Sub(modified).Abs() < copyRest
+func mayPass(reason tree.Reason, modified, now time.Time) bool {
+	return reason == tree.BeingWritten || slices.Contains(unfinishedReasons, reason) && now.Sub(modified).Abs() < copyRest
 }
 
 // beingWritten reports whether a problem of the report may pass by itself.
 func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
 	info, err := s.stat(p.Path)
 	if err != nil {
-		return p.Reason == BeingWritten
+		return p.Reason == tree.BeingWritten
 	}
 	return mayPass(p.Reason, info.ModTime(), now)
 }
@@ -359,14 +360,14 @@ func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
 // unfinished reports whether an archive that cannot be offered may be a new one
 // that is being written over another: it is shorter at first.
 func (a *archive) unfinished(now time.Time) bool {
-	return !a.pending && a.bad != nil && mayPass(a.bad.reason, time.Unix(0, a.stamp.modTime), now)
+	return !a.pending && a.bad != nil && mayPass(a.bad.Reason, time.Unix(0, a.stamp.ModTime), now)
 }
 
 // stat returns the info of a file by its path in the report.
 func (s *Snapshot) stat(report string) (fs.FileInfo, error) {
-	part, name, ok := s.tree.reported(report)
+	part, name, ok := s.tree.Reported(report)
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
-	return part.stat(name)
+	return part.Lookup(name)
 }

@@ -12,6 +12,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // A logged index writes its log to memory, without times.
@@ -175,11 +177,11 @@ func TestASlowCopyIsNotAProblem(t *testing.T) {
 func TestAFaultThatMayPassIsNotAProblem(t *testing.T) {
 	files := indextest.New(t)
 	files.ProviderIn("providers/acme/demo/1.0.0", "demo", "1.0.0", "linux_amd64")
-	var faults indextest.Faults
+	var faults treetest.Faults
 	x := newLogged(t, options(t, faults.Open(files.Open)))
 	x.scan(t)
 	for _, folder := range []string{"providers/acme/demo", "keys"} {
-		faults.When(func(_ int, o indextest.Operation) error {
+		faults.When(func(_ int, o treetest.Operation) error {
 			if o.Path == folder {
 				return syscall.EIO
 			}
@@ -206,7 +208,7 @@ func TestADamagedCopyIsReportedSoon(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	r := run(t, options(t, index.Directories{Root: dir}.Open))
+	r := run(t, options(t, tree.Directories{Root: dir}.Open))
 	r.until(t, offers("acme/demo", "1.0.0"))
 	const name = "providers/acme/demo/terraform-provider-demo_1.1.0_linux_amd64.zip"
 	files.Write(name, "no zip")

@@ -6,16 +6,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func TestOpenedTreesAreShared(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		opened := 0
 		var fails error
-		o := index.NewOpener(func() (index.Tree, error) {
+		o := tree.NewOpener(func() (tree.Tree, error) {
 			opened++
-			return index.Tree{}, fails
+			return tree.Tree{}, fails
 		})
 		for _, step := range []struct {
 			rule   string

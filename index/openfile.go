@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -43,7 +44,7 @@ func (s *Snapshot) Open(f *File) (*OpenFile, error) {
 	case f.Size <= maxBuffered:
 		return f.readPacked(f.in(&s.tree))
 	default:
-		if err := f.in(&s.tree).filesUnchanged(f.made.packed.contents()); err != nil {
+		if err := filesUnchanged(f.in(&s.tree), f.made.packed.contents()); err != nil {
 			return nil, err
 		}
 	}
@@ -51,7 +52,7 @@ func (s *Snapshot) Open(f *File) (*OpenFile, error) {
 }
 
 // readPacked packs a folder into memory.
-func (f *File) readPacked(part Part) (*OpenFile, error) {
+func (f *File) readPacked(part tree.Part) (*OpenFile, error) {
 	r := f.made.packed.open(part)
 	defer r.Close()
 	content := make([]byte, f.Size)
@@ -82,7 +83,7 @@ func (s *Snapshot) OpenRange(f *File) (*OpenFile, error) {
 		return &OpenFile{r, r.unchanged}, nil
 	}
 	part := f.in(&s.tree)
-	opened, err := part.openUnchanged(f.Path(), f.stamp())
+	opened, err := part.OpenUnchanged(f.Path(), f.stamp())
 	if err != nil {
 		return nil, err
 	}
@@ -92,24 +93,24 @@ func (s *Snapshot) OpenRange(f *File) (*OpenFile, error) {
 // stillUnchanged looks at an open file again. The inode of one that is renamed, removed or
 // given other permissions changes as that of a file does that is rewritten and given its
 // old time: these are told apart by reading the file.
-func (f *File) stillUnchanged(part Part, opened afero.File) error {
+func (f *File) stillUnchanged(part tree.Part, opened afero.File) error {
 	info, err := opened.Stat()
 	if err != nil {
 		return err
 	}
-	now := stampOf(info)
+	now := tree.StampOf(info)
 	switch {
-	case part.sameFile(f.Path(), now, f.stamp()):
+	case part.SameFile(f.Path(), now, f.stamp()):
 		return nil
-	case !part.sameContent(now, f.stamp()):
-		return ErrChanged
+	case !part.SameContent(now, f.stamp()):
+		return tree.ErrChanged
 	}
 	hash := sha256.New()
 	if _, err := io.Copy(hash, io.NewSectionReader(opened, 0, f.Size)); err != nil {
 		return err
 	}
 	if wire.SHA256(hash.Sum(nil)) != f.SHA256 {
-		return ErrChanged
+		return tree.ErrChanged
 	}
 	return nil
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // What was read of a file that is written to meanwhile counts for nothing, be it a file
@@ -44,7 +44,7 @@ func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 			indextest.OnDisk(t, root).
 				Write(archive, indextest.Zip("main.tf", large)).
 				Write(folder+"a.tf", large).Write(folder+"b.tf", large)
-			s := scanWith(t, options(t, index.Directories{Root: root}.Open))
+			s := scanWith(t, options(t, tree.Directories{Root: root}.Open))
 			f := s.Module(addressAt("", test.address)).Versions[0].Archive
 			open, err := s.Open(f)
 			if err != nil {
@@ -61,7 +61,7 @@ func TestFilesThatChangeWhileTheyAreRead(t *testing.T) {
 			if err == nil {
 				err = open.Unchanged()
 			}
-			if test.changed && !errors.Is(err, index.ErrChanged) || !test.changed && err != nil {
+			if test.changed && !errors.Is(err, tree.ErrChanged) || !test.changed && err != nil {
 				t.Errorf("error %v", err)
 			}
 		})

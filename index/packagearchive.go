@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -29,7 +30,7 @@ func (d *digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ
 	}
 	program := files.program(typ)
 	if program == nil {
-		return found(NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", providerPrefix, typ)
+		return tree.Findingf(tree.NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", providerPrefix, typ)
 	}
 	detail := packageDetail{program: modeOf(program)}
 	var packed string
@@ -67,7 +68,7 @@ func unpack(entries []*zip.File) (unpackedZip, error) {
 		folder := name + "/"
 		i, _ := slices.BinarySearch(names, folder)
 		if name == "." || i < len(names) && strings.HasPrefix(names[i], folder) {
-			return nil, found(BadArchive, "%.200q in it is a file and a folder, so that no client can unpack it: pack it again", name)
+			return nil, tree.Findingf(tree.BadArchive, "%.200q in it is a file and a folder, so that no client can unpack it: pack it again", name)
 		}
 	}
 	return files, nil
@@ -134,7 +135,7 @@ func (u unpackedZip) hashes(ctx context.Context, entries []*zip.File) (unpacked,
 		if err != nil {
 			return "", "", err
 		}
-		sums[entry], err = digestFile(ctx, r)
+		sums[entry], err = tree.DigestFile(ctx, r)
 		r.Close()
 		if err != nil {
 			return "", "", err
@@ -166,11 +167,11 @@ type packageDetail struct {
 }
 
 // findingOn is why a package is withheld for a platform; nil if it is not.
-func (d packageDetail) findingOn(p address.Platform) *finding {
+func (d packageDetail) findingOn(p address.Platform) *tree.Finding {
 	if p.OS == "windows" || d.program != programNotExecutable {
 		return nil
 	}
-	return found(NotExecutable, "the provider in the zip is not executable, which clients notice when they run it: chmod +x it and pack it again")
+	return tree.Findingf(tree.NotExecutable, "the provider in the zip is not executable, which clients notice when they run it: chmod +x it and pack it again")
 }
 
 // encode returns the detail as the memo keeps it, nothing for most packages.

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/mod/sumdb/dirhash"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -115,7 +116,7 @@ func TestZipsThatClientsCannotUnpack(t *testing.T) {
 		"the program is a folder as well":         zipOf(binaryName, "x", binaryName+"/a", "1"),
 		"a file in the place of the whole folder": zipOf(binaryName, "x", ".", "1"),
 	} {
-		if _, err := digestOf(content); err == nil || asFinding(err).reason != BadArchive || !strings.Contains(err.Error(), "a file and a folder") {
+		if _, err := digestOf(content); err == nil || tree.AsFinding(err).Reason != tree.BadArchive || !strings.Contains(err.Error(), "a file and a folder") {
 			t.Errorf("%s: %v", rule, err)
 		}
 	}
@@ -132,7 +133,7 @@ func TestZipsWithManyFoldersInTheirNames(t *testing.T) {
 		t.Error(err)
 	}
 	files = append(files, "0"+strings.Repeat("/a", 1000), "")
-	if _, err := digestOf(zipOf(files...)); err == nil || asFinding(err).reason != BadArchive {
+	if _, err := digestOf(zipOf(files...)); err == nil || tree.AsFinding(err).Reason != tree.BadArchive {
 		t.Errorf("a file that is a folder as well: got %v", err)
 	}
 }
@@ -190,7 +191,7 @@ func TestProviderNamesInAZip(t *testing.T) {
 		"bin/terraform-provider-demo": false, "terraform-provider-demo/": false, "terraform-provider-demo_x/y": false,
 	} {
 		_, err := digestOf(zipOf(name, "x"))
-		if ok != (err == nil) || !ok && asFinding(err).reason != NoBinary {
+		if ok != (err == nil) || !ok && tree.AsFinding(err).Reason != tree.NoBinary {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -234,7 +235,7 @@ func FuzzDigestPackage(f *testing.F) {
 	f.Fuzz(func(t *testing.T, content []byte) {
 		d, err := digestOf(content)
 		if err != nil {
-			if asFinding(err).detail == "" {
+			if tree.AsFinding(err).Detail == "" {
 				t.Fatal("no reason is given")
 			}
 			return

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -23,8 +24,8 @@ import (
 
 // addPackageFolder queues the unpacked package of a platform for reading, and
 // reports whether the folder's name is that of a platform.
-func (w *walker) addPackageFolder(p *providerFolder, report, version string, e entry) bool {
-	platform, ok := platformOfFolder(e.name)
+func (w *walker) addPackageFolder(p *providerFolder, report, version string, e tree.Entry) bool {
+	platform, ok := platformOfFolder(e.Name)
 	if !ok {
 		return false
 	}
@@ -33,7 +34,7 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e e
 		return false
 	}
 	typ := p.address.Name
-	a := &archive{in: &p.folder, location: location{e.dir, e.name, report}, version: version}
+	a := &archive{in: &p.folder, Location: e.Location(report), version: version}
 	a.read = func(ctx context.Context, a *archive) (digest, error) {
 		return readPackageFolder(ctx, a, typ, platform.OS)
 	}
@@ -42,7 +43,7 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e e
 
 	w.depends = true // on what is in its folders
 	visit := func(dir string) { w.scan.watch.add(p.part, dir) }
-	if a.files, a.bad = p.part.walkPacked(e.path(), packageRules{}, visit); a.bad != nil {
+	if a.files, a.bad = walkPacked(p.part, e.Path(), packageRules{}, visit); a.bad != nil {
 		w.setAside(a)
 		return true
 	}
@@ -64,13 +65,13 @@ func platformOfFolder(name string) (p address.Platform, ok bool) {
 // packageRules leave only hidden and temporary files out of a package.
 type packageRules struct{}
 
-func (packageRules) begin(Part, []entry) *finding { return nil }
+func (packageRules) begin(tree.Part, []tree.Entry) *tree.Finding { return nil }
 
-func (packageRules) leavesOut(e entry, name string, _ folderMatch) (leftOut bool, within folderMatch, bad *finding) {
-	if hiddenOrTemporary(e.name) {
+func (packageRules) leavesOut(e tree.Entry, name string, _ folderMatch) (leftOut bool, within folderMatch, bad *tree.Finding) {
+	if tree.IsHiddenOrTemporary(e.Name) {
 		return true, within, nil
 	}
-	if e.bad == nil && !e.info.IsDir() {
+	if e.Bad == nil && !e.Info.IsDir() {
 		bad = checkEntry(name)
 	}
 	return false, within, bad
@@ -78,23 +79,23 @@ func (packageRules) leavesOut(e entry, name string, _ folderMatch) (leftOut bool
 
 // checkPackageFolder requires the provider's program among a folder's files, and
 // that a zip can hold them.
-func checkPackageFolder(files []packedFile, typ string) *finding {
+func checkPackageFolder(files []packedFile, typ string) *tree.Finding {
 	left, program := int64(maxZipped), false
 	for _, f := range files {
 		isProgram := isProviderFile(f.name, typ)
 		switch {
 		case f.size > left:
-			return found(TooLarge, "its files have more than %d bytes: pack it as a zip", int64(maxZipped))
+			return tree.Findingf(tree.TooLarge, "its files have more than %d bytes: pack it as a zip", int64(maxZipped))
 		case !utf8.ValidString(f.name):
-			return found(BadName, "%q in it is not a name in UTF-8: rename it", f.name)
+			return tree.Findingf(tree.BadName, "%q in it is not a name in UTF-8: rename it", f.name)
 		case isProgram && f.size == 0:
-			return found(Empty, "%s in it is empty: copy it again", f.name)
+			return tree.Findingf(tree.Empty, "%s in it is empty: copy it again", f.name)
 		}
 		left -= f.size
 		program = program || isProgram
 	}
 	if !program {
-		return found(NoBinary, "there is no file %s%s in the folder: put the provider's binary there", providerPrefix, typ)
+		return tree.Findingf(tree.NoBinary, "there is no file %s%s in the folder: put the provider's binary there", providerPrefix, typ)
 	}
 	return nil
 }
@@ -123,7 +124,7 @@ func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d diges
 	z := layOutZip(a.files, members)
 	r := &packageZipReader{z, folderReader{part: a.in.part}}
 	defer r.Close()
-	if d.sha256, err = digestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, z.size)); err != nil {
+	if d.sha256, err = tree.DigestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, z.size)); err != nil {
 		return d, changedWhileRead(err)
 	}
 	d.size, d.content = z.size, encodeMembers(members)
@@ -133,7 +134,7 @@ func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d diges
 
 // readMember reads one file of a folder to its end.
 func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, sum wire.SHA256, err error) {
-	f, err := a.in.part.openUnchanged(file.path, file.stamp())
+	f, err := a.in.part.OpenUnchanged(file.path, file.stamp())
 	if err != nil {
 		return m, sum, err
 	}
@@ -145,12 +146,12 @@ func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, 
 	}
 	m.executable = isExecutable(start[:n])
 	crc, h := crc32.NewIEEE(), sha256.New()
-	size, err := io.Copy(io.MultiWriter(crc, h), withContext(ctx, io.MultiReader(bytes.NewReader(start[:n]), pacedFile{f, a})))
+	size, err := io.Copy(io.MultiWriter(crc, h), tree.WithContext(ctx, io.MultiReader(bytes.NewReader(start[:n]), pacedFile{f, a})))
 	if err != nil {
 		return m, sum, err
 	}
 	if size != file.size {
-		return m, sum, ErrChanged
+		return m, sum, tree.ErrChanged
 	}
 	m.crc = crc.Sum32()
 	return m, wire.SHA256(h.Sum(nil)), nil
@@ -275,7 +276,7 @@ func appendZipEnd(directory []byte, count int, offset uint32) []byte {
 
 func (z *packageZip) contents() []packedFile { return z.files }
 
-func (z *packageZip) open(part Part) packedReader {
+func (z *packageZip) open(part tree.Part) packedReader {
 	r := &packageZipReader{z, folderReader{part: part}}
 	return packedReader{io.NewSectionReader(r, 0, z.size), &r.folderReader}
 }
@@ -288,7 +289,7 @@ type packageZipReader struct {
 
 // ReadAt implements io.ReaderAt for one reader at a time.
 func (r *packageZipReader) ReadAt(p []byte, offset int64) (n int, err error) {
-	return readAcross(p, offset, r.readSpan)
+	return tree.ReadAcross(p, offset, r.readSpan)
 }
 
 // readSpan reads at offset, up to the end of a span at most.

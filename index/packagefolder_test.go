@@ -19,6 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -52,7 +53,7 @@ func writeUnpacked(files *indextest.Tree, folder string) *indextest.Tree {
 func TestAnUnpackedPackage(t *testing.T) {
 	dir := t.TempDir()
 	writeUnpacked(indextest.OnDisk(t, dir), unpackedFolder)
-	s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
+	s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
 	nothingWithheld(t, s)
 	p := s.Provider(mirroredDemo).Release("1.0.0").Package("linux", "amd64")
 	if p.File.Name != zipName || p.File.Path() != strings.TrimPrefix(unpackedFolder, "providers/") || !p.File.IsFolder() {
@@ -179,10 +180,10 @@ func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 	defer open.Close()
 
 	files.Write(unpackedFolder+"/LICENSE", "Do with it what you like not.\n")
-	if _, err := before.Open(f); !errors.Is(err, index.ErrChanged) {
+	if _, err := before.Open(f); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("opened: %v", err)
 	}
-	if _, err := io.ReadAll(open); !errors.Is(err, index.ErrChanged) {
+	if _, err := io.ReadAll(open); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("read on: %v", err)
 	}
 	after := rescan(t, x)
@@ -191,7 +192,7 @@ func TestChangedUnpackedPackageIsNotServed(t *testing.T) {
 		t.Error("a scan does not see the change")
 	}
 	files.Remove(unpackedFolder + "/LICENSE")
-	if _, err := after.Open(changed); !errors.Is(err, index.ErrChanged) {
+	if _, err := after.Open(changed); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("with a file less: %v", err)
 	}
 }
@@ -226,36 +227,36 @@ func TestUnpackedPackagesThatAreWithheld(t *testing.T) {
 		rule   string
 		build  func(t *testing.T, files *indextest.Tree)
 		path   string
-		reason index.Reason // empty: offered
+		reason tree.Reason // empty: offered
 		says   string
 		folder bool // what is offered of linux_amd64 is the folder
 	}{
 		{"without a provider", func(_ *testing.T, files *indextest.Tree) {
 			files.Write(unpackedFolder+"/bin/terraform-provider-demo", "x").Write(unpackedFolder+"/terraform-provider-demos", "x")
-		}, unpackedFolder, index.NoBinary, "put the provider's binary there", false},
+		}, unpackedFolder, tree.NoBinary, "put the provider's binary there", false},
 		{"with an empty provider", func(_ *testing.T, files *indextest.Tree) { files.Write(unpackedFolder+"/terraform-provider-demo", "") },
-			unpackedFolder, index.Empty, "copy it again", false},
+			unpackedFolder, tree.Empty, "copy it again", false},
 		{"with a name that is not valid everywhere", func(_ *testing.T, files *indextest.Tree) {
 			writeUnpacked(files, unpackedFolder).Write(unpackedFolder+`/a\b`, "x")
-		}, unpackedFolder, index.BadArchive, "rename it", false},
+		}, unpackedFolder, tree.BadArchive, "rename it", false},
 		{"with a name that is not UTF-8", func(_ *testing.T, files *indextest.Tree) {
 			writeUnpacked(files, unpackedFolder).Write(unpackedFolder+"/a\xff", "x")
-		}, unpackedFolder, index.BadName, "UTF-8", false},
+		}, unpackedFolder, tree.BadName, "UTF-8", false},
 		{"in a release that does not list it", func(_ *testing.T, files *indextest.Tree) {
 			writeUnpacked(files, unpackedFolder).ProviderIn("providers/registry.terraform.io/acme/demo/1.0.0", "demo", "1.0.0", "darwin_arm64").Checksums()
-		}, unpackedFolder, index.NotListed, "SHA256SUMS does not list it", false},
+		}, unpackedFolder, tree.NotListed, "SHA256SUMS does not list it", false},
 		{"in a release that lists another zip", func(_ *testing.T, files *indextest.Tree) {
 			writeUnpacked(files, unpackedFolder).Write(sums, strings.Repeat("0", 64)+"  "+zipName+"\n")
-		}, unpackedFolder, index.ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists", false},
+		}, unpackedFolder, tree.ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists", false},
 		{"in a release that lists it as it is packed", func(t *testing.T, files *indextest.Tree) {
 			writeUnpacked(files, unpackedFolder).Write(sums, zipped(t)+"  "+zipName+"\n")
 		}, "", "", "", true},
 		{"beside a zip of the platform", func(_ *testing.T, files *indextest.Tree) {
 			writeUnpacked(files, unpackedFolder).Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
-		}, unpackedFolder, index.Duplicate, "keep one of them", false},
+		}, unpackedFolder, tree.Duplicate, "keep one of them", false},
 		{"beside a zip that is withheld", func(_ *testing.T, files *indextest.Tree) {
 			writeUnpacked(files, unpackedFolder).Write("providers/registry.terraform.io/acme/demo/"+zipName, "no zip")
-		}, "providers/registry.terraform.io/acme/demo/" + zipName, index.BadArchive, "", true},
+		}, "providers/registry.terraform.io/acme/demo/" + zipName, tree.BadArchive, "", true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			files := indextest.New(t)
@@ -306,12 +307,12 @@ func TestAnUnpackedPackageBehindASymlink(t *testing.T) {
 		if err := os.Symlink(filepath.FromSlash(to), link); err != nil {
 			t.Skip(err)
 		}
-		s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
+		s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
 		if p := s.Provider(mirroredDemo); (p != nil) != offered {
 			t.Errorf("%s is offered: %v, withheld is %+v", to, p != nil, s.Report.Withheld)
 		} else if offered {
 			served(t, s, p.File(zipName))
-		} else if p := problemOf(s.Report.Withheld, unpackedFolder); p.Reason != index.Unreadable {
+		} else if p := problemOf(s.Report.Withheld, unpackedFolder); p.Reason != tree.Unreadable {
 			t.Errorf("withheld is %+v", s.Report.Withheld)
 		}
 	}
@@ -325,7 +326,7 @@ func TestUnpackedPackageIsOfferedAtRest(t *testing.T) {
 	var clock atomic.Pointer[time.Time]
 	set := func(now time.Time) { clock.Store(&now) }
 	set(time.Now().Add(2 * time.Second)) // it has rested by then
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch, o.Now = true, func() time.Time { return *clock.Load() }
 	r := run(t, o)
 	r.until(t, offers("acme/demo", "1.0.0"))
@@ -356,7 +357,7 @@ func TestAnUnpackedPackageIsWatched(t *testing.T) {
 	files := indextest.OnDisk(t, dir)
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/terraform-provider-demo", "x")
 	files.Write("providers/acme/demo/1.0.0/linux_amd64/docs/index.md", "before")
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch = true
 	r := run(t, o)
 	of := func(s *index.Snapshot) wire.SHA256 { return s.Provider(ownDemo).File(zipName).SHA256 }
@@ -369,7 +370,7 @@ func TestAnUnpackedPackageIsWatched(t *testing.T) {
 func TestAnUnpackedPackageOnANamedFileSystem(t *testing.T) {
 	dir := t.TempDir()
 	writeUnpacked(indextest.OnDisk(t, dir), unpackedFolder)
-	s := scanWith(t, options(t, func() (index.Tree, error) { return index.Directories{Root: "."}.OpenIn(os.DirFS(dir)) }))
+	s := scanWith(t, options(t, func() (tree.Tree, error) { return tree.Directories{Root: "."}.OpenIn(os.DirFS(dir)) }))
 	nothingWithheld(t, s)
 	f := s.Provider(mirroredDemo).File(zipName)
 	if content := served(t, s, f); fmt.Sprintf("%x", sha256.Sum256([]byte(content))) != f.SHA256.String() {

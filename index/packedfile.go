@@ -8,6 +8,8 @@ import (
 	"path"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A module folder and an unpacked provider package are served as archives that
@@ -28,8 +30,8 @@ type packedFile struct {
 	executable bool // executable in a module package, by its mode or its content
 }
 
-func (f *packedFile) stamp() stamp {
-	return stamp{size: f.size, modTime: f.modTime, inode: f.inode, changed: f.changed}
+func (f *packedFile) stamp() tree.Stamp {
+	return tree.Stamp{Size: f.size, ModTime: f.modTime, Inode: f.inode, Changed: f.changed}
 }
 
 // Limits of a folder that is packed.
@@ -41,31 +43,31 @@ const (
 // packingRules decide which files of a folder are packed.
 type packingRules interface {
 	// begin is given the entries of the folder itself.
-	begin(p Part, entries []entry) *finding
+	begin(p tree.Part, entries []tree.Entry) *tree.Finding
 
 	// leavesOut reports whether an entry is not packed. name is its path in the
 	// archive, in what the rules said of the folder around it, and within what they
 	// say of it if it is a folder.
-	leavesOut(e entry, name string, in folderMatch) (leftOut bool, within folderMatch, bad *finding)
+	leavesOut(e tree.Entry, name string, in folderMatch) (leftOut bool, within folderMatch, bad *tree.Finding)
 }
 
 // walkPacked finds the files of a folder that are packed, ordered by their path
 // in the archive. It calls visit for each folder before reading it.
-func (p Part) walkPacked(dir string, rules packingRules, visit func(dir string)) ([]packedFile, *finding) {
+func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir string)) ([]packedFile, *tree.Finding) {
 	var files []packedFile
 	folders := 0
-	var walk func(dir, prefix string, depth int, in folderMatch) *finding
-	walk = func(dir, prefix string, depth int, in folderMatch) *finding {
+	var walk func(dir, prefix string, depth int, in folderMatch) *tree.Finding
+	walk = func(dir, prefix string, depth int, in folderMatch) *tree.Finding {
 		if depth > maxFolderDepth {
-			return found(TooLarge, "it is deeper than %d folders: is there a symlink to a parent?", maxFolderDepth)
+			return tree.Findingf(tree.TooLarge, "it is deeper than %d folders: is there a symlink to a parent?", maxFolderDepth)
 		}
 		if folders++; folders > maxFolderFiles { // two symlinks to a parent double them at every level
-			return found(TooLarge, "it has more than %d folders: is there a symlink to a parent?", maxFolderFiles)
+			return tree.Findingf(tree.TooLarge, "it has more than %d folders: is there a symlink to a parent?", maxFolderFiles)
 		}
 		visit(dir)
-		entries, err := p.list(dir)
+		entries, err := p.List(dir)
 		if err != nil {
-			return asFinding(err)
+			return tree.AsFinding(err)
 		}
 		if depth == 0 {
 			if f := rules.begin(p, entries); f != nil {
@@ -73,30 +75,30 @@ func (p Part) walkPacked(dir string, rules packingRules, visit func(dir string))
 			}
 		}
 		for _, e := range entries {
-			name := path.Join(prefix, e.name)
+			name := path.Join(prefix, e.Name)
 			leftOut, within, f := rules.leavesOut(e, name, in)
 			switch {
 			case f != nil:
 				return f
 			case leftOut:
 				continue
-			case e.bad != nil:
-				return e.bad.inside(name)
-			case e.info.IsDir():
-				if f := walk(e.path(), name, depth+1, within); f != nil {
+			case e.Bad != nil:
+				return e.Bad.Inside(name)
+			case e.Info.IsDir():
+				if f := walk(e.Path(), name, depth+1, within); f != nil {
 					return f
 				}
 				continue
-			case !e.info.Mode().IsRegular():
-				return found(Unreadable, "%q in it is not a regular file: remove it", name)
+			case !e.Info.Mode().IsRegular():
+				return tree.Findingf(tree.Unreadable, "%q in it is not a regular file: remove it", name)
 			}
-			s := stampOf(e.info)
+			s := tree.StampOf(e.Info)
 			files = append(files, packedFile{
-				name: name, path: e.path(), size: s.size, modTime: s.modTime, inode: s.inode, changed: s.changed,
-				byMode: !p.named() && e.info.Mode()&0o111 != 0,
+				name: name, path: e.Path(), size: s.Size, modTime: s.ModTime, inode: s.Inode, changed: s.Changed,
+				byMode: !p.Named() && e.Info.Mode()&0o111 != 0,
 			})
 			if len(files) > maxFolderFiles {
-				return found(TooLarge, "it has more than %d files: is there a symlink to a parent?", maxFolderFiles)
+				return tree.Findingf(tree.TooLarge, "it has more than %d files: is there a symlink to a parent?", maxFolderFiles)
 			}
 		}
 		return nil
@@ -107,42 +109,42 @@ func (p Part) walkPacked(dir string, rules packingRules, visit func(dir string))
 
 // stampFolder changes whenever a file in a folder may have changed. Its time is
 // that of the newest file.
-func stampFolder(files []packedFile) stamp {
-	var s stamp
+func stampFolder(files []packedFile) tree.Stamp {
+	var s tree.Stamp
 	h := sha256.New()
 	for _, f := range files {
-		s.size += f.size
-		s.modTime, s.changed = max(s.modTime, f.modTime), max(s.changed, f.changed)
+		s.Size += f.size
+		s.ModTime, s.Changed = max(s.ModTime, f.modTime), max(s.Changed, f.changed)
 		fmt.Fprintf(h, "%s\x00%d %d %d %d %t\n", f.name, f.size, f.modTime, f.inode, f.changed, f.byMode)
 	}
-	s.files = string(h.Sum(nil))
+	s.Files = string(h.Sum(nil))
 	return s
 }
 
 // filesUnchanged returns ErrChanged if a file is no longer the one that was
 // packed. Listing a folder costs a fraction of opening every file in it.
-func (p Part) filesUnchanged(files []packedFile) error {
-	p = p.direct()
-	stamps := make(map[string]stamp, len(files)) // of everything in the folders listed
+func filesUnchanged(p tree.Part, files []packedFile) error {
+	p = p.Direct()
+	stamps := make(map[string]tree.Stamp, len(files)) // of everything in the folders listed
 	listed := make(map[string]bool)
 	for i := range files {
 		file := &files[i]
 		if dir := path.Dir(file.path); !listed[dir] {
 			listed[dir] = true
-			entries, err := p.list(dir)
+			entries, err := p.List(dir)
 			if err != nil {
 				return err
 			}
 			for _, e := range entries {
-				if e.bad == nil {
-					stamps[e.path()] = stampOf(e.info)
+				if e.Bad == nil {
+					stamps[e.Path()] = tree.StampOf(e.Info)
 				}
 			}
 		}
 		if s, ok := stamps[file.path]; ok && s == file.stamp() {
 			continue
 		}
-		f, err := p.openUnchanged(file.path, file.stamp()) // which knows what of a stamp counts
+		f, err := p.OpenUnchanged(file.path, file.stamp()) // which knows what of a stamp counts
 		if err != nil {
 			return err
 		}
@@ -158,7 +160,7 @@ type packedFolder interface {
 
 	// open opens the archive of a folder in a part of the tree. Reading fails with
 	// ErrChanged when a file that is read has changed.
-	open(part Part) packedReader
+	open(part tree.Part) packedReader
 }
 
 // A packedReader is such an archive, opened for reading.
@@ -170,10 +172,10 @@ type packedReader struct {
 // A folderReader reads the files of a folder for the archive computed from it. It
 // serves one reader at a time.
 type folderReader struct {
-	part     Part
+	part     tree.Part
 	current  afero.File // the file read last, kept open for the next read
 	path     string     // of current
-	verified stamp      // of current
+	verified tree.Stamp // of current
 }
 
 func (r *folderReader) Close() error {
@@ -192,7 +194,7 @@ func (r *folderReader) openFile(file *packedFile) (err error) {
 	}
 	r.Close()
 	r.path, r.verified = file.path, file.stamp()
-	r.current, err = r.part.openUnchanged(file.path, r.verified)
+	r.current, err = r.part.OpenUnchanged(file.path, r.verified)
 	return err
 }
 
@@ -206,8 +208,8 @@ func (r *folderReader) unchanged() error {
 	if err != nil {
 		return err
 	}
-	if !r.part.sameFile(r.path, stampOf(info), r.verified) {
-		return ErrChanged
+	if !r.part.SameFile(r.path, tree.StampOf(info), r.verified) {
+		return tree.ErrChanged
 	}
 	return nil
 }
@@ -221,7 +223,7 @@ func (r *folderReader) readContent(p []byte, file *packedFile, offset int64) (in
 	n, err := r.current.ReadAt(p[:min(int64(len(p)), file.size-offset)], offset)
 	if n <= 0 && err != nil {
 		if errors.Is(err, io.EOF) {
-			err = ErrChanged // shorter than it was
+			err = tree.ErrChanged // shorter than it was
 		}
 		return 0, err
 	}
@@ -251,8 +253,8 @@ func isExecutable(start []byte) bool {
 // changedWhileRead turns ErrChanged into the finding for a folder that changed
 // during the scan.
 func changedWhileRead(err error) error {
-	if errors.Is(err, ErrChanged) {
-		return found(BeingWritten, "it is still being written")
+	if errors.Is(err, tree.ErrChanged) {
+		return tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	return err
 }

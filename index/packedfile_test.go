@@ -16,13 +16,14 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // moduleFiles are the files of a module folder, by name.
 type moduleFiles map[string]string
 
-func (m moduleFiles) on(t testing.TB, fsys afero.Fs, modTime time.Time, mode fs.FileMode) Part {
+func (m moduleFiles) on(t testing.TB, fsys afero.Fs, modTime time.Time, mode fs.FileMode) tree.Part {
 	t.Helper()
 	for name, content := range m {
 		name = path.Join("module", name)
@@ -36,10 +37,10 @@ func (m moduleFiles) on(t testing.TB, fsys afero.Fs, modTime time.Time, mode fs.
 			t.Fatal(err)
 		}
 	}
-	return Part{Fs: fsys, Dir: "."}
+	return tree.Part{Fs: fsys, Dir: "."}
 }
 
-func (m moduleFiles) inMemory(t testing.TB) Part {
+func (m moduleFiles) inMemory(t testing.TB) tree.Part {
 	return m.on(t, afero.NewMemMapFs(), long, 0o644)
 }
 
@@ -73,17 +74,17 @@ func (m moduleFiles) clean() moduleFiles {
 }
 
 func TestAChangedFolderIsNotServed(t *testing.T) {
-	change := func(name, content string, modTime time.Time) func(*testing.T, Part) {
-		return func(t *testing.T, p Part) {
+	change := func(name, content string, modTime time.Time) func(*testing.T, tree.Part) {
+		return func(t *testing.T, p tree.Part) {
 			moduleFiles{name: content}.on(t, p.Fs, modTime, 0o644)
 		}
 	}
-	for rule, change := range map[string]func(*testing.T, Part){
+	for rule, change := range map[string]func(*testing.T, tree.Part){
 		"a file is longer":  change("main.tf", "longer than it was before, by a few bytes", long),
 		"a file is shorter": change("main.tf", "x", long),
 		"a file is newer":   change("main.tf", aModule["main.tf"], long.Add(time.Nanosecond)),
-		"a file is gone":    func(_ *testing.T, p Part) { p.Fs.Remove("module/main.tf") },
-		"the folder is gone": func(_ *testing.T, p Part) {
+		"a file is gone":    func(_ *testing.T, p tree.Part) { p.Fs.Remove("module/main.tf") },
+		"the folder is gone": func(_ *testing.T, p tree.Part) {
 			p.Fs.RemoveAll("module")
 		},
 	} {
@@ -91,7 +92,7 @@ func TestAChangedFolderIsNotServed(t *testing.T) {
 			part := aModule.inMemory(t)
 			f := packed(t, part)
 			change(t, part)
-			if _, err := openPacking(part, f); !errors.Is(err, ErrChanged) {
+			if _, err := openPacking(part, f); !errors.Is(err, tree.ErrChanged) {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -102,7 +103,7 @@ func TestAChangedFolderIsNotServed(t *testing.T) {
 		r := f.made.packed.open(part)
 		defer r.Close()
 		moduleFiles{"large.bin": "x"}.on(t, part.Fs, long, 0o644)
-		if _, err := io.ReadAll(r); !errors.Is(err, ErrChanged) {
+		if _, err := io.ReadAll(r); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("the error is %v", err)
 		}
 	})
@@ -129,7 +130,7 @@ func TestFoldersThatCannotBePacked(t *testing.T) {
 		many[fmt.Sprintf("module/%d.tf", i)] = &fstest.MapFile{}
 		folders[fmt.Sprintf("module/%d", i)] = &fstest.MapFile{Mode: fs.ModeDir}
 	}
-	disk := func(link, to string) Part {
+	disk := func(link, to string) tree.Part {
 		dir := t.TempDir()
 		root, err := os.OpenRoot(dir)
 		if err != nil {
@@ -142,27 +143,27 @@ func TestFoldersThatCannotBePacked(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		return newPart(root, "")
+		return tree.NewPart(root, "")
 	}
 	for _, test := range []struct {
 		rule   string
-		part   Part
-		reason Reason
+		part   tree.Part
+		reason tree.Reason
 		says   string
 	}{
-		{"one that is too deep", moduleFiles{deep + "main.tf": ""}.inMemory(t), TooLarge, "deeper than 32"},
-		{"one with too many files", Part{Fs: afero.FromIOFS{FS: many}, Dir: "."}, TooLarge, "more than 10000 files"},
-		{"one with too many folders", Part{Fs: afero.FromIOFS{FS: folders}, Dir: "."}, TooLarge, "more than 10000 folders"},
-		{"one with two symlinks to itself", disk("again", "."), Unreadable, "too many levels of symbolic links"},
-		{"one with two absolute symlinks to itself", disk("again", "DIR/module"), TooLarge, "deeper than 32"},
-		{"one with a symlink to itself as a file", disk("loop", "loop1"), Unreadable, `"loop0" in it`},
-		{"one with a symlink that leaves the root", disk("out", "../../../etc"), Unreadable, "a symlink leaves the root"},
-		{"one with an absolute symlink", disk("out", "/etc"), Unreadable, "a symlink leaves the root"},
-		{"one with a symlink to nothing", disk("nothing", "x"), Unreadable, "a symlink to nothing"},
+		{"one that is too deep", moduleFiles{deep + "main.tf": ""}.inMemory(t), tree.TooLarge, "deeper than 32"},
+		{"one with too many files", tree.Part{Fs: afero.FromIOFS{FS: many}, Dir: "."}, tree.TooLarge, "more than 10000 files"},
+		{"one with too many folders", tree.Part{Fs: afero.FromIOFS{FS: folders}, Dir: "."}, tree.TooLarge, "more than 10000 folders"},
+		{"one with two symlinks to itself", disk("again", "."), tree.Unreadable, "too many levels of symbolic links"},
+		{"one with two absolute symlinks to itself", disk("again", "DIR/module"), tree.TooLarge, "deeper than 32"},
+		{"one with a symlink to itself as a file", disk("loop", "loop1"), tree.Unreadable, `"loop0" in it`},
+		{"one with a symlink that leaves the root", disk("out", "../../../etc"), tree.Unreadable, "a symlink leaves the root"},
+		{"one with an absolute symlink", disk("out", "/etc"), tree.Unreadable, "a symlink leaves the root"},
+		{"one with a symlink to nothing", disk("nothing", "x"), tree.Unreadable, "a symlink to nothing"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			_, _, f := test.part.walkFolder("module", unwatched)
-			if f == nil || f.reason != test.reason || !strings.Contains(f.detail, test.says) {
+			_, _, f := walkFolder(test.part, "module", unwatched)
+			if f == nil || f.Reason != test.reason || !strings.Contains(f.Detail, test.says) {
 				t.Errorf("the finding is %+v", f)
 			}
 		})
@@ -176,13 +177,13 @@ func unwatched(string) {}
 // no other change.
 func TestFolderStampCoversModes(t *testing.T) {
 	files := moduleFiles{"main.tf": "x", "run": "x"}
-	stamps := make(map[stamp]bool)
+	stamps := make(map[tree.Stamp]bool)
 	for _, mode := range []fs.FileMode{0o644, 0o755} {
 		fsys := afero.NewMemMapFs()
 		part := files.on(t, fsys, long, 0o644)
 		fsys.Chmod("module/run", mode)
 		fsys.Chtimes("module/run", long, long)
-		walked, _, f := part.walkFolder("module", unwatched)
+		walked, _, f := walkFolder(part, "module", unwatched)
 		if f != nil {
 			t.Fatal(f)
 		}

@@ -13,6 +13,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A release's documentation lies in VERSION/docs/, as terraform-plugin-docs writes it,
@@ -90,7 +91,7 @@ type DocPage struct {
 	Path string
 
 	path  string // in the part of providers
-	stamp stamp
+	stamp tree.Stamp
 }
 
 // Page returns a page, or nil.
@@ -145,7 +146,7 @@ func (s *Snapshot) Docs(ctx context.Context, r *Release) (*Docs, error) {
 	return s.documentation.get(ctx, dir, fresh, func(ctx context.Context, known *Docs) (*Docs, error) {
 		d, err := s.listDocs(ctx, dir, known)
 		if err != nil && ctx.Err() == nil {
-			return nil, withoutPath(err)
+			return nil, tree.WithoutPath(err)
 		}
 		return d, err
 	})
@@ -159,9 +160,9 @@ func (s *Snapshot) ReadDoc(ctx context.Context, p *DocPage) (text string, cut bo
 		return "", false, err
 	}
 	defer release()
-	content, err := s.tree.Providers.readStart(p.path, maxDocPage+1)
+	content, err := readStartOf(s.tree.Providers, p.path, maxDocPage+1)
 	if err != nil {
-		return "", false, withoutPath(err)
+		return "", false, tree.WithoutPath(err)
 	}
 	if len(content) > maxDocPage {
 		content, cut = content[:maxDocPage], true
@@ -170,9 +171,9 @@ func (s *Snapshot) ReadDoc(ctx context.Context, p *DocPage) (text string, cut bo
 	return strings.ToValidUTF8(text, "\uFFFD"), cut, nil
 }
 
-// readStart returns the beginning of a file.
-func (p Part) readStart(name string, most int64) ([]byte, error) {
-	f, _, err := p.open(name)
+// readStartOf returns the beginning of a file.
+func readStartOf(p tree.Part, name string, most int64) ([]byte, error) {
+	f, _, err := p.OpenRegular(name)
 	if err != nil {
 		return nil, err
 	}
@@ -182,41 +183,41 @@ func (p Part) readStart(name string, most int64) ([]byte, error) {
 
 // addDocs notes a folder of a version that is documentation. Where there are both
 // layouts, the older one counts, as in the public registry.
-func (w *walker) addDocs(p *providerFolder, only string, e entry) bool {
+func (w *walker) addDocs(p *providerFolder, only string, e tree.Entry) bool {
 	v, err := address.ParseProviderVersion(only)
 	if err != nil {
 		return false
 	}
 	w.depends = true // on what is in the folder
-	switch e.name {
+	switch e.Name {
 	case "docs":
-		p.release(v, only).docs = e.path()
+		p.release(v, only).docs = e.Path()
 	case "website": // it comes after docs
-		entries, err := p.part.list(e.path())
-		i := slices.IndexFunc(entries, func(e entry) bool { return e.name == "docs" && e.bad == nil && e.info.IsDir() })
+		entries, err := p.part.List(e.Path())
+		i := slices.IndexFunc(entries, func(e tree.Entry) bool { return e.Name == "docs" && e.Bad == nil && e.Info.IsDir() })
 		if err != nil || i < 0 {
 			return false
 		}
 		e = entries[i]
-		p.release(v, only).docs = e.path()
+		p.release(v, only).docs = e.Path()
 	default:
 		return false
 	}
-	w.watchDocs(p.part, e.path())
+	w.watchDocs(p.part, e.Path())
 	return true
 }
 
 // watchDocs has a scan follow when pages change: they are shown as they were at the
 // last one.
-func (w *walker) watchDocs(part Part, dir string) {
-	if w.scan.watch == nil || !part.isOnDisk() {
+func (w *walker) watchDocs(part tree.Part, dir string) {
+	if w.scan.watch == nil || !part.IsOnDisk() {
 		return
 	}
 	w.scan.watch.add(part, dir)
-	entries, _ := part.list(dir) // whoever looks at them is told what is wrong
+	entries, _ := part.List(dir) // whoever looks at them is told what is wrong
 	for _, e := range entries {
-		if _, ok := docFolders[e.name]; ok && e.bad == nil && e.info.IsDir() {
-			w.scan.watch.add(part, e.path())
+		if _, ok := docFolders[e.Name]; ok && e.Bad == nil && e.Info.IsDir() {
+			w.scan.watch.add(part, e.Path())
 		}
 	}
 }
@@ -249,11 +250,11 @@ func (s *Snapshot) listDocs(ctx context.Context, dir string, known *Docs) (*Docs
 	if path.Base(release) == "website" {
 		release = path.Dir(release)
 	}
-	entries, err := part.list(dir)
+	entries, err := part.List(dir)
 	if err != nil {
 		return nil, err
 	}
-	add := func(category DocCategory, e entry) {
+	add := func(category DocCategory, e tree.Entry) {
 		slug, ok := docSlug(e)
 		if !ok || category == DocOverview && slug != "index" || d.Page(category, slug) != nil {
 			return
@@ -265,18 +266,18 @@ func (s *Snapshot) listDocs(ctx context.Context, dir string, known *Docs) (*Docs
 			d.LeftOut++
 			return
 		}
-		d.Pages = append(d.Pages, DocPage{Category: category, Slug: slug, Path: strings.TrimPrefix(e.path(), release+"/"), path: e.path(), stamp: stampOf(e.info)})
+		d.Pages = append(d.Pages, DocPage{Category: category, Slug: slug, Path: strings.TrimPrefix(e.Path(), release+"/"), path: e.Path(), stamp: tree.StampOf(e.Info)})
 	}
 	for _, e := range entries {
-		category, isFolder := docFolders[e.name]
+		category, isFolder := docFolders[e.Name]
 		switch {
 		case ctx.Err() != nil:
 			return nil, ctx.Err()
-		case e.bad != nil:
-		case !e.info.IsDir():
+		case e.Bad != nil:
+		case !e.Info.IsDir():
 			add(DocOverview, e)
 		case isFolder:
-			pages, err := part.list(e.path())
+			pages, err := part.List(e.Path())
 			if err != nil {
 				return nil, err
 			}
@@ -294,13 +295,13 @@ func (s *Snapshot) listDocs(ctx context.Context, dir string, known *Docs) (*Docs
 
 // docSlug is the name of a page, and whether an entry is one. Names that are no text, or
 // that a URL cannot have as one segment of its path, are none: links would lead nowhere.
-func docSlug(e entry) (slug string, ok bool) {
-	if e.bad != nil || hiddenOrTemporary(e.name) || !e.info.Mode().IsRegular() ||
-		!utf8.ValidString(e.name) || strings.ContainsRune(e.name, '\\') {
+func docSlug(e tree.Entry) (slug string, ok bool) {
+	if e.Bad != nil || tree.IsHiddenOrTemporary(e.Name) || !e.Info.Mode().IsRegular() ||
+		!utf8.ValidString(e.Name) || strings.ContainsRune(e.Name, '\\') {
 		return "", false
 	}
 	for _, suffix := range docSuffixes {
-		if slug, ok := strings.CutSuffix(e.name, suffix); ok && slug != "" {
+		if slug, ok := strings.CutSuffix(e.Name, suffix); ok && slug != "" {
 			return slug, true
 		}
 	}
@@ -320,14 +321,14 @@ func (s *Snapshot) readFrontMatter(ctx context.Context, d, known *Docs) error {
 	}
 	for i := range d.Pages {
 		p := &d.Pages[i]
-		if b := before[p.path]; b != nil && b.stamp == p.stamp && p.stamp.settled(known.taken) {
+		if b := before[p.path]; b != nil && b.stamp == p.stamp && p.stamp.Settled(known.taken) {
 			p.Title, p.Subcategory, p.Description = b.Title, b.Subcategory, b.Description
 			continue
 		}
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		content, err := s.tree.Providers.readStart(p.path, maxFrontMatter)
+		content, err := readStartOf(s.tree.Providers, p.path, maxFrontMatter)
 		if err != nil {
 			if errors.Is(err, fs.ErrNotExist) {
 				continue // removed since: the next list is without it

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -53,7 +54,7 @@ type releaseFiles struct {
 	docs      string // the folder of its documentation; empty if there is none
 	copied    bool   // the copy of its namespace's keys lists it
 
-	bad *finding // why something of it cannot be read, so that it stays as it was; nil if nothing
+	bad *tree.Finding // why something of it cannot be read, so that it stays as it was; nil if nothing
 }
 
 // A packageArchive is a provider's zip for one platform, or the folder of an
@@ -68,7 +69,7 @@ type packageArchive struct {
 // newPackageArchive takes the platform's names from that of the archive: what else they are
 // from need not stay in memory.
 func newPackageArchive(a *archive, p address.Platform) *packageArchive {
-	text := strings.TrimSuffix(a.name, ".zip")
+	text := strings.TrimSuffix(a.Name, ".zip")
 	text = text[len(text)-len(p.OS)-len("_")-len(p.Arch):]
 	return &packageArchive{archive: a, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
 }
@@ -76,7 +77,7 @@ func newPackageArchive(a *archive, p address.Platform) *packageArchive {
 // zip is the name of the zip that clients download.
 func (p *packageArchive) zip() string {
 	if p.files == nil {
-		return p.name
+		return p.Name
 	}
 	return address.PackageName(p.in.address.Name, p.version, p.platform)
 }
@@ -92,8 +93,8 @@ func (p *packageArchive) detail() packageDetail {
 
 // A document is one of the small files beside the packages.
 type document struct {
-	location
-	stamp   stamp
+	tree.Location
+	stamp   tree.Stamp
 	content []byte // nil if the memo does not know it
 }
 
@@ -167,51 +168,51 @@ func (p *providerFolder) walkReport() *Report {
 // walkReleases sorts the files of a provider's folder, or of the folder of one
 // version in it, into releases. only is that version, empty for any. bad is why
 // nothing can be said of the folder; nil if something can.
-func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad *finding) {
+func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad *tree.Finding) {
 	entries, unreadable, bad := w.list(p.part, dir, report)
 	if bad != nil {
 		return bad
 	}
 	for _, e := range unreadable {
-		w.faulty = w.faulty || e.bad.passes()
-		v := p.versionOf(e.name, only)
-		w.report.withhold(e.bad.at(inFolder(report, e.name), p.address, v))
-		p.holdVersion(v, e.bad)
+		w.faulty = w.faulty || e.Bad.Passes()
+		v := p.versionOf(e.Name, only)
+		w.report.withhold(problemOf(e.Bad, tree.InFolder(report, e.Name), p.address, v))
+		p.holdVersion(v, e.Bad)
 	}
 	if only == "" {
 		if bad := w.readMetadata(&p.folder, p.address, entries, unreadable); bad != nil {
 			return bad
 		}
-	} else if isIncompleteUpload(p.address.Name, only, entries) {
-		w.report.ignore(report, Temporary, "it is being uploaded: it is skipped until its SHA256SUMS is there, which comes last")
+	} else if tree.IsIncompleteUpload(p.address.Name, only, entries) {
+		w.report.ignore(report, tree.Temporary, "it is being uploaded: it is skipped until its SHA256SUMS is there, which comes last")
 		return nil
 	}
 	beside := newSiblings(entries)
 	for _, e := range entries {
-		if only == "" && isMetadata(e) || only != "" && e.name == UploadName {
+		if only == "" && isMetadata(e) || only != "" && e.Name == tree.UploadName {
 			continue
 		}
-		problem := func(f *finding, version string) {
-			w.report.withhold(f.at(inFolder(report, e.name), p.address, version))
+		problem := func(f *tree.Finding, version string) {
+			w.report.withhold(problemOf(f, tree.InFolder(report, e.Name), p.address, version))
 		}
-		if e.info.IsDir() {
-			switch v, err := p.parser.ParseVersion(e.name); {
+		if e.Info.IsDir() {
+			switch v, err := p.parser.ParseVersion(e.Name); {
 			case only != "":
 				if !w.addDocs(p, only, e) && !w.addPackageFolder(p, report, only, e) {
 					w.strayProviderFolder(p, report, e)
 				}
 			case err == nil:
-				if bad := w.walkReleases(p, e.path(), inFolder(report, e.name), v.String()); bad != nil {
+				if bad := w.walkReleases(p, e.Path(), tree.InFolder(report, e.Name), v.String()); bad != nil {
 					p.holdVersion(v.String(), bad)
 				}
-			case looksLikeVersion(e.name):
-				problem(found(BadVersion, "%v", err), "")
+			case looksLikeVersion(e.Name):
+				problem(tree.Findingf(tree.BadVersion, "%v", err), "")
 			default:
 				w.strayProviderFolder(p, report, e)
 			}
 			continue
 		}
-		f, err := p.parser.Parse(e.name)
+		f, err := p.parser.Parse(e.Name)
 		switch {
 		case errors.Is(err, address.ErrNoReleaseFile):
 			w.strayProviderFile(p, report, only, e, beside)
@@ -220,7 +221,7 @@ func (w *walker) walkReleases(p *providerFolder, dir, report, only string) (bad 
 			problem(badReleaseName(err), "")
 			continue
 		case only != "" && f.Text != only:
-			problem(found(NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.Text, only), f.Text)
+			problem(tree.Findingf(tree.NameMismatch, "it is of version %s and lies in the folder of %s: move it", f.Text, only), f.Text)
 			continue
 		}
 		w.addReleaseFile(p, f, report, e)
@@ -239,35 +240,35 @@ func (p *providerFolder) versionOf(name, only string) string {
 	switch {
 	case only == "" && err == nil:
 		return f.Text
-	case only != "" && (err == nil || isPlatform || name == UploadName):
+	case only != "" && (err == nil || isPlatform || name == tree.UploadName):
 		return only
 	}
 	return ""
 }
 
 // holdVersion has a version stay as it was, unless it is empty.
-func (p *providerFolder) holdVersion(text string, bad *finding) {
+func (p *providerFolder) holdVersion(text string, bad *tree.Finding) {
 	if v, err := address.ParseProviderVersion(text); err == nil {
 		p.release(v, v.String()).hold(bad)
 	}
 }
 
 // hold has the release stay as it was. Of several reasons one that may pass counts.
-func (r *releaseFiles) hold(bad *finding) {
-	if !r.bad.passes() {
+func (r *releaseFiles) hold(bad *tree.Finding) {
+	if !r.bad.Passes() {
 		r.bad = bad
 	}
 }
 
 // badReleaseName is the finding for a name that ParseReleaseFile refuses.
-func badReleaseName(err error) *finding {
+func badReleaseName(err error) *tree.Finding {
 	switch {
 	case errors.Is(err, address.ErrOtherProvider):
-		return found(NameMismatch, "%v", err)
+		return tree.Findingf(tree.NameMismatch, "%v", err)
 	case errors.Is(err, address.ErrPackageName):
-		return found(BadName, "%v", err)
+		return tree.Findingf(tree.BadName, "%v", err)
 	}
-	return found(BadVersion, "%v", err)
+	return tree.Findingf(tree.BadVersion, "%v", err)
 }
 
 // looksLikeVersion reports whether a folder was meant to be a version.
@@ -278,7 +279,7 @@ func looksLikeVersion(name string) bool {
 
 // addReleaseFile adds a file in a folder, which a report calls report, to the release of
 // its version.
-func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report string, e entry) {
+func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report string, e tree.Entry) {
 	r := p.release(f.Version, f.Text)
 	if f.Kind == address.PackageFile {
 		a := w.newArchive(&p.folder, report, e, r.text, p.read)
@@ -293,14 +294,14 @@ func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report
 		slot = &r.signature
 	}
 	if *slot != nil {
-		w.report.withhold(found(Duplicate, "the release has this file twice: keep one of them").at(inFolder(report, e.name), p.address, r.text))
+		w.report.withhold(problemOf(tree.Findingf(tree.Duplicate, "the release has this file twice: keep one of them"), tree.InFolder(report, e.Name), p.address, r.text))
 		return
 	}
-	d := &document{location: location{e.dir, e.name, report}, stamp: stampOf(e.info)}
-	if known, ok := w.scan.memo.get(&d.location, d.stamp); ok {
+	d := &document{Location: e.Location(report), stamp: tree.StampOf(e.Info)}
+	if known, ok := w.scan.memo.get(&d.Location, d.stamp); ok {
 		d.content = known.content
 	} else {
-		d.detachName()
+		d.DetachName()
 	}
 	*slot = d
 }
@@ -328,7 +329,7 @@ func (p *providerFolder) order() {
 
 // noteRested adds the unpacked packages that have been read: they need not rest
 // again.
-func (p *providerFolder) noteRested(rested map[string]stamp) {
+func (p *providerFolder) noteRested(rested map[string]tree.Stamp) {
 	for _, files := range p.ordered {
 		for _, k := range files.packages {
 			k.noteRested(rested)
@@ -366,16 +367,16 @@ func (r *releaseFiles) any() bool { return len(r.packages) > 0 || r.bad != nil }
 // path is what stands for the version in a report.
 func (r *releaseFiles) path(p *providerFolder) string {
 	if len(r.packages) == 0 {
-		return inFolder(p.report, r.text)
+		return tree.InFolder(p.report, r.text)
 	}
-	return r.packages[0].reportPath()
+	return r.packages[0].ReportPath()
 }
 
 // rewritten reports whether a package changed while it was read, or one that is
 // offered is being written anew or cannot be read. The next scan tries again.
 func (r *releaseFiles) rewritten(known *Release, now time.Time) bool {
 	return slices.ContainsFunc(r.packages, func(p *packageArchive) bool {
-		return p.bad.isFault() && known.Package(p.platform.OS, p.platform.Arch) != nil || p.unfinished(now) && (p.bad.reason == BeingWritten || known.Package(p.platform.OS, p.platform.Arch) != nil)
+		return p.bad.IsFault() && known.Package(p.platform.OS, p.platform.Arch) != nil || p.unfinished(now) && (p.bad.Reason == tree.BeingWritten || known.Package(p.platform.OS, p.platform.Arch) != nil)
 	})
 }
 
@@ -383,7 +384,7 @@ func (r *releaseFiles) rewritten(known *Release, now time.Time) bool {
 // package's was checked when it was read.
 func (r *releaseFiles) settled(now time.Time) bool {
 	for d := range r.documents() {
-		if !d.stamp.settled(now) {
+		if !d.stamp.Settled(now) {
 			return false
 		}
 	}
@@ -394,15 +395,15 @@ func (r *releaseFiles) settled(now time.Time) bool {
 func (r *releaseFiles) state(keys *keysFile) (sum wire.SHA256) {
 	var space [512]byte
 	h, b := sha256.New(), space[:0]
-	add := func(file *location, s stamp) {
-		b = s.append(appendString(appendString(b[:0], file.dir), file.name))
+	add := func(file *tree.Location, s tree.Stamp) {
+		b = appendStamp(s, appendString(appendString(b[:0], file.Dir), file.Name))
 		h.Write(b)
 	}
 	for _, p := range r.packages {
-		add(&p.location, p.stamp)
+		add(&p.Location, p.stamp)
 	}
 	for d := range r.documents() {
-		add(&d.location, d.stamp)
+		add(&d.Location, d.stamp)
 	}
 	if keys != nil {
 		h.Write(keys.sum[:])

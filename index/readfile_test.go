@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func TestReadFile(t *testing.T) {
@@ -13,7 +13,7 @@ func TestReadFile(t *testing.T) {
 	files := indextest.OnDisk(t, root)
 	files.Write("keys/acme.asc", "123456")
 	files.Write("keys/folder.asc/file", "")
-	opened, err := index.Directories{Root: root}.Open()
+	opened, err := tree.Directories{Root: root}.Open()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,8 +24,8 @@ func TestReadFile(t *testing.T) {
 		err        error
 	}{
 		{rule: "whole", name: "acme.asc", limit: 6, content: "123456"},
-		{rule: "larger than the limit, which is not cut off", name: "acme.asc", limit: 5, err: index.ErrDocumentTooLarge},
-		{rule: "a folder", name: "folder.asc", limit: 6, err: index.ErrNotWritable},
+		{rule: "larger than the limit, which is not cut off", name: "acme.asc", limit: 5, err: tree.ErrDocumentTooLarge},
+		{rule: "a folder", name: "folder.asc", limit: 6, err: tree.ErrNotWritable},
 		{rule: "none", name: "other.asc", limit: 6},
 	}
 	for _, test := range tests {

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // read reads the archives that are not known. What is known is published at once
@@ -161,7 +162,7 @@ func newBatches(s *scan, found *inventory, send func(*Snapshot)) *batches {
 	b := &batches{scan: s, found: found, send: send, interval: firstBatch, included: -1}
 	b.progress = Progress{Total: len(found.unread), Began: s.options.now()}
 	for _, a := range found.unread {
-		b.progress.TotalBytes += a.stamp.size
+		b.progress.TotalBytes += a.stamp.Size
 	}
 	b.next = b.progress.Began.Add(b.interval)
 	return b
@@ -172,7 +173,7 @@ func (b *batches) count(a *archive) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.progress.Done++
-	b.progress.DoneBytes += a.stamp.size
+	b.progress.DoneBytes += a.stamp.Size
 }
 
 // add is called after each archive that has been counted, and publishes when it is
@@ -387,8 +388,8 @@ func (r *reading) readUrgent() {
 func (r *reading) read(a *archive) {
 	d := r.scan.readArchive(a)
 	r.found.reading.Lock()
-	if d.bad.passes() && (r.scan.live || d.bad.reason == storeFailed) {
-		r.found.failed = failureAt(a.reportPath(), d.bad) // and it stays pending
+	if d.bad.Passes() && (r.scan.live || d.bad.Reason == tree.StoreFailed) {
+		r.found.failed = failureAt(a.ReportPath(), d.bad) // and it stays pending
 	} else {
 		a.digest, a.pending = d, false
 	}

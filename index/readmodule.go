@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // ReadModule reads what the tree has of a version of a module, as a scan does, where the
@@ -18,14 +19,14 @@ import (
 // is Abandoned. The error is a *PackageError where a scan would withhold it, ErrReserved or
 // ErrChanged where it is still being written, and otherwise that of ctx or one of
 // StorageError.
-func (t Tree) ReadModule(ctx context.Context, a address.Address, v *version.Version) (*ModuleVersion, error) {
+func ReadModule(t tree.Tree, ctx context.Context, a address.Address, v *version.Version) (*ModuleVersion, error) {
 	part, dir, err := t.Folder(a).In()
 	if err != nil {
 		return nil, err
 	}
-	entries, err := part.list(dir)
+	entries, err := part.List(dir)
 	if err != nil {
-		return nil, StorageError(err)
+		return nil, tree.StorageError(err)
 	}
 	p, err := findVersion(entries, v)
 	if p == nil || err != nil {
@@ -42,8 +43,8 @@ func (t Tree) ReadModule(ctx context.Context, a address.Address, v *version.Vers
 // name VERSION.tar.gz, before a scan has seen it: the path in the tree's modules, what is
 // there, and what CheckModule found in it.
 func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d ModuleDigest) *ModuleVersion {
-	p := &modulePackage{version: v, format: "tar.gz", archive: &archive{location: location{name: path}, digest: d.digest}}
-	p.archive.stamp = stampOf(info)
+	p := &modulePackage{version: v, format: "tar.gz", archive: &archive{Location: tree.Location{Name: path}, digest: d.digest}}
+	p.archive.stamp = tree.StampOf(info)
 	return p.offered(a.Hostname)
 }
 
@@ -51,41 +52,41 @@ func NewModuleVersion(a address.Address, v *version.Version, path string, info f
 // folder, the preferred one of several; nil if there is none. The error is for an entry of
 // the version that cannot be read, since it may be the preferred one, and ErrReserved where
 // the only package is about to be written.
-func findVersion(entries []entry, v *version.Version) (best *modulePackage, err error) {
+func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage, err error) {
 	reserved := false
 	for _, e := range entries {
-		if hiddenOrTemporary(e.name) {
+		if tree.IsHiddenOrTemporary(e.Name) {
 			continue
 		}
-		p := &modulePackage{format: "tar.gz", preference: len(address.ModuleFormats), archive: &archive{location: location{dir: e.dir, name: e.name}}}
-		text, format, preference, isFile := address.ParseModuleFile(e.name)
+		p := &modulePackage{format: "tar.gz", preference: len(address.ModuleFormats), archive: &archive{Location: tree.Location{Dir: e.Dir, Name: e.Name}}}
+		text, format, preference, isFile := address.ParseModuleFile(e.Name)
 		switch {
-		case isFile && (e.bad != nil || !e.info.IsDir()):
+		case isFile && (e.Bad != nil || !e.Info.IsDir()):
 			p.format, p.preference = format, preference
-		case e.bad != nil || e.info.IsDir():
-			text = e.name
+		case e.Bad != nil || e.Info.IsDir():
+			text = e.Name
 		default:
 			continue
 		}
 		if p.version, err = address.ParseModuleVersion(text); err != nil || p.version.String() != v.String() {
 			continue
 		}
-		if e.bad != nil {
-			return nil, fmt.Errorf("%w: %s", ErrNotWritable, e.bad.detail)
+		if e.Bad != nil {
+			return nil, fmt.Errorf("%w: %s", tree.ErrNotWritable, e.Bad.Detail)
 		}
-		if isFile && e.info.Size() == 0 {
-			reserved = reserved || Reserved(e.info)
+		if isFile && e.Info.Size() == 0 {
+			reserved = reserved || tree.Reserved(e.Info)
 			continue
 		}
 		if isFile {
-			p.archive.stamp = stampOf(e.info)
+			p.archive.stamp = tree.StampOf(e.Info)
 		}
 		if best == nil || p.preference < best.preference {
 			best = p
 		}
 	}
 	if best == nil && reserved {
-		return nil, ErrReserved
+		return nil, tree.ErrReserved
 	}
 	return best, nil
 }
@@ -103,8 +104,8 @@ func (p *modulePackage) read(ctx context.Context) error {
 	a.findModule(func(dir string) { dirs = append(dirs, dir) })
 	a.stamp = stampFolder(a.files)
 	// Where no scan follows, too, nothing else tells that it has been copied completely.
-	if now := time.Now(); !a.bad.passes() && a.withChanges(dirs, now).tooYoung(now, folderRest) {
-		return found(BeingWritten, "it is still being written")
+	if now := time.Now(); !a.bad.Passes() && a.withChanges(dirs, now).TooYoung(now, folderRest) {
+		return tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
 	if a.bad != nil {
 		return a.bad
@@ -116,18 +117,18 @@ func (p *modulePackage) read(ctx context.Context) error {
 }
 
 func moduleUnread(ctx context.Context, err error) error {
-	var bad *finding
+	var bad *tree.Finding
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case !errors.As(err, &bad):
-		return StorageError(err)
+		return tree.StorageError(err)
 	}
-	switch bad.reason {
-	case BeingWritten:
-		return ErrChanged
-	case Unreadable, exhausted, storeFailed:
-		return fmt.Errorf("%w: %s", ErrNotWritable, bad.detail)
+	switch bad.Reason {
+	case tree.BeingWritten:
+		return tree.ErrChanged
+	case tree.Unreadable, tree.Exhausted, tree.StoreFailed:
+		return fmt.Errorf("%w: %s", tree.ErrNotWritable, bad.Detail)
 	}
 	return asPackageError(err)
 }

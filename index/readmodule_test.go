@@ -14,6 +14,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // What is read of a module outside of a scan is what the scan offers.
@@ -21,9 +23,9 @@ func TestReadModule(t *testing.T) {
 	v1 := version.Must(version.NewVersion("1.0.0"))
 	for _, test := range []struct {
 		rule   string
-		files  []string     // names and contents
-		there  bool         // something is returned
-		reason index.Reason // why it would be withheld
+		files  []string    // names and contents
+		there  bool        // something is returned
+		reason tree.Reason // why it would be withheld
 	}{
 		{"a folder", []string{"1.0.0/main.tf", "x"}, true, ""},
 		{"a folder in short, with a v", []string{"v1.0/main.tf", "x"}, true, ""},
@@ -36,9 +38,9 @@ func TestReadModule(t *testing.T) {
 		{"none of another version", []string{"1.0.1.zip", indextest.Zip("main.tf", "x"), "1.0.0-rc.1/main.tf", "x", "README.md", "x"}, false, ""},
 		{"none that is temporary", []string{".1.0.0.tar.gz.AAAAAAAAAA.part", "x", "1.0.0.tar.gz.part", "x"}, false, ""},
 		{"nothing", nil, false, ""},
-		{"an archive that is broken", []string{"1.0.0.tar.gz", "x"}, false, index.BadArchive},
-		{"a folder without a module", []string{"1.0.0/README.md", "x"}, false, index.NoConfiguration},
-		{"a folder with a secret", []string{"1.0.0/main.tf", "x", "1.0.0/a.txt", indextest.NewPublisher(t).PrivateKey()}, false, index.Secret},
+		{"an archive that is broken", []string{"1.0.0.tar.gz", "x"}, false, tree.BadArchive},
+		{"a folder without a module", []string{"1.0.0/README.md", "x"}, false, tree.NoConfiguration},
+		{"a folder with a secret", []string{"1.0.0/main.tf", "x", "1.0.0/a.txt", indextest.NewPublisher(t).PrivateKey()}, false, tree.Secret},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			files := indextest.New(t)
@@ -49,7 +51,7 @@ func TestReadModule(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := opened.ReadModule(t.Context(), ownVPC, v1)
+			got, err := index.ReadModule(opened, t.Context(), ownVPC, v1)
 			var bad *index.PackageError
 			if (got != nil) != test.there || errors.As(err, &bad) != (test.reason != "") || bad != nil && bad.Reason != test.reason {
 				t.Fatalf("got %+v, %v", got, err)
@@ -67,7 +69,7 @@ func TestReadModule(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := opened.ReadModule(ctx, ownVPC, v1); !errors.Is(err, context.Canceled) {
+			if _, err := index.ReadModule(opened, ctx, ownVPC, v1); !errors.Is(err, context.Canceled) {
 				t.Errorf("when it is given up the error is %v", err)
 			}
 		})
@@ -86,11 +88,11 @@ func TestReadModuleThatIsReserved(t *testing.T) {
 		t.Fatal(err)
 	}
 	v1 := version.Must(version.NewVersion("1.0.0"))
-	if got, err := opened.ReadModule(t.Context(), ownVPC, v1); got != nil || !errors.Is(err, index.ErrReserved) {
+	if got, err := index.ReadModule(opened, t.Context(), ownVPC, v1); got != nil || !errors.Is(err, tree.ErrReserved) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
-	if got, err := opened.ReadModule(t.Context(), ownVPC, v1); got == nil || err != nil {
+	if got, err := index.ReadModule(opened, t.Context(), ownVPC, v1); got == nil || err != nil {
 		t.Errorf("with a package in another format: got %+v, %v", got, err)
 	}
 }
@@ -124,7 +126,7 @@ func TestReadModuleThatIsBeingCopied(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := opened.ReadModule(t.Context(), ownVPC, v1); (got != nil) != test.copied || errors.Is(err, index.ErrChanged) == test.copied {
+			if got, err := index.ReadModule(opened, t.Context(), ownVPC, v1); (got != nil) != test.copied || errors.Is(err, tree.ErrChanged) == test.copied {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
@@ -134,11 +136,11 @@ func TestReadModuleThatIsBeingCopied(t *testing.T) {
 		if err := os.MkdirAll(filepath.Join(root, filepath.FromSlash(dir)), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		opened, err := index.Directories{Root: root}.Open()
+		opened, err := tree.Directories{Root: root}.Open()
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := opened.ReadModule(t.Context(), ownVPC, v1); got != nil || !errors.Is(err, index.ErrChanged) {
+		if got, err := index.ReadModule(opened, t.Context(), ownVPC, v1); got != nil || !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
@@ -153,21 +155,21 @@ func TestReadModuleWhileTheDiskFails(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			files := indextest.New(t).Write("modules/acme/vpc/aws/"+test.name, test.content)
-			var faults indextest.Faults
+			var faults treetest.Faults
 			opened, err := faults.Open(files.Open)()
 			if err != nil {
 				t.Fatal(err)
 			}
 			for n, asked := 1, 1; n <= asked; n++ {
-				faults.When(func(i int, o indextest.Operation) error {
+				faults.When(func(i int, o treetest.Operation) error {
 					if i == n && strings.Contains(o.Path, "1.0.0") { // the finder of the folder has tests of its own
 						return syscall.EMFILE
 					}
 					return nil
 				})
-				got, err := opened.ReadModule(t.Context(), ownVPC, v1)
-				var failed []indextest.Operation
-				if asked, failed = faults.End(); len(failed) > 0 && !errors.Is(err, index.ErrNotWritable) || len(failed) == 0 && got == nil {
+				got, err := index.ReadModule(opened, t.Context(), ownVPC, v1)
+				var failed []treetest.Operation
+				if asked, failed = faults.End(); len(failed) > 0 && !errors.Is(err, tree.ErrNotWritable) || len(failed) == 0 && got == nil {
 					t.Errorf("%v: got %+v, %v", failed, got, err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -63,16 +64,16 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	report := o.report
 	if files.bad != nil {
 		o.passing = true
-		if last != nil || files.bad.passes() {
+		if last != nil || files.bad.Passes() {
 			return last, last == nil
 		}
 	}
 	if len(files.packages) == 0 {
 		for d := range files.documents() {
-			report.ignore(d.reportPath(), NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
+			report.ignore(d.ReportPath(), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
 		if files.docs != "" {
-			report.ignore(path.Join(p.report, strings.TrimPrefix(files.docs, p.dir)), NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
+			report.ignore(path.Join(p.report, strings.TrimPrefix(files.docs, p.dir)), tree.NotPartOfTree, "no package of version "+files.text+" is here: copy its zip files too, or remove it")
 		}
 		return nil, false
 	}
@@ -88,7 +89,7 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	if last != nil && (files.pending() || files.rewritten(last, s.options.now())) {
 		for _, k := range files.packages {
 			if k.bad != nil && !k.pending {
-				report.withhold(k.bad.at(k.reportPath(), p.address, files.text))
+				report.withhold(problemOf(k.bad, k.ReportPath(), p.address, files.text))
 			}
 		}
 		report.Pending += files.unread()
@@ -105,10 +106,10 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 		var problems []Problem
 		v, problems = s.verify(p, files, keys)
 		report.Withheld = append(report.Withheld, problems...)
-		if v.unread.isFault() { // it stays as it was
+		if v.unread.IsFault() { // it stays as it was
 			o.passing = true
 			files.hold(v.unread)
-			return last, last == nil && v.unread.passes()
+			return last, last == nil && v.unread.Passes()
 		}
 		if v.release == nil {
 			return nil, false
@@ -139,24 +140,24 @@ func (s *scan) needsCopy(r *Release, files *releaseFiles, keys *keysFile) bool {
 
 // verify makes the release of files, without one if the version is withheld.
 func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v verifiedRelease, problems []Problem) {
-	withhold := func(path string, f *finding) {
-		problems = append(problems, f.at(path, p.address, files.text))
+	withhold := func(path string, f *tree.Finding) {
+		problems = append(problems, problemOf(f, path, p.address, files.text))
 	}
 	checksums, sums, bad := s.readChecksums(files.checksums)
 	if bad != nil {
-		withhold(files.checksums.reportPath(), bad)
+		withhold(files.checksums.ReportPath(), bad)
 		return verifiedRelease{unread: bad}, problems
 	}
 	protocols, bad := s.readManifest(files.manifest, sums)
 	if bad != nil {
-		withhold(files.manifest.reportPath(), bad)
+		withhold(files.manifest.ReportPath(), bad)
 		return verifiedRelease{unread: bad}, problems
 	}
 	signed, bad := s.verifySignature(p, files, checksums, keys)
 	if bad != nil {
 		at := p.report
 		if files.signature != nil {
-			at = files.signature.reportPath()
+			at = files.signature.ReportPath()
 		}
 		withhold(at, bad)
 		return verifiedRelease{unread: bad}, problems
@@ -173,23 +174,23 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 	for i, k := range packages {
 		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.h1, packedH1: k.detail().packedH1, release: r}
 		r.Packages[i], zips[i] = &offered[i], k.file(files.text)
-		r.published = max(r.published, k.stamp.modTime)
+		r.published = max(r.published, k.stamp.ModTime)
 		r.Changed = append(r.Changed, k.changedBytes(k.platformText)...)
 	}
 	for d := range files.documents() {
-		r.published = max(r.published, d.stamp.modTime)
+		r.published = max(r.published, d.stamp.ModTime)
 	}
 	switch {
 	case signed.signature != nil:
 		r.Signature, r.Keys = Signature{ByPublisher, signed.key.ID}, keys.Keys()
-		r.checksums = newDocumentFile(files.checksums.name, r.Version, checksums)
-		r.signatureFile = newDocumentFile(files.signature.name, r.Version, signed.signature)
+		r.checksums = newDocumentFile(files.checksums.Name, r.Version, checksums)
+		r.signatureFile = newDocumentFile(files.signature.Name, r.Version, signed.signature)
 	case s.options.RequireSignatures:
 		detail := "its publisher did not sign it, which `signatures require` asks for"
 		if signed.note != "" {
 			detail += ": " + signed.note
 		}
-		withhold(p.report, found(Unsigned, "%s", detail))
+		withhold(p.report, tree.Findingf(tree.Unsigned, "%s", detail))
 		return verifiedRelease{}, problems
 	default:
 		r.sign(p.address.Name, checksums, s.options.Signer)
@@ -199,20 +200,20 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 }
 
 // readDocument returns the content of one of a release's documents.
-func (s *scan) readDocument(d *document) ([]byte, *finding) {
+func (s *scan) readDocument(d *document) ([]byte, *tree.Finding) {
 	if d.content != nil {
 		return d.content, nil
 	}
-	content, err := s.tree.Providers.read(d.path())
+	content, err := s.tree.Providers.ReadDocument(d.Path())
 	if err != nil {
-		return nil, asFinding(err)
+		return nil, tree.AsFinding(err)
 	}
-	s.memo.put(&d.location, digest{stamp: d.stamp, content: content}, s.options.now())
+	s.memo.put(&d.Location, digest{stamp: d.stamp, content: content}, s.options.now())
 	return content, nil
 }
 
 // readChecksums returns SHA256SUMS and what it lists, both nil if there is none.
-func (s *scan) readChecksums(d *document) (content []byte, sums wire.Checksums, bad *finding) {
+func (s *scan) readChecksums(d *document) (content []byte, sums wire.Checksums, bad *tree.Finding) {
 	if d == nil {
 		return nil, nil, nil
 	}
@@ -222,15 +223,15 @@ func (s *scan) readChecksums(d *document) (content []byte, sums wire.Checksums, 
 	sums, err := wire.DecodeChecksums(content)
 	switch {
 	case errors.Is(err, wire.ErrNoChecksums):
-		return nil, nil, found(Empty, "%v", err)
+		return nil, nil, tree.Findingf(tree.Empty, "%v", err)
 	case err != nil:
-		return nil, nil, found(BadChecksums, "%v", err)
+		return nil, nil, tree.Findingf(tree.BadChecksums, "%v", err)
 	}
 	return content, sums, nil
 }
 
 // readManifest returns the plugin protocol versions of a release.
-func (s *scan) readManifest(d *document, sums wire.Checksums) (protocols []string, bad *finding) {
+func (s *scan) readManifest(d *document, sums wire.Checksums) (protocols []string, bad *tree.Finding) {
 	if d == nil {
 		return wire.DefaultProtocols(), nil
 	}
@@ -238,12 +239,12 @@ func (s *scan) readManifest(d *document, sums wire.Checksums) (protocols []strin
 	if bad != nil {
 		return nil, bad
 	}
-	if sum, listed := sums[d.name]; listed && sum != wire.SHA256Of(content) {
-		return nil, found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy the release again")
+	if sum, listed := sums[d.Name]; listed && sum != wire.SHA256Of(content) {
+		return nil, tree.Findingf(tree.ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy the release again")
 	}
 	protocols, err := wire.DecodeManifest(content)
 	if err != nil {
-		return nil, found(BadManifest, "%v", err)
+		return nil, tree.Findingf(tree.BadManifest, "%v", err)
 	}
 	return protocols, nil
 }
@@ -260,7 +261,7 @@ type publisherSignature struct {
 // withholds the release. Without such a file nothing is known of the publisher,
 // and the signature is not used. The copy of a keys file verifies what the file did, and
 // nothing else counts then.
-func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, keys *keysFile) (signed publisherSignature, bad *finding) {
+func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums []byte, keys *keysFile) (signed publisherSignature, bad *tree.Finding) {
 	namespace := p.keysOf()
 	isCopy := keys != nil && keys.copied != nil
 	switch {
@@ -285,16 +286,16 @@ func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums
 	case isCopy && !keys.copied.has(newCopiedRelease(p.address.Name, files.text, checksums, signature)):
 		return signed, keysMissing(namespace)
 	case !keys.verifies():
-		return signed, found(UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.file())
+		return signed, tree.Findingf(tree.UnknownKey, "its signature cannot be checked, as %s has no usable key: put the publisher's public key there, or write the line `unsigned` into it", namespace.file())
 	}
-	key, err := s.memo.verify(&files.signature.location, checksums, signature, keys, s.now)
+	key, err := s.memo.verify(&files.signature.Location, checksums, signature, keys, s.now)
 	switch {
 	case errors.Is(err, signing.ErrUnknownKey):
-		return signed, found(UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.file())
+		return signed, tree.Findingf(tree.UnknownKey, "%v; if it is the publisher's, add it to %s", err, namespace.file())
 	case errors.Is(err, signing.ErrKeyExpired):
-		return signed, found(KeyExpired, "%v: sign the release with a valid key", err)
+		return signed, tree.Findingf(tree.KeyExpired, "%v: sign the release with a valid key", err)
 	case err != nil:
-		return signed, found(BadSignature, "%v", err)
+		return signed, tree.Findingf(tree.BadSignature, "%v", err)
 	}
 	signed = publisherSignature{signature: signature, key: key}
 	if !key.Expires.IsZero() && key.Expires.Before(s.now) {
@@ -305,7 +306,7 @@ func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums
 
 // checkPackages returns the packages that are what the release says they are,
 // ordered by platform, and calls withhold for the others.
-func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(path string, f *finding)) []*packageArchive {
+func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(path string, f *tree.Finding)) []*packageArchive {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b *packageArchive) int {
 		// A zip comes before a folder of the same platform.
@@ -318,7 +319,7 @@ func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(pat
 			other = kept[n-1]
 		}
 		if f := p.check(sums, other); f != nil {
-			withhold(p.reportPath(), f)
+			withhold(p.ReportPath(), f)
 			continue
 		}
 		kept = append(kept, p)
@@ -328,21 +329,21 @@ func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(pat
 
 // check returns why a package is withheld, nil if it is not. sums are nil without
 // a SHA256SUMS, other is another package of the platform.
-func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *finding {
+func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *tree.Finding {
 	unusable := p.detail().findingOn(p.platform)
 	switch sum, listed := sums[p.zip()]; {
 	case p.bad != nil:
 		return p.bad
 	case sums != nil && !listed:
-		return found(NotListed, "SHA256SUMS does not list it: release it with the others or remove it")
+		return tree.Findingf(tree.NotListed, "SHA256SUMS does not list it: release it with the others or remove it")
 	case sums != nil && sum != p.sha256 && p.files != nil:
-		return found(ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists: put that zip in its place, or remove SHA256SUMS and its signature")
+		return tree.Findingf(tree.ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists: put that zip in its place, or remove SHA256SUMS and its signature")
 	case sums != nil && sum != p.sha256:
-		return found(ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy it again")
+		return tree.Findingf(tree.ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy it again")
 	case unusable != nil:
 		return unusable
 	case other != nil:
-		return found(Duplicate, "the release has a package of this platform twice: keep one of them")
+		return tree.Findingf(tree.Duplicate, "the release has a package of this platform twice: keep one of them")
 	}
 	return nil
 }
@@ -351,7 +352,7 @@ func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *find
 func (p *packageArchive) file(version string) File {
 	f := File{
 		Name: p.zip(), Version: version, Platform: p.platformText, ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inProviders, dir: p.dir, base: p.name, modTime: p.stamp.modTime, inode: p.stamp.inode, changed: p.stamp.changed,
+		in: inProviders, dir: p.Dir, base: p.Name, modTime: p.stamp.ModTime, inode: p.stamp.Inode, changed: p.stamp.Changed,
 	}
 	if p.files != nil {
 		f.made = &madeFile{packed: layOutZip(p.files, decodeMembers(p.content, len(p.files)))} // as when it was read

@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 var ownDemo = address.Address{Namespace: "acme", Name: "demo"}
@@ -28,9 +29,9 @@ func TestSignatures(t *testing.T) {
 	for _, test := range []struct {
 		rule      string
 		build     func(files *indextest.Tree)
-		signature string       // prefix of what the report says; empty: withheld
-		note      string       // empty: none
-		required  index.Reason // under `signatures require`; empty: offered as well
+		signature string      // prefix of what the report says; empty: withheld
+		note      string      // empty: none
+		required  tree.Reason // under `signatures require`; empty: offered as well
 	}{
 		{"the publisher, with a known key", func(files *indextest.Tree) {
 			files.Keys("acme", acme)
@@ -47,41 +48,41 @@ func TestSignatures(t *testing.T) {
 		{"not offered, as the key had expired by then", func(files *indextest.Tree) {
 			files.Keys("acme", late)
 			release(files).Signed(late)
-		}, "", "", index.KeyExpired},
+		}, "", "", tree.KeyExpired},
 		{"not offered, as the signature is of another document", func(files *indextest.Tree) {
 			files.Keys("acme", acme)
 			release(files).Signed(acme)
 			files.Write(sig, acme.Sign("another"))
-		}, "", "", index.BadSignature},
+		}, "", "", tree.BadSignature},
 		{"not offered, as the signature is empty", func(files *indextest.Tree) {
 			release(files).Signed(acme)
 			files.Write(sig, "")
-		}, "", "", index.Empty},
+		}, "", "", tree.Empty},
 		{"not offered, as the signature is too large", func(files *indextest.Tree) {
 			release(files).Signed(acme)
 			files.Write(sig, strings.Repeat("x", 1<<20+1))
-		}, "", "", index.TooLarge},
-		{"the registry, when the publisher did not sign", func(files *indextest.Tree) { release(files) }, "registry ", "", index.Unsigned},
-		{"the registry, when there are only sums", func(files *indextest.Tree) { release(files).Checksums() }, "registry ", "", index.Unsigned},
+		}, "", "", tree.TooLarge},
+		{"the registry, when the publisher did not sign", func(files *indextest.Tree) { release(files) }, "registry ", "", tree.Unsigned},
+		{"the registry, when there are only sums", func(files *indextest.Tree) { release(files).Checksums() }, "registry ", "", tree.Unsigned},
 		{"the registry, when there is only a signature", func(files *indextest.Tree) {
 			release(files)
 			files.Write(sig, acme.Sign("?"))
-		}, "registry ", "a signature without the SHA256SUMS", index.Unsigned},
+		}, "registry ", "a signature without the SHA256SUMS", tree.Unsigned},
 		{"the registry, when there are no keys", func(files *indextest.Tree) {
 			release(files).Signed(acme)
-		}, "registry ", "put the publisher's public key in keys/acme.asc", index.Unsigned},
+		}, "registry ", "put the publisher's public key in keys/acme.asc", tree.Unsigned},
 		{"the registry, when there is no signature for the keys", func(files *indextest.Tree) {
 			files.Keys("acme", other)
 			release(files).Checksums()
-		}, "registry ", "", index.Unsigned},
+		}, "registry ", "", tree.Unsigned},
 		{"the registry, when the keys are of another namespace", func(files *indextest.Tree) {
 			files.Keys("other", acme)
 			release(files).Signed(acme)
-		}, "registry ", "keys/acme.asc", index.Unsigned},
+		}, "registry ", "keys/acme.asc", tree.Unsigned},
 		{"the registry, when the keys are of another hostname", func(files *indextest.Tree) {
 			files.Keys("registry.example.com/acme", acme)
 			release(files).Signed(acme)
-		}, "registry ", "keys/acme.asc", index.Unsigned},
+		}, "registry ", "keys/acme.asc", tree.Unsigned},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			files := indextest.New(t)
@@ -142,7 +143,7 @@ func TestSignaturesByOtherKeysWithhold(t *testing.T) {
 			if o := offerOf(s, "acme/demo", "1.0.0"); o.Version != "" {
 				t.Errorf("it is offered: %+v", o)
 			}
-			if p := problemOf(s.Report.Withheld, r.ChecksumsName()+".sig"); p.Reason != index.UnknownKey || p.Version != "1.0.0" || !strings.Contains(p.Detail, test.says) {
+			if p := problemOf(s.Report.Withheld, r.ChecksumsName()+".sig"); p.Reason != tree.UnknownKey || p.Version != "1.0.0" || !strings.Contains(p.Detail, test.says) {
 				t.Errorf("withheld is %+v", s.Report.Withheld)
 			}
 			if o := offerOf(s, "acme/demo", "0.9.0"); !strings.HasPrefix(o.Signature, "registry ") {
@@ -283,12 +284,12 @@ func TestProvidersThatCannotBeRun(t *testing.T) {
 		rule     string
 		platform string
 		by, mode uint32
-		reason   index.Reason
+		reason   tree.Reason
 		note     string
 	}{
 		{"executable", "linux_amd64", unix, 0o755, "", ""},
-		{"not executable", "linux_amd64", unix, 0o644, index.NotExecutable, ""},
-		{"not executable, made on macOS", "darwin_arm64", macOS, 0o644, index.NotExecutable, ""},
+		{"not executable", "linux_amd64", unix, 0o644, tree.NotExecutable, ""},
+		{"not executable, made on macOS", "darwin_arm64", macOS, 0o644, tree.NotExecutable, ""},
 		{"not executable, for Windows", "windows_amd64", unix, 0o644, "", ""},
 		{"made on FAT", "linux_amd64", fat, 0, "", "clients on linux_amd64 cannot run it"},
 		{"made on NTFS", "freebsd_amd64", ntfs, 0, "", "clients on freebsd_amd64 cannot run it"},

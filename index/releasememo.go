@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -34,7 +35,7 @@ type verifiedRelease struct {
 	since   time.Time
 	seen    uint32 // the last scan that asked for it
 
-	unread *finding // why there is no release, if that is a fault
+	unread *tree.Finding // why there is no release, if that is a fault
 }
 
 // verifiedFor is how long a verification holds: keys expire with time alone.

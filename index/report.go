@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A Report says what became of everything a scan found, in the manner of
@@ -82,10 +83,10 @@ func (o Offer) noticed(n *Notice) Offer {
 
 // A Problem is one thing that is not offered, and why.
 type Problem struct {
-	Path    string `json:"path"`
-	Address string `json:"address,omitempty"`
-	Version string `json:"version,omitempty"`
-	Reason  Reason `json:"reason"`
+	Path    string      `json:"path"`
+	Address string      `json:"address,omitempty"`
+	Version string      `json:"version,omitempty"`
+	Reason  tree.Reason `json:"reason"`
 
 	// Detail is one plain sentence that says what to do.
 	Detail string `json:"detail"`
@@ -100,16 +101,16 @@ func newReport() *Report {
 
 func (r *Report) withhold(p Problem) { r.Withheld = append(r.Withheld, p) }
 
-func (r *Report) ignore(path string, reason Reason, detail string) {
+func (r *Report) ignore(path string, reason tree.Reason, detail string) {
 	r.ignoreProblem(Problem{Path: path, Reason: reason, Detail: detail})
 }
 
 func (r *Report) ignoreProblem(p Problem) {
 	r.IgnoredTotal++
 	switch p.Reason {
-	case Temporary:
+	case tree.Temporary:
 		r.TemporaryTotal++
-	case Withdrawn:
+	case tree.Withdrawn:
 		r.WithdrawnTotal++
 	}
 	if len(r.Ignored) < MaxIgnored {
@@ -120,7 +121,7 @@ func (r *Report) ignoreProblem(p Problem) {
 // withdraw reports a version that a notice withdraws.
 func (r *Report) withdraw(path string, a address.Address, version string, n *Notice) {
 	detail := "it is withdrawn: " + cmp.Or(n.String(), "no reason is given")
-	r.ignoreProblem(found(Withdrawn, "%s", detail).at(path, a, version))
+	r.ignoreProblem(problemOf(tree.Findingf(tree.Withdrawn, "%s", detail), path, a, version))
 }
 
 // merge adds what another part of the walk, or of an assembly, reported.
@@ -175,8 +176,8 @@ func (r *Report) noteBuilds() {
 
 // at is the finding as a report has it. The address may be zero, and the version
 // empty.
-func (f *finding) at(path string, a address.Address, version string) Problem {
-	p := Problem{Path: path, Version: version, Reason: f.reason, Detail: f.detail, passes: f.passes()}
+func problemOf(f *tree.Finding, path string, a address.Address, version string) Problem {
+	p := Problem{Path: path, Version: version, Reason: f.Reason, Detail: f.Detail, passes: f.Passes()}
 	if a != (address.Address{}) {
 		p.Address = a.String()
 	}
@@ -186,7 +187,7 @@ func (f *finding) at(path string, a address.Address, version string) Problem {
 // failure is why a scan that nothing follows fails as a whole with this report; nil if it
 // does not.
 func (r *Report) failure() error {
-	i := slices.IndexFunc(r.Withheld, func(p Problem) bool { return p.Reason == exhausted || p.Reason == storeFailed })
+	i := slices.IndexFunc(r.Withheld, func(p Problem) bool { return p.Reason == tree.Exhausted || p.Reason == tree.StoreFailed })
 	if i < 0 {
 		return nil
 	}
@@ -197,8 +198,8 @@ func (r *Report) failure() error {
 // reports have.
 func (r *Report) nameUnreadable() {
 	for i := range r.Withheld {
-		if p := &r.Withheld[i]; p.Reason == exhausted || p.Reason == storeFailed {
-			p.Reason = Unreadable
+		if p := &r.Withheld[i]; p.Reason == tree.Exhausted || p.Reason == tree.StoreFailed {
+			p.Reason = tree.Unreadable
 		}
 	}
 }

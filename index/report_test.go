@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // offerOf is the report's line of a version, with no fields where there is none.
@@ -50,8 +51,8 @@ func TestAHundredThousandFilesOfJunk(t *testing.T) {
 		junk[fmt.Sprintf("terraform/modules/acme/junk%d", i)] = &fstest.MapFile{}              // where no file has an address
 		junk[fmt.Sprintf("terraform/keys/.junk%d", i)] = &fstest.MapFile{Data: []byte("junk")} // and hidden
 	}
-	s := scanWith(t, options(t, func() (index.Tree, error) {
-		return index.Directories{Root: "terraform"}.OpenIn(junk)
+	s := scanWith(t, options(t, func() (tree.Tree, error) {
+		return tree.Directories{Root: "terraform"}.OpenIn(junk)
 	}))
 	nothingWithheld(t, s)
 	if len(s.Report.Ignored) != index.MaxIgnored || s.Report.IgnoredTotal != 200_000 {
@@ -134,7 +135,7 @@ func TestUnusualNames(t *testing.T) {
 		files.Write("modules/acme/vpc/aws/1"+strings.TrimPrefix(name, "x")+"/main.tf", "x")
 	}
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
-	s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
+	s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
 	for _, address := range []string{"acme/demo", "acme/vpc/aws", "acme/ä"} {
 		if !offers(address, "1.0.0")(s) {
 			t.Errorf("%s is not offered", address)

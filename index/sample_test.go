@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // The sample tree has one of everything, and nothing wrong with it.
@@ -16,7 +17,7 @@ func TestSampleTree(t *testing.T) {
 	if *update {
 		writeSample(t, indextest.OnDisk(t, dir))
 	}
-	s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
+	s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
 	if len(s.Report.Withheld) > 0 {
 		t.Errorf("withheld: %+v", s.Report.Withheld)
 	}

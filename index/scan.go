@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Scan scans the tree once, to the end, and reads every archive in it. What the Store has is
@@ -60,7 +61,7 @@ type outcome struct {
 	snapshot *Snapshot                // nil before the first
 	keys     *keysFolder              // as they were read; nil before the first
 	metadata map[string]*metadataFile // as they were read, by their path in the report
-	rested   map[string]stamp         // the folders that were packed, by their path in the report
+	rested   map[string]tree.Stamp    // the folders that were packed, by their path in the report
 	kept     map[string]*keptFolder   // the folders of addresses, by their path in the report
 	known    map[string]bool          // the folders on the way to them that have been listed, by their path in the report
 
@@ -93,7 +94,7 @@ func (o outcome) listed(a address.Address) bool {
 // memo, releases and watch remember outlasts it.
 type scan struct {
 	ctx  context.Context
-	tree Tree
+	tree tree.Tree
 	now  time.Time // when it began
 	live bool      // another scan follows when something is too young to be offered, or cannot be read
 	last outcome   // of the scan before
@@ -153,7 +154,7 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 		return nil, err
 	}
 	if r := snapshot.Report; len(r.Offered)+len(r.Withheld)+r.Pending+len(snapshot.standings) == 0 {
-		if r.Hint = files.hint(); r.Hint == nothingYet && len(found.keys.files) > 0 {
+		if r.Hint = hint(files); r.Hint == nothingYet && len(found.keys.files) > 0 {
 			r.Hint = "" // the keys came first
 		}
 	}
@@ -172,11 +173,11 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 // is one.
 func checkSeeking(unread []*archive) (ok bool, err error) {
 	for _, a := range unread {
-		name := a.path()
+		name := a.Path()
 		if len(a.files) > 0 {
 			name = a.files[0].path
 		}
-		if ok, err := a.in.part.checkSeeking(name); ok {
+		if ok, err := a.in.part.CheckSeeking(name); ok {
 			return err == nil, err
 		}
 	}
@@ -206,7 +207,7 @@ func (found *inventory) metadata() map[string]*metadataFile {
 	files := make(map[string]*metadataFile)
 	add := func(f *folder) {
 		if f.metadata != nil {
-			files[path.Join(f.report, MetadataName)] = f.metadata
+			files[path.Join(f.report, tree.MetadataName)] = f.metadata
 		}
 	}
 	for _, p := range found.providers {
@@ -236,7 +237,7 @@ func (s *scan) walk() *inventory {
 func (s *scan) assemble(found *inventory) outcome {
 	found.reading.Lock()
 	defer found.reading.Unlock()
-	snapshot, rested := newSnapshot(s.tree, s.now, s.shared), make(map[string]stamp)
+	snapshot, rested := newSnapshot(s.tree, s.now, s.shared), make(map[string]tree.Stamp)
 	snapshot.changes, snapshot.unknown = s.changes, found.unknown
 	kept := make(map[string]*keptFolder, len(found.providers)+len(found.modules))
 	outcomes := make(map[string]*providerOutcome, len(found.providers))
@@ -379,7 +380,7 @@ func (w *walker) merge(other *walker) {
 
 // A folder is a directory whose path is an address.
 type folder struct {
-	part     Part
+	part     tree.Part
 	dir      string // in its part
 	report   string // the path a report names
 	hostname string // empty without HOSTNAME
@@ -402,7 +403,7 @@ func (f *folder) standing() standing {
 
 // walkAddresses finds the directories with depth names below an optional
 // HOSTNAME, in order.
-func (w *walker) walkAddresses(part Part, name string, depth int) []folder {
+func (w *walker) walkAddresses(part tree.Part, name string, depth int) []folder {
 	var folders []folder
 	var walk func(f folder)
 	walk = func(f folder) {
@@ -422,16 +423,16 @@ func (w *walker) walkAddresses(part Part, name string, depth int) []folder {
 		}
 		w.known = append(w.known, f.report)
 		for _, e := range unreadable {
-			w.withhold(path.Join(f.report, e.name), e.bad)
-			folders = append(folders, w.hold(f.below(strings.Clone(e.name)))...)
+			w.withhold(path.Join(f.report, e.Name), e.Bad)
+			folders = append(folders, w.hold(f.below(strings.Clone(e.Name)))...)
 		}
 		beside := newSiblings(entries)
 		for _, e := range entries {
-			if !e.info.IsDir() {
+			if !e.Info.IsDir() {
 				w.fileWithoutAddress(f, name, e, beside)
 				continue
 			}
-			walk(f.below(strings.Clone(e.name))) // addresses are kept for longer than what lies beside them
+			walk(f.below(strings.Clone(e.Name))) // addresses are kept for longer than what lies beside them
 		}
 	}
 	walk(folder{part: part, dir: ".", report: name})
@@ -439,21 +440,21 @@ func (w *walker) walkAddresses(part Part, name string, depth int) []folder {
 }
 
 // withhold reports a file or folder at no address.
-func (w *walker) withhold(report string, f *finding) {
-	w.faulty = w.faulty || f.passes()
-	w.report.withhold(f.at(report, address.Address{}, ""))
+func (w *walker) withhold(report string, f *tree.Finding) {
+	w.faulty = w.faulty || f.Passes()
+	w.report.withhold(problemOf(f, report, address.Address{}, ""))
 }
 
 // list returns what is in a directory and can be used, and what cannot be read. It reports
 // the rest, and why the directory cannot be listed.
-func (w *walker) list(part Part, dir, report string) (usable, unreadable []entry, bad *finding) {
+func (w *walker) list(part tree.Part, dir, report string) (usable, unreadable []tree.Entry, bad *tree.Finding) {
 	if w.scan.ctx.Err() != nil {
 		return nil, nil, nil
 	}
 	w.scan.watch.add(part, dir) // before it is read: nothing can come in unseen
-	entries, err := part.list(dir)
+	entries, err := part.List(dir)
 	if err != nil {
-		bad = asFinding(err)
+		bad = tree.AsFinding(err)
 		w.withhold(report, bad)
 		return nil, nil, bad
 	}
@@ -461,15 +462,15 @@ func (w *walker) list(part Part, dir, report string) (usable, unreadable []entry
 	usable = entries[:0]
 	for _, e := range entries {
 		switch {
-		case harmless(e.name, e.info == nil || !e.info.IsDir()):
-		case dir == "." && e.name == StagingName && e.info != nil && e.info.IsDir():
-		case hiddenOrTemporary(e.name):
-			w.report.ignore(path.Join(report, e.name), Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
-		case e.bad != nil:
+		case harmless(e.Name, e.Info == nil || !e.Info.IsDir()):
+		case dir == "." && e.Name == tree.StagingName && e.Info != nil && e.Info.IsDir():
+		case tree.IsHiddenOrTemporary(e.Name):
+			w.report.ignore(path.Join(report, e.Name), tree.Temporary, "its name is hidden or temporary: it is skipped until it is renamed")
+		case e.Bad != nil:
 			unreadable = append(unreadable, e)
 		default:
-			if e.link && e.info.IsDir() && part.isOnDisk() {
-				w.scan.watch.addPathTo(part.onDisk(e.path()))
+			if e.Link && e.Info.IsDir() && part.IsOnDisk() {
+				w.scan.watch.addPathTo(part.DiskPath(e.Path()))
 			}
 			usable = append(usable, e)
 		}
@@ -506,12 +507,12 @@ func (w *walker) oneSpellingEach(spellings []spelling, walkers []walker) (chosen
 		case s.empty:
 			w.merge(&walkers[i])
 			if s.folder.metadata != nil {
-				bad := found(Duplicate, "it is of the address of %s in another spelling: move it there", spellings[winner].folder.report)
-				w.report.withhold(bad.at(path.Join(s.folder.report, MetadataName), s.address, ""))
+				bad := tree.Findingf(tree.Duplicate, "it is of the address of %s in another spelling: move it there", spellings[winner].folder.report)
+				w.report.withhold(problemOf(bad, path.Join(s.folder.report, tree.MetadataName), s.address, ""))
 			}
 		default:
-			bad := found(Duplicate, "it has the address of %s in another spelling, and that folder is offered: move its content there", spellings[winner].folder.report)
-			w.report.withhold(bad.at(s.folder.report, s.address, ""))
+			bad := tree.Findingf(tree.Duplicate, "it has the address of %s in another spelling, and that folder is offered: move its content there", spellings[winner].folder.report)
+			w.report.withhold(problemOf(bad, s.folder.report, s.address, ""))
 		}
 	}
 	return chosen

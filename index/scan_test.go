@@ -14,10 +14,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // options are those of a registry that signs what publishers did not.
-func options(t testing.TB, open func() (index.Tree, error)) index.Options {
+func options(t testing.TB, open func() (tree.Tree, error)) index.Options {
 	t.Helper()
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
 	if err != nil {
@@ -130,7 +131,7 @@ func TestTwoSpellingsOfAnAddress(t *testing.T) {
 				nothingWithheld(t, s)
 				return
 			}
-			if p := problemOf(s.Report.Withheld, test.reported); p.Reason != index.Duplicate || !strings.Contains(p.Detail, test.offered) || len(s.Report.Withheld) != 1 {
+			if p := problemOf(s.Report.Withheld, test.reported); p.Reason != tree.Duplicate || !strings.Contains(p.Detail, test.offered) || len(s.Report.Withheld) != 1 {
 				t.Errorf("withheld is %+v", s.Report.Withheld)
 			}
 		})

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A SharedMemo is where the instances that serve one tree keep the digests of archives
@@ -289,7 +291,7 @@ func (s *sharing) report(ctx context.Context, err error, message string) {
 	s.failing = err != nil
 	s.mutex.Unlock()
 	if log {
-		s.warn(message, withoutPath(err).Error())
+		s.warn(message, tree.WithoutPath(err).Error())
 	}
 }
 
@@ -371,14 +373,14 @@ func (s *scan) recallShared(found *inventory) {
 		return
 	}
 	found.unread = slices.DeleteFunc(found.unread, func(a *archive) bool {
-		path := a.reportPath()
+		path := a.ReportPath()
 		d, ok := records[path]
 		if !ok || d.stamp != a.stamp {
 			return false
 		}
 		delete(records, path)
 		d.earlier = s.earlier(a, d)
-		s.memo.adopt(&a.location, d)
+		s.memo.adopt(&a.Location, d)
 		a.digest, a.pending = d, false
 		found.recalled++
 		return true
@@ -458,6 +460,6 @@ func (x *Index) startSharing(recalled bool) {
 	}
 	// Besides digests, the others know what is in small documents.
 	for path, d := range x.scanner.sharing.load(x.ctx) {
-		x.scanner.memo.adopt(locationOf(path), d)
+		x.scanner.memo.adopt(tree.LocationOf(path), d)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 func FuzzDecodeSegment(f *testing.F) {
 	records := map[string]digest{
 		"providers/acme/demo/a.zip": {sha256: wire.SHA256Of([]byte("a")), h1: "h1:a", size: 1},
-		"modules/acme/vpc/aws/1.0":  {stamp: stamp{size: 2, inode: 3, changed: byTag}, bad: found(BadArchive, "it is damaged"), content: []byte("x")},
+		"modules/acme/vpc/aws/1.0":  {stamp: tree.Stamp{Size: 2, Inode: 3, Changed: tree.ByTag}, bad: tree.Findingf(tree.BadArchive, "it is damaged"), content: []byte("x")},
 	}
 	for segment := range encodeSegments(records) {
 		f.Add(segment)
@@ -49,7 +50,7 @@ func FuzzDecodeSegment(f *testing.F) {
 
 func TestSegmentsKeepRecords(t *testing.T) {
 	records := map[string]digest{
-		"a": {stamp: stamp{size: 1, modTime: 2, inode: 3, changed: 4}, sha256: wire.SHA256Of([]byte("a")), h1: "h1:a", size: 1, checksum: 5, content: []byte("x")},
+		"a": {stamp: tree.Stamp{Size: 1, ModTime: 2, Inode: 3, Changed: 4}, sha256: wire.SHA256Of([]byte("a")), h1: "h1:a", size: 1, checksum: 5, content: []byte("x")},
 		"b": {content: make([]byte, 2*maxSegment)},
 		"c": {},
 	}

@@ -11,6 +11,8 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/sync/singleflight"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // trustFor is how long a file of a Bucket that was found to be the one that was verified is
@@ -34,7 +36,7 @@ type unchangedObjects struct {
 // An objectID is a file as it was verified.
 type objectID struct {
 	name string
-	stamp
+	tree.Stamp
 }
 
 func (o *unchangedObjects) trusted(id objectID, now time.Time) bool {
@@ -56,7 +58,7 @@ func (o *unchangedObjects) trust(id objectID, now time.Time) {
 // CanRedirect reports whether a file lies in a Bucket as it is served, so that the store
 // can serve it.
 func (s *Snapshot) CanRedirect(f *File) bool {
-	return f.Immutable() && f.in != nil && f.in(&s.tree).bucket() != nil
+	return f.Immutable() && f.in != nil && f.in(&s.tree).Bucket() != nil
 }
 
 // SignedURL returns a URL under which the store of a Bucket gives a file that CanRedirect to
@@ -64,18 +66,18 @@ func (s *Snapshot) CanRedirect(f *File) bool {
 // which is looked at once a minute.
 func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (string, error) {
 	part := f.in(&s.tree)
-	bucket, name := part.bucket(), path.Join(part.Dir, f.Path())
+	bucket, name := part.Bucket(), path.Join(part.Dir, f.Path())
 	id := objectID{name, f.stamp()}
 	if objects := &s.shared.unchanged; !objects.trusted(id, time.Now()) {
 		_, err, _ := objects.looks.Do(fmt.Sprint(id), func() (any, error) {
 			info, err := bucket.Stat(name)
 			switch {
 			case errors.Is(err, fs.ErrNotExist):
-				return nil, ErrChanged
+				return nil, tree.ErrChanged
 			case err != nil:
-				return nil, storeError(err)
-			case stampOf(info) != id.stamp:
-				return nil, ErrChanged
+				return nil, tree.StoreError(err)
+			case tree.StampOf(info) != id.Stamp:
+				return nil, tree.ErrChanged
 			}
 			objects.trust(id, time.Now())
 			return nil, nil
@@ -85,5 +87,5 @@ func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (
 		}
 	}
 	url, err := bucket.SignedURL(ctx, name, life)
-	return url, storeError(err)
+	return url, tree.StoreError(err)
 }

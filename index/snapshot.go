@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A Snapshot is everything the registry offers at one time. It never changes: a
@@ -39,7 +40,7 @@ type Snapshot struct {
 	Read, Recalled int
 
 	keys      *keysFolder // nil in one that is taken before a scan ends
-	tree      Tree
+	tree      tree.Tree
 	providers map[address.Address]*Provider
 	modules   map[address.Address]*Module
 
@@ -170,7 +171,7 @@ func (s *Snapshot) noteExpiry(p *Provider) {
 	}
 }
 
-func newSnapshot(files Tree, taken time.Time, shared *shared) *Snapshot {
+func newSnapshot(files tree.Tree, taken time.Time, shared *shared) *Snapshot {
 	return &Snapshot{
 		Taken: taken, tree: files, shared: shared,
 		providers:       make(map[address.Address]*Provider),

@@ -10,6 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func at(hostname svchost.Hostname, a address.Address) address.Address {
@@ -129,7 +130,7 @@ func TestOneAddressWrittenTwoWays(t *testing.T) {
 		t.Errorf("offered is %+v, withheld is %+v", s.Report.Offered, s.Report.Withheld)
 	}
 	for _, p := range s.Report.Withheld {
-		if p.Reason != index.Duplicate || p.Address == "" {
+		if p.Reason != tree.Duplicate || p.Address == "" {
 			t.Errorf("the problem is %+v", p)
 		}
 	}

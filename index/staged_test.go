@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A staged release is verified as if it lay in the tree.
@@ -17,31 +18,31 @@ func TestStagedReleases(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		change func(files *indextest.Tree, dir string)
-		reason index.Reason // empty: it is offered
+		reason tree.Reason // empty: it is offered
 	}{
 		{"a good one", func(*indextest.Tree, string) {}, ""},
 		{"a wrong signature", func(files *indextest.Tree, dir string) {
 			files.Write(dir+sums+".sig", acme.Sign("another"))
-		}, index.BadSignature},
+		}, tree.BadSignature},
 		{"a wrong sum", func(files *indextest.Tree, dir string) {
 			files.Write(dir+zipName, indextest.ProviderZip("demo", "1.0.0", "another"))
-		}, index.ChecksumMismatch},
+		}, tree.ChecksumMismatch},
 		{"a package that is not listed", func(files *indextest.Tree, dir string) {
 			files.Write(dir+"terraform-provider-demo_1.0.0_linux_arm64.zip", indextest.ProviderZip("demo", "1.0.0", "linux_arm64"))
-		}, index.NotListed},
+		}, tree.NotListed},
 		{"no signature where it is required", func(files *indextest.Tree, dir string) {
 			files.Remove(dir + sums + ".sig")
-		}, index.Unsigned},
+		}, tree.Unsigned},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			const stage = "providers/" + index.StagingName + "/one"
+			const stage = "providers/" + tree.StagingName + "/one"
 			var reports [2]*index.Report
 			for i, providers := range []string{"providers", stage} {
 				files := indextest.New(t).Keys("acme", acme)
 				dir := path.Join(providers, "acme/demo/1.0.0") + "/"
 				files.ProviderIn(dir, "demo", "1.0.0", "linux_amd64").Signed(acme)
 				test.change(files, dir)
-				o := options(t, func() (index.Tree, error) {
+				o := options(t, func() (tree.Tree, error) {
 					open, err := files.Open()
 					part := open.Providers
 					part.Dir = providers
@@ -67,16 +68,16 @@ func TestStagedReleases(t *testing.T) {
 func TestTheStagingFolderIsPassedOver(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	files.ProviderIn("providers/"+index.StagingName+"/acme@demo@2.0.0/acme/demo/2.0.0", "demo", "2.0.0", "linux_amd64")
-	files.Write("modules/"+index.StagingName+"/acme/vpc/aws/1.0.0/main.tf", "")
+	files.ProviderIn("providers/"+tree.StagingName+"/acme@demo@2.0.0/acme/demo/2.0.0", "demo", "2.0.0", "linux_amd64")
+	files.Write("modules/"+tree.StagingName+"/acme/vpc/aws/1.0.0/main.tf", "")
 	s := scan(t, files)
 	nothingWithheld(t, s)
 	if len(s.Report.Offered) != 1 || s.Report.IgnoredTotal != 0 {
 		t.Errorf("offered is %+v, ignored is %+v", s.Report.Offered, s.Report.Ignored)
 	}
-	files.Write("providers/acme/"+index.StagingName+"/x", "")
-	files.Write("keys/"+index.StagingName, "x")
-	if s = scan(t, files); s.Report.TemporaryTotal != 2 || !strings.HasSuffix(s.Report.Ignored[0].Path, index.StagingName) {
+	files.Write("providers/acme/"+tree.StagingName+"/x", "")
+	files.Write("keys/"+tree.StagingName, "x")
+	if s = scan(t, files); s.Report.TemporaryTotal != 2 || !strings.HasSuffix(s.Report.Ignored[0].Path, tree.StagingName) {
 		t.Errorf("ignored is %+v", s.Report.Ignored)
 	}
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Not everything in a tree is a file of the tree. Temporary files are skipped until
@@ -78,24 +79,24 @@ func harmlessInProvider(name string) bool {
 // siblings are the entries of a folder, looked up by the names that a stray file
 // among them should have. There may be any number of either.
 type siblings struct {
-	entries []entry
+	entries []tree.Entry
 
 	configuration string          // the file that a report names for all of the configuration here
 	names         map[string]bool // nil until the first look-up
 	versions      map[string]bool // of which there are packages; nil until the first look-up
 }
 
-func newSiblings(entries []entry) *siblings {
+func newSiblings(entries []tree.Entry) *siblings {
 	return &siblings{entries: entries, configuration: firstConfiguration(entries)}
 }
 
 // firstConfiguration returns the name of the file that stands for a module in a
 // report; empty if there is no configuration.
-func firstConfiguration(entries []entry) string {
+func firstConfiguration(entries []tree.Entry) string {
 	first := ""
 	for _, e := range entries {
-		if !e.info.IsDir() && moduledoc.IsConfiguration(e.name) && (first == "" || e.name == "main.tf") {
-			first = e.name
+		if !e.Info.IsDir() && moduledoc.IsConfiguration(e.Name) && (first == "" || e.Name == "main.tf") {
+			first = e.Name
 		}
 	}
 	return first
@@ -112,7 +113,7 @@ func (s *siblings) has(name string) bool {
 	if s.names == nil {
 		s.names = make(map[string]bool, len(s.entries))
 		for _, e := range s.entries {
-			s.names[e.name] = true
+			s.names[e.Name] = true
 		}
 	}
 	return s.names[name]
@@ -124,7 +125,7 @@ func (s *siblings) packaged(prefix, version string) bool {
 	if s.versions == nil {
 		s.versions = make(map[string]bool)
 		for _, e := range s.entries {
-			rest, ok := strings.CutPrefix(e.name, prefix)
+			rest, ok := strings.CutPrefix(e.Name, prefix)
 			if v, _, cut := strings.Cut(rest, "_"); ok && cut && strings.HasSuffix(rest, ".zip") {
 				s.versions[v], s.versions[""] = true, true
 			}
@@ -134,31 +135,31 @@ func (s *siblings) packaged(prefix, version string) bool {
 }
 
 // misplace reports a file or folder that is not offered where it lies, at no address.
-func (w *walker) misplace(report string, f *finding) {
-	w.report.withhold(f.at(report, address.Address{}, ""))
+func (w *walker) misplace(report string, f *tree.Finding) {
+	w.report.withhold(problemOf(f, report, address.Address{}, ""))
 }
 
 // fileWithoutAddress reports a file in a folder on the way to an address. kind is
 // the part of the tree, providers or modules.
-func (w *walker) fileWithoutAddress(f folder, kind string, e entry, beside *siblings) {
-	report := path.Join(f.report, e.name)
-	if beside.represented(e.name) {
+func (w *walker) fileWithoutAddress(f folder, kind string, e tree.Entry, beside *siblings) {
+	report := path.Join(f.report, e.Name)
+	if beside.represented(e.Name) {
 		return
 	}
-	switch bad := f.misplacedFile(kind, e.name); {
+	switch bad := f.misplacedFile(kind, e.Name); {
 	case isMetadata(e):
 		w.misplace(report, misplaced("it is in the folder of one provider or module: move it to %s/", f.addressTarget(kind)))
 	case bad != nil:
 		w.misplace(report, bad)
-	case kind == "providers" && harmlessInProvider(e.name):
+	case kind == "providers" && harmlessInProvider(e.Name):
 	default:
-		w.report.ignore(report, NotPartOfTree, "there are only folders here: move or remove it")
+		w.report.ignore(report, tree.NotPartOfTree, "there are only folders here: move or remove it")
 	}
 }
 
 // badProviderAddress reports a folder whose path is not the address of a provider.
 func (w *walker) badProviderAddress(f folder, err error) {
-	bad := found(BadName, "%v", err)
+	bad := tree.Findingf(tree.BadName, "%v", err)
 	if len(f.names) == 2 && isVersion(f.names[1]) {
 		typ := "TYPE"
 		if files := w.releaseFilesIn(f.part, f.dir, f.report, 1); len(files) > 0 {
@@ -171,7 +172,7 @@ func (w *walker) badProviderAddress(f folder, err error) {
 
 // badModuleAddress reports a folder whose path is not the address of a module.
 func (w *walker) badModuleAddress(f folder, err error) {
-	bad := found(BadName, "%v", err)
+	bad := tree.Findingf(tree.BadName, "%v", err)
 	if i := slices.IndexFunc(f.names, isVersion); i > 0 {
 		target, missing := f.moduleTarget()
 		bad = misplaced("%s: move the module to %s/%s/", missingFolders(missing), target, plain(f.names[i]))
@@ -181,18 +182,18 @@ func (w *walker) badModuleAddress(f folder, err error) {
 
 // strayProviderFile reports a file in a provider's folder that is not part of a
 // release.
-func (w *walker) strayProviderFile(p *providerFolder, dir, version string, e entry, beside *siblings) {
-	report := path.Join(dir, e.name)
-	if beside.represented(e.name) {
+func (w *walker) strayProviderFile(p *providerFolder, dir, version string, e tree.Entry, beside *siblings) {
+	report := path.Join(dir, e.Name)
+	if beside.represented(e.Name) {
 		return
 	}
-	switch bad, extra := p.misnamedReleaseFile(dir, version, e.name, beside); {
+	switch bad, extra := p.misnamedReleaseFile(dir, version, e.Name, beside); {
 	case isMetadata(e):
-		w.report.withhold(misplaced("it is of all versions: move it to %s/", plain(p.report)).at(report, p.address, version))
+		w.report.withhold(problemOf(misplaced("it is of all versions: move it to %s/", plain(p.report)), report, p.address, version))
 	case bad != nil:
-		w.report.withhold(bad.at(report, p.address, version))
+		w.report.withhold(problemOf(bad, report, p.address, version))
 	case !extra:
-		w.report.ignore(report, NotPartOfTree, "it is not a file of a provider release: move or remove it")
+		w.report.ignore(report, tree.NotPartOfTree, "it is not a file of a provider release: move or remove it")
 	}
 }
 
@@ -201,10 +202,10 @@ var buildFolder = regexp.MustCompile(`_[a-z0-9]+_[a-z0-9]+(_[a-z0-9.]+)?$`)
 
 // strayProviderFolder reports a folder in a provider's folder that is not named
 // after a version, or the release files in it.
-func (w *walker) strayProviderFolder(p *providerFolder, dir string, e entry) {
+func (w *walker) strayProviderFolder(p *providerFolder, dir string, e tree.Entry) {
 	w.depends = true // on what is in the folder
-	report := path.Join(dir, e.name)
-	files := w.releaseFilesIn(p.part, e.path(), report, 2)
+	report := path.Join(dir, e.Name)
+	files := w.releaseFilesIn(p.part, e.Path(), report, 2)
 	for _, f := range files {
 		target := plain(dir)
 		if f.typ != p.address.Name {
@@ -212,8 +213,8 @@ func (w *walker) strayProviderFolder(p *providerFolder, dir string, e entry) {
 		}
 		w.misplace(f.report, misplaced("it lies too deep in the tree: move it to %s/", target))
 	}
-	if len(files) == 0 && !buildFolder.MatchString(e.name) {
-		w.report.ignore(report, NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
+	if len(files) == 0 && !buildFolder.MatchString(e.Name) {
+		w.report.ignore(report, tree.NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
 	}
 }
 
@@ -221,20 +222,20 @@ func (w *walker) strayProviderFolder(p *providerFolder, dir string, e entry) {
 type misplacedRelease struct{ report, typ string }
 
 // releaseFilesIn looks for files of releases in a folder and depth-1 folders below.
-func (w *walker) releaseFilesIn(part Part, dir, report string, depth int) []misplacedRelease {
-	entries, err := part.list(dir)
+func (w *walker) releaseFilesIn(part tree.Part, dir, report string, depth int) []misplacedRelease {
+	entries, err := part.List(dir)
 	if err != nil || w.scan.ctx.Err() != nil {
 		return nil // nothing here could be offered anyway
 	}
 	var files []misplacedRelease
 	for _, e := range entries {
-		report := path.Join(report, e.name)
+		report := path.Join(report, e.Name)
 		switch {
-		case e.bad != nil || hiddenOrTemporary(e.name):
-		case e.info.IsDir() && depth > 1:
-			files = append(files, w.releaseFilesIn(part, e.path(), report, depth-1)...)
-		case !e.info.IsDir():
-			if typ, ok := address.ReleaseFileType(e.name); ok {
+		case e.Bad != nil || tree.IsHiddenOrTemporary(e.Name):
+		case e.Info.IsDir() && depth > 1:
+			files = append(files, w.releaseFilesIn(part, e.Path(), report, depth-1)...)
+		case !e.Info.IsDir():
+			if typ, ok := address.ReleaseFileType(e.Name); ok {
 				files = append(files, misplacedRelease{report, typ})
 			}
 		}
@@ -244,26 +245,26 @@ func (w *walker) releaseFilesIn(part Part, dir, report string, depth int) []misp
 
 // strayInModule reports an entry of a module's folder unless it is named after a
 // version, in which case it returns false.
-func (w *walker) strayInModule(m *moduleFolder, e entry, beside *siblings) bool {
-	report := path.Join(m.report, e.name)
-	if e.info.IsDir() {
-		if looksLikeVersion(e.name) {
+func (w *walker) strayInModule(m *moduleFolder, e tree.Entry, beside *siblings) bool {
+	report := path.Join(m.report, e.Name)
+	if e.Info.IsDir() {
+		if looksLikeVersion(e.Name) {
 			return false
 		}
 		w.strayModuleFolder(m, e, beside)
 		return true
 	}
-	if beside.represented(e.name) {
+	if beside.represented(e.Name) {
 		return true
 	}
-	if bad := m.misplacedFile("modules", e.name); bad != nil {
-		w.report.withhold(bad.at(report, m.address, ""))
+	if bad := m.misplacedFile("modules", e.Name); bad != nil {
+		w.report.withhold(problemOf(bad, report, m.address, ""))
 		return true
 	}
-	if _, _, _, ok := address.ParseModuleFile(e.name); ok {
+	if _, _, _, ok := address.ParseModuleFile(e.Name); ok {
 		return false
 	}
-	w.report.ignore(report, NotPartOfTree, "a module is a folder or an archive named after its version, such as 1.0.0.tar.gz: move or remove it")
+	w.report.ignore(report, tree.NotPartOfTree, "a module is a folder or an archive named after its version, such as 1.0.0.tar.gz: move or remove it")
 	return true
 }
 
@@ -273,33 +274,33 @@ var versionAtEnd = regexp.MustCompile(`[0-9]+\.[0-9]+\.[0-9]+[0-9A-Za-z.+-]*$`)
 // strayModuleFolder reports a folder that is not named after a version, or the
 // modules in it. Beside configuration it is part of that module, unless there is a version
 // in its name or in it.
-func (w *walker) strayModuleFolder(m *moduleFolder, e entry, beside *siblings) {
+func (w *walker) strayModuleFolder(m *moduleFolder, e tree.Entry, beside *siblings) {
 	isPart := beside.configuration != ""
-	report := path.Join(m.report, e.name)
-	entries, _ := m.part.list(e.path()) // one that cannot be read is ignored like an empty one
-	entries = slices.DeleteFunc(entries, func(e entry) bool { return e.bad != nil || hiddenOrTemporary(e.name) })
+	report := path.Join(m.report, e.Name)
+	entries, _ := m.part.List(e.Path()) // one that cannot be read is ignored like an empty one
+	entries = slices.DeleteFunc(entries, func(e tree.Entry) bool { return e.Bad != nil || tree.IsHiddenOrTemporary(e.Name) })
 	if firstConfiguration(entries) != "" {
-		version := versionAtEnd.FindString(e.name)
+		version := versionAtEnd.FindString(e.Name)
 		if _, err := address.ParseModuleVersion(version); err != nil {
 			if isPart {
 				return
 			}
 			version = "its version, such as 1.0.0"
 		}
-		w.report.withhold(misplaced("the folder of a module is named after its version: rename it to %s", version).at(report, m.address, ""))
+		w.report.withhold(problemOf(misplaced("the folder of a module is named after its version: rename it to %s", version), report, m.address, ""))
 		return
 	}
 	tooDeep := false
 	for _, inner := range entries {
-		stem, _, supported := cutArchive(inner.name)
-		if !supported && !inner.info.IsDir() || !isVersion(stem) {
+		stem, _, supported := cutArchive(inner.Name)
+		if !supported && !inner.Info.IsDir() || !isVersion(stem) {
 			continue
 		}
 		tooDeep = true
-		w.report.withhold(misplaced("it lies too deep in the tree: move it to %s/", plain(m.report)).at(path.Join(report, inner.name), m.address, ""))
+		w.report.withhold(problemOf(misplaced("it lies too deep in the tree: move it to %s/", plain(m.report)), path.Join(report, inner.Name), m.address, ""))
 	}
 	if !tooDeep && !isPart {
-		w.report.ignore(report, NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
+		w.report.ignore(report, tree.NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
 	}
 }
 
@@ -310,17 +311,17 @@ const (
 )
 
 // strayInKeys reports an entry of keys that is not named NAMESPACE.asc.
-func (w *walker) strayInKeys(report string, e entry) {
-	if e.info.IsDir() {
-		entries, _ := w.scan.tree.Keys.list(e.path())
+func (w *walker) strayInKeys(report string, e tree.Entry) {
+	if e.Info.IsDir() {
+		entries, _ := w.scan.tree.Keys.List(e.Path())
 		if slices.ContainsFunc(entries, w.holdsPublicKey) {
 			w.misplace(report, misplaced("the public keys of a namespace are in one file: put them into %s", plain(report+".asc")))
 			return
 		}
-		w.report.ignore(report, NotPartOfTree, "a folder here is named after a registry, such as registry.terraform.io: move or remove it")
+		w.report.ignore(report, tree.NotPartOfTree, "a folder here is named after a registry, such as registry.terraform.io: move or remove it")
 		return
 	}
-	extension := path.Ext(e.name)
+	extension := path.Ext(e.Name)
 	target := plain(strings.TrimSuffix(report, extension) + ".asc")
 	switch {
 	case w.holds(e, publicKeyBlock):
@@ -330,17 +331,17 @@ func (w *walker) strayInKeys(report string, e entry) {
 	case slices.Contains(keysExtensions, extension) || extension == ".pub" || extension == ".key":
 		w.misplace(report, misplaced("public keys are in text form here: write them with `gpg --armor --export KEY > %s`", target))
 	default:
-		w.report.ignore(report, NotPartOfTree, "public keys are in files named NAMESPACE.asc: move or remove it")
+		w.report.ignore(report, tree.NotPartOfTree, "public keys are in files named NAMESPACE.asc: move or remove it")
 	}
 }
 
 // holds reports whether a file below keys begins with a kind of block.
-func (w *walker) holds(e entry, block string) bool {
-	if e.bad != nil || !e.info.Mode().IsRegular() || e.info.Size() > MaxDocument {
+func (w *walker) holds(e tree.Entry, block string) bool {
+	if e.Bad != nil || !e.Info.Mode().IsRegular() || e.Info.Size() > tree.MaxDocument {
 		return false
 	}
-	content, err := w.scan.tree.Keys.read(e.path())
+	content, err := w.scan.tree.Keys.ReadDocument(e.Path())
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(content)), block)
 }
 
-func (w *walker) holdsPublicKey(e entry) bool { return w.holds(e, publicKeyBlock) }
+func (w *walker) holdsPublicKey(e tree.Entry) bool { return w.holds(e, publicKeyBlock) }

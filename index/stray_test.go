@@ -4,8 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // What tools and file systems leave behind in a tree is not reported at all.
@@ -59,7 +59,7 @@ func TestIgnoredFiles(t *testing.T) {
 	if s.Report.IgnoredTotal != len(ignored)+len(temporary) || s.Report.TemporaryTotal != len(temporary) {
 		t.Errorf("%d are ignored, %d of them temporary: %+v", s.Report.IgnoredTotal, s.Report.TemporaryTotal, s.Report.Ignored)
 	}
-	for reason, names := range map[index.Reason][]string{index.NotPartOfTree: ignored, index.Temporary: temporary} {
+	for reason, names := range map[tree.Reason][]string{tree.NotPartOfTree: ignored, tree.Temporary: temporary} {
 		for _, name := range names {
 			if p := problemOf(s.Report.Ignored, name); p.Reason != reason || !strings.Contains(p.Detail, ": ") {
 				t.Errorf("of %s, the report says %+v", name, p)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // What was offered stays listed while its files are read again: a list without a
@@ -46,7 +47,7 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.1.0/main.tf", "# 1.1.0\n")
 	var c clock
 	c.set(time.Hour)
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Now = c.now
 	x := index.New(o)
 	defer x.Close()
@@ -64,7 +65,7 @@ func TestAModuleFolderThatIsTouchedStaysListed(t *testing.T) {
 	if err != nil || versionsOfVPC(s) != "1.1.0 1.0.0" {
 		t.Fatalf("while it is touched %s are listed, %v", versionsOfVPC(s), err)
 	}
-	if _, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive); !errors.Is(err, index.ErrChanged) {
+	if _, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("its archive, of which it is not known whether it is the same, gives %v", err)
 	}
 	if len(s.Report.Offered) != 2 || s.Report.Pending != 1 {
@@ -142,7 +143,7 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 	folders.Provider("acme/demo", "1.0.0", "linux_amd64")
 	folders.Provider("acme/demo", "1.1.0", "linux_amd64")
 	now := time.Now().Add(time.Hour)
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Now = func() time.Time { return now }
 	x := index.New(o)
 	defer x.Close()
@@ -169,7 +170,7 @@ func TestFilesWrittenInPlaceStayListed(t *testing.T) {
 		if got := listed(s); got != "the modules 1.1.0 1.0.0 and the providers 1.1.0 1.0.0" || len(s.Report.Withheld) != 2 {
 			t.Errorf("with %d bytes %s are listed, and withheld is %+v", size, got, s.Report.Withheld)
 		}
-		if _, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive); !errors.Is(err, index.ErrChanged) {
+		if _, err := s.Open(s.Module(ownVPC).Version("1.1.0").Archive); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("with %d bytes the archive gives %v", size, err)
 		}
 	}
@@ -185,7 +186,7 @@ func TestAYoungModuleFolderIsWaitedFor(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	x := index.New(o)
 	t.Cleanup(func() { x.Close() })
 	s, err := x.Rescan(t.Context())
@@ -211,7 +212,7 @@ func TestAnEditedModuleFolder(t *testing.T) {
 	files := indextest.OnDisk(t, dir)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# before\n")
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch = true // and no scan but when something changes
 	r := run(t, o)
 	r.until(t, offers("acme/vpc/aws", "1.0.0"))
@@ -244,7 +245,7 @@ func TestAModuleFolderThatLosesFilesHasToRest(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# kept\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/outputs.tf", "# removed\n")
 	now := time.Now().Add(time.Hour)
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Now = func() time.Time { return now }
 	x := index.New(o)
 	defer x.Close()
@@ -272,7 +273,7 @@ func TestADotFileOfAModuleFolderIsWatched(t *testing.T) {
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# the module\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/notes.txt", "# not a part of it\n")
 	files.Write("modules/acme/vpc/aws/1.0.0/modules/subnet/main.tf", "# another\n")
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Watch = true // and no scan but when something changes
 	r := run(t, o)
 	s := r.until(t, offers("acme/vpc/aws", "1.0.0"))
@@ -295,7 +296,7 @@ func TestAFileRewrittenUnderItsOldTime(t *testing.T) {
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# before\n")
 	files.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "x"))
-	s := scanWith(t, options(t, index.Directories{Root: dir}.Open))
+	s := scanWith(t, options(t, tree.Directories{Root: dir}.Open))
 	for _, file := range []struct {
 		name string
 		file *index.File
@@ -318,7 +319,7 @@ func TestAFileRewrittenUnderItsOldTime(t *testing.T) {
 		if err := os.Chtimes(name, info.ModTime(), info.ModTime()); err != nil {
 			t.Fatal(err)
 		}
-		if opened, err := s.Open(file.file); !errors.Is(err, index.ErrChanged) {
+		if opened, err := s.Open(file.file); !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("%s: it is served, or the error is %v", file.name, err)
 			if opened != nil {
 				opened.Close()

@@ -18,6 +18,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A disk is a directory with a root in it and something beside the root.
@@ -62,10 +63,10 @@ func TestReadFileOpensNoPipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if content, err := files.Keys.ReadFile("acme.asc", index.MaxDocument); content != nil || !errors.Is(err, index.ErrNotWritable) {
+	if content, err := files.Keys.ReadFile("acme.asc", tree.MaxDocument); content != nil || !errors.Is(err, tree.ErrNotWritable) {
 		t.Errorf("%q, %v", content, err)
 	}
-	if _, err := files.Keys.Digest("acme.asc"); !errors.Is(err, index.ErrNotWritable) {
+	if _, err := files.Keys.Digest("acme.asc"); !errors.Is(err, tree.ErrNotWritable) {
 		t.Error(err)
 	}
 }
@@ -77,8 +78,8 @@ func TestSymlinksAndSpecialFiles(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		build  func(d disk)
-		path   string       // of the problem
-		reason index.Reason // empty: the provider is offered
+		path   string      // of the problem
+		reason tree.Reason // empty: the provider is offered
 		says   string
 	}{
 		{"a symlink to a file in the root is the file", func(d disk) {
@@ -94,8 +95,8 @@ func TestSymlinksAndSpecialFiles(t *testing.T) {
 			d.ProviderIn("pool/acme/healthy", "healthy", "1.0.0", "linux_amd64")
 			d.link("providers", "pool")
 		}, "", "", ""},
-		{"a symlink out of the root", func(d disk) { d.link(at, "../../../../outside/"+zipName) }, at, index.Unreadable, "leaves the root"},
-		{"a symlink to a folder out of the root", func(d disk) { d.link("providers/acme/demo", "../../../outside") }, "providers/acme/demo", index.Unreadable, "leaves the root"},
+		{"a symlink out of the root", func(d disk) { d.link(at, "../../../../outside/"+zipName) }, at, tree.Unreadable, "leaves the root"},
+		{"a symlink to a folder out of the root", func(d disk) { d.link("providers/acme/demo", "../../../outside") }, "providers/acme/demo", tree.Unreadable, "leaves the root"},
 		{"an absolute symlink to a file in the root is the file", func(d disk) {
 			d.ProviderIn("pool", "demo", "1.0.0", "linux_amd64")
 			d.link(at, filepath.Join(d.dir, "root/pool", zipName))
@@ -115,39 +116,39 @@ func TestSymlinksAndSpecialFiles(t *testing.T) {
 			d.link("links/folder", "../pool/../links/again")
 			d.link("links/again", filepath.Join(d.dir, "root/links/../pool/demo/"))
 		}, "", "", ""},
-		{"an absolute symlink out of the root", func(d disk) { d.link(at, filepath.Join(d.dir, "outside", zipName)) }, at, index.Unreadable, "leaves the root"},
+		{"an absolute symlink out of the root", func(d disk) { d.link(at, filepath.Join(d.dir, "outside", zipName)) }, at, tree.Unreadable, "leaves the root"},
 		{"an absolute symlink to a folder whose name begins as the root's", func(d disk) {
 			d.link("providers/acme/demo", filepath.Join(d.dir, "root2"))
-		}, "providers/acme/demo", index.Unreadable, "leaves the root"},
+		}, "providers/acme/demo", tree.Unreadable, "leaves the root"},
 		{"an absolute symlink that leaves the root by dots", func(d disk) {
 			d.link("providers/acme/demo", filepath.Join(d.dir, "root")+"/pool/../../outside")
-		}, "providers/acme/demo", index.Unreadable, "leaves the root"},
+		}, "providers/acme/demo", tree.Unreadable, "leaves the root"},
 		{"an absolute symlink to one that leaves the root", func(d disk) {
 			d.link(at, filepath.Join(d.dir, "root/providers/acme/demo/out"))
 			d.link("providers/acme/demo/out", "../../../../outside/"+zipName)
-		}, at, index.Unreadable, "leaves the root"},
-		{"an absolute symlink to nothing", func(d disk) { d.link(at, filepath.Join(d.dir, "root/nothing")) }, at, index.Unreadable, "a symlink to nothing"},
-		{"an absolute symlink to itself", func(d disk) { d.link(at, filepath.Join(d.dir, "root", at)) }, at, index.Unreadable, "too many levels of symbolic links"},
-		{"a symlink to nothing", func(d disk) { d.link(at, "nothing") }, at, index.Unreadable, "a symlink to nothing"},
-		{"a symlink to itself", func(d disk) { d.link(at, zipName) }, at, index.Unreadable, "too many levels of symbolic links"},
-		{"a symlink to the folder it is in", func(d disk) { d.link("providers/loop", ".") }, "", index.Unreadable, ""},
-		{"a named pipe", func(d disk) { d.pipe(at) }, at, index.Unreadable, "not a regular file"},
+		}, at, tree.Unreadable, "leaves the root"},
+		{"an absolute symlink to nothing", func(d disk) { d.link(at, filepath.Join(d.dir, "root/nothing")) }, at, tree.Unreadable, "a symlink to nothing"},
+		{"an absolute symlink to itself", func(d disk) { d.link(at, filepath.Join(d.dir, "root", at)) }, at, tree.Unreadable, "too many levels of symbolic links"},
+		{"a symlink to nothing", func(d disk) { d.link(at, "nothing") }, at, tree.Unreadable, "a symlink to nothing"},
+		{"a symlink to itself", func(d disk) { d.link(at, zipName) }, at, tree.Unreadable, "too many levels of symbolic links"},
+		{"a symlink to the folder it is in", func(d disk) { d.link("providers/loop", ".") }, "", tree.Unreadable, ""},
+		{"a named pipe", func(d disk) { d.pipe(at) }, at, tree.Unreadable, "not a regular file"},
 		{"a named pipe as SHA256SUMS", func(d disk) {
 			d.Provider("acme/demo", "1.0.0", "linux_amd64")
 			d.pipe("providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS")
-		}, "providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS", index.Unreadable, "not a regular file"},
-		{"a named pipe as keys", func(d disk) { d.pipe("keys/acme.asc") }, "keys/acme.asc", index.Unreadable, "not a regular file"},
-		{"a named pipe as a part", func(d disk) { d.pipe("keys") }, "keys", index.Unreadable, "not a directory"},
+		}, "providers/acme/demo/terraform-provider-demo_1.0.0_SHA256SUMS", tree.Unreadable, "not a regular file"},
+		{"a named pipe as keys", func(d disk) { d.pipe("keys/acme.asc") }, "keys/acme.asc", tree.Unreadable, "not a regular file"},
+		{"a named pipe as a part", func(d disk) { d.pipe("keys") }, "keys", tree.Unreadable, "not a directory"},
 		{"a named pipe in a module", func(d disk) {
 			d.Write("modules/acme/vpc/aws/1.0.0/main.tf", "x")
 			d.pipe("modules/acme/vpc/aws/1.0.0/pipe")
-		}, "modules/acme/vpc/aws/1.0.0", index.Unreadable, `"pipe" in it is not a regular file`},
-		{"a file as a part", func(d disk) { d.Write("modules", "x") }, "modules", index.Unreadable, "not a directory"},
+		}, "modules/acme/vpc/aws/1.0.0", tree.Unreadable, `"pipe" in it is not a regular file`},
+		{"a file as a part", func(d disk) { d.Write("modules", "x") }, "modules", tree.Unreadable, "not a directory"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			d := newDisk(t)
 			test.build(d)
-			s := scanWith(t, options(t, index.Directories{Root: filepath.Join(d.dir, "root")}.Open))
+			s := scanWith(t, options(t, tree.Directories{Root: filepath.Join(d.dir, "root")}.Open))
 			if !offers("acme/healthy", "1.0.0")(s) {
 				t.Error("the rest is not offered")
 			}
@@ -231,7 +232,7 @@ func TestUnreadableFiles(t *testing.T) {
 				t.Fatalf("withheld is %+v", s.Report.Withheld)
 			}
 			w := s.Report.Withheld[0]
-			if w.Reason != index.Unreadable || !strings.Contains(w.Detail, "give the server the right to") || strings.Contains(w.Detail, "secret") {
+			if w.Reason != tree.Unreadable || !strings.Contains(w.Detail, "give the server the right to") || strings.Contains(w.Detail, "secret") {
 				t.Errorf("the problem is %+v", w)
 			}
 			if !strings.HasPrefix(name, w.Path) {
@@ -252,28 +253,28 @@ func TestDirectories(t *testing.T) {
 	files.ProviderIn("mirror/acme/elsewhere", "elsewhere", "1.0.0", "linux_amd64")
 	root := filepath.Join(dir, "root")
 	named := os.DirFS(dir)
-	in := func(d index.Directories) func() (index.Tree, error) {
-		return func() (index.Tree, error) { return d.OpenIn(named) }
+	in := func(d tree.Directories) func() (tree.Tree, error) {
+		return func() (tree.Tree, error) { return d.OpenIn(named) }
 	}
 	for _, test := range []struct {
 		rule  string
-		open  func() (index.Tree, error)
+		open  func() (tree.Tree, error)
 		offer string // empty: an error, or nothing is offered
 		fails string
 	}{
-		{"the folders of their own names", index.Directories{Root: root}.Open, "acme/inside", ""},
-		{"another folder of the root", index.Directories{Root: root, Providers: "other"}.Open, "acme/beside", ""},
-		{"a folder elsewhere on the disk", index.Directories{Root: root, Providers: filepath.Join(dir, "mirror")}.Open, "acme/elsewhere", ""},
-		{"a missing folder in the root is empty", index.Directories{Root: root, Providers: "nothing"}.Open, "", ""},
-		{"a missing folder elsewhere is an error", index.Directories{Root: root, Providers: filepath.Join(dir, "nothing")}.Open, "", "opening providers: no such file or directory"},
-		{"a missing root is an error", index.Directories{Root: filepath.Join(dir, "nothing")}.Open, "", "opening the root: no such file or directory"},
-		{"a file as the root is an error", index.Directories{Root: filepath.Join(root, "providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip")}.Open, "", "opening the root: not a directory"},
-		{"on a named file system", in(index.Directories{Root: "root"}), "acme/inside", ""},
-		{"there, with a slash in front", in(index.Directories{Root: "/root/"}), "acme/inside", ""},
-		{"there, another folder of the root", in(index.Directories{Root: "root", Providers: "other"}), "acme/beside", ""},
-		{"there, a folder elsewhere", in(index.Directories{Root: "root", Providers: "/mirror"}), "acme/elsewhere", ""},
-		{"there, a missing root is an error", in(index.Directories{Root: "nothing"}), "", "opening the root: no such file or directory"},
-		{"there, a file as the root is an error", in(index.Directories{Root: "root/providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip"}), "", "it is not a directory"},
+		{"the folders of their own names", tree.Directories{Root: root}.Open, "acme/inside", ""},
+		{"another folder of the root", tree.Directories{Root: root, Providers: "other"}.Open, "acme/beside", ""},
+		{"a folder elsewhere on the disk", tree.Directories{Root: root, Providers: filepath.Join(dir, "mirror")}.Open, "acme/elsewhere", ""},
+		{"a missing folder in the root is empty", tree.Directories{Root: root, Providers: "nothing"}.Open, "", ""},
+		{"a missing folder elsewhere is an error", tree.Directories{Root: root, Providers: filepath.Join(dir, "nothing")}.Open, "", "opening providers: no such file or directory"},
+		{"a missing root is an error", tree.Directories{Root: filepath.Join(dir, "nothing")}.Open, "", "opening the root: no such file or directory"},
+		{"a file as the root is an error", tree.Directories{Root: filepath.Join(root, "providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip")}.Open, "", "opening the root: not a directory"},
+		{"on a named file system", in(tree.Directories{Root: "root"}), "acme/inside", ""},
+		{"there, with a slash in front", in(tree.Directories{Root: "/root/"}), "acme/inside", ""},
+		{"there, another folder of the root", in(tree.Directories{Root: "root", Providers: "other"}), "acme/beside", ""},
+		{"there, a folder elsewhere", in(tree.Directories{Root: "root", Providers: "/mirror"}), "acme/elsewhere", ""},
+		{"there, a missing root is an error", in(tree.Directories{Root: "nothing"}), "", "opening the root: no such file or directory"},
+		{"there, a file as the root is an error", in(tree.Directories{Root: "root/providers/acme/inside/terraform-provider-inside_1.0.0_linux_amd64.zip"}), "", "it is not a directory"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s, err := index.Scan(t.Context(), options(t, test.open))
@@ -300,7 +301,7 @@ func TestAFileSystemWithoutTimes(t *testing.T) {
 		"providers/acme/demo/" + zipName:     {Data: []byte(indextest.ProviderZip("demo", "1.0.0", "linux_amd64"))},
 		"modules/acme/vpc/aws/1.0.0/main.tf": {Data: []byte("# a module\n")},
 	}
-	s := scanWith(t, options(t, func() (index.Tree, error) { return index.Directories{Root: "."}.OpenIn(embedded) }))
+	s := scanWith(t, options(t, func() (tree.Tree, error) { return tree.Directories{Root: "."}.OpenIn(embedded) }))
 	nothingWithheld(t, s)
 	for _, f := range []*index.File{
 		s.Provider(address.Address{Namespace: "acme", Name: "demo"}).Releases[0].Packages[0].File,
@@ -331,7 +332,7 @@ func TestAFileThatHasChangedIsNotServed(t *testing.T) {
 			s := scan(t, files)
 			f := s.Provider(address.Address{Namespace: "acme", Name: "demo"}).File(zipName)
 			change(files)
-			if _, err := s.Open(f); !errors.Is(err, index.ErrChanged) {
+			if _, err := s.Open(f); !errors.Is(err, tree.ErrChanged) {
 				t.Errorf("the error is %v", err)
 			}
 		})

@@ -9,6 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // identities are of everything in a snapshot that clients get: its documents are encoded
@@ -45,13 +46,13 @@ func TestAnUnchangedTreeKeepsItsIdentity(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	for _, test := range []struct {
 		rule string
-		tree func(t *testing.T) (*indextest.Tree, func() (index.Tree, error))
+		tree func(t *testing.T) (*indextest.Tree, func() (tree.Tree, error))
 	}{
-		{"on the local disk", func(t *testing.T) (*indextest.Tree, func() (index.Tree, error)) {
+		{"on the local disk", func(t *testing.T) (*indextest.Tree, func() (tree.Tree, error)) {
 			dir := t.TempDir()
-			return indextest.OnDisk(t, dir), index.Directories{Root: dir}.Open
+			return indextest.OnDisk(t, dir), tree.Directories{Root: dir}.Open
 		}},
-		{"on another file system", func(t *testing.T) (*indextest.Tree, func() (index.Tree, error)) {
+		{"on another file system", func(t *testing.T) (*indextest.Tree, func() (tree.Tree, error)) {
 			files := indextest.New(t)
 			return files, files.Open
 		}},
@@ -149,7 +150,7 @@ func TestChangesAfterManyScans(t *testing.T) {
 			files.Keys("acme", publisher)
 			files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Signed(publisher)
 			files.ProviderIn(folder+"1.1.0", "demo", "1.1.0", "linux_amd64")
-			o := options(t, index.Directories{Root: dir}.Open)
+			o := options(t, tree.Directories{Root: dir}.Open)
 			o.Now, o.Store = inAnHour, new(memoryStore)
 			x := index.New(o)
 			defer x.Close()
@@ -190,7 +191,7 @@ func TestARescanAllocatesLittle(t *testing.T) {
 			files.ProviderIn(filepath.ToSlash(filepath.Join("providers/acme", typ)), typ, version, platforms...).Checksums()
 		}
 	}
-	o := options(t, index.Directories{Root: dir}.Open)
+	o := options(t, tree.Directories{Root: dir}.Open)
 	o.Now = inAnHour
 	x := index.New(o)
 	defer x.Close()

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -30,7 +31,7 @@ type listedFolder struct {
 
 // note remembers the entries of a folder, or that the outcome depends on more than that: a
 // file in it may change again unnoticed, or a symlink may lead elsewhere.
-func (w *walker) note(dir, report string, entries []entry) {
+func (w *walker) note(dir, report string, entries []tree.Entry) {
 	if !w.notes || w.depends {
 		return
 	}
@@ -40,23 +41,23 @@ func (w *walker) note(dir, report string, entries []entry) {
 
 // fingerprint is of the names of entries, and of what identifies the files among them.
 // lasts reports whether it tells of any change.
-func (s *scan) fingerprint(entries []entry) (sum wire.SHA256, lasts bool) {
+func (s *scan) fingerprint(entries []tree.Entry) (sum wire.SHA256, lasts bool) {
 	h := sha256.New()
 	var b []byte
 	lasts = true
 	for _, e := range entries {
-		b = append(b[:0], e.name...)
+		b = append(b[:0], e.Name...)
 		b = append(b, 0)
 		switch {
-		case e.bad != nil || e.link:
+		case e.Bad != nil || e.Link:
 			lasts = false
-		case e.info.IsDir():
+		case e.Info.IsDir():
 			b = append(b, 'd')
 		default:
-			stamp := stampOf(e.info)
-			lasts = lasts && stamp.settled(s.now)
-			b = stamp.append(append(b, 'f'))
-			if !e.info.Mode().IsRegular() {
+			stamp := tree.StampOf(e.Info)
+			lasts = lasts && stamp.Settled(s.now)
+			b = appendStamp(stamp, append(b, 'f'))
+			if !e.Info.Mode().IsRegular() {
 				lasts = false
 			}
 		}
@@ -75,7 +76,7 @@ func (w *walker) takeOver(p *providerFolder, keys *keysFolder) bool {
 	}
 	for _, l := range o.listed {
 		w.scan.watch.add(p.part, l.dir)
-		entries, err := p.part.list(l.dir)
+		entries, err := p.part.List(l.dir)
 		if err != nil || w.scan.ctx.Err() != nil {
 			return false
 		}

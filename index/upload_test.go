@@ -12,6 +12,8 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 const (
@@ -21,9 +23,9 @@ const (
 )
 
 // stagedRelease returns a bucket with a signed release that is not in its place yet.
-func stagedRelease(t *testing.T) (*indextest.Bucket, index.Part) {
+func stagedRelease(t *testing.T) (*treetest.Bucket, tree.Part) {
 	t.Helper()
-	b := new(indextest.Bucket)
+	b := new(treetest.Bucket)
 	publisher := indextest.NewPublisher(t)
 	files := indextest.InBucket(t, b)
 	files.ProviderIn(strings.TrimSuffix(stagedDemo, "/"), "demo", "1.0.0", "linux_amd64", "darwin_arm64", "windows_386").Manifest("6.0").Signed(publisher)
@@ -32,9 +34,9 @@ func stagedRelease(t *testing.T) (*indextest.Bucket, index.Part) {
 	return b, providersIn(t, b)
 }
 
-func providersIn(t *testing.T, b *indextest.Bucket) index.Part {
+func providersIn(t *testing.T, b *treetest.Bucket) tree.Part {
 	t.Helper()
-	files, err := index.Directories{Root: "."}.OpenIn(b)
+	files, err := tree.Directories{Root: "."}.OpenIn(b)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +44,7 @@ func providersIn(t *testing.T, b *indextest.Bucket) index.Part {
 }
 
 // states returns what a bucket has before and after each change that a function makes.
-func states(t *testing.T, b *indextest.Bucket, change func() error) (all []map[string]string) {
+func states(t *testing.T, b *treetest.Bucket, change func() error) (all []map[string]string) {
 	t.Helper()
 	var mutex sync.Mutex // several files are written at once
 	note := func(string, string) error {
@@ -63,11 +65,11 @@ func states(t *testing.T, b *indextest.Bucket, change func() error) (all []map[s
 // offeredIn returns what a bucket with these files offers of acme/demo 1.0.0, in short.
 func offeredIn(t *testing.T, o index.Options, files map[string]string) string {
 	t.Helper()
-	b := new(indextest.Bucket)
+	b := new(treetest.Bucket)
 	for name, content := range files {
 		b.Put(name, content, time.Now().Add(-time.Hour))
 	}
-	o.Listed = index.Directories{Root: "."}.Listed(b)
+	o.Listed = tree.Directories{Root: "."}.Listed(b)
 	s, err := index.Scan(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -136,7 +138,7 @@ func TestARemovedFolderIsSeenWholeOrNotAtAll(t *testing.T) {
 		}
 		files := indextest.InBucket(t, b)
 		if !uploaded { // but copied there by hand
-			files.Remove(versionOfDemo + index.UploadName)
+			files.Remove(versionOfDemo + tree.UploadName)
 		}
 		all := states(t, b, func() error { return part.RemoveFolder(t.Context(), "acme/demo/1.0.0", sumsOfDemo) })
 		o := options(t, nil)
@@ -167,7 +169,7 @@ func TestIncompleteUploadsAreIgnored(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			files := indextest.New(t)
 			files.ProviderIn(strings.TrimSuffix(versionOfDemo, "/"), "demo", "1.0.0", "linux_amd64").Checksums()
-			files.Write(versionOfDemo+index.UploadName, "{}")
+			files.Write(versionOfDemo+tree.UploadName, "{}")
 			if test.remove != "" {
 				files.Remove(versionOfDemo + test.remove)
 			}
@@ -193,7 +195,7 @@ func TestUploadsIntoFoldersThatAreThere(t *testing.T) {
 		{"nothing", nil, false},
 		{"a package", map[string]string{"terraform-provider-demo_1.0.0_linux_386.zip": "x"}, true},
 		{"documentation", map[string]string{"docs/index.md": "# Demo"}, true},
-		{"an interrupted upload of another release", map[string]string{index.UploadName: `{"format":1,"sha256sums":"00"}` + "\n"}, true},
+		{"an interrupted upload of another release", map[string]string{tree.UploadName: `{"format":1,"sha256sums":"00"}` + "\n"}, true},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			b, part := stagedRelease(t)
@@ -202,7 +204,7 @@ func TestUploadsIntoFoldersThatAreThere(t *testing.T) {
 			}
 			before := b.Names()
 			_, err := part.InstallFolder(t.Context(), ".staging/demo", "acme/demo/1.0.0", sumsOfDemo)
-			if errors.Is(err, index.ErrInTheWay) != test.refused || err != nil && !test.refused {
+			if errors.Is(err, tree.ErrInTheWay) != test.refused || err != nil && !test.refused {
 				t.Errorf("got %v", err)
 			}
 			if test.refused && !slices.Equal(b.Names(), before) {

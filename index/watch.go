@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Events come in bursts: copying five hundred files is one change. A scan follows
@@ -71,25 +73,25 @@ func newWatcher(ctx context.Context, warn func(error)) (*watcher, error) {
 
 // add watches a directory of a part. It is called before the directory is read, so
 // that no change is missed.
-func (w *watcher) add(p Part, dir string) {
+func (w *watcher) add(p tree.Part, dir string) {
 	if w == nil {
 		return
 	}
-	if p.disk == "" {
+	if p.Disk == "" {
 		w.warnOnce(errors.New("it is not on the local disk"))
 		return
 	}
 	if dir == "." {
-		w.addTree(p.disk) // the part itself may be created or removed
+		w.addTree(p.Disk) // the part itself may be created or removed
 	}
-	w.addTree(p.onDisk(dir))
+	w.addTree(p.DiskPath(dir))
 }
 
 // addModule watches a directory of a module folder.
-func (w *watcher) addModule(p Part, dir string) {
-	if w != nil && p.disk != "" {
+func (w *watcher) addModule(p tree.Part, dir string) {
+	if w != nil && p.Disk != "" {
 		w.mutex.Lock()
-		w.since.modules[p.onDisk(dir)] = true
+		w.since.modules[p.DiskPath(dir)] = true
 		w.mutex.Unlock()
 	}
 	w.add(p, dir)
@@ -101,7 +103,7 @@ func (w *watcher) addTree(name string) {
 	w.since.tree[name] = true
 	w.mutex.Unlock()
 	if !known {
-		if network := networkFileSystem(name); network != "" {
+		if network := tree.NetworkFileSystem(name); network != "" {
 			// Changes made by this machine are still reported.
 			w.warnOnce(fmt.Errorf("%s does not report changes made by others", network))
 		}
@@ -125,7 +127,7 @@ func watchError(err error) error {
 	case errors.Is(err, syscall.EMFILE):
 		return errors.New("inotify or open files are at their limit: raise fs.inotify.max_user_instances with sysctl, or the limit of open files")
 	}
-	return withoutPath(err)
+	return tree.WithoutPath(err)
 }
 
 func (w *watcher) warnOnce(err error) { w.once.Do(func() { w.warn(err) }) }
@@ -140,7 +142,7 @@ func (w *watcher) addPathTo(name string) {
 		return
 	}
 	root := filepath.VolumeName(name) + string(filepath.Separator)
-	at, rest := root, split(strings.TrimPrefix(name, root))
+	at, rest := root, tree.SplitPath(strings.TrimPrefix(name, root))
 	for links := 0; len(rest) > 0; {
 		step := rest[0]
 		rest = rest[1:]
@@ -161,7 +163,7 @@ func (w *watcher) addPathTo(name string) {
 			at = next
 			continue
 		}
-		if links++; links > maxLinks {
+		if links++; links > tree.MaxLinks {
 			return
 		}
 		target, err := os.Readlink(next)
@@ -171,7 +173,7 @@ func (w *watcher) addPathTo(name string) {
 		if filepath.IsAbs(target) {
 			at = root
 		}
-		rest = append(split(target), rest...)
+		rest = append(tree.SplitPath(target), rest...)
 	}
 }
 
@@ -262,7 +264,7 @@ func (w *watcher) concerns(name string) bool {
 	case inModule:
 		return !isLeftOut(base) // .terraformignore and .terraform.lock.hcl count here
 	}
-	return !hiddenOrTemporary(base) // renaming it is an event of its new name
+	return !tree.IsHiddenOrTemporary(base) // renaming it is an event of its new name
 }
 
 func (w *watcher) change() {

@@ -14,13 +14,15 @@ import (
 	"testing"
 
 	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // The system's limits may be exceeded only for a while: each scan tries again, and
 // the log says so once.
 func TestStartingTheWatcherIsRetried(t *testing.T) {
-	part := Part{Fs: afero.NewMemMapFs(), Dir: "."}
-	x := New(Options{Watch: true, Open: func() (Tree, error) { return Tree{Providers: part, Modules: part, Keys: part}, nil }})
+	part := tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
+	x := New(Options{Watch: true, Open: func() (tree.Tree, error) { return tree.Tree{Providers: part, Modules: part, Keys: part}, nil }})
 	defer x.Close()
 	var log bytes.Buffer
 	x.Observe(&Observer{Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -47,11 +49,11 @@ func TestStartingTheWatcherIsRetried(t *testing.T) {
 // Every file that is published is staged first. None of that leads to a scan.
 func TestTheStagingFolderIsNotWatched(t *testing.T) {
 	root := t.TempDir()
-	staging := filepath.Join(root, "providers", StagingName)
+	staging := filepath.Join(root, "providers", tree.StagingName)
 	if err := os.MkdirAll(filepath.Join(staging, "acme@demo@1.0.0"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	x := New(Options{Watch: true, Open: Directories{Root: root}.Open})
+	x := New(Options{Watch: true, Open: tree.Directories{Root: root}.Open})
 	defer x.Close()
 	if _, err := x.Rescan(t.Context()); err != nil {
 		t.Fatal(err)

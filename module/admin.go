@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func init() {
@@ -123,10 +124,10 @@ func decideAccess(r *http.Request, app *App) (any, error) {
 
 // An indexState describes an index in numbers.
 type indexState struct {
-	Offered  map[string]int       `json:"offered"`
-	Withheld map[index.Reason]int `json:"withheld"`
-	Ignored  int                  `json:"ignored"`
-	Pending  int                  `json:"pending"`
+	Offered  map[string]int      `json:"offered"`
+	Withheld map[tree.Reason]int `json:"withheld"`
+	Ignored  int                 `json:"ignored"`
+	Pending  int                 `json:"pending"`
 
 	Taken        time.Time `json:"taken"`
 	ScanDuration float64   `json:"scan_duration_seconds"`

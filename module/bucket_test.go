@@ -14,14 +14,15 @@ import (
 	"github.com/caddyserver/caddy/v2"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 const vpcArchive = "https://registry.example.com/v1/modules/acme/vpc/aws/1.1.0/archive.tar.gz"
 
 // bucketWithVPC returns a bucket with one module.
-func bucketWithVPC() (b *indextest.Bucket, content string) {
+func bucketWithVPC() (b *treetest.Bucket, content string) {
 	content = indextest.TarGz("main.tf", "# a module\n")
-	b = new(indextest.Bucket)
+	b = new(treetest.Bucket)
 	b.Put("modules/acme/vpc/aws/1.1.0.tar.gz", content, time.Now().Add(-time.Hour))
 	return b, content
 }
@@ -83,9 +84,9 @@ func TestABucketThatIsDown(t *testing.T) {
 
 // Redirects need a store that signs URLs.
 func TestRedirectNeedsAStore(t *testing.T) {
-	refuses := new(indextest.Bucket)
+	refuses := new(treetest.Bucket)
 	refuses.Fail = func(operation, _ string) error { return errors.ErrUnsupported }
-	down := new(indextest.Bucket)
+	down := new(treetest.Bucket)
 	down.Fail = func(string, string) error { return errors.New("no route to host") }
 	for _, test := range []struct {
 		name    string
@@ -93,12 +94,12 @@ func TestRedirectNeedsAStore(t *testing.T) {
 		handler Handler
 		refused string // empty: accepted
 	}{
-		{"the local disk", new(indextest.Bucket), Handler{Root: t.TempDir()}, "redirect: only a tree on an object store"},
+		{"the local disk", new(treetest.Bucket), Handler{Root: t.TempDir()}, "redirect: only a tree on an object store"},
 		{"a file system that is none", make(fstest.MapFS), Handler{FileSystem: "archive", Root: "/"}, "redirect: only a tree on an object store"},
 		{"a store that cannot sign", refuses, Handler{FileSystem: "archive", Root: "/"}, "redirect: this store, or these credentials, cannot sign"},
 		{"a store that is down", down, Handler{FileSystem: "archive", Root: "/"}, ""},
-		{"a store", new(indextest.Bucket), Handler{FileSystem: "archive", Root: "/"}, ""},
-		{"for too long", new(indextest.Bucket), Handler{FileSystem: "archive", Root: "/", Redirect: caddy.Duration(13 * time.Hour)}, "redirect: 13h0m0s is not between 1s and 12h0m0s"},
+		{"a store", new(treetest.Bucket), Handler{FileSystem: "archive", Root: "/"}, ""},
+		{"for too long", new(treetest.Bucket), Handler{FileSystem: "archive", Root: "/", Redirect: caddy.Duration(13 * time.Hour)}, "redirect: 13h0m0s is not between 1s and 12h0m0s"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			test.handler.Redirect = cmp.Or(test.handler.Redirect, caddy.Duration(time.Minute))
@@ -118,9 +119,9 @@ func TestOnlyDisksAndBucketsAreWrittenTo(t *testing.T) {
 		handler Handler
 		refused string // empty: accepted
 	}{
-		{"publishing to a bucket", new(indextest.Bucket), Handler{Publish: new(Publish)}, ""},
+		{"publishing to a bucket", new(treetest.Bucket), Handler{Publish: new(Publish)}, ""},
 		{"publishing to another file system", make(fstest.MapFS), Handler{Publish: new(Publish)}, "publish: the file system of fs cannot be written to"},
-		{"filling a bucket", new(indextest.Bucket), Handler{Upstreams: mirrored(time.Minute)}, ""},
+		{"filling a bucket", new(treetest.Bucket), Handler{Upstreams: mirrored(time.Minute)}, ""},
 		{"filling another file system", make(fstest.MapFS), Handler{Upstreams: mirrored(time.Minute)}, "upstream: only a tree on the local disk or in a bucket can be filled"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -135,9 +136,9 @@ func TestOnlyDisksAndBucketsAreWrittenTo(t *testing.T) {
 
 // Trees in different buckets have fillers of their own.
 func TestFillersOfBuckets(t *testing.T) {
-	one, two := new(indextest.Bucket), new(indextest.Bucket)
+	one, two := new(treetest.Bucket), new(treetest.Bucket)
 	handler := Handler{FileSystem: "archive", Root: "/", Upstreams: mirrored(time.Minute)}
-	filler := func(b *indextest.Bucket) any { return onFileSystem(t, b).mustHandle(handler).registry.Upstream }
+	filler := func(b *treetest.Bucket) any { return onFileSystem(t, b).mustHandle(handler).registry.Upstream }
 	if filler(one) == filler(two) {
 		t.Error("two buckets have one filler")
 	}

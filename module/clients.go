@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 // A ClientSite is a registry of a configuration as its clients have to know it.
@@ -90,7 +91,7 @@ func (h *Handler) clientSite(ctx context.Context, httpsPort int) (ClientSite, er
 	if err != nil {
 		return s, err
 	}
-	folders, err := t.Folders(ctx)
+	folders, err := index.Folders(t, ctx)
 	if err != nil {
 		return s, fmt.Errorf("reading the folders of %s: %w", s.Root, err)
 	}

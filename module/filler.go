@@ -13,6 +13,7 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
@@ -25,7 +26,7 @@ var fillerPool = caddy.NewUsagePool()
 // options contain tokens.
 type fillerKey struct {
 	fsys        fs.FS // as in a poolKey
-	directories index.Directories
+	directories tree.Directories
 	identity    string // of the tree
 	options     string // in JSON
 }

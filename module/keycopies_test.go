@@ -14,6 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 func TestKeyCopiesInAStorage(t *testing.T) {
@@ -92,7 +93,7 @@ func TestLostKeysFile(t *testing.T) {
 	if got := signedBy(s, "1.1.0"); got != "" {
 		t.Errorf("what it did not is offered, signed by %s", got)
 	}
-	if _, withheld := counts(s.Report); withheld[index.KeysMissing] != 2 {
+	if _, withheld := counts(s.Report); withheld[tree.KeysMissing] != 2 {
 		t.Errorf("withheld are %v", s.Report.Withheld)
 	}
 }

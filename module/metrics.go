@@ -12,6 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
@@ -106,12 +107,12 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	}
 }
 
-func counts(r *index.Report) (offered map[string]int, withheld map[index.Reason]int) {
+func counts(r *index.Report) (offered map[string]int, withheld map[tree.Reason]int) {
 	offered = map[string]int{index.KindProvider: 0, index.KindModule: 0}
 	for _, o := range r.Offered {
 		offered[o.Kind]++
 	}
-	withheld = make(map[index.Reason]int)
+	withheld = make(map[tree.Reason]int)
 	for _, p := range r.Withheld {
 		withheld[p.Reason]++
 	}

@@ -16,13 +16,14 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A servedTree is what a handler serves, and with which options.
 type servedTree struct {
 	fsys        fs.FS  // nil: the local disk
 	fsName      string // of fsys
-	directories index.Directories
+	directories tree.Directories
 	require     bool          // signatures of the publishers
 	rescan      time.Duration // 0: no periodic scans
 	poll        time.Duration // 0: there are no other instances
@@ -36,7 +37,7 @@ type servedTree struct {
 func (t servedTree) identity() string {
 	identity, _ := json.Marshal(struct {
 		FileSystem  string
-		Directories index.Directories
+		Directories tree.Directories
 	}{t.fsName, t.directories}) // strings always encode
 	return string(identity)
 }
@@ -48,8 +49,8 @@ func (t servedTree) options(signer index.Signer) index.Options {
 	if t.fsys == nil {
 		paths = t.directories.Paths()
 	}
-	var listed *index.ListedTree
-	bucket, isBucket := t.fsys.(index.Bucket)
+	var listed *tree.ListedTree
+	bucket, isBucket := t.fsys.(tree.Bucket)
 	if isBucket {
 		listed = t.directories.Listed(bucket)
 	}
@@ -69,11 +70,11 @@ func (t servedTree) options(signer index.Signer) index.Options {
 // writable reports whether files can come into the tree: those on the local disk may be
 // written, and those of an object store.
 func (t servedTree) writable() bool {
-	_, inBucket := t.fsys.(index.Bucket)
+	_, inBucket := t.fsys.(tree.Bucket)
 	return t.fsys == nil || inBucket
 }
 
-func (t servedTree) open() (index.Tree, error) {
+func (t servedTree) open() (tree.Tree, error) {
 	if t.fsys != nil {
 		return t.directories.OpenIn(t.fsys)
 	}
@@ -92,7 +93,7 @@ type poolKey struct {
 	// credentials, so the index of the previous value is not used any more. A
 	// Bucket is the same value for as long as its options are.
 	fsys        fs.FS
-	directories index.Directories
+	directories tree.Directories
 	require     bool
 	rescan      time.Duration
 	shared      bool   // with other instances
@@ -223,7 +224,7 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 }
 
 // digests are those of the indexes of a tree.
-func (a *App) digests(fsys fs.FS, directories index.Directories) (digests []*index.Digests) {
+func (a *App) digests(fsys fs.FS, directories tree.Directories) (digests []*index.Digests) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for key, x := range a.indexes {

@@ -16,7 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Values of the option signatures.
@@ -130,7 +130,7 @@ func (h *Handler) provisionTree(ctx caddy.Context, repl *caddy.Replacer) (served
 	if err != nil {
 		return servedTree{}, err
 	}
-	directories, err := index.Directories{
+	directories, err := tree.Directories{
 		Root: h.Root, Providers: h.Providers, Modules: h.Modules, Keys: h.Keys,
 	}.Locate(fsys)
 	if err != nil {
@@ -161,7 +161,7 @@ func (h *Handler) checkRedirect(ctx context.Context, t servedTree) error {
 	if life < time.Second || life > access.MaxLinkLife {
 		return fmt.Errorf("redirect: %s is not between 1s and %s", life, access.MaxLinkLife)
 	}
-	bucket, ok := t.fsys.(index.Bucket)
+	bucket, ok := t.fsys.(tree.Bucket)
 	if !ok {
 		return errors.New("redirect: only a tree on an object store can be downloaded from there: set fs to a file system of caddy.fs.blob, or remove redirect")
 	}
@@ -245,7 +245,7 @@ func (h *Handler) fileSystem(ctx caddy.Context) (fs.FS, error) {
 	if fsys == new(caddy.Context).FileSystems().Default() {
 		return nil, nil // the local disk under its name
 	}
-	if b, ok := index.BucketOf(fsys); ok {
+	if b, ok := tree.BucketOf(fsys); ok {
 		return b, nil // which is the same for all configurations that have it
 	}
 	return fsys, nil

@@ -17,6 +17,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Keys in Caddy's storage. Instances that share the storage share what is kept
@@ -177,7 +178,7 @@ func (s linkKeyStore) Unlock(ctx context.Context) error {
 
 // Memo returns where a registry that serves a tree on the local disk keeps what it has read of
 // it, and the name of the tree there, if it runs as the same user.
-func Memo(directories index.Directories) (store index.Store, identity string) {
+func Memo(directories tree.Directories) (store index.Store, identity string) {
 	t := servedTree{directories: directories}
 	return t.memo(), t.identity()
 }

@@ -8,7 +8,7 @@ import (
 	"path"
 	"slices"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // In a Bucket, documentation is staged as the archive that came, which appears in it whole.
@@ -23,11 +23,11 @@ var docsArchives = []string{docsZip, docsTarGz, docsTgz}
 func (s stage) stageDocsArchive(ctx context.Context, f File, r *received) error {
 	for _, name := range docsArchives {
 		if err := s.part.Fs.Remove(path.Join(s.part.Dir, s.in(name))); err != nil {
-			return index.StorageError(err)
+			return tree.StorageError(err)
 		}
 	}
 	_, err := r.Rename(ctx, s.in(f.Name))
-	return index.StorageError(err)
+	return tree.StorageError(err)
 }
 
 // docsArchive returns the archive that is staged; nil if there is none.
@@ -50,7 +50,7 @@ func (s stage) readDocs(ctx context.Context, archive fs.FileInfo) ([]docFile, er
 }
 
 // writeDocs writes pages to a folder.
-func writeDocs(files []docFile, to index.Part, dir string) error {
+func writeDocs(files []docFile, to tree.Part, dir string) error {
 	return eachDoc(files, func(f docFile) error { return to.WriteFile(path.Join(dir, f.name), f.content) })
 }
 
@@ -77,7 +77,7 @@ func (s stage) replaceDocs(ctx context.Context, present *presentRelease, files [
 		err = errors.Join(err, part.Fs.Remove(name))
 	}
 	if err != nil {
-		return index.StorageError(err)
+		return tree.StorageError(err)
 	}
 	s.removeAll() // or tidy does
 	return nil

@@ -8,14 +8,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // Faults are what a store fails at, by the number of its operation.
 type faults struct {
-	bucket *indextest.Bucket
+	bucket *treetest.Bucket
 	asked  atomic.Int64
 	fails  atomic.Pointer[func(n int64) bool] // nil: nothing
 	failed atomic.Bool
@@ -26,7 +27,7 @@ var errDown = errors.New("503 SlowDown")
 // newFaults has a bucket fail by the returned faults: before its operations, or when they
 // are done.
 func newFaults(afterwards bool) *faults {
-	f := &faults{bucket: new(indextest.Bucket)}
+	f := &faults{bucket: new(treetest.Bucket)}
 	fail := func(operation, name string) error {
 		fails := f.fails.Load()
 		if fails == nil || !(*fails)(f.asked.Add(1)) {
@@ -93,7 +94,7 @@ func TestPublicationsThatAStoreInterrupts(t *testing.T) {
 				r.index.Close()
 				store.begin(mode.fails(n))
 				for _, name := range order {
-					if _, err := r.put(name, content(name)); err != nil && !errors.Is(err, index.ErrNotWritable) && !errors.Is(err, publish.ErrUnavailable) {
+					if _, err := r.put(name, content(name)); err != nil && !errors.Is(err, tree.ErrNotWritable) && !errors.Is(err, publish.ErrUnavailable) {
 						t.Fatalf("operation %d: %s is refused, which its publisher would not send again: %v", n, name, err)
 					}
 				}
@@ -142,7 +143,7 @@ func (r *registry) tidy() {
 	stop := r.run()
 	defer stop()
 	eventually(r.t, "nothing is staged", func() bool {
-		return !slices.ContainsFunc(r.files(), func(name string) bool { return strings.Contains(name, index.StagingName) })
+		return !slices.ContainsFunc(r.files(), func(name string) bool { return strings.Contains(name, tree.StagingName) })
 	})
 }
 
@@ -174,7 +175,7 @@ func TestInterruptedPublicationsThatNobodySendsAgain(t *testing.T) {
 					break
 				}
 				incomplete := store.bucket.Names()
-				if !slices.ContainsFunc(incomplete, func(name string) bool { return strings.HasSuffix(name, "1.0.0/"+index.UploadName) }) ||
+				if !slices.ContainsFunc(incomplete, func(name string) bool { return strings.HasSuffix(name, "1.0.0/"+tree.UploadName) }) ||
 					slices.Contains(incomplete, "providers/acme/demo/1.0.0/"+sums) {
 					continue
 				}
@@ -212,7 +213,7 @@ func TestDropRemovesWhatAnInterruptedPublicationHasCopied(t *testing.T) {
 		return nil
 	}
 	_, err := r.put(darwinZip, d[darwinZip])
-	saying(t, err, index.ErrStore, "503 SlowDown")
+	saying(t, err, tree.ErrStore, "503 SlowDown")
 	if err := r.Drop(t.Context(), demo, "1.0.0"); err != nil {
 		t.Fatal(err)
 	}

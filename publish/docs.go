@@ -19,6 +19,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Limits of documentation. The public registry shows a thousand pages of 500 kB.
@@ -32,7 +33,7 @@ const (
 
 // putDocs takes the documentation of a release. It replaces what there is, since no
 // lock file knows it.
-func (p *Publisher) putDocs(ctx context.Context, files index.Tree, f File, u Upload) (Result, error) {
+func (p *Publisher) putDocs(ctx context.Context, files tree.Tree, f File, u Upload) (Result, error) {
 	if u.Bodiless {
 		return Result{}, ErrNothing // archives are not kept
 	}
@@ -53,7 +54,7 @@ func (p *Publisher) putDocs(ctx context.Context, files index.Tree, f File, u Upl
 
 // takeDocs reads an archive of documentation and puts its files where they belong. They
 // are in memory meanwhile, so there is one at a time, which must wait for nobody.
-func (p *Publisher) takeDocs(ctx context.Context, folders index.Tree, s stage, f File, r *received) (Result, error) {
+func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f File, r *received) (Result, error) {
 	unlock, err := p.lockIn(ctx, s.part, s.lockName())
 	if err != nil {
 		return Result{}, err
@@ -108,7 +109,7 @@ func (s stage) stageDocs(ctx context.Context, f File, files []docFile, r *receiv
 	err := eachDoc(files, func(f docFile) error { return writeNew(s.part, s.in(newDocsFolder, f.name), f.content) })
 	if err != nil {
 		s.remove(s.in(newDocsFolder))
-		return index.StorageError(err)
+		return tree.StorageError(err)
 	}
 	s.remove(s.in(docsFolder))
 	return s.rename(s.in(newDocsFolder), s.in(docsFolder))
@@ -163,7 +164,7 @@ func eachDoc(files []docFile, do func(docFile) error) error {
 const docWorkers = 8
 
 // writeNew writes a file that nobody reads before its folder has been renamed.
-func writeNew(part index.Part, name string, content []byte) error {
+func writeNew(part tree.Part, name string, content []byte) error {
 	name = path.Join(part.Dir, name)
 	if err := part.Fs.MkdirAll(path.Dir(name), 0o755); err != nil {
 		return err
@@ -240,7 +241,7 @@ func readDocs(ctx context.Context, f io.ReaderAt, size int64, name string) (file
 	case ctx.Err() != nil:
 		return nil, ErrInterrupted
 	case errors.As(err, &disk):
-		return nil, index.StorageError(err)
+		return nil, tree.StorageError(err)
 	case err != nil:
 		return nil, refused("%s cannot be read to its end: pack it again (%v)", name, err)
 	}
@@ -395,7 +396,7 @@ func (d *docReader) checkFolders() error {
 }
 
 // sameDocs reports whether a folder has exactly these files.
-func sameDocs(ctx context.Context, part index.Part, dir string, files []docFile) bool {
+func sameDocs(ctx context.Context, part tree.Part, dir string, files []docFile) bool {
 	sizes := make(map[string]int64, len(files))
 	err := part.WalkFiles(ctx, dir, func(name string, info fs.FileInfo) { sizes[name] = info.Size() })
 	if err != nil || len(sizes) != len(files) {

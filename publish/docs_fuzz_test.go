@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // What is read of an archive of documentation are files below their folder, within
@@ -44,7 +44,7 @@ func FuzzReadDocs(f *testing.F) {
 func TestDocsFromADiskThatFails(t *testing.T) {
 	for _, name := range []string{docsZip, docsTarGz} {
 		_, err := readDocs(t.Context(), failingDisk{}, 1000, name)
-		if !errors.Is(err, index.ErrNotWritable) || strings.Contains(err.Error(), "/srv") {
+		if !errors.Is(err, tree.ErrNotWritable) || strings.Contains(err.Error(), "/srv") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // A fault is how a disk or a store fails, from one operation on.
@@ -40,9 +42,9 @@ type faultyTree struct {
 func (k treeKind) newFaultyTree(t *testing.T, f fault, build func(*indextest.Tree)) faultyTree {
 	t.Helper()
 	if !k.bucket {
-		faults, root := new(indextest.Faults), t.TempDir()
+		faults, root := new(treetest.Faults), t.TempDir()
 		build(indextest.OnDisk(t, root))
-		directories := index.Directories{Root: root}
+		directories := tree.Directories{Root: root}
 		p, locks := newPublisher(t, faults.Open(directories.Open))
 		return faultyTree{
 			&registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: p, locks: locks},
@@ -53,10 +55,10 @@ func (k treeKind) newFaultyTree(t *testing.T, f fault, build func(*indextest.Tre
 			},
 		}
 	}
-	b := new(indextest.Bucket)
+	b := new(treetest.Bucket)
 	build(indextest.InBucket(t, b))
-	directories := index.Directories{Root: "."}
-	p, locks := newPublisher(t, func() (index.Tree, error) { return directories.OpenIn(b) })
+	directories := tree.Directories{Root: "."}
+	p, locks := newPublisher(t, func() (tree.Tree, error) { return directories.OpenIn(b) })
 	var first, asked atomic.Int64
 	var failed atomic.Pointer[string]
 	fail := func(operation, name string) error {
@@ -89,7 +91,7 @@ func (k treeKind) newFaultyTree(t *testing.T, f fault, build func(*indextest.Tre
 	}
 }
 
-func newPublisher(t *testing.T, open func() (index.Tree, error)) (*publish.Publisher, *locks) {
+func newPublisher(t *testing.T, open func() (tree.Tree, error)) (*publish.Publisher, *locks) {
 	t.Helper()
 	l := new(locks)
 	o := publish.Options{Open: open, Lock: l.lock}
@@ -106,9 +108,9 @@ func (r *registry) scan() *index.Snapshot {
 	r.t.Helper()
 	var o index.Options
 	if r.bucket != nil {
-		o.Listed = index.Directories{Root: "."}.Listed(r.bucket)
+		o.Listed = tree.Directories{Root: "."}.Listed(r.bucket)
 	} else {
-		o.Open = index.Directories{Root: r.root}.Open
+		o.Open = tree.Directories{Root: r.root}.Open
 	}
 	s, err := index.Scan(r.t.Context(), o)
 	if err != nil {
@@ -145,7 +147,7 @@ func eachFault(t *testing.T, build func(*indextest.Tree), test func(t *testing.T
 // file again.
 func unavailable(t *testing.T, name string, err error) {
 	t.Helper()
-	if !errors.Is(err, index.ErrNotWritable) && !errors.Is(err, publish.ErrUnavailable) {
+	if !errors.Is(err, tree.ErrNotWritable) && !errors.Is(err, publish.ErrUnavailable) {
 		t.Errorf("%s is refused: %v", name, err)
 	}
 }
@@ -248,12 +250,12 @@ func TestModulesDuringFaults(t *testing.T) {
 // A module that is gone again when its name is looked at, as by a client of NFS with an old
 // listing, has met no other one: its publisher is to try again.
 func TestModuleThatIsGoneAtOnce(t *testing.T) {
-	faults, root := new(indextest.Faults), t.TempDir()
-	p, locks := newPublisher(t, faults.Open(index.Directories{Root: root}.Open))
+	faults, root := new(treetest.Faults), t.TempDir()
+	p, locks := newPublisher(t, faults.Open(tree.Directories{Root: root}.Open))
 	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), Publisher: p, locks: locks}
 	const name = "modules/acme/vpc/aws/1.0.0.tar.gz"
 	gone := false
-	faults.When(func(_ int, o indextest.Operation) error {
+	faults.When(func(_ int, o treetest.Operation) error {
 		if o.String() == "stat "+name && !gone {
 			gone = true
 			return os.Remove(filepath.Join(root, filepath.FromSlash(name)))

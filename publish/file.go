@@ -4,7 +4,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A Kind is what a file is. There are few of them, so that metrics can have them as
@@ -112,8 +112,8 @@ func withoutBuild(version string) string {
 // ParseMetadataFile returns the registry.hcl of a provider or module. The error is
 // a Refusal.
 func ParseMetadataFile(a address.Address, name string) (File, error) {
-	if name != index.MetadataName {
-		return File{}, refused("%.200q is not published for a provider as a whole: send %s, or a file to the path of its version", name, index.MetadataName)
+	if name != tree.MetadataName {
+		return File{}, refused("%.200q is not published for a provider as a whole: send %s, or a file to the path of its version", name, tree.MetadataName)
 	}
 	return File{Address: a, Name: name, Kind: Metadata}, nil
 }

@@ -16,12 +16,13 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // scan has the index judge a release as if it were in the tree. It returns the digests that
 // the index has.
-func (p *Publisher) scan(ctx context.Context, files index.Tree, s stage, c *staged) (*index.Digests, error) {
+func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *staged) (*index.Digests, error) {
 	digests := new(index.Digests)
 	if x := p.options.Index(); x != nil {
 		digests = x.Digests()
@@ -33,7 +34,7 @@ func (p *Publisher) scan(ctx context.Context, files index.Tree, s stage, c *stag
 	staged := files.Staged(failures.of(providers, func(string) bool { return true }))
 	staged.Keys = failures.of(staged.Keys, func(name string) bool { return p.concernsKeys(name, s.address.Namespace) })
 	snapshot, err := index.Scan(ctx, index.Options{
-		Open:              func() (index.Tree, error) { return staged, nil },
+		Open:              func() (tree.Tree, error) { return staged, nil },
 		RequireSignatures: p.options.RequireSignatures,
 		IgnoreMetadata:    true,
 		Digests:           digests,
@@ -41,11 +42,11 @@ func (p *Publisher) scan(ctx context.Context, files index.Tree, s stage, c *stag
 	})
 	switch failed := failures.first(); {
 	case failed != nil: // whatever the scan made of it
-		return nil, index.StorageError(failed)
+		return nil, tree.StorageError(failed)
 	case err != nil:
 		return nil, p.unavailable("checking "+s.name(), err)
 	case snapshot.Report.Pending > 0:
-		return nil, p.unavailable("checking "+s.name(), index.ErrStore) // not all packages could be read
+		return nil, p.unavailable("checking "+s.name(), tree.ErrStore) // not all packages could be read
 	}
 	var reasons []string
 	for _, problem := range snapshot.Report.Withheld {
@@ -150,7 +151,7 @@ func (f *failures) note(err error) {
 
 // of returns a part with the same files. Failures count for the paths in it that concern
 // the release.
-func (f *failures) of(part index.Part, concerns func(name string) bool) index.Part {
+func (f *failures) of(part tree.Part, concerns func(name string) bool) tree.Part {
 	if !part.InBucket() {
 		part.Fs = witnessedFs{part.Fs, f, func(name string) bool {
 			return concerns(strings.TrimPrefix(strings.TrimPrefix(name, part.Dir), "/"))

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // keys returns the publisher's keys, which are nil if the namespace is not signed, and
@@ -16,15 +17,15 @@ import (
 // folder that the release is in, or goes to; without them, those of another name of the
 // registry count. Where keys are missing, or cannot be read, nothing is published: the error is a
 // *Refusal, or an index.ErrNotWritable.
-func (p *Publisher) keys(ctx context.Context, files index.Tree, present *presentRelease) (keys *signing.Keyring, needsSignature bool, err error) {
+func (p *Publisher) keys(ctx context.Context, files tree.Tree, present *presentRelease) (keys *signing.Keyring, needsSignature bool, err error) {
 	first, namespace := present.address.Hostname, present.address.Namespace
 	others := slices.DeleteFunc(p.hostnames(), func(h svchost.Hostname) bool { return h == first })
 	for _, hostname := range append([]svchost.Hostname{first}, others...) {
-		part, name, err := files.KeysFile(hostname, namespace)
+		part, name, err := index.KeysFile(files, hostname, namespace)
 		if err != nil {
 			return nil, true, err
 		}
-		content, err := part.ReadFile(name, index.MaxDocument)
+		content, err := part.ReadFile(name, tree.MaxDocument)
 		switch {
 		case err != nil:
 			return nil, true, err

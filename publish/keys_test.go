@@ -7,9 +7,9 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Where the keys of a namespace are missing, or cannot be read, nothing is published in it.
@@ -28,7 +28,7 @@ func testKeysThatAreMissing(t *testing.T, on treeKind) {
 	r.isClean()
 	copies.Fail(errors.New("the storage is down"))
 	_, err := r.put(linuxZip, d[linuxZip])
-	saying(t, err, index.ErrNotWritable, "")
+	saying(t, err, tree.ErrNotWritable, "")
 	copies.Fail(nil)
 	t.Run("what is staged goes in its time", func(t *testing.T) {
 		root := on.newRegistry(t)
@@ -72,7 +72,7 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 			r := newRegistry(t)
 			r.link(test.target, test.name)
 			_, err := r.put(linuxZip, newDist(t, "")[linuxZip])
-			saying(t, err, index.ErrNotWritable, "")
+			saying(t, err, tree.ErrNotWritable, "")
 			r.isClean()
 		})
 	}

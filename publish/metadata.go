@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -28,7 +29,7 @@ func (p *Publisher) Metadata(a address.Address) ([]byte, error) {
 
 // readMetadata returns the folder with the registry.hcl of an address, and its content; nil
 // if there is none. What is hosted may lie under one of the registry's names.
-func (p *Publisher) readMetadata(files index.Tree, a address.Address) (index.AddressFolder, []byte, error) {
+func (p *Publisher) readMetadata(files tree.Tree, a address.Address) (tree.AddressFolder, []byte, error) {
 	places := []address.Address{a}
 	if a.Hostname == "" {
 		for _, name := range p.options.Hostnames {
@@ -39,10 +40,10 @@ func (p *Publisher) readMetadata(files index.Tree, a address.Address) (index.Add
 		folder := files.Folder(at)
 		content, err := folder.ReadMetadata()
 		switch {
-		case errors.Is(err, index.ErrStore):
+		case errors.Is(err, tree.ErrStore):
 			return folder, nil, err
 		case err != nil:
-			return folder, nil, p.unavailable("reading "+folder.Path+"/"+index.MetadataName, err)
+			return folder, nil, p.unavailable("reading "+folder.Path+"/"+tree.MetadataName, err)
 		case content != nil:
 			return folder, content, nil
 		}
@@ -52,7 +53,7 @@ func (p *Publisher) readMetadata(files index.Tree, a address.Address) (index.Add
 
 // putMetadata replaces the registry.hcl of a provider or module, if all of it can be
 // used.
-func (p *Publisher) putMetadata(ctx context.Context, files index.Tree, f File, u Upload) (Result, error) {
+func (p *Publisher) putMetadata(ctx context.Context, files tree.Tree, f File, u Upload) (Result, error) {
 	if u.Bodiless {
 		return Result{}, ErrNothing
 	}
@@ -64,7 +65,7 @@ func (p *Publisher) putMetadata(ctx context.Context, files index.Tree, f File, u
 	if _, problems := index.ParseMetadata(body.Bytes()); len(problems) > 0 {
 		bad := &Refusal{Kind: ErrRefused}
 		for _, problem := range problems {
-			bad.Reasons = append(bad.Reasons, index.MetadataName+": "+problem.String())
+			bad.Reasons = append(bad.Reasons, tree.MetadataName+": "+problem.String())
 		}
 		return Result{}, bad
 	}
@@ -85,7 +86,7 @@ func (p *Publisher) putMetadata(ctx context.Context, files index.Tree, f File, u
 
 // replaceMetadata writes the registry.hcl, and waits for the index to see it: unchanged, it
 // may have come a moment ago. It returns what was there before.
-func (p *Publisher) replaceMetadata(ctx context.Context, files index.Tree, f File, u Upload, content []byte) (before []byte, changed bool, err error) {
+func (p *Publisher) replaceMetadata(ctx context.Context, files tree.Tree, f File, u Upload, content []byte) (before []byte, changed bool, err error) {
 	part, _, err := files.Folder(f.Address).In()
 	if err != nil {
 		return nil, false, err
@@ -104,10 +105,10 @@ func (p *Publisher) replaceMetadata(ctx context.Context, files index.Tree, f Fil
 	}
 	unlock()
 	switch {
-	case errors.Is(err, index.ErrMetadataChanged): // by somebody who copies it in
+	case errors.Is(err, tree.ErrMetadataChanged): // by somebody who copies it in
 		return nil, false, ErrChanged
 	case changed && err != nil:
-		return nil, false, index.StorageError(err)
+		return nil, false, tree.StorageError(err)
 	case err != nil:
 		return nil, false, err
 	}

@@ -14,11 +14,12 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // putModule publishes the package of a module: one file is the whole version.
-func (p *Publisher) putModule(ctx context.Context, files index.Tree, f File, u Upload) (Result, error) {
+func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Upload) (Result, error) {
 	present, err := p.presentModule(files, f)
 	if err != nil {
 		return Result{}, err
@@ -82,7 +83,7 @@ func judge(d index.Doubts, allowSecrets bool) (notes []string, err error) {
 
 // placeModule gives a package its name in the tree, unless the version has been
 // published meanwhile. That is what it returns.
-func (p *Publisher) placeModule(ctx context.Context, files index.Tree, f File, r *received, digest index.ModuleDigest, dir string) (*presentModule, error) {
+func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r *received, digest index.ModuleDigest, dir string) (*presentModule, error) {
 	unlock, err := p.lockIn(ctx, files.Modules, f.Address.String()+"@"+withoutBuild(f.Version))
 	if err != nil {
 		return nil, err
@@ -99,7 +100,7 @@ func (p *Publisher) placeModule(ctx context.Context, files index.Tree, f File, r
 	name := path.Join(dir, f.Name)
 	info, err := r.Create(context.WithoutCancel(ctx), name)
 	switch {
-	case errors.Is(err, index.ErrChanged):
+	case errors.Is(err, tree.ErrChanged):
 		present, err := p.presentModule(files, f)
 		if present != nil || err != nil {
 			return present, err
@@ -112,7 +113,7 @@ func (p *Publisher) placeModule(ctx context.Context, files index.Tree, f File, r
 		}
 		return nil, conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", f.Version)
 	case err != nil:
-		return nil, index.StorageError(err)
+		return nil, tree.StorageError(err)
 	}
 	// Creation fails for the same name only. The version may have come under another one
 	// since it was looked for: copied there, or by an instance that has lost the lock.
@@ -121,7 +122,7 @@ func (p *Publisher) placeModule(ctx context.Context, files index.Tree, f File, r
 		return nil, err
 	}
 	if present != nil {
-		return present, index.StorageError(files.Modules.Fs.Remove(path.Join(files.Modules.Dir, name)))
+		return present, tree.StorageError(files.Modules.Fs.Remove(path.Join(files.Modules.Dir, name)))
 	}
 	if x := p.options.Index(); x != nil {
 		x.Digests().AddModule(info, digest)
@@ -131,13 +132,13 @@ func (p *Publisher) placeModule(ctx context.Context, files index.Tree, f File, r
 
 // A presentModule is a package or folder of a module's version in the tree.
 type presentModule struct {
-	part    index.Part
+	part    tree.Part
 	path    string
 	version string // it may differ in build metadata
 	info    fs.FileInfo
 
 	offered *index.ModuleVersion // nil if it is not
-	tree    index.Tree
+	tree    tree.Tree
 }
 
 // is reports whether it is the version of a file, and no other build. It may be nil.
@@ -145,12 +146,12 @@ func (m *presentModule) is(f File) bool { return m != nil && m.version == f.Vers
 
 // presentModule looks for a version under all names of the registry, whatever its format
 // and its build metadata; nil if there is none.
-func (p *Publisher) presentModule(files index.Tree, f File) (*presentModule, error) {
+func (p *Publisher) presentModule(files tree.Tree, f File) (*presentModule, error) {
 	return p.presentModuleBut(files, f, "")
 }
 
 // presentModuleBut passes over one path.
-func (p *Publisher) presentModuleBut(files index.Tree, f File, but string) (*presentModule, error) {
+func (p *Publisher) presentModuleBut(files tree.Tree, f File, but string) (*presentModule, error) {
 	for _, hostname := range p.hostnames() {
 		m, err := p.presentModuleUnder(files, f, hostname, but)
 		if m != nil || err != nil {
@@ -160,7 +161,7 @@ func (p *Publisher) presentModuleBut(files index.Tree, f File, but string) (*pre
 	return nil, nil
 }
 
-func (p *Publisher) presentModuleUnder(files index.Tree, f File, hostname svchost.Hostname, but string) (*presentModule, error) {
+func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost.Hostname, but string) (*presentModule, error) {
 	part, dir, err := files.Folder(f.Address.At(hostname)).In()
 	if err != nil {
 		return nil, err
@@ -178,13 +179,13 @@ func (p *Publisher) presentModuleUnder(files index.Tree, f File, hostname svchos
 		switch {
 		case unresolved(e):
 			if _, err := part.Stat(name); !errors.Is(err, fs.ErrNotExist) {
-				return nil, cmp.Or(err, index.StorageError(fs.ErrNotExist))
+				return nil, cmp.Or(err, tree.StorageError(fs.ErrNotExist))
 			}
 			continue // it has gone meanwhile
-		case index.Abandoned(e):
+		case tree.Abandoned(e):
 			continue
-		case e.Mode().IsRegular() && index.Reserved(e):
-			return nil, index.ErrReserved
+		case e.Mode().IsRegular() && tree.Reserved(e):
+			return nil, tree.ErrReserved
 		}
 		if present == nil || version == f.Version && present.version != version {
 			present = &presentModule{part: part, path: name, version: version, info: e, tree: files}
@@ -217,13 +218,13 @@ func moduleVersionOf(a address.Address, e fs.FileInfo) string {
 // package that the registry makes of it.
 func (m *presentModule) has(sum wire.SHA256) (bool, error) {
 	if m.offered != nil && m.offered.Archive.Path() == m.path {
-		f, err := m.tree.OpenFile(m.offered.Archive)
+		f, err := index.Open(m.tree, m.offered.Archive)
 		switch {
 		case err == nil: // it has not changed
 			f.Close()
 			return m.offered.Archive.SHA256 == sum, nil
-		case !errors.Is(err, index.ErrChanged):
-			return false, index.StorageError(err)
+		case !errors.Is(err, tree.ErrChanged):
+			return false, tree.StorageError(err)
 		}
 	}
 	if m.info.IsDir() {
@@ -281,5 +282,5 @@ func (p *Publisher) asRefusal(ctx context.Context, f File, err error) error {
 	case ctx.Err() != nil:
 		return ErrInterrupted
 	}
-	return index.StorageError(err)
+	return tree.StorageError(err)
 }

@@ -8,7 +8,7 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A named pipe where a folder should be is not opened: that would wait for its writer.
@@ -20,7 +20,7 @@ func TestPipesAreNotOpened(t *testing.T) {
 		if err := syscall.Mkfifo(filepath.Join(r.root, filepath.FromSlash(name)), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.put(linuxZip, d[linuxZip]); !errors.Is(err, index.ErrNotWritable) {
+		if _, err := r.put(linuxZip, d[linuxZip]); !errors.Is(err, tree.ErrNotWritable) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -19,7 +20,7 @@ import (
 type presentRelease struct {
 	address address.Address // with the HOSTNAME that its folder is under
 
-	part   index.Part
+	part   tree.Part
 	files  map[string]string // paths in the part, by name
 	exists bool              // there is a package, so the version must not change
 
@@ -32,12 +33,12 @@ type presentRelease struct {
 	folder string
 
 	release *index.Release // as the index offers it; nil if it does not
-	tree    index.Tree
+	tree    tree.Tree
 }
 
 // presentRelease looks for a version under all names of the registry. Without one,
 // folder is where it goes.
-func (p *Publisher) presentRelease(files index.Tree, a address.Address, version string) (*presentRelease, error) {
+func (p *Publisher) presentRelease(files tree.Tree, a address.Address, version string) (*presentRelease, error) {
 	var first *presentRelease
 	for _, hostname := range p.hostnames() {
 		r, err := p.presentUnder(files, a.At(hostname), version)
@@ -54,7 +55,7 @@ func (p *Publisher) presentRelease(files index.Tree, a address.Address, version 
 	return first, nil
 }
 
-func (p *Publisher) presentUnder(files index.Tree, a address.Address, version string) (*presentRelease, error) {
+func (p *Publisher) presentUnder(files tree.Tree, a address.Address, version string) (*presentRelease, error) {
 	part, dir, err := files.Folder(a).In()
 	if err != nil {
 		return nil, err
@@ -68,7 +69,7 @@ func (p *Publisher) presentUnder(files index.Tree, a address.Address, version st
 		if err != nil {
 			return nil, err
 		}
-		if dir == r.folder && index.IncompleteUpload(address.ChecksumsName(a.Name, version), namesOf(entries)) {
+		if dir == r.folder && tree.IncompleteUpload(address.ChecksumsName(a.Name, version), namesOf(entries)) {
 			r.incomplete = part.InBucket()
 			continue
 		}
@@ -105,7 +106,7 @@ func isUnpackedPackage(e fs.FileInfo) bool {
 
 // digest returns the digest of a file.
 func (r *presentRelease) digest(name string) (wire.SHA256, error) {
-	return r.tree.DigestOf(r.files[name], r.release)
+	return index.DigestOf(r.tree, r.files[name], r.release)
 }
 
 // describe returns what is published.
@@ -118,7 +119,7 @@ func (r *presentRelease) describe(a address.Address, version string) (wire.Publi
 		}
 		info, err := r.part.Stat(r.files[name])
 		if err != nil {
-			return d, index.StorageError(err)
+			return d, tree.StorageError(err)
 		}
 		d.Files = append(d.Files, wire.PublishedFile{Name: name, SHA256: sum.String(), Size: info.Size()})
 	}
@@ -127,7 +128,7 @@ func (r *presentRelease) describe(a address.Address, version string) (wire.Publi
 
 // putBeside answers an upload of a version that the tree has: whatever its bytes are,
 // the version does not change.
-func (p *Publisher) putBeside(ctx context.Context, files index.Tree, present *presentRelease, f File, u Upload) (Result, error) {
+func (p *Publisher) putBeside(ctx context.Context, files tree.Tree, present *presentRelease, f File, u Upload) (Result, error) {
 	if u.announced() && (f.Kind != Signature || u.Bodiless) {
 		return present.compare(f, u.SHA256)
 	}
@@ -151,7 +152,7 @@ func (p *Publisher) putBeside(ctx context.Context, files index.Tree, present *pr
 // complete it before theirs arrives: both must not fail. What is published stays all the
 // same: a signature that nothing can verify would keep the release from clients once the
 // namespace has keys.
-func (p *Publisher) compareWithPresent(ctx context.Context, files index.Tree, present *presentRelease, f File, content []byte, sum wire.SHA256) (Result, error) {
+func (p *Publisher) compareWithPresent(ctx context.Context, files tree.Tree, present *presentRelease, f File, content []byte, sum wire.SHA256) (Result, error) {
 	result, err := present.compare(f, sum)
 	if f.Kind != Signature || content == nil || !errors.Is(err, ErrConflict) {
 		return result, err
@@ -177,7 +178,7 @@ func (p *Publisher) compareWithPresent(ctx context.Context, files index.Tree, pr
 	if !signed || checksumsPath == "" {
 		return Result{}, f.errPublishedWithout()
 	}
-	checksums, err := present.part.ReadFile(checksumsPath, index.MaxDocument)
+	checksums, err := present.part.ReadFile(checksumsPath, tree.MaxDocument)
 	if err != nil {
 		return Result{}, err
 	}

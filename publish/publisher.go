@@ -18,6 +18,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -41,7 +42,7 @@ type Index interface {
 // Options of a Publisher.
 type Options struct {
 	// Open opens the tree. Requests share it for a moment.
-	Open func() (index.Tree, error)
+	Open func() (tree.Tree, error)
 
 	// Index returns the index of the tree; nil while there is none yet.
 	Index func() Index
@@ -82,7 +83,7 @@ type Options struct {
 // A Publisher takes files into a tree. It is safe for concurrent use.
 type Publisher struct {
 	options Options
-	opener  *index.Opener
+	opener  *tree.Opener
 	room    *room
 
 	unpacking sync.Mutex // of documentation, once its version is locked
@@ -129,7 +130,7 @@ func New(o Options) (*Publisher, error) {
 		o.Now = time.Now
 	}
 	checked, err := simplelru.NewLRU[checkedFile, index.PackageDigest](maxChecked, nil)
-	return &Publisher{options: o, opener: index.NewOpener(o.Open), room: newRoom(o.MaxStaged, o.MaxStagedEach), checked: checked}, err
+	return &Publisher{options: o, opener: tree.NewOpener(o.Open), room: newRoom(o.MaxStaged, o.MaxStagedEach), checked: checked}, err
 }
 
 // An Outcome is what has come of an upload.
@@ -197,7 +198,7 @@ const maxDocs = 64 << 20
 func (p *Publisher) limit(k Kind) int64 {
 	switch k {
 	case Checksums, Signature, Manifest:
-		return min(p.options.MaxSize, index.MaxDocument)
+		return min(p.options.MaxSize, tree.MaxDocument)
 	case Metadata:
 		return min(p.options.MaxSize, index.MaxMetadata)
 	case Docs:
@@ -206,7 +207,7 @@ func (p *Publisher) limit(k Kind) int64 {
 	return p.options.MaxSize
 }
 
-func (p *Publisher) open() (index.Tree, error) {
+func (p *Publisher) open() (tree.Tree, error) {
 	files, err := p.opener.Tree()
 	if err == nil && (files.Providers.Replaced() || files.Modules.Replaced()) {
 		p.opener.Forget()
@@ -250,13 +251,13 @@ var errLockPatience = fmt.Errorf("it was not to be had within %s", lockPatience)
 
 // lockIn is lock for a change in a part of the tree. What a client has sent to a tree
 // that was replaced meanwhile would never be offered.
-func (p *Publisher) lockIn(ctx context.Context, part index.Part, name string) (unlock func(), err error) {
+func (p *Publisher) lockIn(ctx context.Context, part tree.Part, name string) (unlock func(), err error) {
 	if unlock, err = p.lock(ctx, name); err != nil {
 		return nil, err
 	}
 	if part.Replaced() {
 		unlock()
-		return nil, p.unavailable("changing the tree", index.ErrReplaced)
+		return nil, p.unavailable("changing the tree", tree.ErrReplaced)
 	}
 	return unlock, nil
 }
@@ -281,7 +282,7 @@ func (p *Publisher) checkNotWithdrawn(f File) error {
 	}
 	for _, name := range p.hostnames() {
 		if n := s.Metadata(f.Address.At(name)).WithdrawnVersion(v); n != nil {
-			return refused("version %s is withdrawn by %s: restore it there first, or publish another version", f.Version, index.MetadataName)
+			return refused("version %s is withdrawn by %s: restore it there first, or publish another version", f.Version, tree.MetadataName)
 		}
 	}
 	return nil
@@ -391,7 +392,7 @@ func (f File) errOtherBytes() error {
 
 // errPublished is for a version that cannot be dropped any more.
 func (s stage) errPublished() error {
-	return conflict("version %s of %s is published, and is not deleted: withdraw it in its %s, and clients are no longer offered it", s.version, s.address, index.MetadataName)
+	return conflict("version %s of %s is published, and is not deleted: withdraw it in its %s, and clients are no longer offered it", s.version, s.address, tree.MetadataName)
 }
 
 // errPublishedWithout is for a file that a published version does not have.

@@ -13,9 +13,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // Where a lock is lost, as when a clock is ahead or an instance was stopped for a while,
@@ -28,9 +29,9 @@ func withoutLocks(o *publish.Options) {
 // before an operation that gives a file or folder its name.
 func instanceAt(t *testing.T, root string, lacks []string, operation, suffix string, happens func()) *registry {
 	t.Helper()
-	faults := new(indextest.Faults)
+	faults := new(treetest.Faults)
 	var happened atomic.Bool
-	faults.When(func(_ int, o indextest.Operation) error {
+	faults.When(func(_ int, o treetest.Operation) error {
 		if slices.Contains(lacks, o.Name) || lacks != nil && runtime.GOOS == "windows" && o.Name == "renameexclusive" {
 			return errors.ErrUnsupported
 		}
@@ -125,7 +126,7 @@ func TestReleasesThatComeMeanwhile(t *testing.T) {
 			kind error
 		}{
 			{"a folder with a file", func(files *indextest.Tree) error { files.Write(folder+linuxZip, "copied"); return nil }, publish.ErrConflict},
-			{"an empty folder", func(files *indextest.Tree) error { return files.Fs.MkdirAll(folder, 0o755) }, index.ErrReserved},
+			{"an empty folder", func(files *indextest.Tree) error { return files.Fs.MkdirAll(folder, 0o755) }, tree.ErrReserved},
 		} {
 			t.Run(way.name+": "+test.rule, func(t *testing.T) {
 				root := t.TempDir()
@@ -197,7 +198,7 @@ func TestEmptyModules(t *testing.T) {
 		if err := r.Fs.Chtimes("modules/acme/vpc/aws/"+name, now, now); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.putModule("1.0.0.tar.gz", content); !errors.Is(err, index.ErrReserved) {
+		if _, err := r.putModule("1.0.0.tar.gz", content); !errors.Is(err, tree.ErrReserved) {
 			t.Errorf("a new %s: %v", name, err)
 		}
 		r.Write("modules/acme/vpc/aws/"+name, "") // long ago
@@ -214,7 +215,7 @@ func TestSymlinksToNothing(t *testing.T) {
 	for _, name := range []string{"1.0.0", "v1.0.0", "1.0.0.tar.gz", "1.0.0+x.zip"} {
 		r := newRegistry(t)
 		r.link("nothing", "modules/acme/vpc/aws/"+name)
-		if _, err := r.putModule("1.0.0.tgz", content); !errors.Is(err, index.ErrNotWritable) {
+		if _, err := r.putModule("1.0.0.tgz", content); !errors.Is(err, tree.ErrNotWritable) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if _, err := r.putModule("1.1.0.tgz", content); err != nil {
@@ -224,7 +225,7 @@ func TestSymlinksToNothing(t *testing.T) {
 	d := newDist(t, "")
 	r := newRegistry(t)
 	r.link("nothing", "providers/acme/demo/1.0.0")
-	if _, err := r.put(linuxZip, d[linuxZip]); !errors.Is(err, index.ErrNotWritable) {
+	if _, err := r.put(linuxZip, d[linuxZip]); !errors.Is(err, tree.ErrNotWritable) {
 		t.Errorf("a version: %v", err)
 	}
 	r = newRegistry(t)

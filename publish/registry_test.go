@@ -21,6 +21,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -42,8 +44,8 @@ type registry struct {
 	*publish.Publisher
 	*indextest.Tree
 	t      testing.TB
-	root   string            // on the disk
-	bucket *indextest.Bucket // nil: on the disk
+	root   string           // on the disk
+	bucket *treetest.Bucket // nil: on the disk
 	index  *index.Index
 	locks  *locks
 	log    *bytes.Buffer
@@ -62,7 +64,7 @@ func eachTree(t *testing.T, test func(*testing.T, treeKind)) {
 func (k treeKind) newRegistry(t testing.TB, change ...func(*publish.Options)) *registry {
 	t.Helper()
 	if k.bucket {
-		return newRegistryInBucket(t, new(indextest.Bucket), change...)
+		return newRegistryInBucket(t, new(treetest.Bucket), change...)
 	}
 	return newRegistry(t, change...)
 }
@@ -78,17 +80,17 @@ func newRegistry(t testing.TB, change ...func(*publish.Options)) *registry {
 func newRegistryOver(t testing.TB, root string, change ...func(*publish.Options)) *registry {
 	t.Helper()
 	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root)}
-	open := index.Directories{Root: root}.Open
+	open := tree.Directories{Root: root}.Open
 	r.start(index.Options{Open: open, Watch: true}, open, change...)
 	return r
 }
 
 // newRegistryInBucket starts a registry over a bucket, which may have files in it.
-func newRegistryInBucket(t testing.TB, b *indextest.Bucket, change ...func(*publish.Options)) *registry {
+func newRegistryInBucket(t testing.TB, b *treetest.Bucket, change ...func(*publish.Options)) *registry {
 	t.Helper()
 	r := &registry{t: t, bucket: b, Tree: indextest.InBucket(t, b)}
-	directories := index.Directories{Root: "."}
-	r.start(index.Options{Listed: directories.Listed(b)}, func() (index.Tree, error) { return directories.OpenIn(b) }, change...)
+	directories := tree.Directories{Root: "."}
+	r.start(index.Options{Listed: directories.Listed(b)}, func() (tree.Tree, error) { return directories.OpenIn(b) }, change...)
 	return r
 }
 
@@ -101,7 +103,7 @@ func (r *registry) again(t testing.TB, change ...func(*publish.Options)) *regist
 	return newRegistryOver(t, r.root, change...)
 }
 
-func (r *registry) start(indexed index.Options, open func() (index.Tree, error), change ...func(*publish.Options)) {
+func (r *registry) start(indexed index.Options, open func() (tree.Tree, error), change ...func(*publish.Options)) {
 	r.t.Helper()
 	r.locks, r.log = new(locks), new(bytes.Buffer)
 	r.index = index.New(indexed)
@@ -265,7 +267,7 @@ func (r *registry) files() (paths []string) {
 	r.t.Helper()
 	if r.bucket != nil {
 		return slices.DeleteFunc(r.bucket.Names(), func(name string) bool {
-			return strings.HasPrefix(name, "keys/") || path.Base(name) == index.UploadName
+			return strings.HasPrefix(name, "keys/") || path.Base(name) == tree.UploadName
 		})
 	}
 	for _, part := range []string{"providers", "modules"} {
@@ -301,14 +303,14 @@ func (r *registry) holds(paths ...string) {
 func (r *registry) isClean() {
 	r.t.Helper()
 	if r.bucket != nil {
-		if left := r.files(); strings.Contains(fmt.Sprint(left), index.StagingName) {
+		if left := r.files(); strings.Contains(fmt.Sprint(left), tree.StagingName) {
 			r.t.Errorf("there is still %v", left)
 		}
 		return
 	}
 	for _, part := range []string{"providers", "modules"} {
-		if _, err := os.Stat(filepath.Join(r.root, part, index.StagingName)); !errors.Is(err, fs.ErrNotExist) {
-			r.t.Errorf("%s/%s is still there: %v", part, index.StagingName, r.files())
+		if _, err := os.Stat(filepath.Join(r.root, part, tree.StagingName)); !errors.Is(err, fs.ErrNotExist) {
+			r.t.Errorf("%s/%s is still there: %v", part, tree.StagingName, r.files())
 		}
 	}
 }

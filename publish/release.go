@@ -14,12 +14,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // putReleaseFile stages a file of a provider's release, and publishes the release if
 // it is complete.
-func (p *Publisher) putReleaseFile(ctx context.Context, files index.Tree, f File, u Upload) (Result, error) {
+func (p *Publisher) putReleaseFile(ctx context.Context, files tree.Tree, f File, u Upload) (Result, error) {
 	s := stage{address: f.Address, version: f.Version, part: files.Providers}
 	present, err := p.presentRelease(files, f.Address, f.Version)
 	if err != nil {
@@ -83,7 +84,7 @@ func (p *Publisher) check(ctx context.Context, f File, r *received) (content []b
 		return nil, p.checkPackage(ctx, f, r)
 	}
 	if content, err = io.ReadAll(io.NewSectionReader(r.File, 0, r.size)); err != nil {
-		return nil, index.StorageError(err)
+		return nil, tree.StorageError(err)
 	}
 	switch f.Kind {
 	case Checksums:
@@ -132,7 +133,7 @@ func checkChecksums(f File, content []byte) error {
 // advance changes what is staged, and publishes it if it is complete. sum is that of
 // the file that was sent, whose content is nil if it has not been sent yet or is a package.
 // The change may have something to say.
-func (p *Publisher) advance(ctx context.Context, folders index.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (Result, error) {
+func (p *Publisher) advance(ctx context.Context, folders tree.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (Result, error) {
 	published, result, err := p.advanceLocked(ctx, folders, s, f, sum, content, change)
 	if err != nil || !published {
 		return result, err
@@ -143,7 +144,7 @@ func (p *Publisher) advance(ctx context.Context, folders index.Tree, s stage, f 
 	return result, nil
 }
 
-func (p *Publisher) advanceLocked(ctx context.Context, files index.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (published bool, result Result, err error) {
+func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (published bool, result Result, err error) {
 	unlock, err := p.lockIn(ctx, s.part, s.lockName())
 	if err != nil {
 		return false, Result{}, err
@@ -211,7 +212,7 @@ func (p *Publisher) add(ctx context.Context, s stage, f File, r *received, conte
 func (p *Publisher) keep(ctx context.Context, r *received, name string) error {
 	info, err := r.Rename(ctx, name)
 	if err != nil {
-		return index.StorageError(err)
+		return tree.StorageError(err)
 	}
 	if r.digest.SHA256 == r.sum { // it is a package
 		p.mutex.Lock()
@@ -228,7 +229,7 @@ func (p *Publisher) move(s stage, b build, from, to string) error {
 	}
 	info, err := s.part.Stat(to)
 	if err != nil {
-		return index.StorageError(err)
+		return tree.StorageError(err)
 	}
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
@@ -324,7 +325,7 @@ func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyrin
 		if keys == nil {
 			return &b, nil
 		}
-		signature, err := s.part.ReadFile(b.path(s), index.MaxDocument)
+		signature, err := s.part.ReadFile(b.path(s), tree.MaxDocument)
 		if err != nil {
 			return nil, err
 		}
@@ -337,7 +338,7 @@ func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyrin
 
 // publish makes a complete release one of the tree, if the index would offer it there.
 // What is at fault otherwise is dropped, so that it can be sent again.
-func (p *Publisher) publish(ctx context.Context, files index.Tree, s stage, c *staged, present *presentRelease) error {
+func (p *Publisher) publish(ctx context.Context, files tree.Tree, s stage, c *staged, present *presentRelease) error {
 	if err := p.checkNoOtherBuild(files, s.address, s.version); err != nil {
 		return err
 	}
@@ -356,13 +357,13 @@ func (p *Publisher) publish(ctx context.Context, files index.Tree, s stage, c *s
 		return conflict("the tree has a folder of version %s without a whole release: its operator has to complete or remove it first", s.version)
 	}
 	copied, err := s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
-	if errors.Is(err, index.ErrInTheWay) && present.incomplete { // by a release that is not staged any more
+	if errors.Is(err, tree.ErrInTheWay) && present.incomplete { // by a release that is not staged any more
 		if err = s.part.RemoveUpload(ctx, present.folder, s.checksumsName(), c.checksums); err == nil {
 			copied, err = s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
 		}
 	}
 	switch {
-	case errors.Is(err, index.ErrInTheWay):
+	case errors.Is(err, tree.ErrInTheWay):
 		return conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", s.version)
 	case err != nil:
 		p.changed(s.address) // it may be there all the same
@@ -451,7 +452,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 func (s stage) drop(ctx context.Context, c *staged, present *presentRelease) error {
 	if present.incomplete {
 		err := present.part.RemoveUpload(ctx, present.folder, s.checksumsName(), c.checksums)
-		if err != nil && !errors.Is(err, index.ErrReserved) && !errors.Is(err, index.ErrInTheWay) {
+		if err != nil && !errors.Is(err, tree.ErrReserved) && !errors.Is(err, tree.ErrInTheWay) {
 			return err
 		}
 	}

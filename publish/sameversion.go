@@ -7,7 +7,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // Clients take versions that differ in build metadata only for the same one. Whoever
@@ -15,7 +15,7 @@ import (
 
 // checkOnlyBuild refuses a file of a version that clients take for another one, which lies
 // in the tree or is staged and complete. If both lie in the tree already, neither changes.
-func (p *Publisher) checkOnlyBuild(ctx context.Context, files index.Tree, f File) error {
+func (p *Publisher) checkOnlyBuild(ctx context.Context, files tree.Tree, f File) error {
 	if f.Version == "" {
 		return nil
 	}
@@ -38,7 +38,7 @@ func (p *Publisher) checkOnlyBuild(ctx context.Context, files index.Tree, f File
 
 // checkNoOtherBuild is checkOnlyBuild, of the tree alone, for a version that is about to
 // come into it.
-func (p *Publisher) checkNoOtherBuild(files index.Tree, a address.Address, text string) error {
+func (p *Publisher) checkNoOtherBuild(files tree.Tree, a address.Address, text string) error {
 	v, err := address.ParseModuleVersion(text)
 	if err != nil {
 		return refused("%v", err)
@@ -55,7 +55,7 @@ func errOtherBuild(a address.Address, v, other *version.Version) error {
 }
 
 // present reports whether the version of a file itself lies in the tree.
-func (p *Publisher) present(files index.Tree, f File) (bool, error) {
+func (p *Publisher) present(files tree.Tree, f File) (bool, error) {
 	if f.Address.IsModule() {
 		m, err := p.presentModule(files, f)
 		return m.is(f), err
@@ -66,7 +66,7 @@ func (p *Publisher) present(files index.Tree, f File) (bool, error) {
 
 // otherBuild returns a version that clients take for v, and that lies in the tree under one
 // of the registry's names, whether it is offered or not; nil if there is none.
-func (p *Publisher) otherBuild(files index.Tree, a address.Address, v *version.Version) (*version.Version, error) {
+func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Version) (*version.Version, error) {
 	for _, hostname := range p.hostnames() {
 		a := a.At(hostname)
 		part, dir, err := files.Folder(a).In()
@@ -124,7 +124,7 @@ func versionOf(a address.Address, e fs.FileInfo) *version.Version {
 
 // otherStage returns a version that clients take for v, and of which all files are staged:
 // publishing it has failed, and will be tried again. It is nil if there is none.
-func (p *Publisher) otherStage(ctx context.Context, files index.Tree, a address.Address, v *version.Version) (*version.Version, error) {
+func (p *Publisher) otherStage(ctx context.Context, files tree.Tree, a address.Address, v *version.Version) (*version.Version, error) {
 	entries, err := list(files.Providers, stagingPath())
 	if err != nil {
 		return nil, err
@@ -146,7 +146,7 @@ func (p *Publisher) otherStage(ctx context.Context, files index.Tree, a address.
 }
 
 // complete reports whether all files of a release are staged.
-func (p *Publisher) complete(ctx context.Context, files index.Tree, s stage) (bool, error) {
+func (p *Publisher) complete(ctx context.Context, files tree.Tree, s stage) (bool, error) {
 	unlock, err := p.lock(ctx, s.lockName())
 	if err != nil {
 		return false, err

@@ -12,9 +12,9 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -39,7 +39,7 @@ func (r *registry) copyBuild(dir string, d dist) {
 }
 
 func stageOf(version string) string {
-	return "providers/" + index.StagingName + "/acme@demo@" + version + "/release/acme/demo/" + version
+	return "providers/" + tree.StagingName + "/acme@demo@" + version + "/release/acme/demo/" + version
 }
 
 // putBuild uploads the file of a version of acme/demo.

@@ -8,6 +8,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // What is answered with success has an effect, also in a folder that an operator has
@@ -25,7 +26,7 @@ func TestFoldersOfOtherSpellings(t *testing.T) {
 		r.putAll(d, linuxZip, darwinZip, manifest, sums)
 	}
 	withdraw := func(r *registry) {
-		f, err := publish.ParseMetadataFile(demo, index.MetadataName)
+		f, err := publish.ParseMetadataFile(demo, tree.MetadataName)
 		if err != nil {
 			r.t.Fatal(err)
 		}

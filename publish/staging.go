@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // stagingPath is a path in the folder of a part for what is not published yet.
 func stagingPath(names ...string) string {
-	return path.Join(append([]string{index.StagingName}, names...)...)
+	return path.Join(append([]string{tree.StagingName}, names...)...)
 }
 
 // A stage is the staging folder of a provider's version. It is changed under the lock
@@ -23,7 +23,7 @@ func stagingPath(names ...string) string {
 type stage struct {
 	address address.Address
 	version string
-	part    index.Part // the tree's providers
+	part    tree.Part // the tree's providers
 }
 
 // The folders in a stage.
@@ -53,7 +53,7 @@ func (s stage) lockName() string {
 }
 
 // parseStage returns the stage with a name.
-func parseStage(part index.Part, name string) (s stage, ok bool) {
+func parseStage(part tree.Part, name string) (s stage, ok bool) {
 	parts := strings.Split(name, "@")
 	if len(parts) != 3 {
 		return stage{}, false
@@ -154,7 +154,7 @@ func (s stage) read() (*staged, error) {
 // readDecision reads SHA256SUMS. Without one, no file is of the release yet.
 func (s stage) readDecision(c *staged) error {
 	if _, decided := c.files[s.checksumsName()]; decided {
-		content, err := s.part.ReadFile(s.release(s.checksumsName()), index.MaxDocument)
+		content, err := s.part.ReadFile(s.release(s.checksumsName()), tree.MaxDocument)
 		if err != nil {
 			return err
 		}
@@ -273,7 +273,7 @@ func (s stage) describe(c *staged, needsSignature bool, life time.Duration) (wir
 
 // list returns the entries of a folder, symlinks followed, none if it does not exist. An
 // entry that is still a symlink is unresolved.
-func list(part index.Part, dir string) ([]fs.FileInfo, error) {
+func list(part tree.Part, dir string) ([]fs.FileInfo, error) {
 	entries, err := part.ReadDir(dir)
 	for i, e := range entries {
 		if !unresolved(e) {
@@ -300,18 +300,18 @@ func (l linked) Name() string { return l.name }
 
 func (s stage) rename(from, to string) error { return rename(s.part, from, to) }
 
-func rename(part index.Part, from, to string) error {
+func rename(part tree.Part, from, to string) error {
 	to = path.Join(part.Dir, to)
 	err := part.Fs.MkdirAll(path.Dir(to), 0o755)
 	if err == nil {
 		err = part.Fs.Rename(path.Join(part.Dir, from), to)
 	}
-	return index.StorageError(err)
+	return tree.StorageError(err)
 }
 
 // remove removes a file or folder of the stage, by its path in the part.
 func (s stage) remove(name string) error {
-	return index.StorageError(s.part.Fs.RemoveAll(path.Join(s.part.Dir, name)))
+	return tree.StorageError(s.part.Fs.RemoveAll(path.Join(s.part.Dir, name)))
 }
 
 // removeAll removes the stage, and the folder of all stages if it was the last.

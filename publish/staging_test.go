@@ -8,14 +8,14 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // The paths of what is staged of acme/demo 1.0.0.
 const (
-	stageOfDemo     = "providers/" + index.StagingName + "/acme@demo@1.0.0/"
+	stageOfDemo     = "providers/" + tree.StagingName + "/acme@demo@1.0.0/"
 	stagedRelease   = stageOfDemo + "release/acme/demo/1.0.0/"
 	stagedUndecided = stageOfDemo + "undecided/"
 )

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // How often unfinished releases are looked at, between these.
@@ -41,7 +42,7 @@ func (p *Publisher) tidy(ctx context.Context) {
 	if err != nil {
 		return // which is logged
 	}
-	for _, part := range []index.Part{files.Providers, files.Modules} {
+	for _, part := range []tree.Part{files.Providers, files.Modules} {
 		part.RemoveTemporaries(ctx, stagingPath(), 0)
 		defer part.RemoveIfEmpty(stagingPath())
 	}
@@ -68,7 +69,7 @@ func (p *Publisher) tidy(ctx context.Context) {
 	}
 }
 
-func (p *Publisher) tidyStage(ctx context.Context, files index.Tree, s stage) error {
+func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) error {
 	unlock, err := p.lock(ctx, s.lockName())
 	if err != nil {
 		return err
@@ -121,10 +122,10 @@ func (p *Publisher) changed(a address.Address) (c index.Change) {
 	if x == nil {
 		return c
 	}
-	folders := []string{index.ReportedKeys, index.ReportedFolder(a)}
+	folders := []string{tree.ReportedKeys, tree.ReportedFolder(a)}
 	if a.Hostname == "" {
 		for _, hostname := range p.options.Hostnames {
-			folders = append(folders, index.ReportedFolder(a.At(hostname)))
+			folders = append(folders, tree.ReportedFolder(a.At(hostname)))
 		}
 	}
 	return x.Changed(folders...)

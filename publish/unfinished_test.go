@@ -11,9 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // run has the publisher look at what is unfinished, as at the start.
@@ -68,7 +68,7 @@ func testUnfinishedReleasesAreDropped(t *testing.T, on treeKind) {
 		if on.bucket {
 			return true
 		}
-		_, err := os.Stat(filepath.Join(r.root, "providers", index.StagingName))
+		_, err := os.Stat(filepath.Join(r.root, "providers", tree.StagingName))
 		return os.IsNotExist(err)
 	})
 }
@@ -97,7 +97,7 @@ func testReleasesWithoutAPlaceAreDropped(t *testing.T, on treeKind) {
 // What a process that was killed has left is completed by the next one.
 func TestWhatAKilledProcessLeaves(t *testing.T) {
 	d := newDist(t, "")
-	stage := "providers/" + index.StagingName + "/acme@demo@1.0.0/"
+	stage := "providers/" + tree.StagingName + "/acme@demo@1.0.0/"
 	t.Run("a complete release before its folder was renamed", func(t *testing.T) {
 		r := newRegistry(t)
 		for name, content := range d {
@@ -119,8 +119,8 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 	})
 	t.Run("files that were being received and documentation that was being unpacked", func(t *testing.T) {
 		r := newRegistry(t)
-		r.Write("providers/"+index.StagingName+"/."+linuxZip+".ABCDEFGHIJ.part", "half")
-		r.Write("modules/"+index.StagingName+"/.1.0.0.tar.gz.ABCDEFGHIJ.part", "half")
+		r.Write("providers/"+tree.StagingName+"/."+linuxZip+".ABCDEFGHIJ.part", "half")
+		r.Write("modules/"+tree.StagingName+"/.1.0.0.tar.gz.ABCDEFGHIJ.part", "half")
 		r.Write(stage+"docs.new/index.md", "half")
 		defer r.again(t).run()()
 		eventually(t, "nothing is left", func() bool { return len(r.files()) == 0 })
@@ -131,7 +131,7 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 		r.Write(stage+"docs.old/index.md", "old")
 		r.Write(stage+"docs/index.md", "new")
 		defer r.again(t).run()()
-		eventually(t, "nothing is left", func() bool { return !strings.Contains(fmt.Sprint(r.files()), index.StagingName) })
+		eventually(t, "nothing is left", func() bool { return !strings.Contains(fmt.Sprint(r.files()), tree.StagingName) })
 		if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "new" {
 			t.Errorf("the page says %q", text)
 		}
@@ -143,12 +143,12 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 // it has rested, it may also be a copy that an operator is making.
 func TestUploadOfAReleaseThatIsNotStagedAnyMore(t *testing.T) {
 	interrupted := func(t *testing.T) *registry {
-		bucket := new(indextest.Bucket)
+		bucket := new(treetest.Bucket)
 		long := time.Now().Add(-time.Hour)
 		bucket.Now = func() time.Time { return long }
 		down := true
 		bucket.Fail = func(operation, name string) error {
-			if down && operation == "put" && strings.HasSuffix(name, "/1.0.0/"+sums) && !strings.Contains(name, index.StagingName) {
+			if down && operation == "put" && strings.HasSuffix(name, "/1.0.0/"+sums) && !strings.Contains(name, tree.StagingName) {
 				return errDown
 			}
 			return nil
@@ -158,11 +158,11 @@ func TestUploadOfAReleaseThatIsNotStagedAnyMore(t *testing.T) {
 		for _, name := range []string{linuxZip, darwinZip, manifest} {
 			r.mustPut(name, d[name], publish.Waiting)
 		}
-		if _, err := r.put(sums, d[sums]); !errors.Is(err, index.ErrStore) {
+		if _, err := r.put(sums, d[sums]); !errors.Is(err, tree.ErrStore) {
 			t.Fatalf("the store failed: %v", err)
 		}
 		down, bucket.Now = false, nil
-		r.Tree.Remove("providers/" + index.StagingName)
+		r.Tree.Remove("providers/" + tree.StagingName)
 		return r
 	}
 	another := newDist(t, "two")
@@ -180,14 +180,14 @@ func TestUploadOfAReleaseThatIsNotStagedAnyMore(t *testing.T) {
 			r.mustPut(name, another[name], publish.Waiting)
 		}
 		before := r.files()
-		if _, err := r.put(sums, another[sums]); !errors.Is(err, index.ErrReserved) {
+		if _, err := r.put(sums, another[sums]); !errors.Is(err, tree.ErrReserved) {
 			t.Errorf("the answer is %v", err)
 		}
 		if err := r.Drop(t.Context(), demo, "1.0.0"); err != nil {
 			t.Error(err)
 		}
 		for _, name := range before {
-			if !strings.Contains(name, index.StagingName) && !slices.Contains(r.files(), name) {
+			if !strings.Contains(name, tree.StagingName) && !slices.Contains(r.files(), name) {
 				t.Errorf("%s has been removed", name)
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"io"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -42,7 +43,7 @@ func (u Upload) announced() bool { return u.SHA256 != wire.SHA256{} }
 
 // A received file is on the local disk, under a temporary name if it has one.
 type received struct {
-	*index.TemporaryFile
+	*tree.TemporaryFile
 	room   *roomWriter
 	sum    wire.SHA256
 	size   int64
@@ -57,7 +58,7 @@ func (r *received) Discard() {
 
 // receive writes an upload to a temporary file. A file that was received must get its
 // name or be discarded.
-func (p *Publisher) receive(ctx context.Context, part index.Part, f File, u Upload) (*received, error) {
+func (p *Publisher) receive(ctx context.Context, part tree.Part, f File, u Upload) (*received, error) {
 	announced := max(u.Size, 0)
 	if err := p.room.take(u.Subject, announced); err != nil {
 		return nil, err
@@ -71,7 +72,7 @@ func (p *Publisher) receive(ctx context.Context, part index.Part, f File, u Uplo
 	case ctx.Err() != nil && err != nil:
 		return nil, ErrInterrupted
 	case err != nil:
-		return nil, index.StorageError(err)
+		return nil, tree.StorageError(err)
 	}
 	w.Writer = t
 	r := &received{TemporaryFile: t, room: w}
@@ -94,7 +95,7 @@ func (p *Publisher) digest(w io.Writer, k Kind, u Upload) (sum wire.SHA256, size
 	case errors.Is(err, ErrNoRoom):
 		return sum, size, err
 	case err != nil:
-		return sum, size, index.StorageError(err)
+		return sum, size, tree.StorageError(err)
 	case size > limit:
 		return sum, size, tooLarge(limit)
 	case u.Size >= 0 && size != u.Size:

@@ -22,7 +22,8 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
 // A Tree is a tree of files under construction.
@@ -42,12 +43,16 @@ func OnDisk(t testing.TB, dir string) *Tree {
 // On begins a tree on a file system.
 func On(t testing.TB, fs afero.Fs) *Tree { return &Tree{Fs: fs, t: t} }
 
-// Open is the tree as index.Options want it.
-func (t *Tree) Open() (index.Tree, error) {
-	return index.Tree{
-		Providers: index.Part{Fs: t.Fs, Dir: "providers"},
-		Modules:   index.Part{Fs: t.Fs, Dir: "modules"},
-		Keys:      index.Part{Fs: t.Fs, Dir: "keys"},
+// InBucket begins a tree in a bucket. Its files are written and read without being counted,
+// and without failing.
+func InBucket(t testing.TB, b *treetest.Bucket) *Tree { return On(t, b.Fs()) }
+
+// Open is the tree as index.Options wants it.
+func (t *Tree) Open() (tree.Tree, error) {
+	return tree.Tree{
+		Providers: tree.Part{Fs: t.Fs, Dir: "providers"},
+		Modules:   tree.Part{Fs: t.Fs, Dir: "modules"},
+		Keys:      tree.Part{Fs: t.Fs, Dir: "keys"},
 	}, nil
 }
 

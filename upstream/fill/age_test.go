@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -137,7 +138,7 @@ func TestMinAgeWhileTheRecordCannotBeRead(t *testing.T) {
 					folders := indextest.New(t)
 					matured(t, s, c, folders)
 					o.each(func(n int) int {
-						var faults indextest.Faults
+						var faults treetest.Faults
 						m := faulty(t, c, policy, folders, &faults)
 						o.from(&faults, n)
 						offering, err := m.Versions(background(), demo)

@@ -11,14 +11,15 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
 // failingFrom has a bucket fail at an operation, and at those that follow if it is down.
 // asked is how many there were.
-func failingFrom(b *indextest.Bucket, n int64, down bool) (asked *atomic.Int64) {
+func failingFrom(b *treetest.Bucket, n int64, down bool) (asked *atomic.Int64) {
 	asked = new(atomic.Int64)
 	b.Fail = func(string, string) error {
 		if i := asked.Add(1); i == n || down && i > n {
@@ -40,7 +41,7 @@ func TestFillsThatAStoreInterrupts(t *testing.T) {
 			m := over(t, c, fill.Policy{}, root)
 			asked := failingFrom(root.bucket, n, down)
 			_, err := m.Fill(background(), demo, linuxZip)
-			if err != nil && !errors.Is(err, index.ErrStore) {
+			if err != nil && !errors.Is(err, tree.ErrStore) {
 				t.Fatalf("operation %d: %v", n, err)
 			}
 			root.bucket.Fail = nil
@@ -71,7 +72,7 @@ func TestModuleFillsThatAStoreInterrupts(t *testing.T) {
 		m := over(t, c, withModules, root)
 		asked := failingFrom(root.bucket, n, true)
 		_, err := m.FillModule(background(), vpc, "1.0.0", nil)
-		if err != nil && !errors.Is(err, index.ErrStore) {
+		if err != nil && !errors.Is(err, tree.ErrStore) {
 			t.Fatalf("operation %d: %v", n, err)
 		}
 		root.bucket.Fail = nil
@@ -98,7 +99,7 @@ func TestWithdrawnModulesWhileTheStoreFails(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := m.FillModule(background(), vpc, "1.0.0", nil); !errors.Is(err, index.ErrStore) {
+	if _, err := m.FillModule(background(), vpc, "1.0.0", nil); !errors.Is(err, tree.ErrStore) {
 		t.Errorf("got %v", err)
 	}
 }
@@ -146,7 +147,7 @@ func TestAdditionsWithoutChecksumsHaveNoSignature(t *testing.T) {
 		}
 		return nil
 	}
-	if _, err := m.Fill(background(), demo, zipFor("windows_amd64")); !errors.Is(err, index.ErrStore) {
+	if _, err := m.Fill(background(), demo, zipFor("windows_amd64")); !errors.Is(err, tree.ErrStore) {
 		t.Errorf("got %v", err)
 	}
 	if names := root.bucket.Names(); slices.Contains(names, directory+sums+".sig") {
@@ -167,7 +168,7 @@ func TestAdditionsThatAStoreInterrupts(t *testing.T) {
 			asked = failingFrom(root.bucket, n, true)
 			_, err := over(t, c, fill.Policy{}, root).Fill(background(), demo, zipFor(platform))
 			root.bucket.Fail = nil
-			if err != nil && !errors.Is(err, index.ErrStore) {
+			if err != nil && !errors.Is(err, tree.ErrStore) {
 				t.Fatalf("operation %d: %v", n, err)
 			}
 			m := over(t, c, fill.Policy{}, root)
@@ -188,13 +189,13 @@ func TestAdditionsThatAStoreInterrupts(t *testing.T) {
 
 // isDuplicate reports whether a problem is that the documents that were to be replaced have
 // stayed: the index takes the others.
-func isDuplicate(p index.Problem) bool { return p.Reason == index.Duplicate }
+func isDuplicate(p index.Problem) bool { return p.Reason == tree.Duplicate }
 
 // What is mirrored is added up from flat listings, and kept below the quota.
 func TestQuotasOfABucket(t *testing.T) {
 	s := newAcme(t)
 	c := s.Client(t, upstream.Origin{})
-	b := new(indextest.Bucket)
+	b := new(treetest.Bucket)
 	root := treeRoot{bucket: b}
 	for _, name := range []string{"1.0.0", "2.0.0", "3.0.0"} {
 		b.Put("providers/"+host+"/acme/other/"+name+"/a.zip", strings.Repeat("x", 1000), time.Now())

@@ -8,8 +8,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -65,7 +65,7 @@ func TestCacheIsBoundedByWeight(t *testing.T) {
 // The weight of a release includes its keys, of which an origin may send a megabyte,
 // and what a mirror says about its packages.
 func TestReleasesHaveWeight(t *testing.T) {
-	f, err := New(Options{Open: func() (index.Tree, error) { return index.Tree{}, nil }})
+	f, err := New(Options{Open: func() (tree.Tree, error) { return tree.Tree{}, nil }})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -27,9 +28,9 @@ import (
 // the operator write there too, and for what has come in since the last scan.
 type directory struct {
 	address   address.Address
-	tree      index.Tree
-	providers index.Part
-	keys      index.Part
+	tree      tree.Tree
+	providers tree.Part
+	keys      tree.Part
 	path      string // in providers
 	keysFile  string // in keys
 
@@ -38,7 +39,7 @@ type directory struct {
 
 // folder finds the folder of a provider or module by what its name means, since it may
 // have been made by hand: the part of the tree, and the path in it.
-func (f *Filler) folder(a address.Address) (files index.Tree, in index.Part, dir string, err error) {
+func (f *Filler) folder(a address.Address) (files tree.Tree, in tree.Part, dir string, err error) {
 	if files, err = f.opener.Tree(); err != nil {
 		return files, in, "", unread(err)
 	}
@@ -59,7 +60,7 @@ func (f *Filler) withdrawn(a address.Address, v *version.Version) error {
 	}
 	content, err := folder.ReadMetadata()
 	if err != nil {
-		return unread(fmt.Errorf("%w: %s: %w", index.ErrNotWritable, index.MetadataName, err))
+		return unread(fmt.Errorf("%w: %s: %w", tree.ErrNotWritable, tree.MetadataName, err))
 	}
 	if m, _ := index.ParseMetadata(content); m.WithdrawnVersion(v) != nil {
 		return ErrWithdrawn
@@ -76,7 +77,7 @@ func (f *Filler) directory(a address.Address) (*directory, error) {
 	d := &directory{address: a, tree: files, providers: in, path: dir, requireKeys: func() error {
 		return index.RequireKeys(f.ctx, f.options.KeyCopies, a.Hostname, a.Namespace)
 	}}
-	d.keys, d.keysFile, err = files.KeysFile(a.Hostname, a.Namespace)
+	d.keys, d.keysFile, err = index.KeysFile(files, a.Hostname, a.Namespace)
 	return d, unread(err)
 }
 
@@ -125,7 +126,7 @@ func (d *directory) look(version string) (l listing, err error) {
 	for i, e := range l.own.entries {
 		names[i] = e.Name()
 	}
-	l.own.partial = d.providers.InBucket() && index.IncompleteUpload(address.ChecksumsName(d.address.Name, version), names)
+	l.own.partial = d.providers.InBucket() && tree.IncompleteUpload(address.ChecksumsName(d.address.Name, version), names)
 	return l, nil
 }
 
@@ -256,7 +257,7 @@ func (d *directory) documents(version string) (files documents, err error) {
 			continue
 		}
 		*file.dir = path.Dir(name)
-		if *file.content, err = read(d.providers, name, index.MaxDocument); err != nil {
+		if *file.content, err = read(d.providers, name, tree.MaxDocument); err != nil {
 			return files, err
 		}
 	}
@@ -319,7 +320,7 @@ type namespaceKeys struct {
 // key lets nothing in: its purpose is to keep other keys out. So does a file that is
 // gone, if the namespace had keys: the origin's must not take their place.
 func (d *directory) readKeys() (k namespaceKeys, err error) {
-	if k.content, err = read(d.keys, d.keysFile, index.MaxDocument); err != nil {
+	if k.content, err = read(d.keys, d.keysFile, tree.MaxDocument); err != nil {
 		return k, err
 	}
 	if k.content == nil {
@@ -368,7 +369,7 @@ func (k namespaceKeys) with(keys []signing.PublicKey) ([]byte, error) {
 	if added == 0 {
 		return nil, nil
 	}
-	if file.Len() <= index.MaxDocument {
+	if file.Len() <= tree.MaxDocument {
 		if grown, _ := signing.ReadKeyring(file.Bytes()); !slices.ContainsFunc(keys, grown.Counts) {
 			return file.Bytes(), nil
 		}
@@ -378,9 +379,9 @@ func (k namespaceKeys) with(keys []signing.PublicKey) ([]byte, error) {
 
 // read returns a small file; nil if there is none. The error is ErrConflict for one that is
 // too large, and else ErrUnread.
-func read(in index.Part, name string, limit int64) ([]byte, error) {
+func read(in tree.Part, name string, limit int64) ([]byte, error) {
 	content, err := in.ReadFile(name, limit)
-	if errors.Is(err, index.ErrDocumentTooLarge) {
+	if errors.Is(err, tree.ErrDocumentTooLarge) {
 		return nil, ErrConflict
 	}
 	return content, unread(err)
@@ -388,7 +389,7 @@ func read(in index.Part, name string, limit int64) ([]byte, error) {
 
 // create writes a small file of which there is none. The error is index.ErrChanged if there
 // is one by now, which stays.
-func create(ctx context.Context, in index.Part, name string, content []byte) error {
+func create(ctx context.Context, in tree.Part, name string, content []byte) error {
 	t, err := in.NewTemporary(ctx, name)
 	if err != nil {
 		return err

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -67,7 +68,7 @@ func unread(err error) error {
 	if err == nil || errors.Is(err, ErrUnread) {
 		return err
 	}
-	return fmt.Errorf("%w: %w", ErrUnread, index.StorageError(err))
+	return fmt.Errorf("%w: %w", ErrUnread, tree.StorageError(err))
 }
 
 // How long failures are remembered: a client that asks again at once, or many that
@@ -78,7 +79,7 @@ const (
 )
 
 func lifetimeOf(err error) time.Duration {
-	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout, index.ErrDiskFull, index.ErrNotWritable) {
+	if upstream.IsKind(err, upstream.ErrUnavailable, upstream.ErrTimeout, tree.ErrDiskFull, tree.ErrNotWritable) {
 		return shortLifetime
 	}
 	return longLifetime
@@ -93,7 +94,7 @@ func isCanceled(err error) bool {
 // isForgotten reports whether an error is not remembered: it says nothing about the origin,
 // and without it the next request asks the tree again, which costs little.
 func isForgotten(err error) bool {
-	return isCanceled(err) || upstream.IsKind(err, ErrUnread, ErrWithdrawn, index.ErrChanged)
+	return isCanceled(err) || upstream.IsKind(err, ErrUnread, ErrWithdrawn, tree.ErrChanged)
 }
 
 // Reason is a word for the kind of an error of this package, one of a few: for
@@ -118,9 +119,9 @@ func Reason(err error) string {
 		{upstream.ErrTooLarge, "too_large"},
 		{upstream.ErrUnsafe, "unsafe"},
 		{ErrMaxHeld, "max_held"},
-		{index.ErrDiskFull, "disk_full"},
-		{index.ErrNotWritable, "not_writable"},
-		{index.ErrChanged, "changed"},
+		{tree.ErrDiskFull, "disk_full"},
+		{tree.ErrNotWritable, "not_writable"},
+		{tree.ErrChanged, "changed"},
 	} {
 		if errors.Is(err, r.kind) {
 			return r.word

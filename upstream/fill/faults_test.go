@@ -11,8 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -20,17 +21,17 @@ import (
 // An outage says which operations of a file system fail, beginning with number n.
 type outage struct {
 	rule string
-	from func(faults *indextest.Faults, n int)
+	from func(faults *treetest.Faults, n int)
 }
 
 // outages are of the kinds that network disks, servers short of descriptors and dying disks
 // have.
 var outages = []outage{
-	{"one operation", func(faults *indextest.Faults, n int) { faults.Once(n, syscall.ESTALE) }},
-	{"ten in a row", func(faults *indextest.Faults, n int) { faults.Between(n, n+9, syscall.EMFILE) }},
-	{"all from then on", func(faults *indextest.Faults, n int) { faults.Between(n, math.MaxInt, syscall.EIO) }},
-	{"opening what is in the folder", func(faults *indextest.Faults, n int) {
-		faults.When(func(i int, o indextest.Operation) error {
+	{"one operation", func(faults *treetest.Faults, n int) { faults.Once(n, syscall.ESTALE) }},
+	{"ten in a row", func(faults *treetest.Faults, n int) { faults.Between(n, n+9, syscall.EMFILE) }},
+	{"all from then on", func(faults *treetest.Faults, n int) { faults.Between(n, math.MaxInt, syscall.EIO) }},
+	{"opening what is in the folder", func(faults *treetest.Faults, n int) {
+		faults.When(func(i int, o treetest.Operation) error {
 			inFolder := strings.HasPrefix(o.Path+"/", directory) || strings.HasPrefix(o.Path+"/", moduleFolder)
 			if i >= n && inFolder && (o.Name == "open" || o.Name == "stat") {
 				return syscall.EMFILE
@@ -48,7 +49,7 @@ func (o outage) each(test func(n int) (asked int)) {
 }
 
 // faulty mirrors into a tree in memory that fails.
-func faulty(t *testing.T, c *upstream.Client, policy fill.Policy, folders *indextest.Tree, faults *indextest.Faults) *mirroring {
+func faulty(t *testing.T, c *upstream.Client, policy fill.Policy, folders *indextest.Tree, faults *treetest.Faults) *mirroring {
 	t.Helper()
 	return (&mirroring{Tree: folders}).start(t, c, fill.Options{Sources: sourceOf(c, policy), Open: faults.Open(folders.Open)})
 }
@@ -111,7 +112,7 @@ func TestNothingReplacesAReleaseThatCannotBeRead(t *testing.T) {
 					for _, name := range test.present {
 						folders.Write(directory+name, before.Read("providers/acme/demo/"+strings.TrimPrefix(name, "1.0.0/")))
 					}
-					var faults indextest.Faults
+					var faults treetest.Faults
 					m := faulty(t, c, fill.Policy{}, folders, &faults)
 					defer m.Close()
 					had := m.contents(t)
@@ -121,7 +122,7 @@ func TestNothingReplacesAReleaseThatCannotBeRead(t *testing.T) {
 					if filled != nil && sumOf(m.content(t, filled)) != sumOf(before.Read("providers/acme/demo/"+linuxZip)) {
 						t.Errorf("%v: the other release's package was taken", failed)
 					}
-					if err != nil && !errors.Is(err, fill.ErrConflict) && !errors.Is(err, index.ErrNotWritable) {
+					if err != nil && !errors.Is(err, fill.ErrConflict) && !errors.Is(err, tree.ErrNotWritable) {
 						t.Errorf("%v: %v", failed, err)
 					}
 					m.mustKeep(t, had)
@@ -166,14 +167,14 @@ func TestNothingReplacesAModuleThatCannotBeRead(t *testing.T) {
 					for i := 0; i < len(test.present); i += 2 {
 						folders.Write(test.present[i], test.present[i+1])
 					}
-					var faults indextest.Faults
+					var faults treetest.Faults
 					m := faulty(t, c, withModules, folders, &faults)
 					defer m.Close()
 					had := m.contents(t)
 					o.from(&faults, n)
 					filled, err := m.FillModule(background(), vpc, "1.0.0", nil)
 					asked, failed := faults.End()
-					if err != nil && !errors.Is(err, fill.ErrConflict) && !errors.Is(err, index.ErrNotWritable) {
+					if err != nil && !errors.Is(err, fill.ErrConflict) && !errors.Is(err, tree.ErrNotWritable) {
 						t.Errorf("%v: %v", failed, err)
 					}
 					m.mustKeep(t, had)
@@ -198,7 +199,7 @@ func TestFillsThatADiskInterrupts(t *testing.T) {
 	for _, o := range []outage{outages[0], outages[2]} { // each operation once, and all from it on
 		t.Run(o.rule, func(t *testing.T) {
 			o.each(func(n int) int {
-				var faults indextest.Faults
+				var faults treetest.Faults
 				folders := indextest.New(t)
 				m := faulty(t, c, withModules, folders, &faults)
 				defer m.Close()
@@ -207,7 +208,7 @@ func TestFillsThatADiskInterrupts(t *testing.T) {
 				_, moduleErr := m.FillModule(background(), vpc, "1.0.0", nil)
 				asked, failed := faults.End()
 				for _, err := range []error{err, moduleErr} {
-					if err != nil && !errors.Is(err, index.ErrNotWritable) {
+					if err != nil && !errors.Is(err, tree.ErrNotWritable) {
 						t.Errorf("%v: %v", failed, err)
 					}
 				}
@@ -255,7 +256,7 @@ func TestWithdrawnVersionsWhileTheDiskFails(t *testing.T) {
 							folders.Write(name, content)
 						}
 					}
-					var faults indextest.Faults
+					var faults treetest.Faults
 					m := faulty(t, c, withModules, folders, &faults)
 					defer m.Close()
 					names := m.files(t)

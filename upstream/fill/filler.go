@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -33,7 +34,7 @@ type Options struct {
 
 	// Open opens the tree. It is called again for work that begins more than a
 	// second later, so that a root that is replaced by a rename is noticed.
-	Open func() (index.Tree, error)
+	Open func() (tree.Tree, error)
 
 	// Digests returns those of the indexes of the tree, which then need not read again what
 	// has come into it. Nil: there are none.
@@ -67,7 +68,7 @@ type Options struct {
 type Filler struct {
 	options Options
 	sources map[svchost.Hostname]Source
-	opener  *index.Opener
+	opener  *tree.Opener
 
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
@@ -149,7 +150,7 @@ func New(o Options) (*Filler, error) {
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Filler{
-		options: o, sources: sources, opener: index.NewOpener(o.Open), ctx: ctx, cancel: cancel,
+		options: o, sources: sources, opener: tree.NewOpener(o.Open), ctx: ctx, cancel: cancel,
 		catalogs:   newCache[address.Address, *catalog](maxCatalogs).bounded(maxCatalogBytes, (*catalog).weigh),
 		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
 		unlisted:   newCache[address.Address, error](maxUnlisted),

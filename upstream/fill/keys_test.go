@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -31,7 +32,7 @@ func testKeysThatAreMissing(t *testing.T, on treeKind) {
 	copies.Store(t.Context(), host+"/acme", []byte("keys that the file had"))
 	withCopies(t, s, root, copies).mustRefuse(t, linuxZip, index.ErrKeysMissing, keysFile+" is gone, or cannot be read, and the namespace had keys")
 	copies.Fail(errors.New("the storage is down"))
-	withCopies(t, s, root, copies).mustRefuse(t, linuxZip, index.ErrNotWritable, "")
+	withCopies(t, s, root, copies).mustRefuse(t, linuxZip, tree.ErrNotWritable, "")
 	copies.Fail(nil)
 	copies.Delete(t.Context(), host+"/acme")
 	m := withCopies(t, s, root, copies)
@@ -67,7 +68,7 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 			if err := os.Symlink("nothing.example", link); err != nil {
 				t.Skip("no symlinks here: ", err)
 			}
-			withCopies(t, newAcme(t), root, nil).mustRefuse(t, linuxZip, index.ErrNotWritable, "")
+			withCopies(t, newAcme(t), root, nil).mustRefuse(t, linuxZip, tree.ErrNotWritable, "")
 		})
 	}
 }

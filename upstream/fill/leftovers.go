@@ -5,7 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // RemoveLeftovers removes the temporary files of instances that were killed, below
@@ -19,7 +19,7 @@ func (f *Filler) RemoveLeftovers(ctx context.Context) int {
 	}
 	removed := 0
 	for _, in := range []struct {
-		index.Part
+		tree.Part
 		depth int // of the files below the hostname
 	}{{files.Providers, 3}, {files.Modules, 3}, {files.Keys, 0}} {
 		if in.InBucket() {

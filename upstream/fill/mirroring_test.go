@@ -22,6 +22,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
@@ -48,8 +50,8 @@ type mirroring struct {
 
 // A treeRoot is where a tree lies.
 type treeRoot struct {
-	dir    string            // on the disk
-	bucket *indextest.Bucket // nil: on the disk
+	dir    string           // on the disk
+	bucket *treetest.Bucket // nil: on the disk
 }
 
 func (r treeRoot) tree(t testing.TB) *indextest.Tree {
@@ -59,11 +61,11 @@ func (r treeRoot) tree(t testing.TB) *indextest.Tree {
 	return indextest.OnDisk(t, r.dir)
 }
 
-func (r treeRoot) open() (index.Tree, error) {
+func (r treeRoot) open() (tree.Tree, error) {
 	if r.bucket != nil {
-		return index.Directories{Root: "."}.OpenIn(r.bucket)
+		return tree.Directories{Root: "."}.OpenIn(r.bucket)
 	}
-	return index.Directories{Root: r.dir}.Open()
+	return tree.Directories{Root: r.dir}.Open()
 }
 
 // A treeKind is what a tree lies on.
@@ -79,7 +81,7 @@ func eachTree(t *testing.T, test func(*testing.T, treeKind)) {
 func (k treeKind) root(t testing.TB) treeRoot {
 	t.Helper()
 	if k.bucket {
-		return treeRoot{bucket: new(indextest.Bucket)}
+		return treeRoot{bucket: new(treetest.Bucket)}
 	}
 	return treeRoot{dir: t.TempDir()}
 }
@@ -213,7 +215,7 @@ func (m *mirroring) mustRefuse(t testing.TB, name string, kind error, says strin
 func (m *mirroring) files(t testing.TB) (paths []string) {
 	t.Helper()
 	if m.root.bucket != nil {
-		return slices.DeleteFunc(m.root.bucket.Names(), func(name string) bool { return path.Base(name) == index.UploadName })
+		return slices.DeleteFunc(m.root.bucket.Names(), func(name string) bool { return path.Base(name) == tree.UploadName })
 	}
 	err := afero.Walk(m.Fs, ".", func(name string, info fs.FileInfo, err error) error {
 		if err == nil && !info.IsDir() {

@@ -18,8 +18,8 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
@@ -109,7 +109,7 @@ func TestModuleFoldersThatAreBeingCopied(t *testing.T) {
 	if err := m.Fs.Chtimes(moduleFolder+"1.0.0/main.tf", now, now); err != nil {
 		t.Fatal(err)
 	}
-	if f, err := m.FillModule(background(), vpc, "1.0.0", nil); f != nil || !errors.Is(err, index.ErrChanged) {
+	if f, err := m.FillModule(background(), vpc, "1.0.0", nil); f != nil || !errors.Is(err, tree.ErrChanged) {
 		t.Fatalf("while it is being copied: got %v, %v", f, err)
 	}
 	if n := s.Count(upstreamtest.ModuleDownloadPath); n != 0 {
@@ -209,7 +209,7 @@ func TestFillModuleOnceForAll(t *testing.T) {
 	var all sync.WaitGroup
 	for range 5 {
 		m := (&mirroring{Tree: indextest.OnDisk(t, root), root: treeRoot{dir: root}}).start(t, c, fill.Options{
-			Sources: sourceOf(c, withModules), Open: index.Directories{Root: root}.Open, Lock: lock,
+			Sources: sourceOf(c, withModules), Open: tree.Directories{Root: root}.Open, Lock: lock,
 		})
 		for range 10 {
 			all.Go(func() {
@@ -316,7 +316,7 @@ func TestModulesInTheTree(t *testing.T) {
 				t.Fatal(err)
 			}
 			m := inMemory(t, s.Client(t, upstream.Origin{}), withModules, folders)
-			if filled, err := m.FillModule(background(), vpc, "1.0.0", nil); filled != nil || !errors.Is(err, index.ErrReserved) {
+			if filled, err := m.FillModule(background(), vpc, "1.0.0", nil); filled != nil || !errors.Is(err, tree.ErrReserved) {
 				t.Errorf("got %+v, %v", filled, err)
 			}
 			if got := folders.Read(name); got != "" {
@@ -457,7 +457,7 @@ func TestModulesThatHaveMovedBeforeTheyWereThere(t *testing.T) {
 		}
 	}
 	failing(modulePackage, 1)
-	if _, err := over(t, c, withModules, root).FillModule(background(), vpc, "1.0.0", nil); !errors.Is(err, index.ErrStore) {
+	if _, err := over(t, c, withModules, root).FillModule(background(), vpc, "1.0.0", nil); !errors.Is(err, tree.ErrStore) {
 		t.Fatal(err)
 	}
 	s.ModuleArchive(indextest.TarGz("main.tf", "# moved"), "")
@@ -506,7 +506,7 @@ func TestModulesStayWithinTheQuota(t *testing.T) {
 		{"there is more in the tree already", 1000, 1 << 40, fill.ErrMaxHeld, 0},
 		{"what is left of it is less than the module", 20_001, 1 << 40, fill.ErrMaxHeld, 1},
 		{"it is large enough", 1 << 30, 1 << 40, nil, 1},
-		{"the disk is full", 1 << 30, 1000, index.ErrDiskFull, 0},
+		{"the disk is full", 1 << 30, 1000, tree.ErrDiskFull, 0},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			before := s.Count(archivePath)

@@ -9,6 +9,7 @@ import (
 	"path"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -47,17 +48,17 @@ func (f *Filler) fillModule(ctx context.Context, w *wantedModule) (v *index.Modu
 		if v, err = f.presentModule(w); v != nil || err != nil {
 			return v, false, err
 		}
-		if v, err = f.fetchModule(ctx, w, source); !errors.Is(err, index.ErrReplaced) {
+		if v, err = f.fetchModule(ctx, w, source); !errors.Is(err, tree.ErrReplaced) {
 			break
 		}
 		f.opener.Forget() // the next one is opened where it is now
 	}
-	if !errors.Is(err, index.ErrChanged) {
+	if !errors.Is(err, tree.ErrChanged) {
 		return v, true, err
 	}
 	// Another instance or the operator has put it there meanwhile, which counts.
 	if v, err = f.presentModule(w); v == nil && err == nil {
-		err = unread(index.ErrChanged)
+		err = unread(tree.ErrChanged)
 	}
 	return v, false, err
 }
@@ -70,12 +71,12 @@ func (f *Filler) presentModule(w *wantedModule) (*index.ModuleVersion, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := files.ReadModule(f.ctx, w.Address, w.number)
+	v, err := index.ReadModule(files, f.ctx, w.Address, w.number)
 	var bad *index.PackageError
 	switch {
 	case errors.As(err, &bad):
 		return nil, fmt.Errorf("%w: the tree has it and cannot offer it: %s", ErrConflict, bad.Detail)
-	case errors.Is(err, index.ErrNotWritable):
+	case errors.Is(err, tree.ErrNotWritable):
 		return nil, unread(err)
 	}
 	return v, err
@@ -102,7 +103,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstre
 	var failure *upstream.Failure
 	switch {
 	case err != nil && ctx.Err() == nil && !errors.As(err, &failure): // of the local disk
-		return nil, index.StorageError(err)
+		return nil, tree.StorageError(err)
 	case err != nil:
 		return nil, err
 	}
@@ -161,13 +162,13 @@ func (f *Filler) packModule(w *wantedModule, files index.FetchedModule, to *rese
 	case f.ctx.Err() != nil:
 		return digest, f.ctx.Err()
 	}
-	return digest, index.StorageError(err)
+	return digest, tree.StorageError(err)
 }
 
 // keepSource writes the record of where a module came from, unless there is one already
 // that agrees. Otherwise it returns ErrConflict. The package is not there yet: a record
 // that is pending is replaced, and the new one is pending.
-func keepSource(ctx context.Context, in index.Part, dir, version string, now *sourceRecord) (pending bool, err error) {
+func keepSource(ctx context.Context, in tree.Part, dir, version string, now *sourceRecord) (pending bool, err error) {
 	name := path.Join(dir, sourceRecordName(version))
 	now.Pending = true
 	for range maxAttempts {
@@ -187,11 +188,11 @@ func keepSource(ctx context.Context, in index.Part, dir, version string, now *so
 		}
 		// Another instance may write one at this moment, which counts.
 		err = create(ctx, in, name, now.encode())
-		if !errors.Is(err, index.ErrChanged) {
+		if !errors.Is(err, tree.ErrChanged) {
 			return true, err
 		}
 	}
-	return false, unread(index.ErrChanged)
+	return false, unread(tree.ErrChanged)
 }
 
 // settleSource completes what whoever fetched a package that is there could not. Errors do

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -81,7 +81,7 @@ func TestTheTreeIsOpenedOnceInASecond(t *testing.T) {
 	s := newAcme(t)
 	s.InBubble(t, upstream.Origin{}, func(t *testing.T, c *upstream.Client) {
 		folders, replaced, opened := indextest.New(t), false, 0
-		m := (&mirroring{Tree: folders}).start(t, c, fill.Options{Sources: sourceOf(c, fill.Policy{}), Open: func() (index.Tree, error) {
+		m := (&mirroring{Tree: folders}).start(t, c, fill.Options{Sources: sourceOf(c, fill.Policy{}), Open: func() (tree.Tree, error) {
 			if opened++; replaced {
 				return indextest.New(t).Open()
 			}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -40,21 +41,21 @@ type Filled struct {
 	// in the tree.
 	New bool
 
-	opener *index.Opener // nil: the file is not in the tree
+	opener *tree.Opener // nil: the file is not in the tree
 }
 
 // Open opens the file as it was verified, in the tree as it is now: a snapshot's may
 // be a root that has been replaced since. The error is index.ErrChanged when the file
 // is not that one any more.
 func (f *Filled) Open() (*index.OpenFile, error) {
-	var files index.Tree
+	var files tree.Tree
 	if f.opener != nil {
 		var err error
 		if files, err = f.opener.Tree(); err != nil {
-			return nil, index.ErrChanged
+			return nil, tree.ErrChanged
 		}
 	}
-	return files.OpenFile(f.File)
+	return index.Open(files, f.File)
 }
 
 // unchanged reports whether the file is still there.
@@ -240,7 +241,7 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 	defer unlock()
 	for range maxAttempts {
 		filled, fetched, err = f.findOrFetch(ctx, s, k, p)
-		if !errors.Is(err, index.ErrReplaced) {
+		if !errors.Is(err, tree.ErrReplaced) {
 			break
 		}
 		f.opener.Forget() // the next one is opened where it is now
@@ -261,12 +262,12 @@ func (f *Filler) findOrFetch(ctx context.Context, s *Source, k *packageFill, p u
 		return filled, false, err
 	}
 	filled, err = f.fetchPackage(ctx, s, d, k, p)
-	if !errors.Is(err, index.ErrChanged) {
+	if !errors.Is(err, tree.ErrChanged) {
 		return filled, true, err
 	}
 	// Another instance or the operator has put it there meanwhile, which counts.
 	if filled, err = f.findPackage(d, k, p); filled == nil && err == nil {
-		err = unread(index.ErrChanged)
+		err = unread(tree.ErrChanged)
 	}
 	return filled, false, err
 }
@@ -294,7 +295,7 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 	defer file.Close()
 	digest, err := f.verify(k, p, file, info.Size(), wire.SHA256{})
 	switch {
-	case errors.Is(err, index.ErrNotWritable):
+	case errors.Is(err, tree.ErrNotWritable):
 		return nil, unread(err)
 	case errors.Is(err, upstream.ErrMalformed), errors.Is(err, upstream.ErrBadChecksum), err == nil && !files.lists(p.Name, digest.SHA256):
 		return nil, conflict(p.Name)
@@ -316,7 +317,7 @@ func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, siz
 	case err != nil && !withheld && f.ctx.Err() != nil:
 		return d, f.ctx.Err()
 	case err != nil && !withheld:
-		return d, index.StorageError(err)
+		return d, tree.StorageError(err)
 	case len(p.Digests) > 0 && !slices.Contains(p.Digests, d.SHA256):
 		return d, refuse(upstream.ErrBadChecksum, p.Name+" is not the file that was released")
 	case withheld:

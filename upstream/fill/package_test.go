@@ -18,8 +18,8 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -336,7 +336,7 @@ func TestFillIntoAFolderThatIsGone(t *testing.T) {
 		root, providers := t.TempDir(), t.TempDir()
 		m := (&mirroring{Tree: indextest.OnDisk(t, root), root: treeRoot{dir: root}}).start(t, c, fill.Options{
 			Sources: sourceOf(c, fill.Policy{}),
-			Open:    index.Directories{Root: root, Providers: providers}.Open,
+			Open:    tree.Directories{Root: root, Providers: providers}.Open,
 		})
 		if filledBefore { // and the tree is still open
 			m.fill(t, darwinZip)
@@ -344,7 +344,7 @@ func TestFillIntoAFolderThatIsGone(t *testing.T) {
 		if err := os.RemoveAll(providers); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := m.Fill(background(), demo, linuxZip); !errors.Is(err, index.ErrNotWritable) {
+		if _, err := m.Fill(background(), demo, linuxZip); !errors.Is(err, tree.ErrNotWritable) {
 			t.Errorf("got %v", err)
 		}
 		if n := s.Count(zipFile); n != 0 {
@@ -393,7 +393,7 @@ func TestReadOnlyFiller(t *testing.T) {
 	if err := attempt(memory); err != nil {
 		t.Errorf("a package in the tree: got %v", err)
 	}
-	if err := attempt(unreadable{memory, linuxZip}); !errors.Is(err, index.ErrNotWritable) || errors.Is(err, fill.ErrWouldFill) {
+	if err := attempt(unreadable{memory, linuxZip}); !errors.Is(err, tree.ErrNotWritable) || errors.Is(err, fill.ErrWouldFill) {
 		t.Errorf("a package that cannot be read: got %v", err)
 	}
 	if n := s.Count(zipFile); n != 0 {

@@ -8,7 +8,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -112,12 +112,12 @@ func TestNewFiller(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	open := func() (index.Tree, error) { return index.Tree{}, nil }
+	open := func() (tree.Tree, error) { return tree.Tree{}, nil }
 	for _, test := range []struct {
 		rule     string
 		hostname svchost.Hostname
 		source   Source
-		open     func() (index.Tree, error)
+		open     func() (tree.Tree, error)
 		says     string
 	}{
 		{"nothing is missing", "registry.example.com", Source{Client: client}, open, ""},

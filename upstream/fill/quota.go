@@ -12,7 +12,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 const (
@@ -36,7 +36,7 @@ var ErrMaxHeld error = full("as much is held as `max_held` allows")
 type full string
 
 func (f full) Error() string        { return string(f) }
-func (f full) Is(target error) bool { return target == index.ErrDiskFull }
+func (f full) Is(target error) bool { return target == tree.ErrDiskFull }
 
 // A Quota bounds the size of what is mirrored of some hostnames, all together.
 type Quota struct {
@@ -60,7 +60,7 @@ func NewQuota(max int64, hostnames []svchost.Hostname) *Quota {
 // measure has the mirrored files added up, unless that was done a short time ago. The walk
 // may take minutes: only the first one is waited for, and until the end of another the sum
 // of before counts. The snapshot is no help: what is withheld or not read yet takes up room.
-func (q *Quota) measure(in ...index.Part) {
+func (q *Quota) measure(in ...tree.Part) {
 	switch known, due := q.due(); {
 	case !known:
 		q.measuring.Lock()
@@ -84,7 +84,7 @@ func (q *Quota) due() (known, due bool) {
 }
 
 // walk adds up the mirrored files.
-func (q *Quota) walk(in []index.Part) {
+func (q *Quota) walk(in []tree.Part) {
 	q.mutex.Lock()
 	q.kept = 0
 	q.mutex.Unlock()
@@ -107,7 +107,7 @@ func (q *Quota) walk(in []index.Part) {
 }
 
 // sum adds up the sizes of the mirrored files that can be read.
-func (q *Quota) sum(in index.Part) (used int64, failed error) {
+func (q *Quota) sum(in tree.Part) (used int64, failed error) {
 	note := func(err error) {
 		if failed == nil {
 			failed = err
@@ -120,7 +120,7 @@ func (q *Quota) sum(in index.Part) (used int64, failed error) {
 			continue
 		}
 		note(in.WalkFiles(context.Background(), host.Name(), func(_ string, info fs.FileInfo) {
-			if info.Mode().IsRegular() && !index.IsTemporary(info.Name()) {
+			if info.Mode().IsRegular() && !tree.IsTemporary(info.Name()) {
 				used += info.Size()
 			}
 		}))
@@ -151,7 +151,7 @@ func (q *Quota) end(reserved, kept int64) {
 // A reservedPackage is a package on its way into the tree, which takes up the room
 // that is reserved for it.
 type reservedPackage struct {
-	*index.TemporaryFile
+	*tree.TemporaryFile
 	reservation *reservation
 }
 
@@ -174,7 +174,7 @@ type reservation struct {
 	expected, received, unchecked int64
 }
 
-func (f *Filler) reserve(s *Source, files index.Tree, a address.Address) *reservation {
+func (f *Filler) reserve(s *Source, files tree.Tree, a address.Address) *reservation {
 	if s.Quota != nil {
 		s.Quota.measure(files.Providers, files.Modules)
 	}
@@ -219,7 +219,7 @@ func (r *reservation) checkDisk(further int64) error {
 	}
 	// Where it is not known, the disk itself reports that it is full.
 	if free, err := r.free(r.of); err == nil && free-further < spare {
-		return fmt.Errorf("%w: make room for the tree", index.ErrDiskFull)
+		return fmt.Errorf("%w: make room for the tree", tree.ErrDiskFull)
 	}
 	return nil
 }

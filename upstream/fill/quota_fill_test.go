@@ -14,8 +14,8 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
@@ -43,7 +43,7 @@ func TestFillsStayWithinTheQuota(t *testing.T) {
 			time.Sleep(2 * time.Minute) // and with what vouches for it, measured
 			before := s.Count(files + darwinZip)
 			m.mustRefuse(t, darwinZip, fill.ErrMaxHeld, "prune")
-			if _, err := m.Fill(background(), demo, darwinZip); !errors.Is(err, index.ErrDiskFull) || fill.Reason(err) != "max_held" {
+			if _, err := m.Fill(background(), demo, darwinZip); !errors.Is(err, tree.ErrDiskFull) || fill.Reason(err) != "max_held" {
 				t.Errorf("got %v", err)
 			}
 			if announced && s.Count(files+darwinZip) != before {
@@ -72,7 +72,7 @@ func TestFillsLeaveRoomOnTheDisk(t *testing.T) {
 		Sources: sourceOf(c, fill.Policy{}), Open: folders.Open,
 		FreeSpace: func(address.Address) (int64, error) { return free, nil },
 	})
-	m.mustRefuse(t, linuxZip, index.ErrDiskFull, "make room")
+	m.mustRefuse(t, linuxZip, tree.ErrDiskFull, "make room")
 	free += 1 << 20
 	m.fill(t, darwinZip)
 }

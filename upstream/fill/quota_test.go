@@ -11,7 +11,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // A measuredDisk is slow to list folders, or fails for some of them.
@@ -31,13 +31,13 @@ func (d *measuredDisk) Open(name string) (afero.File, error) {
 	return d.Fs.Open(name)
 }
 
-func newMeasured(t *testing.T) (*measuredDisk, index.Part, *Quota) {
+func newMeasured(t *testing.T) (*measuredDisk, tree.Part, *Quota) {
 	t.Helper()
 	d := &measuredDisk{Fs: afero.NewMemMapFs()}
 	if err := afero.WriteFile(d.Fs, "providers/registry.example.com/acme/demo/a.zip", make([]byte, 10), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	return d, index.Part{Fs: d, Dir: "providers"}, NewQuota(10, []svchost.Hostname{"registry.example.com"})
+	return d, tree.Part{Fs: d, Dir: "providers"}, NewQuota(10, []svchost.Hostname{"registry.example.com"})
 }
 
 // Mirrored files are not added up again at once, even if that takes longer than the

@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -34,12 +35,12 @@ func (d *directory) keep(ctx context.Context, r *upstream.Release, present *inde
 		if err != nil {
 			return files, err
 		}
-		if err = d.write(ctx, now, files, keys); !errors.Is(err, index.ErrChanged) {
+		if err = d.write(ctx, now, files, keys); !errors.Is(err, tree.ErrChanged) {
 			return files, err
 		}
 		// Another instance or the operator has written one of them meanwhile, which counts.
 	}
-	return documents{}, unread(index.ErrChanged)
+	return documents{}, unread(tree.ErrChanged)
 }
 
 // compare returns the release that the tree will have.
@@ -142,7 +143,7 @@ func (d *directory) checkPackages(r *upstream.Release, present *index.Release) e
 		return err
 	}
 	for _, name := range l.packages() {
-		sum, err := d.tree.DigestOf(name, present)
+		sum, err := index.DigestOf(d.tree, name, present)
 		if err != nil {
 			return unread(err)
 		}
@@ -234,7 +235,7 @@ func (d *directory) canExtend(files documents) (bool, error) {
 	// The folder is removed as a whole, with packages that need the documents, or
 	// documentation that was put beside them.
 	typ, version := d.address.Name, files.version
-	documents := []string{address.ChecksumsName(typ, version), address.SignatureName(typ, version), address.ManifestName(typ, version), index.UploadName}
+	documents := []string{address.ChecksumsName(typ, version), address.SignatureName(typ, version), address.ManifestName(typ, version), tree.UploadName}
 	return !slices.ContainsFunc(l.own.entries, func(e fs.FileInfo) bool { return !slices.Contains(documents, e.Name()) }), nil
 }
 
@@ -269,11 +270,11 @@ func (d *directory) extend(ctx context.Context, r *upstream.Release, files docum
 		in.Fs.Remove(path.Join(in.Dir, folder)) // which is empty, if it exists
 	}
 	if err := in.InstallDocuments(ctx, map[string][]byte{sums: r.Checksums, sig: r.Signature}, folder, sums); err != nil {
-		return index.StorageError(err)
+		return tree.StorageError(err)
 	}
 	for _, name := range []string{sig, sums} {
 		if err := in.Fs.Remove(path.Join(in.Dir, d.path, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return index.StorageError(err)
+			return tree.StorageError(err)
 		}
 	}
 	return nil

@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
@@ -195,12 +195,12 @@ func TestAFilledFileThatChanges(t *testing.T) {
 	m := onDisk(t, c, fill.Policy{})
 	f := m.fill(t, linuxZip)
 	m.Write(directory+linuxZip, "something else")
-	if _, err := f.Open(); !errors.Is(err, index.ErrChanged) {
+	if _, err := f.Open(); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 	m.mustRefuse(t, linuxZip, fill.ErrConflict, linuxZip+" differs") // nor taken to be there
 	m.Remove(directory + linuxZip)
-	if _, err := f.Open(); !errors.Is(err, index.ErrChanged) {
+	if _, err := f.Open(); !errors.Is(err, tree.ErrChanged) {
 		t.Errorf("got %v", err)
 	}
 	over(t, c, fill.Policy{}, m.root).fill(t, linuxZip)

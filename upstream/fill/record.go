@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -314,7 +314,7 @@ func (c *catalog) readRecord() (*record, error) {
 	return r, err
 }
 
-func readRecord(in index.Part, dir string) (*record, error) {
+func readRecord(in tree.Part, dir string) (*record, error) {
 	content, err := read(in, path.Join(dir, recordName), maxRecord)
 	switch {
 	case errors.Is(err, ErrConflict): // it is too large
@@ -347,7 +347,7 @@ func (c *catalog) keepRecord(r *record) error {
 	switch before, err := readRecord(in, dir); {
 	case errors.Is(err, errBadRecord):
 		if err := in.Fs.Rename(path.Join(in.Dir, name), path.Join(in.Dir, name+damagedSuffix)); err != nil {
-			return index.StorageError(err)
+			return tree.StorageError(err)
 		}
 		c.log(slog.LevelWarn, "the list of versions that was kept is damaged: versions without a date of publication count as new, but for those in the tree",
 			kindOf(c.address), c.address.String(), "kept_as", recordName+damagedSuffix)

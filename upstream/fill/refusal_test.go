@@ -22,6 +22,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
@@ -185,11 +186,11 @@ func TestDisksThatFail(t *testing.T) {
 		fs   afero.Fs
 		kind error
 	}{
-		{"no room for the package", disk{memory, syscall.ENOSPC, ".part"}, index.ErrDiskFull},
-		{"no room within the quota", disk{memory, syscall.EDQUOT, ".part"}, index.ErrDiskFull},
-		{"no room for its documents", disk{memory, syscall.ENOSPC, "SHA256SUMS"}, index.ErrDiskFull},
-		{"a broken disk", disk{memory, syscall.EIO, ".part"}, index.ErrNotWritable},
-		{"no permission to write", afero.NewReadOnlyFs(memory), index.ErrNotWritable},
+		{"no room for the package", disk{memory, syscall.ENOSPC, ".part"}, tree.ErrDiskFull},
+		{"no room within the quota", disk{memory, syscall.EDQUOT, ".part"}, tree.ErrDiskFull},
+		{"no room for its documents", disk{memory, syscall.ENOSPC, "SHA256SUMS"}, tree.ErrDiskFull},
+		{"a broken disk", disk{memory, syscall.EIO, ".part"}, tree.ErrNotWritable},
+		{"no permission to write", afero.NewReadOnlyFs(memory), tree.ErrNotWritable},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			m := inMemory(t, c, fill.Policy{}, indextest.On(t, test.fs))

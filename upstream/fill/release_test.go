@@ -15,6 +15,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
@@ -394,7 +395,7 @@ func TestAReleaseThatTheIndexHas(t *testing.T) {
 	present := provider.Release("1.0.0")
 	c := s.Client(t, upstream.Origin{})
 	m := (&mirroring{Tree: mine}).start(t, c, fill.Options{
-		Sources: sourceOf(c, fill.Policy{}), Open: func() (index.Tree, error) { return index.Tree{}, errors.New("it is not to be opened") },
+		Sources: sourceOf(c, fill.Policy{}), Open: func() (tree.Tree, error) { return tree.Tree{}, errors.New("it is not to be opened") },
 	})
 	list, err := m.Filler.Available(background(), demo, "1.0.0", present)
 	if err != nil || len(list) != 2 {

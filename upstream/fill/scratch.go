@@ -11,7 +11,7 @@ import (
 
 	"github.com/gofrs/flock"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // The files of a module come in as they are in their repository, which may be far more
@@ -37,7 +37,7 @@ type scratch struct {
 func newScratch() (*scratch, error) {
 	dir, err := os.MkdirTemp("", scratchPrefix)
 	if err != nil {
-		return nil, index.StorageError(err)
+		return nil, tree.StorageError(err)
 	}
 	s := &scratch{dir: dir, lock: flock.New(filepath.Join(dir, scratchLock))}
 	if _, err = s.lock.TryLock(); errors.Is(err, errors.ErrUnsupported) {
@@ -48,7 +48,7 @@ func newScratch() (*scratch, error) {
 	}
 	if err != nil {
 		s.remove()
-		return nil, index.StorageError(err)
+		return nil, tree.StorageError(err)
 	}
 	return s, nil
 }

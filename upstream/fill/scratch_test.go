@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
 // What a killed process has left is removed. What another process uses, or may be about
@@ -75,7 +75,7 @@ func names(t *testing.T) (names []string) {
 func TestScratchesThatCannotBeMade(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "none")
 	t.Setenv("TMPDIR", dir)
-	if _, err := newScratch(); !errors.Is(err, index.ErrNotWritable) || strings.Contains(err.Error(), dir) {
+	if _, err := newScratch(); !errors.Is(err, tree.ErrNotWritable) || strings.Contains(err.Error(), dir) {
 		t.Errorf("got %v", err)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -132,7 +132,7 @@ func decodeSourceRecord(content []byte) *sourceRecord {
 // the version is still the one that was fetched before. An empty file is no record: records
 // come to their place whole, and it only reserves the name. Creating a record decides whether
 // somebody still writes to it.
-func readSourceRecord(in index.Part, dir, version string) (*sourceRecord, error) {
+func readSourceRecord(in tree.Part, dir, version string) (*sourceRecord, error) {
 	content, err := read(in, path.Join(dir, sourceRecordName(version)), maxSourceRecord)
 	if err != nil || len(content) == 0 {
 		return nil, err

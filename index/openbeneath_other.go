@@ -1,8 +1,0 @@
-//go:build !linux
-
-package index
-
-import "os"
-
-// openBeneath is only for systems with such a call.
-func openBeneath(*os.File, string) *os.File { return nil }

@@ -1,0 +1,255 @@
+package tree
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+
+	version "github.com/hashicorp/go-version"
+	svchost "github.com/hashicorp/terraform-svchost"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// An AddressFolder is the folder of a provider or module in a tree.
+type AddressFolder struct {
+	Address address.Address
+
+	// Path from the root, with slashes; for operators.
+	Path string
+
+	// Versions that lie in it, whether they can be offered or not, the newest first.
+	Versions []*version.Version
+
+	part Part
+	dir  string
+	err  error // of the disk or the store, so that it is not known which folder it is
+}
+
+// NewAddressFolder returns a folder that has been found in a part of a tree.
+func NewAddressFolder(a address.Address, report string, part Part, dir string, versions []*version.Version) AddressFolder {
+	return AddressFolder{Address: a, Path: report, Versions: versions, part: part, dir: dir}
+}
+
+// ReportedKeys is the folder of keys, as Index.Changed takes it.
+const ReportedKeys = "keys"
+
+// ReportedFolder returns the folder of an address in its normal spelling, as
+// Index.Changed takes it: providers/registry.terraform.io/hashicorp/aws.
+func ReportedFolder(a address.Address) string {
+	root, names := "providers", []string{a.Namespace, a.Name}
+	if a.IsModule() {
+		root, names = "modules", append(names, a.System)
+	}
+	if a.Hostname != "" {
+		root = path.Join(root, address.DisplayHostname(a.Hostname))
+	}
+	return path.Join(root, path.Join(names...))
+}
+
+// Folder returns the folder of an address by what names mean, whether it exists or
+// not: if there are several spellings of it, such as ACME and acme, it is the one that a
+// scan offers. A second folder of one address would be reported. It has no Versions,
+// since what is in it is not read.
+func (t Tree) Folder(a address.Address) AddressFolder {
+	f := AddressFolder{Address: a, part: t.Providers}
+	root, names := "providers", []string{a.Namespace, a.Name}
+	if a.IsModule() {
+		f.part, root, names = t.Modules, "modules", append(names, a.System)
+	}
+	s := spellingFinder{part: f.part}
+	f.dir, f.err = s.findAddress(a, s.findHostname(a.Hostname), names), s.failed
+	f.Path = path.Join(root, f.dir)
+	return f
+}
+
+// A spellingFinder finds folders by what their names mean.
+type spellingFinder struct {
+	part   Part
+	failed error // of the disk or the store: what is not found may be there
+}
+
+// findAddress returns the path of an address's folder below that of its hostname.
+func (s *spellingFinder) findAddress(a address.Address, hostname string, names []string) string {
+	normal := path.Join(hostname, path.Join(names...))
+	if s.hasVersions(a, normal) { // without a look at how others are spelled
+		return normal
+	}
+	dirs := []string{hostname}
+	for i, name := range names {
+		var next []string
+		for _, dir := range dirs {
+			next = append(next, s.of(dir, name, func(spelling string) bool {
+				spelled := slices.Clone(names)
+				spelled[i] = spelling
+				return isSpelled(a, spelled)
+			})...)
+		}
+		if len(next) == 0 {
+			next = []string{path.Join(dirs[0], name)}
+		}
+		dirs = next
+	}
+	slices.Sort(dirs)
+	if i := slices.IndexFunc(dirs, func(dir string) bool { return s.hasVersions(a, dir) }); i >= 0 {
+		return dirs[i]
+	}
+	if slices.Contains(dirs, normal) {
+		return normal
+	}
+	return dirs[0]
+}
+
+// isSpelled reports whether names are those of an address, in any spelling.
+func isSpelled(a address.Address, names []string) bool {
+	var parsed address.Address
+	var err error
+	if a.IsModule() {
+		parsed, err = address.ParseModule("", names[0], names[1], names[2])
+	} else {
+		parsed, err = address.ParseProvider("", names[0], names[1])
+	}
+	return err == nil && parsed == a.At("")
+}
+
+// hasVersions reports whether a folder of an address has something with the name of a
+// version, or of a package.
+func (s *spellingFinder) hasVersions(a address.Address, dir string) bool {
+	return slices.ContainsFunc(s.names(dir), func(name string) bool {
+		if a.IsModule() {
+			text, _, _, ok := address.ParseModuleFile(name)
+			if !ok {
+				text = name
+			}
+			_, err := address.ParseModuleVersion(text)
+			return err == nil
+		}
+		_, err := address.ParseProviderVersion(name)
+		f, fileErr := address.ParseReleaseFile(a.Name, name)
+		return err == nil || fileErr == nil && f.Kind == address.PackageFile
+	})
+}
+
+// findHostname returns the path of a hostname's folder.
+func (s *spellingFinder) findHostname(hostname svchost.Hostname) string {
+	if hostname == "" {
+		return "."
+	}
+	// As `terraform providers mirror` writes it.
+	return s.find(".", address.DisplayHostname(hostname), func(name string) bool {
+		h, err := address.ParseHostname(name)
+		return err == nil && h == hostname
+	})
+}
+
+// find returns the path of name in a directory, or of another spelling of it.
+func (s *spellingFinder) find(dir, name string, same func(string) bool) string {
+	exists, err := s.part.Exists(path.Join(dir, name))
+	s.note(err)
+	if !exists && err == nil {
+		if found := s.of(dir, name, same); len(found) > 0 {
+			return found[0]
+		}
+	}
+	return path.Join(dir, name)
+}
+
+// of returns the paths of name and its other spellings in a directory, in order but for
+// name itself, which is the first.
+func (s *spellingFinder) of(dir, name string, same func(string) bool) (paths []string) {
+	for _, spelling := range s.names(dir) {
+		switch {
+		case spelling == name:
+			paths = slices.Insert(paths, 0, path.Join(dir, name))
+		case same(spelling):
+			paths = append(paths, path.Join(dir, spelling))
+		}
+	}
+	return paths
+}
+
+// names are those in a directory, in order. What is no directory has none.
+func (s *spellingFinder) names(dir string) []string {
+	names, err := s.part.readNames(dir)
+	if err != nil && !errors.Is(err, errNoFolder) {
+		s.note(err)
+	}
+	return names
+}
+
+// note remembers the first failure.
+func (s *spellingFinder) note(err error) {
+	if s.failed == nil {
+		s.failed = err
+	}
+}
+
+// In returns the part of the tree in which the folder lies, and its path there. The error
+// is one of StorageError if not all folders on the way could be read: another one may be
+// that of the address, and what is in it be taken for missing.
+func (f AddressFolder) In() (in Part, dir string, err error) { return f.part, f.dir, f.err }
+
+// ReadMetadata returns the content of the folder's registry.hcl; nil if it has none. If
+// the store of a Bucket fails, the error is ErrStore. A symlink to nothing is an error too.
+func (f AddressFolder) ReadMetadata() ([]byte, error) {
+	if f.err != nil {
+		return nil, f.err
+	}
+	name := path.Join(f.dir, MetadataName)
+	content, err := f.part.ReadDocument(name)
+	var bad *Finding
+	switch {
+	case errors.Is(err, fs.ErrNotExist) && f.part.leadsNowhere(name):
+		return nil, errLeadsNowhere
+	case errors.Is(err, fs.ErrNotExist), errors.As(err, &bad) && bad.Reason == Empty:
+		return nil, nil
+	case errors.Is(err, ErrStore):
+		return nil, err
+	case err != nil:
+		return nil, AsFinding(err)
+	}
+	return content, nil
+}
+
+// hasLink reports whether the folder's registry.hcl is a symlink. The error is one of
+// StorageError.
+func (f AddressFolder) hasLink() (bool, error) {
+	if f.part.Disk == "" {
+		return false, nil
+	}
+	info, err := os.Lstat(f.part.DiskPath(path.Join(f.dir, MetadataName)))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil && info.Mode()&fs.ModeSymlink != 0, StorageError(err)
+}
+
+// ErrMetadataChanged: another process has changed a registry.hcl meanwhile.
+var ErrMetadataChanged = errors.New("it has changed meanwhile: run the command again")
+
+// WriteMetadata replaces the content of the folder's registry.hcl, as a whole or not
+// at all, if it still has the one from before. Without content the file is removed,
+// since an empty one may be a copy that has just begun.
+func (f AddressFolder) WriteMetadata(before, content []byte) error {
+	name := path.Join(f.dir, MetadataName)
+	if isLink, err := f.hasLink(); err != nil {
+		return err
+	} else if isLink {
+		return errors.New("it is a symlink: change the file that it leads to")
+	}
+	now, err := f.ReadMetadata()
+	if err != nil || !bytes.Equal(now, before) {
+		return cmp.Or(err, ErrMetadataChanged)
+	}
+	if len(bytes.TrimSpace(content)) == 0 {
+		if err := f.part.Fs.Remove(path.Join(f.part.Dir, name)); !errors.Is(err, fs.ErrNotExist) {
+			return StorageError(err)
+		}
+		return nil
+	}
+	return f.part.WriteFile(name, content)
+}

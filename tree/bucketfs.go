@@ -1,0 +1,139 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/afero"
+)
+
+// bucketFs is a Bucket as an afero.Fs.
+type bucketFs struct {
+	afero.FromIOFS
+	bucket Bucket
+}
+
+func newBucketFs(b Bucket) bucketFs { return bucketFs{afero.FromIOFS{FS: b}, b} }
+
+// Name implements afero.Fs.
+func (b bucketFs) Name() string { return "bucket" }
+
+// Stat implements afero.Fs with a single request.
+func (b bucketFs) Stat(name string) (os.FileInfo, error) {
+	info, err := b.bucket.Stat(name)
+	return info, StoreError(err)
+}
+
+// Open implements afero.Fs.
+func (b bucketFs) Open(name string) (afero.File, error) {
+	f, err := b.FromIOFS.Open(name)
+	return f, StoreError(err)
+}
+
+// readDirectory returns what is in a directory, with a request for a thousand names.
+func (b bucketFs) readDirectory(dir string) ([]fs.FileInfo, error) {
+	entries, err := b.bucket.ReadDir(dir)
+	if err != nil {
+		return nil, StoreError(err)
+	}
+	infos := make([]fs.FileInfo, len(entries))
+	for i, e := range entries {
+		if infos[i], err = e.Info(); err != nil {
+			return nil, StoreError(err)
+		}
+	}
+	return infos, nil
+}
+
+// Bucket returns the Bucket that the part lies on; nil if it is on none.
+func (p Part) Bucket() Bucket {
+	switch b := p.Fs.(type) {
+	case bucketFs:
+		return b.bucket
+	case listedFs:
+		return b.bucket
+	}
+	return nil
+}
+
+// InBucket reports whether the part lies in a Bucket, which has neither folders nor a
+// rename.
+func (p Part) InBucket() bool { return p.Bucket() != nil }
+
+// Direct returns the part without a listing: what is read of its directories is what the
+// store has now.
+func (p Part) Direct() Part {
+	if b := p.Bucket(); b != nil {
+		p.Fs = newBucketFs(b)
+	}
+	return p
+}
+
+// StoreError returns an error of a Bucket. What the store said about the file stays as it
+// is: that there is none or one, or that it may not be read. Everything else is an
+// ErrStore.
+func StoreError(err error) error {
+	switch {
+	case err == nil, err == io.EOF:
+		return err
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist), errors.Is(err, fs.ErrPermission), errors.Is(err, context.Canceled), errors.Is(err, ErrStore):
+		return err
+	}
+	return fmt.Errorf("%w: %w", ErrStore, WithoutPath(err))
+}
+
+// An object is an open file of a Bucket. It remembers that reading failed: who reads an
+// archive takes an error, or an end that comes too early, for damage of the archive.
+type object struct {
+	afero.File
+	rest   int64 // that Read has not returned yet
+	failed error
+}
+
+// Read implements io.Reader.
+func (o *object) Read(p []byte) (int, error) {
+	n, err := o.File.Read(p)
+	if o.rest -= int64(n); err == io.EOF && o.rest > 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	return n, o.note(err)
+}
+
+// Seek implements io.Seeker.
+func (o *object) Seek(offset int64, whence int) (int64, error) {
+	at, err := o.File.Seek(offset, whence)
+	if info, statErr := o.File.Stat(); statErr == nil {
+		o.rest = info.Size() - at
+	}
+	return at, o.note(err)
+}
+
+// ReadAt implements io.ReaderAt.
+func (o *object) ReadAt(p []byte, offset int64) (int, error) {
+	n, err := o.File.ReadAt(p, offset)
+	return n, o.note(err)
+}
+
+func (o *object) note(err error) error {
+	if err = StoreError(err); err != nil && err != io.EOF {
+		o.failed = err
+	}
+	return err
+}
+
+// ReadFailure is why reading a file failed, if it lies in a Bucket.
+func ReadFailure(f afero.File) error {
+	if o, ok := f.(*object); ok {
+		return o.failed
+	}
+	return nil
+}
+
+var (
+	_ afero.Fs  = bucketFs{}
+	_ fs.StatFS = Bucket(nil)
+)

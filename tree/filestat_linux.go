@@ -1,0 +1,41 @@
+package tree
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// identity returns the inode of a file and when it last changed. They reveal that
+// a file was replaced or rewritten even if the new one has the old one's size and
+// time: replacing it changes the inode, rewriting it the time.
+func identity(info fs.FileInfo) (inode uint64, changed time.Time) {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return s.Ino, time.Unix(s.Ctim.Unix())
+	}
+	return 0, time.Time{}
+}
+
+// NetworkFileSystem returns the name of the file system of dir if it is one on
+// which changes made by other machines raise no event; otherwise it is empty.
+func NetworkFileSystem(dir string) string {
+	var s unix.Statfs_t
+	if unix.Statfs(dir, &s) != nil {
+		return ""
+	}
+	switch uint32(s.Type) { // signed and of another size on some architectures
+	case unix.NFS_SUPER_MAGIC:
+		return "NFS"
+	case unix.SMB_SUPER_MAGIC, unix.SMB2_SUPER_MAGIC, unix.CIFS_SUPER_MAGIC:
+		return "SMB"
+	case unix.FUSE_SUPER_MAGIC:
+		return "FUSE"
+	case unix.V9FS_MAGIC:
+		return "9P"
+	case unix.CEPH_SUPER_MAGIC:
+		return "Ceph"
+	}
+	return ""
+}

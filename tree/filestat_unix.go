@@ -1,0 +1,22 @@
+//go:build unix && !linux && !darwin && !freebsd && !netbsd
+
+package tree
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// identity returns the inode of a file. When that last changed has another name on
+// each of these systems; the inode and the time of the content have to do.
+func identity(info fs.FileInfo) (inode uint64, changed time.Time) {
+	if s, ok := info.Sys().(*syscall.Stat_t); ok {
+		return uint64(s.Ino), time.Time{}
+	}
+	return 0, time.Time{}
+}
+
+// networkFileSystem is not known here; the periodic scan finds what raises no
+// event.
+func networkFileSystem(string) string { return "" }

@@ -1,0 +1,302 @@
+package tree
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/spf13/afero"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// A ListedTree opens a tree on a Bucket for scans. Its directories come from a flat
+// listing that is kept from one scan to the next, so that a scan of a hundred thousand
+// packages asks the store a hundred times, and one after a change in a folder once.
+// Files are opened from the Bucket.
+//
+// All of it is listed again after Forget, and a folder after Forget of that folder. It is
+// safe for concurrent use.
+type ListedTree struct {
+	bucket      Bucket
+	directories Directories
+
+	listing sync.Mutex // one at a time
+	known   *listing   // nil before the first
+
+	mutex sync.Mutex
+	stale map[string]bool // directories in the bucket that have to be listed again
+}
+
+// Listed returns the tree in these directories of a Bucket, of which nothing has been
+// listed yet.
+func (d Directories) Listed(b Bucket) *ListedTree {
+	l := &ListedTree{bucket: b, directories: d}
+	l.Forget()
+	return l
+}
+
+// Forget has folders listed again by the next Open: those of addresses, by their path in
+// the report, such as providers/acme/demo, in every spelling of it that has been listed;
+// without any, the whole tree.
+func (l *ListedTree) Forget(folders ...string) {
+	files := l.direct()
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.stale == nil {
+		l.stale = make(map[string]bool)
+	}
+	if len(folders) == 0 {
+		for _, part := range []Part{files.Providers, files.Modules, files.Keys} {
+			l.stale[part.Dir] = true
+		}
+		return
+	}
+	for _, folder := range folders {
+		if part, name, ok := files.Reported(folder); ok {
+			l.stale[path.Join(part.Dir, name)] = true
+		}
+	}
+}
+
+// direct is the tree without a listing: whatever is read of it, the store is asked.
+func (l *ListedTree) direct() Tree { return l.directories.on(newBucketFs(l.bucket)) }
+
+// Open returns the tree as it was listed last, once what has been forgotten is listed.
+// If that fails, the error is that of the store, and the next Open tries again.
+func (l *ListedTree) Open(ctx context.Context) (Tree, error) {
+	l.listing.Lock()
+	defer l.listing.Unlock()
+	stale := l.known.withSpellings(l.take())
+	known, err := l.known.refresh(ctx, l.bucket, stale)
+	if err != nil {
+		l.mutex.Lock()
+		defer l.mutex.Unlock()
+		for _, dir := range stale {
+			l.stale[dir] = true
+		}
+		return Tree{}, fmt.Errorf("listing the bucket: %w", WithoutPath(err))
+	}
+	l.known = known
+	files := l.directories.on(listedFs{newBucketFs(l.bucket), known})
+	files.Root.Fs = newBucketFs(l.bucket) // what lies beside the parts is not listed
+	return files, nil
+}
+
+// take returns the directories that have to be listed, none of which is in another one.
+func (l *ListedTree) take() []string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	stale := slices.Sorted(maps.Keys(l.stale))
+	l.stale = make(map[string]bool)
+	return slices.DeleteFunc(stale, func(dir string) bool {
+		return slices.ContainsFunc(stale, func(other string) bool { return other != dir && IsBelow(dir, other) })
+	})
+}
+
+// withSpellings adds the directories whose names mean the same as those given: the folder of
+// acme/demo may be called ACME/demo.
+func (l *listing) withSpellings(dirs []string) []string {
+	if l == nil {
+		return dirs
+	}
+	all := slices.Clone(dirs)
+	for _, dir := range dirs {
+		same := []string{"."}
+		for name := range strings.SplitSeq(dir, "/") {
+			var next []string
+			for _, parent := range same {
+				for _, e := range l.directories[parent] {
+					if e.IsDir() && meansTheSame(e.Name(), name) {
+						next = append(next, path.Join(parent, e.Name()))
+					}
+				}
+			}
+			same = next
+		}
+		all = append(all, same...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
+}
+
+// meansTheSame reports whether two names of folders are spellings of one part of an address.
+func meansTheSame(a, b string) bool {
+	if strings.EqualFold(a, b) {
+		return true
+	}
+	if !strings.Contains(a, ".") || !strings.Contains(b, ".") { // no hostnames
+		return false
+	}
+	one, err := address.ParseHostname(a)
+	other, otherErr := address.ParseHostname(b)
+	return err == nil && otherErr == nil && one == other
+}
+
+// IsBelow reports whether a name is that of a directory or lies in it.
+func IsBelow(name, dir string) bool {
+	return dir == "." || name == dir || strings.HasPrefix(name, dir) && name[len(dir)] == '/'
+}
+
+// A listing is what a Bucket has, by directory, in the order of names. It does not
+// change.
+type listing struct {
+	directories map[string][]fs.FileInfo
+}
+
+// refresh returns the listing with some directories listed again. A nil listing is empty.
+func (l *listing) refresh(ctx context.Context, b Bucket, stale []string) (*listing, error) {
+	if l != nil && len(stale) == 0 {
+		return l, nil
+	}
+	next := &listing{directories: make(map[string][]fs.FileInfo)}
+	if l != nil {
+		for dir, entries := range l.directories {
+			if !slices.ContainsFunc(stale, func(s string) bool { return IsBelow(dir, s) }) {
+				next.directories[dir] = entries
+			}
+		}
+	}
+	changed := make(map[string]bool)
+	for _, dir := range stale {
+		// The directory is there again as soon as there is a file in it.
+		next.removeDirectory(dir)
+		err := b.Files(ctx, dir, func(name string, info fs.FileInfo) error {
+			next.add(name, info, changed)
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	for dir := range changed {
+		slices.SortFunc(next.directories[dir], func(a, b fs.FileInfo) int { return strings.Compare(a.Name(), b.Name()) })
+	}
+	return next, nil
+}
+
+// add adds a file and the directories around it. changed are the directories that have
+// more entries now.
+func (l *listing) add(name string, info fs.FileInfo, changed map[string]bool) {
+	for entry := info; ; entry = directoryInfo(name) {
+		dir := path.Dir(name)
+		entries, known := l.directories[dir]
+		if !changed[dir] {
+			entries = slices.Clip(entries) // it is shared with the listing before
+			changed[dir] = true
+		}
+		l.directories[dir] = append(entries, entry)
+		if known || dir == "." {
+			return
+		}
+		name = dir
+	}
+}
+
+// removeDirectory removes the entry of a directory, and those of the directories around
+// it in which nothing is left.
+func (l *listing) removeDirectory(dir string) {
+	for dir != "." {
+		parent := path.Dir(dir)
+		entries := slices.DeleteFunc(slices.Clone(l.directories[parent]), func(e fs.FileInfo) bool {
+			return e.IsDir() && e.Name() == path.Base(dir)
+		})
+		if l.directories[parent] = entries; len(entries) > 0 || parent == "." {
+			return
+		}
+		delete(l.directories, parent)
+		dir = parent
+	}
+}
+
+// stat returns what a name is.
+func (l *listing) stat(name string) (fs.FileInfo, bool) {
+	if name == "." {
+		return directoryInfo("."), true
+	}
+	entries := l.directories[path.Dir(name)]
+	base := path.Base(name)
+	i, ok := slices.BinarySearchFunc(entries, base, func(e fs.FileInfo, base string) int { return strings.Compare(e.Name(), base) })
+	if !ok {
+		return nil, false
+	}
+	return entries[i], true
+}
+
+// directoryInfo describes a directory of a listing, by its path.
+type directoryInfo string
+
+func (d directoryInfo) Name() string     { return path.Base(string(d)) }
+func (directoryInfo) Size() int64        { return 0 }
+func (directoryInfo) Mode() fs.FileMode  { return fs.ModeDir | 0o755 }
+func (directoryInfo) ModTime() time.Time { return time.Time{} }
+func (directoryInfo) IsDir() bool        { return true }
+func (directoryInfo) Sys() any           { return nil }
+
+// listedFs is a Bucket whose directories are those of a listing.
+type listedFs struct {
+	bucketFs
+	listing *listing
+}
+
+// Stat implements afero.Fs without a request.
+func (l listedFs) Stat(name string) (os.FileInfo, error) {
+	if info, ok := l.listing.stat(path.Clean(name)); ok {
+		return info, nil
+	}
+	return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+}
+
+// Open implements afero.Fs. It asks the store for files only.
+func (l listedFs) Open(name string) (afero.File, error) {
+	info, err := l.Stat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() {
+		return &listedDirectory{info: info, rest: l.listing.directories[path.Clean(name)]}, nil
+	}
+	return l.bucketFs.Open(name)
+}
+
+// A listedDirectory is an open directory of a listing. Only its entries can be read.
+type listedDirectory struct {
+	afero.File // nil
+	info       fs.FileInfo
+	rest       []fs.FileInfo
+}
+
+func (d *listedDirectory) Name() string               { return d.info.Name() }
+func (d *listedDirectory) Stat() (os.FileInfo, error) { return d.info, nil }
+func (d *listedDirectory) Close() error               { return nil }
+
+// Readdir implements afero.File.
+func (d *listedDirectory) Readdir(n int) ([]os.FileInfo, error) {
+	if n > 0 && len(d.rest) == 0 {
+		return nil, io.EOF
+	}
+	if n = min(cmp.Or(max(n, 0), len(d.rest)), len(d.rest)); n == 0 {
+		return nil, nil
+	}
+	entries := slices.Clone(d.rest[:n])
+	d.rest = d.rest[n:]
+	return entries, nil
+}
+
+// Readdirnames implements afero.File.
+func (d *listedDirectory) Readdirnames(n int) (names []string, err error) {
+	entries, err := d.Readdir(n)
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return names, err
+}

@@ -1,0 +1,63 @@
+package tree
+
+import (
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"golang.org/x/sys/unix"
+)
+
+// What is inside is opened at once; what leads out is left to os.Root, which refuses it.
+func TestOpenBeneath(t *testing.T) {
+	outside := t.TempDir()
+	root := filepath.Join(outside, "root")
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(root, "a", "b"), 0o755),
+		os.WriteFile(filepath.Join(root, "a", "b", "file"), []byte("inside"), 0o644),
+		os.WriteFile(filepath.Join(outside, "file"), []byte("outside"), 0o644),
+		os.Symlink("a/b", filepath.Join(root, "link")),
+		os.Symlink("../../file", filepath.Join(root, "a", "out")),
+		os.Symlink(filepath.Join(root, "a"), filepath.Join(root, "absolute")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	dir, err := os.Open(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	if _, err := unix.Openat2(int(dir.Fd()), ".", &unix.OpenHow{}); errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EPERM) {
+		t.Skip("not run, because this kernel or sandbox has no openat2")
+	}
+	for _, test := range []struct {
+		rule, name string
+		opens      bool
+	}{
+		{"a file several directories deep", "a/b/file", true},
+		{"through a symlink that stays inside", "link/file", true},
+		{"a path that leads out", "../file", false},
+		{"a symlink that leads out", "a/out", false},
+		{"an absolute path", filepath.Join(root, "a", "b", "file"), false},
+		{"an absolute symlink, even if it stays inside", "absolute/b/file", false},
+		{"what is not there", "a/none", false},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			f := openBeneath(dir, test.name)
+			if f == nil {
+				if test.opens {
+					t.Error("it is not opened")
+				}
+				return
+			}
+			defer f.Close()
+			if content, err := io.ReadAll(f); !test.opens || err != nil || string(content) != "inside" {
+				t.Errorf("it opens %q (%v)", content, err)
+			}
+		})
+	}
+}

@@ -1,0 +1,306 @@
+package tree
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gofrs/flock"
+	"github.com/spf13/afero"
+)
+
+// A slowDisk is a file system that counts syncs.
+type slowDisk struct {
+	afero.Fs
+	syncs *atomic.Int32
+	fails int32 // the sync that fails
+}
+
+func (d slowDisk) OpenFile(name string, flag int, perm fs.FileMode) (afero.File, error) {
+	f, err := d.Fs.OpenFile(name, flag, perm)
+	return slowFile{f, d}, err
+}
+
+type slowFile struct {
+	afero.File
+	disk slowDisk
+}
+
+func (f slowFile) Sync() error {
+	if f.disk.syncs.Add(1) == f.disk.fails {
+		return &fs.PathError{Op: "sync", Path: "x", Err: syscall.ENOSPC}
+	}
+	return nil
+}
+
+// Files are synced while they come in. A failure then counts, though the next sync
+// succeeds.
+func TestFilesAreSyncedAhead(t *testing.T) {
+	for _, fails := range []int32{0, 1} {
+		disk := slowDisk{afero.NewMemMapFs(), new(atomic.Int32), fails}
+		p, err := Part{Fs: disk, Dir: "providers"}.NewTemporary(t.Context(), "a/b/c.zip")
+		if err != nil {
+			t.Fatal(err)
+		}
+		chunk := make([]byte, syncEvery/4)
+		for range 12 {
+			if _, err := p.Write(chunk); err != nil {
+				t.Fatal(err)
+			}
+		}
+		info, err := p.Rename(t.Context(), "a/b/c.zip")
+		if fails != 0 {
+			left, _ := afero.ReadDir(disk, "providers/a/b")
+			if !errors.Is(err, ErrDiskFull) || len(left) != 0 {
+				t.Errorf("got %v, and there are %v", err, left)
+			}
+			continue
+		}
+		if err != nil || info.Size() != 3*syncEvery || disk.syncs.Load() < 2 {
+			t.Errorf("got %v, synced %d times", err, disk.syncs.Load())
+		}
+	}
+}
+
+// onDisk is the part of the providers of a new tree on the local disk, and where it
+// begins there.
+func onDisk(t *testing.T) (p Part, dir string) {
+	t.Helper()
+	root := t.TempDir()
+	files, err := Directories{Root: root}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files.Providers, filepath.Join(root, "providers")
+}
+
+// filesIn lists the files and folders in a folder and below it, those with a random
+// name as "temporary".
+func filesIn(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	err := filepath.WalkDir(dir, func(name string, d fs.DirEntry, err error) error {
+		switch relative, _ := filepath.Rel(dir, name); {
+		case errors.Is(err, fs.ErrNotExist):
+			return nil
+		case err != nil || relative == ".":
+			return err
+		case IsTemporary(d.Name()):
+			names = append(names, "temporary")
+		default:
+			names = append(names, filepath.ToSlash(relative))
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return names
+}
+
+func TestTemporariesHaveTheirNameAtTheEnd(t *testing.T) {
+	p, dir := onDisk(t)
+	one, err := p.NewTemporary(t.Context(), "acme/demo/1.0.0/a.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := one.Write([]byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	if names := filesIn(t, dir); !slices.Equal(names, []string{"acme", "acme/demo", "acme/demo/1.0.0", "temporary"}) {
+		t.Errorf("before it has its name there are %v", names)
+	}
+	info, err := one.Rename(t.Context(), "acme/demo/2.0.0/a.zip")
+	if err != nil || info.Size() != int64(len("content")) || info.Name() != "a.zip" {
+		t.Fatalf("it is %v (%v)", info, err)
+	}
+	one.Discard()
+	if names := filesIn(t, dir); !slices.Equal(names, []string{"acme", "acme/demo", "acme/demo/1.0.0", "acme/demo/2.0.0", "acme/demo/2.0.0/a.zip"}) {
+		t.Errorf("there are %v", names)
+	}
+}
+
+func TestDiscardLeavesNothingBehind(t *testing.T) {
+	for _, test := range []struct {
+		rule   string
+		before string
+		left   []string
+	}{
+		{"folders that were made for it go", "acme/other/a", []string{"acme", "acme/other", "acme/other/a"}},
+		{"folders that others use stay", "acme/demo/1.0.0/b", []string{"acme", "acme/demo", "acme/demo/1.0.0", "acme/demo/1.0.0/b"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			p, dir := onDisk(t)
+			if err := p.WriteFile("acme/x", []byte("x")); err != nil {
+				t.Fatal(err)
+			}
+			one, err := p.NewTemporary(t.Context(), "acme/demo/1.0.0/a.zip")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := errors.Join(p.WriteFile(test.before, nil), os.Remove(filepath.Join(dir, "acme", "x"))); err != nil {
+				t.Fatal(err)
+			}
+			one.Discard()
+			one.Discard()
+			if names := filesIn(t, dir); !slices.Equal(names, test.left) {
+				t.Errorf("there are %v", names)
+			}
+		})
+	}
+}
+
+// A part elsewhere that is gone is not made again: what is written to another place
+// would be lost.
+func TestTemporariesNeedTheTree(t *testing.T) {
+	elsewhere := t.TempDir()
+	files, err := Directories{Root: t.TempDir(), Providers: elsewhere}.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(elsewhere); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := files.Providers.NewTemporary(t.Context(), "acme/demo/a.zip"); !errors.Is(err, ErrReplaced) || !errors.Is(err, ErrNotWritable) {
+		t.Errorf("got %v", err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := files.Keys.NewTemporary(ended, "a"); !errors.Is(err, context.Canceled) {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestSmallFilesAreReplacedAsAWhole(t *testing.T) {
+	p, dir := onDisk(t)
+	if err := p.WriteFile("a/b", []byte("first")); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(dir, "a", "b")
+	if err := os.Chmod(file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WriteFile("a/b", []byte("second")); err != nil {
+		t.Fatal(err)
+	}
+	content, err := os.ReadFile(file)
+	if err != nil || string(content) != "second" {
+		t.Errorf("it has %q (%v)", content, err)
+	}
+	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("it is %v (%v)", info.Mode(), err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "a", "folder"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.WriteFile("a/folder", []byte("third")); !errors.Is(err, ErrNotWritable) || strings.Contains(err.Error(), dir) {
+		t.Errorf("got %v", err)
+	}
+	if names := filesIn(t, dir); !slices.Equal(names, []string{"a", "a/b", "a/folder"}) {
+		t.Errorf("there are %v", names)
+	}
+}
+
+// What another instance writes stays: whatever its age if it is locked, and whether it is
+// locked or not if it was written to lately.
+func TestRemoveTemporaries(t *testing.T) {
+	p, dir := onDisk(t)
+	write := func(name string, old bool) {
+		t.Helper()
+		at := time.Now()
+		if old {
+			at = at.Add(-2 * abandonedAfter)
+		}
+		file := filepath.Join(dir, filepath.FromSlash(name))
+		if err := errors.Join(os.MkdirAll(filepath.Dir(file), 0o755), os.WriteFile(file, nil, 0o644), os.Chtimes(file, at, at)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const alive = "s/.a.ALIVEALIVE.part"
+	write(alive, true)
+	write("s/.a.LEFTLEFT22.part", true)
+	write("s/.a.YOUNGYOUNG.part", false) // of a machine whose locks are not seen
+	write("s/.b.LEFTLEFT22.tmp", true)
+	write("s/.b.YOUNGYOUNG.tmp", false)
+	write("s/1/.c.LEFTLEFT22.part", true)
+	write("s/1/2/.c.LEFTLEFT22.part", true) // deeper than asked for
+	write("s/.folder.LEFTLEFT22.tmp/x", true)
+	write("s/.mine.part", true)
+	old := time.Now().Add(-2 * abandonedAfter)
+	if err := os.Chtimes(filepath.Join(dir, "s", ".folder.LEFTLEFT22.tmp"), old, old); err != nil {
+		t.Fatal(err)
+	}
+	lock := flock.New(filepath.Join(dir, filepath.FromSlash(alive)))
+	if locked, err := lock.TryLock(); !locked || err != nil {
+		t.Fatal(err)
+	}
+	defer lock.Close()
+
+	if n := p.RemoveTemporaries(t.Context(), "s", 1); n != 4 {
+		t.Errorf("removed %d", n)
+	}
+	stays := []string{"s", "temporary", "temporary", "temporary", "s/.mine.part", "s/1", "s/1/2", "temporary"}
+	if names := filesIn(t, dir); !slices.Equal(names, stays) {
+		t.Errorf("there are %v", names)
+	}
+}
+
+// Where machines do not see each other's locks, an instance that starts leaves alone what
+// another one is receiving, for as long as something of it arrives.
+func TestUploadsWhoseLocksAreNotSeen(t *testing.T) {
+	p, dir := onDisk(t)
+	upload, err := p.NewTemporary(t.Context(), ".staging/a.zip")
+	if err != nil {
+		t.Fatal(err)
+	}
+	upload.unlock()
+	upload.lock = nil
+	began := time.Now().Add(-2 * abandonedAfter) // a slow client
+	if err := os.Chtimes(filepath.Join(dir, filepath.FromSlash(upload.name)), began, began); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := upload.Write([]byte("content")); err != nil {
+		t.Fatal(err)
+	}
+	if n := p.RemoveTemporaries(t.Context(), ".staging", 0); n > 0 {
+		t.Errorf("removed %d", n)
+	}
+	if _, err := upload.Create(t.Context(), "a.zip"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestStorageErrors(t *testing.T) {
+	failed := func(err error) error { return &fs.PathError{Op: "write", Path: "/secret/path", Err: err} }
+	for _, test := range []struct {
+		rule string
+		err  error
+		kind error
+		says string
+	}{
+		{"a full disk", failed(syscall.ENOSPC), ErrDiskFull, "make room"},
+		{"a quota that is used up", failed(syscall.EDQUOT), ErrDiskFull, "make room"},
+		{"no permission", failed(syscall.EACCES), ErrNotWritable, "the right to"},
+		{"a disk mounted read-only", failed(syscall.EROFS), ErrNotWritable, "the right to"},
+		{"a broken disk", failed(syscall.EIO), ErrNotWritable, "input/output"},
+		{"anything else", errors.New("at /secret/path"), ErrNotWritable, ""},
+		{"one that is one already", StorageError(failed(syscall.ENOSPC)), ErrDiskFull, "make room"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			err := StorageError(test.err)
+			if !errors.Is(err, test.kind) || !strings.Contains(err.Error(), test.says) || strings.Contains(err.Error(), "secret") {
+				t.Errorf("it is %v", err)
+			}
+		})
+	}
+	if err := StorageError(nil); err != nil {
+		t.Errorf("nil becomes %v", err)
+	}
+}

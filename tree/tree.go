@@ -1,0 +1,393 @@
+package tree
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/afero"
+)
+
+// A Tree is what one scan reads. Its parts may lie on different file systems.
+type Tree struct {
+	Providers, Modules, Keys Part
+
+	Root Part // Fs is nil if there is none
+}
+
+// A Part is one directory of a tree: Dir on Fs, with slashes.
+//
+// It is not an afero.BasePathFs. That wraps every file, and net/http sends only an
+// *os.File by sendfile; it wraps path errors in one another, so that the path on the
+// server would reach reports; and it has no root ".".
+type Part struct {
+	Fs  afero.Fs
+	Dir string
+
+	Disk string // where Fs begins on the local disk, if it is there
+}
+
+// NewPart returns a directory of the local disk, which is at the path disk.
+func NewPart(root *os.Root, disk string) Part {
+	return Part{Fs: newRootFs(root), Dir: ".", Disk: disk}
+}
+
+// IsOnDisk reports whether the part lies on the local disk.
+func (p Part) IsOnDisk() bool { return p.Disk != "" }
+
+// Staged returns a tree with these providers, no modules, and the keys of t: a scan of
+// it verifies a release that lies elsewhere as if it were in t.
+func (t Tree) Staged(providers Part) Tree {
+	none := Part{Fs: afero.NewMemMapFs(), Dir: "modules"}
+	return Tree{Providers: providers, Modules: none, Keys: t.Keys}
+}
+
+// Directories locate a tree. Relative ones lie under Root, empty ones are the
+// directory of their own name there.
+type Directories struct {
+	Root, Providers, Modules, Keys string
+}
+
+// Open opens the tree on the local disk. Parts that lie under Root share its
+// boundary, so a symlink may lead from one to another but not out of Root; a
+// part elsewhere has its own. A missing root is an error, and so is a missing part
+// elsewhere; a missing one under the root is empty.
+func (d Directories) Open() (Tree, error) {
+	root, err := os.OpenRoot(d.Root)
+	if err != nil {
+		return Tree{}, fmt.Errorf("opening the root: %w", WithoutPath(err))
+	}
+	shared := newRootFs(root)
+	return d.parts(Part{Fs: shared, Dir: ".", Disk: d.Root}, func(dir, fallback string) (Part, error) {
+		dir = cmp.Or(dir, fallback)
+		if !filepath.IsAbs(dir) {
+			return Part{Fs: shared, Dir: path.Clean(filepath.ToSlash(dir)), Disk: d.Root}, nil
+		}
+		elsewhere, err := os.OpenRoot(dir)
+		if err != nil { // also if it is missing: what is written to another place would be lost
+			return Part{}, fmt.Errorf("opening %s: %w", fallback, WithoutPath(err))
+		}
+		return Part{Fs: newRootFs(elsewhere), Dir: ".", Disk: dir}, nil
+	})
+}
+
+// Paths are where the tree begins on the local disk: the root, and its parts. They
+// may be reached by symlinks, and need not exist yet.
+func (d Directories) Paths() []string {
+	paths := []string{d.Root}
+	for _, dir := range []string{cmp.Or(d.Providers, "providers"), cmp.Or(d.Modules, "modules"), cmp.Or(d.Keys, "keys")} {
+		if !filepath.IsAbs(dir) {
+			dir = filepath.Join(d.Root, dir)
+		}
+		paths = append(paths, dir)
+	}
+	return paths
+}
+
+// OpenIn opens the tree on a file system that has slash-separated paths and no
+// notion of an absolute one.
+func (d Directories) OpenIn(fsys fs.FS) (Tree, error) {
+	if b, ok := fsys.(Bucket); ok {
+		return d.on(newBucketFs(b)), nil // an empty root does not exist there, and is no mistake
+	}
+	root := d.rootIn()
+	info, err := fs.Stat(fsys, root)
+	if err != nil {
+		return Tree{}, fmt.Errorf("opening the root: %w", WithoutPath(err))
+	}
+	if !info.IsDir() {
+		return Tree{}, errors.New("opening the root: it is not a directory")
+	}
+	return d.on(afero.FromIOFS{FS: fsys}), nil
+}
+
+// rootIn is the root as a name of fs.FS.
+func (d Directories) rootIn() string { return nameIn(d.Root) }
+
+func nameIn(dir string) string { return path.Clean(strings.Trim(filepath.ToSlash(dir), "/")) }
+
+// on returns the tree on a file system with names of fs.FS.
+func (d Directories) on(fsys afero.Fs) Tree {
+	root := d.rootIn()
+	part := func(dir, fallback string) Part {
+		dir = filepath.ToSlash(cmp.Or(dir, fallback))
+		if strings.HasPrefix(dir, "/") {
+			return Part{Fs: fsys, Dir: nameIn(dir)}
+		}
+		return Part{Fs: fsys, Dir: path.Join(root, dir)}
+	}
+	return Tree{
+		Providers: part(d.Providers, "providers"), Modules: part(d.Modules, "modules"), Keys: part(d.Keys, "keys"),
+		Root: Part{Fs: fsys, Dir: root},
+	}
+}
+
+// Reported returns the part that a path in a report is in, and the path there. ok is
+// false if it is in none.
+func (t Tree) Reported(report string) (part Part, name string, ok bool) {
+	first, name, _ := strings.Cut(report, "/")
+	switch first {
+	case "providers":
+		return t.Providers, name, true
+	case "modules":
+		return t.Modules, name, true
+	case "keys":
+		return t.Keys, name, true
+	}
+	return Part{}, "", false
+}
+
+func (d Directories) parts(root Part, open func(dir, fallback string) (Part, error)) (t Tree, err error) {
+	t.Root = root
+	if t.Providers, err = open(d.Providers, "providers"); err != nil {
+		return Tree{}, err
+	}
+	if t.Modules, err = open(d.Modules, "modules"); err != nil {
+		return Tree{}, err
+	}
+	if t.Keys, err = open(d.Keys, "keys"); err != nil {
+		return Tree{}, err
+	}
+	return t, nil
+}
+
+// WithoutPath drops the path from a file system error. Errors of the index
+// reach answers and reports, where no path of the server belongs.
+func WithoutPath(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return p.Err
+	}
+	return err
+}
+
+// Lookup returns what a name in the part is, symlinks followed.
+func (p Part) Lookup(name string) (fs.FileInfo, error) { return p.Fs.Stat(path.Join(p.Dir, name)) }
+
+// Replaced reports whether another directory has come to the place of the part on the
+// local disk since its tree was opened, as when a root is exchanged by a rename or a
+// symlink.
+func (p Part) Replaced() bool {
+	if p.Disk == "" {
+		return false
+	}
+	opened, err := p.Lookup(".")
+	now, nowErr := os.Stat(p.DiskPath("."))
+	if err != nil || nowErr != nil {
+		return !errors.Is(err, fs.ErrNotExist) || !errors.Is(nowErr, fs.ErrNotExist)
+	}
+	return !os.SameFile(opened, now)
+}
+
+// An Entry is one name in a directory, symlinks followed.
+type Entry struct {
+	Dir  string // it is in, by its path in the part
+	Name string
+	Info fs.FileInfo
+	Bad  *Finding // why info is nil
+	Link bool     // it is a symlink
+	Gone bool     // what the symlink leads to does not exist
+}
+
+// Location returns where the entry lies. report is the path of its folder in a report.
+func (e Entry) Location(report string) Location { return Location{e.Dir, e.Name, report} }
+
+// Path is the entry's path in its part, with slashes.
+func (e Entry) Path() string { return InFolder(e.Dir, e.Name) }
+
+// List reads a directory by name. A missing one is empty. The names in it may share memory.
+func (p Part) List(dir string) ([]Entry, error) {
+	if dir == "." && !p.Named() { // all others are known from a list to be directories
+		info, err := p.Lookup(dir)
+		if err == nil && !info.IsDir() {
+			return nil, Findingf(Unreadable, "it is not a directory")
+		}
+	}
+	infos, err := p.readDirectory(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		if dir == "." && p.leadsNowhere(dir) {
+			return nil, err
+		}
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	entries := make([]Entry, 0, len(infos))
+	for _, info := range infos {
+		e := Entry{Dir: dir, Name: info.Name(), Info: info}
+		if info.Mode()&fs.ModeSymlink != 0 {
+			e.Link = true
+			if e.Info, err = p.Lookup(e.Path()); err != nil {
+				e.Info, e.Bad, e.Gone = nil, AsFinding(err), errors.Is(err, fs.ErrNotExist)
+			}
+		}
+		entries = append(entries, e)
+	}
+	slices.SortFunc(entries, func(a, b Entry) int { return strings.Compare(a.Name, b.Name) })
+	return entries, nil
+}
+
+// readDirectory returns what is in a directory, in no order.
+func (p Part) readDirectory(dir string) ([]fs.FileInfo, error) {
+	if b, ok := p.Fs.(bucketFs); ok { // in a single request
+		return b.readDirectory(path.Join(p.Dir, dir))
+	}
+	f, err := p.Fs.Open(path.Join(p.Dir, dir))
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if dir == "." && p.Named() {
+		if info, err := f.Stat(); err == nil && !info.IsDir() {
+			return nil, Findingf(Unreadable, "it is not a directory")
+		}
+	}
+	infos, err := readEntries(f)
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
+	return infos, err
+}
+
+// OpenRegular opens a regular file. On the disk anything else is refused unopened: opening
+// a named pipe would wait for its writer. On other file systems Stat opens the file.
+func (p Part) OpenRegular(name string) (afero.File, fs.FileInfo, error) {
+	notRegular := Findingf(Unreadable, "it is not a regular file")
+	if !p.Named() {
+		info, err := p.Lookup(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !info.Mode().IsRegular() {
+			return nil, nil, notRegular
+		}
+	}
+	f, err := p.Fs.Open(path.Join(p.Dir, name))
+	if err != nil {
+		return nil, nil, err
+	}
+	// The file may have been replaced since the first Stat.
+	info, err := f.Stat()
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	if !info.Mode().IsRegular() {
+		f.Close()
+		return nil, nil, notRegular
+	}
+	switch {
+	case p.Bucket() != nil:
+		f = &object{File: f, rest: info.Size()}
+	case p.Named():
+		f = withReadAt(f, info.Size())
+	}
+	return f, info, nil
+}
+
+// Named reports whether the part lies on a file system of Caddy's, which is known
+// by its name, and not on the local disk.
+func (p Part) Named() bool {
+	switch p.Fs.(type) {
+	case afero.FromIOFS, bucketFs, listedFs:
+		return true
+	}
+	return false
+}
+
+// errNotSeekable is why a scan fails on a file system that the registry cannot
+// serve from: clients resume downloads, and a zip is read from its end.
+var errNotSeekable = errors.New("the files of this file system cannot seek, which serving packages needs: " +
+	"use a file system whose files can, as Caddy's file_server needs it too, or copy the tree to the local disk")
+
+// CheckSeeking returns errNotSeekable if a file that can be opened cannot seek. ok
+// reports whether there is an answer.
+func (p Part) CheckSeeking(name string) (ok bool, err error) {
+	if !p.Named() || p.Bucket() != nil {
+		return true, nil // files on the disk and in a Bucket can
+	}
+	f, _, err := p.OpenRegular(name)
+	if err != nil {
+		return false, nil // reading it will tell why
+	}
+	defer f.Close()
+	if _, err := f.Seek(0, io.SeekCurrent); err != nil {
+		return true, errNotSeekable
+	}
+	return true, nil
+}
+
+// ErrChanged: a file is no longer the one that was verified. The next scan finds out
+// what it is now.
+var ErrChanged = errors.New("the file has changed since it was verified")
+
+// OpenUnchanged opens a file if it is the one that was verified, and else returns
+// ErrChanged. A file that replaces another may have the same size and time, as when
+// both were built reproducibly: then its inode differs. If it was rewritten in place
+// and given its old time, its change time differs.
+func (p Part) OpenUnchanged(name string, verified Stamp) (afero.File, error) {
+	f, info, err := p.OpenRegular(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, ErrChanged
+	}
+	if err != nil {
+		return nil, err
+	}
+	if !p.SameFile(name, StampOf(info), verified) {
+		f.Close()
+		return nil, ErrChanged
+	}
+	return f, nil
+}
+
+// SameFile reports whether a file is the one that was verified, by their stamps.
+func (p Part) SameFile(name string, now, verified Stamp) bool {
+	return now == verified || now.sameContent(verified) && !p.KeepsInodes(name)
+}
+
+// SameContent reports whether a file has not been written to between two stamps of it.
+func (p Part) SameContent(a, b Stamp) bool {
+	if p.Bucket() != nil {
+		return a == b
+	}
+	return a.sameContent(b)
+}
+
+// KeepsInodes reports whether a file's inode and change time can be relied on.
+// Network file systems make them up, and may make up others later.
+func (p Part) KeepsInodes(name string) bool {
+	return p.Disk == "" || NetworkFileSystem(p.DiskPath(name)) == ""
+}
+
+// ReadDocument returns a small document whole.
+func (p Part) ReadDocument(name string) ([]byte, error) {
+	f, info, err := p.OpenRegular(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if info.Size() == 0 {
+		return nil, Findingf(Empty, "it is empty: copy it again")
+	}
+	content, err := io.ReadAll(io.LimitReader(f, MaxDocument+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(content) > MaxDocument {
+		return nil, Findingf(TooLarge, "it is larger than %d bytes, which no such document is", MaxDocument)
+	}
+	return content, nil
+}
+
+// DiskPath returns the path of a directory of a part on the local disk.
+func (p Part) DiskPath(dir string) string {
+	return filepath.Join(p.Disk, filepath.FromSlash(path.Join(p.Dir, dir)))
+}
