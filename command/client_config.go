@@ -145,6 +145,9 @@ func (f *clientFile) fromConfiguration(ctx context.Context, fl caddycmd.Flags) e
 	if s.Proxied {
 		f.notes = append(f.notes, sentence(fmt.Sprintf("the site has no TLS, which clients require: this is for a proxy in front of it that has, at %s", name)))
 	}
+	if s.HTTPSPort != 0 {
+		f.notes = append(f.notes, fmt.Sprintf("Clients reach the registry at port %d, which https_port sets. If port 443 is forwarded there, add the option hostname with the name alone.", s.HTTPSPort))
+	}
 	return nil
 }
 

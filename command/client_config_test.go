@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -17,18 +18,19 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// serverConfig writes a configuration in JSON with one server. Where it has /srv/open, there
+// serverConfig writes a configuration in JSON with one server, and with the global option
+// https_port unless that is 0. Where it has /srv/open, there
 // is a tree of what hosts and mirrors something.
-func serverConfig(t *testing.T, server string) (file string) {
+func serverConfig(t *testing.T, server string, httpsPort int) (file string) {
 	t.Helper()
 	raw := configuration(t)
 	file = filepath.Join(t.TempDir(), "caddy.json")
 	dir, _, _ := strings.Cut(raw[strings.Index(raw, `"unix/`)+len(`"unix/`):], "/admin")
-	files := indextest.OnDisk(t, filepath.Join(dir, "open"))
-	files.Provider("acme/demo", "1.0.0", "linux_amd64")
-	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
-	files.Write("modules/origin.example.net/acme/vpc/aws/1.0.0/main.tf", "# a module")
-	text := `{"admin":{"disabled":true},"storage":{"module":"file_system","root":"` + dir + `"},"apps":{"http":{"servers":{"srv0":` + strings.ReplaceAll(server, "/srv/", dir+"/") + `}}}}`
+	tree := indextest.OnDisk(t, filepath.Join(dir, "open"))
+	tree.Provider("acme/demo", "1.0.0", "linux_amd64")
+	tree.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
+	tree.Write("modules/origin.example.net/acme/vpc/aws/1.0.0/main.tf", "# a module")
+	text := `{"admin":{"disabled":true},"storage":{"module":"file_system","root":"` + dir + `"},"apps":{"http":{"https_port":` + strconv.Itoa(httpsPort) + `,"servers":{"srv0":` + strings.ReplaceAll(server, "/srv/", dir+"/") + `}}}}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -50,6 +52,7 @@ func TestClientConfig(t *testing.T) {
 	const head = "# For ~/.terraformrc; on Windows, %APPDATA%\\terraform.rc.\n\n"
 	for _, test := range []struct {
 		rule, server, args string
+		https              int    // Caddy's port of HTTPS; 0: 443
 		want               string // the whole output
 		has, lacks         []string
 		notes              string
@@ -95,6 +98,14 @@ host "registry.terraform.io" {
 		{rule: "a mirror of providers that only it offers excludes none", server: onHTTPS(onSiteRoute("registry.example.com", `{"handler":"terraform_registry","root":"/srv/open","signing_key":{"off":true}}`)), args: "--for mirror", lacks: []string{"exclude"}},
 		{rule: "a port that is not that of HTTPS is part of the name", server: `{"listen":[":8443"],"tls_connection_policies":[{}],"routes":[` + empty(terraformUpstream) + `]}`, args: "--for mirror",
 			has: []string{`url     = "https://registry.example.com:8443/v1/mirror/"`, `exclude = ["registry.example.com:8443/*/*"]`}},
+		{rule: "so it is with Caddy's own, if that is another", https: 8443, server: `{"listen":[":8443"],"routes":[` + registry + `]}`, args: "--for mirror",
+			has: []string{`url     = "https://registry.example.com:8443/v1/mirror/"`, `exclude = ["registry.example.com:8443/*/*"]`}, notes: "Clients reach the registry at port 8443, which https_port sets."},
+		{rule: "unless the option hostname says that it is forwarded", https: 8443, server: `{"listen":[":8443"],"routes":[` + empty(`"hostname":["registry.example.com"]`) + `]}`, args: "--for mirror",
+			has: []string{`url = "https://registry.example.com/v1/mirror/"`}},
+		{rule: "or the server listens on the port of HTTPS too", https: 8443, server: `{"listen":[":8443",":443"],"tls_connection_policies":[{}],"routes":[` + empty(terraformUpstream) + `]}`, args: "--for mirror",
+			has: []string{`url = "https://registry.example.com/v1/mirror/"`}},
+		{rule: "of several ports, Caddy's own", https: 8443, server: `{"listen":[":9443",":8443"],"tls_connection_policies":[{}],"routes":[` + empty(terraformUpstream) + `]}`, args: "--for mirror",
+			has: []string{`url     = "https://registry.example.com:8443/v1/mirror/"`}, notes: "port 8443"},
 		{rule: "a site without TLS is behind a proxy", server: `{"listen":[":8080"],"automatic_https":{"disable":true},"routes":[` + empty(terraformUpstream) + `]}`, args: "--for mirror",
 			has: []string{`url = "https://registry.example.com/v1/mirror/"`}, notes: "The site has no TLS"},
 		{rule: "the option hostname has its names", server: onHTTPS(empty(`"hostname":["tf.example.com:8443","tf.example.org"]`)), args: "--for mirror",
@@ -117,7 +128,7 @@ host "registry.terraform.io" {
 			lacks: []string{"TF_TOKEN"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			args := append(strings.Fields(test.args), "--config", serverConfig(t, test.server))
+			args := append(strings.Fields(test.args), "--config", serverConfig(t, test.server, test.https))
 			out, errs, err := run(t.Context(), clientConfigCommand(registryNetwork{}), args...)
 			if err != nil {
 				t.Fatal(err)
@@ -177,7 +188,7 @@ func TestClientConfigRefuses(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			args := strings.Fields(test.args)
 			if test.server != "" {
-				args = append(args, "--config", serverConfig(t, test.server))
+				args = append(args, "--config", serverConfig(t, test.server, 0))
 			}
 			out, errs, err := run(t.Context(), clientConfigCommand(registryNetwork{}), args...)
 			if err == nil || out != "" || !strings.Contains(errs, test.want) {

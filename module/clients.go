@@ -30,6 +30,11 @@ type ClientSite struct {
 	// Proxied reports whether the site has no TLS, which clients require: the Hostnames
 	// are those that a proxy in front of it has, if it has the same.
 	Proxied bool
+
+	// HTTPSPort is the port of Caddy's global option https_port, if the Hostnames have it;
+	// 0 if they do not. Clients need it unless port 443 is forwarded to it, which is not in
+	// the configuration.
+	HTTPSPort int
 }
 
 // ClientSites returns every registry of the configuration, in the order in which Caddy
@@ -64,7 +69,10 @@ func (h *Handler) clientSite(ctx context.Context, httpsPort int) (ClientSite, er
 	s.Login = h.Login != nil
 	names := h.registry.Hostnames
 	if len(names) == 0 {
-		names = h.siteNames(httpsPort)
+		port := h.tlsPort(httpsPort)
+		if names = h.siteNames(port); port == httpsPort {
+			s.HTTPSPort = port
+		}
 	}
 	for _, name := range names {
 		s.Hostnames = append(s.Hostnames, address.DisplayHostname(name))
@@ -116,12 +124,15 @@ func (h *Handler) clientSite(ctx context.Context, httpsPort int) (ClientSite, er
 }
 
 // siteNames are the names by which clients reach the site, as far as the configuration
-// says: those of the routes around the handler, with the port of a server that has TLS on
-// another one than clients expect, or else that of the public URL.
-func (h *Handler) siteNames(httpsPort int) (names []svchost.Hostname) {
-	repl, port := caddy.NewReplacer(), h.tlsPort(httpsPort)
+// says: those of the routes around the handler, with the port if that is not 0, or else
+// that of the public URL.
+func (h *Handler) siteNames(port int) (names []svchost.Hostname) {
+	repl, suffix := caddy.NewReplacer(), ""
+	if port != 0 {
+		suffix = ":" + strconv.Itoa(port)
+	}
 	for _, host := range h.site {
-		if name, err := address.ParseHostname(repl.ReplaceKnown(host, "") + port); err == nil && !strings.ContainsAny(host, "*{") {
+		if name, err := address.ParseHostname(repl.ReplaceKnown(host, "") + suffix); err == nil && !strings.ContainsAny(host, "*{") {
 			names = append(names, name)
 		}
 	}
@@ -133,20 +144,21 @@ func (h *Handler) siteNames(httpsPort int) (names []svchost.Hostname) {
 	return names
 }
 
-// tlsPort is the port that clients have to give, with its colon; empty if they have not.
-// Caddy's HTTPS port is 443 for clients, whatever its number is on the server.
-func (h *Handler) tlsPort(httpsPort int) (port string) {
+// tlsPort is the port that clients have to give: that of a server which has TLS, and not
+// on port 443. Of several it is Caddy's own, or else the first. It is 0 if clients need
+// not give one.
+func (h *Handler) tlsPort(httpsPort int) (port int) {
 	if h.server == nil || len(h.server.TLSConnPolicies) == 0 {
-		return ""
+		return 0
 	}
 	for _, listen := range h.server.Listen {
 		a, err := caddy.ParseNetworkAddress(listen)
 		switch {
 		case err != nil || a.StartPort == 0:
-		case a.StartPort == uint(httpsPort) || a.StartPort == caddyhttp.DefaultHTTPSPort:
-			return ""
-		case port == "":
-			port = ":" + strconv.FormatUint(uint64(a.StartPort), 10)
+		case a.StartPort == caddyhttp.DefaultHTTPSPort:
+			return 0
+		case port == 0 || a.StartPort == uint(httpsPort):
+			port = int(a.StartPort)
 		}
 	}
 	return port
