@@ -9,6 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
@@ -17,7 +18,8 @@ import (
 )
 
 // The metrics of the indexes, collected from them at each scrape. Their labels have
-// few values: the roots of the configured trees, and the reasons for withholding.
+// few values: the roots of the configured trees, the reasons for withholding, and the names
+// of tokens that expire.
 var (
 	metricOffered = prometheus.NewDesc("caddy_terraform_registry_offered",
 		"Versions of providers and modules that are offered to clients.", []string{"root", "kind"}, nil)
@@ -39,7 +41,13 @@ var (
 		"What the server was built from; always 1.", []string{"version", "caddy", "go", "commit"}, nil)
 	metricKeyExpiry = prometheus.NewDesc("caddy_terraform_registry_key_expiry_days",
 		"Days until the first of the offered keys expires; negative if it has expired.", []string{"root"}, nil)
+	metricTokenExpiry = prometheus.NewDesc("caddy_terraform_registry_token_expiry_days",
+		"Days until a token of a tokens file expires; negative if it has expired. Within 90 days of that only.", []string{"file", "name"}, nil)
 )
+
+// tokenExpiryShown is how long before and after a token expires there is a metric of it. A
+// file may have thousands of tokens, each of which is a series.
+const tokenExpiryShown = 90 * 24 * time.Hour
 
 // A collector collects the metrics of an app.
 type collector struct{ app *App }
@@ -60,7 +68,7 @@ func (a *App) registerMetrics() error {
 func (collector) Describe(to chan<- *prometheus.Desc) {
 	for _, d := range []*prometheus.Desc{
 		metricBuild, metricOffered, metricWithheld, metricChanged, metricPending, metricAge, metricDuration,
-		metricScans, metricArchives, metricKeyExpiry, metricRequests, metricBytes, metricUploads,
+		metricScans, metricArchives, metricKeyExpiry, metricTokenExpiry, metricRequests, metricBytes, metricUploads,
 		metricUpstream, metricUpstreamBytes, metricUpstreamSeconds,
 	} {
 		to <- d
@@ -79,6 +87,13 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 	gauge(metricBuild, 1, v.Registry, v.Caddy, v.Go, v.Commit)
 	c.app.traffic.collect(to)
 	c.app.collectFillers(to)
+	for file, entries := range c.app.tokens() {
+		for _, e := range entries {
+			if left := time.Until(e.Expires); !e.Expires.IsZero() && left.Abs() <= tokenExpiryShown {
+				gauge(metricTokenExpiry, left.Hours()/24, file, e.Name)
+			}
+		}
+	}
 	for root, x := range c.app.ByRoot() {
 		stats := x.Stats()
 		counter(metricScans, stats.Scans-stats.Failed, root, "success")
@@ -105,6 +120,19 @@ func (c collector) Collect(to chan<- prometheus.Metric) {
 			gauge(metricKeyExpiry, time.Until(s.KeysExpire).Hours()/24, root)
 		}
 	}
+}
+
+// tokens returns the tokens of all tokens files by the path of the file.
+func (a *App) tokens() map[string][]tokenfile.Entry {
+	tokens := make(map[string][]tokenfile.Entry)
+	for _, h := range a.handlers {
+		for _, authenticator := range h.authenticators {
+			if t, ok := authenticator.(*Tokens); ok && tokens[t.tokens.Path()] == nil {
+				tokens[t.tokens.Path()] = t.tokens.Entries()
+			}
+		}
+	}
+	return tokens
 }
 
 func counts(r *index.Report) (offered map[string]int, withheld map[tree.Reason]int) {

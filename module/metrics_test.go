@@ -1,8 +1,13 @@
 package module
 
 import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -11,6 +16,7 @@ import (
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -100,6 +106,35 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is %v, was %v", series, got, values[series])
 		}
 	})
+}
+
+func TestMetricsOfTokens(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "tokens")
+	const day = 24 * time.Hour
+	for name, life := range map[string]time.Duration{"soon": 10 * day, "gone": -10 * day, "later": 100 * day, "before": -100 * day, "never": 0} {
+		entry := tokenfile.Entry{Name: name}
+		if life != 0 {
+			entry.Expires = time.Now().Add(life)
+		}
+		if err := tokenfile.Add(file, entry, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c, root := newConfiguration(t), archivesTree(t)
+	auth := json.RawMessage(fmt.Sprintf(`{"provider":"terraform_tokens","file":%q}`, file))
+	c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{auth}})
+	c.mustHandle(Handler{Root: root, AuthRaw: []json.RawMessage{auth}}) // a second one with the same file has no other series
+
+	found := make(map[string]float64)
+	for series, days := range c.gathered() {
+		if labels, ours := strings.CutPrefix(series, "token_expiry_days "); ours {
+			found[labels] = math.Round(days)
+		}
+	}
+	want := map[string]float64{"file=" + file + " name=soon": 10, "file=" + file + " name=gone": -10}
+	if !maps.Equal(found, want) {
+		t.Errorf("got %v, want %v", found, want)
+	}
 }
 
 // Indexes of one root with different options have different labels.

@@ -46,7 +46,8 @@ func init() {
 // password of Basic authentication, with any user name, which is what clients send
 // when they download with the credentials of a `.netrc` file. A request with an
 // unknown or expired token is treated as one without credentials. The debug log
-// has the reason, and never the token.
+// has the reason, and never the token. A warning in the log tells that a token
+// expires within 14 days, and another one that it has expired.
 //
 // These placeholders describe the authenticated client:
 //
@@ -96,6 +97,7 @@ func (t *Tokens) Provision(ctx caddy.Context) error {
 	case err != nil:
 		return fmt.Errorf("file: %w", err)
 	}
+	go t.tokens.Run(ctx)
 	return nil
 }
 

@@ -32,7 +32,7 @@ const (
 // An invalid line disables its own token. Without the file there are no tokens.
 // If the file exists but cannot be read, the tokens known so far are still
 // accepted: an I/O error should not lock out all clients. Each of these problems
-// is logged once.
+// is logged once, and so is that tokens expire soon or have expired.
 type File struct {
 	path   string
 	logger *slog.Logger
@@ -47,6 +47,8 @@ type File struct {
 	info    fs.FileInfo // of the content that was read; nil: read it again in any case
 	sum     [sha256.Size]byte
 	problem string // logged last; empty when it is over
+
+	expiryLogged time.Time // the tokens that expired before, or soon after, are logged
 }
 
 // Open reads a file. It fails if the file is missing or has an invalid line, so
@@ -64,16 +66,32 @@ func Open(path string, logger *slog.Logger, now func() time.Time) (*File, error)
 	}
 	f.tokens.Store(tokens)
 	f.remember(content, info, f.opened)
+	f.logExpiry(f.opened)
 	return f, nil
 }
 
+// Path returns the file's path.
+func (f *File) Path() string { return f.path }
+
 // Find returns the subject that a token identifies, as Tokens.Find does.
 func (f *File) Find(secret string) (access.Subject, error) {
+	tokens, now := f.current()
+	return tokens.Find(secret, now)
+}
+
+// Entries lists the tokens in the order of the file.
+func (f *File) Entries() []Entry {
+	tokens, _ := f.current()
+	return tokens.Entries()
+}
+
+// current returns the tokens, and the time at which they are those of the file.
+func (f *File) current() (*Tokens, time.Time) {
 	now := f.now()
 	if !f.recent(now) {
 		f.check()
 	}
-	return f.tokens.Load().Find(secret, now)
+	return f.tokens.Load(), now
 }
 
 // recent reports whether the last check is recent. After the clock was set back
@@ -93,7 +111,10 @@ func (f *File) check() {
 	if f.recent(now) {
 		return
 	}
-	defer func() { f.checked.Store(int64(now.Sub(f.opened))) }()
+	defer func() {
+		f.logExpiry(now)
+		f.checked.Store(int64(now.Sub(f.opened)))
+	}()
 
 	if f.info != nil {
 		info, err := os.Stat(f.path)

@@ -67,6 +67,7 @@ func TestAlertsFire(t *testing.T) {
 		pending  = `caddy_terraform_registry_pending{instance="a",root="/srv"}`
 		offered  = `caddy_terraform_registry_offered{instance="a",root="/srv",kind="provider"}`
 		expiry   = `caddy_terraform_registry_key_expiry_days{instance="a",root="/srv"}`
+		token    = `caddy_terraform_registry_token_expiry_days{instance="a",file="/etc/caddy/tokens",name="ci"}`
 		withheld = `caddy_terraform_registry_withheld{instance="a",root="/srv",reason=`
 		changed  = `caddy_terraform_registry_bytes_changed{instance="a",root="/srv"}`
 		requests = `caddy_terraform_registry_requests_total{instance="a",kind=`
@@ -99,6 +100,10 @@ func TestAlertsFire(t *testing.T) {
 		{"a bad signature, for which there is another alert", "TerraformRegistryWithheld", series{withheld + `"bad_signature"}`: always(1)}, false},
 		{"a key for a week", "TerraformRegistryKeyExpires", series{expiry: always(7)}, true},
 		{"a key for a year", "TerraformRegistryKeyExpires", series{expiry: always(365)}, false},
+		{"a token for a week", "TerraformRegistryTokenExpires", series{token: always(7)}, true},
+		{"a token for a month", "TerraformRegistryTokenExpires", series{token: always(30)}, false},
+		{"a token that has just expired", "TerraformRegistryTokenExpires", series{token: always(-1)}, true},
+		{"a token that expired long ago", "TerraformRegistryTokenExpires", series{token: always(-30)}, false},
 		{"every tenth request fails", "TerraformRegistryFails", series{requests + `"page",code="200"}`: rising(9), requests + `"page",code="500"}`: rising(1)}, true},
 		{"every hundredth request fails", "TerraformRegistryFails", series{requests + `"page",code="200"}`: rising(99), requests + `"page",code="500"}`: rising(1)}, false},
 		{"what is not there is requested", "TerraformRegistryFails", series{requests + `"page",code="404"}`: rising(1)}, false},

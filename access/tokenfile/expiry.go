@@ -1,0 +1,68 @@
+package tokenfile
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+const (
+	// ExpiresSoon is how long before a token expires the log says so: time to hand out
+	// another one.
+	ExpiresSoon = 14 * 24 * time.Hour
+
+	// expiryInterval is how often expiry is looked at while no client presents a token.
+	expiryInterval = time.Hour
+
+	// maxNamed bounds the tokens that a line of the log names.
+	maxNamed = 10
+)
+
+// Run has the log say which tokens expire, also while no client presents one, until the
+// context ends.
+func (f *File) Run(ctx context.Context) {
+	ticker := time.NewTicker(expiryInterval)
+	defer ticker.Stop()
+	for {
+		f.current()
+		select {
+		case <-ctx.Done():
+			return
+		case <-ticker.C:
+		}
+	}
+}
+
+// logExpiry logs the tokens that have begun to expire soon, or have expired, since it was
+// last called. The first call logs all that expire soon or have expired.
+func (f *File) logExpiry(now time.Time) {
+	since := f.expiryLogged
+	if f.expiryLogged = now; !now.After(since) {
+		return // the clock was set back
+	}
+	var soon, expired []string
+	for _, t := range f.tokens.Load().tokens {
+		passed := func(at time.Time) bool { return at.After(since) && !at.After(now) }
+		switch named := t.Name + " " + t.Expires.Format(time.RFC3339); {
+		case t.Expires.IsZero():
+		case passed(t.Expires):
+			expired = append(expired, named)
+		case !t.Expired(now) && passed(t.Expires.Add(-ExpiresSoon)):
+			soon = append(soon, named)
+		}
+	}
+	if len(soon) > 0 {
+		f.logger.Warn("tokens expire within 14 days: hand out new ones", "file", f.path, "tokens", someOf(soon))
+	}
+	if len(expired) > 0 {
+		f.logger.Warn("tokens have expired: revoke them", "file", f.path, "tokens", someOf(expired))
+	}
+}
+
+// someOf keeps a long list short.
+func someOf(names []string) []string {
+	if more := len(names) - maxNamed; more > 0 {
+		return append(names[:maxNamed:maxNamed], fmt.Sprintf("and %d more", more))
+	}
+	return names
+}
