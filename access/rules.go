@@ -141,6 +141,10 @@ func (r *Rule) applies(s *Subject, right Right, a *Resource) bool {
 	return false
 }
 
+// About reports whether the rule is about s: whether it decides of what it covers, unless
+// a rule before it does.
+func (r *Rule) About(s Subject) bool { return r.who.includes(&s, r.allow) }
+
 // Hostnames yields each pattern with a HOSTNAME that is not a wildcard, in its
 // normal form, and that hostname.
 func (r *Rule) Hostnames() iter.Seq2[string, svchost.Hostname] {

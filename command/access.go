@@ -170,7 +170,7 @@ func chooseDecision(all []module.AccessDecision, root string) (module.AccessDeci
 	names := strings.Join(slices.Compact(roots), ", ")
 	chosen := all
 	if root != "" {
-		chosen = slices.DeleteFunc(slices.Clone(all), func(d module.AccessDecision) bool { return !hasRoot(d, root) })
+		chosen = slices.DeleteFunc(slices.Clone(all), func(d module.AccessDecision) bool { return !hasRoot(d.Root, root) })
 	}
 	if len(chosen) == 0 {
 		return module.AccessDecision{}, fmt.Errorf("--root: no registry has the root %s, these are: %s", root, names)
@@ -190,10 +190,10 @@ func chooseDecision(all []module.AccessDecision, root string) (module.AccessDeci
 	return chosen[0], nil
 }
 
-// hasRoot reports whether root is that of the registry that decided. In a named
+// hasRoot reports whether root is that of a registry, absolute on the local disk. In a named
 // file system, roots have no leading slash.
-func hasRoot(d module.AccessDecision, root string) bool {
+func hasRoot(registry, root string) bool {
 	root = caddy.NewReplacer().ReplaceKnown(root, "")
 	absolute, err := filepath.Abs(root)
-	return err == nil && absolute == d.Root || path.Clean(strings.TrimLeft(filepath.ToSlash(root), "/")) == d.Root
+	return err == nil && absolute == registry || path.Clean(strings.TrimLeft(filepath.ToSlash(root), "/")) == registry
 }

@@ -198,8 +198,9 @@ func newProgressBar(f *os.File) *progressBar {
 	return bar
 }
 
-func isTerminal(out io.Writer) bool {
-	f, ok := out.(*os.File)
+// isTerminal reports whether a reader or writer is a terminal.
+func isTerminal(stream any) bool {
+	f, ok := stream.(*os.File)
 	if !ok {
 		return false
 	}

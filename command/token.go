@@ -21,10 +21,11 @@ import (
 func tokenCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "token COMMAND",
-		Short: "Issues and revokes the tokens that clients send",
+		Short: "Issues, revokes and inspects the tokens that clients send",
 		Long: `
-Edits a tokens file, in which every token has a line with its name, its hash and
-options. The registry accepts the tokens of a file with this option:
+new, list and revoke are for a tokens file, in which every token has a line with
+its name, its hash and options. The registry accepts the tokens of a file with
+this option:
 
     auth terraform_tokens FILE
 
@@ -32,16 +33,19 @@ A change takes effect within a second, without a reload. The file can be edited
 by hand as well: comments and the order of lines are kept.
 
 The user that Caddy runs as must be able to read the file. A new file can be
-read by its owner only; an existing one keeps its owner and its mode.`,
+read by its owner only; an existing one keeps its owner and its mode.
+
+inspect says whether a registry accepts a token, of a file or of an issuer, or
+why not.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(cmd, errors.New("unknown command: there are new, list and revoke"))
+				return usageError(cmd, errors.New("unknown command: there are new, list, revoke and inspect"))
 			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(tokenNewCommand(), tokenListCommand(), tokenRevokeCommand())
+	cmd.AddCommand(tokenNewCommand(), tokenListCommand(), tokenRevokeCommand(), tokenInspectCommand())
 	return cmd
 }
 

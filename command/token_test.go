@@ -194,7 +194,7 @@ func TestTokenCommandRefuses(t *testing.T) {
 		args []string
 		want string
 	}{
-		{"an unknown command", []string{"delete", "ci"}, "there are new, list and revoke"},
+		{"an unknown command", []string{"delete", "ci"}, "there are new, list, revoke and inspect"},
 		{"new without a name", []string{"new", "--file", file}, "the name of one token"},
 		{"new with two names", []string{"new", "a", "b", "--file", file}, "the name of one token"},
 		{"new without a file", []string{"new", "a"}, "--file is required"},

@@ -186,13 +186,7 @@ func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 		user, ok, err := a.Authenticate(discardedWriter{}, r)
 		if ok {
 			h.noteOutage(nil)
-			setUser(repl, user)
-			if s := h.subjectOf(repl); !s.Anonymous() {
-				return s, nil
-			}
-			// The configured subject has other placeholders, such as those of a client
-			// certificate, which are empty for this request.
-			return access.Subject{ID: user.ID, Groups: access.ParseGroups(user.Metadata["groups"])}, nil
+			return h.subjectOfUser(repl, user), nil
 		}
 		if errors.Is(err, oidc.ErrUnavailable) || errors.Is(err, errPasswords) {
 			unavailable = err
@@ -204,6 +198,17 @@ func (h *Handler) authenticate(r *http.Request) (access.Subject, error) {
 		h.noteOutage(unavailable)
 	}
 	return access.Subject{}, unavailable
+}
+
+// subjectOfUser returns the subject that a user is whom a provider has found.
+func (h *Handler) subjectOfUser(repl *caddy.Replacer, user caddyauth.User) access.Subject {
+	setUser(repl, user)
+	if s := h.subjectOf(repl); !s.Anonymous() {
+		return s
+	}
+	// The configured subject has other placeholders, such as those of a client
+	// certificate, which are empty for this request.
+	return access.Subject{ID: user.ID, Groups: access.ParseGroups(user.Metadata["groups"])}
 }
 
 // noteOutage logs that credentials cannot be checked, and that they can be checked

@@ -1,6 +1,7 @@
 package module
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"maps"
@@ -12,6 +13,7 @@ import (
 	"github.com/caddyserver/caddy/v2/caddyconfig/caddyfile"
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
 )
 
@@ -144,19 +146,30 @@ func (o *OpenID) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth
 	if token == "" {
 		return caddyauth.User{}, false, nil
 	}
-	subject, err := o.verifier.Verify(r.Context(), token)
+	user, err := o.identify(r.Context(), token)
 	switch {
 	case err == nil:
-		return caddyauth.User{
-			ID:       subject.ID,
-			Metadata: map[string]string{"groups": strings.Join(subject.Groups, ",")},
-		}, true, nil
+		return user, true, nil
 	case errors.Is(err, oidc.ErrUnavailable):
 		return caddyauth.User{}, false, err
 	case errors.Is(err, oidc.ErrRefused):
 		o.logger.Debug("token refused", "issuer", o.Issuer, "reason", err.Error())
 	}
 	return caddyauth.User{}, false, nil
+}
+
+// identify returns the user of a token. The error is one of oidc.Verifier.Verify.
+func (o *OpenID) identify(ctx context.Context, token string) (caddyauth.User, error) {
+	subject, err := o.verifier.Verify(ctx, token)
+	return userOf(subject), err
+}
+
+// userOf returns a subject as Caddy's placeholders have it.
+func userOf(s access.Subject) caddyauth.User {
+	if s.Anonymous() {
+		return caddyauth.User{}
+	}
+	return caddyauth.User{ID: s.ID, Metadata: map[string]string{"groups": strings.Join(s.Groups, ",")}}
 }
 
 // UnmarshalCaddyfile sets up the provider from Caddyfile tokens. Syntax:

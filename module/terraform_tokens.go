@@ -108,15 +108,18 @@ func (t *Tokens) Authenticate(_ http.ResponseWriter, r *http.Request) (caddyauth
 	if secret == "" {
 		return caddyauth.User{}, false, nil
 	}
-	subject, err := t.tokens.Find(secret)
+	user, err := t.identify(secret)
 	if err != nil {
 		t.logger.Debug("token refused", "reason", err.Error())
 		return caddyauth.User{}, false, nil
 	}
-	return caddyauth.User{
-		ID:       subject.ID,
-		Metadata: map[string]string{"groups": strings.Join(subject.Groups, ",")},
-	}, true, nil
+	return user, true, nil
+}
+
+// identify returns the user of a token.
+func (t *Tokens) identify(secret string) (caddyauth.User, error) {
+	subject, err := t.tokens.Find(secret)
+	return userOf(subject), err
 }
 
 // presentedToken returns the token of a request. It is empty if there is none, and

@@ -1,0 +1,217 @@
+package command
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	caddycmd "github.com/caddyserver/caddy/v2/cmd"
+	"github.com/dustin/go-humanize"
+	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
+)
+
+func tokenInspectCommand() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "inspect --config FILE [--root FOLDER] [--token-file FILE]",
+		Short: "Says whether a token is accepted, or why not",
+		Long: `
+Says whether the registries of a configuration file accept a token: for each
+auth terraform_oidc and auth terraform_tokens, which subject and groups it
+identifies and which rules are about these, or why it is refused. First it
+prints what a JSON Web Token says of itself.
+
+The token is read from standard input, or from the file that --token-file names:
+others on the machine can see the arguments of a command. It is not printed.
+
+The configuration need not be running. It is set up as by "caddy validate", so
+the files that it names have to be there and readable. If there are several
+registries, --root says by its folder which one is meant. The issuer of a JSON
+Web Token is asked for its keys, as by the server.
+
+The exit status is 0 if the token is accepted, 1 if it is refused, and 2 if
+that is not known, as when the issuer does not answer.`,
+		Example: `  caddy terraform-registry token inspect --config /etc/caddy/Caddyfile < token
+  caddy terraform-registry token inspect --config Caddyfile --token-file token`,
+		Args: noArguments("the token is read from standard input, or from the file given by --token-file"),
+		RunE: runTokenInspect,
+	}
+	cmd.Flags().StringP("config", "c", "", "The configuration `file` that has the registry (required)")
+	cmd.Flags().StringP("adapter", "a", "", "The name of the config `adapter` to apply")
+	cmd.Flags().StringP("root", "r", "", "The root `folder` of the registry that is meant, if there are several")
+	cmd.Flags().String("token-file", "", "A `file` with nothing but the token (default: standard input)")
+	return cmd
+}
+
+func runTokenInspect(cmd *cobra.Command, _ []string) error {
+	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
+	if fl.String("config") == "" {
+		return usageError(cmd, errors.New("--config is required: name the configuration that has the registry"))
+	}
+	token, err := inspectedToken(cmd, fl.String("token-file"))
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	i := tokenInspection{claims: unverifiedClaims(token), now: time.Now()}
+	err = withConfiguration(fl, func(app *module.App) error {
+		i.verdicts = app.InspectToken(cmd.Context(), token)
+		return nil
+	})
+	if err == nil {
+		i.verdicts, err = chooseVerdicts(i.verdicts, fl.String("root"))
+	}
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	out, flush := fitted(cmd.OutOrStdout())
+	err = i.writeText(out)
+	flush()
+	if err != nil {
+		return usageError(cmd, err)
+	}
+	return i.result(cmd)
+}
+
+// inspectedToken reads the token. The error does not repeat it.
+func inspectedToken(cmd *cobra.Command, file string) (string, error) {
+	in, origin := cmd.InOrStdin(), "standard input"
+	if file != "" {
+		opened, err := os.Open(file)
+		if errors.Is(err, os.ErrNotExist) { // the token itself may have been given in place of the file
+			return "", errors.New("--token-file: there is no such file")
+		}
+		if err != nil {
+			return "", fmt.Errorf("--token-file: %w", err)
+		}
+		defer opened.Close()
+		in, origin = opened, printable(file)
+	} else if isTerminal(in) {
+		fmt.Fprintln(cmd.ErrOrStderr(), "Paste the token, then press Enter and Ctrl-D.")
+	}
+	content, err := io.ReadAll(io.LimitReader(in, maxTokenAnswer+1))
+	token := strings.TrimSpace(string(content))
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("reading the token from %s: %w", origin, err)
+	case token == "":
+		return "", fmt.Errorf("%s is empty: it is to have the token", origin)
+	case len(content) > maxTokenAnswer:
+		return "", fmt.Errorf("%s has more than a token in it", origin)
+	case strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r >= 0x7f }):
+		return "", fmt.Errorf("the token from %s has a space or line break in it: copy it again", origin)
+	}
+	return token, nil
+}
+
+// unverifiedClaims returns what a token says of itself; nil if it is not a JSON Web Token.
+func unverifiedClaims(token string) (claims map[string]any) {
+	parts := strings.Split(token, ".")
+	if len(parts) != 3 {
+		return nil
+	}
+	payload, err := base64.RawURLEncoding.DecodeString(parts[1])
+	if err != nil || json.Unmarshal(payload, &claims) != nil {
+		return nil
+	}
+	return claims
+}
+
+// chooseVerdicts returns the verdicts of the registry that is meant.
+func chooseVerdicts(all []module.TokenVerdict, root string) ([]module.TokenVerdict, error) {
+	if len(all) == 0 {
+		return nil, errors.New("no registry of the configuration has auth terraform_oidc or auth terraform_tokens: name another one with --config")
+	}
+	if root == "" {
+		return all, nil
+	}
+	chosen := slices.DeleteFunc(slices.Clone(all), func(v module.TokenVerdict) bool { return !hasRoot(v.Root, root) })
+	if len(chosen) == 0 {
+		return nil, fmt.Errorf("--root: no registry with auth terraform_oidc or auth terraform_tokens has the root %s", filepath.Clean(root))
+	}
+	return chosen, nil
+}
+
+// A tokenInspection is what `token inspect` prints.
+type tokenInspection struct {
+	claims   map[string]any // nil: it is not a JSON Web Token
+	verdicts []module.TokenVerdict
+	now      time.Time
+}
+
+// result ends the command with the status of the verdicts.
+func (i tokenInspection) result(cmd *cobra.Command) error {
+	accepted := func(v module.TokenVerdict) bool { return v.Err == nil }
+	unknown := func(v module.TokenVerdict) bool { return errors.Is(v.Err, oidc.ErrUnavailable) }
+	switch {
+	case slices.ContainsFunc(i.verdicts, accepted):
+		return nil
+	case slices.ContainsFunc(i.verdicts, unknown):
+		return usageError(cmd, errors.New("it is not known whether the token is accepted: an issuer is unavailable"))
+	}
+	return problem(cmd)
+}
+
+func (i tokenInspection) writeText(out io.Writer) error {
+	if i.claims != nil {
+		rows := [][]string{{"CLAIM", "VALUE, AS THE TOKEN SAYS"}}
+		for _, name := range slices.Sorted(maps.Keys(i.claims)) {
+			rows = append(rows, []string{printable(name), i.claim(name)})
+		}
+		if err := writeTable(out, rows); err != nil {
+			return err
+		}
+		fmt.Fprintln(out)
+	}
+	for n, v := range i.verdicts {
+		if n > 0 {
+			fmt.Fprintln(out)
+		}
+		fmt.Fprintf(out, "auth %s of %s\n", v.Provider, v.Root)
+		if v.Err != nil {
+			fmt.Fprintf(out, "    %s\n", printable(sentence(v.Err.Error())))
+			continue
+		}
+		groups := "no groups"
+		if len(v.Subject.Groups) > 0 {
+			groups = "groups " + strings.Join(v.Subject.Groups, ", ")
+		}
+		fmt.Fprintf(out, "    The token is accepted: subject %s, %s.\n", printable(v.Subject.ID), printable(groups))
+		if len(v.Rules) == 0 {
+			fmt.Fprintln(out, "    No rule is about that subject.")
+			continue
+		}
+		fmt.Fprintln(out, "    The rules about it, of which the first that covers an address decides:")
+		for _, rule := range v.Rules {
+			fmt.Fprintf(out, "        %s\n", rule)
+		}
+	}
+	return nil
+}
+
+// claim returns the value of a claim, times as such.
+func (i tokenInspection) claim(name string) string {
+	switch v := i.claims[name].(type) {
+	case string:
+		return printable(v)
+	case float64:
+		if slices.Contains([]string{"exp", "iat", "nbf", "auth_time"}, name) {
+			at := time.Unix(int64(v), 0)
+			return fmt.Sprintf("%s, %s", at.UTC().Format(time.RFC3339), humanize.RelTime(at, i.now, "ago", "from now"))
+		}
+	}
+	text, err := json.Marshal(i.claims[name])
+	if err != nil {
+		return "" // it was JSON
+	}
+	return printable(string(text))
+}

@@ -1,0 +1,196 @@
+package command
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-jose/go-jose/v4"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
+)
+
+// A tokenIssuer is an OpenID Connect issuer on the loopback interface.
+type tokenIssuer struct {
+	*httptest.Server
+	t   *testing.T
+	key *ecdsa.PrivateKey
+}
+
+func newTokenIssuer(t *testing.T) *tokenIssuer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	i := &tokenIssuer{t: t, key: key}
+	i.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/keys" {
+			json.NewEncoder(w).Encode(jose.JSONWebKeySet{Keys: []jose.JSONWebKey{{Key: key.Public(), KeyID: "key"}}})
+			return
+		}
+		json.NewEncoder(w).Encode(map[string]any{"issuer": i.URL, "jwks_uri": i.URL + "/keys", "id_token_signing_alg_values_supported": []string{"ES256"}})
+	}))
+	t.Cleanup(i.Close)
+	return i
+}
+
+// mint returns a token for alice of the group dev that is valid for the audience registry.
+func (i *tokenIssuer) mint(changes map[string]any) string {
+	i.t.Helper()
+	claims := map[string]any{"iss": i.URL, "aud": "registry", "sub": "alice", "groups": []string{"dev"}, "exp": time.Now().Add(time.Hour).Unix()}
+	maps.Copy(claims, changes)
+	payload, err := json.Marshal(claims)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	signer, err := jose.NewSigner(jose.SigningKey{Algorithm: jose.ES256, Key: jose.JSONWebKey{Key: i.key, KeyID: "key"}}, nil)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	signed, err := signer.Sign(payload)
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	token, err := signed.CompactSerialize()
+	if err != nil {
+		i.t.Fatal(err)
+	}
+	return token
+}
+
+func TestTokenInspect(t *testing.T) {
+	issuer, gone := newTokenIssuer(t), newTokenIssuer(t)
+	gone.Close()
+	of := func(i *tokenIssuer) string {
+		return fmt.Sprintf(`{"provider":"terraform_oidc","issuer":%q,"audience":["registry"],"require":{"team":["a*"]}}`, i.URL)
+	}
+	file := `{"provider":"terraform_tokens","file":"/srv/tokens"}`
+	registry := func(root, rules string, auth ...string) string {
+		return `{"handler":"terraform_registry","root":"/srv/` + root + `","auth":[` + strings.Join(auth, ",") + `]` + rules + `}`
+	}
+	const rules = `,"access":{"rules":[
+		{"effect":"allow","who":"anonymous","right":"read","addresses":["acme/demo"]},
+		{"effect":"allow","who":"bob","right":"read","addresses":["*"]},
+		{"effect":"deny","who":"anonymous","right":"read","addresses":["acme/secret"]},
+		{"effect":"allow","who":"group:dev","right":"publish","addresses":["acme"]}]}`
+	ruled := registry("open", rules, of(issuer), file)
+	team := map[string]any{"team": "ab"}
+	with := func(changes map[string]any) string {
+		maps.Copy(changes, team)
+		return issuer.mint(changes)
+	}
+	forged := with(map[string]any{})
+	forged = forged[:strings.LastIndex(forged, ".")+1] + strings.Repeat("A", 86)
+
+	for _, test := range []struct {
+		rule, token string
+		routes      []string
+		args        string
+		status      int
+		has, lacks  []string
+	}{
+		{rule: "an accepted one: the subject, the groups, and the rules about these", token: with(map[string]any{}), routes: []string{ruled}, status: 0,
+			has: []string{"auth terraform_oidc " + issuer.URL + " of ", "accepted: subject alice, groups dev.",
+				"rule 1: allow anonymous read acme/demo\n", "rule 4: allow group:dev publish acme\n", "sub     alice\n", `groups  ["dev"]` + "\n", ", 59 minutes from now"},
+			lacks: []string{"rule 2", "rule 3"}},
+		{rule: "the rule that auth implies", token: with(map[string]any{}), routes: []string{registry("open", "", of(issuer))}, status: 0,
+			has: []string{"allow authenticated read *, which auth implies without access"}},
+		{rule: "no rule", token: with(map[string]any{}), routes: []string{registry("open", `,"access":{"rules":[{"effect":"allow","who":"bob","right":"read","addresses":["*"]}]}`, of(issuer))}, status: 0,
+			has: []string{"No rule is about that subject."}},
+		{rule: "another issuer", token: with(map[string]any{"iss": "https://other.example.com"}), routes: []string{ruled}, status: 1,
+			has: []string{"iss     https://other.example.com\n", "The token is refused: it is of another issuer."}},
+		{rule: "another audience", token: with(map[string]any{"aud": []string{"other"}}), routes: []string{ruled}, status: 1,
+			has: []string{`The token is refused: its audience is ["other"], not one of ["registry"].`}},
+		{rule: "expired", token: with(map[string]any{"exp": 1000000000}), routes: []string{ruled}, status: 1,
+			has: []string{"exp     2001-09-09T01:46:40Z, ", "token is expired"}},
+		{rule: "a forged signature", token: forged, routes: []string{ruled}, status: 1, has: []string{"none of the issuer's keys made its signature"}},
+		{rule: "a claim that is required", token: issuer.mint(map[string]any{"team": "b"}), routes: []string{ruled}, status: 1, has: []string{"team    b\n", `its claim "team" does not have one of the required values`}},
+		{rule: "no subject", token: with(map[string]any{"sub": ""}), routes: []string{ruled}, status: 1, has: []string{`its claim "sub", which is to name the subject, is missing`}},
+		{rule: "one of a tokens file", token: "tfr_good", routes: []string{ruled}, status: 0,
+			has: []string{"The token is not a JWT.", "auth terraform_tokens ", "accepted: subject jane, groups dev, ops."}, lacks: []string{"CLAIM"}},
+		{rule: "an expired one of a file", token: "tfr_expired", routes: []string{ruled}, status: 1, has: []string{"The token has expired: joe, at 2001-01-01T00:00:00Z."}},
+		{rule: "an unknown one", token: "tfr_X", routes: []string{ruled}, status: 1, has: []string{"The token is unknown or revoked."}},
+		{rule: "an issuer that is away", token: gone.mint(team), routes: []string{registry("open", "", of(gone))}, status: 2, has: []string{"The issuer of tokens is unavailable"}},
+		{rule: "one that is away is no matter, if another accepts it", token: with(map[string]any{}), routes: []string{registry("open", "", of(issuer), of(gone))}, status: 0},
+		{rule: "several registries", token: with(map[string]any{}), routes: []string{ruled, registry("closed", "", file)}, status: 0, has: []string{"/open\n", "/closed\n"}},
+		{rule: "the one of a root", token: with(map[string]any{}), routes: []string{ruled, registry("closed", "", file)}, args: "--root ROOT/closed", status: 1, has: []string{"/closed\n"}, lacks: []string{"/open\n"}},
+		{rule: "another root", token: "x", routes: []string{ruled}, args: "--root /nowhere", status: 2, has: []string{"--root: no registry with auth"}},
+		{rule: "no registry that knows tokens", token: "x", routes: []string{`{"handler":"terraform_registry","root":"/srv/open"}`}, status: 2, has: []string{"has auth terraform_oidc or auth terraform_tokens"}},
+		{rule: "no token", token: "", routes: []string{ruled}, status: 2, has: []string{"standard input is empty"}},
+		{rule: "two words", token: "a b", routes: []string{ruled}, status: 2, has: []string{"has a space or line break in it"}},
+		{rule: "the token as an argument", token: "a", routes: []string{ruled}, args: "SECRET", status: 2, has: []string{"unexpected argument: the token is read from standard input"}},
+		{rule: "the token as the name of its file", token: "a", routes: []string{ruled}, args: "--token-file SECRET", status: 2, has: []string{"--token-file: there is no such file"}},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			routes := make([]string, len(test.routes))
+			for i, r := range test.routes {
+				routes[i] = onSiteRoute(fmt.Sprintf("r%d.example.com", i), r)
+			}
+			raw := configuration(t, routes...)
+			dir, _, _ := strings.Cut(raw[strings.Index(raw, `"unix/`)+len(`"unix/`):], "/admin")
+			config := filepath.Join(t.TempDir(), "caddy.json")
+			if err := os.WriteFile(config, []byte(raw), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			for secret, entry := range map[string]tokenfile.Entry{
+				"tfr_good": {Name: "jane", Groups: []string{"dev", "ops"}}, "tfr_expired": {Name: "joe", Expires: time.Date(2001, 1, 1, 0, 0, 0, 0, time.UTC)},
+			} {
+				if err := tokenfile.Add(filepath.Join(dir, "tokens"), entry, secret); err != nil {
+					t.Fatal(err)
+				}
+			}
+			cmd := tokenCommand()
+			cmd.SetIn(strings.NewReader(test.token + "\n"))
+			out, errs, err := run(t.Context(), cmd, append([]string{"inspect", "--config", config}, strings.Fields(strings.ReplaceAll(test.args, "ROOT", dir))...)...)
+			if status := status(err); status != test.status {
+				t.Errorf("status %d: %v", status, err)
+			}
+			for _, part := range test.has {
+				if !strings.Contains(out+errs, part) {
+					t.Errorf("%q is missing in\n%s%s", part, out, errs)
+				}
+			}
+			for _, part := range append(test.lacks, "SECRET") {
+				if strings.Contains(out+errs, part) {
+					t.Errorf("%q is in\n%s%s", part, out, errs)
+				}
+			}
+			if len(test.token) > 3 && strings.Contains(out+errs, test.token) {
+				t.Errorf("the token is in\n%s%s", out, errs)
+			}
+		})
+	}
+}
+
+// The token can also come from a file.
+func TestTokenInspectOfAFile(t *testing.T) {
+	issuer := newTokenIssuer(t)
+	config := configFile(t, onSiteRoute("registry.example.com", fmt.Sprintf(
+		`{"handler":"terraform_registry","root":"/srv/open","auth":[{"provider":"terraform_oidc","issuer":%q,"audience":["registry"]}]}`, issuer.URL)))
+	file := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(file, []byte(issuer.mint(nil)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cmd := tokenCommand()
+	cmd.SetIn(errorReader{})
+	if out, errs, err := run(t.Context(), cmd, "inspect", "--config", config, "--token-file", file); err != nil || !strings.Contains(out, "accepted: subject alice") {
+		t.Errorf("got %v, %s%s", err, out, errs)
+	}
+}
+
+// An errorReader must not be read.
+type errorReader struct{}
+
+func (errorReader) Read([]byte) (int, error) { return 0, errors.New("it is read") }

@@ -1,0 +1,84 @@
+package module
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/caddyserver/caddy/v2"
+	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/access"
+)
+
+// A TokenVerdict is what a provider of the option auth makes of a token.
+type TokenVerdict struct {
+	// Root is the root of the registry, absolute on the local disk.
+	Root string
+
+	// Provider is the provider as in a Caddyfile, without its block.
+	Provider string
+
+	// Err says why the token is not accepted. If it wraps oidc.ErrUnavailable, that is not
+	// known.
+	Err error
+
+	// Subject is the subject that an accepted token identifies.
+	Subject access.Subject
+
+	// Rules are the rules about the subject, with their numbers. The first that covers an
+	// address decides.
+	Rules []string
+}
+
+// InspectToken returns what the registries of the configuration make of a token: one
+// verdict for each of their providers that knows tokens. They are asked in the same way as
+// for a request.
+func (a *App) InspectToken(ctx context.Context, token string) (verdicts []TokenVerdict) {
+	for _, h := range a.handlers {
+		for _, authenticator := range h.authenticators {
+			v := TokenVerdict{Root: h.source.tree.directories.Root}
+			var user caddyauth.User
+			switch provider := authenticator.(type) {
+			case *OpenID:
+				v.Provider = "terraform_oidc " + provider.Issuer
+				user, v.Err = provider.identify(ctx, token)
+			case *Tokens:
+				v.Provider = "terraform_tokens " + provider.tokens.Path()
+				user, v.Err = provider.identify(token)
+			default:
+				continue
+			}
+			if v.Err == nil {
+				v.Subject = h.subjectOfUser(caddy.NewReplacer(), user)
+				v.Rules = h.rulesAbout(v.Subject)
+			}
+			if !slices.ContainsFunc(verdicts, v.equal) {
+				verdicts = append(verdicts, v)
+			}
+		}
+	}
+	return verdicts
+}
+
+// equal reports whether users have to know the same of both. A site that is served by two
+// servers has its registry twice.
+func (v TokenVerdict) equal(other TokenVerdict) bool {
+	return v.Root == other.Root && v.Provider == other.Provider && fmt.Sprint(v.Err) == fmt.Sprint(other.Err) &&
+		v.Subject.ID == other.Subject.ID && slices.Equal(v.Subject.Groups, other.Subject.Groups) && slices.Equal(v.Rules, other.Rules)
+}
+
+func (h *Handler) rulesAbout(s access.Subject) (rules []string) {
+	number := 0
+	for r := range h.registry.Rules.All() {
+		if number++; !r.About(s) {
+			continue
+		}
+		if h.Access == nil {
+			rules = append(rules, fmt.Sprintf("%s, which auth implies without access", r))
+		} else {
+			rules = append(rules, fmt.Sprintf("rule %d: %s", number, r))
+		}
+	}
+	return rules
+}
