@@ -125,6 +125,7 @@ func TestSummary(t *testing.T) {
 // command has found, and 2 if it was called wrongly.
 func TestCommandErrors(t *testing.T) {
 	root, missing := sampleTree(t), filepath.Join(t.TempDir(), "tokens")
+	tokens, _, _ := tokensFile(t)
 	for _, test := range []struct {
 		args   []string
 		want   string // of the error
@@ -143,6 +144,8 @@ func TestCommandErrors(t *testing.T) {
 		{[]string{"token", "list", "ci"}, "unexpected argument: the file is given by --file", 2},
 		{[]string{"token", "list", "--file", missing}, "--file: there is no file ", 2},
 		{[]string{"token", "revoke", "ci", "--file", missing}, "--file: there is no file ", 2},
+		{[]string{"token", "revoke", "jane", "--file", tokens}, "no token in the file has this name: ", 1},
+		{[]string{"token", "revoke", "anonymous", "--file", tokens}, "the name must not be anonymous ", 2},
 		{[]string{"keys", "remember"}, "unknown command: there is forget", 2},
 		{[]string{"mirror"}, "say what to mirror: ", 2},
 		{[]string{"prune", "--parallel", "2"}, "unknown flag: --parallel", 2},

@@ -11,6 +11,8 @@ import (
 	"github.com/caddyserver/caddy/v2"
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 func keysCommand() *cobra.Command {
@@ -52,8 +54,8 @@ registry sends now are to count.
 The running server does it, by its admin API. While the keys file is there, or
 cannot be read, it refuses.
 
-The exit status is 0 if it is done, and 2 if there is nothing to forget or the
-server cannot do it.`,
+The exit status is 0 if it is done, 1 if there is nothing to forget, and 2 if
+the server refuses or cannot do it.`,
 		Example: `  caddy terraform-registry keys forget acme
   caddy terraform-registry keys forget registry.terraform.io/hashicorp`,
 		Args: func(cmd *cobra.Command, args []string) error {
@@ -80,7 +82,11 @@ func runKeysForget(cmd *cobra.Command, args []string) error {
 		query.Set("root", root)
 	}
 	response, err := caddycmd.AdminAPIRequest(server, http.MethodPost, "/terraform_registry/keys/forget?"+query.Encode(), nil, nil)
-	if err != nil {
+	switch {
+	case err == nil:
+	case strings.Contains(err.Error(), index.ErrNoKeyCopy.Error()): // Caddy keeps the text of the answer alone
+		return failWith(cmd, exitProblem, fmt.Errorf("%s: %w", args[0], index.ErrNoKeyCopy))
+	default:
 		return usageError(cmd, fmt.Errorf("the server with the admin API at %s has not done it: %w", server, err))
 	}
 	defer response.Body.Close()

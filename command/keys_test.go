@@ -43,19 +43,20 @@ func TestKeysForget(t *testing.T) {
 		return out, err
 	}
 	for _, test := range []struct {
-		rule string
-		args []string
-		says string
+		rule   string
+		args   []string
+		says   string
+		status int
 	}{
-		{"no namespace", nil, "give one namespace"},
-		{"two", []string{"acme", "other"}, "give one namespace"},
-		{"what is none", []string{"a/b/c"}, "is not a provider namespace"},
-		{"one without keys", []string{"other"}, "there is no copy of its keys"},
-		{"one whose file is there", []string{"acme"}, "remove keys/acme.asc"},
-		{"in no tree", []string{"acme", "--root", "/elsewhere"}, "no tree with the root"},
+		{"no namespace", nil, "give one namespace", 2},
+		{"two", []string{"acme", "other"}, "give one namespace", 2},
+		{"what is none", []string{"a/b/c"}, "is not a provider namespace", 2},
+		{"one without keys", []string{"other"}, "other: there is no copy of its keys", 1},
+		{"one whose file is there", []string{"acme"}, "remove keys/acme.asc", 2},
+		{"in no tree", []string{"acme", "--root", "/elsewhere"}, "no tree with the root", 2},
 	} {
-		if out, err := forget(test.args...); out != "" || err == nil || !strings.Contains(err.Error(), test.says) {
-			t.Errorf("%s: %q, %v", test.rule, out, err)
+		if out, err := forget(test.args...); out != "" || status(err) != test.status || !strings.Contains(err.Error(), test.says) {
+			t.Errorf("%s: status %d, %q, %v", test.rule, status(err), out, err)
 		}
 	}
 	files.Remove("keys/acme.asc")

@@ -105,7 +105,8 @@ func tokenRevokeCommand() *cobra.Command {
 Removes a token from the file. The registry refuses it within a second. Links to
 archives that were signed before remain valid until they expire.
 
-The exit status is 0, or 2 if nothing was revoked.`,
+The exit status is 0 if it is revoked, 1 if the file has no token of that name,
+and 2 if the file could not be changed.`,
 		Example: `  caddy terraform-registry token revoke ci --file /etc/caddy/tokens`,
 		Args:    tokenName,
 		RunE:    runTokenRevoke,
@@ -214,7 +215,10 @@ func runTokenRevoke(cmd *cobra.Command, args []string) error {
 	if err != nil {
 		return usageError(cmd, err)
 	}
-	if err := tokenfile.Revoke(file, args[0]); err != nil {
+	switch err := tokenfile.Revoke(file, args[0]); {
+	case errors.Is(err, tokenfile.ErrNoToken):
+		return failWith(cmd, exitProblem, err)
+	case err != nil:
 		return usageError(cmd, missingTokensFile(file, err))
 	}
 	fmt.Fprintf(cmd.ErrOrStderr(), "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])

@@ -67,8 +67,12 @@ func (t *token) appendLine(content []byte) []byte {
 	return append(t.appendTo(content), end...)
 }
 
+// ErrNoToken: there is no token of the name.
+var ErrNoToken = errors.New("no token in the file has this name: list the tokens to see their names")
+
 // Revoke removes a token from a file, even if its line or another one is
 // invalid: it must be possible to revoke a leaked token whatever else is wrong.
+// The error is ErrNoToken if there is none.
 func Revoke(path, name string) error {
 	if err := validateName(name); err != nil {
 		return err
@@ -84,7 +88,7 @@ func Revoke(path, name string) error {
 			}
 		}
 		if len(rest) == len(content) {
-			return nil, errors.New("no token in the file has this name: list the tokens to see their names")
+			return nil, ErrNoToken
 		}
 		return rest, nil
 	})
