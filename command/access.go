@@ -83,9 +83,11 @@ func runAccess(cmd *cobra.Command, args []string) error {
 		return usageError(cmd, err)
 	}
 	if d.Note != "" {
-		fmt.Fprintln(cmd.ErrOrStderr(), d.Note)
+		errs, _ := fitted(cmd.ErrOrStderr())
+		fmt.Fprintln(errs, d.Note)
 	}
-	if _, err := fmt.Fprintln(cmd.OutOrStdout(), d.Text); err != nil {
+	out, _ := fitted(cmd.OutOrStdout())
+	if _, err := fmt.Fprintln(out, d.Text); err != nil {
 		return usageError(cmd, err)
 	}
 	if !d.Allowed {

@@ -94,7 +94,8 @@ func runKeysForget(cmd *cobra.Command, args []string) error {
 	if err := json.NewDecoder(response.Body).Decode(&roots); err != nil {
 		return usageError(cmd, fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err))
 	}
-	if _, err := fmt.Fprintf(cmd.OutOrStdout(), "The keys of %s are forgotten in %s.\n", args[0], strings.Join(roots, ", ")); err != nil {
+	out, _ := fitted(cmd.OutOrStdout())
+	if _, err := fmt.Fprintf(out, "The keys of %s are forgotten in %s.\n", args[0], strings.Join(roots, ", ")); err != nil {
 		return usageError(cmd, err)
 	}
 	return nil

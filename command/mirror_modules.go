@@ -147,7 +147,7 @@ func (r *modulesRun) find(id moduleID) *mirroredModule {
 // showModules draws how many modules are there of those that are known so far.
 func (r *modulesRun) showModules(done, known int) {
 	r.progress.bar.line(false, func(time.Time) string {
-		return fmt.Sprintf("%s %d of %s", cells(int64(done), int64(known)), done, count(known, "module"))
+		return barLine(int64(done), int64(known), fmt.Sprintf("%d of %s", done, count(known, "module")))
 	})
 }
 

@@ -241,7 +241,7 @@ func (p *mirrorProgress) text(now time.Time, done int64) string {
 	received, expected, about := p.received.Load(), p.expected.Load(), ""
 	sized := p.sized.Load()
 	rate := int64(float64(received) / max(now.Sub(p.began).Seconds(), 0.001))
-	text := fmt.Sprintf("%s %d of %d, %s", cells(done, p.total), done, p.total, humanize.Bytes(uint64(received)))
+	text := fmt.Sprintf("%d of %d, %s", done, p.total, humanize.Bytes(uint64(received)))
 	if sized > 0 {
 		if sized < p.total {
 			expected, about = expected/sized*p.total, "about "
@@ -253,7 +253,7 @@ func (p *mirrorProgress) text(now time.Time, done int64) string {
 	if sized > 0 && rate > 0 {
 		text += fmt.Sprintf(", %s left", time.Duration((expected-received)/rate)*time.Second)
 	}
-	return text
+	return barLine(done, p.total, text)
 }
 
 // A downloadProgress is the progress of one package. It is updated by one goroutine

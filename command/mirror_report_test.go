@@ -9,7 +9,8 @@ import (
 	"time"
 )
 
-// The bar shows the expected size and duration as far as they are known.
+// The bar shows the expected size and duration as far as they are known. It leaves the last
+// column of a terminal free.
 func TestMirrorProgress(t *testing.T) {
 	began := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	m := &mirrorProgress{began: began, total: 3}
@@ -25,7 +26,7 @@ func TestMirrorProgress(t *testing.T) {
 	one.note(10_000_000, 30_000_000)
 	at(1, 0, "[..............................] 0 of 3, 10 MB of about 90 MB, 10 MB/s, 8s left")
 	two.end() // it was in the tree
-	at(2, 1, "[##########....................] 1 of 3, 10 MB of about 45 MB, 5.0 MB/s, 7s left")
+	at(2, 1, "[#########....................] 1 of 3, 10 MB of about 45 MB, 5.0 MB/s, 7s left")
 	three.note(0, 50_000_000)
 	one.note(30_000_000, 30_000_000)
 	one.end()

@@ -110,6 +110,6 @@ func (p *sendProgress) draw() {
 func (p *sendProgress) text(now time.Time, done int64) string {
 	sent := min(max(p.sent.Load(), 0), p.total) // an attempt that was given up may still be read
 	rate := float64(sent) / max(now.Sub(p.began).Seconds(), 0.001)
-	return fmt.Sprintf("%s %d of %d, %s of %s, %s/s", cells(sent, p.total), done, p.files,
-		humanize.Bytes(uint64(sent)), humanize.Bytes(uint64(p.total)), humanize.Bytes(uint64(rate)))
+	return barLine(sent, p.total, fmt.Sprintf("%d of %d, %s of %s, %s/s", done, p.files,
+		humanize.Bytes(uint64(sent)), humanize.Bytes(uint64(p.total)), humanize.Bytes(uint64(rate))))
 }

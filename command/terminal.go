@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"text/tabwriter"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -47,15 +46,6 @@ func printResult(cmd *cobra.Command, r result) error {
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
 	return e.Encode(r.document())
-}
-
-// writeTable writes rows in columns. The first row is the heading.
-func writeTable(out io.Writer, rows [][]string) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	for _, row := range rows {
-		fmt.Fprintln(w, strings.Join(row, "\t"))
-	}
-	return w.Flush()
 }
 
 // wrap breaks text into lines that fit the terminal, each behind a margin. A
@@ -211,19 +201,23 @@ func isTerminal(stream any) bool {
 // show draws the progress of a scan. It can be called concurrently.
 func (b *progressBar) show(p index.Progress) {
 	b.line(p.Done >= p.Total, func(now time.Time) string {
-		return fmt.Sprintf("%s %d of %d, %s/s, %s left", cells(p.DoneBytes, p.TotalBytes),
-			p.Done, p.Total, humanize.Bytes(uint64(p.Rate(now))), p.Remaining(now))
+		return barLine(p.DoneBytes, p.TotalBytes, fmt.Sprintf("%d of %d, %s/s, %s left",
+			p.Done, p.Total, humanize.Bytes(uint64(p.Rate(now))), p.Remaining(now)))
 	})
 }
 
-// cells is a bar that is filled in proportion.
-func cells(done, total int64) string {
-	const width = 30
+// barLine is a text behind a bar that is filled in proportion, and as long as the text leaves
+// room for it.
+func barLine(done, total int64, text string) string {
+	width := min(30, terminalWidth-len("[] ")-len(text)-1)
+	if width < 8 {
+		return text
+	}
 	filled := 0
 	if total > 0 {
-		filled = int(width * done / total)
+		filled = int(int64(width) * done / total)
 	}
-	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "]"
+	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "] " + text
 }
 
 // line replaces the line on the terminal, unless that was drawn a moment ago. The

@@ -221,7 +221,8 @@ func runTokenRevoke(cmd *cobra.Command, args []string) error {
 	case err != nil:
 		return usageError(cmd, missingTokensFile(file, err))
 	}
-	fmt.Fprintf(cmd.ErrOrStderr(), "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
+	errs, _ := fitted(cmd.ErrOrStderr())
+	fmt.Fprintf(errs, "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
 	return nil
 }
 
