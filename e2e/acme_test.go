@@ -31,8 +31,8 @@ func TestACME(t *testing.T) {
 			dir https://ca.example.com/acme/local/directory
 			trusted_roots "` + authority.CA + `"
 		}
-		alpn http/1.1
 	}`
+	s.HTTP1 = true
 	registry := startRegistryOnPorts(t, network, s)
 	registry.CA = authority.CA
 
@@ -49,7 +49,7 @@ func TestACME(t *testing.T) {
 	answersTLSALPN(t, registry, "registry.example.com", "ca.example.com-acme-local-directory")
 }
 
-// answersTLSALPN verifies that a site with customised ALPN still answers the
+// answersTLSALPN verifies that a server limited to HTTP/1.1 still answers the
 // other challenge, tls-alpn-01, which an authority requests on port 443. Here
 // another instance with the same storage has started it.
 func answersTLSALPN(t *testing.T, registry *Registry, host, issuer string) {

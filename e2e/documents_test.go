@@ -48,15 +48,19 @@ func documented(t *testing.T, document, language, text string) string {
 	return found[0]
 }
 
+// documentedServers are the global options of nearly all Caddyfiles in the documentation.
+const documentedServers = "{\n\tservers {\n\t\tprotocols h1\n\t}\n}\n\n"
+
 // documentedSite returns the only site of a Caddyfile in the documentation. It also
 // has a certificate of Caddy's own authority and an access log.
 func documentedSite(t *testing.T, caddyfile string) Site {
 	t.Helper()
-	address, body, isSite := strings.Cut(strings.TrimSuffix(strings.TrimSpace(caddyfile), "}"), " {\n")
-	if !isSite {
+	site, isHTTP1 := strings.CutPrefix(caddyfile, documentedServers)
+	address, body, isSite := strings.Cut(strings.TrimSuffix(strings.TrimSpace(site), "}"), " {\n")
+	if !isSite || address == "" {
 		t.Fatalf("it is not a site:\n%s", caddyfile)
 	}
-	return Site{Address: address, Directives: []string{body}}
+	return Site{Address: address, Directives: []string{body}, HTTP1: isHTTP1}
 }
 
 // validateCaddyfile verifies with Caddy that a Caddyfile is valid and formatted
@@ -90,7 +94,7 @@ func validateCaddyfileWith(t *testing.T, binary, caddyfile string) {
 	}
 }
 
-// Every Caddyfile in the documentation is valid and offers only HTTP/1.1;
+// Every Caddyfile in the documentation is valid and limits the registry to HTTP/1.1;
 // docs/serve.md explains why.
 func TestDocumentsCaddyfiles(t *testing.T) {
 	t.Parallel()
@@ -101,8 +105,8 @@ func TestDocumentsCaddyfiles(t *testing.T) {
 		for _, block := range codeBlocks(t, document, "caddyfile") {
 			block = here.Replace(block)
 			validateCaddyfile(t, block)
-			if got := offered(t, block); !slices.Equal(got, []string{"http/1.1"}) {
-				t.Errorf("%s: clients are offered %q, want http/1.1 alone:\n%s", document, got, block)
+			if !speaksHTTP1Only(t, block) {
+				t.Errorf("%s: clients are offered more than HTTP/1.1:\n%s", document, block)
 			}
 		}
 	}
@@ -139,9 +143,9 @@ func TestDocumentsScripts(t *testing.T) {
 	}
 }
 
-// offered returns the ALPN protocols that a Caddyfile configures for its only
-// site: nil if it leaves them to Caddy.
-func offered(t *testing.T, caddyfile string) []string {
+// speaksHTTP1Only reports whether a Caddyfile limits its server to HTTP/1.1, or, if
+// the server has other sites too, the registry's site.
+func speaksHTTP1Only(t *testing.T, caddyfile string) bool {
 	t.Helper()
 	binary, err := caddyBinary()
 	if err != nil {
@@ -157,8 +161,9 @@ func offered(t *testing.T, caddyfile string) []string {
 		Apps struct {
 			HTTP struct {
 				Servers map[string]struct {
-					// The first is that of the site, the second is for other
-					// names.
+					Routes    []any    `json:"routes"` // one for each site
+					Protocols []string `json:"protocols"`
+					// The first is for the registry's site.
 					Policies []struct {
 						ALPN []string `json:"alpn"`
 					} `json:"tls_connection_policies"`
@@ -169,10 +174,11 @@ func offered(t *testing.T, caddyfile string) []string {
 	if err := json.Unmarshal(out, &config); err != nil {
 		t.Fatal(err)
 	}
-	if policies := config.Apps.HTTP.Servers["srv0"].Policies; len(policies) > 0 {
-		return policies[0].ALPN
+	server := config.Apps.HTTP.Servers["srv0"]
+	if len(server.Routes) > 1 && server.Protocols == nil {
+		return len(server.Policies) > 0 && slices.Equal(server.Policies[0].ALPN, []string{"http/1.1"})
 	}
-	return nil
+	return slices.Equal(server.Protocols, []string{"h1"})
 }
 
 // The first Caddyfile of the README works.

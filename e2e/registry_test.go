@@ -245,6 +245,10 @@ func (r *Registry) Stop(t *testing.T) {
 // configure writes the Caddyfile.
 func (r *Registry) configure(t *testing.T, sites []Site) {
 	t.Helper()
+	protocols := "protocols h1 h2"
+	if slices.ContainsFunc(sites, func(s Site) bool { return s.HTTP1 }) {
+		protocols = "protocols h1"
+	}
 	global := append([]string{
 		"debug", // logs when a certificate is in use
 		"log {", "format json", "}",
@@ -254,7 +258,7 @@ func (r *Registry) configure(t *testing.T, sites []Site) {
 		// its new folder is still empty, and would be removed.
 		"storage_clean_interval off",
 		"persist_config off",
-		"servers {", "protocols h1 h2", "}",
+		"servers {", protocols, "}",
 	}, r.options...)
 	if r.https.network == "unix" {
 		global = append(global, "default_bind unix/"+r.https.address)

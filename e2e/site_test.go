@@ -14,6 +14,9 @@ type Site struct {
 	// TLS is the directive for its certificate. Default: "tls internal".
 	TLS string
 
+	// HTTP1 limits the server to HTTP/1.1, as the README does.
+	HTTP1 bool
+
 	// Root is the folder that the registry serves, and Options are further
 	// lines of its block. A site without Root has no registry.
 	Root    string
