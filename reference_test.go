@@ -55,13 +55,13 @@ func TestReference(t *testing.T) {
 	for _, c := range reference {
 		writeOptions(t, &b, c)
 	}
-	root := &cobra.Command{Use: "terraform-registry"}
+	root := &cobra.Command{Use: "caddy-terraform-registry"}
 	serve := caddycmd.Commands()["terraform-registry"]
 	root.Use += " " + serve.Usage
 	root.Long = serve.Long
 	serve.CobraFunc(root)
-	b.WriteString("\n## Commands\n\nIn releases and packages, the program is called `caddy-terraform-registry`, not `caddy`.\n")
-	writeCommand(&b, "caddy ", root)
+	b.WriteString("\n## Commands\n\nIn a program called `caddy`, these are commands of `caddy terraform-registry`: [Where things are](operate.md#where-things-are).\n")
+	writeCommand(&b, "", root)
 
 	const file = "docs/reference.md"
 	if *update {

@@ -38,15 +38,15 @@ own; so it is with a hostname of the registry, which is one of its option
 hostname or of its site.
 
 The running server is asked, by its admin API. With --config, a configuration
-file is asked instead, which need not be running. It is set up as by "caddy
-validate", so the files that it names have to be there and readable. If there
+file is asked instead, which need not be running. It is set up as by Caddy's
+"validate", so the files that it names have to be there and readable. If there
 are several registries which decide differently, --root says by its folder which
 one is meant.
 
 The exit status is 0 if it is allowed, 1 if it is denied, and 2 if there is no
 answer.`,
-		Example: `  caddy terraform-registry access --as ci --group builders read acme/vpc/aws
-  caddy terraform-registry access --config /etc/caddy/Caddyfile read registry.terraform.io/hashicorp/null`,
+		Example: `  caddy-terraform-registry access --as ci --group builders read acme/vpc/aws
+  caddy-terraform-registry access --config /etc/caddy/Caddyfile read registry.terraform.io/hashicorp/null`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
 				return usageError(cmd, errors.New("give a right and an address, such as: read acme/vpc/aws"))

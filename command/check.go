@@ -31,8 +31,8 @@ as, it also notes which files are others than those that were first offered.
 
 The exit status is 0 if all is well, 1 if something is withheld or nothing of a
 tree is found in the folder, and 2 if the folder cannot be read.`,
-		Example: `  caddy terraform-registry check --root /srv/terraform
-  caddy terraform-registry check --root /srv/terraform --json | jq .withheld`,
+		Example: `  caddy-terraform-registry check --root /srv/terraform
+  caddy-terraform-registry check --root /srv/terraform --json | jq .withheld`,
 		Args: noArguments("the folder is given by --root"),
 		RunE: runCheck,
 	}

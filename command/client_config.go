@@ -43,9 +43,9 @@ be put into ~/.terraformrc or ~/.tofurc.
     modules come from it too.
 
 --config takes the registry from a configuration file, which need not be in use.
-It is set up as by "caddy validate", so the files that it names have to be there
-and readable. If there are several registries, --site says by its hostname which
-one is meant.
+It is set up as by Caddy's "validate", so the files that it names have to be
+there and readable. If there are several registries, --site says by its hostname
+which one is meant.
 
 --url takes the registry from a server, by its hostname or a URL. A server does
 not say what it mirrors: to stand in for others than registry.terraform.io, or
@@ -55,8 +55,8 @@ registry.opentofu.org with --tofu, name them with --hostname.
 output says where one is needed, as far as that is known.
 
 The exit status is 0, or 2 if the command could not do its work.`,
-		Example: `  caddy terraform-registry client-config --config /etc/caddy/Caddyfile --for mirror
-  caddy terraform-registry client-config --url registry.example.com --for stand-in --tofu > ~/.tofurc`,
+		Example: `  caddy-terraform-registry client-config --config /etc/caddy/Caddyfile --for mirror
+  caddy-terraform-registry client-config --url registry.example.com --for stand-in --tofu > ~/.tofurc`,
 		Args: noArguments("name the registry by --config or --url"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {

@@ -9,9 +9,11 @@ import (
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
-// documentedCommands returns the arguments of `caddy terraform-registry` in the blocks of
+// documentedCommands returns the arguments of `caddy-terraform-registry` in the blocks of
 // shell of the README and the manual.
 func documentedCommands(t *testing.T) (commands []string) {
 	t.Helper()
@@ -24,7 +26,7 @@ func documentedCommands(t *testing.T) (commands []string) {
 		documents = append(documents, found...)
 	}
 	block := regexp.MustCompile("(?ms)^ *```(?:sh|yaml)$(.*?)^ *```$")
-	line := regexp.MustCompile(`(?m)\bcaddy(?:-terraform-registry)? terraform-registry (.*)$`)
+	line := regexp.MustCompile(`(?m)^(?:.*\s)?caddy-terraform-registry (.*)$`)
 	for _, document := range documents {
 		text, err := os.ReadFile(document)
 		if err != nil {
@@ -59,9 +61,13 @@ func TestDocumentedCommands(t *testing.T) {
 		t.Fatalf("the documents have the commands %q", commands)
 	}
 	for _, line := range commands {
-		root := &cobra.Command{Use: "terraform-registry"}
-		caddycmd.Commands()["terraform-registry"].CobraFunc(root)
-		cmd, rest, err := root.Find(shellWords(line))
+		args := named(append([]string{module.BinaryName}, shellWords(line)...), subcommands())
+		if _, isCaddys := caddycmd.Commands()[args[1]]; isCaddys && args[1] != ownCommand {
+			continue
+		}
+		root := &cobra.Command{Use: ownCommand}
+		caddycmd.Commands()[ownCommand].CobraFunc(root)
+		cmd, rest, err := root.Find(args[2:])
 		if err == nil {
 			err = cmd.ParseFlags(rest)
 		}
@@ -69,7 +75,7 @@ func TestDocumentedCommands(t *testing.T) {
 			err = cmd.Args(cmd, cmd.Flags().Args())
 		}
 		if err != nil {
-			t.Errorf("caddy terraform-registry %s: %v", line, err)
+			t.Errorf("caddy-terraform-registry %s: %v", line, err)
 		}
 	}
 }

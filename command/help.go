@@ -16,13 +16,18 @@ const manual = "https://github.com/caddy-terraform/caddy-terraform-registry/blob
 func setHelp(cmd *cobra.Command) {
 	cmd.SetUsageTemplate(strings.NewReplacer(
 		".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(terminalWidth),
-		"{{.UseLine}}", "{{useLine .UseLine}}",
+		"{{.UseLine}}", "{{useLine (asCalled .UseLine)}}",
+		"{{.CommandPath}}", "{{asCalled .CommandPath}}",
+		"{{.Example}}", "{{asCalled .Example}}",
 		" for more information about a command.", " for more.",
 	).Replace(cmd.UsageTemplate()))
-	cmd.SetHelpTemplate(cmd.HelpTemplate() + "\nThe manual is at\n" + manual + "\n")
+	cmd.SetHelpTemplate(strings.Replace(cmd.HelpTemplate(), "(or .Long .Short)", "(asCalled (or .Long .Short))", 1) + "\nThe manual is at\n" + manual + "\n")
 }
 
-func init() { cobra.AddTemplateFunc("useLine", useLine) }
+func init() {
+	cobra.AddTemplateFunc("useLine", useLine)
+	cobra.AddTemplateFunc("asCalled", asCalled)
+}
 
 // useLine wraps a command and its arguments, which follow it on further lines.
 func useLine(text string) string {
@@ -38,5 +43,5 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
 		return usageError(cmd, fmt.Errorf("there is no subcommand %q: did you mean %s?", args[0], strings.Join(similar, " or ")))
 	}
-	return usageError(cmd, fmt.Errorf("there is no subcommand %q: see `%s --help`", args[0], cmd.CommandPath()))
+	return usageError(cmd, fmt.Errorf("there is no subcommand %q: see `%s --help`", args[0], asCalled(cmd.CommandPath())))
 }

@@ -56,8 +56,8 @@ cannot be read, it refuses.
 
 The exit status is 0 if it is done, 1 if there is nothing to forget, and 2 if
 the server refuses or cannot do it.`,
-		Example: `  caddy terraform-registry keys forget acme
-  caddy terraform-registry keys forget registry.terraform.io/hashicorp`,
+		Example: `  caddy-terraform-registry keys forget acme
+  caddy-terraform-registry keys forget registry.terraform.io/hashicorp`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usageError(cmd, errors.New("give one namespace, such as acme or registry.terraform.io/hashicorp"))

@@ -75,10 +75,10 @@ The folder is created if it does not exist.
 
 The exit status is 0 if everything is there, 1 if something is missing, which
 does not keep the rest from being fetched, and 2 if it could not begin.`,
-		Example: `  caddy terraform-registry mirror --root /srv/terraform --platform linux_amd64 --platform darwin_arm64 infra/.terraform.lock.hcl
-  caddy terraform-registry mirror --root /srv/terraform --dry-run ./infra "hashicorp/aws@~> 5.0"
-  caddy terraform-registry mirror --root /srv/terraform --modules ./infra "terraform-aws-modules/vpc/aws@~> 5.0"
-  caddy terraform-registry mirror --root /srv/terraform --upstream https://mirror.example.com/v1/mirror/ --signatures prefer hashicorp/null`,
+		Example: `  caddy-terraform-registry mirror --root /srv/terraform --platform linux_amd64 --platform darwin_arm64 infra/.terraform.lock.hcl
+  caddy-terraform-registry mirror --root /srv/terraform --dry-run ./infra "hashicorp/aws@~> 5.0"
+  caddy-terraform-registry mirror --root /srv/terraform --modules ./infra "terraform-aws-modules/vpc/aws@~> 5.0"
+  caddy-terraform-registry mirror --root /srv/terraform --upstream https://mirror.example.com/v1/mirror/ --signatures prefer hashicorp/null`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError(cmd, errors.New("say what to mirror: a lock file, a folder with a configuration, a provider such as hashicorp/null, or a module"))

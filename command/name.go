@@ -13,12 +13,17 @@ import (
 
 func init() { os.Args = named(os.Args, subcommands()) }
 
-// named are the arguments of a program, in which a subcommand of the registry comes after
-// the registry's own command. A release is a binary that is called after the registry: its
+// ownCommand is the registry's command in Caddy.
+const ownCommand = "terraform-registry"
+
+// named returns the arguments of a program, with the registry's own command before its
+// flags and subcommands. A release is a binary that is called after the registry: its
 // users need not say the name twice. `caddy-terraform-registry check` is
-// `caddy terraform-registry check`. Completion by the shell names the subcommand, too.
+// `caddy terraform-registry check`, and `caddy-terraform-registry --root FOLDER` is
+// `caddy terraform-registry --root FOLDER`. Completion by the shell names the subcommand,
+// too.
 func named(args []string, subcommands []*cobra.Command) []string {
-	if len(args) < 2 || strings.TrimSuffix(filepath.Base(args[0]), ".exe") != module.BinaryName {
+	if len(args) < 2 || !calledAfterRegistry(args[0]) {
 		return args
 	}
 	at := 1
@@ -26,8 +31,30 @@ func named(args []string, subcommands []*cobra.Command) []string {
 		at = 2
 	}
 	isSubcommand := func(c *cobra.Command) bool { return len(args) > at && c.Name() == args[at] }
-	if !slices.ContainsFunc(subcommands, isSubcommand) {
+	if !slices.ContainsFunc(subcommands, isSubcommand) && !isFlagOfOwnCommand(args[1]) {
 		return args
 	}
-	return slices.Insert(slices.Clone(args), at, "terraform-registry")
+	return slices.Insert(slices.Clone(args), at, ownCommand)
+}
+
+// calledAfterRegistry reports whether a program has the name that it has in releases.
+func calledAfterRegistry(program string) bool {
+	return strings.TrimSuffix(filepath.Base(program), ".exe") == module.BinaryName
+}
+
+// isFlagOfOwnCommand reports whether an argument in the place of a command is a flag. Caddy
+// has few flags of its own there.
+func isFlagOfOwnCommand(arg string) bool {
+	return strings.HasPrefix(arg, "-") && !slices.Contains([]string{"-h", "--help", "-v", "--version"}, arg)
+}
+
+// asCalled returns a text about commands with the names by which this program takes them.
+func asCalled(text string) string { return asCalledBy(os.Args[0], text) }
+
+func asCalledBy(program, text string) string {
+	const twice, once, inCaddy = module.BinaryName + " " + ownCommand, module.BinaryName, "caddy " + ownCommand
+	if calledAfterRegistry(program) {
+		return strings.ReplaceAll(text, twice, once)
+	}
+	return strings.ReplaceAll(text, once+" ", inCaddy+" ")
 }

@@ -12,6 +12,9 @@ func TestSubcommandsByTheNameOfTheProgram(t *testing.T) {
 		{"one that Caddy has too", "caddy-terraform-registry version", "caddy-terraform-registry terraform-registry version"},
 		{"its help", "caddy-terraform-registry help check", "caddy-terraform-registry help terraform-registry check"},
 		{"its completion", "caddy-terraform-registry __complete check --", "caddy-terraform-registry __complete terraform-registry check --"},
+		{"a flag of the registry's own command", "caddy-terraform-registry --root /srv", "caddy-terraform-registry terraform-registry --root /srv"},
+		{"Caddy's help", "caddy-terraform-registry --help", "caddy-terraform-registry --help"},
+		{"Caddy's version", "caddy-terraform-registry -v", "caddy-terraform-registry -v"},
 		{"a command of Caddy", "caddy-terraform-registry run --config Caddyfile", "caddy-terraform-registry run --config Caddyfile"},
 		{"the registry's own command", "caddy-terraform-registry terraform-registry check", "caddy-terraform-registry terraform-registry check"},
 		{"no command", "caddy-terraform-registry", "caddy-terraform-registry"},
@@ -21,6 +24,22 @@ func TestSubcommandsByTheNameOfTheProgram(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			if got := strings.Join(named(strings.Fields(test.args), subcommands()), " "); got != test.want {
 				t.Errorf("got %s, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// Help shows commands as the program takes them.
+func TestCommandsInTextsByTheNameOfTheProgram(t *testing.T) {
+	for _, test := range []struct{ rule, program, text, want string }{
+		{"a path of a release", "caddy-terraform-registry", "caddy-terraform-registry terraform-registry check [flags]", "caddy-terraform-registry check [flags]"},
+		{"an example in a release", "/usr/bin/caddy-terraform-registry", "  caddy-terraform-registry check --root /srv", "  caddy-terraform-registry check --root /srv"},
+		{"a path of Caddy", "caddy", "caddy terraform-registry check [flags]", "caddy terraform-registry check [flags]"},
+		{"an example in Caddy", "caddy", "  caddy-terraform-registry check --root /srv", "  caddy terraform-registry check --root /srv"},
+	} {
+		t.Run(test.rule, func(t *testing.T) {
+			if got := asCalledBy(test.program, test.text); got != test.want {
+				t.Errorf("got %q, want %q", got, test.want)
 			}
 		})
 	}

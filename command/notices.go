@@ -27,8 +27,8 @@ version they use, unless they use a network mirror. For a module no client does;
 its pages and the API show the reason. Requests without a version get the newest
 one that is not deprecated.
 ` + noticeArguments + noticeStatus,
-		Example: `  caddy terraform-registry deprecate --root /srv/terraform acme/vpc/aws "< 1.2.0" --reason "subnets overlap: use 1.2 or newer"
-  caddy terraform-registry deprecate --to registry.example.com/acme/vpc/aws "< 1.2.0"`,
+		Example: `  caddy-terraform-registry deprecate --root /srv/terraform acme/vpc/aws "< 1.2.0" --reason "subnets overlap: use 1.2 or newer"
+  caddy-terraform-registry deprecate --to registry.example.com/acme/vpc/aws "< 1.2.0"`,
 	}, network, index.DeprecatedNotice)
 }
 
@@ -45,9 +45,9 @@ before they are fetched.
 Where a lock file names a withdrawn version of a provider, "init" fails until
 "init -upgrade" chooses another one. To warn users first, deprecate the version.
 ` + noticeArguments + noticeStatus,
-		Example: `  caddy terraform-registry withdraw --root /srv/terraform acme/vpc/aws 1.3.0 --reason CVE-2026-1234
-  caddy terraform-registry withdraw --to registry.example.com/acme/vpc/aws 1.3.0 --reason CVE-2026-1234
-  caddy terraform-registry withdraw --to registry.example.com/registry.terraform.io/hashicorp/aws 5.71.0`,
+		Example: `  caddy-terraform-registry withdraw --root /srv/terraform acme/vpc/aws 1.3.0 --reason CVE-2026-1234
+  caddy-terraform-registry withdraw --to registry.example.com/acme/vpc/aws 1.3.0 --reason CVE-2026-1234
+  caddy-terraform-registry withdraw --to registry.example.com/registry.terraform.io/hashicorp/aws 5.71.0`,
 	}, network, index.WithdrawnNotice)
 }
 
@@ -62,8 +62,8 @@ covers them, the command names it and changes nothing.
 ` + noticeArguments + `
 The exit status is 0 if it is done, 1 if there was nothing to restore, and 2 if
 nothing could be changed.`,
-		Example: `  caddy terraform-registry restore --root /srv/terraform acme/vpc/aws 1.3.0
-  caddy terraform-registry restore --to registry.example.com/acme/vpc/aws 1.3.0`,
+		Example: `  caddy-terraform-registry restore --root /srv/terraform acme/vpc/aws 1.3.0
+  caddy-terraform-registry restore --to registry.example.com/acme/vpc/aws 1.3.0`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return runNotice(cmd, args, network, false, func(_ *cobra.Command, n *noticeChange) (noticeEdit, error) {
 				return n.restore, nil

@@ -62,8 +62,8 @@ that clients request come back.
 
 The exit status is 0 if all is well, 1 if something could not be removed, and 2
 if it could not begin.`,
-		Example: `  caddy terraform-registry prune --root /srv/terraform --own registry.example.com --dry-run ./infra
-  caddy terraform-registry prune --root /srv/terraform --own registry.example.com --modules ./infra`,
+		Example: `  caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --dry-run ./infra
+  caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --modules ./infra`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return usageError(cmd, errors.New("give the lock files of everything that uses the registry, or folders with them"))

@@ -38,12 +38,12 @@ registry would, into the same bytes each time, without what its .terraformignore
 names. With --from-git it is taken from the tags of a git repository, exactly as
 it is there, and --path names the folder:
 
-  caddy terraform-registry publish --to registry.example.com/acme/vpc/aws \
+  caddy-terraform-registry publish --to registry.example.com/acme/vpc/aws \
       --from-git . --tag-pattern 'vpc/v{version}' --path modules/vpc --all-tags
 
 Where a repository has several modules, {name} stands for the name of each:
 
-  caddy terraform-registry publish --to 'registry.example.com/acme/{name}/aws' \
+  caddy-terraform-registry publish --to 'registry.example.com/acme/{name}/aws' \
       --from-git . --tag-pattern '{name}/v{version}' --path 'modules/{name}' \
       --all-tags
 
@@ -60,9 +60,9 @@ job: that which GitHub Actions and Forgejo issue, or a variable of GitLab.
 
 The exit status is 0 if everything is published, now or before, 1 if something
 cannot be published or was refused, and 2 if the command could not do its work.`,
-		Example: `  caddy terraform-registry publish --to registry.example.com/acme/demo --docs docs dist
-  caddy terraform-registry publish --to registry.example.com/acme/vpc/aws --version 1.2.0 modules/vpc
-  caddy terraform-registry publish --to registry.example.com/acme/vpc/aws --from-git . --tag v1.2.0`,
+		Example: `  caddy-terraform-registry publish --to registry.example.com/acme/demo --docs docs dist
+  caddy-terraform-registry publish --to registry.example.com/acme/vpc/aws --version 1.2.0 modules/vpc
+  caddy-terraform-registry publish --to registry.example.com/acme/vpc/aws --from-git . --tag v1.2.0`,
 	}
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runPublish(cmd, args, network) }
 	cmd.Flags().StringP("to", "t", "", "The registry and the `address`: HOST/NAMESPACE/TYPE or HOST/NAMESPACE/NAME/SYSTEM (required)")

@@ -64,8 +64,8 @@ With --expires, the token is valid for a duration such as 90d, until the end of
 a day such as 2027-01-01 in UTC, or until a time such as 2027-01-01T08:00:00Z.
 
 The exit status is 0, or 2 if no token was made.`,
-		Example: `  caddy terraform-registry token new ci --file /etc/caddy/tokens --group dev --expires 90d
-  caddy terraform-registry token new jane --file /etc/caddy/tokens --expires 2027-01-01`,
+		Example: `  caddy-terraform-registry token new ci --file /etc/caddy/tokens --group dev --expires 90d
+  caddy-terraform-registry token new jane --file /etc/caddy/tokens --expires 2027-01-01`,
 		Args: tokenName,
 		RunE: runTokenNew,
 	}
@@ -88,7 +88,7 @@ Malformed lines are not listed, but reported in an error.
 
 The exit status is 0 if all lines are listed, 1 if some are malformed, and 2 if
 the file cannot be read.`,
-		Example: `  caddy terraform-registry token list --file /etc/caddy/tokens`,
+		Example: `  caddy-terraform-registry token list --file /etc/caddy/tokens`,
 		Args:    noArguments("the file is given by --file"),
 		RunE:    runTokenList,
 	}
@@ -107,7 +107,7 @@ archives that were signed before remain valid until they expire.
 
 The exit status is 0 if it is revoked, 1 if the file has no token of that name,
 and 2 if the file could not be changed.`,
-		Example: `  caddy terraform-registry token revoke ci --file /etc/caddy/tokens`,
+		Example: `  caddy-terraform-registry token revoke ci --file /etc/caddy/tokens`,
 		Args:    tokenName,
 		RunE:    runTokenRevoke,
 	}

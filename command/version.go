@@ -20,8 +20,8 @@ the metric caddy_terraform_registry_build_info. Name them when you report a
 problem.
 
 The exit status is 0, or 2 if the command was called wrongly.`,
-		Example: `  caddy terraform-registry version
-  caddy terraform-registry version --json | jq -r .registry`,
+		Example: `  caddy-terraform-registry version
+  caddy-terraform-registry version --json | jq -r .registry`,
 		Args: noArguments("there is only --json"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return printResult(cmd, versionResult(module.BuildVersion()))

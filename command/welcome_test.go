@@ -162,7 +162,7 @@ func TestWelcomeSays(t *testing.T) {
 			&index.Report{Withheld: []index.Problem{{Path: "providers/\x1b[2J", Reason: tree.BadName, Detail: "rename it"}}},
 			[]string{`"providers/\x1b[2J"`}, []string{"\x1b"}},
 		{"many problems", "registry.example.com", "", false, many,
-			[]string{"  … and 2 more: `caddy terraform-registry check` lists all\n\nAs a mirror"}, nil},
+			[]string{"  … and 2 more: `caddy-terraform-registry check` lists all\n\nAs a mirror"}, nil},
 	}
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {

@@ -212,7 +212,7 @@ func TestMovingDocsSignatures(t *testing.T) {
 	outside := newOutside(t, newTree(t).Provider("acme/demo", "1.0.0", platforms("linux_amd64", "darwin_arm64"), signedBy(acme)).Keys("acme", acme))
 	files := newTree(t)
 	command := substitute(t, documented(t, movingDocs, "sh", "mirror --root"), "--root tree", "--root "+files.Dir, "hashicorp/null@3.2.2", demoOfOrigin+"@1.0.0")
-	outside.command(t, strings.Fields(strings.TrimPrefix(command, "caddy terraform-registry "))...)
+	outside.command(t, strings.Fields(strings.TrimPrefix(command, "caddy-terraform-registry "))...)
 	report, status := check(t, files)
 	if want := []string{demoOfOrigin + " 1.0.0 publisher"}; !slices.Equal(report.offers(), want) || status != 0 {
 		t.Errorf("it offers %q with status %d, want %q", report.offers(), status, want)

@@ -27,7 +27,7 @@ func TestOperateDocsCaddyfiles(t *testing.T) {
 		if strings.Contains(block, "signing_key") {
 			continue // TestSigningKeyIsReplaced has the key
 		}
-		validateCaddyfile(t, strings.ReplaceAll(block, "/etc/caddy", etc))
+		validateCaddyfile(t, strings.ReplaceAll(block, "/etc/caddy-terraform-registry", etc))
 	}
 }
 
@@ -77,7 +77,7 @@ func TestBackupAndRestore(t *testing.T) {
 	restored.options = append(restored.options, `storage file_system "`+storage+`"`)
 	restored.CA = filepath.Join(storage, "pki", "authorities", "local", "root.crt")
 	restored.configure(t, []Site{site(host, machine)})
-	commands.operate(t, "caddy storage import", restored, machine, backups)
+	commands.operate(t, "storage import", restored, machine, backups)
 	restored.start(t, []Site{site(host, machine)})
 	if after := signatureOfDemo(t, restored); after != before {
 		t.Errorf("the release has the signature %+v, had %+v", after, before)
@@ -113,14 +113,15 @@ func TestSigningKeyIsReplaced(t *testing.T) {
 
 	registry.ReloadBy(t, func() {
 		commands.Shell(t, ".", substitute(t, documented(t, operateDocs, "sh", "rm /var/lib/caddy"),
-			"sudo -u caddy -H caddy storage", quotedCaddy(t)+" storage", "caddy reload", quotedCaddy(t)+" reload", "/etc/caddy/Caddyfile", registry.path("Caddyfile"),
-			"/var/lib/caddy/.local/share/caddy", registry.path("data", "caddy")))
+			"sudo -u caddy-terraform-registry -H ", "", "caddy-terraform-registry storage", quotedCaddy(t)+" storage",
+			"caddy-terraform-registry reload", quotedCaddy(t)+" reload", "/etc/caddy-terraform-registry/Caddyfile", registry.path("Caddyfile"),
+			"/var/lib/caddy-terraform-registry/caddy", registry.path("data", "caddy")))
 	}, site(host, files))
 	second := replaced("generated", first)
 
 	file := filepath.Join(t.TempDir(), "signing_key.asc")
 	writeFile(t, file, privateKey(t))
-	validateCaddyfile(t, substitute(t, documented(t, operateDocs, "caddyfile", "signing_key"), "/etc/caddy/signing_key.asc", file))
+	validateCaddyfile(t, substitute(t, documented(t, operateDocs, "caddyfile", "signing_key"), "/etc/caddy-terraform-registry/signing_key.asc", file))
 	registry.Reload(t, site(host, files, `signing_key "`+file+`"`))
 	replaced("configured", second)
 }
@@ -155,7 +156,7 @@ func TestOperateDocsOneMachine(t *testing.T) {
 	_, port := freePorts(t)
 	home := t.TempDir()
 	command := substitute(t, documented(t, operateDocs, "sh", "--internal-certs"),
-		"caddy terraform-registry", "exec "+quotedCaddy(t)+" terraform-registry", "./tree", files.Dir, "8443", port)
+		"caddy-terraform-registry ", "exec "+quotedCaddy(t)+" terraform-registry ", "./tree", files.Dir, "8443", port)
 	cmd := exec.CommandContext(beforeDeadline(t), "bash", "-c", command)
 	cmd.Env = append(os.Environ(), "HOME="+home, "XDG_DATA_HOME=", "XDG_CONFIG_HOME=")
 	stdout, err := cmd.StdoutPipe()
@@ -176,10 +177,10 @@ func TestOperateDocsOneMachine(t *testing.T) {
 func (ws *Workspace) operate(t *testing.T, text string, r *Registry, files *Tree, backups string) {
 	t.Helper()
 	commands := documented(t, operateDocs, "sh", text)
-	commands = strings.ReplaceAll(commands, "sudo -u caddy -H caddy", quotedCaddy(t))
+	commands = strings.ReplaceAll(commands, "sudo -u caddy-terraform-registry -H caddy-terraform-registry", quotedCaddy(t))
 	commands = strings.ReplaceAll(commands, "/tmp/report.json", filepath.Join(ws.home, "report.json"))
-	ws.Shell(t, ".", substitute(t, commands, "caddy terraform-registry", quotedCaddy(t)+" terraform-registry",
-		"/etc/caddy/Caddyfile", r.path("Caddyfile"), "/var/backups", backups, "/srv", files.Dir))
+	ws.Shell(t, ".", substitute(t, commands, "caddy-terraform-registry check", quotedCaddy(t)+" terraform-registry check",
+		"/etc/caddy-terraform-registry/Caddyfile", r.path("Caddyfile"), "/var/backups", backups, "/srv", files.Dir))
 }
 
 func quotedCaddy(t *testing.T) string {
@@ -236,7 +237,7 @@ func privateKey(t *testing.T) string {
 	}
 	t.Cleanup(func() { _ = exec.Command("gpgconf", "--homedir", home, "--kill", "gpg-agent").Run() })
 	file := filepath.Join(home, "signing_key.asc")
-	commands := substitute(t, documented(t, operateDocs, "sh", "--export-secret-keys"), "/etc/caddy/signing_key.asc", file)
+	commands := substitute(t, documented(t, operateDocs, "sh", "--export-secret-keys"), "/etc/caddy-terraform-registry/signing_key.asc", file)
 	cmd := exec.CommandContext(beforeDeadline(t), "bash", "-euo", "pipefail", "-c", commands)
 	cmd.Env = append(os.Environ(), "GNUPGHOME="+home)
 	if out, err := cmd.CombinedOutput(); err != nil {

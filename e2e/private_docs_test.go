@@ -43,10 +43,10 @@ func TestPrivateDocsCaddyfiles(t *testing.T) {
 	k.New("ci")
 	tokens, openid, forwardAuth, oauth2Proxy := privateCaddyfiles(t)
 	root := t.TempDir()
-	validateCaddyfile(t, substitute(t, tokens, "/srv", root, "/etc/caddy/tokens", k.File))
+	validateCaddyfile(t, substitute(t, tokens, "/srv", root, "/etc/caddy-terraform-registry/tokens", k.File))
 	validateCaddyfile(t, substitute(t, openid, "/srv", root))
 	validateCaddyfile(t, substitute(t, forwardAuth, "/srv", root))
-	validateCaddyfile(t, substitute(t, oauth2Proxy, "/srv", root, "/etc/caddy/tokens", k.File))
+	validateCaddyfile(t, substitute(t, oauth2Proxy, "/srv", root, "/etc/caddy-terraform-registry/tokens", k.File))
 }
 
 // The steps for tokens work in the order in which they are written: each step
@@ -59,7 +59,7 @@ func TestPrivateDocsTokensInOrder(t *testing.T) {
 	}
 	dir := t.TempDir()
 	caddyfile, tokens := filepath.Join(dir, "Caddyfile"), filepath.Join(dir, "tokens")
-	here := strings.NewReplacer("/etc/caddy/Caddyfile", caddyfile, "/etc/caddy/tokens", tokens, "/srv", dir)
+	here := strings.NewReplacer("/etc/caddy-terraform-registry/Caddyfile", caddyfile, "/etc/caddy-terraform-registry/tokens", tokens, "/srv", dir)
 	var made, loaded, asked bool
 	for _, block := range codeBlocks(t, "docs/private.md", "(?:sh|caddyfile)") {
 		if strings.Contains(block, "terraform_registry {") {
@@ -72,8 +72,8 @@ func TestPrivateDocsTokensInOrder(t *testing.T) {
 			continue
 		}
 		for line := range strings.Lines(block) {
-			command, isOurs := strings.CutPrefix(strings.TrimSpace(line), "caddy terraform-registry ")
-			if !isOurs {
+			command, isOurs := strings.CutPrefix(strings.TrimSpace(line), "caddy-terraform-registry ")
+			if !isOurs || strings.HasPrefix(command, "reload ") {
 				continue
 			}
 			command = regexp.MustCompile(`\d{4}-\d\d-\d\d`).ReplaceAllString(here.Replace(command), time.Now().AddDate(1, 0, 0).Format(time.DateOnly))
@@ -81,7 +81,7 @@ func TestPrivateDocsTokensInOrder(t *testing.T) {
 			cmd.Env = append(os.Environ(), "HOME="+dir)
 			out, err := cmd.CombinedOutput()
 			if err != nil {
-				t.Errorf("caddy terraform-registry %s: %v\n%s", command, err, out)
+				t.Errorf("caddy-terraform-registry %s: %v\n%s", command, err, out)
 			}
 			made = made || strings.HasPrefix(command, "token new")
 			asked = asked || strings.HasPrefix(command, "access") && strings.Contains(string(out), "allowed by rule")
@@ -103,17 +103,17 @@ func TestPrivateDocsAccessCommand(t *testing.T) {
 	k.New("ci")
 	caddyfile, _, _, _ := privateCaddyfiles(t)
 	file := filepath.Join(t.TempDir(), "Caddyfile")
-	writeFile(t, file, substitute(t, caddyfile, "/srv", t.TempDir(), "/etc/caddy/tokens", k.File))
+	writeFile(t, file, substitute(t, caddyfile, "/srv", t.TempDir(), "/etc/caddy-terraform-registry/tokens", k.File))
 	for _, block := range codeBlocks(t, "docs/private.md", "sh") {
 		command, want, found := strings.Cut(block, "\n")
-		command, shown := strings.CutPrefix(command, "$ caddy ")
+		command, shown := strings.CutPrefix(command, "$ caddy-terraform-registry ")
 		if !found || !shown {
 			continue
 		}
-		cmd := exec.Command(binary, strings.Fields(substitute(t, command, "/etc/caddy/Caddyfile", file))...)
+		cmd := exec.Command(binary, append([]string{"terraform-registry"}, strings.Fields(substitute(t, command, "/etc/caddy-terraform-registry/Caddyfile", file))...)...)
 		out, err := cmd.Output()
 		if err != nil || string(out) != want {
-			t.Errorf("caddy %s: %v\n%swant\n%s", command, err, out, want)
+			t.Errorf("caddy-terraform-registry %s: %v\n%swant\n%s", command, err, out, want)
 		}
 		return
 	}
@@ -242,7 +242,7 @@ func TestPrivateDocsOAuth2Proxy(t *testing.T) {
 	tokens := newTokens(t)
 	ci := tokens.New("ci")
 	_, _, _, block := privateCaddyfiles(t)
-	block = substitute(t, block, "/srv", privateTree(t).Dir, "/etc/caddy/tokens", tokens.File, "oauth2-proxy.internal:4180", hostOf(t, proxy.URL))
+	block = substitute(t, block, "/srv", privateTree(t).Dir, "/etc/caddy-terraform-registry/tokens", tokens.File, "oauth2-proxy.internal:4180", hostOf(t, proxy.URL))
 	registry := startRegistry(t, documentedSite(t, block))
 	registry.Log.Wait(t, "it has scanned its tree", Entry.scan)
 	client, err := registry.client()

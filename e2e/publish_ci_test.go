@@ -127,7 +127,7 @@ func TestPublishDocsGitLab(t *testing.T) {
 	ws := newWorkspace(t, registry, "")
 	ws.release(t)
 	ws.Setenv(variable[1], openid.CIToken(t, "ci", openIDAudience))
-	ws.Shell(t, ".", substitute(t, script, "caddy ", `"`+caddy+`" `, "registry.example.com", openIDHost))
+	ws.Shell(t, ".", substitute(t, script, "caddy-terraform-registry ", `"`+caddy+`" terraform-registry `, "registry.example.com", openIDHost))
 	expect(t, registry.Get(t, "https://"+openIDHost+"/v1/providers/acme/demo/versions").Body, `"1.2.0"`)
 }
 

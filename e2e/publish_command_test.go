@@ -20,7 +20,7 @@ func TestPublishDocsCommand(t *testing.T) {
 	ws := newWorkspace(t, registry, "")
 	ws.Setenv("TF_TOKEN_registry_example_com", token)
 	commands := func(text string) string {
-		return substitute(t, documented(t, publishDocs, "sh", text), "caddy terraform-registry", `"`+caddy+`" terraform-registry`)
+		return substitute(t, documented(t, publishDocs, "sh", text), "caddy-terraform-registry", `"`+caddy+`" terraform-registry`)
 	}
 
 	ws.release(t)

@@ -27,7 +27,7 @@ func startPublishing(t *testing.T, files *Tree) (r *Registry, token string) {
 // startPublishingWith runs it with the tokens of its users. Of these, ops may manage all.
 func startPublishingWith(t *testing.T, files *Tree, tokens *Tokens) (r *Registry) {
 	t.Helper()
-	block := substitute(t, codeBlocks(t, publishDocs, "caddyfile")[0], "/srv", files.Dir, "/etc/caddy/tokens", tokens.File)
+	block := substitute(t, codeBlocks(t, publishDocs, "caddyfile")[0], "/srv", files.Dir, "/etc/caddy-terraform-registry/tokens", tokens.File)
 	r = startRegistry(t, documentedSite(t, block))
 	r.Log.Wait(t, "it has scanned its tree", Entry.scan)
 	return r

@@ -96,8 +96,8 @@ func TestStartDocsOnAServer(t *testing.T) {
 	files := newTree(t)
 	server := machineWithCaddy(t)
 	tokens := server.Path("tokens")
-	// It is tried without a package, which has another name for the command, and a user.
-	here := []string{"sudo caddy-terraform-registry ", "caddy terraform-registry "}
+	// It is tried without a package, which has a user.
+	here := []string{"sudo caddy-terraform-registry ", "caddy-terraform-registry "}
 	create, _, found := strings.Cut(substitute(t, documented(t, startDocs, "sh", "token new"), append(here, "/etc/caddy-terraform-registry/tokens", tokens)...), "sudo chown")
 	if !found {
 		t.Fatal("the tokens file is not given to the user of Caddy")

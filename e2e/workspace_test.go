@@ -52,7 +52,8 @@ func newWorkspace(t *testing.T, r *Registry, configuration string) *Workspace {
 	return ws
 }
 
-// machineWithCaddy returns a workspace that reaches nothing, with `caddy` on its PATH.
+// machineWithCaddy returns a workspace that reaches nothing, with `caddy-terraform-registry` on its
+// PATH.
 func machineWithCaddy(t *testing.T) *Workspace {
 	t.Helper()
 	ws := newWorkspace(t, &Registry{Proxy: newProxy(t)}, "")
@@ -60,14 +61,14 @@ func machineWithCaddy(t *testing.T) *Workspace {
 	return ws
 }
 
-// InstallCaddy puts `caddy` on the PATH of the machine.
+// InstallCaddy puts `caddy-terraform-registry` on the PATH of the machine.
 func (ws *Workspace) InstallCaddy(t *testing.T) {
 	t.Helper()
 	caddy, err := caddyBinary()
 	if err != nil {
 		t.Fatal(err)
 	}
-	ws.Install(t, "caddy", caddy)
+	ws.Install(t, "caddy-terraform-registry", caddy)
 }
 
 // Install puts a program on the PATH of the machine.

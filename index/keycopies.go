@@ -41,7 +41,7 @@ var ErrKeysMissing = errors.New("the keys of the namespace are missing")
 // keysMissing says what to do.
 func keysMissing(n keysOf) *tree.Finding {
 	return tree.Findingf(tree.KeysMissing, "%s is gone, or cannot be read, and the namespace had keys: put the file back; "+
-		"if its releases are no longer signed, write the line `unsigned` into it, or run `caddy terraform-registry keys forget %s`", n.file(), n)
+		"if its releases are no longer signed, write the line `unsigned` into it, or run `caddy-terraform-registry keys forget %s`", n.file(), n)
 }
 
 // RequireKeys is for a namespace without a keys file: it returns an ErrKeysMissing if there

@@ -32,7 +32,7 @@ func init() {
 //	ci      sha256:4a5c…     groups=dev,release
 //	jane    sha256:91b0…     expires=2027-01-01T00:00:00Z  # the laptop
 //
-// To add a line, use `caddy terraform-registry token new NAME --file FILE`, which
+// To add a line, use `caddy-terraform-registry token new NAME --file FILE`, which
 // generates the token, prints it once and stores only its hash. `token list` and
 // `token revoke` list and revoke tokens. Only the user that Caddy runs as needs to
 // be able to read the file.
@@ -91,7 +91,7 @@ func (t *Tokens) Provision(ctx caddy.Context) error {
 	t.tokens, err = tokenfile.Open(file, t.logger, time.Now)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("file: %w: make a first token with `caddy terraform-registry token new NAME --file %s`", err, file)
+		return fmt.Errorf("file: %w: make a first token with `caddy-terraform-registry token new NAME --file %s`", err, file)
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Errorf("file: %w: let the user that Caddy runs as read it", err)
 	case err != nil:

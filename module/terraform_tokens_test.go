@@ -161,7 +161,7 @@ func TestTokensProvision(t *testing.T) {
 		{"no file", "", "it is required"},
 		{"an empty placeholder", "{env.TOKENS_NOWHERE}", "TOKENS_NOWHERE"},
 		{"a placeholder of a request", "{http.request.host}", "http.request.host"},
-		{"a missing file", file + "2", "tokens2: no such file or directory: make a first token with `caddy terraform-registry token new NAME --file " + file + "2`"},
+		{"a missing file", file + "2", "tokens2: no such file or directory: make a first token with `caddy-terraform-registry token new NAME --file " + file + "2`"},
 		{"a broken file", broken, "line 1: ci: "},
 	}
 	for _, test := range tests {

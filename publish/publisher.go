@@ -343,7 +343,7 @@ func (p *Publisher) awaitOffer(ctx context.Context, f File, sum string) (problem
 	case p.offered(last, f, sum):
 		return ""
 	case scanned:
-		return "it is in the tree, and is not offered because of something else there: the registry's operator can tell why by `caddy terraform-registry check`"
+		return "it is in the tree, and is not offered because of something else there: the registry's operator can tell why by `caddy-terraform-registry check`"
 	}
 	return "it is in the tree, and will be offered when the registry has read it"
 }

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs `caddy terraform-registry publish` with the inputs of the action, which come as
+# Runs `caddy-terraform-registry publish` with the inputs of the action, which come as
 # environment variables: none of them is ever a part of a script.
 set -euo pipefail
 
