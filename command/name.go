@@ -54,7 +54,7 @@ func asCalled(text string) string { return asCalledBy(os.Args[0], text) }
 func asCalledBy(program, text string) string {
 	const twice, once, inCaddy = module.BinaryName + " " + ownCommand, module.BinaryName, "caddy " + ownCommand
 	if calledAfterRegistry(program) {
-		return strings.ReplaceAll(text, twice, once)
+		return strings.NewReplacer(twice, once, inCaddy, once).Replace(text)
 	}
-	return strings.ReplaceAll(text, once+" ", inCaddy+" ")
+	return strings.NewReplacer(twice, inCaddy, once+" ", inCaddy+" ").Replace(text)
 }

@@ -34,6 +34,8 @@ func TestCommandsInTextsByTheNameOfTheProgram(t *testing.T) {
 	for _, test := range []struct{ rule, program, text, want string }{
 		{"a path of a release", "caddy-terraform-registry", "caddy-terraform-registry terraform-registry check [flags]", "caddy-terraform-registry check [flags]"},
 		{"an example in a release", "/usr/bin/caddy-terraform-registry", "  caddy-terraform-registry check --root /srv", "  caddy-terraform-registry check --root /srv"},
+		{"a path in a program that was built as Caddy", "caddy-terraform-registry", "caddy terraform-registry check [flags]", "caddy-terraform-registry check [flags]"},
+		{"a path in a release that was renamed", "caddy", "caddy-terraform-registry terraform-registry", "caddy terraform-registry"},
 		{"a path of Caddy", "caddy", "caddy terraform-registry check [flags]", "caddy terraform-registry check [flags]"},
 		{"an example in Caddy", "caddy", "  caddy-terraform-registry check --root /srv", "  caddy terraform-registry check --root /srv"},
 	} {
