@@ -263,3 +263,25 @@ func TestEveryEventOfUpstreamsIsExplained(t *testing.T) {
 		}
 	}
 }
+
+// The page begins with ten problems. Each has a message as clients print it, its cause and
+// what to do.
+func TestTroubleshootingBeginsWithFrequentProblems(t *testing.T) {
+	content, err := os.ReadFile("docs/troubleshooting.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, chapter, _ := strings.Cut(string(content), "\n## ")
+	chapter, _, _ = strings.Cut(chapter, "\n## ")
+	problems := strings.Split(chapter, "\n### ")[1:]
+	if len(problems) != 10 {
+		t.Errorf("there are %d problems, want ten", len(problems))
+	}
+	for _, p := range problems {
+		for _, part := range []string{"\n> `", "\n**Cause.** ", "\n**What to do.** "} {
+			if !strings.Contains(p, part) {
+				t.Errorf("%q has no %q", strings.SplitN(p, "\n", 2)[0], strings.TrimSpace(part))
+			}
+		}
+	}
+}

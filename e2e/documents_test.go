@@ -101,7 +101,7 @@ func TestDocumentsCaddyfiles(t *testing.T) {
 	tokens := filepath.Join(t.TempDir(), "tokens")
 	writeFile(t, tokens, "")
 	here := strings.NewReplacer("/etc/caddy-terraform-registry/tokens", tokens, "/var/www/mirror", t.TempDir(), packagedRoot, t.TempDir())
-	for _, document := range []string{"README.md", "docs/serve.md", "docs/mirror.md", "docs/stand-in.md", "docs/private.md", "docs/publish.md", "docs/start.md", "docs/moving.md", "docs/tools.md", "docs/pages.md"} {
+	for _, document := range []string{"README.md", "docs/serve.md", "docs/mirror.md", "docs/fill.md", "docs/private.md", "docs/publish.md", "docs/start.md", "docs/moving.md", "docs/tools.md", "docs/pages.md"} {
 		for _, block := range codeBlocks(t, document, "caddyfile") {
 			block = here.Replace(block)
 			validateCaddyfile(t, block)
