@@ -52,7 +52,7 @@ type FileSystem struct {
 	// part of the URL. Placeholders such as `{env.BUCKET}` are replaced.
 	URL string `json:"url,omitempty"`
 
-	// Prefix is what the keys of the files begin with, before a slash. The rest of the
+	// Prefix is the beginning of the files' keys, before a slash. The rest of the
 	// bucket cannot be reached. Empty: the whole bucket. Placeholders are replaced.
 	Prefix string `json:"prefix,omitempty"`
 

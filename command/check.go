@@ -23,11 +23,12 @@ func checkCommand() *cobra.Command {
 		Use:   "check --root FOLDER [--signatures require] [--json]",
 		Short: "Says what a folder offers, what is withheld and why",
 		Long: `
-Reads every file of a folder as the registry would, and says what it would offer
-to clients, what it would withhold, and what to do about that. It starts no
-server, writes nothing and needs no key: where a release is said to be signed by
-the registry, the registry would sign it. Run by the user that the registry runs
-as, it also notes which files are others than those that were first offered.
+Reads every file of a folder as the registry would, and lists the versions that
+the registry would offer or withhold, with the reason and the remedy. The
+command starts no server, writes nothing and needs no key: releases that are
+"signed by the registry" are signed when a server offers them. Run by the user
+that the registry runs as, it also notes files that have changed since their
+first offer.
 
 The exit status is 0 if all is well, 1 if something is withheld or nothing of a
 tree is found in the folder, and 2 if the folder cannot be read.`,

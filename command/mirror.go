@@ -36,8 +36,8 @@ a network without it. It needs no server, and may run beside one: a package
 appears in the folder when it is complete and verified. Packages that are there
 are not fetched again, so that a run that ended early can be continued.
 
-Arguments say what to fetch. One that exists is a path, and so is one that
-begins with ./, ../ or /. Any other is a provider or a module.
+The arguments name what to fetch. An argument that exists, or begins with ./,
+../ or /, is a path. Any other is a provider or a module.
 
   A lock file (.terraform.lock.hcl): the versions that it locks. Packages with
     other hashes than the locked ones are refused.
@@ -89,7 +89,7 @@ does not keep the rest from being fetched, and 2 if it could not begin.`,
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return runMirror(cmd, args, network) }
 	addProvidersFlags(cmd)
 	modulesFlag(cmd, "Fetch modules too, into `folder` (default: modules under the root)")
-	cmd.Flags().StringSliceP("platform", "p", nil, "A platform to fetch packages for, as `os_arch` such as linux_amd64; can be repeated (default: that of this machine)")
+	cmd.Flags().StringSliceP("platform", "p", nil, "A platform to fetch packages for, as `os_arch` such as linux_amd64; can be repeated (default: the platform of this machine)")
 	cmd.Flags().StringArrayP("upstream", "u", nil, "The `URL` of a network mirror for all providers, or HOSTNAME=URL for another address of one registry; can be repeated")
 	cmd.Flags().StringArray("modules-url", nil, "`HOSTNAME=URL` for the module service of a registry, if it cannot be discovered; can be repeated")
 	cmd.Flags().StringSlice("private", nil, "A `host` in a private network that registries may link to; can be repeated")

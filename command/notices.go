@@ -90,8 +90,8 @@ the folder.
 
 --to HOST/ADDRESS VERSIONS writes it at a registry that is configured with
 "publish", where the token needs the right to manage the address. The address is
-the same, so that what HOST has of another registry begins with two hostnames:
-registry.example.com/registry.terraform.io/hashicorp/aws. If somebody else has
+the same. For an address that HOST mirrors, there are thus two hostnames:
+registry.example.com/registry.terraform.io/hashicorp/aws. If another user has
 changed the file meanwhile, it is read and changed again. The token is found as
 by publish.
 

@@ -48,10 +48,10 @@ Where a repository has several modules, {name} stands for the name of each:
       --all-tags
 
 Everything is checked before anything is sent. With --dry-run no file is sent:
-the registry is only asked, if there is a token, what it would answer. What it
-has already is not sent again, so that a run that ended early can be continued.
-Clients are offered a version when it is complete and verified, and it never
-changes again.
+the registry is only asked, if there is a token, for its answer. Files that the
+registry already has are not sent again, so that a run that ended early can be
+continued. Clients are offered a version when it is complete and verified. A
+version never changes again.
 
 The token is the first of these: --token-file, an environment variable such as
 TF_TOKEN_registry_example_com, the credentials that "terraform login" or "tofu

@@ -61,7 +61,7 @@ type OpenID struct {
 	// options, except in the names of required claims.
 	Issuer string `json:"issuer,omitempty"`
 
-	// The names of this registry at the issuer, one of which a token must have in
+	// The names of this registry at the issuer. A token must have one of these names in
 	// its claim `aud`. Required: otherwise any other service could use the tokens
 	// that clients send to it.
 	Audience []string `json:"audience,omitempty"`

@@ -41,13 +41,13 @@ type Upstream struct {
 	// `signatures` to `prefer`. Default: none; the registries are used.
 	Mirror string `json:"mirror,omitempty"`
 
-	// The URL of the same registry at another address, such as that of an internal
-	// cache. Only for a single hostname. Default: `https://` and the hostname.
+	// Another URL of the same registry, such as the URL of an internal cache. Only for
+	// a single hostname. Default: `https://` and the hostname.
 	URL string `json:"url,omitempty"`
 
-	// Whether modules are mirrored, too. Nobody signs modules: what the registry and the
-	// host of the files send over TLS is what is kept, with a record of the commit. If a
-	// version is another one when it is fetched again, it is refused. Default: false.
+	// Whether modules are mirrored, too. Modules have no signature: the mirror keeps the
+	// files that it gets over TLS, with a record of the commit. If a version is fetched
+	// again and its source has changed, the version is refused. Default: false.
 	Modules bool `json:"modules,omitempty"`
 
 	// The URL of the registry's module service, where that cannot be found out: with
@@ -125,7 +125,7 @@ type UpstreamHost struct {
 	// others can publish at the registry.
 	Allow []string `json:"allow,omitempty"`
 
-	// The user that the token belongs to. Default: `git`, which is what code hosts
+	// The user that the token belongs to. Default: `git`, as code hosts
 	// expect.
 	User string `json:"user,omitempty"`
 
