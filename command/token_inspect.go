@@ -41,8 +41,8 @@ Web Token is asked for its keys, as by the server.
 
 The exit status is 0 if the token is accepted, 1 if it is refused, and 2 if
 that is not known, as when the issuer does not answer.`,
-		Example: `  caddy terraform-registry token inspect --config /etc/caddy/Caddyfile < token
-  caddy terraform-registry token inspect --config Caddyfile --token-file token`,
+		Example: `  caddy-terraform-registry token inspect --config /etc/caddy/Caddyfile < token
+  caddy-terraform-registry token inspect --config Caddyfile --token-file token`,
 		Args: noArguments("the token is read from standard input, or from the file given by --token-file"),
 		RunE: runTokenInspect,
 	}
