@@ -139,7 +139,7 @@ func (p *metadataParser) body(body *hclsyntax.Body) {
 		case "deprecated", "withdrawn":
 			p.problem(line, true, "%s is a block: write %[1]s \"< 1.2.0\" { reason = \"…\" }", a.Name)
 		default:
-			p.problem(line, false, "there is no argument %s: use description, source or owner", plain(a.Name))
+			p.problem(line, false, "there is no argument %s: use description, source or owner", address.Plain(a.Name))
 		}
 	}
 	for _, b := range body.Blocks {
@@ -149,7 +149,7 @@ func (p *metadataParser) body(body *hclsyntax.Body) {
 		case "withdrawn":
 			p.notice(b, &p.metadata.Withdrawn, true)
 		default:
-			p.problem(b.TypeRange.Start.Line, true, "there is no block %s: use deprecated or withdrawn", plain(b.Type))
+			p.problem(b.TypeRange.Start.Line, true, "there is no block %s: use deprecated or withdrawn", address.Plain(b.Type))
 		}
 	}
 }
@@ -186,7 +186,7 @@ func (p *metadataParser) notice(b *hclsyntax.Block, list *[]Notice, withdraws bo
 		case "link":
 			n.Link = p.url(a)
 		default:
-			p.problem(a.NameRange.Start.Line, false, "there is no argument %s in a block %s: use reason or link", plain(a.Name), b.Type)
+			p.problem(a.NameRange.Start.Line, false, "there is no argument %s in a block %s: use reason or link", address.Plain(a.Name), b.Type)
 		}
 	}
 	for _, inner := range b.Body.Blocks {
@@ -246,7 +246,7 @@ func webURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
 		len(text) > maxURL || !utf8.ValidString(text) {
-		return "", fmt.Errorf("%s is not the URL of a web page: begin it with https://, without a user or password", plain(text))
+		return "", fmt.Errorf("%s is not the URL of a web page: begin it with https://, without a user or password", address.Plain(text))
 	}
 	return u.String(), nil
 }
