@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -20,7 +21,7 @@ const folderPatience = time.Second
 // A presentModule is what the tree has of a module, and says about it. Both may be nil.
 type presentModule struct {
 	*index.Module
-	*index.Metadata
+	Metadata *registryhcl.File
 }
 
 // versions are those in the tree.

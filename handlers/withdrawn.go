@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 // metadata is what registry.hcl says about the target of r, which is nil if there is
 // none. For the files of what is hosted, which are named by their place in the tree,
 // it is what clients were told when they asked for the list.
-func (g *Registry) metadata(r *request) *index.Metadata {
+func (g *Registry) metadata(r *request) *registryhcl.File {
 	t := &r.target
 	name := t.under
 	if name == "" {
@@ -121,7 +122,7 @@ func (g *Registry) versionAbsent(w http.ResponseWriter, r *request, known bool) 
 }
 
 // withoutWithdrawn drops versions that m withdraws from a list.
-func withoutWithdrawn(list []wire.ProviderVersion, m *index.Metadata) []wire.ProviderVersion {
-	kept, _ := m.WithoutWithdrawn(list, nil)
+func withoutWithdrawn(list []wire.ProviderVersion, m *registryhcl.File) []wire.ProviderVersion {
+	kept, _ := index.WithoutWithdrawn(m, list, nil)
 	return kept
 }

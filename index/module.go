@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -58,7 +59,7 @@ type ModuleVersion struct {
 
 	notes      []string // for the report
 	summary    []byte   // encoded: it is rarely needed
-	deprecated *Notice
+	deprecated *registryhcl.Notice
 }
 
 func (v *ModuleVersion) number() *version.Version { return v.version }
@@ -82,11 +83,11 @@ func (m *Module) Version(v string) *ModuleVersion {
 // Latest is the version to use if none is requested: the newest that is neither a
 // prerelease nor deprecated, else the newest that is no prerelease, else the newest.
 func (m *Module) Latest() *ModuleVersion {
-	return latestOf(m.Versions, func(v *ModuleVersion) (*version.Version, *Notice) { return v.version, v.deprecated })
+	return latestOf(m.Versions, func(v *ModuleVersion) (*version.Version, *registryhcl.Notice) { return v.version, v.deprecated })
 }
 
 // latestOf returns the version to use of a list that is ordered, the newest first.
-func latestOf[T any](list []T, about func(T) (*version.Version, *Notice)) T {
+func latestOf[T any](list []T, about func(T) (*version.Version, *registryhcl.Notice)) T {
 	best, stable := list[0], false
 	for _, item := range list {
 		v, deprecated := about(item)
@@ -104,17 +105,17 @@ func latestOf[T any](list []T, about func(T) (*version.Version, *Notice)) T {
 }
 
 // Metadata is what registry.hcl says about the module; nil if there is none.
-func (m *Module) Metadata() *Metadata { return m.standing.metadata }
+func (m *Module) Metadata() *registryhcl.File { return m.standing.metadata }
 
 // Withdrawn are the versions that lie in the tree and are not offered, the newest
 // first.
 func (m *Module) Withdrawn() []WithdrawnVersion { return m.standing.withdrawn }
 
 // Deprecated is the notice that deprecates the version; nil if none does.
-func (v *ModuleVersion) Deprecated() *Notice { return v.deprecated }
+func (v *ModuleVersion) Deprecated() *registryhcl.Notice { return v.deprecated }
 
 // noticed returns the version with the notice that deprecates it, which may be nil.
-func (v *ModuleVersion) noticed(n *Notice) *ModuleVersion {
+func (v *ModuleVersion) noticed(n *registryhcl.Notice) *ModuleVersion {
 	if v.deprecated == n {
 		return v
 	}
@@ -126,7 +127,7 @@ func (v *ModuleVersion) noticed(n *Notice) *ModuleVersion {
 // ModuleVersions is the registry's list of a module's versions and of further ones that
 // it can fetch, and the version to use if none is requested. m is what registry.hcl says.
 // The list is nil if it is empty.
-func ModuleVersions(a address.Address, versions []*ModuleVersion, further []string, m *Metadata) (list *wire.Document, latest string) {
+func ModuleVersions(a address.Address, versions []*ModuleVersion, further []string, m *registryhcl.File) (list *wire.Document, latest string) {
 	all, known := slices.Clone(versions), make(map[string]bool, len(versions)+len(further))
 	for _, v := range versions {
 		known[v.Version] = true

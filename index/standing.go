@@ -6,12 +6,13 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 // A WithdrawnVersion is a version that lies in the tree and is offered to nobody.
 type WithdrawnVersion struct {
-	Version string // in the form clients request it
-	Notice  Notice // why
+	Version string             // in the form clients request it
+	Notice  registryhcl.Notice // why
 
 	version *version.Version
 }
@@ -19,19 +20,19 @@ type WithdrawnVersion struct {
 // A standing is what registry.hcl makes of an address, also where nothing of it is
 // offered.
 type standing struct {
-	metadata  *Metadata
+	metadata  *registryhcl.File
 	withdrawn []WithdrawnVersion // the newest first
 }
 
 // withdraw adds a version.
-func (s *standing) withdraw(v *version.Version, n *Notice) {
+func (s *standing) withdraw(v *version.Version, n *registryhcl.Notice) {
 	s.withdrawn = append(s.withdrawn, WithdrawnVersion{v.String(), *n, v})
 }
 
 // over returns the standing of an address that is found both with HOSTNAME, which s
 // is of, and without.
 func (s standing) over(hosted standing) standing {
-	both := standing{s.metadata.over(hosted.metadata), slices.Concat(s.withdrawn, hosted.withdrawn)}
+	both := standing{s.metadata.Over(hosted.metadata), slices.Concat(s.withdrawn, hosted.withdrawn)}
 	both.sort()
 	return both
 }
@@ -59,11 +60,13 @@ func (s *standing) sort() {
 
 // Metadata returns what the registry.hcl in the folder of exactly that address says;
 // nil if there is none.
-func (s *Snapshot) Metadata(a address.Address) *Metadata { return s.standings[a].metadata }
+func (s *Snapshot) Metadata(a address.Address) *registryhcl.File { return s.standings[a].metadata }
 
 // HostedMetadata returns what is said about a provider or module that a registry hosts
 // if it answers as a.Hostname: under that HOSTNAME and under none, merged.
-func (s *Snapshot) HostedMetadata(a address.Address) *Metadata { return s.hostedStanding(a).metadata }
+func (s *Snapshot) HostedMetadata(a address.Address) *registryhcl.File {
+	return s.hostedStanding(a).metadata
+}
 
 // WithdrawnVersions returns the versions that lie under exactly that address and are
 // withdrawn, the newest first.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 func (m *moduleView) heading() heading {
@@ -167,7 +168,7 @@ func (m *moduleView) sidebar() sidebar {
 }
 
 // sourceFacts are those that an operator writes.
-func sourceFacts(m *index.Metadata) []fact {
+func sourceFacts(m *registryhcl.File) []fact {
 	var facts []fact
 	if m.Source != "" {
 		_, text, _ := strings.Cut(m.Source, "://")

@@ -1,4 +1,4 @@
-package index
+package registryhcl
 
 import (
 	"slices"
@@ -8,9 +8,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// Metadata is what the operator says about a provider or module, in the registry.hcl
-// of its folder. A nil Metadata says nothing. It does not change.
-type Metadata struct {
+// A File has what the operator says about a provider or module, in the registry.hcl of
+// its folder. A nil File says nothing. It does not change.
+type File struct {
 	Description, Source, Owner string
 
 	// Deprecated versions are offered, and clients, pages and the API are told.
@@ -38,7 +38,7 @@ func (n *Notice) String() string {
 }
 
 // DeprecatedVersion returns the first notice that deprecates a version, or nil.
-func (m *Metadata) DeprecatedVersion(v *version.Version) *Notice {
+func (m *File) DeprecatedVersion(v *version.Version) *Notice {
 	if m == nil {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (m *Metadata) DeprecatedVersion(v *version.Version) *Notice {
 }
 
 // WithdrawnVersion returns the first notice that withdraws a version, or nil.
-func (m *Metadata) WithdrawnVersion(v *version.Version) *Notice {
+func (m *File) WithdrawnVersion(v *version.Version) *Notice {
 	if m == nil {
 		return nil
 	}
@@ -62,8 +62,8 @@ func covering(notices []Notice, v *version.Version) *Notice {
 	return nil
 }
 
-// equal reports whether two say the same.
-func (m *Metadata) equal(other *Metadata) bool {
+// Equal reports whether two say the same.
+func (m *File) Equal(other *File) bool {
 	if m == nil || other == nil {
 		return m == other
 	}
@@ -74,10 +74,10 @@ func (m *Metadata) equal(other *Metadata) bool {
 		slices.EqualFunc(m.Deprecated, other.Deprecated, same) && slices.EqualFunc(m.Withdrawn, other.Withdrawn, same)
 }
 
-// over returns the metadata of an address that is found both with HOSTNAME, which m
+// Over returns the metadata of an address that is found both with HOSTNAME, which m
 // is of, and without: texts that m lacks are those of hosted, and the notices of
 // both count.
-func (m *Metadata) over(hosted *Metadata) *Metadata {
+func (m *File) Over(hosted *File) *File {
 	switch {
 	case m == nil:
 		return hosted
