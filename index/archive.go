@@ -15,14 +15,14 @@ import (
 
 // An archive is a file or folder whose content has to be read, and what reading it
 // gave.
-type archive struct {
+type job struct {
 	in *folder // of the provider or module it is of
 	tree.Location
 	version string
 	files   []packedFile  // of a module folder, or an unpacked package
 	layout  *moduleLayout // of a module folder; nil for any other archive
 	rank    int           // how many newer versions there are
-	read    func(context.Context, *archive) (digest, error)
+	read    func(context.Context, *job) (digest, error)
 	turn    *turn // in a reading; nil until it is in one
 
 	// Until it is read, an archive is pending: nothing is known of it but its stamp, and
@@ -32,7 +32,7 @@ type archive struct {
 }
 
 // noteRested adds a folder that has been read: it need not rest again.
-func (a *archive) noteRested(rested map[string]tree.Stamp) {
+func (a *job) noteRested(rested map[string]tree.Stamp) {
 	if a.files != nil && !a.pending && a.bad == nil {
 		rested[a.ReportPath()] = a.stamp
 	}
@@ -40,8 +40,8 @@ func (a *archive) noteRested(rested map[string]tree.Stamp) {
 
 // newArchive adds a file in a folder, which a report calls report, to what has to be
 // read, unless the memo knows it, or it is empty, or no regular file.
-func (w *walker) newArchive(in *folder, report string, e tree.Entry, version string, read func(context.Context, *archive) (digest, error)) *archive {
-	a := &archive{in: in, Location: e.Location(report), version: version, read: read}
+func (w *walker) newArchive(in *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (digest, error)) *job {
+	a := &job{in: in, Location: e.Location(report), version: version, read: read}
 	a.stamp = tree.StampOf(e.Info)
 	if !e.Info.Mode().IsRegular() {
 		a.bad = tree.Findingf(tree.Unreadable, "it is not a regular file: remove it")
@@ -59,7 +59,7 @@ func (w *walker) newArchive(in *folder, report string, e tree.Entry, version str
 
 // recall takes over what the memo, or the digests from outside of scans, know of an
 // archive, and reports whether they do.
-func (w *walker) recall(a *archive) (known bool) {
+func (w *walker) recall(a *job) (known bool) {
 	d, known := w.scan.memo.get(&a.Location, a.stamp)
 	if !known {
 		if d, known = w.scan.options.Digests.get(a.stamp); known {
@@ -83,7 +83,7 @@ const folderRest = time.Second
 // recallOrQueueFolder takes over what the memo knows of a folder, and else adds it to
 // what has to be read, or leaves it to rest. dirs are the folders in it, from which
 // removing a file is a change too.
-func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
+func (w *walker) recallOrQueueFolder(a *job, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
 		return true
@@ -98,7 +98,7 @@ func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 // withChanges is a folder's stamp with the last time at which a name in it was
 // removed or added, if that was later. Only local file systems keep this time:
 // others make one up, and with that a folder might never be at rest.
-func (a *archive) withChanges(dirs []string, taken time.Time) tree.Stamp {
+func (a *job) withChanges(dirs []string, taken time.Time) tree.Stamp {
 	s := a.stamp
 	if !a.in.part.IsOnDisk() || !a.in.part.KeepsInodes(a.Path()) {
 		return s
@@ -118,14 +118,14 @@ func (a *archive) withChanges(dirs []string, taken time.Time) tree.Stamp {
 }
 
 // queue adds an archive to what has to be read.
-func (w *walker) queue(a *archive) {
+func (w *walker) queue(a *job) {
 	a.pending = true
 	a.DetachName()
 	w.unread = append(w.unread, a)
 }
 
 // readArchive returns what reading an archive gave, and has it remembered.
-func (s *scan) readArchive(a *archive) digest {
+func (s *scan) readArchive(a *job) digest {
 	d, err := a.read(s.ctx, a)
 	if err != nil {
 		d = digest{bad: tree.AsFinding(err)}
@@ -143,7 +143,7 @@ func (s *scan) readArchive(a *archive) digest {
 
 // readFile opens an archive that is a file, has it digested, and checks that it has
 // not changed meanwhile.
-func readFile(ctx context.Context, a *archive, read func(f afero.File, d *digest) error) (digest, error) {
+func readFile(ctx context.Context, a *job, read func(f afero.File, d *digest) error) (digest, error) {
 	f, info, err := a.in.part.OpenRegular(a.Path())
 	if err != nil {
 		return digest{}, err

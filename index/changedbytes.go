@@ -35,7 +35,7 @@ func (b *earlierBytes) same(report string, d digest) bool {
 // earlier returns what an archive was when it was first offered, if that differs from what
 // reading it has given now; nil if it is the same or new. A file that is unreadable for a
 // while, as while another one is copied over it, keeps what is known of it.
-func (s *scan) earlier(a *archive, now digest) *earlierBytes {
+func (s *scan) earlier(a *job, now digest) *earlierBytes {
 	first := s.first(a)
 	switch {
 	case first == nil, now.bad == nil && first.same(a.Report, now):
@@ -49,7 +49,7 @@ func (s *scan) earlier(a *archive, now digest) *earlierBytes {
 }
 
 // first returns what an archive was when it was first offered; nil if that is not known.
-func (s *scan) first(a *archive) *earlierBytes {
+func (s *scan) first(a *job) *earlierBytes {
 	known, ok := s.memo.known(&a.Location)
 	if !ok {
 		known, ok = s.compared.known(&a.Location)
@@ -76,7 +76,7 @@ func (s *scan) first(a *archive) *earlierBytes {
 
 // bytesOf returns the bytes of an archive that clients could download, nil if they could
 // not, and those that it had before, if they had been others.
-func (o outcome) bytesOf(a *archive) (offered, before *earlierBytes) {
+func (o outcome) bytesOf(a *job) (offered, before *earlierBytes) {
 	report, name := a.ReportPath(), a.Path()
 	for _, c := range o.snapshot.Changed {
 		if c.Path == report {
@@ -122,7 +122,7 @@ type ChangedBytes struct {
 }
 
 // changedBytes is nil if the archive is what it was.
-func (a *archive) changedBytes(platform string) []ChangedBytes {
+func (a *job) changedBytes(platform string) []ChangedBytes {
 	b := a.digest.earlier
 	if b == nil || a.bad != nil {
 		return nil

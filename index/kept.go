@@ -85,7 +85,7 @@ func (k *keptFolder) offeredModule() offeredModule {
 }
 
 // setAside has an archive that cannot be read at the moment read by a later scan.
-func (w *walker) setAside(a *archive) {
+func (w *walker) setAside(a *job) {
 	if w.scan.live && a.bad.Passes() {
 		w.failed = failureAt(a.ReportPath(), a.bad)
 		a.bad, a.pending = nil, true

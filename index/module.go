@@ -168,7 +168,7 @@ type moduleFolder struct {
 
 // A modulePackage is an archive or a folder of a module folder.
 type modulePackage struct {
-	*archive
+	*job
 	version    *version.Version
 	format     string
 	preference int // of its format: the lowest is kept
@@ -238,7 +238,7 @@ func (m *moduleFolder) isEmpty() bool {
 func (m *moduleFolder) order() {
 	address.SortNewestFirst(m.packages, func(p *modulePackage) *version.Version { return p.version })
 	for rank, p := range m.packages {
-		p.archive.rank = rank
+		p.job.rank = rank
 	}
 }
 
@@ -259,9 +259,9 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	}
 	p := &modulePackage{version: v, format: format, preference: preference}
 	if e.Info.IsDir() {
-		p.archive = w.newFolderArchive(m, e, v.String())
+		p.job = w.newFolderArchive(m, e, v.String())
 	} else {
-		p.archive = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *archive) (digest, error) {
+		p.job = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *job) (digest, error) {
 			return readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, format) })
 		})
 	}
@@ -280,14 +280,14 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		w.report.withhold(problemOf(e.Bad, tree.InFolder(m.report, e.Name), m.address, ""))
 		return
 	}
-	a := &archive{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), digest: digest{bad: e.Bad}}
-	m.packages = append(m.packages, &modulePackage{archive: a, version: v, format: format, preference: preference})
+	a := &job{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), digest: digest{bad: e.Bad}}
+	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
 }
 
 // newFolderArchive adds a module folder to what has to be read, unless the memo
 // knows it. Its stamp covers the names, sizes and times of all files in it.
-func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *archive {
-	a := &archive{in: &m.folder, Location: e.Location(m.report), version: version, read: readFolder}
+func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *job {
+	a := &job{in: &m.folder, Location: e.Location(m.report), version: version, read: readFolder}
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
@@ -308,7 +308,7 @@ func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string)
 // noteRested adds the folders that have been read: they need not rest again.
 func (m *moduleFolder) noteRested(rested map[string]tree.Stamp) {
 	for _, p := range m.packages {
-		p.archive.noteRested(rested)
+		p.job.noteRested(rested)
 	}
 }
 
@@ -331,12 +331,12 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 		v := p.version.String()
 		if n := standing.metadata.WithdrawnVersion(p.version); n != nil {
 			standing.withdraw(p.version, n)
-			report.withdraw(p.archive.ReportPath(), f.address, v, n)
+			report.withdraw(p.job.ReportPath(), f.address, v, n)
 			continue
 		}
 		known := last.Version(v)
 		withhold := func(p *modulePackage, bad *tree.Finding) {
-			report.withhold(problemOf(bad, p.archive.ReportPath(), f.address, v))
+			report.withhold(problemOf(bad, p.job.ReportPath(), f.address, v))
 		}
 		switch {
 		case p.pending:
@@ -405,7 +405,7 @@ func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 func (p *modulePackage) file() *File {
 	f := &File{
 		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inModules, dir: p.Dir, base: p.archive.Name, modTime: p.stamp.ModTime, inode: p.stamp.Inode, changed: p.stamp.Changed,
+		in: inModules, dir: p.Dir, base: p.job.Name, modTime: p.stamp.ModTime, inode: p.stamp.Inode, changed: p.stamp.Changed,
 	}
 	if p.layout != nil {
 		if k := p.packed(); k != nil {

@@ -71,7 +71,7 @@ type moduleLayout struct {
 }
 
 // packed returns the packing of a module folder that has been read.
-func (a *archive) packed() *packing {
+func (a *job) packed() *packing {
 	if a.layout.packing == nil {
 		if k, err := packFolder(a.files); err == nil { // as it was when it was read
 			k.checksum = a.checksum
@@ -93,7 +93,7 @@ func walkFolder(p tree.Part, dir string, visit func(dir string)) (files []packed
 
 // findModule finds the files of a module folder, and the module among them, or why
 // it is withheld. It calls visit for each folder before reading it.
-func (a *archive) findModule(visit func(dir string)) {
+func (a *job) findModule(visit func(dir string)) {
 	a.layout = new(moduleLayout)
 	if a.files, a.layout.leftOut, a.bad = walkFolder(a.in.part, a.Path(), visit); a.bad != nil {
 		return
@@ -124,7 +124,7 @@ func disregardUniformModes(files []packedFile) {
 
 // readFolder reads the beginning of each file of a module folder, and then the
 // whole package.
-func readFolder(ctx context.Context, a *archive) (digest, error) {
+func readFolder(ctx context.Context, a *job) (digest, error) {
 	docs := moduledoc.Collector{Short: true}
 	if err := inspectFiles(a.in.part, ctx, a.files, &docs); err != nil {
 		return digest{}, changedWhileRead(err)

@@ -126,8 +126,8 @@ func TestFoldersWithASecret(t *testing.T) {
 }
 
 // readModule reads the folder module as a scan does.
-func readModule(part tree.Part) (*archive, *tree.Finding) {
-	a := &archive{in: &folder{part: part}, Location: tree.Location{Name: "module"}}
+func readModule(part tree.Part) (*job, *tree.Finding) {
+	a := &job{in: &folder{part: part}, Location: tree.Location{Name: "module"}}
 	a.layout = new(moduleLayout)
 	if a.files, a.layout.leftOut, a.bad = walkFolder(part, "module", unwatched); a.bad != nil {
 		return a, a.bad
@@ -228,7 +228,7 @@ func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
 // packed returns the folder as the index offers it.
 func packed(t testing.TB, part tree.Part) *File {
 	t.Helper()
-	a := &archive{in: &folder{part: part}, Location: tree.Location{Name: "module"}}
+	a := &job{in: &folder{part: part}, Location: tree.Location{Name: "module"}}
 	a.layout = new(moduleLayout)
 	if a.files, a.layout.leftOut, a.bad = walkFolder(part, "module", unwatched); a.bad != nil {
 		t.Fatal(a.bad)
@@ -298,10 +298,10 @@ func TestPackedModuleBytesAreTheSameEverywhere(t *testing.T) {
 
 func TestPackedModuleCanBeUnpacked(t *testing.T) {
 	part := aModule.inMemory(t)
-	archive := content(t, part, packed(t, part))
+	job := content(t, part, packed(t, part))
 
 	t.Run("by Go", func(t *testing.T) {
-		z, err := gzip.NewReader(bytes.NewReader(archive))
+		z, err := gzip.NewReader(bytes.NewReader(job))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,14 +338,14 @@ func TestPackedModuleCanBeUnpacked(t *testing.T) {
 		if !maps.Equal(got, aModule.clean()) {
 			t.Errorf("unpacked is %q", slices.Sorted(maps.Keys(got)))
 		}
-		if _, err := digestModule(t.Context(), fileOf(archive), int64(len(archive)), "tar.gz"); err != nil {
+		if _, err := digestModule(t.Context(), fileOf(job), int64(len(job)), "tar.gz"); err != nil {
 			t.Errorf("a registry that is given the archive says: %v", err)
 		}
 	})
 	t.Run("by tar", func(t *testing.T) {
 		dir := t.TempDir()
 		c := exec.Command("tar", "-xzf", "-", "-C", dir)
-		c.Stdin = bytes.NewReader(archive)
+		c.Stdin = bytes.NewReader(job)
 		if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
 			t.Fatalf("%v\n%s", err, out)
 		}

@@ -40,7 +40,7 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{in: &folder{part: tree.NewPart(root, disk)}, Location: tree.Location{Name: "."}}
+	a := &job{in: &folder{part: tree.NewPart(root, disk)}, Location: tree.Location{Name: "."}}
 	a.findModule(func(string) {})
 	if a.bad != nil {
 		return nil, asPackageError(a.bad)

@@ -34,8 +34,8 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 		return false
 	}
 	typ := p.address.Name
-	a := &archive{in: &p.folder, Location: e.Location(report), version: version}
-	a.read = func(ctx context.Context, a *archive) (digest, error) {
+	a := &job{in: &p.folder, Location: e.Location(report), version: version}
+	a.read = func(ctx context.Context, a *job) (digest, error) {
 		return readPackageFolder(ctx, a, typ, platform.OS)
 	}
 	r := p.release(v, v.String())
@@ -108,7 +108,7 @@ type zipMember struct {
 
 // readPackageFolder reads the files of an unpacked package twice: for what the
 // zip's headers say of them, and as the zip.
-func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d digest, err error) {
+func readPackageFolder(ctx context.Context, a *job, typ, os string) (d digest, err error) {
 	members := make([]zipMember, len(a.files))
 	names := make([]string, len(a.files))
 	sums := make(map[string]wire.SHA256, len(a.files))
@@ -133,7 +133,7 @@ func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d diges
 }
 
 // readMember reads one file of a folder to its end.
-func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, sum wire.SHA256, err error) {
+func readMember(ctx context.Context, a *job, file packedFile) (m zipMember, sum wire.SHA256, err error) {
 	f, err := a.in.part.OpenUnchanged(file.path, file.stamp())
 	if err != nil {
 		return m, sum, err

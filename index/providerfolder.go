@@ -23,7 +23,7 @@ import (
 type providerFolder struct {
 	folder
 	parser   address.ReleaseFileParser
-	read     func(context.Context, *archive) (digest, error) // the zip of one platform
+	read     func(context.Context, *job) (digest, error) // the zip of one platform
 	releases map[string]*releaseFiles                        // by version
 	ordered  []*releaseFiles                                 // the newest first
 
@@ -37,7 +37,7 @@ func (p *providerFolder) keysOf() keysOf { return keysOf{p.address.Hostname, p.a
 func newProviderFolder(f folder, a address.Address) *providerFolder {
 	f.address = a
 	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: a.Name}, releases: make(map[string]*releaseFiles)}
-	p.read = func(ctx context.Context, a *archive) (digest, error) {
+	p.read = func(ctx context.Context, a *job) (digest, error) {
 		return readFile(ctx, a, func(f afero.File, d *digest) error { return d.readPackage(ctx, f, d.size, p.address.Name) })
 	}
 	return p
@@ -60,7 +60,7 @@ type releaseFiles struct {
 // A packageArchive is a provider's zip for one platform, or the folder of an
 // unpacked one.
 type packageArchive struct {
-	*archive
+	*job
 	platform address.Platform
 
 	platformText string
@@ -68,10 +68,10 @@ type packageArchive struct {
 
 // newPackageArchive takes the platform's names from that of the archive: what else they are
 // from need not stay in memory.
-func newPackageArchive(a *archive, p address.Platform) *packageArchive {
+func newPackageArchive(a *job, p address.Platform) *packageArchive {
 	text := strings.TrimSuffix(a.Name, ".zip")
 	text = text[len(text)-len(p.OS)-len("_")-len(p.Arch):]
-	return &packageArchive{archive: a, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
+	return &packageArchive{job: a, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
 }
 
 // zip is the name of the zip that clients download.

@@ -32,7 +32,7 @@ func ReadModule(t tree.Tree, ctx context.Context, a address.Address, v *version.
 	if p == nil || err != nil {
 		return nil, err
 	}
-	p.archive.in = &folder{part: part, address: a}
+	p.job.in = &folder{part: part, address: a}
 	if err := p.read(ctx); err != nil {
 		return nil, moduleUnread(ctx, err)
 	}
@@ -43,8 +43,8 @@ func ReadModule(t tree.Tree, ctx context.Context, a address.Address, v *version.
 // name VERSION.tar.gz, before a scan has seen it: the path in the tree's modules, what is
 // there, and what CheckModule found in it.
 func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d ModuleDigest) *ModuleVersion {
-	p := &modulePackage{version: v, format: "tar.gz", archive: &archive{Location: tree.Location{Name: path}, digest: d.digest}}
-	p.archive.stamp = tree.StampOf(info)
+	p := &modulePackage{version: v, format: "tar.gz", job: &job{Location: tree.Location{Name: path}, digest: d.digest}}
+	p.job.stamp = tree.StampOf(info)
 	return p.offered(a.Hostname)
 }
 
@@ -58,7 +58,7 @@ func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage,
 		if tree.IsHiddenOrTemporary(e.Name) {
 			continue
 		}
-		p := &modulePackage{format: "tar.gz", preference: len(address.ModuleFormats), archive: &archive{Location: tree.Location{Dir: e.Dir, Name: e.Name}}}
+		p := &modulePackage{format: "tar.gz", preference: len(address.ModuleFormats), job: &job{Location: tree.Location{Dir: e.Dir, Name: e.Name}}}
 		text, format, preference, isFile := address.ParseModuleFile(e.Name)
 		switch {
 		case isFile && (e.Bad != nil || !e.Info.IsDir()):
@@ -79,7 +79,7 @@ func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage,
 			continue
 		}
 		if isFile {
-			p.archive.stamp = tree.StampOf(e.Info)
+			p.job.stamp = tree.StampOf(e.Info)
 		}
 		if best == nil || p.preference < best.preference {
 			best = p
@@ -93,7 +93,7 @@ func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage,
 
 // read reads a package or folder outside of a scan.
 func (p *modulePackage) read(ctx context.Context) error {
-	a := p.archive
+	a := p.job
 	if p.preference < len(address.ModuleFormats) {
 		d, err := readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, p.format) })
 		d.stamp = a.stamp

@@ -171,7 +171,7 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 
 // checkSeeking checks the first archive that can be opened. ok reports whether there
 // is one.
-func checkSeeking(unread []*archive) (ok bool, err error) {
+func checkSeeking(unread []*job) (ok bool, err error) {
 	for _, a := range unread {
 		name := a.Path()
 		if len(a.files) > 0 {
@@ -191,7 +191,7 @@ type inventory struct {
 	providers []*providerFolder
 	modules   []*moduleFolder
 
-	unread   []*archive // those the memo does not know, in no order
+	unread   []*job // those the memo does not know, in no order
 	recalled int        // how many it knows
 
 	reading sync.Mutex // guards the digests of archives while they are read
@@ -345,7 +345,7 @@ func inParallel(workers, n int, do func(i int)) {
 type walker struct {
 	scan     *scan
 	report   *Report
-	unread   []*archive
+	unread   []*job
 	recalled int
 
 	known   []string // the folders that were listed, see outcome
