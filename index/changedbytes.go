@@ -26,10 +26,10 @@ type earlierBytes struct {
 // same reports whether a file that lies at a path in a report has these bytes. A module is
 // the same if its files are, however they are packed.
 func (b *earlierBytes) same(report string, d digest) bool {
-	if strings.HasPrefix(report, "modules/") && b.h1 != "" && d.h1 != "" {
-		return b.h1 == d.h1
+	if strings.HasPrefix(report, "modules/") && b.h1 != "" && d.H1 != "" {
+		return b.h1 == d.H1
 	}
-	return b.sha256 == d.sha256
+	return b.sha256 == d.SHA256
 }
 
 // earlier returns what an archive was when it was first offered, if that differs from what
@@ -38,9 +38,9 @@ func (b *earlierBytes) same(report string, d digest) bool {
 func (s *scan) earlier(a *job, now digest) *earlierBytes {
 	first := s.first(a)
 	switch {
-	case first == nil, now.bad == nil && first.same(a.Report, now):
+	case first == nil, now.Bad == nil && first.same(a.Report, now):
 		return nil
-	case now.bad != nil || first.noticed != 0:
+	case now.Bad != nil || first.noticed != 0:
 		return first
 	}
 	noticed := *first
@@ -54,7 +54,7 @@ func (s *scan) first(a *job) *earlierBytes {
 	if !ok {
 		known, ok = s.compared.known(&a.Location)
 	}
-	sound := ok && known.bad == nil
+	sound := ok && known.Bad == nil
 	switch last := s.last.snapshot; {
 	case known.earlier != nil:
 		return known.earlier
@@ -71,7 +71,7 @@ func (s *scan) first(a *job) *earlierBytes {
 			return offered
 		}
 	}
-	return &earlierBytes{sha256: known.sha256, h1: known.h1}
+	return &earlierBytes{sha256: known.SHA256, h1: known.H1}
 }
 
 // bytesOf returns the bytes of an archive that clients could download, nil if they could
@@ -124,12 +124,12 @@ type ChangedBytes struct {
 // changedBytes is nil if the archive is what it was.
 func (a *job) changedBytes(platform string) []ChangedBytes {
 	b := a.digest.earlier
-	if b == nil || a.bad != nil {
+	if b == nil || a.Bad != nil {
 		return nil
 	}
 	c := ChangedBytes{Path: a.ReportPath(), Platform: platform, Noticed: time.Unix(0, b.noticed).UTC(), first: b}
-	if c.Was, c.Is = b.h1, a.h1; platform != "" || b.h1 == "" || a.h1 == "" {
-		c.Was, c.Is = "zh:"+b.sha256.String(), "zh:"+a.sha256.String()
+	if c.Was, c.Is = b.h1, a.H1; platform != "" || b.h1 == "" || a.H1 == "" {
+		c.Was, c.Is = "zh:"+b.sha256.String(), "zh:"+a.SHA256.String()
 	}
 	return []ChangedBytes{c}
 }

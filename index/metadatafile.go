@@ -83,7 +83,7 @@ func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *
 	}
 	file.stamp, file.settled = now, now.Settled(w.scan.now)
 	if file.whole {
-		w.scan.memo.put(tree.LocationOf(report), digest{stamp: now, content: content}, w.scan.options.now())
+		w.scan.memo.put(tree.LocationOf(report), digest{stamp: now, Digest: Digest{Content: content}}, w.scan.options.now())
 	} else {
 		w.scan.memo.tooYoung(now, 0, w.scan.options.now())
 	}
@@ -93,7 +93,7 @@ func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *
 // metadataContent returns the content of a registry.hcl, which the memo may know.
 func (w *walker) metadataContent(part tree.Part, report, name string, now tree.Stamp) ([]byte, *tree.Finding) {
 	if known, ok := w.scan.memo.get(tree.LocationOf(report), now); ok {
-		return known.content, nil
+		return known.Content, nil
 	}
 	if now.Size > registryhcl.MaxSize {
 		return nil, tree.Findingf(tree.TooLarge, "it is larger than %d KiB: shorten it", registryhcl.MaxSize>>10)

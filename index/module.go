@@ -262,7 +262,7 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 		p.job = w.newFolderArchive(m, e, v.String())
 	} else {
 		p.job = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *job) (digest, error) {
-			return readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, format) })
+			return readFile(a, func(f afero.File, size int64) (Digest, error) { return ReadModule(ctx, f, size, format, wire.SHA256{}) })
 		})
 	}
 	m.packages = append(m.packages, p)
@@ -280,29 +280,33 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		w.report.withhold(problemOf(e.Bad, tree.InFolder(m.report, e.Name), m.address, ""))
 		return
 	}
-	a := &job{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), digest: digest{bad: e.Bad}}
+	a := &job{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), digest: digest{Digest: Digest{Bad: e.Bad}}}
 	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
 }
 
 // newFolderArchive adds a module folder to what has to be read, unless the memo
 // knows it. Its stamp covers the names, sizes and times of all files in it.
 func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *job {
-	a := &job{in: &m.folder, Location: e.Location(m.report), version: version, read: readFolder}
+	a := &job{in: &m.folder, Location: e.Location(m.report), version: version, read: readModuleFolder}
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
 		w.scan.watch.addModule(m.part, dir)
 	}
-	if a.findModule(visit); a.bad != nil {
+	if a.module, a.Bad = FindModule(m.part, a.Path(), visit); a.Bad != nil {
 		w.setAside(a)
 		return a
 	}
-	a.stamp = stampFolder(a.files)
+	a.stamp = a.module.Stamp()
 	if w.recallOrQueueFolder(a, dirs...) {
-		executables, _ := splitModuleContent(a.content)
-		recallExecutables(a.files, executables)
+		a.module.Recall(a.Digest)
 	}
 	return a
+}
+
+func readModuleFolder(ctx context.Context, a *job) (digest, error) {
+	d, err := a.module.Read(ctx, a.turn.wait)
+	return digest{Digest: d}, err
 }
 
 // noteRested adds the folders that have been read: they need not rest again.
@@ -347,12 +351,12 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 				asBefore[v] = known // a list without it would have clients choose an older one
 			}
 			continue
-		case p.bad != nil:
-			withhold(p, p.bad)
+		case p.Bad != nil:
+			withhold(p, p.Bad)
 			switch {
-			case known != nil && (p.bad.IsFault() || p.unfinished(s.options.now())):
+			case known != nil && (p.Bad.IsFault() || p.unfinished(s.options.now())):
 				asBefore[v] = known
-			case p.bad.Passes():
+			case p.Bad.Passes():
 				lacks.versions = append(lacks.versions, v)
 				lacks.list = lacks.list || !listed
 			}
@@ -394,7 +398,7 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 	v := &ModuleVersion{
 		version: p.version, Hostname: hostname, Version: p.version.String(),
-		Archive: p.file(), H1: p.h1, Folder: p.subfolderOfModule(), Changed: p.changedBytes(""), Doubts: p.doubts(), summary: p.summary(),
+		Archive: p.file(), H1: p.H1, Folder: p.subfolderOfModule(), Changed: p.changedBytes(""), Doubts: p.doubts(), summary: p.summary(),
 	}
 	v.notes = slices.Concat(p.notes(), v.Doubts.All(), changedNotes(v.Changed))
 	v.Archive.Version = v.Version
@@ -404,11 +408,11 @@ func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 // file is what clients download of a package that has been read.
 func (p *modulePackage) file() *File {
 	f := &File{
-		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
+		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.Size, SHA256: p.SHA256,
 		in: inModules, dir: p.Dir, base: p.job.Name, modTime: p.stamp.ModTime, inode: p.stamp.Inode, changed: p.stamp.Changed,
 	}
-	if p.layout != nil {
-		if k := p.packed(); k != nil {
+	if p.module != nil {
+		if k := p.module.Pack(p.Digest); k != nil {
 			f.made = &madeFile{packed: k}
 		}
 	}
@@ -420,24 +424,29 @@ func (p *modulePackage) file() *File {
 
 // subfolderOfModule is the folder of the package in which the module lies.
 func (p *modulePackage) subfolderOfModule() string {
-	if p.layout != nil {
-		return p.layout.subfolder
+	if p.module != nil {
+		return p.module.Folder()
 	}
-	return decodeFacts(p.content).Folder
+	return ModuleFolderIn(p.Content)
 }
 
 // notes are what the operator should know of an offered package besides its doubts.
 func (p *modulePackage) notes() []string {
-	if p.layout == nil || p.layout.leftOut.total == 0 {
+	if p.module == nil || p.module.LeftOut() == "" {
 		return nil
 	}
-	return []string{"leaves out " + p.layout.leftOut.String()}
+	return []string{"leaves out " + p.module.LeftOut()}
 }
 
 // summary is what the module says about itself in short, encoded.
-func (p *modulePackage) summary() []byte {
-	_, summary := splitModuleContent(p.content)
-	return summary
+func (p *modulePackage) summary() []byte { return SummaryIn(p.Content) }
+
+// doubts are the doubts about a package that has been read.
+func (p *modulePackage) doubts() Doubts {
+	if p.module != nil {
+		return p.module.Doubts(p.Digest)
+	}
+	return DoubtsOf(p.Digest)
 }
 
 // newModule orders versions, none of which is withdrawn, notes which are deprecated,

@@ -361,7 +361,7 @@ func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
 // unfinished reports whether an archive that cannot be offered may be a new one
 // that is being written over another: it is shorter at first.
 func (a *job) unfinished(now time.Time) bool {
-	return !a.pending && a.bad != nil && mayPass(a.bad.Reason, time.Unix(0, a.stamp.ModTime), now)
+	return !a.pending && a.Bad != nil && mayPass(a.Bad.Reason, time.Unix(0, a.stamp.ModTime), now)
 }
 
 // stat returns the info of a file by its path in the report.

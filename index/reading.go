@@ -3,13 +3,10 @@ package index
 import (
 	"cmp"
 	"context"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -246,9 +243,9 @@ type reading struct {
 	queue      []*job                     // not begun, in order; some have been begun as urgent
 	urgent     []*job                     // not begun, and waited for
 	archives   map[address.Address][]*job // all of them
-	requests   map[Wanted]*request            // those that wait for archives
-	urgentLeft atomic.Int64                   // urgent archives that are not read yet: while there are any, others pause
-	workers    int                            // that read what is urgent
+	requests   map[Wanted]*request        // those that wait for archives
+	urgentLeft atomic.Int64               // urgent archives that are not read yet: while there are any, others pause
+	workers    int                        // that read what is urgent
 	ended      bool
 
 	publishing bool           // publishSoon has been called
@@ -388,8 +385,8 @@ func (r *reading) readUrgent() {
 func (r *reading) read(a *job) {
 	d := r.scan.readArchive(a)
 	r.found.reading.Lock()
-	if d.bad.Passes() && (r.scan.live || d.bad.Reason == tree.StoreFailed) {
-		r.found.failed = failureAt(a.ReportPath(), d.bad) // and it stays pending
+	if d.Bad.Passes() && (r.scan.live || d.Bad.Reason == tree.StoreFailed) {
+		r.found.failed = failureAt(a.ReportPath(), d.Bad) // and it stays pending
 	} else {
 		a.digest, a.pending = d, false
 	}
@@ -449,31 +446,4 @@ func (t *turn) wait() {
 	for r.urgentLeft.Load() > 0 && !t.urgent && r.scan.ctx.Err() == nil {
 		r.resumed.Wait()
 	}
-}
-
-// A pacedFile is read at the pace of its reading.
-type pacedFile struct {
-	afero.File
-	job *job
-}
-
-func (f pacedFile) Read(p []byte) (int, error) {
-	f.job.turn.wait()
-	return f.File.Read(p)
-}
-
-func (f pacedFile) ReadAt(p []byte, offset int64) (int, error) {
-	f.job.turn.wait()
-	return f.File.ReadAt(p, offset)
-}
-
-// pacedReaderAt does the same for a packed folder.
-type pacedReaderAt struct {
-	io.ReaderAt
-	job *job
-}
-
-func (r pacedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
-	r.job.turn.wait()
-	return r.ReaderAt.ReadAt(p, offset)
 }

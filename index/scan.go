@@ -174,8 +174,11 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 func checkSeeking(unread []*job) (ok bool, err error) {
 	for _, a := range unread {
 		name := a.Path()
-		if len(a.files) > 0 {
-			name = a.files[0].path
+		switch {
+		case a.module != nil:
+			name = cmp.Or(a.module.FirstFile(), name)
+		case a.unpacked != nil:
+			name = cmp.Or(a.unpacked.FirstFile(), name)
 		}
 		if ok, err := a.in.part.CheckSeeking(name); ok {
 			return err == nil, err
@@ -192,7 +195,7 @@ type inventory struct {
 	modules   []*moduleFolder
 
 	unread   []*job // those the memo does not know, in no order
-	recalled int        // how many it knows
+	recalled int    // how many it knows
 
 	reading sync.Mutex // guards the digests of archives while they are read
 	failed  string     // which of them could not be read this time, and why; empty: all could

@@ -5,8 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 // Limits of what clients print at every init: characters of a warning without its
