@@ -157,11 +157,11 @@ func (m *moduleView) sidebar() sidebar {
 	if meta := m.module.Metadata(); meta != nil {
 		b.Facts = append(b.Facts, sourceFacts(meta)...)
 	}
-	archive := m.version.Archive
+	packed := m.version.Archive
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: m.version.Published()},
-		fact{Term: "Package", Text: archive.Name, URL: m.archiveURL(archive.Name), More: ", " + size(archive.Size)},
-		fact{Term: "sha256", Text: abbreviated(archive.SHA256.String()), Full: archive.SHA256.String()},
+		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
+		fact{Term: "sha256", Text: abbreviated(packed.SHA256.String()), Full: packed.SHA256.String()},
 		fact{Term: "h1", Text: abbreviated(m.version.H1), Full: m.version.H1},
 	)
 	return b

@@ -41,12 +41,12 @@ func (s stage) docsArchive() (fs.FileInfo, error) {
 }
 
 // readDocs reads the archive that is staged.
-func (s stage) readDocs(ctx context.Context, archive fs.FileInfo) ([]docFile, error) {
-	content, err := s.part.ReadFile(s.in(archive.Name()), maxDocs)
+func (s stage) readDocs(ctx context.Context, packed fs.FileInfo) ([]docFile, error) {
+	content, err := s.part.ReadFile(s.in(packed.Name()), maxDocs)
 	if err != nil {
 		return nil, err
 	}
-	return readDocs(ctx, bytes.NewReader(content), int64(len(content)), archive.Name())
+	return readDocs(ctx, bytes.NewReader(content), int64(len(content)), packed.Name())
 }
 
 // writeDocs writes pages to a folder.
