@@ -20,7 +20,7 @@ import (
 // reports, logs, and when the configuration is loaded. What commands print about their
 // arguments comes with their usage, and pages are read by themselves, except for errors.
 var explained = []string{
-	"address", "wire", "signing", "tree", "registryhcl", "index", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
+	"address", "wire", "signing", "tree", "archive", "registryhcl", "index", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
 	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
 	"pages/errorpage.go", "pages/absent.go", "pages/docspage.go", "pages/modulefile.go", "pages/signin.go",
 	"upstream/lockfile", "clientconfig",

@@ -7,7 +7,7 @@ import (
 	"hash"
 	"io"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -47,7 +47,7 @@ type received struct {
 	room   *roomWriter
 	sum    wire.SHA256
 	size   int64
-	digest index.PackageDigest // of a package that has been checked
+	digest archive.PackageDigest // of a package that has been checked
 }
 
 // Discard removes the file unless it has its name, and gives back its room.
