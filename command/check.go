@@ -71,13 +71,13 @@ func runCheck(cmd *cobra.Command, _ []string) error {
 // check scans a tree on the local disk once. Named file systems exist only within
 // a configuration.
 func check(ctx context.Context, directories tree.Directories, require bool, progress func(index.Progress)) (*index.Report, error) {
-	memo, identity := module.Memo(directories)
+	m, identity := module.Memo(directories)
 	snapshot, err := index.Scan(ctx, index.Options{
 		Open:              directories.Open,
 		Signer:            unusedKey{},
 		RequireSignatures: require,
 		Progress:          progress,
-		Store:             memo,
+		Store:             m,
 		Identity:          identity,
 	})
 	if err != nil {

@@ -113,8 +113,8 @@ func TestCheckNotesChangedBytes(t *testing.T) {
 func TestUnusableMemo(t *testing.T) {
 	t.Parallel()
 	registry, s, _ := warm(t)
-	memo := registry.memo(registry.memos(t)[0])
-	whole, err := os.ReadFile(memo)
+	m := registry.memo(registry.memos(t)[0])
+	whole, err := os.ReadFile(m)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +126,7 @@ func TestUnusableMemo(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			registry.Stop(t)
-			writeFile(t, memo, test.content)
+			writeFile(t, m, test.content)
 			registry.start(t, []Site{s})
 			if scan := registry.firstScan(t); scan.number("read") != warmArchives || scan.Offered != warmArchives {
 				t.Errorf("at first: %s", scan.Line)

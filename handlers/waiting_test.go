@@ -524,8 +524,8 @@ func (s *store) Load() ([]byte, error) {
 	return s.memo, nil
 }
 
-func (s *store) Save(memo []byte) error {
-	s.memo = memo
+func (s *store) Save(m []byte) error {
+	s.memo = m
 	return nil
 }
 

@@ -169,10 +169,3 @@ func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error
 	}
 	return digest{Digest: d}, failed
 }
-
-// A digest is what the memo keeps of a file.
-type digest struct {
-	archive.Digest
-	stamp   tree.Stamp
-	earlier *earlierBytes // of a package that is not what it was when it was first offered
-}

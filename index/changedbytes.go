@@ -7,21 +7,12 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // Clients trust a version to stay what it is: lock files have the hashes of its packages.
 // Nothing keeps an operator from writing other bytes to a file that is offered. The memo
 // then remembers what the first bytes were, beside what they are now, for as long as the
 // file lies where it is. Bytes that come back are no change any more.
-
-// earlierBytes identify the bytes that a file had when it was first offered.
-type earlierBytes struct {
-	sha256  wire.SHA256
-	h1      string
-	noticed int64 // when they were found to be others, in nanoseconds; zero: not yet
-}
 
 // same reports whether a file that lies at a path in a report has these bytes. A module is
 // the same if its files are, however they are packed.
@@ -97,17 +88,6 @@ func (o outcome) bytesOf(a *job) (offered, before *earlierBytes) {
 		}
 	}
 	return offered, before
-}
-
-// known returns what is known of a file, whatever it is now.
-func (m *memo) known(file *tree.Location) (digest, bool) {
-	m.mutex.Lock()
-	defer m.mutex.Unlock()
-	r := m.find(file)
-	if r == nil {
-		return digest{}, false
-	}
-	return r.digest(), true
 }
 
 // ChangedBytes says that what clients download of a version is not what it was when it was

@@ -75,9 +75,9 @@ func New(o Options) *Index {
 	}
 	x.scanner.progress = x.advance
 	if o.Store != nil {
-		x.saving = &memoSaving{memo: &x.scanner.memo, store: o.Store, identity: o.Identity, warn: func(reason string) {
+		x.saving = newSaving(&x.scanner.memo, o.Store, o.Identity, func(reason string) {
 			x.log(slog.LevelWarn, "the memo of digests cannot be kept, the next start will read archives again", "reason", reason)
-		}}
+		})
 	}
 	return x
 }

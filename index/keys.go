@@ -57,6 +57,9 @@ type keysFile struct {
 	gone     bool     // there is no file
 }
 
+// Sum identifies the keys in the file.
+func (k *keysFile) Sum() wire.SHA256 { return k.sum }
+
 // isFile reports whether the keys are those of the file, as it is or as it was read last.
 func (k *keysFile) isFile() bool { return k != nil && k.copied == nil && !k.unread }
 

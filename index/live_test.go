@@ -39,13 +39,13 @@ func (s *memoryStore) Load() ([]byte, error) {
 	return s.memo, nil
 }
 
-func (s *memoryStore) Save(memo []byte) error {
+func (s *memoryStore) Save(m []byte) error {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.fails != nil {
 		return s.fails
 	}
-	s.memo = memo
+	s.memo = m
 	s.saves++
 	return nil
 }

@@ -227,6 +227,17 @@ func (m *memo) get(file *tree.Location, now tree.Stamp) (digest, bool) {
 	return r.digest(), true
 }
 
+// known returns what is known of a file, whatever it is now.
+func (m *memo) known(file *tree.Location) (digest, bool) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	r := m.find(file)
+	if r == nil {
+		return digest{}, false
+	}
+	return r.digest(), true
+}
+
 // last returns the content of a document as it was last remembered, whatever it is
 // now, and keeps it remembered.
 func (m *memo) last(file *tree.Location) (content []byte, ok bool) {
@@ -416,11 +427,19 @@ func (m *memo) forgot() bool {
 // signature can have a lifetime of its own.
 const signatureMemory = 24 * time.Hour
 
+// A Verifier verifies signatures by the keys in a file.
+type Verifier interface {
+	Verify(document, signature []byte) (signing.PublicKey, error)
+
+	// Sum identifies the keys.
+	Sum() wire.SHA256
+}
+
 // verify is the keyring's Verify, or what it said about the same before. The record of the
 // file that the signature is in remembers it.
-func (m *memo) verify(file *tree.Location, document, signature []byte, keys *keysFile, now time.Time) (signing.PublicKey, error) {
-	sum := wire.SHA256Of(document)
-	of := wire.SHA256Of(slices.Concat(sum[:], keys.sum[:], signature))
+func (m *memo) verify(file *tree.Location, document, signature []byte, keys Verifier, now time.Time) (signing.PublicKey, error) {
+	sum, keySum := wire.SHA256Of(document), keys.Sum()
+	of := wire.SHA256Of(slices.Concat(sum[:], keySum[:], signature))
 	if known := m.recent(file, of, now); known != nil {
 		return known.key(), nil
 	}

@@ -22,7 +22,7 @@ type Store interface {
 	Load() ([]byte, error)
 
 	// Save replaces what is kept, whole or not at all.
-	Save(memo []byte) error
+	Save(m []byte) error
 }
 
 // A memo file is a line that names its format, the identity of the tree it is of, the

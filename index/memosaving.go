@@ -24,6 +24,12 @@ type memoSaving struct {
 	failed string // why it could not be saved last, which is logged once
 }
 
+// newSaving saves a memo of the tree called identity to a store. warn is called when that
+// fails.
+func newSaving(m *memo, store Store, identity string, warn func(reason string)) *memoSaving {
+	return &memoSaving{memo: m, store: store, identity: identity, warn: warn}
+}
+
 // changed is called when the memo may have changed.
 func (s *memoSaving) changed() {
 	if s == nil {

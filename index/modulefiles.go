@@ -3,8 +3,9 @@ package index
 import (
 	"context"
 	"fmt"
-	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"io"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 )
 
 // EachModuleFile calls visit with the files of a module's package whose names are

@@ -215,7 +215,7 @@ func (f memoFile) temporary() string { return "." + filepath.Base(string(f)) + "
 
 // Save implements index.Store. After a crash, or if the disk is full, the previous
 // memo remains.
-func (f memoFile) Save(memo []byte) error {
+func (f memoFile) Save(m []byte) error {
 	dir := filepath.Dir(string(f))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
@@ -225,7 +225,7 @@ func (f memoFile) Save(memo []byte) error {
 		return err
 	}
 	defer os.Remove(temporary.Name()) // fails if it was renamed
-	_, err = temporary.Write(memo)
+	_, err = temporary.Write(m)
 	if err := errors.Join(err, temporary.Close()); err != nil {
 		return err
 	}

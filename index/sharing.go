@@ -1,0 +1,111 @@
+package index
+
+import (
+	"log/slog"
+	"slices"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// recallShared takes over what other instances know of the archives that would have to be
+// read.
+func (s *scan) recallShared(found *inventory) {
+	if s.sharing == nil || len(found.unread) == 0 {
+		return
+	}
+	records := s.sharing.load(s.ctx)
+	if len(records) == 0 {
+		return
+	}
+	found.unread = slices.DeleteFunc(found.unread, func(a *job) bool {
+		path := a.ReportPath()
+		d, ok := records[path]
+		if !ok || d.stamp != a.stamp {
+			return false
+		}
+		delete(records, path)
+		d.earlier = s.earlier(a, d)
+		s.memo.adopt(&a.Location, d)
+		a.digest, a.pending = d, false
+		found.recalled++
+		return true
+	})
+	s.sharing.keep(records)
+}
+
+// share has other instances spared what this one has read, and then told what it has
+// changed, so that they do not look for digests that are not there yet.
+// It returns at once: no scan waits for a storage.
+func (x *Index) share(changed [][]string) {
+	sharing := x.scanner.sharing
+	if sharing == nil && len(changed) == 0 {
+		return
+	}
+	x.announcing.Lock()
+	defer x.announcing.Unlock()
+	if x.sharingEnded {
+		return
+	}
+	x.sharings.Go(func() {
+		stored := sharing != nil && sharing.store(x.sharingCtx)
+		for _, folders := range changed {
+			if o := x.observer.Load(); o != nil && o.Changed != nil {
+				o.Changed(folders)
+			}
+		}
+		if stored && x.ctx.Err() == nil {
+			sharing.tidy(x.sharingCtx)
+		}
+	})
+}
+
+// closePatience is how long Close waits for a storage that is slow.
+const closePatience = 2 * time.Second
+
+// finishSharing shares what has been read and announces what has been changed since the
+// last scan, so that a restart loses neither.
+func (x *Index) finishSharing() {
+	defer x.stopSharing()
+	x.prepare.Do(func() {}) // what has not begun to share does not begin any more
+	unannounced, _ := x.takeUnannounced()
+	x.share(unannounced)
+	x.announcing.Lock()
+	x.sharingEnded = true
+	x.announcing.Unlock()
+	finished := make(chan struct{})
+	go func() {
+		x.sharings.Wait()
+		close(finished)
+	}()
+	select {
+	case <-finished:
+	case <-time.After(closePatience):
+	}
+}
+
+// takeUnannounced returns the folders that Changed was called with, once, and the last
+// Change.
+func (x *Index) takeUnannounced() (folders [][]string, last Change) {
+	x.announcing.Lock()
+	defer x.announcing.Unlock()
+	folders, x.unannounced = x.unannounced, nil
+	return folders, x.changes
+}
+
+// startSharing begins to share the memo, if there is where.
+func (x *Index) startSharing(recalled bool) {
+	if x.options.Shared == nil {
+		return
+	}
+	x.scanner.sharing = newSharing(&x.scanner.memo, x.options.Shared, func(message, reason string) {
+		x.log(slog.LevelWarn, message, "reason", reason)
+	})
+	if x.scanner.memo.startLearning(); recalled {
+		return
+	}
+	// Besides digests, the others know what is in small documents.
+	for path, d := range x.scanner.sharing.load(x.ctx) {
+		x.scanner.memo.adopt(tree.LocationOf(path), d)
+	}
+}
