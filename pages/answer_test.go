@@ -102,12 +102,12 @@ func TestTextsAreRenderedInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := &visit{site: s, request: r}
-	if d, err := v.document(markdown{Text: "x"}); err != nil || d.HTML != "<p>x</p>\n" {
+	if d, err := v.document(Text{Source: "x"}); err != nil || d.HTML != "<p>x</p>\n" {
 		t.Errorf("%q, %v", d.HTML, err)
 	}
 	s.writing <- struct{}{}
 	cancel()
-	if _, err := v.document(markdown{Text: "x"}); !errors.Is(err, context.Canceled) {
+	if _, err := v.document(Text{Source: "x"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("it did not wait: %v", err)
 	}
 }

@@ -136,7 +136,7 @@ func modulePageOf(tabName string) modulePage {
 	}
 	p.Readme = readme{Name: "README.md", Content: testReadme}
 	if tabName == tabReadme {
-		p.Outline = []outlineEntry{{2, "Usage", "usage"}, {3, "One gateway", "one-gateway"}, {2, "Upgrading", "upgrading"}}
+		p.Outline = []Heading{{2, "Usage", "usage"}, {3, "One gateway", "one-gateway"}, {2, "Upgrading", "upgrading"}}
 	}
 	for _, t := range tabs {
 		url := base + "/1.4.0?tab=" + t.name

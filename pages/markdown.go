@@ -25,8 +25,8 @@ const maxHTML = 3 << 20
 // A markdown is a text in Markdown that others wrote: a README, or a page of a
 // provider's documentation. It is rendered as GitHub does, with the callouts of
 // Terraform's documentation.
-type markdown struct {
-	Text string
+type Text struct {
+	Source string
 
 	// Folder is the one of the file in its package, which relative links start from:
 	// "modules/subnets". Empty: the package's root.
@@ -38,11 +38,11 @@ type markdown struct {
 
 	// Resolve returns the URL that a link within the package leads to. Nil, or an
 	// empty URL: it leads nowhere, and only its text is shown.
-	Resolve func(reference) string
+	Resolve func(Reference) string
 }
 
 // A reference is a link or image of a text that is in the text's own package.
-type reference struct {
+type Reference struct {
 	// Path in the package, with slashes, clean and unescaped: "examples/complete". It
 	// is empty for the root, and never leads out of the package.
 	Path string
@@ -50,10 +50,17 @@ type reference struct {
 	Image bool
 }
 
-// A document is a rendered markdown.
-type document struct {
-	HTML    prose
-	Outline []outlineEntry
+// A Heading is a heading of a text.
+type Heading struct {
+	Level int // 2 to 4
+	Text  string
+	ID    string
+}
+
+// A Document is a rendered text.
+type Document struct {
+	HTML    template.HTML
+	Outline []Heading
 
 	// Cut: the text is too long, and only its beginning is shown.
 	Cut bool
@@ -61,8 +68,8 @@ type document struct {
 
 // render renders the text. It cannot fail: what is not understood is shown as it is
 // written, and what is not allowed is left out.
-func (m markdown) render() document {
-	source, cut := limited(m.Text)
+func (m Text) Render() Document {
+	source, cut := limited(m.Source)
 	d := renderers().readme.render(m, source)
 	d.Cut = cut
 	return d
@@ -70,48 +77,48 @@ func (m markdown) render() document {
 
 // renderDescription renders the description of an input or output: Markdown without
 // headings and HTML, whose tags are shown as they are written.
-func renderDescription(source string) prose {
+func Description(source string) template.HTML {
 	source, _ = limited(unindented(source))
-	return renderers().description.render(markdown{}, source).HTML
+	return renderers().description.render(Text{}, source).HTML
 }
 
-// A markdownRenderer renders one dialect.
-type markdownRenderer struct {
+// A dialect renders one dialect.
+type dialect struct {
 	markdown goldmark.Markdown
 	rules    sanitisers
 }
 
 // renderers are made once: they are the same for all texts, and safe for concurrent
 // use.
-var renderers = sync.OnceValue(func() (r struct{ readme, description markdownRenderer }) {
+var renderers = sync.OnceValue(func() (r struct{ readme, description dialect }) {
 	rules := newSanitisers()
-	r.readme = markdownRenderer{newReadmeDialect(rules.raw), rules}
-	r.description = markdownRenderer{newDescriptionDialect(), rules}
+	r.readme = dialect{newReadmeDialect(rules.raw), rules}
+	r.description = dialect{newDescriptionDialect(), rules}
 	return r
 })
 
 // render goes from Markdown to HTML, from there to a tree in which ids, headings and
 // links are put right, and back to HTML, which is sanitised last: whatever happens
 // before, nothing gets past that.
-func (r markdownRenderer) render(m markdown, source string) document {
+func (r dialect) render(m Text, source string) Document {
 	src := []byte(source)
 	context := parser.NewContext()
 	context.Set(effortKey, newEffort(len(src)))
 	root := r.markdown.Parser().Parse(text.NewReader(src), parser.WithContext(context))
 	var b bytes.Buffer
 	if err := r.markdown.Renderer().Render(&b, src, root); err != nil || b.Len() > maxHTML {
-		return document{HTML: asWritten(source)}
+		return Document{HTML: asWritten(source)}
 	}
 	t := newMarkupTree(b.Bytes())
 	outline := t.prepare(m)
 	b.Reset()
 	if err := t.write(&b); err != nil {
-		return document{HTML: asWritten(source)}
+		return Document{HTML: asWritten(source)}
 	}
-	return document{HTML: template.HTML(r.rules.final.SanitizeBytes(b.Bytes())), Outline: outline}
+	return Document{HTML: template.HTML(r.rules.final.SanitizeBytes(b.Bytes())), Outline: outline}
 }
 
-func asWritten(source string) prose {
+func asWritten(source string) template.HTML {
 	return template.HTML(`<pre tabindex="0">` + template.HTMLEscapeString(source) + `</pre>`)
 }
 

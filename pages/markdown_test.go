@@ -2,6 +2,7 @@ package pages
 
 import (
 	"fmt"
+	"html/template"
 	"net/url"
 	"slices"
 	"strings"
@@ -12,14 +13,14 @@ import (
 )
 
 // readmeOf renders a README of a package that has everything.
-func readmeOf(text string) document {
-	return markdown{Text: text, Prefix: "readme-", Resolve: func(r reference) string {
+func readmeOf(text string) Document {
+	return Text{Source: text, Prefix: "readme-", Resolve: func(r Reference) string {
 		folder := "/files/"
 		if r.Image {
 			folder = "/images/"
 		}
 		return (&url.URL{Path: folder + r.Path}).String()
-	}}.render()
+	}}.Render()
 }
 
 // What GitHub makes of Markdown, with what the page needs.
@@ -86,7 +87,7 @@ func TestReadme(t *testing.T) {
 func TestTextsThatWouldBecomeManyTimesAsLong(t *testing.T) {
 	for _, piece := range []string{"-> x\n", "- [x] a\n"} {
 		text := strings.Repeat(piece, maxMarkdown/len(piece))
-		if got := string(markdown{Text: text}.render().HTML); !strings.HasPrefix(got, "<pre") || len(got) > 5*len(text) {
+		if got := string(Text{Source: text}.Render().HTML); !strings.HasPrefix(got, "<pre") || len(got) > 5*len(text) {
 			t.Errorf("%q becomes %d times as long, want it as it is written", piece, len(got)/len(text))
 		}
 	}
@@ -97,7 +98,7 @@ func TestFootnotesAreLookedForSoManyTimes(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&b, "[^%d]: note\n\n[^%d] and [^%[1]d]\n\n", i, i/2)
 	}
-	if n := strings.Count(string(markdown{Text: b.String()}.render().HTML), "<sup"); n == 0 || n > maxFootnotes {
+	if n := strings.Count(string(Text{Source: b.String()}.Render().HTML), "<sup"); n == 0 || n > maxFootnotes {
 		t.Errorf("%d references", n)
 	}
 }
@@ -111,10 +112,10 @@ func TestReadmeResolvesFromItsFolder(t *testing.T) {
 		".github/x":               "modules/subnets/.github/x",
 	} {
 		var got []string
-		markdown{Text: "[x](" + link + ")", Folder: "modules/subnets", Resolve: func(r reference) string {
+		Text{Source: "[x](" + link + ")", Folder: "modules/subnets", Resolve: func(r Reference) string {
 			got = append(got, r.Path)
 			return ""
-		}}.render()
+		}}.Render()
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("%s leads to %q, not to %q", link, got, want)
 		}
@@ -169,7 +170,7 @@ func TestDescription(t *testing.T) {
 		{"the indentation of a heredoc", "    a\n\n      - b\n    c\n", "<p>a</p>\n<ul><li>b\nc</li></ul>\n"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			if got := string(renderDescription(c.text)); got != c.want {
+			if got := string(Description(c.text)); got != c.want {
 				t.Errorf("%s\nis not\n%s", got, c.want)
 			}
 		})
@@ -240,7 +241,7 @@ var hostile = []string{
 func TestHostileReadmeChangesOnlyItself(t *testing.T) {
 	for _, text := range hostile {
 		checkContained(t, text, readmeOf(text).HTML)
-		checkContained(t, text, renderDescription(text))
+		checkContained(t, text, Description(text))
 	}
 	checkContained(t, "all of them", readmeOf(strings.Join(hostile, "\n\n")).HTML)
 }
@@ -251,13 +252,13 @@ func FuzzReadme(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		checkContained(t, text, readmeOf(text).HTML)
-		checkContained(t, text, renderDescription(text))
+		checkContained(t, text, Description(text))
 	})
 }
 
 // checkContained checks that a rendered text has only elements and attributes that
 // do nothing, and that it ends where it should in a page.
-func checkContained(t *testing.T, text string, rendered prose) {
+func checkContained(t *testing.T, text string, rendered template.HTML) {
 	t.Helper()
 	if len(text) > 300 {
 		text = text[:300] + "…"

@@ -15,16 +15,16 @@ import (
 
 // A preparation makes the tree of a text part of a page.
 type preparation struct {
-	markdown
+	Text
 	ids      map[string]bool
 	elements []*html.Node // all, in the order of the text
-	outline  []outlineEntry
+	outline  []Heading
 }
 
 // prepare puts ids, headings, images, links and tables right, and returns the
 // outline.
-func (t *markupTree) prepare(m markdown) []outlineEntry {
-	p := &preparation{markdown: m, ids: make(map[string]bool)}
+func (t *markupTree) prepare(m Text) []Heading {
+	p := &preparation{Text: m, ids: make(map[string]bool)}
 	for n := range t.root.Descendants() {
 		if n.Type == html.ElementNode {
 			p.elements = append(p.elements, n)
@@ -107,7 +107,7 @@ func (p *preparation) headings() {
 			n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
 			n.AppendChild(anchor(id))
 		}
-		p.outline = append(p.outline, outlineEntry{Level: level, Text: text, ID: id})
+		p.outline = append(p.outline, Heading{Level: level, Text: text, ID: id})
 	}
 	p.outline = shownOutline(p.outline)
 }
@@ -125,15 +125,15 @@ func (p *preparation) free(id string, used map[string]int) string {
 
 // shownOutline is the part of the outline that is worth showing: two levels, without
 // the title of the text if all other headings are below it.
-func shownOutline(all []outlineEntry) []outlineEntry {
+func shownOutline(all []Heading) []Heading {
 	top := 2
-	if len(all) > 1 && !slices.ContainsFunc(all[1:], func(e outlineEntry) bool { return e.Level == 2 }) {
+	if len(all) > 1 && !slices.ContainsFunc(all[1:], func(e Heading) bool { return e.Level == 2 }) {
 		top = 3
 	}
-	var shown []outlineEntry
+	var shown []Heading
 	for _, e := range all {
 		if e.Level == top || e.Level == top+1 {
-			shown = append(shown, outlineEntry{Level: e.Level - top + 2, Text: e.Text, ID: e.ID})
+			shown = append(shown, Heading{Level: e.Level - top + 2, Text: e.Text, ID: e.ID})
 		}
 	}
 	return shown
@@ -296,7 +296,7 @@ func (p *preparation) resolve(r relative, image bool) string {
 	case to == ".":
 		to = ""
 	}
-	return p.Resolve(reference{Path: to, Image: image})
+	return p.Resolve(Reference{Path: to, Image: image})
 }
 
 // table puts a table in an element that scrolls, also by keyboard.

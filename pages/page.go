@@ -104,7 +104,7 @@ type tab struct {
 type sidebar struct {
 	Use     *usage
 	Facts   []fact
-	Outline []outlineEntry
+	Outline []Heading
 }
 
 // A usage is the configuration to paste.
@@ -126,12 +126,5 @@ type fact struct {
 	Full string
 }
 
-// An outlineEntry is a heading of the content.
-type outlineEntry struct {
-	Level int // 2 to 4
-	Text  string
-	ID    string
-}
-
-// A prose is text in Markdown that has been rendered and sanitised.
+// A prose is text in Markdown, rendered and sanitised.
 type prose = template.HTML

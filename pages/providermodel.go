@@ -73,7 +73,7 @@ type docsPage struct {
 
 	Content  prose
 	Cut      bool // it is longer than what is shown
-	Outline  []outlineEntry
+	Outline  []Heading
 	Contents docsMenu
 }
 

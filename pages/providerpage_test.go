@@ -91,11 +91,11 @@ func providerPageOf(tabName string) providerPage {
 
 // docsPageOf is a page of documentation with everything that one can have.
 func docsPageOf() docsPage {
-	text := markdown{
-		Text: "# station_sensor\n\n~> slow\n\n> [!TIP]\n> x\n\n#### Deep\n\n- [x] a\n\n| | B |\n|-|-|\n| a | b |\n\n```terraform\na = 1\n```\n\n<h2>Later</h2>\n\n" +
+	text := Text{
+		Source: "# station_sensor\n\n~> slow\n\n> [!TIP]\n> x\n\n#### Deep\n\n- [x] a\n\n| | B |\n|-|-|\n| a | b |\n\n```terraform\na = 1\n```\n\n<h2>Later</h2>\n\n" +
 			"[![](https://example.com/b.svg)](https://example.com) <a name=\"x\"></a>[x](#x)[^1]\n\n[^1]: note\n",
 		Prefix: "doc-",
-	}.render()
+	}.Render()
 	d := &index.Docs{LeftOut: 2, Pages: []index.DocPage{
 		{Category: index.DocOverview}, {Category: index.DocGuides, Slug: "start"}, {Category: index.DocResources, Slug: "sensor"},
 		{Category: index.DocResources, Slug: "mast", Subcategory: "Hardware"}, {Category: index.DocDataSources, Slug: "mast", Subcategory: "Hardware"},

@@ -190,13 +190,13 @@ func (s *Site) render(v *visit) (*answer, error) {
 const maxRendered = 2
 
 // document renders a text, when it is its turn.
-func (v *visit) document(m markdown) (document, error) {
+func (v *visit) document(m Text) (Document, error) {
 	select {
 	case v.site.writing <- struct{}{}:
 		defer func() { <-v.site.writing }()
-		return m.render(), nil
+		return m.Render(), nil
 	case <-v.request.Context().Done():
-		return document{}, v.request.Context().Err()
+		return Document{}, v.request.Context().Err()
 	}
 }
 
