@@ -41,7 +41,8 @@ var layers = []layer{
 	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "publish", only: []string{"address", "wire", "signing", "tree", "index"}},
 	{name: "handlers", http: true},
-	{name: "pages", http: true, only: []string{"address", "signing", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages/markdown", only: []string{}}, // a text in, HTML out
+	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},

@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"html/template"
 	"strings"
 )
@@ -14,6 +15,6 @@ type code struct {
 // HTML is the text with its tokens in spans.
 func (c code) HTML() template.HTML {
 	var b strings.Builder
-	highlight(&b, c.Language, c.Text)
+	markdown.Highlight(&b, c.Language, c.Text)
 	return template.HTML(strings.TrimSuffix(b.String(), "\n"))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
 // doc answers with a page of the documentation.
@@ -31,7 +32,7 @@ func (p *providerView) doc() (*answer, error) {
 	}
 	frame.Current = "providers"
 	links := docLinks{p, shown}
-	d, err := p.document(Text{Source: text, Folder: links.folder(), Prefix: "doc-", Resolve: links.resolve})
+	d, err := p.document(markdown.Text{Source: text, Folder: links.folder(), Prefix: "doc-", Resolve: links.resolve})
 	if err != nil {
 		return nil, err
 	}
@@ -106,7 +107,7 @@ func (d docLinks) folder() string {
 
 // resolve is where a link leads to: to another page of the documentation, by the path
 // of its file or by that of its page in a registry. Images are not served.
-func (d docLinks) resolve(r Reference) string {
+func (d docLinks) resolve(r markdown.Reference) string {
 	if r.Image {
 		return ""
 	}

@@ -151,13 +151,13 @@ func indentation(text string) int {
 }
 
 // newInputs arranges the variables of a module: the required ones first, both in the
-// order of the author. Descriptions are rendered by markdown.
-func newInputs(variables []moduledoc.Variable, markdown func(string) prose) inputs {
+// order of the author. Descriptions are rendered by render.
+func newInputs(variables []moduledoc.Variable, render func(string) prose) inputs {
 	var all inputs
 	for i := range variables {
 		v := &variables[i]
 		in := input{
-			Name: v.Name, Description: markdown(v.Description), Deprecated: markdown(v.Deprecated), Type: newValue(v.Type),
+			Name: v.Name, Description: render(v.Description), Deprecated: render(v.Deprecated), Type: newValue(v.Type),
 			Required: v.Required(), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, NotNull: !v.Nullable,
 			Validations: v.Validations,
 		}
@@ -171,11 +171,11 @@ func newInputs(variables []moduledoc.Variable, markdown func(string) prose) inpu
 	return all
 }
 
-func newOutputs(outputs []moduledoc.Output, markdown func(string) prose) []output {
+func newOutputs(outputs []moduledoc.Output, render func(string) prose) []output {
 	all := make([]output, len(outputs))
 	for i, o := range outputs {
 		all[i] = output{
-			Name: o.Name, Description: markdown(o.Description), Deprecated: markdown(o.Deprecated),
+			Name: o.Name, Description: render(o.Description), Deprecated: render(o.Deprecated),
 			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral,
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
 // A moduleView is what the pages of one version of a module are made of.
@@ -93,7 +94,7 @@ func description(s string) prose {
 	if s == "" {
 		return ""
 	}
-	return Description(s)
+	return markdown.Description(s)
 }
 
 // summaryOf is the description of a submodule.
@@ -109,12 +110,12 @@ func summaryOf(s moduledoc.Summary, part string) string {
 // maxOutline is how many headings are in the outline.
 const maxOutline = 60
 
-func (m *moduleView) readme() (readme, []Heading, error) {
+func (m *moduleView) readme() (readme, []markdown.Heading, error) {
 	r := m.shown.Readme
 	if r.Content == "" {
 		return readme{}, nil, nil
 	}
-	d, err := m.document(Text{Source: r.Content, Folder: m.shown.Path, Prefix: "readme-", Resolve: m.resolve})
+	d, err := m.document(markdown.Text{Source: r.Content, Folder: m.shown.Path, Prefix: "readme-", Resolve: m.resolve})
 	if err != nil {
 		return readme{}, nil, err
 	}
@@ -127,7 +128,7 @@ func (m *moduleView) readme() (readme, []Heading, error) {
 
 // resolve is where links of a README lead to: to the page of a submodule or example,
 // to the README that is already a page, or to the file itself.
-func (m *moduleView) resolve(r Reference) string {
+func (m *moduleView) resolve(r markdown.Reference) string {
 	if !r.Image {
 		folder := r.Path
 		if name := strings.ToLower(path.Base(folder)); name == "readme.md" {

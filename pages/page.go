@@ -1,6 +1,7 @@
 package pages
 
 import (
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"html/template"
 	"time"
 )
@@ -104,7 +105,7 @@ type tab struct {
 type sidebar struct {
 	Use     *usage
 	Facts   []fact
-	Outline []Heading
+	Outline []markdown.Heading
 }
 
 // A usage is the configuration to paste.

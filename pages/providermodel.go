@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
 // A providerPage is one tab of the page of a provider.
@@ -73,7 +74,7 @@ type docsPage struct {
 
 	Content  prose
 	Cut      bool // it is longer than what is shown
-	Outline  []Heading
+	Outline  []markdown.Heading
 	Contents docsMenu
 }
 

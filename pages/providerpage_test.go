@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -91,7 +92,7 @@ func providerPageOf(tabName string) providerPage {
 
 // docsPageOf is a page of documentation with everything that one can have.
 func docsPageOf() docsPage {
-	text := Text{
+	text := markdown.Text{
 		Source: "# station_sensor\n\n~> slow\n\n> [!TIP]\n> x\n\n#### Deep\n\n- [x] a\n\n| | B |\n|-|-|\n| a | b |\n\n```terraform\na = 1\n```\n\n<h2>Later</h2>\n\n" +
 			"[![](https://example.com/b.svg)](https://example.com) <a name=\"x\"></a>[x](#x)[^1]\n\n[^1]: note\n",
 		Prefix: "doc-",

@@ -16,6 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
 // A Site serves the pages of a registry. Its fields must not change once it serves.
@@ -190,13 +191,13 @@ func (s *Site) render(v *visit) (*answer, error) {
 const maxRendered = 2
 
 // document renders a text, when it is its turn.
-func (v *visit) document(m Text) (Document, error) {
+func (v *visit) document(m markdown.Text) (markdown.Document, error) {
 	select {
 	case v.site.writing <- struct{}{}:
 		defer func() { <-v.site.writing }()
 		return m.Render(), nil
 	case <-v.request.Context().Done():
-		return Document{}, v.request.Context().Err()
+		return markdown.Document{}, v.request.Context().Err()
 	}
 }
 

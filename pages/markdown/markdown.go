@@ -1,4 +1,18 @@
-package pages
+// Package markdown renders Markdown that others wrote as HTML for a page.
+//
+// READMEs and documentation come from anyone who may publish, so the package trusts no
+// text:
+//
+//   - Render goes from Markdown to HTML, from HTML to a tree in which every element is
+//     closed, and back to HTML (dialect.go, tree.go, links.go). The sanitiser is the last
+//     step, so that nothing gets past it (sanitiser.go).
+//   - Every step has a bound on its time and on the size of its result (limits.go). A text
+//     beyond a bound is shown without the expensive part, or as it is written.
+//   - A link within the package of a text leads where the caller resolves it to. No image
+//     is loaded from another site.
+//
+// Highlight marks the tokens of code, in a text and elsewhere (highlight.go).
+package markdown
 
 import (
 	"bytes"

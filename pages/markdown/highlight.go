@@ -1,4 +1,4 @@
-package pages
+package markdown
 
 import (
 	"io"
@@ -42,9 +42,9 @@ const (
 // time it is rendered.
 const maxHighlighting = time.Second
 
-// highlight writes code as HTML, with its tokens in spans with chroma's short class
+// Highlight writes code as HTML, with its tokens in spans with chroma's short class
 // names. Code in a language that is not known is written as it is.
-func highlight(w io.StringWriter, language, code string) {
+func Highlight(w io.StringWriter, language, code string) {
 	for class, text := range tokens(language, code) {
 		escaped := string(util.EscapeHTML([]byte(text)))
 		if class != "" {

@@ -1,4 +1,4 @@
-package pages
+package markdown
 
 import (
 	"slices"
@@ -52,7 +52,7 @@ func TestOnlySomeCodeIsHighlighted(t *testing.T) {
 		{"any amount of Terraform's", "hcl", strings.Repeat("a = 1\n", maxHighlighted), true},
 	} {
 		var b strings.Builder
-		highlight(&b, c.language, c.code)
+		Highlight(&b, c.language, c.code)
 		if got := strings.Contains(b.String(), "<span"); got != c.want {
 			t.Errorf("%s: that it is highlighted is %v", c.rule, got)
 		}

@@ -1,4 +1,4 @@
-package pages
+package markdown
 
 import (
 	"bytes"
@@ -166,7 +166,7 @@ func (r nodeRenderer) code(w util.BufWriter, source []byte, node ast.Node, enter
 		language = string(fenced.Language(source))
 	}
 	_, _ = w.WriteString(`<pre tabindex="0"><code>`)
-	highlight(w, language, string(node.Lines().Value(source)))
+	Highlight(w, language, string(node.Lines().Value(source)))
 	_, _ = w.WriteString("</code></pre>\n")
 	return ast.WalkSkipChildren, nil
 }
