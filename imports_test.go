@@ -27,7 +27,7 @@ var layers = []layer{
 	{name: "clientconfig", only: []string{"address"}}, // pages and command print it
 	{name: "signing", only: []string{}},
 	{name: "index/moduledoc", only: []string{"address"}}, // index keeps its short form
-	{name: "tree", only: []string{"address", "wire"}}, // the files
+	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/treetest"},
 	{name: "index"},
 	{name: "index/indextest"},
