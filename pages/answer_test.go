@@ -68,7 +68,7 @@ func TestAPageThatIsNotKeptIsMadeByTheNext(t *testing.T) {
 	})
 }
 
-// A string added to a route or a query must be cloned too.
+// A new string in a route or a query must be cloned too.
 func TestClonedKeysShareNoString(t *testing.T) {
 	request := strings.Repeat("x", 64)
 	var strung func(v reflect.Value, do func(path string, s *string), path string)

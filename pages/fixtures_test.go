@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
-// What the tests render: a registry with a module of ordinary size.
+// The models of the tests: a registry with a module of ordinary size.
 
 var published = time.Date(2026, 11, 12, 14, 3, 0, 0, time.UTC)
 
@@ -65,7 +65,7 @@ func vpcModule() moduledoc.Module {
 	}
 }
 
-// modulePageOf is the page of acme/vpc/aws on one of its tabs.
+// modulePageOf returns the page of acme/vpc/aws on one of its tabs.
 func modulePageOf(tabName string) modulePage {
 	m := vpcModule()
 	base := "/modules/acme/vpc/aws"

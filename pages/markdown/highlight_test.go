@@ -36,7 +36,7 @@ func TestTerraformIsHighlighted(t *testing.T) {
 	}
 }
 
-// Chroma's expressions could be busy with the rest for minutes.
+// Chroma's expressions could be busy with the other code for minutes.
 func TestOnlySomeCodeIsHighlighted(t *testing.T) {
 	const line = "a: 1\n"
 	for _, c := range []struct {
@@ -63,7 +63,7 @@ func TestOnlySomeCodeIsHighlighted(t *testing.T) {
 	}
 }
 
-// Whatever the language is, nothing of the code is lost or added.
+// In every language, highlighting neither loses nor adds code.
 func FuzzHighlight(f *testing.F) {
 	for language := range languages {
 		f.Add(language, "a = \"b${c}\" # d\n\"\"\" ' /* <a b='c'>\n- d: {e}\n+x\n$ ls\n")

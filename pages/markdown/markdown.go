@@ -27,38 +27,39 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// maxMarkdown is how much of a text is rendered, in bytes: as much as the public
-// registry accepts for one page. What is beyond is left out.
+// maxMarkdown is how much of a text is rendered, in bytes. The public registry accepts
+// as much for one page. The rest of the text is left out.
 const maxMarkdown = 512 << 10
 
-// maxHTML is how much a text may become, in bytes: what becomes more is shown as it is
-// written. A callout of two characters is fifty times as long in HTML, and several
-// times that as a tree.
+// maxHTML is how long a rendered text may become, in bytes. A text that becomes longer
+// is shown as it is written. A callout of two characters is fifty times as long in
+// HTML, and several times longer still as a tree.
 const maxHTML = 3 << 20
 
-// A markdown is a text in Markdown that others wrote: a README, or a page of a
-// provider's documentation. It is rendered as GitHub does, with the callouts of
-// Terraform's documentation.
+// A Text is Markdown that others wrote: a README, or a page of a provider's
+// documentation. It is rendered as GitHub renders it, with the callouts of Terraform's
+// documentation.
 type Text struct {
 	Source string
 
-	// Folder is the one of the file in its package, which relative links start from:
-	// "modules/subnets". Empty: the package's root.
+	// Folder is the folder of the file in its package, such as "modules/subnets".
+	// Relative links start from it. It is empty for the root of the package.
 	Folder string
 
-	// Prefix comes before every id, so that none of them can be one of the page's own:
-	// "readme-" or "doc-". Links to a heading are changed with it.
+	// Prefix comes before every id, such as "readme-" or "doc-", so that no id of the
+	// text is an id of the page. Links to headings get it too.
 	Prefix string
 
-	// Resolve returns the URL that a link within the package leads to. Nil, or an
-	// empty URL: it leads nowhere, and only its text is shown.
+	// Resolve returns the URL of a link within the package. If Resolve is nil or the
+	// URL is empty, the link leads nowhere, and only its text is shown.
 	Resolve func(Reference) string
 }
 
-// A reference is a link or image of a text that is in the text's own package.
+// A Reference is a link or image in a text that leads to a file of the same package.
 type Reference struct {
-	// Path in the package, with slashes, clean and unescaped: "examples/complete". It
-	// is empty for the root, and never leads out of the package.
+	// Path is the path in the package, with slashes, clean and unescaped, such as
+	// "examples/complete". It is empty for the root, and never leads out of the
+	// package.
 	Path string
 
 	Image bool
@@ -76,51 +77,51 @@ type Document struct {
 	HTML    template.HTML
 	Outline []Heading
 
-	// Cut: the text is too long, and only its beginning is shown.
+	// Cut reports that the text is too long and only its beginning is shown.
 	Cut bool
 }
 
-// render renders the text. It cannot fail: what is not understood is shown as it is
-// written, and what is not allowed is left out.
+// Render renders the text. It cannot fail: it shows syntax that it does not know as it
+// is written, and leaves out HTML that is not allowed.
 func (m Text) Render() Document {
 	source, cut := limited(m.Source)
-	d := renderers().readme.render(m, source)
+	d := dialects().readme.render(m, source)
 	d.Cut = cut
 	return d
 }
 
-// renderDescription renders the description of an input or output: Markdown without
-// headings and HTML, whose tags are shown as they are written.
+// Description renders the description of an input or output. It is Markdown without
+// headings and HTML: tags are shown as they are written.
 func Description(source string) template.HTML {
 	source, _ = limited(unindented(source))
-	return renderers().description.render(Text{}, source).HTML
+	return dialects().description.render(Text{}, source).HTML
 }
 
-// A dialect renders one dialect.
+// A dialect is a parser and a renderer of Markdown, with the rules for its HTML.
 type dialect struct {
 	markdown goldmark.Markdown
 	rules    sanitisers
 }
 
-// renderers are made once: they are the same for all texts, and safe for concurrent
-// use.
-var renderers = sync.OnceValue(func() (r struct{ readme, description dialect }) {
+// dialects returns the dialects, which are made once. All texts can use them at the
+// same time.
+var dialects = sync.OnceValue(func() (r struct{ readme, description dialect }) {
 	rules := newSanitisers()
 	r.readme = dialect{newReadmeDialect(rules.raw), rules}
 	r.description = dialect{newDescriptionDialect(), rules}
 	return r
 })
 
-// render goes from Markdown to HTML, from there to a tree in which ids, headings and
-// links are put right, and back to HTML, which is sanitised last: whatever happens
-// before, nothing gets past that.
-func (r dialect) render(m Text, source string) Document {
+// render goes from Markdown to HTML, from HTML to a tree, where it corrects ids,
+// headings and links, and back to HTML. It sanitises last, so that nothing gets past
+// the sanitiser.
+func (d dialect) render(m Text, source string) Document {
 	src := []byte(source)
 	context := parser.NewContext()
 	context.Set(effortKey, newEffort(len(src)))
-	root := r.markdown.Parser().Parse(text.NewReader(src), parser.WithContext(context))
+	root := d.markdown.Parser().Parse(text.NewReader(src), parser.WithContext(context))
 	var b bytes.Buffer
-	if err := r.markdown.Renderer().Render(&b, src, root); err != nil || b.Len() > maxHTML {
+	if err := d.markdown.Renderer().Render(&b, src, root); err != nil || b.Len() > maxHTML {
 		return Document{HTML: asWritten(source)}
 	}
 	t := newMarkupTree(b.Bytes())
@@ -129,15 +130,15 @@ func (r dialect) render(m Text, source string) Document {
 	if err := t.write(&b); err != nil {
 		return Document{HTML: asWritten(source)}
 	}
-	return Document{HTML: template.HTML(r.rules.final.SanitizeBytes(b.Bytes())), Outline: outline}
+	return Document{HTML: template.HTML(d.rules.final.SanitizeBytes(b.Bytes())), Outline: outline}
 }
 
 func asWritten(source string) template.HTML {
 	return template.HTML(`<pre tabindex="0">` + template.HTMLEscapeString(source) + `</pre>`)
 }
 
-// limited is the text up to the last whole line within the bound, as valid UTF-8 and
-// without bytes that HTML cannot have.
+// limited returns the text up to the last whole line within maxMarkdown, as valid UTF-8
+// and without bytes that HTML cannot have.
 func limited(source string) (_ string, cut bool) {
 	if len(source) > maxMarkdown {
 		source, cut = source[:maxMarkdown], true
@@ -152,8 +153,8 @@ func limited(source string) (_ string, cut bool) {
 	return strings.ReplaceAll(source, "\r\n", "\n"), cut
 }
 
-// unindented is the text without the indentation that all its lines have, as that of
-// a heredoc has: it would make code of it.
+// unindented removes the indentation that all lines of a text share, such as a heredoc
+// has. Markdown would take the lines for code.
 func unindented(source string) string {
 	lines := strings.Split(strings.Trim(source, "\n"), "\n")
 	common := -1
@@ -174,7 +175,7 @@ func unindented(source string) string {
 	return strings.Join(lines, "\n")
 }
 
-// fragment is an id as the last part of a URL.
+// fragment returns an id as the last part of a URL.
 func fragment(id string) string {
 	return (&url.URL{Fragment: id}).String()
 }

@@ -12,7 +12,7 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// readmeOf renders a README of a package that has everything.
+// readmeOf renders a README of a package in which every link leads to a file.
 func readmeOf(text string) Document {
 	return Text{Source: text, Prefix: "readme-", Resolve: func(r Reference) string {
 		folder := "/files/"
@@ -23,7 +23,7 @@ func readmeOf(text string) Document {
 	}}.Render()
 }
 
-// What GitHub makes of Markdown, with what the page needs.
+// A README looks as on GitHub, with the ids and links that a page needs.
 func TestReadme(t *testing.T) {
 	const external = ` rel="nofollow noopener noreferrer"`
 	anchor := func(id string) string {
@@ -83,7 +83,6 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// A README of a submodule starts from its own folder.
 func TestTextsThatWouldBecomeManyTimesAsLong(t *testing.T) {
 	for _, piece := range []string{"-> x\n", "- [x] a\n"} {
 		text := strings.Repeat(piece, maxMarkdown/len(piece))
@@ -155,7 +154,7 @@ func TestLongReadmeIsCutAfterALine(t *testing.T) {
 	}
 }
 
-// Descriptions are short: a heading in them is text, and so is what looks like HTML.
+// A description is short: headings and HTML in it are text.
 func TestDescription(t *testing.T) {
 	for _, c := range []struct{ rule, text, want string }{
 		{"emphasis and code", "The *name* of `x`", "<p>The <em>name</em> of <code>x</code></p>\n"},
@@ -177,7 +176,7 @@ func TestDescription(t *testing.T) {
 	}
 }
 
-// hostile are texts that want to be more than a text.
+// hostile are texts that try to get out of their place in a page.
 var hostile = []string{
 	"<script>alert(1)</script>",
 	"<script>",
@@ -237,7 +236,7 @@ var hostile = []string{
 	strings.Repeat("[", 5000) + "x" + strings.Repeat("](y)", 5000),
 }
 
-// A text changes nothing but itself, whatever is in it.
+// No text changes the page around it.
 func TestHostileReadmeChangesOnlyItself(t *testing.T) {
 	for _, text := range hostile {
 		checkContained(t, text, readmeOf(text).HTML)
@@ -256,8 +255,8 @@ func FuzzReadme(f *testing.F) {
 	})
 }
 
-// checkContained checks that a rendered text has only elements and attributes that
-// do nothing, and that it ends where it should in a page.
+// checkContained checks that a rendered text has only harmless elements and attributes,
+// and that it leaves the page around it as it was.
 func checkContained(t *testing.T, text string, rendered template.HTML) {
 	t.Helper()
 	if len(text) > 300 {
@@ -304,7 +303,7 @@ var harmless = strings.Fields(`h2 h3 h4 h5 h6 p br hr div blockquote pre details
 	table caption thead tbody tfoot tr th td a abbr b cite code del dfn em i img ins kbd mark q s samp
 	small span strike strong sub sup tt u var`)
 
-// harm tells what is wrong with an attribute.
+// harm says what is wrong with an attribute.
 func harm(a html.Attribute) string {
 	switch a.Key {
 	case "id":
@@ -330,8 +329,8 @@ func harm(a html.Attribute) string {
 	return ""
 }
 
-// Texts that would take a parser minutes, or that become millions of elements, stay
-// within the bounds. Each is as long as a text can be.
+// Some texts would take a parser minutes, or become millions of elements. They stay
+// within the bounds. Each text is as long as a text can be.
 func TestExpensiveReadmeIsBounded(t *testing.T) {
 	repeat := func(s string) string { return strings.Repeat(s, maxMarkdown/len(s)) }
 	for _, c := range []struct{ what, text string }{
@@ -370,7 +369,7 @@ func TestExpensiveReadmeIsBounded(t *testing.T) {
 	}
 }
 
-// nesting is how deep elements are in each other.
+// nesting returns how deep elements are nested.
 func nesting(rendered string) int {
 	deepest, depth := 0, 0
 	for z := html.NewTokenizer(strings.NewReader(rendered)); ; {
