@@ -14,18 +14,18 @@ import (
 type route struct {
 	kind routeKind
 
-	// Address is the address of the module or provider.
+	// address is the address of the module or provider.
 	address address.Address
 
-	// Version is the version in the path, in its normal form. It is empty for the
+	// version is the version in the path, in its normal form. It is empty for the
 	// latest version. In that case latest reports whether the path says "latest".
 	version string
 	latest  bool
 
-	// Part is the path of a submodule or an example in the package.
+	// part is the path of a submodule or an example in the package.
 	part string
 
-	// Rest is the end of the path, without a slash before it: the path of a file in the
+	// rest is the end of the path, without a slash before it: the path of a file in the
 	// package or of a page of a provider's documentation, or the name of an asset.
 	rest string
 }

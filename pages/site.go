@@ -120,7 +120,7 @@ type visit struct {
 	route   route
 	query   query
 
-	// Version is the version of the module or provider that was found, or empty.
+	// version is the version of the module or provider that was found, or empty.
 	version string
 
 	session *access.Subject // the user of its session; nil: not looked up yet
