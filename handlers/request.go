@@ -18,6 +18,7 @@ import (
 // label.
 type Kind int
 
+// The kinds of requests.
 const (
 	KindOther Kind = iota // a path that belongs to the registry, but leads nowhere
 	KindDiscovery

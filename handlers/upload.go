@@ -35,6 +35,7 @@ type Upload struct {
 // them as a label.
 type UploadOutcome uint8
 
+// The outcomes of uploads.
 const (
 	UploadPublished   UploadOutcome = iota
 	UploadStaged                    // more files are needed
