@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// A change is one difference between the interfaces of two versions of a module, as
+// A change is a difference between the interfaces of two versions of a module, as
 // callers see it.
 type change struct {
 	Kind changeKind

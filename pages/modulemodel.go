@@ -9,7 +9,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// A modulePage is one tab of the page of a module, a submodule or an example.
+// A modulePage is a tab of the page of a module, a submodule or an example.
 type modulePage struct {
 	page
 	heading
@@ -57,7 +57,7 @@ type inputs struct {
 	Required, Optional []input
 }
 
-// An input is one variable.
+// An input is a variable of the module.
 type input struct {
 	Name        string
 	Description prose
@@ -249,7 +249,7 @@ type part struct {
 	Resources       int
 }
 
-// A versionRow is one version in the list of all versions.
+// A versionRow is a version in the list of all versions.
 type versionRow struct {
 	Version, URL string
 	Published    time.Time

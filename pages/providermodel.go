@@ -7,7 +7,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
-// A providerPage is one tab of the page of a provider.
+// A providerPage is a tab of the page of a provider.
 type providerPage struct {
 	page
 	heading

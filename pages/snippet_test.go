@@ -90,7 +90,7 @@ func TestBlockNamesAreIdentifiers(t *testing.T) {
 	}
 }
 
-// For all names, the snippet is one block with two arguments.
+// For all names, the snippet has one block with two arguments.
 func FuzzSnippetIsConfiguration(f *testing.F) {
 	f.Add("r.example.com/acme/vpc/aws", "1.2.3", "modules/x", "name", "string")
 	f.Add(`a"b${c}%{d}`, "\n}", "modules/\"\n", "x\ny = 1", "object({\n a = string\r})")

@@ -12,9 +12,9 @@ import (
 )
 
 // In a Bucket, documentation is staged as the archive that the client sent, because an
-// archive appears in a Bucket whole. Its pages are written one by one. They are written
-// into a release before the release is complete, so that they appear with it, and over
-// the pages of a published release. There a reader may see pages of both versions for a
+// archive appears in a Bucket whole. Its pages are written one by one. They are
+// written into a release before the release is complete, so that both appear together,
+// and over the pages of a published release. There a reader may see pages of both versions for a
 // moment, but never misses a page that both have: pages that only the old version has
 // are removed last.
 

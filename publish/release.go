@@ -283,7 +283,7 @@ func verify(f File, checksums, signature []byte, keys *signing.Keyring) error {
 	return nil
 }
 
-// decide makes a SHA256SUMS that of the release. It writes SHA256SUMS last, so that a
+// decide makes a SHA256SUMS the one of the release. It writes SHA256SUMS last, so that a
 // crash leaves the release undecided. The note names staged files that do not belong to
 // the release.
 func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received, content []byte, keys *signing.Keyring) (note string, err error) {

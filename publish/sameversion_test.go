@@ -56,7 +56,7 @@ type sameVersion struct {
 	rule   string
 	before func(r *registry)
 	put    string // the version
-	is     string // the other version, because of which it is refused
+	is     string // the other version, which makes the upload refused
 }
 
 func (s sameVersion) check(t *testing.T, err error, address string) {

@@ -25,8 +25,8 @@ func (k treeKind) newUnwatchedRegistry(t *testing.T) *registry {
 	return r
 }
 
-// A publisher that sends files which are already there may rely on them as if they had
-// been published now. They may be a moment old: from another instance, a copy, or a
+// A publisher may send files that are already there, and rely on them as if they had been
+// published now. They may be a moment old: from another instance, a copy, or a
 // release completed after a crash.
 func TestUnchangedIsOffered(t *testing.T) { eachTree(t, testUnchangedIsOffered) }
 

@@ -81,8 +81,8 @@ type Document struct {
 	Cut bool
 }
 
-// Render renders the text. It cannot fail: it shows syntax that it does not know as it
-// is written, and leaves out HTML that is not allowed.
+// Render renders the text. It never fails: unknown syntax is shown as it is written, and
+// HTML that is not allowed is left out.
 func (m Text) Render() Document {
 	source, cut := limited(m.Source)
 	d := dialects().readme.render(m, source)

@@ -256,7 +256,7 @@ func FuzzReadme(f *testing.F) {
 }
 
 // checkContained checks that a rendered text has only harmless elements and attributes,
-// and that it leaves the page around it as it was.
+// and that the page around the text stays the same.
 func checkContained(t *testing.T, text string, rendered template.HTML) {
 	t.Helper()
 	if len(text) > 300 {
