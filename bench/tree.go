@@ -223,17 +223,17 @@ func (m module) write(root string) error {
 // writeModule writes a module package with files given as names and contents in turn.
 func writeModule(w io.Writer, files ...string) error {
 	compressed := gzip.NewWriter(w)
-	archive := tar.NewWriter(compressed)
+	packed := tar.NewWriter(compressed)
 	for i := 0; i < len(files); i += 2 {
 		header := &tar.Header{Name: files[i], Mode: 0o644, Size: int64(len(files[i+1])), ModTime: modified}
-		if err := archive.WriteHeader(header); err != nil {
+		if err := packed.WriteHeader(header); err != nil {
 			return err
 		}
-		if _, err := io.WriteString(archive, files[i+1]); err != nil {
+		if _, err := io.WriteString(packed, files[i+1]); err != nil {
 			return err
 		}
 	}
-	return errors.Join(archive.Close(), compressed.Close())
+	return errors.Join(packed.Close(), compressed.Close())
 }
 
 // writeFile writes a file that looks old, and its folder, and returns the

@@ -39,13 +39,13 @@ variable "region" { default = "eu" }
   zones   = []
 `
 	nested := "module \"a\" { source = \"./modules/a\" }\n"
-	for rule, archive := range map[string]map[string]string{
+	for rule, packed := range map[string]map[string]string{
 		"a folder": {"1.0.0/main.tf": nested, "1.0.0/variables.tf": configuration, "1.0.0/modules/a/main.tf": `variable "other" {}`},
 		"a tar.gz": {"1.0.0.tar.gz": indextest.TarGz("main.tf", nested, "./variables.tf", configuration, "examples/main.tf", `variable "other" {}`)},
 		"a zip":    {"1.0.0.zip": indextest.Zip("main.tf", nested+configuration, "examples/main.tf", `variable "other" {}`)},
 	} {
 		files := indextest.New(t)
-		for name, content := range archive {
+		for name, content := range packed {
 			files.Write("modules/acme/vpc/aws/"+name, content)
 		}
 		s, err := index.Scan(t.Context(), index.Options{Open: files.Open})

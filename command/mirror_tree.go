@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -18,7 +19,7 @@ type treeFolders map[address.Address]treeFolder
 type treeFolder struct {
 	versions []*version.Version // that lie in it
 
-	metadata index.Metadata
+	metadata registryhcl.File
 	broken   error // something in registry.hcl cannot be read that may withdraw versions
 }
 
@@ -32,7 +33,7 @@ func readTreeFolders(ctx context.Context, open func() (tree.Tree, error), module
 	if !modules {
 		files.Modules = tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
 	}
-	folders, err := index.Folders(files, ctx)
+	folders, err := index.Folders(ctx, files)
 	if err != nil {
 		return nil, err
 	}
@@ -40,9 +41,9 @@ func readTreeFolders(ctx context.Context, open func() (tree.Tree, error), module
 	for _, f := range folders {
 		w := treeFolder{versions: f.Versions}
 		content, err := f.ReadMetadata()
-		var problems []index.MetadataProblem
+		var problems []registryhcl.Problem
 		if content != nil {
-			w.metadata, problems = index.ParseMetadata(content)
+			w.metadata, problems = registryhcl.Parse(content)
 		}
 		for _, p := range problems {
 			if p.MayWithdraw && err == nil {

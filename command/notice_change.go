@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -64,8 +65,8 @@ type noticeChange struct {
 }
 
 // set sets a notice.
-func (n *noticeChange) set(before []byte, e index.NoticeEdit) (noticeResult, error) {
-	after, err := index.SetNotice(before, e)
+func (n *noticeChange) set(before []byte, e registryhcl.Edit) (noticeResult, error) {
+	after, err := registryhcl.Set(before, e)
 	if err != nil {
 		return noticeResult{}, n.uneditable(err)
 	}
@@ -78,11 +79,11 @@ func (n *noticeChange) set(before []byte, e index.NoticeEdit) (noticeResult, err
 
 // restore removes the notices.
 func (n *noticeChange) restore(before []byte) (noticeResult, error) {
-	after, removed, err := index.RemoveNotices(before, n.versions)
+	after, removed, err := registryhcl.Remove(before, n.versions)
 	if err != nil {
 		return noticeResult{}, n.uneditable(err)
 	}
-	remaining, _ := index.ParseMetadata(after)
+	remaining, _ := registryhcl.Parse(after)
 	if len(removed) == 0 {
 		return noticeResult{}, n.notRestored(&remaining)
 	}
@@ -148,9 +149,9 @@ func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (te
 // noteWithdrawn notes that versions which the file withdraws may be there, though they are not
 // offered.
 func (n *noticeChange) noteWithdrawn(before []byte) {
-	m, _ := index.ParseMetadata(before)
+	m, _ := registryhcl.Parse(before)
 	one, err := address.ParseModuleVersion(n.versions.String())
-	if n.there.offered && slices.ContainsFunc(m.Withdrawn, func(w index.Notice) bool { return err != nil || w.Versions.Cover(one) }) {
+	if n.there.offered && slices.ContainsFunc(m.Withdrawn, func(w registryhcl.Notice) bool { return err != nil || w.Versions.Cover(one) }) {
 		n.there.more = true
 	}
 }
@@ -185,11 +186,11 @@ func (n *noticeChange) total() int {
 // A notRestoredError says why there is nothing to remove.
 type notRestoredError struct{ error }
 
-func (n *noticeChange) notRestored(m *index.Metadata) error {
+func (n *noticeChange) notRestored(m *registryhcl.File) error {
 	return &notRestoredError{n.whyNotRestored(m)}
 }
 
-func (n *noticeChange) whyNotRestored(m *index.Metadata) error {
+func (n *noticeChange) whyNotRestored(m *registryhcl.File) error {
 	err := fmt.Errorf("%s has no block for exactly %s", printable(n.file.name()), n.versions)
 	if wider := n.wider(m); len(wider) > 0 {
 		return fmt.Errorf("%w: restore what covers it (%s), then add back what should stay", err, strings.Join(wider, ", "))
@@ -202,16 +203,16 @@ func (n *noticeChange) whyNotRestored(m *index.Metadata) error {
 
 // wider lists the notices that cover some of the versions, of those in the tree or,
 // if it is one, of the one given.
-func (n *noticeChange) wider(m *index.Metadata) []string {
+func (n *noticeChange) wider(m *registryhcl.File) []string {
 	return listNotices(m, n.overlaps)
 }
 
 // listNotices lists the notices about versions that match.
-func listNotices(m *index.Metadata, match func(address.Constraints) bool) (list []string) {
+func listNotices(m *registryhcl.File, match func(address.Constraints) bool) (list []string) {
 	for _, notices := range []struct {
-		kind index.NoticeKind
-		all  []index.Notice
-	}{{index.WithdrawnNotice, m.Withdrawn}, {index.DeprecatedNotice, m.Deprecated}} {
+		kind registryhcl.Kind
+		all  []registryhcl.Notice
+	}{{registryhcl.WithdrawnNotice, m.Withdrawn}, {registryhcl.DeprecatedNotice, m.Deprecated}} {
 		for _, notice := range notices.all {
 			if match(notice.Versions) {
 				list = append(list, fmt.Sprintf("%s %q", notices.kind, notice.Versions))

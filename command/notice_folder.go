@@ -65,7 +65,7 @@ func (f folderNotices) known(context.Context) knownVersions {
 
 // findFolder finds the folder of an address in a tree.
 func findFolder(ctx context.Context, files tree.Tree, a address.Address, ahead bool) (f tree.AddressFolder, isNew bool, err error) {
-	folders, err := index.Folders(files, ctx)
+	folders, err := index.Folders(ctx, files)
 	if err != nil {
 		return f, false, err
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 func deprecateCommand(network registryNetwork) *cobra.Command {
@@ -29,7 +29,7 @@ one that is not deprecated.
 ` + noticeArguments + noticeStatus,
 		Example: `  caddy-terraform-registry deprecate --root /srv/terraform acme/vpc/aws "< 1.2.0" --reason "subnets overlap: use 1.2 or newer"
   caddy-terraform-registry deprecate --to registry.example.com/acme/vpc/aws "< 1.2.0"`,
-	}, network, index.DeprecatedNotice)
+	}, network, registryhcl.DeprecatedNotice)
 }
 
 func withdrawCommand(network registryNetwork) *cobra.Command {
@@ -48,7 +48,7 @@ Where a lock file names a withdrawn version of a provider, "init" fails until
 		Example: `  caddy-terraform-registry withdraw --root /srv/terraform acme/vpc/aws 1.3.0 --reason CVE-2026-1234
   caddy-terraform-registry withdraw --to registry.example.com/acme/vpc/aws 1.3.0 --reason CVE-2026-1234
   caddy-terraform-registry withdraw --to registry.example.com/registry.terraform.io/hashicorp/aws 5.71.0`,
-	}, network, index.WithdrawnNotice)
+	}, network, registryhcl.WithdrawnNotice)
 }
 
 func restoreCommand(network registryNetwork) *cobra.Command {
@@ -105,10 +105,10 @@ The exit status is 0 if the file is as it should be, whether or not it had to be
 changed; 1 if it is, and there is no such version, which is not so of another
 registry's, as they may come; and 2 if it could not be changed.`
 
-func noticeCommand(cmd *cobra.Command, network registryNetwork, kind index.NoticeKind) *cobra.Command {
+func noticeCommand(cmd *cobra.Command, network registryNetwork, kind registryhcl.Kind) *cobra.Command {
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		return runNotice(cmd, args, network, kind == index.WithdrawnNotice, func(cmd *cobra.Command, n *noticeChange) (noticeEdit, error) {
-			e := index.NoticeEdit{Kind: kind, Versions: n.versions}
+		return runNotice(cmd, args, network, kind == registryhcl.WithdrawnNotice, func(cmd *cobra.Command, n *noticeChange) (noticeEdit, error) {
+			e := registryhcl.Edit{Kind: kind, Versions: n.versions}
 			for name, text := range map[string]**string{"reason": &e.Reason, "link": &e.Link} {
 				if cmd.Flags().Changed(name) {
 					value, _ := cmd.Flags().GetString(name)

@@ -27,17 +27,17 @@ func newModuleTree(t *testing.T) (root string) {
 	root = t.TempDir()
 	files := indextest.OnDisk(t, root)
 	files.Provider("registry.terraform.io/acme/demo", "1.0.0", "linux_amd64")
-	archive := func(name, main string) {
+	packed := func(name, main string) {
 		files.Write("modules/"+name+".tar.gz", tarball(t, "main.tf", main, "modules/a/main.tf", calls("acme/subnet/aws", "1.0.0")))
 	}
-	archive(mirroredVPC+"/1.0.0", "")
-	archive(mirroredVPC+"/1.1.0", calls("acme/subnet/aws", "~> 2.0"))
-	archive(mirroredVPC+"/2.0.0", "")
+	packed(mirroredVPC+"/1.0.0", "")
+	packed(mirroredVPC+"/1.1.0", calls("acme/subnet/aws", "~> 2.0"))
+	packed(mirroredVPC+"/2.0.0", "")
 	files.Write("modules/"+mirroredVPC+"/.2.0.0.source.json", "{}").Write("modules/"+mirroredVPC+"/registry.hcl", `owner = "a"`)
-	archive(mirroredSubnet+"/1.0.0", "")
-	archive(mirroredSubnet+"/2.0.0", "")
-	archive(mirroredSubnet+"/2.1.0", "")
-	archive("acme/own/any/1.0.0", calls("acme/vpc/aws", "1.0.0"))
+	packed(mirroredSubnet+"/1.0.0", "")
+	packed(mirroredSubnet+"/2.0.0", "")
+	packed(mirroredSubnet+"/2.1.0", "")
+	packed("acme/own/any/1.0.0", calls("acme/vpc/aws", "1.0.0"))
 	return root
 }
 

@@ -288,9 +288,9 @@ func TestGitModulesAreFoldersToPack(t *testing.T) {
 	if packed.SHA256 != want.SHA256 {
 		t.Errorf("the package of the tag is %s, that of its files %s", packed.SHA256, want.SHA256)
 	}
-	archive := packed.Open()
-	defer archive.Close()
-	unfit, err := unfitPackage(archive)
+	zipped := packed.Open()
+	defer zipped.Close()
+	unfit, err := unfitPackage(zipped)
 	if err != nil || len(unfit) != 2 || !strings.HasPrefix(unfit[0], "logo.png is only the pointer") || !strings.HasPrefix(unfit[1], `sub/x.tf: the module "a"`) {
 		t.Errorf("got %q, %v", unfit, err)
 	}

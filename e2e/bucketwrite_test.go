@@ -60,9 +60,9 @@ func TestPublishToABucket(t *testing.T) {
 		senders[1].put(t, demoPath+name, d[name]).is(t, http.StatusOK, `"status":"published"`)
 	}
 	senders[1].put(t, demoPath+names[0], d[names[0]]+"x").is(t, http.StatusConflict, "a version never changes")
-	archive := filepath.Join(t.TempDir(), "1.0.0")
-	asTarGz(t, archive, moduleFiles("acme/vpc/aws", "1.0.0"))
-	module := readFile(t, archive+".tar.gz")
+	packed := filepath.Join(t.TempDir(), "1.0.0")
+	asTarGz(t, packed, moduleFiles("acme/vpc/aws", "1.0.0"))
+	module := readFile(t, packed+".tar.gz")
 	senders[1].put(t, "modules/acme/vpc/aws/1.0.0.tar.gz", module).is(t, http.StatusCreated, `"status":"published"`)
 	senders[0].put(t, "modules/acme/vpc/aws/1.0.0.tar.gz", module).is(t, http.StatusOK, "")
 	senders[1].put(t, "modules/acme/vpc/aws/registry.hcl", `description = "A VPC"`).is(t, http.StatusCreated, "")

@@ -15,9 +15,9 @@ func TestExpiredLink(t *testing.T) {
 	private := site(host, privateTree(t), append(privately(tokens), "links 1s")...)
 	late := Site{Address: "late.example.com"}
 	registry := startRegistry(t, private, late)
-	archive := registry.Download(t, host, ci).Package
+	packed := registry.Download(t, host, ci).Package
 	location := registry.GetAs(t, ci, "https://"+host+"/v1/modules/acme/vpc/aws/1.0.0/download").Header.Get("X-Terraform-Get")
-	for _, link := range []string{archive, location} {
+	for _, link := range []string{packed, location} {
 		eventually(t, "the link has expired", func() bool { return registry.Get(t, link).Status == http.StatusForbidden })
 	}
 
@@ -25,7 +25,7 @@ func TestExpiredLink(t *testing.T) {
 	late.Directives = []string{
 		"header Content-Type application/json",
 		"respond /" + host + "/acme/demo/index.json `" + `{"versions":{"1.0.0":{}}}` + "`",
-		"respond /" + host + "/acme/demo/1.0.0.json `" + `{"archives":{"` + thisPlatform + `":{"url":"` + archive + `"}}}` + "`",
+		"respond /" + host + "/acme/demo/1.0.0.json `" + `{"archives":{"` + thisPlatform + `":{"url":"` + packed + `"}}}` + "`",
 		"respond /.well-known/terraform.json `" + `{"modules.v1":"/"}` + "`",
 		"respond /acme/vpc/aws/versions `" + `{"modules":[{"versions":[{"version":"1.0.0"}]}]}` + "`",
 		"header /acme/vpc/aws/1.0.0/download X-Terraform-Get " + location,

@@ -29,16 +29,16 @@ func bigPackages(t *testing.T, files *Tree, count int, size int64) (versions []s
 	for i := range count {
 		version := fmt.Sprintf("1.%d.0", i)
 		create(t, files.Path(demoPackage(version, "plan9_386")), func(w io.Writer) error {
-			archive := zip.NewWriter(w)
+			zipped := zip.NewWriter(w)
 			for _, f := range packed.File {
-				if err := archive.Copy(f); err != nil {
+				if err := zipped.Copy(f); err != nil {
 					return err
 				}
 			}
-			if err := archive.SetComment(version); err != nil {
+			if err := zipped.SetComment(version); err != nil {
 				return err
 			}
-			return archive.Close()
+			return zipped.Close()
 		})
 		versions = append(versions, version)
 	}

@@ -97,8 +97,8 @@ func (c *loadClient) same(path string) {
 	c.always[path] = answer.Body
 }
 
-func (c *loadClient) compare(path string, archive Response, digest string) {
-	sum := sha256.Sum256([]byte(archive.Body))
+func (c *loadClient) compare(path string, packed Response, digest string) {
+	sum := sha256.Sum256([]byte(packed.Body))
 	if got := hex.EncodeToString(sum[:]); got != digest {
 		c.t.Errorf("%s has sha256 %s, but %s was advertised", path, got, digest)
 	}
@@ -130,8 +130,8 @@ func (c *loadClient) provider(namespace, name string, comesAndGoes func(version,
 				URL    string `json:"download_url"`
 			}
 			c.decode(answer, &download)
-			if archive := c.get("archive", strings.TrimPrefix(download.URL, host), goes); archive.Status == 200 {
-				c.compare(download.URL, archive, download.Shasum)
+			if packed := c.get("archive", strings.TrimPrefix(download.URL, host), goes); packed.Status == 200 {
+				c.compare(download.URL, packed, download.Shasum)
 			}
 		}
 	}
@@ -165,25 +165,25 @@ func (c *loadClient) mirror(hostname, namespace, name string, comesAndGoes func(
 		}
 		for platform, a := range answer.Archives {
 			path := base + url.PathEscape(a.URL)
-			archive := c.get("archive", path, comesAndGoes(version, platform))
-			if archive.Status != 200 {
+			packed := c.get("archive", path, comesAndGoes(version, platform))
+			if packed.Status != 200 {
 				continue
 			}
 			for _, hash := range a.Hashes {
 				if sum, ok := strings.CutPrefix(hash, "zh:"); ok {
-					c.compare(path, archive, sum)
+					c.compare(path, packed, sum)
 				} else if c.round%10 == 0 {
-					c.compareH1(path, archive, hash)
+					c.compareH1(path, packed, hash)
 				}
 			}
 		}
 	}
 }
 
-func (c *loadClient) compareH1(path string, archive Response, want string) {
+func (c *loadClient) compareH1(path string, packed Response, want string) {
 	file := filepath.Join(c.t.TempDir(), "archive.zip")
 	defer os.Remove(file)
-	if err := os.WriteFile(file, []byte(archive.Body), 0o600); err != nil {
+	if err := os.WriteFile(file, []byte(packed.Body), 0o600); err != nil {
 		c.t.Error(err)
 		return
 	}

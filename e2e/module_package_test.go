@@ -35,9 +35,9 @@ func asFolder(t *testing.T, path string, files map[string]string) {
 func asZip(t *testing.T, path string, files map[string]string) {
 	t.Helper()
 	create(t, path+".zip", func(w io.Writer) error {
-		archive := zip.NewWriter(w)
+		packed := zip.NewWriter(w)
 		for _, name := range slices.Sorted(maps.Keys(files)) {
-			f, err := archive.Create(name)
+			f, err := packed.Create(name)
 			if err != nil {
 				return err
 			}
@@ -45,7 +45,7 @@ func asZip(t *testing.T, path string, files map[string]string) {
 				return err
 			}
 		}
-		return archive.Close()
+		return packed.Close()
 	})
 }
 
@@ -84,22 +84,22 @@ func tarGz(t *testing.T, path string, files map[string]string, before ...tar.Hea
 	t.Helper()
 	create(t, path, func(w io.Writer) error {
 		compressed := gzip.NewWriter(w)
-		archive := tar.NewWriter(compressed)
+		packed := tar.NewWriter(compressed)
 		for _, header := range before {
-			if err := archive.WriteHeader(&header); err != nil {
+			if err := packed.WriteHeader(&header); err != nil {
 				return err
 			}
 		}
 		for _, name := range slices.Sorted(maps.Keys(files)) {
 			header := &tar.Header{Name: name, Mode: 0o644, Size: int64(len(files[name]))}
-			if err := archive.WriteHeader(header); err != nil {
+			if err := packed.WriteHeader(header); err != nil {
 				return err
 			}
-			if _, err := io.WriteString(archive, files[name]); err != nil {
+			if _, err := io.WriteString(packed, files[name]); err != nil {
 				return err
 			}
 		}
-		if err := archive.Close(); err != nil {
+		if err := packed.Close(); err != nil {
 			return err
 		}
 		return compressed.Close()

@@ -22,16 +22,16 @@ import (
 // call it, find that version, and the version.
 func moduleProxy(t *testing.T, path, checkout string) ([]string, module.Version) {
 	t.Helper()
-	var archive bytes.Buffer
-	if err := zip.CreateFromDir(&archive, module.Version{Path: path, Version: "v0.0.0-test"}, checkout); err != nil {
+	var packed bytes.Buffer
+	if err := zip.CreateFromDir(&packed, module.Version{Path: path, Version: "v0.0.0-test"}, checkout); err != nil {
 		t.Fatal(err)
 	}
 	// The go command assumes that a version never changes, so every state of
 	// the checkout has a different one.
-	sum := sha256.Sum256(archive.Bytes())
+	sum := sha256.Sum256(packed.Bytes())
 	v := module.Version{Path: path, Version: "v0.0.0-test.h" + hex.EncodeToString(sum[:6])}
-	archive.Reset()
-	if err := zip.CreateFromDir(&archive, v, checkout); err != nil {
+	packed.Reset()
+	if err := zip.CreateFromDir(&packed, v, checkout); err != nil {
 		t.Fatal(err)
 	}
 
@@ -50,7 +50,7 @@ func moduleProxy(t *testing.T, path, checkout string) ([]string, module.Version)
 	offer("list", v.Version+"\n")
 	offer(v.Version+".info", string(info))
 	offer(v.Version+".mod", string(goMod))
-	offer(v.Version+".zip", archive.String())
+	offer(v.Version+".zip", packed.String())
 
 	forgetModule(t, v)
 	return append(os.Environ(),

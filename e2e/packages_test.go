@@ -31,11 +31,11 @@ func packageOf(t *testing.T, files *Tree, version string, entries ...zipEntry) {
 		t.Fatal(err)
 	}
 	defer file.Close()
-	archive := zip.NewWriter(file)
+	packed := zip.NewWriter(file)
 	for _, e := range entries {
 		header := &zip.FileHeader{Name: e.name}
 		header.SetMode(e.mode)
-		w, err := archive.CreateHeader(header)
+		w, err := packed.CreateHeader(header)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func packageOf(t *testing.T, files *Tree, version string, entries ...zipEntry) {
 			t.Fatal(err)
 		}
 	}
-	if err := archive.Close(); err != nil {
+	if err := packed.Close(); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -329,9 +329,9 @@ func onCopyOfSystem(t *testing.T, script string, args ...string) {
 }
 
 // unpack extracts a tar.gz, and returns the names of its files.
-func unpack(t *testing.T, archive, dir string) (names []string) {
+func unpack(t *testing.T, packed, dir string) (names []string) {
 	t.Helper()
-	f, err := os.Open(archive)
+	f, err := os.Open(packed)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -187,8 +187,8 @@ func writeZip(path, name string, executable io.Reader) error {
 		return err
 	}
 	defer file.Close()
-	archive := zip.NewWriter(file)
-	archive.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
+	packed := zip.NewWriter(file)
+	packed.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) {
 		return flate.NewWriter(w, flate.BestSpeed)
 	})
 	for _, entry := range []struct {
@@ -201,7 +201,7 @@ func writeZip(path, name string, executable io.Reader) error {
 	} {
 		header := &zip.FileHeader{Name: entry.name, Method: zip.Deflate}
 		header.SetMode(entry.mode)
-		w, err := archive.CreateHeader(header)
+		w, err := packed.CreateHeader(header)
 		if err != nil {
 			return err
 		}
@@ -209,7 +209,7 @@ func writeZip(path, name string, executable io.Reader) error {
 			return err
 		}
 	}
-	if err := archive.Close(); err != nil {
+	if err := packed.Close(); err != nil {
 		return err
 	}
 	return file.Close()

@@ -65,8 +65,8 @@ func TestFiftyAtOnceForAModule(t *testing.T) {
 			if link == nil {
 				return
 			}
-			archive, _, _ := strings.Cut(strings.TrimPrefix(link.Header.Get("X-Terraform-Get"), "https://"), "//")
-			_, packages[i] = get("https://" + archive)
+			packed, _, _ := strings.Cut(strings.TrimPrefix(link.Header.Get("X-Terraform-Get"), "https://"), "//")
+			_, packages[i] = get("https://" + packed)
 		})
 	}
 	asking.Wait()
@@ -145,8 +145,8 @@ func TestKilledWhileFetchingAModule(t *testing.T) {
 	// link meanwhile, to a package that is not there.
 	answer := mirror.Get(t, moduleOfCode("acme/network/aws", "1.0.0/download"))
 	if link := answer.Header.Get("X-Terraform-Get"); link != "" {
-		archive, _, _ := strings.Cut(strings.TrimPrefix(link, "https://"), "//")
-		answer = mirror.Get(t, "https://"+archive)
+		packed, _, _ := strings.Cut(strings.TrimPrefix(link, "https://"), "//")
+		answer = mirror.Get(t, "https://"+packed)
 	}
 	if answer.Status != 502 {
 		t.Errorf("without the code host: %d %s", answer.Status, answer.Body)

@@ -26,8 +26,8 @@ func (r *Registry) module(t *testing.T, address, version string) (files map[stri
 	if link.Status != 204 || location == "" {
 		t.Fatalf("%s %s: %d %s", address, version, link.Status, link.Body)
 	}
-	archive, folder, _ := strings.Cut(strings.TrimPrefix(location, "https://"), "//")
-	answer := r.Get(t, "https://"+archive)
+	packed, folder, _ := strings.Cut(strings.TrimPrefix(location, "https://"), "//")
+	answer := r.Get(t, "https://"+packed)
 	if answer.Status != 200 {
 		t.Fatalf("%s: %d %s", location, answer.Status, answer.Body)
 	}
@@ -35,9 +35,9 @@ func (r *Registry) module(t *testing.T, address, version string) (files map[stri
 }
 
 // untarred returns the regular files of a .tar.gz, and what symlinks in it point to.
-func untarred(t *testing.T, archive string) map[string]string {
+func untarred(t *testing.T, packed string) map[string]string {
 	t.Helper()
-	compressed, err := gzip.NewReader(strings.NewReader(archive))
+	compressed, err := gzip.NewReader(strings.NewReader(packed))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -46,10 +46,10 @@ func TestPullThrough(t *testing.T) {
 		eventually(t, "the index has the fetched package", func() bool {
 			return len(archivesOf(t, mirror, "1.0.0")[thisPlatform].Hashes) == 2
 		})
-		for platform, archive := range archivesOf(t, mirror, "1.0.0") {
+		for platform, packed := range archivesOf(t, mirror, "1.0.0") {
 			zh := "zh:" + sha256Of(t, published.Path("providers/acme/demo/"+zipOfDemo("1.0.0", platform)))
-			if !slices.Contains(archive.Hashes, zh) || platform != thisPlatform && len(archive.Hashes) != 1 {
-				t.Errorf("hashes for %s: %v, with %s", platform, archive.Hashes, zh)
+			if !slices.Contains(packed.Hashes, zh) || platform != thisPlatform && len(packed.Hashes) != 1 {
+				t.Errorf("hashes for %s: %v, with %s", platform, packed.Hashes, zh)
 			}
 		}
 

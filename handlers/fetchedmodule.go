@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -21,7 +22,7 @@ const folderPatience = time.Second
 // A presentModule is a module in the tree, and its metadata. Both may be nil.
 type presentModule struct {
 	*index.Module
-	*index.Metadata
+	Metadata *registryhcl.File
 }
 
 // versions returns the versions in the tree.

@@ -367,15 +367,15 @@ func TestURLs(t *testing.T) {
 			document := home + test.prefixed + "/mirror/registry.terraform.io/hashicorp/null/3.2.0.json"
 			var l archives
 			s.json(document, &l)
-			archive := l.Archives["linux_amd64"]
+			packed := l.Archives["linux_amd64"]
 			want := "terraform-provider-null_3.2.0_linux_amd64.zip"
 			if test.public != "" {
 				want = test.base + "/mirror/registry.terraform.io/hashicorp/null/" + want
 			}
-			if archive.URL != want {
-				t.Errorf("the archive is at %s, want %s", archive.URL, want)
+			if packed.URL != want {
+				t.Errorf("the archive is at %s, want %s", packed.URL, want)
 			}
-			if err := packageHash(t, archive.Hashes, s.fetch(document, archive.URL)); err != nil {
+			if err := packageHash(t, packed.Hashes, s.fetch(document, packed.URL)); err != nil {
 				t.Error(err)
 			}
 			if test.prefixed != "/v1" {
@@ -405,9 +405,9 @@ func TestPublicURLOfAnotherName(t *testing.T) {
 				}
 				var l archives
 				s.json("https://"+host+"/v1/mirror/"+host+"/acme/demo/"+v+".json", &l)
-				archive := l.Archives["linux_amd64"]
-				if err := packageHash(t, archive.Hashes, s.fetch("", archive.URL)); err != nil {
-					t.Errorf("%s: %v", archive.URL, err)
+				packed := l.Archives["linux_amd64"]
+				if err := packageHash(t, packed.Hashes, s.fetch("", packed.URL)); err != nil {
+					t.Errorf("%s: %v", packed.URL, err)
 				}
 			}
 		})

@@ -50,12 +50,12 @@ func (s *site) installMirrored(address, version, platform string) string {
 		s.t.Fatalf("the mirror does not list %s %s", address, version)
 	}
 	l := s.archives(address, version)
-	archive, ok := l.Archives[platform]
+	packed, ok := l.Archives[platform]
 	if !ok {
 		s.t.Fatalf("%s %s has no package for %s", address, version, platform)
 	}
-	zip := s.fetch(l.url, archive.URL)
-	if err := packageHash(s.t, archive.Hashes, zip); err != nil {
+	zip := s.fetch(l.url, packed.URL)
+	if err := packageHash(s.t, packed.Hashes, zip); err != nil {
 		s.t.Fatal(err)
 	}
 	return zip
@@ -129,26 +129,26 @@ func TestMirror(t *testing.T) {
 		})
 	}
 	l := s.archives(null, "3.2.0")
-	for platform, archive := range l.Archives {
+	for platform, packed := range l.Archives {
 		s.rule("67 the URL is relative to the document: "+platform, func(t *testing.T, s *site) {
-			if archive.URL != "terraform-provider-null_3.2.0_"+platform+".zip" {
-				t.Errorf("got %q", archive.URL)
+			if packed.URL != "terraform-provider-null_3.2.0_"+platform+".zip" {
+				t.Errorf("got %q", packed.URL)
 			}
-			s.fetch(l.url, archive.URL)
+			s.fetch(l.url, packed.URL)
 		})
 		s.rule("68 69 there is an h1: and a zh:, and both are the zip's: "+platform, func(t *testing.T, s *site) {
-			zip := s.fetch(l.url, archive.URL)
-			if len(archive.Hashes) != 2 || archive.Hashes[0][:3] != "h1:" || archive.Hashes[1][:3] != "zh:" {
-				t.Fatalf("got %q", archive.Hashes)
+			zip := s.fetch(l.url, packed.URL)
+			if len(packed.Hashes) != 2 || packed.Hashes[0][:3] != "h1:" || packed.Hashes[1][:3] != "zh:" {
+				t.Fatalf("got %q", packed.Hashes)
 			}
-			for _, hash := range archive.Hashes {
+			for _, hash := range packed.Hashes {
 				if err := packageHash(t, []string{hash}, zip); err != nil {
 					t.Errorf("%s: %v", hash, err)
 				}
 			}
 		})
 		s.rule("70 the zip is the publisher's: "+platform, func(t *testing.T, s *site) {
-			if s.fetch(l.url, archive.URL) != files.Read("providers/"+null+"/"+archive.URL) {
+			if s.fetch(l.url, packed.URL) != files.Read("providers/"+null+"/"+packed.URL) {
 				t.Error("the zip differs")
 			}
 		})

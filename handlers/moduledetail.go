@@ -11,6 +11,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -48,7 +49,7 @@ func (g *Registry) detailListing(r *request) (listingID, access.Subject, error) 
 }
 
 func (g *Registry) moduleDetail(r *request, m *index.Module, v *index.ModuleVersion, p *moduledoc.Package, l *listing) *wire.ModuleDetail {
-	said := cmp.Or(m.Metadata(), new(index.Metadata))
+	said := cmp.Or(m.Metadata(), new(registryhcl.File))
 	d := &wire.ModuleDetail{
 		ListedModule: wire.ListedModule{
 			Namespace: m.Address.Namespace, Name: m.Address.Name, System: m.Address.System, Version: v.Version,

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -130,7 +131,7 @@ type mergedDocument struct {
 // A presentProvider is a provider in the tree, and its metadata. Both may be nil.
 type presentProvider struct {
 	*index.Provider
-	*index.Metadata
+	Metadata *registryhcl.File
 }
 
 // releases returns the releases in the tree.

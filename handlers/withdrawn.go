@@ -5,6 +5,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -16,7 +17,7 @@ import (
 // metadata returns the registry.hcl of the target of r, or nil if there is none. Files
 // of hosted packages are named by their place in the tree. For them, it returns the
 // metadata that clients saw when they asked for the list.
-func (g *Registry) metadata(r *request) *index.Metadata {
+func (g *Registry) metadata(r *request) *registryhcl.File {
 	t := &r.target
 	name := t.under
 	if name == "" {
@@ -121,7 +122,7 @@ func (g *Registry) versionNotFound(w http.ResponseWriter, r *request, known bool
 }
 
 // withoutWithdrawn removes the versions that m withdraws from a list.
-func withoutWithdrawn(list []wire.ProviderVersion, m *index.Metadata) []wire.ProviderVersion {
-	kept, _ := m.WithoutWithdrawn(list, nil)
+func withoutWithdrawn(list []wire.ProviderVersion, m *registryhcl.File) []wire.ProviderVersion {
+	kept, _ := index.WithoutWithdrawn(m, list, nil)
 	return kept
 }

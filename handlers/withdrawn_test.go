@@ -255,9 +255,9 @@ func TestWithdrawnInPrivate(t *testing.T) {
 	now := before
 	g := privately(t, &handlers.Registry{Snapshot: func() *index.Snapshot { return now }}, "allow reader read *")
 	link := downloadLink(t, g, ownHost)
-	archive := askAs(g, reader, ownHost, "/v1/modules/acme/vpc/aws/1.0.0/download").Header().Get("X-Terraform-Get")
+	packed := askAs(g, reader, ownHost, "/v1/modules/acme/vpc/aws/1.0.0/download").Header().Get("X-Terraform-Get")
 	now = scan(t, files)
-	for _, path := range []string{link, archive} {
+	for _, path := range []string{link, packed} {
 		if w := askAs(g, "", ownHost, path); w.Code != http.StatusGone {
 			t.Errorf("with a link, %s gets %d %s", path, w.Code, w.Body)
 		}

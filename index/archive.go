@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -10,20 +9,19 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
-	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
 // An archive is a file or folder whose content has to be read, and what reading it
 // gave.
-type archive struct {
+type job struct {
 	in *folder // of the provider or module it is of
 	tree.Location
-	version string
-	files   []packedFile  // of a module folder, or an unpacked package
-	layout  *moduleLayout // of a module folder; nil for any other archive
-	rank    int           // how many newer versions there are
-	read    func(context.Context, *archive) (digest, error)
-	turn    *turn // in a reading; nil until it is in one
+	version  string
+	module   *ModuleFolder  // nil for any other archive
+	unpacked *PackageFolder // nil for any other archive
+	rank     int            // how many newer versions there are
+	read     func(context.Context, *job) (digest, error)
+	turn     *turn // in a reading; nil until it is in one
 
 	// Until it is read, an archive is pending: nothing is known of it but its stamp, and
 	// nothing that needs it is offered.
@@ -32,23 +30,26 @@ type archive struct {
 }
 
 // noteRested adds a folder that has been read: it need not rest again.
-func (a *archive) noteRested(rested map[string]tree.Stamp) {
-	if a.files != nil && !a.pending && a.bad == nil {
+func (a *job) noteRested(rested map[string]tree.Stamp) {
+	if a.isFolder() && !a.pending && a.Bad == nil {
 		rested[a.ReportPath()] = a.stamp
 	}
 }
 
+// isFolder reports whether the archive is computed from the files of a folder.
+func (a *job) isFolder() bool { return a.module != nil || a.unpacked != nil }
+
 // newArchive adds a file in a folder, which a report calls report, to what has to be
 // read, unless the memo knows it, or it is empty, or no regular file.
-func (w *walker) newArchive(in *folder, report string, e tree.Entry, version string, read func(context.Context, *archive) (digest, error)) *archive {
-	a := &archive{in: in, Location: e.Location(report), version: version, read: read}
+func (w *walker) newArchive(in *folder, report string, e tree.Entry, version string, read func(context.Context, *job) (digest, error)) *job {
+	a := &job{in: in, Location: e.Location(report), version: version, read: read}
 	a.stamp = tree.StampOf(e.Info)
 	if !e.Info.Mode().IsRegular() {
-		a.bad = tree.Findingf(tree.Unreadable, "it is not a regular file: remove it")
+		a.Bad = tree.Findingf(tree.Unreadable, "it is not a regular file: remove it")
 		return a
 	}
 	if a.stamp.Size == 0 {
-		a.bad = tree.Findingf(tree.Empty, "it is empty: copy it again")
+		a.Bad = tree.Findingf(tree.Empty, "it is empty: copy it again")
 		return a
 	}
 	if !w.recall(a) {
@@ -59,7 +60,7 @@ func (w *walker) newArchive(in *folder, report string, e tree.Entry, version str
 
 // recall takes over what the memo, or the digests from outside of scans, know of an
 // archive, and reports whether they do.
-func (w *walker) recall(a *archive) (known bool) {
+func (w *walker) recall(a *job) (known bool) {
 	d, known := w.scan.memo.get(&a.Location, a.stamp)
 	if !known {
 		if d, known = w.scan.options.Digests.get(a.stamp); known {
@@ -83,7 +84,7 @@ const folderRest = time.Second
 // recallOrQueueFolder takes over what the memo knows of a folder, and else adds it to
 // what has to be read, or leaves it to rest. dirs are the folders in it, from which
 // removing a file is a change too.
-func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
+func (w *walker) recallOrQueueFolder(a *job, dirs ...string) (known bool) {
 	switch {
 	case w.recall(a):
 		return true
@@ -98,7 +99,7 @@ func (w *walker) recallOrQueueFolder(a *archive, dirs ...string) (known bool) {
 // withChanges is a folder's stamp with the last time at which a name in it was
 // removed or added, if that was later. Only local file systems keep this time:
 // others make one up, and with that a folder might never be at rest.
-func (a *archive) withChanges(dirs []string, taken time.Time) tree.Stamp {
+func (a *job) withChanges(dirs []string, taken time.Time) tree.Stamp {
 	s := a.stamp
 	if !a.in.part.IsOnDisk() || !a.in.part.KeepsInodes(a.Path()) {
 		return s
@@ -118,19 +119,19 @@ func (a *archive) withChanges(dirs []string, taken time.Time) tree.Stamp {
 }
 
 // queue adds an archive to what has to be read.
-func (w *walker) queue(a *archive) {
+func (w *walker) queue(a *job) {
 	a.pending = true
 	a.DetachName()
 	w.unread = append(w.unread, a)
 }
 
 // readArchive returns what reading an archive gave, and has it remembered.
-func (s *scan) readArchive(a *archive) digest {
+func (s *scan) readArchive(a *job) digest {
 	d, err := a.read(s.ctx, a)
 	if err != nil {
-		d = digest{bad: tree.AsFinding(err)}
+		d = digest{Digest: Digest{Bad: tree.AsFinding(err)}}
 	}
-	if s.options.Listed != nil && (errors.Is(err, fs.ErrNotExist) || d.bad != nil && d.bad.Reason == tree.BeingWritten) {
+	if s.options.Listed != nil && (errors.Is(err, fs.ErrNotExist) || d.Bad != nil && d.Bad.Reason == tree.BeingWritten) {
 		s.options.Listed.Forget(a.Report) // it was replaced or removed after it was listed
 		s.memo.lookAgain()
 	}
@@ -141,9 +142,9 @@ func (s *scan) readArchive(a *archive) digest {
 	return d
 }
 
-// readFile opens an archive that is a file, has it digested, and checks that it has
-// not changed meanwhile.
-func readFile(ctx context.Context, a *archive, read func(f afero.File, d *digest) error) (digest, error) {
+// readFile opens an archive that is a file, has it read, and checks that it has not
+// changed meanwhile.
+func readFile(a *job, read func(f afero.File, size int64) (Digest, error)) (digest, error) {
 	f, info, err := a.in.part.OpenRegular(a.Path())
 	if err != nil {
 		return digest{}, err
@@ -152,10 +153,12 @@ func readFile(ctx context.Context, a *archive, read func(f afero.File, d *digest
 	if !a.in.part.SameContent(tree.StampOf(info), a.stamp) {
 		return digest{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
-	noted := &notedFile{File: pacedFile{f, a}}
-	d, failed := digestArchive(ctx, noted, info.Size(), wire.SHA256{}, func(d *digest) error { return read(noted, d) })
-	if err := cmp.Or(tree.ReadFailure(f), noted.failed); err != nil {
+	d, failed := read(Paced(f, a.turn.wait), info.Size())
+	if err := tree.ReadFailure(f); err != nil {
 		return digest{}, err
+	}
+	if bad := (*tree.Finding)(nil); failed != nil && !errors.As(failed, &bad) {
+		return digest{}, failed
 	}
 	if info, err = f.Stat(); err != nil {
 		return digest{}, err
@@ -163,19 +166,12 @@ func readFile(ctx context.Context, a *archive, read func(f afero.File, d *digest
 	if !a.in.part.SameContent(tree.StampOf(info), a.stamp) {
 		return digest{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
-	return d, failed
+	return digest{Digest: d}, failed
 }
 
-// A digest is what reading an archive gave: for all kinds the sha256 of what
-// is served, for a package its h1, for a module folder the size and
-// checksum of its packing; or why it is not offered.
+// A digest is what the memo keeps of a file.
 type digest struct {
-	stamp    tree.Stamp
-	sha256   wire.SHA256
-	h1       string
-	size     int64
-	checksum uint32
-	bad      *tree.Finding
-	content  []byte        // of a small document; of a package, what else reading it told
-	earlier  *earlierBytes // of an archive that is not what it was when it was first offered
+	Digest
+	stamp   tree.Stamp
+	earlier *earlierBytes // of a package that is not what it was when it was first offered
 }

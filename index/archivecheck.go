@@ -32,7 +32,7 @@ type PackageDigest struct {
 	// files, and that of the zip's entries where they differ (checklist 68).
 	H1 []string
 
-	digest digest
+	Digest Digest
 }
 
 // CheckPackage reads a package of the provider called typ to its end, as a scan
@@ -41,20 +41,17 @@ type PackageDigest struct {
 // scan would withhold the package; the SHA256 is then set if the file could be read.
 // Any other error is that of ctx or of the file.
 func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, platform address.Platform, known wire.SHA256) (PackageDigest, error) {
-	d, err := checkArchive(ctx, f, size, known, func(f afero.File, d *digest) error {
-		if err := d.readPackage(ctx, f, size, typ); err != nil {
-			return err
+	d, err := checkArchive(f, size, func(f afero.File) (Digest, error) { return ReadPackage(ctx, f, size, typ, known) })
+	if err == nil {
+		if bad := PackageDetailOf(d.Content).FindingOn(platform); bad != nil {
+			err = asPackageError(bad)
 		}
-		if bad := decodePackageDetail(d.content).findingOn(platform); bad != nil {
-			return bad
-		}
-		return nil
-	})
-	if err != nil {
-		return PackageDigest{SHA256: d.sha256}, err
 	}
-	checked := PackageDigest{SHA256: d.sha256, H1: []string{d.h1}, digest: d}
-	if packed := decodePackageDetail(d.content).packedH1; packed != "" {
+	if err != nil {
+		return PackageDigest{SHA256: d.SHA256}, err
+	}
+	checked := PackageDigest{SHA256: d.SHA256, H1: []string{d.H1}, Digest: d}
+	if packed := PackageDetailOf(d.Content).PackedH1; packed != "" {
 		checked.H1 = append(checked.H1, packed)
 	}
 	return checked, nil
@@ -66,7 +63,7 @@ type ModuleDigest struct {
 	H1     string // Go's dirhash of its files, "h1:…"
 	Doubts Doubts // about the package
 
-	digest digest
+	Digest Digest
 }
 
 // CheckModule is to the package of a module, VERSION.tar.gz, VERSION.tgz or
@@ -76,28 +73,41 @@ func CheckModule(ctx context.Context, f afero.File, size int64, name string, kno
 	if !ok {
 		return ModuleDigest{}, &PackageError{tree.BadName, "it is not named VERSION.tar.gz, VERSION.tgz or VERSION.zip: rename it"}
 	}
-	d, err := checkArchive(ctx, f, size, known, func(f afero.File, d *digest) error { return d.readModule(ctx, f, size, format) })
+	d, err := checkArchive(f, size, func(f afero.File) (Digest, error) { return ReadModule(ctx, f, size, format, known) })
 	if err != nil {
-		return ModuleDigest{SHA256: d.sha256}, err
+		return ModuleDigest{SHA256: d.SHA256}, err
 	}
-	_, summary := splitModuleContent(d.content)
-	return ModuleDigest{SHA256: d.sha256, H1: d.h1, Doubts: doubtsOf(decodeFacts(d.content), summary), digest: d}, nil
+	return ModuleDigest{SHA256: d.SHA256, H1: d.H1, Doubts: DoubtsOf(d), Digest: d}, nil
 }
 
 // checkArchive reads an archive outside of a scan.
-func checkArchive(ctx context.Context, f afero.File, size int64, known wire.SHA256, read func(f afero.File, d *digest) error) (digest, error) {
+func checkArchive(f afero.File, size int64, read func(f afero.File) (Digest, error)) (Digest, error) {
 	if size == 0 { // which a scan does not read
-		return digest{}, &PackageError{tree.Empty, "it is empty"}
+		return Digest{}, &PackageError{tree.Empty, "it is empty"}
 	}
 	if _, err := f.Seek(0, io.SeekStart); err != nil {
-		return digest{}, err
+		return Digest{}, err
 	}
 	noted := &notedFile{File: f}
-	d, err := digestArchive(ctx, noted, size, known, func(d *digest) error { return read(noted, d) })
+	d, err := read(noted)
 	if failed := noted.failure(); failed != nil {
 		return d, tree.StorageError(failed)
 	}
 	return d, asPackageError(err)
+}
+
+// ReadPackage reads the package of the provider called typ to its end, from where f is.
+// Callers that know its sha256 save computing it; zero: it is not known. The error is a
+// *tree.Finding where the package is at fault, otherwise that of reading it, or of ctx. The
+// SHA256 is set if the file could be read.
+func ReadPackage(ctx context.Context, f afero.File, size int64, typ string, known wire.SHA256) (Digest, error) {
+	return digestArchive(ctx, f, size, known, func(f afero.File, d *Digest) error { return d.readPackage(ctx, f, size, typ) })
+}
+
+// ReadModule reads the package of a module, whose format is tar.gz or zip, as ReadPackage
+// reads a provider's.
+func ReadModule(ctx context.Context, f afero.File, size int64, format string, known wire.SHA256) (Digest, error) {
+	return digestArchive(ctx, f, size, known, func(f afero.File, d *Digest) error { return d.readModule(ctx, f, size, format) })
 }
 
 // A notedFile remembers that reading a file failed: who reads an archive takes an error for
@@ -143,13 +153,17 @@ func asPackageError(err error) error {
 
 // digestArchive reads an archive to its end, twice: its bytes for the sha256, unless
 // that is known, and what is in it.
-func digestArchive(ctx context.Context, f io.Reader, size int64, known wire.SHA256, read func(d *digest) error) (d digest, err error) {
-	d = digest{sha256: known, size: size}
+func digestArchive(ctx context.Context, f afero.File, size int64, known wire.SHA256, read func(f afero.File, d *Digest) error) (d Digest, err error) {
+	noted := &notedFile{File: f}
+	d = Digest{SHA256: known, Size: size}
 	if known == (wire.SHA256{}) {
-		if d.sha256, err = tree.DigestFile(ctx, f); err != nil {
+		if d.SHA256, err = tree.DigestFile(ctx, noted); err != nil {
 			return d, err
 		}
 	}
-	err = read(&d)
+	err = read(noted, &d)
+	if noted.failed != nil {
+		err = noted.failed
+	}
 	return d, err
 }

@@ -31,16 +31,16 @@ func fileOf(content []byte) afero.File {
 }
 
 // digestPackage reads a package of the provider called demo.
-func digestPackage(ctx context.Context, f afero.File, size int64) (digest, error) {
-	return digestArchive(ctx, f, size, wire.SHA256{}, func(d *digest) error { return d.readPackage(ctx, f, size, "demo") })
+func digestPackage(ctx context.Context, f afero.File, size int64) (Digest, error) {
+	return ReadPackage(ctx, f, size, "demo", wire.SHA256{})
 }
 
 // digestModule reads the package of a module.
-func digestModule(ctx context.Context, f afero.File, size int64, format string) (digest, error) {
-	return digestArchive(ctx, f, size, wire.SHA256{}, func(d *digest) error { return d.readModule(ctx, f, size, format) })
+func digestModule(ctx context.Context, f afero.File, size int64, format string) (Digest, error) {
+	return ReadModule(ctx, f, size, format, wire.SHA256{})
 }
 
-func digestOf(content []byte) (digest, error) {
+func digestOf(content []byte) (Digest, error) {
 	return digestPackage(context.Background(), fileOf(content), int64(len(content)))
 }
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -43,7 +44,7 @@ type Entry struct {
 	Published time.Time
 
 	// Deprecated says why the latest version is, nil if it is not.
-	Deprecated *Notice
+	Deprecated *registryhcl.Notice
 
 	text entryText
 }
@@ -147,7 +148,7 @@ func newProviderEntry(p *Provider) *Entry {
 }
 
 // describe takes over what the operator says.
-func (e *Entry) describe(m *Metadata) {
+func (e *Entry) describe(m *registryhcl.File) {
 	if m == nil {
 		return
 	}

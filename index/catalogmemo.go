@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -22,8 +23,8 @@ type entrySource struct {
 	versions   int
 	sum        wire.SHA256 // of a module's package
 	published  int64
-	metadata   *Metadata
-	deprecated *Notice
+	metadata   *registryhcl.File
+	deprecated *registryhcl.Notice
 }
 
 // begin returns a function that returns the entry of a source, made by newEntry if it

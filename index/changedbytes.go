@@ -26,21 +26,21 @@ type earlierBytes struct {
 // same reports whether a file that lies at a path in a report has these bytes. A module is
 // the same if its files are, however they are packed.
 func (b *earlierBytes) same(report string, d digest) bool {
-	if strings.HasPrefix(report, "modules/") && b.h1 != "" && d.h1 != "" {
-		return b.h1 == d.h1
+	if strings.HasPrefix(report, "modules/") && b.h1 != "" && d.H1 != "" {
+		return b.h1 == d.H1
 	}
-	return b.sha256 == d.sha256
+	return b.sha256 == d.SHA256
 }
 
 // earlier returns what an archive was when it was first offered, if that differs from what
 // reading it has given now; nil if it is the same or new. A file that is unreadable for a
 // while, as while another one is copied over it, keeps what is known of it.
-func (s *scan) earlier(a *archive, now digest) *earlierBytes {
+func (s *scan) earlier(a *job, now digest) *earlierBytes {
 	first := s.first(a)
 	switch {
-	case first == nil, now.bad == nil && first.same(a.Report, now):
+	case first == nil, now.Bad == nil && first.same(a.Report, now):
 		return nil
-	case now.bad != nil || first.noticed != 0:
+	case now.Bad != nil || first.noticed != 0:
 		return first
 	}
 	noticed := *first
@@ -49,12 +49,12 @@ func (s *scan) earlier(a *archive, now digest) *earlierBytes {
 }
 
 // first returns what an archive was when it was first offered; nil if that is not known.
-func (s *scan) first(a *archive) *earlierBytes {
+func (s *scan) first(a *job) *earlierBytes {
 	known, ok := s.memo.known(&a.Location)
 	if !ok {
 		known, ok = s.compared.known(&a.Location)
 	}
-	sound := ok && known.bad == nil
+	sound := ok && known.Bad == nil
 	switch last := s.last.snapshot; {
 	case known.earlier != nil:
 		return known.earlier
@@ -71,12 +71,12 @@ func (s *scan) first(a *archive) *earlierBytes {
 			return offered
 		}
 	}
-	return &earlierBytes{sha256: known.sha256, h1: known.h1}
+	return &earlierBytes{sha256: known.SHA256, h1: known.H1}
 }
 
 // bytesOf returns the bytes of an archive that clients could download, nil if they could
 // not, and those that it had before, if they had been others.
-func (o outcome) bytesOf(a *archive) (offered, before *earlierBytes) {
+func (o outcome) bytesOf(a *job) (offered, before *earlierBytes) {
 	report, name := a.ReportPath(), a.Path()
 	for _, c := range o.snapshot.Changed {
 		if c.Path == report {
@@ -122,14 +122,14 @@ type ChangedBytes struct {
 }
 
 // changedBytes is nil if the archive is what it was.
-func (a *archive) changedBytes(platform string) []ChangedBytes {
+func (a *job) changedBytes(platform string) []ChangedBytes {
 	b := a.digest.earlier
-	if b == nil || a.bad != nil {
+	if b == nil || a.Bad != nil {
 		return nil
 	}
 	c := ChangedBytes{Path: a.ReportPath(), Platform: platform, Noticed: time.Unix(0, b.noticed).UTC(), first: b}
-	if c.Was, c.Is = b.h1, a.h1; platform != "" || b.h1 == "" || a.h1 == "" {
-		c.Was, c.Is = "zh:"+b.sha256.String(), "zh:"+a.sha256.String()
+	if c.Was, c.Is = b.h1, a.H1; platform != "" || b.h1 == "" || a.H1 == "" {
+		c.Was, c.Is = "zh:"+b.sha256.String(), "zh:"+a.SHA256.String()
 	}
 	return []ChangedBytes{c}
 }

@@ -1,11 +1,7 @@
 package index
 
 import (
-	"archive/tar"
-	"archive/zip"
-	"compress/gzip"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -98,9 +94,9 @@ func (s *Snapshot) eachModuleFile(ctx context.Context, v *ModuleVersion, wants f
 	}
 	defer f.Close()
 	if v.Archive.ContentType == zipType {
-		complete, err = true, eachFileOfZip(ctx, f.ReadSeekCloser, v.Archive.Size, wants, visit)
+		complete, err = true, WalkZip(ctx, f.ReadSeekCloser, v.Archive.Size, wants, visit)
 	} else {
-		complete, err = eachFileOfTar(ctx, f, maxRead, wants, visit)
+		complete, err = WalkTarGz(ctx, f, maxRead, wants, visit)
 	}
 	if err != nil {
 		return false, err
@@ -109,77 +105,7 @@ func (s *Snapshot) eachModuleFile(ctx context.Context, v *ModuleVersion, wants f
 }
 
 func (s *Snapshot) eachFileOfFolder(ctx context.Context, a *File, wants func(string) bool, visit func(string, io.Reader) error) error {
-	part := a.in(&s.tree)
-	var wanted []packedFile
-	for _, file := range a.made.packed.contents() {
-		if !wants(file.name) {
-			continue
-		}
-		f, err := part.OpenUnchanged(file.path, file.stamp())
-		if err != nil {
-			return err
-		}
-		err = visit(file.name, tree.WithContext(ctx, f))
-		f.Close()
-		if err != nil {
-			return err
-		}
-		wanted = append(wanted, file)
-	}
-	return filesUnchanged(part, wanted)
-}
-
-func eachFileOfZip(ctx context.Context, f io.Reader, size int64, wants func(string) bool, visit func(string, io.Reader) error) error {
-	at, ok := f.(io.ReaderAt)
-	if !ok {
-		return errors.ErrUnsupported // every file of a tree is one
-	}
-	z, err := openZip(ctx, at, size)
-	if err != nil {
-		return err
-	}
-	read := func(member *zip.File) error {
-		r, err := member.Open()
-		if err != nil {
-			return err
-		}
-		defer r.Close()
-		return visit(member.Name, r)
-	}
-	for _, member := range z.File {
-		if !member.Mode().IsRegular() || !wants(member.Name) {
-			continue
-		}
-		if err := read(member); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// eachFileOfTar reads a .tar.gz up to a number of unpacked bytes, and reports whether that
-// is all of it.
-func eachFileOfTar(ctx context.Context, f io.Reader, limit int64, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
-	z, err := gzip.NewReader(tree.WithContext(ctx, f))
-	if err != nil {
-		return false, err
-	}
-	bounded := &io.LimitedReader{R: z, N: limit}
-	for t := tar.NewReader(bounded); ; {
-		header, err := t.Next()
-		switch {
-		case err == io.EOF:
-			return true, nil
-		case err == nil && header.Typeflag == tar.TypeReg && wants(header.Name):
-			err = visit(header.Name, t)
-		}
-		if err != nil && bounded.N <= 0 {
-			return false, nil
-		}
-		if err != nil {
-			return false, err
-		}
-	}
+	return WalkFolder(ctx, a.in(&s.tree), a.made.packed, wants, visit)
 }
 
 // descriptions are what modules say about themselves, by the digest of their packages.

@@ -220,7 +220,7 @@ func TestPublished(t *testing.T) {
 	}
 	at("modules/acme/network/aws/1.0.0/main.tf", 1)
 	folder := at("modules/acme/network/aws/1.0.0/README.md", 2)
-	archive := at("modules/acme/network/aws/2.0.0.tar.gz", 3)
+	packed := at("modules/acme/network/aws/2.0.0.tar.gz", 3)
 	at("providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", 4)
 	packages := at("providers/acme/demo/terraform-provider-demo_1.0.0_darwin_arm64.zip", 5)
 	documents := at("providers/acme/demo/terraform-provider-demo_1.1.0_SHA256SUMS", 6)
@@ -232,7 +232,7 @@ func TestPublished(t *testing.T) {
 		got, want time.Time
 	}{
 		{"of a folder, its newest file's", m.Version("1.0.0").Published(), folder},
-		{"of an archive, its own", m.Version("2.0.0").Published(), archive},
+		{"of an archive, its own", m.Version("2.0.0").Published(), packed},
 		{"of a release, its newest package's", p.Release("1.0.0").Published(), packages},
 		{"of a release, its newest document's", p.Release("1.1.0").Published(), documents},
 	} {

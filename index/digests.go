@@ -29,14 +29,14 @@ type Digests struct {
 
 // AddPackage adds what CheckPackage found in the file that info is of. Where the file
 // system has no inodes it adds nothing.
-func (d *Digests) AddPackage(info fs.FileInfo, k PackageDigest) { d.add(info, k.digest) }
+func (d *Digests) AddPackage(info fs.FileInfo, k PackageDigest) { d.add(info, k.Digest) }
 
 // AddModule is AddPackage for CheckModule.
-func (d *Digests) AddModule(info fs.FileInfo, m ModuleDigest) { d.add(info, m.digest) }
+func (d *Digests) AddModule(info fs.FileInfo, m ModuleDigest) { d.add(info, m.Digest) }
 
-func (d *Digests) add(info fs.FileInfo, found digest) {
-	found.stamp = tree.StampOf(info)
-	if found.stamp.Inode == 0 || found.h1 == "" { // a digest that no check has returned is empty
+func (d *Digests) add(info fs.FileInfo, read Digest) {
+	found := digest{Digest: read, stamp: tree.StampOf(info)}
+	if found.stamp.Inode == 0 || found.H1 == "" { // a digest that no check has returned is empty
 		return
 	}
 	d.mutex.Lock()

@@ -67,11 +67,11 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	}
 	left := int64(maxFetched)
 	for _, file := range files {
-		if left -= file.size; left < 0 {
+		if left -= file.Size; left < 0 {
 			return asPackageError(tree.Findingf(tree.TooLarge, "its files have more than %d bytes, with those that symlinks lead to", int64(maxFetched)))
 		}
 	}
-	if err := markExecutables(part, ctx, files); err != nil {
+	if err := markExecutables(ctx, part, files); err != nil {
 		return asPackageError(err)
 	}
 	about, err := m.globalHeader()
@@ -89,7 +89,7 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 }
 
 // markExecutables sets which files are executable.
-func markExecutables(p tree.Part, ctx context.Context, files []packedFile) error {
+func markExecutables(ctx context.Context, p tree.Part, files []PackedFile) error {
 	buffer := make([]byte, inspectSize)
 	for i := range files {
 		if err := ctx.Err(); err != nil {
@@ -104,8 +104,8 @@ func markExecutables(p tree.Part, ctx context.Context, files []packedFile) error
 	return nil
 }
 
-func readBeginning(p tree.Part, file *packedFile, buffer []byte) ([]byte, error) {
-	f, err := p.OpenUnchanged(file.path, file.stamp())
+func readBeginning(p tree.Part, file *PackedFile, buffer []byte) ([]byte, error) {
+	f, err := p.OpenUnchanged(file.Path, file.Stamp())
 	if err != nil {
 		return nil, err
 	}

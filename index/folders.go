@@ -14,7 +14,7 @@ import (
 
 // Folders returns the folders of all providers and modules, without reading what is
 // in them. Of several spellings of an address it is the one that is offered.
-func Folders(t tree.Tree, ctx context.Context) ([]tree.AddressFolder, error) {
+func Folders(ctx context.Context, t tree.Tree) ([]tree.AddressFolder, error) {
 	s := &scan{ctx: ctx, tree: t, now: time.Now(), memo: new(memo), releases: new(releaseMemo), copies: new(keyCopyMemo)}
 	s.memo.begin(s.now)
 	w := &walker{scan: s, report: newReport()}

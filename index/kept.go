@@ -85,10 +85,10 @@ func (k *keptFolder) offeredModule() offeredModule {
 }
 
 // setAside has an archive that cannot be read at the moment read by a later scan.
-func (w *walker) setAside(a *archive) {
-	if w.scan.live && a.bad.Passes() {
-		w.failed = failureAt(a.ReportPath(), a.bad)
-		a.bad, a.pending = nil, true
+func (w *walker) setAside(a *job) {
+	if w.scan.live && a.Bad.Passes() {
+		w.failed = failureAt(a.ReportPath(), a.Bad)
+		a.Bad, a.pending = nil, true
 	}
 }
 

@@ -82,16 +82,16 @@ func (k *keysFile) digest() digest {
 		known.Problems = append(known.Problems, err.Error())
 	}
 	content, _ := json.Marshal(known) // texts and times always encode
-	return digest{stamp: k.stamp, sha256: k.sum, size: k.stamp.Size, content: content}
+	return digest{stamp: k.stamp, Digest: Digest{SHA256: k.sum, Size: k.stamp.Size, Content: content}}
 }
 
 // recallKeysFile returns the file that a digest is of, or nil.
 func recallKeysFile(d digest) *keysFile {
 	var known keysRecord
-	if json.Unmarshal(d.content, &known) != nil || known.Form != keysForm {
+	if json.Unmarshal(d.Content, &known) != nil || known.Form != keysForm {
 		return nil
 	}
-	file := &keysFile{Keyring: signing.KnownKeyring(known.Keys), stamp: d.stamp, sum: d.sha256, unsigned: known.Unsigned}
+	file := &keysFile{Keyring: signing.KnownKeyring(known.Keys), stamp: d.stamp, sum: d.SHA256, unsigned: known.Unsigned}
 	for _, problem := range known.Problems {
 		file.bad = append(file.bad, errors.New(problem))
 	}

@@ -23,7 +23,7 @@ func packedNames(t testing.TB, files moduleFiles) ([]string, *nameList) {
 	}
 	var names []string
 	for _, file := range packed {
-		names = append(names, file.name)
+		names = append(names, file.Name)
 	}
 	return names, left
 }

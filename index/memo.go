@@ -76,17 +76,17 @@ type verifiedSignature struct {
 }
 
 func newRecord(name string, d digest) record {
-	r := record{name: name, stamp: d.stamp, sha256: d.sha256, h1: d.h1}
-	if d.size != d.stamp.Size || d.checksum != 0 || d.bad != nil || len(d.content) > 0 || d.earlier != nil {
-		r.more = &recordDetail{size: d.size, checksum: d.checksum, bad: d.bad, content: d.content, earlier: d.earlier}
+	r := record{name: name, stamp: d.stamp, sha256: d.SHA256, h1: d.H1}
+	if d.Size != d.stamp.Size || d.Checksum != 0 || d.Bad != nil || len(d.Content) > 0 || d.earlier != nil {
+		r.more = &recordDetail{size: d.Size, checksum: d.Checksum, bad: d.Bad, content: d.Content, earlier: d.earlier}
 	}
 	return r
 }
 
 func (r *record) digest() digest {
-	d := digest{stamp: r.stamp, sha256: r.sha256, h1: r.h1, size: r.stamp.Size}
+	d := digest{Digest: Digest{SHA256: r.sha256, H1: r.h1, Size: r.stamp.Size}, stamp: r.stamp}
 	if m := r.more; m != nil {
-		d.size, d.checksum, d.bad, d.content, d.earlier = m.size, m.checksum, m.bad, m.content, m.earlier
+		d.Size, d.Checksum, d.Bad, d.Content, d.earlier = m.size, m.checksum, m.bad, m.content, m.earlier
 	}
 	return d
 }
@@ -236,7 +236,7 @@ func (m *memo) last(file *tree.Location) (content []byte, ok bool) {
 		return nil, false
 	}
 	r.seen = m.scan
-	return r.digest().content, true
+	return r.digest().Content, true
 }
 
 // drop forgets a file that was looked for and does not exist.
@@ -278,7 +278,7 @@ func (m *memo) put(file *tree.Location, d digest, now time.Time) {
 	if m.tooYoung(d.stamp, 0, now) {
 		return
 	}
-	if d.bad.IsFault() || d.bad != nil && (d.bad.Reason == tree.Unreadable || d.bad.Reason == tree.BeingWritten) {
+	if d.Bad.IsFault() || d.Bad != nil && (d.Bad.Reason == tree.Unreadable || d.Bad.Reason == tree.BeingWritten) {
 		return
 	}
 	m.keep(file, d)

@@ -28,29 +28,29 @@ func someMemo() *memo {
 var someDigests = map[string]digest{
 	"providers/acme/demo/a.zip": {
 		stamp:  tree.Stamp{Size: 123, ModTime: long.UnixNano(), Inode: 7, Changed: long.UnixNano() + 1},
-		sha256: wire.SHA256Of([]byte("a")), h1: "h1:abc=", size: 123,
+		Digest: Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:abc=", Size: 123},
 	},
 	"modules/acme/vpc/aws/1.0.0": {
 		stamp:  tree.Stamp{Size: 45, ModTime: -1, Files: "files"},
-		sha256: wire.SHA256Of([]byte("b")), size: 2048, checksum: 0xdeadbeef,
+		Digest: Digest{SHA256: wire.SHA256Of([]byte("b")), Size: 2048, Checksum: 0xdeadbeef},
 	},
 	"providers/acme/demo/SHA256SUMS": {
-		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, content: []byte("abc"),
+		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, Digest: Digest{Content: []byte("abc")},
 	},
 	"providers/acme/demo/SHA256SUMS.sig": {
-		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, content: []byte("def"),
+		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, Digest: Digest{Content: []byte("def")},
 	},
 	"providers/acme/demo/broken.zip": {
-		stamp: tree.Stamp{Size: 1}, bad: tree.Findingf(tree.BadArchive, "copy it again"),
+		stamp: tree.Stamp{Size: 1}, Digest: Digest{Bad: tree.Findingf(tree.BadArchive, "copy it again")},
 	},
 }
 
 var someSignature = verifiedSignature{of: wire.SHA256Of([]byte("it")), at: long.UnixNano(), keyID: "FEDCBA9876543210", expires: long.Unix()}
 
 func sameDigest(a, b digest) bool {
-	sameFinding := a.bad == b.bad || a.bad != nil && b.bad != nil && *a.bad == *b.bad
-	return sameFinding && a.stamp == b.stamp && a.sha256 == b.sha256 && a.h1 == b.h1 && a.size == b.size &&
-		a.checksum == b.checksum && bytes.Equal(a.content, b.content)
+	sameFinding := a.Bad == b.Bad || a.Bad != nil && b.Bad != nil && *a.Bad == *b.Bad
+	return sameFinding && a.stamp == b.stamp && a.SHA256 == b.SHA256 && a.H1 == b.H1 && a.Size == b.Size &&
+		a.Checksum == b.Checksum && bytes.Equal(a.Content, b.Content)
 }
 
 func TestMemoFile(t *testing.T) {
@@ -79,7 +79,7 @@ func TestMemoFile(t *testing.T) {
 			t.Fatal(err)
 		}
 		m.startLearning()
-		if learned := m.unshared(); len(learned) != 1 || learned["providers/acme/demo/a.zip"].h1 != "h1:abc=" {
+		if learned := m.unshared(); len(learned) != 1 || learned["providers/acme/demo/a.zip"].H1 != "h1:abc=" {
 			t.Errorf("it is %v", learned)
 		}
 	})

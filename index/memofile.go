@@ -222,12 +222,12 @@ func (d *recordDetail) append(b []byte) []byte {
 func appendRecord(b []byte, path string, d digest) []byte {
 	b = appendString(b, path)
 	b = appendStamp(d.stamp, b)
-	b = append(b, d.sha256[:]...)
-	b = appendString(b, d.h1)
-	b = binary.AppendVarint(b, d.size)
-	b = binary.AppendUvarint(b, uint64(d.checksum))
-	b = appendFinding(b, d.bad)
-	return appendString(b, string(d.content))
+	b = append(b, d.SHA256[:]...)
+	b = appendString(b, d.H1)
+	b = binary.AppendVarint(b, d.Size)
+	b = binary.AppendUvarint(b, uint64(d.Checksum))
+	b = appendFinding(b, d.Bad)
+	return appendString(b, string(d.Content))
 }
 
 // appendFinding appends why a file is not offered, which may be nil.
@@ -335,8 +335,8 @@ func (r *memoReader) detail() *recordDetail {
 // record is what appendRecord has written.
 func (r *memoReader) record() (path string, d digest) {
 	path = r.text()
-	d = digest{stamp: r.stamp(), sha256: r.sum(), h1: r.text(), size: r.signed(), checksum: uint32(r.unsigned())}
-	d.bad, d.content = r.finding(), r.bytes()
+	d = digest{stamp: r.stamp(), Digest: Digest{SHA256: r.sum(), H1: r.text(), Size: r.signed(), Checksum: uint32(r.unsigned())}}
+	d.Bad, d.Content = r.finding(), r.bytes()
 	return path, d
 }
 

@@ -64,5 +64,5 @@ func (m *mergedMemo) finish(s *Snapshot) {
 
 // sameAs is equal where the metadata was merged anew.
 func (s *standing) sameAs(other standing) bool {
-	return s.metadata.equal(other.metadata) && s.equal(standing{s.metadata, other.withdrawn})
+	return s.metadata.Equal(other.metadata) && s.equal(standing{s.metadata, other.withdrawn})
 }

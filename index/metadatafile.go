@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -15,10 +16,10 @@ import (
 // withdrawn: a file of which half has been copied must not have a withdrawn version
 // offered again. Removing the file does.
 type metadataFile struct {
-	metadata *Metadata       // what counts
-	problems []*tree.Finding // the rest
-	whole    bool            // nothing is lost that it may withdraw
-	good     []Notice        // what the last whole file withdrew
+	metadata *registryhcl.File    // what counts
+	problems []*tree.Finding      // the rest
+	whole    bool                 // nothing is lost that it may withdraw
+	good     []registryhcl.Notice // what the last whole file withdrew
 
 	stamp   tree.Stamp
 	settled bool        // a change after it was read would have changed its stamp
@@ -82,7 +83,7 @@ func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *
 	}
 	file.stamp, file.settled = now, now.Settled(w.scan.now)
 	if file.whole {
-		w.scan.memo.put(tree.LocationOf(report), digest{stamp: now, content: content}, w.scan.options.now())
+		w.scan.memo.put(tree.LocationOf(report), digest{stamp: now, Digest: Digest{Content: content}}, w.scan.options.now())
 	} else {
 		w.scan.memo.tooYoung(now, 0, w.scan.options.now())
 	}
@@ -92,10 +93,10 @@ func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *
 // metadataContent returns the content of a registry.hcl, which the memo may know.
 func (w *walker) metadataContent(part tree.Part, report, name string, now tree.Stamp) ([]byte, *tree.Finding) {
 	if known, ok := w.scan.memo.get(tree.LocationOf(report), now); ok {
-		return known.content, nil
+		return known.Content, nil
 	}
-	if now.Size > MaxMetadata {
-		return nil, tree.Findingf(tree.TooLarge, "it is larger than %d KiB: shorten it", MaxMetadata>>10)
+	if now.Size > registryhcl.MaxSize {
+		return nil, tree.Findingf(tree.TooLarge, "it is larger than %d KiB: shorten it", registryhcl.MaxSize>>10)
 	}
 	if now.Size == 0 {
 		return nil, tree.Findingf(tree.Empty, "it is empty: copy it again, or remove it")
@@ -120,7 +121,7 @@ func (w *walker) lastMetadata(report string) *metadataFile {
 
 // parseMetadataFile parses a registry.hcl. last is what it was before, or nil.
 func parseMetadataFile(content []byte, last *metadataFile) metadataFile {
-	metadata, problems := ParseMetadata(content)
+	metadata, problems := registryhcl.Parse(content)
 	file := metadataFile{metadata: &metadata, whole: true, good: metadata.Withdrawn, sum: wire.SHA256Of(content)}
 	for _, p := range problems {
 		file.problems = append(file.problems, tree.Findingf(tree.BadMetadata, "%s", p))
@@ -137,7 +138,7 @@ func parseMetadataFile(content []byte, last *metadataFile) metadataFile {
 }
 
 // withNotices adds notices whose versions none in list names.
-func withNotices(list, further []Notice) []Notice {
+func withNotices(list, further []registryhcl.Notice) []registryhcl.Notice {
 	known := make(map[string]bool)
 	for _, n := range list {
 		known[n.Versions.String()] = true
@@ -154,7 +155,7 @@ func withNotices(list, further []Notice) []Notice {
 // lost returns what counts of a file that cannot be read any more: what counted
 // before. f may be nil.
 func (f *metadataFile) lost(problems ...*tree.Finding) *metadataFile {
-	file := metadataFile{metadata: new(Metadata), problems: problems}
+	file := metadataFile{metadata: new(registryhcl.File), problems: problems}
 	if f != nil {
 		file.metadata, file.good = f.metadata, f.good
 	}

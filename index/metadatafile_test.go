@@ -13,6 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -56,7 +57,7 @@ func moduleVersionsOf(m *index.Module) (versions []string) {
 	return versions
 }
 
-func mark(deprecated *index.Notice) string {
+func mark(deprecated *registryhcl.Notice) string {
 	if deprecated != nil {
 		return "!"
 	}

@@ -7,10 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
@@ -57,14 +54,6 @@ func isVersion(name string) bool {
 	return err == nil
 }
 
-// plain quotes a string that would not look the same in a sentence.
-func plain(s string) string {
-	if utf8.ValidString(s) && strings.IndexFunc(s, func(r rune) bool { return !unicode.IsPrint(r) }) < 0 {
-		return s
-	}
-	return strconv.Quote(s)
-}
-
 // nameOr returns a name of a path, or the placeholder for it.
 func nameOr(names []string, i int, placeholder string) string {
 	if i < len(names) {
@@ -92,7 +81,9 @@ func (f folder) misplacedFile(kind, name string) *tree.Finding {
 // inOtherPart returns the finding for a file that belongs in another part of the
 // tree than kind.
 func (f folder) inOtherPart(kind, name string) *tree.Finding {
-	below := func(part string) string { return plain(path.Join(part, f.hostname, nameOr(f.names, 0, "NAMESPACE"))) }
+	below := func(part string) string {
+		return address.Plain(path.Join(part, f.hostname, nameOr(f.names, 0, "NAMESPACE")))
+	}
 	if typ, ok := address.ReleaseFileType(name); ok {
 		if kind == "modules" {
 			return misplaced("it is a file of a provider release: move it to %s/%s/", below("providers"), typ)
@@ -109,7 +100,7 @@ func (f folder) inOtherPart(kind, name string) *tree.Finding {
 		return misplaced("it is a file of a module: move the module's folder to %s/NAME/SYSTEM/VERSION/", below("modules"))
 	}
 	if stem, suffix, supported := cutArchive(name); supported && isVersion(stem) {
-		return misplaced("it has the name of a module package: move it to %s/NAME/SYSTEM/%s", below("modules"), plain(stem+suffix))
+		return misplaced("it has the name of a module package: move it to %s/NAME/SYSTEM/%s", below("modules"), address.Plain(stem+suffix))
 	}
 	return nil
 }
@@ -132,7 +123,7 @@ func (f folder) providerTarget(typ string) string {
 	if n := len(names); n > 0 && strings.EqualFold(names[n-1], typ) {
 		names = names[:n-1]
 	}
-	return plain(path.Join("providers", f.hostname, nameOr(names, 0, "NAMESPACE"), typ, version))
+	return address.Plain(path.Join("providers", f.hostname, nameOr(names, 0, "NAMESPACE"), typ, version))
 }
 
 // addressTarget returns the folder of a provider or a module, by the part of the
@@ -171,15 +162,15 @@ func (f folder) misplacedModuleFile(name string) *tree.Finding {
 		} else if len(folders) < 3 {
 			folders = append(folders, "VERSION")
 		}
-		return misplaced("%s: move the module to %s/%s/", missingFolders(folders), target, plain(version))
+		return misplaced("%s: move the module to %s/%s/", missingFolders(folders), target, address.Plain(version))
 	}
 	stem, suffix, supported := cutArchive(name)
 	if suffix == "" || supported && len(missing) == 0 {
 		return nil // not a package, or one that is judged by its version
 	}
-	file := plain(stem) + suffix
+	file := address.Plain(stem) + suffix
 	if !supported {
-		file = plain(stem) + ".tar.gz"
+		file = address.Plain(stem) + ".tar.gz"
 	}
 	if _, err := address.ParseModuleVersion(stem); err != nil {
 		file = "VERSION.tar.gz"
@@ -198,7 +189,7 @@ func (f folder) moduleTarget() (target string, missing []string) {
 		names = names[:i]
 	}
 	missing = []string{"NAMESPACE", "NAME", "SYSTEM"}[min(len(names), 3):]
-	return plain(path.Join("modules", f.hostname, path.Join(names...), path.Join(missing...))), missing
+	return address.Plain(path.Join("modules", f.hostname, path.Join(names...), path.Join(missing...))), missing
 }
 
 func missingFolders(names []string) string {
@@ -242,7 +233,7 @@ func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *
 		correct = sums
 	case kind == ".asc":
 		if !beside.has(signature) {
-			return misplaced("clients take the signature in binary form only: `gpg --dearmor --output %s %s`", signature, plain(name)), false
+			return misplaced("clients take the signature in binary form only: `gpg --dearmor --output %s %s`", signature, address.Plain(name)), false
 		}
 		return nil, true
 	case strings.HasSuffix(kind, ".sig") || kind == ".gpg":
@@ -252,12 +243,12 @@ func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *
 		if beside.has(correct) {
 			return nil, true
 		}
-		return misplaced("rename it to %s: clients do not know it by another name", plain(correct)), false
+		return misplaced("rename it to %s: clients do not know it by another name", address.Plain(correct)), false
 	}
 	if bad := p.inOtherPart("providers", name); bad != nil {
 		return bad, false
 	}
-	bad = misnamedPackage(plain(dir), typ, name)
+	bad = misnamedPackage(address.Plain(dir), typ, name)
 	if bad != nil && beside.packaged(prefix, version) {
 		return nil, true // the same release in another format
 	}
@@ -377,21 +368,21 @@ func (c clue) hint(root tree.Part) string {
 	}
 	switch at := slices.IndexFunc(c.folders, isPart); {
 	case at > 0:
-		return fmt.Sprintf("the tree is not the root but in it: make its folder %s the root", plain(path.Join(c.folders[:at]...)))
+		return fmt.Sprintf("the tree is not the root but in it: make its folder %s the root", address.Plain(path.Join(c.folders[:at]...)))
 	case at == 0 && c.folders[0] != c.part:
-		return fmt.Sprintf("the folder %s in the root must be named %s: rename it", plain(c.folders[0]), c.part)
+		return fmt.Sprintf("the folder %s in the root must be named %s: rename it", address.Plain(c.folders[0]), c.part)
 	case at == 0:
 		return fmt.Sprintf("the root has the folder %s, but another one is configured: remove the option %[1]s, or set it to that folder", c.part)
 	case isPart(above[len(above)-1]):
-		return fmt.Sprintf("the root is the folder %s of a tree (it has %s): make the folder above it the root", c.part, plain(c.path))
+		return fmt.Sprintf("the root is the folder %s of a tree (it has %s): make the folder above it the root", c.part, address.Plain(c.path))
 	case slices.ContainsFunc(above, isPart):
-		return fmt.Sprintf("the root is inside the folder %s of a tree (it has %s): make the folder that has %[1]s in it the root", c.part, plain(c.path))
+		return fmt.Sprintf("the root is inside the folder %s of a tree (it has %s): make the folder that has %[1]s in it the root", c.part, address.Plain(c.path))
 	case len(c.folders) >= depth:
-		return fmt.Sprintf("%s are right in the root (%s): move them to the folder %[1]s in the root, or set the option %[1]s to the folder they are in", c.part, plain(c.path))
+		return fmt.Sprintf("%s are right in the root (%s): move them to the folder %[1]s in the root, or set the option %[1]s to the folder they are in", c.part, address.Plain(c.path))
 	}
 	target := "modules/NAMESPACE/NAME/SYSTEM"
 	if typ, ok := address.ReleaseFileType(path.Base(c.path)); ok {
 		target = "providers/NAMESPACE/" + typ
 	}
-	return fmt.Sprintf("the root is a folder inside a tree: seen from the root, the path of %s should be %s", plain(c.path), plain(path.Join(target, path.Base(c.path))))
+	return fmt.Sprintf("the root is a folder inside a tree: seen from the root, the path of %s should be %s", address.Plain(c.path), address.Plain(path.Join(target, path.Base(c.path))))
 }

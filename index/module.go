@@ -12,6 +12,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -58,7 +59,7 @@ type ModuleVersion struct {
 
 	notes      []string // for the report
 	summary    []byte   // encoded: it is rarely needed
-	deprecated *Notice
+	deprecated *registryhcl.Notice
 }
 
 func (v *ModuleVersion) number() *version.Version { return v.version }
@@ -82,11 +83,11 @@ func (m *Module) Version(v string) *ModuleVersion {
 // Latest is the version to use if none is requested: the newest that is neither a
 // prerelease nor deprecated, else the newest that is no prerelease, else the newest.
 func (m *Module) Latest() *ModuleVersion {
-	return latestOf(m.Versions, func(v *ModuleVersion) (*version.Version, *Notice) { return v.version, v.deprecated })
+	return latestOf(m.Versions, func(v *ModuleVersion) (*version.Version, *registryhcl.Notice) { return v.version, v.deprecated })
 }
 
 // latestOf returns the version to use of a list that is ordered, the newest first.
-func latestOf[T any](list []T, about func(T) (*version.Version, *Notice)) T {
+func latestOf[T any](list []T, about func(T) (*version.Version, *registryhcl.Notice)) T {
 	best, stable := list[0], false
 	for _, item := range list {
 		v, deprecated := about(item)
@@ -104,17 +105,17 @@ func latestOf[T any](list []T, about func(T) (*version.Version, *Notice)) T {
 }
 
 // Metadata is what registry.hcl says about the module; nil if there is none.
-func (m *Module) Metadata() *Metadata { return m.standing.metadata }
+func (m *Module) Metadata() *registryhcl.File { return m.standing.metadata }
 
 // Withdrawn are the versions that lie in the tree and are not offered, the newest
 // first.
 func (m *Module) Withdrawn() []WithdrawnVersion { return m.standing.withdrawn }
 
 // Deprecated is the notice that deprecates the version; nil if none does.
-func (v *ModuleVersion) Deprecated() *Notice { return v.deprecated }
+func (v *ModuleVersion) Deprecated() *registryhcl.Notice { return v.deprecated }
 
 // noticed returns the version with the notice that deprecates it, which may be nil.
-func (v *ModuleVersion) noticed(n *Notice) *ModuleVersion {
+func (v *ModuleVersion) noticed(n *registryhcl.Notice) *ModuleVersion {
 	if v.deprecated == n {
 		return v
 	}
@@ -126,7 +127,7 @@ func (v *ModuleVersion) noticed(n *Notice) *ModuleVersion {
 // ModuleVersions is the registry's list of a module's versions and of further ones that
 // it can fetch, and the version to use if none is requested. m is what registry.hcl says.
 // The list is nil if it is empty.
-func ModuleVersions(a address.Address, versions []*ModuleVersion, further []string, m *Metadata) (list *wire.Document, latest string) {
+func ModuleVersions(a address.Address, versions []*ModuleVersion, further []string, m *registryhcl.File) (list *wire.Document, latest string) {
 	all, known := slices.Clone(versions), make(map[string]bool, len(versions)+len(further))
 	for _, v := range versions {
 		known[v.Version] = true
@@ -167,7 +168,7 @@ type moduleFolder struct {
 
 // A modulePackage is an archive or a folder of a module folder.
 type modulePackage struct {
-	*archive
+	*job
 	version    *version.Version
 	format     string
 	preference int // of its format: the lowest is kept
@@ -237,7 +238,7 @@ func (m *moduleFolder) isEmpty() bool {
 func (m *moduleFolder) order() {
 	address.SortNewestFirst(m.packages, func(p *modulePackage) *version.Version { return p.version })
 	for rank, p := range m.packages {
-		p.archive.rank = rank
+		p.job.rank = rank
 	}
 }
 
@@ -258,10 +259,10 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 	}
 	p := &modulePackage{version: v, format: format, preference: preference}
 	if e.Info.IsDir() {
-		p.archive = w.newFolderArchive(m, e, v.String())
+		p.job = w.newFolderArchive(m, e, v.String())
 	} else {
-		p.archive = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *archive) (digest, error) {
-			return readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, format) })
+		p.job = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *job) (digest, error) {
+			return readFile(a, func(f afero.File, size int64) (Digest, error) { return ReadModule(ctx, f, size, format, wire.SHA256{}) })
 		})
 	}
 	m.packages = append(m.packages, p)
@@ -279,35 +280,39 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		w.report.withhold(problemOf(e.Bad, tree.InFolder(m.report, e.Name), m.address, ""))
 		return
 	}
-	a := &archive{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), digest: digest{bad: e.Bad}}
-	m.packages = append(m.packages, &modulePackage{archive: a, version: v, format: format, preference: preference})
+	a := &job{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), digest: digest{Digest: Digest{Bad: e.Bad}}}
+	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
 }
 
 // newFolderArchive adds a module folder to what has to be read, unless the memo
 // knows it. Its stamp covers the names, sizes and times of all files in it.
-func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *archive {
-	a := &archive{in: &m.folder, Location: e.Location(m.report), version: version, read: readFolder}
+func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string) *job {
+	a := &job{in: &m.folder, Location: e.Location(m.report), version: version, read: readModuleFolder}
 	var dirs []string
 	visit := func(dir string) {
 		dirs = append(dirs, dir)
 		w.scan.watch.addModule(m.part, dir)
 	}
-	if a.findModule(visit); a.bad != nil {
+	if a.module, a.Bad = FindModule(m.part, a.Path(), visit); a.Bad != nil {
 		w.setAside(a)
 		return a
 	}
-	a.stamp = stampFolder(a.files)
+	a.stamp = a.module.Stamp()
 	if w.recallOrQueueFolder(a, dirs...) {
-		executables, _ := splitModuleContent(a.content)
-		recallExecutables(a.files, executables)
+		a.module.Recall(a.Digest)
 	}
 	return a
+}
+
+func readModuleFolder(ctx context.Context, a *job) (digest, error) {
+	d, err := a.module.Read(ctx, a.turn.wait)
+	return digest{Digest: d}, err
 }
 
 // noteRested adds the folders that have been read: they need not rest again.
 func (m *moduleFolder) noteRested(rested map[string]tree.Stamp) {
 	for _, p := range m.packages {
-		p.archive.noteRested(rested)
+		p.job.noteRested(rested)
 	}
 }
 
@@ -330,12 +335,12 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 		v := p.version.String()
 		if n := standing.metadata.WithdrawnVersion(p.version); n != nil {
 			standing.withdraw(p.version, n)
-			report.withdraw(p.archive.ReportPath(), f.address, v, n)
+			report.withdraw(p.job.ReportPath(), f.address, v, n)
 			continue
 		}
 		known := last.Version(v)
 		withhold := func(p *modulePackage, bad *tree.Finding) {
-			report.withhold(problemOf(bad, p.archive.ReportPath(), f.address, v))
+			report.withhold(problemOf(bad, p.job.ReportPath(), f.address, v))
 		}
 		switch {
 		case p.pending:
@@ -346,12 +351,12 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 				asBefore[v] = known // a list without it would have clients choose an older one
 			}
 			continue
-		case p.bad != nil:
-			withhold(p, p.bad)
+		case p.Bad != nil:
+			withhold(p, p.Bad)
 			switch {
-			case known != nil && (p.bad.IsFault() || p.unfinished(s.options.now())):
+			case known != nil && (p.Bad.IsFault() || p.unfinished(s.options.now())):
 				asBefore[v] = known
-			case p.bad.Passes():
+			case p.Bad.Passes():
 				lacks.versions = append(lacks.versions, v)
 				lacks.list = lacks.list || !listed
 			}
@@ -393,7 +398,7 @@ func (s *scan) offerModule(f *moduleFolder) offeredModule {
 func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 	v := &ModuleVersion{
 		version: p.version, Hostname: hostname, Version: p.version.String(),
-		Archive: p.file(), H1: p.h1, Folder: p.subfolderOfModule(), Changed: p.changedBytes(""), Doubts: p.doubts(), summary: p.summary(),
+		Archive: p.file(), H1: p.H1, Folder: p.subfolderOfModule(), Changed: p.changedBytes(""), Doubts: p.doubts(), summary: p.summary(),
 	}
 	v.notes = slices.Concat(p.notes(), v.Doubts.All(), changedNotes(v.Changed))
 	v.Archive.Version = v.Version
@@ -403,11 +408,11 @@ func (p *modulePackage) offered(hostname svchost.Hostname) *ModuleVersion {
 // file is what clients download of a package that has been read.
 func (p *modulePackage) file() *File {
 	f := &File{
-		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.size, SHA256: p.sha256,
-		in: inModules, dir: p.Dir, base: p.archive.Name, modTime: p.stamp.ModTime, inode: p.stamp.Inode, changed: p.stamp.Changed,
+		Name: "archive." + p.format, ContentType: gzipType, Size: p.digest.Size, SHA256: p.SHA256,
+		in: inModules, dir: p.Dir, base: p.job.Name, modTime: p.stamp.ModTime, inode: p.stamp.Inode, changed: p.stamp.Changed,
 	}
-	if p.layout != nil {
-		if k := p.packed(); k != nil {
+	if p.module != nil {
+		if k := p.module.Pack(p.Digest); k != nil {
 			f.made = &madeFile{packed: k}
 		}
 	}
@@ -419,24 +424,29 @@ func (p *modulePackage) file() *File {
 
 // subfolderOfModule is the folder of the package in which the module lies.
 func (p *modulePackage) subfolderOfModule() string {
-	if p.layout != nil {
-		return p.layout.subfolder
+	if p.module != nil {
+		return p.module.Folder()
 	}
-	return decodeFacts(p.content).Folder
+	return ModuleFolderIn(p.Content)
 }
 
 // notes are what the operator should know of an offered package besides its doubts.
 func (p *modulePackage) notes() []string {
-	if p.layout == nil || p.layout.leftOut.total == 0 {
+	if p.module == nil || p.module.LeftOut() == "" {
 		return nil
 	}
-	return []string{"leaves out " + p.layout.leftOut.String()}
+	return []string{"leaves out " + p.module.LeftOut()}
 }
 
 // summary is what the module says about itself in short, encoded.
-func (p *modulePackage) summary() []byte {
-	_, summary := splitModuleContent(p.content)
-	return summary
+func (p *modulePackage) summary() []byte { return SummaryIn(p.Content) }
+
+// doubts are the doubts about a package that has been read.
+func (p *modulePackage) doubts() Doubts {
+	if p.module != nil {
+		return p.module.Doubts(p.Digest)
+	}
+	return DoubtsOf(p.Digest)
 }
 
 // newModule orders versions, none of which is withdrawn, notes which are deprecated,

@@ -23,7 +23,7 @@ import (
 
 // readModule reads the entries of a module package for the h1, to check that a client
 // can unpack it and finds a module, and to note secrets in it.
-func (d *digest) readModule(ctx context.Context, f afero.File, size int64, format string) (err error) {
+func (d *Digest) readModule(ctx context.Context, f afero.File, size int64, format string) (err error) {
 	m := moduleFinder{docs: moduledoc.Collector{Short: true}}
 	if format == "zip" {
 		err = zipEntries(ctx, f, size, &m)
@@ -37,17 +37,17 @@ func (d *digest) readModule(ctx context.Context, f afero.File, size int64, forma
 	if bad != nil {
 		return bad
 	}
-	facts := archiveFacts{
+	facts := moduleFacts{
 		Folder: folder, Secrets: m.secrets.first, SecretsTotal: m.secrets.total,
 		Leaks: m.leaks.first, LeaksTotal: m.leaks.total, packageNames: m.names(),
 	}
-	d.content = encodeModuleContent(facts.encode(), m.docs.Summary(folder))
-	d.h1 = hash1(slices.Collect(maps.Keys(m.sums)), func(name string) wire.SHA256 { return m.sums[name] })
+	d.Content = encodeModuleContent(facts.encode(), m.docs.Summary(folder))
+	d.H1 = hash1(slices.Collect(maps.Keys(m.sums)), func(name string) wire.SHA256 { return m.sums[name] })
 	return nil
 }
 
-// archiveFacts are what was learned from the entries of an archive.
-type archiveFacts struct {
+// moduleFacts are what was learned from the entries of an archive.
+type moduleFacts struct {
 	Folder       string   `json:"folder,omitempty"`  // in which the module lies; empty is the root
 	Secrets      []string `json:"secrets,omitempty"` // credentials by their name, the first of them
 	SecretsTotal int      `json:"secrets_total,omitempty"`
@@ -57,7 +57,7 @@ type archiveFacts struct {
 }
 
 // encode returns the facts as the memo keeps them, nothing for most archives.
-func (a archiveFacts) encode() []byte {
+func (a moduleFacts) encode() []byte {
 	b, _ := json.Marshal(a) // cannot fail
 	if string(b) == "{}" {
 		return nil
@@ -66,12 +66,16 @@ func (a archiveFacts) encode() []byte {
 }
 
 // decodeFacts returns the facts in the content of an archive's digest.
-func decodeFacts(content []byte) (a archiveFacts) {
+func decodeFacts(content []byte) (a moduleFacts) {
 	if b, _ := splitModuleContent(content); len(b) > 0 {
 		json.Unmarshal(b, &a) // cannot fail on what encode returned
 	}
 	return a
 }
+
+// ModuleFolderIn returns the folder of a package in which the module lies, by the content of
+// its digest; empty for its root.
+func ModuleFolderIn(content []byte) string { return decodeFacts(content).Folder }
 
 func zipEntries(ctx context.Context, f io.ReaderAt, size int64, m *moduleFinder) error {
 	z, err := openZip(ctx, f, size)

@@ -69,15 +69,15 @@ func moduleFinding(content []byte, format string) *tree.Finding {
 	return f
 }
 
-func factsOf(content []byte, format string) (archiveFacts, *tree.Finding) {
+func factsOf(content []byte, format string) (moduleFacts, *tree.Finding) {
 	d, err := digestModule(context.Background(), fileOf(content), int64(len(content)), format)
 	if err != nil {
-		return archiveFacts{}, tree.AsFinding(err)
+		return moduleFacts{}, tree.AsFinding(err)
 	}
-	if d.sha256 != wire.SHA256Of(content) || d.size != int64(len(content)) {
-		return archiveFacts{}, tree.Findingf(tree.ChecksumMismatch, "the sha256 of %d bytes is %s", d.size, d.sha256)
+	if d.SHA256 != wire.SHA256Of(content) || d.Size != int64(len(content)) {
+		return moduleFacts{}, tree.Findingf(tree.ChecksumMismatch, "the sha256 of %d bytes is %s", d.Size, d.SHA256)
 	}
-	return decodeFacts(d.content), nil
+	return decodeFacts(d.Content), nil
 }
 
 func TestModuleFinder(t *testing.T) {

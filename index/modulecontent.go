@@ -28,3 +28,9 @@ func splitModuleContent(b []byte) (facts, summary []byte) {
 	}
 	return b[n:][:length:length], b[n+int(length):]
 }
+
+// SummaryIn returns the encoded moduledoc.Summary in the content of a module's digest.
+func SummaryIn(content []byte) []byte {
+	_, summary := splitModuleContent(content)
+	return summary
+}

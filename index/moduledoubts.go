@@ -35,16 +35,16 @@ type packageNames struct {
 	Deep        string   `json:"deep,omitempty"` // the first configuration, if all of it lies where no client looks
 }
 
-// doubts are those about a package that has been read.
-func (p *modulePackage) doubts() Doubts {
-	if p.layout != nil {
-		return doubtsOf(archiveFacts{packageNames: p.layout.names}, p.summary())
-	}
-	return doubtsOf(decodeFacts(p.content), p.summary())
+// DoubtsOf returns the doubts about a package that ReadModule has read.
+func DoubtsOf(d Digest) Doubts { return doubtsOf(decodeFacts(d.Content), SummaryIn(d.Content)) }
+
+// Doubts returns the doubts about the package of a folder that has been read.
+func (m *ModuleFolder) Doubts(d Digest) Doubts {
+	return doubtsOf(moduleFacts{packageNames: m.names}, SummaryIn(d.Content))
 }
 
 // doubtsOf are the doubts about a package with these facts and encoded summary.
-func doubtsOf(facts archiveFacts, summary []byte) (d Doubts) {
+func doubtsOf(facts moduleFacts, summary []byte) (d Doubts) {
 	s, _ := moduledoc.DecodeSummary(summary)
 	for _, p := range s.Refused {
 		d.Unusable = append(d.Unusable, fmt.Sprintf("correct %s, which clients cannot parse: %s", p.Place(), p.Text))

@@ -19,9 +19,9 @@ func (s *Snapshot) EachModuleFile(ctx context.Context, v *ModuleVersion, wants f
 // opened of, which the snapshot may not have yet. It reads f from where it is.
 func (f *File) EachModuleFile(ctx context.Context, r io.Reader, wants func(name string) bool, visit func(name string, r io.Reader) error) error {
 	if f.ContentType == zipType {
-		return eachFileOfZip(ctx, r, f.Size, wants, visit)
+		return WalkZip(ctx, r, f.Size, wants, visit)
 	}
-	complete, err := eachFileOfTar(ctx, r, maxRead, wants, visit)
+	complete, err := WalkTarGz(ctx, r, maxRead, wants, visit)
 	return completely(complete, err)
 }
 

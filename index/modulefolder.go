@@ -62,48 +62,74 @@ func (r *moduleRules) leavesOut(e tree.Entry, name string, in folderMatch) (left
 	return leftOut, within, nil
 }
 
-// A moduleLayout is what is known of a module folder besides its files.
-type moduleLayout struct {
+// A ModuleFolder is a module that lies in a tree as a folder.
+type ModuleFolder struct {
+	part      tree.Part
+	files     []PackedFile
 	leftOut   *nameList // what is not among the files
 	names     packageNames
 	subfolder string   // the one folder in it in which the module lies, if that is so
 	packing   *packing // once it is needed
 }
 
-// packed returns the packing of a module folder that has been read.
-func (a *archive) packed() *packing {
-	if a.layout.packing == nil {
-		if k, err := packFolder(a.files); err == nil { // as it was when it was read
-			k.checksum = a.checksum
-			a.layout.packing = k
+// Stamp changes whenever a file in the folder may have changed.
+func (m *ModuleFolder) Stamp() tree.Stamp { return stampFolder(m.files) }
+
+// FirstFile returns the path of a file in the folder; empty if there is none.
+func (m *ModuleFolder) FirstFile() string { return firstFile(m.files) }
+
+// Folder returns the folder of the package in which the module lies; empty for its root.
+func (m *ModuleFolder) Folder() string { return m.subfolder }
+
+// LeftOut names in short what is in the folder and not in the package; empty if that is
+// nothing.
+func (m *ModuleFolder) LeftOut() string { return m.leftOut.String() }
+
+// Recall sets what reading the folder gave before.
+func (m *ModuleFolder) Recall(d Digest) {
+	executables, _ := splitModuleContent(d.Content)
+	recallExecutables(m.files, executables)
+}
+
+// Pack returns the package of the folder, which has been read. It is nil if it cannot be
+// packed.
+func (m *ModuleFolder) Pack(d Digest) Packed {
+	if m.packing == nil {
+		if k, err := packFolder(m.files); err == nil { // as it was when it was read
+			k.checksum = d.Checksum
+			m.packing = k
 		}
 	}
-	return a.layout.packing
+	if m.packing == nil {
+		return nil
+	}
+	return m.packing
 }
 
 // walkFolder finds the files of a module folder that are packed, ordered by
 // their path in the archive, and what is left out. It calls visit for each folder
 // before reading it.
-func walkFolder(p tree.Part, dir string, visit func(dir string)) (files []packedFile, leftOut *nameList, bad *tree.Finding) {
+func walkFolder(p tree.Part, dir string, visit func(dir string)) (files []PackedFile, leftOut *nameList, bad *tree.Finding) {
 	var rules moduleRules
 	files, bad = walkPacked(p, dir, &rules, visit)
 	disregardUniformModes(files)
 	return files, &rules.leftOut, bad
 }
 
-// findModule finds the files of a module folder, and the module among them, or why
-// it is withheld. It calls visit for each folder before reading it.
-func (a *archive) findModule(visit func(dir string)) {
-	a.layout = new(moduleLayout)
-	if a.files, a.layout.leftOut, a.bad = walkFolder(a.in.part, a.Path(), visit); a.bad != nil {
-		return
+// FindModule finds the files of a module folder, and the module among them, or why it is
+// withheld. It calls visit for each folder before reading it.
+func FindModule(part tree.Part, dir string, visit func(dir string)) (m *ModuleFolder, bad *tree.Finding) {
+	m = &ModuleFolder{part: part}
+	if m.files, m.leftOut, bad = walkFolder(part, dir, visit); bad != nil {
+		return m, bad
 	}
-	var m moduleFinder
-	for _, f := range a.files {
-		m.add(f.name)
+	var finder moduleFinder
+	for _, f := range m.files {
+		finder.add(f.Name)
 	}
-	a.layout.subfolder, a.bad = m.module()
-	a.layout.names = m.names()
+	m.subfolder, bad = finder.module()
+	m.names = finder.names()
+	return m, bad
 }
 
 // disregardUniformModes disregards the executable bits if every file has them, as
@@ -113,8 +139,8 @@ func (a *archive) findModule(visit func(dir string)) {
 // where the file system or version control keeps no modes, and on its mode as well
 // where they do. A folder has the same package on all machines of one kind, and on
 // machines of both kinds if its executables begin like a script or a program.
-func disregardUniformModes(files []packedFile) {
-	if slices.ContainsFunc(files, func(f packedFile) bool { return !f.byMode }) {
+func disregardUniformModes(files []PackedFile) {
+	if slices.ContainsFunc(files, func(f PackedFile) bool { return !f.byMode }) {
 		return
 	}
 	for i := range files {
@@ -122,31 +148,32 @@ func disregardUniformModes(files []packedFile) {
 	}
 }
 
-// readFolder reads the beginning of each file of a module folder, and then the
-// whole package.
-func readFolder(ctx context.Context, a *archive) (digest, error) {
+// Read reads the beginning of each file of the folder, and then the whole package. It calls
+// wait before each read of the package. The error is a *tree.Finding where the folder is at
+// fault.
+func (m *ModuleFolder) Read(ctx context.Context, wait func()) (Digest, error) {
 	docs := moduledoc.Collector{Short: true}
-	if err := inspectFiles(a.in.part, ctx, a.files, &docs); err != nil {
-		return digest{}, changedWhileRead(err)
+	if err := inspectFiles(ctx, m.part, m.files, &docs); err != nil {
+		return Digest{}, changedWhileRead(err)
 	}
-	k, err := packFolder(a.files)
+	k, err := packFolder(m.files)
 	if err != nil {
-		return digest{}, err
+		return Digest{}, err
 	}
-	r := &packingReader{packing: k, folderReader: folderReader{part: a.in.part}, sums: newContentSums(len(k.files))}
+	r := &packingReader{packing: k, folderReader: folderReader{part: m.part}, sums: newContentSums(len(k.files))}
 	defer r.Close()
-	sum, err := tree.DigestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, k.size()))
+	sum, err := tree.DigestFile(ctx, io.NewSectionReader(pacedReaderAt{r, wait}, 0, k.size()))
 	if err != nil {
-		return digest{}, changedWhileRead(err)
+		return Digest{}, changedWhileRead(err)
 	}
-	a.layout.packing = k
-	content := encodeModuleContent(encodeExecutables(a.files), docs.Summary(a.layout.subfolder))
-	return digest{sha256: sum, h1: r.sums.h1(k.files), size: k.size(), checksum: k.checksum, content: content}, nil
+	m.packing = k
+	content := encodeModuleContent(encodeExecutables(m.files), docs.Summary(m.subfolder))
+	return Digest{SHA256: sum, H1: r.sums.h1(k.files), Size: k.size(), Checksum: k.checksum, Content: content}, nil
 }
 
 // inspectFiles sets which files are executable, collects what the module says about
 // itself, and refuses a folder with a secret in it.
-func inspectFiles(p tree.Part, ctx context.Context, files []packedFile, docs *moduledoc.Collector) error {
+func inspectFiles(ctx context.Context, p tree.Part, files []PackedFile, docs *moduledoc.Collector) error {
 	buffer := make([]byte, inspectSize)
 	for i := range files {
 		if err := ctx.Err(); err != nil {
@@ -156,8 +183,8 @@ func inspectFiles(p tree.Part, ctx context.Context, files []packedFile, docs *mo
 		if err != nil {
 			return err
 		}
-		if kind := secretByContent(start, files[i].size); kind != "" {
-			return tree.Findingf(tree.Secret, "%q in it holds %s, which everyone who downloads the module would get: remove it, or name it in the folder's %s", files[i].name, kind, ignoreName)
+		if kind := secretByContent(start, files[i].Size); kind != "" {
+			return tree.Findingf(tree.Secret, "%q in it holds %s, which everyone who downloads the module would get: remove it, or name it in the folder's %s", files[i].Name, kind, ignoreName)
 		}
 		files[i].executable = files[i].byMode || isExecutable(start)
 	}
@@ -165,8 +192,8 @@ func inspectFiles(p tree.Part, ctx context.Context, files []packedFile, docs *mo
 }
 
 // inspectFile returns the beginning of a file.
-func inspectFile(p tree.Part, file *packedFile, buffer []byte, docs *moduledoc.Collector) (start []byte, err error) {
-	f, err := p.OpenUnchanged(file.path, file.stamp())
+func inspectFile(p tree.Part, file *PackedFile, buffer []byte, docs *moduledoc.Collector) (start []byte, err error) {
+	f, err := p.OpenUnchanged(file.Path, file.Stamp())
 	if err != nil {
 		return nil, err
 	}
@@ -174,12 +201,12 @@ func inspectFile(p tree.Part, file *packedFile, buffer []byte, docs *moduledoc.C
 	if start, err = readStart(f, buffer); err != nil {
 		return nil, err
 	}
-	return start, docs.Add(file.name, io.MultiReader(bytes.NewReader(start), f))
+	return start, docs.Add(file.Name, io.MultiReader(bytes.NewReader(start), f))
 }
 
 // encodeExecutables returns one bit for each file, as the memo keeps it: with that,
 // a folder is packed again without reading the beginning of every file.
-func encodeExecutables(files []packedFile) []byte {
+func encodeExecutables(files []PackedFile) []byte {
 	bits := make([]byte, (len(files)+7)/8)
 	for i, f := range files {
 		if f.executable {
@@ -190,7 +217,7 @@ func encodeExecutables(files []packedFile) []byte {
 }
 
 // recallExecutables sets what encodeExecutables returned.
-func recallExecutables(files []packedFile, bits []byte) {
+func recallExecutables(files []PackedFile, bits []byte) {
 	for i := range files {
 		files[i].executable = i/8 < len(bits) && bits[i/8]&(1<<(i%8)) != 0
 	}
@@ -205,7 +232,7 @@ func recallExecutables(files []packedFile, bits []byte) {
 // written anywhere.
 type packing struct {
 	about    []byte // the tar's global header; empty if it has none
-	files    []packedFile
+	files    []PackedFile
 	offsets  []int64 // in the tar, of each file's header and then of the tar's end
 	tar      int64   // size of the tar
 	checksum uint32  // CRC-32 of the tar; zero until it has been read once
@@ -217,18 +244,18 @@ const (
 )
 
 // packFolder lays out the archive of files. It opens none of them.
-func packFolder(files []packedFile) (*packing, error) { return packAfter(nil, files) }
+func packFolder(files []PackedFile) (*packing, error) { return packAfter(nil, files) }
 
 // packAfter is packFolder with a global header before the files.
-func packAfter(about []byte, files []packedFile) (*packing, error) {
+func packAfter(about []byte, files []PackedFile) (*packing, error) {
 	k := &packing{about: about, files: files, offsets: make([]int64, 0, len(files)+1), tar: int64(len(about))}
 	for i := range files {
 		k.offsets = append(k.offsets, k.tar)
 		header, err := files[i].headerSize()
 		if err != nil {
-			return nil, tree.Findingf(tree.BadName, "%q in it cannot be packed: %v", files[i].name, err)
+			return nil, tree.Findingf(tree.BadName, "%q in it cannot be packed: %v", files[i].Name, err)
 		}
-		k.tar += header + files[i].size + -files[i].size&(tarBlock-1)
+		k.tar += header + files[i].Size + -files[i].Size&(tarBlock-1)
 	}
 	k.offsets = append(k.offsets, k.tar)
 	k.tar += tarEnd
@@ -236,20 +263,20 @@ func packAfter(about []byte, files []packedFile) (*packing, error) {
 }
 
 // header returns the bytes before a file's content in the tar.
-func (f *packedFile) header() ([]byte, error) {
+func (f *PackedFile) header() ([]byte, error) {
 	mode := int64(0o644)
 	if f.executable {
 		mode = 0o755
 	}
 	var b bytes.Buffer
-	err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.name, Size: f.size, Mode: mode, ModTime: time.Unix(0, 0)})
+	err := tar.NewWriter(&b).WriteHeader(&tar.Header{Typeflag: tar.TypeReg, Name: f.Name, Size: f.Size, Mode: mode, ModTime: time.Unix(0, 0)})
 	return b.Bytes(), err
 }
 
 // headerSize is one block for a name and a size that fit in every tar's header.
 // Others take more, which depends on neither the content nor the mode.
-func (f *packedFile) headerSize() (int64, error) {
-	if len(f.name) <= 100 && f.size < 1<<33 && isASCII(f.name) {
+func (f *PackedFile) headerSize() (int64, error) {
+	if len(f.Name) <= 100 && f.Size < 1<<33 && isASCII(f.Name) {
 		return tarBlock, nil
 	}
 	header, err := f.header()
@@ -283,11 +310,11 @@ func (k *packing) size() int64 {
 	return gzipHeaderSize + blocks*blockHeaderSize + k.tar + gzipTrailerSize
 }
 
-func (k *packing) contents() []packedFile { return k.files }
+func (k *packing) Files() []PackedFile { return k.files }
 
-func (k *packing) open(part tree.Part) packedReader {
+func (k *packing) Open(part tree.Part) PackedReader {
 	r := &packingReader{packing: k, folderReader: folderReader{part: part}}
-	return packedReader{io.NewSectionReader(r, 0, k.size()), &r.folderReader}
+	return PackedReader{io.NewSectionReader(r, 0, k.size()), &r.folderReader}
 }
 
 // A packingReader computes the bytes of a packing from the files of its folder.
@@ -367,8 +394,8 @@ func (r *packingReader) readEntry(p []byte, i int, offset int64) (int, error) {
 		return copy(p, r.header[offset:]), nil
 	}
 	file := &r.files[i]
-	if offset -= int64(len(r.header)); offset >= file.size {
-		return zero(p, -file.size&(tarBlock-1)-(offset-file.size)), nil
+	if offset -= int64(len(r.header)); offset >= file.Size {
+		return zero(p, -file.Size&(tarBlock-1)-(offset-file.Size)), nil
 	}
 	n, err := r.readContent(p, file, offset)
 	if r.sums != nil {
@@ -409,11 +436,11 @@ func (c *contentSums) finish() {
 }
 
 // h1 is the hash of the whole folder.
-func (c *contentSums) h1(files []packedFile) string {
+func (c *contentSums) h1(files []PackedFile) string {
 	c.finish()
 	sums, names := make(map[string]wire.SHA256, len(files)), make([]string, len(files))
 	for i, f := range files {
-		sums[f.name], names[i] = c.sums[i], f.name
+		sums[f.Name], names[i] = c.sums[i], f.Name
 	}
 	return hash1(names, func(name string) wire.SHA256 { return sums[name] })
 }

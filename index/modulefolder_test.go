@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"compress/gzip"
 	"context"
-	"fmt"
 	"io"
 	"io/fs"
 	"maps"
@@ -20,7 +19,6 @@ import (
 
 	"github.com/spf13/afero"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -126,129 +124,46 @@ func TestFoldersWithASecret(t *testing.T) {
 }
 
 // readModule reads the folder module as a scan does.
-func readModule(part tree.Part) (*archive, *tree.Finding) {
-	a := &archive{in: &folder{part: part}, Location: tree.Location{Name: "module"}}
-	a.layout = new(moduleLayout)
-	if a.files, a.layout.leftOut, a.bad = walkFolder(part, "module", unwatched); a.bad != nil {
-		return a, a.bad
-	}
-	d, err := readFolder(context.Background(), a)
+func readModule(part tree.Part) (m *ModuleFolder, bad *tree.Finding) {
+	m, _, err := readFolder(part)
 	if err != nil {
-		return a, tree.AsFinding(err)
+		return m, tree.AsFinding(err)
 	}
-	a.digest = d
-	return a, nil
+	return m, nil
 }
 
-// A range opens only the files it reads, whether the folder has been read by this
-// scan, by an earlier one, or before a restart.
-func TestARangeOpensOnlyTheFilesItReads(t *testing.T) {
-	files := moduleFiles{"modules/acme/vpc/aws/1.0.0/run": "#!/bin/sh\n"}
-	for i := range 300 {
-		files[fmt.Sprintf("modules/acme/vpc/aws/1.0.0/%03d.tf", i)] = noise(1000 + i)
+func readFolder(part tree.Part) (*ModuleFolder, Digest, error) {
+	m := &ModuleFolder{part: part}
+	var bad *tree.Finding
+	if m.files, m.leftOut, bad = walkFolder(part, "module", unwatched); bad != nil {
+		return m, Digest{}, bad
 	}
-	opened := 0
-	fsys := countingFs{afero.NewMemMapFs(), &opened}
-	files.on(t, fsys, long, 0o644)
-	o := Options{Open: func() (tree.Tree, error) {
-		empty := tree.Part{Fs: afero.NewMemMapFs(), Dir: "."}
-		return tree.Tree{Providers: empty, Keys: empty, Modules: tree.Part{Fs: fsys, Dir: "module/modules"}}, nil
-	}}
-	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
-	first, again := &scanner{options: o}, &scanner{options: o}
-	var want []byte
-	for _, test := range []struct {
-		rule     string
-		scanner  *scanner
-		recalled int
-	}{{"read", first, 0}, {"known", first, 1}, {"known from before a restart", again, 1}} {
-		if test.scanner == again {
-			if err := again.memo.decode(first.memo.encode("a tree"), "a tree"); err != nil {
-				t.Fatal(err)
-			}
-		}
-		s, err := test.scanner.scan(t.Context(), nil, nil)
-		if err != nil || s.Recalled != test.recalled || s.Module(address) == nil {
-			t.Fatalf("%s: %v, %+v", test.rule, err, s)
-		}
-		f := s.Module(address).Versions[0].Archive
-		whole, err := s.Open(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		all, err := io.ReadAll(whole)
-		whole.Close()
-		if err != nil || wire.SHA256Of(all) != f.SHA256 || want != nil && !bytes.Equal(all, want) {
-			t.Fatalf("%s: the bytes differ, %v", test.rule, err)
-		}
-		if want = all; modesOf(t, all)["run"] != 0o755 {
-			t.Errorf("%s: the script is not executable", test.rule)
-		}
-
-		opened = 0
-		r, err := s.OpenRange(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := r.Seek(0, io.SeekEnd); err != nil || opened != 0 {
-			t.Errorf("%s: to open it and ask for its size opened %d files, %v", test.rule, opened, err)
-		}
-		p := make([]byte, 1)
-		if _, err := r.ReadSeekCloser.(io.ReaderAt).ReadAt(p, f.Size/2); err != nil || p[0] != all[f.Size/2] || opened > 1 {
-			t.Errorf("%s: to read a byte opened %d files, %v", test.rule, opened, err)
-		}
-		r.Close()
-	}
-	t.Run("a file in the range has changed", func(t *testing.T) {
-		s, err := first.scan(t.Context(), nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		f := s.Module(address).Versions[0].Archive
-		name := "module/modules/acme/vpc/aws/1.0.0/000.tf"
-		fsys.Chtimes(name, long.Add(time.Second), long.Add(time.Second))
-		r, err := s.OpenRange(f)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		at := r.ReadSeekCloser.(io.ReaderAt)
-		if _, err := at.ReadAt(make([]byte, 1), gzipHeaderSize+blockHeaderSize+tarBlock); err != tree.ErrChanged {
-			t.Errorf("in it the error is %v", err)
-		}
-		if _, err := at.ReadAt(make([]byte, 1), f.Size/2); err != nil {
-			t.Errorf("in another the error is %v", err)
-		}
-		if _, err := s.Open(f); err != tree.ErrChanged {
-			t.Errorf("all of it is %v", err)
-		}
-	})
+	d, err := m.Read(context.Background(), unpaced)
+	return m, d, err
 }
 
-// packed returns the folder as the index offers it.
-func packed(t testing.TB, part tree.Part) *File {
+// A packedModule is the package of a folder as the index offers it.
+type packedModule struct {
+	Size   int64
+	SHA256 wire.SHA256
+	packed Packed
+}
+
+func packed(t testing.TB, part tree.Part) packedModule {
 	t.Helper()
-	a := &archive{in: &folder{part: part}, Location: tree.Location{Name: "module"}}
-	a.layout = new(moduleLayout)
-	if a.files, a.layout.leftOut, a.bad = walkFolder(part, "module", unwatched); a.bad != nil {
-		t.Fatal(a.bad)
-	}
-	d, err := readFolder(t.Context(), a)
+	m, d, err := readFolder(part)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a.digest = d
-	return &File{Size: d.size, SHA256: d.sha256, made: &madeFile{packed: a.packed()}}
+	return packedModule{d.Size, d.SHA256, m.Pack(d)}
 }
 
 // openPacking opens the package as an answer does that sends all of it.
-func openPacking(part tree.Part, f *File) (*OpenFile, error) {
-	of := *f
-	of.in = func(*tree.Tree) tree.Part { return part }
-	return (&Snapshot{}).Open(&of)
+func openPacking(part tree.Part, m packedModule) (PackedReader, error) {
+	return OpenPacked(m.packed, part, m.Size)
 }
 
-func content(t testing.TB, part tree.Part, f *File) []byte {
+func content(t testing.TB, part tree.Part, f packedModule) []byte {
 	t.Helper()
 	r, err := openPacking(part, f)
 	if err != nil {
@@ -298,10 +213,10 @@ func TestPackedModuleBytesAreTheSameEverywhere(t *testing.T) {
 
 func TestPackedModuleCanBeUnpacked(t *testing.T) {
 	part := aModule.inMemory(t)
-	archive := content(t, part, packed(t, part))
+	job := content(t, part, packed(t, part))
 
 	t.Run("by Go", func(t *testing.T) {
-		z, err := gzip.NewReader(bytes.NewReader(archive))
+		z, err := gzip.NewReader(bytes.NewReader(job))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -338,14 +253,14 @@ func TestPackedModuleCanBeUnpacked(t *testing.T) {
 		if !maps.Equal(got, aModule.clean()) {
 			t.Errorf("unpacked is %q", slices.Sorted(maps.Keys(got)))
 		}
-		if _, err := digestModule(t.Context(), fileOf(archive), int64(len(archive)), "tar.gz"); err != nil {
+		if _, err := digestModule(t.Context(), fileOf(job), int64(len(job)), "tar.gz"); err != nil {
 			t.Errorf("a registry that is given the archive says: %v", err)
 		}
 	})
 	t.Run("by tar", func(t *testing.T) {
 		dir := t.TempDir()
 		c := exec.Command("tar", "-xzf", "-", "-C", dir)
-		c.Stdin = bytes.NewReader(archive)
+		c.Stdin = bytes.NewReader(job)
 		if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
 			t.Fatalf("%v\n%s", err, out)
 		}
@@ -399,7 +314,7 @@ func TestPackedModuleCanBeReadAtAnyOffset(t *testing.T) {
 	}
 	defer r.Close()
 	random := rand.New(rand.NewPCG(1, 2))
-	at := r.ReadSeekCloser.(io.ReaderAt)
+	at := r
 	for range 2000 {
 		from := random.Int64N(f.Size)
 		p := make([]byte, min(random.Int64N(100_000), f.Size-from))

@@ -40,26 +40,24 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	if err != nil {
 		return nil, err
 	}
-	a := &archive{in: &folder{part: tree.NewPart(root, disk)}, Location: tree.Location{Name: "."}}
-	a.findModule(func(string) {})
-	if a.bad != nil {
-		return nil, asPackageError(a.bad)
+	part := tree.NewPart(root, disk)
+	m, bad := FindModule(part, ".", func(string) {})
+	if bad != nil {
+		return nil, asPackageError(bad)
 	}
-	d, err := readFolder(ctx, a)
+	d, err := m.Read(ctx, unpaced)
 	if err != nil {
 		if ctx.Err() == nil {
 			err = tree.AsFinding(err)
 		}
 		return nil, asPackageError(err)
 	}
-	_, summary := splitModuleContent(d.content)
 	return &PackedModule{
-		Size: d.size, SHA256: d.sha256, H1: d.h1, LeftOut: a.layout.leftOut.String(),
-		Doubts: doubtsOf(archiveFacts{packageNames: a.layout.names}, summary),
-		part:   a.in.part, packing: a.layout.packing,
+		Size: d.Size, SHA256: d.SHA256, H1: d.H1, LeftOut: m.LeftOut(), Doubts: m.Doubts(d),
+		part: part, packing: m.packing,
 	}, nil
 }
 
 // Open opens the package. Reading fails with ErrChanged if a file in the folder is no
 // longer the one that was packed.
-func (m *PackedModule) Open() io.ReadSeekCloser { return m.packing.open(m.part) }
+func (m *PackedModule) Open() io.ReadSeekCloser { return m.packing.Open(m.part) }

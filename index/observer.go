@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -140,7 +141,7 @@ func (x *Index) reportOffers(before, now *Snapshot) {
 func (x *Index) reportMetadata(before, now *Snapshot) {
 	var changed []address.Address
 	for a, s := range now.standings {
-		if !s.metadata.equal(before.standings[a].metadata) {
+		if !s.metadata.Equal(before.standings[a].metadata) {
 			changed = append(changed, a)
 		}
 	}
@@ -160,7 +161,7 @@ func (x *Index) reportMetadata(before, now *Snapshot) {
 }
 
 // versionsOf lists the versions that notices are about.
-func versionsOf(notices []Notice) string {
+func versionsOf(notices []registryhcl.Notice) string {
 	texts := make([]string, len(notices))
 	for i, n := range notices {
 		texts[i] = n.Versions.String()
@@ -359,8 +360,8 @@ func (s *Snapshot) beingWritten(p Problem, now time.Time) bool {
 
 // unfinished reports whether an archive that cannot be offered may be a new one
 // that is being written over another: it is shorter at first.
-func (a *archive) unfinished(now time.Time) bool {
-	return !a.pending && a.bad != nil && mayPass(a.bad.Reason, time.Unix(0, a.stamp.ModTime), now)
+func (a *job) unfinished(now time.Time) bool {
+	return !a.pending && a.Bad != nil && mayPass(a.Bad.Reason, time.Unix(0, a.stamp.ModTime), now)
 }
 
 // stat returns the info of a file by its path in the report.

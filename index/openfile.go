@@ -30,39 +30,17 @@ func (o *OpenFile) Unchanged() error {
 	return o.unchanged()
 }
 
-// maxBuffered is the size in bytes up to which a packed folder is read before it
-// is served. Nearly all modules are smaller, and a slow client does not cost much
-// memory. A folder that is removed meanwhile is then ErrChanged instead of an answer
-// that breaks off.
-const maxBuffered = 256 << 10
-
 // Open opens f as it was verified. The error is ErrChanged when the file on the
 // disk has changed since.
 func (s *Snapshot) Open(f *File) (*OpenFile, error) {
-	switch {
-	case !f.IsFolder():
-	case f.Size <= maxBuffered:
-		return f.readPacked(f.in(&s.tree))
-	default:
-		if err := filesUnchanged(f.in(&s.tree), f.made.packed.contents()); err != nil {
-			return nil, err
-		}
+	if !f.IsFolder() {
+		return s.OpenRange(f)
 	}
-	return s.OpenRange(f)
-}
-
-// readPacked packs a folder into memory.
-func (f *File) readPacked(part tree.Part) (*OpenFile, error) {
-	r := f.made.packed.open(part)
-	defer r.Close()
-	content := make([]byte, f.Size)
-	if _, err := io.ReadFull(r, content); err != nil {
+	r, err := OpenPacked(f.made.packed, f.in(&s.tree), f.Size)
+	if err != nil {
 		return nil, err
 	}
-	if err := r.unchanged(); err != nil {
-		return nil, err
-	}
-	return openInMemory(content), nil
+	return &OpenFile{r, r.Unchanged}, nil
 }
 
 // OpenRange opens f for reading a part of it. In a folder that is packed on request
@@ -79,8 +57,8 @@ func (s *Snapshot) OpenRange(f *File) (*OpenFile, error) {
 	case m.content != nil:
 		return openInMemory(m.content), nil
 	case m.packed != nil:
-		r := m.packed.open(f.in(&s.tree))
-		return &OpenFile{r, r.unchanged}, nil
+		r := m.packed.Open(f.in(&s.tree))
+		return &OpenFile{r, r.Unchanged}, nil
 	}
 	part := f.in(&s.tree)
 	opened, err := part.OpenUnchanged(f.Path(), f.stamp())

@@ -19,7 +19,7 @@ import (
 
 // readPackage reads the files in a provider's zip for their hashes. None of it stays in
 // memory.
-func (d *digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ string) error {
+func (d *Digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ string) error {
 	z, err := openZip(ctx, f, size)
 	if err != nil {
 		return err
@@ -32,15 +32,15 @@ func (d *digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ
 	if program == nil {
 		return tree.Findingf(tree.NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", providerPrefix, typ)
 	}
-	detail := packageDetail{program: modeOf(program)}
+	detail := PackageDetail{program: modeOf(program)}
 	var packed string
-	if d.h1, packed, err = files.hashes(ctx, z.File); err != nil {
+	if d.H1, packed, err = files.hashes(ctx, z.File); err != nil {
 		return archiveFinding(ctx, err)
 	}
-	if packed != d.h1 {
-		detail.packedH1 = packed
+	if packed != d.H1 {
+		detail.PackedH1 = packed
 	}
-	d.content = detail.encode()
+	d.Content = detail.encode()
 	return nil
 }
 
@@ -159,32 +159,37 @@ func hash1(names []string, sum func(name string) wire.SHA256) string {
 	return "h1:" + base64.StdEncoding.EncodeToString(h.Sum(nil))
 }
 
-// A packageDetail is what sets a package apart from most others. Its zero value
+// A PackageDetail is what sets a package apart from most others. Its zero value
 // is that of a program that can be run, in a zip with one hash.
-type packageDetail struct {
+type PackageDetail struct {
 	program  programMode
-	packedH1 string // the hash of the zip's entries, if it is not that of its files
+	PackedH1 string // the hash of the zip's entries, if it is not that of its files
 }
 
-// findingOn is why a package is withheld for a platform; nil if it is not.
-func (d packageDetail) findingOn(p address.Platform) *tree.Finding {
+// FindingOn is why a package is withheld for a platform; nil if it is not.
+func (d PackageDetail) FindingOn(p address.Platform) *tree.Finding {
 	if p.OS == "windows" || d.program != programNotExecutable {
 		return nil
 	}
 	return tree.Findingf(tree.NotExecutable, "the provider in the zip is not executable, which clients notice when they run it: chmod +x it and pack it again")
 }
 
+// LacksMode reports whether the provider was packed on a system without executable bits, so
+// that only some clients can run it.
+func (d PackageDetail) LacksMode() bool { return d.program == programWithoutMode }
+
 // encode returns the detail as the memo keeps it, nothing for most packages.
-func (d packageDetail) encode() []byte {
-	if d == (packageDetail{}) {
+func (d PackageDetail) encode() []byte {
+	if d == (PackageDetail{}) {
 		return nil
 	}
-	return append([]byte{byte(d.program)}, d.packedH1...)
+	return append([]byte{byte(d.program)}, d.PackedH1...)
 }
 
-func decodePackageDetail(content []byte) (d packageDetail) {
+// PackageDetailOf returns the detail in the content of a package's digest.
+func PackageDetailOf(content []byte) (d PackageDetail) {
 	if len(content) > 0 {
-		d.program, d.packedH1 = programMode(content[0]), string(content[1:])
+		d.program, d.PackedH1 = programMode(content[0]), string(content[1:])
 	}
 	return d
 }

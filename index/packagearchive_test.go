@@ -90,19 +90,19 @@ func TestH1IsWhatClientsCompute(t *testing.T) {
 				t.Fatal(err)
 			}
 			d, err := digestOf(test.content)
-			if want := unpacked(t, name); err != nil || d.h1 != want {
-				t.Errorf("of the files it is %q, not %q, %v", d.h1, want, err)
+			if want := unpacked(t, name); err != nil || d.H1 != want {
+				t.Errorf("of the files it is %q, not %q, %v", d.H1, want, err)
 			}
-			detail := decodePackageDetail(d.content)
+			detail := PackageDetailOf(d.Content)
 			if !test.differ {
-				if detail.packedH1 != "" || d.h1 != packed {
-					t.Errorf("of the zip it is %q, not %q", cmp.Or(detail.packedH1, d.h1), packed)
+				if detail.PackedH1 != "" || d.H1 != packed {
+					t.Errorf("of the zip it is %q, not %q", cmp.Or(detail.PackedH1, d.H1), packed)
 				}
-			} else if detail.packedH1 != packed {
-				t.Errorf("of the zip it is %q, not %q", detail.packedH1, packed)
+			} else if detail.PackedH1 != packed {
+				t.Errorf("of the zip it is %q, not %q", detail.PackedH1, packed)
 			}
-			if d.sha256 != wire.SHA256Of(test.content) {
-				t.Errorf("the sha256 is %s", d.sha256)
+			if d.SHA256 != wire.SHA256Of(test.content) {
+				t.Errorf("the sha256 is %s", d.SHA256)
 			}
 		})
 	}
@@ -178,7 +178,7 @@ func TestProgramMode(t *testing.T) {
 		{"what lies in a folder is not run", zipOfHeaders(entry(binaryName, madeOnUnix, 0o100755), "x", entry("a/"+binaryName, madeOnUnix, 0o100644), "x"), programExecutable},
 	} {
 		d, err := digestOf(test.content)
-		if got := decodePackageDetail(d.content).program; err != nil || got != test.want {
+		if got := PackageDetailOf(d.Content).program; err != nil || got != test.want {
 			t.Errorf("%s: it is %d, not %d, %v", test.rule, got, test.want, err)
 		}
 	}
@@ -213,7 +213,7 @@ func TestDigestingALargeZipNeedsLittleMemory(t *testing.T) {
 	}
 	used := allocated(func() {
 		d, err := digestPackage(t.Context(), s.File, s.at)
-		if err != nil || d.h1 == "" {
+		if err != nil || d.H1 == "" {
 			t.Error(err)
 		}
 	})
@@ -244,7 +244,7 @@ func FuzzDigestPackage(f *testing.F) {
 		if err := os.WriteFile(name, content, 0o644); err != nil {
 			t.Fatal(err)
 		}
-		packed := cmp.Or(decodePackageDetail(d.content).packedH1, d.h1)
+		packed := cmp.Or(PackageDetailOf(d.Content).PackedH1, d.H1)
 		if want, err := dirhash.HashZip(name, dirhash.Hash1); err != nil || want != packed {
 			t.Errorf("h1 is %q, not %q, %v", packed, want, err)
 		}

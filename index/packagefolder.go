@@ -10,10 +10,8 @@ import (
 	"io"
 	"math"
 	"sort"
-	"strings"
 	"unicode/utf8"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -22,44 +20,32 @@ import (
 // VERSION/OS_ARCH: filesystem mirrors and plugin caches are like that. It is
 // offered as a zip computed from the files in the folder, see packageZip.
 
-// addPackageFolder queues the unpacked package of a platform for reading, and
-// reports whether the folder's name is that of a platform.
-func (w *walker) addPackageFolder(p *providerFolder, report, version string, e tree.Entry) bool {
-	platform, ok := platformOfFolder(e.Name)
-	if !ok {
-		return false
-	}
-	v, err := address.ParseProviderVersion(version)
-	if err != nil {
-		return false
-	}
-	typ := p.address.Name
-	a := &archive{in: &p.folder, Location: e.Location(report), version: version}
-	a.read = func(ctx context.Context, a *archive) (digest, error) {
-		return readPackageFolder(ctx, a, typ, platform.OS)
-	}
-	r := p.release(v, v.String())
-	r.packages = append(r.packages, newPackageArchive(a, platform))
-
-	w.depends = true // on what is in its folders
-	visit := func(dir string) { w.scan.watch.add(p.part, dir) }
-	if a.files, a.bad = walkPacked(p.part, e.Path(), packageRules{}, visit); a.bad != nil {
-		w.setAside(a)
-		return true
-	}
-	if a.bad = checkPackageFolder(a.files, typ); a.bad != nil {
-		return true
-	}
-	a.stamp = stampFolder(a.files)
-	w.recallOrQueueFolder(a)
-	return true
+// A PackageFolder is a provider's package that lies in a tree as clients unpack it.
+type PackageFolder struct {
+	part    tree.Part
+	files   []PackedFile
+	typ, os string
 }
 
-// platformOfFolder parses the name OS_ARCH of an unpacked package's folder.
-func platformOfFolder(name string) (p address.Platform, ok bool) {
-	os, arch, _ := strings.Cut(name, "_")
-	p, err := address.ParsePlatform(os, arch)
-	return p, err == nil
+// FindPackage finds the files of the unpacked package of a provider called typ, for a
+// system, or why it is withheld. It calls visit for each folder before reading it.
+func FindPackage(part tree.Part, dir, typ, os string, visit func(dir string)) (p *PackageFolder, bad *tree.Finding) {
+	p = &PackageFolder{part: part, typ: typ, os: os}
+	if p.files, bad = walkPacked(part, dir, packageRules{}, visit); bad != nil {
+		return p, bad
+	}
+	return p, checkPackageFolder(p.files, typ)
+}
+
+// Stamp changes whenever a file in the folder may have changed.
+func (p *PackageFolder) Stamp() tree.Stamp { return stampFolder(p.files) }
+
+// FirstFile returns the path of a file in the folder; empty if there is none.
+func (p *PackageFolder) FirstFile() string { return firstFile(p.files) }
+
+// Pack returns the zip of the folder, which has been read.
+func (p *PackageFolder) Pack(d Digest) Packed {
+	return layOutZip(p.files, decodeMembers(d.Content, len(p.files)))
 }
 
 // packageRules leave only hidden and temporary files out of a package.
@@ -79,19 +65,19 @@ func (packageRules) leavesOut(e tree.Entry, name string, _ folderMatch) (leftOut
 
 // checkPackageFolder requires the provider's program among a folder's files, and
 // that a zip can hold them.
-func checkPackageFolder(files []packedFile, typ string) *tree.Finding {
+func checkPackageFolder(files []PackedFile, typ string) *tree.Finding {
 	left, program := int64(maxZipped), false
 	for _, f := range files {
-		isProgram := isProviderFile(f.name, typ)
+		isProgram := isProviderFile(f.Name, typ)
 		switch {
-		case f.size > left:
+		case f.Size > left:
 			return tree.Findingf(tree.TooLarge, "its files have more than %d bytes: pack it as a zip", int64(maxZipped))
-		case !utf8.ValidString(f.name):
-			return tree.Findingf(tree.BadName, "%q in it is not a name in UTF-8: rename it", f.name)
-		case isProgram && f.size == 0:
-			return tree.Findingf(tree.Empty, "%s in it is empty: copy it again", f.name)
+		case !utf8.ValidString(f.Name):
+			return tree.Findingf(tree.BadName, "%q in it is not a name in UTF-8: rename it", f.Name)
+		case isProgram && f.Size == 0:
+			return tree.Findingf(tree.Empty, "%s in it is empty: copy it again", f.Name)
 		}
-		left -= f.size
+		left -= f.Size
 		program = program || isProgram
 	}
 	if !program {
@@ -106,35 +92,36 @@ type zipMember struct {
 	executable bool
 }
 
-// readPackageFolder reads the files of an unpacked package twice: for what the
-// zip's headers say of them, and as the zip.
-func readPackageFolder(ctx context.Context, a *archive, typ, os string) (d digest, err error) {
-	members := make([]zipMember, len(a.files))
-	names := make([]string, len(a.files))
-	sums := make(map[string]wire.SHA256, len(a.files))
-	for i, f := range a.files {
-		names[i] = f.name
-		if members[i], sums[f.name], err = readMember(ctx, a, f); err != nil {
+// Read reads the files of the folder twice: for what the zip's headers say of them, and as
+// the zip. It calls wait before each read. The error is a *tree.Finding where the folder is
+// at fault.
+func (p *PackageFolder) Read(ctx context.Context, wait func()) (d Digest, err error) {
+	members := make([]zipMember, len(p.files))
+	names := make([]string, len(p.files))
+	sums := make(map[string]wire.SHA256, len(p.files))
+	for i, f := range p.files {
+		names[i] = f.Name
+		if members[i], sums[f.Name], err = readMember(ctx, p.part, f, wait); err != nil {
 			return d, changedWhileRead(err)
 		}
-		if os != "windows" && isProviderFile(f.name, typ) {
+		if p.os != "windows" && isProviderFile(f.Name, p.typ) {
 			members[i].executable = true
 		}
 	}
-	z := layOutZip(a.files, members)
-	r := &packageZipReader{z, folderReader{part: a.in.part}}
+	z := layOutZip(p.files, members)
+	r := &packageZipReader{z, folderReader{part: p.part}}
 	defer r.Close()
-	if d.sha256, err = tree.DigestFile(ctx, io.NewSectionReader(pacedReaderAt{r, a}, 0, z.size)); err != nil {
+	if d.SHA256, err = tree.DigestFile(ctx, io.NewSectionReader(pacedReaderAt{r, wait}, 0, z.size)); err != nil {
 		return d, changedWhileRead(err)
 	}
-	d.size, d.content = z.size, encodeMembers(members)
-	d.h1 = hash1(names, func(name string) wire.SHA256 { return sums[name] })
+	d.Size, d.Content = z.size, encodeMembers(members)
+	d.H1 = hash1(names, func(name string) wire.SHA256 { return sums[name] })
 	return d, nil
 }
 
 // readMember reads one file of a folder to its end.
-func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, sum wire.SHA256, err error) {
-	f, err := a.in.part.OpenUnchanged(file.path, file.stamp())
+func readMember(ctx context.Context, part tree.Part, file PackedFile, wait func()) (m zipMember, sum wire.SHA256, err error) {
+	f, err := part.OpenUnchanged(file.Path, file.Stamp())
 	if err != nil {
 		return m, sum, err
 	}
@@ -146,11 +133,11 @@ func readMember(ctx context.Context, a *archive, file packedFile) (m zipMember, 
 	}
 	m.executable = isExecutable(start[:n])
 	crc, h := crc32.NewIEEE(), sha256.New()
-	size, err := io.Copy(io.MultiWriter(crc, h), tree.WithContext(ctx, io.MultiReader(bytes.NewReader(start[:n]), pacedFile{f, a})))
+	size, err := io.Copy(io.MultiWriter(crc, h), tree.WithContext(ctx, io.MultiReader(bytes.NewReader(start[:n]), pacedFile{f, wait})))
 	if err != nil {
 		return m, sum, err
 	}
-	if size != file.size {
+	if size != file.Size {
 		return m, sum, tree.ErrChanged
 	}
 	m.crc = crc.Sum32()
@@ -187,7 +174,7 @@ func decodeMembers(b []byte, count int) []zipMember {
 // have, and modes follow from the files' content. The offset of every byte is known
 // in advance, so the zip has a size and can seek.
 type packageZip struct {
-	files []packedFile
+	files []PackedFile
 	spans []zipSpan // in order
 	size  int64
 }
@@ -196,7 +183,7 @@ type packageZip struct {
 type zipSpan struct {
 	offset, size int64
 	headers      []byte     // nil for the content of a file
-	file         packedFile // whose content it is
+	file         PackedFile // whose content it is
 }
 
 const (
@@ -210,15 +197,15 @@ const (
 const maxZipped = math.MaxUint32 - 256<<20
 
 // layOutZip lays out the zip of a folder's files, each with its member.
-func layOutZip(files []packedFile, members []zipMember) *packageZip {
+func layOutZip(files []PackedFile, members []zipMember) *packageZip {
 	z := &packageZip{files: files}
 	var directory []byte
 	for i, f := range files {
 		directory = appendCentralHeader(directory, f, members[i], uint32(z.size))
 		z.addHeaders(appendLocalHeader(nil, f, members[i]))
-		if f.size > 0 {
-			z.spans = append(z.spans, zipSpan{offset: z.size, size: f.size, file: f})
-			z.size += f.size
+		if f.Size > 0 {
+			z.spans = append(z.spans, zipSpan{offset: z.size, size: f.Size, file: f})
+			z.size += f.Size
 		}
 	}
 	z.addHeaders(appendZipEnd(directory, len(files), uint32(z.size)))
@@ -231,26 +218,26 @@ func (z *packageZip) addHeaders(b []byte) {
 }
 
 // appendCommonHeader appends what both headers of a file have.
-func appendCommonHeader(b []byte, f packedFile, m zipMember) []byte {
+func appendCommonHeader(b []byte, f PackedFile, m zipMember) []byte {
 	b = binary.LittleEndian.AppendUint16(b, zipVersion)
 	b = binary.LittleEndian.AppendUint16(b, zipNamesInUTF8)
 	b = binary.LittleEndian.AppendUint16(b, 0) // stored
 	b = binary.LittleEndian.AppendUint16(b, 0) // midnight
 	b = binary.LittleEndian.AppendUint16(b, zipFirstDay)
 	b = binary.LittleEndian.AppendUint32(b, m.crc)
-	b = binary.LittleEndian.AppendUint32(b, uint32(f.size)) // as stored
-	b = binary.LittleEndian.AppendUint32(b, uint32(f.size))
-	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.name)))
+	b = binary.LittleEndian.AppendUint32(b, uint32(f.Size)) // as stored
+	b = binary.LittleEndian.AppendUint32(b, uint32(f.Size))
+	b = binary.LittleEndian.AppendUint16(b, uint16(len(f.Name)))
 	return binary.LittleEndian.AppendUint16(b, 0) // no extra field
 }
 
-func appendLocalHeader(b []byte, f packedFile, m zipMember) []byte {
+func appendLocalHeader(b []byte, f PackedFile, m zipMember) []byte {
 	b = append(b, "PK\x03\x04"...)
 	b = appendCommonHeader(b, f, m)
-	return append(b, f.name...)
+	return append(b, f.Name...)
 }
 
-func appendCentralHeader(b []byte, f packedFile, m zipMember, offset uint32) []byte {
+func appendCentralHeader(b []byte, f PackedFile, m zipMember, offset uint32) []byte {
 	mode := uint32(0o100644)
 	if m.executable {
 		mode = 0o100755
@@ -261,7 +248,7 @@ func appendCentralHeader(b []byte, f packedFile, m zipMember, offset uint32) []b
 	b = append(b, make([]byte, 6)...) // no comment, first disk, no internal attributes
 	b = binary.LittleEndian.AppendUint32(b, mode<<16)
 	b = binary.LittleEndian.AppendUint32(b, offset)
-	return append(b, f.name...)
+	return append(b, f.Name...)
 }
 
 func appendZipEnd(directory []byte, count int, offset uint32) []byte {
@@ -274,11 +261,11 @@ func appendZipEnd(directory []byte, count int, offset uint32) []byte {
 	return binary.LittleEndian.AppendUint16(b, 0) // no comment
 }
 
-func (z *packageZip) contents() []packedFile { return z.files }
+func (z *packageZip) Files() []PackedFile { return z.files }
 
-func (z *packageZip) open(part tree.Part) packedReader {
+func (z *packageZip) Open(part tree.Part) PackedReader {
 	r := &packageZipReader{z, folderReader{part: part}}
-	return packedReader{io.NewSectionReader(r, 0, z.size), &r.folderReader}
+	return PackedReader{io.NewSectionReader(r, 0, z.size), &r.folderReader}
 }
 
 // A packageZipReader computes the bytes of a zip from the files of its folder.

@@ -1,6 +1,7 @@
 package index
 
 import (
+	"bytes"
 	"crypto/sha256"
 	"errors"
 	"fmt"
@@ -17,11 +18,11 @@ import (
 // folder whenever they are read (modulefolder.go, packagefolder.go). Both find
 // these files, notice that one has changed, and read across them as here.
 
-// A packedFile is a file of such a folder as the walk found it.
-type packedFile struct {
-	name    string // in the archive
-	path    string // in its part of the tree
-	size    int64
+// A PackedFile is a file of such a folder as the walk found it.
+type PackedFile struct {
+	Name    string // in the archive
+	Path    string // in its part of the tree
+	Size    int64
 	modTime int64 // nanoseconds
 	inode   uint64
 	changed int64 // nanoseconds: when its inode was last changed
@@ -30,8 +31,8 @@ type packedFile struct {
 	executable bool // executable in a module package, by its mode or its content
 }
 
-func (f *packedFile) stamp() tree.Stamp {
-	return tree.Stamp{Size: f.size, ModTime: f.modTime, Inode: f.inode, Changed: f.changed}
+func (f *PackedFile) Stamp() tree.Stamp {
+	return tree.Stamp{Size: f.Size, ModTime: f.modTime, Inode: f.inode, Changed: f.changed}
 }
 
 // Limits of a folder that is packed.
@@ -53,8 +54,8 @@ type packingRules interface {
 
 // walkPacked finds the files of a folder that are packed, ordered by their path
 // in the archive. It calls visit for each folder before reading it.
-func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir string)) ([]packedFile, *tree.Finding) {
-	var files []packedFile
+func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir string)) ([]PackedFile, *tree.Finding) {
+	var files []PackedFile
 	folders := 0
 	var walk func(dir, prefix string, depth int, in folderMatch) *tree.Finding
 	walk = func(dir, prefix string, depth int, in folderMatch) *tree.Finding {
@@ -93,8 +94,8 @@ func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir stri
 				return tree.Findingf(tree.Unreadable, "%q in it is not a regular file: remove it", name)
 			}
 			s := tree.StampOf(e.Info)
-			files = append(files, packedFile{
-				name: name, path: e.Path(), size: s.Size, modTime: s.ModTime, inode: s.Inode, changed: s.Changed,
+			files = append(files, PackedFile{
+				Name: name, Path: e.Path(), Size: s.Size, modTime: s.ModTime, inode: s.Inode, changed: s.Changed,
 				byMode: !p.Named() && e.Info.Mode()&0o111 != 0,
 			})
 			if len(files) > maxFolderFiles {
@@ -109,27 +110,34 @@ func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir stri
 
 // stampFolder changes whenever a file in a folder may have changed. Its time is
 // that of the newest file.
-func stampFolder(files []packedFile) tree.Stamp {
+func stampFolder(files []PackedFile) tree.Stamp {
 	var s tree.Stamp
 	h := sha256.New()
 	for _, f := range files {
-		s.Size += f.size
+		s.Size += f.Size
 		s.ModTime, s.Changed = max(s.ModTime, f.modTime), max(s.Changed, f.changed)
-		fmt.Fprintf(h, "%s\x00%d %d %d %d %t\n", f.name, f.size, f.modTime, f.inode, f.changed, f.byMode)
+		fmt.Fprintf(h, "%s\x00%d %d %d %d %t\n", f.Name, f.Size, f.modTime, f.inode, f.changed, f.byMode)
 	}
 	s.Files = string(h.Sum(nil))
 	return s
 }
 
-// filesUnchanged returns ErrChanged if a file is no longer the one that was
+func firstFile(files []PackedFile) string {
+	if len(files) == 0 {
+		return ""
+	}
+	return files[0].Path
+}
+
+// FilesUnchanged returns if a file is no longer the one that was
 // packed. Listing a folder costs a fraction of opening every file in it.
-func filesUnchanged(p tree.Part, files []packedFile) error {
+func FilesUnchanged(p tree.Part, files []PackedFile) error {
 	p = p.Direct()
 	stamps := make(map[string]tree.Stamp, len(files)) // of everything in the folders listed
 	listed := make(map[string]bool)
 	for i := range files {
 		file := &files[i]
-		if dir := path.Dir(file.path); !listed[dir] {
+		if dir := path.Dir(file.Path); !listed[dir] {
 			listed[dir] = true
 			entries, err := p.List(dir)
 			if err != nil {
@@ -141,10 +149,10 @@ func filesUnchanged(p tree.Part, files []packedFile) error {
 				}
 			}
 		}
-		if s, ok := stamps[file.path]; ok && s == file.stamp() {
+		if s, ok := stamps[file.Path]; ok && s == file.Stamp() {
 			continue
 		}
-		f, err := p.OpenUnchanged(file.path, file.stamp()) // which knows what of a stamp counts
+		f, err := p.OpenUnchanged(file.Path, file.Stamp()) // which knows what of a stamp counts
 		if err != nil {
 			return err
 		}
@@ -153,20 +161,66 @@ func filesUnchanged(p tree.Part, files []packedFile) error {
 	return nil
 }
 
-// A packedFolder is the archive computed from a folder.
-type packedFolder interface {
+// A Packed is the archive computed from a folder.
+type Packed interface {
 	// contents returns the files in it.
-	contents() []packedFile
+	Files() []PackedFile
 
 	// open opens the archive of a folder in a part of the tree. Reading fails with
 	// ErrChanged when a file that is read has changed.
-	open(part tree.Part) packedReader
+	Open(part tree.Part) PackedReader
 }
 
-// A packedReader is such an archive, opened for reading.
-type packedReader struct {
+// OpenPacked opens the archive of a folder, which has a size in bytes, for somebody who
+// reads all of it. The error is tree.ErrChanged if a file in the folder has changed.
+func OpenPacked(p Packed, part tree.Part, size int64) (PackedReader, error) {
+	if size <= maxBuffered {
+		return bufferPacked(p, part, size)
+	}
+	if err := FilesUnchanged(part, p.Files()); err != nil {
+		return PackedReader{}, err
+	}
+	return p.Open(part), nil
+}
+
+// maxBuffered is the size in bytes up to which an archive is packed into memory before it
+// is served. Nearly all modules are smaller, and a slow client does not cost much memory. A
+// folder that is removed meanwhile is then ErrChanged instead of an answer that breaks off.
+const maxBuffered = 256 << 10
+
+func bufferPacked(p Packed, part tree.Part, size int64) (PackedReader, error) {
+	r := p.Open(part)
+	defer r.Close()
+	content := make([]byte, size)
+	if _, err := io.ReadFull(r, content); err != nil {
+		return PackedReader{}, err
+	}
+	if err := r.Unchanged(); err != nil {
+		return PackedReader{}, err
+	}
+	return PackedReader{SectionReader: io.NewSectionReader(bytes.NewReader(content), 0, size)}, nil
+}
+
+// A PackedReader is such an archive, opened for reading.
+type PackedReader struct {
 	*io.SectionReader
-	*folderReader
+	folder *folderReader // nil if the archive is in memory
+}
+
+// Close closes the file of the folder that was read last.
+func (r PackedReader) Close() error {
+	if r.folder == nil {
+		return nil
+	}
+	return r.folder.Close()
+}
+
+// Unchanged returns tree.ErrChanged if what was read may be of two contents.
+func (r PackedReader) Unchanged() error {
+	if r.folder == nil {
+		return nil
+	}
+	return r.folder.unchanged()
 }
 
 // A folderReader reads the files of a folder for the archive computed from it. It
@@ -185,20 +239,20 @@ func (r *folderReader) Close() error {
 	return r.current.Close()
 }
 
-func (r *folderReader) openFile(file *packedFile) (err error) {
-	if r.current != nil && r.path == file.path {
+func (r *folderReader) openFile(file *PackedFile) (err error) {
+	if r.current != nil && r.path == file.Path {
 		return nil
 	}
 	if err := r.unchanged(); err != nil {
 		return err
 	}
 	r.Close()
-	r.path, r.verified = file.path, file.stamp()
-	r.current, err = r.part.OpenUnchanged(file.path, r.verified)
+	r.path, r.verified = file.Path, file.Stamp()
+	r.current, err = r.part.OpenUnchanged(file.Path, r.verified)
 	return err
 }
 
-// unchanged returns ErrChanged if the file that was read last has been written to since
+// Unchanged returns ErrChanged if the file that was read last has been written to since
 // it was opened. Of all before it that was asked when the next was opened.
 func (r *folderReader) unchanged() error {
 	if r.current == nil {
@@ -216,11 +270,11 @@ func (r *folderReader) unchanged() error {
 
 // readContent reads from the content of a file. The error is ErrChanged if the
 // file is not the one that was packed.
-func (r *folderReader) readContent(p []byte, file *packedFile, offset int64) (int, error) {
+func (r *folderReader) readContent(p []byte, file *PackedFile, offset int64) (int, error) {
 	if err := r.openFile(file); err != nil {
 		return 0, err
 	}
-	n, err := r.current.ReadAt(p[:min(int64(len(p)), file.size-offset)], offset)
+	n, err := r.current.ReadAt(p[:min(int64(len(p)), file.Size-offset)], offset)
 	if n <= 0 && err != nil {
 		if errors.Is(err, io.EOF) {
 			err = tree.ErrChanged // shorter than it was

@@ -10,6 +10,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -62,11 +63,11 @@ func (p *Provider) Index() *wire.Document { return p.index() }
 // Latest is the release to use if none is requested: the newest that is neither a
 // prerelease nor deprecated, else the newest that is no prerelease, else the newest.
 func (p *Provider) Latest() *Release {
-	return latestOf(p.Releases, func(r *Release) (*version.Version, *Notice) { return r.version, r.deprecated })
+	return latestOf(p.Releases, func(r *Release) (*version.Version, *registryhcl.Notice) { return r.version, r.deprecated })
 }
 
 // Metadata is what registry.hcl says about the provider; nil if there is none.
-func (p *Provider) Metadata() *Metadata { return p.standing.metadata }
+func (p *Provider) Metadata() *registryhcl.File { return p.standing.metadata }
 
 // Withdrawn are the versions that lie in the tree and are not offered, the newest
 // first.
@@ -133,7 +134,7 @@ type Release struct {
 	signatureFile *File // nil if it is not signed
 	published     int64 // nanoseconds
 	offer         Offer // as the report lists it
-	deprecated    *Notice
+	deprecated    *registryhcl.Notice
 
 	encoded *encodedRelease // shared with this release under other notices
 }
@@ -147,10 +148,10 @@ type encodedRelease struct {
 func (r *Release) number() *version.Version { return r.version }
 
 // Deprecated is the notice that deprecates the release; nil if none does.
-func (r *Release) Deprecated() *Notice { return r.deprecated }
+func (r *Release) Deprecated() *registryhcl.Notice { return r.deprecated }
 
 // noticed returns the release with the notice that deprecates it, which may be nil.
-func (r *Release) noticed(n *Notice) *Release {
+func (r *Release) noticed(n *registryhcl.Notice) *Release {
 	if r.deprecated == n {
 		return r
 	}
@@ -238,9 +239,9 @@ func (p *Package) Download() *wire.Document {
 // first, and of further versions and platforms that the registry can fetch, with warnings of
 // the versions that are withdrawn or deprecated. m says which of the further versions are. It
 // is nil if the list is empty.
-func ProviderVersions(releases []*Release, withdrawn []WithdrawnVersion, further []wire.ProviderVersion, m *Metadata) *wire.Document {
+func ProviderVersions(releases []*Release, withdrawn []WithdrawnVersion, further []wire.ProviderVersion, m *registryhcl.File) *wire.Document {
 	var fetched map[string][]address.Platform
-	further, withdrawn = m.WithoutWithdrawn(further, withdrawn)
+	further, withdrawn = WithoutWithdrawn(m, further, withdrawn)
 	if len(further) > 0 {
 		fetched = make(map[string][]address.Platform, len(further))
 		releases = withFurther(releases, further, m)
@@ -272,7 +273,7 @@ func ProviderVersions(releases []*Release, withdrawn []WithdrawnVersion, further
 
 // WithoutWithdrawn moves the versions that are withdrawn from a list of what can be fetched
 // to a list of those in the tree.
-func (m *Metadata) WithoutWithdrawn(list []wire.ProviderVersion, withdrawn []WithdrawnVersion) ([]wire.ProviderVersion, []WithdrawnVersion) {
+func WithoutWithdrawn(m *registryhcl.File, list []wire.ProviderVersion, withdrawn []WithdrawnVersion) ([]wire.ProviderVersion, []WithdrawnVersion) {
 	if m == nil || len(m.Withdrawn) == 0 {
 		return list, withdrawn
 	}
@@ -293,7 +294,7 @@ func (m *Metadata) WithoutWithdrawn(list []wire.ProviderVersion, withdrawn []Wit
 
 // withFurther adds versions that are not in the tree to a list of releases. These have
 // no packages.
-func withFurther(releases []*Release, further []wire.ProviderVersion, m *Metadata) []*Release {
+func withFurther(releases []*Release, further []wire.ProviderVersion, m *registryhcl.File) []*Release {
 	known := make(map[string]bool, len(releases)+len(further))
 	for _, r := range releases {
 		known[r.Version] = true

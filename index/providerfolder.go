@@ -23,9 +23,9 @@ import (
 type providerFolder struct {
 	folder
 	parser   address.ReleaseFileParser
-	read     func(context.Context, *archive) (digest, error) // the zip of one platform
-	releases map[string]*releaseFiles                        // by version
-	ordered  []*releaseFiles                                 // the newest first
+	read     func(context.Context, *job) (digest, error) // the zip of one platform
+	releases map[string]*releaseFiles                    // by version
+	ordered  []*releaseFiles                             // the newest first
 
 	walked  *walker          // that has walked it; nil if it was not
 	outcome *providerOutcome // of the last scan, in place of all that
@@ -37,8 +37,10 @@ func (p *providerFolder) keysOf() keysOf { return keysOf{p.address.Hostname, p.a
 func newProviderFolder(f folder, a address.Address) *providerFolder {
 	f.address = a
 	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: a.Name}, releases: make(map[string]*releaseFiles)}
-	p.read = func(ctx context.Context, a *archive) (digest, error) {
-		return readFile(ctx, a, func(f afero.File, d *digest) error { return d.readPackage(ctx, f, d.size, p.address.Name) })
+	p.read = func(ctx context.Context, a *job) (digest, error) {
+		return readFile(a, func(f afero.File, size int64) (Digest, error) {
+			return ReadPackage(ctx, f, size, p.address.Name, wire.SHA256{})
+		})
 	}
 	return p
 }
@@ -60,7 +62,7 @@ type releaseFiles struct {
 // A packageArchive is a provider's zip for one platform, or the folder of an
 // unpacked one.
 type packageArchive struct {
-	*archive
+	*job
 	platform address.Platform
 
 	platformText string
@@ -68,15 +70,15 @@ type packageArchive struct {
 
 // newPackageArchive takes the platform's names from that of the archive: what else they are
 // from need not stay in memory.
-func newPackageArchive(a *archive, p address.Platform) *packageArchive {
+func newPackageArchive(a *job, p address.Platform) *packageArchive {
 	text := strings.TrimSuffix(a.Name, ".zip")
 	text = text[len(text)-len(p.OS)-len("_")-len(p.Arch):]
-	return &packageArchive{archive: a, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
+	return &packageArchive{job: a, platform: address.Platform{OS: text[:len(p.OS)], Arch: text[len(p.OS)+1:]}, platformText: text}
 }
 
 // zip is the name of the zip that clients download.
 func (p *packageArchive) zip() string {
-	if p.files == nil {
+	if p.unpacked == nil {
 		return p.Name
 	}
 	return address.PackageName(p.in.address.Name, p.version, p.platform)
@@ -84,11 +86,11 @@ func (p *packageArchive) zip() string {
 
 // detail is what reading the zip found out. An unpacked package has no detail: the
 // registry packs it as it should be.
-func (p *packageArchive) detail() packageDetail {
-	if p.files != nil {
-		return packageDetail{}
+func (p *packageArchive) detail() PackageDetail {
+	if p.unpacked != nil {
+		return PackageDetail{}
 	}
-	return decodePackageDetail(p.content)
+	return PackageDetailOf(p.Content)
 }
 
 // A document is one of the small files beside the packages.
@@ -299,7 +301,7 @@ func (w *walker) addReleaseFile(p *providerFolder, f address.ReleaseFile, report
 	}
 	d := &document{Location: e.Location(report), stamp: tree.StampOf(e.Info)}
 	if known, ok := w.scan.memo.get(&d.Location, d.stamp); ok {
-		d.content = known.content
+		d.content = known.Content
 	} else {
 		d.DetachName()
 	}
@@ -376,7 +378,7 @@ func (r *releaseFiles) path(p *providerFolder) string {
 // offered is being written anew or cannot be read. The next scan tries again.
 func (r *releaseFiles) rewritten(known *Release, now time.Time) bool {
 	return slices.ContainsFunc(r.packages, func(p *packageArchive) bool {
-		return p.bad.IsFault() && known.Package(p.platform.OS, p.platform.Arch) != nil || p.unfinished(now) && (p.bad.Reason == tree.BeingWritten || known.Package(p.platform.OS, p.platform.Arch) != nil)
+		return p.Bad.IsFault() && known.Package(p.platform.OS, p.platform.Arch) != nil || p.unfinished(now) && (p.Bad.Reason == tree.BeingWritten || known.Package(p.platform.OS, p.platform.Arch) != nil)
 	})
 }
 

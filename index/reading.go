@@ -3,13 +3,10 @@ package index
 import (
 	"cmp"
 	"context"
-	"io"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -169,7 +166,7 @@ func newBatches(s *scan, found *inventory, send func(*Snapshot)) *batches {
 }
 
 // count counts an archive that has been read.
-func (b *batches) count(a *archive) {
+func (b *batches) count(a *job) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.progress.Done++
@@ -243,12 +240,12 @@ type reading struct {
 
 	mutex      sync.Mutex
 	resumed    *sync.Cond
-	queue      []*archive                     // not begun, in order; some have been begun as urgent
-	urgent     []*archive                     // not begun, and waited for
-	archives   map[address.Address][]*archive // all of them
-	requests   map[Wanted]*request            // those that wait for archives
-	urgentLeft atomic.Int64                   // urgent archives that are not read yet: while there are any, others pause
-	workers    int                            // that read what is urgent
+	queue      []*job                     // not begun, in order; some have been begun as urgent
+	urgent     []*job                     // not begun, and waited for
+	archives   map[address.Address][]*job // all of them
+	requests   map[Wanted]*request        // those that wait for archives
+	urgentLeft atomic.Int64               // urgent archives that are not read yet: while there are any, others pause
+	workers    int                        // that read what is urgent
 	ended      bool
 
 	publishing bool           // publishSoon has been called
@@ -259,10 +256,10 @@ type reading struct {
 type request struct{ left int } // archives to be read
 
 func newReading(s *scan, found *inventory, publish func(*Snapshot)) *reading {
-	slices.SortStableFunc(found.unread, func(a, b *archive) int { return cmp.Compare(a.rank, b.rank) })
+	slices.SortStableFunc(found.unread, func(a, b *job) int { return cmp.Compare(a.rank, b.rank) })
 	r := &reading{
 		scan: s, found: found, batches: newBatches(s, found, publish),
-		queue: found.unread, archives: make(map[address.Address][]*archive), requests: make(map[Wanted]*request),
+		queue: found.unread, archives: make(map[address.Address][]*job), requests: make(map[Wanted]*request),
 	}
 	r.resumed = sync.NewCond(&r.mutex)
 	for _, a := range found.unread {
@@ -296,7 +293,7 @@ func (r *reading) run() {
 }
 
 // take returns the next archive to read, nil when there is none.
-func (r *reading) take() *archive {
+func (r *reading) take() *job {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	if a := r.takeUrgent(); a != nil || r.scan.ctx.Err() != nil {
@@ -313,7 +310,7 @@ func (r *reading) take() *archive {
 	return nil
 }
 
-func (r *reading) takeUrgent() *archive {
+func (r *reading) takeUrgent() *job {
 	if len(r.urgent) == 0 || r.scan.ctx.Err() != nil {
 		return nil
 	}
@@ -385,11 +382,11 @@ func (r *reading) readUrgent() {
 }
 
 // read reads an archive, and has it published when a request waits for no other.
-func (r *reading) read(a *archive) {
+func (r *reading) read(a *job) {
 	d := r.scan.readArchive(a)
 	r.found.reading.Lock()
-	if d.bad.Passes() && (r.scan.live || d.bad.Reason == tree.StoreFailed) {
-		r.found.failed = failureAt(a.ReportPath(), d.bad) // and it stays pending
+	if d.Bad.Passes() && (r.scan.live || d.Bad.Reason == tree.StoreFailed) {
+		r.found.failed = failureAt(a.ReportPath(), d.Bad) // and it stays pending
 	} else {
 		a.digest, a.pending = d, false
 	}
@@ -449,31 +446,4 @@ func (t *turn) wait() {
 	for r.urgentLeft.Load() > 0 && !t.urgent && r.scan.ctx.Err() == nil {
 		r.resumed.Wait()
 	}
-}
-
-// A pacedFile is read at the pace of its reading.
-type pacedFile struct {
-	afero.File
-	archive *archive
-}
-
-func (f pacedFile) Read(p []byte) (int, error) {
-	f.archive.turn.wait()
-	return f.File.Read(p)
-}
-
-func (f pacedFile) ReadAt(p []byte, offset int64) (int, error) {
-	f.archive.turn.wait()
-	return f.File.ReadAt(p, offset)
-}
-
-// pacedReaderAt does the same for a packed folder.
-type pacedReaderAt struct {
-	io.ReaderAt
-	archive *archive
-}
-
-func (r pacedReaderAt) ReadAt(p []byte, offset int64) (int, error) {
-	r.archive.turn.wait()
-	return r.ReaderAt.ReadAt(p, offset)
 }

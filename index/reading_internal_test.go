@@ -16,9 +16,9 @@ func newScan(t *testing.T) *scan {
 // that has to rest. It does not cost a snapshot each time it is repeated.
 func TestASnapshotIsMadeWhenMoreHasBeenRead(t *testing.T) {
 	address := address.Address{Namespace: "acme", Name: "vpc", System: "aws"}
-	unread := &archive{in: &folder{address: address}, version: "1.0.0"}
+	unread := &job{in: &folder{address: address}, version: "1.0.0"}
 	s := newScan(t)
-	found := &inventory{report: newReport(), unread: []*archive{unread}}
+	found := &inventory{report: newReport(), unread: []*job{unread}}
 	made := 0
 	r := newReading(s, found, func(*Snapshot) { made++ })
 	prioritize := func(version string) int {
@@ -53,8 +53,8 @@ func TestTheSameSnapshotIsPublishedOnce(t *testing.T) {
 // repeated for as long as it takes to read an archive of gigabytes.
 func TestRequestsForTheSameAreKeptOnce(t *testing.T) {
 	demo := address.Address{Namespace: "acme", Name: "demo"}
-	a := &archive{in: &folder{address: demo}, version: "1.0.0", turn: &turn{begun: true}}
-	r := &reading{scan: newScan(t), archives: map[address.Address][]*archive{demo: {a}}, requests: make(map[Wanted]*request)}
+	a := &job{in: &folder{address: demo}, version: "1.0.0", turn: &turn{begun: true}}
+	r := &reading{scan: newScan(t), archives: map[address.Address][]*job{demo: {a}}, requests: make(map[Wanted]*request)}
 	r.resumed = sync.NewCond(&r.mutex)
 	for range 100 {
 		r.prioritize(Wanted{demo, ""})

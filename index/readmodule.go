@@ -12,14 +12,15 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// ReadModule reads what the tree has of a version of a module, as a scan does, where the
+// ReadVersion reads what the tree has of a version of a module, as a scan does, where the
 // snapshot may be behind what is on the disk; nil if there is nothing, or an empty file that
 // is Abandoned. The error is a *PackageError where a scan would withhold it, ErrReserved or
 // ErrChanged where it is still being written, and otherwise that of ctx or one of
 // StorageError.
-func ReadModule(t tree.Tree, ctx context.Context, a address.Address, v *version.Version) (*ModuleVersion, error) {
+func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version.Version) (*ModuleVersion, error) {
 	part, dir, err := t.Folder(a).In()
 	if err != nil {
 		return nil, err
@@ -32,7 +33,7 @@ func ReadModule(t tree.Tree, ctx context.Context, a address.Address, v *version.
 	if p == nil || err != nil {
 		return nil, err
 	}
-	p.archive.in = &folder{part: part, address: a}
+	p.job.in = &folder{part: part, address: a}
 	if err := p.read(ctx); err != nil {
 		return nil, moduleUnread(ctx, err)
 	}
@@ -43,8 +44,8 @@ func ReadModule(t tree.Tree, ctx context.Context, a address.Address, v *version.
 // name VERSION.tar.gz, before a scan has seen it: the path in the tree's modules, what is
 // there, and what CheckModule found in it.
 func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d ModuleDigest) *ModuleVersion {
-	p := &modulePackage{version: v, format: "tar.gz", archive: &archive{Location: tree.Location{Name: path}, digest: d.digest}}
-	p.archive.stamp = tree.StampOf(info)
+	p := &modulePackage{version: v, format: "tar.gz", job: &job{Location: tree.Location{Name: path}, digest: digest{Digest: d.Digest}}}
+	p.job.stamp = tree.StampOf(info)
 	return p.offered(a.Hostname)
 }
 
@@ -58,7 +59,7 @@ func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage,
 		if tree.IsHiddenOrTemporary(e.Name) {
 			continue
 		}
-		p := &modulePackage{format: "tar.gz", preference: len(address.ModuleFormats), archive: &archive{Location: tree.Location{Dir: e.Dir, Name: e.Name}}}
+		p := &modulePackage{format: "tar.gz", preference: len(address.ModuleFormats), job: &job{Location: tree.Location{Dir: e.Dir, Name: e.Name}}}
 		text, format, preference, isFile := address.ParseModuleFile(e.Name)
 		switch {
 		case isFile && (e.Bad != nil || !e.Info.IsDir()):
@@ -79,7 +80,7 @@ func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage,
 			continue
 		}
 		if isFile {
-			p.archive.stamp = tree.StampOf(e.Info)
+			p.job.stamp = tree.StampOf(e.Info)
 		}
 		if best == nil || p.preference < best.preference {
 			best = p
@@ -93,24 +94,26 @@ func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage,
 
 // read reads a package or folder outside of a scan.
 func (p *modulePackage) read(ctx context.Context) error {
-	a := p.archive
+	a := p.job
 	if p.preference < len(address.ModuleFormats) {
-		d, err := readFile(ctx, a, func(f afero.File, d *digest) error { return d.readModule(ctx, f, d.size, p.format) })
+		d, err := readFile(a, func(f afero.File, size int64) (Digest, error) {
+			return ReadModule(ctx, f, size, p.format, wire.SHA256{})
+		})
 		d.stamp = a.stamp
 		a.digest = d
 		return err
 	}
 	var dirs []string
-	a.findModule(func(dir string) { dirs = append(dirs, dir) })
-	a.stamp = stampFolder(a.files)
+	a.module, a.Bad = FindModule(a.in.part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
+	a.stamp = a.module.Stamp()
 	// Where no scan follows, too, nothing else tells that it has been copied completely.
-	if now := time.Now(); !a.bad.Passes() && a.withChanges(dirs, now).TooYoung(now, folderRest) {
+	if now := time.Now(); !a.Bad.Passes() && a.withChanges(dirs, now).TooYoung(now, folderRest) {
 		return tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
-	if a.bad != nil {
-		return a.bad
+	if a.Bad != nil {
+		return a.Bad
 	}
-	d, err := readFolder(ctx, a)
+	d, err := readModuleFolder(ctx, a)
 	d.stamp = a.stamp
 	a.digest = d
 	return err

@@ -51,7 +51,7 @@ func TestReadModule(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := index.ReadModule(opened, t.Context(), ownVPC, v1)
+			got, err := index.ReadVersion(t.Context(), opened, ownVPC, v1)
 			var bad *index.PackageError
 			if (got != nil) != test.there || errors.As(err, &bad) != (test.reason != "") || bad != nil && bad.Reason != test.reason {
 				t.Fatalf("got %+v, %v", got, err)
@@ -69,7 +69,7 @@ func TestReadModule(t *testing.T) {
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			cancel()
-			if _, err := index.ReadModule(opened, ctx, ownVPC, v1); !errors.Is(err, context.Canceled) {
+			if _, err := index.ReadVersion(ctx, opened, ownVPC, v1); !errors.Is(err, context.Canceled) {
 				t.Errorf("when it is given up the error is %v", err)
 			}
 		})
@@ -88,11 +88,11 @@ func TestReadModuleThatIsReserved(t *testing.T) {
 		t.Fatal(err)
 	}
 	v1 := version.Must(version.NewVersion("1.0.0"))
-	if got, err := index.ReadModule(opened, t.Context(), ownVPC, v1); got != nil || !errors.Is(err, tree.ErrReserved) {
+	if got, err := index.ReadVersion(t.Context(), opened, ownVPC, v1); got != nil || !errors.Is(err, tree.ErrReserved) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	files.Write("modules/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
-	if got, err := index.ReadModule(opened, t.Context(), ownVPC, v1); got == nil || err != nil {
+	if got, err := index.ReadVersion(t.Context(), opened, ownVPC, v1); got == nil || err != nil {
 		t.Errorf("with a package in another format: got %+v, %v", got, err)
 	}
 }
@@ -126,7 +126,7 @@ func TestReadModuleThatIsBeingCopied(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got, err := index.ReadModule(opened, t.Context(), ownVPC, v1); (got != nil) != test.copied || errors.Is(err, tree.ErrChanged) == test.copied {
+			if got, err := index.ReadVersion(t.Context(), opened, ownVPC, v1); (got != nil) != test.copied || errors.Is(err, tree.ErrChanged) == test.copied {
 				t.Errorf("got %+v, %v", got, err)
 			}
 		})
@@ -140,7 +140,7 @@ func TestReadModuleThatIsBeingCopied(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := index.ReadModule(opened, t.Context(), ownVPC, v1); got != nil || !errors.Is(err, tree.ErrChanged) {
+		if got, err := index.ReadVersion(t.Context(), opened, ownVPC, v1); got != nil || !errors.Is(err, tree.ErrChanged) {
 			t.Errorf("got %+v, %v", got, err)
 		}
 	})
@@ -167,7 +167,7 @@ func TestReadModuleWhileTheDiskFails(t *testing.T) {
 					}
 					return nil
 				})
-				got, err := index.ReadModule(opened, t.Context(), ownVPC, v1)
+				got, err := index.ReadVersion(t.Context(), opened, ownVPC, v1)
 				var failed []treetest.Operation
 				if asked, failed = faults.End(); len(failed) > 0 && !errors.Is(err, tree.ErrNotWritable) || len(failed) == 0 && got == nil {
 					t.Errorf("%v: got %+v, %v", failed, got, err)

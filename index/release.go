@@ -1,7 +1,6 @@
 package index
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path"
@@ -88,8 +87,8 @@ func (s *scan) offerRelease(p *providerFolder, files *releaseFiles, keys *keysFi
 	// an older one. A file of it that has changed by now is not served.
 	if last != nil && (files.pending() || files.rewritten(last, s.options.now())) {
 		for _, k := range files.packages {
-			if k.bad != nil && !k.pending {
-				report.withhold(problemOf(k.bad, k.ReportPath(), p.address, files.text))
+			if k.Bad != nil && !k.pending {
+				report.withhold(problemOf(k.Bad, k.ReportPath(), p.address, files.text))
 			}
 		}
 		report.Pending += files.unread()
@@ -172,7 +171,7 @@ func (s *scan) verify(p *providerFolder, files *releaseFiles, keys *keysFile) (v
 	}
 	offered, zips := make([]Package, len(packages)), make([]File, len(packages)) // each at once
 	for i, k := range packages {
-		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.h1, packedH1: k.detail().packedH1, release: r}
+		offered[i] = Package{Platform: k.platform, File: &zips[i], H1: k.H1, packedH1: k.detail().PackedH1, release: r}
 		r.Packages[i], zips[i] = &offered[i], k.file(files.text)
 		r.published = max(r.published, k.stamp.ModTime)
 		r.Changed = append(r.Changed, k.changedBytes(k.platformText)...)
@@ -208,7 +207,7 @@ func (s *scan) readDocument(d *document) ([]byte, *tree.Finding) {
 	if err != nil {
 		return nil, tree.AsFinding(err)
 	}
-	s.memo.put(&d.Location, digest{stamp: d.stamp, content: content}, s.options.now())
+	s.memo.put(&d.Location, digest{stamp: d.stamp, Digest: Digest{Content: content}}, s.options.now())
 	return content, nil
 }
 
@@ -309,8 +308,13 @@ func (s *scan) verifySignature(p *providerFolder, files *releaseFiles, checksums
 func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(path string, f *tree.Finding)) []*packageArchive {
 	all = slices.Clone(all)
 	slices.SortStableFunc(all, func(a, b *packageArchive) int {
-		// A zip comes before a folder of the same platform.
-		return cmp.Or(a.platform.Compare(b.platform), cmp.Compare(min(len(a.files), 1), min(len(b.files), 1)))
+		switch c := a.platform.Compare(b.platform); {
+		case c != 0 || a.isFolder() == b.isFolder():
+			return c
+		case b.isFolder(): // a zip comes before a folder of the same platform
+			return -1
+		}
+		return 1
 	})
 	kept := all[:0]
 	for _, p := range all {
@@ -330,15 +334,15 @@ func checkPackages(all []*packageArchive, sums wire.Checksums, withhold func(pat
 // check returns why a package is withheld, nil if it is not. sums are nil without
 // a SHA256SUMS, other is another package of the platform.
 func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *tree.Finding {
-	unusable := p.detail().findingOn(p.platform)
+	unusable := p.detail().FindingOn(p.platform)
 	switch sum, listed := sums[p.zip()]; {
-	case p.bad != nil:
-		return p.bad
+	case p.Bad != nil:
+		return p.Bad
 	case sums != nil && !listed:
 		return tree.Findingf(tree.NotListed, "SHA256SUMS does not list it: release it with the others or remove it")
-	case sums != nil && sum != p.sha256 && p.files != nil:
+	case sums != nil && sum != p.SHA256 && p.isFolder():
 		return tree.Findingf(tree.ChecksumMismatch, "packed, it is not the zip that SHA256SUMS lists: put that zip in its place, or remove SHA256SUMS and its signature")
-	case sums != nil && sum != p.sha256:
+	case sums != nil && sum != p.SHA256:
 		return tree.Findingf(tree.ChecksumMismatch, "its sha256 is not the one SHA256SUMS lists: copy it again")
 	case unusable != nil:
 		return unusable
@@ -351,11 +355,11 @@ func (p *packageArchive) check(sums wire.Checksums, other *packageArchive) *tree
 // file is what clients download of a package that has been read.
 func (p *packageArchive) file(version string) File {
 	f := File{
-		Name: p.zip(), Version: version, Platform: p.platformText, ContentType: zipType, Size: p.digest.size, SHA256: p.sha256,
+		Name: p.zip(), Version: version, Platform: p.platformText, ContentType: zipType, Size: p.digest.Size, SHA256: p.SHA256,
 		in: inProviders, dir: p.Dir, base: p.Name, modTime: p.stamp.ModTime, inode: p.stamp.Inode, changed: p.stamp.Changed,
 	}
-	if p.files != nil {
-		f.made = &madeFile{packed: layOutZip(p.files, decodeMembers(p.content, len(p.files)))} // as when it was read
+	if p.unpacked != nil {
+		f.made = &madeFile{packed: p.unpacked.Pack(p.Digest)} // as when it was read
 	}
 	return f
 }
@@ -405,10 +409,10 @@ func packageNotes(packages []*packageArchive) (notes []string) {
 	var withoutMode, otherHash []string
 	for _, p := range packages {
 		detail := p.detail()
-		if p.platform.OS != "windows" && detail.program == programWithoutMode {
+		if p.platform.OS != "windows" && detail.LacksMode() {
 			withoutMode = append(withoutMode, p.platform.String())
 		}
-		if detail.packedH1 != "" {
+		if detail.PackedH1 != "" {
 			otherHash = append(otherHash, p.platform.String())
 		}
 	}

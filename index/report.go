@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -70,7 +71,7 @@ type Offer struct {
 
 // noticed returns the offer with a note of the notice that deprecates it, which may
 // be nil.
-func (o Offer) noticed(n *Notice) Offer {
+func (o Offer) noticed(n *registryhcl.Notice) Offer {
 	if n != nil {
 		note := "it is deprecated"
 		if why := n.String(); why != "" {
@@ -119,7 +120,7 @@ func (r *Report) ignoreProblem(p Problem) {
 }
 
 // withdraw reports a version that a notice withdraws.
-func (r *Report) withdraw(path string, a address.Address, version string, n *Notice) {
+func (r *Report) withdraw(path string, a address.Address, version string, n *registryhcl.Notice) {
 	detail := "it is withdrawn: " + cmp.Or(n.String(), "no reason is given")
 	r.ignoreProblem(problemOf(tree.Findingf(tree.Withdrawn, "%s", detail), path, a, version))
 }

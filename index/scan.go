@@ -171,11 +171,14 @@ func (x *scanner) scan(ctx context.Context, waiting *waiting, publish func(*Snap
 
 // checkSeeking checks the first archive that can be opened. ok reports whether there
 // is one.
-func checkSeeking(unread []*archive) (ok bool, err error) {
+func checkSeeking(unread []*job) (ok bool, err error) {
 	for _, a := range unread {
 		name := a.Path()
-		if len(a.files) > 0 {
-			name = a.files[0].path
+		switch {
+		case a.module != nil:
+			name = cmp.Or(a.module.FirstFile(), name)
+		case a.unpacked != nil:
+			name = cmp.Or(a.unpacked.FirstFile(), name)
 		}
 		if ok, err := a.in.part.CheckSeeking(name); ok {
 			return err == nil, err
@@ -191,8 +194,8 @@ type inventory struct {
 	providers []*providerFolder
 	modules   []*moduleFolder
 
-	unread   []*archive // those the memo does not know, in no order
-	recalled int        // how many it knows
+	unread   []*job // those the memo does not know, in no order
+	recalled int    // how many it knows
 
 	reading sync.Mutex // guards the digests of archives while they are read
 	failed  string     // which of them could not be read this time, and why; empty: all could
@@ -345,7 +348,7 @@ func inParallel(workers, n int, do func(i int)) {
 type walker struct {
 	scan     *scan
 	report   *Report
-	unread   []*archive
+	unread   []*job
 	recalled int
 
 	known   []string // the folders that were listed, see outcome

@@ -372,7 +372,7 @@ func (s *scan) recallShared(found *inventory) {
 	if len(records) == 0 {
 		return
 	}
-	found.unread = slices.DeleteFunc(found.unread, func(a *archive) bool {
+	found.unread = slices.DeleteFunc(found.unread, func(a *job) bool {
 		path := a.ReportPath()
 		d, ok := records[path]
 		if !ok || d.stamp != a.stamp {

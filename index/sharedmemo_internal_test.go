@@ -16,8 +16,8 @@ import (
 // Segments come from a storage that others can write to.
 func FuzzDecodeSegment(f *testing.F) {
 	records := map[string]digest{
-		"providers/acme/demo/a.zip": {sha256: wire.SHA256Of([]byte("a")), h1: "h1:a", size: 1},
-		"modules/acme/vpc/aws/1.0":  {stamp: tree.Stamp{Size: 2, Inode: 3, Changed: tree.ByTag}, bad: tree.Findingf(tree.BadArchive, "it is damaged"), content: []byte("x")},
+		"providers/acme/demo/a.zip": {Digest: Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1}},
+		"modules/acme/vpc/aws/1.0":  {stamp: tree.Stamp{Size: 2, Inode: 3, Changed: tree.ByTag}, Digest: Digest{Bad: tree.Findingf(tree.BadArchive, "it is damaged"), Content: []byte("x")}},
 	}
 	for segment := range encodeSegments(records) {
 		f.Add(segment)
@@ -50,8 +50,8 @@ func FuzzDecodeSegment(f *testing.F) {
 
 func TestSegmentsKeepRecords(t *testing.T) {
 	records := map[string]digest{
-		"a": {stamp: tree.Stamp{Size: 1, ModTime: 2, Inode: 3, Changed: 4}, sha256: wire.SHA256Of([]byte("a")), h1: "h1:a", size: 1, checksum: 5, content: []byte("x")},
-		"b": {content: make([]byte, 2*maxSegment)},
+		"a": {stamp: tree.Stamp{Size: 1, ModTime: 2, Inode: 3, Changed: 4}, Digest: Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1, Checksum: 5, Content: []byte("x")}},
+		"b": {Digest: Digest{Content: make([]byte, 2*maxSegment)}},
 		"c": {},
 	}
 	decoded, segments := make(map[string]digest), 0
@@ -65,7 +65,7 @@ func TestSegmentsKeepRecords(t *testing.T) {
 		}
 	}
 	equal := func(a, b digest) bool {
-		return a.stamp == b.stamp && a.sha256 == b.sha256 && a.h1 == b.h1 && a.size == b.size && a.checksum == b.checksum && string(a.content) == string(b.content)
+		return a.stamp == b.stamp && a.SHA256 == b.SHA256 && a.H1 == b.H1 && a.Size == b.Size && a.Checksum == b.Checksum && string(a.Content) == string(b.Content)
 	}
 	if !maps.EqualFunc(records, decoded, equal) || segments != 3 {
 		t.Errorf("%d records come back as %d, in %d segments", len(records), len(decoded), segments)
@@ -114,7 +114,7 @@ func TestMergingLoadsLargeSegmentsOnce(t *testing.T) {
 		for i := range n {
 			path := fmt.Sprintf("modules/acme/%s%d/aws/1.0.0.tar.gz", kind, i)
 			content := bytes.Repeat([]byte{byte(i)}, size)
-			for segment := range encodeSegments(map[string]digest{path: {content: content}}) {
+			for segment := range encodeSegments(map[string]digest{path: {Digest: Digest{Content: content}}}) {
 				c.segments[segmentName(segment)] = segment
 			}
 		}

@@ -175,7 +175,7 @@ func (w *walker) badModuleAddress(f folder, err error) {
 	bad := tree.Findingf(tree.BadName, "%v", err)
 	if i := slices.IndexFunc(f.names, isVersion); i > 0 {
 		target, missing := f.moduleTarget()
-		bad = misplaced("%s: move the module to %s/%s/", missingFolders(missing), target, plain(f.names[i]))
+		bad = misplaced("%s: move the module to %s/%s/", missingFolders(missing), target, address.Plain(f.names[i]))
 	}
 	w.misplace(f.report, bad)
 }
@@ -189,7 +189,7 @@ func (w *walker) strayProviderFile(p *providerFolder, dir, version string, e tre
 	}
 	switch bad, extra := p.misnamedReleaseFile(dir, version, e.Name, beside); {
 	case isMetadata(e):
-		w.report.withhold(problemOf(misplaced("it is of all versions: move it to %s/", plain(p.report)), report, p.address, version))
+		w.report.withhold(problemOf(misplaced("it is of all versions: move it to %s/", address.Plain(p.report)), report, p.address, version))
 	case bad != nil:
 		w.report.withhold(problemOf(bad, report, p.address, version))
 	case !extra:
@@ -207,9 +207,9 @@ func (w *walker) strayProviderFolder(p *providerFolder, dir string, e tree.Entry
 	report := path.Join(dir, e.Name)
 	files := w.releaseFilesIn(p.part, e.Path(), report, 2)
 	for _, f := range files {
-		target := plain(dir)
+		target := address.Plain(dir)
 		if f.typ != p.address.Name {
-			target = plain(path.Join("providers", p.hostname, p.names[0], f.typ))
+			target = address.Plain(path.Join("providers", p.hostname, p.names[0], f.typ))
 		}
 		w.misplace(f.report, misplaced("it lies too deep in the tree: move it to %s/", target))
 	}
@@ -297,7 +297,7 @@ func (w *walker) strayModuleFolder(m *moduleFolder, e tree.Entry, beside *siblin
 			continue
 		}
 		tooDeep = true
-		w.report.withhold(problemOf(misplaced("it lies too deep in the tree: move it to %s/", plain(m.report)), path.Join(report, inner.Name), m.address, ""))
+		w.report.withhold(problemOf(misplaced("it lies too deep in the tree: move it to %s/", address.Plain(m.report)), path.Join(report, inner.Name), m.address, ""))
 	}
 	if !tooDeep && !isPart {
 		w.report.ignore(report, tree.NotPartOfTree, "a folder here is named after a version, such as 1.0.0: move or remove it")
@@ -315,14 +315,14 @@ func (w *walker) strayInKeys(report string, e tree.Entry) {
 	if e.Info.IsDir() {
 		entries, _ := w.scan.tree.Keys.List(e.Path())
 		if slices.ContainsFunc(entries, w.holdsPublicKey) {
-			w.misplace(report, misplaced("the public keys of a namespace are in one file: put them into %s", plain(report+".asc")))
+			w.misplace(report, misplaced("the public keys of a namespace are in one file: put them into %s", address.Plain(report+".asc")))
 			return
 		}
 		w.report.ignore(report, tree.NotPartOfTree, "a folder here is named after a registry, such as registry.terraform.io: move or remove it")
 		return
 	}
 	extension := path.Ext(e.Name)
-	target := plain(strings.TrimSuffix(report, extension) + ".asc")
+	target := address.Plain(strings.TrimSuffix(report, extension) + ".asc")
 	switch {
 	case w.holds(e, publicKeyBlock):
 		w.misplace(report, misplaced("public keys are in files named NAMESPACE.asc: rename it to %s", target))

@@ -24,7 +24,7 @@ func (f *File) same(other *File) bool {
 		f.IsFolder() != other.IsFolder() {
 		return false
 	}
-	return !f.IsFolder() || slices.Equal(f.made.packed.contents(), other.made.packed.contents())
+	return !f.IsFolder() || slices.Equal(f.made.packed.Files(), other.made.packed.Files())
 }
 
 // consistsOf reports whether a module has these versions and no others. A nil Module has

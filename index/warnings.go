@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 // Limits of what clients print at every init: characters of a warning without its
@@ -38,7 +40,7 @@ func withdrawalWarnings(withdrawn []WithdrawnVersion) []string {
 		}
 		parts = append(parts, part)
 	}
-	text, _ := shorten("withdrawn, use other versions than "+strings.Join(parts, ", "), maxWarning)
+	text, _ := registryhcl.Shorten("withdrawn, use other versions than "+strings.Join(parts, ", "), maxWarning)
 	return []string{text}
 }
 
@@ -46,7 +48,7 @@ func withdrawalWarnings(withdrawn []WithdrawnVersion) []string {
 // newest first: one line for each notice that deprecates some. It names them, since
 // clients print it also where they use others.
 func deprecationWarnings(releases []*Release) (warnings []string) {
-	var notices []*Notice
+	var notices []*registryhcl.Notice
 	for _, r := range releases {
 		if n := r.deprecated; n != nil && !slices.Contains(notices, n) {
 			notices = append(notices, n)
@@ -59,7 +61,7 @@ func deprecationWarnings(releases []*Release) (warnings []string) {
 }
 
 // deprecationWarning is the line about the releases that a notice deprecates.
-func deprecationWarning(releases []*Release, n *Notice) string {
+func deprecationWarning(releases []*Release, n *registryhcl.Notice) string {
 	covered := make([]*version.Version, len(releases)) // nil: not covered
 	total := 0
 	for i, r := range releases {
@@ -75,7 +77,7 @@ func deprecationWarning(releases []*Release, n *Notice) string {
 	if n.Reason != "" {
 		text += ": " + n.Reason
 	}
-	text, _ = shorten(text, maxWarning)
+	text, _ = registryhcl.Shorten(text, maxWarning)
 	if n.Link != "" {
 		text += " (" + n.Link + ")"
 	}

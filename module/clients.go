@@ -99,7 +99,7 @@ func (h *Handler) clientSite(ctx context.Context, httpsPort int) (ClientSite, er
 	if err != nil {
 		return s, err
 	}
-	folders, err := index.Folders(t, ctx)
+	folders, err := index.Folders(ctx, t)
 	if err != nil {
 		return s, fmt.Errorf("reading the folders of %s: %w", s.Root, err)
 	}

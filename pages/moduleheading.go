@@ -8,6 +8,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 func (m *moduleView) heading() heading {
@@ -156,18 +157,18 @@ func (m *moduleView) sidebar() sidebar {
 	if meta := m.module.Metadata(); meta != nil {
 		b.Facts = append(b.Facts, sourceFacts(meta)...)
 	}
-	archive := m.version.Archive
+	packed := m.version.Archive
 	b.Facts = append(b.Facts,
 		fact{Term: "Published", Time: m.version.Published()},
-		fact{Term: "Package", Text: archive.Name, URL: m.archiveURL(archive.Name), More: ", " + size(archive.Size)},
-		fact{Term: "sha256", Text: abbreviated(archive.SHA256.String()), Full: archive.SHA256.String()},
+		fact{Term: "Package", Text: packed.Name, URL: m.archiveURL(packed.Name), More: ", " + size(packed.Size)},
+		fact{Term: "sha256", Text: abbreviated(packed.SHA256.String()), Full: packed.SHA256.String()},
 		fact{Term: "h1", Text: abbreviated(m.version.H1), Full: m.version.H1},
 	)
 	return b
 }
 
 // sourceFacts returns the facts that an operator writes.
-func sourceFacts(m *index.Metadata) []fact {
+func sourceFacts(m *registryhcl.File) []fact {
 	var facts []fact
 	if m.Source != "" {
 		_, text, _ := strings.Cut(m.Source, "://")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 var latestChip = chip{Label: "latest", Tone: "good"}
@@ -16,7 +17,7 @@ var latestChip = chip{Label: "latest", Tone: "good"}
 var withdrawnChip = chip{Label: "withdrawn", Tone: "bad"}
 
 // versionChips say whether a version is the latest, a prerelease or deprecated.
-func versionChips(text string, latest bool, deprecated *index.Notice) []chip {
+func versionChips(text string, latest bool, deprecated *registryhcl.Notice) []chip {
 	var chips []chip
 	if latest {
 		chips = append(chips, latestChip)
@@ -45,7 +46,7 @@ func isPrerelease(text string) bool {
 
 // versionNotices returns the notices for a version whose bytes have changed, that is
 // deprecated, or that is not the latest.
-func versionNotices(text, latest string, changed []index.ChangedBytes, deprecated *index.Notice, useLatest *link) []notice {
+func versionNotices(text, latest string, changed []index.ChangedBytes, deprecated *registryhcl.Notice, useLatest *link) []notice {
 	notices := changedNotices(changed)
 	if deprecated != nil {
 		n := notice{Tone: "warn", Title: "This version is deprecated.", Text: deprecated.Reason}

@@ -14,9 +14,9 @@ import (
 // In a Bucket, documentation is staged as the archive that the client sent, because an
 // archive appears in a Bucket whole. Its pages are written one by one. They are
 // written into a release before the release is complete, so that both appear together,
-// and over the pages of a published release. There a reader may see pages of both versions for a
-// moment, but never misses a page that both have: pages that only the old version has
-// are removed last.
+// and over the pages of a published release. There a reader may see pages of both
+// versions for a moment, but never misses a page that both have: pages that only the
+// old version has are removed last.
 
 var docsArchives = []string{docsZip, docsTarGz, docsTgz}
 
@@ -42,12 +42,12 @@ func (s stage) docsArchive() (fs.FileInfo, error) {
 }
 
 // readDocs reads the staged archive.
-func (s stage) readDocs(ctx context.Context, archive fs.FileInfo) ([]docFile, error) {
-	content, err := s.part.ReadFile(s.path(archive.Name()), maxDocs)
+func (s stage) readDocs(ctx context.Context, packed fs.FileInfo) ([]docFile, error) {
+	content, err := s.part.ReadFile(s.path(packed.Name()), maxDocs)
 	if err != nil {
 		return nil, err
 	}
-	return readDocs(ctx, bytes.NewReader(content), int64(len(content)), archive.Name())
+	return readDocs(ctx, bytes.NewReader(content), int64(len(content)), packed.Name())
 }
 
 // writeDocs writes pages to a folder.

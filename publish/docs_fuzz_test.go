@@ -18,8 +18,8 @@ func FuzzReadDocs(f *testing.F) {
 		f.Add(name, []byte(indextest.Zip("docs/index.md", "# Demo", "docs/resources/thing.md", "x")))
 		f.Add(name, []byte(indextest.TarGz("website/docs/index.md", "# Demo", "../x", "x")))
 	}
-	f.Fuzz(func(t *testing.T, name string, archive []byte) {
-		files, err := readDocs(t.Context(), bytes.NewReader(archive), int64(len(archive)), name)
+	f.Fuzz(func(t *testing.T, name string, packed []byte) {
+		files, err := readDocs(t.Context(), bytes.NewReader(packed), int64(len(packed)), name)
 		if err != nil {
 			if !errors.Is(err, ErrRefused) {
 				t.Errorf("%v", err)

@@ -7,7 +7,7 @@ import (
 	"errors"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -63,7 +63,7 @@ func (p *Publisher) putMetadata(ctx context.Context, files tree.Tree, f File, u 
 	if err != nil {
 		return Result{}, err
 	}
-	if _, problems := index.ParseMetadata(body.Bytes()); len(problems) > 0 {
+	if _, problems := registryhcl.Parse(body.Bytes()); len(problems) > 0 {
 		bad := &Refusal{Kind: ErrRefused}
 		for _, problem := range problems {
 			bad.Reasons = append(bad.Reasons, tree.MetadataName+": "+problem.String())

@@ -3,7 +3,7 @@ package publish
 import (
 	"slices"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 // NoticeChanges are the statements about versions that a registry.hcl adds to the file
@@ -21,8 +21,8 @@ func (n NoticeChanges) Any() bool { return len(n.Withdrawn)+len(n.Deprecated)+le
 
 // noticeChanges compares the contents of two files.
 func noticeChanges(before, after []byte) NoticeChanges {
-	was, _ := index.ParseMetadata(before)
-	is, _ := index.ParseMetadata(after)
+	was, _ := registryhcl.Parse(before)
+	is, _ := registryhcl.Parse(after)
 	wasWithdrawn, wasDeprecated := constraintsOf(was.Withdrawn), constraintsOf(was.Deprecated)
 	withdrawn, deprecated := constraintsOf(is.Withdrawn), constraintsOf(is.Deprecated)
 	return NoticeChanges{
@@ -32,7 +32,7 @@ func noticeChanges(before, after []byte) NoticeChanges {
 	}
 }
 
-func constraintsOf(notices []index.Notice) (all []string) {
+func constraintsOf(notices []registryhcl.Notice) (all []string) {
 	for _, n := range notices {
 		all = append(all, n.Versions.String())
 	}

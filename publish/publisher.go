@@ -18,6 +18,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -200,7 +201,7 @@ func (p *Publisher) limit(k Kind) int64 {
 	case Checksums, Signature, Manifest:
 		return min(p.options.MaxSize, tree.MaxDocument)
 	case Metadata:
-		return min(p.options.MaxSize, index.MaxMetadata)
+		return min(p.options.MaxSize, registryhcl.MaxSize)
 	case Docs:
 		return min(p.options.MaxSize, maxDocs)
 	}

@@ -33,7 +33,7 @@ func certificateOf(t *testing.T, names ...string) *tls.Certificate {
 
 // Without git, repositories of the code hosts that have archives are fetched as those.
 func TestGitModulesWithoutGit(t *testing.T) {
-	archive := tarGz(t, entry{kind: tar.TypeXGlobalHeader, name: "pax_global_header", content: commit},
+	packed := tarGz(t, entry{kind: tar.TypeXGlobalHeader, name: "pax_global_header", content: commit},
 		entry{name: "vpc-1/a/main.tf", content: "# a\n"}, entry{name: "vpc-1/b/main.tf"})
 	for _, test := range []struct {
 		rule, source string
@@ -51,7 +51,7 @@ func TestGitModulesWithoutGit(t *testing.T) {
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			s := &gitSite{certificate: certificateOf(t, "codeload.github.com", "gitlab.com", codeHost)}
-			s.Handle(test.path, body(archive))
+			s.Handle(test.path, body(packed))
 			c := s.client(t, upstream.Origin{Private: []string{"codeload.github.com", "gitlab.com"}})
 			t.Setenv("PATH", "")
 			into := t.TempDir()

@@ -325,7 +325,7 @@ func TestFetchModuleEndsWithItsCaller(t *testing.T) {
 func FuzzUnpackModule(f *testing.F) {
 	f.Add(true, []byte(tarGz(f, entry{name: "a/main.tf", content: "x"}, entry{name: "a/l", kind: tar.TypeSymlink, content: "../../x"}, entry{name: "h", kind: tar.TypeLink, content: "a/main.tf"})))
 	f.Add(false, []byte(zipOf(f, commit, entry{name: "a/main.tf", content: "x"}, entry{name: "l", kind: tar.TypeSymlink, content: "a"})))
-	f.Fuzz(func(t *testing.T, isTar bool, archive []byte) {
+	f.Fuzz(func(t *testing.T, isTar bool, packed []byte) {
 		format := "zip"
 		if isTar {
 			format = "tar.gz"
@@ -336,7 +336,7 @@ func FuzzUnpackModule(f *testing.F) {
 			t.Fatal(err)
 		}
 		name := filepath.Join(outer, "archive")
-		if err := os.WriteFile(name, archive, 0o644); err != nil {
+		if err := os.WriteFile(name, packed, 0o644); err != nil {
 			t.Fatal(err)
 		}
 		_, err := upstream.UnpackModule(background(), name, format, into)

@@ -124,7 +124,7 @@ func TestCredentialsAreForWhatTheRegistryNames(t *testing.T) {
 	secret := upstreamtest.NewRepository(t)
 	secret.Write("secret.tf", "# secret\n")
 	commit := secret.Commit()
-	archive := body(tarGz(t, entry{name: "secret.tf", content: "# secret\n"}))
+	packed := body(tarGz(t, entry{name: "secret.tf", content: "# secret\n"}))
 	const repository = "git::https://" + codeHost + "/acme/secret.git"
 	refs := func(to string) http.HandlerFunc {
 		return func(w http.ResponseWriter, r *http.Request) {
@@ -230,8 +230,8 @@ func TestCredentialsAreForWhatTheRegistryNames(t *testing.T) {
 			n := newHostileNetwork(t)
 			n.named = test.named
 			n.private("/acme/secret.git/", secret.Handler("/acme/secret.git"))
-			n.private("/acme/secret.tar.gz", archive)
-			n.private("/acme/secret/v1.tar.gz", archive)
+			n.private("/acme/secret.tar.gz", packed)
+			n.private("/acme/secret/v1.tar.gz", packed)
 			if test.url != "" {
 				r := withSubmodule(t, test.url, commit)
 				n.private("/acme/vpc.git/", r.Handler("/acme/vpc.git"))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -62,7 +63,7 @@ func (f *Filler) withdrawn(a address.Address, v *version.Version) error {
 	if err != nil {
 		return unread(fmt.Errorf("%w: %s: %w", tree.ErrNotWritable, tree.MetadataName, err))
 	}
-	if m, _ := index.ParseMetadata(content); m.WithdrawnVersion(v) != nil {
+	if m, _ := registryhcl.Parse(content); m.WithdrawnVersion(v) != nil {
 		return ErrWithdrawn
 	}
 	return nil

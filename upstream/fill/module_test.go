@@ -230,11 +230,11 @@ func TestFillModuleOnceForAll(t *testing.T) {
 func TestModulesComeInWithoutTheirClient(t *testing.T) {
 	s := newModules(t, "")
 	begun, rest := make(chan struct{}), make(chan struct{})
-	archive := s.Fault(archivePath, nil)
+	packed := s.Fault(archivePath, nil)
 	s.Fault(archivePath, func(w http.ResponseWriter, r *http.Request) {
 		close(begun)
 		<-rest
-		archive(w, r)
+		packed(w, r)
 	})
 	m := onDisk(t, s.Client(t, upstream.Origin{}), withModules)
 	ctx, leave := context.WithCancel(background())

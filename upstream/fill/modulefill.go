@@ -71,7 +71,7 @@ func (f *Filler) presentModule(w *wantedModule) (*index.ModuleVersion, error) {
 	if err != nil {
 		return nil, err
 	}
-	v, err := index.ReadModule(files, f.ctx, w.Address, w.number)
+	v, err := index.ReadVersion(f.ctx, files, w.Address, w.number)
 	var bad *index.PackageError
 	switch {
 	case errors.As(err, &bad):

@@ -11,11 +11,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-func recordOf(folder, commit string, archive, packed byte) *sourceRecord {
+func recordOf(folder, commit string, zipped, packed byte) *sourceRecord {
 	s := upstream.ModuleSource{Git: commit != "", URL: &url.URL{Scheme: "https", Host: "git.example.com", Path: "/acme/vpc", RawQuery: "token=secret"}, Folder: folder}
 	c := upstream.ModuleContent{Commit: commit}
-	if archive != 0 {
-		c.SHA256 = wire.SHA256{archive}
+	if zipped != 0 {
+		c.SHA256 = wire.SHA256{zipped}
 	}
 	return newSourceRecord(s, c, wire.SHA256{packed})
 }

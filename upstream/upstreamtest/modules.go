@@ -28,9 +28,9 @@ func (s *Site) ModuleService(location string) {
 
 // ModuleArchive is ModuleService with an archive, whose location may have more at its
 // end: a folder, or a query.
-func (s *Site) ModuleArchive(archive, more string) {
+func (s *Site) ModuleArchive(packed, more string) {
 	s.ModuleService(ModuleArchivePath + more)
-	s.Fault(ModuleArchivePath, Content(archive))
+	s.Fault(ModuleArchivePath, Content(packed))
 }
 
 // Location answers as a module registry that says where a package is.

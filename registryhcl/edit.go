@@ -1,4 +1,4 @@
-package index
+package registryhcl
 
 import (
 	"bytes"
@@ -16,24 +16,24 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A NoticeKind is what a notice says about versions: the name of its block.
-type NoticeKind string
+// A Kind is what a notice says about versions: the name of its block.
+type Kind string
 
 // The kinds of notices.
 const (
-	DeprecatedNotice NoticeKind = "deprecated"
-	WithdrawnNotice  NoticeKind = "withdrawn"
+	DeprecatedNotice Kind = "deprecated"
+	WithdrawnNotice  Kind = "withdrawn"
 )
 
-// A NoticeEdit is a notice to be written. What is nil stays as it is.
-type NoticeEdit struct {
-	Kind         NoticeKind
+// A Edit is a notice to be written. What is nil stays as it is.
+type Edit struct {
+	Kind         Kind
 	Versions     address.Constraints
 	Reason, Link *string
 }
 
 // Check returns why the notice cannot be written.
-func (e NoticeEdit) Check() error {
+func (e Edit) Check() error {
 	_, err := noticeConstraints(string(e.Kind), []string{e.Versions.String()})
 	if err != nil {
 		return err
@@ -51,10 +51,10 @@ func (e NoticeEdit) Check() error {
 	return nil
 }
 
-// SetNotice returns the content of a registry.hcl with a notice. If there is one of
+// Set returns the content of a registry.hcl with a notice. If there is one of
 // that kind for the same versions, it is updated; otherwise the notice is added at
 // the end. Everything else stays as it is written.
-func SetNotice(content []byte, e NoticeEdit) ([]byte, error) {
+func Set(content []byte, e Edit) ([]byte, error) {
 	if err := e.Check(); err != nil {
 		return nil, err
 	}
@@ -74,7 +74,7 @@ func SetNotice(content []byte, e NoticeEdit) ([]byte, error) {
 		return b.Bytes(), nil
 	}
 	block := blocks[0]
-	before, _ := ParseMetadata(content)
+	before, _ := Parse(content)
 	current := before.notice(e.Kind, e.Versions)
 	wanted := e.applied(current)
 	if wanted == current {
@@ -90,22 +90,22 @@ func SetNotice(content []byte, e NoticeEdit) ([]byte, error) {
 	// An attribute that is written in an unusual way, such as a block on one line,
 	// is beyond an edit in place.
 	edited := setInBlock(content, block, wanted)
-	if after, problems := ParseMetadata(edited); len(problems) > 0 || after.notice(e.Kind, e.Versions) != wanted {
+	if after, problems := Parse(edited); len(problems) > 0 || after.notice(e.Kind, e.Versions) != wanted {
 		return anew, nil
 	}
 	return edited, nil
 }
 
-// RemoveNotices returns the content of a registry.hcl without the notices for
+// Remove returns the content of a registry.hcl without the notices for
 // exactly these versions, and the kinds of those that it had.
-func RemoveNotices(content []byte, versions address.Constraints) (edited []byte, removed []NoticeKind, err error) {
+func Remove(content []byte, versions address.Constraints) (edited []byte, removed []Kind, err error) {
 	body, content, err := parseForEdit(content)
 	if err != nil {
 		return nil, nil, err
 	}
 	blocks := noticeBlocks(body, versions, DeprecatedNotice, WithdrawnNotice)
 	for _, b := range slices.Backward(blocks) { // so that the positions of those before stay
-		removed = append(removed, NoticeKind(b.Type))
+		removed = append(removed, Kind(b.Type))
 		content = removeLines(content, b.Range().Start.Byte, b.CloseBraceRange.End.Byte)
 	}
 	slices.Sort(removed)
@@ -116,7 +116,7 @@ func RemoveNotices(content []byte, versions address.Constraints) (edited []byte,
 type noticeText struct{ reason, link string }
 
 // notice returns the text of the first notice of a kind for exactly these versions.
-func (m *Metadata) notice(kind NoticeKind, versions address.Constraints) noticeText {
+func (m *File) notice(kind Kind, versions address.Constraints) noticeText {
 	list := m.Deprecated
 	if kind == WithdrawnNotice {
 		list = m.Withdrawn
@@ -130,7 +130,7 @@ func (m *Metadata) notice(kind NoticeKind, versions address.Constraints) noticeT
 }
 
 // applied returns the text of a notice after the edit.
-func (e NoticeEdit) applied(t noticeText) noticeText {
+func (e Edit) applied(t noticeText) noticeText {
 	if e.Reason != nil {
 		t.reason, _ = cleanText(*e.Reason, maxReason)
 	}
@@ -147,24 +147,24 @@ func parseForEdit(content []byte) (*hclsyntax.Body, []byte, error) {
 	if len(content) > 0 && content[len(content)-1] != '\n' {
 		content = append(slices.Clip(content), '\n')
 	}
-	if len(content) > MaxMetadata {
-		return nil, nil, fmt.Errorf("it is larger than %d KiB", MaxMetadata>>10)
+	if len(content) > MaxSize {
+		return nil, nil, fmt.Errorf("it is larger than %d KiB", MaxSize>>10)
 	}
 	if line := tooDeep(content); line > 0 {
 		return nil, nil, fmt.Errorf("line %d: it is nested too deeply", line)
 	}
 	file, diagnostics := hclsyntax.ParseConfig(content, tree.MetadataName, hcl.InitialPos)
 	if diagnostics.HasErrors() {
-		return nil, nil, errors.New(MetadataProblem{Line: lineOf(diagnostics[0].Subject), Detail: sentence(diagnostics[0])}.String())
+		return nil, nil, errors.New(Problem{Line: lineOf(diagnostics[0].Subject), Detail: sentence(diagnostics[0])}.String())
 	}
 	return file.Body.(*hclsyntax.Body), content, nil
 }
 
 // noticeBlocks returns the blocks of these kinds for exactly these versions, as they
 // are written.
-func noticeBlocks(body *hclsyntax.Body, versions address.Constraints, kinds ...NoticeKind) (blocks []*hclsyntax.Block) {
+func noticeBlocks(body *hclsyntax.Body, versions address.Constraints, kinds ...Kind) (blocks []*hclsyntax.Block) {
 	for _, b := range body.Blocks {
-		if !slices.Contains(kinds, NoticeKind(b.Type)) {
+		if !slices.Contains(kinds, Kind(b.Type)) {
 			continue
 		}
 		if of, err := noticeConstraints(b.Type, b.Labels); err == nil && of.String() == versions.String() {
@@ -175,7 +175,7 @@ func noticeBlocks(body *hclsyntax.Body, versions address.Constraints, kinds ...N
 }
 
 // render returns the block of the notice with these texts, on lines of its own.
-func (e NoticeEdit) render(text noticeText) []byte {
+func (e Edit) render(text noticeText) []byte {
 	file := hclwrite.NewEmptyFile()
 	body := file.Body().AppendNewBlock(string(e.Kind), []string{e.Versions.String()}).Body()
 	if text.reason != "" {

@@ -1,16 +1,12 @@
-package index_test
+package registryhcl_test
 
 import (
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 func constraints(t testing.TB, text string) address.Constraints {
@@ -56,8 +52,8 @@ func TestSetNotice(t *testing.T) {
 		{"no versions", "", "", nil, nil, "", "name the versions: withdrawn \">= 0\" stands for all"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			e := index.NoticeEdit{Kind: index.WithdrawnNotice, Versions: constraints(t, test.versions), Reason: test.reason, Link: test.link}
-			after, err := index.SetNotice([]byte(test.before), e)
+			e := registryhcl.Edit{Kind: registryhcl.WithdrawnNotice, Versions: constraints(t, test.versions), Reason: test.reason, Link: test.link}
+			after, err := registryhcl.Set([]byte(test.before), e)
 			if test.fails != "" {
 				if err == nil || !strings.HasPrefix(err.Error(), test.fails) {
 					t.Errorf("the error is %v", err)
@@ -81,7 +77,7 @@ func TestRemoveNotices(t *testing.T) {
 		{"wider ones stay", "withdrawn \"< 2.0.0\" {}\n", "withdrawn \"< 2.0.0\" {}\n", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			after, kinds, err := index.RemoveNotices([]byte(test.before), constraints(t, "1.1.0"))
+			after, kinds, err := registryhcl.Remove([]byte(test.before), constraints(t, "1.1.0"))
 			var removed []string
 			for _, k := range kinds {
 				removed = append(removed, string(k))
@@ -99,98 +95,29 @@ func FuzzSetNotice(f *testing.F) {
 	f.Add("withdrawn \"< 2\" { reason = \"x\" }\n", "b", "")
 	f.Add("withdrawn \"<2\" {\n reason = <<A\nx\nA\n link = \"https://b.example\"}", "${x}", "https://a.example/?a=${b}")
 	f.Fuzz(func(t *testing.T, before, reason, link string) {
-		e := index.NoticeEdit{Kind: index.WithdrawnNotice, Versions: constraints(t, "< 2"), Reason: &reason, Link: &link}
+		e := registryhcl.Edit{Kind: registryhcl.WithdrawnNotice, Versions: constraints(t, "< 2"), Reason: &reason, Link: &link}
 		if e.Check() != nil {
 			return
 		}
-		after, err := index.SetNotice([]byte(before), e)
+		after, err := registryhcl.Set([]byte(before), e)
 		if err != nil {
 			return
 		}
-		m, problems := index.ParseMetadata(after)
-		old, oldProblems := index.ParseMetadata([]byte(before))
+		m, problems := registryhcl.Parse(after)
+		old, oldProblems := registryhcl.Parse([]byte(before))
 		if len(problems) > len(oldProblems) || len(m.Deprecated) != len(old.Deprecated) {
 			t.Fatalf("%q has become %q: %v", before, after, problems)
 		}
-		if !slices.ContainsFunc(m.Withdrawn, func(n index.Notice) bool { return n.Versions.String() == "< 2" }) {
+		if !slices.ContainsFunc(m.Withdrawn, func(n registryhcl.Notice) bool { return n.Versions.String() == "< 2" }) {
 			t.Fatalf("%q has become %q", before, after)
 		}
-		again, err := index.SetNotice(after, e)
+		again, err := registryhcl.Set(after, e)
 		if err != nil || string(again) != string(after) {
 			t.Fatalf("once more, %q has become %q (%v)", after, again, err)
 		}
-		removed, _, err := index.RemoveNotices(after, e.Versions)
-		if m, _ := index.ParseMetadata(removed); err != nil || slices.ContainsFunc(m.Withdrawn, func(n index.Notice) bool { return n.Versions.String() == "< 2" }) {
+		removed, _, err := registryhcl.Remove(after, e.Versions)
+		if m, _ := registryhcl.Parse(removed); err != nil || slices.ContainsFunc(m.Withdrawn, func(n registryhcl.Notice) bool { return n.Versions.String() == "< 2" }) {
 			t.Fatalf("%q without it is %q (%v)", after, removed, err)
 		}
 	})
-}
-
-func TestAddressFolders(t *testing.T) {
-	root := t.TempDir()
-	files := indextest.OnDisk(t, root)
-	files.Provider("a.example/ACME/demo", "1.10.0", "linux_amd64", "linux_arm64")
-	files.Provider("a.example/ACME/demo", "1.9.0", "linux_amd64")
-	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "#").Write("modules/acme/vpc/aws/1.0.0.tar.gz", "no archive").Write("modules/acme/vpc/aws/registry.hcl", "# ours\n")
-	open, err := tree.Directories{Root: root}.Open()
-	if err != nil {
-		t.Fatal(err)
-	}
-	folders, err := index.Folders(open, t.Context())
-	if err != nil || len(folders) != 2 {
-		t.Fatalf("there are %+v (%v)", folders, err)
-	}
-	p, m := folders[0], folders[1]
-	if p.Path != "providers/a.example/ACME/demo" || p.Address.String() != "a.example/acme/demo" || m.Path != "modules/acme/vpc/aws" {
-		t.Errorf("they are %+v and %+v", p, m)
-	}
-	if n, names := index.Covered(p, constraints(t, ">= 1.9")); n != 2 || names != "1.9.0 and 1.10.0" {
-		t.Errorf("%d are covered: %s", n, names)
-	}
-	if n, names := index.Covered(m, constraints(t, ">= 1.9")); n != 0 || names != "" {
-		t.Errorf("%d are covered: %s", n, names)
-	}
-
-	file := filepath.Join(root, "modules/acme/vpc/aws/registry.hcl")
-	before, err := m.ReadMetadata()
-	if err != nil || string(before) != "# ours\n" {
-		t.Fatalf("it has %q (%v)", before, err)
-	}
-	if err := os.Chmod(file, 0o640); err != nil {
-		t.Fatal(err)
-	}
-	if err := m.WriteMetadata(before, []byte("# new\n")); err != nil || files.Read("modules/acme/vpc/aws/registry.hcl") != "# new\n" {
-		t.Errorf("it cannot be written: %v", err)
-	}
-	if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o640 {
-		t.Errorf("it is %v (%v)", info.Mode(), err)
-	}
-	if err := m.WriteMetadata(before, []byte("# other\n")); err != tree.ErrMetadataChanged {
-		t.Errorf("what has changed meanwhile is overwritten: %v", err)
-	}
-	if err := m.WriteMetadata([]byte("# new\n"), []byte("\n")); err != nil {
-		t.Error(err)
-	}
-	entries, err := os.ReadDir(filepath.Dir(file))
-	if err != nil || len(entries) != 2 {
-		t.Errorf("the folder has %v (%v)", entries, err)
-	}
-
-	new := open.Folder(addressAt("b.example", "acme/other"))
-	if err := new.WriteMetadata(nil, []byte("# new\n")); err != nil || files.Read("providers/b.example/acme/other/registry.hcl") != "# new\n" {
-		t.Errorf("a new folder: %v", err)
-	}
-	if err := os.Symlink("registry.hcl", filepath.Join(root, "providers/b.example/acme/registry.hcl")); err != nil {
-		t.Fatal(err)
-	}
-	linked := filepath.Join(root, "providers/b.example/acme/linked")
-	if err := os.MkdirAll(linked, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("../other/registry.hcl", filepath.Join(linked, "registry.hcl")); err != nil {
-		t.Fatal(err)
-	}
-	if err := open.Folder(addressAt("b.example", "acme/linked")).WriteMetadata([]byte("# new\n"), []byte("# x\n")); err == nil || !strings.Contains(err.Error(), "symlink") {
-		t.Errorf("a symlink is replaced: %v", err)
-	}
 }

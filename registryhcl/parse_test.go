@@ -1,4 +1,4 @@
-package index_test
+package registryhcl_test
 
 import (
 	"fmt"
@@ -11,11 +11,11 @@ import (
 
 	version "github.com/hashicorp/go-version"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
 // said is metadata on one line, for comparison.
-func said(m index.Metadata) string {
+func said(m registryhcl.File) string {
 	var words []string
 	for _, text := range [][2]string{{"description", m.Description}, {"source", m.Source}, {"owner", m.Owner}} {
 		if text[1] != "" {
@@ -99,7 +99,7 @@ deprecated "1.0.0" {
 		{"it is not HCL", `{"withdrawn": {"1.0.0": {}}}`, "", []string{"line 1: an argument or block definition is required here"}},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			m, problems := index.ParseMetadata([]byte(test.content))
+			m, problems := registryhcl.Parse([]byte(test.content))
 			if got := said(m); got != test.says {
 				t.Errorf("it says %q, not %q", got, test.says)
 			}
@@ -121,7 +121,7 @@ func TestNestingIsBounded(t *testing.T) {
 	for _, opening := range []string{"[", "(", "{", "a {", "!", "-", `"${`, "a?", "a[*].", "a.*.", "%{if a}", "f(", "{a=", "a ? b : "} {
 		for _, format := range []string{"owner = %s", "owner = %s\nwithdrawn \"1.0.0\" {}", "owner = \"%s\"", "withdrawn \"1.0.0\" {\n%s", "%s"} {
 			const size = 64<<10 - 100
-			m, problems := index.ParseMetadata(fmt.Appendf(nil, format, strings.Repeat(opening, size/len(opening))))
+			m, problems := registryhcl.Parse(fmt.Appendf(nil, format, strings.Repeat(opening, size/len(opening))))
 			if len(problems) == 0 && m.Owner == "" {
 				t.Errorf("%q in %q is no problem: %+v", opening, format, m)
 			}
@@ -130,11 +130,11 @@ func TestNestingIsBounded(t *testing.T) {
 }
 
 func TestManyProblemsAndNotices(t *testing.T) {
-	m, problems := index.ParseMetadata([]byte(strings.Repeat("withdrawn \"1.0.0\" {}\n", 1500) + strings.Repeat("deprecated {}\n", 100)))
+	m, problems := registryhcl.Parse([]byte(strings.Repeat("withdrawn \"1.0.0\" {}\n", 1500) + strings.Repeat("deprecated {}\n", 100)))
 	if len(m.Withdrawn) != 1000 || len(problems) != 20 {
 		t.Errorf("%d notices and %d problems", len(m.Withdrawn), len(problems))
 	}
-	if _, problems = index.ParseMetadata([]byte(`withdrawn "` + strings.Repeat("!= 1.0.0-a, ", 2) + strings.Repeat("> 1", 1) + `" {}`)); len(problems) > 0 {
+	if _, problems = registryhcl.Parse([]byte(`withdrawn "` + strings.Repeat("!= 1.0.0-a, ", 2) + strings.Repeat("> 1", 1) + `" {}`)); len(problems) > 0 {
 		t.Errorf("a list of constraints: %v", problems)
 	}
 }
@@ -145,7 +145,7 @@ func FuzzParseMetadata(f *testing.F) {
 	f.Add("a = [{(!-\"${%{")
 	versions := []*version.Version{version.Must(version.NewVersion("1.0.0")), version.Must(version.NewVersion("2.0.0-rc.1"))}
 	f.Fuzz(func(t *testing.T, content string) {
-		m, problems := index.ParseMetadata([]byte(content))
+		m, problems := registryhcl.Parse([]byte(content))
 		lines := strings.Count(content, "\n") + 1
 		for _, p := range problems {
 			if p.Line < 1 || p.Line > lines || p.Detail == "" || !shows(p.Detail) {

@@ -1,4 +1,4 @@
-package index
+package registryhcl
 
 import (
 	"bytes"
@@ -17,8 +17,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// MaxMetadata is the size of the largest registry.hcl that is read, in bytes.
-const MaxMetadata = 64 << 10
+// MaxSize is the size of the largest registry.hcl that is read, in bytes.
+const MaxSize = 64 << 10
 
 // Limits of a registry.hcl, which people write by hand. Its texts are shown in
 // terminals and on pages.
@@ -34,8 +34,8 @@ const (
 	maxURL         = 2000
 )
 
-// A MetadataProblem is something in a registry.hcl that does not count.
-type MetadataProblem struct {
+// A Problem is something in a registry.hcl that does not count.
+type Problem struct {
 	Line   int    // from 1
 	Detail string // says what to do
 
@@ -43,16 +43,16 @@ type MetadataProblem struct {
 	MayWithdraw bool
 }
 
-func (p MetadataProblem) String() string { return fmt.Sprintf("line %d: %s", p.Line, p.Detail) }
+func (p Problem) String() string { return fmt.Sprintf("line %d: %s", p.Line, p.Detail) }
 
-// ParseMetadata parses a registry.hcl. What can be read of it counts, and the rest
+// Parse parses a registry.hcl. What can be read of it counts, and the rest
 // is reported, in order.
 //
 // Nothing is evaluated: all values are plain strings.
-func ParseMetadata(content []byte) (Metadata, []MetadataProblem) {
-	var p metadataParser
-	if len(content) > MaxMetadata {
-		p.problem(1, true, "the file is larger than %d KiB: shorten it", MaxMetadata>>10)
+func Parse(content []byte) (File, []Problem) {
+	var p parser
+	if len(content) > MaxSize {
+		p.problem(1, true, "the file is larger than %d KiB: shorten it", MaxSize>>10)
 		return p.metadata, p.problems
 	}
 	content = bytes.TrimPrefix(content, []byte("\ufeff")) // which some editors write first
@@ -67,7 +67,7 @@ func ParseMetadata(content []byte) (Metadata, []MetadataProblem) {
 	if body, ok := file.Body.(*hclsyntax.Body); ok {
 		p.body(body)
 	}
-	slices.SortStableFunc(p.problems, func(a, b MetadataProblem) int { return cmp.Compare(a.Line, b.Line) })
+	slices.SortStableFunc(p.problems, func(a, b Problem) int { return cmp.Compare(a.Line, b.Line) })
 	return p.metadata, p.problems
 }
 
@@ -109,24 +109,24 @@ func sentence(d *hcl.Diagnostic) string {
 	return string(unicode.ToLower(first)) + text[size:]
 }
 
-// A metadataParser collects what a registry.hcl says.
-type metadataParser struct {
-	metadata Metadata
-	problems []MetadataProblem
+// A parser collects what a registry.hcl says.
+type parser struct {
+	metadata File
+	problems []Problem
 }
 
 // problem adds a problem, unless there are many. withdraws reports whether what
 // cannot be read may withdraw versions.
-func (p *metadataParser) problem(line int, withdraws bool, format string, args ...any) {
+func (p *parser) problem(line int, withdraws bool, format string, args ...any) {
 	switch n := len(p.problems); {
 	case n < maxProblems:
-		p.problems = append(p.problems, MetadataProblem{line, fmt.Sprintf(format, args...), withdraws})
+		p.problems = append(p.problems, Problem{line, fmt.Sprintf(format, args...), withdraws})
 	case withdraws:
 		p.problems[n-1].MayWithdraw = true
 	}
 }
 
-func (p *metadataParser) body(body *hclsyntax.Body) {
+func (p *parser) body(body *hclsyntax.Body) {
 	for _, a := range inOrder(body.Attributes) {
 		line := a.NameRange.Start.Line
 		switch a.Name {
@@ -139,7 +139,7 @@ func (p *metadataParser) body(body *hclsyntax.Body) {
 		case "deprecated", "withdrawn":
 			p.problem(line, true, "%s is a block: write %[1]s \"< 1.2.0\" { reason = \"…\" }", a.Name)
 		default:
-			p.problem(line, false, "there is no argument %s: use description, source or owner", plain(a.Name))
+			p.problem(line, false, "there is no argument %s: use description, source or owner", address.Plain(a.Name))
 		}
 	}
 	for _, b := range body.Blocks {
@@ -149,7 +149,7 @@ func (p *metadataParser) body(body *hclsyntax.Body) {
 		case "withdrawn":
 			p.notice(b, &p.metadata.Withdrawn, true)
 		default:
-			p.problem(b.TypeRange.Start.Line, true, "there is no block %s: use deprecated or withdrawn", plain(b.Type))
+			p.problem(b.TypeRange.Start.Line, true, "there is no block %s: use deprecated or withdrawn", address.Plain(b.Type))
 		}
 	}
 }
@@ -167,7 +167,7 @@ func inOrder(attributes hclsyntax.Attributes) []*hclsyntax.Attribute {
 }
 
 // notice adds the notice that a block is to list.
-func (p *metadataParser) notice(b *hclsyntax.Block, list *[]Notice, withdraws bool) {
+func (p *parser) notice(b *hclsyntax.Block, list *[]Notice, withdraws bool) {
 	line := b.TypeRange.Start.Line
 	versions, err := noticeConstraints(b.Type, b.Labels)
 	if err != nil {
@@ -186,7 +186,7 @@ func (p *metadataParser) notice(b *hclsyntax.Block, list *[]Notice, withdraws bo
 		case "link":
 			n.Link = p.url(a)
 		default:
-			p.problem(a.NameRange.Start.Line, false, "there is no argument %s in a block %s: use reason or link", plain(a.Name), b.Type)
+			p.problem(a.NameRange.Start.Line, false, "there is no argument %s in a block %s: use reason or link", address.Plain(a.Name), b.Type)
 		}
 	}
 	for _, inner := range b.Body.Blocks {
@@ -214,7 +214,7 @@ func noticeConstraints(block string, labels []string) (address.Constraints, erro
 }
 
 // text returns an attribute's string on one line, without control characters.
-func (p *metadataParser) text(a *hclsyntax.Attribute, limit int) string {
+func (p *parser) text(a *hclsyntax.Attribute, limit int) string {
 	value, ok := literal(a.Expr)
 	if !ok {
 		p.problem(a.NameRange.Start.Line, false, "%s must be a plain string: write it in quotation marks", a.Name)
@@ -228,7 +228,7 @@ func (p *metadataParser) text(a *hclsyntax.Attribute, limit int) string {
 }
 
 // url returns an attribute's URL if pages can link to it.
-func (p *metadataParser) url(a *hclsyntax.Attribute) string {
+func (p *parser) url(a *hclsyntax.Attribute) string {
 	value, ok := literal(a.Expr)
 	value = strings.TrimSpace(value)
 	if ok && value == "" {
@@ -246,7 +246,7 @@ func webURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
 		len(text) > maxURL || !utf8.ValidString(text) {
-		return "", fmt.Errorf("%s is not the URL of a web page: begin it with https://, without a user or password", plain(text))
+		return "", fmt.Errorf("%s is not the URL of a web page: begin it with https://, without a user or password", address.Plain(text))
 	}
 	return u.String(), nil
 }
@@ -281,11 +281,11 @@ func cleanText(text string, limit int) (clean string, cut bool) {
 		return r
 	}, text)
 	text = strings.Join(strings.Fields(text), " ")
-	return shorten(text, limit)
+	return Shorten(text, limit)
 }
 
-// shorten cuts a text that has more characters than limit. It ends in … then.
-func shorten(text string, limit int) (short string, cut bool) {
+// Shorten cuts a text that has more characters than limit. It ends in … then.
+func Shorten(text string, limit int) (short string, cut bool) {
 	n := 0
 	for i := range text {
 		if n++; n > limit {

@@ -1,0 +1,92 @@
+package index
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// A package is walked for what its files say: regular files alone, in the order of the
+// package. wants is asked with the name of each file, visit reads it.
+
+// WalkZip calls visit with the files of a zip that are wanted. The zip must not unpack
+// without bound or outside of its folder. The error is that of reading, of visit or of ctx.
+func WalkZip(ctx context.Context, f io.Reader, size int64, wants func(string) bool, visit func(string, io.Reader) error) error {
+	at, ok := f.(io.ReaderAt)
+	if !ok {
+		return errors.ErrUnsupported // every file of a tree is one
+	}
+	z, err := openZip(ctx, at, size)
+	if err != nil {
+		return err
+	}
+	read := func(member *zip.File) error {
+		r, err := member.Open()
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		return visit(member.Name, r)
+	}
+	for _, member := range z.File {
+		if !member.Mode().IsRegular() || !wants(member.Name) {
+			continue
+		}
+		if err := read(member); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// WalkTarGz calls visit with the files of a .tar.gz that are wanted, up to a number of
+// unpacked bytes. complete reports whether that is all of it.
+func WalkTarGz(ctx context.Context, f io.Reader, limit int64, wants func(string) bool, visit func(string, io.Reader) error) (complete bool, err error) {
+	z, err := gzip.NewReader(tree.WithContext(ctx, f))
+	if err != nil {
+		return false, err
+	}
+	bounded := &io.LimitedReader{R: z, N: limit}
+	for t := tar.NewReader(bounded); ; {
+		header, err := t.Next()
+		switch {
+		case err == io.EOF:
+			return true, nil
+		case err == nil && header.Typeflag == tar.TypeReg && wants(header.Name):
+			err = visit(header.Name, t)
+		}
+		if err != nil && bounded.N <= 0 {
+			return false, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+}
+
+// WalkFolder calls visit with the files of a folder that are wanted. The error is
+// tree.ErrChanged if one of them has changed.
+func WalkFolder(ctx context.Context, part tree.Part, folder Packed, wants func(string) bool, visit func(string, io.Reader) error) error {
+	var wanted []PackedFile
+	for _, file := range folder.Files() {
+		if !wants(file.Name) {
+			continue
+		}
+		f, err := part.OpenUnchanged(file.Path, file.Stamp())
+		if err != nil {
+			return err
+		}
+		err = visit(file.Name, tree.WithContext(ctx, f))
+		f.Close()
+		if err != nil {
+			return err
+		}
+		wanted = append(wanted, file)
+	}
+	return FilesUnchanged(part, wanted)
+}

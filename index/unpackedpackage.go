@@ -1,0 +1,47 @@
+package index
+
+import (
+	"context"
+	"strings"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// addPackageFolder queues the unpacked package of a platform for reading, and
+// reports whether the folder's name is that of a platform.
+func (w *walker) addPackageFolder(p *providerFolder, report, version string, e tree.Entry) bool {
+	platform, ok := platformOfFolder(e.Name)
+	if !ok {
+		return false
+	}
+	v, err := address.ParseProviderVersion(version)
+	if err != nil {
+		return false
+	}
+	typ := p.address.Name
+	a := &job{in: &p.folder, Location: e.Location(report), version: version}
+	a.read = func(ctx context.Context, a *job) (digest, error) {
+		d, err := a.unpacked.Read(ctx, a.turn.wait)
+		return digest{Digest: d}, err
+	}
+	r := p.release(v, v.String())
+	r.packages = append(r.packages, newPackageArchive(a, platform))
+
+	w.depends = true // on what is in its folders
+	visit := func(dir string) { w.scan.watch.add(p.part, dir) }
+	if a.unpacked, a.Bad = FindPackage(p.part, e.Path(), typ, platform.OS, visit); a.Bad != nil {
+		w.setAside(a)
+		return true
+	}
+	a.stamp = a.unpacked.Stamp()
+	w.recallOrQueueFolder(a)
+	return true
+}
+
+// platformOfFolder parses the name OS_ARCH of an unpacked package's folder.
+func platformOfFolder(name string) (p address.Platform, ok bool) {
+	os, arch, _ := strings.Cut(name, "_")
+	p, err := address.ParsePlatform(os, arch)
+	return p, err == nil
+}

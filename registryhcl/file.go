@@ -1,0 +1,100 @@
+package registryhcl
+
+import (
+	"slices"
+
+	version "github.com/hashicorp/go-version"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/address"
+)
+
+// A File has what the operator says about a provider or module, in the registry.hcl of
+// its folder. A nil File says nothing. It does not change.
+type File struct {
+	Description, Source, Owner string
+
+	// Deprecated versions are offered, and clients, pages and the API are told.
+	// Withdrawn ones are offered to nobody; their files stay in the tree.
+	Deprecated, Withdrawn []Notice
+}
+
+// A Notice is about the versions that meet constraints.
+type Notice struct {
+	Versions address.Constraints
+	Reason   string // a sentence; may be empty
+	Link     string // an http or https URL; may be empty
+}
+
+// String is the notice as part of a sentence: its reason, and its link in
+// parentheses. It is empty if there is neither.
+func (n *Notice) String() string {
+	switch {
+	case n.Link == "":
+		return n.Reason
+	case n.Reason == "":
+		return "see " + n.Link
+	}
+	return n.Reason + " (" + n.Link + ")"
+}
+
+// DeprecatedVersion returns the first notice that deprecates a version, or nil.
+func (m *File) DeprecatedVersion(v *version.Version) *Notice {
+	if m == nil {
+		return nil
+	}
+	return covering(m.Deprecated, v)
+}
+
+// WithdrawnVersion returns the first notice that withdraws a version, or nil.
+func (m *File) WithdrawnVersion(v *version.Version) *Notice {
+	if m == nil {
+		return nil
+	}
+	return covering(m.Withdrawn, v)
+}
+
+func covering(notices []Notice, v *version.Version) *Notice {
+	for i := range notices {
+		if notices[i].Versions.Cover(v) {
+			return &notices[i]
+		}
+	}
+	return nil
+}
+
+// Equal reports whether two say the same.
+func (m *File) Equal(other *File) bool {
+	if m == nil || other == nil {
+		return m == other
+	}
+	same := func(a, b Notice) bool {
+		return a.Versions.String() == b.Versions.String() && a.Reason == b.Reason && a.Link == b.Link
+	}
+	return m.Description == other.Description && m.Source == other.Source && m.Owner == other.Owner &&
+		slices.EqualFunc(m.Deprecated, other.Deprecated, same) && slices.EqualFunc(m.Withdrawn, other.Withdrawn, same)
+}
+
+// Over returns the metadata of an address that is found both with HOSTNAME, which m
+// is of, and without: texts that m lacks are those of hosted, and the notices of
+// both count.
+func (m *File) Over(hosted *File) *File {
+	switch {
+	case m == nil:
+		return hosted
+	case hosted == nil:
+		return m
+	}
+	both := *m
+	if both.Description == "" {
+		both.Description = hosted.Description
+	}
+	if both.Source == "" {
+		both.Source = hosted.Source
+	}
+	if both.Owner == "" {
+		both.Owner = hosted.Owner
+	}
+	both.Deprecated = slices.Concat(m.Deprecated, hosted.Deprecated)
+	both.Withdrawn = slices.Concat(m.Withdrawn, hosted.Withdrawn)
+	return &both
+}
