@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
 
@@ -277,11 +277,11 @@ func TestGitModulesAreFoldersToPack(t *testing.T) {
 	}
 	s.Commit("v1.0.0")
 	m := modulesOf(t, gitOptions{repository: s.Dir, path: "vpc", tag: "v1.0.0"})
-	packed, err := index.PackModule(t.Context(), m.modules[0].dir)
+	packed, err := archive.PackModule(t.Context(), m.modules[0].dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := index.PackModule(t.Context(), plain)
+	want, err := archive.PackModule(t.Context(), plain)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -220,7 +221,7 @@ func (r *releaseReader) readPackages(ctx context.Context, paths map[string]strin
 	}
 	group.Wait()
 	for _, o := range outcomes {
-		var bad *index.PackageError
+		var bad *archive.PackageError
 		switch {
 		case ctx.Err() != nil:
 			return ctx.Err()
@@ -254,7 +255,7 @@ func readPackage(ctx context.Context, a address.Address, version, name, path str
 	if err != nil {
 		return p, err
 	}
-	digest, err := index.CheckPackage(ctx, f, info.Size(), a.Name, platform, wire.SHA256{})
+	digest, err := archive.CheckPackage(ctx, f, info.Size(), a.Name, platform, wire.SHA256{})
 	p.size, p.sha256, p.open = info.Size(), digest.SHA256, onDisk(path)
 	return p, err
 }

@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -115,8 +116,8 @@ const notParsed tree.Reason = "not_parsed"
 // for others, the release has problems.
 func readModule(ctx context.Context, a address.Address, version, dir string) (publishRelease, error) {
 	p := publishRelease{address: a, version: version}
-	packed, err := index.PackModule(ctx, dir)
-	var bad *index.PackageError
+	packed, err := archive.PackModule(ctx, dir)
+	var bad *archive.PackageError
 	switch {
 	case errors.As(err, &bad):
 		p.problem(a, dir, bad.Reason, bad.Detail)

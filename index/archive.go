@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -17,9 +18,9 @@ type job struct {
 	in *folder // of the provider or module it is of
 	tree.Location
 	version  string
-	module   *ModuleFolder  // nil for any other archive
-	unpacked *PackageFolder // nil for any other archive
-	rank     int            // how many newer versions there are
+	module   *archive.ModuleFolder  // nil for any other archive
+	unpacked *archive.PackageFolder // nil for any other archive
+	rank     int                    // how many newer versions there are
 	read     func(context.Context, *job) (digest, error)
 	turn     *turn // in a reading; nil until it is in one
 
@@ -129,7 +130,7 @@ func (w *walker) queue(a *job) {
 func (s *scan) readArchive(a *job) digest {
 	d, err := a.read(s.ctx, a)
 	if err != nil {
-		d = digest{Digest: Digest{Bad: tree.AsFinding(err)}}
+		d = digest{Digest: archive.Digest{Bad: tree.AsFinding(err)}}
 	}
 	if s.options.Listed != nil && (errors.Is(err, fs.ErrNotExist) || d.Bad != nil && d.Bad.Reason == tree.BeingWritten) {
 		s.options.Listed.Forget(a.Report) // it was replaced or removed after it was listed
@@ -144,7 +145,7 @@ func (s *scan) readArchive(a *job) digest {
 
 // readFile opens an archive that is a file, has it read, and checks that it has not
 // changed meanwhile.
-func readFile(a *job, read func(f afero.File, size int64) (Digest, error)) (digest, error) {
+func readFile(a *job, read func(f afero.File, size int64) (archive.Digest, error)) (digest, error) {
 	f, info, err := a.in.part.OpenRegular(a.Path())
 	if err != nil {
 		return digest{}, err
@@ -153,7 +154,7 @@ func readFile(a *job, read func(f afero.File, size int64) (Digest, error)) (dige
 	if !a.in.part.SameContent(tree.StampOf(info), a.stamp) {
 		return digest{}, tree.Findingf(tree.BeingWritten, "it is still being written")
 	}
-	d, failed := read(Paced(f, a.turn.wait), info.Size())
+	d, failed := read(archive.Paced(f, a.turn.wait), info.Size())
 	if err := tree.ReadFailure(f); err != nil {
 		return digest{}, err
 	}
@@ -171,7 +172,7 @@ func readFile(a *job, read func(f afero.File, size int64) (Digest, error)) (dige
 
 // A digest is what the memo keeps of a file.
 type digest struct {
-	Digest
+	archive.Digest
 	stamp   tree.Stamp
 	earlier *earlierBytes // of a package that is not what it was when it was first offered
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"path"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -94,9 +95,9 @@ func (s *Snapshot) eachModuleFile(ctx context.Context, v *ModuleVersion, wants f
 	}
 	defer f.Close()
 	if v.Archive.ContentType == zipType {
-		complete, err = true, WalkZip(ctx, f.ReadSeekCloser, v.Archive.Size, wants, visit)
+		complete, err = true, archive.WalkZip(ctx, f.ReadSeekCloser, v.Archive.Size, wants, visit)
 	} else {
-		complete, err = WalkTarGz(ctx, f, maxRead, wants, visit)
+		complete, err = archive.WalkTarGz(ctx, f, maxRead, wants, visit)
 	}
 	if err != nil {
 		return false, err
@@ -105,7 +106,7 @@ func (s *Snapshot) eachModuleFile(ctx context.Context, v *ModuleVersion, wants f
 }
 
 func (s *Snapshot) eachFileOfFolder(ctx context.Context, a *File, wants func(string) bool, visit func(string, io.Reader) error) error {
-	return WalkFolder(ctx, a.in(&s.tree), a.made.packed, wants, visit)
+	return archive.WalkFolder(ctx, a.in(&s.tree), a.made.packed, wants, visit)
 }
 
 // descriptions are what modules say about themselves, by the digest of their packages.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -29,12 +30,12 @@ type Digests struct {
 
 // AddPackage adds what CheckPackage found in the file that info is of. Where the file
 // system has no inodes it adds nothing.
-func (d *Digests) AddPackage(info fs.FileInfo, k PackageDigest) { d.add(info, k.Digest) }
+func (d *Digests) AddPackage(info fs.FileInfo, k archive.PackageDigest) { d.add(info, k.Digest) }
 
 // AddModule is AddPackage for CheckModule.
-func (d *Digests) AddModule(info fs.FileInfo, m ModuleDigest) { d.add(info, m.Digest) }
+func (d *Digests) AddModule(info fs.FileInfo, m archive.ModuleDigest) { d.add(info, m.Digest) }
 
-func (d *Digests) add(info fs.FileInfo, read Digest) {
+func (d *Digests) add(info fs.FileInfo, read archive.Digest) {
 	found := digest{Digest: read, stamp: tree.StampOf(info)}
 	if found.stamp.Inode == 0 || found.H1 == "" { // a digest that no check has returned is empty
 		return

@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -80,7 +81,7 @@ func (p *publishing) place(part tree.Part, name, content string, check func(f af
 func (p *publishing) placePackage() {
 	p.t.Helper()
 	p.place(p.tree.Providers, "acme/demo/1.0.0/"+zipName, indextest.ProviderZip("demo", "1.0.0", "linux_amd64"), func(f afero.File, info fs.FileInfo) {
-		d, err := index.CheckPackage(p.t.Context(), f, info.Size(), "demo", address.Platform{OS: "linux", Arch: "amd64"}, wire.SHA256{})
+		d, err := archive.CheckPackage(p.t.Context(), f, info.Size(), "demo", address.Platform{OS: "linux", Arch: "amd64"}, wire.SHA256{})
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -91,7 +92,7 @@ func (p *publishing) placePackage() {
 func (p *publishing) placeModule() {
 	p.t.Helper()
 	p.place(p.tree.Modules, "acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "variable \"cidr\" {}\n"), func(f afero.File, info fs.FileInfo) {
-		d, err := index.CheckModule(p.t.Context(), f, info.Size(), info.Name(), wire.SHA256{})
+		d, err := archive.CheckModule(p.t.Context(), f, info.Size(), info.Name(), wire.SHA256{})
 		if err != nil {
 			p.t.Fatal(err)
 		}
@@ -177,7 +178,7 @@ func TestDigestsNeedInodes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := index.CheckPackage(t.Context(), f, info.Size(), "demo", address.Platform{OS: "linux", Arch: "amd64"}, wire.SHA256{})
+	d, err := archive.CheckPackage(t.Context(), f, info.Size(), "demo", address.Platform{OS: "linux", Arch: "amd64"}, wire.SHA256{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,7 +15,7 @@ import (
 	"testing"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -24,7 +24,7 @@ const aCommit = "0a1b2c3d4e5f60718293a4b5c6d7e8f901234567"
 
 // fetched packs files as a module that was fetched, and returns the package with the
 // names in it and its global records.
-func fetched(t testing.TB, m index.FetchedModule, files ...string) (content string, names []string, records map[string]string) {
+func fetched(t testing.TB, m archive.FetchedModule, files ...string) (content string, names []string, records map[string]string) {
 	t.Helper()
 	m.Dir = t.TempDir()
 	folders := indextest.OnDisk(t, m.Dir)
@@ -63,7 +63,7 @@ func TestAFetchedModuleIsPackedWhole(t *testing.T) {
 		".git/config", "x", "modules/a/.git", "gitdir: ../../.git/modules/a", "modules/a/main.tf", "# a", "run.sh", "#!/bin/sh\n",
 		"key.pem", indextest.NewPublisher(t).PrivateKey(),
 	}
-	first, names, records := fetched(t, index.FetchedModule{Commit: aCommit, Folder: "modules/a"}, files...)
+	first, names, records := fetched(t, archive.FetchedModule{Commit: aCommit, Folder: "modules/a"}, files...)
 	want := []string{".env", ".gitmodules", ".terraformignore", "a~", "key.pem", "main.tf", "modules/a/main.tf", "run.sh", "terraform.tfstate"}
 	if !slices.Equal(names, want) {
 		t.Errorf("it has %q, want %q", names, want)
@@ -71,10 +71,10 @@ func TestAFetchedModuleIsPackedWhole(t *testing.T) {
 	if len(records) != 2 || records["comment"] != aCommit || records["TERRAFORM.module"] != "modules/a" {
 		t.Errorf("its records are %q", records)
 	}
-	if again, _, _ := fetched(t, index.FetchedModule{Commit: aCommit, Folder: "modules/a"}, files...); again != first {
+	if again, _, _ := fetched(t, archive.FetchedModule{Commit: aCommit, Folder: "modules/a"}, files...); again != first {
 		t.Error("the same files give other bytes")
 	}
-	if _, _, records := fetched(t, index.FetchedModule{}, files...); len(records) != 1 || records["TERRAFORM.module"] != "." {
+	if _, _, records := fetched(t, archive.FetchedModule{}, files...); len(records) != 1 || records["TERRAFORM.module"] != "." {
 		t.Errorf("at the root and without a commit it has the records %q", records)
 	}
 }
@@ -87,7 +87,7 @@ func TestSymlinksOfAFetchedModule(t *testing.T) {
 			t.Fatal(err)
 		}
 		var b bytes.Buffer
-		if err := (index.FetchedModule{Dir: dir}).Pack(t.Context(), &b); err != nil {
+		if err := (archive.FetchedModule{Dir: dir}).Pack(t.Context(), &b); err != nil {
 			if strings.Contains(err.Error(), dir) {
 				t.Errorf("%v names a path", err)
 			}
@@ -121,7 +121,7 @@ func TestSymlinksOfAFetchedModule(t *testing.T) {
 	for rule, target := range map[string]string{"one that leads out is refused": "../x", "an absolute one is refused": "/etc/passwd"} {
 		t.Run(rule, func(t *testing.T) {
 			_, err := pack(t, target)
-			var bad *index.PackageError
+			var bad *archive.PackageError
 			if !errors.As(err, &bad) || bad.Reason != tree.Unreadable || !strings.Contains(err.Error(), "link.tf") {
 				t.Errorf("got %v", err)
 			}
@@ -142,8 +142,8 @@ func TestSymlinksToALargeFile(t *testing.T) {
 		}
 	}
 	var b bytes.Buffer
-	err := (index.FetchedModule{Dir: dir}).Pack(t.Context(), &b)
-	var bad *index.PackageError
+	err := (archive.FetchedModule{Dir: dir}).Pack(t.Context(), &b)
+	var bad *archive.PackageError
 	if !errors.As(err, &bad) || bad.Reason != tree.TooLarge || b.Len() > 0 {
 		t.Errorf("got %v after %d bytes", err, b.Len())
 	}
@@ -152,17 +152,17 @@ func TestSymlinksToALargeFile(t *testing.T) {
 func TestFetchedModulesThatAreNotPacked(t *testing.T) {
 	dir := t.TempDir()
 	indextest.OnDisk(t, dir).Write("main.tf", "")
-	if err := (index.FetchedModule{Dir: filepath.Join(dir, "none")}).Pack(t.Context(), io.Discard); !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), dir) {
+	if err := (archive.FetchedModule{Dir: filepath.Join(dir, "none")}).Pack(t.Context(), io.Discard); !errors.Is(err, fs.ErrNotExist) || strings.Contains(err.Error(), dir) {
 		t.Errorf("without a folder the error is %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := (index.FetchedModule{Dir: dir}).Pack(ctx, io.Discard); !errors.Is(err, context.Canceled) {
+	if err := (archive.FetchedModule{Dir: dir}).Pack(ctx, io.Discard); !errors.Is(err, context.Canceled) {
 		t.Errorf("when it is given up the error is %v", err)
 	}
 	r, w := io.Pipe()
 	r.CloseWithError(tree.ErrDiskFull)
-	if err := (index.FetchedModule{Dir: dir}).Pack(t.Context(), w); !errors.Is(err, tree.ErrDiskFull) {
+	if err := (archive.FetchedModule{Dir: dir}).Pack(t.Context(), w); !errors.Is(err, tree.ErrDiskFull) {
 		t.Errorf("when it cannot be written the error is %v", err)
 	}
 }
@@ -197,7 +197,7 @@ func TestTheFolderOfAFetchedModule(t *testing.T) {
 		{"not in the root by another name", "./", []string{"main.tf", version}, 0, `cannot find by a URL`},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
-			content, _, _ := fetched(t, index.FetchedModule{Folder: test.folder, Commit: aCommit}, test.files...)
+			content, _, _ := fetched(t, archive.FetchedModule{Folder: test.folder, Commit: aCommit}, test.files...)
 			files := indextest.New(t).Write(dir+"1.0.0.tar.gz", content)
 			s := scan(t, files)
 			m := s.Module(mirrored)

@@ -4,6 +4,7 @@ import (
 	"path"
 	"sync"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -46,8 +47,8 @@ func (f *File) stamp() tree.Stamp {
 // A madeFile is where the bytes of a file come from that no file of the tree has: one of
 // these.
 type madeFile struct {
-	packed  Packed // packed when it is asked for
-	content []byte // of a document, which stays in memory
+	packed  archive.Packed // packed when it is asked for
+	content []byte         // of a document, which stays in memory
 	sign    func() ([]byte, error)
 	signer  string // the ID of the key that signs
 }

@@ -11,6 +11,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -82,7 +83,7 @@ func (k *keysFile) digest() digest {
 		known.Problems = append(known.Problems, err.Error())
 	}
 	content, _ := json.Marshal(known) // texts and times always encode
-	return digest{stamp: k.stamp, Digest: Digest{SHA256: k.sum, Size: k.stamp.Size, Content: content}}
+	return digest{stamp: k.stamp, Digest: archive.Digest{SHA256: k.sum, Size: k.stamp.Size, Content: content}}
 }
 
 // recallKeysFile returns the file that a digest is of, or nil.

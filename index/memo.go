@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -84,7 +85,7 @@ func newRecord(name string, d digest) record {
 }
 
 func (r *record) digest() digest {
-	d := digest{Digest: Digest{SHA256: r.sha256, H1: r.h1, Size: r.stamp.Size}, stamp: r.stamp}
+	d := digest{Digest: archive.Digest{SHA256: r.sha256, H1: r.h1, Size: r.stamp.Size}, stamp: r.stamp}
 	if m := r.more; m != nil {
 		d.Size, d.Checksum, d.Bad, d.Content, d.earlier = m.size, m.checksum, m.bad, m.content, m.earlier
 	}

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -28,20 +29,20 @@ func someMemo() *memo {
 var someDigests = map[string]digest{
 	"providers/acme/demo/a.zip": {
 		stamp:  tree.Stamp{Size: 123, ModTime: long.UnixNano(), Inode: 7, Changed: long.UnixNano() + 1},
-		Digest: Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:abc=", Size: 123},
+		Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:abc=", Size: 123},
 	},
 	"modules/acme/vpc/aws/1.0.0": {
 		stamp:  tree.Stamp{Size: 45, ModTime: -1, Files: "files"},
-		Digest: Digest{SHA256: wire.SHA256Of([]byte("b")), Size: 2048, Checksum: 0xdeadbeef},
+		Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("b")), Size: 2048, Checksum: 0xdeadbeef},
 	},
 	"providers/acme/demo/SHA256SUMS": {
-		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, Digest: Digest{Content: []byte("abc")},
+		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, Digest: archive.Digest{Content: []byte("abc")},
 	},
 	"providers/acme/demo/SHA256SUMS.sig": {
-		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, Digest: Digest{Content: []byte("def")},
+		stamp: tree.Stamp{Size: 3, ModTime: long.UnixNano()}, Digest: archive.Digest{Content: []byte("def")},
 	},
 	"providers/acme/demo/broken.zip": {
-		stamp: tree.Stamp{Size: 1}, Digest: Digest{Bad: tree.Findingf(tree.BadArchive, "copy it again")},
+		stamp: tree.Stamp{Size: 1}, Digest: archive.Digest{Bad: tree.Findingf(tree.BadArchive, "copy it again")},
 	},
 }
 

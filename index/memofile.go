@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -335,7 +336,7 @@ func (r *memoReader) detail() *recordDetail {
 // record is what appendRecord has written.
 func (r *memoReader) record() (path string, d digest) {
 	path = r.text()
-	d = digest{stamp: r.stamp(), Digest: Digest{SHA256: r.sum(), H1: r.text(), Size: r.signed(), Checksum: uint32(r.unsigned())}}
+	d = digest{stamp: r.stamp(), Digest: archive.Digest{SHA256: r.sum(), H1: r.text(), Size: r.signed(), Checksum: uint32(r.unsigned())}}
 	d.Bad, d.Content = r.finding(), r.bytes()
 	return path, d
 }

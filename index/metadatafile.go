@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -83,7 +84,7 @@ func (w *walker) readMetadataFile(part tree.Part, report string, e tree.Entry) *
 	}
 	file.stamp, file.settled = now, now.Settled(w.scan.now)
 	if file.whole {
-		w.scan.memo.put(tree.LocationOf(report), digest{stamp: now, Digest: Digest{Content: content}}, w.scan.options.now())
+		w.scan.memo.put(tree.LocationOf(report), digest{stamp: now, Digest: archive.Digest{Content: content}}, w.scan.options.now())
 	} else {
 		w.scan.memo.tooYoung(now, 0, w.scan.options.now())
 	}

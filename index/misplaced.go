@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -93,7 +94,7 @@ func (f folder) inOtherPart(kind, name string) *tree.Finding {
 	if isKeysFile(name) {
 		return misplaced("public keys are in one file for each namespace: move it to %s.asc", below("keys"))
 	}
-	if kind == "modules" || strings.HasPrefix(name, providerPrefix) {
+	if kind == "modules" || strings.HasPrefix(name, archive.ProviderPrefix) {
 		return nil
 	}
 	if moduledoc.IsConfiguration(name) {
@@ -143,7 +144,7 @@ func misnamedPackage(target, typ, name string) *tree.Finding {
 	switch _, suffix, _ := cutArchive(name); {
 	case suffix == ".zip":
 		return misplaced("if it is a provider package, move it to %s", target)
-	case suffix != "" && strings.HasPrefix(name, providerPrefix):
+	case suffix != "" && strings.HasPrefix(name, archive.ProviderPrefix):
 		return misplaced("clients install providers from zip files only: pack the provider as %s", target)
 	case suffix == "" && providerProgram.MatchString(name):
 		return misplaced("clients install providers from zip files: pack it as %s", target)
@@ -212,7 +213,7 @@ func (p *providerFolder) misnamedReleaseFile(dir, version, name string, beside *
 		return nil, true
 	}
 	typ := p.address.Name
-	prefix := providerPrefix + typ + "_"
+	prefix := archive.ProviderPrefix + typ + "_"
 	if rest, ok := strings.CutPrefix(name, prefix); ok {
 		if text, _, ok := strings.Cut(rest, "_"); ok {
 			version = text

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -55,7 +56,7 @@ type ModuleVersion struct {
 	Changed []ChangedBytes
 
 	// Doubts are what is wrong with the package.
-	Doubts Doubts
+	Doubts archive.Doubts
 
 	notes      []string // for the report
 	summary    []byte   // encoded: it is rarely needed
@@ -262,7 +263,9 @@ func (w *walker) addModulePackage(m *moduleFolder, e tree.Entry) {
 		p.job = w.newFolderArchive(m, e, v.String())
 	} else {
 		p.job = w.newArchive(&m.folder, m.report, e, v.String(), func(ctx context.Context, a *job) (digest, error) {
-			return readFile(a, func(f afero.File, size int64) (Digest, error) { return ReadModule(ctx, f, size, format, wire.SHA256{}) })
+			return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
+				return archive.ReadModule(ctx, f, size, format, wire.SHA256{})
+			})
 		})
 	}
 	m.packages = append(m.packages, p)
@@ -280,7 +283,7 @@ func (w *walker) addUnreadable(m *moduleFolder, e tree.Entry) {
 		w.report.withhold(problemOf(e.Bad, tree.InFolder(m.report, e.Name), m.address, ""))
 		return
 	}
-	a := &job{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), digest: digest{Digest: Digest{Bad: e.Bad}}}
+	a := &job{in: &m.folder, Location: tree.Location{Dir: e.Dir, Name: strings.Clone(e.Name), Report: m.report}, version: v.String(), digest: digest{Digest: archive.Digest{Bad: e.Bad}}}
 	m.packages = append(m.packages, &modulePackage{job: a, version: v, format: format, preference: preference})
 }
 
@@ -293,7 +296,7 @@ func (w *walker) newFolderArchive(m *moduleFolder, e tree.Entry, version string)
 		dirs = append(dirs, dir)
 		w.scan.watch.addModule(m.part, dir)
 	}
-	if a.module, a.Bad = FindModule(m.part, a.Path(), visit); a.Bad != nil {
+	if a.module, a.Bad = archive.FindModule(m.part, a.Path(), visit); a.Bad != nil {
 		w.setAside(a)
 		return a
 	}
@@ -427,7 +430,7 @@ func (p *modulePackage) subfolderOfModule() string {
 	if p.module != nil {
 		return p.module.Folder()
 	}
-	return ModuleFolderIn(p.Content)
+	return archive.ModuleFolderIn(p.Content)
 }
 
 // notes are what the operator should know of an offered package besides its doubts.
@@ -439,14 +442,14 @@ func (p *modulePackage) notes() []string {
 }
 
 // summary is what the module says about itself in short, encoded.
-func (p *modulePackage) summary() []byte { return SummaryIn(p.Content) }
+func (p *modulePackage) summary() []byte { return archive.SummaryIn(p.Content) }
 
 // doubts are the doubts about a package that has been read.
-func (p *modulePackage) doubts() Doubts {
+func (p *modulePackage) doubts() archive.Doubts {
 	if p.module != nil {
 		return p.module.Doubts(p.Digest)
 	}
-	return DoubtsOf(p.Digest)
+	return archive.DoubtsOf(p.Digest)
 }
 
 // newModule orders versions, none of which is withdrawn, notes which are deprecated,

@@ -3,6 +3,7 @@ package index
 import (
 	"context"
 	"fmt"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"io"
 )
 
@@ -19,9 +20,9 @@ func (s *Snapshot) EachModuleFile(ctx context.Context, v *ModuleVersion, wants f
 // opened of, which the snapshot may not have yet. It reads f from where it is.
 func (f *File) EachModuleFile(ctx context.Context, r io.Reader, wants func(name string) bool, visit func(name string, r io.Reader) error) error {
 	if f.ContentType == zipType {
-		return WalkZip(ctx, r, f.Size, wants, visit)
+		return archive.WalkZip(ctx, r, f.Size, wants, visit)
 	}
-	complete, err := WalkTarGz(ctx, r, maxRead, wants, visit)
+	complete, err := archive.WalkTarGz(ctx, r, maxRead, wants, visit)
 	return completely(complete, err)
 }
 

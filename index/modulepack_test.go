@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -31,7 +31,7 @@ func TestPackModule(t *testing.T) {
 	want := s.Module(network).Version("1.0.0")
 
 	for range 2 {
-		m, err := index.PackModule(t.Context(), module)
+		m, err := archive.PackModule(t.Context(), module)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -67,8 +67,8 @@ func TestModulesThatAreNotPacked(t *testing.T) {
 			for i := 0; i < len(test.files); i += 2 {
 				files.Write(test.files[i], test.files[i+1])
 			}
-			_, err := index.PackModule(t.Context(), dir)
-			var bad *index.PackageError
+			_, err := archive.PackModule(t.Context(), dir)
+			var bad *archive.PackageError
 			if !errors.As(err, &bad) || bad.Reason != test.reason || strings.Contains(err.Error(), dir) {
 				t.Errorf("got %v", err)
 			}
@@ -80,15 +80,15 @@ func TestModulesThatAreNotPacked(t *testing.T) {
 		if err := os.Symlink(t.TempDir(), filepath.Join(dir, "outside")); err != nil {
 			t.Fatal(err)
 		}
-		_, err := index.PackModule(t.Context(), dir)
-		var bad *index.PackageError
+		_, err := archive.PackModule(t.Context(), dir)
+		var bad *archive.PackageError
 		if !errors.As(err, &bad) || bad.Reason != tree.Unreadable || !strings.Contains(err.Error(), "outside") {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("no folder", func(t *testing.T) {
 		dir := filepath.Join(t.TempDir(), "none")
-		if _, err := index.PackModule(t.Context(), dir); !errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), dir) {
+		if _, err := archive.PackModule(t.Context(), dir); !errors.Is(err, os.ErrNotExist) || strings.Contains(err.Error(), dir) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -97,7 +97,7 @@ func TestModulesThatAreNotPacked(t *testing.T) {
 		indextest.OnDisk(t, dir).Write("main.tf", "")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if _, err := index.PackModule(ctx, dir); !errors.Is(err, context.Canceled) {
+		if _, err := archive.PackModule(ctx, dir); !errors.Is(err, context.Canceled) {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -107,7 +107,7 @@ func TestModulesThatAreNotPacked(t *testing.T) {
 func TestAPackedModuleThatChanges(t *testing.T) {
 	dir := t.TempDir()
 	files := indextest.OnDisk(t, dir).Write("main.tf", "# one\n")
-	m, err := index.PackModule(t.Context(), dir)
+	m, err := archive.PackModule(t.Context(), dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -36,7 +37,7 @@ func (s *Snapshot) Open(f *File) (*OpenFile, error) {
 	if !f.IsFolder() {
 		return s.OpenRange(f)
 	}
-	r, err := OpenPacked(f.made.packed, f.in(&s.tree), f.Size)
+	r, err := archive.OpenPacked(f.made.packed, f.in(&s.tree), f.Size)
 	if err != nil {
 		return nil, err
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -38,8 +39,8 @@ func newProviderFolder(f folder, a address.Address) *providerFolder {
 	f.address = a
 	p := &providerFolder{folder: f, parser: address.ReleaseFileParser{Type: a.Name}, releases: make(map[string]*releaseFiles)}
 	p.read = func(ctx context.Context, a *job) (digest, error) {
-		return readFile(a, func(f afero.File, size int64) (Digest, error) {
-			return ReadPackage(ctx, f, size, p.address.Name, wire.SHA256{})
+		return readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
+			return archive.ReadPackage(ctx, f, size, p.address.Name, wire.SHA256{})
 		})
 	}
 	return p
@@ -86,11 +87,11 @@ func (p *packageArchive) zip() string {
 
 // detail is what reading the zip found out. An unpacked package has no detail: the
 // registry packs it as it should be.
-func (p *packageArchive) detail() PackageDetail {
+func (p *packageArchive) detail() archive.PackageDetail {
 	if p.unpacked != nil {
-		return PackageDetail{}
+		return archive.PackageDetail{}
 	}
-	return PackageDetailOf(p.Content)
+	return archive.PackageDetailOf(p.Content)
 }
 
 // A document is one of the small files beside the packages.

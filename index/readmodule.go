@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -43,7 +44,7 @@ func ReadVersion(ctx context.Context, t tree.Tree, a address.Address, v *version
 // NewModuleVersion is the version of a module whose package has come into the tree by the
 // name VERSION.tar.gz, before a scan has seen it: the path in the tree's modules, what is
 // there, and what CheckModule found in it.
-func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d ModuleDigest) *ModuleVersion {
+func NewModuleVersion(a address.Address, v *version.Version, path string, info fs.FileInfo, d archive.ModuleDigest) *ModuleVersion {
 	p := &modulePackage{version: v, format: "tar.gz", job: &job{Location: tree.Location{Name: path}, digest: digest{Digest: d.Digest}}}
 	p.job.stamp = tree.StampOf(info)
 	return p.offered(a.Hostname)
@@ -96,15 +97,15 @@ func findVersion(entries []tree.Entry, v *version.Version) (best *modulePackage,
 func (p *modulePackage) read(ctx context.Context) error {
 	a := p.job
 	if p.preference < len(address.ModuleFormats) {
-		d, err := readFile(a, func(f afero.File, size int64) (Digest, error) {
-			return ReadModule(ctx, f, size, p.format, wire.SHA256{})
+		d, err := readFile(a, func(f afero.File, size int64) (archive.Digest, error) {
+			return archive.ReadModule(ctx, f, size, p.format, wire.SHA256{})
 		})
 		d.stamp = a.stamp
 		a.digest = d
 		return err
 	}
 	var dirs []string
-	a.module, a.Bad = FindModule(a.in.part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
+	a.module, a.Bad = archive.FindModule(a.in.part, a.Path(), func(dir string) { dirs = append(dirs, dir) })
 	a.stamp = a.module.Stamp()
 	// Where no scan follows, too, nothing else tells that it has been copied completely.
 	if now := time.Now(); !a.Bad.Passes() && a.withChanges(dirs, now).TooYoung(now, folderRest) {
@@ -133,5 +134,5 @@ func moduleUnread(ctx context.Context, err error) error {
 	case tree.Unreadable, tree.Exhausted, tree.StoreFailed:
 		return fmt.Errorf("%w: %s", tree.ErrNotWritable, bad.Detail)
 	}
-	return asPackageError(err)
+	return archive.AsPackageError(err)
 }

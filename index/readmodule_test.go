@@ -12,6 +12,7 @@ import (
 
 	version "github.com/hashicorp/go-version"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -52,7 +53,7 @@ func TestReadModule(t *testing.T) {
 				t.Fatal(err)
 			}
 			got, err := index.ReadVersion(t.Context(), opened, ownVPC, v1)
-			var bad *index.PackageError
+			var bad *archive.PackageError
 			if (got != nil) != test.there || errors.As(err, &bad) != (test.reason != "") || bad != nil && bad.Reason != test.reason {
 				t.Fatalf("got %+v, %v", got, err)
 			}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -207,7 +208,7 @@ func (s *scan) readDocument(d *document) ([]byte, *tree.Finding) {
 	if err != nil {
 		return nil, tree.AsFinding(err)
 	}
-	s.memo.put(&d.Location, digest{stamp: d.stamp, Digest: Digest{Content: content}}, s.options.now())
+	s.memo.put(&d.Location, digest{stamp: d.stamp, Digest: archive.Digest{Content: content}}, s.options.now())
 	return content, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -16,8 +17,8 @@ import (
 // Segments come from a storage that others can write to.
 func FuzzDecodeSegment(f *testing.F) {
 	records := map[string]digest{
-		"providers/acme/demo/a.zip": {Digest: Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1}},
-		"modules/acme/vpc/aws/1.0":  {stamp: tree.Stamp{Size: 2, Inode: 3, Changed: tree.ByTag}, Digest: Digest{Bad: tree.Findingf(tree.BadArchive, "it is damaged"), Content: []byte("x")}},
+		"providers/acme/demo/a.zip": {Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1}},
+		"modules/acme/vpc/aws/1.0":  {stamp: tree.Stamp{Size: 2, Inode: 3, Changed: tree.ByTag}, Digest: archive.Digest{Bad: tree.Findingf(tree.BadArchive, "it is damaged"), Content: []byte("x")}},
 	}
 	for segment := range encodeSegments(records) {
 		f.Add(segment)
@@ -50,8 +51,8 @@ func FuzzDecodeSegment(f *testing.F) {
 
 func TestSegmentsKeepRecords(t *testing.T) {
 	records := map[string]digest{
-		"a": {stamp: tree.Stamp{Size: 1, ModTime: 2, Inode: 3, Changed: 4}, Digest: Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1, Checksum: 5, Content: []byte("x")}},
-		"b": {Digest: Digest{Content: make([]byte, 2*maxSegment)}},
+		"a": {stamp: tree.Stamp{Size: 1, ModTime: 2, Inode: 3, Changed: 4}, Digest: archive.Digest{SHA256: wire.SHA256Of([]byte("a")), H1: "h1:a", Size: 1, Checksum: 5, Content: []byte("x")}},
+		"b": {Digest: archive.Digest{Content: make([]byte, 2*maxSegment)}},
 		"c": {},
 	}
 	decoded, segments := make(map[string]digest), 0
@@ -114,7 +115,7 @@ func TestMergingLoadsLargeSegmentsOnce(t *testing.T) {
 		for i := range n {
 			path := fmt.Sprintf("modules/acme/%s%d/aws/1.0.0.tar.gz", kind, i)
 			content := bytes.Repeat([]byte{byte(i)}, size)
-			for segment := range encodeSegments(map[string]digest{path: {Digest: Digest{Content: content}}}) {
+			for segment := range encodeSegments(map[string]digest{path: {Digest: archive.Digest{Content: content}}}) {
 				c.segments[segmentName(segment)] = segment
 			}
 		}

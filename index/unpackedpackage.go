@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -30,7 +31,7 @@ func (w *walker) addPackageFolder(p *providerFolder, report, version string, e t
 
 	w.depends = true // on what is in its folders
 	visit := func(dir string) { w.scan.watch.add(p.part, dir) }
-	if a.unpacked, a.Bad = FindPackage(p.part, e.Path(), typ, platform.OS, visit); a.Bad != nil {
+	if a.unpacked, a.Bad = archive.FindPackage(p.part, e.Path(), typ, platform.OS, visit); a.Bad != nil {
 		w.setAside(a)
 		return true
 	}

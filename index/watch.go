@@ -15,6 +15,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -262,7 +263,7 @@ func (w *watcher) concerns(name string) bool {
 	case strings.HasPrefix(base, ".."):
 		return true // Kubernetes replaces a volume's content by renaming ..data, to which its files are symlinks
 	case inModule:
-		return !isLeftOut(base) // .terraformignore and .terraform.lock.hcl count here
+		return !archive.IsLeftOut(base) // .terraformignore and .terraform.lock.hcl count here
 	}
 	return !tree.IsHiddenOrTemporary(base) // renaming it is an event of its new name
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
@@ -86,7 +87,7 @@ func (m *moduleView) notices() []notice {
 
 // doubtNotices says why publishing would refuse the module's package today. The package
 // was copied into the folder, or comes from elsewhere.
-func doubtNotices(d index.Doubts) (notices []notice) {
+func doubtNotices(d archive.Doubts) (notices []notice) {
 	if len(d.Unusable) > 0 {
 		notices = append(notices, notice{Tone: "bad", Title: "Terraform and OpenTofu cannot read all of this version.",
 			Text: "Its publisher has to " + strings.Join(d.Unusable, " and to ")})

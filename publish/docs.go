@@ -18,7 +18,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -232,7 +232,7 @@ func readDocs(ctx context.Context, f io.ReaderAt, size int64, name string) (file
 		err = d.readTarGz(io.NewSectionReader(f, 0, size))
 	}
 	var bad *Refusal
-	var unreadable *index.PackageError
+	var unreadable *archive.PackageError
 	var disk *fs.PathError
 	switch {
 	case errors.As(err, &bad):
@@ -276,7 +276,7 @@ type docReader struct {
 }
 
 func (d *docReader) readZip(ctx context.Context, f io.ReaderAt, size int64) error {
-	z, err := index.OpenZip(ctx, f, size)
+	z, err := archive.OpenZip(ctx, f, size)
 	if err != nil {
 		return err
 	}

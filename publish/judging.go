@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -83,7 +84,7 @@ func (p *Publisher) remember(ctx context.Context, s stage, c *staged, digests *i
 	}
 }
 
-func (p *Publisher) digestOf(f checkedFile) (index.PackageDigest, bool) {
+func (p *Publisher) digestOf(f checkedFile) (archive.PackageDigest, bool) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	return p.checked.Get(f)
@@ -100,7 +101,7 @@ func (p *Publisher) checkStaged(ctx context.Context, s stage, name string, diges
 		return
 	}
 	defer content.Close()
-	digest, err := index.CheckPackage(ctx, content, info.Size(), s.address.Name, f.platform, wire.SHA256{})
+	digest, err := archive.CheckPackage(ctx, content, info.Size(), s.address.Name, f.platform, wire.SHA256{})
 	if err != nil {
 		return
 	}

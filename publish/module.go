@@ -13,6 +13,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -47,7 +48,7 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 	}
 	defer part.RemoveIfEmpty(stagingPath())
 	defer r.Discard()
-	digest, err := index.CheckModule(ctx, r.File, r.size, f.Name, r.sum)
+	digest, err := archive.CheckModule(ctx, r.File, r.size, f.Name, r.sum)
 	if err != nil {
 		return Result{}, p.asRefusal(ctx, f, err)
 	}
@@ -67,7 +68,7 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 }
 
 // judge refuses a package for its faults, or returns notes on them for its publisher.
-func judge(d index.Doubts, allowSecrets bool) (notes []string, err error) {
+func judge(d archive.Doubts, allowSecrets bool) (notes []string, err error) {
 	reasons := d.Unusable
 	if !allowSecrets {
 		for _, text := range d.Secrets {
@@ -82,7 +83,7 @@ func judge(d index.Doubts, allowSecrets bool) (notes []string, err error) {
 
 // placeModule gives a package its name in the tree. If the version has been published
 // meanwhile, it returns that package instead.
-func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r *received, digest index.ModuleDigest, dir string) (*presentModule, error) {
+func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r *received, digest archive.ModuleDigest, dir string) (*presentModule, error) {
 	unlock, err := p.lockIn(ctx, files.Modules, f.Address.String()+"@"+withoutBuild(f.Version))
 	if err != nil {
 		return nil, err
@@ -277,7 +278,7 @@ func (f File) errOtherFormat(published string) error {
 
 // asRefusal turns the error of checking a file into one for its publisher.
 func (p *Publisher) asRefusal(ctx context.Context, f File, err error) error {
-	var bad *index.PackageError
+	var bad *archive.PackageError
 	switch {
 	case errors.As(err, &bad):
 		return refused("%s: %s", f.Name, bad.Detail)

@@ -17,6 +17,7 @@ import (
 	"github.com/hashicorp/golang-lru/v2/simplelru"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -90,7 +91,7 @@ type Publisher struct {
 	unpacking sync.Mutex // of documentation, once its version is locked
 
 	mutex   sync.Mutex
-	checked *simplelru.LRU[checkedFile, index.PackageDigest] // packages that are staged
+	checked *simplelru.LRU[checkedFile, archive.PackageDigest] // packages that are staged
 }
 
 // A checkedFile is a package as it was when it was checked. Renaming it on a disk changes
@@ -130,7 +131,7 @@ func New(o Options) (*Publisher, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	checked, err := simplelru.NewLRU[checkedFile, index.PackageDigest](maxChecked, nil)
+	checked, err := simplelru.NewLRU[checkedFile, archive.PackageDigest](maxChecked, nil)
 	return &Publisher{options: o, opener: tree.NewOpener(o.Open), room: newRoom(o.MaxStaged, o.MaxStagedEach), checked: checked}, err
 }
 

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -101,7 +101,7 @@ func (p *Publisher) check(ctx context.Context, f File, r *received) (content []b
 
 // checkPackage checks a package as a scan would.
 func (p *Publisher) checkPackage(ctx context.Context, f File, r *received) (err error) {
-	if r.digest, err = index.CheckPackage(ctx, r.File, r.size, f.Address.Name, f.platform, r.sum); err != nil {
+	if r.digest, err = archive.CheckPackage(ctx, r.File, r.size, f.Address.Name, f.platform, r.sum); err != nil {
 		return p.asRefusal(ctx, f, err)
 	}
 	return nil

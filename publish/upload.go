@@ -7,7 +7,7 @@ import (
 	"hash"
 	"io"
 
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -50,7 +50,7 @@ type received struct {
 	room   *roomWriter
 	sum    wire.SHA256
 	size   int64
-	digest index.PackageDigest // of a package, after it was checked
+	digest archive.PackageDigest // of a package, after it was checked
 }
 
 // Discard removes the file unless it has its final name, and gives back its room.

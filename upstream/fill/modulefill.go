@@ -8,6 +8,7 @@ import (
 	"io"
 	"path"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -72,7 +73,7 @@ func (f *Filler) presentModule(w *wantedModule) (*index.ModuleVersion, error) {
 		return nil, err
 	}
 	v, err := index.ReadVersion(f.ctx, files, w.Address, w.number)
-	var bad *index.PackageError
+	var bad *archive.PackageError
 	switch {
 	case errors.As(err, &bad):
 		return nil, fmt.Errorf("%w: the tree has it and cannot offer it: %s", ErrConflict, bad.Detail)
@@ -120,7 +121,7 @@ func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstre
 		return nil, err
 	}
 	defer temporary.Discard()
-	files := index.FetchedModule{Dir: from.files(), Commit: content.Commit, Folder: source.Folder}
+	files := archive.FetchedModule{Dir: from.files(), Commit: content.Commit, Folder: source.Folder}
 	digest, err := f.packModule(w, files, &reservedPackage{temporary, room})
 	if err != nil {
 		return nil, err
@@ -146,14 +147,14 @@ func (f *Filler) fetchModule(ctx context.Context, w *wantedModule, source upstre
 
 // packModule writes the package of a module, and reads it again as a scan will. One that
 // the index would withhold is refused.
-func (f *Filler) packModule(w *wantedModule, files index.FetchedModule, to *reservedPackage) (index.ModuleDigest, error) {
+func (f *Filler) packModule(w *wantedModule, files archive.FetchedModule, to *reservedPackage) (archive.ModuleDigest, error) {
 	hash := sha256.New()
 	err := files.Pack(f.ctx, io.MultiWriter(to, hash))
-	var digest index.ModuleDigest
+	var digest archive.ModuleDigest
 	if err == nil {
-		digest, err = index.CheckModule(f.ctx, to, to.reservation.received, w.version+".tar.gz", wire.SHA256(hash.Sum(nil)))
+		digest, err = archive.CheckModule(f.ctx, to, to.reservation.received, w.version+".tar.gz", wire.SHA256(hash.Sum(nil)))
 	}
-	var bad *index.PackageError
+	var bad *archive.PackageError
 	switch {
 	case err == nil:
 		return digest, nil

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/archive"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -307,12 +308,12 @@ func (f *Filler) verifyPresent(d *directory, k *packageFill, p upstream.Package,
 
 // verify reads a package to its end and compares it with its release. A package that
 // the index would withhold is refused. The sha256 is computed unless it is known.
-func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, size int64, known wire.SHA256) (d index.PackageDigest, err error) {
+func (f *Filler) verify(k *packageFill, p upstream.Package, file afero.File, size int64, known wire.SHA256) (d archive.PackageDigest, err error) {
 	refuse := func(kind error, detail string) error {
 		return &upstream.Failure{Host: k.Address.Hostname.ForDisplay(), Kind: kind, Detail: detail}
 	}
-	d, err = index.CheckPackage(f.ctx, file, size, k.Address.Name, p.Platform, known)
-	var bad *index.PackageError
+	d, err = archive.CheckPackage(f.ctx, file, size, k.Address.Name, p.Platform, known)
+	var bad *archive.PackageError
 	switch withheld := errors.As(err, &bad); {
 	case err != nil && !withheld && f.ctx.Err() != nil:
 		return d, f.ctx.Err()
@@ -350,7 +351,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 	}
 	defer temporary.Discard()
 	to := &watchedPackage{reservedPackage: reservedPackage{temporary, room}, watchers: &f.watchers, id: k.id}
-	var digest index.PackageDigest
+	var digest archive.PackageDigest
 	received, err := s.Client.Download(ctx, k.Release, p.Platform, to)
 	if err == nil {
 		digest, err = f.verify(k, p, temporary, received.Size, received.SHA256)
@@ -374,7 +375,7 @@ func (f *Filler) fetchPackage(ctx context.Context, s *Source, d *directory, k *p
 
 // keepDocuments writes the documents of a package, for one release of a namespace at
 // a time: they share a keys file.
-func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package, digest index.PackageDigest) error {
+func (f *Filler) keepDocuments(d *directory, k *packageFill, p upstream.Package, digest archive.PackageDigest) error {
 	namespace := path.Join(string(k.Address.Hostname), k.Address.Namespace)
 	defer f.writing.lock(namespace)()
 	unlock, err := f.lock(namespace)
@@ -412,7 +413,7 @@ func (k *packageFill) explain(ctx context.Context, s *Source, wrong error) error
 	return fmt.Errorf("%w: it has been released again: to have the new one, remove the version from the tree", ErrConflict)
 }
 
-func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info fs.FileInfo, digest index.PackageDigest) *Filled {
+func (f *Filler) newFilled(k *packageFill, p upstream.Package, name string, info fs.FileInfo, digest archive.PackageDigest) *Filled {
 	return &Filled{File: index.NewPackageFile(name, k.Version, p.Platform, info, digest.SHA256), H1: digest.H1, opener: f.opener}
 }
 

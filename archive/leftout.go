@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"bufio"
@@ -28,9 +28,9 @@ var clutter = []string{
 	"crash.log", ".DS_Store",
 }
 
-// isLeftOut reports whether a file or folder of that name is left out of every
+// IsLeftOut reports whether a file or folder of that name is left out of every
 // module's package.
-func isLeftOut(name string) bool { return isClutter(name) || secretByName(name) != "" }
+func IsLeftOut(name string) bool { return isClutter(name) || secretByName(name) != "" }
 
 func isClutter(name string) bool {
 	return slices.Contains(clutter, name) || tree.IsUnfinishedName(name) ||

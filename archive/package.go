@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"archive/zip"
@@ -30,7 +30,7 @@ func (d *Digest) readPackage(ctx context.Context, f io.ReaderAt, size int64, typ
 	}
 	program := files.program(typ)
 	if program == nil {
-		return tree.Findingf(tree.NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", providerPrefix, typ)
+		return tree.Findingf(tree.NoBinary, "there is no file %s%s at the root of the zip: pack the provider's binary there", ProviderPrefix, typ)
 	}
 	detail := PackageDetail{program: modeOf(program)}
 	var packed string
@@ -74,11 +74,12 @@ func unpack(entries []*zip.File) (unpackedZip, error) {
 	return files, nil
 }
 
-const providerPrefix = "terraform-provider-"
+// ProviderPrefix begins the name of the program in a provider's package.
+const ProviderPrefix = "terraform-provider-"
 
 // isProviderFile reports whether clients look for the provider under this name.
 func isProviderFile(name, typ string) bool {
-	rest, ok := strings.CutPrefix(name, providerPrefix+typ)
+	rest, ok := strings.CutPrefix(name, ProviderPrefix+typ)
 	return ok && !strings.Contains(rest, "/") && (rest == "" || rest[0] == '_' || rest[0] == '.')
 }
 

@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"bytes"
@@ -18,8 +18,8 @@ import (
 // folder whenever they are read (modulefolder.go, packagefolder.go). Both find
 // these files, notice that one has changed, and read across them as here.
 
-// A PackedFile is a file of such a folder as the walk found it.
-type PackedFile struct {
+// A File is a file of such a folder as the walk found it.
+type File struct {
 	Name    string // in the archive
 	Path    string // in its part of the tree
 	Size    int64
@@ -31,7 +31,8 @@ type PackedFile struct {
 	executable bool // executable in a module package, by its mode or its content
 }
 
-func (f *PackedFile) Stamp() tree.Stamp {
+// Stamp returns the stamp of the file as the walk found it.
+func (f *File) Stamp() tree.Stamp {
 	return tree.Stamp{Size: f.Size, ModTime: f.modTime, Inode: f.inode, Changed: f.changed}
 }
 
@@ -54,8 +55,8 @@ type packingRules interface {
 
 // walkPacked finds the files of a folder that are packed, ordered by their path
 // in the archive. It calls visit for each folder before reading it.
-func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir string)) ([]PackedFile, *tree.Finding) {
-	var files []PackedFile
+func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir string)) ([]File, *tree.Finding) {
+	var files []File
 	folders := 0
 	var walk func(dir, prefix string, depth int, in folderMatch) *tree.Finding
 	walk = func(dir, prefix string, depth int, in folderMatch) *tree.Finding {
@@ -94,7 +95,7 @@ func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir stri
 				return tree.Findingf(tree.Unreadable, "%q in it is not a regular file: remove it", name)
 			}
 			s := tree.StampOf(e.Info)
-			files = append(files, PackedFile{
+			files = append(files, File{
 				Name: name, Path: e.Path(), Size: s.Size, modTime: s.ModTime, inode: s.Inode, changed: s.Changed,
 				byMode: !p.Named() && e.Info.Mode()&0o111 != 0,
 			})
@@ -110,7 +111,7 @@ func walkPacked(p tree.Part, dir string, rules packingRules, visit func(dir stri
 
 // stampFolder changes whenever a file in a folder may have changed. Its time is
 // that of the newest file.
-func stampFolder(files []PackedFile) tree.Stamp {
+func stampFolder(files []File) tree.Stamp {
 	var s tree.Stamp
 	h := sha256.New()
 	for _, f := range files {
@@ -122,7 +123,7 @@ func stampFolder(files []PackedFile) tree.Stamp {
 	return s
 }
 
-func firstFile(files []PackedFile) string {
+func firstFile(files []File) string {
 	if len(files) == 0 {
 		return ""
 	}
@@ -131,7 +132,7 @@ func firstFile(files []PackedFile) string {
 
 // FilesUnchanged returns if a file is no longer the one that was
 // packed. Listing a folder costs a fraction of opening every file in it.
-func FilesUnchanged(p tree.Part, files []PackedFile) error {
+func FilesUnchanged(p tree.Part, files []File) error {
 	p = p.Direct()
 	stamps := make(map[string]tree.Stamp, len(files)) // of everything in the folders listed
 	listed := make(map[string]bool)
@@ -164,7 +165,7 @@ func FilesUnchanged(p tree.Part, files []PackedFile) error {
 // A Packed is the archive computed from a folder.
 type Packed interface {
 	// contents returns the files in it.
-	Files() []PackedFile
+	Files() []File
 
 	// open opens the archive of a folder in a part of the tree. Reading fails with
 	// ErrChanged when a file that is read has changed.
@@ -239,7 +240,7 @@ func (r *folderReader) Close() error {
 	return r.current.Close()
 }
 
-func (r *folderReader) openFile(file *PackedFile) (err error) {
+func (r *folderReader) openFile(file *File) (err error) {
 	if r.current != nil && r.path == file.Path {
 		return nil
 	}
@@ -270,7 +271,7 @@ func (r *folderReader) unchanged() error {
 
 // readContent reads from the content of a file. The error is ErrChanged if the
 // file is not the one that was packed.
-func (r *folderReader) readContent(p []byte, file *PackedFile, offset int64) (int, error) {
+func (r *folderReader) readContent(p []byte, file *File, offset int64) (int, error) {
 	if err := r.openFile(file); err != nil {
 		return 0, err
 	}

@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"context"
@@ -43,14 +43,14 @@ func PackModule(ctx context.Context, dir string) (*PackedModule, error) {
 	part := tree.NewPart(root, disk)
 	m, bad := FindModule(part, ".", func(string) {})
 	if bad != nil {
-		return nil, asPackageError(bad)
+		return nil, AsPackageError(bad)
 	}
 	d, err := m.Read(ctx, unpaced)
 	if err != nil {
 		if ctx.Err() == nil {
 			err = tree.AsFinding(err)
 		}
-		return nil, asPackageError(err)
+		return nil, AsPackageError(err)
 	}
 	return &PackedModule{
 		Size: d.Size, SHA256: d.SHA256, H1: d.H1, LeftOut: m.LeftOut(), Doubts: m.Doubts(d),

@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"archive/zip"
@@ -33,7 +33,7 @@ func maxUnpackedFrom(size int64) int64 {
 // a *PackageError where the zip is at fault; any other is that of ctx or of the file.
 func OpenZip(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error) {
 	z, err := readDirectory(ctx, f, size)
-	return z, asPackageError(err)
+	return z, AsPackageError(err)
 }
 
 func readDirectory(ctx context.Context, f io.ReaderAt, size int64) (*zip.Reader, error) {

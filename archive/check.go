@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"cmp"
@@ -44,7 +44,7 @@ func CheckPackage(ctx context.Context, f afero.File, size int64, typ string, pla
 	d, err := checkArchive(f, size, func(f afero.File) (Digest, error) { return ReadPackage(ctx, f, size, typ, known) })
 	if err == nil {
 		if bad := PackageDetailOf(d.Content).FindingOn(platform); bad != nil {
-			err = asPackageError(bad)
+			err = AsPackageError(bad)
 		}
 	}
 	if err != nil {
@@ -93,7 +93,7 @@ func checkArchive(f afero.File, size int64, read func(f afero.File) (Digest, err
 	if failed := noted.failure(); failed != nil {
 		return d, tree.StorageError(failed)
 	}
-	return d, asPackageError(err)
+	return d, AsPackageError(err)
 }
 
 // ReadPackage reads the package of the provider called typ to its end, from where f is.
@@ -142,8 +142,8 @@ func (f *notedFile) note(err error) error {
 // failure is why reading failed; nil if it did not.
 func (f *notedFile) failure() error { return cmp.Or(tree.ReadFailure(f.File), f.failed) }
 
-// asPackageError returns a finding as a *PackageError, and any other error as it is.
-func asPackageError(err error) error {
+// AsPackageError returns a finding as a *PackageError, and any other error as it is.
+func AsPackageError(err error) error {
 	var bad *tree.Finding
 	if errors.As(err, &bad) {
 		return &PackageError{bad.Reason, bad.Detail}

@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"archive/tar"
@@ -46,7 +46,7 @@ func (r *moduleRules) begin(p tree.Part, entries []tree.Entry) *tree.Finding {
 func (r *moduleRules) leavesOut(e tree.Entry, name string, in folderMatch) (leftOut bool, within folderMatch, bad *tree.Finding) {
 	var err error
 	switch {
-	case isLeftOut(e.Name): // even a symlink to nothing
+	case IsLeftOut(e.Name): // even a symlink to nothing
 		leftOut = true
 	case e.Bad == nil && e.Info.IsDir():
 		leftOut, within, err = r.ignored.ignoresFolder(name, in)
@@ -65,7 +65,7 @@ func (r *moduleRules) leavesOut(e tree.Entry, name string, in folderMatch) (left
 // A ModuleFolder is a module that lies in a tree as a folder.
 type ModuleFolder struct {
 	part      tree.Part
-	files     []PackedFile
+	files     []File
 	leftOut   *nameList // what is not among the files
 	names     packageNames
 	subfolder string   // the one folder in it in which the module lies, if that is so
@@ -109,7 +109,7 @@ func (m *ModuleFolder) Pack(d Digest) Packed {
 // walkFolder finds the files of a module folder that are packed, ordered by
 // their path in the archive, and what is left out. It calls visit for each folder
 // before reading it.
-func walkFolder(p tree.Part, dir string, visit func(dir string)) (files []PackedFile, leftOut *nameList, bad *tree.Finding) {
+func walkFolder(p tree.Part, dir string, visit func(dir string)) (files []File, leftOut *nameList, bad *tree.Finding) {
 	var rules moduleRules
 	files, bad = walkPacked(p, dir, &rules, visit)
 	disregardUniformModes(files)
@@ -139,8 +139,8 @@ func FindModule(part tree.Part, dir string, visit func(dir string)) (m *ModuleFo
 // where the file system or version control keeps no modes, and on its mode as well
 // where they do. A folder has the same package on all machines of one kind, and on
 // machines of both kinds if its executables begin like a script or a program.
-func disregardUniformModes(files []PackedFile) {
-	if slices.ContainsFunc(files, func(f PackedFile) bool { return !f.byMode }) {
+func disregardUniformModes(files []File) {
+	if slices.ContainsFunc(files, func(f File) bool { return !f.byMode }) {
 		return
 	}
 	for i := range files {
@@ -173,7 +173,7 @@ func (m *ModuleFolder) Read(ctx context.Context, wait func()) (Digest, error) {
 
 // inspectFiles sets which files are executable, collects what the module says about
 // itself, and refuses a folder with a secret in it.
-func inspectFiles(ctx context.Context, p tree.Part, files []PackedFile, docs *moduledoc.Collector) error {
+func inspectFiles(ctx context.Context, p tree.Part, files []File, docs *moduledoc.Collector) error {
 	buffer := make([]byte, inspectSize)
 	for i := range files {
 		if err := ctx.Err(); err != nil {
@@ -192,7 +192,7 @@ func inspectFiles(ctx context.Context, p tree.Part, files []PackedFile, docs *mo
 }
 
 // inspectFile returns the beginning of a file.
-func inspectFile(p tree.Part, file *PackedFile, buffer []byte, docs *moduledoc.Collector) (start []byte, err error) {
+func inspectFile(p tree.Part, file *File, buffer []byte, docs *moduledoc.Collector) (start []byte, err error) {
 	f, err := p.OpenUnchanged(file.Path, file.Stamp())
 	if err != nil {
 		return nil, err
@@ -206,7 +206,7 @@ func inspectFile(p tree.Part, file *PackedFile, buffer []byte, docs *moduledoc.C
 
 // encodeExecutables returns one bit for each file, as the memo keeps it: with that,
 // a folder is packed again without reading the beginning of every file.
-func encodeExecutables(files []PackedFile) []byte {
+func encodeExecutables(files []File) []byte {
 	bits := make([]byte, (len(files)+7)/8)
 	for i, f := range files {
 		if f.executable {
@@ -217,7 +217,7 @@ func encodeExecutables(files []PackedFile) []byte {
 }
 
 // recallExecutables sets what encodeExecutables returned.
-func recallExecutables(files []PackedFile, bits []byte) {
+func recallExecutables(files []File, bits []byte) {
 	for i := range files {
 		files[i].executable = i/8 < len(bits) && bits[i/8]&(1<<(i%8)) != 0
 	}
@@ -232,7 +232,7 @@ func recallExecutables(files []PackedFile, bits []byte) {
 // written anywhere.
 type packing struct {
 	about    []byte // the tar's global header; empty if it has none
-	files    []PackedFile
+	files    []File
 	offsets  []int64 // in the tar, of each file's header and then of the tar's end
 	tar      int64   // size of the tar
 	checksum uint32  // CRC-32 of the tar; zero until it has been read once
@@ -244,10 +244,10 @@ const (
 )
 
 // packFolder lays out the archive of files. It opens none of them.
-func packFolder(files []PackedFile) (*packing, error) { return packAfter(nil, files) }
+func packFolder(files []File) (*packing, error) { return packAfter(nil, files) }
 
 // packAfter is packFolder with a global header before the files.
-func packAfter(about []byte, files []PackedFile) (*packing, error) {
+func packAfter(about []byte, files []File) (*packing, error) {
 	k := &packing{about: about, files: files, offsets: make([]int64, 0, len(files)+1), tar: int64(len(about))}
 	for i := range files {
 		k.offsets = append(k.offsets, k.tar)
@@ -263,7 +263,7 @@ func packAfter(about []byte, files []PackedFile) (*packing, error) {
 }
 
 // header returns the bytes before a file's content in the tar.
-func (f *PackedFile) header() ([]byte, error) {
+func (f *File) header() ([]byte, error) {
 	mode := int64(0o644)
 	if f.executable {
 		mode = 0o755
@@ -275,7 +275,7 @@ func (f *PackedFile) header() ([]byte, error) {
 
 // headerSize is one block for a name and a size that fit in every tar's header.
 // Others take more, which depends on neither the content nor the mode.
-func (f *PackedFile) headerSize() (int64, error) {
+func (f *File) headerSize() (int64, error) {
 	if len(f.Name) <= 100 && f.Size < 1<<33 && isASCII(f.Name) {
 		return tarBlock, nil
 	}
@@ -310,7 +310,7 @@ func (k *packing) size() int64 {
 	return gzipHeaderSize + blocks*blockHeaderSize + k.tar + gzipTrailerSize
 }
 
-func (k *packing) Files() []PackedFile { return k.files }
+func (k *packing) Files() []File { return k.files }
 
 func (k *packing) Open(part tree.Part) PackedReader {
 	r := &packingReader{packing: k, folderReader: folderReader{part: part}}
@@ -436,7 +436,7 @@ func (c *contentSums) finish() {
 }
 
 // h1 is the hash of the whole folder.
-func (c *contentSums) h1(files []PackedFile) string {
+func (c *contentSums) h1(files []File) string {
 	c.finish()
 	sums, names := make(map[string]wire.SHA256, len(files)), make([]string, len(files))
 	for i, f := range files {

@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"archive/tar"
@@ -63,16 +63,16 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	part := tree.NewPart(root, disk)
 	files, bad := walkPacked(part, ".", fetchedRules{}, func(string) {})
 	if bad != nil {
-		return asPackageError(bad)
+		return AsPackageError(bad)
 	}
 	left := int64(maxFetched)
 	for _, file := range files {
 		if left -= file.Size; left < 0 {
-			return asPackageError(tree.Findingf(tree.TooLarge, "its files have more than %d bytes, with those that symlinks lead to", int64(maxFetched)))
+			return AsPackageError(tree.Findingf(tree.TooLarge, "its files have more than %d bytes, with those that symlinks lead to", int64(maxFetched)))
 		}
 	}
 	if err := markExecutables(ctx, part, files); err != nil {
-		return asPackageError(err)
+		return AsPackageError(err)
 	}
 	about, err := m.globalHeader()
 	if err != nil {
@@ -80,7 +80,7 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 	}
 	k, err := packAfter(about, files)
 	if err != nil {
-		return asPackageError(err)
+		return AsPackageError(err)
 	}
 	r := &packingReader{packing: k, folderReader: folderReader{part: part}, sums: newContentSums(len(files))}
 	defer r.Close()
@@ -89,7 +89,7 @@ func (m FetchedModule) Pack(ctx context.Context, to io.Writer) error {
 }
 
 // markExecutables sets which files are executable.
-func markExecutables(ctx context.Context, p tree.Part, files []PackedFile) error {
+func markExecutables(ctx context.Context, p tree.Part, files []File) error {
 	buffer := make([]byte, inspectSize)
 	for i := range files {
 		if err := ctx.Err(); err != nil {
@@ -104,7 +104,7 @@ func markExecutables(ctx context.Context, p tree.Part, files []PackedFile) error
 	return nil
 }
 
-func readBeginning(p tree.Part, file *PackedFile, buffer []byte) ([]byte, error) {
+func readBeginning(p tree.Part, file *File, buffer []byte) ([]byte, error) {
 	f, err := p.OpenUnchanged(file.Path, file.Stamp())
 	if err != nil {
 		return nil, err

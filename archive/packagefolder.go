@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"bytes"
@@ -23,7 +23,7 @@ import (
 // A PackageFolder is a provider's package that lies in a tree as clients unpack it.
 type PackageFolder struct {
 	part    tree.Part
-	files   []PackedFile
+	files   []File
 	typ, os string
 }
 
@@ -65,7 +65,7 @@ func (packageRules) leavesOut(e tree.Entry, name string, _ folderMatch) (leftOut
 
 // checkPackageFolder requires the provider's program among a folder's files, and
 // that a zip can hold them.
-func checkPackageFolder(files []PackedFile, typ string) *tree.Finding {
+func checkPackageFolder(files []File, typ string) *tree.Finding {
 	left, program := int64(maxZipped), false
 	for _, f := range files {
 		isProgram := isProviderFile(f.Name, typ)
@@ -81,7 +81,7 @@ func checkPackageFolder(files []PackedFile, typ string) *tree.Finding {
 		program = program || isProgram
 	}
 	if !program {
-		return tree.Findingf(tree.NoBinary, "there is no file %s%s in the folder: put the provider's binary there", providerPrefix, typ)
+		return tree.Findingf(tree.NoBinary, "there is no file %s%s in the folder: put the provider's binary there", ProviderPrefix, typ)
 	}
 	return nil
 }
@@ -120,7 +120,7 @@ func (p *PackageFolder) Read(ctx context.Context, wait func()) (d Digest, err er
 }
 
 // readMember reads one file of a folder to its end.
-func readMember(ctx context.Context, part tree.Part, file PackedFile, wait func()) (m zipMember, sum wire.SHA256, err error) {
+func readMember(ctx context.Context, part tree.Part, file File, wait func()) (m zipMember, sum wire.SHA256, err error) {
 	f, err := part.OpenUnchanged(file.Path, file.Stamp())
 	if err != nil {
 		return m, sum, err
@@ -174,7 +174,7 @@ func decodeMembers(b []byte, count int) []zipMember {
 // have, and modes follow from the files' content. The offset of every byte is known
 // in advance, so the zip has a size and can seek.
 type packageZip struct {
-	files []PackedFile
+	files []File
 	spans []zipSpan // in order
 	size  int64
 }
@@ -182,8 +182,8 @@ type packageZip struct {
 // A zipSpan is a run of a zip's bytes: headers, or the content of a file.
 type zipSpan struct {
 	offset, size int64
-	headers      []byte     // nil for the content of a file
-	file         PackedFile // whose content it is
+	headers      []byte // nil for the content of a file
+	file         File   // whose content it is
 }
 
 const (
@@ -197,7 +197,7 @@ const (
 const maxZipped = math.MaxUint32 - 256<<20
 
 // layOutZip lays out the zip of a folder's files, each with its member.
-func layOutZip(files []PackedFile, members []zipMember) *packageZip {
+func layOutZip(files []File, members []zipMember) *packageZip {
 	z := &packageZip{files: files}
 	var directory []byte
 	for i, f := range files {
@@ -218,7 +218,7 @@ func (z *packageZip) addHeaders(b []byte) {
 }
 
 // appendCommonHeader appends what both headers of a file have.
-func appendCommonHeader(b []byte, f PackedFile, m zipMember) []byte {
+func appendCommonHeader(b []byte, f File, m zipMember) []byte {
 	b = binary.LittleEndian.AppendUint16(b, zipVersion)
 	b = binary.LittleEndian.AppendUint16(b, zipNamesInUTF8)
 	b = binary.LittleEndian.AppendUint16(b, 0) // stored
@@ -231,13 +231,13 @@ func appendCommonHeader(b []byte, f PackedFile, m zipMember) []byte {
 	return binary.LittleEndian.AppendUint16(b, 0) // no extra field
 }
 
-func appendLocalHeader(b []byte, f PackedFile, m zipMember) []byte {
+func appendLocalHeader(b []byte, f File, m zipMember) []byte {
 	b = append(b, "PK\x03\x04"...)
 	b = appendCommonHeader(b, f, m)
 	return append(b, f.Name...)
 }
 
-func appendCentralHeader(b []byte, f PackedFile, m zipMember, offset uint32) []byte {
+func appendCentralHeader(b []byte, f File, m zipMember, offset uint32) []byte {
 	mode := uint32(0o100644)
 	if m.executable {
 		mode = 0o100755
@@ -261,7 +261,7 @@ func appendZipEnd(directory []byte, count int, offset uint32) []byte {
 	return binary.LittleEndian.AppendUint16(b, 0) // no comment
 }
 
-func (z *packageZip) Files() []PackedFile { return z.files }
+func (z *packageZip) Files() []File { return z.files }
 
 func (z *packageZip) Open(part tree.Part) PackedReader {
 	r := &packageZipReader{z, folderReader{part: part}}

@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"encoding/binary"
@@ -8,7 +8,7 @@ import (
 
 // What reading a module's package told besides its digests is kept in its digest as
 // bytes, since most of it is rarely needed: facts, which are an archive's
-// archiveFacts or a folder's executables, and the encoded moduledoc.Summary.
+// moduleFacts or a folder's executables, and the encoded moduledoc.Summary.
 
 // encodeModuleContent returns facts and a summary as one.
 func encodeModuleContent(facts []byte, summary moduledoc.Summary) []byte {

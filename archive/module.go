@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"archive/tar"

@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"errors"
@@ -19,6 +19,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
+
+// long is a time that no file system takes for recent.
+var long = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 
 // moduleFiles are the files of a module folder, by name.
 type moduleFiles map[string]string

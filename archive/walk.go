@@ -1,4 +1,4 @@
-package index
+package archive
 
 import (
 	"archive/tar"
@@ -72,7 +72,7 @@ func WalkTarGz(ctx context.Context, f io.Reader, limit int64, wants func(string)
 // WalkFolder calls visit with the files of a folder that are wanted. The error is
 // tree.ErrChanged if one of them has changed.
 func WalkFolder(ctx context.Context, part tree.Part, folder Packed, wants func(string) bool, visit func(string, io.Reader) error) error {
-	var wanted []PackedFile
+	var wanted []File
 	for _, file := range folder.Files() {
 		if !wants(file.Name) {
 			continue
