@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Exported names are what other packages and their readers rely on: each says
-// what it is. One comment may stand for a group of constants or variables.
+// Other packages and their readers rely on exported names, so each has a comment. One
+// comment may stand for a group of constants or variables.
 func TestExportedNamesAreDocumented(t *testing.T) {
 	for _, l := range layers {
 		files, err := filepath.Glob(filepath.Join(filepath.FromSlash(l.name), "*.go"))
@@ -35,8 +35,8 @@ func TestExportedNamesAreDocumented(t *testing.T) {
 	}
 }
 
-// undocumented are the exported names of a declaration that lack a comment.
-// Methods that satisfy well-known interfaces need none.
+// undocumented returns the exported names of a declaration that lack a comment. Methods
+// of well-known interfaces need none.
 func undocumented(d ast.Decl) (names []string) {
 	switch d := d.(type) {
 	case *ast.FuncDecl:

@@ -15,7 +15,7 @@ var (
 	logDirective   = regexp.MustCompile(`(?m)^\tlog\b`)
 )
 
-// Who runs a registry to which others write wants to know who did.
+// An operator who lets others publish wants to know who did.
 func TestExamplesThatPublishHaveAnAccessLog(t *testing.T) {
 	names, err := filepath.Glob(filepath.FromSlash("docs/*.md"))
 	if err != nil {
@@ -42,7 +42,7 @@ func TestExamplesThatPublishHaveAnAccessLog(t *testing.T) {
 	}
 }
 
-// Whoever has CI's token can publish in one namespace, and do nothing else.
+// The token of CI gives the right to publish in one namespace, and no other right.
 func TestTheCompanysCIHasTheLeastRight(t *testing.T) {
 	text, err := os.ReadFile("packaging/compose/company.yaml")
 	if err != nil {

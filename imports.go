@@ -2,9 +2,8 @@
 //
 //	xcaddy build --with github.com/caddy-terraform/caddy-terraform-registry
 //
-// It holds no code of its own. It exists so that the module's path is one that
-// can be imported, which is how xcaddy, Caddy's download page and Caddy's
-// documentation find the modules below it.
+// It has no code of its own. It makes the module's path an import path, by which xcaddy,
+// Caddy's download page and Caddy's documentation find the modules below it.
 package terraformregistry
 
 import (

@@ -12,22 +12,22 @@ import (
 
 const modulePath = "github.com/caddy-terraform/caddy-terraform-registry"
 
-// A layer is a package that may import those listed before it.
+// A layer is a package that may import the packages before it.
 type layer struct {
 	name        string
 	http, caddy bool
-	only        []string // of the packages before it; nil: all
+	only        []string // the packages before it that it may import; nil: all
 }
 
-// layers are the packages from the bottom up. The core, up to pages, knows no
-// Caddy; what only reads and verifies files knows no HTTP.
+// layers are the packages from the bottom up. The core, up to pages, does not know
+// Caddy. Packages that only read and verify files do not know HTTP.
 var layers = []layer{
 	{name: "address"},
 	{name: "wire"},
 	{name: "clientconfig", only: []string{"address"}}, // pages and command print it
 	{name: "signing", only: []string{}},
 	{name: "index/moduledoc", only: []string{"address"}}, // archive keeps its short form
-	{name: "tree", only: []string{"address", "wire"}}, // the files
+	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/treetest"},
 	{name: "archive", only: []string{"address", "wire", "tree", "index/moduledoc"}},
 	{name: "registryhcl", only: []string{"address", "tree"}},
@@ -38,18 +38,19 @@ var layers = []layer{
 	{name: "access/oidc", http: true, only: []string{"access", "address"}},
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
-	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "upstream/git"}}, // moduledoc: which folders a module calls
+	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "upstream/git"}}, // moduledoc says which folders a module calls
 	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "tree", "archive", "registryhcl", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
 	{name: "publish", only: []string{"address", "wire", "signing", "tree", "archive", "registryhcl", "index"}},
 	{name: "handlers", http: true},
-	{name: "pages", http: true, only: []string{"address", "signing", "archive", "registryhcl", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages/markdown", only: []string{}}, // a text in, HTML out
+	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "archive", "registryhcl", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
 }
 
-// directDependencies are those of the core and the glue. A further one is a
+// directDependencies are the dependencies of the core and the glue. A further one is a
 // decision, with its reason in the commit that makes it.
 var directDependencies = []string{
 	"github.com/ProtonMail/go-crypto",
@@ -90,7 +91,7 @@ func TestImportsGoOneWay(t *testing.T) {
 		name := strings.TrimPrefix(p.ImportPath, modulePath+"/")
 		at := slices.IndexFunc(layers, func(l layer) bool { return l.name == name })
 		if at < 0 {
-			continue // the custom build, tests and what they need
+			continue // the custom build, tests and their helpers
 		}
 		l := layers[at]
 		for _, i := range p.Imports {
@@ -127,7 +128,7 @@ type listedPackage struct {
 	Imports    []string
 }
 
-// packages lists the module's packages with what they import, tests apart.
+// packages lists the module's packages with their imports, without tests.
 func packages(t *testing.T) []listedPackage {
 	t.Helper()
 	out, err := exec.Command("go", "list", "-json=ImportPath,Imports", "./...").Output()

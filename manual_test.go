@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-// The documents of the repository: the manual and those beside the README.
+// The documents of the repository: the manual and the documents beside the README.
 
 // A markdownFile is a document without its blocks of code.
 type markdownFile struct {
@@ -47,7 +47,7 @@ func markdownFiles(t *testing.T) (files []markdownFile) {
 	return files
 }
 
-// anchors are the fragments by which GitHub links to the headings of a document.
+// anchors returns the fragments by which GitHub links to the headings of a document.
 func (f markdownFile) anchors() (anchors []string) {
 	for _, m := range heading.FindAllStringSubmatch(f.text, -1) {
 		title := inlineLink.ReplaceAllString(m[1], "]")
@@ -65,7 +65,8 @@ func (f markdownFile) anchors() (anchors []string) {
 	return anchors
 }
 
-// links are the targets of the document's links. Those that go by a name have one.
+// links returns the targets of the document's links. A link by a name must have a
+// target.
 func (f markdownFile) links(t *testing.T) (links []string) {
 	t.Helper()
 	named := make(map[string]bool)
@@ -119,8 +120,8 @@ func TestLinksOfDocumentsLead(t *testing.T) {
 	}
 }
 
-// A document is in the index of the manual or, if it is only for those who work on the
-// code, in what CONTRIBUTING.md has them read.
+// A document is in the index of the manual or, if it is only for developers, in the
+// reading list of CONTRIBUTING.md.
 func TestEveryDocumentIsInAnIndex(t *testing.T) {
 	var indexed []string
 	files := markdownFiles(t)
@@ -154,7 +155,7 @@ func TestComparisonNamesItsSources(t *testing.T) {
 	if len(rows) < 10 {
 		t.Fatalf("the table has %d rows", len(rows))
 	}
-	const open, afterOpen = 3, 7 // the columns of those whose source can be read
+	const open, afterOpen = 3, 7 // the columns of registries whose source can be read
 	unsourced := []string{"", "no", "nothing", "not stated"}
 	for _, row := range rows[2:] {
 		if len(row) != len(rows[0]) {

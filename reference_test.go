@@ -21,11 +21,11 @@ import (
 
 var update = flag.Bool("update", false, "write docs/reference.md again")
 
-// A configured is a type that is part of a configuration.
+// A configured is a type of the configuration.
 type configured struct {
 	folder, typ string
 	title       string
-	note        string // of Caddyfiles, where they differ from JSON
+	note        string // about Caddyfiles, where they differ from JSON
 }
 
 var reference = []configured{
@@ -44,8 +44,8 @@ var reference = []configured{
 	{"blob", "Cache", "`cache` of `blob`", "In a Caddyfile these are arguments."},
 }
 
-// The reference is what the code says of itself. After a change of the code it is written
-// again with
+// The reference is made of the comments and flags in the code. After a change of the code,
+// write it again with
 //
 //	go test -run TestReference . -update
 func TestReference(t *testing.T) {
@@ -121,7 +121,7 @@ func jsonName(field *ast.Field) (string, bool) {
 	return name, name != ""
 }
 
-// fields returns those of a type.
+// fields returns the fields of a type.
 func fields(t *testing.T, c configured) []*ast.Field {
 	names, err := filepath.Glob(c.folder + "/*.go")
 	if err != nil {
@@ -151,7 +151,7 @@ func parse(t *testing.T, name string) *ast.File {
 	return file
 }
 
-// writeCommand writes a command with its flags, and those below it.
+// writeCommand writes a command with its flags, and its subcommands.
 func writeCommand(b *bytes.Buffer, parents string, cmd *cobra.Command) {
 	name := parents + cmd.Name()
 	fmt.Fprintf(b, "\n### `%s`\n\n```\n%s\n```\n", name, parents+cmd.Use)

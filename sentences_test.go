@@ -14,7 +14,7 @@ import (
 	"unicode"
 )
 
-// A sentence is a literal with … for what is filled in, and where it is.
+// A sentence is a literal and its place. It has … for each part that is filled in.
 type sentence struct {
 	text string
 	at   token.Position
@@ -31,7 +31,7 @@ func sentences(t *testing.T, dir string) (found []sentence) {
 		}
 		ast.Inspect(file, func(n ast.Node) bool {
 			switch n := n.(type) {
-			case *ast.ImportSpec, *ast.Field: // whose tag is a literal
+			case *ast.ImportSpec, *ast.Field: // the tag is a literal
 				return false
 			case *ast.CallExpr:
 				return !takesNoSentence(n)
@@ -49,15 +49,15 @@ func sentences(t *testing.T, dir string) (found []sentence) {
 	return found
 }
 
-// takesNoSentence reports whether the arguments of a call are for nobody to read, or
-// documented by themselves.
+// takesNoSentence reports whether users never read the arguments of a call, or the
+// arguments document themselves.
 func takesNoSentence(call *ast.CallExpr) bool {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	return ok && slices.Contains([]string{"MustCompile", "NewDesc", "WriteString", "Fprintf"}, f.Sel.Name)
 }
 
-// literal returns a string literal, or several that are added up, with … for what is no
-// literal.
+// literal returns a string literal, or several that are added up. Other operands become
+// ….
 func literal(e ast.Expr) (string, bool) {
 	switch e := e.(type) {
 	case *ast.BasicLit:
@@ -94,8 +94,8 @@ func fill(format string) string {
 	return strings.TrimSpace(filled.ReplaceAllString(verbs.ReplaceAllString(format, "…"), "…"))
 }
 
-// isSentence reports whether a literal has words. Those of pages begin with a capital
-// letter.
+// isSentence reports whether a literal has words. Sentences of pages begin with a
+// capital letter.
 func isSentence(dir, text string) bool {
 	words := strings.Fields(strings.ReplaceAll(text, "…", ""))
 	words = slices.DeleteFunc(words, func(w string) bool { return !strings.ContainsFunc(w, unicode.IsLetter) })
@@ -108,7 +108,7 @@ func isSentence(dir, text string) bool {
 	return !strings.HasPrefix(text, "-----BEGIN")
 }
 
-// span finds code spans of Markdown.
+// span matches code spans of Markdown.
 var span = regexp.MustCompile("``( .+? |[^ ].*?[^`])``|`([^`\n]+)`")
 
 // codeSpans returns the code spans of documents.
@@ -138,11 +138,12 @@ func has(text, pattern string) bool {
 	return true
 }
 
-// fixed is the length of a pattern without what is filled in.
+// fixed returns the length of a pattern without the parts that are filled in.
 func fixed(pattern string) int { return len(strings.ReplaceAll(pattern, "…", "")) }
 
-// same reports whether a code span of the manual stands for a sentence of the code. Either
-// can be more general than the other, or, if that is most of it, a part of it.
+// same reports whether a code span of the manual stands for a sentence of the code.
+// Either can be more general than the other. The span can also be a part of the
+// sentence, if it has most of it.
 func same(span, sentence string) bool {
 	return has(span, sentence) && 2*fixed(sentence) >= fixed(span) || has(sentence, span) && 2*fixed(span) >= fixed(sentence)
 }
@@ -165,7 +166,7 @@ func calls(t *testing.T, dir string) (all []*ast.CallExpr) {
 	return all
 }
 
-// sources returns the files of a package without tests, or the one file that is named.
+// sources returns the files of a package without tests, or the one named file.
 func sources(t *testing.T, name string) []string {
 	t.Helper()
 	name = filepath.FromSlash(name)

@@ -16,9 +16,10 @@ import (
 	"testing"
 )
 
-// explained are the packages, or files of them, whose sentences users see: in answers,
-// reports, logs, and when the configuration is loaded. What commands print about their
-// arguments comes with their usage, and pages are read by themselves, except for errors.
+// explained are the packages, or files of packages, whose sentences users see: in
+// answers, reports, logs, and when the configuration is loaded. Commands print the
+// usage with messages about their arguments, and pages explain themselves, except for
+// errors.
 var explained = []string{
 	"address", "wire", "signing", "tree", "archive", "registryhcl", "index", "index/moduledoc", "access", "access/tokenfile", "access/oidc", "access/signin",
 	"upstream", "upstream/git", "upstream/fill", "publish", "handlers", "module", "caddyfile", "blob",
@@ -26,19 +27,19 @@ var explained = []string{
 	"upstream/lockfile", "clientconfig",
 }
 
-// unexplained are the literals of these packages that look like sentences and are none, or
-// that nobody sees, with … for what is filled in.
+// unexplained are literals of these packages that only look like sentences, or that
+// users never see. They have … for each part that is filled in.
 var unexplained = []string{
 	// The beginnings of formats, and texts that are written into files.
 	"caddy-terraform-registry memo 4", "caddy-terraform-registry digests 1", "terraform registry link key", "terraform registry seal",
 	"Kept by the registry: …", "…these keys came from the origin. Delete this line to pin them, so that no others count.",
 
-	// Names of Windows, values of headers, and what git says.
+	// Names of Windows, values of headers, and messages of git.
 	"system volume information",
 	`Bearer realm="terraform registry", error="invalid_token"`, "GET, HEAD, PUT", "GET, HEAD, DELETE", "…, max-age=31536000, immutable",
 	"the module of run …", "couldn't find remote ref", "not our ref", "does not allow request for unadvertised object", "Server does not support",
 
-	// Mistakes of the code that calls.
+	// Mistakes of the calling code.
 	"publishing needs a tree, its index and locks", "the summary is damaged", "the configuration that had the storage has gone",
 	"the file was not opened", "how much is to be sent is not known", "the S3 driver has no client", "getting the events app: …", "closing the index: …", "closing an upstream: …",
 
@@ -48,12 +49,12 @@ var unexplained = []string{
 	"package of the module", "documentation of the release", "refused these credentials", "…: …, at …", "is a directory",
 	"reading the folders of …: …", "opening the folder: …",
 
-	// What is said in other words in its place, or together with the cause.
+	// Sentences that another sentence replaces, or that come together with the cause.
 	"it is not the form of a digest", "the file is larger than … bytes", "the package unpacks to more than … bytes",
 	"the store refused to write beside another write, which failed",
 }
 
-// The manual has every sentence that users can be told.
+// The manual has every sentence that users can see.
 func TestEverySentenceIsExplained(t *testing.T) {
 	spans := codeSpans(t, "docs/troubleshooting.md", "docs/operate.md")
 	for _, dir := range explained {
@@ -70,8 +71,8 @@ func TestEverySentenceIsExplained(t *testing.T) {
 	}
 }
 
-// The manual has no sentence that nobody says any more: what is in the first column of the
-// tables, but for those about clients, is in the code.
+// The manual has no outdated sentence: every sentence in the first column of its
+// tables, except those about clients, is in the code.
 func TestNoSentenceIsOutdated(t *testing.T) {
 	content, err := os.ReadFile("docs/troubleshooting.md")
 	if err != nil {
@@ -115,7 +116,7 @@ func TestEveryLogMessageIsExplained(t *testing.T) {
 	}
 	logged := 0
 	for _, dir := range explained {
-		if path.Ext(dir) != "" || dir == "blob" { // whose only message is in a paragraph
+		if path.Ext(dir) != "" || dir == "blob" { // its only message is in a paragraph
 			continue
 		}
 		for _, call := range calls(t, dir) {
@@ -134,7 +135,7 @@ func TestEveryLogMessageIsExplained(t *testing.T) {
 	}
 }
 
-// logCall returns what a call writes to the log, nothing if it does not.
+// logCall returns the level and message that a call logs, or nothing if it logs none.
 func logCall(call *ast.CallExpr) (level, message string) {
 	f, ok := call.Fun.(*ast.SelectorExpr)
 	if !ok || len(call.Args) == 0 {
@@ -164,8 +165,8 @@ func logCall(call *ast.CallExpr) (level, message string) {
 	return level, fill(text)
 }
 
-// The statuses of answers are those of the code, in parentheses after the sentence or
-// after others that have the same status.
+// The manual has the statuses of answers in parentheses after the sentence, or after
+// several sentences with the same status. They agree with the code.
 func TestStatusesOfAnswers(t *testing.T) {
 	content, err := os.ReadFile("docs/troubleshooting.md")
 	if err != nil {
@@ -195,7 +196,7 @@ func TestStatusesOfAnswers(t *testing.T) {
 	}
 }
 
-// answers returns the statuses of the errors that handlers answer with, by sentence.
+// answers returns the statuses of the errors in answers of handlers, by sentence.
 func answers(t *testing.T) map[string]string {
 	t.Helper()
 	codes := make(map[string]string)
@@ -264,8 +265,8 @@ func TestEveryEventOfUpstreamsIsExplained(t *testing.T) {
 	}
 }
 
-// The page begins with ten problems. Each has a message as clients print it, its cause and
-// what to do.
+// The page begins with ten problems. Each has a message in the words of clients, its
+// cause and a cure.
 func TestTroubleshootingBeginsWithFrequentProblems(t *testing.T) {
 	content, err := os.ReadFile("docs/troubleshooting.md")
 	if err != nil {

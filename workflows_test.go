@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The workflows install the latest Go of one minor version, and only that: a module that
-// asks for another one would not be built there.
+// The workflows install only the latest Go of one minor version. A module that asks for
+// another one would not be built there.
 func TestWorkflowsHaveTheGoOfEveryModule(t *testing.T) {
 	read := func(name string) string {
 		content, err := os.ReadFile(filepath.FromSlash(name))

@@ -18,14 +18,14 @@ import (
 	"time"
 )
 
-// host is the name that requests are made to. Nothing looks it up.
+// host is the hostname of all requests. Nothing looks it up.
 const host = "registry.example.com"
 
-// A site is what one listener of a Caddy serves.
+// A site has one listener of a Caddy.
 type site struct {
 	name    string
 	tls     bool
-	proxied bool // by this machine, which may say how the client has come
+	proxied bool // this machine is a proxy, which may say where the client comes from
 	handler handler
 }
 
@@ -61,7 +61,7 @@ func reverseProxy(addresses ...string) handler {
 
 func fileServer(root string) handler { return handler{"handler": "file_server", "root": root} }
 
-// A caddy is a running one of a subject.
+// A caddy is a running Caddy of a subject.
 type caddy struct {
 	*process
 	socket    string            // of the admin endpoint
@@ -69,9 +69,9 @@ type caddy struct {
 	started   time.Time
 }
 
-// caddy starts a subject, with one core if pinned. Its ports accept connections
-// at once, which are answered when it serves. What it keeps under name it finds
-// again when it is started again.
+// caddy starts a subject, with one core if pinned. Its ports accept connections at
+// once, and answer as soon as it serves. Files that it keeps under name are there again
+// after a restart.
 func (l *lab) caddy(ctx context.Context, s subject, name string, pinned bool, sites ...site) (*caddy, error) {
 	dir := l.storage(s, name)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -108,8 +108,8 @@ func (l *lab) caddy(ctx context.Context, s subject, name string, pinned bool, si
 // storage is the folder of a subject's processes of that name.
 func (l *lab) storage(s subject, name string) string { return l.path(s.name + "-" + name) }
 
-// listen opens a port that only the process which gets the file has, so that
-// clients notice when that ends.
+// listen opens a port that only the process with the returned file has, so that clients
+// notice the end of the process.
 func listen() (*os.File, string, error) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -151,8 +151,8 @@ func (l *lab) configuration(socket string, sites []site) []byte {
 	return configuration
 }
 
-// environment keeps a process to its folder: nothing that Caddy has on this
-// machine is read or written. The certificate is that of the origin it asks.
+// environment keeps a process in its folder: it reads and writes no file of Caddy's on
+// this machine. The certificate is the certificate of its origin.
 func (l *lab) environment(dir string) []string {
 	return []string{
 		"PATH=" + os.Getenv("PATH"), "TMPDIR=" + os.TempDir(), "SSL_CERT_FILE=" + l.certificate.file,
@@ -204,9 +204,9 @@ func (c *caddy) read(conn *connection) (*answer, error) {
 	return &answer{response.StatusCode, response.Header, body}, err
 }
 
-// await asks a site until the answer is good, and returns when it was. It keeps
-// its connection: the first request waits in the kernel until the process
-// serves, and so is answered as soon as can be.
+// await asks a site until the answer is good, and returns the time of that answer. It
+// keeps its connection: the first request waits in the kernel until the process serves,
+// and so is answered as soon as possible.
 func (c *caddy) await(ctx context.Context, site, path string, good func(*answer) bool) (time.Time, error) {
 	const patience = 15 * time.Minute
 	ctx, cancel := context.WithTimeout(ctx, patience)
@@ -277,7 +277,7 @@ func (c *caddy) adminRequest(ctx context.Context, method, path string) ([]byte, 
 	return body, err
 }
 
-// heap is the heap in bytes, garbage included.
+// heap returns the heap in bytes, garbage included.
 func (c *caddy) heap(ctx context.Context) (float64, error) {
 	body, err := c.admin(ctx, "/debug/vars")
 	if err != nil {
@@ -290,9 +290,9 @@ func (c *caddy) heap(ctx context.Context) (float64, error) {
 	return vars.Memstats.HeapAlloc, err
 }
 
-// liveHeap is the heap in bytes after garbage collection. It collects until that
-// changes nothing any more: pools release what they keep at the second
-// collection, and a scan may be about to end.
+// liveHeap returns the heap in bytes after garbage collection. It collects until that
+// changes nothing more: pools release memory at the second collection, and a scan may
+// be about to end.
 func (c *caddy) liveHeap(ctx context.Context) (float64, error) {
 	const atLeast, atMost, same = 3, 20, 0.005
 	before := 0.0

@@ -8,9 +8,9 @@ import (
 	"slices"
 )
 
-// An experiment declares rows of the table. It starts what stays up while they
-// are measured, and leaves stopping it to lab.cleanup. With -against it is
-// called for each of the two subjects, and has to return the same rows.
+// An experiment declares rows of the table. It starts the processes that run during the
+// measurements, and leaves stopping them to lab.cleanup. With -against it is called for
+// each of the two subjects, and has to return the same rows.
 type experiment struct {
 	name string
 	rows func(context.Context, *lab, subject) ([]row, error)
@@ -46,11 +46,11 @@ func experimentNames() []string {
 	return names
 }
 
-// A measurement returns one number: what something costs, so less is better.
+// A measurement returns the cost of something as a number, so less is better.
 type measurement func(context.Context) (float64, error)
 
-// A row is one of the table. Without a reference its goal bounds the cost
-// itself, otherwise a ratio of the two costs.
+// A row is a row of the table. Without a reference its goal bounds the cost itself,
+// otherwise the ratio of the two costs.
 type row struct {
 	what      string
 	unit      string // "s" or "B"
@@ -63,8 +63,8 @@ type row struct {
 
 // A goal bounds a median from one side; the zero value bounds nothing.
 type goal struct {
-	// atLeast bounds how much cheaper than the reference the registry is, the
-	// ratio of what both achieve in the same CPU time.
+	// atLeast bounds how much cheaper the registry is than the reference: the ratio of
+	// their answers in the same CPU time.
 	atLeast float64
 
 	// atMost bounds the cost, or its ratio to the reference's.
@@ -107,9 +107,8 @@ func (l *lab) run(ctx context.Context, e experiment) (results []result, err erro
 	return results, nil
 }
 
-// measure takes pairs of measurements, the other way round every second time,
-// so that what disturbs one disturbs the other and neither profits from its
-// position.
+// measure takes pairs of measurements, in the other order every second time, so that a
+// disturbance affects both and neither profits from its position.
 func (l *lab) measure(ctx context.Context, r row) (result, error) {
 	rounds := max(l.rounds/max(r.slowness, 1), 1)
 	all := result{row: r}

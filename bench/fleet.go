@@ -16,7 +16,7 @@ const nginxTitle = "nginx, static files"
 // fleetPackage is the size of the package that each client of a fleet downloads.
 const fleetPackage = 10e6
 
-// A fleetTree has one signed package, which is the registry's own.
+// A fleetTree has one signed package, which the registry hosts.
 type fleetTree struct {
 	provider
 	root string
@@ -24,14 +24,14 @@ type fleetTree struct {
 
 func (l *lab) fleetTree() (fleetTree, error) {
 	p := bigProvider("big", fleetPackage, 1).hosted()
-	p.namespace, p.documents = "team00", signed // which the privateRules are about
+	p.namespace, p.documents = "team00", signed // the privateRules have this namespace
 	root, err := l.folder("fleet", func(dir string) error { return p.write(dir, l.key) })
 	return fleetTree{p, root}, err
 }
 
-// inits are those of the two protocols: that of the mirror, and that of the
-// provider registry, by which clients fetch the checksums and their signature too.
-// Requests for discovery and by signed links have no credentials.
+// inits returns an init by the mirror's protocol, and one by the provider registry's.
+// In the latter, clients also fetch the checksums and their signature. Requests for
+// discovery and by signed links have no credentials.
 func (f fleetTree) inits(authorization string) [][]step {
 	version := f.versions[0]
 	discovery := step{path: "/.well-known/terraform.json"}
@@ -54,11 +54,11 @@ func (f fleetTree) inits(authorization string) [][]step {
 	}
 }
 
-// fleet has many clients run init at once, over TLS. The registry is compared with
-// nginx and with Caddy's `file_server`, which have the same bytes as files; and so
-// are a registry with rules, tokens and signed links, and two instances behind
-// Caddy's `reverse_proxy`. The goal is for HTTP/1.1 against nginx with HTTP/2: each
-// as it is run by default.
+// fleet runs init in many clients at once, over TLS. The registry is compared with
+// nginx and with Caddy's `file_server`, which serve the same bytes as files. It also
+// measures a registry with rules, tokens and signed links, and two instances behind
+// Caddy's `reverse_proxy`. The goal compares HTTP/1.1 with nginx's HTTP/2: each server
+// runs as by default.
 func fleet(ctx context.Context, l *lab, s subject) ([]row, error) {
 	f, err := l.fleetTree()
 	if err != nil {
@@ -126,7 +126,7 @@ func protocol(http2 bool) string {
 
 var profileName = strings.NewReplacer(" ", "-", "/", "")
 
-// waves records those of a server; nil without one.
+// waves records the waves of a server. It returns nil if there is no server.
 func (l *lab) waves(s *server, http2 bool) *recorder {
 	if s == nil {
 		return nil
@@ -195,8 +195,8 @@ func (l *lab) fleetBalanced(ctx context.Context, s subject, f fleetTree) (*serve
 	return l.fleetServer(ctx, s.name+" fleet balanced", f, "", balancer, instances...)
 }
 
-// fleetFiles starts Caddy's `file_server` and, if it is installed, nginx with
-// what a registry has answered as files.
+// fleetFiles starts Caddy's `file_server` and, if it is installed, nginx. Both serve a
+// registry's answers as files.
 func (l *lab) fleetFiles(ctx context.Context, s subject, registry *server) (files, nginx *server, err error) {
 	static := l.path("static-" + s.name)
 	l.cleanup(func() error { return os.RemoveAll(static) })
@@ -234,7 +234,7 @@ func (l *lab) fleetCaddy(ctx context.Context, s subject, name string, sites ...s
 	return c, err
 }
 
-// fleetServer records what a process answers, with others behind it, and checks that
+// fleetServer records the answers of a process, with others behind it, and checks that
 // each init ends with the package.
 func (l *lab) fleetServer(ctx context.Context, name string, f fleetTree, authorization string, c *caddy, behind ...*caddy) (*server, error) {
 	s := &server{name: name, address: c.addresses["tls"], caddy: c}
@@ -261,7 +261,7 @@ func (l *lab) fleetServer(ctx context.Context, name string, f fleetTree, authori
 		for n, a := range answers {
 			t := newTarget(s.address, c.Process.Pid, paths[n], a)
 			if steps[n].authorization != "" {
-				t.digest = "" // links are signed anew every minute
+				t.digest = "" // links get new signatures every minute
 			}
 			i.answers = append(i.answers, t)
 		}

@@ -16,9 +16,9 @@ import (
 
 func inBytes(n int64) string { return humanize.Bytes(uint64(n)) }
 
-// warmStart starts a registry again on a tree that it has read before, until the
-// first answer. What Caddy needs to start `respond` alone is measured in the same
-// round and subtracted, unless two builds are compared.
+// warmStart starts a registry again on a tree that it has read before, until the first
+// answer. In the same round it measures how long Caddy needs to start `respond` alone,
+// and subtracts that time, unless two builds are compared.
 func warmStart(ctx context.Context, l *lab, s subject) ([]row, error) {
 	var rows []row
 	for _, packages := range l.packages {
@@ -43,7 +43,7 @@ func warmStart(ctx context.Context, l *lab, s subject) ([]row, error) {
 			what: fmt.Sprintf("warm start, %s packages", humanize.Comma(int64(packages))), unit: "s", goal: goal{atMost: 2},
 			cost: func(ctx context.Context) (float64, error) {
 				seconds, err := startWith(ctx, "documents", l.registry(t.root))
-				if err != nil || l.against != "" { // where it is the same for both
+				if err != nil || l.against != "" { // both builds have the same start of Caddy
 					return seconds, err
 				}
 				alone, err := startWith(ctx, "respond", respond(answers[0].body, nil))
@@ -58,7 +58,7 @@ func warmStart(ctx context.Context, l *lab, s subject) ([]row, error) {
 	return rows, nil
 }
 
-// rescan has a running registry look through a tree in which nothing has changed.
+// rescan has a running registry scan a tree that has not changed.
 func rescan(ctx context.Context, l *lab, s subject) ([]row, error) {
 	var rows []row
 	for _, packages := range l.packages {
@@ -115,8 +115,8 @@ func coldIndex(_ context.Context, l *lab, s subject) ([]row, error) {
 	}}, nil
 }
 
-// read is how long a registry that knows nothing takes until it offers a provider,
-// which is asked for all the time.
+// read returns the time until a registry without a memo offers a provider, for which it
+// is asked all the time.
 func (l *lab) read(ctx context.Context, s subject, root string, p provider) (seconds float64, err error) {
 	err = l.fresh(ctx, s, l.registry(root), func(c *caddy) (err error) {
 		seconds, err = c.indexed(ctx, "site", p)
@@ -125,9 +125,9 @@ func (l *lab) read(ctx context.Context, s subject, root string, p provider) (sec
 	return seconds, err
 }
 
-// askedForFirst asks a registry that knows nothing for one of many packages, and
-// the same one where there are no others. The others are links to a few files,
-// which saves space on the disk; each path is read.
+// askedForFirst asks a registry without a memo for one of many packages, and then for
+// the same package in a tree without others. The others are links to a few files, which
+// saves space on the disk; each path is read.
 func askedForFirst(_ context.Context, l *lab, s subject) ([]row, error) {
 	const size = 100e6
 	wanted := bigProvider("wanted", min(l.archive, size), 1)
@@ -159,7 +159,7 @@ func askedForFirst(_ context.Context, l *lab, s subject) ([]row, error) {
 	}}, nil
 }
 
-// heap compares what stays in memory with that of a process with an empty tree.
+// heap compares the live memory with the live memory of a process with an empty tree.
 func heap(ctx context.Context, l *lab, s subject) ([]row, error) {
 	empty, err := l.folder("empty", func(string) error { return nil })
 	if err != nil {
@@ -280,13 +280,13 @@ func largePackage(_ context.Context, l *lab, s subject) ([]row, error) {
 	}}, nil
 }
 
-// peakAboveIdle is the largest heap while f runs, garbage included, less the
-// largest while nothing but rescans happens. Looking at it is part of both.
+// peakAboveIdle returns the largest heap while f runs, garbage included, minus the
+// largest heap while there are only rescans. Both include the cost of measuring.
 func (c *caddy) peakAboveIdle(ctx context.Context, f func(context.Context, *caddy) error) (float64, error) {
 	if _, err := c.await(ctx, "site", "/.well-known/terraform.json", (*answer).ok); err != nil {
 		return 0, err
 	}
-	if _, err := c.liveHeap(ctx); err != nil { // collects what the start has left
+	if _, err := c.liveHeap(ctx); err != nil { // collects the garbage of the start
 		return 0, err
 	}
 	idle, err := c.peak(ctx, func(context.Context, *caddy) error {

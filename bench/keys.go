@@ -17,8 +17,8 @@ import (
 	"github.com/ProtonMail/go-crypto/openpgp/packet"
 )
 
-// A key signs releases, as their publisher's and as the registry's own: which of
-// them does costs the same.
+// A key signs releases, as their publisher's key or as the registry's own. Both cost
+// the same.
 type key struct {
 	entity *openpgp.Entity
 	public []byte // armored
@@ -34,7 +34,7 @@ func newKey(file string) (key, error) {
 	if k.entity, err = openpgp.NewEntity("bench", "", "", config); err != nil {
 		return k, err
 	}
-	k.entity.Subkeys = nil // for encryption, which no registry's key has
+	k.entity.Subkeys = nil // it is for encryption, and no registry's key has one
 	if k.public, err = armored(openpgp.PublicKeyType, k.entity.Serialize); err != nil {
 		return k, err
 	}

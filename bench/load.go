@@ -19,11 +19,10 @@ import (
 	"time"
 )
 
-// The load generator has one core and has to cost less than the server on
-// another, so it writes a prepared request and reads the answer on connections
-// of its own. vegeta, and net/http's Client below it, cost more for an answer
-// than the registry does; a server that waits for its client batches less and
-// looks more expensive than it is.
+// The load generator has one core and has to cost less than the server on another. So
+// it writes a prepared request and reads the answer on its own connections. vegeta, and
+// net/http's Client below it, cost more for an answer than the registry does. A server
+// that waits for its client batches less and looks more expensive than it is.
 
 // A target is a document or package of a server, and the right answer.
 type target struct {
@@ -35,11 +34,11 @@ type target struct {
 	gzip          bool   // it is asked for compressed, as browsers do
 	status        int
 	length        int64  // of the body
-	digest        string // SHA-256 of the body; empty where it changes from answer to answer
+	digest        string // SHA-256 of the body; empty if it changes from answer to answer
 }
 
-// newTarget is what a server answers: the right answer for all that is
-// compared with it.
+// newTarget returns a target whose right answer is a. All later answers are compared
+// with it.
 func newTarget(address string, pid int, path string, a *answer) target {
 	return target{
 		address: address, pid: pid, path: path,
@@ -69,7 +68,7 @@ func (t target) check(response *http.Response, length int64, body hash.Hash) err
 	return nil
 }
 
-// A usage is what a server has done in some time, and the CPU time it took.
+// A usage has the answers of a server in some time, and the CPU time that they took.
 type usage struct {
 	answers, bytes int64
 	cpu, elapsed   time.Duration
@@ -79,11 +78,11 @@ type usage struct {
 func (u usage) perAnswer() float64   { return u.cpu.Seconds() / float64(u.answers) }
 func (u usage) perGigabyte() float64 { return u.cpu.Seconds() / (float64(u.bytes) / 1e9) }
 
-// load asks for a target over and over: a little to warm up, and then until the
-// server has used the CPU time of a slice, which takes longer where other
-// processes want the core too. It is a closed loop: each connection asks again
-// when it has its answer. The first answer of each connection is compared as a
-// whole, the others by status and length.
+// load asks for a target over and over: a little to warm up, and then until the server
+// has used the CPU time of a slice, which takes longer if other processes want the core
+// too. It is a closed loop: each connection asks again when it has its answer. The
+// first answer of each connection is compared as a whole, the others by status and
+// length.
 func (l *lab) load(ctx context.Context, t target, connections int) (u usage, err error) {
 	const warmup, tick, slowest = 4, 10, 50 // parts of a slice, and slices
 	ctx, cancel := context.WithTimeout(ctx, slowest*l.slice+time.Minute)
@@ -168,7 +167,7 @@ func connect(ctx context.Context, t target) (*connection, error) {
 	}, nil
 }
 
-// request is the request for a target.
+// request returns the request for a target.
 func (t target) request() []byte {
 	request := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: %s\r\nUser-Agent: bench\r\n", t.path, host)
 	if t.authorization != "" {

@@ -16,9 +16,9 @@ import (
 	"time"
 )
 
-// cores says where processes run, in the form that taskset takes. A server
-// that has one core is busy with what it is asked and nothing else; the client
-// is this process and keeps to another core, as do the tools it runs.
+// cores are the cores for processes, in the form that taskset takes. A server on one
+// core does nothing but answer. The client is this process. It keeps to another core,
+// and so do the tools that it runs.
 type cores struct{ all, server, client string }
 
 var number = regexp.MustCompile(`[0-9]+`)
@@ -42,10 +42,10 @@ func chooseCores(ctx context.Context) (c cores, err error) {
 	return c, nil
 }
 
-// cpuTime is the CPU time that the threads of a process and of its children have
+// cpuTime returns the CPU time that the threads of a process and of its children have
 // used, such as the workers of nginx. It is read from schedstat, in nanoseconds,
-// because /proc/PID/stat counts ticks as long as hundreds of answers. Threads of
-// Go do not end, so none is missed.
+// because a tick of /proc/PID/stat is as long as hundreds of answers. Threads of Go do
+// not end, so none is missed.
 func cpuTime(pid int) (sum time.Duration) {
 	for _, pid := range withChildren(pid) {
 		threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
@@ -60,7 +60,7 @@ func cpuTime(pid int) (sum time.Duration) {
 	return sum
 }
 
-// resetPeakMemory has peakMemory of a process begin anew.
+// resetPeakMemory resets the peak memory of a process.
 func resetPeakMemory(pid int) error {
 	const peak = "5" // proc(5), clear_refs
 	for _, pid := range withChildren(pid) {
@@ -71,8 +71,8 @@ func resetPeakMemory(pid int) error {
 	return nil
 }
 
-// peakMemory is the largest resident memory of a process and of its children, in
-// bytes. What they share counts for each of them.
+// peakMemory returns the largest resident memory of a process and of its children, in
+// bytes. Shared memory counts for each of them.
 func peakMemory(pid int) (sum int64) {
 	for _, pid := range withChildren(pid) {
 		var kilobytes int64
@@ -83,7 +83,7 @@ func peakMemory(pid int) (sum int64) {
 	return sum
 }
 
-// withChildren is a process and its children, such as the workers of nginx.
+// withChildren returns a process and its children, such as the workers of nginx.
 func withChildren(pid int) []int {
 	pids := []int{pid}
 	threads, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
@@ -98,8 +98,8 @@ func withChildren(pid int) []int {
 	return pids
 }
 
-// describeMachine lists what has to be known to compare results. Nothing in it
-// names the machine or its folders.
+// describeMachine lists the properties that are needed to compare results. Nothing in
+// it names the machine or its folders.
 func (l *lab) describeMachine() [][2]string {
 	kernel, _ := os.ReadFile("/proc/sys/kernel/osrelease")
 	facts := [][2]string{
@@ -119,7 +119,7 @@ func (l *lab) describeMachine() [][2]string {
 	return append(facts, [2]string{"load average before", loadAverage()})
 }
 
-// field is the value of a "name : value" line.
+// field returns the value of a "name : value" line.
 func field(file, name string) string {
 	content, _ := os.ReadFile(file)
 	for l := range strings.Lines(string(content)) {

@@ -54,7 +54,7 @@ type options struct {
 	backlog     int64 // bytes of the packages before the one asked for first
 	large       int64 // bytes of the package whose heap is watched
 
-	command string // to get the same numbers again
+	command string // the command that gives the same numbers
 }
 
 func parseOptions(args []string, output io.Writer) (*options, error) {
@@ -147,7 +147,7 @@ func run(ctx context.Context, o *options, out io.Writer) error {
 // A subject is a build of the registry that is measured.
 type subject struct{ name, binary string }
 
-// A lab is what the experiments share.
+// A lab has everything that the experiments share.
 type lab struct {
 	*options
 	dir         string
@@ -214,7 +214,7 @@ func (l *lab) build(ctx context.Context) (subject, error) {
 	return s, build.Run()
 }
 
-// path of a file or folder that is removed at the end.
+// path returns the path of a file or folder that is removed at the end.
 func (l *lab) path(name ...string) string { return filepath.Join(append([]string{l.dir}, name...)...) }
 
 // folder returns a folder that both subjects of an experiment use, filled on
@@ -229,7 +229,7 @@ func (l *lab) folder(name string, fill func(dir string) error) (string, error) {
 	return dir, errors.Join(os.MkdirAll(filepath.Join(dir, "providers"), 0o755), fill(dir), writeBack())
 }
 
-// writeBack has the system write what has been made now, and not while something is measured.
+// writeBack makes the system write dirty pages now, and not during a measurement.
 func writeBack() error { return exec.Command("sync").Run() }
 
 // tree returns the tree with so many packages, made on first use and kept for

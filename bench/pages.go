@@ -8,8 +8,8 @@ import (
 	"path/filepath"
 )
 
-// pageInputs is how many inputs the module has whose pages are measured: as many as
-// the largest modules people use.
+// pageInputs is how many inputs the measured module has: as many as the largest modules
+// that people use.
 const pageInputs = 300
 
 // modulePages compares the pages of a module, compressed as browsers ask for them,

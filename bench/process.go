@@ -17,8 +17,8 @@ import (
 // patience is how long a process gets to start listening, and to stop.
 const patience = time.Minute
 
-// poll is the time between two looks at something that is expected to happen.
-// It is short next to everything that is measured by looking.
+// poll is the time between two looks at something that is expected to happen. It is
+// short in comparison with everything that is measured by looking.
 const poll = 2 * time.Millisecond
 
 // A process is a server with a folder of its own.
@@ -100,7 +100,7 @@ func (p *process) dial(ctx context.Context, network, address string) (net.Conn, 
 	}
 }
 
-// nginx is run as its manual has it for serving files fast.
+// nginxConfiguration follows nginx's manual for serving files fast.
 const nginxConfiguration = `daemon off;
 user %s;
 worker_processes auto;
@@ -134,7 +134,7 @@ func (l *lab) startNginx(ctx context.Context, binary, root string) (address stri
 	if err != nil {
 		return "", 0, err
 	}
-	// It takes no port 0. Should another process be faster, it says so.
+	// nginx accepts no port 0. If another process takes the port first, nginx says so.
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return "", 0, err
@@ -162,8 +162,8 @@ func (l *lab) startNginx(ctx context.Context, binary, root string) (address stri
 	return address, p.Process.Pid, conn.Close()
 }
 
-// timeCommand runs a command to its end and returns how long that took. Its output is
-// thrown away.
+// timeCommand runs a command to its end and returns how long that took. It discards the
+// output.
 func timeCommand(ctx context.Context, command ...string) (float64, error) {
 	c := exec.CommandContext(ctx, command[0], command[1:]...)
 	c.Stderr = os.Stderr

@@ -14,13 +14,13 @@ import (
 	"time"
 )
 
-// gigabit is what a line of 1 Gbit/s carries, in bytes a second.
+// gigabit is the capacity of a line of 1 Gbit/s, in bytes a second.
 const gigabit = 125e6
 
-// pullThrough has curl download a signed package from its origin, which is a
-// registry too, over TLS and a line of 1 Gbit/s; and from a mirror with an empty
-// tree that fetches it from there. The mirror sends nothing before it has
-// verified all of it, so the time to the first byte is that of the fill.
+// pullThrough has curl download a signed package from its origin, which is a registry
+// too, over TLS and a line of 1 Gbit/s; and from a mirror with an empty tree that
+// fetches the package from there. The mirror sends nothing before it has verified the
+// whole package, so the time to the first byte is the time of the fill.
 func pullThrough(ctx context.Context, l *lab, s subject) ([]row, error) {
 	big := bigProvider("big", l.archive, 1)
 	hosted := big.hosted()
@@ -53,7 +53,7 @@ func pullThrough(ctx context.Context, l *lab, s subject) ([]row, error) {
 			return t, err
 		}
 		err = l.fresh(ctx, s, mirror, func(c *caddy) error {
-			// As clients do, it asks for the release before it asks for the package.
+			// Like clients, it asks for the release before it asks for the package.
 			listed := func(a *answer) bool { return a.ok() && bytes.Contains(a.body, []byte(name)) }
 			if _, err := c.await(ctx, "site", big.mirrorPath(big.versions[0]+".json"), listed); err != nil {
 				return err
@@ -83,11 +83,11 @@ func pullThrough(ctx context.Context, l *lab, s subject) ([]row, error) {
 	}, nil
 }
 
-// A transfer is what curl says of a download, in seconds.
+// A transfer has the times that curl reports for a download, in seconds.
 type transfer struct{ first, total float64 }
 
-// download has curl write a file, without what is configured for the user, and
-// removes it.
+// download has curl write a file, without the user's configuration, and removes the
+// file.
 func (l *lab) download(ctx context.Context, url string) (t transfer, err error) {
 	file := l.path("downloaded")
 	defer os.Remove(file)
@@ -104,8 +104,7 @@ func (l *lab) download(ctx context.Context, url string) (t transfer, err error) 
 	return t, nil
 }
 
-// A line is a slow way to a server: it passes on what comes, at so many bytes a
-// second for each connection.
+// A line is a slow line to a server. It limits the bytes a second of each connection.
 type line struct {
 	net.Listener
 	address     string

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// saturated has documents requested while as many clients as in a fleet download
-// packages over TLS: so fast that they fill a line of 1 Gbit/s together, and as fast as they
-// can, which takes all cores of a machine that has no line.
+// saturated requests documents while as many clients as in a fleet download packages
+// over TLS. The clients download at a rate that fills a line of 1 Gbit/s together, and
+// then as fast as they can, which takes all cores of a machine without such a line.
 func saturated(ctx context.Context, l *lab, s subject) ([]row, error) {
 	f, err := l.fleetTree()
 	if err != nil {
@@ -57,8 +57,8 @@ func saturated(ctx context.Context, l *lab, s subject) ([]row, error) {
 	return rows, nil
 }
 
-// latencies records how long documents of a server take while packages are downloaded at a
-// rate; nil without a server.
+// latencies records how long documents of a server take while packages are downloaded
+// at a rate. It returns nil if there is no server.
 func (l *lab) latencies(s *server, rate int) *recorder {
 	if s == nil {
 		return nil
@@ -71,13 +71,13 @@ func (l *lab) latencies(s *server, rate int) *recorder {
 			return u, err
 		}
 		defer func() { err = errors.Join(err, stop()) }()
-		time.Sleep(time.Second) // until all are under way
+		time.Sleep(time.Second) // until all downloads are under way
 		return s.askSteadily(ctx)
 	}}
 }
 
-// undisturbed records the same without downloads: what the machine and other
-// processes on it add.
+// undisturbed records the same without downloads: the part of the machine and its other
+// processes.
 func (l *lab) undisturbed(s *server) *recorder { return &recorder{take: s.askSteadily} }
 
 // askSteadily requests documents at a steady pace on one connection.
@@ -96,7 +96,7 @@ func (s server) askSteadily(ctx context.Context) (u waveUsage, err error) {
 	}
 	defer c.Close()
 	var bytes atomic.Int64
-	if err := c.exchange(&bytes, nil); err != nil { // with the handshake
+	if err := c.exchange(&bytes, nil); err != nil { // including the handshake
 		return u, err
 	}
 	before := s.cpuTime()
@@ -115,7 +115,7 @@ func (s server) askSteadily(ctx context.Context) (u waveUsage, err error) {
 	return u, nil
 }
 
-// documents are those of all inits, each once.
+// documents returns the documents of all inits, each once.
 func (s server) documents(ctx context.Context) (all []target, err error) {
 	for _, i := range s.inits {
 		_, paths, err := s.record(ctx, i.steps)
@@ -131,10 +131,10 @@ func (s server) documents(ctx context.Context) (all []target, err error) {
 	return all, nil
 }
 
-// downloadForever has curl download the package on so many connections as there are
-// clients, until it is stopped: those of a client in this process would take turns
-// with what is measured. That curl has not ended by itself means that all of
-// its downloads were good. The clients share the rate; 0 is no limit.
+// downloadForever has curl download the package on as many connections as there are
+// clients, until it is stopped. Connections of a client in this process would take
+// turns with the measurements. If curl has not ended by itself, all of its downloads
+// were good. The clients share the rate; 0 is no limit.
 func (l *lab) downloadForever(ctx context.Context, s server, rate int) (stop func() error, err error) {
 	_, paths, err := s.record(ctx, s.inits[0].steps)
 	if err != nil {

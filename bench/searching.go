@@ -21,8 +21,8 @@ import (
 // searchers ask at the same time.
 const searchers = 8
 
-// searching asks a registry of many modules for words of their READMEs and names, by
-// ever other queries, so that no answer is one that was encoded before.
+// searching asks a registry of many modules for words of their READMEs and names. Each
+// query is new, so that no answer was encoded before.
 func searching(ctx context.Context, l *lab, s subject) ([]row, error) {
 	var texts []moduleText
 	root, err := l.folder("search", func(dir string) (err error) {
@@ -68,9 +68,9 @@ func searching(ctx context.Context, l *lab, s subject) ([]row, error) {
 	}, nil
 }
 
-// search has searchers ask, each the next when it has its answer, until the server
-// has used the CPU time of a slice, and returns how long each answer took, and the CPU
-// time of all. The first answer, for which a searcher is made, does not count.
+// search runs searchers, each of which asks again when it has its answer, until the
+// server has used the CPU time of a slice. It returns how long each answer took, and
+// the CPU time of all. The first answer, for which a searcher is made, does not count.
 func (l *lab) search(ctx context.Context, c *caddy, texts []moduleText) (all []time.Duration, cpu time.Duration, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -147,13 +147,13 @@ func (c *connection) find(query string) error {
 	return nil
 }
 
-// A moduleText is what one of many modules says about itself.
+// A moduleText is the text of one of many modules.
 type moduleText struct {
 	namespace, name, system string
 	words, inputs           []string
 }
 
-// query is one to three words that find the module.
+// query returns one to three words that find the module.
 func (m *moduleText) query(random *rand.Rand) string {
 	words := []string{m.words[random.IntN(len(m.words))]}
 	for _, further := range [][]string{{m.system}, {m.namespace}, m.inputs, m.words} {
@@ -164,8 +164,8 @@ func (m *moduleText) query(random *rand.Rand) string {
 	return strings.Join(words, " ")
 }
 
-// moduleTexts are those of so many modules: a README of sixty words, of which few are
-// frequent and most are rare, and twenty inputs.
+// moduleTexts returns the texts of that many modules: a README of sixty words, a few
+// frequent and most rare, and twenty inputs.
 func moduleTexts(count int) []moduleText {
 	random := rand.New(rand.NewPCG(1, 2))
 	word := func() string {

@@ -14,8 +14,8 @@ import (
 )
 
 // metadata compares documents with Caddy's `respond`, which has a port for each
-// and nothing else to do, and is asked by the same path. `respond` expands
-// placeholders, and looks for them in what stands in braces; so it gets a body as long
+// document and nothing else to do, and is asked by the same path. `respond` expands
+// placeholders, and looks for them in braces; so it gets a body of the same length
 // without braces.
 func metadata(ctx context.Context, l *lab, s subject) ([]row, error) {
 	t, err := l.tree(l.packages[0])
@@ -74,7 +74,7 @@ func metadata(ctx context.Context, l *lab, s subject) ([]row, error) {
 	return rows, nil
 }
 
-// answers are what a subject answers on paths, with the whole tree read.
+// answers returns a subject's answers on paths, with the whole tree read.
 func (l *lab) answers(ctx context.Context, s subject, root string, providers []provider, paths ...string) (all []*answer, err error) {
 	err = l.during(ctx, s, "documents", l.registry(root), func(c *caddy) error {
 		if _, err := c.indexed(ctx, "site", providers...); err != nil {
@@ -119,9 +119,9 @@ func (l *lab) asking(c *caddy, name string, t target, connections int, cost func
 	}
 }
 
-// privateRules are those of a company with some teams. What it mirrors is public
-// (the third rule), and the client is a CI job of the group `platform` (the
-// ninth): for what is not public, all rules before are tried.
+// privateRules are the rules of a company with some teams. Mirrored packages are public
+// (the third rule), and the client is a CI job of the group `platform` (the ninth). For
+// private packages, all rules before are tried.
 var privateRules = []string{
 	"allow release publish team00 team01 team02",
 	"deny group:contractors read team13 team14/*",
@@ -135,7 +135,7 @@ var privateRules = []string{
 	"allow auditor read *",
 }
 
-// signature is the query that makes a link a signed one.
+// signature matches the query of a signed link.
 var signature = regexp.MustCompile(`\?exp=[0-9]+&sig=[A-Za-z0-9_-]+`)
 
 // private serves one tree twice: to anyone, and by rules, with signed links for
@@ -197,15 +197,15 @@ func (l *lab) restricted(s subject, open handler) (restricted handler, authoriza
 		with("auth", []any{map[string]any{"provider": "terraform_tokens", "file": tokens}}), "Bearer " + secret, nil
 }
 
-// privateRow compares a document with the same of the open site. Both answers
-// are the same but for the signatures of so many links; these change every
-// minute, so that later answers are compared by length.
+// privateRow compares a document with the same document of the open site. The answers
+// differ only in the signatures of that many links. The signatures change every minute,
+// so later answers are compared by length.
 func (l *lab) privateRow(ctx context.Context, c *caddy, name, path string, links int, authorization string) (r row, err error) {
 	r = row{what: fmt.Sprintf("private %s, signed links: %d: CPU time of an answer", name, links), unit: "s", against: "the same tree, open", goal: goal{atLeast: 0.7}}
 	refused := http.StatusUnauthorized
 	if links < 0 {
 		r.what = fmt.Sprintf("public %s of a private registry: CPU time of an answer", name)
-		r.goal.atLeast = 0.97 // what is public should cost nothing; the rest is noise
+		r.goal.atLeast = 0.97 // public packages should cost nothing more; the rest is noise
 		refused, authorization, links = http.StatusOK, "", 0
 	}
 	anonymous, err := c.get(ctx, "private", path, "")

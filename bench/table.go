@@ -16,7 +16,7 @@ type result struct {
 	costs, references []float64
 }
 
-// values are what the goal bounds, one a round.
+// values returns the values that the goal bounds, one a round.
 func (r result) values() []float64 {
 	values := slices.Clone(r.costs)
 	for i := range r.references {
@@ -29,7 +29,7 @@ func (r result) values() []float64 {
 	return values
 }
 
-// cells are the columns of the table.
+// cells returns the columns of the table.
 func (r result) cells() []string {
 	ratio := func(v float64) string { return fmt.Sprintf("%.2f", v) }
 	absolute := func(v float64) string { return humanize.SIWithDigits(v, 2, r.unit) }
@@ -56,8 +56,8 @@ func (r result) cells() []string {
 	return []string{r.what, cost, against, bound, text(median(values)), spread, r.verdict(values)}
 }
 
-// verdict says whether the median meets the goal, and how many rounds do where
-// they disagree.
+// verdict says whether the median meets the goal, and how many rounds do if they
+// disagree.
 func (r result) verdict(values []float64) string {
 	met := func(v float64) bool { return v >= r.goal.atLeast && (r.goal.atMost == 0 || v <= r.goal.atMost) }
 	if r.goal == (goal{}) {
@@ -79,9 +79,9 @@ func (r result) verdict(values []float64) string {
 	return verdict
 }
 
-// median of at least one value. x/perf/benchmath would add confidence
-// intervals, which need more rounds than the heavy rows have; for the rest it
-// would replace these few lines.
+// median returns the median of at least one value. x/perf/benchmath would add
+// confidence intervals, which need more rounds than the heavy rows have. For everything
+// else it would replace these few lines.
 func median(values []float64) float64 {
 	sorted := slices.Sorted(slices.Values(values))
 	middle := len(sorted) / 2
@@ -91,7 +91,7 @@ func median(values []float64) float64 {
 	return (sorted[middle-1] + sorted[middle]) / 2
 }
 
-// A table is what a run has found, in Markdown.
+// A table has the results of a run, in Markdown.
 type table struct {
 	options *options
 	results []result

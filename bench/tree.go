@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// A tree is a folder that a registry serves. What is in it is a function of its
-// size, so that two runs measure the same; only the key is new each time.
+// A tree is a folder that a registry serves. Its content is a function of its size, so
+// that two runs measure the same. Only the key is new each time.
 type tree struct {
 	root      string
 	packages  int
@@ -28,23 +28,23 @@ const (
 	packagesEach     = 100
 	packagesByModule = 100 // packages for each version of a module
 
-	// minPackages is the size from which a tree has all that its type names.
+	// minPackages is the size from which a tree has everything that its type names.
 	minPackages = 2 * packagesEach
 )
 
-// platforms are those that most providers are released for.
+// platforms are the platforms of most providers.
 var platforms = []string{
 	"darwin_amd64", "darwin_arm64", "freebsd_amd64", "linux_386", "linux_amd64",
 	"linux_arm", "linux_arm64", "windows_386", "windows_amd64", "windows_arm64",
 }
 
-// modified is the time of all files: long ago, because a registry does not rely
+// modified is the time of all files. It is long ago, because a registry does not rely
 // on the time of a file that was just written.
 var modified = time.Date(2025, time.January, 1, 0, 0, 0, 0, time.UTC)
 
-// newTree fills a new folder with so many packages, tiny and all different. The
-// numbers of hostnames, layouts and sets of documents have no common divisor,
-// so that every combination occurs.
+// newTree fills a new folder with that many packages, tiny and all different. The
+// numbers of hostnames, layouts and sets of documents have no common divisor, so that
+// every combination occurs.
 func newTree(root string, packages int, publisher key) (*tree, error) {
 	hostnames := []string{"", "registry.terraform.io", "", "registry.terraform.io", "registry.opentofu.org"}
 	t := &tree{root: root, packages: packages}
@@ -75,7 +75,7 @@ func newTree(root string, packages int, publisher key) (*tree, error) {
 func (t *tree) hosted() provider   { return t.providers[0] }
 func (t *tree) mirrored() provider { return t.providers[1] }
 
-// versions are so many, the oldest first.
+// versions returns that many versions, the oldest first.
 func versions(count int) []string {
 	var all []string
 	for minor := range count {
@@ -84,7 +84,7 @@ func versions(count int) []string {
 	return all
 }
 
-// documents are what a release has besides its packages.
+// documents are the files of a release beside its packages.
 type documents int
 
 const (
@@ -113,7 +113,7 @@ func bigProvider(typ string, size int64, count int) provider {
 	}
 }
 
-// hosted is the provider as its origin has it.
+// hosted returns the provider as its origin hosts it.
 func (p provider) hosted() provider {
 	p.hostname = ""
 	return p
@@ -127,12 +127,12 @@ func (p provider) packageName(version, platform string) string {
 	return fmt.Sprintf("terraform-provider-%s_%s_%s.zip", p.typ, version, platform)
 }
 
-// packageFile is the package of a large provider.
+// packageFile returns the path of a package of a large provider.
 func (p provider) packageFile(root, version string) string {
 	return filepath.Join(p.dir(root), p.packageName(version, p.platforms[0]))
 }
 
-// path of a file in the mirror protocol.
+// mirrorPath returns the path of a file in the mirror protocol.
 func (p provider) mirrorPath(file string) string {
 	hostname := p.hostname
 	if hostname == "" {
@@ -141,7 +141,7 @@ func (p provider) mirrorPath(file string) string {
 	return fmt.Sprintf("/v1/mirror/%s/%s/%s/%s", hostname, p.namespace, p.typ, file)
 }
 
-// originPath is a path in the registry protocol.
+// originPath returns a path in the registry protocol.
 func (p provider) originPath(rest string) string {
 	return fmt.Sprintf("/v1/providers/%s/%s/%s", p.namespace, p.typ, rest)
 }

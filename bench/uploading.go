@@ -10,9 +10,9 @@ import (
 	"strings"
 )
 
-// uploading publishes a release by PUT with curl: SHA256SUMS, whose time does not
-// count, and then its package, which is answered when clients are offered the release.
-// In between, the server has written, synced, hashed and unpacked it.
+// uploading publishes a release by PUT with curl: first SHA256SUMS, whose time does not
+// count, and then its package. The answer comes when clients are offered the release.
+// In between, the server has written, synced, hashed and unpacked the package.
 func uploading(_ context.Context, l *lab, s subject) ([]row, error) {
 	timed, err := l.releaseToUpload("uploaded", l.archive)
 	if err != nil {

@@ -18,18 +18,18 @@ import (
 	"time"
 )
 
-// A wave has many clients run `init` at once, each with Go's own client, as
-// Terraform and OpenTofu have it: one connection for documents and another for
-// the package. They follow the links in the answers.
+// A wave runs `init` in many clients at once. Each has Go's own client, as Terraform
+// and OpenTofu use it: one connection for documents and another for the package. They
+// follow the links in the answers.
 
-// A step is a request of an init. The package is requested by the last one.
+// A step is a request of an init. The last step requests the package.
 type step struct {
-	path          string             // empty: that of a link
-	link          func(links) string // in the documents before
+	path          string             // empty: link returns it
+	link          func(links) string // a link in the documents before
 	authorization string             // header, if any
 }
 
-// links are those in documents of both protocols.
+// links are the links in documents of both protocols.
 type links struct {
 	Archives map[string]struct {
 		URL string `json:"url"`
@@ -39,7 +39,7 @@ type links struct {
 	Signature string `json:"shasums_signature_url"`
 }
 
-// A server is what a wave is for. Several processes may serve together.
+// A server is the server of a wave. Several processes may serve together.
 type server struct {
 	name    string
 	address string
@@ -49,7 +49,7 @@ type server struct {
 	inits   []initialization // the clients take turns
 }
 
-// title is what the server is called in the table, also if it is not installed.
+// title returns the name of the server in the table, even if it is not installed.
 func (s *server) title() string {
 	if s == nil {
 		return nginxTitle
@@ -57,32 +57,32 @@ func (s *server) title() string {
 	return s.name
 }
 
-// An initialization is what one client requests, and the right answers.
+// An initialization has the requests of one client, and the right answers.
 type initialization struct {
 	steps   []step
 	answers []target
 }
 
-// A waveUsage is what a wave has cost.
+// A waveUsage is the cost of a wave.
 type waveUsage struct {
 	cpu    time.Duration   // of the server
 	memory int64           // of the server at its peak, in bytes
-	times  []time.Duration // that the clients took, the fastest first
+	times  []time.Duration // of the clients, the fastest first
 }
 
-// within is the time in which a part of the clients were done, in seconds.
+// within returns the time in seconds after which a part of the clients had finished.
 func (u waveUsage) within(part float64) float64 {
 	return u.times[int(part*float64(len(u.times)-1))].Seconds()
 }
 
-// A recorder keeps what was measured in each round for the rows that follow the one
-// which measures.
+// A recorder keeps the results of each round for the rows that follow the measuring
+// row.
 type recorder struct {
 	take   func(context.Context) (waveUsage, error)
 	usages []waveUsage
 }
 
-// measuring is a measurement that is recorded. That of nil is nil.
+// measuring returns a measurement that is recorded. It returns nil for a nil recorder.
 func (r *recorder) measuring(value func(waveUsage) float64) measurement {
 	if r == nil {
 		return nil
@@ -97,7 +97,7 @@ func (r *recorder) measuring(value func(waveUsage) float64) measurement {
 	}
 }
 
-// recorded are the measurements so far, one after the other.
+// recorded returns the measurements so far, one after the other.
 func (r *recorder) recorded(value func(waveUsage) float64) measurement {
 	if r == nil {
 		return nil
@@ -110,9 +110,8 @@ func (r *recorder) recorded(value func(waveUsage) float64) measurement {
 	}
 }
 
-// wave measures so many clients that start together. One client goes before
-// them and compares the answers as a whole; the others compare their status and
-// length.
+// wave measures that many clients, which start together. One client goes before them
+// and compares the answers as a whole. The others compare their status and length.
 func wave(ctx context.Context, s server, clients int, http2 bool) (u waveUsage, err error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
@@ -165,8 +164,8 @@ func (s server) cpuTime() (sum time.Duration) {
 	return sum
 }
 
-// record runs an init once over HTTP/1.1 and returns what was answered, and the paths
-// that were requested.
+// record runs an init once over HTTP/1.1 and returns the answers and the requested
+// paths.
 func (s server) record(ctx context.Context, steps []step) (answers []*answer, paths []string, err error) {
 	err = s.run(ctx, steps, false, func(_ int, path string, response *http.Response) ([]byte, error) {
 		body, err := io.ReadAll(response.Body)
@@ -204,8 +203,8 @@ func (s server) check(ctx context.Context, i initialization, http2, whole bool) 
 	})
 }
 
-// run makes the requests of an init. Read is called with each answer, and returns the
-// document.
+// run makes the requests of an init. It calls read with each answer, and read returns
+// the document.
 func (s server) run(ctx context.Context, steps []step, http2 bool, read func(n int, path string, response *http.Response) ([]byte, error)) error {
 	documents, packages := s.client(http2), s.client(http2)
 	defer documents.CloseIdleConnections()
@@ -251,7 +250,7 @@ func (s server) run(ctx context.Context, steps []step, http2 bool, read func(n i
 	return nil
 }
 
-// client returns one that reaches the server as host, with a connection of its own.
+// client returns a client that reaches the server as host, with its own connection.
 func (s server) client(http2 bool) *http.Client {
 	transport := &http.Transport{
 		TLSClientConfig:    s.tls.Clone(),

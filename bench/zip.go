@@ -9,8 +9,8 @@ import (
 	"sync"
 )
 
-// writeZip writes a provider package. Its binary is the line seed and, if size is
-// not 0, so much of a program that the zip has about size bytes.
+// writeZip writes a provider package. Its binary is the line seed and, if size is not
+// 0, a part of a program, so that the zip has about size bytes.
 func writeZip(w io.Writer, binary, seed string, size int64) error {
 	written := &counter{Writer: w}
 	z := zip.NewWriter(written)

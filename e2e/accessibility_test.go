@@ -17,8 +17,8 @@ var axe = sync.OnceValues(func() (string, error) {
 	return string(source), err
 })
 
-// Violations returns what axe-core finds wrong with the page as it is now: in
-// this size and colour scheme.
+// Violations returns the violations that axe-core finds on the page, in its present
+// size and colour scheme.
 func (tab *Tab) Violations() []string {
 	tab.t.Helper()
 	source, err := axe()

@@ -14,8 +14,8 @@ import (
 	"time"
 )
 
-// What can be observed of a running Caddy from outside: its admin API, its
-// metrics, and answers that change over time.
+// A running Caddy, seen from outside: its admin API, its metrics, and answers that
+// change over time.
 
 // eventually waits for a condition that is not logged.
 func eventually(t *testing.T, what string, happened func() bool) {
@@ -92,8 +92,8 @@ func (r *Registry) Rescan(t *testing.T) {
 	}
 }
 
-// Settle scans until there is nothing left to read. Files written a moment ago
-// may still change, so they are read again.
+// Settle scans until everything has been read. Files written a moment ago may still
+// change, so they are read again.
 func (r *Registry) Settle(t *testing.T) {
 	t.Helper()
 	eventually(t, "a scan reads nothing", func() bool {
@@ -141,8 +141,7 @@ func (r *Registry) Metrics(t *testing.T) map[string]float64 {
 	return metrics
 }
 
-// IndexState is what the admin API reports about an index, as far as tests read
-// it.
+// IndexState has the fields of an index in the admin API that tests read.
 type IndexState struct {
 	Offered  map[string]int
 	Withheld map[string]int

@@ -18,9 +18,9 @@ host "origin.example.com" {
 }
 `
 
-// One command carries a project over an air gap: the module that it calls, the one that this
-// calls, their provider, and its publisher's keys. On the other side the same configuration
-// and lock file work as they are.
+// One command carries a project over an air gap: its module, the module that this one
+// calls, their provider, and the keys of the provider's publisher. On the other side
+// the same configuration and lock file work unchanged.
 func TestAirGap(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")

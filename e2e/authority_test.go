@@ -17,9 +17,9 @@ import (
 	"time"
 )
 
-// An authority is a certificate authority as Caddy keeps its own in its storage.
-// All Caddys that the browser visits share one, because the browser is told at
-// its start, before any of them runs, which authority to trust.
+// An authority is a certificate authority, in the form in which Caddy stores its own.
+// All Caddys that the browser visits share one, because the browser is told at its
+// start, before any of them runs, which authority to trust.
 type authority struct {
 	files map[string][]byte // by name in the folder of the authority
 

@@ -10,8 +10,8 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// What the tests of the pages rely on: the browser notices what it should, and
-// nothing else.
+// The tests of the pages rely on this: the browser notices every fault that they look
+// for, and nothing else.
 
 // startBrowsable is startRegistry for sites that the browser visits.
 func startBrowsable(t *testing.T, sites ...Site) *Registry {
@@ -42,7 +42,7 @@ func fixture(t *testing.T, pages map[string]string) *Registry {
 	return startBrowsable(t, site("pages.example.com"), site("elsewhere.example.com"))
 }
 
-// document is a page as it should be, with more in its body.
+// document returns a page without faults, with more content in its body.
 func document(body string) string {
 	return `<!doctype html>
 <html lang="en">

@@ -14,18 +14,18 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// The browser is a headless Chromium, driven over the DevTools protocol: the one
-// on PATH, else one that npm has as a package. It runs once for all tests; each
-// of them opens tabs that share nothing with those of others.
+// The browser is a headless Chromium, driven over the DevTools protocol: the one on
+// PATH, or else one that npm has as a package. It runs once for all tests. Each test
+// opens tabs that share nothing with the tabs of other tests.
 
-// Chromium is an executable and what its environment needs.
+// Chromium is an executable with its environment.
 type Chromium struct {
 	Path string            `json:"path"`
 	Env  map[string]string `json:"env"`
 }
 
-// chromiumOnPath returns the Chromium that is installed on this machine.
-// E2E_CHROMIUM=npm has the tests use the other one.
+// chromiumOnPath returns the Chromium that is installed on this machine. With
+// E2E_CHROMIUM=npm, the tests use the one of npm instead.
 func chromiumOnPath() (Chromium, bool) {
 	if os.Getenv("E2E_CHROMIUM") == "npm" {
 		return Chromium{}, false
@@ -38,8 +38,8 @@ func chromiumOnPath() (Chromium, bool) {
 	return Chromium{}, false
 }
 
-// browserPackages installs what the browser tests take from npm, once per run:
-// axe-core, and a Chromium where there is none.
+// browserPackages installs the packages of npm that the browser tests need, once per
+// run: axe-core, and Chromium if the machine has none.
 var browserPackages = sync.OnceValues(func() (string, error) {
 	var flags []string
 	if _, found := chromiumOnPath(); found {
@@ -48,8 +48,8 @@ var browserPackages = sync.OnceValues(func() (string, error) {
 	return npmInstall("browser", flags...)
 })
 
-// chromiumFromNPM unpacks the Chromium of the npm package. It comes with the
-// libraries and fonts that it needs.
+// chromiumFromNPM unpacks the Chromium of the npm package, with its libraries and
+// fonts.
 func chromiumFromNPM() (Chromium, error) {
 	packages, err := browserPackages()
 	if err != nil {
@@ -116,14 +116,14 @@ func (c Chromium) start() (context.Context, error) {
 		chromedp.Env(env...),
 		chromedp.UserDataDir(filepath.Join(dir, "profile")),
 		chromedp.WSURLReadTimeout(time.Minute), // on a busy machine
-		// It opens pages of these tests only, also as root and in containers,
-		// where Chromium's sandbox does not work.
+		// It opens only pages of these tests, also as root and in containers, where
+		// Chromium's sandbox does not work.
 		chromedp.NoSandbox,
 		chromedp.DisableGPU,
 		chromedp.Flag("hide-scrollbars", true),
-		// Certificates are verified, but for the trust in this authority.
+		// Certificates are verified, except that this authority is trusted.
 		chromedp.Flag("ignore-certificate-errors-spki-list", authority.pin),
-		// A click counts from when a page is loaded, not from when it is painted.
+		// A click counts as soon as a page is loaded, even before it is painted.
 		chromedp.Flag("allow-pre-commit-input", true),
 		// Tabs have the network of their test. The browser itself has none.
 		chromedp.ProxyServer("http://127.0.0.1:9"),

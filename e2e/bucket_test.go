@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// What both clients do with a tree on an object store is what they do with one on a disk.
+// Both clients work with a tree on an object store as with one on a disk.
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	s := newObjectStore(t)
@@ -88,8 +88,8 @@ module "folder" {
 	})
 }
 
-// Instances that share a bucket and Caddy's storage see at once what one of them was told
-// of, and no archive is read twice.
+// Instances that share a bucket and Caddy's storage see a change as soon as one of them
+// is told of it, and no archive is read twice.
 func TestInstancesOnABucket(t *testing.T) {
 	t.Parallel()
 	s := newObjectStore(t)

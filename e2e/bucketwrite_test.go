@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Files of a release are sent to two instances over a bucket, in any order, and one of them
-// publishes it: whole, to the clients of both.
+// Files of a release are sent to two instances over a bucket, in any order, and one of
+// them publishes it: whole, to the clients of both.
 func TestPublishToABucket(t *testing.T) {
 	t.Parallel()
 	s := newObjectStore(t)
@@ -110,8 +110,9 @@ func TestPublishToABucket(t *testing.T) {
 	})
 }
 
-// Clients that can reach only the mirror get providers and modules of an origin through a
-// bucket: the first one causes the download, and those of another instance need no origin.
+// Clients that can reach only the mirror get providers and modules of an origin through
+// a bucket. The first client causes the download. Clients of another instance need no
+// origin.
 func TestPullThroughIntoABucket(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")

@@ -7,8 +7,7 @@ import (
 	"testing"
 )
 
-// Report is the output of `caddy terraform-registry check --json`, as far as
-// tests read it.
+// Report has the fields of `caddy-terraform-registry check --json` that tests read.
 type Report struct {
 	Offered []struct {
 		Address, Version string
@@ -19,8 +18,8 @@ type Report struct {
 	Withheld []struct{ Path, Reason, Detail string }
 }
 
-// check runs `caddy terraform-registry check` on a tree, and returns its
-// report and exit status. It is run in an environment of its own, with more variables.
+// check runs `caddy-terraform-registry check` on a tree, and returns its report and
+// exit status. The command gets its own environment, with more variables.
 func check(t *testing.T, files *Tree, variables ...string) (Report, int) {
 	t.Helper()
 	binary, err := caddyBinary()

@@ -101,8 +101,8 @@ func askVersion(name, path string) Client {
 	return c
 }
 
-// Run runs a command of the client in a workspace and returns its output. It
-// fails the test if the command fails.
+// Run runs a command of the client in a workspace and returns its output. It fails the
+// test if the command fails.
 func (c Client) Run(t *testing.T, ws *Workspace, args ...string) string {
 	t.Helper()
 	out, err := c.exec(t, ws, args)

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// clientConfig is what `caddy terraform-registry client-config` prints, on a machine that
-// reaches the registry.
+// clientConfig returns the output of `caddy-terraform-registry client-config` on a
+// machine that reaches the registry.
 func (r *Registry) clientConfig(t *testing.T, args ...string) string {
 	t.Helper()
 	binary, err := caddyBinary()
@@ -28,9 +28,9 @@ func (r *Registry) clientConfig(t *testing.T, args ...string) string {
 	return string(out)
 }
 
-// What client-config prints is all that clients need to be told, whatever they use the
-// registry as. It is the same whether the registry is taken from its configuration or from
-// the server, where both show what is mirrored. No other server is reached: see Proxy.
+// The output of client-config has everything that clients need, for every use of the
+// registry. It is the same from the registry's configuration and from its server, if
+// both show the mirrored registries. No other server is reached: see Proxy.
 func TestClientConfig(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -74,7 +74,8 @@ func TestClientConfig(t *testing.T) {
 				ws.CLIConfig(t, file)
 				c.Run(t, ws, "init")
 				for _, source := range needs.providers {
-					// Mirrors give the hash of one platform, registries those of all.
+					// Mirrors give the hash of one platform, registries the hashes of
+					// all.
 					hashes := ws.Lock(t, source).ZH
 					if complete := purpose != "mirror" || strings.HasPrefix(source, hosted); complete && len(hashes) < 3 {
 						t.Errorf("the lock file has for %s the hashes %v, want those of 3 platforms", source, hashes)

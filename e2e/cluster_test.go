@@ -18,7 +18,7 @@ func startBeside(t *testing.T, one *Registry, sites ...Site) *Registry {
 	r := newRegistry(t, newProxy(t))
 	r.onSocket()
 	r.options = append(r.options, `storage file_system "`+one.path("data", "caddy")+`"`)
-	r.CA = one.CA // it is in the storage
+	r.CA = one.CA // from the shared storage
 	r.start(t, sites)
 	return r
 }
@@ -58,8 +58,7 @@ func join(t *testing.T, client net.Conn, to endpoint) {
 	copies.Wait()
 }
 
-// download has the links of the document for the download of a provider
-// package.
+// download has the links in the document for the download of a provider package.
 type download struct {
 	Package   string `json:"download_url"`
 	Sums      string `json:"shasums_url"`

@@ -15,10 +15,10 @@ import (
 )
 
 // CodeHost is a host of git repositories, git.example.com, with the registry of the
-// modules in them, code.example.com. The repositories are served by git itself, over
-// TLS. The registry is a stand-in for the public ones, and only says in which
-// repository and at which commit a version is: that is what they do for nearly all
-// modules, and this registry, which has archives, for none.
+// modules in them, code.example.com. git itself serves the repositories, over TLS. The
+// registry stands in for the public ones. It only says in which repository and at which
+// commit a version is. The public registries do so for nearly all modules. This
+// registry, which has archives, does so for none.
 type CodeHost struct {
 	*Front
 	t   *testing.T
@@ -34,7 +34,7 @@ const (
 	codeHostGit      = "git.example.com"
 )
 
-// CodeHost starts one on the outside.
+// CodeHost starts a CodeHost on the outside.
 func (o *Outside) CodeHost(t *testing.T) *CodeHost {
 	t.Helper()
 	execPath, err := exec.Command("git", "--exec-path").Output()
@@ -127,7 +127,7 @@ func (h *CodeHost) registry(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// A Repository is one on a CodeHost, with the work tree of its only developer.
+// A Repository is a repository of a CodeHost, with the work tree of its only developer.
 type Repository struct {
 	URL string // https://git.example.com/NAME.git
 
@@ -136,8 +136,8 @@ type Repository struct {
 	work string
 }
 
-// Repository creates one. Like those of GitHub and GitLab, it gives out any commit
-// that it has, and leaves out files that a client does not ask for.
+// Repository creates a repository. Like the repositories of GitHub and GitLab, it gives
+// out any commit that it has, and leaves out files that a client does not ask for.
 func (h *CodeHost) Repository(name string) *Repository {
 	h.t.Helper()
 	r := &Repository{
@@ -154,8 +154,7 @@ func (h *CodeHost) Repository(name string) *Repository {
 	return r
 }
 
-// Commit commits these files besides the ones that are there, pushes the branch main
-// and returns the commit.
+// Commit adds these files, commits, pushes the branch main and returns the commit.
 func (r *Repository) Commit(files map[string]string) string {
 	r.host.t.Helper()
 	for name, content := range files {

@@ -14,8 +14,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The image's Caddyfile is valid with nothing set, and with what each of the compose files
-// sets, which is enough for clients.
+// The image's Caddyfile is valid without any variable, and with the variables of each
+// compose file. These are enough for clients.
 func TestImageCaddyfile(t *testing.T) {
 	t.Parallel()
 	binary, err := caddyBinary()

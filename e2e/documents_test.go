@@ -32,8 +32,8 @@ func codeBlocks(t *testing.T, document, language string) []string {
 	return blocks
 }
 
-// documented returns the code block of a document in a language that has a text; there
-// must be exactly one.
+// documented returns the code block of a document in a language that has a text. The
+// document must have exactly one.
 func documented(t *testing.T, document, language, text string) string {
 	t.Helper()
 	var found []string
@@ -85,7 +85,7 @@ func validateCaddyfileWith(t *testing.T, binary, caddyfile string) {
 	} {
 		cmd := exec.Command(binary, args...)
 		cmd.Env = append(os.Environ(), "HOME="+t.TempDir(), "XDG_DATA_HOME=", "XDG_CONFIG_HOME=",
-			"REGISTRY_TOKEN=secret", "GIT_TOKEN=secret", // those of docs/mirror.md
+			"REGISTRY_TOKEN=secret", "GIT_TOKEN=secret", // of docs/mirror.md
 			"AWS_ACCESS_KEY_ID=key", "AWS_SECRET_ACCESS_KEY=secret") // of docs/scale.md
 		out, err := cmd.CombinedOutput()
 		if err != nil || strings.Contains(string(out), "not formatted") {
@@ -112,7 +112,7 @@ func TestDocumentsCaddyfiles(t *testing.T) {
 	}
 }
 
-// What is to be pasted into a shell is what a shell can read.
+// A shell can read every block of a document that is to be pasted into one.
 func TestDocumentsScripts(t *testing.T) {
 	t.Parallel()
 	var documents []string
@@ -127,7 +127,7 @@ func TestDocumentsScripts(t *testing.T) {
 	for _, document := range documents {
 		for _, match := range regexp.MustCompile("(?s)\n```sh\n(.*?)\n```").FindAllStringSubmatch(readFile(t, document), -1) {
 			script := match[1]
-			if strings.HasPrefix(script, "$ ") { // with the answer after it
+			if strings.HasPrefix(script, "$ ") { // followed by the answer
 				script, _, _ = strings.Cut(script[2:], "\n")
 			}
 			scripts++

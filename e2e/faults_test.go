@@ -74,9 +74,9 @@ func withoutOverride(t *testing.T) func(*exec.Cmd) {
 	}
 }
 
-// If a folder cannot be read, what was known of it stays listed, and what comes into it
-// is not, until it can be read again. Its files are not missing but out of reach. Nothing
-// else is affected. It is logged once.
+// If a folder cannot be read, the versions in it stay listed. New files in it are not
+// listed until it can be read again. Its files are not missing but out of reach.
+// Nothing else is affected. It is logged once.
 func TestFolderThatCannotBeRead(t *testing.T) {
 	t.Parallel()
 	files := newTree(t).
@@ -101,8 +101,8 @@ func TestFolderThatCannotBeRead(t *testing.T) {
 		if answer := registry.Get(t, download); answer.Status != 503 || answer.Header.Get("Retry-After") == "" {
 			t.Errorf("a file in it: %d %s", answer.Status, answer.Body)
 		}
-		// The scan that the event caused and the one that was asked for. What a
-		// scan withholds is logged after it.
+		// The event caused one scan, and the admin API another. A scan logs withheld
+		// files after it has finished.
 		registry.Log.WaitAfter(t, point, 2, "it was scanned twice", Entry.scan)
 		isWithheld := func(e Entry) bool { return e.Message == "withheld" }
 		registry.Log.WaitAfter(t, point, 1, "it is withheld", isWithheld)

@@ -38,7 +38,7 @@ func newProject(t *testing.T, r *Registry) *Project {
 	p.Write(t, "terraform-registry-manifest.json", documented(t, publishDocs, "json", "protocol_versions"))
 	p.Write(t, ".gitignore", "/dist/\n")
 	p.createKey(t)
-	// All that the build needs has been downloaded for this.
+	// This downloads everything that the build needs.
 	buildProvider(t, "demo", "1.0.0")
 	ws.Setenv("GOPROXY", "off")
 	for _, name := range []string{"GOCACHE", "GOMODCACHE", "GOPATH"} {

@@ -14,8 +14,8 @@ import (
 // helm is built from its Go module, at the version that helm/go.mod pins.
 var helm = sync.OnceValues(func() (string, error) { return goTool("helm", "helm") })
 
-// The chart is one that Helm takes, and whatever is set, what it renders is one that
-// Kubernetes takes, with a Caddyfile that Caddy runs.
+// Helm accepts the chart. With every setting, Kubernetes accepts the rendered
+// manifests, and Caddy runs their Caddyfile.
 func TestChart(t *testing.T) {
 	t.Parallel()
 	binary, err := helm()
@@ -38,7 +38,7 @@ func TestChart(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
 		values []string
-		kinds  []string // besides those that are always there
+		kinds  []string // in addition to those that are always there
 		lacks  string   // a kind
 		says   string   // in the Caddyfile
 	}{

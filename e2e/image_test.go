@@ -20,8 +20,9 @@ import (
 	"github.com/moby/patternmatcher/ignorefile"
 )
 
-// Nothing that the image's build needs is left out by .dockerignore: its Dockerfile's own
-// command builds both flavours from what is let through, as static binaries for any base.
+// .dockerignore excludes nothing that the image's build needs: the Dockerfile's own
+// command builds both flavours from the remaining files, as static binaries for any
+// base.
 func TestImageBuild(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("not run, because the command is for a POSIX shell")
@@ -106,7 +107,7 @@ func TestImageRuns(t *testing.T) {
 	onCopyOfSystem(t, "image.sh", append(args, strings.Fields(instructions["ENV"][0])...)...)
 }
 
-// arguments returns those of a command, which are JSON, after options.
+// arguments returns the arguments of a command, which are JSON, after options.
 func arguments(t *testing.T, instruction []string) (command []string) {
 	t.Helper()
 	list := instruction[0][strings.Index(instruction[0], "["):]

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// Three instances with one folder and one storage are one registry: behind Caddy's
-// reverse_proxy, as docs/scale.md has it, clients notice neither a publication nor that an
-// instance is killed and started again.
+// Three instances with one folder and one storage are one registry. Behind Caddy's
+// reverse_proxy, as in docs/scale.md, clients notice neither a publication nor the end
+// and the restart of an instance.
 func TestInstancesBehindAProxy(t *testing.T) {
 	t.Parallel()
 	tokens := newTokens(t)

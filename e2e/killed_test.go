@@ -84,8 +84,8 @@ func TestKilledWhileReading(t *testing.T) {
 	}
 	<-registry.ended
 
-	// It may have been writing the memo. What is left of that goes when no process can be
-	// writing it any more, which is an hour later.
+	// It may have been writing the memo. The unfinished file is removed once no process
+	// can be writing it any more, which is an hour later.
 	earlier := time.Now().Add(-2 * time.Hour)
 	for _, name := range registry.memos(t) {
 		if err := os.Chtimes(filepath.Join(registry.memo(), name), earlier, earlier); err != nil {

@@ -11,7 +11,8 @@ import (
 	"testing"
 )
 
-// A manifestObject is what the tests need to know of an object in docs/kubernetes.yaml.
+// A manifestObject has the fields of an object in docs/kubernetes.yaml that the tests
+// read.
 type manifestObject struct {
 	Kind string
 	Data map[string]string // of a ConfigMap
@@ -65,8 +66,8 @@ func decodeManifest(t *testing.T, manifest []byte) []manifestObject {
 	return objects
 }
 
-// The manifest is one that Kubernetes takes, its Caddyfile one that Caddy runs, with a
-// tree and a storage that are volumes of the pod, and its probes are answered.
+// Kubernetes accepts the manifest. Caddy runs its Caddyfile, with a tree and a storage
+// that are volumes of the pod, and answers its probes.
 func TestKubernetesManifest(t *testing.T) {
 	t.Parallel()
 	objects := kubernetesManifest(t)

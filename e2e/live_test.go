@@ -14,8 +14,8 @@ import (
 
 const versionsOfDemo = "https://registry.example.com/v1/providers/acme/demo/versions"
 
-// staged returns a tree outside of the registry, whose releases and modules
-// tests move or copy into it.
+// staged returns a tree outside of the registry. Tests move or copy its releases and
+// modules into the registry's tree.
 func staged(t *testing.T) *Tree { return newTree(t) }
 
 // moveIn renames a file of another tree to the same path in this one.

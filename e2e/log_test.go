@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Log is what a Caddy has logged so far. Tests wait for log entries instead of
+// Log has the log entries of a Caddy so far. Tests wait for log entries instead of
 // sleeping.
 type Log struct {
 	mu      sync.Mutex
@@ -76,8 +76,8 @@ func readLog(stderr io.Reader, copyTo string) (*Log, error) {
 
 func (l *Log) add(line string) {
 	e := Entry{Line: strings.TrimSpace(line)}
-	// A line that is not JSON, such as one of a panic, becomes an entry with
-	// only its text.
+	// A line that is not JSON, such as a line of a panic, becomes an entry with only
+	// its text.
 	_ = json.Unmarshal([]byte(line), &e)
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -27,9 +27,8 @@ import (
 // browser.
 var authorizationURL = regexp.MustCompile(`https?://\S*[?&]code_challenge=\S*`)
 
-// terraformLogin runs `terraform login`. The user agrees, and drive does what
-// the user would do in the browser at the URL. From then on, the workspace's
-// clients use the token.
+// terraformLogin runs `terraform login`. The user agrees, and drive acts for the user
+// in the browser at the URL. From then on, the workspace's clients use the token.
 func terraformLogin(t *testing.T, c Client, ws *Workspace, host string, drive func(url string)) string {
 	t.Helper()
 	if runtime.GOOS == "windows" {
@@ -110,8 +109,8 @@ func (ws *Workspace) StoredToken(t *testing.T, host string) string {
 	return token
 }
 
-// Login is what a user does in the browser that Terraform opens: logs in,
-// consents, and is sent back to where Terraform waits.
+// Login acts for a user in the browser that Terraform opens: it logs in, consents, and
+// is sent back to Terraform.
 func (o *OpenID) Login(t *testing.T, authorization, user string) {
 	t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -140,9 +139,9 @@ func (o *OpenID) Login(t *testing.T, authorization, user string) {
 	}
 }
 
-// cutOffByClient reports whether the browser was sent back to the client and
-// got no answer from it. The client passes the code on before it answers, and
-// may close its server in between; what it does with the code is what counts.
+// cutOffByClient reports whether the browser was sent back to the client and got no
+// answer from it. The client passes the code on before it answers, and may close its
+// server in between. What matters is how the client uses the code.
 func cutOffByClient(err error) bool {
 	failed, ok := errors.AsType[*url.Error](err)
 	if !ok || !(errors.Is(err, io.EOF) || errors.Is(err, syscall.ECONNRESET)) {
@@ -152,7 +151,7 @@ func cutOffByClient(err error) bool {
 	return err == nil && at.Hostname() == "localhost" && at.Path == "/login"
 }
 
-// page is what a browser shows.
+// page is a page in a browser.
 type page struct {
 	url    *url.URL // after all redirects
 	status int
@@ -205,7 +204,7 @@ func (o *OpenID) Authenticates(further ...string) []string {
 	return slices.Concat([]string{"auth terraform_oidc " + o.Issuer + " {", "audience " + openIDAudience}, further, []string{"}"})
 }
 
-// devReadsAcme are rules for what anyone may read and what one group may read.
+// devReadsAcme are rules that let everyone read one namespace, and a group another.
 var devReadsAcme = []string{"access {", "allow anonymous read open", "allow group:dev read acme", "}"}
 
 // logsIn returns the option that tells clients where users log in.
@@ -214,8 +213,8 @@ func logsIn(where ...string) []string {
 		[]string{"ports 10000 10010", "scopes openid groups", "}"})
 }
 
-// A user logs in where the registry says, and may then read what the user's
-// groups may read (#98 to #103). From then on, the client sends the token.
+// A user logs in where the registry says, and may then read the namespaces of the
+// user's groups (#98 to #103). From then on, the client sends the token.
 func TestLogin(t *testing.T) {
 	t.Parallel()
 	openid := startOpenID(t)

@@ -1,10 +1,10 @@
 // Package e2e_test tests the registry with real components: the custom Caddy
 // binary with real TLS, real Terraform and OpenTofu, a real provider, and real
-// OpenPGP signatures by gpg. Nothing is imported from the registry itself.
+// OpenPGP signatures by gpg. It imports nothing of the registry itself.
 //
 // The clients are OpenTofu, built from its pinned Go module, and every
-// terraform on PATH. Tests whose requirements are missing are skipped on a
-// developer's machine and fail if CI is set. Numbers in names and comments, as
+// terraform on PATH. If a test lacks a requirement, it is skipped on a
+// developer's machine and fails if CI is set. Numbers in names and comments, as
 // in "#53", are those of the checklist in docs/clients.md.
 package e2e_test
 
@@ -54,10 +54,10 @@ var caddyBinary = sync.OnceValues(func() (string, error) {
 // its certificate authority.
 const caddyTags = "nobadger,nomysql,nopgx"
 
-// buildProvider builds the sample provider as the given type, once per run for
-// each type and build. The build appears in its greetings: usually it is the
-// version of the release. The flags are those of testdata/serve and of GoReleaser in
-// docs/publish.md, so that all of them share Go's build cache.
+// buildProvider builds the sample provider as the given type, once per run for each
+// type and build. The build appears in its greetings, and is usually the version of the
+// release. testdata/serve and GoReleaser in docs/publish.md use the same flags, so that
+// all of them share Go's build cache.
 func buildProvider(t *testing.T, providerType, build string) string {
 	t.Helper()
 	path := filepath.Join(runDir, "providers", providerType, build, executable("provider"))
@@ -113,8 +113,8 @@ func repository() string {
 	return dir
 }
 
-// require fails the test in CI if err says that something the test needs is
-// missing, and skips it elsewhere.
+// require fails the test in CI, and skips it elsewhere, if err says that a requirement
+// of the test is missing.
 func require(t *testing.T, err error) {
 	t.Helper()
 	switch {

@@ -11,9 +11,8 @@ import (
 	"time"
 )
 
-// Because of the memo of digests, a restart reads no archive again. It is an
-// optimisation only: if it is damaged or missing, the right content is served
-// all the same.
+// With the memo of digests, a restart reads no archive again. The memo is only an
+// optimisation: if it is damaged or missing, the right content is still served.
 
 func (r *Registry) memo(names ...string) string {
 	return r.path(append([]string{"data", "caddy", "terraform_registry", "memo"}, names...)...)
@@ -35,9 +34,9 @@ func (r *Registry) memos(t *testing.T) (names []string) {
 
 func aboutTheMemo(e Entry) bool { return strings.HasPrefix(e.Message, "the memo of digests") }
 
-// warm starts a registry with two archives and a folder, and waits until they
-// have been read and remembered. It shares no digests with other instances, from which
-// it would have them again.
+// warm starts a registry with two archives and a folder, and waits until they have been
+// read and remembered. It shares no digests with other instances, which would return
+// them after a loss.
 func warm(t *testing.T) (*Registry, Site, *Tree) {
 	t.Helper()
 	files := newTree(t).
@@ -82,7 +81,8 @@ func TestRestartReadsNothing(t *testing.T) {
 	}
 }
 
-// By the memo, check knows which files are others than those that were first offered.
+// With the memo, check knows which files have other bytes than when they were first
+// offered.
 func TestCheckNotesChangedBytes(t *testing.T) {
 	t.Parallel()
 	registry, _, files := warm(t)

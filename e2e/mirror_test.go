@@ -49,8 +49,7 @@ func TestMirrorAlone(t *testing.T) {
 }
 
 // A mirror combined with direct installation may lack a version that the origin
-// registry has (#66), or the whole provider (#65). Neither makes the client
-// fail.
+// registry has (#66), or the whole provider (#65). Neither makes the client fail.
 func TestMirrorLacksProvider(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -80,7 +79,7 @@ func TestMirrorLacksProvider(t *testing.T) {
 				}
 			})
 			local, folder := lastElement(want.source), want.source
-			if want.from == "registry.example.com" { // where it is hosted
+			if want.from == "registry.example.com" { // the registry hosts it
 				folder = strings.Replace(folder, want.from, "-", 1)
 			}
 			registry.Log.WaitAccess(t, want.from, "/v1/mirror/"+folder+"/terraform-provider-"+local+"_"+want.version+"_"+thisPlatform+".zip")

@@ -14,8 +14,8 @@ import (
 
 const movingDocs = "docs/moving.md"
 
-// offers returns what a report offers, as "ADDRESS VERSION SIGNATURE" without the ID of a
-// key.
+// offers returns the offered versions of a report, as "ADDRESS VERSION SIGNATURE"
+// without the ID of a key.
 func (r Report) offers() (offers []string) {
 	for _, o := range r.Offered {
 		signature, _, _ := strings.Cut(o.Signature, " ")
@@ -177,7 +177,7 @@ module "vpc" {
 	})
 }
 
-// Clients keep the URL that they had for a mirror, of nginx or hermitcrab.
+// Clients keep the URL of their former mirror, of nginx or hermitcrab.
 func TestMovingDocsURLs(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ registry, block, url string }{
@@ -205,7 +205,8 @@ func TestMovingDocsURLs(t *testing.T) {
 	}
 }
 
-// Releases that are fetched again come with what their publisher has signed.
+// Releases that are fetched again come with the documents that their publisher has
+// signed.
 func TestMovingDocsSignatures(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")

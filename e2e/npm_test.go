@@ -7,9 +7,9 @@ import (
 	"path/filepath"
 )
 
-// npmInstall copies a folder of this package, which pins what it takes from npm,
-// to the run's own folder, installs it there as its lock file says, and returns
-// where.
+// npmInstall copies a folder of this package, which pins packages of npm, to the run's
+// own folder. It installs them there according to the lock file, and returns that
+// folder.
 func npmInstall(name string, flags ...string) (string, error) {
 	if _, err := exec.LookPath("node"); err != nil {
 		return "", err

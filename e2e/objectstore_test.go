@@ -31,10 +31,10 @@ const (
 	storeSecret = "right-secret"
 )
 
-// An ObjectStore is versitygw, a server that speaks S3, over a folder, with one bucket. The
-// registry reaches it through a proxy that counts what it is asked for, and may fail.
+// An ObjectStore is versitygw, a server that speaks S3, over a folder, with one bucket.
+// The registry reaches it through a proxy that counts its requests, and may fail.
 type ObjectStore struct {
-	URL string // of the bucket, as caddy.fs.blob has it
+	URL string // the bucket's URL in the form of caddy.fs.blob
 
 	proxy *httptest.Server
 	dir   string // with the objects
@@ -114,8 +114,8 @@ func onceItListens(socket string) func(context.Context, string, string) (net.Con
 	}
 }
 
-// Requests returns how often the store was asked, by method, with LIST for listings, and
-// begins to count anew.
+// Requests returns the number of requests to the store, by method, with LIST for
+// listings, and sets it to zero.
 func (s *ObjectStore) Requests() map[string]int {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -124,8 +124,8 @@ func (s *ObjectStore) Requests() map[string]int {
 	return counts
 }
 
-// Fail has the store answer every request with an error of S3. With status 0 it works
-// again.
+// Fail makes the store answer every request with an error of S3, or work again with
+// status 0.
 func (s *ObjectStore) Fail(status int, code string) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -140,7 +140,7 @@ func (s *ObjectStore) Fail(status int, code string) {
 	}
 }
 
-// files are the keys of the objects.
+// files returns the keys of the objects.
 func (s *ObjectStore) files(t *testing.T) (keys []string) {
 	t.Helper()
 	err := filepath.WalkDir(s.dir, func(name string, d fs.DirEntry, err error) error {
@@ -191,7 +191,7 @@ func startRegistryOnBucket(t *testing.T, s *ObjectStore, beside *Registry, sites
 	return r
 }
 
-// onBucket has a registry that is not started yet be the Caddy of object stores.
+// onBucket makes a registry that has not started the Caddy of object stores.
 func (r *Registry) onBucket(t *testing.T, s *ObjectStore, beside *Registry) {
 	t.Helper()
 	binary, err := blobBinary()

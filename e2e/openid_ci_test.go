@@ -6,8 +6,7 @@ import (
 	"testing"
 )
 
-// A CI job uses the token that its CI service issues to it. No secret has to be
-// stored.
+// A CI job uses the token that its CI service issues to it. No secret has to be stored.
 func TestCITokens(t *testing.T) {
 	t.Parallel()
 	openid, another := startOpenID(t), startOpenID(t)

@@ -85,7 +85,7 @@ func (o *OpenID) start(t *testing.T, port string) {
 	o.Issuer = ready.Issuer
 }
 
-// Stop stops the provider: its issuer cannot be reached from then on.
+// Stop stops the provider: from then on its issuer cannot be reached.
 func (o *OpenID) Stop() {
 	if o.stdin == nil {
 		return
@@ -106,7 +106,7 @@ func (o *OpenID) Restart(t *testing.T) {
 	o.start(t, issuer.Port())
 }
 
-// Endpoints are URLs from the provider's discovery document.
+// Endpoints are URLs in the provider's discovery document.
 type Endpoints struct {
 	Authorization string `json:"authorization_endpoint"`
 	Token         string `json:"token_endpoint"`
@@ -159,7 +159,7 @@ func (o *OpenID) CIToken(t *testing.T, client, audience string) string {
 	return issued.Token
 }
 
-// claims are those of a token, and the ID of the key that signed it.
+// claims are the claims of a token, with the ID of the key that signed it.
 type claims struct {
 	Key      string   `json:"-"`
 	Issuer   string   `json:"iss"`

@@ -53,8 +53,8 @@ func TestOperateDocsMetrics(t *testing.T) {
 	}
 }
 
-// What is backed up as in docs/operate.md makes the same registry on another machine: the
-// same report, signatures by the same key, and lock files that stay valid.
+// A backup as in docs/operate.md makes the same registry on another machine: the report
+// is the same, the same key signs, and lock files stay valid.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	const host = "registry.example.com"
@@ -85,8 +85,8 @@ func TestBackupAndRestore(t *testing.T) {
 	eachClient(t, func(t *testing.T, c Client) { c.install(t, restored, locks[c.Version], before.key) })
 }
 
-// The registry's key can be replaced in both ways that docs/operate.md has. Clients are
-// told the new key, and lock files stay valid.
+// Both ways in docs/operate.md to replace the registry's key work. Clients are told the
+// new key, and lock files stay valid.
 func TestSigningKeyIsReplaced(t *testing.T) {
 	t.Parallel()
 	const host = "registry.example.com"
@@ -126,8 +126,8 @@ func TestSigningKeyIsReplaced(t *testing.T) {
 	replaced("configured", second)
 }
 
-// A publisher's new key is added to those of its namespace by the command of
-// docs/operate.md.
+// The command in docs/operate.md adds a publisher's new key to the keys of its
+// namespace.
 func TestPublishersKeyIsAdded(t *testing.T) {
 	t.Parallel()
 	acme, other := publisher(t, "acme"), publisher(t, "other")
@@ -148,8 +148,8 @@ func TestPublishersKeyIsAdded(t *testing.T) {
 	}
 }
 
-// The command for a registry on one machine serves it by HTTPS, and prints what clients
-// have to trust.
+// The command for a registry on one machine serves it over HTTPS, and prints the
+// certificate that clients have to trust.
 func TestOperateDocsOneMachine(t *testing.T) {
 	t.Parallel()
 	files := newTree(t).Module("acme/vpc/aws", "1.0.0", asTarGz)
@@ -192,8 +192,9 @@ func quotedCaddy(t *testing.T) string {
 	return `"` + binary + `"`
 }
 
-// install runs init for acme/demo in a new workspace, with a lock file that must stay as it
-// is unless it is empty, and returns the lock file. The client prints the ID of the key.
+// install runs init for acme/demo in a new workspace with a lock file, and returns the
+// lock file. Unless it was empty, it must stay unchanged. The client prints the ID of
+// the key.
 func (c Client) install(t *testing.T, r *Registry, lock, key string) string {
 	t.Helper()
 	const name = ".terraform.lock.hcl"
@@ -211,10 +212,10 @@ func (c Client) install(t *testing.T, r *Registry, lock, key string) string {
 	return string(content)
 }
 
-// A releaseSignature is how a release is signed.
+// A releaseSignature describes the signature of a release.
 type releaseSignature struct{ key, checksums, signature string }
 
-// signatureOfDemo returns how the registry has signed acme/demo 1.0.0.
+// signatureOfDemo returns the signature of acme/demo 1.0.0 by the registry.
 func signatureOfDemo(t *testing.T, r *Registry) releaseSignature {
 	t.Helper()
 	os, arch, _ := strings.Cut(thisPlatform, "_")

@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// What an operator sees of a tree with files of each kind: metrics, the admin
-// API and the log agree.
+// For a tree with files of each kind, the metrics, the admin API and the log agree.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -186,8 +185,8 @@ func TestOperations(t *testing.T) {
 	})
 }
 
-// A rescan by the admin API finds a change at once where nothing else would,
-// and answers when it is done.
+// A rescan by the admin API finds a change at once, and answers when it has finished.
+// Nothing else would find the change.
 func TestRescanAnswersWhenDone(t *testing.T) {
 	t.Parallel()
 	files, other := newTree(t), newTree(t)

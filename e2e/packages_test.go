@@ -70,8 +70,8 @@ func mirrorHashes(t *testing.T, r *Registry, version string) (h1, zh []string) {
 	return h1, zh
 }
 
-// Packages as publishers make them: those that clients could not run are not
-// offered, and the others can be installed again with the clients' lock files.
+// Packages as publishers make them: packages that clients could not run are not
+// offered. All others can be installed again with the clients' lock files.
 func TestPackagesAsPublished(t *testing.T) {
 	t.Parallel()
 	const program = "terraform-provider-demo_v"
@@ -98,7 +98,7 @@ provider_installation {
 }
 `
 	eachClient(t, func(t *testing.T, c Client) {
-		// again installs what is locked in ws on a fresh machine.
+		// again installs the locked packages of ws on a fresh machine.
 		again := func(ws *Workspace, cli string) {
 			t.Helper()
 			elsewhere := newWorkspace(t, registry, greeting(demoAddress, ">= 1.0.0"))

@@ -20,8 +20,8 @@ import (
 	"testing"
 )
 
-// A Distribution is what .goreleaser.yml makes of this repository for this machine's platform,
-// without the steps that need other tools or an account.
+// A Distribution is the result of .goreleaser.yml for this repository and this
+// machine's platform, without the steps that need other tools or an account.
 type Distribution struct {
 	Dir string // of the artifacts
 }
@@ -137,8 +137,9 @@ func (d Distribution) file(t *testing.T, pattern string) string {
 	return matches[0]
 }
 
-// What is released can be built again by everyone, and is whole: the archives have what is
-// needed to begin, and the package is installed, serves, is upgraded and removed.
+// Everyone can build a release again, and it is whole: the archives have everything for
+// a beginner, and the package can be installed, serves, and can be upgraded and
+// removed.
 func TestDistribution(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("not run, because packages are for Linux")
@@ -149,7 +150,7 @@ func TestDistribution(t *testing.T) {
 	t.Run("two builds are the same", func(t *testing.T) {
 		again := newDistribution(t, "v1.2.3", "sbom")
 		one, two := first.sums(t), again.sums(t)
-		maps.DeleteFunc(one, func(name, _ string) bool { return strings.HasSuffix(name, sbomSuffix) }) // it has the time
+		maps.DeleteFunc(one, func(name, _ string) bool { return strings.HasSuffix(name, sbomSuffix) }) // it contains the time
 		if len(one) == 0 || !maps.Equal(one, two) {
 			t.Errorf("got\n%v\nand\n%v", one, two)
 		}
@@ -226,7 +227,7 @@ func TestDistribution(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// Its header has the names of folders and dependencies as they are.
+		// Its header has the plain names of folders and dependencies.
 		for _, name := range []string{"/usr/lib/systemd/system/", "/usr/share/zsh/site-functions/", "shadow-utils"} {
 			if !bytes.Contains(rpm, []byte("\x00"+name+"\x00")) {
 				t.Errorf("the rpm lacks %s", name)
@@ -257,7 +258,8 @@ func TestDistribution(t *testing.T) {
 	t.Run("the unit is confined", func(t *testing.T) {
 		_, err := exec.LookPath("systemd-analyze")
 		require(t, err)
-		// 10 is a service that may do everything, 0 one that may do nothing.
+		// 10 is the exposure of a service that may do everything, 0 the one of a
+		// service that may do nothing.
 		unit := filepath.Join(repository(), "packaging", "caddy-terraform-registry.service")
 		if out, err := exec.Command("systemd-analyze", "security", "--offline=true", "--threshold=20", unit).CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
@@ -282,7 +284,8 @@ func TestDistribution(t *testing.T) {
 	})
 }
 
-// downloadDebs fetches packages of Debian, and does not change what this system knows of them.
+// downloadDebs downloads packages of Debian without changing this system's package
+// lists.
 func downloadDebs(dir string, packages ...string) error {
 	lists := filepath.Join(dir, "lists")
 	if err := os.MkdirAll(filepath.Join(lists, "partial"), 0o755); err != nil {

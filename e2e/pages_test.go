@@ -9,17 +9,16 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// The pages in a real browser, as people use them. Whatever test opens a page, it
-// fails if the page asks another host, violates its own policy or leaves an error
-// on the console: see Tab.
+// The pages in a real browser, as people use them. A test fails if its page asks
+// another host, violates its own policy or leaves an error on the console: see Tab.
 
 const (
 	pagesHost = "registry.example.com"
 	pagesSite = "https://" + pagesHost
 )
 
-// startPages serves a tree with its pages, and waits until so many versions are
-// offered: folders of modules have to be at rest.
+// startPages serves a tree with its pages, and waits until that many versions are
+// offered: a folder of a module must have been unchanged for a while.
 func startPages(t *testing.T, files *Tree, offered int, options ...string) *Registry {
 	t.Helper()
 	r := startBrowsable(t, site(pagesHost, files, append([]string{"ui"}, options...)...))
@@ -27,13 +26,13 @@ func startPages(t *testing.T, files *Tree, offered int, options ...string) *Regi
 	return r
 }
 
-// A pageType is a page that differs from others by what it is made of.
+// A pageType is a page with its own template and styles.
 type pageType struct {
 	name, path string
 	status     int64
 }
 
-// pageTypes are those of the sample tree.
+// pageTypes are the types of the pages of the sample tree.
 var pageTypes = []pageType{
 	{"home", "/", 200},
 	{"modules", "/browse/modules", 200},
@@ -70,7 +69,7 @@ var pageTypes = []pageType{
 	{"missing page of documentation", "/providers/acme/demo/1.0.0/docs/resources/missing", 404},
 }
 
-// TestPages are the pages of the sample tree.
+// TestPages tests the pages of the sample tree.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	registry := startPages(t, sampleTree(t), sampleOffers)
@@ -102,7 +101,7 @@ func pagesOfEveryType(t *testing.T, registry *Registry) {
 	}
 }
 
-// inspect opens a page in both sizes and schemes, and reports what is wrong with it.
+// inspect opens a page in both sizes and schemes, and reports its faults.
 func (tab *Tab) inspect(p pageType) {
 	tab.t.Helper()
 	for _, view := range []struct {
@@ -135,8 +134,8 @@ func TestPagesEmptyRegistry(t *testing.T) {
 	tab.inspect(pageType{"no providers", "/browse/providers", 200})
 }
 
-// Who is not known sees what anyone may read, and is asked for a name and a
-// password on request; who may manage everything sees the report.
+// An unknown visitor sees what anyone may read, and is asked for a name and a password
+// on request. A visitor who may manage everything sees the report.
 func TestPagesPrivate(t *testing.T) {
 	t.Parallel()
 	password, err := bcrypt.GenerateFromPassword([]byte("correct horse"), bcrypt.MinCost)
@@ -233,7 +232,7 @@ func pagesBrowse(t *testing.T, registry *Registry) {
 	}
 }
 
-// What changed between two versions, chosen on the page.
+// The changes between two versions, chosen on the page.
 func pagesCompare(t *testing.T, registry *Registry) {
 	tab := openTab(t, registry)
 	tab.Open(pagesSite + "/modules/acme/vpc/aws/1.4.0")
@@ -268,7 +267,7 @@ func pagesCompare(t *testing.T, registry *Registry) {
 	}
 }
 
-// What the Copy button gives is a configuration that clients install.
+// The Copy button gives a configuration that clients install.
 func pagesCopyAndInit(t *testing.T, registry *Registry) {
 	tab := openTab(t, registry)
 	tab.Open(pagesSite + "/modules/acme/naming/any")
@@ -318,7 +317,7 @@ func pagesReadme(t *testing.T, registry *Registry) {
 	width := evaluate[int](tab, `(async () => {
 		const image = [...document.querySelectorAll('.prose img')].find(i => i.src.endsWith('/images/network.svg'));
 		if (!image) return 0;
-		image.scrollIntoView(); // it is loaded when it is looked at
+		image.scrollIntoView(); // the browser loads it when it becomes visible
 		if (!image.complete) await new Promise(done => image.onload = image.onerror = done);
 		return image.naturalWidth;
 	})()`)
@@ -398,11 +397,11 @@ func pagesWithoutScripts(t *testing.T, registry *Registry) {
 	}
 }
 
-// A README is written by anyone, and changes nothing but itself.
+// Anyone may have written a README. It changes nothing else on the page.
 func TestPagesHostileReadme(t *testing.T) {
 	t.Parallel()
 	files := newTree(t)
-	readmes := map[string]string{ // by names that take one line of any font on a phone
+	readmes := map[string]string{ // the names take one line in any font on a phone
 		"good":   "# A module\n",
 		"script": "<script>alert(1); document.title = 'changed'</script>\n<SCRIPT SRC=//elsewhere.example.com/x.js></SCRIPT>\n",
 		"events": `<img src="https://elsewhere.example.com/x.png" onerror="alert(1)"><b onmouseover="alert(1)">text</b><details open ontoggle="alert(1)"><summary>s</summary></details><body onload="alert(1)">` + "\n",
@@ -423,7 +422,7 @@ func TestPagesHostileReadme(t *testing.T) {
 		writeFile(t, files.Path(dir+"README.md"), "It does nothing.\n\n"+readme+"\n\nlast words\n")
 	}
 	tab := openTab(t, startPages(t, files, len(readmes)))
-	// All that surrounds the README, by position, but for what differs by name.
+	// Everything around the README, by position, except what differs by name.
 	const frame = `(() => {
 		const box = s => { const e = document.querySelector(s); if (!e) return s + ' is missing'; const r = e.getBoundingClientRect();
 			return s + ' ' + [r.x, r.y, r.width, r.height].map(Math.round) + ' ' + getComputedStyle(e).display; };

@@ -15,7 +15,7 @@ import (
 
 // The instructions in docs/private.md work as they are written.
 
-// privateCaddyfiles returns the Caddyfiles of the four ways that it describes.
+// privateCaddyfiles returns the Caddyfiles for the four ways in the document.
 func privateCaddyfiles(t *testing.T) (tokens, openid, forwardAuth, oauth2Proxy string) {
 	t.Helper()
 	blocks := codeBlocks(t, "docs/private.md", "caddyfile")
@@ -25,7 +25,7 @@ func privateCaddyfiles(t *testing.T) (tokens, openid, forwardAuth, oauth2Proxy s
 	return blocks[0], blocks[1], blocks[2], blocks[3]
 }
 
-// substitute replaces names in a document with those of the test.
+// substitute replaces names in a document with the names of the test.
 func substitute(t *testing.T, text string, pairs ...string) string {
 	t.Helper()
 	for i := 0; i < len(pairs); i += 2 {
@@ -49,8 +49,8 @@ func TestPrivateDocsCaddyfiles(t *testing.T) {
 	validateCaddyfile(t, substitute(t, oauth2Proxy, "/srv", root, "/etc/caddy-terraform-registry/tokens", k.File))
 }
 
-// The steps for tokens work in the order in which they are written: each step
-// finds what previous ones have created.
+// The steps for tokens work in their order in the document: each step finds the results
+// of the previous ones.
 func TestPrivateDocsTokensInOrder(t *testing.T) {
 	t.Parallel()
 	binary, err := caddyBinary()
@@ -218,8 +218,8 @@ func TestPrivateDocsForwardAuth(t *testing.T) {
 	}
 }
 
-// The fourth Caddyfile works: people sign in at a proxy before the pages, and clients use
-// tokens that it never sees.
+// The fourth Caddyfile works: people sign in at a proxy before the pages, and clients
+// use tokens that the proxy never sees.
 func TestPrivateDocsOAuth2Proxy(t *testing.T) {
 	t.Parallel()
 	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -228,7 +228,7 @@ func TestPrivateDocsOAuth2Proxy(t *testing.T) {
 		case r.URL.Path == "/oauth2/sign_in":
 			w.Write([]byte("<form>Who are you?</form>"))
 		case r.URL.Path != "/oauth2/auth" || r.Header.Get("Authorization") != "":
-			w.WriteHeader(http.StatusInternalServerError) // nobody asks for this
+			w.WriteHeader(http.StatusInternalServerError) // no request leads here
 		case session == nil:
 			w.WriteHeader(http.StatusUnauthorized)
 		default:

@@ -16,14 +16,14 @@ import (
 	"golang.org/x/crypto/bcrypt"
 )
 
-// Names of modules that no request has, so that an answer has them only if it tells of
-// them.
+// Names of modules that no request contains, so that an answer contains them only if it
+// reveals them.
 const secretName, publicName = "platypus", "wombat"
 
 // readableTree is a private tree with everything that has a page: a public module and
-// provider in the namespace open, and the same in acme, hosted and mirrored. A version of
-// each in acme is withdrawn. Its files have been at rest for long enough to be offered
-// by the first scan.
+// provider in the namespace open, and the same in acme, hosted and mirrored. A version
+// of each in acme is withdrawn. The files are old enough for the first scan to offer
+// them.
 func readableTree(t *testing.T) *Tree {
 	t.Helper()
 	files := newTree(t).
@@ -54,11 +54,12 @@ func readableTree(t *testing.T) *Tree {
 	return files
 }
 
-// A caller asks for pages and documents with what a browser or client sends.
+// A caller asks for pages and documents with the credentials of a browser or client.
 type caller struct{ name, authorization string }
 
-// answersOf are the statuses of the answers to nobody, a wrong password, a user who may
-// read something else, a reader, the same reader by a token, and an operator.
+// answersOf are the statuses of the answers to an anonymous caller, a wrong password, a
+// user who may read something else, a reader, the same reader by a token, and an
+// operator.
 type answersOf [6]int
 
 var (
@@ -72,10 +73,10 @@ var (
 	ofSignedIn   = answersOf{401, 401, 302, 302, 302, 302}
 	ofDownloads  = answersOf{401, 401, 404, 204, 204, 204}
 	ofLatest     = answersOf{401, 401, 404, 302, 302, 302}
-	ofArchives   = answersOf{401, 401, 200, 200, 200, 200} // there are none for a stranger
+	ofArchives   = answersOf{401, 401, 200, 200, 200, 200} // a stranger sees none of them
 
-	// Lists have for everyone what they may see, and are refused to wrong credentials:
-	// they would look as if there were nothing else.
+	// Lists show each user the visible packages. Wrong credentials are refused, since a
+	// list of public packages would look complete.
 	ofLists = answersOf{200, 401, 200, 200, 200, 200}
 )
 
@@ -139,8 +140,8 @@ func privateDocuments() map[string]answersOf {
 	return paths
 }
 
-// Every page and every document of a private registry, for each kind of user: where
-// anyone may read something, and where nobody unknown may read anything.
+// Every page and every document of a private registry, for each kind of user: in a
+// registry with public packages, and in one where an anonymous user may read nothing.
 func TestPrivatePages(t *testing.T) {
 	t.Parallel()
 	hash, err := bcrypt.GenerateFromPassword([]byte("a long password"), bcrypt.MinCost)

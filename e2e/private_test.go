@@ -152,8 +152,8 @@ func sendWith(t *testing.T, client *http.Client, header http.Header, url string)
 	return Response{Status: answer.StatusCode, Header: answer.Header, Body: string(body)}
 }
 
-// Clients with a token get private files, however the token is configured;
-// others do not.
+// Clients with a token get private files, wherever the token is configured. Others do
+// not.
 func TestPrivateRegistry(t *testing.T) {
 	t.Parallel()
 	files, tokens := privateTree(t), newTokens(t)

@@ -7,9 +7,8 @@ import (
 	"testing"
 )
 
-// For a release that its publisher has signed, clients get SHA256SUMS,
-// signature and key as they were published (#13, #35, #37, #39, #42, #50 to
-// #55).
+// For a release that its publisher has signed, clients get the published SHA256SUMS,
+// signature and key (#13, #35, #37, #39, #42, #50 to #55).
 func TestReleaseSignedByPublisher(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -84,9 +83,9 @@ func TestProviderWithHyphen(t *testing.T) {
 	})
 }
 
-// Clients decide which version is selected. They select prereleases only by an
-// exact constraint; build metadata stays in the path as it is (#14, #32). Each
-// release may have its own folder, or they may share one.
+// Clients decide which version is selected. They select prereleases only by an exact
+// constraint. Build metadata stays in the path unchanged (#14, #32). Each release may
+// have its own folder, or releases may share one.
 func TestVersionSelection(t *testing.T) {
 	t.Parallel()
 	files := newTree(t).
@@ -201,7 +200,7 @@ func TestReleaseOfRunningRegistry(t *testing.T) {
 	}
 }
 
-// digests returns those of a SHA256SUMS document, sorted.
+// digests returns the digests in SHA256SUMS, sorted.
 func digests(sums string) []string {
 	var all []string
 	for line := range strings.Lines(sums) {

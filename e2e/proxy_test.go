@@ -105,8 +105,8 @@ func (p *Proxy) tunnel(w http.ResponseWriter, r *http.Request) {
 	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
 		return
 	}
-	// Either side may close its connection first; then the other is closed too,
-	// so that neither copy waits forever.
+	// Either side may close its connection first. Then the other is closed too, so that
+	// neither copy waits forever.
 	var copies sync.WaitGroup
 	copies.Go(func() { io.Copy(upstream, buffered); closeWrite(upstream) })
 	copies.Go(func() { io.Copy(client, upstream); closeWrite(client) })

@@ -21,8 +21,8 @@ type Job struct {
 	temp  string // for files of the job, outside of the working directory
 }
 
-// newJob returns a job whose tokens are those of a client of the OpenID provider, for the
-// audience of its tokens.
+// newJob returns a job that gets the tokens of a client of the OpenID provider, for
+// their audience.
 func newJob(t *testing.T, r *Registry, openid *OpenID) *Job {
 	t.Helper()
 	caddy, err := caddyBinary()
@@ -77,7 +77,8 @@ func (j *Job) Publish(t *testing.T, with map[string]string) (out string, code in
 	return string(combined), cmd.ProcessState.ExitCode()
 }
 
-// actionInputs returns what a step of a workflow in the documentation has below `with`.
+// actionInputs returns the inputs of a step of a workflow in the documentation, below
+// `with`.
 func actionInputs(t *testing.T, step string) map[string]string {
 	t.Helper()
 	_, lines, found := strings.Cut(step, "/.github/actions/publish@main\n        with:\n")
@@ -96,8 +97,8 @@ func actionInputs(t *testing.T, step string) map[string]string {
 // the command requests for it.
 const openIDHost = "registry.example.test"
 
-// startPublishingByOpenID runs a registry with the Caddyfile of docs/publish.md that has an
-// issuer, which is replaced, as are other texts.
+// startPublishingByOpenID runs a registry with the Caddyfile of docs/publish.md that
+// has an issuer. It replaces the issuer and other texts.
 func startPublishingByOpenID(t *testing.T, openid *OpenID, issuer string, pairs ...string) *Registry {
 	t.Helper()
 	block := substitute(t, documented(t, publishDocs, "caddyfile", issuer),
@@ -107,7 +108,7 @@ func startPublishingByOpenID(t *testing.T, openid *OpenID, issuer string, pairs 
 	return registry
 }
 
-// A job of GitLab publishes with the token that it has in a variable.
+// A job of GitLab publishes with the token in its variable.
 func TestPublishDocsGitLab(t *testing.T) {
 	t.Parallel()
 	openid := startOpenID(t)
@@ -131,8 +132,8 @@ func TestPublishDocsGitLab(t *testing.T) {
 	expect(t, registry.Get(t, "https://"+openIDHost+"/v1/providers/acme/demo/versions").Body, `"1.2.0"`)
 }
 
-// The action publishes what the workflows of docs/publish.md say, to the registry that is
-// configured there, with the job's own token and no secret.
+// The action publishes the files in the workflows of docs/publish.md to the configured
+// registry, with the job's own token and no secret.
 func TestPublishAction(t *testing.T) {
 	t.Parallel()
 	const host = openIDHost

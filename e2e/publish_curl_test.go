@@ -89,7 +89,8 @@ func TestPublishInAnyOrder(t *testing.T) {
 	}
 }
 
-// What scripts send to Artifactory is published, and answered as they expect.
+// Scripts that publish to Artifactory can publish here, and get the answers that they
+// expect.
 func TestPublishAsToArtifactory(t *testing.T) {
 	t.Parallel()
 	_, err := exec.LookPath("curl")

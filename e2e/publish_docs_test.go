@@ -24,7 +24,8 @@ func startPublishing(t *testing.T, files *Tree) (r *Registry, token string) {
 	return startPublishingWith(t, files, tokens), token
 }
 
-// startPublishingWith runs it with the tokens of its users. Of these, ops may manage all.
+// startPublishingWith runs it with the tokens of its users. The user ops may manage
+// all.
 func startPublishingWith(t *testing.T, files *Tree, tokens *Tokens) (r *Registry) {
 	t.Helper()
 	block := substitute(t, codeBlocks(t, publishDocs, "caddyfile")[0], "/srv", files.Dir, "/etc/caddy-terraform-registry/tokens", tokens.File)
@@ -102,7 +103,7 @@ output "vpc" {
 	expect(t, readFile(t, files.Path("modules/acme/vpc/aws/registry.hcl")), `owner = "platform team"`)
 }
 
-// What is staged is shown and discarded by the documented commands.
+// The documented commands show and discard staged files.
 func TestPublishDocsStaging(t *testing.T) {
 	t.Parallel()
 	_, err := exec.LookPath("curl")
@@ -133,14 +134,14 @@ func TestPublishDocsStaging(t *testing.T) {
 	expect(t, ws.Shell(t, ".", documented(t, publishDocs, "sh", "-X DELETE")), `"errors"`)
 }
 
-// The commands for copying offer a release that is complete.
+// The commands for copying offer a complete release.
 func TestPublishDocsCopying(t *testing.T) {
 	t.Parallel()
 	files := newTree(t)
 	registry, _ := startPublishing(t, files)
 	ws := newWorkspace(t, registry, "")
 	ws.release(t)
-	// GoReleaser leaves it outside of dist.
+	// GoReleaser leaves the manifest outside of dist.
 	if err := os.Rename(filepath.Join(ws.Dir, "dist", "terraform-provider-demo_1.2.0_manifest.json"),
 		filepath.Join(ws.Dir, "terraform-registry-manifest.json")); err != nil {
 		t.Fatal(err)

@@ -28,7 +28,7 @@ func (r *Registry) rawConnection(t *testing.T) net.Conn {
 	return r.rawConnectionOver(t, func(c net.Conn) net.Conn { return c })
 }
 
-// rawConnectionOver is rawConnection over what through makes of the connection below TLS.
+// rawConnectionOver is rawConnection over a connection that through wraps below TLS.
 func (r *Registry) rawConnectionOver(t *testing.T, through func(net.Conn) net.Conn) net.Conn {
 	t.Helper()
 	client, err := r.client()
@@ -49,7 +49,7 @@ func (r *Registry) rawConnectionOver(t *testing.T, through func(net.Conn) net.Co
 	return connection
 }
 
-// A connection that is cut leaves nothing of its file, at whatever point it is cut.
+// An upload that is cut off at any point leaves nothing of its file.
 func TestUploadsThatAreCutOff(t *testing.T) {
 	t.Parallel()
 	tokens, files, d := newTokens(t), newTree(t), newDist(t)
@@ -65,7 +65,7 @@ func TestUploadsThatAreCutOff(t *testing.T) {
 		if _, err := io.WriteString(connection, content[:len(content)*i/20]); err != nil {
 			t.Fatal(err)
 		}
-		if i%2 == 0 { // as when the client is killed; otherwise, as when it breaks off
+		if i%2 == 0 { // as when the client is killed; otherwise, as when the connection breaks
 			connection.(*tls.Conn).NetConn().Close()
 		} else {
 			connection.Close()
@@ -90,8 +90,8 @@ func TestUploadsThatAreCutOff(t *testing.T) {
 	files.isPublished(d)
 }
 
-// A client that stalls, in the middle of a record of TLS too, is told after a minute that
-// its file has not arrived.
+// A client that stalls, even in the middle of a record of TLS, is told after a minute
+// that its file has not arrived.
 func TestUploadsThatStall(t *testing.T) {
 	t.Parallel()
 	tokens, files := newTokens(t), newTree(t)
@@ -125,7 +125,7 @@ func TestUploadsThatStall(t *testing.T) {
 	eventually(t, "nothing is left", func() bool { return len(files.staged()) == 0 })
 }
 
-// A stallingConnection sends no more than limit bytes, and takes the rest all the same.
+// A stallingConnection sends at most limit bytes, and swallows the rest.
 type stallingConnection struct {
 	net.Conn
 	limit int
@@ -199,7 +199,7 @@ func TestUploadsThatAreRefused(t *testing.T) {
 	})
 }
 
-// Paths that are none of a file's get no file anywhere.
+// A path that is not the path of a file leads to no file anywhere.
 func TestPathsOfUploads(t *testing.T) {
 	t.Parallel()
 	tokens, folders := newTokens(t), newTree(t)
@@ -261,8 +261,8 @@ func TestPathsOfUploads(t *testing.T) {
 	folders.isClean()
 }
 
-// Two builds are sent by many at once, through two instances that share the folder
-// and the storage. One wins.
+// Many clients send two builds at once, through two instances that share the folder and
+// the storage. One build wins.
 func TestBuildsOfOneVersion(t *testing.T) {
 	t.Parallel()
 	tokens, files := newTokens(t), newTree(t)
@@ -315,7 +315,7 @@ func TestBuildsOfOneVersion(t *testing.T) {
 	}
 }
 
-// A server that is killed keeps what it has acknowledged, and nothing else.
+// After a server is killed, the tree has the acknowledged files, and no others.
 func TestKilledWhilePublishing(t *testing.T) {
 	t.Parallel()
 	tokens, folders, d := newTokens(t), newTree(t), newDist(t)
@@ -359,7 +359,7 @@ func TestKilledWhilePublishing(t *testing.T) {
 		}
 	})
 
-	// It is killed at some moment while the last files are sent, over and over.
+	// The server is killed at some moment while the last files are sent, over and over.
 	random := rand.New(rand.NewPCG(1, 2))
 	for round := range 6 {
 		t.Run(fmt.Sprint("while it publishes, round ", round), func(t *testing.T) {
@@ -367,7 +367,7 @@ func TestKilledWhilePublishing(t *testing.T) {
 			ci := registry.sender(t, token)
 			for _, name := range names {
 				sending.Go(func() {
-					_, _ = ci.do(http.MethodPut, demoPath+name, strings.NewReader(d[name])) // it is killed
+					_, _ = ci.do(http.MethodPut, demoPath+name, strings.NewReader(d[name])) // the server is killed
 				})
 			}
 			eventually(t, "files arrive", func() bool { return len(folders.staged()) > 1 || len(published(folders)) > 0 })
@@ -390,7 +390,8 @@ func TestKilledWhilePublishing(t *testing.T) {
 			if !registry.sees(t, d) {
 				t.Error("the release is not offered")
 			}
-			// Empty folders too, once the lock of the server that was killed has expired.
+			// This includes empty folders, once the lock of the killed server has
+			// expired.
 			eventually(t, "nothing is left", func() bool {
 				_, err := os.Stat(folders.Path("providers/.staging"))
 				return os.IsNotExist(err)
@@ -404,7 +405,7 @@ func TestKilledWhilePublishing(t *testing.T) {
 	}
 }
 
-// published are the names of the files in the version's folder.
+// published returns the names of the files in the version's folder.
 func published(files *Tree) (names []string) {
 	entries, _ := os.ReadDir(files.Path(demoPath))
 	for _, e := range entries {
@@ -413,7 +414,7 @@ func published(files *Tree) (names []string) {
 	return names
 }
 
-// A full disk refuses what does not fit, and reading goes on.
+// A full disk refuses files that do not fit, and reading goes on.
 func TestPublishingOnAFullDisk(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS != "linux" || os.Getuid() != 0 {
@@ -454,8 +455,8 @@ func TestPublishingOnAFullDisk(t *testing.T) {
 	}
 }
 
-// What is abandoned is dropped after the time that is configured, also by a server
-// that was not running then.
+// An abandoned release is dropped after the configured time, also by a server that was
+// not running then.
 func TestAbandonedReleases(t *testing.T) {
 	t.Parallel()
 	tokens, files := newTokens(t), newTree(t)

@@ -77,7 +77,7 @@ type Dist map[string]string
 
 const demoPath = "providers/acme/demo/1.0.0/"
 
-// newDist makes a release as the tree of a test has it.
+// newDist makes a release in the form in which the tree of a test has it.
 func newDist(t *testing.T, as ...func(*Release)) Dist {
 	t.Helper()
 	dir := newTree(t).Provider("acme/demo", "1.0.0", append(as, perFolder)...).Path("providers/acme/demo/1.0.0")
@@ -123,7 +123,7 @@ func readFile(t *testing.T, name string) string {
 	return string(content)
 }
 
-// names are those of the files, in order.
+// names returns the names of the files, in order.
 func (d Dist) names() []string { return slices.Sorted(maps.Keys(d)) }
 
 // publication is the answer to a PUT.
@@ -155,8 +155,8 @@ func publishing(k *Tokens, more ...string) []string {
 	}, more...)
 }
 
-// sees reports whether clients are offered the release whole, and fails if they see a
-// part of it. It may be called by any goroutine.
+// sees reports whether clients are offered the release whole, and fails if they see
+// only a part of it. Any goroutine may call it.
 func (r *Registry) sees(t *testing.T, d Dist) (whole bool) {
 	packages := 0
 	for name := range d {
@@ -181,8 +181,8 @@ func (r *Registry) sees(t *testing.T, d Dist) (whole bool) {
 	return listed == packages && mirrored == packages
 }
 
-// watch has a reader poll the documents of the release until stop is called, which
-// fails the test if a part of it was ever to be seen.
+// watch polls the documents of the release as a reader until stop is called. stop fails
+// the test if only a part of the release was ever visible.
 func (r *Registry) watch(t *testing.T, d Dist) (stop func()) {
 	done, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -222,7 +222,7 @@ func (files *Tree) isPublished(d Dist) {
 	files.isClean()
 }
 
-// isClean fails if something is left of what was staged.
+// isClean fails if staged files remain.
 func (files *Tree) isClean() {
 	files.t.Helper()
 	for _, part := range []string{"providers", "modules"} {
@@ -232,7 +232,7 @@ func (files *Tree) isClean() {
 	}
 }
 
-// staged returns the files that are staged, temporary ones too.
+// staged returns the staged files, temporary ones too.
 func (files *Tree) staged() (names []string) {
 	_ = filepath.WalkDir(files.Path("providers/.staging"), func(path string, e fs.DirEntry, err error) error {
 		if err == nil && !e.IsDir() {

@@ -32,8 +32,8 @@ func publisher(t *testing.T, name string, options ...string) *Publisher {
 	return p
 }
 
-// extendedPublisher generates a key that expired years ago and was extended then. It also
-// returns its public key from before that.
+// extendedPublisher generates a key that expired years ago and was extended then. It
+// also returns the public key from before the extension.
 func extendedPublisher(t *testing.T) (p *Publisher, before string) {
 	t.Helper()
 	p = publisher(t, "extended", "--faked-system-time", "20200101T000000!")

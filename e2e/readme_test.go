@@ -65,7 +65,7 @@ func TestReadmeFirstCommand(t *testing.T) {
 	case out = <-printed:
 	case <-beforeDeadline(t).Done():
 	}
-	// What takes long is announced, and Caddy's log is elsewhere.
+	// Slow steps are announced, and Caddy's log is elsewhere.
 	if !strings.HasPrefix(out, "Building Caddy with the registry.") || strings.Contains(out, `{"level"`) || strings.Contains(stderr.String(), `{"level"`) {
 		t.Errorf("it printed:\n%s\n%s", out, stderr.String())
 	}

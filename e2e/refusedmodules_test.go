@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// What the registry refuses as a module that clients cannot parse, clients refuse for that
-// file; and what they do not read, or can parse, they take.
+// If the registry refuses a module because clients cannot parse a file, clients refuse
+// it for that file. Clients accept the files that they do not read, or can parse.
 func TestClientsRefuseWhatTheRegistryRefuses(t *testing.T) {
 	for _, test := range []struct {
 		rule, file, content string

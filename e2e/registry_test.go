@@ -24,9 +24,8 @@ type Registry struct {
 	Proxy *Proxy
 	Log   *Log
 
-	// CA is the file with the certificate of the authority that clients trust:
-	// that of this Caddy, which issues the certificates of `tls internal`
-	// sites.
+	// CA is the file with the certificate of the authority that clients trust: the
+	// authority of this Caddy, which issues the certificates of `tls internal` sites.
 	CA string
 
 	dir     string // short: see runDir
@@ -72,7 +71,7 @@ func (r *Registry) onSocket() {
 	r.options = []string{"auto_https disable_redirects"}
 }
 
-// socket returns the one to listen on after a number of reloads.
+// socket returns the socket to listen on after a number of reloads.
 func (r *Registry) socket(reloads int) endpoint {
 	return endpoint{"unix", r.path(fmt.Sprintf("https%d.sock", reloads))}
 }
@@ -179,9 +178,9 @@ func (r *Registry) Reload(t *testing.T, sites ...Site) {
 	}, sites...)
 }
 
-// ReloadBy is Reload by another command. The sites get another socket: the server that
-// is replaced may accept one more connection on its own, and close it unanswered
-// or answer it as it was configured.
+// ReloadBy is Reload by another command. The sites get another socket. The replaced
+// server may accept one more connection on its own socket, and close it unanswered or
+// answer it by its old configuration.
 func (r *Registry) ReloadBy(t *testing.T, command func(), sites ...Site) {
 	t.Helper()
 	before := len(r.Log.Entries())
@@ -310,7 +309,7 @@ func (r *Registry) Get(t *testing.T, url string) Response {
 	return answer
 }
 
-// ask is Get for goroutines other than that of the test.
+// ask is Get for goroutines other than the goroutine of the test.
 func (r *Registry) ask(url string) (Response, error) {
 	client, err := r.client()
 	if err != nil {

@@ -20,7 +20,7 @@ type Release struct {
 	address   string // [HOSTNAME/]NAMESPACE/TYPE
 	version   string
 	platforms []string
-	build     string // what the executable calls itself
+	build     string // the name that the executable prints
 
 	sums      bool
 	editSums  func(string) string
@@ -88,8 +88,8 @@ func zipsOnly(r *Release) { r.sums, r.protocols = false, "" }
 // perFolder puts the files of the release in a folder VERSION.
 func perFolder(r *Release) { r.perFolder = true }
 
-// built makes the executable call itself something other than its version, to
-// distinguish two releases of the same version.
+// built gives the executable another name than its version, to distinguish two releases
+// of the same version.
 func built(build string) func(*Release) {
 	return func(r *Release) { r.build = build }
 }
@@ -159,7 +159,7 @@ func (r *Release) pack(t *testing.T, platform string) string {
 	}
 	err := packages.once(path, func() error {
 		if executable == "" {
-			// Never run here, but different from that of any other platform.
+			// It never runs here, but differs from the executables of other platforms.
 			return writeZip(path, name, strings.NewReader("a "+name+" of "+r.build+" for "+platform+"\n"))
 		}
 		file, err := os.Open(executable)

@@ -16,7 +16,7 @@ import (
 // A processState has the numbers that grow in a Caddy with leaks.
 type processState struct{ goroutines, descriptors, heap int }
 
-// state returns that of a Caddy after a garbage collection.
+// state returns the state of a Caddy after a garbage collection.
 func (r *Registry) state(t *testing.T) processState {
 	t.Helper()
 	number := func(path, pattern string) int {

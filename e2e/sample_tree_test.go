@@ -8,15 +8,15 @@ import (
 	"time"
 )
 
-// sampleTree is a copy of the sample tree, with the release of its provider that
-// runs on this platform. What it has was published at fixed dates.
+// sampleTree is a copy of the sample tree, with the release of its provider for this
+// platform. Its versions were published at fixed dates.
 func sampleTree(t *testing.T) *Tree {
 	t.Helper()
 	files := newTree(t)
 	if err := os.CopyFS(files.Dir, os.DirFS(filepath.Join(repository(), "testdata", "registry"))); err != nil {
 		t.Fatal(err)
 	}
-	// What serving the sample has left on a developer's machine.
+	// Serving the sample may have left this on a developer's machine.
 	if err := os.RemoveAll(files.Path("providers/acme/demo/1.0.0")); err != nil {
 		t.Fatal(err)
 	}

@@ -11,11 +11,11 @@ import (
 
 var update = flag.Bool("update", false, "make the screenshots in docs/images again")
 
-// maxScreenshot is how large a picture of the documentation may be.
+// maxScreenshot is the maximum size of a picture in the documentation.
 const maxScreenshot = 120 << 10
 
-// screenshots are the pictures in docs/images: of each of these pages one in both
-// colour schemes, NAME-light.webp and NAME-dark.webp, and for some one of a phone.
+// screenshots are the pictures in docs/images. Each of these pages has one in both
+// colour schemes, NAME-light.webp and NAME-dark.webp, and some have one of a phone.
 var screenshots = []struct {
 	name, path string
 	phone      bool

@@ -22,7 +22,7 @@ import (
 const signInHost = "registry.example.com"
 
 // signInSite is a private registry with pages, beside another application that answers
-// with the cookies it gets.
+// with the cookies of its request.
 func signInSite(t *testing.T, openid *OpenID) Site {
 	t.Helper()
 	app := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -34,8 +34,8 @@ func signInSite(t *testing.T, openid *OpenID) Site {
 	return s
 }
 
-// A visitor is a browser without its window: it keeps cookies, and goes where it is sent
-// only when a test says so. All hosts but the issuer are at an instance.
+// A visitor is a browser without a window. It keeps cookies, and follows a redirect
+// only when a test says so. All hosts except the issuer lead to an instance.
 type visitor struct {
 	*http.Client
 	t  *testing.T
@@ -54,7 +54,7 @@ func newVisitor(t *testing.T, openid *OpenID, at *Registry) *visitor {
 	}
 	issuer := hostOf(t, openid.Issuer)
 	transport := client.Transport.(*http.Transport)
-	transport.DisableKeepAlives = true // each request may be for another instance
+	transport.DisableKeepAlives = true // each request may reach another instance
 	transport.DialContext = func(ctx context.Context, network, address string) (net.Conn, error) {
 		if address == issuer {
 			return new(net.Dialer).DialContext(ctx, network, address)
@@ -90,8 +90,8 @@ func (v *visitor) open(path string) Response {
 	return sendWith(v.t, &stays, http.Header{}, path)
 }
 
-// logIn logs in at the issuer as a user, whom it asks again if it knows them, and returns
-// where it sends the browser back to.
+// logIn logs in at the issuer as a user, and returns the URL to which the issuer sends
+// the browser. If the issuer knows the user, it asks again.
 func (v *visitor) logIn(authorization, user string) string {
 	v.t.Helper()
 	answer, err := v.Get(authorization)
@@ -119,7 +119,8 @@ func (v *visitor) logIn(authorization, user string) string {
 	return ""
 }
 
-// signIn begins to sign in at the registry, and returns where the issuer sends the browser.
+// signIn begins to sign in at the registry, and returns the URL to which the issuer
+// sends the browser.
 func (v *visitor) signIn(to, user string) (callback string) {
 	v.t.Helper()
 	got := v.open("/_registry/login?to=" + url.QueryEscape(to))
@@ -160,7 +161,7 @@ func TestSignInAtTwoInstances(t *testing.T) {
 	attacked.want(callback, http.StatusBadRequest, "This attempt to sign in has ended.")
 	attacked.want(signInPage, http.StatusUnauthorized, "Sign in")
 
-	v.at = other // which has not begun it
+	v.at = other // the other instance has not begun it
 	v.want(callback, http.StatusSeeOther, signInPage)
 	for _, at := range []*Registry{other, one} {
 		v.at = at
@@ -173,8 +174,8 @@ func TestSignInAtTwoInstances(t *testing.T) {
 		}
 	}
 	v.want(callback, http.StatusSeeOther, "/")             // reloaded: nothing happens again
-	v.want("/modules/secret/vpc/aws", 404, "Not found")    // which is hidden from alice
-	v.want("/_registry/login?to=//evil.example", 303, "/") // nobody needs to sign in
+	v.want("/modules/secret/vpc/aws", 404, "Not found")    // hidden from alice
+	v.want("/_registry/login?to=//evil.example", 303, "/") // no user needs to sign in
 
 	t.Run("a session counts for pages alone", func(t *testing.T) {
 		v.want("/v1/modules/acme/vpc/aws/versions", http.StatusUnauthorized, "is private")
@@ -194,7 +195,7 @@ func TestSignInAtTwoInstances(t *testing.T) {
 	t.Run("another user signs in after signing out", func(t *testing.T) {
 		v := newVisitor(t, openid, one)
 		v.want(v.signIn(signInPage, "bob"), http.StatusSeeOther, signInPage)
-		v.want(signInPage, http.StatusNotFound, "bob") // who is in no group
+		v.want(signInPage, http.StatusNotFound, "bob") // bob is in no group
 		v.want("/_registry/logout", http.StatusOK, "You are signed in as bob.")
 		for origin, out := range map[string]bool{"https://evil.example": false, "null": false, "https://" + signInHost: true} {
 			request, err := http.NewRequest(http.MethodPost, "https://"+signInHost+"/_registry/logout", nil)
@@ -253,7 +254,7 @@ func TestSignInAtTwoInstances(t *testing.T) {
 	})
 }
 
-// newVisitorWith returns a visitor with the cookies of another, who keeps them.
+// newVisitorWith returns a visitor with the cookies of another visitor, who keeps them.
 func newVisitorWith(v *visitor) *visitor {
 	v.t.Helper()
 	jar, err := cookiejar.New(nil)
@@ -285,7 +286,7 @@ func hrefWith(t *testing.T, body, begin string) string {
 	return ""
 }
 
-// A client with a secret, which is kept in a file, and pages below a path.
+// The client has a secret, which is kept in a file, and the pages are below a path.
 func TestSignInWithASecret(t *testing.T) {
 	t.Parallel()
 	openid := startOpenID(t)
@@ -317,7 +318,7 @@ func TestSignInWithASecret(t *testing.T) {
 	}
 }
 
-// A person with a browser: from a page that is private to the issuer and back, and out
+// A person with a browser goes from a private page to the issuer and back, and out
 // again.
 func TestSignInWithABrowser(t *testing.T) {
 	t.Parallel()
@@ -334,8 +335,8 @@ func TestSignInWithABrowser(t *testing.T) {
 	tab.Follow(".actions a.button")
 	tab.Type("input[name=login]", "alice")
 	tab.Submit("input[name=password]", "any")
-	tab.Follow("button[type=submit]") // which consents
-	tab.Problems()                    // those of the issuer's pages are its own
+	tab.Follow("button[type=submit]") // the button consents
+	tab.Problems()                    // problems of the issuer's pages are not ours
 	if path, nav := tab.Path(), tab.Text(".site-nav"); path != signInPage || !strings.Contains(nav, "alice") {
 		t.Fatalf("signed in, at %s with %q", path, nav)
 	}
@@ -367,7 +368,7 @@ func TestSignInWithABrowser(t *testing.T) {
 	}
 	tab.OpenAs(home+signInPage, http.StatusUnauthorized)
 
-	// Where people cannot sign in, nothing says that they can.
+	// If people cannot sign in, no page says that they can.
 	tab = openTab(t, registry)
 	tab.OpenAs("https://tokens.example.com"+signInPage, http.StatusUnauthorized)
 	if text := tab.Text("body"); strings.Contains(text, "Sign in") || !strings.Contains(text, "This page is private") {

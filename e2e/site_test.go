@@ -48,7 +48,7 @@ func (s Site) Caddyfile() string {
 	return s.Address + " {\n" + strings.Join(lines, "\n") + "\n}\n"
 }
 
-// hasRegistry reports whether a registry is among what the site serves.
+// hasRegistry reports whether the site has a registry.
 func (s Site) hasRegistry() bool {
 	return s.Root != "" || slices.ContainsFunc(s.Directives, func(d string) bool { return strings.Contains(d, "terraform_registry {") })
 }

@@ -30,7 +30,7 @@ func TestFiftyAtOnceForAModule(t *testing.T) {
 	t.Cleanup(client.CloseIdleConnections)
 
 	everyone := newGate(t)
-	code.Fails(codeHostRegistry, at(everyone.before, "/versions"))
+	code.Fails(codeHostRegistry, onPaths(everyone.before, "/versions"))
 	var all, asking sync.WaitGroup
 	asking.Add(machines)
 	packages := make([]string, machines)
@@ -102,8 +102,8 @@ func duringFetch(fault Fault) Fault {
 	}
 }
 
-// A stand-in that is killed while it fetches a repository serves nothing of it. After
-// the next start nothing of it is left, and the module is fetched as usual.
+// A stand-in that is killed while it fetches a repository serves nothing of the
+// repository. The next start removes the rest, and the module is then fetched as usual.
 func TestKilledWhileFetchingAModule(t *testing.T) {
 	t.Parallel()
 	outside := newOutside(t, newTree(t))
@@ -141,8 +141,8 @@ func TestKilledWhileFetchingAModule(t *testing.T) {
 	files.anHourPasses()
 	mirror.start(t, []Site{s})
 	eventually(t, "what was left is removed", func() bool { return len(unfetched(files)) == 0 })
-	// Caddy's lock of the killed process is there for some seconds. A client may get the
-	// link meanwhile, to a package that is not.
+	// Caddy's lock of the killed process remains for some seconds. A client may get the
+	// link meanwhile, to a package that is not there.
 	answer := mirror.Get(t, moduleOfCode("acme/network/aws", "1.0.0/download"))
 	if link := answer.Header.Get("X-Terraform-Get"); link != "" {
 		packed, _, _ := strings.Cut(strings.TrimPrefix(link, "https://"), "//")

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// networkModule is a repository as public modules have it, with a module in a folder
-// that calls another one beside it.
+// networkModule is a repository like those of public modules, with a module in a folder
+// that calls another module beside it.
 func networkModule(version string) map[string]string {
 	return map[string]string{
 		"README.md":                "# Network\n",
@@ -40,9 +40,9 @@ func publishNetwork(h *CodeHost, r *Repository, version string) {
 	h.Publish("acme/network/aws/"+version, "git::"+r.URL+"//modules/network?ref="+commit)
 }
 
-// Clients that can reach only the stand-in install a configuration with three
-// providers and two modules, one of which is in a git repository, as they would from
-// the origins: with the same lock file, also when the origins are gone.
+// Clients that can reach only the stand-in install a configuration with three providers
+// and two modules, one of them in a git repository. The result is the same as from the
+// origins, with the same lock file, even when the origins are gone.
 func TestStandInFillsItself(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -118,8 +118,8 @@ func TestStandInFillsItself(t *testing.T) {
 	})
 }
 
-// What is kept of a module in a folder of a repository is this folder and those beside
-// it that the module calls, at the same paths; a record of where it is from is hidden
+// For a module in a folder of a repository, the package has this folder and the folders
+// of the modules that it calls, at the same paths. A record of the origin is hidden
 // beside it.
 func TestKeptModule(t *testing.T) {
 	t.Parallel()
@@ -143,7 +143,7 @@ func TestKeptModule(t *testing.T) {
 		t.Errorf("the tree has %v", got)
 	}
 
-	// Fetched again, it has the same bytes.
+	// Fetched again, the module has the same bytes.
 	before := sha256Of(t, folders.Path(kept+"1.0.0.tar.gz"))
 	mirror.removeModule(t, folders, "acme/network/aws", "1.0.0")
 	mirror.module(t, "acme/network/aws", "1.0.0")

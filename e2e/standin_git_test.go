@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// Where a registry says that a module is may be anything that git or a shell might take
-// for an option, another protocol or a place inside the network, and a repository may
-// contain anything. Clients show why such a module is refused, nothing of it is in the
-// tree, and no program is run.
+// A registry may answer with any location: text that git or a shell might take for an
+// option, another protocol, or a place inside the network. A repository may contain
+// anything. Clients show why such a module is refused, nothing of it is in the tree,
+// and no program is run.
 func TestHostileModules(t *testing.T) {
 	t.Parallel()
 	outside := newOutside(t, newTree(t))
@@ -145,8 +145,8 @@ func (r *Repository) WithSubmodule(name, url string, of *Repository) {
 	r.git(r.work, "push", "--quiet", r.bare, "main")
 }
 
-// Repositories with submodules, pointers to large files, symlinks inside them and
-// files that look like hooks are packed as clients would check them out, and run
+// Repositories may have submodules, pointers to large files, symlinks inside them and
+// files that look like hooks. They are packed as clients would check them out, and run
 // nothing. Of a large repository, only the module is fetched.
 func TestUnusualRepositories(t *testing.T) {
 	t.Parallel()
@@ -243,9 +243,9 @@ func TestUnusualRepositories(t *testing.T) {
 	})
 }
 
-// A tag that has moved since a version was first fetched is refused when the version
-// is fetched again, with one line in the log. A branch that was pushed with --force
-// does not matter where the registry names a commit.
+// If a tag has moved since a version was first fetched, fetching the version again is
+// refused, with one line in the log. A branch that was pushed with --force does not
+// matter if the registry names a commit.
 func TestMovedTag(t *testing.T) {
 	t.Parallel()
 	outside := newOutside(t, newTree(t))
@@ -264,7 +264,7 @@ func TestMovedTag(t *testing.T) {
 	moving.Commit(map[string]string{"main.tf": `output "text" { value = "second" }` + "\n"})
 	moving.Tag("v1.0.0")
 
-	// What is kept stays, whatever the tag says.
+	// The package stays the same, whatever the tag says.
 	if files, _ := mirror.module(t, "acme/bytag/aws", "1.0.0"); !strings.Contains(files["main.tf"], "first") {
 		t.Errorf("after the tag has moved, the package has %v", files)
 	}

@@ -64,7 +64,7 @@ func untarred(t *testing.T, packed string) map[string]string {
 }
 
 // removeModule removes the package of a module of code.example.com from the tree, as
-// `prune` does, and returns when it is not served from there any more.
+// `prune` does, and returns when it is no longer served.
 func (r *Registry) removeModule(t *testing.T, files *Tree, address, version string) {
 	t.Helper()
 	r.Settle(t)
@@ -79,7 +79,8 @@ func unfetched(files *Tree) []string {
 	return slices.DeleteFunc(files.unfinished(), func(name string) bool { return strings.HasSuffix(name, ".source.json") })
 }
 
-// temporary returns what fetching modules has left in the folder for temporary files.
+// temporary returns the files that fetching modules has left in the folder for
+// temporary files.
 func (r *Registry) temporary(t *testing.T) []string {
 	t.Helper()
 	entries, err := os.ReadDir(r.tmp())

@@ -93,8 +93,8 @@ output "vpc" {
 }
 `
 
-// publicTree is what two public registries have, in the layout of a mirror or, for the
-// registries themselves, as they host it.
+// publicTree is the content of two public registries, in the layout of a mirror or, for
+// the registries themselves, in the layout of a host.
 func publicTree(t *testing.T, acme *Publisher, hostname string) *Tree {
 	t.Helper()
 	prefix := hostname
@@ -125,9 +125,10 @@ func newOrigins(t *testing.T, acme *Publisher) (o *Outside, public *Tree) {
 	return newOutsideWith(t, site(publicRegistry, public), site(openRegistry, publicTree(t, acme, ""))), public
 }
 
-// From a tree alone, and with the documented configuration, clients get providers and modules of other registries as from
-// these registries: verified by the client with the publisher's key, with the same
-// lock file, even if the tree has one platform of a release.
+// From a tree alone, and with the documented configuration, clients get providers and
+// modules of other registries as from these registries. The client verifies them with
+// the publisher's key, and the lock file is the same, even if the tree has only one
+// platform of a release.
 func TestStandInFromATree(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -177,7 +178,7 @@ func TestStandInFromATree(t *testing.T) {
 			}
 			h1 := 1
 			if c.Name == "tofu" && strings.HasPrefix(address, openRegistry) {
-				h1 = len(threePlatforms()) // OpenTofu takes the hashes of its own registry as they are
+				h1 = len(threePlatforms()) // OpenTofu trusts the hashes of its own registry
 			}
 			if len(lock.H1) != h1 {
 				t.Errorf("the lock file has h1: %v for %s, want %d", lock.H1, address, h1)
@@ -207,8 +208,8 @@ func TestStandInFromATree(t *testing.T) {
 	})
 }
 
-// A private stand-in gets the token of the hostname for which it stands in, and signs
-// its links; without the token, nothing is found or said.
+// A private stand-in gets the token for the hostname for which it stands in, and signs
+// its links. Without the token, it reveals nothing.
 func TestPrivateStandIn(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")

@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// A release whose publisher's documents are not in the tree, or not signed, is signed
-// by the registry, as a hosted one is. An unsigned SHA256SUMS is signed as it is, so
-// that lock files have the hashes of platforms that the tree does not have.
+// If the tree lacks the publisher's documents of a release or their signature, the
+// registry signs the release, as it signs a hosted one. It signs an unsigned SHA256SUMS
+// unchanged, so that lock files have the hashes of platforms that the tree does not
+// have.
 func TestStandInForUnsignedReleases(t *testing.T) {
 	t.Parallel()
 	files := newTree(t).

@@ -11,7 +11,7 @@ import (
 
 const startDocs = "docs/start.md"
 
-// startModule has the module of docs/start.md in its working directory.
+// startModule writes the module of docs/start.md into its working directory.
 func startModule(t *testing.T, ws *Workspace) {
 	t.Helper()
 	ws.Shell(t, ".", documented(t, startDocs, "sh", "mkdir -p registry"))
@@ -57,14 +57,14 @@ func TestStartDocsOnYourMachine(t *testing.T) {
 	})
 }
 
-// documentedAddress is that of the server on the reader's own machine.
+// documentedAddress is the address of the server on the reader's own machine.
 const documentedAddress = "127.0.0.1:8443"
 
 // serve runs a command until the test ends. It returns what the command prints up to its
 // example of a module, and its log.
 func (ws *Workspace) serve(t *testing.T, command string) (log *Log, printed string) {
 	t.Helper()
-	cmd := exec.CommandContext(beforeDeadline(t), "sh", "-c", "exec "+command) // so that the server is what is ended
+	cmd := exec.CommandContext(beforeDeadline(t), "sh", "-c", "exec "+command) // exec lets the signal end the server itself
 	cmd.Dir, cmd.Env = ws.Dir, ws.env
 	stdout, err := cmd.StdoutPipe()
 	if err != nil {
@@ -88,7 +88,7 @@ func (ws *Workspace) serve(t *testing.T, command string) (log *Log, printed stri
 	return log, readUntil(stdout, "module ", "}")
 }
 
-// packagedRoot is the folder that the packages come with.
+// packagedRoot is the folder that the packages create.
 const packagedRoot = "/var/lib/caddy-terraform-registry/registry"
 
 func TestStartDocsOnAServer(t *testing.T) {
@@ -96,7 +96,7 @@ func TestStartDocsOnAServer(t *testing.T) {
 	files := newTree(t)
 	server := machineWithCaddy(t)
 	tokens := server.Path("tokens")
-	// It is tried without a package, which has a user.
+	// The commands run without a package, which would create a user.
 	here := []string{"sudo caddy-terraform-registry ", "caddy-terraform-registry "}
 	create, _, found := strings.Cut(substitute(t, documented(t, startDocs, "sh", "token new"), append(here, "/etc/caddy-terraform-registry/tokens", tokens)...), "sudo chown")
 	if !found {

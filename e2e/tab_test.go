@@ -28,10 +28,10 @@ import (
 	"github.com/chromedp/chromedp/kb"
 )
 
-// Tab is a tab of the browser, with cookies, cache and network of its own. What
-// should not happen on a page fails its test: an error or warning on the console,
-// a violation of the page's Content-Security-Policy or another issue that the
-// browser reports, a request to another host, a dialog.
+// Tab is a tab of the browser, with its own cookies, cache and network. Its test fails
+// if a page does something that it should not: an error or warning on the console, a
+// violation of the page's Content-Security-Policy or another issue that the browser
+// reports, a request to another host, or a dialog.
 type Tab struct {
 	t   *testing.T
 	ctx context.Context
@@ -71,7 +71,7 @@ func openTabIn(t *testing.T, browser context.Context, r *Registry) *Tab {
 	tab.ctx, cancel = chromedp.NewContext(ctx, chromedp.WithListener(tab.hear),
 		chromedp.WithNewBrowserContext(func(p *target.CreateBrowserContextParams) {
 			p.ProxyServer = r.Proxy.URL
-			p.ProxyBypassList = "<-loopback>" // bypass it for no address
+			p.ProxyBypassList = "<-loopback>" // use it for every address
 		}))
 	t.Cleanup(cancel)
 	// The first action gets the context of the tab itself, whose end closes it.
@@ -112,7 +112,7 @@ func (tab *Tab) do(steps ...chromedp.Action[chromedp.Void]) {
 	tab.call(func(ctx context.Context) error { return chromedp.Do(ctx, steps...) })
 }
 
-// address is where the tab is, for messages.
+// address returns the URL of the tab, for messages.
 func (tab *Tab) address() string {
 	ctx, cancel := context.WithTimeout(tab.ctx, time.Second)
 	defer cancel()
@@ -123,7 +123,7 @@ func (tab *Tab) address() string {
 	return location
 }
 
-// hear notes what should not happen. It is called in the order of events, and
+// hear notes events that should not happen. It is called in the order of events, and
 // must not wait.
 func (tab *Tab) hear(event any) {
 	switch e := event.(type) {
@@ -156,7 +156,7 @@ func (tab *Tab) hear(event any) {
 		if u, err := url.Parse(e.Request.URL); err == nil && u.Host != "" && !tab.visits(u.Host) {
 			tab.problem("", "request to another host: %s", e.Request.URL)
 		}
-	case *cdpfetch.EventRequestPaused: // only with credentials: see there
+	case *cdpfetch.EventRequestPaused: // only with credentials: see Credentials
 		go chromedp.Call(tab.ctx, cdpfetch.ContinueRequest, cdpfetch.ContinueRequestParams{RequestID: e.RequestID})
 	case *cdpfetch.EventAuthRequired:
 		tab.mu.Lock()
@@ -171,7 +171,7 @@ func (tab *Tab) hear(event any) {
 	}
 }
 
-// problem notes what should not have happened, of a request if it has a URL.
+// problem notes an event that should not have happened, for a request if it has a URL.
 func (tab *Tab) problem(url, format string, args ...any) {
 	tab.mu.Lock()
 	defer tab.mu.Unlock()
@@ -193,7 +193,7 @@ func (tab *Tab) MayGoTo(host string) {
 	tab.leads = host
 }
 
-// Problems returns what should not have happened in the tab since the last call.
+// Problems returns the problems in the tab since the last call.
 func (tab *Tab) Problems() []string {
 	tab.t.Helper()
 	// Two frames later, the browser has reported what the page has done. A page
@@ -219,7 +219,7 @@ func (tab *Tab) Open(address string) {
 	tab.OpenAs(address, 200)
 }
 
-// OpenAs opens a page that has another status than 200.
+// OpenAs opens a page with a status other than 200.
 func (tab *Tab) OpenAs(address string, status int64) {
 	tab.t.Helper()
 	u, err := url.Parse(address)
@@ -232,7 +232,7 @@ func (tab *Tab) OpenAs(address string, status int64) {
 	tab.load(status, chromedp.Navigate(address))
 }
 
-// Follow clicks on what leads to another page, and waits until that is loaded.
+// Follow clicks on a link to another page, and waits until that page is loaded.
 func (tab *Tab) Follow(selector string) {
 	tab.t.Helper()
 	tab.load(200, chromedp.Click(chromedp.CSS(selector)))
@@ -323,8 +323,9 @@ func (tab *Tab) Texts(selector string) []string {
 	return evaluate[[]string](tab, `[...document.querySelectorAll(`+quote(selector)+`)].map(e => e.innerText)`)
 }
 
-// Prefer sets the colour scheme that the user prefers: light or dark. Always, the
-// user prefers that nothing moves: what scrolls smoothly cannot be clicked reliably.
+// Prefer sets the colour scheme that the user prefers: light or dark. The user always
+// prefers reduced motion, because an element that scrolls smoothly cannot be clicked
+// reliably.
 func (tab *Tab) Prefer(scheme string) {
 	tab.t.Helper()
 	tab.call(func(ctx context.Context) error {
@@ -356,8 +357,8 @@ func (tab *Tab) Authorize(token string) {
 	})
 }
 
-// Credentials are what the user enters from now on when the browser asks for a name
-// and a password. Without a name, the user cancels.
+// Credentials sets the name and password that the user enters from now on when the
+// browser asks for them. Without a name, the user cancels.
 func (tab *Tab) Credentials(user, password string) {
 	tab.t.Helper()
 	answer := &cdpfetch.AuthChallengeResponse{Response: cdpfetch.AuthChallengeResponseResponseCancelAuth}
@@ -392,8 +393,8 @@ func (tab *Tab) Choose(selector, value string) {
 	tab.do(chromedp.SetValue(chromedp.CSS(selector), value))
 }
 
-// Overflow returns the elements because of which the page can be scrolled
-// sideways. Elements that scroll in themselves are as they should be.
+// Overflow returns the elements that make the page wider than the window. It leaves out
+// elements that scroll by themselves.
 func (tab *Tab) Overflow() []string {
 	tab.t.Helper()
 	return evaluate[[]string](tab, `(() => {
@@ -412,7 +413,7 @@ func (tab *Tab) Overflow() []string {
 // then.
 func (tab *Tab) Copied(selector string) string {
 	tab.t.Helper()
-	clipboard.Lock() // there is one for the whole browser
+	clipboard.Lock() // the whole browser has only one
 	defer clipboard.Unlock()
 	tab.call(func(ctx context.Context) error {
 		for _, name := range []string{"clipboard-read", "clipboard-write"} {

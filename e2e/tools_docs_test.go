@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// What docs/tools.md says of other tools than the clients, as far as it can be tried
-// without them: their requests are made here.
+// The statements of docs/tools.md about tools other than the clients, as far as they
+// can be tried without the tools: the tests send the same requests.
 
 const toolsDocs = "docs/tools.md"
 
-// The site of a registry for tools that know no stand-in: discovery and URLs as at the
-// registry itself, for what is mirrored of it.
+// A site of a registry for tools that know no stand-in. Discovery and URLs are as at
+// the registry itself, for its mirrored packages.
 func TestToolsDocsSite(t *testing.T) {
 	t.Parallel()
 	files := newTree(t).
@@ -91,7 +91,7 @@ func TestToolsDocsJSON(t *testing.T) {
 	}
 }
 
-// A client with the documented credentials reads what is private.
+// A client with the documented credentials can read private packages.
 func TestToolsDocsCredentials(t *testing.T) {
 	t.Parallel()
 	files := newTree(t).Module("acme/vpc/aws", "1.2.0", asZip)

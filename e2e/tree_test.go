@@ -21,7 +21,7 @@ func newTree(t *testing.T) *Tree {
 	return &Tree{Dir: t.TempDir(), t: t}
 }
 
-// Keys adds public keys to those of a namespace.
+// Keys adds public keys of publishers to a namespace.
 func (files *Tree) Keys(namespace string, publishers ...*Publisher) *Tree {
 	files.t.Helper()
 	for _, p := range publishers {
@@ -51,8 +51,8 @@ func (files *Tree) Path(name string) string {
 	return filepath.Join(files.Dir, filepath.FromSlash(name))
 }
 
-// anHourPasses dates back what a killed server has left of files that were coming in: for so
-// long they may belong to another instance.
+// anHourPasses dates back the incoming files that a killed server has left. For an hour
+// they may belong to another instance.
 func (files *Tree) anHourPasses() {
 	files.t.Helper()
 	before := time.Now().Add(-2 * time.Hour)

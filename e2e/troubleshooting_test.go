@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// What clients say according to docs/troubleshooting.md is in the source of OpenTofu, of
+// The messages of clients in docs/troubleshooting.md are in the source of OpenTofu, of
 // the libraries that it shares with Terraform, or of Go.
 func TestTroubleshootingClientMessages(t *testing.T) {
 	t.Parallel()
@@ -48,8 +48,8 @@ func TestTroubleshootingClientMessages(t *testing.T) {
 	}
 }
 
-// clientLiterals returns the string literals in the source of OpenTofu and its libraries,
-// those that are added up as one.
+// clientLiterals returns the string literals in the source of OpenTofu and its
+// libraries. It joins literals that are added up.
 func clientLiterals(t *testing.T) string {
 	t.Helper()
 	list := exec.CommandContext(beforeDeadline(t), "go", "list", "-m", "-f", "{{.Dir}}",

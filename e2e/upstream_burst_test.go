@@ -55,7 +55,7 @@ func TestFiftyAtOnce(t *testing.T) {
 	mirror := outside.StartMirror(t, mirrorOf("origin.example.com", newTree(t), "timeout 1m"))
 
 	everyone := newGate(t)
-	front.Fails("origin.example.com", at(everyone.before, "/versions"))
+	front.Fails("origin.example.com", onPaths(everyone.before, "/versions"))
 	var all sync.WaitGroup
 	for i := range machines {
 		ws := newWorkspace(t, mirror, greeting(demoOfOrigin, "1.0.0"))

@@ -24,7 +24,7 @@ func TestFilledByTwoInstances(t *testing.T) {
 	other.start(t, []Site{s})
 
 	both := newGate(t)
-	front.Fails("origin.example.com", at(both.before, ".zip"))
+	front.Fails("origin.example.com", onPaths(both.before, ".zip"))
 	var all sync.WaitGroup
 	for _, instance := range []*Registry{one, other} {
 		for _, platform := range threePlatforms() {

@@ -52,23 +52,23 @@ func TestOriginFails(t *testing.T) {
 		status  int
 		says    string // part of the answer
 		reason  string // in the metrics
-		clients string // what clients print; "": they are not run
+		clients string // printed by clients; "": no client runs
 	}{
 		"down":      {hangUp, index, 502, "down.example.com: it is not available: the connection broke off", "unavailable", "502"},
 		"slow":      {keepWaiting, index, 504, "slow.example.com: it takes too long", "timeout", "504"},
-		"missing":   {at(answers(404, ""), "/versions"), index, 404, "nor has its registry", "not_found", "was not found in any of the search locations"},
+		"missing":   {onPaths(answers(404, ""), "/versions"), index, 404, "nor has its registry", "not_found", "was not found in any of the search locations"},
 		"busy":      {answers(429, "60"), index, 502, "busy.example.com answered 429: it is not available: it has had too many requests", "unavailable", ""},
 		"broken":    {answers(500, ""), index, 502, "broken.example.com answered 500", "unavailable", ""},
 		"away":      {answers(503, "3600"), index, 502, "away.example.com answered 503", "unavailable", ""},
 		"closed":    {answers(401, ""), index, 502, "closed.example.com answered 401: it refuses access: configure a token", "refused", ""},
-		"babbling":  {at(edited(func([]byte) []byte { return []byte("<html>") }), "/versions"), index, 502, "babbling.example.com: its answer is not usable", "malformed", ""},
-		"sums":      {at(edited(misquoted), "SHA256SUMS"), archives, 502, "sums.example.com: the signature does not verify", "bad_signature", ""},
-		"signature": {at(edited(flipped), ".sig"), archives, 502, "signature.example.com: the signature does not verify", "bad_signature", "502"},
+		"babbling":  {onPaths(edited(func([]byte) []byte { return []byte("<html>") }), "/versions"), index, 502, "babbling.example.com: its answer is not usable", "malformed", ""},
+		"sums":      {onPaths(edited(misquoted), "SHA256SUMS"), archives, 502, "sums.example.com: the signature does not verify", "bad_signature", ""},
+		"signature": {onPaths(edited(flipped), ".sig"), archives, 502, "signature.example.com: the signature does not verify", "bad_signature", "502"},
 		"unknown":   {nil, archives, 502, "unknown.example.com: the signature does not verify", "bad_signature", ""},
-		"bytes":     {at(edited(flipped), ".zip"), zip, 502, "bytes.example.com: the checksum does not match", "bad_checksum", "Error while installing bytes.example.com/acme/demo v1.0.0"},
-		"cut":       {at(cutOff(func() {}), ".zip"), zip, 502, "cut.example.com: it is not available: the package broke off", "unavailable", ""},
-		"stalled":   {at(keepWaiting, ".zip"), zip, 504, "stalled.example.com: it takes too long", "timeout", ""},
-		"dangling":  {at(answers(404, ""), ".zip"), zip, 502, "dangling.example.com answered 404: its answer is not usable: the origin links to a package that is not there", "malformed", ""},
+		"bytes":     {onPaths(edited(flipped), ".zip"), zip, 502, "bytes.example.com: the checksum does not match", "bad_checksum", "Error while installing bytes.example.com/acme/demo v1.0.0"},
+		"cut":       {onPaths(cutOff(func() {}), ".zip"), zip, 502, "cut.example.com: it is not available: the package broke off", "unavailable", ""},
+		"stalled":   {onPaths(keepWaiting, ".zip"), zip, 504, "stalled.example.com: it takes too long", "timeout", ""},
+		"dangling":  {onPaths(answers(404, ""), ".zip"), zip, 502, "dangling.example.com answered 404: its answer is not usable: the origin links to a package that is not there", "malformed", ""},
 	}
 	patient, impatient := []string{}, []string{}
 	for name, of := range faults {

@@ -75,7 +75,7 @@ func TestPackageInPieces(t *testing.T) {
 
 	arrived, left := make(chan struct{}), newGate(t)
 	var tries, resumed atomic.Int32
-	front.Fails("origin.example.com", at(func(w http.ResponseWriter, r *http.Request, origin http.Handler) {
+	front.Fails("origin.example.com", onPaths(func(w http.ResponseWriter, r *http.Request, origin http.Handler) {
 		if r.Header.Get("Range") != "" {
 			resumed.Add(1)
 		}

@@ -128,8 +128,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fault(w, r, f.origin)
 }
 
-// at limits a fault to paths that end in one of these.
-func at(fault Fault, ends ...string) Fault {
+// onPaths limits a fault to paths that end in one of these.
+func onPaths(fault Fault, ends ...string) Fault {
 	return func(w http.ResponseWriter, r *http.Request, origin http.Handler) {
 		if !slices.ContainsFunc(ends, func(end string) bool { return strings.HasSuffix(r.URL.Path, end) }) {
 			origin.ServeHTTP(w, r)

@@ -9,10 +9,9 @@ import (
 
 const demoOfOrigin = "origin.example.com/acme/demo"
 
-// Clients that can reach only the mirror get the packages of its origin: the
-// first one causes the download, the others do not. Fetched packages remain
-// available without the origin, and without the upstream option: they are an
-// ordinary tree.
+// Clients that can reach only the mirror get the packages of its origin. The first
+// client causes the download, the others do not. Fetched packages remain available
+// without the origin, and without the upstream option: they are an ordinary tree.
 func TestPullThrough(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")
@@ -42,8 +41,8 @@ func TestPullThrough(t *testing.T) {
 		}
 		wantDownloads(t, outside.Origin, zipOfDemo("1.0.0", thisPlatform))
 
-		// Both hashes are known for packages that are present; for others, only
-		// the one that the publisher signed.
+		// Both hashes are known for packages in the tree. For others, only the hash
+		// that the publisher signed is known.
 		eventually(t, "the index has the fetched package", func() bool {
 			return len(archivesOf(t, mirror, "1.0.0")[thisPlatform].Hashes) == 2
 		})
@@ -64,7 +63,7 @@ func TestPullThrough(t *testing.T) {
 			return strings.Contains(outside.Origin.Get(t, "https://origin.example.com/v1/providers/acme/demo/versions").Body, `"1.1.0"`)
 		})
 		c.Run(t, second, "init", "-upgrade")
-		c.Run(t, second, "plan") // which starts the executable
+		c.Run(t, second, "plan") // it starts the executable
 		if lock := second.Lock(t, demoOfOrigin); lock.Version != "1.1.0" {
 			t.Errorf("the lock file has %s", lock.Version)
 		}
@@ -119,7 +118,7 @@ type archive struct {
 	Hashes []string
 }
 
-// archivesOf returns those of a version of acme/demo, by platform.
+// archivesOf returns the archives of a version of acme/demo, by platform.
 func archivesOf(t *testing.T, mirror *Registry, version string) map[string]archive {
 	t.Helper()
 	answer := mirror.Get(t, mirrored("origin.example.com", version+".json"))
@@ -134,7 +133,7 @@ func archivesOf(t *testing.T, mirror *Registry, version string) map[string]archi
 // each once.
 func wantDownloads(t *testing.T, origin *Registry, want ...string) {
 	t.Helper()
-	for _, name := range want { // its log may be late
+	for _, name := range want { // the log may be late
 		origin.Log.WaitAccess(t, "origin.example.com", "/v1/mirror/-/acme/demo/"+name)
 	}
 	var got []string

@@ -27,7 +27,7 @@ func TestKilledWhileFilling(t *testing.T) {
 	}
 
 	cut := newGate(t)
-	front.Fails("origin.example.com", at(cutOff(cut.wait), ".zip"))
+	front.Fails("origin.example.com", onPaths(cutOff(cut.wait), ".zip"))
 	answered := make(chan error, 1)
 	go func() {
 		_, err := mirror.ask(mirrored("origin.example.com", zip))

@@ -18,7 +18,7 @@ func TestReloadWhileFilling(t *testing.T) {
 	want := published.Read("providers/acme/demo/" + name)
 
 	arriving := newGate(t)
-	front.Fails("origin.example.com", at(arriving.before, ".zip"))
+	front.Fails("origin.example.com", onPaths(arriving.before, ".zip"))
 	clients := make(chan bool, 2)
 	asks := func() {
 		answer, err := mirror.ask(mirrored("origin.example.com", name))

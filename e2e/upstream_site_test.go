@@ -120,7 +120,7 @@ func (files *Tree) unfinished() []string {
 	})
 }
 
-// isRecord reports whether a file of a tree records what an origin has said.
+// isRecord reports whether a file of a tree is a record of an origin.
 func isRecord(name string) bool {
 	base := path.Base(name)
 	for _, suffix := range []string{".versions.json", ".packages.json", ".source.json"} {

@@ -21,7 +21,7 @@ func (files *Tree) notice(command string, args ...string) {
 	}
 }
 
-// Clients print why versions of a provider are deprecated, also where another one is
+// Clients print why versions of a provider are deprecated, even if another version is
 // installed (#20, #21), and install them as before.
 func TestDeprecatedProvider(t *testing.T) {
 	t.Parallel()
@@ -39,9 +39,9 @@ func TestDeprecatedProvider(t *testing.T) {
 	})
 }
 
-// A withdrawn version is chosen by no client, and one that is pinned or locked to it
-// fails, until it is restored. While the registry runs, each change is served without
-// a request for it.
+// No client chooses a withdrawn version. A client that has pinned or locked it fails
+// until it is restored. While the registry runs, each change is served without a
+// request for it.
 func TestWithdrawnVersions(t *testing.T) {
 	t.Parallel()
 	files := newTree(t).
@@ -69,7 +69,7 @@ func TestWithdrawnVersions(t *testing.T) {
 		}
 		listed(t, false)
 
-		// What a client has already, it goes on with; elsewhere the lock file fails.
+		// A client continues with an installed version. Elsewhere the lock file fails.
 		elsewhere := newWorkspace(t, registry, greeting("registry.example.com/acme/demo", ">= 1.0.0"))
 		copyFile(t, locked.Dir+"/.terraform.lock.hcl", elsewhere.Dir+"/.terraform.lock.hcl")
 		expect(t, c.Refused(t, elsewhere, "init"), "the previously-selected version 1.1.0 is no longer available")
@@ -84,7 +84,7 @@ func TestWithdrawnVersions(t *testing.T) {
 		c.Run(t, ws, "init")
 		expect(t, c.Run(t, ws, "apply", "-auto-approve"), "acme/vpc/aws 1.0.0")
 
-		// Whoever has the address of the package gets the reason.
+		// A request for the address of the package gets the reason.
 		gone := registry.Get(t, strings.TrimSuffix(versionsOfVPC, "versions")+"1.1.0/download")
 		if gone.Status != 410 || !strings.Contains(gone.Body, "acme/vpc/aws 1.1.0 is withdrawn: CVE-2026-1") {
 			t.Errorf("the download gets %d %s", gone.Status, gone.Body)
@@ -100,7 +100,7 @@ func TestWithdrawnVersions(t *testing.T) {
 	})
 }
 
-// A bad release of another registry is withdrawn before anybody has asked for it.
+// A bad release of another registry is withdrawn before any client has asked for it.
 func TestWithdrawnInAMirror(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")

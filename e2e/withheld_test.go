@@ -72,7 +72,7 @@ func TestWithheldRelease(t *testing.T) {
 	}
 }
 
-// A package that was tampered with does not affect those of other platforms.
+// A package that was tampered with does not affect the packages of other platforms.
 func TestWithheldPackage(t *testing.T) {
 	t.Parallel()
 	acme := publisher(t, "acme")

@@ -13,7 +13,7 @@ func TestXcaddy(t *testing.T) {
 	t.Parallel()
 	xcaddy, err := goTool("xcaddy", "xcaddy")
 	require(t, err)
-	// What terraform leaves in the sample configuration has a colon in its path, which no Go
+	// terraform leaves a path with a colon in the sample configuration, which no Go
 	// module may have.
 	checkout := t.TempDir()
 	copyCheckout(t, checkout)

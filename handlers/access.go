@@ -13,9 +13,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// authorize asks the rules about the target of r. A request that may not read it
-// gets an error if it has no valid credentials, whether the target exists or not;
-// with valid ones the target is not readable.
+// authorize asks the rules about the target of r. It returns an error if the request
+// may not read the target and has no valid credentials, whether the target exists or
+// not. With valid credentials, it marks the target as not readable.
 func (g *Registry) authorize(r *request) error {
 	resource := r.target.resource()
 	if g.Rules == nil || g.rules.Public(resource) {
@@ -34,17 +34,17 @@ func (g *Registry) authorize(r *request) error {
 	return nil
 }
 
-// subject returns who makes a request. It is found out once a request, and only if
-// an answer depends on it.
+// subject returns the user who makes a request. It authenticates at most once a
+// request, and only if an answer depends on the user.
 func (g *Registry) subject(r *request) (access.Subject, error) {
 	authenticate := g.Authenticate
 	if r.visit && g.AuthenticateVisitor != nil {
 		authenticate = g.AuthenticateVisitor
 	}
 	if r.subject != nil || authenticate == nil {
-		return r.known(), nil
+		return r.knownSubject(), nil
 	}
-	r.waiting() // an issuer of tokens may be asked
+	r.waiting() // authentication may ask an issuer of tokens
 	subject, err := authenticate(r.Request)
 	if err != nil {
 		// Authenticate logs the reason, once: any client can cause this answer.
@@ -54,13 +54,12 @@ func (g *Registry) subject(r *request) (access.Subject, error) {
 	return subject, nil
 }
 
-// authorizeFile is authorize for a file. Clients download files without
-// credentials, so a signed link authorizes them too (checklist 39, 40, 67, 91).
+// authorizeFile is authorize for a file. Clients download files without credentials, so
+// a signed link authorizes them too (checklist 39, 40, 67, 91).
 //
-// A link opens the file it was signed for and no other, whatever the registry was
-// asked by. A provider's may be hosted although the path has a HOSTNAME: mirror
-// documents name files by their bare names, which clients look for beside the
-// document.
+// A link opens only the file for which it was signed, under all names of the registry.
+// A provider's file may be hosted although the path has a HOSTNAME: mirror documents
+// name files by their bare names, and clients look for these beside the document.
 func (g *Registry) authorizeFile(r *request) error {
 	t, invalid := &r.target, access.ErrNoLink
 	if g.Rules != nil && r.URL.RawQuery != "" {
@@ -74,8 +73,8 @@ func (g *Registry) authorizeFile(r *request) error {
 				*t = signed
 				return nil
 			}
-			// That a link is not for this file says less than that it has expired, or
-			// that it cannot be checked.
+			// If one link has expired or cannot be checked, that says more than that
+			// another is not for this file.
 			if errors.Is(invalid, access.ErrNoLink) || errors.Is(invalid, access.ErrLinkInvalid) {
 				invalid = err
 			}
@@ -91,8 +90,8 @@ func (g *Registry) authorizeFile(r *request) error {
 	return linkRefused(invalid)
 }
 
-// unauthorized says which credentials to use. Terraform and OpenTofu show it for
-// the download of a module only; it is for people who ask with other tools.
+// unauthorized says which credentials to use. Terraform and OpenTofu show this text
+// only for the download of a module. It is also for people who ask with other tools.
 func (g *Registry) unauthorized(r *request) error {
 	name := r.target.resource().Address
 	if r.hasCredentials() {
@@ -101,8 +100,9 @@ func (g *Registry) unauthorized(r *request) error {
 	return fail(http.StatusUnauthorized, "%s is private: %s", name, g.howToAuthenticate(r))
 }
 
-// howToAuthenticate says where clients take a token from. For addresses of a registry
-// that this one stands in for they take that registry's, which nobody logs in to here.
+// howToAuthenticate says where clients look for a token. For addresses of a registry
+// that this one stands in for, clients use the token of that registry, and cannot log
+// in to it here.
 func (g *Registry) howToAuthenticate(r *request) string {
 	name := cmp.Or(r.original, r.self)
 	how := "give your client a token for " + svchost.ForDisplay(string(name))
@@ -115,8 +115,8 @@ func (g *Registry) howToAuthenticate(r *request) string {
 	return how
 }
 
-// TokenVariable is the environment variable in which clients look for a
-// hostname's token (checklist 106); a hostname with a port has none.
+// TokenVariable returns the environment variable in which clients look for a hostname's
+// token (checklist 106). There is none for a hostname with a port.
 func TokenVariable(name svchost.Hostname) (string, bool) {
 	if strings.ContainsRune(string(name), ':') {
 		return "", false
@@ -127,13 +127,13 @@ func TokenVariable(name svchost.Hostname) (string, bool) {
 var inVariable = strings.NewReplacer("-", "__", ".", "_")
 
 // hasCredentials reports whether the request has credentials. Some clients send
-// `Bearer` with an empty token (checklist 19), which is none.
+// `Bearer` with an empty token (checklist 19), which does not count.
 func (r *request) hasCredentials() bool {
 	_, credentials, _ := strings.Cut(strings.TrimSpace(r.Header.Get("Authorization")), " ")
 	return strings.TrimSpace(credentials) != ""
 }
 
-// challenge is the WWW-Authenticate of a 401 (RFC 6750 §3).
+// challenge returns the WWW-Authenticate of a 401 (RFC 6750 §3).
 func (r *request) challenge() string {
 	if r.hasCredentials() {
 		return `Bearer realm="terraform registry", error="invalid_token"`

@@ -41,7 +41,7 @@ func privateTree(t testing.TB) *indextest.Tree {
 	return files
 }
 
-// private is a registry of privateTree with two users.
+// private returns a registry of privateTree with two users.
 func private(t testing.TB, rules ...string) *handlers.Registry {
 	t.Helper()
 	if rules == nil {
@@ -80,8 +80,8 @@ func privately(t testing.TB, g *handlers.Registry, rules ...string) *handlers.Re
 	return g
 }
 
-// Every endpoint, for every user: what may not be read is refused in the same way
-// whether it exists or not.
+// Every endpoint, for every user: a request for something private is refused in the
+// same way whether it exists or not.
 func TestWhoReadsWhat(t *testing.T) {
 	s := serve(t, private(t))
 	const (
@@ -184,8 +184,8 @@ func TestWhoReadsWhat(t *testing.T) {
 	})
 }
 
-// What the rules hide from somebody changes nothing of what they are told: of lists,
-// counts, pages, searches, details and validators.
+// Hidden packages change no answer for a user who cannot see them: not lists, counts,
+// pages, searches, details or validators.
 func TestHiddenNamesAreInNoList(t *testing.T) {
 	rules := []string{
 		"allow anonymous read open registry.terraform.io/open",
@@ -243,8 +243,9 @@ func TestHiddenNamesAreInNoList(t *testing.T) {
 	}
 }
 
-// The detail of a module lists its systems: a public one's has the public ones, and
-// is the same for everyone; a private one's has those that the reader may see.
+// The detail of a module lists its systems. A public module's detail lists the public
+// systems, and is the same for everyone. A private module's detail lists the systems
+// that the reader may see.
 func TestSystemsOfADetailAreThoseThatMayBeSeen(t *testing.T) {
 	files := indextest.New(t)
 	for _, system := range []string{"aws", "azurerm", "google", "oci"} {
@@ -263,8 +264,8 @@ func TestSystemsOfADetailAreThoseThatMayBeSeen(t *testing.T) {
 	}
 }
 
-// Where everyone may read everything, rules make no difference to lists, and nobody
-// is authenticated.
+// If everyone may read everything, rules make no difference to lists, and no request is
+// authenticated.
 func TestListsOfAnOpenRegistryWithRules(t *testing.T) {
 	plain := registry(scan(t, privateTree(t)))
 	g := privately(t, registry(plain.Snapshot()), "allow ci publish acme", "allow anonymous read *")
@@ -446,7 +447,7 @@ func resolve(t *testing.T, a answer, reference string) *url.URL {
 	return u
 }
 
-// Rules change nothing about public answers, which contain no secret.
+// Rules change no public answer, and public answers contain no secret.
 func TestPublicAnswersAreAsWithoutRules(t *testing.T) {
 	snapshot := scan(t, privateTree(t))
 	plain, ruled := serve(t, registry(snapshot)), serve(t, privately(t, registry(snapshot), "allow anonymous read open registry.terraform.io/open"))
@@ -589,8 +590,8 @@ func linkKeys(t testing.TB) *access.LinkKeys {
 	return access.NewLinkKeys(time.Now())
 }
 
-// A request that may not read something is handled in the same way whether it
-// exists or not, so that the time of an answer does not tell.
+// A request that may not read something is handled in the same way whether it exists or
+// not, so that the time of an answer tells nothing.
 func TestExistenceTakesTheSameWay(t *testing.T) {
 	g := private(t)
 	link := "?exp=4102444800&sig=" + strings.Repeat("A", 48)
@@ -634,8 +635,9 @@ func TestExistenceTakesTheSameWay(t *testing.T) {
 	}
 }
 
-// allocations counts those of an answer, which differ between ways through the code
-// as times do. It is the minimum of several answers, as pools may be emptied.
+// allocations returns the allocations of an answer, which differ between ways through
+// the code as times do. It is the minimum of several answers, since pools may be
+// emptied.
 func allocations(g *handlers.Registry, credentials, path string) (float64, int) {
 	r := httptest.NewRequest(http.MethodGet, home+path, nil)
 	if name, value, ok := strings.Cut(credentials, ": "); ok {

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// What a document costs beyond its lookup is mostly garbage: answering one leaves no more
-// than its header fields and what it was about.
+// Most of a document's cost beyond its lookup is garbage. An answer leaves no more than
+// its header fields and its Exchange.
 func TestDocumentsLeaveLittleGarbage(t *testing.T) {
 	const most = 300 // bytes
 	files := indextest.New(t)

@@ -11,27 +11,27 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// bodySize is how much of a body is written at once. Caddy passes on as much,
-// unless its max_write_chunk says otherwise.
+// bodySize is how much of a body is written at once. Caddy passes on as much, unless
+// its max_write_chunk differs.
 const bodySize = 64 << 10
 
 var bodyBuffers = sync.Pool{New: func() any { return new([bodySize]byte) }}
 
-// A bodyWriter is the writer for the bytes of a file. It keeps back the last of them until
-// the file has been looked at again: a file that is rewritten in place while a slow client
-// downloads it must not come out whole, with the beginning of one content and the end of
-// another.
+// A bodyWriter writes the bytes of a file. It keeps back the last bytes until it has
+// looked at the file again. If a file is rewritten in place while a slow client
+// downloads it, the client must not get a whole file with the beginning of one content
+// and the end of another.
 //
-// What the kernel has taken by sendfile and not sent yet is still the file's, and follows a
-// change after that look. Nothing in this process can see it.
+// Bytes that the kernel has taken by sendfile and not sent yet still belong to the
+// file, and change with the file after that look. Nothing in this process can see it.
 type bodyWriter struct {
 	http.ResponseWriter
 	proto     int          // the major version of HTTP
-	unchanged func() error // asked after the last read; nil: nothing is read
+	unchanged func() error // called after the last read; nil: no byte is read
 	failed    error        // why the body is too short
 }
 
-// ReadFrom is what http.ServeContent calls, with as much of a file as is to be sent.
+// ReadFrom sends a part of a file. http.ServeContent calls it.
 func (w *bodyWriter) ReadFrom(from io.Reader) (n int64, err error) {
 	defer func() { w.failed = err }()
 	content, ok := from.(*io.LimitedReader)
@@ -58,10 +58,10 @@ func (w *bodyWriter) ReadFrom(from io.Reader) (n int64, err error) {
 	return n + int64(written), err
 }
 
-// send copies n bytes. Over HTTP/2 and HTTP/3 each write goes from goroutine to goroutine,
-// and Caddy copies each of its chunks with a new buffer: large writes from a reused buffer
-// cost a third less. HTTP/1.1 has its own buffers, or none where it uses sendfile, for which
-// the file itself has to get there.
+// send copies n bytes. Over HTTP/2 and HTTP/3 each write goes from goroutine to
+// goroutine, and Caddy copies each of its chunks with a new buffer. Large writes from a
+// reused buffer cost a third less. HTTP/1.1 has its own buffers, or none if it uses
+// sendfile, which needs the file itself.
 func (w *bodyWriter) send(from io.Reader, n int64, buffer []byte) (int64, error) {
 	if w.proto < 2 {
 		return io.CopyN(w.ResponseWriter, from, n)
@@ -74,7 +74,7 @@ func (w *bodyWriter) send(from io.Reader, n int64, buffer []byte) (int64, error)
 	return written, err
 }
 
-// shorter turns the end of a file that comes too early into ErrChanged.
+// shorter returns ErrChanged for the end of a file that comes too early.
 func shorter(err error) error {
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return tree.ErrChanged
@@ -87,9 +87,9 @@ var errUnlimited = errors.New("how much is to be sent is not known")
 // Unwrap is for http.ResponseController.
 func (w *bodyWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
-// leftBy reports whether a body ended early because its client has gone. The context tells,
-// except where the kernel sent the file. An error of the file is none of the client's, although
-// net.TCPConn.ReadFrom calls all that it meets errors of the network.
+// leftBy reports whether a body ended early because its client has gone. The context
+// tells, unless the kernel sent the file. An error of the file is not the client's
+// fault, but net.TCPConn.ReadFrom returns every error as an error of the network.
 func leftBy(r *http.Request, err error) bool {
 	var file *fs.PathError
 	if errors.Is(err, tree.ErrChanged) || errors.As(err, &file) {

@@ -21,13 +21,12 @@ import (
 	"golang.org/x/mod/sumdb/dirhash"
 )
 
-// What Terraform and OpenTofu do with the registry's answers, in their own
-// steps and with their own libraries: a test that passes here is a client that
-// installs.
+// The steps of Terraform and OpenTofu after the registry's answers, with their own
+// libraries: if a test passes here, a client can install.
 
-// service resolves a service URL as clients do: against the URL of the
-// discovery document, and without a slash put at its end. A client of another registry
-// has it in its configuration.
+// service resolves a service URL as clients do: against the URL of the discovery
+// document, without adding a slash at its end. A client of another registry has the URL
+// in its configuration.
 func (s *site) service(id string) *url.URL {
 	s.t.Helper()
 	if s.original != "" {
@@ -56,7 +55,7 @@ func (s *site) resolve(base, reference string) *url.URL {
 	return u
 }
 
-// A versionList is what clients read of a provider's versions.
+// A versionList has the fields of a provider's versions that clients read.
 type versionList struct {
 	Versions []struct {
 		Version   string   `json:"version"`
@@ -82,7 +81,8 @@ func (s *site) versions(address string) (l versionList) {
 	return l
 }
 
-// A download is what clients read of the answer for one platform, and its URL.
+// A download has the fields of the answer for one platform that clients read, and its
+// URL.
 type download struct {
 	url string
 
@@ -115,7 +115,7 @@ func (s *site) download(path string) (d download) {
 	return d
 }
 
-// fetch gets a file the document names, anonymously.
+// fetch gets a file that the document names, anonymously.
 func (s *site) fetch(base, reference string) string {
 	s.t.Helper()
 	a := s.get(s.resolve(base, reference).String())
@@ -199,8 +199,8 @@ func archiveChecksum(zip, sha string) error {
 	return nil
 }
 
-// checkSignature is signatureAuthentication: keys in their order, of each
-// string the first armor block, skipping unknown issuers.
+// checkSignature is signatureAuthentication. It tries the keys in their order, uses the
+// first armor block of each string, and skips unknown issuers.
 func checkSignature(armors []string, document, signature string) error {
 	for _, armor := range armors {
 		keyring, err := openpgp.ReadArmoredKeyRing(strings.NewReader(armor))
@@ -218,7 +218,7 @@ func checkSignature(armors []string, document, signature string) error {
 	return errors.New("authentication signature from unknown issuer")
 }
 
-// checkPackages is what OpenTofu ≥ 1.12 checks of the packages field.
+// checkPackages checks the packages field as OpenTofu ≥ 1.12 does.
 func checkPackages(d download, zip string) error {
 	if d.Packages == nil {
 		return nil
@@ -248,8 +248,8 @@ func checkPackages(d download, zip string) error {
 	return nil
 }
 
-// packageHash is packageHashAuthentication, of the mirror: hashes must have a
-// scheme, and one that is known must be the package's.
+// packageHash is packageHashAuthentication of the mirror: hashes must have a scheme,
+// and a hash with a known scheme must be the package's.
 func packageHash(t testing.TB, hashes []string, zip string) error {
 	t.Helper()
 	for _, hash := range hashes {
@@ -271,7 +271,7 @@ func packageHash(t testing.TB, hashes []string, zip string) error {
 	return errors.New("provider package doesn't match any of the expected checksums")
 }
 
-// dirhashOf is Go's h1: of a zip, by the library that clients use.
+// dirhashOf returns Go's h1: of a zip, by the library that clients use.
 func dirhashOf(t testing.TB, zip string) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "package.zip")

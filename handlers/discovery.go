@@ -12,8 +12,8 @@ type discovery struct {
 	login *wire.Login
 }
 
-// serveDiscovery answers with or without credentials: clients send their token
-// here, and any status but 200 and 404 stops them (checklist 4).
+// serveDiscovery answers with or without credentials. Clients send their token here,
+// and every status except 200 and 404 stops them (checklist 4).
 func (g *Registry) serveDiscovery(w http.ResponseWriter, r *request) error {
 	r.Kind = KindDiscovery
 	var login *wire.Login

@@ -48,8 +48,7 @@ func TestDocumentCache(t *testing.T) {
 	})
 }
 
-// What is cached does not keep request lines in memory, which can have a query of
-// a megabyte.
+// A cached document keeps no request line in memory, whose query can have a megabyte.
 func TestMergedDocumentsDoNotKeepRequests(t *testing.T) {
 	const documents, line = 64, 1 << 20
 	g := new(Registry)
@@ -80,8 +79,8 @@ func TestMergedDocumentsDoNotKeepRequests(t *testing.T) {
 	runtime.KeepAlive(g)
 }
 
-// No hostname reads as the segment that stands for one, however it is written, nor
-// is one normalised to it.
+// No spelling of a hostname equals the segment that stands for one, and no hostname is
+// normalised to it.
 func TestHostedSegmentIsNotAHostname(t *testing.T) {
 	for _, s := range []string{hostedSegment, "－", "‐", hostedSegment + ":443", hostedSegment + ":8443"} {
 		if h, err := address.ParseHostname(s); err == nil && (s[0] == '-' || strings.HasPrefix(string(h), hostedSegment)) {

@@ -18,13 +18,13 @@ import (
 )
 
 // An answerError is an error as the client sees it: the status, and sentences that say
-// what to do. There is one, but for the reasons why a file is not published. The cause
-// is for the log.
+// what to do. It has several sentences only for the reasons why a file is not
+// published. The cause is for the log.
 type answerError struct {
 	status   int
 	messages []string
 	cause    error
-	allow    string // the methods of the path, with http.StatusMethodNotAllowed
+	allow    string // the methods of the path, for http.StatusMethodNotAllowed
 }
 
 func (e *answerError) Error() string { return strings.Join(e.messages, "; ") }
@@ -35,12 +35,12 @@ func fail(status int, format string, args ...any) error {
 	return &answerError{status: status, messages: []string{fmt.Sprintf(format, args...)}}
 }
 
-// unavailable is a failure that passes.
+// unavailable returns the answer for a temporary failure.
 func unavailable(message string, cause error) error {
 	return &answerError{status: http.StatusServiceUnavailable, messages: []string{message}, cause: cause}
 }
 
-// methodNotAllowed is the answer to a request for a path that has other methods.
+// methodNotAllowed returns the answer for a path that has other methods.
 func methodNotAllowed(allow, message string) error {
 	return &answerError{status: http.StatusMethodNotAllowed, messages: []string{message}, allow: allow}
 }
@@ -50,43 +50,46 @@ var (
 
 	errStarting = unavailable("the registry is reading its files for the first time: try again in a moment", nil)
 
-	// errPending is for what lies in the tree and has not been read yet. A 404 would
+	// errPending is for a package in the tree that has not been read yet. A 404 would
 	// send clients to another source, or stop them.
 	errPending = unavailable("the registry is still reading this: try again in a moment", nil)
 
-	// errStillFetching is for what an Upstream goes on getting.
+	// errStillFetching is for a package that an Upstream is still fetching.
 	errStillFetching = unavailable("the registry is still fetching this: try again in a moment", nil)
 
-	// errTooSlow is for what a request ended before, by itself or at its deadline.
+	// errTooSlow is for a request that ended before its answer, by itself or at its
+	// deadline.
 	errTooSlow = unavailable("the request took too long: try again", nil)
 
-	// errNoIfMatch is for a registry.hcl that would replace one that its sender may not know.
+	// errNoIfMatch is for a registry.hcl that would replace one that its sender may not
+	// know.
 	errNoIfMatch = fail(http.StatusPreconditionRequired, "there is a registry.hcl already: get it, change it, and send it with its ETag in `If-Match`")
 
-	// errReplaced is for a file that is no longer the one that was verified.
+	// errReplaced is for a file that was replaced after it was verified.
 	errReplaced = unavailable("the file is being replaced: try again in a moment", nil)
 )
 
-// Status is the status of the answer to an error of the registry, and a sentence for
-// its body.
+// Status returns the status of the answer to an error of the registry, and a sentence
+// for its body.
 func Status(err error) (status int, message string) {
 	answer := answerTo(err)
 	return answer.status, answer.Error()
 }
 
-// answerTo is the answer to an error. What is not meant for clients is not told to them.
+// answerTo returns the answer to an error. It tells clients only what is meant for
+// them.
 func answerTo(err error) *answerError {
 	answer := &answerError{status: http.StatusInternalServerError, messages: []string{"the registry failed: tell its operator"}, cause: err}
 	errors.As(err, &answer)
 	return answer
 }
 
-// linksUnsigned is a failure to sign links.
+// linksUnsigned returns the answer for a failure to sign links.
 func linksUnsigned(err error) error {
 	return unavailable("the registry cannot sign links at the moment: try again in a moment", err)
 }
 
-// linkRefused is the answer to an invalid link, by the error of access.Links.
+// linkRefused returns the answer to an invalid link, by the error of access.Links.
 func linkRefused(err error) error {
 	switch {
 	case errors.Is(err, access.ErrNoLinkKeys):
@@ -97,21 +100,19 @@ func linkRefused(err error) error {
 	return fail(http.StatusForbidden, "this link is not one of this registry's for this file: run the command again to be given one")
 }
 
-// fileNotFilled is the answer to a request for a file of a that an Upstream did
-// not get.
-func fileNotFilled(a address.Address, err error) error {
+// fileNotFetched returns the answer for a file of a that an Upstream did not fetch.
+func fileNotFetched(a address.Address, err error) error {
 	return notFetched("such file of "+a.String(), err)
 }
 
-// versionNotFetched is the answer to a request for a version that an Upstream did not
-// get.
+// versionNotFetched returns the answer for a version that an Upstream did not fetch.
 func versionNotFetched(a address.Address, version string, err error) error {
 	return notFetched(a.String()+" "+version, err)
 }
 
-// moduleNotFetched is versionNotFetched for a module. What will not change soon is 422:
-// clients show the text of a 4xx, and of what they try again only the status (checklist
-// 27, 86).
+// moduleNotFetched is versionNotFetched for a module. If the failure will last, the
+// status is 422: clients show the text of a 4xx, but only the status of a request that
+// they repeat (checklist 27, 86).
 func moduleNotFetched(a address.Address, version string, failure error) error {
 	err := versionNotFetched(a, version, failure)
 	if status, message := Status(err); status == http.StatusBadGateway && !errors.Is(failure, upstream.ErrUnavailable) {
@@ -120,9 +121,8 @@ func moduleNotFetched(a address.Address, version string, failure error) error {
 	return err
 }
 
-// notFetched is the answer to a request for what an Upstream did not get. It says what
-// keeps it from being there, which is known of what the origin lists or the operator has
-// configured.
+// notFetched returns the answer for a package that an Upstream did not fetch. It gives
+// the reason that is known from the origin's list or the operator's configuration.
 func notFetched(what string, err error) error {
 	for _, absent := range [...]struct {
 		kind   error
@@ -143,9 +143,9 @@ func notFetched(what string, err error) error {
 	return upstreamFailed(err)
 }
 
-// upstreamFailed is the answer when an origin failed, or the tree could not take
-// what it sent. The error of an Upstream names hosts and statuses only. One that is an
-// answer already stays.
+// upstreamFailed returns the answer if an origin failed, or the tree could not store
+// what the origin sent. The error of an Upstream names only hosts and statuses. If it
+// is an answer already, it is returned unchanged.
 func upstreamFailed(err error) error {
 	status := http.StatusBadGateway
 	var answer *answerError
@@ -156,7 +156,7 @@ func upstreamFailed(err error) error {
 		return errTooSlow
 	case errors.Is(err, upstream.ErrBusy):
 		return unavailable("too many requests are waiting for the origin: try again in a moment", nil)
-	case errors.Is(err, tree.ErrChanged): // which the next snapshot need not end
+	case errors.Is(err, tree.ErrChanged): // the next snapshot need not end it
 		return unavailable(errReplaced.Error(), nil)
 	case errors.Is(err, fill.ErrUnread):
 		return unavailable("the mirror cannot read its files at the moment: try again in a moment, and tell its operator if it goes on", nil)
@@ -169,8 +169,8 @@ func upstreamFailed(err error) error {
 	return fail(status, "the mirror could not fetch it: %v", err)
 }
 
-// publishFailed is the answer to a file that is not published, by the error of a
-// Publisher, which logs why nothing can be published.
+// publishFailed returns the answer for a file that is not published, by the error of a
+// Publisher. The Publisher logs why nothing can be published.
 func publishFailed(err error) error {
 	for _, refused := range [...]struct {
 		kind   error
@@ -211,8 +211,8 @@ func publishFailed(err error) error {
 	return err
 }
 
-// writeError answers with an error. Module clients print the body as it is, so it
-// is one line (checklist 86).
+// writeError answers with an error. Module clients print the body as it is, so it has
+// one line (checklist 86).
 func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	answer := answerTo(err)
 	if answer.cause != nil && g.Logger != nil {
@@ -220,7 +220,7 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	}
 	body := encodeErrors(answer, r.Method == http.MethodPut && r.fromArtifactoryClient())
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		body = append(body, '\n') // curl prints it
+		body = append(body, '\n') // curl prints the body
 	}
 	set(w,
 		"Content-Type", "application/json",
@@ -231,7 +231,7 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	case http.StatusMethodNotAllowed:
 		set(w, "Allow", answer.allow)
 	case http.StatusServiceUnavailable:
-		set(w, "Retry-After", "1") // clients sleep for as long as it says (checklist 26)
+		set(w, "Retry-After", "1") // clients sleep for as long (checklist 26)
 	case http.StatusUnauthorized:
 		set(w, "Www-Authenticate", r.challenge())
 	}
@@ -242,8 +242,8 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	}
 }
 
-// encodeErrors returns the document of an error. In that of Artifactory, which its
-// clients show to their users, each has the status too.
+// encodeErrors returns the document of an error. Artifactory's form has the status
+// beside each message, because its clients show both to their users.
 func encodeErrors(answer *answerError, artifactory bool) []byte {
 	if !artifactory {
 		body, _ := json.Marshal(map[string][]string{"errors": answer.messages}) // strings always encode
@@ -257,6 +257,6 @@ func encodeErrors(answer *answerError, artifactory bool) []byte {
 	for i, text := range answer.messages {
 		list[i] = message{answer.status, text}
 	}
-	body, _ := json.Marshal(map[string][]message{"errors": list}) // numbers and strings too
+	body, _ := json.Marshal(map[string][]message{"errors": list}) // numbers and strings always encode, too
 	return body
 }

@@ -14,17 +14,18 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// folderPatience is how long a request that has waited for a package waits for the
-// folder in it, within the ten seconds that clients give it (checklist 25).
+// folderPatience is how long a request waits for the folder of a module in a package
+// after it has waited for the package. Both are within the ten seconds that clients
+// allow (checklist 25).
 const folderPatience = time.Second
 
-// A presentModule is what the tree has of a module, and says about it. Both may be nil.
+// A presentModule is a module in the tree, and its metadata. Both may be nil.
 type presentModule struct {
 	*index.Module
 	Metadata *registryhcl.File
 }
 
-// versions are those in the tree.
+// versions returns the versions in the tree.
 func (m presentModule) versions() []*index.ModuleVersion {
 	if m.Module == nil {
 		return nil
@@ -33,7 +34,7 @@ func (m presentModule) versions() []*index.ModuleVersion {
 }
 
 // mergedModuleVersions returns the list of the versions of m, which may be nil, and of
-// those that the origin offers.
+// the versions that the origin offers.
 func (g *Registry) mergedModuleVersions(r *request, m *index.Module) (mergedDocument, error) {
 	present := presentModule{m, g.metadata(r)}
 	return g.mergedList(r, KindModuleVersions, present, m != nil, func(further []wire.ProviderVersion) mergedDocument {
@@ -43,8 +44,8 @@ func (g *Registry) mergedModuleVersions(r *request, m *index.Module) (mergedDocu
 	})
 }
 
-// answerMergedModuleVersions answers with that list. If the origin fails, it is that of
-// m.
+// answerMergedModuleVersions answers with the merged list, or with the list of m if the
+// origin fails.
 func (g *Registry) answerMergedModuleVersions(w http.ResponseWriter, r *request, m *index.Module) error {
 	d, err := g.mergedModuleVersions(r, m)
 	if err != nil && m != nil {
@@ -53,10 +54,10 @@ func (g *Registry) answerMergedModuleVersions(w http.ResponseWriter, r *request,
 	return g.writeMergedList(w, r, d, err)
 }
 
-// newestModule returns the version of m, which may be nil, that is used if none is
-// requested: of all that clients are offered.
+// newestModule returns the version to use if a request names none: the newest of all
+// that clients are offered. m may be nil.
 func (g *Registry) newestModule(r *request, m *index.Module) (string, error) {
-	if !g.fills(r) {
+	if !g.fetches(r) {
 		return m.Latest().Version, nil
 	}
 	d, err := g.mergedModuleVersions(r, m)
@@ -73,9 +74,9 @@ func (g *Registry) newestModule(r *request, m *index.Module) (string, error) {
 	return "", upstreamFailed(err)
 }
 
-// fillModule has the Upstream get the version that r names. It waits no longer than a
-// client does.
-func (g *Registry) fillModule(r *request, version string, m *index.Module) (*fill.FilledModule, error) {
+// fetchModule has the Upstream fetch the version that r names. It waits no longer than
+// a client does.
+func (g *Registry) fetchModule(r *request, version string, m *index.Module) (*fill.FilledModule, error) {
 	ctx, cancel := context.WithDeadline(g.forClient(r), r.waiting().Add(Patience))
 	defer cancel()
 	filled, err := g.Upstream.FillModule(ctx, r.target.Address, version, m)
@@ -83,18 +84,19 @@ func (g *Registry) fillModule(r *request, version string, m *index.Module) (*fil
 	case err != nil:
 		return nil, cmp.Or(r.outOfTime(ctx), moduleNotFetched(r.target.Address, version, err))
 	case filled.New:
-		g.filled(r.target.Address)
+		g.fetched(r.target.Address)
 	}
 	return filled, nil
 }
 
-// answerFetchedModule says where the package of a module will be, once it is there.
-// Clients show an error of this request, and none of the request for the package. If
-// that takes long they are sent there, where they wait without a limit.
+// answerFetchedModule answers with the location of a module's package, once the package
+// is there. Clients show an error of this request, but no error of the request for the
+// package. If fetching takes long, they get the location of the package, where they
+// wait without a limit.
 func (g *Registry) answerFetchedModule(w http.ResponseWriter, r *request, m *index.Module) error {
 	t := &r.target
 	p := modulePackage{Address: t.Address, version: t.version}
-	filled, err := g.fillModule(r, t.version, m)
+	filled, err := g.fetchModule(r, t.version, m)
 	switch {
 	case err == nil:
 		p.archive, p.folder, p.size = filled.Name, filled.Folder, filled.Size
@@ -104,7 +106,7 @@ func (g *Registry) answerFetchedModule(w http.ResponseWriter, r *request, m *ind
 		if p.folder, err = g.Upstream.ModuleFolder(ctx, t.Address, t.version); err != nil {
 			return moduleNotFetched(t.Address, t.version, err)
 		}
-		p.archive, p.size = filledArchive, maxTokenDownload+1 // its size is not known
+		p.archive, p.size = fetchedArchive, maxTokenDownload+1 // the size is unknown
 	default:
 		return err
 	}
@@ -112,15 +114,15 @@ func (g *Registry) answerFetchedModule(w http.ResponseWriter, r *request, m *ind
 	return g.writeModuleLocation(w, r, p)
 }
 
-// filledArchive is the name of every package that an Upstream gets.
-const filledArchive = "archive.tar.gz"
+// fetchedArchive is the name of every package that an Upstream fetches.
+const fetchedArchive = "archive.tar.gz"
 
-// answerFetchedArchive answers with the package of a module that the snapshot does not
-// have, once the Upstream has it.
+// answerFetchedArchive answers with a package that the snapshot does not have, once the
+// Upstream has fetched it.
 func (g *Registry) answerFetchedArchive(w http.ResponseWriter, r *request, m *index.Module) error {
 	t := &r.target
-	if t.file != filledArchive {
-		return fail(http.StatusNotFound, "%s %s is packed as %s", t.Address, t.version, filledArchive)
+	if t.file != fetchedArchive {
+		return fail(http.StatusNotFound, "%s %s is packed as %s", t.Address, t.version, fetchedArchive)
 	}
 	filled, err := g.Upstream.FillModule(g.forClient(r), t.Address, t.version, m)
 	switch {
@@ -129,16 +131,16 @@ func (g *Registry) answerFetchedArchive(w http.ResponseWriter, r *request, m *in
 	case err != nil:
 		return moduleNotFetched(t.Address, t.version, err)
 	case filled.New:
-		g.filled(t.Address)
+		g.fetched(t.Address)
 	}
 	r.address, r.Version = &t.Address, t.version
 	return g.writeOpened(w, r, filled.File, filled.Open)
 }
 
 // findModule returns a version of a module to describe, and has it fetched first if the
-// tree does not have it; an empty version is the latest in the tree, or if there is none,
-// that of the origin. If there is the module without that version, it is returned with
-// the error.
+// tree does not have it. An empty version is the latest in the tree, or the latest of
+// the origin if the tree has none. If only the version is missing, findModule returns
+// the module with the error.
 func (g *Registry) findModule(r *request, version string) (*index.Module, *index.ModuleVersion, error) {
 	m := r.module()
 	found := m.Version(version)
@@ -146,21 +148,21 @@ func (g *Registry) findModule(r *request, version string) (*index.Module, *index
 		found = m.Latest()
 	}
 	switch {
-	case (found != nil || version == "") && r.listPending(): // nor is it known what is withdrawn
+	case (found != nil || version == "") && r.listPending(): // it is not known either whether a version is withdrawn
 		return nil, nil, errPending
 	case found != nil:
 		return m, found, nil
 	}
-	if version == "" && g.fills(r) {
+	if version == "" && g.fetches(r) {
 		var err error
 		if version, err = g.newestModule(r, nil); err != nil {
 			return nil, nil, err
 		}
 	}
-	if r.target.version = version; !g.fills(r) || !g.mayFetch(r) {
-		return m, nil, g.versionAbsent(nil, r, m != nil)
+	if r.target.version = version; !g.fetches(r) || !g.mayFetchVersion(r) {
+		return m, nil, g.versionNotFound(nil, r, m != nil)
 	}
-	if _, err := g.fillModule(r, version, m); err != nil {
+	if _, err := g.fetchModule(r, version, m); err != nil {
 		return m, nil, err
 	}
 	return nil, nil, errPending // the next snapshot has it

@@ -26,10 +26,10 @@ type moduleOrigin struct {
 	handlers.Upstream
 	t        *testing.T
 	tree     *indextest.Tree
-	versions []string // of every module
-	fails    error    // of everything
+	versions []string // the versions of every module
+	fails    error    // the error of every method
 	slow     bool     // a package takes longer than any request waits
-	filled   []string // versions, in the order in which they were requested
+	filled   []string // versions, in the order of the requests
 }
 
 func (o *moduleOrigin) Mirrors(a address.Address) bool { return a.IsModule() && a.Namespace == "acme" }
@@ -62,7 +62,8 @@ func (o *moduleOrigin) ModuleFolder(context.Context, address.Address, string) (s
 	return "modules/sub", o.fails
 }
 
-// fetchModules is a registry of a tree that is filled from an origin with these versions.
+// fetchModules returns a registry whose tree is filled from an origin with these
+// versions.
 func fetchModules(t *testing.T, versions ...string) (*handlers.Registry, *moduleOrigin) {
 	t.Helper()
 	o := &moduleOrigin{t: t, tree: indextest.New(t), versions: versions}
@@ -79,7 +80,7 @@ func fetchModules(t *testing.T, versions ...string) (*handlers.Registry, *module
 	}, o
 }
 
-// A client gets modules that are not in the tree as if they were.
+// A client gets a module in the same way whether or not the tree has it.
 func TestStandInFetchesModules(t *testing.T) {
 	g, o := fetchModules(t, "1.1.0", "1.0.0", "2.0.0-rc.1", "0.9.0", "0.9.0+a", "0.5.0+a", "0.4.0")
 	o.tree.Write("modules/"+originHost+"/acme/vpc/aws/registry.hcl", "withdrawn \"0.9.0\" {\n  reason = \"CVE-2026-1\"\n}\n")
@@ -154,8 +155,8 @@ func TestStandInFetchesModules(t *testing.T) {
 	})
 }
 
-// Pages show a version that is not in the tree, once it is fetched. Looking whether there
-// is a module does not fetch any.
+// A page shows a version that is not in the tree once it is fetched. Asking whether a
+// module exists fetches none.
 func TestViewsFetchModules(t *testing.T) {
 	g, o := fetchModules(t, "1.1.0", "1.0.0")
 	vpc := address.Address{Hostname: originHost, Namespace: "acme", Name: "vpc", System: "aws"}
@@ -182,8 +183,8 @@ func TestViewsFetchModules(t *testing.T) {
 	}
 }
 
-// A client is told where the package will be if that takes longer than it waits for an
-// answer (checklist 25).
+// A client gets the location of the package before the package is there, if fetching
+// takes longer than the client waits for an answer (checklist 25).
 func TestModulesThatComeInSlowly(t *testing.T) {
 	g, o := fetchModules(t, "1.0.0") // whose key is not of synctest's time
 	o.slow = true
@@ -202,8 +203,8 @@ func TestModulesThatComeInSlowly(t *testing.T) {
 	})
 }
 
-// An error of a download is what users see: one true line, with a status of which clients
-// show the text (checklist 27, 86).
+// Users see the error of a download: one true line, with a status whose text clients
+// show (checklist 27, 86).
 func TestModulesThatCannotBeFetched(t *testing.T) {
 	host := func(kind error, detail string) error {
 		return &upstream.Failure{Host: "git.example.com", Kind: kind, Detail: detail}
@@ -241,7 +242,7 @@ func TestModulesThatCannotBeFetched(t *testing.T) {
 	}
 }
 
-// What is in the tree is there when the origin is not.
+// Packages in the tree are served even if the origin is down.
 func TestModulesOfAnOriginThatIsDown(t *testing.T) {
 	g, o := fetchModules(t)
 	o.tree.Write("modules/"+originHost+"/acme/vpc/aws/1.0.0/main.tf", "# kept")
@@ -260,8 +261,8 @@ func TestModulesOfAnOriginThatIsDown(t *testing.T) {
 	mustRefuse(t, s.get(originStandIn+"/modules/acme/dns/aws/download"), http.StatusBadGateway)
 }
 
-// With a real origin, the package that a client unpacks is the origin's, and stays when
-// the origin is gone.
+// A client unpacks the package of a real origin, and the package stays when the origin
+// is gone.
 func TestStandInFetchesModulesOfARegistry(t *testing.T) {
 	origin, _ := signedTree(t)
 	origin.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")

@@ -14,15 +14,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// complete reports whether all packages of a release are in the tree, by its
-// publisher's SHA256SUMS and by what is known of the origin. The release may be nil.
+// complete reports whether all packages of a release are in the tree, according to its
+// publisher's SHA256SUMS and the known lists of the origin. The release may be nil.
 func (g *Registry) complete(a address.Address, p *index.Provider, release *index.Release) bool {
 	return release != nil && release.Signature.By == index.ByPublisher && len(p.Missing(release)) == 0 && !g.Upstream.MayHaveMore(a, release)
 }
 
 // answerFetchedDownload answers with the description of a package that an Upstream can
-// get, or of one in the tree beside which there may be others. If the origin fails, it
-// is that of the tree.
+// fetch, or of a package in the tree whose release may have others. If the origin
+// fails, it answers from the tree.
 func (g *Registry) answerFetchedDownload(w http.ResponseWriter, r *request, p *index.Provider, release *index.Release) error {
 	t := &r.target
 	inTree := release.Package(t.platform.OS, t.platform.Arch)
@@ -57,8 +57,8 @@ func (g *Registry) answerFetchedDownload(w http.ResponseWriter, r *request, p *i
 	return g.writeDocument(w, r, d.Document, g.downloadLinks(r, t.Address))
 }
 
-// fetchedDownload describes the package that r names. One of which no sha256 is known
-// before it is there has to be fetched first.
+// fetchedDownload describes the package that r names. If its sha256 is known only once
+// the package is there, the package is fetched first.
 func (g *Registry) fetchedDownload(ctx context.Context, r *request, release *index.Release) (*wire.Document, error) {
 	t := &r.target
 	if _, err := address.ParsePlatform(t.platform.OS, t.platform.Arch); err != nil {
@@ -69,7 +69,8 @@ func (g *Registry) fetchedDownload(ctx context.Context, r *request, release *ind
 		return nil, err
 	}
 	if release.Package(t.platform.OS, t.platform.Arch) == nil {
-		// What the policy excludes, or has no hash at all, cannot be had.
+		// Packages that the policy excludes, or that have no hash at all, cannot be
+		// fetched.
 		available, err := g.Upstream.Available(ctx, t.Address, t.version, release)
 		if err != nil {
 			return nil, err
@@ -86,16 +87,16 @@ func (g *Registry) fetchedDownload(ctx context.Context, r *request, release *ind
 			return nil, err
 		}
 		if filled.New {
-			g.filled(t.Address)
+			g.fetched(t.Address)
 		}
 		return nil, errPending
 	}
 	return k.download(t.platform, sum), nil
 }
 
-// answerFetchedDocument answers with SHA256SUMS or its signature of a release of which an
-// Upstream can get packages. If the origin fails, it is that of the tree, which may be
-// nil.
+// answerFetchedDocument answers with SHA256SUMS or its signature for a release whose
+// packages an Upstream can fetch. If the origin fails, it answers with the document in
+// the tree, which may be nil.
 func (g *Registry) answerFetchedDocument(w http.ResponseWriter, r *request, kind address.ReleaseFileKind, present *index.Release, known *index.File) error {
 	ctx, cancel := g.impatient(r, known != nil)
 	defer cancel()
@@ -107,7 +108,7 @@ func (g *Registry) answerFetchedDocument(w http.ResponseWriter, r *request, kind
 	case r.pending():
 		return errPending
 	default:
-		return fileNotFilled(r.target.Address, cmp.Or(err, upstream.ErrNotFound))
+		return fileNotFetched(r.target.Address, cmp.Or(err, upstream.ErrNotFound))
 	}
 	r.about(r.target.Address)
 	r.Version = known.Version
@@ -115,9 +116,9 @@ func (g *Registry) answerFetchedDocument(w http.ResponseWriter, r *request, kind
 }
 
 // findRelease returns a release of a provider to describe, and has a package of it
-// fetched first if the tree has none; an empty version is the latest in the tree, or if
-// there is none, that of the origin. If there is the provider without that version, it
-// is returned with the error.
+// fetched first if the tree has none. An empty version is the latest in the tree, or
+// the latest of the origin if the tree has none. If only the version is missing,
+// findRelease returns the provider with the error.
 func (g *Registry) findRelease(r *request, version string) (*index.Provider, *index.Release, error) {
 	p := r.provider()
 	found := p.Release(version)
@@ -125,28 +126,28 @@ func (g *Registry) findRelease(r *request, version string) (*index.Provider, *in
 		found = p.Latest()
 	}
 	switch {
-	case (found != nil || version == "") && r.listPending(): // nor is it known what is withdrawn
+	case (found != nil || version == "") && r.listPending(): // it is not known either whether a version is withdrawn
 		return nil, nil, errPending
 	case found != nil:
 		return p, found, nil
 	}
-	if version == "" && g.fills(r) {
+	if version == "" && g.fetches(r) {
 		var err error
 		if version, err = g.newestOfOrigin(r); err != nil {
 			return nil, nil, err
 		}
 	}
-	if r.target.version = version; !g.fills(r) || !g.mayFetch(r) {
-		return p, nil, g.versionAbsent(nil, r, p != nil)
+	if r.target.version = version; !g.fetches(r) || !g.mayFetchVersion(r) {
+		return p, nil, g.versionNotFound(nil, r, p != nil)
 	}
-	if err := g.fillAnyPackage(r, version, p); err != nil {
+	if err := g.fetchAnyPackage(r, version, p); err != nil {
 		return p, nil, err
 	}
 	return nil, nil, errPending // the next snapshot has it
 }
 
-// newestOfOrigin is the newest version that the origin of a provider offers, and no
-// prerelease if there is another one.
+// newestOfOrigin returns the newest version that the origin of a provider offers. It
+// prefers a version that is not a prerelease.
 func (g *Registry) newestOfOrigin(r *request) (string, error) {
 	offering, err := g.Upstream.Versions(g.forClient(r), r.target.Address)
 	list := withoutWithdrawn(offering.Versions, g.metadata(r))
@@ -162,12 +163,13 @@ func (g *Registry) newestOfOrigin(r *request) (string, error) {
 	return list[max(stable, 0)].Version, nil
 }
 
-// likely is the platform whose package is fetched if any will do.
-var likely = address.Platform{OS: "linux", Arch: "amd64"}
+// commonPlatform is the platform whose package is fetched if the platform makes no
+// difference.
+var commonPlatform = address.Platform{OS: "linux", Arch: "amd64"}
 
-// fillAnyPackage has the Upstream get one package of a release. It waits no longer than
-// a client does.
-func (g *Registry) fillAnyPackage(r *request, version string, p *index.Provider) error {
+// fetchAnyPackage has the Upstream fetch one package of a release. It waits no longer
+// than a client does.
+func (g *Registry) fetchAnyPackage(r *request, version string, p *index.Provider) error {
 	ctx, cancel := context.WithDeadline(g.forClient(r), r.waiting().Add(Patience))
 	defer cancel()
 	a := r.target.Address
@@ -178,19 +180,19 @@ func (g *Registry) fillAnyPackage(r *request, version string, p *index.Provider)
 	case len(available) == 0:
 		return versionNotFetched(a, version, upstream.ErrNotFound)
 	}
-	i := slices.IndexFunc(available, func(k wire.Archive) bool { return k.Platform == likely })
+	i := slices.IndexFunc(available, func(k wire.Archive) bool { return k.Platform == commonPlatform })
 	filled, err := g.Upstream.Fill(ctx, a, available[max(i, 0)].URL, p)
 	switch {
 	case err != nil:
 		return cmp.Or(r.outOfTime(ctx), versionNotFetched(a, version, err))
 	case filled.New:
-		g.filled(a)
+		g.fetched(a)
 	}
 	return nil
 }
 
-// outOfTime is the answer if an Upstream has failed for the end of ctx, or while the
-// tree may have what was requested; nil if it has failed by itself.
+// outOfTime returns the answer if an Upstream has failed because ctx ended, or while
+// the tree may have the package. It returns nil if the Upstream has failed by itself.
 func (r *request) outOfTime(ctx context.Context) error {
 	switch {
 	case r.Context().Err() != nil:

@@ -16,21 +16,20 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A fetchedRelease is a release of which an Upstream can get packages, as clients are
-// to verify it. Its documents are the same before any package of it is in the tree and
-// after.
+// A fetchedRelease is a release whose packages an Upstream can fetch, in the form that
+// clients verify. Its documents stay the same when its packages come into the tree.
 type fetchedRelease struct {
 	*upstream.Release
-	present *index.Release // what the tree has of it; may be nil
+	present *index.Release // the release in the tree; may be nil
 
-	// Sums are those in checksums, which signature is of. Keys are what clients
-	// verify it with.
+	// sums are the sums in checksums, and signature is the signature of checksums. keys
+	// verify it.
 	sums                 wire.Checksums
 	checksums, signature *index.File
 	keys                 []signing.PublicKey
 }
 
-// A voucherID says what a Voucher is for.
+// A voucherID identifies the release and the documents of a Voucher.
 type voucherID struct {
 	address address.Address
 	version string
@@ -43,7 +42,8 @@ const maxVouchers = 16 << 20
 func voucherSize(v *index.Voucher) int { return 1<<10 + int(v.Checksums.Size) }
 
 // fetchedRelease asks the Upstream for the release that r names. The platform is the
-// one whose package is wanted; the zero value stands for any that the origin has added.
+// platform of the requested package. Its zero value stands for all that the origin has
+// added.
 func (g *Registry) fetchedRelease(ctx context.Context, r *request, platform address.Platform, present *index.Release) (*fetchedRelease, error) {
 	a, version := r.target.Address, r.target.version
 	origin, err := g.Upstream.ReleaseFor(ctx, a, version, platform, present)
@@ -73,9 +73,9 @@ func (g *Registry) fetchedRelease(ctx context.Context, r *request, platform addr
 	return k, nil
 }
 
-// addPresent completes the sums with those of the packages in the tree, which are what
-// clients get, and with those of a mirror that has no SHA256SUMS. It reports whether the
-// origin's document has them all.
+// addPresent adds the sums of the packages in the tree, which clients get, and the sums
+// of a mirror that has no SHA256SUMS. It reports whether the origin's document has all
+// of them.
 func (k *fetchedRelease) addPresent() (asIs bool) {
 	further := make(wire.Checksums)
 	if k.Checksums == nil {
@@ -107,8 +107,8 @@ func (k *fetchedRelease) addPresent() (asIs bool) {
 	return asIs
 }
 
-// vouch returns what the registry vouches with for a release that its publisher did not
-// sign; nil if it signs nothing.
+// vouch returns the registry's signature and keys for a release that its publisher did
+// not sign. It returns nil if the registry signs nothing.
 func (g *Registry) vouch(r *request, checksums []byte) *index.Voucher {
 	id := voucherID{r.target.Address, r.target.version, sha256.Sum256(checksums)}
 	if v, ok := g.vouchers.get(id); ok {
@@ -122,7 +122,7 @@ func (g *Registry) vouch(r *request, checksums []byte) *index.Voucher {
 	return g.vouchers.putNew(id, v)
 }
 
-// file returns the document of a kind; nil if it is neither SHA256SUMS nor its signature.
+// file returns SHA256SUMS or its signature, and nil for every other kind.
 func (k *fetchedRelease) file(kind address.ReleaseFileKind) *index.File {
 	switch kind {
 	case address.ChecksumsFile:
@@ -146,7 +146,7 @@ func (k *fetchedRelease) download(p address.Platform, sum wire.SHA256) *wire.Doc
 	}}, v)[0]
 }
 
-// protocols are the plugin protocol versions of the release.
+// protocols returns the plugin protocol versions of the release.
 func (k *fetchedRelease) protocols() []string {
 	if k.Manifest != nil {
 		if protocols, err := wire.DecodeManifest(k.Manifest); err == nil {
@@ -162,8 +162,8 @@ func (k *fetchedRelease) protocols() []string {
 	return wire.DefaultProtocols()
 }
 
-// hashes are those of all packages that SHA256SUMS lists; nil unless h1:, zh: and size
-// of each are known (checklist 48).
+// hashes returns the hashes of all packages that SHA256SUMS lists. It returns nil
+// unless h1:, zh: and size of each package are known (checklist 48).
 func (k *fetchedRelease) hashes() map[address.Platform]wire.PackageHashes {
 	all := make(map[address.Platform]wire.PackageHashes)
 	for name, sum := range k.sums {

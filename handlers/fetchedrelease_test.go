@@ -22,8 +22,8 @@ import (
 
 const originStandIn = "/v1/registries/" + originHost
 
-// A client installs from the registry that stands in as from the origin, whatever the
-// tree has, and whether the origin answers or not.
+// A client installs from the registry that stands in as from the origin, whatever
+// packages the tree has, and whether the origin answers or not.
 func TestStandInPullsThrough(t *testing.T) {
 	origin, publisher := signedTree(t)
 	denied, err := fill.ParsePattern("acme/denied")
@@ -86,8 +86,8 @@ func TestStandInPullsThrough(t *testing.T) {
 	}
 }
 
-// A withdrawn version is neither listed nor fetched, and a deprecated one is warned of,
-// whether they are in the tree or not.
+// A withdrawn version is neither listed nor fetched, and clients are warned of a
+// deprecated one, whether or not the tree has the version.
 func TestStandInNoticesOfTheOperator(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
@@ -101,8 +101,8 @@ func TestStandInNoticesOfTheOperator(t *testing.T) {
 	mustRefuse(t, p.get(originStandIn+"/providers/acme/demo/1.1.0/download/linux/amd64"), http.StatusGone)
 }
 
-// The details of a release that is not in the tree are shown once a package of it is
-// there.
+// The details of a release that is not in the tree are shown as soon as the tree has a
+// package of it.
 func TestStandInFetchesWhatItDescribes(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, nil)
@@ -128,7 +128,7 @@ func TestStandInFetchesWhatItDescribes(t *testing.T) {
 	mustRefuse(t, p.get(originStandIn+"/providers/acme/nothing"), http.StatusNotFound)
 }
 
-// A releasing is an upstream with one release, of which it fills nothing by itself.
+// A releasing is an upstream with one release. It fetches no package by itself.
 type releasing struct {
 	handlers.Upstream
 	release *upstream.Release
@@ -166,7 +166,7 @@ func (u releasing) Fill(_ context.Context, _ address.Address, name string, _ *in
 
 var demoOfOrigin = address.Address{Hostname: originHost, Namespace: "acme", Name: "demo"}
 
-// unsignedRelease is demo 1.0.0 for two platforms, from a tree that has its files.
+// unsignedRelease returns demo 1.0.0 for two platforms, from a tree that has its files.
 func unsignedRelease(t *testing.T, files *indextest.Tree) *upstream.Release {
 	t.Helper()
 	r := files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64").Checksums()
@@ -180,8 +180,8 @@ func unsignedRelease(t *testing.T, files *indextest.Tree) *upstream.Release {
 	return release
 }
 
-// A release whose publisher's signature is not known is signed by the registry, with
-// the same documents before its packages are in the tree and while they come in.
+// If the signature of a release's publisher is unknown, the registry signs the release.
+// Its documents stay the same while its packages come into the tree.
 func TestReleasesThatArriveUnsigned(t *testing.T) {
 	const zips, sums = "acme/demo/terraform-provider-demo_1.0.0_", originPath + "demo/terraform-provider-demo_1.0.0_SHA256SUMS"
 	for _, test := range []struct {
@@ -232,8 +232,8 @@ func TestReleasesThatArriveUnsigned(t *testing.T) {
 	}
 }
 
-// A platform that the origin has added is described by SHA256SUMS that lists it, though
-// the tree still has an earlier one.
+// A platform that the origin has added is described with a SHA256SUMS that lists it,
+// though the tree still has an earlier SHA256SUMS.
 func TestStandInOfPlatformsThatAreAdded(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	files := indextest.New(t).Keys(originHost+"/acme", publisher)
@@ -260,7 +260,7 @@ func TestStandInOfPlatformsThatAreAdded(t *testing.T) {
 	}
 }
 
-// A registry that signs nothing has no release that its publisher did not sign.
+// A registry that signs nothing offers no release without a signature of its publisher.
 func TestUnsignedReleasesWithoutASigningKey(t *testing.T) {
 	files := indextest.New(t)
 	for rule, o := range map[string]index.Options{
@@ -280,8 +280,8 @@ func TestUnsignedReleasesWithoutASigningKey(t *testing.T) {
 	}
 }
 
-// The tree's packages are what clients get: documents of an origin that has others are
-// not mixed with them.
+// Clients get the packages in the tree. If the origin has other bytes, its documents
+// are not mixed with them.
 func TestTheTreesPackagesCount(t *testing.T) {
 	for _, test := range []struct {
 		rule   string
@@ -308,8 +308,8 @@ func TestTheTreesPackagesCount(t *testing.T) {
 	}
 }
 
-// The hashes that an origin announces complete those of the tree, if there are h1:, zh:
-// and size for every package (checklist 48).
+// The hashes that an origin announces complete the hashes of the tree, if h1:, zh: and
+// size are known for every package (checklist 48).
 func TestAnnouncedHashes(t *testing.T) {
 	release := unsignedRelease(t, indextest.New(t))
 	h1 := "h1:" + base64.StdEncoding.EncodeToString(make([]byte, 32))
@@ -344,8 +344,8 @@ func TestAnnouncedHashes(t *testing.T) {
 	}
 }
 
-// A mirror may know no sha256 of a package, which clients must be told. It is fetched
-// first then.
+// Clients need the sha256 of a package. If a mirror does not know it, the package is
+// fetched first.
 func TestPackagesWithoutASHA256AreFetchedFirst(t *testing.T) {
 	const name = "terraform-provider-demo_1.0.0_linux_amd64.zip"
 	files := indextest.New(t)
@@ -370,7 +370,7 @@ func TestPackagesWithoutASHA256AreFetchedFirst(t *testing.T) {
 	s.install("acme/demo/1.0.0/download/linux/amd64")
 }
 
-// What cannot be fetched is refused with what is true.
+// If a version cannot be fetched, the answer says the true reason.
 func TestStandInSaysWhyThereIsNoVersion(t *testing.T) {
 	for _, test := range []struct {
 		fails  error

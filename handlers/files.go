@@ -25,9 +25,9 @@ func (g *Registry) writeFile(w http.ResponseWriter, r *request, f *index.File) e
 	})
 }
 
-// writeOpened answers with a file that open opens if its content is needed. The
-// header is set once the file is open, since it must not be part of an error's answer.
-// What fails after that breaks the answer.
+// writeOpened answers with a file. It calls open if it needs the content. The header is
+// set once the file is open, since it must not be part of an error's answer. A later
+// failure breaks the answer off.
 func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File, open func() (*index.OpenFile, error)) error {
 	etag := `"` + f.Tag() + `"`
 	var file io.ReadSeeker
@@ -62,9 +62,9 @@ func (g *Registry) writeOpened(w http.ResponseWriter, r *request, f *index.File,
 	return nil
 }
 
-// breakOff ends an answer whose header has been sent, in a way that no client takes for its
-// end: over HTTP/2 and HTTP/3 a handler that returns ends a body that is too short as it
-// ends others.
+// breakOff ends an answer whose header has been sent, in a way that every client takes
+// for a failure. If the handler just returned, HTTP/2 and HTTP/3 would end a short body
+// like a complete one.
 func (g *Registry) breakOff(r *request, f *index.File, cause error) {
 	if errors.Is(cause, tree.ErrChanged) {
 		g.changed()
@@ -75,11 +75,11 @@ func (g *Registry) breakOff(r *request, f *index.File, cause error) {
 	panic(http.ErrAbortHandler)
 }
 
-// servedStatus tells from the header what http.ServeContent has answered: a writer
+// servedStatus finds the status of http.ServeContent's answer in the header. A writer
 // around w that records the status would slow down every download.
 func servedStatus(r *http.Request, h http.Header) int {
 	switch {
-	case h.Get("Etag") == "" && r.Header.Get("Range") == "": // taken back: it failed
+	case h.Get("Etag") == "" && r.Header.Get("Range") == "": // ServeContent removes it when it fails
 		return http.StatusInternalServerError
 	case h.Get("Etag") == "":
 		return http.StatusRequestedRangeNotSatisfiable
@@ -94,13 +94,13 @@ func servedStatus(r *http.Request, h http.Header) int {
 }
 
 func servedBytes(h http.Header) int64 {
-	n, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64) // zero without one
+	n, _ := strconv.ParseInt(h.Get("Content-Length"), 10, 64) // zero if there is none
 	return n
 }
 
-// needsNoContent reports whether r is answered without a byte of the file: HEAD, or
-// 304 since the client has it. The answer to a HEAD with a range, for example,
-// needs only the size.
+// needsNoContent reports whether r is answered without a byte of the file: with 304
+// because the client has it, or because the method is HEAD. The answer to a HEAD with a
+// range, for example, needs only the size.
 func (r *request) needsNoContent(etag string) bool {
 	if r.Method == http.MethodHead {
 		return true
@@ -110,7 +110,7 @@ func (r *request) needsNoContent(etag string) bool {
 	return r.Header.Get("If-Match") == "" && (none == etag || none == "W/"+etag || none == "*")
 }
 
-// unopened stands for a file of which no byte is needed: http.ServeContent gets the
+// unopened stands for a file whose content is not needed. http.ServeContent gets the
 // size by seeking.
 type unopened struct{ size, offset int64 }
 
@@ -129,7 +129,7 @@ func (u *unopened) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// Read is not called: if it were, the answer would end before its length.
+// Read is not called. If it were, the answer would end before its length.
 func (u *unopened) Read([]byte) (int, error) { return 0, errUnopened }
 
 var (

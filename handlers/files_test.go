@@ -188,7 +188,7 @@ func TestFilesAreOpenedOnlyWhenNeeded(t *testing.T) {
 	}
 }
 
-// do asks a registry with headers given as "Name: value".
+// do sends a request to a registry with headers given as "Name: value".
 func do(g *handlers.Registry, method, path string, headers ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, home+path, nil)
 	for _, h := range headers {

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// Every answer is one that clients understand, and tells nothing about the server.
+// Clients understand every answer, and no answer tells anything about the server.
 func FuzzServeHTTP(f *testing.F) {
 	files, paths := everything(f)
 	files.Keys("acme", indextest.NewPublisher(f))

@@ -6,22 +6,20 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// links say how the names of files in a document are written: prefix comes before
-// each. Where the files are private, the query of a signed link to the file of
-// that name in folder comes after it. The tag is what prefix adds to the
-// document's validator beside Registry.tag.
+// links say how a document writes the names of files. The prefix comes before each
+// name. If the files are private, the query of a signed link to the file with that name
+// in folder comes after it. The tag is the part of the document's validator that prefix
+// adds to Registry.tag.
 type links struct{ prefix, folder, tag string }
 
-// hostedSegment stands for the HOSTNAME in the path of a hosted provider's files.
-// No hostname looks like it, since no label begins or ends with a hyphen, and no
-// folder of a tree is taken for it, since a HOSTNAME has a dot or a colon in it or
-// is localhost.
+// hostedSegment stands for the HOSTNAME in the path of a hosted provider's files. It
+// can be no hostname, since no label begins or ends with a hyphen. It can be no folder
+// of a tree either, since a HOSTNAME has a dot or a colon in it or is localhost.
 const hostedSegment = "-"
 
-// filePath is the path of a file of a provider, or of the package of a module's
-// version, with before in front of it. Below the registry's prefix it is where the
-// file lies in the tree, which makes it the same under all names of the registry:
-// links are signed for it.
+// filePath returns the path of a provider's file, or of the package of a module's
+// version, with before in front of it. Below the registry's prefix the path is the place
+// in the tree, which is the same under all names of the registry. Links are signed for it.
 //
 //	/mirror/HOSTNAME/NAMESPACE/TYPE/FILE
 //	/mirror/-/NAMESPACE/TYPE/FILE
@@ -41,17 +39,17 @@ func filePath(before string, a address.Address, version, file string) string {
 	return before + "/mirror/" + host + "/" + url.PathEscape(a.Namespace) + "/" + url.PathEscape(a.Name) + "/" + file
 }
 
-// downloadLinks are those of a download document: to the files of the provider a
-// where they lie in the tree.
+// downloadLinks returns the links of a download document to the files of the provider
+// a, by their place in the tree.
 func (g *Registry) downloadLinks(r *request, a address.Address) links {
 	base := g.baseFor(r)
 	prefix := filePath(base+g.prefix, a, "", "")
 	return links{prefix: prefix, folder: prefix[len(base)+len(g.prefix):], tag: g.tagOf(base)}
 }
 
-// archiveLinks are those of VERSION.json: relative to the document itself, unless
-// there is a public URL. The files are those of the provider a where they lie in
-// the tree.
+// archiveLinks returns the links of VERSION.json to the files of the provider a, by
+// their place in the tree. They are relative to the document, unless there is a public
+// URL.
 func (g *Registry) archiveLinks(r *request, a address.Address) (l links) {
 	switch {
 	case g.PublicURL != "":
@@ -63,8 +61,8 @@ func (g *Registry) archiveLinks(r *request, a address.Address) (l links) {
 	return l
 }
 
-// baseFor is what comes before the registry's prefix in URLs that should be
-// absolute where possible (checklist 38, 87).
+// baseFor returns the part before the registry's prefix of URLs that should be absolute
+// where possible (checklist 38, 87).
 func (g *Registry) baseFor(r *request) string {
 	if g.PublicURL != "" || g.BaseURL == nil {
 		return g.PublicURL
@@ -72,11 +70,11 @@ func (g *Registry) baseFor(r *request) string {
 	return g.BaseURL(r.Request)
 }
 
-// A requestedBase is what BaseURL has returned, and what it adds to validators.
+// A requestedBase is a result of BaseURL, with the tag that it adds to validators.
 type requestedBase struct{ base, tag string }
 
-// tagOf is what a base adds to validators beside Registry.tag. The last one is
-// kept: most sites are reached by one name.
+// tagOf returns the part that a base adds to validators beside Registry.tag. It
+// remembers the last base, since most sites are reached by one name.
 func (g *Registry) tagOf(base string) string {
 	if base == g.PublicURL {
 		return ""

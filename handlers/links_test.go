@@ -28,7 +28,7 @@ func namesakes(t testing.TB) *indextest.Tree {
 
 const namesakeZip = "acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 
-// pathOf is a URL that was handed out, as a path with its query.
+// pathOf returns the path and query of a URL in an answer.
 func pathOf(t *testing.T, base, reference string) string {
 	t.Helper()
 	b, err := url.Parse(base)
@@ -42,7 +42,7 @@ func pathOf(t *testing.T, base, reference string) string {
 	return u.RequestURI()
 }
 
-// downloadLink is the link to the package in a download document of acme/demo.
+// downloadLink returns the link to the package in a download document of acme/demo.
 func downloadLink(t *testing.T, g *handlers.Registry, host string) string {
 	t.Helper()
 	const document = "/v1/providers/acme/demo/1.0.0/download/linux/amd64"

@@ -21,16 +21,16 @@ type Listed struct {
 	Address address.Address
 }
 
-// A listing is what may be seen of a snapshot. It is made before anything is looked
-// for in it, so that neither an answer nor its time depends on what is hidden. It is
-// the same for all callers that use the same name and that the rules treat alike.
+// A listing is the visible part of a snapshot. It is made before anything is looked up
+// in it, so that neither an answer nor its time depends on hidden packages. All callers
+// share it that use the same name and that the rules treat alike.
 type listing struct {
 	modules, providers listed
-	size               int // in bytes, about
+	size               int // about, in bytes
 }
 
-// listed are all modules, or all providers. Both functions do their work once, when
-// they are first called.
+// listed are all modules, or all providers. Both functions do their work when they are
+// first called.
 type listed struct {
 	entries  func() []Listed
 	searcher func() *index.Searcher
@@ -38,11 +38,11 @@ type listed struct {
 
 // A listingID says what a listing of a snapshot depends on.
 type listingID struct {
-	self     svchost.Hostname // empty if nothing lies under it
+	self     svchost.Hostname // empty if the tree has nothing under it
 	audience string           // of the rules
 }
 
-// A searcherID says whose searcher it is.
+// A searcherID identifies a searcher.
 type searcherID struct {
 	listingID
 	providers bool
@@ -60,7 +60,7 @@ func (g *Registry) newListing(catalog *index.Catalog, id listingID, subject acce
 			for i := range all {
 				searched[i] = all[i].Entry
 			}
-			before, _ := g.searchers.get(id) // of an earlier snapshot
+			before, _ := g.searchers.get(id) // the searcher of an earlier snapshot
 			s := index.NewSearcher(searched, before)
 			g.searchers.put(id, s)
 			return s
@@ -74,9 +74,9 @@ func (g *Registry) newListing(catalog *index.Catalog, id listingID, subject acce
 	}
 }
 
-// visible returns what of the entries a subject may read, by address: hosted ones
-// first. Of an address found both with and without HOSTNAME, where these are merged,
-// it is the merged entry.
+// visible returns the entries that a subject may read, by address, hosted ones first.
+// Where an address with a HOSTNAME and one without are merged, it returns the merged
+// entry.
 func (g *Registry) visible(catalog *index.Catalog, entries []*index.Entry, self svchost.Hostname, subject access.Subject) []Listed {
 	all := make([]Listed, 0, len(entries))
 	merged := make(map[address.Address]bool)
@@ -84,8 +84,8 @@ func (g *Registry) visible(catalog *index.Catalog, entries []*index.Entry, self 
 		a := e.Address
 		t := g.named(self, a)
 		if a.Hostname != "" && a.Hostname != t.under {
-			// It lies under the name that the registry is asked by, which does not name it
-			// (see target): nobody can ask for it by this name.
+			// The entry is under the name that the registry is asked by, but that name
+			// does not include it (see target). So no request can name it.
 			continue
 		}
 		if g.Rules != nil && !g.rules.Decide(subject, access.Read, t.resource()).Allowed {
@@ -108,8 +108,8 @@ func (g *Registry) visible(catalog *index.Catalog, entries []*index.Entry, self 
 	return slices.Clip(all)
 }
 
-// A derivation is what has been made from a snapshot on request: listings and encoded
-// documents. It does not keep the snapshot in memory.
+// A derivation has listings and encoded documents that were made from a snapshot on
+// request. It does not keep the snapshot in memory.
 type derivation struct {
 	snapshot  weak.Pointer[index.Snapshot]
 	listings  *documentCache[listingID, *listing]
@@ -121,25 +121,24 @@ type derivedID struct {
 	listingID
 	kind    Kind
 	address address.Address
-	merged  bool // with what lies under no HOSTNAME
+	merged  bool // together with the address without HOSTNAME
 	version string
-	query   string // of a list, with its path
+	query   string // the query of a list, with its path
 }
 
-// Bounds of what is derived from a snapshot, in bytes. Anyone can ask by any number
-// of names and for any number of queries, and making something again takes
-// milliseconds.
+// Bounds of a derivation, in bytes. Anyone can ask by any number of names and for any
+// number of queries. Making something again takes milliseconds.
 const (
-	maxListings = 64 << 20 // and as many of searchers
+	maxListings = 64 << 20 // and as many for searchers
 	maxDerived  = 32 << 20
 )
 
-// listedSize is about what so many entries take in a listing, or in a searcher.
-// However many they are, some of both are kept.
+// listedSize estimates the size of that many entries in a listing, or in a searcher.
+// Some of both are kept, however many entries they have.
 func listedSize(entries int) int { return min(entries<<10, maxListings/4) }
 
-// derived returns the derivation of a snapshot. Requests that are still being
-// answered from an earlier snapshot have one of their own.
+// derived returns the derivation of a snapshot. Requests that are still answered from
+// an earlier snapshot get their own.
 func (g *Registry) derived(s *index.Snapshot) *derivation {
 	d := g.derivation.Load()
 	if d != nil && d.snapshot.Value() == s {
@@ -158,18 +157,18 @@ func (g *Registry) derived(s *index.Snapshot) *derivation {
 	return made
 }
 
-// listing returns what a subject may see of a snapshot.
+// listing returns the part of a snapshot that a subject may see.
 func (g *Registry) listing(s *index.Snapshot, id listingID, subject access.Subject) *listing {
 	d := g.derived(s)
 	if l, ok := d.listings.get(id); ok {
 		return l
 	}
 	id.self = svchost.Hostname(strings.Clone(string(id.self)))           // it may share its memory with the request
-	return d.listings.putNew(id, g.newListing(s.Catalog(), id, subject)) // one for concurrent callers
+	return d.listings.putNew(id, g.newListing(s.Catalog(), id, subject)) // concurrent callers share one
 }
 
-// writeDerived answers with a document that is derived from the snapshot, and encoded
-// unless that has been done before.
+// writeDerived answers with a document that is derived from the snapshot. It encodes
+// the document unless it has been encoded before.
 func (g *Registry) writeDerived(w http.ResponseWriter, r *request, id derivedID, encode func() (*wire.Document, error)) error {
 	derived := g.derived(r.snapshot)
 	d, ok := derived.documents.get(id)

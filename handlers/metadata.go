@@ -14,14 +14,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A registry.hcl is read and written by those who may manage its provider or module, which
+// A registry.hcl can be read and written by users who may manage its provider or module, which
 // is hosted or, below registries/HOSTNAME/, mirrored:
 //
-//	providers/:namespace/:type/registry.hcl
-//	modules/:namespace/:name/:system/registry.hcl
+// 	providers/:namespace/:type/registry.hcl
+// 	modules/:namespace/:name/:system/registry.hcl
 //
-// Its ETag is the SHA-256 of its content. Whoever replaces it names, by If-Match, the one
-// that they have changed, so that nobody undoes what they have not seen.
+// Its ETag is the SHA-256 of its content. A client that replaces a registry.hcl names the
+// version that it has changed with If-Match, so that it undoes no change that it has not
+// seen.
 
 // namesMetadata reports whether the path of a protocol names a registry.hcl.
 func namesMetadata(protocol string, s []string) bool {
@@ -29,8 +30,8 @@ func namesMetadata(protocol string, s []string) bool {
 		(protocol == "providers" && len(s) == 3 || protocol == "modules" && len(s) == 4)
 }
 
-// answerMetadata answers a request that reads a registry.hcl. It is that of the tree, which
-// may have changed since the snapshot, and what is broken in it is there too.
+// answerMetadata answers with a registry.hcl. It reads the file in the tree, which may
+// have changed since the snapshot, and which may be broken.
 func (g *Registry) answerMetadata(w http.ResponseWriter, r *request, protocol string, s []string) error {
 	r.Kind = KindMetadata
 	file, err := parsePublished(protocol, r.original, s)
@@ -54,11 +55,11 @@ func (g *Registry) answerMetadata(w http.ResponseWriter, r *request, protocol st
 	return nil
 }
 
-// metadataTag is the ETag of a registry.hcl with a digest.
+// metadataTag returns the ETag of a registry.hcl with a digest.
 func metadataTag(sum string) string { return `"` + sum + `"` }
 
-// metadataPrecondition is what the header of a PUT demands of the registry.hcl that is
-// there (RFC 9110 §13.2.2). One that is there is replaced only by those who say which.
+// metadataPrecondition returns the condition in the header of a PUT on the present
+// registry.hcl (RFC 9110 §13.2.2). A PUT replaces a file only if it says which.
 func metadataPrecondition(h http.Header) func(wire.SHA256) error {
 	match, none := strings.Join(h.Values("If-Match"), ","), strings.Join(h.Values("If-None-Match"), ",")
 	return func(now wire.SHA256) error {
@@ -74,9 +75,9 @@ func metadataPrecondition(h http.Header) func(wire.SHA256) error {
 	}
 }
 
-// hasTag reports whether a list of ETags has that of a digest, compared strongly. Caddy
-// appends the coding to the ETag of what it has compressed, and does not remove it from
-// If-Match.
+// hasTag reports whether a list of ETags contains the tag of a digest, compared
+// strongly. Caddy appends the coding to the ETag of a compressed answer, and does not
+// remove it from If-Match.
 func hasTag(list, sum string) bool {
 	for candidate := range strings.SplitSeq(list, ",") {
 		candidate = strings.TrimSpace(candidate)
@@ -87,10 +88,11 @@ func hasTag(list, sum string) bool {
 	return false
 }
 
-// authorizeFileChange notes what a file is of, and asks the rules whether r may change it.
+// authorizeFileChange records the address of a file, and asks the rules whether r may
+// change the file.
 func (g *Registry) authorizeFileChange(r *request, file publish.File) error {
 	r.target = g.named(r.self, file.Address)
-	r.target.private = true // whatever may be read
+	r.target.private = true // no matter who may read it
 	r.about(file.Address)
 	right := access.Publish
 	if file.Kind == publish.Metadata {

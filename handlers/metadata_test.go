@@ -30,7 +30,7 @@ const (
 	metadataPath = "/v1/providers/acme/demo/registry.hcl"
 )
 
-// A managed tree is on the disk or in a bucket, and can be managed by requests.
+// A managed tree is on the disk or in a bucket, and requests can manage it.
 type managed struct {
 	*indextest.Tree
 	root    string // on the disk
@@ -79,7 +79,7 @@ func manage(t *testing.T, inBucket bool) *managed {
 	return m
 }
 
-// instance is a registry of the tree. All of them have their lock in common.
+// instance returns a registry of the tree. All instances share one lock.
 func (m *managed) instance(t *testing.T) *handlers.Registry {
 	t.Helper()
 	p, err := publish.New(m.options)
@@ -95,7 +95,7 @@ func tagOf(content string) string {
 	return `"` + wire.SHA256(sha256.Sum256([]byte(content))).String() + `"`
 }
 
-// What is hosted and what is mirrored, and where it lies in the tree.
+// Hosted and mirrored addresses, with their places in the tree.
 var managedFiles = []struct{ rule, path, file, address string }{
 	{"a provider", metadataPath, "providers/acme/demo/registry.hcl", "acme/demo"},
 	{"a module", "/v1/modules/acme/vpc/aws/registry.hcl", "modules/acme/vpc/aws/registry.hcl", "acme/vpc/aws"},
@@ -103,14 +103,14 @@ var managedFiles = []struct{ rule, path, file, address string }{
 	{"a mirrored module", publicPath + "/modules/acme/vpc/aws/registry.hcl", "modules/" + publicHost + "/acme/vpc/aws/registry.hcl", publicHost + "/acme/vpc/aws"},
 }
 
-// The requests in their order, with what is there after each.
+// The requests in their order, with the file in the tree after each.
 func TestMetadataFile(t *testing.T) {
 	const one, two, broken = "withdrawn \"1.0.0\" {\n}\n", "owner = \"ops\"\n", "owner = 1 +\n"
 	steps := []struct {
 		rule, method, body string
 		header             string
 		status             int
-		tag, there         string // there: the content of the file; empty: there is none
+		tag, there         string // there: the content of the file; empty: there is no file
 	}{
 		{"there is none", "GET", "", "", 404, "", ""},
 		{"nor its header", "HEAD", "", "", 404, "", ""},
@@ -180,7 +180,7 @@ func TestMetadataFile(t *testing.T) {
 	}
 }
 
-// Managing takes a right of its own, and answers do not tell what exists.
+// Managing needs its own right, and answers do not tell what exists.
 func TestWhoManagesWhat(t *testing.T) {
 	s := serve(t, manage(t, false).instance(t))
 	const none, denied = http.StatusUnauthorized, http.StatusForbidden
@@ -267,8 +267,8 @@ func TestWhoManagesWhat(t *testing.T) {
 	})
 }
 
-// A version of another registry is withdrawn before anything of it is fetched, and below
-// the registry's own name there is what is hosted.
+// A version of another registry can be withdrawn before any file of it is fetched.
+// Below the registry's own name, a registry.hcl is for hosted packages.
 func TestMetadataCounts(t *testing.T) {
 	for _, inBucket := range []bool{false, true} {
 		t.Run(fmt.Sprintf("in a bucket %t", inBucket), func(t *testing.T) {
@@ -288,7 +288,7 @@ func TestMetadataCounts(t *testing.T) {
 	}
 }
 
-// A registry.hcl in the folder of one of the registry's names is that of what is hosted.
+// A registry.hcl in the folder of one of the registry's names is for hosted packages.
 func TestMetadataUnderAName(t *testing.T) {
 	m := manage(t, false)
 	m.Write("providers/"+ownHost+"/acme/named/registry.hcl", "owner = \"a\"\n")
@@ -309,7 +309,8 @@ func TestMetadataUnderAName(t *testing.T) {
 	}
 }
 
-// Of those who change the same file, one is taken, whichever instance they ask.
+// If several users change the same file, one of them succeeds, whichever instance they
+// ask.
 func TestMetadataIsReplacedOnce(t *testing.T) {
 	for _, inBucket := range []bool{false, true} {
 		for _, of := range managedFiles {
@@ -353,7 +354,7 @@ func TestMetadataIsReplacedOnce(t *testing.T) {
 	}
 }
 
-// What cannot be read is there all the same: it is neither absent nor replaced.
+// An unreadable registry.hcl still exists: it is neither absent nor replaced.
 func TestMetadataThatCannotBeRead(t *testing.T) {
 	for _, test := range []struct {
 		rule     string

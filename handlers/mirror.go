@@ -9,9 +9,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// emptyArchives is VERSION.json of a version that the mirror does not have. A 404
-// would stop a client that chains this mirror with another source, even if that
-// source listed the version (checklist 66).
+// emptyArchives is the VERSION.json of a version that the mirror does not have. A 404
+// would stop a client that chains this mirror with another source, even if that source
+// listed the version (checklist 66).
 var emptyArchives = &wire.Document{Head: []byte(`{"archives":{}}`), Tag: `"empty"`}
 
 // resolveMirror resolves a request of the provider network mirror protocol, or for
@@ -58,12 +58,12 @@ func (g *Registry) answerMirrorIndex(w http.ResponseWriter, r *request) error {
 	switch {
 	case r.listPending():
 		return errPending
-	case g.fills(r):
+	case g.fetches(r):
 		return g.answerMergedIndex(w, r, p)
 	case p != nil:
 		return g.writeDocument(w, r, p.Index(), links{})
 	}
-	return g.absent(w, r)
+	return g.pendingOrNotFound(w, r)
 }
 
 // answerMirrorArchives answers with VERSION.json.
@@ -73,17 +73,17 @@ func (g *Registry) answerMirrorArchives(w http.ResponseWriter, r *request) error
 	if release != nil {
 		r.Version = release.Version
 	} else if _, err := address.ParseProviderVersion(r.target.version); err != nil {
-		return g.missing(w, r)
+		return g.notFound(w, r)
 	}
 	switch {
 	case release == nil && g.withdrawn(r, r.target.version) != nil:
 		return g.writeDocument(w, r, emptyArchives, links{})
-	case g.fills(r):
+	case g.fetches(r):
 		return g.answerMergedArchives(w, r, p, release)
 	case release != nil:
 		return g.writeDocument(w, r, release.Archives(), g.archiveLinks(r, r.target.At(release.Hostname)))
 	}
-	return g.absent(w, r)
+	return g.pendingOrNotFound(w, r)
 }
 
 // answerProviderFile answers with a package, SHA256SUMS or its signature.
@@ -97,13 +97,13 @@ func (g *Registry) answerProviderFile(w http.ResponseWriter, r *request) error {
 		known = p.File(r.target.file)
 	}
 	switch {
-	case known != nil && (known.Platform != "" || !g.fills(r)):
-	case !g.fills(r):
-		return g.absent(w, r)
+	case known != nil && (known.Platform != "" || !g.fetches(r)):
+	case !g.fetches(r):
+		return g.pendingOrNotFound(w, r)
 	default:
 		f, err := address.ParseReleaseFile(r.target.Name, r.target.file)
 		if err != nil || f.Kind != address.ChecksumsFile && f.Kind != address.SignatureFile {
-			return g.writeFilled(w, r)
+			return g.writeFetched(w, r)
 		}
 		r.target.version = f.Version.String()
 		release := p.Release(r.target.version)

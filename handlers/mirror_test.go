@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// mirrorURL is what users configure; paths are resolved against it as clients do.
+// mirrorURL is the URL that users configure. Clients resolve paths against it.
 const mirrorURL = home + "/v1/mirror/"
 
 // mirrored lists the versions of "host/ns/type" that the mirror has.
@@ -61,8 +61,8 @@ func (s *site) installMirrored(address, version, platform string) string {
 	return zip
 }
 
-// Checklist, group E. The certificate of 61 is tested by e2e. 72 is proven by every
-// client here, which asks once. 74 is about the documentation.
+// Checklist, group E. e2e tests the certificate of 61. Every client here proves 72,
+// since it asks once. 74 is about the documentation.
 func TestMirror(t *testing.T) {
 	files := sampleTree(t, indextest.NewPublisher(t))
 	files.Provider("bücher.example/acme/demo", "1.0.0", "linux_amd64")

@@ -15,8 +15,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// answerModuleDetail answers with everything that is known of a version of a module,
-// or of the latest one.
+// answerModuleDetail answers with the details of a version of a module, or of the
+// latest version.
 func (g *Registry) answerModuleDetail(w http.ResponseWriter, r *request) error {
 	m, v, err := g.findModule(r, r.target.version)
 	if err != nil {
@@ -36,9 +36,9 @@ func (g *Registry) answerModuleDetail(w http.ResponseWriter, r *request) error {
 	})
 }
 
-// detailListing is the listing from which a detail has the other systems of a module.
-// The detail of what everyone may read has those that everyone may read, so that it
-// is the same for all.
+// detailListing returns the listing from which a detail takes the other systems of a
+// module. The detail of a module that everyone may read lists only systems that
+// everyone may read, so that it is the same for all.
 func (g *Registry) detailListing(r *request) (listingID, access.Subject, error) {
 	v := &View{g, r}
 	if r.target.private {
@@ -78,7 +78,8 @@ func (g *Registry) moduleDetail(r *request, m *index.Module, v *index.ModuleVers
 	return d
 }
 
-// modulePart writes a module of a package; without a name it is called as its folder.
+// modulePart describes a module of a package. A module without a name gets the name of
+// its folder.
 func modulePart(m *moduledoc.Module, name string) wire.ModulePart {
 	part := wire.ModulePart{
 		Path: m.Path, Name: cmp.Or(name, path.Base(m.Path)), Readme: m.Readme.Content,
@@ -109,8 +110,8 @@ func modulePart(m *moduledoc.Module, name string) wire.ModulePart {
 	return part
 }
 
-// providerNamespace is that of a provider's source, [HOSTNAME/]NAMESPACE/TYPE; empty
-// where it has none.
+// providerNamespace returns the namespace in a provider's source,
+// [HOSTNAME/]NAMESPACE/TYPE. It is empty if the source has none.
 func providerNamespace(source string) string {
 	parts := strings.Split(source, "/")
 	if len(parts) < 2 {
@@ -119,8 +120,8 @@ func providerNamespace(source string) string {
 	return parts[len(parts)-2]
 }
 
-// published is when something was published: some file systems and copies have no
-// times, or one at the beginning of all times. Then it is the day of the scan.
+// published returns the time of a publication, or the time of the scan if there is no
+// plausible one. Some file systems and copies have no times, or a time long ago.
 func published(s *index.Snapshot, t time.Time) time.Time {
 	if t.Year() < firstYear {
 		return s.Taken.Truncate(24 * time.Hour)
@@ -128,5 +129,5 @@ func published(s *index.Snapshot, t time.Time) time.Time {
 	return t
 }
 
-// firstYear is that of the first release of Terraform.
+// firstYear is the year of Terraform's first release.
 const firstYear = 2014

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// A moduleDetail is what editors and tools read of a module's version.
+// A moduleDetail has the fields of a module's version that editors and tools read.
 type moduleDetail struct {
 	ID          string       `json:"id"`
 	Version     string       `json:"version"`
@@ -102,8 +102,8 @@ func TestModuleDetail(t *testing.T) {
 	}
 }
 
-// Editors ask for the versions, then for the detail of the one that is used, and read
-// these fields of it. A required input is taken for an optional one if the module was
+// Editors ask for the versions, then for the detail of the version in use, and read
+// these fields of it. They take a required input for an optional one if the module was
 // published before 2022-08-20, when the public registry did not know better.
 func TestModuleDetailForEditors(t *testing.T) {
 	s := serve(t, registry(scan(t, catalogTree(t))))
@@ -129,8 +129,8 @@ func TestModuleDetailForEditors(t *testing.T) {
 	}
 }
 
-// Renovate finds the changelog of a private module by the source in its versions, and
-// of an HCP Terraform registry by that of the detail, which must be a URL.
+// Renovate finds the changelog of a private module by the source in its versions. For
+// an HCP Terraform registry it uses the source in the detail, which must be a URL.
 func TestModuleSourceForRenovate(t *testing.T) {
 	s := serve(t, registry(scan(t, catalogTree(t))))
 	var versions struct {
@@ -167,8 +167,8 @@ func TestPublishedAtWithoutTimes(t *testing.T) {
 	}
 }
 
-// A package that has changed since it was verified is not described: the next
-// snapshot has what it is now.
+// A package that has changed since it was verified is not described. The next snapshot
+// describes its new content.
 func TestModuleDetailOfChangedPackage(t *testing.T) {
 	files := catalogTree(t)
 	changed := 0

@@ -18,7 +18,7 @@ func (g *Registry) resolveModuleList(r *request, s []string) (answerer, error) {
 		r.Kind = KindModuleSearch
 		return (*Registry).answerModuleList, g.resolveSearch(r, "/modules/search")
 	}
-	path, name := "/modules/"+s[0], "x" // of any name
+	path, name := "/modules/"+s[0], "x" // with any name
 	if len(s) == 2 {
 		name = s[1]
 		path += "/" + name

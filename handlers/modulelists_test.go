@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// catalogTree has hosted and mirrored modules and providers that say something of
-// themselves. Their files are of 2026-01-02.
+// catalogTree has hosted and mirrored modules and providers with descriptions. Their
+// files are dated 2026-01-02.
 func catalogTree(t testing.TB) *indextest.Tree {
 	t.Helper()
 	files := indextest.New(t)

@@ -68,21 +68,21 @@ func (g *Registry) answerModuleVersions(w http.ResponseWriter, r *request) error
 	switch {
 	case r.listPending():
 		return errPending
-	case g.fills(r):
+	case g.fetches(r):
 		return g.answerMergedModuleVersions(w, r, m)
 	case m == nil:
-		return g.listAbsent(w, r)
+		return g.listNotFound(w, r)
 	}
 	return g.writeDocument(w, r, m.List(), links{})
 }
 
-// answerNewestModule redirects tools that ask for a module without a version, as
-// the public registry does.
+// answerNewestModule redirects tools that ask for a module without a version, as the
+// public registry does.
 func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
 	m := r.module()
 	switch {
-	case m == nil && !g.fills(r):
-		return g.absent(w, r)
+	case m == nil && !g.fetches(r):
+		return g.pendingOrNotFound(w, r)
 	case r.listPending():
 		return errPending
 	}
@@ -105,39 +105,39 @@ func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
 	return nil
 }
 
-// answerModuleDownload says where the package of a module is.
+// answerModuleDownload answers with the location of a module's package.
 func (g *Registry) answerModuleDownload(w http.ResponseWriter, r *request) error {
 	m := r.module()
 	v := m.Version(r.target.version)
 	switch {
 	case v != nil:
-	case g.fills(r) && g.mayFetch(r):
+	case g.fetches(r) && g.mayFetchVersion(r):
 		return g.answerFetchedModule(w, r, m)
 	default:
-		return g.versionAbsent(w, r, m != nil)
+		return g.versionNotFound(w, r, m != nil)
 	}
 	r.Version = v.Version
 	return g.writeModuleLocation(w, r, modulePackage{m.Address.At(v.Hostname), v.Version, v.Archive.Name, v.Folder, v.Archive.Size})
 }
 
-// A modulePackage is where the package of a module's version lies in the tree.
+// A modulePackage is the place of a module's package in the tree.
 type modulePackage struct {
 	address.Address
 	version string
 	archive string // the name of its file
-	folder  string // in the package; empty for its root
+	folder  string // the module's folder in the package; empty for its root
 	size    int64  // in bytes
 }
 
-// writeModuleLocation answers with the URL of a package: of where it lies in the tree,
-// which is the same under all names of the registry.
+// writeModuleLocation answers with the URL of a package. The URL contains the place in
+// the tree, which is the same under all names of the registry.
 func (g *Registry) writeModuleLocation(w http.ResponseWriter, r *request, p modulePackage) error {
 	base := g.baseFor(r)
 	location := filePath(base+g.prefix, p.Address, p.version, p.archive)
 	get := location
 	if p.folder != "" {
-		// Clients take the folder off before they fetch the package, and link
-		// signatures do not cover it (checklist 88, 89, 93).
+		// Clients remove the folder before they fetch the package, and link signatures
+		// do not cover it (checklist 88, 89, 93).
 		get += "//" + p.folder
 	}
 	if r.target.private {
@@ -166,17 +166,17 @@ func (g *Registry) answerModuleArchive(w http.ResponseWriter, r *request) error 
 	}
 	m := r.snapshot.Module(t.Address)
 	if m.Version(t.version) == nil {
-		// Earlier releases handed out paths without HOSTNAME also for what lies under
-		// the registry's name.
+		// Earlier releases also handed out paths without HOSTNAME for modules under the
+		// registry's name.
 		m = r.module()
 	}
 	v := m.Version(t.version)
 	switch {
 	case v != nil:
-	case g.fills(r) && g.mayFetch(r):
+	case g.fetches(r) && g.mayFetchVersion(r):
 		return g.answerFetchedArchive(w, r, m)
 	default:
-		return g.versionAbsent(w, r, m != nil)
+		return g.versionNotFound(w, r, m != nil)
 	}
 	r.address = &m.Address
 	r.Version = v.Version
@@ -186,15 +186,15 @@ func (g *Registry) answerModuleArchive(w http.ResponseWriter, r *request) error 
 	return g.writeFile(w, r, v.Archive)
 }
 
-// maxTokenDownload is the size in bytes of a module package that OpenTofu is asked
-// to fetch with its token: the whole download may take ten seconds, in which this
-// much arrives on a line of a megabit a second.
+// maxTokenDownload is the size in bytes of a module package that OpenTofu is asked to
+// fetch with its token. The whole download may take ten seconds. A line of a megabit a
+// second transfers this much in that time.
 const maxTokenDownload = 1 << 20
 
-// downloadsWithToken reports whether the client fetches a module package with its
-// token if it is told to (use_registry_credentials, OpenTofu since 1.12; checklist
-// 83, 84). That is better than a link: the URL has no secret and does not expire,
-// and a token that is revoked is invalid at once.
+// downloadsWithToken reports whether the client fetches a module package with its token
+// if the answer asks for it (use_registry_credentials, OpenTofu since 1.12; checklist
+// 83, 84). That is better than a link: the URL has no secret and does not expire, and a
+// revoked token is invalid at once.
 func (r *request) downloadsWithToken(size int64) bool {
 	version, ok := strings.CutPrefix(r.UserAgent(), "OpenTofu/1.")
 	if !ok || size > maxTokenDownload || !strings.HasPrefix(r.Header.Get("Authorization"), "Bearer ") {

@@ -36,7 +36,7 @@ func moduleTree(t testing.TB) *indextest.Tree {
 	return folders
 }
 
-// moduleVersions are those of acme/vpc/aws, the newest first.
+// moduleVersions are the versions of acme/vpc/aws, the newest first.
 var moduleVersions = []string{"2.0.0", "1.10.0", "1.10.0-rc.1", "1.2.0", "1.1.0", "1.0.0", "1.0.0+build.5"}
 
 func (s *site) moduleVersions(address string) []string {
@@ -59,9 +59,8 @@ func (s *site) moduleVersions(address string) []string {
 	return names
 }
 
-// moduleLocation asks for "ns/name/system/version" and resolves the location as
-// clients do: against the URL requested, and only if it begins like a relative
-// path.
+// moduleLocation asks for "ns/name/system/version" and resolves the location as clients
+// do: against the requested URL, and only if it begins like a relative path.
 func (s *site) moduleLocation(path string) *url.URL {
 	s.t.Helper()
 	u := s.resolve(s.service("modules.v1").String(), path+"/download").String()
@@ -266,8 +265,8 @@ func hostedTree(t testing.TB) *indextest.Tree {
 	return folders
 }
 
-// splitFolder takes the folder off a location as go-getter does: what comes after
-// the first // of the path, up to the query, which stays with the package.
+// splitFolder removes the folder from a location as go-getter does: the part after the
+// first // of the path, up to the query, which stays with the package.
 func splitFolder(t testing.TB, location string) (pack *url.URL, folder string) {
 	t.Helper()
 	scheme := strings.Index(location, "://") + len("://")
@@ -331,9 +330,9 @@ func TestRangesOfAFolderThatHasChanged(t *testing.T) {
 	mustRefuse(t, s.get(location), http.StatusServiceUnavailable)
 }
 
-// unpack fetches a module package as go-getter does: HEAD first, whose answer
-// does not matter, then GET without a token and with its user agent. The end of the
-// path decides how it is unpacked.
+// unpack fetches a module package as go-getter does: first with HEAD, whose answer
+// makes no difference, then with GET, without a token and with its user agent. The end
+// of the path decides how the package is unpacked.
 func (s *site) unpack(location *url.URL) map[string]string {
 	s.t.Helper()
 	agent := "User-Agent: Go-http-client/1.1"

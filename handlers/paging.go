@@ -15,33 +15,34 @@ import (
 // The size of a page of a list, as in the public registry.
 const (
 	defaultLimit = 15
-	maxLimit     = 100 // a larger one is lowered without an error
+	maxLimit     = 100 // a larger limit is lowered without an error
 )
 
-// A listRequest is what a list or a search is to have.
+// A listRequest has the parameters of a list or a search.
 type listRequest struct {
-	// Of what: empty for what is hosted.
+	// The registry to list: empty for hosted packages.
 	hostname svchost.Hostname
 
-	// Namespace and name are those of the path, system and inNamespace the filters of
-	// the query. Empty: any.
+	// namespace and name come from the path, system and inNamespace are filters of the
+	// query. Empty: any.
 	namespace, name, system, inNamespace string
 
-	searched      index.Query // empty: it is no search
+	searched      index.Query // empty: the request is not a search
 	limit, offset int
 
-	path  string     // of the URLs of other pages
-	query url.Values // which they have in common
+	path  string     // the path in the URLs of other pages
+	query url.Values // the parameters that these URLs share
 }
 
-// listParameters are those that the URLs of other pages keep. Others are left out:
-// they may have secrets that clients put there, and mean nothing.
+// listParameters are the parameters that the URLs of other pages keep. Other parameters
+// are left out: they mean nothing, and may have secrets that clients put there.
 var listParameters = []string{"q", "provider", "namespace", "verified"}
 
-// resolveList reads what a request for a list has beside the names of its path, which
-// follow the protocol's: "/modules/acme". Lists show what is known, and never wait.
+// resolveList reads the parameters of a list, in addition to the names in its path,
+// which follow the protocol's: "/modules/acme". Lists show what is known, and never
+// wait.
 func (g *Registry) resolveList(r *request, path string) error {
-	given := r.URL.Query() // what cannot be parsed is left out
+	given := r.URL.Query() // parameters that cannot be parsed are left out
 	l := r.list
 	l.hostname, l.path, l.query = r.original, g.pagePrefix+r.root+path, make(url.Values)
 	for _, name := range listParameters {
@@ -67,7 +68,7 @@ func (g *Registry) resolveList(r *request, path string) error {
 	}
 	subject, err := g.subject(r)
 	if err == nil && subject.Anonymous() && r.hasCredentials() {
-		// A list of what is public would look as if there were nothing else.
+		// A list of only public packages would look complete.
 		return fail(http.StatusUnauthorized, "the credentials are unknown, expired or revoked: %s", g.howToAuthenticate(r))
 	}
 	return err
@@ -84,8 +85,8 @@ func (g *Registry) resolveSearch(r *request, path string) error {
 	return nil
 }
 
-// writeList answers with a list. encode is called unless the same has been encoded
-// before for somebody whom the rules treat alike.
+// writeList answers with a list. It calls encode unless the same list has been encoded
+// before for a user whom the rules treat alike.
 func (g *Registry) writeList(w http.ResponseWriter, r *request, encode func(*listing) *wire.Document) error {
 	v := &View{g, r}
 	id, subject, err := v.listingID()
@@ -100,7 +101,7 @@ func (g *Registry) writeList(w http.ResponseWriter, r *request, encode func(*lis
 	})
 }
 
-// has reports whether an entry belongs in the list, which is of one registry.
+// has reports whether an entry belongs in the list, which shows one registry.
 func (l *listRequest) has(e *Listed) bool {
 	a := &e.Address
 	return a.Hostname == l.hostname &&
@@ -110,8 +111,8 @@ func (l *listRequest) has(e *Listed) bool {
 		(l.inNamespace == "" || strings.EqualFold(l.inNamespace, a.Namespace))
 }
 
-// page returns the entries on the page, and what page it is. A search finds each
-// entry once, by itself or by its submodules.
+// page returns the entries on the page, and the position of the page. A search finds
+// each entry once, by itself or by its submodules.
 func (l *listRequest) page(all *listed) ([]*Listed, wire.Page) {
 	var page []*Listed
 	place, more := 0, false
@@ -152,7 +153,7 @@ func (l *listRequest) page(all *listed) ([]*Listed, wire.Page) {
 	return page, l.meta(more)
 }
 
-// meta is what a list says about its pages.
+// meta returns the part of a list that describes its pages.
 func (l *listRequest) meta(more bool) wire.Page {
 	p := wire.Page{Limit: l.limit, CurrentOffset: l.offset}
 	if more {
@@ -167,7 +168,7 @@ func (l *listRequest) meta(more bool) wire.Page {
 	return p
 }
 
-// pageQuery is the query of the page at an offset.
+// pageQuery returns the query of the page at an offset.
 func (l *listRequest) pageQuery(offset int) string {
 	query := make(url.Values, len(l.query)+2)
 	for name, values := range l.query {

@@ -10,8 +10,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// answerProviderDetail answers with everything that is known of a release of a
-// provider, or of the latest one.
+// answerProviderDetail answers with the details of a release of a provider, or of the
+// latest release.
 func (g *Registry) answerProviderDetail(w http.ResponseWriter, r *request) error {
 	p, release, err := g.findRelease(r, r.target.version)
 	if err != nil {
@@ -27,7 +27,7 @@ func (g *Registry) answerProviderDetail(w http.ResponseWriter, r *request) error
 	})
 }
 
-// providerDetail writes a release and its documentation, which may be nil.
+// providerDetail describes a release and its documentation, which may be nil.
 func providerDetail(s *index.Snapshot, p *index.Provider, release *index.Release, docs *index.Docs) *wire.ProviderDetail {
 	said := cmp.Or(p.Metadata(), new(registryhcl.File))
 	d := &wire.ProviderDetail{ListedProvider: wire.ListedProvider{

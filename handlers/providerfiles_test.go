@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// Checklist, group D. The message that 57 asks for is part of the report: see
-// package index.
+// Checklist, group D. The message that 57 asks for is part of the report: see package
+// index.
 func TestProviderFiles(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	files := sampleTree(t, publisher)
@@ -190,7 +190,7 @@ func TestBadReleases(t *testing.T) {
 	}
 }
 
-// The registry's signature depends on its key and the document only, so that all
+// The registry's signature depends only on its key and the document, so that all
 // instances of a cluster serve the same bytes.
 func TestSignatureIsDeterministic(t *testing.T) {
 	key := newKey(t)

@@ -60,10 +60,10 @@ func (g *Registry) answerProviderVersions(w http.ResponseWriter, r *request) err
 	switch {
 	case r.listPending():
 		return errPending
-	case g.fills(r):
+	case g.fetches(r):
 		return g.answerMergedVersions(w, r, p)
 	case p == nil:
-		return g.listAbsent(w, r)
+		return g.listNotFound(w, r)
 	}
 	return g.writeProviderVersions(w, r, p)
 }
@@ -80,10 +80,10 @@ func (g *Registry) answerProviderDownload(w http.ResponseWriter, r *request) err
 	p := r.provider()
 	release := p.Release(r.target.version)
 	switch {
-	case g.fills(r) && (release != nil || g.mayFetch(r)):
+	case g.fetches(r) && (release != nil || g.mayFetchVersion(r)):
 		return g.answerFetchedDownload(w, r, p, release)
 	case release == nil:
-		return g.versionAbsent(w, r, p != nil)
+		return g.versionNotFound(w, r, p != nil)
 	}
 	pkg := release.Package(r.target.platform.OS, r.target.platform.Arch)
 	if pkg == nil || pkg.Download() == nil {

@@ -17,8 +17,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// sampleTree has one of every kind of provider: signed by its publisher and not,
-// with names and versions that other registries fail on.
+// sampleTree has one provider of every kind: with and without a signature of its
+// publisher, with names and versions that make other registries fail.
 func sampleTree(t testing.TB, publisher *indextest.Publisher) *indextest.Tree {
 	t.Helper()
 	files := indextest.New(t)
@@ -34,8 +34,8 @@ func sampleTree(t testing.TB, publisher *indextest.Publisher) *indextest.Tree {
 	return files
 }
 
-// Checklist, group B. This registry does not send the texts that 21 is about, nor
-// the reason phrases that 31 allows.
+// Checklist, group B. This registry sends neither the texts that 21 is about nor the
+// reason phrases that 31 allows.
 func TestProviderVersions(t *testing.T) {
 	files := sampleTree(t, indextest.NewPublisher(t))
 	x := index.New(options(t, files))

@@ -20,18 +20,18 @@ import (
 // A Publisher takes files into the tree. Usually it is a *publish.Publisher, whose
 // errors publishFailed knows.
 type Publisher interface {
-	// Put takes a file. It reads the body last, and not at all if the answer does not
-	// depend on it.
+	// Put publishes a file. It reads the body last, and not at all if the answer does
+	// not depend on it.
 	Put(context.Context, publish.File, publish.Upload) (publish.Result, error)
 
-	// Metadata returns the registry.hcl of a provider or module as it is now. The error is
-	// publish.ErrNothing if there is none, and any other if that is not known.
+	// Metadata returns the registry.hcl of a provider or module as it is now. The error
+	// is publish.ErrNothing if there is none, and any other if that is unknown.
 	Metadata(address.Address) ([]byte, error)
 
-	// State returns what is published or staged of a provider's version.
+	// State returns the published or staged files of a provider's version.
 	State(ctx context.Context, provider address.Address, version string) (wire.Publication, error)
 
-	// Drop removes what is staged of a provider's version.
+	// Drop removes the staged files of a provider's version.
 	Drop(ctx context.Context, provider address.Address, version string) error
 }
 
@@ -51,8 +51,8 @@ const (
 //	DELETE providers/:namespace/:type/:version/
 //	PUT    modules/:namespace/:name/:system/:file
 //
-// Below registries/:hostname/ nothing but a registry.hcl is taken. It reads no snapshot:
-// the Publisher knows better what has just come into the tree.
+// Below registries/:hostname/ it accepts only a registry.hcl. It reads no snapshot: the
+// Publisher knows better what has just come into the tree.
 func (g *Registry) serveChange(w http.ResponseWriter, r *request, service servicePath) error {
 	if g.Publisher == nil {
 		return methodNotAllowed(allowRead, "this registry accepts GET and HEAD only")
@@ -89,9 +89,9 @@ func (g *Registry) serveChange(w http.ResponseWriter, r *request, service servic
 	return g.notPublishedHere(r.Method, service, s)
 }
 
-// changes reports whether a request would publish or remove something, if its path were one
-// of those that do. Such a request is always answered here: what comes after the registry may
-// answer everything with an empty page and status 200, which a script takes for success.
+// changes reports whether a request would publish or remove something if its path
+// allowed that. Such a request is always answered here. The next handler may answer
+// everything with an empty page and status 200, which a script takes for success.
 func (g *Registry) changes(method string) bool {
 	switch method {
 	case http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete:
@@ -100,8 +100,8 @@ func (g *Registry) changes(method string) bool {
 	return false
 }
 
-// isReleasePath reports whether a path is that of a provider's release, without the slash at
-// its end.
+// isReleasePath reports whether a path is the path of a provider's release, without the
+// slash at its end.
 func isReleasePath(service servicePath, s []string) bool {
 	if service.protocol != "providers" || service.original != "" || len(s) != 3 {
 		return false
@@ -110,12 +110,12 @@ func isReleasePath(service servicePath, s []string) bool {
 	return err == nil
 }
 
-// notPublishedHere is the answer to a request that would change something, for a path that
-// has no such method. A command that was given a slightly wrong path is told which it is.
-// s are the segments of what follows the protocol; nil if there are too many.
+// notPublishedHere returns the answer for a request that would change something, if its
+// path has no such method. It tells a command with a slightly wrong path the right one.
+// s are the segments after the protocol, or nil if there are too many.
 func (g *Registry) notPublishedHere(method string, service servicePath, s []string) error {
 	paths := fmt.Sprintf("files are published by PUT to %[1]s/providers/NAMESPACE/TYPE/VERSION/FILE and %[1]s/modules/NAMESPACE/NAME/SYSTEM/VERSION.tar.gz", g.prefix)
-	if service.protocol == "" && service.rest != "" { // not even one to be read
+	if service.protocol == "" && service.rest != "" { // not even a GET
 		return fail(http.StatusNotFound, "there is nothing at this path: %s", paths)
 	}
 	allow := allowRead
@@ -134,8 +134,8 @@ func (g *Registry) notPublishedHere(method string, service servicePath, s []stri
 	return methodNotAllowed(allow, "this path accepts these methods only: "+allow)
 }
 
-// allowedMethods returns the methods of a path where publishing is on. No file has
-// the name of a document of the protocols.
+// allowedMethods returns the methods of a path where publishing is on. No file has the
+// name of a document of the protocols.
 func allowedMethods(protocol string, s []string) string {
 	last := s[len(s)-1]
 	switch {
@@ -150,9 +150,9 @@ func allowedMethods(protocol string, s []string) string {
 	return allowRead
 }
 
-// put answers a request that publishes a file. Whatever does not need the body is
-// decided first: a client that announces it with `Expect: 100-continue` is asked for
-// it by the first read.
+// put answers a request that publishes a file. It checks everything that does not need
+// the body first. If a client announces the body with `Expect: 100-continue`, the first
+// read asks for it.
 func (g *Registry) put(w http.ResponseWriter, r *request, protocol string, s []string, body *uploadBody) error {
 	r.Kind = KindPublish
 	file, err := parsePublished(protocol, r.original, s)
@@ -162,10 +162,10 @@ func (g *Registry) put(w http.ResponseWriter, r *request, protocol string, s []s
 	r.Version, r.Platform = file.Version, file.Platform()
 	r.Upload = &Upload{Kind: file.Kind, File: file.Name}
 	result, err := g.publish(r, file, body)
-	r.Upload.Subject, r.Upload.Outcome = r.known().ID, outcomeOf(result, err)
+	r.Upload.Subject, r.Upload.Outcome = r.knownSubject().ID, outcomeOf(result, err)
 	switch {
 	case errors.Is(err, publish.ErrNothing):
-		r.Upload = nil // nothing was sent
+		r.Upload = nil // the client has sent nothing
 		return fail(http.StatusNotFound, "no such file with this checksum is here: send its bytes")
 	case err != nil:
 		err = publishFailed(err)
@@ -182,7 +182,7 @@ func (g *Registry) put(w http.ResponseWriter, r *request, protocol string, s []s
 		}
 	case publish.Waiting:
 		status = http.StatusAccepted
-		result.Files = nil // those that were sent before are told to who asks for them
+		result.Files = nil // a client can ask for the files sent before
 	}
 	if file.Kind == publish.Metadata && result.SHA256 != "" {
 		set(w, "Etag", metadataTag(result.SHA256))
@@ -199,15 +199,15 @@ func (g *Registry) publish(r *request, file publish.File, body *uploadBody) (pub
 	if err != nil {
 		return publish.Result{}, err
 	}
-	upload.Body, upload.Subject = body, r.known().ID
+	upload.Body, upload.Subject = body, r.knownSubject().ID
 	if file.Kind == publish.Metadata {
 		upload.Precondition = metadataPrecondition(r.Header)
 	}
 	return g.Publisher.Put(r.Context(), file, upload)
 }
 
-// parsePublished returns the file that a path names, of a registry that is stood in for or,
-// without its hostname, of this one. The error is a publish.Refusal.
+// parsePublished returns the file at a path, of this registry or of the one at the
+// hostname original. Its error is a publish.Refusal.
 func parsePublished(protocol string, original svchost.Hostname, s []string) (publish.File, error) {
 	parse := func() (address.Address, error) { return address.ParseProvider("", s[0], s[1]) }
 	form := "a provider: use NAMESPACE/TYPE"
@@ -216,7 +216,7 @@ func parsePublished(protocol string, original svchost.Hostname, s []string) (pub
 		form = "a module: use NAMESPACE/NAME/SYSTEM"
 	}
 	a, err := parse()
-	// In the tree, a namespace that looks like a hostname would be one.
+	// A tree would take a namespace that looks like a hostname for a HOSTNAME.
 	if err != nil || original == "" && address.IsHostname(a.Namespace) {
 		return publish.File{}, &publish.Refusal{Kind: publish.ErrRefused, Reasons: []string{"that is not the address of " + form}}
 	}
@@ -231,8 +231,8 @@ func parsePublished(protocol string, original svchost.Hostname, s []string) (pub
 }
 
 // authorizeChange asks the rules whether r has the right to publish or to manage the
-// target. The answer does not depend on what exists. A signed link is no proof: it is for
-// reading a file.
+// target. The answer does not depend on what exists. A signed link does not count: it
+// is for reading a file.
 func (g *Registry) authorizeChange(r *request, right access.Right) error {
 	name := r.target.resource().Address
 	if g.Rules == nil {
@@ -244,7 +244,7 @@ func (g *Registry) authorizeChange(r *request, right access.Right) error {
 	}
 	switch {
 	case g.rules.Decide(subject, right, r.target.resource()).Allowed:
-		r.target.readable = true // what there is to say about its publication
+		r.target.readable = true // as far as its publication is concerned
 		return nil
 	case !subject.Anonymous():
 		return fail(http.StatusForbidden, "your credentials do not allow you to %s %s: ask the registry's operator for a rule with the right `%s`", right, name, right)
@@ -254,7 +254,7 @@ func (g *Registry) authorizeChange(r *request, right access.Right) error {
 	return fail(http.StatusUnauthorized, "it requires credentials to %s %s: send a token as `Authorization: Bearer TOKEN`", right, name)
 }
 
-// answerStaging answers with what is published or staged of a provider's version.
+// answerStaging answers with the published or staged files of a provider's version.
 func (g *Registry) answerStaging(w http.ResponseWriter, r *request) error {
 	a, version, err := r.staged()
 	if err != nil {
@@ -268,7 +268,7 @@ func (g *Registry) answerStaging(w http.ResponseWriter, r *request) error {
 	return writePublication(w, r, http.StatusOK, state)
 }
 
-// drop answers a request to remove what is staged of a provider's version.
+// drop answers a request to remove the staged files of a provider's version.
 func (g *Registry) drop(w http.ResponseWriter, r *request, s []string) error {
 	if _, err := g.resolveProviders(r, s); err != nil {
 		return err
@@ -287,8 +287,8 @@ func (g *Registry) drop(w http.ResponseWriter, r *request, s []string) error {
 	return nil
 }
 
-// staged returns the provider and version of a KindStaging. They are names of folders,
-// so they must be such as can be published.
+// staged returns the provider and version of a KindStaging. Both are names of folders,
+// so they must be names that can be published.
 func (r *request) staged() (address.Address, string, error) {
 	r.about(r.target.Address)
 	v, err := address.ParseModuleVersion(r.target.version)
@@ -301,7 +301,7 @@ func (r *request) staged() (address.Address, string, error) {
 	return r.target.Address, v.String(), nil
 }
 
-// writePublication answers with what has been published or staged.
+// writePublication answers with published or staged files.
 func writePublication(w http.ResponseWriter, r *request, status int, p wire.Publication) error {
 	body := p.Encode()
 	set(w,
@@ -317,7 +317,7 @@ func writePublication(w http.ResponseWriter, r *request, status int, p wire.Publ
 	return nil
 }
 
-// detailURL is where the API describes the version of a file.
+// detailURL returns the URL at which the API describes the version of a file.
 func (g *Registry) detailURL(r *request, f publish.File) string {
 	a, path := f.Address, ""
 	if a.IsModule() {

@@ -34,10 +34,10 @@ const (
 	publisherOnly = "Authorization: Bearer publisher" // publishes in acme, reads nothing
 )
 
-// A shelf is a Publisher that reads each body, and answers as put says.
+// A shelf is a Publisher that reads each body, and returns the result of put.
 type shelf struct {
 	put     func(publish.File, publish.Upload) (publish.Result, error) // nil: it is published
-	failure error                                                      // of State, Drop and Metadata
+	failure error                                                      // the error of State, Drop and Metadata
 
 	file   publish.File
 	upload publish.Upload
@@ -69,9 +69,9 @@ func (s *shelf) Metadata(address.Address) ([]byte, error) { return []byte("owner
 
 func (s *shelf) Drop(context.Context, address.Address, string) error { return s.failure }
 
-// publishing is a registry in which two users may publish in acme: one who also reads
-// there, and one who does not. A third reads only, a fourth publishes elsewhere, and a
-// fifth manages acme, what is mirrored of it too.
+// publishing returns a registry in which two users may publish in acme, and only one of
+// them may also read there. A third user only reads, a fourth publishes elsewhere, and
+// a fifth manages acme, also its mirrored packages.
 func publishing(t testing.TB, p handlers.Publisher) *handlers.Registry {
 	t.Helper()
 	g := privately(t, registry(scan(t, privateTree(t))),
@@ -89,8 +89,8 @@ func publishing(t testing.TB, p handlers.Publisher) *handlers.Registry {
 	return g
 }
 
-// sent sends a body to a registry without a network. A Content-Length in the headers is
-// that of the request.
+// sent sends a body to a registry without a network. A Content-Length in the headers
+// becomes the length of the request.
 func sent(g *handlers.Registry, method, path, body string, headers ...string) *httptest.ResponseRecorder {
 	r := requestFor(method, path)
 	r.Host, r.Body, r.ContentLength = ownHost, io.NopCloser(strings.NewReader(body)), int64(len(body))
@@ -161,8 +161,8 @@ func TestWhatCanBePublished(t *testing.T) {
 	}
 }
 
-// What is wrong with a path is told without reading the body, and to anyone, as it does
-// not depend on what there is.
+// The answer says what is wrong with a path without reading the body. It does so for
+// every client, since it does not depend on what exists.
 func TestWhatCannotBePublished(t *testing.T) {
 	tests := []struct {
 		rule, path string
@@ -202,8 +202,8 @@ func TestWhatCannotBePublished(t *testing.T) {
 	}
 }
 
-// A version in a path may be written as people and tags write it. Who asks for one as
-// clients do is told how they do.
+// A path for publishing accepts the spellings of versions that people and tags use.
+// Other requests need the spelling of clients, and the answer names it.
 func TestVersionsThatAreNotWrittenOut(t *testing.T) {
 	s := new(shelf)
 	g := publishing(t, s)
@@ -237,7 +237,7 @@ func TestWhoPublishesWhat(t *testing.T) {
 	const none, denied = http.StatusUnauthorized, http.StatusForbidden
 	for _, request := range []struct {
 		rule, method string
-		paths        []string // of what exists, and of what does not
+		paths        []string // of something that exists, and of something that does not
 		status       int
 	}{
 		{"a package", http.MethodPut, []string{"/v1/providers/acme/demo/1.0.0/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/providers/acme/none/1.0.0/terraform-provider-none_1.0.0_linux_amd64.zip"}, 201},
@@ -376,7 +376,7 @@ func TestMethodsOfPublishing(t *testing.T) {
 	})
 }
 
-// The answer to a file repeats no others, unless they are published with it.
+// The answer to a file names other files only if they are published with it.
 func TestFilesOfAnswersOfPublishing(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
@@ -408,7 +408,7 @@ func TestAnswersOfPublishing(t *testing.T) {
 		err     error
 		status  int
 		counted handlers.UploadOutcome
-		errors  []string // nil: any one
+		errors  []string // nil: any
 	}{
 		{"published", publish.Added, nil, 201, handlers.UploadPublished, nil},
 		{"staged", publish.Waiting, nil, 202, handlers.UploadStaged, nil},
@@ -567,7 +567,7 @@ func TestUploadHeader(t *testing.T) {
 	}
 }
 
-// What looks like a secret is taken if its publisher says so.
+// A file that looks like a secret is accepted if its publisher permits it.
 func TestAllowingSecrets(t *testing.T) {
 	for field, want := range map[string]bool{"": false, "1": true, "true": true, "0": false, "yes please": false} {
 		s := new(shelf)
@@ -635,7 +635,7 @@ func dial(t *testing.T, addr, text string) (net.Conn, *bufio.Reader) {
 	return conn, bufio.NewReader(conn)
 }
 
-// A client that asks first is asked for the body only if it is needed.
+// A client that asks first is asked for the body only if the body is needed.
 func TestExpectContinue(t *testing.T) {
 	unread := func(f publish.File, _ publish.Upload) (publish.Result, error) {
 		return publish.Result{Outcome: publish.Unchanged, Publication: publication(f)}, nil
@@ -671,7 +671,7 @@ func TestExpectContinue(t *testing.T) {
 	}
 }
 
-// A client need not wait for an answer to its Expect, and many wait for a second only.
+// A client need not wait for an answer to its Expect, and many wait only for a second.
 func TestBodySentUnasked(t *testing.T) {
 	g := publishing(t, new(shelf))
 	synctest.Test(t, func(t *testing.T) {
@@ -683,14 +683,15 @@ func TestBodySentUnasked(t *testing.T) {
 		if err != nil || a.StatusCode != http.StatusUnauthorized || time.Since(begun) > 0 {
 			t.Fatalf("got %v and error %v after %v", a, err, time.Since(begun))
 		}
-		synctest.Wait() // until the server does nothing more by itself
+		synctest.Wait() // the server does nothing more by itself
 		if _, err := io.WriteString(conn, "content"); err != nil {
 			t.Errorf("sending the body: %v", err)
 		}
 	})
 }
 
-// A client that sends a large body without asking sees the answer that does not need it.
+// If the answer needs no body, a client that sends a large one without asking sees the
+// answer.
 func TestEarlyAnswer(t *testing.T) {
 	for version, http2 := range map[string]bool{"HTTP/1.1": false, "HTTP/2.0": true} {
 		t.Run(version, func(t *testing.T) {
@@ -797,8 +798,8 @@ func TestStalledUpload(t *testing.T) {
 	})
 }
 
-// Whatever the path and the header are, the answer is a valid one, and only files with
-// valid names reach the publisher.
+// For every path and header, the answer is valid, and only files with valid names reach
+// the publisher.
 func FuzzPublish(f *testing.F) {
 	s := new(shelf)
 	g := publishing(f, s)

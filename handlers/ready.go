@@ -5,13 +5,14 @@ import (
 	"net/http"
 )
 
-// serveReady answers whether the registry has a snapshot of its tree, for load balancers
-// and Kubernetes, which send requests to other instances until it has. Probes have no token,
-// so this is anonymous, and reveals nothing that discovery does not. Unlike other requests
-// it does not wait for the snapshot, since probes count a late answer as a failure.
+// serveReady answers whether the registry has a snapshot of its tree, for load
+// balancers and Kubernetes, which send requests to other instances until it has. Probes
+// have no token, so this is anonymous, and reveals no more than discovery does. Unlike
+// other requests it does not wait for the snapshot, since probes count a late answer as
+// a failure.
 //
-// An instance is ready while archives are still being read: requests for these wait, and
-// everything else is served.
+// An instance is ready while archives are still being read: requests for these wait,
+// and everything else is served.
 func (g *Registry) serveReady(w http.ResponseWriter, r *request) error {
 	r.Kind = KindReady
 	if g.Ready != nil && !g.Ready() {

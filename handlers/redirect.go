@@ -8,17 +8,18 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// redirects reports whether a client is redirected to the store that has the file. Rules and
-// the signed link have been checked before. HEAD, which Terraform 1.11.0 to 1.12.0 sends
-// first, is answered here, because the store refuses it for a URL that is signed for GET. So
-// are 304 and If-Match, because the store does not know the registry's ETags.
+// redirects reports whether a client is redirected to the store that has the file.
+// Rules and the signed link have been checked before. HEAD, which Terraform 1.11.0 to
+// 1.12.0 sends first, is answered here, because the store refuses it for a URL that is
+// signed for GET. So are 304 and If-Match, because the store does not know the
+// registry's ETags.
 func (g *Registry) redirects(r *request, f *index.File) bool {
 	return g.Redirect > 0 && r.Method == http.MethodGet && r.Header.Get("If-Match") == "" &&
 		r.snapshot.CanRedirect(f) && !r.needsNoContent(`"`+f.Tag()+`"`)
 }
 
-// redirect answers with 307 and a signed URL of the store. No cache may store the answer:
-// whoever has the URL can download the file for as long as it is valid.
+// redirect answers with 307 and a signed URL of the store. No cache may store the
+// answer, since anyone can use the URL to download the file for as long as it is valid.
 func (g *Registry) redirect(w http.ResponseWriter, r *request, f *index.File) error {
 	url, err := r.snapshot.SignedURL(r.Context(), f, g.Redirect)
 	switch {

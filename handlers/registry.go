@@ -21,97 +21,94 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// DefaultPrefix is where clients look that do no discovery (checklist 11).
+// DefaultPrefix is the prefix that clients without discovery use (checklist 11).
 const DefaultPrefix = "/v1"
 
-// Patience is how long a request waits for what has not been read yet. Clients
-// give an attempt ten seconds (checklist 25).
+// Patience is how long a request waits for a package that has not been read yet.
+// Clients give an attempt ten seconds (checklist 25).
 const Patience = 8 * time.Second
 
 // Registry answers the requests of one site. Its fields must not change once it
 // serves.
 type Registry struct {
-	// Snapshot returns what is offered now; nil while the first scan runs.
+	// Snapshot returns the latest snapshot, or nil while the first scan runs.
 	Snapshot func() *index.Snapshot
 
-	// Redirect has clients download archives that lie in an index.Bucket from its store,
-	// by URLs that are valid for so long. Zero: they are passed on.
+	// Redirect is how long the URLs are valid by which clients download archives in a
+	// tree.Bucket directly from its store. Zero: the registry passes the archives on.
 	Redirect time.Duration
 
 	// Ready reports whether there is a Snapshot, and does not wait for one. Nil: there
 	// always is.
 	Ready func() bool
 
-	// Hostnames are the registry's names. Empty: the name it was asked by.
+	// Hostnames are the registry's names. Empty: the name of the request.
 	Hostnames []svchost.Hostname
 
-	// Prefix of every path but discovery's. It begins with a slash and does not
-	// end in one. Empty: DefaultPrefix.
+	// Prefix is the prefix of every path except discovery's. It begins with a slash and
+	// does not end in one. Empty: DefaultPrefix.
 	Prefix string
 
 	// PublicURL makes the URLs in answers absolute, for clients that do not
 	// resolve relative ones. It does not end in a slash.
 	PublicURL string
 
-	// BaseURL returns the scheme and host by which the client has reached the
-	// registry, without a slash at the end, or an empty string if they are not
-	// known. Without a PublicURL it makes those URLs absolute that some tools do
-	// not resolve: of provider packages and of modules (checklist 38, 87). May be
-	// nil.
+	// BaseURL returns the scheme and host by which the client has reached the registry,
+	// without a slash at the end. It returns an empty string if they are unknown. Some
+	// tools do not resolve relative URLs of provider packages and modules (checklist
+	// 38, 87). Without a PublicURL, BaseURL makes these URLs absolute. May be nil.
 	BaseURL func(*http.Request) string
 
-	// Tree identifies the tree of the Snapshot, whatever name the registry is
-	// asked by. Links are signed for files of this tree, and are invalid at the
-	// registry of another. It is the same after a restart, and at all instances
-	// that share the tree.
+	// Tree identifies the tree of the Snapshot, under all names of the registry. Links
+	// are signed for files of this tree, and are invalid at the registry of another
+	// tree. It is the same after a restart, and at all instances that share the tree.
 	Tree string
 
-	// Rules say who may read what. Nil: everything is public. Discovery is public
-	// in any case (checklist 4).
+	// Rules say who may read which packages. Nil: everything is public. Discovery is
+	// always public (checklist 4).
 	Rules *access.Rules
 
-	// Authenticate returns who makes a request. It is called at most once a
-	// request, for what is not public. An error means that the credentials cannot
-	// be checked at the moment. Nil: every request is anonymous.
+	// Authenticate returns the user who makes a request. It is called at most once a
+	// request, and only for private packages. An error means that the credentials
+	// cannot be checked at the moment. Nil: every request is anonymous.
 	Authenticate func(*http.Request) (access.Subject, error)
 
-	// AuthenticateVisitor is Authenticate for a request for a page: people have sessions
-	// there, which do not count for the protocols. Nil: Authenticate.
+	// AuthenticateVisitor is Authenticate for a request for a page. People have
+	// sessions there, which the protocols do not accept. Nil: Authenticate.
 	AuthenticateVisitor func(*http.Request) (access.Subject, error)
 
-	// Links authorize clients to fetch files that are not public. Required with
-	// Rules.
+	// Links authorize clients to fetch private files. Required with Rules.
 	Links *access.Links
 
-	// Login returns what discovery says about `terraform login`, the same pointer
-	// as long as that does not change; nil if it is not known at the moment, after
-	// a short wait. May be nil.
+	// Login returns the part of discovery for `terraform login`, and the same pointer
+	// as long as that does not change. It returns nil if the part is unknown at the
+	// moment, after a short wait. May be nil.
 	Login func(context.Context) *wire.Login
 
-	// Upstream gets what the mirror does not have. Nil: only what is in the tree
-	// is offered.
+	// Upstream fetches packages that the mirror does not have. Nil: only the tree is
+	// offered.
 	Upstream Upstream
 
-	// Publisher takes files that clients send into the tree. Without Rules nobody may
-	// send any. Nil: nothing is published over HTTP.
+	// Publisher takes files that clients send into the tree. Without Rules it accepts
+	// none. Nil: nothing is published over HTTP.
 	Publisher Publisher
 
-	// Next waits for a snapshot other than the one given, for which what is wanted
-	// has been read first; it returns nil if ctx ends before. A request that cannot
-	// be answered from its snapshot waits for the next. Nil: no request waits.
+	// Next waits for a snapshot other than the given one, for which the wanted packages
+	// have been read first. It returns nil if ctx ends before. A request that cannot be
+	// answered from its snapshot waits for the next. Nil: no request waits.
 	Next func(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot
 
 	// ClientAddress returns the IP address of the client, by which an Upstream is
-	// shared fairly. Nil: that of the connection.
+	// shared fairly. Nil: the address of the connection.
 	ClientAddress func(*http.Request) string
 
-	// Changed has a scan follow. It is called with the folders of the tree that
-	// something was added to, in the form of index.ReportedFolder, and without any when
-	// a file differs from the snapshot. May be nil.
+	// Changed starts a scan. It is called with the folders of the tree that have a new
+	// file, in the form of index.ReportedFolder, and without folders when a file
+	// differs from the snapshot. May be nil.
 	Changed func(folders ...string)
 
-	// Answered is called after each request, also for a page, with what it was about,
-	// which it may keep. May be nil.
+	// Answered is called after each request, also for a page, with a description of the
+	// request and the answer, which it may keep. May be nil.
 	Answered func(*http.Request, *Exchange)
 
 	// Logger receives failures of the server. May be nil.
@@ -119,14 +116,14 @@ type Registry struct {
 
 	once      sync.Once
 	prefix    string
-	base      string // of every URL handed out
-	tag       string // what base adds to validators
+	base      string // the beginning of every URL in answers
+	tag       string // the part of validators that depends on base
 	rules     *access.Rules
 	open      bool // everyone may read everything
 	discovery atomic.Pointer[discovery]
 	requested atomic.Pointer[requestedBase] // the last one
 
-	// Of the URLs of a list's other pages, which are paths in any case, as in the
+	// The prefix of the URLs of a list's other pages. They are always paths, as in the
 	// public registry.
 	pagePrefix string
 
@@ -139,10 +136,10 @@ type Registry struct {
 	vouchers *documentCache[voucherID, *index.Voucher]
 
 	searchers  *documentCache[searcherID, *index.Searcher] // the last ones
-	derivation atomic.Pointer[derivation]                  // of the snapshot that was asked for last
+	derivation atomic.Pointer[derivation]                  // of the last snapshot that a request used
 }
 
-// prepare derives what depends on the configuration alone.
+// prepare derives the fields that depend only on the configuration.
 func (g *Registry) prepare() {
 	g.prefix = g.Prefix
 	if g.prefix == "" {
@@ -163,13 +160,13 @@ func (g *Registry) prepare() {
 	g.vouchers = newDocumentCache[voucherID](maxVouchers, voucherSize)
 }
 
-// An answerer answers a request from r.snapshot. With errPending or errReplaced it
-// has not written anything, and the next snapshot may have the answer.
+// An answerer answers a request from r.snapshot. If it returns errPending or
+// errReplaced, it has not written anything, and the next snapshot may have the answer.
 type answerer func(*Registry, http.ResponseWriter, *request) error
 
-// ServeHTTP answers r and returns true. If the path is not one of the registry's,
-// it writes nothing and returns false. With a Publisher, every path below the prefix is one
-// of the registry's for requests that would change something.
+// ServeHTTP answers r and returns true. If the path does not belong to the registry, it
+// writes nothing and returns false. If there is a Publisher, every path below the
+// prefix belongs to the registry for requests that would change something.
 func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	g.once.Do(g.prepare)
 
@@ -192,7 +189,7 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 		q = new(request)
 	}
 	*q = request{Request: r, Exchange: new(Exchange), self: g.Hostname(r)}
-	defer func() { // also when an answer is broken off, which is a panic
+	defer func() { // also when an answer is broken off by a panic
 		if g.Answered != nil {
 			g.Answered(r, q.Exchange)
 		}
@@ -205,14 +202,14 @@ func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// serve answers a request for a path of the registry. An error means that nothing has
-// been written.
+// serve answers a request for a path of the registry. If it returns an error, it has
+// written nothing.
 func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return g.serveChange(w, r, service)
 	}
 	if service.protocol == "" {
-		return g.serveDiscovery(w, r) // which does not depend on the tree
+		return g.serveDiscovery(w, r) // discovery does not depend on the tree
 	}
 	if service.protocol == "ready" {
 		return g.serveReady(w, r)
@@ -246,7 +243,7 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath)
 		return err
 	}
 	if !r.target.readable {
-		return g.missing(w, r)
+		return g.notFound(w, r)
 	}
 	return g.await(r, func() error {
 		if r.unknown() {
@@ -256,13 +253,13 @@ func (g *Registry) serve(w http.ResponseWriter, r *request, service servicePath)
 	})
 }
 
-// await answers r, and waits for the next snapshot as long as that may have the
-// answer. OpenTofu asks a mirror only once (checklist 72).
+// await answers r, and waits for the next snapshot as long as that may have the answer.
+// OpenTofu asks a mirror only once (checklist 72).
 func (g *Registry) await(r *request, answer func() error) error {
 	err := answer()
 	for g.Next != nil && (errors.Is(err, errPending) || errors.Is(err, errReplaced)) {
 		ctx, cancel := context.WithDeadline(r.Context(), r.waiting().Add(Patience))
-		next := g.Next(ctx, r.snapshot, r.wanted()...)
+		next := g.Next(ctx, r.snapshot, r.awaitedVersions()...)
 		cancel()
 		if next == nil {
 			return err
@@ -273,15 +270,16 @@ func (g *Registry) await(r *request, answer func() error) error {
 	return err
 }
 
-// changed has a scan follow.
+// changed starts a scan.
 func (g *Registry) changed(folders ...string) {
 	if g.Changed != nil {
 		g.Changed(folders...)
 	}
 }
 
-// filled has a scan follow after something was fetched. With a provider may have come keys.
-func (g *Registry) filled(a address.Address) {
+// fetched starts a scan after a package was fetched. Keys may have come with a
+// provider.
+func (g *Registry) fetched(a address.Address) {
 	if a.IsModule() {
 		g.changed(tree.ReportedFolder(a))
 		return
@@ -289,8 +287,8 @@ func (g *Registry) filled(a address.Address) {
 	g.changed(tree.ReportedFolder(a), tree.ReportedKeys)
 }
 
-// Hostname is the name the registry answers r as: the one it was asked by, or, with
-// Hostnames configured, one of them.
+// Hostname returns the name under which the registry answers r: the name of the
+// request, or, with Hostnames configured, one of them.
 func (g *Registry) Hostname(r *http.Request) svchost.Hostname {
 	name, err := address.ParseHostname(r.Host)
 	switch {

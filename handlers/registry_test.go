@@ -119,7 +119,7 @@ func TestValidators(t *testing.T) {
 	})
 }
 
-// A file that changes after a scan is never served as the one that was verified.
+// A file that changes after a scan is never served as the verified one.
 func TestChangedFiles(t *testing.T) {
 	const zip = "providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 	const path = "/v1/mirror/" + ownHost + "/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
@@ -150,7 +150,7 @@ func TestChangedFiles(t *testing.T) {
 			if changed != 1 {
 				t.Errorf("Changed was called %d times", changed)
 			}
-			g.Changed = nil // which is allowed
+			g.Changed = nil // a nil Changed is allowed
 			mustRefuse(t, s.get(path), http.StatusServiceUnavailable)
 		})
 	}
@@ -206,7 +206,7 @@ func TestBeforeTheFirstScan(t *testing.T) {
 	}
 }
 
-// everything is a tree with providers and modules, and a path of each kind.
+// everything returns a tree with providers and modules, and a path of each kind.
 func everything(t testing.TB) (*indextest.Tree, []string) {
 	t.Helper()
 	files := moduleTree(t)

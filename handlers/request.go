@@ -14,13 +14,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A Kind is what a request asks for. There are few of them, so that metrics can
-// have them as a label.
+// A Kind is the kind of a request. There are few, so that metrics can have them as a
+// label.
 type Kind int
 
 // The kinds of requests.
 const (
-	KindOther Kind = iota // a path of the registry with nothing at it
+	KindOther Kind = iota // a path that belongs to the registry, but leads nowhere
 	KindDiscovery
 	KindProviderVersions
 	KindProviderDownload
@@ -36,11 +36,11 @@ const (
 	KindProviderList
 	KindProviderSearch
 	KindProviderDetail
-	KindPage     // for people, see the package pages
+	KindPage     // for people, see package pages
 	KindPublish  // a file to be published
-	KindStaging  // what is published or staged of a version
+	KindStaging  // the published or staged files of a version
 	KindReady    // a probe
-	KindMetadata // a registry.hcl that is read
+	KindMetadata // a GET of a registry.hcl
 
 	// Kinds is the number of kinds.
 	Kinds
@@ -53,30 +53,30 @@ var kindNames = [Kinds]string{
 	"page", "publish", "staging", "ready", "metadata",
 }
 
-// String is the name of the kind in metrics and logs.
+// String returns the name of the kind in metrics and logs.
 func (k Kind) String() string { return kindNames[k] }
 
-// An Exchange is what a request was about and how it was answered.
+// An Exchange describes a request and its answer.
 type Exchange struct {
 	Kind Kind
 
-	// Version and Platform, OS_ARCH, that were requested; empty if they do not
-	// exist. Those of an Upload are what they are to be.
+	// Version and Platform, OS_ARCH, are the requested ones, or empty if they do not
+	// exist. For an Upload they are the ones to be published.
 	Version, Platform string
 
-	// Status of the answer, and the bytes of its body as announced: a client may
-	// have left before the last of them.
+	// Status is the status of the answer. Bytes is the announced length of its body: a
+	// client may have left before the last byte.
 	Status int
 	Bytes  int64
 
-	// Upload is the file that was sent to be published; nil for any other request.
+	// Upload is the file to be published, or nil for any other request.
 	Upload *Upload
 
 	address *address.Address
 }
 
 // NewPageExchange describes a request for a page and its answer. The address and the
-// version are those of what the page shows; zero if it is about no provider or module.
+// version are those that the page shows, or zero if it shows no provider or module.
 func NewPageExchange(about address.Address, version string, status int, bytes int64) *Exchange {
 	e := &Exchange{Kind: KindPage, Version: version, Status: status, Bytes: bytes}
 	if about != (address.Address{}) {
@@ -85,7 +85,7 @@ func NewPageExchange(about address.Address, version string, status int, bytes in
 	return e
 }
 
-// Address is that of the provider or module; empty if there is none.
+// Address returns the address of the provider or module, or an empty string.
 func (e *Exchange) Address() string {
 	if e.address == nil {
 		return ""
@@ -93,8 +93,8 @@ func (e *Exchange) Address() string {
 	return e.address.String()
 }
 
-// about records the address in a request. That of a provider or module of the snapshot
-// need not be copied.
+// about records the address in a request. An address that the snapshot has need not be
+// copied.
 func (e *Exchange) about(a address.Address) { e.address = &a }
 
 // answered records the answer.
@@ -105,33 +105,34 @@ func (e *Exchange) answered(r *http.Request, status int, bytes int64) {
 	}
 }
 
-// A request is an HTTP request with what is known about it. Nothing keeps it after the
-// answer: its memory is used for the next. The Exchange stays.
+// A request is an HTTP request with everything known about it. Nothing keeps it after
+// the answer: its memory is used for the next request. The Exchange stays.
 type request struct {
 	*http.Request
 	*Exchange
-	self     svchost.Hostname // the name the registry was asked by
-	original svchost.Hostname // of the registry that it stands in for; empty: for none
-	root     string           // what comes between the prefix and the protocol in the path
+	self     svchost.Hostname // the registry's name in the request
+	original svchost.Hostname // the registry that the path stands in for; empty: none
+	root     string           // the part of the path between the prefix and the protocol
 	target   target
-	list     *listRequest // of a list or a search
+	list     *listRequest // for a list or a search
 	snapshot *index.Snapshot
-	since    time.Time       // when it began to wait; zero: it has not
-	subject  *access.Subject // who makes it; nil: nothing has depended on it yet
-	visit    bool            // it is for a page
+	since    time.Time       // when it began to wait; zero: it has not waited
+	subject  *access.Subject // the user; nil: not authenticated, since nothing depends on it yet
+	visit    bool            // for a page
 }
 
-// known is who makes the request, anonymous if that has not been found out.
-func (r *request) known() access.Subject {
+// knownSubject returns the user, or an anonymous one if the request has not been
+// authenticated.
+func (r *request) knownSubject() access.Subject {
 	if r.subject == nil {
 		return access.Subject{}
 	}
 	return *r.subject
 }
 
-// waiting returns when the request began to wait, for the check of its credentials
-// or its link, for the tree or for an origin: now, if it is called for the first
-// time. Requests for what is public rarely wait, and need not read the clock.
+// waiting returns when the request began to wait for the check of its credentials or
+// its link, for the tree or for an origin. The first call sets this time. Requests for
+// public packages rarely wait, and need not read the clock.
 func (r *request) waiting() time.Time {
 	if r.since.IsZero() {
 		r.since = time.Now()
@@ -139,13 +140,12 @@ func (r *request) waiting() time.Time {
 	return r.since
 }
 
-// maxSegment is longer than any hostname or file name. A longer segment need not
-// be parsed, and must not be repeated in an error.
+// maxSegment is longer than any hostname or file name. A longer segment need not be
+// parsed, and must not be repeated in an error.
 const maxSegment = 300
 
-// split appends the decoded segments of an escaped path to segments. Segments are
-// decoded after the path is split, so an encoded slash stays within its segment
-// and is refused there.
+// split appends the decoded segments of an escaped path to segments. It decodes after
+// splitting, so an encoded slash stays within its segment, where it is refused.
 func split(path string, segments []string) ([]string, error) {
 	for more := true; more; {
 		var segment string

@@ -125,8 +125,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// requestFor makes a request for a path as it is on the wire, also for one that
-// net/http would refuse: another handler may have rewritten it.
+// requestFor makes a request for a path as it is on the wire. net/http would refuse
+// some such paths, but another handler may have rewritten them.
 func requestFor(method, path string) *http.Request {
 	r := httptest.NewRequest(http.MethodGet, home, nil)
 	r.Method = method

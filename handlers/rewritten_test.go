@@ -25,8 +25,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// The trees of these tests have one package, which is longer than all buffers between the
-// server and its client: the end of it is not read before the client reads.
+// The trees of these tests have one package, which is longer than all buffers between
+// the server and its client. So its end is not read before the client reads.
 const (
 	slowArchive = "modules/acme/vpc/aws/1.0.0.zip"
 	slowFolder  = "modules/acme/vpc/aws/1.0.0"
@@ -40,7 +40,7 @@ var slowContent = func() string {
 	return string(content)
 }()
 
-// A slowTransport is a way to a server on which little is under way.
+// A slowTransport connects to a server with little data in transit.
 type slowTransport struct {
 	name     string
 	tls, two bool
@@ -76,8 +76,8 @@ func (s slowTransport) serve(t *testing.T, h http.Handler) (string, *http.Client
 	return server.URL, client
 }
 
-// smallBuffers are connections with little memory in the kernel. They stay *net.TCPConn,
-// which net/http sends files through.
+// smallBuffers are connections with little memory in the kernel. They stay
+// *net.TCPConn, through which net/http sends files.
 type smallBuffers struct{ net.Listener }
 
 func (l smallBuffers) Accept() (net.Conn, error) {
@@ -113,8 +113,8 @@ func rewrite(t *testing.T, file string) {
 	}
 }
 
-// A file that is rewritten in place while a client downloads it does not come out whole,
-// whatever the protocol. What happens to its name does not matter.
+// A file that is rewritten in place while a client downloads it never arrives whole,
+// over any protocol, and even if its name changes.
 func TestFileThatChangesDuringItsDownload(t *testing.T) {
 	must := func(t *testing.T, err error) {
 		t.Helper()
@@ -233,8 +233,8 @@ func (s *sender) ReadFrom(r io.Reader) (int64, error) {
 	return io.Copy(s.ResponseRecorder, r)
 }
 
-// net/http sends an *os.File without copying it, which no wrapper around the file may
-// prevent.
+// net/http sends an *os.File without copying it, and no wrapper around the file may
+// prevent that.
 func TestFilesAreSentByTheKernel(t *testing.T) {
 	root := t.TempDir()
 	files := indextest.OnDisk(t, root)
@@ -262,7 +262,8 @@ func TestFilesAreSentByTheKernel(t *testing.T) {
 	}
 }
 
-// A client that leaves is not an answer that is broken off: the server is told nothing.
+// If a client leaves, the answer does not count as broken off: the server is told
+// nothing.
 func TestClientThatLeaves(t *testing.T) {
 	root := t.TempDir()
 	indextest.OnDisk(t, root).Write(slowArchive, indextest.Zip("main.tf", "# a module", "data", slowContent))
@@ -327,8 +328,8 @@ func (d *failingDisk) Open(name string) (afero.File, error) {
 	return f, err
 }
 
-// A file that cannot be read to its end breaks its answer off, too, and the operator is
-// told why.
+// If a file cannot be read to its end, the answer is broken off, too, and the operator
+// learns the reason.
 func TestFileThatCannotBeReadToItsEnd(t *testing.T) {
 	disk := &failingDisk{Fs: afero.NewMemMapFs()}
 	files := indextest.On(t, disk)

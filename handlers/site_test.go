@@ -20,16 +20,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// The registry of the tests, by the name it is asked by.
+// The registry of the tests, by its name in requests.
 const (
 	ownHost = "registry.example.com"
 	home    = "https://" + ownHost
 )
 
-// fallenThrough is the status of a request the registry left to the next handler.
+// fallenThrough is the status of a request that the registry left to the next handler.
 const fallenThrough = http.StatusTeapot
 
-// options are those of a registry that signs releases without a signature.
+// options returns the options of a registry that signs releases without a signature.
 func options(t testing.TB, files *indextest.Tree) index.Options {
 	t.Helper()
 	return optionsWith(t, files, newKey(t))
@@ -84,8 +84,7 @@ func hostnames(t testing.TB, names ...string) (list []svchost.Hostname) {
 	return list
 }
 
-// A handler is a registry and a next handler, which shows which requests fell
-// through.
+// A handler is a registry and a next handler, which shows which requests fell through.
 type handler struct{ *handlers.Registry }
 
 func (h handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -99,11 +98,11 @@ type site struct {
 	t      testing.TB
 	client *http.Client
 
-	original string // the hostname of another registry, for which the site stands in
+	original string // the hostname of the registry that the site stands in for
 }
 
-// serve starts a site. Its client offers HTTP/2, as the real ones do, and like
-// them asks for gzip; it follows no redirect, since the registry sends none.
+// serve starts a site. Like real clients, its client offers HTTP/2 and asks for gzip.
+// It follows no redirect, since the registry sends none.
 func serve(t testing.TB, g *handlers.Registry) *site {
 	t.Helper()
 	return serveOver(t, g, true)
@@ -117,7 +116,7 @@ func serveOver(t testing.TB, g *handlers.Registry, http2 bool) *site {
 	t.Cleanup(server.Close)
 
 	transport := server.Client().Transport.(*http.Transport).Clone()
-	transport.TLSClientConfig.ServerName = "example.com" // the name of httptest's certificate
+	transport.TLSClientConfig.ServerName = "example.com" // the name in httptest's certificate
 	transport.DialContext = func(ctx context.Context, network, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, network, server.Listener.Addr().String())
 	}
@@ -195,8 +194,8 @@ func (s *site) json(url string, v any, headers ...string) answer {
 	return a
 }
 
-// mustRefuse checks an answer that is an error: its status, and that its body
-// is one line of JSON with one sentence.
+// mustRefuse checks the status of an error, and that its body is one line of JSON with
+// one sentence.
 func mustRefuse(t testing.TB, a answer, status int) {
 	t.Helper()
 	if a.StatusCode != status {

@@ -10,22 +10,22 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// Below registries/HOSTNAME/ this registry stands in for the one at HOSTNAME: the
-// provider and module registry protocols, and the API beside them, are for its
-// addresses there. Clients learn of these paths from a `host` block of their own
-// configuration, so that there is no discovery below them, and nothing is published
-// there but a registry.hcl, which says what this registry offers of them. Files have the
-// URLs that they have in all other answers.
+// Below registries/HOSTNAME/ this registry stands in for the registry at HOSTNAME: the
+// provider and module registry protocols, and the API beside them, are for addresses of
+// that registry. Clients learn of these paths from a `host` block of their own
+// configuration, so there is no discovery below them. Nothing is published there except
+// a registry.hcl, which says which versions of that registry are offered here. Files
+// have the same URLs as in all other answers.
 
 // A servicePath is a path of the registry, in its parts.
 type servicePath struct {
-	original string // HOSTNAME that is stood in for, escaped; empty: none is
+	original string // the HOSTNAME of the registry that it stands in for, escaped; empty: none
 	protocol string // providers, modules, mirror or ready; empty: discovery
-	rest     string // of the path, escaped
+	rest     string // the rest of the path, escaped
 }
 
-// splitServicePath splits what follows the registry's prefix in a path. It reports
-// false if that is no path of the registry.
+// splitServicePath splits the part of a path after the registry's prefix. It reports
+// false if the path does not belong to the registry.
 func splitServicePath(path string) (s servicePath, ok bool) {
 	var nested bool
 	s.protocol, s.rest, nested = strings.Cut(path, "/")
@@ -44,8 +44,8 @@ func splitServicePath(path string) (s servicePath, ok bool) {
 	return s, false
 }
 
-// standInFor notes that the path of r stands in for the registry at a hostname. That of
-// this registry itself is as good as none.
+// standInFor notes that the path of r stands in for the registry at a hostname. The
+// hostname of this registry itself changes nothing.
 func (g *Registry) standInFor(r *request, escaped string) error {
 	var array [1]string
 	decoded, err := split(escaped, array[:0])
@@ -65,8 +65,8 @@ func (g *Registry) standInFor(r *request, escaped string) error {
 	return nil
 }
 
-// isName reports whether a hostname is one of the registry's, where self is the one
-// that it is asked by.
+// isName reports whether a hostname is a name of the registry. self is the name in the
+// request.
 func (g *Registry) isName(self, hostname svchost.Hostname) bool {
 	if len(g.Hostnames) > 0 {
 		return slices.Contains(g.Hostnames, hostname)

@@ -17,8 +17,8 @@ const (
 	publicPath = "/v1/registries/" + publicHost
 )
 
-// standInTree has releases and modules of a public registry: a release that its
-// publisher signed, with a platform that the tree lacks, and one that it did not.
+// standInTree has releases and modules of a public registry. Its publisher signed one
+// release, which has a platform that the tree lacks, and did not sign another.
 func standInTree(t testing.TB, publisher *indextest.Publisher) *indextest.Tree {
 	t.Helper()
 	files := indextest.New(t).Keys(publicHost+"/hashicorp", publisher)
@@ -36,7 +36,7 @@ func standInTree(t testing.TB, publisher *indextest.Publisher) *indextest.Tree {
 }
 
 // A client that is told to find another registry's services here installs from them as
-// it would from there.
+// from that registry.
 func TestStandIn(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	files := standInTree(t, publisher)
@@ -105,7 +105,7 @@ func TestStandIn(t *testing.T) {
 	})
 }
 
-// The API below registries/ is about that registry alone, and its URLs stay there.
+// The API below registries/ is only about that registry, and its URLs stay there.
 func TestStandInAPI(t *testing.T) {
 	s := serve(t, registry(scan(t, standInTree(t, indextest.NewPublisher(t)))))
 	for _, test := range []struct {
@@ -159,7 +159,7 @@ func TestStandInAPI(t *testing.T) {
 	})
 }
 
-// Answers below registries/ are counted by what they are about.
+// Answers below registries/ are counted by their kind.
 func TestStandInIsCountedByKind(t *testing.T) {
 	g := registry(scan(t, standInTree(t, indextest.NewPublisher(t))))
 	var told handlers.Exchange
@@ -178,7 +178,7 @@ func TestStandInIsCountedByKind(t *testing.T) {
 	}
 }
 
-// HOSTNAME in a path is what it is in addresses.
+// The HOSTNAME in a path has the same form as in addresses.
 func TestStandInHostnames(t *testing.T) {
 	snapshot := scan(t, hostTree(t))
 	for _, test := range []struct {
@@ -212,7 +212,7 @@ func TestStandInHostnames(t *testing.T) {
 	}
 }
 
-// What a registry cannot be asked for by its services is not there.
+// Below registries/ there are only paths of the registry's services.
 func TestNothingElseBelowRegistries(t *testing.T) {
 	g := publishing(t, new(shelf))
 	for _, test := range []struct {
@@ -236,8 +236,8 @@ func TestNothingElseBelowRegistries(t *testing.T) {
 	}
 }
 
-// The rules for addresses of a registry count, and credentials are those that clients
-// have for it.
+// The rules for addresses of the registry apply, and clients send the credentials that
+// they have for it.
 func TestPrivateStandIn(t *testing.T) {
 	g := privately(t, registry(scan(t, standInTree(t, indextest.NewPublisher(t)))), "allow reader read "+publicHost+"/hashicorp "+publicHost+"/acme")
 	s := serve(t, g)
@@ -285,7 +285,7 @@ func TestPrivateStandIn(t *testing.T) {
 		if w := do(g, http.MethodGet, path, reader); w.Code != http.StatusOK || !strings.Contains(w.Body.String(), "_SHA256SUMS?exp=") {
 			t.Errorf("the reader gets %d %s", w.Code, w.Body)
 		}
-		g.Upstream = releasing{} // which panics if it is asked
+		g.Upstream = releasing{} // a call panics
 		if w := do(g, http.MethodGet, path, stranger); w.Code != http.StatusNotFound {
 			t.Errorf("a stranger gets %d %s", w.Code, w.Body)
 		}

@@ -12,47 +12,46 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A target is what a request names: a provider or a module, or a version or file
-// of one. It is resolved once a request, and nothing is looked up before the rules
-// allow it, so that the time of an answer does not tell what exists.
+// A target is the provider or module that a request names, or a version or file of one. It
+// is resolved once a request. Nothing is looked up before the rules allow it, so that the
+// time of an answer does not tell what exists.
 //
-// What is hosted, and under which name:
+// Which packages are hosted, and under which name:
 //
-//  1. What lies under no HOSTNAME in the tree is hosted, under every name that the
-//     registry is asked by.
-//  2. What lies under one of the configured Hostnames is hosted too, under this
-//     name, merged with what lies under no HOSTNAME. If both have a version, the
-//     one under the HOSTNAME is offered.
-//  3. Without configured Hostnames, the same holds for the name that the registry
-//     is asked by, if there are no Rules. With Rules, 1 is all that is hosted:
-//     hosted and mirrored addresses have different rules, and a name that a client
-//     chooses must not turn one into the other.
-//  4. Everything else is mirrored.
+//  1. Packages under no HOSTNAME in the tree are hosted, under every name of the
+//     registry in requests.
+//  2. Packages under one of the configured Hostnames are hosted too, under this name. They
+//     are merged with the packages under no HOSTNAME. If both have a version, the version
+//     under the HOSTNAME is offered.
+//  3. Without configured Hostnames, the same holds for the name in the request, if there
+//     are no Rules. With Rules, only 1 applies: hosted and mirrored addresses have
+//     different rules, and a name that a client chooses must not turn one into the other.
+//  4. All other packages are mirrored.
 //
 // Requests name a target in three ways:
 //
-//   - The provider and module registry protocols name what is hosted under the name
-//     that the registry is asked by (hostedAs).
-//   - The mirror's paths have a HOSTNAME, and so have those below registries/. If it is
-//     a name of the registry, they name what is hosted under it, otherwise what is
-//     mirrored (named).
+//   - The provider and module registry protocols name packages that are hosted under the
+//     registry's name in the request (hostedAs).
+//   - The paths of the mirror and below registries/ have a HOSTNAME. If it is a name of the
+//     registry, they name a package that is hosted under it, and otherwise a mirrored one
+//     (named).
 //   - The URLs of files in answers, and signed links, name the place in the tree
-//     (located), so that they always lead to the same file: there is no merging,
-//     and the name that the registry is asked by does not matter.
+//     (located), so that they always lead to the same file: there is no merging, and the
+//     registry's name in the request makes no difference.
 type target struct {
-	// Address in the path: it has a HOSTNAME if the path has one.
+	// Address is the address in the path. It has a HOSTNAME if the path has one.
 	address.Address
 
 	version  string // empty: all versions
 	platform address.Platform
 	file     string // empty: it is not a file
 
-	under  svchost.Hostname // where it lies in the tree; empty: under no HOSTNAME
-	merged bool             // with what lies under no HOSTNAME
-	hosted bool             // by 1 to 3; otherwise it is mirrored
+	under  svchost.Hostname // the HOSTNAME in the tree; empty: none
+	merged bool             // with packages under no HOSTNAME
+	hosted bool             // by rules 1 to 3; otherwise it is mirrored
 
-	// What the rules say. Answers about a private target differ from client to
-	// client, and have signed links. One that is not readable is answered as if it
+	// The result of the rules. Answers about a private target differ from client to
+	// client, and have signed links. A target that is not readable is answered as if it
 	// did not exist.
 	readable, private bool
 }
@@ -66,8 +65,8 @@ func (g *Registry) hostedAs(name svchost.Hostname, a address.Address) target {
 	return t
 }
 
-// named returns the target of an address, where self is the name that the registry is
-// asked by: without a HOSTNAME it is hosted.
+// named returns the target of an address. self is the registry's name in the request.
+// An address without a HOSTNAME is hosted.
 func (g *Registry) named(self svchost.Hostname, a address.Address) target {
 	switch {
 	case a.Hostname == "":
@@ -78,13 +77,13 @@ func (g *Registry) named(self svchost.Hostname, a address.Address) target {
 	return target{Address: a, under: a.Hostname}
 }
 
-// located returns the target that lies at an address in the tree. Only the
-// configuration decides whether it is hosted.
+// located returns the target at an address in the tree. Only the configuration decides
+// whether it is hosted.
 func (g *Registry) located(a address.Address) target {
 	return target{Address: a, under: a.Hostname, hosted: a.Hostname == "" || slices.Contains(g.Hostnames, a.Hostname)}
 }
 
-// resource is what the rules are asked about.
+// resource returns the resource for the rules.
 func (t *target) resource() access.Resource {
 	if t.hosted {
 		return access.Resource{Address: t.At(""), Hosted: true}
@@ -118,8 +117,8 @@ func (r *request) module() *index.Module {
 	return m
 }
 
-// pending reports whether some of the target has not been read yet: what is not
-// found may be there in a moment.
+// pending reports whether a part of the target has not been read yet: something that is
+// not found may be there in a moment.
 func (r *request) pending() bool {
 	t := &r.target
 	if r.Kind == KindProviderFile && t.version == "" {
@@ -132,29 +131,30 @@ func (r *request) pending() bool {
 	return r.snapshot.Pending(t.At(t.under), t.version) || t.merged && r.snapshot.Pending(t.At(""), t.version)
 }
 
-// listPending reports whether the list of versions may lack some that clients have
-// been told of: without them, they would choose an older one.
+// listPending reports whether the list of versions may lack some that clients have been
+// told of. Without them, clients would choose an older version.
 func (r *request) listPending() bool {
 	t := &r.target
 	return r.snapshot.ListPending(t.At(t.under)) || t.merged && r.snapshot.ListPending(t.At(""))
 }
 
-// unknown reports whether nothing is known of the target, because its folder could not be
-// read since the start: it may be there, or be withdrawn, and nothing is fetched in its place.
+// unknown reports whether nothing is known of the target, because its folder could not
+// be read since the start. It may exist or be withdrawn, so nothing is fetched in its
+// place.
 func (r *request) unknown() bool {
 	t := &r.target
-	if t.Name == "" { // of several addresses
+	if t.Name == "" { // several addresses
 		return false
 	}
 	return r.snapshot.Unknown(t.At(t.under)) || t.merged && r.snapshot.Unknown(t.At(""))
 }
 
-// wanted is what r waits for.
-func (r *request) wanted() []index.Wanted {
+// awaitedVersions returns the versions that r waits for.
+func (r *request) awaitedVersions() []index.Wanted {
 	t := &r.target
 	version := cmp.Or(r.Version, t.version)
 	if r.Kind == KindModuleDetail || r.Kind == KindProviderDetail {
-		version = "" // a detail lists them all
+		version = "" // a detail lists all versions
 	}
 	list := []index.Wanted{{Address: t.At(t.under), Version: version}}
 	if t.merged {
@@ -163,16 +163,16 @@ func (r *request) wanted() []index.Wanted {
 	return list
 }
 
-// absent answers a request for what the snapshot does not have.
-func (g *Registry) absent(w http.ResponseWriter, r *request) error {
+// pendingOrNotFound answers a request for something that the snapshot does not have.
+func (g *Registry) pendingOrNotFound(w http.ResponseWriter, r *request) error {
 	if r.pending() {
 		return errPending
 	}
-	return g.missing(w, r)
+	return g.notFound(w, r)
 }
 
-// checkSpelling returns the answer for a version that is not written as in lists, which is
-// how clients ask for it.
+// checkSpelling returns the answer for a version that is not written as in lists.
+// Clients always ask for the version in a list.
 func (t *target) checkSpelling() error {
 	if v, err := address.ParseModuleVersion(t.version); err == nil && v.String() != t.version {
 		return fail(http.StatusNotFound, "versions are written out here: ask for %s", v)
@@ -180,11 +180,11 @@ func (t *target) checkSpelling() error {
 	return nil
 }
 
-// missing answers a request for what does not exist or may not be read: these
-// answers must not differ.
-func (g *Registry) missing(w http.ResponseWriter, r *request) error {
+// notFound answers a request for something that does not exist or that the user may not
+// read. These answers must not differ.
+func (g *Registry) notFound(w http.ResponseWriter, r *request) error {
 	t := &r.target
-	also := "" // which depends on the configuration alone
+	also := "" // depends only on the configuration
 	if g.Upstream != nil && !t.hosted && !g.Upstream.Mirrors(t.Address) {
 		also = ", and does not fetch it from its origin"
 	}

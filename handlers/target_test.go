@@ -13,8 +13,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// hostTree has one provider and one module, without a hostname and under several:
-// the version tells where they are from.
+// hostTree has one provider and one module, without a hostname and under several. The
+// version tells where they come from.
 func hostTree(t testing.TB) *indextest.Tree {
 	t.Helper()
 	files := indextest.New(t)
@@ -33,7 +33,7 @@ func ask(g *handlers.Registry, host, path string) *httptest.ResponseRecorder {
 	return serveRecorded(g, r)
 }
 
-// versionsIn lists which of the versions of hostTree an answer names.
+// versionsIn lists the versions of hostTree that an answer names.
 func versionsIn(body string) (found []string) {
 	for _, v := range []string{"1.0.0", "2.0.0", "3.0.0", "4.0.0", "5.0.0", "6.0.0"} {
 		if strings.Contains(body, `"`+v+`"`) {
@@ -43,8 +43,8 @@ func versionsIn(body string) (found []string) {
 	return found
 }
 
-// What the registry hosts is what lies under the name it is asked by, merged with
-// what lies under no hostname.
+// The registry hosts the packages under its name in the request, merged with the
+// packages under no hostname.
 func TestOwnHostname(t *testing.T) {
 	snapshot := scan(t, hostTree(t))
 	const ipv6 = "[::1]:8443"
@@ -91,7 +91,7 @@ func TestOwnHostname(t *testing.T) {
 			if w := ask(g, test.host, "/v1/modules/acme/vpc/aws/versions"); !slices.Equal(versionsIn(w.Body.String()), test.want) {
 				t.Errorf("the module registry has %s", w.Body)
 			}
-			// Every version's file is where its document says.
+			// The document of every version leads to its file.
 			for _, v := range test.want {
 				w := ask(g, test.host, "/v1/providers/acme/demo/"+v+"/download/linux/amd64")
 				url := decode(t, w.Body.String()).(map[string]any)["download_url"].(string)
@@ -106,8 +106,8 @@ func TestOwnHostname(t *testing.T) {
 	}
 }
 
-// The mirror offers what lies under a hostname, and under a name of the registry
-// what it hosts.
+// The mirror offers the packages under a hostname and, under a name of the registry,
+// the hosted packages.
 func TestMirroredHostnames(t *testing.T) {
 	snapshot := scan(t, hostTree(t))
 	tests := []struct {
@@ -150,8 +150,8 @@ func TestMirroredHostnames(t *testing.T) {
 	}
 }
 
-// If a version lies both under a hostname and under none, the former is served
-// under that hostname, and the latter under other names.
+// If a version is both under a hostname and under none, the former is served under that
+// hostname, and the latter under other names.
 func TestTheSameVersionTwice(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64", "darwin_arm64")
@@ -177,7 +177,7 @@ func TestTheSameVersionTwice(t *testing.T) {
 	}
 }
 
-// askAs is ask with a header that has credentials.
+// askAs is ask with an Authorization header.
 func askAs(g *handlers.Registry, credentials, host, path string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host = host
@@ -187,8 +187,8 @@ func askAs(g *handlers.Registry, credentials, host, path string) *httptest.Respo
 	return serveRecorded(g, r)
 }
 
-// A client chooses the name in a request. It must not give access to what the rules
-// protect under its real name, nor tell whether it exists.
+// A client chooses the name in a request. The name must neither give access to packages
+// that the rules protect under their real name, nor tell whether they exist.
 func TestHostOfRequestDoesNotChangeWhatMayBeRead(t *testing.T) {
 	files := privateTree(t)
 	files.Provider("secret.example.com/open/hidden", "1.0.0", "linux_amd64")
@@ -224,8 +224,8 @@ func TestHostOfRequestDoesNotChangeWhatMayBeRead(t *testing.T) {
 	}
 }
 
-// Modules under two names of the registry, or under a name and none, may have the
-// same path. A link opens the one it was signed for.
+// Modules under two names of the registry, or under a name and none, may have the same
+// path. A link opens only the file for which it was signed.
 func TestLinkIsToOneModule(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/acme/vpc/aws/1.0.0/main.tf", "# of no hostname")
@@ -258,8 +258,8 @@ func TestLinkIsToOneModule(t *testing.T) {
 	}
 }
 
-// With a public URL and no configured names, paths still tell mirrored providers
-// from hosted ones of the same name, and so do the rules.
+// With a public URL and no configured names, paths and rules still tell mirrored
+// providers from hosted ones of the same name.
 func TestPullThroughUnderPublicURL(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
@@ -289,8 +289,8 @@ func TestPullThroughUnderPublicURL(t *testing.T) {
 	}
 }
 
-// While a tree is being read, an answer does not tell what lies under another
-// address than the one requested.
+// While a tree is being read, an answer tells nothing about other addresses than the
+// requested one.
 func TestPendingIsOfTheAddressRequested(t *testing.T) {
 	folders := indextest.New(t)
 	folders.Provider("acme/secret", "1.0.0", "linux_amd64")

@@ -11,27 +11,28 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An Upload is a file that was sent to be published, and what has come of it.
+// An Upload is a file that was sent to be published, with the outcome.
 type Upload struct {
 	Kind    publish.Kind
-	File    string // its name, as in the tree
+	File    string // the name of the file in the tree
 	Outcome UploadOutcome
 
-	// Subject is the ID of who sent it; empty: anonymous, or not known.
+	// Subject is the ID of the sender, or empty if the sender is anonymous or unknown.
 	Subject string
 
-	// Files are the names of those that have been published with it, by UploadPublished.
+	// Files are the names of the files that have been published with it, for
+	// UploadPublished.
 	Files []string
 
-	// Notices are what a registry.hcl has changed, by UploadPublished.
+	// Notices are the notices that a registry.hcl has changed, for UploadPublished.
 	Notices publish.NoticeChanges
 
-	// Reason is what its sender was told by any outcome that is an error.
+	// Reason is the message for the sender, for every outcome that is an error.
 	Reason string
 }
 
-// An UploadOutcome is what has come of an Upload. There are few of them, so that
-// metrics can have them as a label.
+// An UploadOutcome is the outcome of an Upload. There are few, so that metrics can have
+// them as a label.
 type UploadOutcome uint8
 
 // The outcomes of uploads.
@@ -39,7 +40,7 @@ const (
 	UploadPublished   UploadOutcome = iota
 	UploadStaged                    // more files are needed
 	UploadUnchanged                 // the same bytes were there
-	UploadConflict                  // other bytes are there, or another registry.hcl than was meant
+	UploadConflict                  // other bytes are there, or a registry.hcl other than the expected one
 	UploadRefused                   // it cannot be published as it is
 	UploadDenied                    // by the rules, or for lack of valid credentials
 	UploadTooLarge                  // larger than files may be
@@ -57,10 +58,11 @@ var uploadOutcomeNames = [UploadOutcomes]string{
 	"interrupted", "unavailable", "failed",
 }
 
-// String is the name of the outcome in metrics and logs.
+// String returns the name of the outcome in metrics and logs.
 func (o UploadOutcome) String() string { return uploadOutcomeNames[o] }
 
-// outcomeOf tells what the Publisher or a check before it has made of an upload.
+// outcomeOf returns the outcome for the result of the Publisher or of a check before
+// it.
 func outcomeOf(result publish.Result, err error) UploadOutcome {
 	if err == nil {
 		switch result.Outcome {
@@ -91,15 +93,15 @@ func outcomeOf(result publish.Result, err error) UploadOutcome {
 	return UploadFailed
 }
 
-// Header fields of Artifactory's clients, GoReleaser among them.
+// Header fields of Artifactory's clients, such as GoReleaser.
 const (
 	checksumPrefix = "X-Checksum"
 	checksumSHA256 = "X-Checksum-Sha256"
 	checksumDeploy = "X-Checksum-Deploy"
 )
 
-// allowSecrets is the header field by which a publisher says that what looks like a secret
-// may be published, such as the key of a test.
+// allowSecrets is the header field by which a publisher permits something that looks
+// like a secret, such as the key of a test.
 const allowSecrets = "X-Allow-Secrets"
 
 // fromArtifactoryClient reports whether the client takes the registry for Artifactory,
@@ -113,7 +115,7 @@ func (r *request) fromArtifactoryClient() bool {
 	return false
 }
 
-// readUpload reads what the header says about the file, without a body.
+// readUpload reads the header's description of the file, without a body.
 func readUpload(r *http.Request) (publish.Upload, error) {
 	u := publish.Upload{Size: r.ContentLength, Bodiless: strings.EqualFold(r.Header.Get(checksumDeploy), "true")}
 	if r.Header.Get("Content-Range") != "" {
@@ -124,19 +126,19 @@ func readUpload(r *http.Request) (publish.Upload, error) {
 			return u, fail(http.StatusUnprocessableEntity, "a file is published as it is: leave out Content-Encoding")
 		}
 	}
-	u.AllowSecrets, _ = strconv.ParseBool(r.Header.Get(allowSecrets)) // anything else does not
+	u.AllowSecrets, _ = strconv.ParseBool(r.Header.Get(allowSecrets)) // any other value is false
 	var err error
 	if u.SHA256, err = announcedSHA256(r.Header); err != nil {
 		return u, fail(http.StatusBadRequest, "%v", err)
 	}
 	if u.Bodiless && u.SHA256 == (wire.SHA256{}) {
-		return u, publish.ErrNothing // it cannot be found by another checksum
+		return u, publish.ErrNothing // no file can be found by another checksum
 	}
 	return u, nil
 }
 
-// announcedSHA256 returns the SHA-256 that the header announces; zero if it announces
-// none. Other algorithms are ignored.
+// announcedSHA256 returns the SHA-256 in the header, or zero if there is none. It
+// ignores other algorithms.
 func announcedSHA256(h http.Header) (announced wire.SHA256, err error) {
 	add := func(field string, sum wire.SHA256, err error) error {
 		switch {
@@ -154,8 +156,8 @@ func announcedSHA256(h http.Header) (announced wire.SHA256, err error) {
 			return announced, err
 		}
 	}
-	// RFC 3230 has a bare value, RFC 9530 a byte sequence between colons. All that can
-	// stand in their lists beside sha-256 are digests, in which there is no comma.
+	// RFC 3230 has a bare value, RFC 9530 a byte sequence between colons. The lists can
+	// have only digests beside sha-256, and no digest contains a comma.
 	for _, field := range [...]string{"Digest", "Content-Digest", "Repr-Digest"} {
 		mark := ":"
 		if field == "Digest" {

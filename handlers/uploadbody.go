@@ -11,25 +11,27 @@ import (
 // file: it may be large, and the line slow.
 const uploadStall = time.Minute
 
-// unaskedBody is how long the server receives a body that it has not asked for, once it
-// has answered.
+// unaskedBody is how long the server receives a body that it has not asked for, after
+// it has answered.
 const unaskedBody = time.Second / 2
 
-// An uploadBody is the body of a request that ends with an error if the client stalls,
-// and also limits how long the server waits for a body that is not read here.
+// An uploadBody is the body of a request. It returns an error if the client stalls, and
+// it limits how long the server waits for a body that the handler does not read.
 //
-// Of such a body net/http reads a quarter of a megabyte before it answers, and keeps
-// the connection. Of a longer one it reads nothing, answers, and leaves the client half
-// a second to receive the answer before it closes the connection. So a client that
-// looks for the answer only after it has sent the body sees it for a small body; one
-// that looks while it is sending, such as curl and GoReleaser, sees it for any.
+// If a body is not read, net/http reads a quarter of a megabyte of it before it
+// answers. If that is all of the body, it keeps the connection. Otherwise it reads
+// nothing, answers, and closes the connection half a second later, so that the client
+// can receive the answer. A client that looks for the answer only after it has sent the
+// body therefore sees the answer only for a small body. A client that looks for it
+// while sending, such as curl and GoReleaser, always sees it.
 //
-// A client that waits for 100 Continue is answered without any of that, if the answer
-// closes the connection. By itself net/http closes it only if no handler has wrapped
-// the body, and Caddy's server does; otherwise it reads what the client does not send.
+// A client that waits for 100 Continue is answered at once if the answer closes the
+// connection. net/http closes it by itself only if no handler has wrapped the body.
+// Caddy's server wraps it, and net/http would otherwise read a body that the client
+// does not send.
 type uploadBody struct {
 	body       io.Reader
-	header     http.Header // of the answer
+	header     http.Header // the header of the answer
 	controller *http.ResponseController
 	closes     bool // the answer closes the connection, unless the body is read
 	renewed    time.Time
@@ -64,17 +66,18 @@ func (b *uploadBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// release is called when the answer is known. The server sends it without waiting for a
-// body that the client has not been asked for, and closes the connection a moment later:
-// clients that have not waited are still sending, and would get a reset instead.
+// release is called when the answer is known. The server then sends the answer without
+// waiting for a body that the client has not been asked for, and closes the connection
+// a moment later. Clients that have not waited are still sending, and an immediate
+// close would reset their connection.
 func (b *uploadBody) release() {
 	if b.closes {
 		b.setDeadline(time.Now().Add(unaskedBody))
 	}
 }
 
-// renew gives the client its time from now on. With HTTP/2 a new deadline is a message
-// to the goroutine of the connection, so there is one a second.
+// renew starts the client's time again. With HTTP/2 a new deadline is a message to the
+// goroutine of the connection, so renew sets at most one a second.
 func (b *uploadBody) renew() {
 	if now := time.Now(); now.Sub(b.renewed) >= time.Second {
 		b.renewed = now

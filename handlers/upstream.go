@@ -20,60 +20,61 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An Upstream gets what a mirror does not have from its origins. Usually it is a
-// *fill.Filler, whose errors fileNotFilled and upstreamFailed know.
+// An Upstream fetches files that a mirror does not have from its origins. Usually it is
+// a *fill.Filler, whose errors fileNotFetched and upstreamFailed know.
 type Upstream interface {
-	// Origins returns the registries that there are origins for.
+	// Origins returns the registries that have an origin.
 	Origins() []fill.Origin
 
-	// Mirrors reports whether there is an origin for a provider.
+	// Mirrors reports whether a provider has an origin.
 	Mirrors(address.Address) bool
 
 	// Versions returns the versions of a provider that its origin offers.
 	Versions(context.Context, address.Address) (fill.Offering, error)
 
-	// Available returns the packages of a version that the origin offers. The release
-	// is what the snapshot has of it; nil if it has nothing.
+	// Available returns the packages of a version that the origin offers. present is
+	// the release in the snapshot, or nil.
 	Available(ctx context.Context, a address.Address, version string, present *index.Release) ([]wire.Archive, error)
 
-	// MayHaveMore reports whether the origin may offer a platform of the release
-	// other than those the tree has. It does not ask the origin.
+	// MayHaveMore reports whether the origin may offer platforms of the release that
+	// the tree does not have. It does not ask the origin.
 	MayHaveMore(a address.Address, present *index.Release) bool
 
-	// Fill returns a file of a provider once it is in the tree. The provider is what
-	// the snapshot has of it; nil if it has nothing.
+	// Fill returns a file of a provider once it is in the tree. present is the provider
+	// in the snapshot, or nil.
 	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*fill.Filled, error)
 
-	// ReleaseFor returns a release as clients verify it, as the tree or else the origin
-	// has it. The release that is present is what the snapshot has; nil if it has nothing.
+	// ReleaseFor returns a release in the form that clients verify, from the tree or
+	// else from the origin. present is the release in the snapshot, or nil.
 	ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error)
 
-	// FillModule returns the package of a version of a module once it is in the tree. The
-	// module is what the snapshot has of it; nil if it has nothing.
+	// FillModule returns the package of a version of a module once it is in the tree.
+	// present is the module in the snapshot, or nil.
 	FillModule(ctx context.Context, a address.Address, version string, present *index.Module) (*fill.FilledModule, error)
 
-	// ModuleFolder returns the folder in which the module lies in the package that
-	// FillModule gets, without waiting for that; empty for the package's root.
+	// ModuleFolder returns the folder of the module in the package that FillModule
+	// fetches, without waiting for the package. It is empty for the package's root.
 	ModuleFolder(ctx context.Context, a address.Address, version string) (string, error)
 }
 
-// presentPatience is how long a request waits for an origin if it can be answered
-// from the tree, now or once that has been read. Clients give an attempt ten
-// seconds, and OpenTofu asks a mirror only once (checklist 25, 72).
+// presentPatience is how long a request waits for an origin if the tree has an answer,
+// now or as soon as it has been read. Clients give an attempt ten seconds, and OpenTofu
+// asks a mirror only once (checklist 25, 72).
 const presentPatience = 3 * time.Second
 
 // maxAge is the largest Age that caches understand (RFC 9111 §1.2.2).
 const maxAge = (1<<31 - 1) * time.Second
 
-// fills reports whether an Upstream can get what the tree does not have of the
-// target. It does for mirrored providers only.
-func (g *Registry) fills(r *request) bool {
+// fetches reports whether an Upstream can fetch files of the target that the tree does
+// not have. It can for mirrored packages only.
+func (g *Registry) fetches(r *request) bool {
 	return g.Upstream != nil && !r.target.hosted && g.Upstream.Mirrors(r.target.Address)
 }
 
-// mayFetch reports whether an Upstream is asked for the version that r names, which is
-// not in the tree: it is written as in lists, and not withdrawn.
-func (g *Registry) mayFetch(r *request) bool {
+// mayFetchVersion reports whether to ask an Upstream for the version that r names,
+// which is not in the tree. The version has to be written as in lists, and must not be
+// withdrawn.
+func (g *Registry) mayFetchVersion(r *request) bool {
 	t := &r.target
 	parse := address.ParseProviderVersion
 	if t.IsModule() {
@@ -83,7 +84,7 @@ func (g *Registry) mayFetch(r *request) bool {
 	return err == nil && v.String() == t.version && g.withdrawn(r, t.version) == nil
 }
 
-// forClient is the context in which an Upstream is asked for r, with the address
+// forClient returns the context for asking an Upstream on behalf of r, with the address
 // of the client.
 func (g *Registry) forClient(r *request) context.Context {
 	r.waiting()
@@ -97,8 +98,8 @@ func (g *Registry) forClient(r *request) context.Context {
 	return upstream.ForClient(r.Context(), client)
 }
 
-// impatient is forClient with a limit if the tree has an answer too. What the
-// Upstream has begun goes on after that.
+// impatient is forClient, with a limit if the tree has an answer too. The Upstream
+// continues its work after the limit.
 func (g *Registry) impatient(r *request, present bool) (context.Context, context.CancelFunc) {
 	if !present {
 		return g.forClient(r), func() {}
@@ -106,9 +107,9 @@ func (g *Registry) impatient(r *request, present bool) (context.Context, context
 	return context.WithTimeout(g.forClient(r), presentPatience)
 }
 
-// A mergedID names a merged document: a list of versions, or what is said about one of
-// them or about its package for a platform. VERSION.json has a separate form for clients
-// that know h1: only.
+// A mergedID identifies a merged document: a list of versions, or the description of a
+// version or of its package for a platform. VERSION.json has a separate form for
+// clients that know only h1:.
 type mergedID struct {
 	kind     Kind
 	address  address.Address
@@ -117,24 +118,23 @@ type mergedID struct {
 	h1Only   bool
 }
 
-// A mergedDocument is made of what the tree has and of what the origin offers. It
-// is valid for a while, as long as the tree has the same.
+// A mergedDocument merges a list or description of the tree with the origin's. It is
+// valid for a while, as long as the tree does not change.
 type mergedDocument struct {
 	present any           // presentProvider, presentModule or *index.Release, which may be nil
-	age     time.Duration // of a stale list of versions; otherwise zero
-	latest  string        // of a list of a module's versions: the one to use
+	age     time.Duration // for a stale list of versions; otherwise zero
+	latest  string        // for a list of a module's versions: the version to use
 	until   time.Time
 	*wire.Document
 }
 
-// A presentProvider is what the tree has of a provider, and says about it. Both may be
-// nil.
+// A presentProvider is a provider in the tree, and its metadata. Both may be nil.
 type presentProvider struct {
 	*index.Provider
 	Metadata *registryhcl.File
 }
 
-// releases are those in the tree.
+// releases returns the releases in the tree.
 func (p presentProvider) releases() []*index.Release {
 	if p.Provider == nil {
 		return nil
@@ -142,7 +142,7 @@ func (p presentProvider) releases() []*index.Release {
 	return p.Releases
 }
 
-// withdrawn are the versions in the tree that are offered to nobody.
+// withdrawn returns the versions in the tree that are not offered.
 func (p presentProvider) withdrawn() []index.WithdrawnVersion {
 	if p.Provider == nil {
 		return nil
@@ -152,11 +152,11 @@ func (p presentProvider) withdrawn() []index.WithdrawnVersion {
 
 func (d mergedDocument) size() int { return len(d.Head) + len(d.Tail) }
 
-// What an origin offers of a version does not change, so VERSION.json is cached for
-// a minute. Lists of versions do, and requests have the Upstream renew them in the
-// background: they are cached for a second only, so that such requests reach
-// it, and not for longer than the list is old, so that an Upstream which renews its
-// lists on every request gets every request.
+// An origin's description of a version does not change, so VERSION.json is cached for a
+// minute. Lists of versions change, and the Upstream renews them in the background when
+// requests use them. So they are cached only for a second, in order that the requests
+// reach the Upstream. They are also not cached for longer than their own age: if an
+// Upstream renews its lists on every request, it gets every request.
 const (
 	mergedLife     = time.Minute
 	mergedListLife = time.Second
@@ -178,16 +178,16 @@ func (g *Registry) keepMerged(id mergedID, d mergedDocument, life time.Duration)
 	g.merged.put(id, d)
 }
 
-// cloneAddress returns an address to be kept. The parts of one that was requested may
-// share their memory with the request line, which is larger.
+// cloneAddress returns an address that can be kept. The parts of a requested address
+// may share memory with the request line, which is larger.
 func cloneAddress(a address.Address) address.Address {
 	a.Hostname = svchost.Hostname(strings.Clone(string(a.Hostname)))
 	a.Namespace, a.Name, a.System = strings.Clone(a.Namespace), strings.Clone(a.Name), strings.Clone(a.System)
 	return a
 }
 
-// answerMergedIndex answers with index.json of p, which may be nil, and of what the
-// origin offers. If the origin fails, it is that of p.
+// answerMergedIndex answers with index.json for the versions of p, which may be nil,
+// and of the origin. If the origin fails, it answers with the index.json of p.
 func (g *Registry) answerMergedIndex(w http.ResponseWriter, r *request, p *index.Provider) error {
 	present := presentProvider{p, g.metadata(r)}
 	d, err := g.mergedList(r, KindMirrorIndex, present, p != nil, func(further []wire.ProviderVersion) mergedDocument {
@@ -211,8 +211,9 @@ func (g *Registry) answerMergedVersions(w http.ResponseWriter, r *request, p *in
 	return g.writeMergedList(w, r, d, err)
 }
 
-// mergedList returns the list that merge makes of the versions which the origin offers
-// beside what is present. have reports whether there is anything.
+// mergedList passes the origin's versions to merge, and returns the merged list.
+// present is the provider or module in the tree. have reports whether the tree has any
+// of it.
 func (g *Registry) mergedList(r *request, kind Kind, present any, have bool, merge func([]wire.ProviderVersion) mergedDocument) (mergedDocument, error) {
 	id := mergedID{kind: kind, address: r.target.Address}
 	if d, ok := g.mergedDocument(id, present); ok {
@@ -250,8 +251,9 @@ func (g *Registry) writeMergedList(w http.ResponseWriter, r *request, d mergedDo
 	return g.writeDocument(w, r, d.Document, links{})
 }
 
-// neitherHas answers a request for what neither the tree nor the origin has, with the
-// error of the origin. Without an error it has versions, and none that may be fetched.
+// neitherHas answers a request for something that neither the tree nor the origin has,
+// with the error of the origin. Without an error, the origin has versions, but none may
+// be fetched.
 func neitherHas(r *request, err error) error {
 	a := r.target.Address
 	switch {
@@ -273,9 +275,9 @@ func versionsOf(list []wire.ProviderVersion) []string {
 	return versions
 }
 
-// answerMergedArchives answers with VERSION.json of the release of p, both of which
-// may be nil, and of the packages that the origin offers. If the origin fails, it
-// is that of the release.
+// answerMergedArchives answers with VERSION.json for the packages of the release, and
+// of the origin. p and release may be nil. If the origin fails, it answers with the
+// VERSION.json of the release.
 func (g *Registry) answerMergedArchives(w http.ResponseWriter, r *request, p *index.Provider, release *index.Release) error {
 	a, version := r.target.Address, r.target.version
 	l, id := g.archiveLinks(r, a), mergedID{kind: r.Kind, address: a, version: version, h1Only: r.knowsH1Only()}
@@ -299,27 +301,27 @@ func (g *Registry) answerMergedArchives(w http.ResponseWriter, r *request, p *in
 	case r.pending():
 		return errPending
 	case errors.Is(err, upstream.ErrNotFound):
-		return g.missing(w, r)
+		return g.notFound(w, r)
 	}
 	return upstreamFailed(err)
 }
 
-// knowsH1Only reports whether the client does not know zh: hashes, as Terraform
+// knowsH1Only reports whether the client does not know zh: hashes, like Terraform
 // before 0.14 (checklist 68).
 func (r *request) knowsH1Only() bool { return strings.Contains(r.UserAgent(), "Terraform/0.13.") }
 
-// writeFilled answers with a file that the snapshot does not have, once the
-// Upstream has it.
-func (g *Registry) writeFilled(w http.ResponseWriter, r *request) error {
+// writeFetched answers with a file that the snapshot does not have, once the Upstream
+// has fetched it.
+func (g *Registry) writeFetched(w http.ResponseWriter, r *request) error {
 	a := r.target.Address
 	filled, err := g.Upstream.Fill(g.forClient(r), a, r.target.file, r.provider())
 	switch {
 	case err != nil && r.pending():
 		return errPending // the tree may have it
 	case err != nil:
-		return fileNotFilled(a, err)
+		return fileNotFetched(a, err)
 	case filled.New:
-		g.filled(a)
+		g.fetched(a)
 	}
 	r.about(r.target.Address)
 	r.Version, r.Platform = filled.Version, filled.Platform

@@ -38,14 +38,15 @@ const (
 type pulling struct {
 	*site
 	registry *handlers.Registry
-	tree     *indextest.Tree // that is filled
-	faults   treetest.Faults // of the tree, as it is filled and read
+	tree     *indextest.Tree // filled from the origin
+	faults   treetest.Faults // in the tree, when it is filled and read
 	down     atomic.Bool     // whether the origin fails
 	mutex    sync.Mutex
-	asked    []string // of the origin
+	asked    []string // requests to the origin
 }
 
-// pull starts a mirror of the origin's tree; prepare writes what it has before.
+// pull starts a mirror of the origin's tree. prepare writes the files that it has
+// before.
 func pull(t *testing.T, origin *indextest.Tree, policy fill.Policy, prepare func(*indextest.Tree)) *pulling {
 	t.Helper()
 	p := new(pulling)
@@ -97,7 +98,7 @@ func (p *pulling) askedFor(name string) int {
 	return len(slices.DeleteFunc(slices.Clone(p.asked), func(path string) bool { return !strings.HasSuffix(path, name) }))
 }
 
-// hashes are those that VERSION.json has, by platform.
+// hashes returns the hashes in VERSION.json, by platform.
 func (s *site) hashes(url string) map[string][]string {
 	s.t.Helper()
 	var l struct {
@@ -207,8 +208,8 @@ func TestPullThrough(t *testing.T) {
 	})
 }
 
-// Terraform 0.13 knows h1: only, and refuses a list of hashes without one, but
-// accepts a package without a list (checklist 68). Other clients get the hashes.
+// Terraform 0.13 knows only h1:. It refuses a list of hashes without one, but accepts a
+// package without a list (checklist 68). Other clients get the hashes.
 func TestPullThroughForTerraform013(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, nil)
@@ -242,8 +243,8 @@ func TestPullThroughForTerraform013(t *testing.T) {
 	}
 }
 
-// A SHA256SUMS that the registry made lists only the packages in the tree: those
-// that the origin has are offered as well.
+// A SHA256SUMS that the registry made lists only the packages in the tree. Packages
+// that only the origin has are offered as well.
 func TestPullThroughOfPackagesAlone(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
@@ -274,7 +275,7 @@ func TestPullThroughOfDocumentsScansNothing(t *testing.T) {
 	}
 }
 
-// An origin that hangs does not keep clients from what is in the tree: they give up
+// An origin that hangs does not keep clients from packages in the tree. Clients give up
 // after ten seconds.
 func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
 	files := indextest.New(t)
@@ -292,7 +293,7 @@ func TestPullThroughFromAnOriginThatHangs(t *testing.T) {
 	})
 }
 
-// hanging is an upstream that never answers: a real one would need real seconds.
+// hanging is an upstream that never answers. A real one would need real seconds.
 type hanging struct{ handlers.Upstream }
 
 func (hanging) Mirrors(address.Address) bool { return true }
@@ -307,8 +308,8 @@ func (hanging) Available(ctx context.Context, _ address.Address, _ string, _ *in
 	return nil, ctx.Err()
 }
 
-// If the origin fails, what is in the tree is still offered, and the answers for
-// the rest say why.
+// If the origin fails, packages in the tree are still offered, and the answers for all
+// others say why they are not.
 func TestPullThroughWithoutOrigin(t *testing.T) {
 	origin, publisher := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, func(files *indextest.Tree) {
@@ -442,8 +443,8 @@ func (u grown) Fill(context.Context, address.Address, string, *index.Provider) (
 	return nil, u.fails
 }
 
-// A release that is complete by its SHA256SUMS is offered with the platforms that
-// the origin has added since. The origin is asked only if it may have any.
+// A release that is complete by its SHA256SUMS is offered with the platforms that the
+// origin has added since. The origin is asked only if it may have any.
 func TestPullThroughOfPlatformsThatAreAdded(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	files := indextest.New(t).Keys(originHost+"/acme", publisher)
@@ -481,8 +482,8 @@ func TestPullThroughSaysWhyThereIsNoFile(t *testing.T) {
 	}
 }
 
-// A file is served as soon as it is filled, even if the snapshot is of a root that
-// has been replaced by a rename since.
+// A file is served as soon as it is in the tree, even if the root of the snapshot has
+// been replaced by a rename since.
 func TestPullThroughIntoARootThatWasReplaced(t *testing.T) {
 	origin, _ := signedTree(t)
 	p := pull(t, origin, fill.Policy{}, nil)

@@ -12,21 +12,20 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A View is a snapshot as the subject of one request may see it, under the name by
-// which the registry was asked. What the rules hide is like what does not exist: in
-// lists, in counts and in the errors of look-ups. The API and the pages read
-// everything that is not a file through a View.
+// A View is a snapshot as the user of one request may see it, under the registry's name in
+// the request. In lists, counts and errors of look-ups, hidden packages look as if they did
+// not exist. The API and the pages read everything except files through a View.
 //
-// In a View, addresses without a HOSTNAME are hosted, and those with one are of that
+// In a View, addresses without a HOSTNAME are hosted, and addresses with one belong to that
 // registry.
 type View struct {
 	registry *Registry
 	request  *request
 }
 
-// Visit calls render with a view for a request. If render returns an error of a
-// look-up for what has not been read yet, it is called again with a view of the
-// next snapshot: it must not have written anything.
+// Visit calls render with a view for a request. If render returns the error of a
+// look-up for a package that has not been read yet, Visit calls it again with a view of
+// the next snapshot. Before that, render must not have written anything.
 func (g *Registry) Visit(r *http.Request, render func(*View) error) error {
 	g.once.Do(g.prepare)
 	q := &request{Request: r, Exchange: new(Exchange), self: g.Hostname(r), visit: true}
@@ -37,16 +36,16 @@ func (g *Registry) Visit(r *http.Request, render func(*View) error) error {
 	return g.await(q, func() error { return render(v) })
 }
 
-// Snapshot is what everything in the view is of. Packages and documentation are read
-// from it, once a look-up has returned what they are of.
+// Snapshot returns the snapshot of the view. After a look-up, packages and
+// documentation are read from it.
 func (v *View) Snapshot() *index.Snapshot { return v.request.snapshot }
 
-// Hostname is the name of the registry: the first part of hosted addresses in
-// configurations.
+// Hostname returns the name of the registry, which is the first part of hosted
+// addresses in configurations.
 func (v *View) Hostname() svchost.Hostname { return v.request.self }
 
-// ServicesURL is what the absolute URLs of the registry's services begin with, such as
-// "https://registry.example.com/v1".
+// ServicesURL returns the beginning of the absolute URLs of the registry's services,
+// such as "https://registry.example.com/v1".
 func (v *View) ServicesURL() string {
 	base := v.registry.baseFor(v.request)
 	if base == "" {
@@ -55,8 +54,8 @@ func (v *View) ServicesURL() string {
 	return base + v.registry.prefix
 }
 
-// Origin is the scheme and host at which browsers reach the registry, for what they are to
-// come back to from another site.
+// Origin returns the scheme and host at which browsers reach the registry, for pages to
+// which another site sends them back.
 func (g *Registry) Origin(r *http.Request) string {
 	if u, err := url.Parse(g.PublicURL); g.PublicURL != "" && err == nil {
 		return u.Scheme + "://" + u.Host
@@ -69,9 +68,9 @@ func (g *Registry) Origin(r *http.Request) string {
 	return "https://" + string(g.Hostname(r))
 }
 
-// LinkQuery is the query that makes the URL of a file of what was looked up last a signed
-// link, for a browser that has no credentials which the protocols know; empty if there is
-// no need, or no key.
+// LinkQuery returns the query that makes the URL of a file of the last look-up a signed
+// link, for a browser whose credentials the protocols do not accept. It is empty if
+// there is no need, or no key.
 func (v *View) LinkQuery(version, file string) string {
 	g, t := v.registry, &v.request.target
 	if !t.private || g.Links == nil {
@@ -84,25 +83,26 @@ func (v *View) LinkQuery(version, file string) string {
 	return string(query)
 }
 
-// FilesURL is what the URLs of files begin with: a path, unless there is a PublicURL.
+// FilesURL returns the beginning of the URLs of files: a path, unless there is a
+// PublicURL.
 func (v *View) FilesURL() string { return v.registry.base }
 
-// Public reports whether everyone may see everything, so that answers do not depend
-// on the subject.
+// Public reports whether everyone may see everything, so that no answer depends on the
+// user.
 func (v *View) Public() bool { return v.registry.open }
 
-// PublicUnder reports whether everyone may see everything of another registry's hostname
-// or, if that is empty, everything that is hosted.
+// PublicUnder reports whether everyone may see everything under the hostname of another
+// registry or, if that is empty, everything that is hosted.
 func (v *View) PublicUnder(hostname svchost.Hostname) bool {
 	g := v.registry
 	return g.open || g.rules.AllowsHostname(access.Subject{}, access.Read, hostname)
 }
 
-// Subject returns who makes the request.
+// Subject returns the user who makes the request.
 func (v *View) Subject() (access.Subject, error) { return v.registry.subject(v.request) }
 
-// Operator reports whether the subject may manage everything, and so may know what
-// is withheld, and why. Without rules nobody is known to be the operator.
+// Operator reports whether the user may manage everything, and so may know what is
+// withheld and why. Without rules no user is an operator.
 func (v *View) Operator() bool {
 	if v.registry.Rules == nil {
 		return false
@@ -111,15 +111,15 @@ func (v *View) Operator() bool {
 	return err == nil && v.registry.rules.AllowsAll(subject, access.Manage)
 }
 
-// Module looks up a module. The error is the answer to give if the subject may not see
-// it, if it does not exist, or if it has not been read yet.
+// Module looks up a module. The error is the answer for a module that the user may not
+// see, that does not exist, or that has not been read yet.
 func (v *View) Module(a address.Address) (*index.Module, error) {
 	if err := v.resolve(KindModuleVersions, a); err != nil {
 		return nil, err
 	}
 	m := v.request.module()
 	if m == nil {
-		return nil, v.registry.absent(nil, v.request)
+		return nil, v.registry.pendingOrNotFound(nil, v.request)
 	}
 	return m, v.complete()
 }
@@ -131,12 +131,12 @@ func (v *View) Provider(a address.Address) (*index.Provider, error) {
 	}
 	p := v.request.provider()
 	if p == nil {
-		return nil, v.registry.absent(nil, v.request)
+		return nil, v.registry.pendingOrNotFound(nil, v.request)
 	}
 	return p, v.complete()
 }
 
-// Private reports whether what was looked up last is hidden from some.
+// Private reports whether the result of the last look-up is hidden from some users.
 func (v *View) Private() bool { return v.request.target.private }
 
 func (v *View) resolve(kind Kind, a address.Address) error {
@@ -147,12 +147,12 @@ func (v *View) resolve(kind Kind, a address.Address) error {
 		return err
 	}
 	if !r.target.readable {
-		return g.missing(nil, r)
+		return g.notFound(nil, r)
 	}
 	return nil
 }
 
-// complete returns an error if there may be versions that the snapshot lacks.
+// complete returns an error if the snapshot may lack some versions.
 func (v *View) complete() error {
 	if v.request.listPending() {
 		return errPending
@@ -160,7 +160,7 @@ func (v *View) complete() error {
 	return nil
 }
 
-// Modules are the modules that the subject may see, hosted ones first, ordered by
+// Modules returns the modules that the user may see, hosted ones first, ordered by
 // address. The list is shared, and must not be changed.
 func (v *View) Modules() ([]Listed, error) {
 	l, err := v.listing()
@@ -170,7 +170,7 @@ func (v *View) Modules() ([]Listed, error) {
 	return l.modules.entries(), nil
 }
 
-// Providers are the providers that the subject may see, like Modules.
+// Providers returns the providers that the user may see, like Modules.
 func (v *View) Providers() ([]Listed, error) {
 	l, err := v.listing()
 	if err != nil {
@@ -179,16 +179,16 @@ func (v *View) Providers() ([]Listed, error) {
 	return l.providers.entries(), nil
 }
 
-// A Found is what a search finds: a module or provider, or a submodule.
+// A Found is a result of a search: a module or provider, or a submodule.
 type Found struct {
 	Listed
 
-	// Submodule is its path in the module, "modules/subnets"; empty for the module
-	// itself.
+	// Submodule is the path of a submodule in the module, such as "modules/subnets". It
+	// is empty for the module itself.
 	Submodule string
 }
 
-// SearchModules returns what of Modules a query finds, the best first (see
+// SearchModules searches Modules, and returns the best results first (see
 // index.Searcher).
 func (v *View) SearchModules(q index.Query) (FoundList, error) {
 	l, err := v.listing()
@@ -198,7 +198,7 @@ func (v *View) SearchModules(q index.Query) (FoundList, error) {
 	return l.modules.search(q), nil
 }
 
-// SearchProviders does the same with Providers.
+// SearchProviders searches Providers in the same way.
 func (v *View) SearchProviders(q index.Query) (FoundList, error) {
 	l, err := v.listing()
 	if err != nil {
@@ -213,10 +213,10 @@ type FoundList struct {
 	results index.Results
 }
 
-// Len is how many there are.
+// Len returns the number of results.
 func (f FoundList) Len() int { return f.results.Len() }
 
-// At returns one of them.
+// At returns one result.
 func (f FoundList) At(i int) Found {
 	match := f.results.At(i)
 	return Found{f.listed[match.Entry], match.Submodule}
@@ -226,7 +226,7 @@ func (l *listed) search(q index.Query) FoundList {
 	return FoundList{l.entries(), l.searcher().Search(q)}
 }
 
-// listing returns what the subject may see.
+// listing returns the part of the snapshot that the user may see.
 func (v *View) listing() (*listing, error) {
 	id, subject, err := v.listingID()
 	if err != nil {
@@ -235,8 +235,8 @@ func (v *View) listing() (*listing, error) {
 	return v.registry.listing(v.Snapshot(), id, subject), nil
 }
 
-// listingID says what a list in the view depends on. The subject is authenticated only
-// if it matters.
+// listingID returns what a list in the view depends on. It authenticates the user only
+// if that makes a difference.
 func (v *View) listingID() (id listingID, subject access.Subject, err error) {
 	if v.Snapshot().Catalog().Has(v.request.self) {
 		id.self = v.request.self

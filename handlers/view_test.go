@@ -29,7 +29,8 @@ func visit(t testing.TB, g *handlers.Registry, credentials, host string, see fun
 	}
 }
 
-// seen is what lists show: addresses with the latest version and how many there are.
+// seen returns the addresses in a list, with the latest version and the number of
+// versions.
 func seen(t testing.TB, list []handlers.Listed, err error) (all []string) {
 	t.Helper()
 	if err != nil {
@@ -41,8 +42,7 @@ func seen(t testing.TB, list []handlers.Listed, err error) (all []string) {
 	return all
 }
 
-// Lists have each address once, under the name by which it can be looked up, with the
-// versions that a look-up has.
+// Lists have each address once, under the name and with the versions of a look-up.
 func TestViewLists(t *testing.T) {
 	files := indextest.New(t)
 	for dir, v := range map[string]string{"": "1.0.0", "a.example.com/": "2.0.0", "b.example.com/": "3.0.0"} {
@@ -51,7 +51,7 @@ func TestViewLists(t *testing.T) {
 	}
 	files.Write("modules/acme/hosted/aws/1.0.0/main.tf", "# a module")
 	files.Write("modules/a.example.com/acme/named/aws/1.0.0/main.tf", "# a module")
-	// Of this, nothing is left under the name.
+	// Under this name, no version remains.
 	files.Write("modules/acme/gone/aws/1.0.0/main.tf", "# a module")
 	files.Write("modules/a.example.com/acme/gone/aws/registry.hcl", `withdrawn "1.0.0" {}`)
 	snapshot := scan(t, files)
@@ -156,7 +156,7 @@ func TestViewLookups(t *testing.T) {
 	})
 }
 
-// Operators are those who may manage everything.
+// A user who may manage everything is an operator.
 func TestViewOperator(t *testing.T) {
 	snapshot := scan(t, privateTree(t))
 	for _, test := range []struct {
@@ -186,7 +186,8 @@ func TestViewOperator(t *testing.T) {
 	}
 }
 
-// A search finds submodules too, after the modules, and what may be seen only.
+// A search also finds submodules, after the modules, and finds only what the user may
+// see.
 func TestViewSearch(t *testing.T) {
 	files := catalogTree(t)
 	g := privately(t, registry(scan(t, files)), "allow anonymous read acme/vpc mirrored.example.com", "allow reader read other")
@@ -216,8 +217,8 @@ func TestViewSearch(t *testing.T) {
 	})
 }
 
-// Requests at the same time, by many names and of several users, get what they would
-// get alone, also while the snapshot is replaced.
+// Concurrent requests by many names and of several users get the same answers as alone,
+// also while the snapshot is replaced.
 func TestListsAtTheSameTime(t *testing.T) {
 	files := privateTree(t)
 	snapshots := []*index.Snapshot{scan(t, files), scan(t, files)}
@@ -245,7 +246,7 @@ func TestListsAtTheSameTime(t *testing.T) {
 	}
 }
 
-// Who is treated alike by the rules shares lists; nobody else does.
+// Users whom the rules treat alike share lists, and no others do.
 func TestAudiences(t *testing.T) {
 	var asked []access.Subject
 	g := privately(t, registry(scan(t, privateTree(t))), "allow group:a read acme", "allow group:b read open")

@@ -10,9 +10,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// ModuleVersion looks up a version of a module like Module; an empty version is the
-// latest. One that an Upstream has is fetched if it is not in the tree. If there is the
-// module without that version, it is returned with the error.
+// ModuleVersion looks up a version of a module like Module. An empty version is the
+// latest. A version that the tree lacks is fetched if an Upstream has it. If only the
+// version is missing, ModuleVersion returns the module with the error.
 func (v *View) ModuleVersion(a address.Address, version string) (*index.Module, *index.ModuleVersion, error) {
 	if err := v.resolve(KindModuleVersions, a); err != nil {
 		return nil, nil, err
@@ -20,7 +20,8 @@ func (v *View) ModuleVersion(a address.Address, version string) (*index.Module, 
 	return v.registry.findModule(v.request, version)
 }
 
-// Describe returns what a version of a module that was looked up says about itself.
+// Describe returns the variables, outputs and other parts of a version of a module that
+// was looked up.
 func (v *View) Describe(m *index.ModuleVersion) (*moduledoc.Package, error) {
 	p, err := v.Snapshot().Describe(v.request.Context(), m)
 	return p, v.unreadable("package of the module", err)
@@ -37,8 +38,8 @@ func (v *View) ModuleFile(m *index.ModuleVersion, name string) ([]byte, error) {
 	return content, v.unreadable("package of the module", err)
 }
 
-// unreadable is the answer when something of the tree cannot be read; nil without an
-// error.
+// unreadable returns the answer if a part of the tree cannot be read, and nil without
+// an error.
 func (v *View) unreadable(what string, err error) error {
 	switch {
 	case err == nil:

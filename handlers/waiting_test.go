@@ -40,8 +40,8 @@ func (b blockedFs) Open(name string) (afero.File, error) {
 	return b.Fs.Open(name)
 }
 
-// On a cold start, what a request names is read first, and the request waits for
-// it: clients would choose an older version from an incomplete list, and OpenTofu
+// On a cold start, the requested packages are read first, and the request waits for
+// them. Clients would choose an older version from an incomplete list, and OpenTofu
 // asks a mirror only once (checklist 72).
 func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 	files := indextest.New(t)
@@ -67,7 +67,7 @@ func TestRequestsWaitForWhatIsNotReadYet(t *testing.T) {
 		{"/v1/modules/acme/vpc/aws/1.0.0", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
 		{"/v1/providers/acme/demo", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
 		{"/v1/providers/acme/demo/1.0.0", http.StatusOK, []string{`"1.0.0"`, `"1.1.0"`}},
-		{"/v1/modules", http.StatusOK, nil}, // which has what is known
+		{"/v1/modules", http.StatusOK, nil}, // lists have the packages read so far
 		{"/v1/providers/search?q=demo", http.StatusOK, nil},
 		{"/v1/providers/acme/none", http.StatusNotFound, nil},
 		{"/v1/modules/acme/vpc/aws/9.9.9", http.StatusNotFound, nil},
@@ -149,7 +149,7 @@ func TestARequestWaitsForAFileThatIsReplaced(t *testing.T) {
 	}
 }
 
-// unreachable is an upstream whose origin cannot be reached: it fails, or hangs as
+// unreachable is an upstream whose origin cannot be reached. It fails, or hangs as
 // behind some firewalls.
 type unreachable struct {
 	handlers.Upstream
@@ -182,8 +182,8 @@ func (u unreachable) Fill(ctx context.Context, _ address.Address, _ string, _ *i
 	return nil, u.fail(ctx)
 }
 
-// Requests also wait for what is in a mirror's tree and has not been read yet, even
-// if its origin cannot be reached.
+// Requests also wait for unread packages in a mirror's tree, even if its origin cannot
+// be reached.
 func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/large", "1.0.0", "linux_amd64")
@@ -216,8 +216,8 @@ func TestRequestsWaitForTheTreeOfAMirror(t *testing.T) {
 	}
 }
 
-// The right to read hosted addresses does not reveal that mirrored ones are being
-// read, whatever name the registry is asked by.
+// The right to read hosted addresses does not reveal that mirrored ones are being read,
+// under any name of the registry in the request.
 func TestPendingIsPrivate(t *testing.T) {
 	files := indextest.New(t)
 	files.Write("modules/registry.terraform.io/acme/vpc/aws/1.0.0.zip", indextest.Zip("main.tf", "x"))
@@ -248,8 +248,8 @@ func TestPendingIsPrivate(t *testing.T) {
 	}
 }
 
-// A request that has waited for an origin waits less for the tree: clients give up
-// after ten seconds in all.
+// A request that has waited for an origin waits less for the tree, since clients give
+// up after ten seconds in all.
 func TestRequestsWaitOnce(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider(originHost+"/acme/demo", "1.0.0", "linux_amd64")
@@ -271,8 +271,8 @@ func TestRequestsWaitOnce(t *testing.T) {
 	})
 }
 
-// A request that has waited for its credentials or its link to be checked, by an
-// issuer of tokens or in a storage, waits less for the tree too.
+// A request also waits less for the tree if an issuer of tokens or a storage took long
+// to check its credentials or its link.
 func TestRequestsWaitOnceForChecksToo(t *testing.T) {
 	const check = 3 * time.Second
 	files := indextest.New(t)
@@ -362,8 +362,8 @@ func TestModuleVersionUnderNoHostnameIsPending(t *testing.T) {
 	}
 }
 
-// Files whose times or modes have changed, as after a restore, are read again, and
-// a requested one first.
+// Files whose times or modes have changed, as after a restore, are read again,
+// requested files first.
 func TestRequestedFilesAreReadAgainFirst(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
@@ -389,7 +389,7 @@ func TestRequestedFilesAreReadAgainFirst(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	x.Start() // which scans
+	x.Start() // it starts a scan
 	defer close(blocked.open)
 	s := serve(t, &handlers.Registry{Snapshot: x.Snapshot, Next: x.Next, Changed: x.Refresh})
 	for _, path := range []string{"/v1/mirror/-/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip", "/v1/modules/acme/vpc/aws/1.0.0/archive.tar.gz"} {
@@ -399,8 +399,8 @@ func TestRequestedFilesAreReadAgainFirst(t *testing.T) {
 	}
 }
 
-// A request is answered from one snapshot even if it is replaced meanwhile. This
-// test is most useful with the race detector.
+// A request is answered from one snapshot even if the snapshot is replaced meanwhile.
+// This test is most useful with the race detector.
 func TestSnapshotsAreSwappedWhileServing(t *testing.T) {
 	key, publisher := newKey(t), indextest.NewPublisher(t)
 	trees := []*indextest.Tree{indextest.New(t), indextest.New(t)}
@@ -468,7 +468,7 @@ func TestSnapshotsAreSwappedWhileServing(t *testing.T) {
 	}
 }
 
-// What lies in the tree and has not been read yet is 503.
+// A package in the tree that has not been read yet is a 503.
 func TestPendingIsUnavailable(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
@@ -529,8 +529,8 @@ func (s *store) Save(m []byte) error {
 	return nil
 }
 
-// A provider of which only unsigned releases have been read is not missing: a
-// signed one may follow.
+// If only unsigned releases of a provider have been read, the provider is not missing:
+// a signed one may follow.
 func TestPendingReleaseMayBeSigned(t *testing.T) {
 	publisher := indextest.NewPublisher(t)
 	files := indextest.New(t)

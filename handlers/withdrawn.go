@@ -9,14 +9,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A version that registry.hcl withdraws is in no list and no document. A request for it,
-// which a lock file or an exact constraint leads to, is answered with 410 and the reason.
-// Only VERSION.json of a mirror is empty instead, since an error there stops clients
-// that chain this mirror with another source (checklist 66).
+// A version that registry.hcl withdraws is in no list and no document. A lock file or
+// an exact constraint leads to a request for it, which is answered with 410 and the
+// reason. Only VERSION.json of a mirror is empty instead, since an error there stops
+// clients that chain this mirror with another source (checklist 66).
 
-// metadata is what registry.hcl says about the target of r, which is nil if there is
-// none. For the files of what is hosted, which are named by their place in the tree,
-// it is what clients were told when they asked for the list.
+// metadata returns the registry.hcl of the target of r, or nil if there is none. Files
+// of hosted packages are named by their place in the tree. For them, it returns the
+// metadata that clients saw when they asked for the list.
 func (g *Registry) metadata(r *request) *registryhcl.File {
 	t := &r.target
 	name := t.under
@@ -30,9 +30,9 @@ func (g *Registry) metadata(r *request) *registryhcl.File {
 	return r.snapshot.Metadata(t.At(t.under))
 }
 
-// Withdrawn returns the versions of a provider or module that lie in the tree and are
-// withdrawn, the newest first: also where nothing else of it is offered, so that
-// Module and Provider find nothing. The error is that of those.
+// Withdrawn returns the versions of a provider or module that are in the tree and
+// withdrawn, the newest first. It finds them even if no version is offered, so that
+// Module and Provider find nothing. Its errors are the errors of Module and Provider.
 func (v *View) Withdrawn(a address.Address) ([]index.WithdrawnVersion, error) {
 	kind := KindProviderVersions
 	if a.IsModule() {
@@ -44,8 +44,8 @@ func (v *View) Withdrawn(a address.Address) ([]index.WithdrawnVersion, error) {
 	return v.request.withdrawnVersions(), nil
 }
 
-// withdrawnVersions are the versions of the target that lie in the tree and are withdrawn,
-// the newest first.
+// withdrawnVersions returns the versions of the target that are in the tree and
+// withdrawn, the newest first.
 func (r *request) withdrawnVersions() []index.WithdrawnVersion {
 	t := &r.target
 	if t.merged {
@@ -54,12 +54,12 @@ func (r *request) withdrawnVersions() []index.WithdrawnVersion {
 	return r.snapshot.WithdrawnVersions(t.At(t.under))
 }
 
-// listAbsent answers a request for the list of what the snapshot does not have. If all that
-// lies in the tree is withdrawn, the answer says so.
-func (g *Registry) listAbsent(w http.ResponseWriter, r *request) error {
+// listNotFound answers a request for a list that the snapshot does not have. If all
+// versions in the tree are withdrawn, the answer says so.
+func (g *Registry) listNotFound(w http.ResponseWriter, r *request) error {
 	withdrawn := r.withdrawnVersions()
 	if len(withdrawn) == 0 || r.pending() {
-		return g.absent(w, r)
+		return g.pendingOrNotFound(w, r)
 	}
 	name, newest := r.target.resource().Address, withdrawn[0]
 	if why := newest.Notice.String(); why != "" {
@@ -68,8 +68,8 @@ func (g *Registry) listAbsent(w http.ResponseWriter, r *request) error {
 	return fail(http.StatusGone, "all versions of %s are withdrawn", name)
 }
 
-// withdrawn returns the answer for a version that is withdrawn, whether its files are
-// in the tree or not; nil for any other.
+// withdrawn returns the answer for a withdrawn version, whether or not its files are in
+// the tree. It returns nil for any other version.
 func (g *Registry) withdrawn(r *request, text string) error {
 	m := g.metadata(r)
 	if m == nil || len(m.Withdrawn) == 0 {
@@ -97,7 +97,7 @@ func (g *Registry) withdrawn(r *request, text string) error {
 // fileWithdrawn is withdrawn for a file of a provider's release.
 func (g *Registry) fileWithdrawn(r *request) error {
 	if m := g.metadata(r); m == nil || len(m.Withdrawn) == 0 {
-		return nil // most often, and names need not be parsed
+		return nil // the usual case, in which names need not be parsed
 	}
 	f, err := address.ParseReleaseFile(r.target.Name, r.target.file)
 	if err != nil {
@@ -106,14 +106,14 @@ func (g *Registry) fileWithdrawn(r *request) error {
 	return g.withdrawn(r, f.Version.String())
 }
 
-// versionAbsent answers a request for a version that the snapshot does not have.
-// known reports whether it has others.
-func (g *Registry) versionAbsent(w http.ResponseWriter, r *request, known bool) error {
+// versionNotFound answers a request for a version that the snapshot does not have.
+// known reports whether it has other versions.
+func (g *Registry) versionNotFound(w http.ResponseWriter, r *request, known bool) error {
 	if err := g.withdrawn(r, r.target.version); err != nil {
 		return err
 	}
 	if !known || r.pending() {
-		return g.absent(w, r)
+		return g.pendingOrNotFound(w, r)
 	}
 	if err := r.target.checkSpelling(); err != nil {
 		return err
@@ -121,7 +121,7 @@ func (g *Registry) versionAbsent(w http.ResponseWriter, r *request, known bool) 
 	return fail(http.StatusNotFound, "%s has no such version", *r.address)
 }
 
-// withoutWithdrawn drops versions that m withdraws from a list.
+// withoutWithdrawn removes the versions that m withdraws from a list.
 func withoutWithdrawn(list []wire.ProviderVersion, m *registryhcl.File) []wire.ProviderVersion {
 	kept, _ := index.WithoutWithdrawn(m, list, nil)
 	return kept

@@ -29,9 +29,9 @@ withdrawn "1.2.0" {
 }
 `
 
-// noticedTree has three versions of a hosted provider and module and of a mirrored
+// noticesTree has three versions of a hosted provider and module and of a mirrored
 // provider: one deprecated, one withdrawn, one neither.
-func noticedTree(t testing.TB) *indextest.Tree {
+func noticesTree(t testing.TB) *indextest.Tree {
 	files := indextest.New(t)
 	for _, v := range []string{"1.0.0", "1.1.0", "1.2.0"} {
 		files.Provider("acme/demo", v, "linux_amd64")
@@ -45,7 +45,7 @@ func noticedTree(t testing.TB) *indextest.Tree {
 }
 
 func TestDeprecated(t *testing.T) {
-	s := serve(t, registry(scan(t, noticedTree(t))))
+	s := serve(t, registry(scan(t, noticesTree(t))))
 	s.rule("20 21 the provider's list has a warning of what is withdrawn, and one for each notice that deprecates, which name the versions", func(t *testing.T, s *site) {
 		var list struct{ Warnings []string }
 		s.json("/v1/providers/acme/demo/versions", &list)
@@ -73,8 +73,8 @@ func TestDeprecated(t *testing.T) {
 	})
 }
 
-// A withdrawn version takes the builds that clients take for it with it, and a withdrawn
-// build no other.
+// Withdrawing a version also withdraws the builds that clients take for it. Withdrawing
+// a build withdraws no other.
 func TestWithdrawnBuilds(t *testing.T) {
 	files := indextest.New(t)
 	for _, v := range []string{"1.0.0", "1.0.0+a", "1.1.0", "1.1.0+a"} {
@@ -108,7 +108,7 @@ func TestWithdrawnBuilds(t *testing.T) {
 }
 
 func TestWithdrawn(t *testing.T) {
-	s := serve(t, registry(scan(t, noticedTree(t))))
+	s := serve(t, registry(scan(t, noticesTree(t))))
 	for _, path := range []string{
 		"/v1/providers/acme/demo/versions", "/v1/modules/acme/vpc/aws/versions",
 		"/v1/mirror/a.example/acme/demo/index.json", "/v1/mirror/" + ownHost + "/acme/demo/index.json",
@@ -120,7 +120,7 @@ func TestWithdrawn(t *testing.T) {
 		})
 	}
 	s.rule("if all are, the list is gone, with the reason", func(t *testing.T, _ *site) {
-		files := noticedTree(t)
+		files := noticesTree(t)
 		for _, folder := range []string{"providers/acme/demo", "modules/acme/vpc/aws"} {
 			files.Write(folder+"/registry.hcl", "withdrawn \">= 1.2\" {\n  reason = \"CVE-2026-1\"\n}\nwithdrawn \"< 1.2\" {}\n")
 		}
@@ -168,8 +168,8 @@ func TestWithdrawn(t *testing.T) {
 	})
 }
 
-// A version that a mirror withdraws is neither fetched nor handed out while nothing says so,
-// also by a registry that has just been started and knows nothing yet.
+// A version that a mirror withdraws is neither fetched nor handed out, even while its
+// registry.hcl cannot be read, or the registry has just started and knows nothing yet.
 func TestWithdrawnWhileTheTreeCannotBeRead(t *testing.T) {
 	origin, _ := signedTree(t)
 	origin.Write("modules/acme/vpc/aws/1.1.0.tar.gz", indextest.TarGz("main.tf", "# the origin's"))
@@ -215,8 +215,8 @@ func TestWithdrawnWhileTheTreeCannotBeRead(t *testing.T) {
 	}
 }
 
-// What HOSTNAME's registry.hcl withdraws, and what that without HOSTNAME does, is
-// withdrawn from what the registry offers as HOSTNAME, and nowhere else.
+// The registry.hcl under a HOSTNAME and the one without HOSTNAME both withdraw versions
+// that the registry offers as HOSTNAME, and no others.
 func TestWithdrawnUnderOwnName(t *testing.T) {
 	const zip = "terraform-provider-demo_1.0.0_linux_amd64.zip"
 	for _, dir := range []string{"", ownHost + "/"} {
@@ -246,8 +246,8 @@ func TestWithdrawnUnderOwnName(t *testing.T) {
 	}
 }
 
-// Who may not read a provider or module is not told that it is withdrawn; a link
-// that was signed before does not open it.
+// A user who may not read a provider or module does not learn that it is withdrawn. A
+// link signed before the withdrawal does not open it.
 func TestWithdrawnInPrivate(t *testing.T) {
 	files := namesakes(t)
 	before := scan(t, files)
@@ -275,10 +275,10 @@ func TestWithdrawnInPrivate(t *testing.T) {
 	}
 }
 
-// Pages tell which versions are withdrawn, also of what is not offered at all, and to
-// those who may read it only.
+// Pages tell which versions are withdrawn, even if no version is offered. They tell
+// only users who may read the package.
 func TestViewOfWithdrawn(t *testing.T) {
-	files := noticedTree(t)
+	files := noticesTree(t)
 	files.Write("modules/acme/gone/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "#")).Write("modules/acme/gone/aws/registry.hcl", `withdrawn ">= 0" { reason = "gone" }`)
 	files.Write("modules/"+ownHost+"/acme/vpc/aws/registry.hcl", `withdrawn "1.0.0" {}`)
 	g := registry(scan(t, files))
@@ -323,8 +323,8 @@ func TestViewOfWithdrawn(t *testing.T) {
 	}
 }
 
-// A version that the operator withdraws is not fetched from its origin either,
-// whether it was fetched before or not.
+// A version that the operator withdraws is not fetched from its origin either, whether
+// or not it was fetched before.
 func TestWithdrawnFromAnOrigin(t *testing.T) {
 	origin, publisher := signedTree(t)
 	origin.Provider("acme/demo", "1.2.0", "linux_amd64").Signed(publisher)
@@ -357,8 +357,8 @@ func TestWithdrawnFromAnOrigin(t *testing.T) {
 	})
 }
 
-// What may be withdrawn is not fetched: of a folder that could not be read since the start
-// nothing is known.
+// While the folder of a package has not been readable since the start, its versions may
+// be withdrawn, so none is fetched.
 func TestWhatCannotBeReadIsNotFetched(t *testing.T) {
 	for _, folder := range []string{"providers", "providers/" + originHost, "providers/" + originHost + "/acme", "providers/" + originHost + "/acme/demo", "providers/" + originHost + "/acme/demo/registry.hcl"} {
 		t.Run(folder, func(t *testing.T) {

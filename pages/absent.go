@@ -9,9 +9,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// absentVersion answers a request for a version that is not offered: if it is
-// withdrawn, it says why, and otherwise which one to use. latest is empty if none is
-// offered.
+// absentVersion answers a request for a version that is not offered. If the version is
+// withdrawn, the answer says why. Otherwise it names the latest version, which is empty
+// if none is offered.
 func (v *visit) absentVersion(latest string, err error) (*answer, error) {
 	status, _ := handlers.Status(err)
 	if status != http.StatusNotFound && status != http.StatusGone {
@@ -27,7 +27,7 @@ func (v *visit) absentVersion(latest string, err error) (*answer, error) {
 	}
 	var useLatest *link
 	if latest != "" {
-		useLatest = &link{"Latest version " + latest, v.url(v.route.at(""))}
+		useLatest = &link{"Latest version " + latest, v.url(v.route.withVersion(""))}
 	}
 	for _, w := range withdrawn {
 		if v.route.version == "" && latest == "" || w.Version == v.route.version {
@@ -42,7 +42,7 @@ func (v *visit) absentVersion(latest string, err error) (*answer, error) {
 	return errorAnswer(e)
 }
 
-// withdrawnAnswer is the page of a version that is withdrawn.
+// withdrawnAnswer returns the page of a withdrawn version.
 func withdrawnAnswer(p page, a address.Address, w index.WithdrawnVersion, latest *link) (*answer, error) {
 	e := newErrorPage(p, http.StatusGone, cmp.Or(w.Notice.Reason, "No reason was given."))
 	e.Name = a.String() + " " + w.Version + " has been withdrawn"

@@ -3,6 +3,7 @@ package pages
 import (
 	"context"
 	"errors"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"net/http"
 	"reflect"
 	"strings"
@@ -67,7 +68,7 @@ func TestAPageThatIsNotKeptIsMadeByTheNext(t *testing.T) {
 	})
 }
 
-// A string added to a route or a query must be cloned too.
+// A new string in a route or a query must be cloned too.
 func TestClonedKeysShareNoString(t *testing.T) {
 	request := strings.Repeat("x", 64)
 	var strung func(v reflect.Value, do func(path string, s *string), path string)
@@ -102,12 +103,12 @@ func TestTextsAreRenderedInTurn(t *testing.T) {
 		t.Fatal(err)
 	}
 	v := &visit{site: s, request: r}
-	if d, err := v.document(markdown{Text: "x"}); err != nil || d.HTML != "<p>x</p>\n" {
+	if d, err := v.document(markdown.Text{Source: "x"}); err != nil || d.HTML != "<p>x</p>\n" {
 		t.Errorf("%q, %v", d.HTML, err)
 	}
 	s.writing <- struct{}{}
 	cancel()
-	if _, err := v.document(markdown{Text: "x"}); !errors.Is(err, context.Canceled) {
+	if _, err := v.document(markdown.Text{Source: "x"}); !errors.Is(err, context.Canceled) {
 		t.Errorf("it did not wait: %v", err)
 	}
 }

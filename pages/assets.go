@@ -11,17 +11,17 @@ import (
 //go:embed assets
 var assetFiles embed.FS
 
-// assetFolder is where the assets are, below the path of the pages.
+// assetFolder is the folder of the assets, below the path of the pages.
 const assetFolder = "/_registry/"
 
-// An asset is a static file of the pages. Its name has a hash of its content, so that
-// browsers keep it for good.
+// An asset is a static file of the pages. Its name contains a hash of its content, so
+// that browsers keep it and never ask again.
 type asset struct {
 	name, contentType, tag string
 	content, zipped        []byte
 }
 
-// assets are all static files, by the names they are served under.
+// assets are all static files, by the names in their URLs.
 type assets struct {
 	byName map[string]asset
 	hashed map[string]string // style.css → style-0123456789.css

@@ -11,7 +11,7 @@ import (
 )
 
 // BenchmarkModulePage compares a page of a module with 300 inputs with the list of its
-// versions. The goal is half of the requests (DESIGN §11); bench/ measures that in the
+// versions. The goal is half as many requests (DESIGN §11). bench/ measures it in the
 // whole server.
 func BenchmarkModulePage(b *testing.B) {
 	var code bytes.Buffer

@@ -7,16 +7,16 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
-// How much is in a list at once.
+// How much a list shows at once.
 const (
 	pageItems    = 30
 	maxChoices   = 10
-	maxFurther   = 200 // folded choices
-	foundAtOnce  = 10  // of each kind on the page with all results
+	maxFurther   = 200 // choices that are folded
+	foundAtOnce  = 10  // results of each kind on the page with all results
 	maxPartsShow = 5   // submodules under a module
 )
 
-// hostedChoice stands for what the registry hosts in the filter by registry.
+// hostedChoice is the value for hosted packages in the filter by registry.
 const hostedChoice = "-"
 
 // browse answers with a page of a list.
@@ -37,7 +37,7 @@ func (v *visit) browse() (*answer, error) {
 	}
 	if len(all) == 0 {
 		b.Empty = v.emptyTree(b.page, current == "modules", current == "providers")
-		return v.unlessUnknown(pageAnswer("browse", b))
+		return v.orSignIn(pageAnswer("browse", b))
 	}
 	var chosen []handlers.Listed
 	for _, l := range all {
@@ -59,10 +59,10 @@ func (v *visit) browse() (*answer, error) {
 	return pageAnswer("browse", b)
 }
 
-// filters reports whether the query leaves something out.
+// filters reports whether the query has a filter.
 func (q query) filters() bool { return q.namespace != "" || q.system != "" || q.registry != "" }
 
-// matches reports whether an address passes all filters but the one of that name.
+// matches reports whether an address passes all filters except the one with that name.
 func (q query) matches(a address.Address, but string) bool {
 	return (but == "namespace" || q.namespace == "" || q.namespace == a.Namespace) &&
 		(but == "provider" || q.system == "" || q.system == a.System) &&
@@ -76,7 +76,7 @@ func registryOf(a address.Address) string {
 	return string(a.Hostname)
 }
 
-// facets are the filters, each with what the others leave to choose from.
+// facets returns the filters, each with the choices that the other filters leave.
 func (v *visit) facets(all []handlers.Listed) []facet {
 	make := func(title, name, current string, of func(address.Address) string) facet {
 		counts := map[string]int{}
@@ -89,7 +89,7 @@ func (v *visit) facets(all []handlers.Listed) []facet {
 		if len(counts) < 2 && current == "" {
 			return f // there is nothing to choose
 		}
-		for i, value := range mostFirst(counts) {
+		for i, value := range byCount(counts) {
 			c := choice{Text: value, Count: counts[value], Current: value == current}
 			next := v.query
 			next.offset = 0
@@ -125,7 +125,7 @@ func (v *visit) facets(all []handlers.Listed) []facet {
 	return append(facets, make("Registry", "registry", v.query.registry, registryOf))
 }
 
-// listURL is the URL of the same list with another query.
+// listURL returns the URL of the same list with another query.
 func (v *visit) listURL(q query) string {
 	offset := ""
 	if q.offset > 0 {

@@ -13,41 +13,39 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// A change is one difference between the interfaces of two versions of a module: what
-// callers see of it.
+// A change is a difference between the interfaces of two versions of a module, as
+// callers see it.
 type change struct {
 	Kind changeKind
 
-	// What has changed: "input", "output", "provider", "submodule" or "client", and
-	// its Name. Submodule is the path of the submodule it belongs to; empty for the
-	// root.
+	// What names the kind of thing that has changed: "input", "output", "provider",
+	// "submodule" or "client". Name is its name. Submodule is the path of the submodule
+	// that it belongs to, empty for the root.
 	What, Name, Submodule string
 
 	Details []detail
 
-	// Breaking: a configuration that uses the older version may have to be changed
-	// for the newer one.
+	// Breaking reports that a configuration for the older version may need a change to
+	// use the newer one.
 	Breaking bool
 }
 
-// A changeKind is what became of something.
+// A changeKind says whether something was added, removed or changed.
 type changeKind string
 
-// The kinds of changes.
 const (
 	added   changeKind = "added"
 	removed changeKind = "removed"
 	changed changeKind = "changed"
 )
 
-// A detail is a property that has changed. Where From and To are empty, Of is a
-// sentence.
+// A detail is a property that has changed. If From and To are empty, Of is a sentence.
 type detail struct {
 	Of, From, To string
 }
 
-// compareInterfaces returns what has changed in the interface of a module, from one
-// version to another: breaking changes first, then in the order of the modules.
+// compareInterfaces returns the changes between the interfaces of two versions of a
+// module: breaking changes first, then in the order of the modules.
 func compareInterfaces(from, to *moduledoc.Package) []change {
 	c := comparer{}
 	c.client(from.Root.RequiredVersion, to.Root.RequiredVersion)
@@ -109,8 +107,8 @@ func (c *comparer) module(from, to *moduledoc.Module) {
 	pair(from.Providers, to.Providers, func(p *moduledoc.Provider) string { return p.Name }, c.provider)
 }
 
-// pair calls compare for everything in two lists by its name: in the order of to, then
-// what only from has. What is missing is nil.
+// pair calls compare for each name in two lists: first in the order of to, then for the
+// names that only from has. compare gets nil for an element that a list lacks.
 func pair[T any](from, to []T, name func(*T) string, compare func(from, to *T)) {
 	old := make(map[string]*T, len(from))
 	for i := range from {
@@ -191,7 +189,7 @@ func (c *comparer) output(from, to *moduledoc.Output) {
 		return
 	}
 	one := change{Kind: changed, What: "output", Name: to.Name}
-	// A caller that passes such a value on has to mark its own output too.
+	// A caller that passes a sensitive value on has to mark its own output too.
 	if from.Sensitive != to.Sensitive {
 		one.Details = append(one.Details, flag("sensitive", to.Sensitive))
 		one.Breaking = one.Breaking || to.Sensitive
@@ -220,7 +218,7 @@ func (c *comparer) provider(from, to *moduledoc.Provider) {
 	one := change{Kind: changed, What: "provider", Name: to.Name}
 	if from.Source != to.Source {
 		one.Details = append(one.Details, detail{"source", from.Source, to.Source})
-		one.Breaking = true // what the state has belongs to another provider
+		one.Breaking = true // the resources in the state belong to another provider
 	}
 	if !sameConstraints(from.Version, to.Version) {
 		one.Details = append(one.Details, detail{"version", orAny(from.Version), orAny(to.Version)})
@@ -231,7 +229,7 @@ func (c *comparer) provider(from, to *moduledoc.Provider) {
 	}
 }
 
-// flag is the detail of a property that is there or not.
+// flag returns the detail of a property that is either set or not.
 func flag(name string, on bool) detail {
 	if on {
 		return detail{Of: "now " + name}
@@ -246,14 +244,14 @@ func orAny(s string) string {
 	return s
 }
 
-// sameType reports whether the types of two variables are the same, however they are laid
-// out. No type is any type, and defaults of optional attributes are part of a type.
+// sameType reports whether two variables have the same type, whatever the layout. No
+// type means any type. Defaults of optional attributes are part of a type.
 func sameType(a, b *moduledoc.Variable) bool {
-	return a.Type == b.Type || slices.Equal(wordsOf(orAny(a.Type)), wordsOf(orAny(b.Type)))
+	return a.Type == b.Type || slices.Equal(typeWords(orAny(a.Type)), typeWords(orAny(b.Type)))
 }
 
-// wordsOf is a type as it is written, but for its layout.
-func wordsOf(typ string) (words []string) {
+// typeWords returns a type as it is written, without its layout.
+func typeWords(typ string) (words []string) {
 	tokens, _ := hclsyntax.LexExpression([]byte(typ), "", hcl.InitialPos)
 	for _, token := range tokens {
 		switch token.Type {
@@ -265,16 +263,17 @@ func wordsOf(typ string) (words []string) {
 	return words
 }
 
-// acceptsType reports whether what could be given for the old variable can be for the new
-// one. Types that cannot be read, or are too long to be, may accept anything or nothing.
+// acceptsType reports whether the new variable accepts every value that the old one
+// accepted. A type that cannot be read, or is too long to be read, may accept anything
+// or nothing.
 func acceptsType(now, old *moduledoc.Variable) bool {
 	n, errNow := now.Constraint()
 	o, errOld := old.Constraint()
 	return errNow == nil && errOld == nil && accepts(n, o)
 }
 
-// accepts reports whether every value of the old type is surely good for the new one,
-// with no attribute ignored.
+// accepts reports whether every value of the old type certainly fits the new one, and
+// the new type ignores no attribute.
 func accepts(now, old cty.Type) bool {
 	switch {
 	case now == cty.DynamicPseudoType, now.Equals(old):
@@ -312,15 +311,16 @@ func sameConstraints(a, b string) bool {
 	return errA == nil && errB == nil && ca.String() == cb.String()
 }
 
-// narrows reports whether constraints refuse a version that others allow. Where they
-// begin and end decides, so only the versions around the boundaries are tried.
+// narrows reports whether the constraints to refuse a version that from allows. Only
+// their boundaries make a difference, so it tries only the versions around the
+// boundaries.
 func narrows(from, to string) bool {
 	old, errOld := address.ParseConstraints(from)
 	now, errNow := address.ParseConstraints(to)
 	if errOld != nil || errNow != nil {
-		return false // nobody knows
+		return false // a constraint that cannot be read may allow anything
 	}
-	for _, v := range around(from + "," + to) {
+	for _, v := range boundaryVersions(from + "," + to) {
 		if old.Cover(v) && !now.Cover(v) {
 			return true
 		}
@@ -328,8 +328,9 @@ func narrows(from, to string) bool {
 	return false
 }
 
-// around are the versions named in constraints with those next to them.
-func around(constraints string) []*version.Version {
+// boundaryVersions returns the versions that constraints name, and the versions next to
+// them.
+func boundaryVersions(constraints string) []*version.Version {
 	versions := []*version.Version{version.Must(version.NewVersion("0.0.0"))}
 	for part := range strings.SplitSeq(constraints, ",") {
 		v, err := version.NewVersion(strings.TrimLeft(strings.TrimSpace(part), "<>=!~ "))
@@ -347,10 +348,10 @@ func around(constraints string) []*version.Version {
 				clear(next[i+1:])
 				if step < 0 {
 					for j := i + 1; j < 3; j++ {
-						next[j] = 1 << 20 // the last one before
+						next[j] = 1 << 20 // the last version before it
 					}
 				}
-				if v, err := version.NewVersion(joinSegments(next)); err == nil { // beyond the largest number it is not one
+				if v, err := version.NewVersion(joinSegments(next)); err == nil { // a number that is too large makes no version
 					versions = append(versions, v)
 				}
 			}

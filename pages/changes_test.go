@@ -11,7 +11,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// String is a change on one line: "breaking: input x changed (type string → bool)".
+// String returns a change on one line: "breaking: input x changed (type string →
+// bool)".
 func (c change) String() string {
 	s := fmt.Sprintf("%s %s %s", c.What, c.Name, c.Kind)
 	if c.Submodule != "" {
@@ -44,7 +45,7 @@ func changesOf(from, to moduledoc.Package) []string {
 
 func root(m moduledoc.Module) moduledoc.Package { return moduledoc.Package{Root: m} }
 
-// nullable are variables as authors write them if they do not think of null.
+// nullable declares variables as authors do who do not think of null.
 func nullable(variables ...moduledoc.Variable) moduledoc.Package {
 	for i := range variables {
 		variables[i].Nullable = true
@@ -114,7 +115,7 @@ func TestChangesOfNull(t *testing.T) {
 }
 
 func TestTypesThatAcceptWhatWasAccepted(t *testing.T) {
-	const depth = 4 << 10 // HCL's parser calls itself for each
+	const depth = 4 << 10 // HCL's parser calls itself for each level
 	for _, test := range []struct {
 		name, from, to string
 		accepts        bool

@@ -2,36 +2,37 @@ package pages
 
 import version "github.com/hashicorp/go-version"
 
-// A comparison is what changed between two versions, as the page shows it.
+// A comparison lists the changes between two versions, as the page shows them.
 type comparison struct {
 	From, To string
 
 	// Others are the versions that can be compared with To.
 	Others []versionLink
 
-	// Action is the path of the form that chooses one.
+	// Action is the path of the form that chooses one of them.
 	Action string
 
 	Changes []change
 	Verdict verdict
 
-	// Later: From is the newer one, and the changes are what it has in comparison.
+	// Later reports that From is the newer version, so that the changes lead from To to
+	// From.
 	Later bool
 
-	// Unreadable: one of the packages could not be read, so that nothing is known.
+	// Unreadable reports that a package could not be read, so that nothing is known.
 	Unreadable bool
 }
 
-// A verdict says whether the version number tells what changed.
+// A verdict says whether the version number tells what has changed.
 type verdict struct {
-	Tone  string // as of a chip
+	Tone  string // the tone of a chip
 	Title string
 	Text  string
 }
 
-// judge says what changes mean for the number of the newer version. By semantic
-// versioning a breaking change needs a new major version; before 1.0.0, by custom, a
-// new minor one.
+// judge compares the changes with the number of the newer version. By semantic
+// versioning a breaking change needs a new major version. Before 1.0.0 it needs, by
+// custom, a new minor version.
 func judge(from, to *version.Version, changes []change) verdict {
 	breaking, additions := 0, 0
 	for _, c := range changes {

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
 // doc answers with a page of the documentation.
@@ -31,7 +32,7 @@ func (p *providerView) doc() (*answer, error) {
 	}
 	frame.Current = "providers"
 	links := docLinks{p, shown}
-	d, err := p.document(markdown{Text: text, Folder: links.folder(), Prefix: "doc-", Resolve: links.resolve})
+	d, err := p.document(markdown.Text{Source: text, Folder: links.folder(), Prefix: "doc-", Resolve: links.resolve})
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +44,7 @@ func (p *providerView) doc() (*answer, error) {
 	return pageAnswer("docs", model)
 }
 
-// docAt is the page that a path of the pages means: "docs", or "docs/resources/thing".
+// docAt returns the page at a path, such as "docs" or "docs/resources/thing".
 func (p *providerView) docAt(rest string) *index.DocPage {
 	if p.docs == nil {
 		return nil
@@ -61,8 +62,8 @@ func (p *providerView) docAt(rest string) *index.DocPage {
 	return nil
 }
 
-// docURL is the URL of a page of the documentation, of the version in the form in which
-// it was asked for.
+// docURL returns the URL of a page of the documentation. It names the version in the
+// same way as the request.
 func (p *providerView) docURL(page *index.DocPage) string {
 	r := p.route
 	r.rest = "docs"
@@ -72,7 +73,8 @@ func (p *providerView) docURL(page *index.DocPage) string {
 	return p.url(r)
 }
 
-// absentDoc says that the release has no such page, which the latest one may have.
+// absentDoc answers that the release has no such page. It links to the page of the
+// latest release if there is one.
 func (p *providerView) absentDoc() (*answer, error) {
 	frame, err := p.page(p.route.address.String())
 	if err != nil {
@@ -86,27 +88,28 @@ func (p *providerView) absentDoc() (*answer, error) {
 	e := newErrorPage(frame, http.StatusNotFound, "The documentation of version "+p.release.Version+" does not have this page.")
 	e.Links = []link{{"Documentation of " + p.release.Version, p.tabURL(tabDocs)}}
 	if p.release != p.latest && p.view.Snapshot().HasDocs(p.latest) {
-		r := p.route.at("")
+		r := p.route.withVersion("")
 		r.rest = p.route.rest
 		e.Links = append(e.Links, link{"This page in " + p.latest.Version, p.url(r)})
 	}
 	return errorAnswer(e)
 }
 
-// docLinks are the links of a page of documentation.
+// docLinks resolves the links of a page of documentation.
 type docLinks struct {
 	*providerView
 	from *index.DocPage
 }
 
-// folder is where relative links begin.
+// folder returns the folder from which relative links start.
 func (d docLinks) folder() string {
 	return path.Dir(d.from.Path)
 }
 
-// resolve is where a link leads to: to another page of the documentation, by the path
-// of its file or by that of its page in a registry. Images are not served.
-func (d docLinks) resolve(r reference) string {
+// resolve returns the URL for a link to another page of the documentation. The link
+// names the path of the page's file, or the path of the page in a registry. Images are
+// not served.
+func (d docLinks) resolve(r markdown.Reference) string {
 	if r.Image {
 		return ""
 	}

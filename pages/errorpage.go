@@ -6,13 +6,13 @@ import "net/http"
 type errorPage struct {
 	page
 	Status int
-	Name   string // of the error, in plain words
+	Name   string // the error in plain words
 	Text   string
 	Links  []link
 }
 
-// newErrorPage is the page of an error. The text is a sentence for people; an empty one
-// is that of the status.
+// newErrorPage returns the page of an error. The text is a sentence for people. If it
+// is empty, the page has the sentence for the status.
 func newErrorPage(p page, status int, text string) errorPage {
 	e := errorPage{page: p, Status: status, Text: text}
 	var usual string

@@ -7,9 +7,10 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
-// What the tests render: a registry with a module of ordinary size.
+// The models of the tests: a registry with a module of ordinary size.
 
 var published = time.Date(2026, 11, 12, 14, 3, 0, 0, time.UTC)
 
@@ -64,7 +65,7 @@ func vpcModule() moduledoc.Module {
 	}
 }
 
-// modulePageOf is the page of acme/vpc/aws on one of its tabs.
+// modulePageOf returns the page of acme/vpc/aws on one of its tabs.
 func modulePageOf(tabName string) modulePage {
 	m := vpcModule()
 	base := "/modules/acme/vpc/aws"
@@ -136,7 +137,7 @@ func modulePageOf(tabName string) modulePage {
 	}
 	p.Readme = readme{Name: "README.md", Content: testReadme}
 	if tabName == tabReadme {
-		p.Outline = []outlineEntry{{2, "Usage", "usage"}, {3, "One gateway", "one-gateway"}, {2, "Upgrading", "upgrading"}}
+		p.Outline = []markdown.Heading{{Level: 2, Text: "Usage", ID: "usage"}, {Level: 3, Text: "One gateway", ID: "one-gateway"}, {Level: 2, Text: "Upgrading", ID: "upgrading"}}
 	}
 	for _, t := range tabs {
 		url := base + "/1.4.0?tab=" + t.name

@@ -20,7 +20,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// visibleTree is what the rules of hiddenRules show to everyone: enough for two pages
+// visibleTree has the packages that hiddenRules show to everyone: enough for two pages
 // of a list.
 func visibleTree(t testing.TB) *indextest.Tree {
 	t.Helper()
@@ -62,8 +62,8 @@ var hiddenRules = []string{
 	"allow reader read *",
 }
 
-// hide adds what those rules hide. What lies under the registry's own name is hidden
-// too where that name is not configured.
+// hide adds packages that hiddenRules hide. If the registry's own name is not
+// configured, packages under it are hidden too.
 func hide(files *indextest.Tree, configured bool) {
 	for _, dir := range []string{"secret/vault/aws", "open/hidden/aws", "open/vpc/google", "registry.terraform.io/secret/vault/aws", "vault.example.org/open/vpc/aws"} {
 		for _, version := range []string{"0.1.0", "0.2.0", "1.0.0", "2.0.0"} {
@@ -94,7 +94,7 @@ func hide(files *indextest.Tree, configured bool) {
 	files.Write("providers/registry.example.com/open/demo/registry.hcl", "withdrawn \"1.0.0\" {\n  reason = \"The combination leaked.\"\n}\n")
 }
 
-// everyPath are paths of all pages and of the whole API.
+// everyPath returns paths of all pages and of the whole API.
 func everyPath() []string {
 	paths := []string{
 		"/", "/browse/modules", "/browse/modules?offset=30", "/browse/modules?offset=31", "/browse/modules?offset=900", "/browse/modules?namespace=open",
@@ -160,8 +160,8 @@ func everyPath() []string {
 	return paths
 }
 
-// Nothing that is told to anyone depends on what is hidden from them: no page and no
-// answer of the API, in none of their headers.
+// Hidden packages change no answer for a visitor who cannot see them: no page, no
+// answer of the API, no header.
 func TestWhatIsHiddenChangesNothing(t *testing.T) {
 	key, err := signing.ReadKey([]byte(indextest.NewPublisher(t).PrivateKey()), "")
 	if err != nil {
@@ -207,7 +207,7 @@ func TestWhatIsHiddenChangesNothing(t *testing.T) {
 					if head.Code != is.Code || !maps.EqualFunc(head.Header(), is.Header(), slices.Equal) {
 						t.Errorf("HEAD %s as %q: %d %v, but GET %d %v", path, user, head.Code, head.Header(), is.Code, is.Header())
 					}
-					// Whoever knows the validator of an earlier day learns nothing by it.
+					// The validator of an earlier day tells its visitor nothing.
 					if tag := known.Header().Get("Etag"); tag != "" && tag != is.Header().Get("Etag") {
 						if got := full.ask(http.MethodGet, path, "registry.example.com", user, "If-None-Match", tag); got.Code != is.Code {
 							t.Errorf("%s as %q with a reader's validator: %d, and %d without", path, user, got.Code, is.Code)
@@ -222,8 +222,9 @@ func TestWhatIsHiddenChangesNothing(t *testing.T) {
 	}
 }
 
-// A page that may not be seen takes the same way whether there is something or not, so
-// that the time of an answer does not tell. Allocations differ between ways as times do.
+// A page that a visitor may not see is answered in the same way whether it exists or
+// not, so that the time of an answer tells nothing. Allocations differ between ways as
+// times do.
 func TestHiddenPagesTakeTheSameWay(t *testing.T) {
 	if testing.Short() {
 		t.Skip("the race detector, under which tests are short, empties pools at random: allocations cannot be compared")
@@ -257,7 +258,8 @@ func TestHiddenPagesTakeTheSameWay(t *testing.T) {
 	}
 }
 
-// allocations is the fewest of several answers, as pools may be emptied.
+// allocations returns the fewest allocations of several answers, since pools may be
+// emptied.
 func (s *Site) allocations(path, user string) float64 {
 	fewest := math.Inf(1)
 	for range 30 {
@@ -266,7 +268,7 @@ func (s *Site) allocations(path, user string) float64 {
 	return fewest
 }
 
-// ask asks the registry and its pages, as a site does.
+// ask sends a request to the registry and its pages, as a site does.
 func (s *Site) ask(method, path, host, user string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(method, path, nil)
 	r.Host = host

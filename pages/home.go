@@ -25,7 +25,7 @@ type homePage struct {
 	Empty  emptyTree
 }
 
-// A tally is how many there are of something.
+// A tally counts one kind of thing.
 type tally struct {
 	Count     int
 	One, Many string
@@ -47,15 +47,15 @@ type step struct {
 	Code        code
 }
 
-// A setup is what users have to know of the registry's configuration.
+// A setup has the values that the configuration to paste depends on.
 type setup struct {
 	clientconfig.Registry
 
-	Modules, Providers bool // some are hosted
-	Mirror             bool // providers of other registries can be had
+	Modules, Providers bool // some are hosted here
+	Mirror             bool // clients can get providers of other registries
 }
 
-// steps are the configuration to paste, filled in for the registry.
+// steps returns the configuration to paste, filled in for the registry.
 func (s setup) steps() []step {
 	var steps []step
 	add := func(title, text, language, source string) {
@@ -86,7 +86,7 @@ func (s setup) steps() []step {
 	return steps
 }
 
-// standIn is the step with which clients take the registry for others.
+// standIn returns the step after which clients use this registry in place of others.
 func (s setup) standIn() (title, text, blocks string) {
 	title, text = "In place of other registries", "Gets the providers and modules with these hostnames from here."
 	if len(s.Origins) == 1 {
@@ -108,14 +108,14 @@ func (s setup) standIn() (title, text, blocks string) {
 	return title, text, strings.Join(all, "\n")
 }
 
-// How much is on the home page.
+// How much the home page shows.
 const (
 	maxNewest     = 10
 	maxNamespaces = 12
 )
 
-// home answers with the home page. An anonymous visitor who would see nothing is asked
-// for credentials at once.
+// home answers with the home page. It asks an anonymous visitor for credentials at once
+// if the page would be empty without.
 func (v *visit) home() (*answer, error) {
 	frame, err := v.page("")
 	if err != nil {
@@ -150,7 +150,7 @@ func (v *visit) home() (*answer, error) {
 		return pageAnswer("home", h)
 	}
 	h.Empty = v.emptyTree(h.page, true, true)
-	return v.unlessUnknown(pageAnswer("home", h))
+	return v.orSignIn(pageAnswer("home", h))
 }
 
 // emptyTree says where the first module or provider goes.
@@ -162,9 +162,9 @@ func (v *visit) emptyTree(p page, modules, providers bool) emptyTree {
 	return e
 }
 
-// unlessUnknown turns an answer into one that asks for credentials if the visitor sees
-// nothing without: the prompt is in the way of nothing then.
-func (v *visit) unlessUnknown(a *answer, err error) (*answer, error) {
+// orSignIn returns the answer, or one that asks for credentials if an anonymous visitor
+// sees nothing. In that case the prompt hides nothing.
+func (v *visit) orSignIn(a *answer, err error) (*answer, error) {
 	if err != nil {
 		return a, err
 	}
@@ -175,7 +175,7 @@ func (v *visit) unlessUnknown(a *answer, err error) (*answer, error) {
 	return a, err
 }
 
-// seesNothing reports whether the visitor is anonymous and therefore sees nothing at all.
+// seesNothing reports whether the visitor sees nothing because the visitor is anonymous.
 func (v *visit) seesNothing() (bool, error) {
 	if v.view.Public() {
 		return false, nil
@@ -192,7 +192,7 @@ func (v *visit) seesNothing() (bool, error) {
 	return err == nil && len(providers) == 0, err
 }
 
-// newest are the latest versions that were published last.
+// newest returns the latest versions that were published last.
 func (v *visit) newest(lists ...[]handlers.Listed) []release {
 	var newest []handlers.Listed
 	later := func(a, b handlers.Listed) int {
@@ -220,7 +220,7 @@ func (v *visit) newest(lists ...[]handlers.Listed) []release {
 	return releases
 }
 
-// namespaces are those with the most modules and providers.
+// namespaces returns the namespaces with the most modules and providers.
 func (v *visit) namespaces(modules, providers []handlers.Listed) []facet {
 	counts := make(map[string]int)
 	url := make(map[string]string)
@@ -239,7 +239,7 @@ func (v *visit) namespaces(modules, providers []handlers.Listed) []facet {
 		}
 	}
 	f := facet{Title: "Namespaces"}
-	for _, name := range mostFirst(counts) {
+	for _, name := range byCount(counts) {
 		if len(f.Choices) == maxNamespaces {
 			break
 		}
@@ -248,8 +248,8 @@ func (v *visit) namespaces(modules, providers []handlers.Listed) []facet {
 	return []facet{f}
 }
 
-// mostFirst are the keys in the order of their counts.
-func mostFirst(counts map[string]int) []string {
+// byCount returns the keys in the order of their counts, the largest first.
+func byCount(counts map[string]int) []string {
 	names := make([]string, 0, len(counts))
 	for name := range counts {
 		names = append(names, name)
@@ -260,7 +260,7 @@ func mostFirst(counts map[string]int) []string {
 	return names
 }
 
-// setup is what the configuration to paste depends on.
+// setup returns the values that the configuration to paste depends on.
 func (v *visit) setup(modules, providers []handlers.Listed) (setup, error) {
 	origins, err := v.origins(modules, providers)
 	if err != nil {
@@ -276,9 +276,9 @@ func (v *visit) setup(modules, providers []handlers.Listed) (setup, error) {
 	return s, nil
 }
 
-// origins are the registries that this one can stand in for: those of which the visitor
-// sees something, and those that it gets packages from. Which these are is not for visitors
-// who are not known where that matters.
+// origins returns the registries that this one can stand in for: registries with a
+// package that the visitor sees, and registries that packages are fetched from. If the
+// registry has private packages, only a known visitor is told the latter.
 func (v *visit) origins(modules, providers []handlers.Listed) ([]clientconfig.Origin, error) {
 	found := make(map[svchost.Hostname]clientconfig.Origin)
 	add := func(hostname svchost.Hostname, providers, modules bool) {

@@ -53,7 +53,8 @@ func TestConfigurationToPaste(t *testing.T) {
 	}
 }
 
-// The home page stands in for what visitors may have from it, and no other registry.
+// The home page stands in for the registries whose packages the visitor may have from
+// it, and for no others.
 func TestTheHomePageStandsIn(t *testing.T) {
 	public := []string{"allow anonymous read *"}
 	private := []string{"allow ann read *"}
@@ -110,7 +111,7 @@ func TestTheHomePageStandsIn(t *testing.T) {
 	}
 }
 
-// Without the registry's signature, clients get providers from the mirror alone.
+// Without the registry's signature, clients get providers only from the mirror.
 func TestUnsignedProvidersAreNotExcludedFromTheMirror(t *testing.T) {
 	files := indextest.New(t)
 	files.Provider("acme/demo", "1.0.0", "linux_amd64")
@@ -125,7 +126,7 @@ func TestUnsignedProvidersAreNotExcludedFromTheMirror(t *testing.T) {
 	}
 }
 
-// An originsOnly is an upstream of which only the origins matter.
+// An originsOnly is an upstream that only has origins.
 type originsOnly struct {
 	handlers.Upstream
 	origins []fill.Origin

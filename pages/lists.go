@@ -4,9 +4,9 @@ import "time"
 
 // An item is a module or provider in a list.
 type item struct {
-	Name        string // its address
+	Name        string // the address
 	URL         string
-	Version     string // the latest
+	Version     string // the latest version
 	Description string
 	Owner       string
 	Versions    int
@@ -17,14 +17,14 @@ type item struct {
 	Parts []part
 }
 
-// A browsePage lists all modules or all providers, or those that filters leave.
+// A browsePage lists all modules or all providers, or those that pass the filters.
 type browsePage struct {
 	page
 	Heading string
 	Total   int
 	Items   []item
 	Facets  []facet
-	Clear   string // the list without filters; empty if there are none
+	Clear   string // the list without filters; empty if there are no filters
 	Pager   pager
 	Empty   emptyTree
 }
@@ -36,7 +36,7 @@ type facet struct {
 	More    []choice // folded
 }
 
-// A choice of a facet leads to the list with that filter, or without it if it is
+// A choice leads to the list with a filter, or to the list without it if the choice is
 // Current.
 type choice struct {
 	Text    string
@@ -47,32 +47,32 @@ type choice struct {
 
 // A pager leads to the other parts of a list.
 type pager struct {
-	Previous, Next string // empty at the ends
+	Previous, Next string // empty at the ends of the list
 	First, Last    int    // of the items shown, from 1
 	Total          int
 }
 
-// A searchPage has what a search found.
+// A searchPage shows the results of a search.
 type searchPage struct {
 	page
 	Modules, Providers searchResults
 
-	// Nothing was searched for.
+	// Blank reports that the query is empty.
 	Blank bool
 }
 
-// searchResults are what a search found of one kind: the first of Total.
+// searchResults are the first of Total results of one kind.
 type searchResults struct {
 	Items []item
 	Total int
-	All   string // the page with all of them; empty if these are all
+	All   string // the page with all results; empty if all are shown
 	Pager pager
 }
 
 // An emptyTree says where the first file goes.
 type emptyTree struct {
 	Show      bool
-	Modules   bool   // for modules
-	Providers bool   // for providers
-	SignIn    string // where there may be more to see; empty if there is not
+	Modules   bool   // it says where modules go
+	Providers bool   // it says where providers go
+	SignIn    string // signing in may show more; empty if it does not
 }

@@ -7,7 +7,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// dependencies are what the module uses, with links to those the visitor can see here.
+// dependencies returns the providers and modules that the module uses. Those that the
+// visitor can see here have links.
 func (m *moduleView) dependencies() dependencies {
 	d := dependencies{Terraform: m.shown.RequiredVersion}
 	for _, p := range m.shown.Providers {
@@ -33,7 +34,7 @@ func (m *moduleView) moduleLink(source string) link {
 	l := link{Text: source}
 	if isLocal(source) {
 		if part := path.Join("/", m.shown.Path, source)[1:]; m.whole.Module(part) != nil {
-			l.URL = m.url(m.route.in(part))
+			l.URL = m.url(m.route.withPart(part))
 		}
 		return l
 	}
@@ -42,7 +43,7 @@ func (m *moduleView) moduleLink(source string) link {
 		if _, err := m.view.Module(a); err == nil {
 			r := addressRoute(a)
 			if folder, _, _ := strings.Cut(part, "/"); folder == "modules" || folder == "examples" {
-				r = r.in(part)
+				r = r.withPart(part)
 			}
 			l.URL = m.url(r)
 		}
@@ -55,8 +56,8 @@ func isLocal(source string) bool {
 	return strings.HasPrefix(source, "./") || strings.HasPrefix(source, "../")
 }
 
-// parseSource reads the address of a provider or module in a configuration, with that
-// many names, as it is in the view: without a HOSTNAME if it is hosted here.
+// parseSource reads the address of a provider or module in a configuration, which has
+// that many names. The address has no HOSTNAME if it is hosted here.
 func (m *moduleView) parseSource(source string, names int) (address.Address, bool) {
 	a, err := address.Parse(source)
 	if err != nil || a.IsModule() != (names == 3) {
@@ -71,7 +72,7 @@ func (m *moduleView) parseSource(source string, names int) (address.Address, boo
 	return a, true
 }
 
-// source is an address as configurations have it.
+// source returns an address as configurations have it.
 func (v *visit) source(a address.Address) string {
 	if a.Hostname == "" {
 		return a.At(v.view.Hostname()).String()
@@ -82,5 +83,5 @@ func (v *visit) source(a address.Address) string {
 	return a.String()
 }
 
-// publicRegistry is the hostname of addresses that have none, to clients.
+// publicRegistry is the registry that clients ask for addresses without a hostname.
 const publicRegistry = "registry.terraform.io"

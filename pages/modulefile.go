@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// imageTypes are the media types of images by the ends of their names. Everything
-// else that READMEs link to is shown as plain text.
+// imageTypes are the media types of images by the ends of their names. All other files
+// that READMEs link to are shown as plain text.
 var imageTypes = map[string]string{
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
 	".avif": "image/avif", ".svg": "image/svg+xml", ".ico": "image/x-icon",
@@ -21,8 +21,8 @@ var imageTypes = map[string]string{
 
 // moduleFile answers with a file of a module's package.
 //
-// Packages are anybody's: a browser is told to run nothing of what is in them, and to
-// take no file for another type than it is said to be.
+// Anyone may have written the file. The header tells a browser to run nothing in it,
+// and to believe the type that the header names.
 func (v *visit) moduleFile() (*answer, error) {
 	m, version, err := v.view.ModuleVersion(v.route.address, v.route.version)
 	if err != nil {

@@ -29,14 +29,14 @@ func (m *moduleView) heading() heading {
 		h.Chips = m.chips()
 		return h
 	}
-	h.Crumbs = append(h.Crumbs, link{a.Name + "/" + a.System, m.url(m.route.in(""))}, link{m.shown.Path, ""})
+	h.Crumbs = append(h.Crumbs, link{a.Name + "/" + a.System, m.url(m.route.withPart(""))}, link{m.shown.Path, ""})
 	h.Before, h.Name, h.After = path.Dir(m.shown.Path)+"/", path.Base(m.shown.Path), ""
 	h.Lede = summaryOf(m.version.Summary(), m.shown.Path)
 	h.Chips = m.requirementChips()
 	return h
 }
 
-// description is the operator's, or the first paragraph of the README.
+// description returns the operator's description, or the first paragraph of the README.
 func (m *moduleView) description() string {
 	var said string
 	if meta := m.module.Metadata(); meta != nil {
@@ -46,7 +46,7 @@ func (m *moduleView) description() string {
 }
 
 func (m *moduleView) chips() []chip {
-	chips := m.standing(m.version)
+	chips := m.chipsOf(m.version)
 	chips = append(chips, chip{Time: m.version.Published()})
 	chips = append(chips, m.requirementChips()...)
 	chips = append(chips, chip{Label: size(m.version.Archive.Size)})
@@ -56,10 +56,10 @@ func (m *moduleView) chips() []chip {
 	return chips
 }
 
-// maxProviderChips is how many providers are named in the heading.
+// maxProviderChips is how many providers the heading names.
 const maxProviderChips = 3
 
-// requirementChips say what the module needs.
+// requirementChips returns the module's requirements.
 func (m *moduleView) requirementChips() []chip {
 	var chips []chip
 	if m.shown.RequiredVersion != "" {
@@ -75,17 +75,17 @@ func (m *moduleView) requirementChips() []chip {
 	return chips
 }
 
-// standing says in chips what a version is among the others.
-func (m *moduleView) standing(v *index.ModuleVersion) []chip {
+// chipsOf says whether a version is the latest, a prerelease or deprecated.
+func (m *moduleView) chipsOf(v *index.ModuleVersion) []chip {
 	return versionChips(v.Version, v == m.latest, v.Deprecated())
 }
 
 func (m *moduleView) notices() []notice {
 	to := func(r route) *link { return &link{"Use " + m.latest.Version, m.url(r)} }
-	return append(doubtNotices(m.version.Doubts), standingNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.at("")))...)
+	return append(doubtNotices(m.version.Doubts), versionNotices(m.version.Version, m.latest.Version, m.version.Changed, m.version.Deprecated(), to(m.route.withVersion("")))...)
 }
 
-// doubtNotices say for what a module's package is refused when it is published. This one
+// doubtNotices says why publishing would refuse the module's package today. The package
 // was copied into the folder, or comes from elsewhere.
 func doubtNotices(d archive.Doubts) (notices []notice) {
 	if len(d.Unusable) > 0 {
@@ -99,10 +99,10 @@ func doubtNotices(d archive.Doubts) (notices []notice) {
 }
 
 func (m *moduleView) menu() versionMenu {
-	all := withQuery(m.url(m.route.in("")), "tab", tabVersions)
+	all := withQuery(m.url(m.route.withPart("")), "tab", tabVersions)
 	return newVersionMenu(len(m.module.Versions), slices.Index(m.module.Versions, m.version), all, func(i int) versionLink {
 		v := m.module.Versions[i]
-		l := versionLink{Version: v.Version, URL: m.url(m.route.at(v.Version).in(m.route.part)), Chip: lastChip(m.standing(v))}
+		l := versionLink{Version: v.Version, URL: m.url(m.route.withVersion(v.Version).withPart(m.route.part)), Chip: lastChip(m.chipsOf(v))}
 		if m.query.tab != tabChanges {
 			l.URL = withQuery(l.URL, "tab", m.query.tab)
 		}
@@ -110,7 +110,7 @@ func (m *moduleView) menu() versionMenu {
 	})
 }
 
-// tabs are those that have something to show.
+// tabs returns the tabs that have something to show.
 func (m *moduleView) tabs() []tab {
 	var tabs []tab
 	current := cmp.Or(m.query.tab, tabReadme)
@@ -168,7 +168,7 @@ func (m *moduleView) sidebar() sidebar {
 	return b
 }
 
-// sourceFacts are those that an operator writes.
+// sourceFacts returns the facts that an operator writes.
 func sourceFacts(m *registryhcl.File) []fact {
 	var facts []fact
 	if m.Source != "" {
@@ -181,8 +181,8 @@ func sourceFacts(m *registryhcl.File) []fact {
 	return facts
 }
 
-// archiveURL is the URL of the package, which names its place in the tree: that of what
-// is mirrored has a HOSTNAME.
+// archiveURL returns the URL of the package. It contains the path in the tree, so that
+// the path of a mirrored package has a HOSTNAME.
 func (m *moduleView) archiveURL(name string) string {
 	a := m.route.address
 	path := m.view.FilesURL() + "/modules/"

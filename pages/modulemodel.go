@@ -9,13 +9,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// A modulePage is one tab of the page of a module, a submodule or an example.
+// A modulePage is a tab of the page of a module, a submodule or an example.
 type modulePage struct {
 	page
 	heading
 	sidebar
 
-	// Tab is which of the following is shown, by its name in the URL.
+	// Tab selects one of the following fields, by its name in the URL.
 	Tab string
 
 	Readme       readme
@@ -28,7 +28,7 @@ type modulePage struct {
 	Versions     []versionGroup[versionRow]
 	Changes      comparison
 
-	// Problems are what could not be read of the module.
+	// Problems are the parts of the module that could not be read.
 	Problems []moduledoc.Problem
 }
 
@@ -45,11 +45,11 @@ const (
 	tabChanges      = "changes"
 )
 
-// A readme is what the author writes of a module.
+// A readme is the README of a module.
 type readme struct {
 	Content   prose
-	Name      string // of the file
-	Truncated bool   // it is longer than what is shown
+	Name      string // the name of the file
+	Truncated bool   // only its beginning is shown
 }
 
 // inputs are the variables of a module.
@@ -57,13 +57,13 @@ type inputs struct {
 	Required, Optional []input
 }
 
-// An input is one variable.
+// An input is a variable of the module.
 type input struct {
 	Name        string
 	Description prose
 	Deprecated  prose // the author's message
 	Type        value
-	Default     value // empty: it is required
+	Default     value // empty: the input is required
 
 	Required, Sensitive, Ephemeral, NotNull bool
 
@@ -77,21 +77,21 @@ type output struct {
 	Sensitive, Ephemeral    bool
 }
 
-// A value is a type or a default as it is written.
+// A value is a type or a default, as it is written.
 type value struct {
 	Text   string
 	Block  bool   // it has several lines
 	Wide   bool   // it needs the whole width
-	Folded string // what is shown in place of a long one, until it is opened
+	Folded string // a short text for a long value, until it is opened
 }
 
-// A value longer than this is folded.
+// A longer value is folded.
 const (
 	foldLines      = 24
 	foldCharacters = 900
 )
 
-// A value that is longer does not stand beside another.
+// A longer value does not stand beside another.
 const inlineCharacters = 40
 
 func newValue(text string) value {
@@ -107,8 +107,9 @@ func newValue(text string) value {
 	return v
 }
 
-// newDefault is newValue for a default. A long list or object in JSON is indented,
-// unless that would make much of little: each value is indented by all that it is in.
+// newDefault is newValue for a default. It indents a long list or object in JSON,
+// unless that would make the text much longer: each value is indented once for every
+// list and object around it.
 func newDefault(text string) value {
 	if len(text) <= inlineCharacters || (text[0] != '{' && text[0] != '[') || indentation(text) > 4*len(text)+1000 {
 		return newValue(text)
@@ -123,8 +124,8 @@ func newDefault(text string) value {
 	return newValue(strings.TrimSuffix(indented.String(), "\n"))
 }
 
-// indentation is how many bytes longer JSON is at most with every value on its own
-// line, indented by two spaces.
+// indentation returns how many bytes longer JSON becomes at most if every value stands
+// on its own line, indented by two spaces.
 func indentation(text string) int {
 	depth, size := 0, 0
 	for i := 0; i < len(text); i++ {
@@ -151,13 +152,13 @@ func indentation(text string) int {
 }
 
 // newInputs arranges the variables of a module: the required ones first, both in the
-// order of the author. Descriptions are rendered by markdown.
-func newInputs(variables []moduledoc.Variable, markdown func(string) prose) inputs {
+// order of the author. Each description is passed through render.
+func newInputs(variables []moduledoc.Variable, render func(string) prose) inputs {
 	var all inputs
 	for i := range variables {
 		v := &variables[i]
 		in := input{
-			Name: v.Name, Description: markdown(v.Description), Deprecated: markdown(v.Deprecated), Type: newValue(v.Type),
+			Name: v.Name, Description: render(v.Description), Deprecated: render(v.Deprecated), Type: newValue(v.Type),
 			Required: v.Required(), Sensitive: v.Sensitive, Ephemeral: v.Ephemeral, NotNull: !v.Nullable,
 			Validations: v.Validations,
 		}
@@ -171,32 +172,32 @@ func newInputs(variables []moduledoc.Variable, markdown func(string) prose) inpu
 	return all
 }
 
-func newOutputs(outputs []moduledoc.Output, markdown func(string) prose) []output {
+func newOutputs(outputs []moduledoc.Output, render func(string) prose) []output {
 	all := make([]output, len(outputs))
 	for i, o := range outputs {
 		all[i] = output{
-			Name: o.Name, Description: markdown(o.Description), Deprecated: markdown(o.Deprecated),
+			Name: o.Name, Description: render(o.Description), Deprecated: render(o.Deprecated),
 			Sensitive: o.Sensitive, Ephemeral: o.Ephemeral,
 		}
 	}
 	return all
 }
 
-// A resourceGroup is the resources of one kind.
+// A resourceGroup has the resources of one kind.
 type resourceGroup struct {
 	Title string
 	Count int
 	Types []resourceType
 }
 
-// A resourceType is the resources of one type, which are called Names.
+// A resourceType has the names of the resources of one type.
 type resourceType struct {
 	Type  string
 	Names []string
 }
 
-// newResources groups resources by their kind, then by type, in the order in which a
-// type appears first.
+// newResources groups resources by kind, then by type, in the order in which the types
+// first appear.
 func newResources(resources []moduledoc.Resource) []resourceGroup {
 	var groups []resourceGroup
 	for _, kind := range []struct {
@@ -225,16 +226,16 @@ func newResources(resources []moduledoc.Resource) []resourceGroup {
 	return groups
 }
 
-// dependencies are what a module needs.
+// dependencies are the requirements of a module.
 type dependencies struct {
-	Terraform string // constraints on the client's version
+	Terraform string // constraints on the version of the client
 	Providers []dependency
 	Modules   []dependency
 }
 
 // A dependency is a provider or module that a module uses.
 type dependency struct {
-	Name    string // in the module
+	Name    string // the name in the module
 	Source  link
 	Version string // the constraint; empty: any
 	Local   bool   // it is in the same package, and has no version of its own
@@ -248,16 +249,16 @@ type part struct {
 	Resources       int
 }
 
-// A versionRow is a version in the list of all.
+// A versionRow is a version in the list of all versions.
 type versionRow struct {
 	Version, URL string
 	Published    time.Time
 	Size         string
 	Chips        []chip
-	Reason       string // why it is deprecated or withdrawn
+	Reason       string // the reason for its deprecation or withdrawal
 
-	// What its interface has more and less than the version before it, by names;
-	// Compare leads to the details.
+	// Added and Removed are the names that its interface has more and fewer than the
+	// version before it. Compare leads to the details.
 	Added, Removed []string
 	Compare        string
 }

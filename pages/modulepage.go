@@ -10,9 +10,10 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
-// A moduleView is what the pages of one version of a module are made of.
+// A moduleView has the data for the pages of one version of a module.
 type moduleView struct {
 	*visit
 	module  *index.Module
@@ -88,15 +89,15 @@ func (m *moduleView) answer() (*answer, error) {
 	return pageAnswer("module", p)
 }
 
-// description renders what an author says about an input or output.
+// description renders an author's description of an input or output.
 func description(s string) prose {
 	if s == "" {
 		return ""
 	}
-	return renderDescription(s)
+	return markdown.Description(s)
 }
 
-// summaryOf is the description of a submodule.
+// summaryOf returns the description of a submodule.
 func summaryOf(s moduledoc.Summary, part string) string {
 	for _, sub := range s.Submodules {
 		if sub.Path == part {
@@ -106,28 +107,28 @@ func summaryOf(s moduledoc.Summary, part string) string {
 	return ""
 }
 
-// maxOutline is how many headings are in the outline.
+// maxOutline is the number of headings in an outline.
 const maxOutline = 60
 
-func (m *moduleView) readme() (readme, []outlineEntry, error) {
+func (m *moduleView) readme() (readme, []markdown.Heading, error) {
 	r := m.shown.Readme
 	if r.Content == "" {
 		return readme{}, nil, nil
 	}
-	d, err := m.document(markdown{Text: r.Content, Folder: m.shown.Path, Prefix: "readme-", Resolve: m.resolve})
+	d, err := m.document(markdown.Text{Source: r.Content, Folder: m.shown.Path, Prefix: "readme-", Resolve: m.resolve})
 	if err != nil {
 		return readme{}, nil, err
 	}
 	outline := d.Outline
 	if len(outline) < 2 {
-		outline = nil // there is nowhere to go
+		outline = nil // a single heading leads nowhere
 	}
 	return readme{d.HTML, path.Base(r.Name), r.Truncated || d.Cut}, outline[:min(len(outline), maxOutline)], nil
 }
 
-// resolve is where links of a README lead to: to the page of a submodule or example,
-// to the README that is already a page, or to the file itself.
-func (m *moduleView) resolve(r reference) string {
+// resolve returns the URL for a link of a README: the page of a submodule or example,
+// the page that shows the README, or the file itself.
+func (m *moduleView) resolve(r markdown.Reference) string {
 	if !r.Image {
 		folder := r.Path
 		if name := strings.ToLower(path.Base(folder)); name == "readme.md" {
@@ -137,23 +138,23 @@ func (m *moduleView) resolve(r reference) string {
 			folder = ""
 		}
 		if m.whole.Module(folder) != nil {
-			return m.url(m.route.in(folder))
+			return m.url(m.route.withPart(folder))
 		}
 	}
 	if r.Path == "" {
 		return ""
 	}
-	return m.url(m.route.file(r.Path))
+	return m.url(m.route.withFile(r.Path))
 }
 
-// parts are the submodules or examples in a list.
+// parts lists submodules or examples.
 func (m *moduleView) parts(modules []moduledoc.Module) []part {
 	summary := m.version.Summary()
 	var parts []part
 	for i := range modules {
 		sub := &modules[i]
 		parts = append(parts, part{
-			Name: sub.Path, URL: m.url(m.route.in(sub.Path)), Description: summaryOf(summary, sub.Path),
+			Name: sub.Path, URL: m.url(m.route.withPart(sub.Path)), Description: summaryOf(summary, sub.Path),
 			Inputs: len(sub.Variables), Outputs: len(sub.Outputs), Resources: len(sub.Resources),
 		})
 	}

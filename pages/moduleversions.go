@@ -10,13 +10,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// versions are the rows of all versions.
+// versions returns the rows of all versions.
 func (m *moduleView) versions() []versionGroup[versionRow] {
 	var offered, withdrawn []versionRow
 	var summaries summaryCache
 	for i, v := range m.module.Versions {
 		row := versionRow{
-			Version: v.Version, URL: m.url(m.route.at(v.Version)), Published: v.Published(), Size: size(v.Archive.Size), Chips: m.standing(v),
+			Version: v.Version, URL: m.url(m.route.withVersion(v.Version)), Published: v.Published(), Size: size(v.Archive.Size), Chips: m.chipsOf(v),
 		}
 		if n := v.Deprecated(); n != nil {
 			row.Reason = n.Reason
@@ -29,23 +29,24 @@ func (m *moduleView) versions() []versionGroup[versionRow] {
 	}
 	for _, w := range m.module.Withdrawn() {
 		withdrawn = append(withdrawn, versionRow{
-			Version: w.Version, URL: m.url(m.route.at(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
+			Version: w.Version, URL: m.url(m.route.withVersion(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
 		})
 	}
 	return groupVersions(offered, withdrawn)
 }
 
-// A summaryCache decodes each summary once in a list, where every version is compared
+// A summaryCache decodes each summary only once for a list that compares every version
 // with the next.
 type summaryCache struct {
 	of    *index.ModuleVersion
 	names []string
 }
 
-// maxDifference is how many names a row of the list of versions has of each kind.
+// maxDifference is how many added and how many removed names a row shows.
 const maxDifference = 5
 
-// difference is what the root of a version has more and less than another, by names.
+// difference returns the names that the root of a version has more and fewer than the
+// root of another version.
 func (c *summaryCache) difference(from, to *index.ModuleVersion) (more, less []string) {
 	now := c.names
 	if c.of != to {
@@ -61,7 +62,7 @@ func interfaceNames(v *index.ModuleVersion) []string {
 	return slices.Concat(s.Inputs, s.Outputs)
 }
 
-// without is what a has and b has not, shortened.
+// without returns the names in a that are not in b, shortened.
 func without(a, b []string) []string {
 	in := make(map[string]bool, len(b))
 	for _, name := range b {
@@ -86,7 +87,8 @@ func without(a, b []string) []string {
 	return list
 }
 
-// comparison compares the version with the one asked for, or with the one before.
+// comparison compares the version with the version in the query, or with the one
+// before.
 func (m *moduleView) comparison() (comparison, error) {
 	versions := m.module.Versions
 	at := slices.Index(versions, m.version)
@@ -115,7 +117,7 @@ func (m *moduleView) comparison() (comparison, error) {
 		c.Later = true
 	}
 	if len(fromDoc.Root.Problems)+len(toDoc.Root.Problems) > 0 {
-		c.Unreadable = true // what is missing would seem to be removed
+		c.Unreadable = true // a missing package would look like removed inputs
 		return c, nil
 	}
 	c.Changes = compareInterfaces(fromDoc, toDoc)

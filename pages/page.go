@@ -1,58 +1,61 @@
 package pages
 
 import (
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"html/template"
 	"time"
 )
 
-// A page is what the frame shows, and is embedded in every model.
+// A page is the model of the frame. Every other model embeds it.
 type page struct {
 	Site  *identity
-	Title string // of the document; the site's name is added
+	Title string // the title of the document; the frame adds the site's name
 
 	// Current is the entry of the navigation that the page belongs to: "modules",
 	// "providers", "report", or none.
 	Current string
 
-	Query string // what was searched for
-	Home  bool   // its search is on the page, not in the frame
+	Query string // the words of a search
+	Home  bool   // the page has its own search field, and the frame has none
 }
 
-// An identity is the registry as one visitor sees it.
+// An identity describes the registry to one visitor.
 type identity struct {
 	// Name is the hostname by which clients use the registry.
 	Name string
 
-	// Base is the path of the pages, without a slash at the end: it comes before
-	// every path of a page. Empty: they are at the root.
+	// Base is the path of the pages, without a slash at the end. It comes before every
+	// path of a page. It is empty if the pages are at the root.
 	Base string
 
-	// SignIn is where a browser is asked for credentials; empty if it need not be.
+	// SignIn is the URL that asks a browser for credentials. It is empty if the visitor
+	// needs none.
 	SignIn string
 
-	// User is who is signed in; empty if nobody is.
+	// User is the name of the user who is signed in, or empty.
 	User string
 
-	// Version of the server; empty if it is not known.
+	// Version is the version of the server, or empty if it is unknown.
 	Version string
 
-	// SignOut is where the user signs out; empty if that is not done here.
+	// SignOut is the URL that signs the user out. It is empty if the user did not sign
+	// in here.
 	SignOut string
 
-	// Report: the visitor may read the report for operators.
+	// Report reports that the visitor may read the report for operators.
 	Report bool
 }
 
 // A link leads to a page.
 type link struct {
 	Text string
-	URL  string // empty: it is only text
+	URL  string // empty: the link is only text
 }
 
-// A heading begins the page of a module or provider.
+// A heading is the top of the page of a module or provider.
 type heading struct {
 	Crumbs  []link
-	Before  string // parts of the name that weigh less, before Name and after it
+	Before  string // less prominent parts of the name, before Name and after it
 	Name    string
 	After   string
 	Lede    string // one paragraph
@@ -62,11 +65,11 @@ type heading struct {
 	Tabs    []tab
 }
 
-// A versionMenu leads to the other versions. Without any, there is none.
+// A versionMenu leads to the other versions. If there are none, the page has no menu.
 type versionMenu struct {
 	Current  string
 	Versions []versionLink
-	All      link // to the page of all versions, if the menu does not have all
+	All      link // the page of all versions, if the menu lacks some
 }
 
 // A versionLink is an entry of a versionMenu.
@@ -84,15 +87,15 @@ type chip struct {
 	Time  time.Time
 }
 
-// A notice stands at the top of a page, where nobody overlooks it.
+// A notice stands at the top of a page, where every visitor sees it.
 type notice struct {
-	Tone  string // as of a chip
+	Tone  string // the tone of a chip
 	Title string
 	Text  string
 	Link  *link
 }
 
-// A tab is one of the pages about the same module or provider.
+// A tab leads to one of the pages about the same module or provider.
 type tab struct {
 	Text    string
 	URL     string
@@ -104,7 +107,7 @@ type tab struct {
 type sidebar struct {
 	Use     *usage
 	Facts   []fact
-	Outline []outlineEntry
+	Outline []markdown.Heading
 }
 
 // A usage is the configuration to paste.
@@ -117,21 +120,14 @@ type usage struct {
 type fact struct {
 	Term string
 	Text string
-	URL  string    // of the text, if it leads somewhere
-	More string    // after the text
-	Time time.Time // in place of the text
+	URL  string    // a link for the text; empty: the text has none
+	More string    // shown after the text
+	Time time.Time // shown in place of the text
 
-	// Full is the whole value of a text that is shortened, and can be copied. The
-	// text is set as code.
+	// Full is the whole value of a text that is shortened. It can be copied. The text
+	// is set as code.
 	Full string
 }
 
-// An outlineEntry is a heading of the content.
-type outlineEntry struct {
-	Level int // 2 to 4
-	Text  string
-	ID    string
-}
-
-// A prose is text in Markdown that has been rendered and sanitised.
+// A prose is text in Markdown, rendered and sanitised.
 type prose = template.HTML

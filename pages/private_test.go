@@ -10,7 +10,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
-// privateTree has one public module and private ones, of which no page may tell.
+// privateTree has one public module, and private packages that no page may mention.
 func privateTree(t testing.TB) *indextest.Tree {
 	t.Helper()
 	files := indextest.New(t)
@@ -38,7 +38,7 @@ var privateRules = []string{
 	"allow anonymous read open", "allow reader read secret", "allow stranger read other", "allow ann read *", "allow ann manage *",
 }
 
-// allPaths are paths of every kind of page, about what is there and what is not.
+// allPaths returns paths of every kind of page, for packages that exist and others.
 func allPaths(namespace string) []string {
 	m := "/modules/" + namespace + "/vault/aws"
 	return []string{
@@ -90,7 +90,7 @@ func TestWhoMayReadSeesIt(t *testing.T) {
 	}
 }
 
-// A dependency is a link only for those who can see what it leads to.
+// A dependency has a link only for visitors who can see its page.
 func TestDependenciesLeadToWhatIsSeen(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, privateTree(t)), append(privateRules, "allow reader read open")...)
 	for user, want := range map[string]bool{"": false, "stranger": false, "reader": true} {
@@ -143,8 +143,8 @@ func TestUnknownBrowsersAreAsked(t *testing.T) {
 func TestSigningInLeadsBack(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, privateTree(t)), privateRules...)
 	for _, test := range []struct{ name, path, user, to string }{
-		// Browsers send credentials to the folder in which they were asked for, so they
-		// are asked for at the root.
+		// Browsers send credentials to the folder of the page that asked for them, so
+		// the page at the root asks.
 		{"to the home page", "/_registry/login", "", "/?sign-in=%2F"},
 		{"the question is at the root", "/_registry/login?to=/browse/modules", "", "/?sign-in=%2Fbrowse%2Fmodules"},
 		{"back to a page", "/?sign-in=/modules/open/vpc/aws%3Ftab=inputs", "reader", "/modules/open/vpc/aws?tab=inputs"},

@@ -4,15 +4,16 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
-// A providerPage is one tab of the page of a provider.
+// A providerPage is a tab of the page of a provider.
 type providerPage struct {
 	page
 	heading
 	sidebar
 
-	// Tab is which of the following is shown, by its name in the URL.
+	// Tab selects one of the following fields, by its name in the URL.
 	Tab string
 
 	Packages  packages
@@ -20,8 +21,8 @@ type providerPage struct {
 	Versions  []versionGroup[releaseRow]
 }
 
-// The tabs of a provider's page, by their names in URLs. Documentation has URLs of its
-// own, and versions are tabVersions.
+// The tabs of a provider's page, by their names in URLs. Documentation has its own
+// URLs, and the tab for versions is tabVersions.
 const (
 	tabOverview = "overview"
 	tabDocs     = "docs"
@@ -31,11 +32,12 @@ const (
 type packages struct {
 	Rows []packageRow
 
-	// Missing are the platforms whose packages the publisher has, and this registry not.
+	// Missing are the platforms whose packages the publisher has, but this registry has
+	// not.
 	Missing []string
 
-	// Checksums and Signature are the documents that vouch for them; Signature is
-	// without a URL if there is none.
+	// Checksums and Signature link to the documents that prove the packages. Signature
+	// has no URL if there is no signature.
 	Checksums, Signature link
 }
 
@@ -47,21 +49,21 @@ type packageRow struct {
 	SHA256, H1 fact
 }
 
-// A signature says who vouches for a release.
+// A signature says who signed a release.
 type signature struct {
 	Title string
 	Text  string
 	Facts []fact
 }
 
-// A releaseRow is a release in the list of all.
+// A releaseRow is a release in the list of all releases.
 type releaseRow struct {
 	Version, URL string
 	Published    time.Time
 	Platforms    int
 	Signed       string
 	Chips        []chip
-	Reason       string // why it is deprecated or withdrawn
+	Reason       string // the reason for its deprecation or withdrawal
 }
 
 func (r releaseRow) number() string { return r.Version }
@@ -72,8 +74,8 @@ type docsPage struct {
 	heading
 
 	Content  prose
-	Cut      bool // it is longer than what is shown
-	Outline  []outlineEntry
+	Cut      bool // only its beginning is shown
+	Outline  []markdown.Heading
 	Contents docsMenu
 }
 
@@ -82,10 +84,10 @@ type docsMenu struct {
 	Overview docLink
 	Groups   []docGroup
 	Pages    int
-	LeftOut  int // pages beyond what a registry shows
+	LeftOut  int // the number of pages that are not shown, because there are too many
 }
 
-// A docGroup is pages that belong together: guides, those of one kind, or those of a
+// A docGroup has the pages that belong together: guides, one kind of page, or one
 // subcategory.
 type docGroup struct {
 	Title    string
@@ -94,8 +96,8 @@ type docGroup struct {
 	Sections []docSection
 }
 
-// A docSection is the pages of one kind in a group. A group of only one kind may have
-// no title.
+// A docSection has the pages of one kind in a group. It may have no title if the group
+// has only one kind.
 type docSection struct {
 	Title string
 	Links []docLink
@@ -114,8 +116,8 @@ var docTitles = map[index.DocCategory]string{
 	index.DocActions: "Actions", index.DocFunctions: "Functions",
 }
 
-// docLabel is the name of a page in a menu. Those of resources are as configurations
-// have them.
+// docLabel returns the name of a page in a menu. A resource has the name that
+// configurations use.
 func docLabel(p *index.DocPage, typ string) string {
 	switch p.Category {
 	case index.DocOverview:
@@ -131,8 +133,8 @@ func docLabel(p *index.DocPage, typ string) string {
 	return resourceName(p.Slug, typ)
 }
 
-// resourceName is the type of a resource whose page has a name, which may be with the
-// provider's name before it or without.
+// resourceName returns the type of a resource. The name of its page may have the
+// provider's name before it or not.
 func resourceName(slug, typ string) string {
 	if slug == typ || len(slug) > len(typ) && slug[:len(typ)+1] == typ+"_" {
 		return slug
@@ -140,11 +142,11 @@ func resourceName(slug, typ string) string {
 	return typ + "_" + slug
 }
 
-// maxOpenPages is how many pages a menu may have to be shown with all of them.
+// maxOpenPages is how many pages a menu may have before it is folded.
 const maxOpenPages = 40
 
-// newDocsMenu arranges the pages of a documentation, which are in the order of a menu
-// already. url is that of a page; current is the one that is shown, or nil.
+// newDocsMenu arranges pages of documentation, which are already in the order of the
+// menu. url returns the URL of a page. current is the page that is shown, or nil.
 func newDocsMenu(d *index.Docs, typ string, current *index.DocPage, url func(*index.DocPage) string) docsMenu {
 	m := docsMenu{Overview: docLink{Text: "Overview"}, Pages: len(d.Pages), LeftOut: d.LeftOut}
 	for i := range d.Pages {

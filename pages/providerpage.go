@@ -13,13 +13,13 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// A providerView is what the pages of one release of a provider are made of.
+// A providerView has the data for the pages of one release of a provider.
 type providerView struct {
 	*visit
 	provider *index.Provider
 	release  *index.Release
 	latest   *index.Release
-	docs     *index.Docs // nil if there is none
+	docs     *index.Docs // nil if the release has no documentation
 }
 
 // provider answers with a page of a provider.
@@ -79,7 +79,7 @@ func (p *providerView) heading() heading {
 	h.Crumbs = append(h.Crumbs,
 		link{a.Namespace, withQuery(browse, "namespace", a.Namespace, "registry", string(a.Hostname))})
 	if p.route.rest != "" {
-		h.Crumbs = append(h.Crumbs, link{a.Name, p.url(p.route.at(p.route.version))})
+		h.Crumbs = append(h.Crumbs, link{a.Name, p.url(p.route.withVersion(p.route.version))})
 		return h
 	}
 	h.Crumbs = append(h.Crumbs, link{a.Name, ""})
@@ -87,7 +87,8 @@ func (p *providerView) heading() heading {
 	return h
 }
 
-// description is the operator's, or that of the documentation's overview.
+// description returns the operator's description, or the description of the
+// documentation's overview.
 func (p *providerView) description() string {
 	if m := p.provider.Metadata(); m != nil && m.Description != "" {
 		return m.Description
@@ -101,7 +102,7 @@ func (p *providerView) description() string {
 }
 
 func (p *providerView) chips() []chip {
-	chips := p.standing(p.release)
+	chips := p.chipsOf(p.release)
 	chips = append(chips, chip{Time: p.release.Published()}, chip{Label: count(len(p.release.Packages), "platform", "platforms")})
 	switch p.release.Signature.By {
 	case index.ByPublisher:
@@ -112,30 +113,31 @@ func (p *providerView) chips() []chip {
 	return append(chips, chip{Label: "protocol", Value: strings.Join(p.release.Protocols(), ", ")})
 }
 
-// standing says in chips what a release is among the others.
-func (p *providerView) standing(r *index.Release) []chip {
+// chipsOf says whether a release is the latest, a prerelease or deprecated.
+func (p *providerView) chipsOf(r *index.Release) []chip {
 	return versionChips(r.Version, r == p.latest, r.Deprecated())
 }
 
 func (p *providerView) notices() []notice {
-	useLatest := &link{"Use " + p.latest.Version, p.url(p.route.at(""))}
-	return standingNotices(p.release.Version, p.latest.Version, p.release.Changed, p.release.Deprecated(), useLatest)
+	useLatest := &link{"Use " + p.latest.Version, p.url(p.route.withVersion(""))}
+	return versionNotices(p.release.Version, p.latest.Version, p.release.Changed, p.release.Deprecated(), useLatest)
 }
 
-// menu leads to the same page of the other releases, if they have documentation, and
-// else to their overview.
+// menu links each release that has documentation to the same page of it, and every
+// other release to its overview.
 func (p *providerView) menu() versionMenu {
 	return newVersionMenu(len(p.provider.Releases), slices.Index(p.provider.Releases, p.release), p.tabURL(tabVersions), func(i int) versionLink {
 		r := p.provider.Releases[i]
-		to := p.route.at(r.Version)
+		to := p.route.withVersion(r.Version)
 		if p.view.Snapshot().HasDocs(r) {
 			to.rest = p.route.rest
 		}
-		return versionLink{Version: r.Version, URL: withQuery(p.url(to), "tab", p.query.tab), Chip: lastChip(p.standing(r))}
+		return versionLink{Version: r.Version, URL: withQuery(p.url(to), "tab", p.query.tab), Chip: lastChip(p.chipsOf(r))}
 	})
 }
 
-// tabURL is that of a tab of the same version, in the form in which it was asked for.
+// tabURL returns the URL of a tab of the same version. It names the version in the same
+// way as the request.
 func (p *providerView) tabURL(tab string) string {
 	r := p.route
 	r.rest = ""
@@ -186,7 +188,7 @@ func (p *providerView) sidebar() sidebar {
 	return b
 }
 
-// packages are those of the release, with what tells that they are the right ones.
+// packages returns the packages of the release, with their checksums and signature.
 func (p *providerView) packages() packages {
 	var all packages
 	for _, k := range p.release.Packages {
@@ -208,14 +210,14 @@ func (p *providerView) packages() packages {
 	return all
 }
 
-// fileURL is where clients download a file of the provider.
+// fileURL returns the URL at which clients download a file of the provider.
 func (p *providerView) fileURL(name string) string {
 	a := p.route.address
 	host := cmp.Or(a.Hostname, p.view.Hostname())
 	return p.view.FilesURL() + "/mirror/" + strings.Join([]string{string(host), a.Namespace, a.Name, name}, "/") + p.linkQuery(p.release.Version, name)
 }
 
-// signature says who vouches for the release, and by which key.
+// signature returns the signer of the release and the key.
 func (p *providerView) signature() signature {
 	s := p.release.Signature
 	switch s.By {
@@ -243,7 +245,7 @@ func (p *providerView) signature() signature {
 // maxUserID is how much of a key's user ID is shown.
 const maxUserID = 100
 
-// keyFacts are what is known of a key; nil if that is only its ID.
+// keyFacts returns the facts about a key. It is nil if only the ID of the key is known.
 func keyFacts(id string, key *signing.PublicKey) []fact {
 	facts := []fact{{Term: "Key", Text: id, Full: id}}
 	if key == nil {
@@ -265,13 +267,13 @@ func keyFacts(id string, key *signing.PublicKey) []fact {
 	return append(facts, fact{Term: "Expires", Text: day(key.Expires)})
 }
 
-// versions are the rows of all releases.
+// versions returns the rows of all releases.
 func (p *providerView) versions() []versionGroup[releaseRow] {
 	var offered, withdrawn []releaseRow
 	for _, r := range p.provider.Releases {
 		row := releaseRow{
-			Version: r.Version, URL: p.url(p.route.at(r.Version)), Published: r.Published(), Platforms: len(r.Packages),
-			Signed: signedBy[r.Signature.By], Chips: p.standing(r),
+			Version: r.Version, URL: p.url(p.route.withVersion(r.Version)), Published: r.Published(), Platforms: len(r.Packages),
+			Signed: signedBy[r.Signature.By], Chips: p.chipsOf(r),
 		}
 		if n := r.Deprecated(); n != nil {
 			row.Reason = n.Reason
@@ -280,7 +282,7 @@ func (p *providerView) versions() []versionGroup[releaseRow] {
 	}
 	for _, w := range p.provider.Withdrawn() {
 		withdrawn = append(withdrawn, releaseRow{
-			Version: w.Version, URL: p.url(p.route.at(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
+			Version: w.Version, URL: p.url(p.route.withVersion(w.Version)), Reason: w.Notice.Reason, Chips: []chip{withdrawnChip},
 		})
 	}
 	return groupVersions(offered, withdrawn)

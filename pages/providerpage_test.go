@@ -14,6 +14,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
@@ -61,7 +62,7 @@ withdrawn "0.9.0" {
 `)
 }
 
-// providerPageOf is the page of weather/station on one of its tabs.
+// providerPageOf returns the page of weather/station on one of its tabs.
 func providerPageOf(tabName string) providerPage {
 	const base = "/providers/weather/station"
 	key := keyFacts("0123456789ABCDEF", &signing.PublicKey{UserID: "Weather <releases@example.com>", Created: published, Expires: published.AddDate(2, 0, 0)})
@@ -89,13 +90,13 @@ func providerPageOf(tabName string) providerPage {
 	}
 }
 
-// docsPageOf is a page of documentation with everything that one can have.
+// docsPageOf returns a page of documentation with every kind of content.
 func docsPageOf() docsPage {
-	text := markdown{
-		Text: "# station_sensor\n\n~> slow\n\n> [!TIP]\n> x\n\n#### Deep\n\n- [x] a\n\n| | B |\n|-|-|\n| a | b |\n\n```terraform\na = 1\n```\n\n<h2>Later</h2>\n\n" +
+	text := markdown.Text{
+		Source: "# station_sensor\n\n~> slow\n\n> [!TIP]\n> x\n\n#### Deep\n\n- [x] a\n\n| | B |\n|-|-|\n| a | b |\n\n```terraform\na = 1\n```\n\n<h2>Later</h2>\n\n" +
 			"[![](https://example.com/b.svg)](https://example.com) <a name=\"x\"></a>[x](#x)[^1]\n\n[^1]: note\n",
 		Prefix: "doc-",
-	}.render()
+	}.Render()
 	d := &index.Docs{LeftOut: 2, Pages: []index.DocPage{
 		{Category: index.DocOverview}, {Category: index.DocGuides, Slug: "start"}, {Category: index.DocResources, Slug: "sensor"},
 		{Category: index.DocResources, Slug: "mast", Subcategory: "Hardware"}, {Category: index.DocDataSources, Slug: "mast", Subcategory: "Hardware"},
@@ -107,8 +108,7 @@ func docsPageOf() docsPage {
 	}
 }
 
-// saysAll checks that a page has texts, one after another in its text or in
-// attributes.
+// saysAll checks that a page has texts, in its text one after another or in attributes.
 func saysAll(t *testing.T, w *httptest.ResponseRecorder, want ...string) {
 	t.Helper()
 	text := textIn(parse(t, w))
@@ -188,7 +188,7 @@ func TestProviderOverview(t *testing.T) {
 	}
 }
 
-// What is copied from the page can be used as it is.
+// The snippet on the page is valid configuration.
 func TestProviderSnippet(t *testing.T) {
 	for _, test := range []struct{ rule, source, name, version, want string }{
 		{
@@ -231,7 +231,7 @@ func TestProviderVersions(t *testing.T) {
 	}
 }
 
-// Documentation is a page like others: what is in it is shown, and does nothing.
+// Documentation cannot do more on a page than be read.
 func TestDocumentation(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	const path = "/providers/acme/demo/1.2.0/docs/resources/thing"
@@ -267,8 +267,8 @@ func TestDocumentation(t *testing.T) {
 	}
 }
 
-// The menu has all pages, the one that is shown is marked, and every group can be
-// opened without a script.
+// The menu has all pages and marks the one that is shown. Every group opens without a
+// script.
 func TestDocumentationMenu(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	menu := func(path string) (entries []string) {
@@ -304,7 +304,7 @@ func TestDocumentationMenu(t *testing.T) {
 	}
 }
 
-// A large menu is folded, but for the group of the page that is shown.
+// A large menu is folded, except for the group of the page that is shown.
 func TestLargeDocumentationMenuIsFolded(t *testing.T) {
 	var d index.Docs
 	for _, slug := range strings.Fields(strings.Repeat("a ", 50)) {
@@ -317,7 +317,7 @@ func TestLargeDocumentationMenuIsFolded(t *testing.T) {
 	}
 }
 
-// A version leads to the same page of the others that have documentation.
+// A version links to the same page of the other versions that have documentation.
 func TestVersionsOfDocumentation(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	body := s.get("/providers/acme/demo/1.2.0/docs/guides/start", "").Body.String()
@@ -330,7 +330,7 @@ func TestVersionsOfDocumentation(t *testing.T) {
 	saysAll(t, s.get("/providers/acme/demo/1.0.0/docs", ""), "Version 1.0.0 has no documentation.", `href="/providers/acme/demo/1.0.0"`)
 }
 
-// What rules hide has no documentation either.
+// A hidden provider has no documentation either.
 func TestDocumentationOfWhatIsHidden(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)), "allow reader read acme/demo")
 	for user, want := range map[string]int{"": http.StatusUnauthorized, "stranger": http.StatusNotFound, "reader": http.StatusOK} {

@@ -5,26 +5,26 @@ import (
 	"strconv"
 )
 
-// A query is what a page depends on beside its path. Queries can be compared; what a
-// page does not know of is not in it.
+// A query has the parameters that a page depends on. It leaves out parameters that the
+// page does not know. Queries are comparable.
 type query struct {
-	tab, from                   string // of a module or provider
+	tab, from                   string // pages of a module or provider
 	namespace, system, registry string // filters of a list
-	q                           string // what is searched for
+	q                           string // the words of a search
 	offset                      int
-	to, signIn                  string // where a browser goes once it is known
-	again                       bool   // as another user than before
+	to, signIn                  string // where a browser goes after signing in
+	again                       bool   // the browser asks for another user
 }
 
-// maxValue is how long a value is read: nothing that is offered has a longer name.
+// maxValue is the length of a value that is still read. No name of a package is longer.
 const maxValue = 300
 
-// readQuery reads what the page of a route depends on.
+// readQuery reads the parameters that the page of a route depends on.
 func readQuery(rt route, raw string) (q query) {
 	if raw == "" {
 		return q
 	}
-	values, _ := url.ParseQuery(raw) // what can be read counts
+	values, _ := url.ParseQuery(raw) // an unreadable parameter is skipped
 	get := func(name string) string {
 		if v := values.Get(name); len(v) <= maxValue {
 			return v
@@ -58,6 +58,6 @@ func readQuery(rt route, raw string) (q query) {
 	return q
 }
 
-// cacheable reports whether a page is worth being kept: there are any number of
-// queries for a search.
+// cacheable reports whether a page is worth keeping. Pages of a search are not, since
+// there is no end of queries.
 func (q query) cacheable() bool { return q.q == "" && q.signIn == "" && q.to == "" }

@@ -19,14 +19,14 @@ import (
 //go:embed templates/*.html
 var templateFiles embed.FS
 
-// embedded are the assets and the parsed templates, which are made once: they are the
-// same for all sites.
+// embedded returns the assets and the parsed templates, which all sites share. They are
+// read once.
 var embedded = sync.OnceValue(func() *theme {
 	t := &theme{assets: loadAssets(), pages: make(map[string]*template.Template)}
 	parts := template.Must(template.New("").Funcs(t.functions()).ParseFS(templateFiles, "templates/_*.html"))
 	files, err := fs.Glob(templateFiles, "templates/*.html")
 	if err != nil {
-		panic(err) // of a bad pattern
+		panic(err) // a bad pattern
 	}
 	for _, name := range files {
 		base := path.Base(name)
@@ -39,13 +39,13 @@ var embedded = sync.OnceValue(func() *theme {
 	return t
 })
 
-// A theme is what pages are rendered with.
+// A theme has the assets and templates of the pages.
 type theme struct {
 	assets
 	pages map[string]*template.Template
 }
 
-// render returns the page of that name, which is that of its template.
+// render returns the page with that name, which is also the name of its template.
 func render(name string, model any) ([]byte, error) {
 	t := embedded().pages[name]
 	if t == nil {
@@ -58,7 +58,7 @@ func render(name string, model any) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// functions are what templates can call.
+// functions returns the functions for templates.
 func (t *theme) functions() template.FuncMap {
 	return template.FuncMap{
 		"asset": func(name string) string { return assetFolder + t.hashed[name] },
@@ -73,7 +73,7 @@ func (t *theme) functions() template.FuncMap {
 	}
 }
 
-// count is a number of things: "1 module", "1,204 modules".
+// count returns a number of things, such as "1 module" or "1,204 modules".
 func count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -81,12 +81,12 @@ func count(n int, one, many string) string {
 	return humanize.Comma(int64(n)) + " " + many
 }
 
-// size is a number of bytes as people read it.
+// size returns a number of bytes in a readable form.
 func size(bytes int64) string {
 	return humanize.Bytes(uint64(max(bytes, 0)))
 }
 
-// abbreviated is the beginning and the end of a long hash.
+// abbreviated returns the beginning and the end of a long hash.
 func abbreviated(s string) string {
 	if len(s) <= 16 {
 		return s

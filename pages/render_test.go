@@ -20,7 +20,7 @@ type rendered struct {
 	model any
 }
 
-// allPages are the pages with every part of them.
+// allPages returns the pages with every part of them.
 func allPages() []rendered {
 	empty := homePageOf()
 	empty.Counts, empty.Newest = nil, nil
@@ -69,7 +69,7 @@ func (p rendered) parsed(t *testing.T) *html.Node {
 	return n
 }
 
-// elements are those of a document with that tag.
+// elements returns the elements of a document with that tag.
 func elements(doc *html.Node, tag atom.Atom) (list []*html.Node) {
 	for n := range doc.Descendants() {
 		if n.Type == html.ElementNode && n.DataAtom == tag {
@@ -157,7 +157,8 @@ func TestPagesAreStructured(t *testing.T) {
 	}
 }
 
-// The Content-Security-Policy would refuse them, and what is refused is missing.
+// The Content-Security-Policy refuses inline styles and scripts, so they would be
+// missing.
 func TestPagesHaveNothingInline(t *testing.T) {
 	for _, p := range allPages() {
 		t.Run(p.title, func(t *testing.T) {
@@ -216,7 +217,7 @@ func TestPathsBeginWithThatOfThePages(t *testing.T) {
 	}
 }
 
-// Names, descriptions and messages are written by others.
+// Others write the names, descriptions and messages.
 func TestHostileTextIsEscaped(t *testing.T) {
 	const script = `"'><script>alert(1)</script><img src=x onerror=alert(1)>`
 	const scheme = "javascript:alert(1)"

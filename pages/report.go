@@ -8,25 +8,26 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// A reportPage says what in the tree is not offered, and what to do.
+// A reportPage lists the files in the tree that are not offered, with the reasons and
+// the cures.
 type reportPage struct {
 	page
 	Offered  int
 	Pending  int
 	Withheld []problem
 	Ignored  []problem
-	Notes    []problem // on what is offered
-	Further  int       // ignored files that are not listed
+	Notes    []problem // notes on packages that are offered
+	Further  int       // the number of ignored files that are not listed
 	Hint     string
 }
 
-// A problem is one thing in the tree, with the reason and what to do.
+// A problem is an entry of the report, with the reason and the cure.
 type problem struct {
 	Path, Reason, Detail string
 }
 
-// report answers operators with the report of the scan. Anonymous visitors are asked for
-// credentials, and for everyone else there is no such page.
+// report answers operators with the report of the scan. It asks anonymous visitors for
+// credentials. For everyone else there is no such page.
 func (v *visit) report() (*answer, error) {
 	if !v.view.Operator() {
 		subject, err := v.subject()

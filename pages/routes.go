@@ -10,23 +10,23 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A route says which page a path is of. Routes can be compared.
+// A route is a parsed path of a page. Routes are comparable.
 type route struct {
 	kind routeKind
 
-	// Address of the module or provider.
+	// address is the address of the module or provider.
 	address address.Address
 
-	// Version in the path, in its normal form; empty for the latest one, of which
-	// latest tells whether the path has the word.
+	// version is the version in the path, in its normal form. It is empty for the
+	// latest version. In that case latest reports whether the path says "latest".
 	version string
 	latest  bool
 
-	// Part is the path of a submodule or an example in the package.
+	// part is the path of a submodule or an example in the package.
 	part string
 
-	// Rest is what follows: the path of a file in the package, or of a page of a
-	// provider's documentation, without a slash before it. Of an asset, its name.
+	// rest is the end of the path, without a slash before it: the path of a file in the
+	// package or of a page of a provider's documentation, or the name of an asset.
 	rest string
 }
 
@@ -49,14 +49,13 @@ const (
 	logoutRoute
 )
 
-// Of a path: longer ones are nobody's.
+// Longer paths are not paths of pages.
 const (
 	maxPath    = 2000
 	maxSegment = 300
 )
 
-// callbackPath is where the issuer sends a browser back to, and logoutPath where people
-// sign out.
+// The issuer sends a browser back to callbackPath. People sign out at logoutPath.
 const (
 	callbackPath = "/_registry/callback"
 	logoutPath   = "/_registry/logout"
@@ -68,8 +67,8 @@ var plainRoutes = map[string]routeKind{
 	"/_registry/report": reportRoute, "/_registry/login": loginRoute, callbackPath: callbackRoute, logoutPath: logoutRoute,
 }
 
-// parseRoute reads an escaped path below that of the pages. If it is not that of a
-// page, ok is false. A path with a slash at its end is that of the page without it.
+// parseRoute reads an escaped path below the path of the pages. If the path is not the
+// path of a page, ok is false. A slash at its end is ignored.
 func parseRoute(escaped string) (r route, ok bool) {
 	if len(escaped) > maxPath || !strings.HasPrefix(escaped, "/") {
 		return r, false
@@ -101,16 +100,16 @@ func parseRoute(escaped string) (r route, ok bool) {
 	return r, false
 }
 
-// belowPages reports whether an escaped path lies below those of pages, so that it is a
-// mistyped one of theirs, and nobody else's.
+// belowPages reports whether an escaped path lies below the path of a page. If it does,
+// it is a mistyped path of a page, and no other handler has an answer for it.
 func belowPages(escaped string) bool {
 	rest, ok := strings.CutPrefix(escaped, "/")
 	first, _, _ := strings.Cut(rest, "/")
 	return ok && slices.Contains([]string{"modules", "providers", "browse", "registries", "search", "_registry"}, first)
 }
 
-// decodeSegments returns the decoded segments of a path. They are decoded once the
-// path is split, so that an encoded slash does not separate any.
+// decodeSegments splits a path and decodes its segments. It decodes after splitting, so
+// that an encoded slash separates nothing.
 func decodeSegments(escaped string) ([]string, bool) {
 	segments := strings.Split(strings.TrimPrefix(escaped, "/"), "/")
 	for i, s := range segments {
@@ -190,7 +189,8 @@ func parseProviderRoute(hostname string, segments []string) (r route, ok bool) {
 	return r, true
 }
 
-// path is the escaped path of a route below that of the pages, in its normal form.
+// path returns the escaped path of a route, in its normal form, below the path of the
+// pages.
 func (r route) path() string {
 	switch r.kind {
 	case assetRoute:
@@ -243,9 +243,9 @@ func (r route) path() string {
 	return b.String()
 }
 
-// at is the route of another version of the same module or provider, of which only
-// the root is known to exist.
-func (r route) at(version string) route {
+// withVersion returns the route of another version of the same module or provider. It
+// leads to the root of the package, as another version may lack the submodule.
+func (r route) withVersion(version string) route {
 	r.version, r.latest, r.part = version, false, ""
 	if r.kind == moduleFileRoute {
 		r.kind = moduleRoute
@@ -254,19 +254,20 @@ func (r route) at(version string) route {
 	return r
 }
 
-// in is the route of a submodule or an example; of the root for an empty path.
-func (r route) in(part string) route {
+// withPart returns the route of a submodule or an example, or of the root for an empty
+// path.
+func (r route) withPart(part string) route {
 	r.part, r.rest, r.kind = part, "", moduleRoute
 	return r
 }
 
-// file is the route of a file of the module's package.
-func (r route) file(name string) route {
+// withFile returns the route of a file of the module's package.
+func (r route) withFile(name string) route {
 	r.kind, r.part, r.rest = moduleFileRoute, "", name
 	return r
 }
 
-// addressRoute is the route of the latest version of a module or provider.
+// addressRoute returns the route of the latest version of a module or provider.
 func addressRoute(a address.Address) route {
 	if a.IsModule() {
 		return route{kind: moduleRoute, address: a}
@@ -274,7 +275,8 @@ func addressRoute(a address.Address) route {
 	return route{kind: providerRoute, address: a}
 }
 
-// withQuery is a URL with what is not empty of a query, given as names and values.
+// withQuery returns a URL with a query of names and values. Names with an empty value
+// are left out.
 func withQuery(to string, namesAndValues ...string) string {
 	separator := "?"
 	for i := 0; i+1 < len(namesAndValues); i += 2 {

@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// search answers with the results of a search. An anonymous visitor who could find
-// nothing is asked for credentials instead.
+// search answers with the results of a search. It asks an anonymous visitor who could
+// find nothing for credentials instead.
 func (v *visit) search() (*answer, error) {
 	if nothing, err := v.seesNothing(); nothing || err != nil {
 		return v.failedWith(http.StatusUnauthorized, ""), err
@@ -43,9 +43,9 @@ func (v *visit) search() (*answer, error) {
 	return pageAnswer("search", s)
 }
 
-// results are the first of what a search found, or, on the page of one kind, those
-// from the offset on. Submodules are listed by themselves, unless their module stands
-// right before them.
+// results returns the first results of a search, or, on the page of one kind, the
+// results from the offset on. A submodule has its own entry, unless its module is right
+// before it.
 func (v *visit) results(found handlers.FoundList, of routeKind) searchResults {
 	r := searchResults{Total: found.Len()}
 	first, step := 0, foundAtOnce
@@ -59,7 +59,7 @@ func (v *visit) results(found handlers.FoundList, of routeKind) searchResults {
 			r.Items = append(r.Items, v.item(f.Listed))
 			continue
 		}
-		url := v.url(addressRoute(f.Address).in(f.Submodule))
+		url := v.url(addressRoute(f.Address).withPart(f.Submodule))
 		if n := len(r.Items); n > 0 && r.Items[n-1].Name == f.Address.String() && len(r.Items[n-1].Parts) < maxPartsShow {
 			r.Items[n-1].Parts = append(r.Items[n-1].Parts, part{Name: f.Submodule, URL: url})
 			continue

@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
 )
 
-// signsIn reports whether a route is one of those by which people sign in and out.
+// signsIn reports whether a route is a step of signing in or out.
 func (r route) signsIn() bool {
 	return slices.Contains([]routeKind{loginRoute, callbackRoute, logoutRoute}, r.kind)
 }
@@ -23,7 +23,7 @@ func (s *Site) canSignIn() bool {
 	return s.Registry.Rules != nil && (s.SignIn != nil || s.Challenge != nil)
 }
 
-// loginURL is where a browser signs in and is led to a page from.
+// loginURL returns the URL at which a browser signs in and is then led to a page.
 func (s *Site) loginURL(to string) string { return withQuery(s.Path+"/_registry/login", "to", to) }
 
 // inSession reports whether the visitor has signed in here, and can sign out.
@@ -34,17 +34,18 @@ func (v *visit) inSession() bool {
 	return !v.sessionOf().Anonymous()
 }
 
-// sessionOf returns whose session the visitor is in.
+// sessionOf returns the user of the visitor's session.
 func (v *visit) sessionOf() access.Subject {
 	if v.session == nil {
-		subject, _ := v.site.SignIn.Subject(v.request) // in none, if that cannot be found out
+		subject, _ := v.site.SignIn.Subject(v.request) // an unreadable session counts as none
 		v.session = &subject
 	}
 	return *v.session
 }
 
-// linkQuery is what comes after the URL of a file for a visitor who is known: the protocols
-// know links, but neither sessions nor what authenticates in front of the pages alone.
+// linkQuery returns the query that a known visitor needs in the URL of a file. The
+// protocols accept links. They accept neither sessions nor a proof of identity that a
+// handler in front of the pages has checked.
 func (v *visit) linkQuery(version, file string) string {
 	if subject, err := v.subject(); err != nil || subject.Anonymous() {
 		return ""
@@ -52,17 +53,17 @@ func (v *visit) linkQuery(version, file string) string {
 	return v.view.LinkQuery(version, file)
 }
 
-// signInPage answers a request that is a step of signing in or out. None of these answers
-// is kept, and none depends on what the registry offers.
+// signInPage answers a step of signing in or out. None of these answers is cached, and
+// none depends on the packages of the registry.
 func (v *visit) signInPage() *answer {
 	var a *answer
 	switch {
 	case v.route.kind == logoutRoute:
 		a = v.signOut()
 	case v.request.Method == http.MethodHead:
-		a = &answer{status: http.StatusNoContent} // for who looks what is here
+		a = &answer{status: http.StatusNoContent} // a program only asks whether the path exists
 	case isPrefetch(v.request.Header):
-		a = &answer{status: http.StatusServiceUnavailable} // the browser asks again when it is meant
+		a = &answer{status: http.StatusServiceUnavailable} // the browser asks again when the user follows the link
 	case v.route.kind == callbackRoute:
 		a = v.finishSignIn()
 	default:
@@ -72,19 +73,19 @@ func (v *visit) signInPage() *answer {
 	return a
 }
 
-// isPrefetch reports whether a browser asks for a page that nobody has asked it for yet.
+// isPrefetch reports whether a browser asks for a page before its user does.
 func isPrefetch(h http.Header) bool {
 	return strings.Contains(h.Get("Sec-Purpose"), "prefetch") || h.Get("Purpose") == "prefetch" || h.Get("X-Moz") == "prefetch"
 }
 
-// beginSignIn sends a browser to the issuer, unless somebody is signed in already.
+// beginSignIn sends a browser to the issuer, unless the user is signed in already.
 func (v *visit) beginSignIn() *answer {
 	to := v.site.within(cmp.Or(v.query.to, v.site.Path+"/"))
 	if v.inSession() && !v.query.again {
 		return &answer{status: http.StatusSeeOther, location: to}
 	}
 	location, cookie, err := v.site.SignIn.Begin(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+callbackPath, to, v.query.again)
-	if errors.Is(err, signin.ErrTooLarge) { // the path of the page is what is long
+	if errors.Is(err, signin.ErrTooLarge) { // only the path of the page can be that long
 		to = v.site.Path + "/"
 		location, cookie, err = v.site.SignIn.Begin(v.request.Context(), v.site.Registry.Origin(v.request)+v.site.Path+callbackPath, to, v.query.again)
 	}
@@ -94,8 +95,8 @@ func (v *visit) beginSignIn() *answer {
 	return &answer{status: http.StatusSeeOther, location: location, cookies: []*http.Cookie{cookie}}
 }
 
-// finishSignIn takes a browser back from the issuer. An answer of the issuer counts once:
-// the attempt ends here, whatever comes of it.
+// finishSignIn handles a browser that returns from the issuer. An answer of the issuer
+// counts once: the attempt ends here, with success or not.
 func (v *visit) finishSignIn() *answer {
 	to, session, err := v.site.SignIn.Finish(v.request)
 	to = v.site.within(cmp.Or(to, v.site.Path+"/"))
@@ -104,8 +105,8 @@ func (v *visit) finishSignIn() *answer {
 	case err == nil:
 		a = &answer{status: http.StatusSeeOther, location: to, cookies: []*http.Cookie{session}}
 	case errors.Is(err, signin.ErrNoAttempt):
-		// Somebody may have been sent here by another site: an attempt of their own goes
-		// on, and so does a session.
+		// Another site may have sent the browser here. The user's own attempt and
+		// session remain.
 		if v.inSession() {
 			return &answer{status: http.StatusSeeOther, location: v.site.Path + "/"}
 		}
@@ -117,8 +118,8 @@ func (v *visit) finishSignIn() *answer {
 	return a
 }
 
-// signInFailed is the page about an attempt to sign in that has come to nothing, from
-// which there is a way to another attempt and one to the page. Nothing tries again by
+// signInFailed returns the page about a failed attempt to sign in. It has a link to
+// another attempt, and a link to the page that the user wanted. Nothing tries again by
 // itself.
 func (v *visit) signInFailed(to string, err error) *answer {
 	again := v.site.loginURL(to)
@@ -163,19 +164,20 @@ func (v *visit) rendered(name string, status int, model any) *answer {
 	return &answer{status: status, body: body}
 }
 
-// A signOutPage has the button that signs out, or says that nobody is signed in.
+// A signOutPage has the button that signs out, or says that the visitor is not signed
+// in.
 type signOutPage struct {
 	page
-	Action string // of the form; empty: nobody is signed in
+	Action string // the action of the form; empty: the visitor is not signed in
 
-	// Issuer is where the visitor may still be signed in, and IssuerURL where that ends;
-	// empty if that is not known.
+	// Issuer is the service where the visitor may still be signed in. IssuerURL signs
+	// out there; it is empty if it is not known.
 	Issuer, IssuerURL string
 }
 
-// signOut answers who wants to sign out: a GET with a page, a POST of its button by ending
-// the session. A form on another site ends none: browsers tell where it comes from, and
-// send no cookie of a session along.
+// signOut answers a GET with a page, and ends the session at a POST of the page's
+// button. A form on another site ends no session: browsers say where a form comes from,
+// and leave out the session's cookie.
 func (v *visit) signOut() *answer {
 	self := v.site.Path + logoutPath
 	if v.request.Method == http.MethodPost {

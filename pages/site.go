@@ -16,32 +16,34 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
+	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
 
 // A Site serves the pages of a registry. Its fields must not change once it serves.
 type Site struct {
-	// Registry is what the pages are of.
+	// Registry is the registry that the pages show.
 	Registry *handlers.Registry
 
-	// Path of the pages: it begins with a slash and does not end in one. Empty: they
-	// are at the root.
+	// Path is the path of the pages. It begins with a slash and does not end in one. It
+	// is empty if the pages are at the root.
 	Path string
 
 	// SignIn signs people in and out with an account elsewhere. May be nil.
 	SignIn *signin.SignIn
 
-	// Challenge adds to the header of an answer with status 401 how a browser can
-	// authenticate. Nil: no browser can, and without SignIn no page offers it.
+	// Challenge adds the ways to authenticate to the header of an answer with status
+	// 401. If it is nil, a browser cannot authenticate, and pages offer it only if
+	// SignIn is set.
 	Challenge func(http.Header, *http.Request)
 
-	// Login: clients can use `terraform login`.
+	// Login reports that clients can use `terraform login`.
 	Login bool
 
-	// Unsigned: releases that their publisher did not sign are not signed by the registry
-	// either, and only the mirror offers them.
+	// Unsigned reports that the registry does not sign releases which their publisher
+	// did not sign. Only the mirror offers them.
 	Unsigned bool
 
-	// Version of the server, for the foot of each page. May be empty.
+	// Version is the version of the server, for the foot of each page. May be empty.
 	Version string
 
 	// Logger receives failures of the server. May be nil.
@@ -49,18 +51,18 @@ type Site struct {
 
 	once    sync.Once
 	cache   *pageCache
-	writing chan struct{} // texts that are rendered at this moment
+	writing chan struct{} // one element for each text that is being rendered
 }
 
-// ServeHTTP answers r and returns true. If the path is not the path of a page, and not below
-// one either, it writes nothing and returns false.
+// ServeHTTP answers r and returns true if the path is the path of a page or lies below
+// one. Otherwise it writes nothing and returns false.
 func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	escaped, ok := strings.CutPrefix(r.URL.EscapedPath(), s.Path)
 	if !ok {
 		return false
 	}
 	if escaped == "" && s.Path != "" {
-		escaped = "/" // which the answer leads to
+		escaped = "/" // the answer redirects to it
 	}
 	rt, ok := parseRoute(escaped)
 	if !ok && !belowPages(escaped) {
@@ -110,7 +112,7 @@ func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// A visit is a request for a page, with what it may see.
+// A visit is a request for a page, with the View of what it may see.
 type visit struct {
 	site    *Site
 	view    *handlers.View
@@ -118,19 +120,20 @@ type visit struct {
 	route   route
 	query   query
 
-	// Version of the module or provider that was found; empty if none was.
+	// version is the version of the module or provider that was found, or empty.
 	version string
 
-	session *access.Subject // whose session it is in; nil: that has not been asked yet
+	session *access.Subject // the user of its session; nil: not looked up yet
 }
 
-// answer renders a page, or takes it from the cache if it is the same for everyone.
+// answer renders a page, or takes it from the cache if the page is the same for
+// everyone.
 func (s *Site) answer(v *visit) (*answer, error) {
 	if !v.view.Public() || !v.query.cacheable() {
 		return s.render(v)
 	}
 	if subject, err := v.subject(); err != nil || !subject.Anonymous() {
-		return s.render(v) // with the name of the user
+		return s.render(v) // the page has the name of the user
 	}
 	key := pageKey{route: v.route, query: v.query, self: v.view.Hostname()}
 	if v.route.kind == homeRoute {
@@ -143,7 +146,7 @@ func (s *Site) answer(v *visit) (*answer, error) {
 	}
 	defer done()
 	key = key.clone()
-	v.route, v.query = key.route, key.query // an answer refers to its route, too
+	v.route, v.query = key.route, key.query // the answer refers to the route, too
 	a, err = s.render(v)
 	if err == nil && a.status == http.StatusOK && len(a.body) <= maxPage {
 		if strings.HasPrefix(cmp.Or(a.contentType, htmlType), "text/") {
@@ -177,30 +180,30 @@ func (s *Site) render(v *visit) (*answer, error) {
 		if s.Challenge == nil {
 			return nil, fs.ErrNotExist
 		}
-		// The answer that asks for credentials has to be at the root of the pages:
-		// browsers send those of `Basic` for the folder in which they were asked for
+		// The answer that asks for credentials has to be at the root of the pages.
+		// Browsers send credentials of `Basic` to the folder of the page that asked
 		// (RFC 7617 §2.2).
 		return &answer{status: http.StatusFound, location: withQuery(s.Path+"/", "sign-in", cmp.Or(v.query.to, s.Path+"/"))}, nil
 	}
 	return nil, fs.ErrNotExist
 }
 
-// maxRendered is how many READMEs and pages of documentation are rendered at once. One
-// that was written to that end takes a second or two, and a lot of memory.
+// maxRendered is how many READMEs and pages of documentation are rendered at once. A
+// hostile text takes a second or two, and a lot of memory.
 const maxRendered = 2
 
-// document renders a text, when it is its turn.
-func (v *visit) document(m markdown) (document, error) {
+// document renders a text as soon as fewer than maxRendered others are being rendered.
+func (v *visit) document(m markdown.Text) (markdown.Document, error) {
 	select {
 	case v.site.writing <- struct{}{}:
 		defer func() { <-v.site.writing }()
-		return m.render(), nil
+		return m.Render(), nil
 	case <-v.request.Context().Done():
-		return document{}, v.request.Context().Err()
+		return markdown.Document{}, v.request.Context().Err()
 	}
 }
 
-// about records in an answer which provider or module it shows, and in which version.
+// about records the provider or module that an answer shows, and its version.
 func (v *visit) about(a *answer, err error) (*answer, error) {
 	if err == nil && (a.status == http.StatusOK || a.status == http.StatusGone) {
 		a.about, a.version = v.route.address, cmp.Or(v.version, v.route.version)
@@ -208,7 +211,8 @@ func (v *visit) about(a *answer, err error) (*answer, error) {
 	return a, err
 }
 
-// subject returns who makes the request. Without rules nobody needs to be known.
+// subject returns the user who makes the request. Without rules, users need not be
+// known.
 func (v *visit) subject() (access.Subject, error) {
 	if v.site.Registry.Rules == nil {
 		return access.Subject{}, nil
@@ -216,7 +220,7 @@ func (v *visit) subject() (access.Subject, error) {
 	return v.view.Subject()
 }
 
-// page begins the model of a page.
+// page returns the model of the frame.
 func (v *visit) page(title string) (page, error) {
 	p := page{Site: v.site.identity(v.view.Hostname()), Title: title}
 	subject, err := v.subject()
@@ -234,7 +238,8 @@ func (v *visit) page(title string) (page, error) {
 	return p, nil
 }
 
-// self is the URL of the page without what it does not depend on.
+// self returns the URL of the page, without parameters that the page does not depend
+// on.
 func (v *visit) self() string {
 	switch v.route.kind {
 	case homeRoute, loginRoute, callbackRoute, logoutRoute:
@@ -245,12 +250,13 @@ func (v *visit) self() string {
 	return v.listURL(v.query)
 }
 
-// identity is that of the registry under one of its names, to an unknown visitor.
+// identity describes the registry under one of its names to an unknown visitor.
 func (s *Site) identity(name svchost.Hostname) *identity {
 	return &identity{Name: address.DisplayHostname(name), Base: s.Path, Version: s.Version}
 }
 
-// signIn asks the browser for credentials, and redirects back once it has sent them.
+// signIn asks the browser for credentials, and redirects back once the browser has sent
+// them.
 func (v *visit) signIn() (*answer, error) {
 	subject, err := v.subject()
 	if err != nil {
@@ -264,8 +270,8 @@ func (v *visit) signIn() (*answer, error) {
 	return &answer{status: http.StatusFound, location: v.site.within(v.query.signIn)}, nil
 }
 
-// within returns a path of the pages: another URL becomes that of the home page, so
-// that a link here leads nowhere else.
+// within returns a path of the pages. It returns the home page for any other URL, so
+// that a link leads to no other site.
 func (s *Site) within(to string) string {
 	u, err := url.Parse(to)
 	if err != nil || u.Scheme != "" || u.Host != "" || u.User != nil || u.Opaque != "" || strings.ContainsAny(to, "\\\r\n\t") {
@@ -281,16 +287,16 @@ func (s *Site) within(to string) string {
 	return u.EscapedPath()
 }
 
-// url is the URL of a route.
+// url returns the URL of a route.
 func (v *visit) url(r route) string { return v.site.Path + r.path() }
 
-// failed is the page of an error.
+// failed returns the page of an error.
 func (v *visit) failed(err error) *answer {
 	if errors.Is(err, fs.ErrNotExist) {
 		return v.failedWith(http.StatusNotFound, "")
 	}
 	if v.request.Context().Err() != nil {
-		return v.failedWith(http.StatusServiceUnavailable, "") // for a browser that has gone, or after a timeout
+		return v.failedWith(http.StatusServiceUnavailable, "") // the browser has gone, or the time is up
 	}
 	status, _ := handlers.Status(err)
 	if status >= http.StatusInternalServerError && status != http.StatusServiceUnavailable && v.site.Logger != nil {
@@ -299,7 +305,7 @@ func (v *visit) failed(err error) *answer {
 	return v.failedWith(status, "")
 }
 
-// failedWith is the page of a status, with a sentence in place of its usual one.
+// failedWith returns the page of a status, with a sentence in place of its usual one.
 func (v *visit) failedWith(status int, text string) *answer {
 	p := page{Site: v.site.identity(v.site.Registry.Hostname(v.request))}
 	if v.view != nil {
@@ -310,7 +316,7 @@ func (v *visit) failedWith(status int, text string) *answer {
 	return v.site.failed(p, status, text)
 }
 
-// failed is the page of a status in a frame.
+// failed returns the page of a status in a frame.
 func (s *Site) failed(p page, status int, text string) *answer {
 	body, err := render("error", newErrorPage(p, status, text))
 	if err != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 )
 
-// vpcFiles are those of a version of the module of the tests.
+// vpcFiles writes the files of a version of the tests' module.
 func vpcFiles(files *indextest.Tree, version, variables string) {
 	dir := "modules/acme/vpc/aws/" + version + "/"
 	files.Write(dir+"main.tf", `terraform {
@@ -85,8 +85,8 @@ func snapshotOf(t testing.TB, files *indextest.Tree) *index.Snapshot {
 	return s
 }
 
-// siteOf serves the pages of a snapshot, under rules if there are some. Whoever asks
-// is the user name of basic authentication.
+// siteOf serves the pages of a snapshot, under rules if there are any. The user name of
+// basic authentication is the user.
 func siteOf(t testing.TB, s *index.Snapshot, rules ...string) *Site {
 	t.Helper()
 	g := &handlers.Registry{Snapshot: func() *index.Snapshot { return s }}
@@ -111,18 +111,18 @@ func siteOf(t testing.TB, s *index.Snapshot, rules ...string) *Site {
 	return &Site{Registry: g, Challenge: func(h http.Header, _ *http.Request) { h.Add("WWW-Authenticate", `Basic realm="registry"`) }}
 }
 
-// nobodys is the status of a request that is not for the pages.
-const nobodys = http.StatusTeapot
+// notAPage is the status of a request that is not for the pages.
+const notAPage = http.StatusTeapot
 
 func (s *Site) do(r *http.Request) *httptest.ResponseRecorder {
 	w := httptest.NewRecorder()
 	if !s.ServeHTTP(w, r) {
-		w.WriteHeader(nobodys)
+		w.WriteHeader(notAPage)
 	}
 	return w
 }
 
-// get asks for a path as a user, or as nobody for an empty name.
+// get asks for a path as a user, or anonymously if the name is empty.
 func (s *Site) get(path, user string, header ...string) *httptest.ResponseRecorder {
 	r := httptest.NewRequest(http.MethodGet, path, nil)
 	r.Host = "registry.example.com"
@@ -149,7 +149,7 @@ func TestPathsOfThePages(t *testing.T) {
 	for _, test := range []struct {
 		path   string
 		status int
-		to     string // where it leads
+		to     string // the target of the redirect
 	}{
 		{"/", 200, ""},
 		{"/browse/modules", 200, ""},
@@ -189,18 +189,18 @@ func TestPathsOfThePages(t *testing.T) {
 		{"/_registry/report", 404, ""},
 		{"/_registry/login?to=/browse/modules", 302, "/?sign-in=%2Fbrowse%2Fmodules"},
 		{"/_registry/style.css", 404, ""},
-		{"/v1/modules/acme/vpc/aws/versions", nobodys, ""},
-		{"/.well-known/terraform.json", nobodys, ""},
-		{"/favicon.ico", nobodys, ""},
-		{"/%ff", nobodys, ""},
-		{"//", nobodys, ""},
+		{"/v1/modules/acme/vpc/aws/versions", notAPage, ""},
+		{"/.well-known/terraform.json", notAPage, ""},
+		{"/favicon.ico", notAPage, ""},
+		{"/%ff", notAPage, ""},
+		{"//", notAPage, ""},
 	} {
 		t.Run(test.path, func(t *testing.T) {
 			w := s.get(test.path, "")
 			if w.Code != test.status || w.Header().Get("Location") != test.to {
 				t.Errorf("%d to %q, want %d to %q", w.Code, w.Header().Get("Location"), test.status, test.to)
 			}
-			if w.Code == nobodys && (len(w.Header()) > 0 || w.Body.Len() > 0) {
+			if w.Code == notAPage && (len(w.Header()) > 0 || w.Body.Len() > 0) {
 				t.Errorf("something was written: %v", w.Header())
 			}
 		})
@@ -211,7 +211,7 @@ func TestPagesBelowAPath(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	s.Path = "/ui"
 	for path, want := range map[string]int{
-		"/ui": 308, "/ui/": 200, "/ui/modules/acme/vpc/aws": 200, "/": nobodys, "/modules/acme/vpc/aws": nobodys, "/uix": nobodys, "/uimodules/acme/vpc/aws": nobodys, "/uisearch": nobodys, "/ui/nothing": nobodys, "/ui/modules/nothing": 404,
+		"/ui": 308, "/ui/": 200, "/ui/modules/acme/vpc/aws": 200, "/": notAPage, "/modules/acme/vpc/aws": notAPage, "/uix": notAPage, "/uimodules/acme/vpc/aws": notAPage, "/uisearch": notAPage, "/ui/nothing": notAPage, "/ui/modules/nothing": 404,
 	} {
 		if w := s.get(path, ""); w.Code != want {
 			t.Errorf("%s: %d, want %d", path, w.Code, want)
@@ -229,7 +229,7 @@ func TestPagesBelowAPath(t *testing.T) {
 	}
 }
 
-// The package of a mirrored module is found by its place in the tree.
+// A mirrored module's package is found by its path in the tree.
 func TestMirroredModulesCanBeDownloaded(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	const archive = "/v1/modules/registry.terraform.io/acme/tags/null/1.0.0/archive.tar.gz"
@@ -238,8 +238,8 @@ func TestMirroredModulesCanBeDownloaded(t *testing.T) {
 	}
 }
 
-// Whatever a page links to within the registry is there, but for pages of documentation
-// that another version may not have.
+// Every link within the registry leads somewhere, except to pages of documentation that
+// another version may lack.
 func TestLinksLeadSomewhere(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	seen := map[string]bool{}
@@ -248,7 +248,7 @@ func TestLinksLeadSomewhere(t *testing.T) {
 		path := next[0]
 		next = next[1:]
 		w := s.get(path, "")
-		if w.Code == nobodys && strings.HasPrefix(path, "/v1/") {
+		if w.Code == notAPage && strings.HasPrefix(path, "/v1/") {
 			r := httptest.NewRecorder()
 			request := httptest.NewRequest(http.MethodGet, path, nil)
 			request.Host = "registry.example.com"
@@ -325,7 +325,7 @@ func TestPagesAreRevalidated(t *testing.T) {
 	}
 }
 
-// What is kept is sent compressed to who accepts that.
+// A cached page is compressed for clients that accept it.
 func TestKeptPagesAreCompressed(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	for path, kept := range map[string]bool{
@@ -375,7 +375,7 @@ func TestMethodsOfPages(t *testing.T) {
 	if post.Code != http.StatusMethodNotAllowed || post.Header().Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: %d, %v", post.Code, post.Header())
 	}
-	if w := s.do(httptest.NewRequest(http.MethodPost, "/other", nil)); w.Code != nobodys {
+	if w := s.do(httptest.NewRequest(http.MethodPost, "/other", nil)); w.Code != notAPage {
 		t.Errorf("POST to a path of somebody else: %d", w.Code)
 	}
 }
@@ -404,7 +404,8 @@ func TestAssetsAreKeptForGood(t *testing.T) {
 	}
 }
 
-// What is in packages is anybody's, and must not become part of the site.
+// Anyone may have written the files in packages, so they must not become part of the
+// site.
 func TestFilesOfPackagesDoNothing(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	for _, test := range []struct {
@@ -459,7 +460,7 @@ func TestVersionsSayWhatTheyAre(t *testing.T) {
 	}
 }
 
-// Everybody who may see a version is told that it is not what it was.
+// Everyone who may see a version learns that its bytes have changed.
 func TestVersionsSayThatTheirBytesHaveChanged(t *testing.T) {
 	const zip = "providers/acme/demo/terraform-provider-demo_1.0.0_linux_amd64.zip"
 	files := indextest.New(t).Write(zip, indextest.ProviderZip("demo", "1.0.0", "linux_amd64")).Write("modules/acme/vpc/aws/1.0.0/main.tf", "# a module")
@@ -490,7 +491,8 @@ func TestVersionsSayThatTheirBytesHaveChanged(t *testing.T) {
 	}
 }
 
-// What would be refused today lies in the tree all the same, or comes from elsewhere.
+// A package that publishing would refuse today may still be in the tree or come from
+// elsewhere.
 func TestModulesSayWhatIsWrongWithThem(t *testing.T) {
 	files := indextest.New(t).
 		Write("modules/acme/vpc/aws/1.0.0.tar.gz", indextest.TarGz("main.tf", "locals {\n  a = 1 +\n}\n", "terraform.tfstate", "{}", "a.tfvars", "")).
@@ -527,8 +529,8 @@ func TestARegistryBegins(t *testing.T) {
 	}
 }
 
-// What is shown has been verified: a page of files that were replaced has to wait for
-// the next scan.
+// A page shows only verified files: after files were replaced, it waits for the next
+// scan.
 func TestFilesThatChangedUnderneath(t *testing.T) {
 	files := siteTree(t)
 	first := snapshotOf(t, files)
@@ -613,7 +615,7 @@ func TestARenderedPageIsKept(t *testing.T) {
 	}
 }
 
-// What is kept does not keep requests in memory, whose lines can have a megabyte.
+// A cached page keeps no request in memory: a request line can have a megabyte.
 func TestKeptPagesDoNotKeepRequests(t *testing.T) {
 	const requests, line = 64, 1 << 20
 	files := indextest.New(t)
@@ -646,8 +648,8 @@ func TestKeptPagesDoNotKeepRequests(t *testing.T) {
 	runtime.KeepAlive(s)
 }
 
-// The registry is told of every answer of its pages, as of those to clients: of the
-// version that a page shows, and of nothing that is not there.
+// The registry is told of every answer of its pages, as of answers to clients: of the
+// version that a page shows, and of nothing that does not exist.
 func TestRegistryIsToldOfPages(t *testing.T) {
 	s := siteOf(t, snapshotOf(t, siteTree(t)))
 	var told *handlers.Exchange
@@ -661,7 +663,7 @@ func TestRegistryIsToldOfPages(t *testing.T) {
 		{"GET", "/", "", "", 200, whole, "", ""},
 		{"GET", "/search?q=vpc", "", "", 200, whole, "", ""},
 		{"GET", "/modules/acme/vpc/aws", "", "", 200, whole, "acme/vpc/aws", "1.4.0"},
-		{"GET", "/modules/acme/vpc/aws", "", "", 200, whole, "acme/vpc/aws", "1.4.0"}, // which is kept now
+		{"GET", "/modules/acme/vpc/aws", "", "", 200, whole, "acme/vpc/aws", "1.4.0"}, // which is cached now
 		{"GET", "/modules/acme/vpc/aws", "Accept-Encoding", "gzip", 200, whole, "acme/vpc/aws", "1.4.0"},
 		{"GET", "/modules/acme/vpc/aws", "If-None-Match", "*", 304, 0, "acme/vpc/aws", "1.4.0"},
 		{"HEAD", "/modules/acme/vpc/aws", "", "", 200, 0, "acme/vpc/aws", "1.4.0"},
@@ -692,7 +694,7 @@ func TestRegistryIsToldOfPages(t *testing.T) {
 		}
 	}
 	told = nil
-	if w := s.get("/elsewhere", ""); w.Code != nobodys || told != nil {
+	if w := s.get("/elsewhere", ""); w.Code != notAPage || told != nil {
 		t.Errorf("what is not for the pages: %d, told %+v", w.Code, told)
 	}
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
-// moduleSnippet is the configuration that calls a module. It can be applied as it is,
-// unless the module has required inputs, which are named in comments.
+// moduleSnippet returns the configuration that calls a module. It can be applied
+// unchanged, unless the module has required inputs. Comments name these.
 //
-// Source is that of the module without a path in it, such as
+// The source is the source of the module without a path in it, such as
 // "registry.example.com/acme/vpc/aws".
 func moduleSnippet(source, versionText string, m *moduledoc.Module, name string) code {
 	if m.Path != "" {
@@ -30,7 +30,7 @@ func moduleSnippet(source, versionText string, m *moduledoc.Module, name string)
 	var required []*moduledoc.Variable
 	width := 0
 	for i := range m.Variables {
-		// Other names than identifiers are in broken modules.
+		// Only broken modules have names that are not identifiers.
 		if v := &m.Variables[i]; v.Required() && hclsyntax.ValidIdentifier(v.Name) {
 			required = append(required, v)
 			width = max(width, utf8.RuneCountInString(v.Name))
@@ -46,7 +46,7 @@ func moduleSnippet(source, versionText string, m *moduledoc.Module, name string)
 	return code{"terraform", b.String()}
 }
 
-// providerSnippet is the configuration that requires a provider.
+// providerSnippet returns the configuration that requires a provider.
 func providerSnippet(source, name, versionText string) code {
 	if !hclsyntax.ValidIdentifier(name) {
 		name = "provider_" + name
@@ -55,8 +55,8 @@ func providerSnippet(source, name, versionText string) code {
 		name, literal(source), literal(constraintFor(versionText)))}
 }
 
-// constraintFor is the constraint to recommend to users of a version: it allows later
-// ones that are compatible. A prerelease is selected only by an exact constraint.
+// constraintFor returns the constraint to recommend to users of a version. It allows
+// later compatible versions. A prerelease is selected only by an exact constraint.
 func constraintFor(text string) string {
 	v, err := version.NewVersion(text)
 	if err != nil || v.Prerelease() != "" {
@@ -69,7 +69,7 @@ func constraintFor(text string) string {
 	return "~> " + joinSegments(segments[:2])
 }
 
-// blockName makes an identifier of a module's name: those may begin with a digit.
+// blockName makes an identifier of a module's name, which may begin with a digit.
 func blockName(name string) string {
 	var b strings.Builder
 	for _, r := range name {
@@ -86,15 +86,15 @@ func blockName(name string) string {
 	return "module_" + b.String()
 }
 
-// literal is a string of the configuration language.
+// literal returns a string of the configuration language.
 func literal(s string) string {
 	return string(hclwrite.TokensForValue(cty.StringVal(strings.ToValidUTF8(s, "\uFFFD"))).Bytes())
 }
 
-// maxPlaceholder is how long a type in a comment may be.
+// maxPlaceholder is the length of the longest type in a comment.
 const maxPlaceholder = 40
 
-// placeholder stands for a value of a type, on one line.
+// placeholder returns a text on one line for a value of a type.
 func placeholder(typ string) string {
 	typ = strings.Join(strings.Fields(typ), " ")
 	if typ == "" {

@@ -78,7 +78,7 @@ func TestConstraintAllowsTheVersionAndWhatIsCompatible(t *testing.T) {
 	}
 }
 
-// Names of modules and folders may have characters that identifiers have not.
+// Names of modules and folders may have characters that identifiers may not.
 func TestBlockNamesAreIdentifiers(t *testing.T) {
 	for name, want := range map[string]string{
 		"vpc": "vpc", "kubernetes-cluster": "kubernetes-cluster", "3tier": "module_3tier", "-x": "module_-x", "a b.c": "a_b_c", "": "module_", "ä": "_",
@@ -90,7 +90,7 @@ func TestBlockNamesAreIdentifiers(t *testing.T) {
 	}
 }
 
-// Whatever the names are, the snippet is one block with two arguments.
+// For all names, the snippet has one block with two arguments.
 func FuzzSnippetIsConfiguration(f *testing.F) {
 	f.Add("r.example.com/acme/vpc/aws", "1.2.3", "modules/x", "name", "string")
 	f.Add(`a"b${c}%{d}`, "\n}", "modules/\"\n", "x\ny = 1", "object({\n a = string\r})")

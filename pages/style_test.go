@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// pairs are the tokens that text is set in, with what is behind it, and the contrast
-// that WCAG 2 AA asks for: 4.5 for text, 3 for the borders of what is operated.
+// pairs are the colours of text and the colours behind it, with the contrast that WCAG
+// 2 AA asks for: 4.5 for text, 3 for the borders of controls.
 var pairs = func() (list []struct {
 	ink, ground string
 	least       float64
@@ -85,7 +85,7 @@ func stylesheet(t *testing.T) string {
 	return string(css)
 }
 
-// schemes are the colours of the stylesheet by the names of their tokens.
+// schemes returns the colours of the stylesheet by the names of their tokens.
 func schemes(t *testing.T) (light, dark map[string]string) {
 	t.Helper()
 	read := func(block string) map[string]string {
@@ -103,7 +103,7 @@ func schemes(t *testing.T) (light, dark map[string]string) {
 	return read(first), read(second)
 }
 
-// contrast is the ratio of WCAG 2 of two colours written #rrggbb.
+// contrast returns WCAG 2's ratio of two colours written as #rrggbb.
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	la, errA := luminance(a)

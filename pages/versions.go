@@ -31,7 +31,7 @@ func versionChips(text string, latest bool, deprecated *registryhcl.Notice) []ch
 	return chips
 }
 
-// lastChip is the chip for which a menu has room; nil if there is none.
+// lastChip returns the chip for which a menu has room, or nil.
 func lastChip(chips []chip) *chip {
 	if len(chips) == 0 {
 		return nil
@@ -44,9 +44,9 @@ func isPrerelease(text string) bool {
 	return err == nil && v.Prerelease() != ""
 }
 
-// standingNotices are those of a version whose bytes have changed, that is deprecated, or
-// not the latest.
-func standingNotices(text, latest string, changed []index.ChangedBytes, deprecated *registryhcl.Notice, useLatest *link) []notice {
+// versionNotices returns the notices for a version whose bytes have changed, that is
+// deprecated, or that is not the latest.
+func versionNotices(text, latest string, changed []index.ChangedBytes, deprecated *registryhcl.Notice, useLatest *link) []notice {
 	notices := changedNotices(changed)
 	if deprecated != nil {
 		n := notice{Tone: "warn", Title: "This version is deprecated.", Text: deprecated.Reason}
@@ -67,8 +67,8 @@ func standingNotices(text, latest string, changed []index.ChangedBytes, deprecat
 	return notices
 }
 
-// changedNotices tell users why a version that they have locked, or have installed before,
-// is another one now.
+// changedNotices tells users that a version which they have locked or installed before
+// has other bytes now.
 func changedNotices(changed []index.ChangedBytes) (notices []notice) {
 	for _, c := range changed {
 		n := notice{Tone: "bad", Title: "The files of this version have changed.",
@@ -85,8 +85,8 @@ func changedNotices(changed []index.ChangedBytes) (notices []notice) {
 // maxMenu is how many versions a menu has.
 const maxMenu = 20
 
-// newVersionMenu returns the menu of n versions, the newest first, of which current is
-// the one shown. all is the URL of the list of all of them.
+// newVersionMenu returns the menu of n versions, the newest first. current is the index
+// of the version that is shown. all is the URL of the list of all versions.
 func newVersionMenu(n, current int, all string, link func(i int) versionLink) versionMenu {
 	menu := versionMenu{Current: link(current).Version}
 	if n == 1 {
@@ -106,7 +106,7 @@ func newVersionMenu(n, current int, all string, link func(i int) versionLink) ve
 	return menu
 }
 
-// A versionGroup is the rows of the versions with one major version.
+// A versionGroup has the rows of the versions with one major version.
 type versionGroup[R versioned] struct {
 	Title string // "1.x"
 	Rows  []R
@@ -115,9 +115,9 @@ type versionGroup[R versioned] struct {
 // versioned is a row of a list of versions.
 type versioned interface{ number() string }
 
-// groupVersions merges the rows of offered and of withdrawn versions, both the newest
-// first, and groups them by their major version. Withdrawn ones are listed too, so that
-// their users learn of it.
+// groupVersions merges the rows of offered and of withdrawn versions, both with the
+// newest first, and groups them by major version. Withdrawn versions are listed too, so
+// that their users learn of the withdrawal.
 func groupVersions[R versioned](offered, withdrawn []R) []versionGroup[R] {
 	var groups []versionGroup[R]
 	for len(offered)+len(withdrawn) > 0 {

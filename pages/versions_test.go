@@ -9,7 +9,7 @@ type rowOf string
 
 func (r rowOf) number() string { return string(r) }
 
-// The versions of a page are in one order, whether they are offered or withdrawn.
+// A page has its versions in one order, offered or withdrawn.
 func TestGroupVersions(t *testing.T) {
 	for _, test := range []struct {
 		rule               string

@@ -11,28 +11,29 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// In a Bucket, documentation is staged as the archive that came, which appears in it whole.
-// Its pages are written one by one: into a release before that is complete, so that they
-// appear with it, and over those of a published release. There a reader may see pages of
-// both versions for a moment, but never misses one that both have: pages that are gone
-// are removed last.
+// In a Bucket, documentation is staged as the archive that the client sent, because an
+// archive appears in a Bucket whole. Its pages are written one by one. They are
+// written into a release before the release is complete, so that both appear together,
+// and over the pages of a published release. There a reader may see pages of both
+// versions for a moment, but never misses a page that both have: pages that only the
+// old version has are removed last.
 
 var docsArchives = []string{docsZip, docsTarGz, docsTgz}
 
 // stageDocsArchive keeps an archive in the stage.
 func (s stage) stageDocsArchive(ctx context.Context, f File, r *received) error {
 	for _, name := range docsArchives {
-		if err := s.part.Fs.Remove(path.Join(s.part.Dir, s.in(name))); err != nil {
+		if err := s.part.Fs.Remove(path.Join(s.part.Dir, s.path(name))); err != nil {
 			return tree.StorageError(err)
 		}
 	}
-	_, err := r.Rename(ctx, s.in(f.Name))
+	_, err := r.Rename(ctx, s.path(f.Name))
 	return tree.StorageError(err)
 }
 
-// docsArchive returns the archive that is staged; nil if there is none.
+// docsArchive returns the staged archive, or nil if there is none.
 func (s stage) docsArchive() (fs.FileInfo, error) {
-	entries, err := s.part.ReadDir(s.in())
+	entries, err := s.part.ReadDir(s.path())
 	i := slices.IndexFunc(entries, func(e fs.FileInfo) bool { return slices.Contains(docsArchives, e.Name()) })
 	if err != nil || i < 0 {
 		return nil, err
@@ -40,9 +41,9 @@ func (s stage) docsArchive() (fs.FileInfo, error) {
 	return entries[i], nil
 }
 
-// readDocs reads the archive that is staged.
+// readDocs reads the staged archive.
 func (s stage) readDocs(ctx context.Context, packed fs.FileInfo) ([]docFile, error) {
-	content, err := s.part.ReadFile(s.in(packed.Name()), maxDocs)
+	content, err := s.part.ReadFile(s.path(packed.Name()), maxDocs)
 	if err != nil {
 		return nil, err
 	}
@@ -79,11 +80,12 @@ func (s stage) replaceDocs(ctx context.Context, present *presentRelease, files [
 	if err != nil {
 		return tree.StorageError(err)
 	}
-	s.removeAll() // or tidy does
+	s.removeAll() // tidy removes what remains
 	return nil
 }
 
-// completeDocs installs the documentation that an interrupted request has left.
+// completeDocs installs documentation that an interrupted request has left in the
+// stage.
 func (p *Publisher) completeDocs(ctx context.Context, s stage, present *presentRelease) error {
 	docs, err := s.docs()
 	if err != nil || docs == nil {

@@ -14,18 +14,18 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
-// Faults are what a store fails at, by the number of its operation.
+// faults make operations of a store fail, by the number of the operation.
 type faults struct {
 	bucket *treetest.Bucket
 	asked  atomic.Int64
-	fails  atomic.Pointer[func(n int64) bool] // nil: nothing
+	fails  atomic.Pointer[func(n int64) bool] // nil: no operation fails
 	failed atomic.Bool
 }
 
 var errDown = errors.New("503 SlowDown")
 
-// newFaults has a bucket fail by the returned faults: before its operations, or when they
-// are done.
+// newFaults attaches the returned faults to a bucket. An operation fails before it is
+// done, or afterwards.
 func newFaults(afterwards bool) *faults {
 	f := &faults{bucket: new(treetest.Bucket)}
 	fail := func(operation, name string) error {
@@ -50,13 +50,14 @@ func (f *faults) begin(fails func(n int64) bool) {
 	f.fails.Store(&fails)
 }
 
-// end has the store work again, and reports whether it has failed.
+// end ends the faults, and reports whether an operation has failed.
 func (f *faults) end() bool {
 	f.fails.Store(nil)
 	return f.failed.Load()
 }
 
-// withoutIndex has requests not wait for an index that the store keeps from scanning.
+// withoutIndex keeps requests from waiting for the index, which cannot scan while the
+// store fails.
 func withoutIndex(o *publish.Options) { o.Index = func() publish.Index { return nil } }
 
 // faultModes are the ways in which a store fails at its operation n.
@@ -70,13 +71,13 @@ var faultModes = []struct {
 	{"loses an answer", true, func(n int64) func(int64) bool { return func(i int64) bool { return i == n } }},
 }
 
-// Wherever a publication is interrupted, clients are offered nothing or the whole release,
-// and sending its files again completes it.
+// If a publication is interrupted at any point, clients are offered nothing or the
+// whole release, and sending its files again completes it.
 func TestPublicationsThatAStoreInterrupts(t *testing.T) {
 	author := indextest.NewPublisher(t)
 	d := newDist(t, "").signed(author)
 	docs := indextest.Zip("docs/index.md", "# Demo", "docs/resources/thing.md", "# Thing")
-	published := append(in("providers/acme/demo/1.0.0", d.names()...), in("providers/acme/demo/1.0.0/docs", "index.md", "resources/thing.md")...)
+	published := append(filesIn("providers/acme/demo/1.0.0", d.names()...), filesIn("providers/acme/demo/1.0.0/docs", "index.md", "resources/thing.md")...)
 	order := []string{linuxZip, "docs.zip", signature, sums, darwinZip, manifest}
 	content := func(name string) string {
 		if name == "docs.zip" {
@@ -131,13 +132,13 @@ func TestPublicationsThatAStoreInterrupts(t *testing.T) {
 	}
 }
 
-// settle waits until the index has read what it has found.
+// settle waits until the index has read all archives.
 func (r *registry) settle() {
 	r.t.Helper()
 	eventually(r.t, "all is read", func() bool { return r.index.Snapshot().Report.Pending == 0 })
 }
 
-// tidy looks at what is unfinished until nothing is staged.
+// tidy tidies up until no file is staged.
 func (r *registry) tidy() {
 	r.t.Helper()
 	stop := r.run()
@@ -147,17 +148,17 @@ func (r *registry) tidy() {
 	})
 }
 
-// A publication that nobody completes is completed by an instance, or is dropped in its
-// time with all that it has left.
+// If the publisher does not return, an instance completes the publication, or drops it
+// with all its files when its time is over.
 func TestInterruptedPublicationsThatNobodySendsAgain(t *testing.T) {
 	d := newDist(t, "")
 	for _, test := range []struct {
 		rule string
 		age  time.Duration
-		lost string // of the staged files; empty: none
+		lost string // a staged file that is lost; empty: none
 		want []string
 	}{
-		{"complete", 0, "", in("providers/acme/demo/1.0.0", d.names()...)},
+		{"complete", 0, "", filesIn("providers/acme/demo/1.0.0", d.names()...)},
 		{"incomplete and old", 25 * time.Hour, linuxZip, nil},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -196,8 +197,8 @@ func TestInterruptedPublicationsThatNobodySendsAgain(t *testing.T) {
 	}
 }
 
-// What another publication has left in the folder of a version stays until its own files
-// are dropped.
+// Files that another publication has left in the folder of a version stay until its own
+// files are dropped.
 func TestDropRemovesWhatAnInterruptedPublicationHasCopied(t *testing.T) {
 	d, other := newDist(t, "one"), newDist(t, "two")
 	store := newFaults(false)

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
 
-// Two builds of one version are sent by many at the same time. One of them wins, and
-// what the other's publishers are told is true.
+// Many clients send two builds of one version at the same time. One build wins, and the
+// answers to the publishers of the other are true.
 func TestPublishersOfOneVersion(t *testing.T) { eachTree(t, testPublishersOfOneVersion) }
 
 func testPublishersOfOneVersion(t *testing.T, on treeKind) {
@@ -83,7 +83,7 @@ func testPublishersOfOneVersion(t *testing.T, on treeKind) {
 	}
 }
 
-// Many versions at once do not disturb each other, nor the folder they are staged in.
+// Many versions at once disturb neither each other nor the folder of the stages.
 func TestManyVersionsAtOnce(t *testing.T) { eachTree(t, testManyVersionsAtOnce) }
 
 func testManyVersionsAtOnce(t *testing.T, on treeKind) {

@@ -31,11 +31,11 @@ const (
 	maxDocName  = 200 // bytes, of each part of a path
 )
 
-// putDocs takes the documentation of a release. It replaces what there is, since no
-// lock file knows it.
+// putDocs takes the documentation of a release. It replaces the documentation that is
+// there, since no lock file has a hash of it.
 func (p *Publisher) putDocs(ctx context.Context, files tree.Tree, f File, u Upload) (Result, error) {
 	if u.Bodiless {
-		return Result{}, ErrNothing // archives are not kept
+		return Result{}, ErrNothing // the digest of a published archive is not kept
 	}
 	s := stage{address: f.Address, version: f.Version, part: files.Providers}
 	r, err := p.receive(ctx, s.part, f, u)
@@ -47,13 +47,14 @@ func (p *Publisher) putDocs(ctx context.Context, files tree.Tree, f File, u Uplo
 	result, err := p.takeDocs(ctx, files, s, f, r)
 	p.measure(s, u.Subject, r.size)
 	if err == nil && result.Outcome != Waiting {
-		p.awaitScan(ctx, f.Address) // unchanged, they may have come a moment ago
+		p.awaitScan(ctx, f.Address) // unchanged pages may have been written a moment ago
 	}
 	return result, err
 }
 
-// takeDocs reads an archive of documentation and puts its files where they belong. They
-// are in memory meanwhile, so there is one at a time, which must wait for nobody.
+// takeDocs reads an archive of documentation and puts its files into the stage or into
+// the published release. The files are in memory meanwhile, so takeDocs reads one
+// archive at a time, and must not wait for a client.
 func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f File, r *received) (Result, error) {
 	unlock, err := p.lockIn(ctx, s.part, s.lockName())
 	if err != nil {
@@ -66,7 +67,7 @@ func (p *Publisher) takeDocs(ctx context.Context, folders tree.Tree, s stage, f 
 	if err != nil {
 		return Result{}, err
 	}
-	ctx = context.WithoutCancel(ctx) // what the client has sent is complete
+	ctx = context.WithoutCancel(ctx) // the client has sent everything
 	present, err := p.presentRelease(folders, f.Address, f.Version)
 	if err != nil {
 		return Result{}, err
@@ -105,30 +106,30 @@ func (s stage) stageDocs(ctx context.Context, f File, files []docFile, r *receiv
 	if s.part.InBucket() {
 		return s.stageDocsArchive(ctx, f, r)
 	}
-	s.remove(s.in(newDocsFolder))
-	err := eachDoc(files, func(f docFile) error { return writeNew(s.part, s.in(newDocsFolder, f.name), f.content) })
+	s.remove(s.path(newDocsFolder))
+	err := eachDoc(files, func(f docFile) error { return writeNew(s.part, s.path(newDocsFolder, f.name), f.content) })
 	if err != nil {
-		s.remove(s.in(newDocsFolder))
+		s.remove(s.path(newDocsFolder))
 		return tree.StorageError(err)
 	}
-	s.remove(s.in(docsFolder))
-	return s.rename(s.in(newDocsFolder), s.in(docsFolder))
+	s.remove(s.path(docsFolder))
+	return s.rename(s.path(newDocsFolder), s.path(docsFolder))
 }
 
-// docs returns the documentation that is staged, a folder or an archive; nil if there is
+// docs returns the staged documentation, a folder or an archive, or nil if there is
 // none.
 func (s stage) docs() (fs.FileInfo, error) {
 	if s.part.InBucket() {
 		return s.docsArchive()
 	}
-	info, err := s.part.Stat(s.in(docsFolder))
+	info, err := s.part.Stat(s.path(docsFolder))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
 	return info, err
 }
 
-// addDocs puts the documentation that is staged into the release.
+// addDocs puts the staged documentation into the release.
 func (p *Publisher) addDocs(ctx context.Context, s stage) error {
 	docs, err := s.docs()
 	if err != nil || docs == nil {
@@ -146,10 +147,10 @@ func (p *Publisher) addDocs(ctx context.Context, s stage) error {
 		}
 		return writeDocs(files, s.part, s.release(docsFolder))
 	}
-	return s.rename(s.in(docsFolder), s.release(docsFolder))
+	return s.rename(s.path(docsFolder), s.release(docsFolder))
 }
 
-// eachDoc does something with each file, several at once.
+// eachDoc calls do for each file, for several at once.
 func eachDoc(files []docFile, do func(docFile) error) error {
 	var g errgroup.Group
 	g.SetLimit(docWorkers)
@@ -159,11 +160,11 @@ func eachDoc(files []docFile, do func(docFile) error) error {
 	return g.Wait()
 }
 
-// docWorkers is how many files are read or written at once: each waits for the disk or
+// docWorkers is how many files are read or written at once. Each waits for the disk or
 // the store.
 const docWorkers = 8
 
-// writeNew writes a file that nobody reads before its folder has been renamed.
+// writeNew writes a file into a folder that nothing reads before it is renamed.
 func writeNew(part tree.Part, name string, content []byte) error {
 	name = path.Join(part.Dir, name)
 	if err := part.Fs.MkdirAll(path.Dir(name), 0o755); err != nil {
@@ -177,23 +178,23 @@ func writeNew(part tree.Part, name string, content []byte) error {
 	return cmp.Or(err, f.Sync(), f.Close())
 }
 
-// installDocs replaces the documentation of a published release by what is staged, which
-// are these files. Where it is interrupted, Run completes it.
+// installDocs replaces the documentation of a published release by the staged files. If
+// it is interrupted, Run completes it.
 func (s stage) installDocs(ctx context.Context, present *presentRelease, files []docFile) error {
 	if s.part.InBucket() {
 		return s.replaceDocs(ctx, present, files)
 	}
 	target := path.Join(present.folder, docsFolder)
-	s.remove(s.in(oldDocsFolder))
+	s.remove(s.path(oldDocsFolder))
 	exists, err := present.part.Exists(target)
 	if err == nil && exists {
-		err = s.rename(target, s.in(oldDocsFolder))
+		err = s.rename(target, s.path(oldDocsFolder))
 	}
 	if err != nil {
 		return err
 	}
-	if err := s.rename(s.in(docsFolder), target); err != nil {
-		_ = s.rename(s.in(oldDocsFolder), target)
+	if err := s.rename(s.path(docsFolder), target); err != nil {
+		_ = s.rename(s.path(oldDocsFolder), target)
 		return err
 	}
 	present.part.SyncFolder(present.folder)
@@ -201,7 +202,7 @@ func (s stage) installDocs(ctx context.Context, present *presentRelease, files [
 	return nil
 }
 
-// removeIfUnused removes a stage in which there is nothing.
+// removeIfUnused removes an empty stage.
 func (s stage) removeIfUnused() {
 	if c, err := s.read(); err == nil && c.empty() {
 		s.removeAll()
@@ -214,15 +215,15 @@ type docFile struct {
 	content []byte
 }
 
-// CheckDocs returns the Refusal of an archive of documentation, or ErrInterrupted if ctx
-// ends before it is read. Its name is that under which it is published.
+// CheckDocs returns the Refusal of an archive of documentation, or ErrInterrupted if
+// ctx ends before it is read. The archive has the name under which it is published.
 func CheckDocs(ctx context.Context, f io.ReaderAt, size int64, name string) error {
 	_, err := readDocs(ctx, f, size, name)
 	return err
 }
 
-// readDocs reads an archive of documentation, with the pages at its root, or in docs
-// or website/docs there.
+// readDocs reads an archive of documentation. Its pages are at its root, in docs, or in
+// website/docs.
 func readDocs(ctx context.Context, f io.ReaderAt, size int64, name string) (files []docFile, err error) {
 	d := docReader{folded: make(map[string]string)}
 	if name == docsZip {
@@ -355,8 +356,8 @@ func (d *docReader) add(name string, mode fs.FileMode, content io.Reader) error 
 	return nil
 }
 
-// isLeftBehind reports whether a system or an editor has made a file, and nobody meant
-// to pack it.
+// isLeftBehind reports whether a system or an editor has made a file, so that its
+// publisher did not mean to pack it.
 func isLeftBehind(name string) bool {
 	for part := range strings.SplitSeq(name, "/") {
 		if part == "__MACOSX" || part != "." && part != ".." && strings.HasPrefix(part, ".") || strings.HasSuffix(part, "~") {
@@ -366,8 +367,8 @@ func isLeftBehind(name string) bool {
 	return false
 }
 
-// checkDocName refuses a name that is not one of a file below its folder, on every
-// system.
+// checkDocName refuses a name that on any system leads out of its folder or cannot be a
+// file's.
 func checkDocName(name string) error {
 	if !utf8.ValidString(name) || !fs.ValidPath(name) || name == "." || strings.ContainsAny(name, `\:*?"<>|`) || strings.ContainsFunc(name, unicode.IsControl) {
 		return refused("%.200q is not the name of a file below its folder, on every system: rename it", name)
@@ -379,7 +380,7 @@ func checkDocName(name string) error {
 	return nil
 }
 
-// checkFolders refuses a name that is that of a file and of a folder.
+// checkFolders refuses a name that a file and a folder have in common.
 func (d *docReader) checkFolders() error {
 	files := make(map[string]bool, len(d.files))
 	for _, f := range d.files {

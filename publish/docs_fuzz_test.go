@@ -12,8 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What is read of an archive of documentation are files below their folder, within
-// the limits.
+// The files of an archive of documentation are below their folder, within the limits.
 func FuzzReadDocs(f *testing.F) {
 	for _, name := range []string{docsZip, docsTarGz} {
 		f.Add(name, []byte(indextest.Zip("docs/index.md", "# Demo", "docs/resources/thing.md", "x")))
@@ -40,7 +39,7 @@ func FuzzReadDocs(f *testing.F) {
 	})
 }
 
-// A failing disk is not the publisher's fault, and its paths are not for publishers.
+// A failing disk is not the publisher's fault, and publishers learn no paths of it.
 func TestDocsFromADiskThatFails(t *testing.T) {
 	for _, name := range []string{docsZip, docsTarGz} {
 		_, err := readDocs(t.Context(), failingDisk{}, 1000, name)

@@ -19,7 +19,7 @@ func TestDocs(t *testing.T) { eachTree(t, testDocs) }
 func testDocs(t *testing.T, on treeKind) {
 	d := newDist(t, "")
 	docs := indextest.Zip("docs/index.md", "# Demo", "docs/resources/thing.md", "# Thing", "README.md", "not a page")
-	want := append(in("providers/acme/demo/1.0.0", d.names()...), in("providers/acme/demo/1.0.0/docs", "index.md", "resources/thing.md")...)
+	want := append(filesIn("providers/acme/demo/1.0.0", d.names()...), filesIn("providers/acme/demo/1.0.0/docs", "index.md", "resources/thing.md")...)
 
 	t.Run("with the release", func(t *testing.T) {
 		r := on.newRegistry(t)
@@ -35,7 +35,7 @@ func testDocs(t *testing.T, on treeKind) {
 		r.holds(want...)
 		r.mustPut("docs.tar.gz", indextest.TarGz("./index.md", "# Demo", "./resources/thing.md", "# Thing"), publish.Unchanged)
 		r.mustPut("docs.zip", indextest.Zip("index.md", "# New"), publish.Added)
-		r.holds(append(in("providers/acme/demo/1.0.0", d.names()...), "providers/acme/demo/1.0.0/docs/index.md")...)
+		r.holds(append(filesIn("providers/acme/demo/1.0.0", d.names()...), "providers/acme/demo/1.0.0/docs/index.md")...)
 		if text := r.Read("providers/acme/demo/1.0.0/docs/index.md"); text != "# New" {
 			t.Errorf("the page says %q", text)
 		}
@@ -101,7 +101,7 @@ func TestDocsThatAreRefused(t *testing.T) {
 	}
 }
 
-// tarOf is an archive of one entry without content.
+// tarOf returns an archive of one entry without content.
 func tarOf(h *tar.Header) string {
 	var b bytes.Buffer
 	z := gzip.NewWriter(&b)
@@ -112,7 +112,7 @@ func tarOf(h *tar.Header) string {
 	return b.String()
 }
 
-// zipOf is an archive of one entry with a mode.
+// zipOf returns an archive of one entry with a mode.
 func zipOf(t *testing.T, name string, mode fs.FileMode, content string) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -129,7 +129,7 @@ func zipOf(t *testing.T, name string, mode fs.FileMode, content string) string {
 	return b.String()
 }
 
-// directoryOf is an archive of a page and many empty files that are not read.
+// directoryOf returns an archive of a page and many empty files that are not read.
 func directoryOf(t *testing.T, entries int) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -155,8 +155,8 @@ func manyFiles(t *testing.T, n int) string {
 	return indextest.Zip(names...)
 }
 
-// hiddenFiles is an archive whose directory alone has a megabyte for every six thousand
-// of its files.
+// hiddenFiles returns an archive whose directory alone has a megabyte for every six
+// thousand of its files.
 func hiddenFiles(n int) string {
 	names := make([]string, 0, 2*n)
 	for i := range n {

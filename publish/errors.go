@@ -6,36 +6,38 @@ import (
 	"strings"
 )
 
-// Why a file is not taken. Callers decide by these with errors.Is; what the disk
-// reports is index.ErrDiskFull or index.ErrNotWritable.
+// The reasons for which a file is not taken, for errors.Is. What a disk reports is
+// tree.ErrDiskFull or tree.ErrNotWritable.
 var (
-	// ErrRefused: the file can never be published as it is.
+	// ErrRefused means that the file can never be published as it is.
 	ErrRefused = errors.New("it is refused")
 
-	// ErrConflict: the version has other bytes, or other bytes of it are staged.
+	// ErrConflict means that other bytes of the version are published or staged.
 	ErrConflict = errors.New("a version never changes")
 
-	// ErrChanged: a registry.hcl is not, or no longer, the one that was to be replaced.
+	// ErrChanged means that the registry.hcl is no longer the one that was to be
+	// replaced, or never was.
 	ErrChanged = errors.New("registry.hcl has been changed meanwhile: get it again, and send the change of what it says now with its ETag")
 
-	// ErrTooLarge: it is larger than Options.MaxSize.
+	// ErrTooLarge means that the file is larger than Options.MaxSize.
 	ErrTooLarge = errors.New("it is too large")
 
-	// ErrNoRoom: as much is staged as Options.MaxStaged or MaxStagedEach allow.
+	// ErrNoRoom means that as much is staged as Options.MaxStaged or MaxStagedEach
+	// allow.
 	ErrNoRoom = errors.New("too much is staged")
 
-	// ErrNothing: nothing of the version is staged, or published.
+	// ErrNothing means that no file of the version is staged or published.
 	ErrNothing = errors.New("there is nothing of this version")
 
-	// ErrInterrupted: the client stopped sending.
+	// ErrInterrupted means that the client stopped sending.
 	ErrInterrupted = errors.New("the upload ended early: send the file again")
 
-	// ErrUnavailable: the tree or the lock that instances share cannot be used at the
-	// moment.
+	// ErrUnavailable means that the tree, or the lock that instances share, cannot be
+	// used at the moment.
 	ErrUnavailable = errors.New("nothing can be published at the moment: try again later")
 )
 
-// A Refusal says why a file is not taken, in sentences for its publisher.
+// A Refusal says in sentences for the publisher why a file is not taken.
 type Refusal struct {
 	Kind    error // ErrRefused, ErrConflict, ErrTooLarge or ErrNoRoom
 	Reasons []string

@@ -18,27 +18,27 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
-// A fault is how a disk or a store fails, from one operation on.
+// A fault makes a disk or a store fail, from one operation on.
 type fault struct {
 	name  string
 	lasts int  // operations
-	lost  bool // the operation is done, and its answer does not arrive; of a bucket only
+	lost  bool // the operation is done, but its answer is lost; only in a bucket
 }
 
 var faultsOfTrees = []fault{{"fails once", 1, false}, {"fails for a while", 12, false}, {"loses an answer", 1, true}}
 
-// errnos are what a disk fails with, in turn.
+// errnos are the errors of a failing disk, in turn.
 var errnos = []syscall.Errno{syscall.EIO, syscall.ESTALE, syscall.EMFILE, syscall.ETIMEDOUT, syscall.EACCES}
 
-// A faultyTree is an empty tree, on the disk or in a bucket, that a publisher fails at.
+// A faultyTree is an empty tree, on the disk or in a bucket, whose operations can fail.
 type faultyTree struct {
 	*registry
 	begin func(n int) // the fault, at the operation with a number
 	end   func() (failed string)
 }
 
-// newFaultyTree starts a registry that is asked without an index, so that nobody waits for
-// what a fault keeps from being offered.
+// newFaultyTree starts a registry without an index, so that no request waits for the
+// index while a fault keeps it from offering anything.
 func (k treeKind) newFaultyTree(t *testing.T, f fault, build func(*indextest.Tree)) faultyTree {
 	t.Helper()
 	if !k.bucket {
@@ -103,7 +103,7 @@ func newPublisher(t *testing.T, open func() (tree.Tree, error)) (*publish.Publis
 	return p, l
 }
 
-// scan is what an index finds in the tree.
+// scan returns the result of scanning the tree.
 func (r *registry) scan() *index.Snapshot {
 	r.t.Helper()
 	var o index.Options
@@ -119,8 +119,8 @@ func (r *registry) scan() *index.Snapshot {
 	return s
 }
 
-// eachFault runs a test for each operation that fails, until all operations went well. Of
-// faults that last, every other one begins within the one before.
+// eachFault runs a test for each operation that fails, until all operations succeed. Of
+// faults that last, every other one begins during the one before.
 func eachFault(t *testing.T, build func(*indextest.Tree), test func(t *testing.T, r faultyTree, begin func(), end func() string)) {
 	eachTree(t, func(t *testing.T, on treeKind) {
 		for _, f := range faultsOfTrees {
@@ -143,8 +143,8 @@ func eachFault(t *testing.T, build func(*indextest.Tree), test func(t *testing.T
 	})
 }
 
-// unavailable fails if an error is not one that passes: its publisher would not send the
-// file again.
+// unavailable fails unless an error is temporary: otherwise its publisher would not
+// send the file again.
 func unavailable(t *testing.T, name string, err error) {
 	t.Helper()
 	if !errors.Is(err, tree.ErrNotWritable) && !errors.Is(err, publish.ErrUnavailable) {
@@ -152,9 +152,9 @@ func unavailable(t *testing.T, name string, err error) {
 	}
 }
 
-// Whatever operation of a disk or a store fails, once or for a while: a good file is never
-// refused, and nothing that was acknowledged is lost. Sending again what has failed
-// completes the release.
+// Any operation of a disk or a store may fail, once or for a while. No good file is
+// refused, and no acknowledged file is lost. Sending the failed files again completes
+// the release.
 func TestPublicationsDuringFaults(t *testing.T) {
 	author := indextest.NewPublisher(t)
 	d := newDist(t, "").signed(author)
@@ -162,7 +162,7 @@ func TestPublicationsDuringFaults(t *testing.T) {
 	for _, order := range []struct {
 		rule  string
 		names []string
-		from  int // the file at which the faults begin: what comes before is as in another order
+		from  int // faults begin at this file; another row covers the files before it
 	}{
 		{"SHA256SUMS after some of what it lists", []string{linuxZip, "docs.zip", signature, sums, darwinZip, manifest}, 0},
 		{"SHA256SUMS before all else", []string{sums, linuxZip, darwinZip, manifest, "docs.zip", signature}, 3},
@@ -209,8 +209,7 @@ func TestPublicationsDuringFaults(t *testing.T) {
 	}
 }
 
-// A version is never published twice, or replaced, because what is there could not be
-// read.
+// An unreadable tree never leads to a version that is published twice or replaced.
 func TestModulesDuringFaults(t *testing.T) {
 	one, two := indextest.TarGz("main.tf", `output "a" { value = 1 }`), indextest.TarGz("main.tf", `output "a" { value = 2 }`)
 	for _, present := range []string{
@@ -247,8 +246,8 @@ func TestModulesDuringFaults(t *testing.T) {
 	}
 }
 
-// A module that is gone again when its name is looked at, as by a client of NFS with an old
-// listing, has met no other one: its publisher is to try again.
+// A listing may name a module that no longer exists, as an old one of an NFS client
+// does. That module conflicts with no upload: the publisher is told to try again.
 func TestModuleThatIsGoneAtOnce(t *testing.T) {
 	faults, root := new(treetest.Faults), t.TempDir()
 	p, locks := newPublisher(t, faults.Open(tree.Directories{Root: root}.Open))

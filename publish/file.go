@@ -7,16 +7,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A Kind is what a file is. There are few of them, so that metrics can have them as
-// a label.
+// A Kind is the kind of a file. There are few, so that metrics can have them as a
+// label.
 type Kind uint8
 
-// The kinds of files.
 const (
 	Package   Kind = iota // of a provider, for one platform
 	Checksums             // SHA256SUMS
-	Signature             // of SHA256SUMS
-	Manifest              // with the protocols of a release
+	Signature             // the signature of SHA256SUMS
+	Manifest              // the protocols of a release
 	Docs                  // an archive of a release's documentation
 	Module                // an archive of a module
 	Metadata              // a registry.hcl
@@ -27,11 +26,11 @@ const (
 
 var kindNames = [Kinds]string{"package", "checksums", "signature", "manifest", "docs", "module", "metadata"}
 
-// String is the name of the kind in metrics.
+// String returns the name of the kind in metrics.
 func (k Kind) String() string { return kindNames[k] }
 
-// A File is a file that can be published, by its path in the tree. It is hosted, so that
-// its address has no HOSTNAME, unless it is Metadata.
+// A File is a file that can be published, by its path in the tree. It is hosted, so
+// that its address has no HOSTNAME, unless it is Metadata.
 type File struct {
 	Address address.Address
 	Version string // in its normal form; empty for Metadata
@@ -48,8 +47,8 @@ const (
 	docsTgz   = "docs.tgz"
 )
 
-// ParseReleaseFile returns the file with a name in the folder of a provider's
-// version. The error is a Refusal.
+// ParseReleaseFile returns the file with a name in the folder of a provider's version.
+// Its error is a Refusal.
 func ParseReleaseFile(a address.Address, version, name string) (File, error) {
 	v, err := address.ParseModuleVersion(version)
 	if err != nil {
@@ -85,8 +84,8 @@ func ParseReleaseFile(a address.Address, version, name string) (File, error) {
 	return f, nil
 }
 
-// ParseModuleFile returns the package of a module with a name. A leading v of the
-// version is accepted, as in a tree, and left out. The error is a Refusal.
+// ParseModuleFile returns the package of a module with a name. It leaves out a leading
+// v of the version, which a tree allows, too. Its error is a Refusal.
 func ParseModuleFile(a address.Address, name string) (File, error) {
 	for _, suffix := range []string{".tar.gz", ".tgz", ".zip"} {
 		text, ok := strings.CutSuffix(name, suffix)
@@ -102,15 +101,15 @@ func ParseModuleFile(a address.Address, name string) (File, error) {
 	return File{}, refused("%.200q is not the package of a module: send VERSION.tar.gz, VERSION.tgz or VERSION.zip", name)
 }
 
-// withoutBuild is a version without its build metadata, by which clients do not tell
-// versions apart.
+// withoutBuild returns a version without its build metadata. To clients, versions that
+// differ only in build metadata are the same.
 func withoutBuild(version string) string {
 	version, _, _ = strings.Cut(version, "+")
 	return version
 }
 
-// ParseMetadataFile returns the registry.hcl of a provider or module. The error is
-// a Refusal.
+// ParseMetadataFile returns the registry.hcl of a provider or module. Its error is a
+// Refusal.
 func ParseMetadataFile(a address.Address, name string) (File, error) {
 	if name != tree.MetadataName {
 		return File{}, refused("%.200q is not published for a provider as a whole: send %s, or a file to the path of its version", name, tree.MetadataName)
@@ -118,7 +117,7 @@ func ParseMetadataFile(a address.Address, name string) (File, error) {
 	return File{Address: a, Name: name, Kind: Metadata}, nil
 }
 
-// Platform returns OS_ARCH of a Package; empty for another kind of file.
+// Platform returns OS_ARCH of a Package, and nothing for other kinds.
 func (f File) Platform() string {
 	if f.Kind != Package {
 		return ""
@@ -126,9 +125,9 @@ func (f File) Platform() string {
 	return f.platform.String()
 }
 
-// maxName is how long a file's name may be, and its address with its version, in
-// bytes. File systems take 255, and the names of staged builds and of locks are made of
-// these and up to 70 more.
+// maxName is the length of a file's name, and of an address with a version, in bytes.
+// File systems allow 255. The names of staged builds and of locks contain these names
+// and up to 70 bytes more.
 const maxName = 180
 
 // checkLength refuses a file that could not be staged under its name.

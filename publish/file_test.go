@@ -48,8 +48,8 @@ func TestReleaseFileNames(t *testing.T) {
 	}
 }
 
-// File systems and the storages of locks limit names, those of the release and those
-// that staging makes of them.
+// File systems and lock storages limit the length of names, of the release's own files
+// and of the names that staging derives.
 func TestLongNames(t *testing.T) {
 	tests := []struct {
 		rule    string

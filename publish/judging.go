@@ -21,8 +21,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// scan has the index judge a release as if it were in the tree. It returns the digests that
-// the index has.
+// scan has the index judge a release as if it were in the tree. It returns the digests
+// that the index has.
 func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *staged) (*index.Digests, error) {
 	digests := new(index.Digests)
 	if x := p.options.Index(); x != nil {
@@ -30,10 +30,10 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 	}
 	p.remember(ctx, s, c, digests)
 	providers := s.part
-	providers.Dir = path.Join(providers.Dir, s.in(releaseFolder))
+	providers.Dir = path.Join(providers.Dir, s.path(releaseFolder))
 	var failures failures
-	staged := files.Staged(failures.of(providers, func(string) bool { return true }))
-	staged.Keys = failures.of(staged.Keys, func(name string) bool { return p.concernsKeys(name, s.address.Namespace) })
+	staged := files.Staged(failures.observe(providers, func(string) bool { return true }))
+	staged.Keys = failures.observe(staged.Keys, func(name string) bool { return p.concernsKeys(name, s.address.Namespace) })
 	snapshot, err := index.Scan(ctx, index.Options{
 		Open:              func() (tree.Tree, error) { return staged, nil },
 		RequireSignatures: p.options.RequireSignatures,
@@ -42,17 +42,17 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 		Now:               p.options.Now,
 	})
 	switch failed := failures.first(); {
-	case failed != nil: // whatever the scan made of it
+	case failed != nil: // the result of the scan does not count
 		return nil, tree.StorageError(failed)
 	case err != nil:
 		return nil, p.unavailable("checking "+s.name(), err)
 	case snapshot.Report.Pending > 0:
-		return nil, p.unavailable("checking "+s.name(), tree.ErrStore) // not all packages could be read
+		return nil, p.unavailable("checking "+s.name(), tree.ErrStore) // some packages could not be read
 	}
 	var reasons []string
 	for _, problem := range snapshot.Report.Withheld {
 		if problem.Version != s.version {
-			continue // of the namespace's keys file, say
+			continue // of the namespace's keys file, for example
 		}
 		name := path.Base(problem.Path)
 		if _, staged := c.files[name]; staged {
@@ -69,10 +69,11 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 	return digests, nil
 }
 
-// remember has scans know the packages that were checked when they arrived and have
-// not been written to since. Their files are renamed no more, only the folder that they
-// are in. In a Bucket they become others once more: those that have come through another
-// instance are read here, and not again there.
+// remember passes the digests of packages to later scans, if the packages were checked
+// when they arrived and have not been written to since. On a disk only the folder of
+// the packages is renamed from here on. A Bucket copies the packages once more.
+// Packages that came through another instance are read here, so that the copies need
+// not be read.
 func (p *Publisher) remember(ctx context.Context, s stage, c *staged, digests *index.Digests) {
 	for name, info := range c.files {
 		if digest, ok := p.digestOf(checkedAs(c.sums[name], info)); ok {
@@ -89,7 +90,7 @@ func (p *Publisher) digestOf(f checkedFile) (archive.PackageDigest, bool) {
 	return p.checked.Get(f)
 }
 
-// checkStaged reads a staged package. What is wrong with it, a scan finds out.
+// checkStaged reads a staged package. It reports no error, since a scan reports it.
 func (p *Publisher) checkStaged(ctx context.Context, s stage, name string, digests *index.Digests) {
 	f, err := ParseReleaseFile(s.address, s.version, name)
 	if err != nil || f.Kind != Package {
@@ -110,8 +111,8 @@ func (p *Publisher) checkStaged(ctx context.Context, s stage, name string, diges
 	p.checked.Add(checkedAs(digest.SHA256, info), digest)
 }
 
-// rememberCopied has scans know the same packages where they have been copied to, which is
-// so in a Bucket.
+// rememberCopied passes the digests of packages to later scans where a Bucket has
+// copied the packages.
 func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, digests *index.Digests) {
 	for name, info := range copied {
 		staged := c.files[name]
@@ -124,9 +125,9 @@ func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, dig
 	}
 }
 
-// failures are what could not be read on a disk while a release was judged. The report of a
-// scan has what the scan concluded: that a file is damaged, or that there are no keys. A
-// release must not be refused for that, nor taken. In a Bucket the scan itself fails.
+// failures are errors of a disk while a release is judged. The report of such a scan
+// may say that a file is damaged, or that there are no keys. A release must neither be
+// refused for that nor published. In a Bucket the scan itself fails.
 type failures struct {
 	mutex sync.Mutex
 	err   error
@@ -138,7 +139,7 @@ func (f *failures) first() error {
 	return f.err
 }
 
-// note keeps an error, unless it is an answer about a file and no failure to have one.
+// note keeps an error, unless the error is a property of the file itself.
 func (f *failures) note(err error) {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, fs.ErrNotExist) {
 		return
@@ -150,9 +151,9 @@ func (f *failures) note(err error) {
 	}
 }
 
-// of returns a part with the same files. Failures count for the paths in it that concern
-// the release.
-func (f *failures) of(part tree.Part, concerns func(name string) bool) tree.Part {
+// observe returns a part with the same files, whose failures count if their paths
+// concern the release.
+func (f *failures) observe(part tree.Part, concerns func(name string) bool) tree.Part {
 	if !part.InBucket() {
 		part.Fs = witnessedFs{part.Fs, f, func(name string) bool {
 			return concerns(strings.TrimPrefix(strings.TrimPrefix(name, part.Dir), "/"))
@@ -161,8 +162,8 @@ func (f *failures) of(part tree.Part, concerns func(name string) bool) tree.Part
 	return part
 }
 
-// concernsKeys reports whether a path in the tree's keys is on the way to those of a hosted
-// namespace, or may be their file.
+// concernsKeys reports whether a path in the tree's keys leads to the keys of a hosted
+// namespace, or may be the file with its keys.
 func (p *Publisher) concernsKeys(name, namespace string) bool {
 	folder := name
 	if stem, isFile := strings.CutSuffix(path.Base(name), ".asc"); isFile {
@@ -175,7 +176,7 @@ func (p *Publisher) concernsKeys(name, namespace string) bool {
 	return folder == "" || err == nil && slices.Contains(p.options.Hostnames, hostname)
 }
 
-// A witnessedFs notes what of its files cannot be read.
+// A witnessedFs notes failures to read its files.
 type witnessedFs struct {
 	afero.Fs
 	failures *failures

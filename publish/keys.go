@@ -12,11 +12,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// keys returns the publisher's keys, which are nil if the namespace is not signed, and
-// whether a release needs their signature. The keys are those that the index has for the
-// folder that the release is in, or goes to; without them, those of another name of the
-// registry count. Where keys are missing, or cannot be read, nothing is published: the error is a
-// *Refusal, or an index.ErrNotWritable.
+// keys returns the publisher's keys, and whether a release needs their signature. The
+// keys are nil if the namespace is not signed. They are the keys that the index uses
+// for the folder of the release. If that has none, the keys under another name of the
+// registry count. If keys are missing or unreadable, nothing is published: the error is
+// a *Refusal, or a tree.ErrNotWritable.
 func (p *Publisher) keys(ctx context.Context, files tree.Tree, present *presentRelease) (keys *signing.Keyring, needsSignature bool, err error) {
 	first, namespace := present.address.Hostname, present.address.Namespace
 	others := slices.DeleteFunc(p.hostnames(), func(h svchost.Hostname) bool { return h == first })
@@ -32,7 +32,7 @@ func (p *Publisher) keys(ctx context.Context, files tree.Tree, present *presentR
 		case index.SaysUnsigned(content):
 			return nil, p.options.RequireSignatures, nil
 		case content != nil:
-			keys, _ = signing.ReadKeyring(content) // the index reports what of it cannot be used
+			keys, _ = signing.ReadKeyring(content) // the index reports the unusable part of it
 			return keys, true, nil
 		}
 		if err := index.RequireKeys(ctx, p.options.KeyCopies, hostname, namespace); errors.Is(err, index.ErrKeysMissing) {

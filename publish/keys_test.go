@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Where the keys of a namespace are missing, or cannot be read, nothing is published in it.
+// If the keys of a namespace are missing or unreadable, nothing is published in it.
 func TestKeysThatAreMissing(t *testing.T) { eachTree(t, testKeysThatAreMissing) }
 
 func testKeysThatAreMissing(t *testing.T, on treeKind) {
@@ -59,7 +59,7 @@ func testNamespaceThatIsNotSigned(t *testing.T, on treeKind) {
 	r.offers(d)
 }
 
-// Links that lead nowhere stand for keys that are not known.
+// A link that leads nowhere may stand for keys.
 func TestKeysThatCannotBeRead(t *testing.T) {
 	for _, test := range []struct{ rule, target, name string }{
 		{"the file is a symlink to nothing", "nothing", "keys/acme.asc"},
@@ -78,7 +78,7 @@ func TestKeysThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// Keys under a name of the registry itself count for what is published, too.
+// Keys under a name of the registry itself count for publications, too.
 func TestKeysUnderTheRegistrysOwnHostname(t *testing.T) { eachTree(t, testKeysUnderOwnHostname) }
 
 func testKeysUnderOwnHostname(t *testing.T, on treeKind) {

@@ -14,8 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A lock that does not come is waited for half a minute. Then the publisher is told to try
-// again, and the log names the lock.
+// A request waits half a minute for a lock. Then its publisher is told to try again,
+// and the log names the lock.
 func TestLocksThatDoNotCome(t *testing.T) {
 	d := newDist(t, "")
 	module := indextest.TarGz("main.tf", "")
@@ -55,7 +55,7 @@ func TestLocksThatDoNotCome(t *testing.T) {
 	}
 }
 
-// newUnobserved is a registry without an index.
+// newUnobserved returns a registry without an index.
 func newUnobserved(t *testing.T, root string) *registry {
 	t.Helper()
 	r := &registry{t: t, root: root, Tree: indextest.OnDisk(t, root), locks: new(locks), log: new(bytes.Buffer)}
@@ -68,8 +68,8 @@ func newUnobserved(t *testing.T, root string) *registry {
 	return r
 }
 
-// A lock lives longer than the waiting for it: some storages renew it for as long as the
-// context does that it was asked for with.
+// A lock outlives the context of the wait for it. Some storages renew a lock only as
+// long as the context lives with which it was requested.
 func TestLocksOutliveTheWaitForThem(t *testing.T) {
 	root := t.TempDir()
 	var held context.Context

@@ -12,9 +12,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// Metadata returns the content of the registry.hcl of a provider or module, as it lies in
-// the tree now. The error is ErrNothing if there is none, and index.ErrStore or
-// ErrUnavailable if that is not known.
+// Metadata returns the registry.hcl of a provider or module, as it is in the tree now.
+// The error is ErrNothing if there is none, and tree.ErrStore or ErrUnavailable if that
+// is not known.
 func (p *Publisher) Metadata(a address.Address) ([]byte, error) {
 	files, err := p.open()
 	if err != nil {
@@ -27,8 +27,9 @@ func (p *Publisher) Metadata(a address.Address) ([]byte, error) {
 	return content, err
 }
 
-// readMetadata returns the folder with the registry.hcl of an address, and its content; nil
-// if there is none. What is hosted may lie under one of the registry's names.
+// readMetadata returns the folder with the registry.hcl of an address, and the content
+// of the file, which is nil if there is none. The folder of a hosted address may lie
+// under one of the registry's names.
 func (p *Publisher) readMetadata(files tree.Tree, a address.Address) (tree.AddressFolder, []byte, error) {
 	places := []address.Address{a}
 	if a.Hostname == "" {
@@ -79,13 +80,14 @@ func (p *Publisher) putMetadata(ctx context.Context, files tree.Tree, f File, u 
 		result.Notices = noticeChanges(before, body.Bytes())
 	}
 	if len(bytes.TrimSpace(body.Bytes())) == 0 {
-		result.SHA256 = "" // a file that says nothing is removed
+		result.SHA256 = "" // an empty file is removed
 	}
 	return result, nil
 }
 
-// replaceMetadata writes the registry.hcl, and waits for the index to see it: unchanged, it
-// may have come a moment ago. It returns what was there before.
+// replaceMetadata writes the registry.hcl, and waits until the index has read it: even
+// an unchanged file may have been written a moment ago. It returns the content from
+// before.
 func (p *Publisher) replaceMetadata(ctx context.Context, files tree.Tree, f File, u Upload, content []byte) (before []byte, changed bool, err error) {
 	part, _, err := files.Folder(f.Address).In()
 	if err != nil {
@@ -105,7 +107,7 @@ func (p *Publisher) replaceMetadata(ctx context.Context, files tree.Tree, f File
 	}
 	unlock()
 	switch {
-	case errors.Is(err, tree.ErrMetadataChanged): // by somebody who copies it in
+	case errors.Is(err, tree.ErrMetadataChanged): // an operator has copied another one into the tree
 		return nil, false, ErrChanged
 	case changed && err != nil:
 		return nil, false, tree.StorageError(err)

@@ -61,8 +61,8 @@ func testMetadata(t *testing.T, on treeKind) {
 	}
 }
 
-// A precondition is about the file that is replaced, also if another one came while the
-// lock was waited for.
+// A precondition is about the file that is replaced, even if it came while the request
+// waited for the lock.
 func TestMetadataPrecondition(t *testing.T) { eachTree(t, testMetadataPrecondition) }
 
 func testMetadataPrecondition(t *testing.T, on treeKind) {

@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// putModule publishes the package of a module: one file is the whole version.
+// putModule publishes the package of a module. This one file is the whole version.
 func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Upload) (Result, error) {
 	present, err := p.presentModule(files, f)
 	if err != nil {
@@ -67,8 +67,7 @@ func (p *Publisher) putModule(ctx context.Context, files tree.Tree, f File, u Up
 	return result, nil
 }
 
-// judge refuses a package for what is wrong with it, or returns what its publisher should
-// know of it all the same.
+// judge refuses a package for its faults, or returns notes on them for its publisher.
 func judge(d archive.Doubts, allowSecrets bool) (notes []string, err error) {
 	reasons := d.Unusable
 	if !allowSecrets {
@@ -82,8 +81,8 @@ func judge(d archive.Doubts, allowSecrets bool) (notes []string, err error) {
 	return d.All(), nil
 }
 
-// placeModule gives a package its name in the tree, unless the version has been
-// published meanwhile. That is what it returns.
+// placeModule gives a package its name in the tree. If the version has been published
+// meanwhile, it returns that package instead.
 func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r *received, digest archive.ModuleDigest, dir string) (*presentModule, error) {
 	unlock, err := p.lockIn(ctx, files.Modules, f.Address.String()+"@"+withoutBuild(f.Version))
 	if err != nil {
@@ -91,13 +90,13 @@ func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r 
 	}
 	defer unlock()
 	present, err := p.presentModule(files, f)
-	if err == nil && !present.is(f) {
+	if err == nil && !present.isVersionOf(f) {
 		err = p.checkNoOtherBuild(files, f.Address, f.Version)
 	}
 	if present != nil || err != nil {
 		return present, err
 	}
-	// The client may leave: what it has sent is complete.
+	// The client has sent everything, and may leave.
 	name := path.Join(dir, f.Name)
 	info, err := r.Create(context.WithoutCancel(ctx), name)
 	switch {
@@ -116,8 +115,9 @@ func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r 
 	case err != nil:
 		return nil, tree.StorageError(err)
 	}
-	// Creation fails for the same name only. The version may have come under another one
-	// since it was looked for: copied there, or by an instance that has lost the lock.
+	// Only the same name makes creation fail. The version may have come under another
+	// name since placeModule's caller looked for it: as a copy, or from an instance
+	// that has lost the lock.
 	present, err = p.presentModuleBut(files, f, name)
 	if err != nil {
 		return nil, err
@@ -135,23 +135,24 @@ func (p *Publisher) placeModule(ctx context.Context, files tree.Tree, f File, r 
 type presentModule struct {
 	part    tree.Part
 	path    string
-	version string // it may differ in build metadata
+	version string // it may differ from the version of the upload in build metadata
 	info    fs.FileInfo
 
-	offered *index.ModuleVersion // nil if it is not
+	offered *index.ModuleVersion // nil if the version is not offered
 	tree    tree.Tree
 }
 
-// is reports whether it is the version of a file, and no other build. It may be nil.
-func (m *presentModule) is(f File) bool { return m != nil && m.version == f.Version }
+// isVersionOf reports whether m has the version of a file, with the same build
+// metadata. m may be nil.
+func (m *presentModule) isVersionOf(f File) bool { return m != nil && m.version == f.Version }
 
-// presentModule looks for a version under all names of the registry, whatever its format
-// and its build metadata; nil if there is none.
+// presentModule returns the package or folder of a version under any name of the
+// registry, with any format and any build metadata. It is nil if there is none.
 func (p *Publisher) presentModule(files tree.Tree, f File) (*presentModule, error) {
 	return p.presentModuleBut(files, f, "")
 }
 
-// presentModuleBut passes over one path.
+// presentModuleBut is presentModule without one path.
 func (p *Publisher) presentModuleBut(files tree.Tree, f File, but string) (*presentModule, error) {
 	for _, hostname := range p.hostnames() {
 		m, err := p.presentModuleUnder(files, f, hostname, but)
@@ -182,7 +183,7 @@ func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost
 			if _, err := part.Stat(name); !errors.Is(err, fs.ErrNotExist) {
 				return nil, cmp.Or(err, tree.StorageError(fs.ErrNotExist))
 			}
-			continue // it has gone meanwhile
+			continue // removed meanwhile
 		case tree.Abandoned(e):
 			continue
 		case e.Mode().IsRegular() && tree.Reserved(e):
@@ -198,8 +199,8 @@ func (p *Publisher) presentModuleUnder(files tree.Tree, f File, hostname svchost
 	return present, nil
 }
 
-// moduleVersionOf returns the version that an entry in the folder of a module is of; empty
-// if it is of none.
+// moduleVersionOf returns the version of an entry in the folder of a module. It is
+// empty if the entry has none.
 func moduleVersionOf(a address.Address, e fs.FileInfo) string {
 	if !unresolved(e) && !e.IsDir() {
 		f, _ := ParseModuleFile(a, e.Name())
@@ -215,13 +216,13 @@ func moduleVersionOf(a address.Address, e fs.FileInfo) string {
 	return ""
 }
 
-// has reports whether the tree's package has a digest. A folder has that of the
-// package that the registry makes of it.
+// has reports whether the package in the tree has a digest. For a folder, it compares
+// the package that the registry makes of the folder.
 func (m *presentModule) has(sum wire.SHA256) (bool, error) {
 	if m.offered != nil && m.offered.Archive.Path() == m.path {
 		f, err := index.Open(m.tree, m.offered.Archive)
 		switch {
-		case err == nil: // it has not changed
+		case err == nil: // it is unchanged
 			f.Close()
 			return m.offered.Archive.SHA256 == sum, nil
 		case !errors.Is(err, tree.ErrChanged):
@@ -253,8 +254,8 @@ func (m *presentModule) compare(f File, sum wire.SHA256) (Result, error) {
 	return result, nil
 }
 
-// packageName is the name of the package, or the one that the registry's package of a folder
-// would have.
+// packageName returns the name of the package, or the name that the registry gives to
+// the package of a folder.
 func (m *presentModule) packageName() string {
 	if m.info.IsDir() {
 		return m.version + ".tar.gz"
@@ -264,8 +265,9 @@ func (m *presentModule) packageName() string {
 
 func isZip(name string) bool { return strings.HasSuffix(name, ".zip") }
 
-// errOtherFormat is for the bytes of a package under a name that says another format. Had
-// they come first, they would have been refused for that.
+// errOtherFormat refuses the bytes of a published package under a name that says
+// another format. As the first upload of the version, they would have been refused,
+// too.
 func (f File) errOtherFormat(published string) error {
 	format := "zip"
 	if !isZip(f.Name) {
@@ -274,7 +276,7 @@ func (f File) errOtherFormat(published string) error {
 	return refused("%s is the file that is published as %s, and no %s: send it under that name", f.Name, published, format)
 }
 
-// asRefusal is the error of a check of a file as its publisher is told of it.
+// asRefusal turns the error of checking a file into one for its publisher.
 func (p *Publisher) asRefusal(ctx context.Context, f File, err error) error {
 	var bad *archive.PackageError
 	switch {

@@ -62,7 +62,7 @@ func testModules(t *testing.T, on treeKind) {
 			r.isClean()
 		})
 	}
-	r.holds(in("modules/acme/vpc/aws", "1.0.0.tar.gz", "1.1.0.tgz", "1.2.0.zip")...)
+	r.holds(filesIn("modules/acme/vpc/aws", "1.0.0.tar.gz", "1.1.0.tgz", "1.2.0.zip")...)
 	if n := len(r.index.Snapshot().Module(vpc).Versions); n != 3 {
 		t.Errorf("%d versions are offered", n)
 	}
@@ -71,8 +71,9 @@ func testModules(t *testing.T, on treeKind) {
 	}
 }
 
-// What clients could not use, and what nobody should have, is refused. It is the sender's to
-// correct; what there is a lesser doubt of is published with a note.
+// A package that clients could not use, or that must not become public, is refused, and
+// its publisher has to correct it. A package with a lesser fault is published with a
+// note.
 func TestModulesThatClientsCouldNotUse(t *testing.T) {
 	key := indextest.NewPublisher(t).PrivateKey()
 	broken := []string{"main.tf", "locals {\n  a = 1 +\n}\n", "modules/a/main.tf", "locals {\n  a = 1\n  a = 2\n}\n"}
@@ -80,9 +81,9 @@ func TestModulesThatClientsCouldNotUse(t *testing.T) {
 	for _, test := range []struct {
 		rule    string
 		files   []string // names and contents
-		allowed bool     // secrets are
+		allowed bool     // secrets are allowed
 		refused []string // nil: it is published
-		notes   []string // each begins so
+		notes   []string // the beginnings
 	}{
 		{"a module", []string{"main.tf", "# a module\n"}, false, nil, nil},
 		{"files that clients cannot parse", broken, false, []string{

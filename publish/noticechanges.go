@@ -6,17 +6,17 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 )
 
-// NoticeChanges are what a registry.hcl says of versions and the one before did not. Each
-// is the constraints of a notice, as in "< 1.2.0".
+// NoticeChanges are the statements about versions that a registry.hcl adds to the file
+// before it. Each is the constraint of a notice, as in "< 1.2.0".
 type NoticeChanges struct {
 	Withdrawn, Deprecated []string
 
-	// Restored are those that are neither withdrawn nor deprecated any more, or only
-	// deprecated yet.
+	// Restored versions are no longer withdrawn or deprecated, or no longer withdrawn
+	// but only deprecated.
 	Restored []string
 }
 
-// Any reports whether there are some.
+// Any reports whether there are any changes.
 func (n NoticeChanges) Any() bool { return len(n.Withdrawn)+len(n.Deprecated)+len(n.Restored) > 0 }
 
 // noticeChanges compares the contents of two files.
@@ -39,7 +39,7 @@ func constraintsOf(notices []registryhcl.Notice) (all []string) {
 	return all
 }
 
-// without returns what is in a list and not in another.
+// without returns the elements of a list that another list lacks.
 func without(list, other []string) []string {
 	return slices.DeleteFunc(slices.Clone(list), func(s string) bool { return slices.Contains(other, s) })
 }

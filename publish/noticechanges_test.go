@@ -8,8 +8,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
 
-// Who sends a registry.hcl is said to have withdrawn, deprecated or restored what it says of
-// versions and the one before did not.
+// The result names the versions that a new registry.hcl withdraws, deprecates or
+// restores, in comparison with the file before it.
 func TestNoticeChanges(t *testing.T) { eachTree(t, testNoticeChanges) }
 
 func testNoticeChanges(t *testing.T, on treeKind) {

@@ -14,9 +14,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A presentRelease is what the tree has of a provider's version, whether it is
-// offered or withheld, published or copied there. It is read from the disk, since the
-// snapshot may be behind.
+// A presentRelease is a provider's version in the tree, offered or withheld, published
+// or copied there. It is read from the disk, since the snapshot may be behind.
 type presentRelease struct {
 	address address.Address // with the HOSTNAME that its folder is under
 
@@ -24,20 +23,20 @@ type presentRelease struct {
 	files  map[string]string // paths in the part, by name
 	exists bool              // there is a package, so the version must not change
 
-	// incomplete: an interrupted publication has copied some of it to the folder, in a
-	// Bucket. On a disk only an operator copies such a folder.
+	// incomplete reports that an interrupted publication has copied some files to the
+	// folder in a Bucket. On a disk only an operator copies such a folder.
 	incomplete bool
 
-	// folder is that of the version. It need not exist: the files may lie in the
+	// folder is the folder of the version. It need not exist: the files may lie in the
 	// provider's own folder.
 	folder string
 
-	release *index.Release // as the index offers it; nil if it does not
+	release *index.Release // nil if the index does not offer it
 	tree    tree.Tree
 }
 
-// presentRelease looks for a version under all names of the registry. Without one,
-// folder is where it goes.
+// presentRelease looks for a version under all names of the registry. If there is none,
+// the result has the folder where the version goes.
 func (p *Publisher) presentRelease(files tree.Tree, a address.Address, version string) (*presentRelease, error) {
 	var first *presentRelease
 	for _, hostname := range p.hostnames() {
@@ -64,7 +63,7 @@ func (p *Publisher) presentUnder(files tree.Tree, a address.Address, version str
 	if s := p.snapshot(); s != nil {
 		r.release = s.Provider(a).Release(version)
 	}
-	for _, dir := range []string{r.folder, dir} { // of two files the index takes that of the first
+	for _, dir := range []string{r.folder, dir} { // the index prefers files of the first folder
 		entries, err := list(part, dir)
 		if err != nil {
 			return nil, err
@@ -98,7 +97,7 @@ func namesOf(entries []fs.FileInfo) []string {
 	return names
 }
 
-// isUnpackedPackage reports whether a folder is named like a platform.
+// isUnpackedPackage reports whether a folder has the name of a platform.
 func isUnpackedPackage(e fs.FileInfo) bool {
 	_, err := address.ParsePlatforms([]string{e.Name()})
 	return err == nil
@@ -109,7 +108,7 @@ func (r *presentRelease) digest(name string) (wire.SHA256, error) {
 	return index.DigestOf(r.tree, r.files[name], r.release)
 }
 
-// describe returns what is published.
+// describe returns the published files.
 func (r *presentRelease) describe(a address.Address, version string) (wire.Publication, error) {
 	d := wire.Publication{Status: wire.Published, Address: a.At("").String(), Version: version}
 	for _, name := range sortedNames(r.files) {
@@ -126,7 +125,7 @@ func (r *presentRelease) describe(a address.Address, version string) (wire.Publi
 	return d, nil
 }
 
-// putBeside answers an upload of a version that the tree has: whatever its bytes are,
+// putBeside answers an upload of a version that the tree has. Whatever bytes are sent,
 // the version does not change.
 func (p *Publisher) putBeside(ctx context.Context, files tree.Tree, present *presentRelease, f File, u Upload) (Result, error) {
 	if u.announced() && (f.Kind != Signature || u.Bodiless) {
@@ -147,11 +146,11 @@ func (p *Publisher) putBeside(ctx context.Context, files tree.Tree, present *pre
 	return p.compareWithPresent(ctx, files, present, f, content.Bytes(), sum)
 }
 
-// compareWithPresent answers an upload of a version that the tree has. A publisher that
-// runs again signs again, and parallel uploads of a release that needs no signature may
-// complete it before theirs arrives: both must not fail. What is published stays all the
-// same: a signature that nothing can verify would keep the release from clients once the
-// namespace has keys.
+// compareWithPresent answers an upload of a version that the tree has. Another
+// signature must not fail: a publisher that runs again signs again, and parallel
+// uploads of a release that needs no signature may complete the release before their
+// signature arrives. The published signature still stays. A signature that nothing can
+// verify would keep the release from clients once the namespace has keys.
 func (p *Publisher) compareWithPresent(ctx context.Context, files tree.Tree, present *presentRelease, f File, content []byte, sum wire.SHA256) (Result, error) {
 	result, err := present.compare(f, sum)
 	if f.Kind != Signature || content == nil || !errors.Is(err, ErrConflict) {

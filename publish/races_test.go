@@ -19,14 +19,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
-// Where a lock is lost, as when a clock is ahead or an instance was stopped for a while,
-// two instances publish at once.
+// Two instances publish at once if a lock is lost, for example because a clock is ahead
+// or an instance was stopped for a while.
 func withoutLocks(o *publish.Options) {
 	o.Lock = func(context.Context, string) (func(), error) { return func() {}, nil }
 }
 
-// An instanceAt is an instance on a tree of the disk at which something happens once,
-// before an operation that gives a file or folder its name.
+// An instanceAt is an instance on a tree of the disk. Something happens once, before an
+// operation that gives a file or folder its name.
 func instanceAt(t *testing.T, root string, lacks []string, operation, suffix string, happens func()) *registry {
 	t.Helper()
 	faults := new(treetest.Faults)
@@ -48,8 +48,8 @@ func instanceAt(t *testing.T, root string, lacks []string, operation, suffix str
 	return newRegistryOver(t, root, withoutLocks, func(o *publish.Options) { o.Open = faults.Open(o.Open) })
 }
 
-// What has been copied or published since a module was looked for stays as it is, and its
-// publisher is told that it is another one.
+// Versions that appear after the look for the module stay unchanged, and the publisher
+// learns that another package is there.
 func TestModulesThatComeMeanwhile(t *testing.T) {
 	mine, theirs := indextest.TarGz("main.tf", `output "a" { value = 1 }`), indextest.TarGz("main.tf", `output "a" { value = 2 }`)
 	for _, way := range []struct {
@@ -108,7 +108,7 @@ func TestModulesThatComeMeanwhile(t *testing.T) {
 }
 
 // The folder of a release neither replaces nor joins one that is copied in at the last
-// moment, and is published once that has gone.
+// moment. It is published when the copy has gone.
 func TestReleasesThatComeMeanwhile(t *testing.T) {
 	d := newDist(t, "")
 	const folder = "providers/acme/demo/1.0.0/"
@@ -154,7 +154,7 @@ func TestReleasesThatComeMeanwhile(t *testing.T) {
 	}
 }
 
-// A version that is there in any format, spelling or build is there.
+// A version counts as present in any format, spelling or build.
 func TestModulesOfOneVersion(t *testing.T) {
 	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
 	for _, present := range []string{"1.0.0.tar.gz", "v1.0.0.zip", "1.0.0/main.tf", "v1.0.0/main.tf", "1.0.0+x.tgz", "1.0.0+x/main.tf", "1.tgz"} {
@@ -187,8 +187,8 @@ func TestModulesOfOneVersion(t *testing.T) {
 	})
 }
 
-// An empty file is the beginning of a copy, or what a process has left that died before it
-// gave a package its name.
+// An empty file is the beginning of a copy, or a file whose process died before it
+// could write the package.
 func TestEmptyModules(t *testing.T) {
 	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
 	for _, name := range []string{"1.0.0.tar.gz", "v1.0.0.zip"} {
@@ -208,8 +208,8 @@ func TestEmptyModules(t *testing.T) {
 	}
 }
 
-// What a symlink to nothing had is not missing, for the name that it has. All else can be
-// published.
+// A symlink that leads nowhere blocks publications of its own version, since its target
+// may still come. Other versions can be published.
 func TestSymlinksToNothing(t *testing.T) {
 	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
 	for _, name := range []string{"1.0.0", "v1.0.0", "1.0.0.tar.gz", "1.0.0+x.zip"} {

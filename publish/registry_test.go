@@ -51,7 +51,7 @@ type registry struct {
 	log    *bytes.Buffer
 }
 
-// A treeKind is what a tree lies on.
+// A treeKind selects a tree on the disk or in a bucket.
 type treeKind struct{ bucket bool }
 
 // eachTree runs a test over a tree on the disk and over one in a bucket.
@@ -129,7 +129,7 @@ func (r *registry) start(indexed index.Options, open func() (tree.Tree, error), 
 	}
 }
 
-// Locks are those of one process.
+// Locks are the locks of one process.
 type locks struct {
 	mutex sync.Mutex
 	keys  map[string]chan struct{}
@@ -158,7 +158,7 @@ func (l *locks) lock(ctx context.Context, name string) (func(), error) {
 	}
 }
 
-// A dist is the files of a release by name, as GoReleaser leaves them.
+// A dist has the files of a release by name, as GoReleaser leaves them.
 type dist map[string]string
 
 // newDist makes version 1.0.0 of acme/demo for two platforms. The builds of two
@@ -192,7 +192,7 @@ func (d dist) signed(by *indextest.Publisher) dist {
 	return d
 }
 
-// names are those of the files, in order.
+// names returns the names of the files, in order.
 func (d dist) names() []string {
 	var names []string
 	for name := range d {
@@ -215,7 +215,7 @@ func upload(content string) publish.Upload {
 	return publish.Upload{Body: strings.NewReader(content), Size: int64(len(content))}
 }
 
-// mustPut uploads a file, which has an outcome.
+// mustPut uploads a file, and checks the outcome.
 func (r *registry) mustPut(name, content string, outcome publish.Outcome) publish.Result {
 	r.t.Helper()
 	result, err := r.put(name, content)
@@ -228,7 +228,8 @@ func (r *registry) mustPut(name, content string, outcome publish.Outcome) publis
 	return result
 }
 
-// putAll uploads the files of a release in an order, the last of which publishes it.
+// putAll uploads the files of a release in an order. The last file publishes the
+// release.
 func (r *registry) putAll(d dist, order ...string) {
 	r.t.Helper()
 	for i, name := range order {
@@ -261,8 +262,8 @@ func (r *registry) offers(d dist) {
 	}
 }
 
-// files are all in the tree but keys, hidden ones too, by their paths. That the folder of
-// a version in a bucket was uploaded is left out.
+// files returns the paths of all files in the tree, hidden ones too, except keys. It
+// leaves out the marker of an upload in the folder of a version in a bucket.
 func (r *registry) files() (paths []string) {
 	r.t.Helper()
 	if r.bucket != nil {
@@ -299,7 +300,7 @@ func (r *registry) holds(paths ...string) {
 	}
 }
 
-// isClean fails if something is staged.
+// isClean fails if a file is staged.
 func (r *registry) isClean() {
 	r.t.Helper()
 	if r.bucket != nil {
@@ -330,15 +331,15 @@ func (r *registry) link(target, name string) {
 	}
 }
 
-// in returns the paths of files of a release in the tree.
-func in(folder string, names ...string) (paths []string) {
+// filesIn returns the paths of files of a release in the tree.
+func filesIn(folder string, names ...string) (paths []string) {
 	for _, name := range names {
 		paths = append(paths, path.Join(folder, name))
 	}
 	return paths
 }
 
-// saying fails unless err is of a kind and says something.
+// saying fails unless err has a kind and contains a text.
 func saying(t testing.TB, err, kind error, text string) {
 	t.Helper()
 	if !errors.Is(err, kind) || !strings.Contains(err.Error(), text) {

@@ -18,8 +18,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// putReleaseFile stages a file of a provider's release, and publishes the release if
-// it is complete.
+// putReleaseFile stages a file of a provider's release, and publishes the release if it
+// is complete.
 func (p *Publisher) putReleaseFile(ctx context.Context, files tree.Tree, f File, u Upload) (Result, error) {
 	s := stage{address: f.Address, version: f.Version, part: files.Providers}
 	present, err := p.presentRelease(files, f.Address, f.Version)
@@ -31,7 +31,7 @@ func (p *Publisher) putReleaseFile(ctx context.Context, files tree.Tree, f File,
 	}
 	if u.announced() {
 		result, err := p.advance(ctx, files, s, f, u.SHA256, nil, func(*signing.Keyring) (string, error) { return "", s.has(f, u.SHA256) })
-		another := f.Kind == Signature && errors.Is(err, ErrConflict) // which may be valid too
+		another := f.Kind == Signature && errors.Is(err, ErrConflict) // another signature may be valid, too
 		if !errors.Is(err, ErrNothing) && !another || u.Bodiless {
 			return result, err
 		}
@@ -47,7 +47,7 @@ func (p *Publisher) putReleaseFile(ctx context.Context, files tree.Tree, f File,
 		return Result{}, err
 	}
 	result, err := p.advance(ctx, files, s, f, r.sum, content, func(keys *signing.Keyring) (string, error) {
-		// The client may leave: what it has sent is complete.
+		// The client has sent everything, and may leave.
 		return p.add(context.WithoutCancel(ctx), s, f, r, content, keys)
 	})
 	p.measure(s, u.Subject, r.size)
@@ -78,7 +78,7 @@ func (s stage) has(f File, sum wire.SHA256) error {
 	return err
 }
 
-// check checks a file by itself, and returns the content of a document.
+// check checks a file on its own, and returns the content of a document.
 func (p *Publisher) check(ctx context.Context, f File, r *received) (content []byte, err error) {
 	if f.Kind == Package {
 		return nil, p.checkPackage(ctx, f, r)
@@ -107,7 +107,8 @@ func (p *Publisher) checkPackage(ctx context.Context, f File, r *received) (err 
 	return nil
 }
 
-// checkSignature refuses what is no signature, whether it is going to be verified or not.
+// checkSignature refuses a file that is not a signature, whether or not the signature
+// will be verified.
 func checkSignature(f File, content []byte) error {
 	if err := signing.CheckSignature(content); err != nil {
 		return refused("%s: %v", f.Name, err)
@@ -115,7 +116,7 @@ func checkSignature(f File, content []byte) error {
 	return nil
 }
 
-// checkChecksums refuses a SHA256SUMS that cannot be that of the version.
+// checkChecksums refuses a SHA256SUMS that cannot belong to the version.
 func checkChecksums(f File, content []byte) error {
 	sums, err := wire.DecodeChecksums(content)
 	if err != nil {
@@ -130,9 +131,9 @@ func checkChecksums(f File, content []byte) error {
 		address.PackageName(f.Address.Name, f.Version, address.Platform{OS: "OS", Arch: "ARCH"}))
 }
 
-// advance changes what is staged, and publishes it if it is complete. sum is that of
-// the file that was sent, whose content is nil if it has not been sent yet or is a package.
-// The change may have something to say.
+// advance changes the stage, and publishes the release if it is complete. sum is the
+// digest of the file. content is nil if the client has not sent the file yet, or if it
+// is a package. The change may return notes.
 func (p *Publisher) advance(ctx context.Context, folders tree.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (Result, error) {
 	published, result, err := p.advanceLocked(ctx, folders, s, f, sum, content, change)
 	if err != nil || !published {
@@ -150,13 +151,13 @@ func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage,
 		return false, Result{}, err
 	}
 	defer unlock()
-	// From here on the client may leave: what it has sent is complete.
+	// The client has sent everything, and may leave from here on.
 	ctx = context.WithoutCancel(ctx)
 	present, err := p.presentRelease(files, s.address, s.version)
 	if err != nil {
 		return false, Result{}, err
 	}
-	if present.exists { // it has been published meanwhile
+	if present.exists { // published meanwhile
 		result, err = p.compareWithPresent(ctx, files, present, f, content, sum)
 		return false, result, err
 	}
@@ -186,7 +187,7 @@ func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage,
 	return false, result, nil
 }
 
-// add adds a file to what is staged. keys are nil if the namespace has none.
+// add adds a file to the stage. keys are nil if the namespace has none.
 func (p *Publisher) add(ctx context.Context, s stage, f File, r *received, content []byte, keys *signing.Keyring) (note string, err error) {
 	c, err := s.read()
 	if err != nil {
@@ -208,7 +209,7 @@ func (p *Publisher) add(ctx context.Context, s stage, f File, r *received, conte
 	return "", p.keep(ctx, r, build{name: f.Name, sum: r.sum}.path(s))
 }
 
-// keep gives a file its name in a stage. What was found in a package is remembered.
+// keep gives a file its name in a stage, and remembers the digest of a package.
 func (p *Publisher) keep(ctx context.Context, r *received, name string) error {
 	info, err := r.Rename(ctx, name)
 	if err != nil {
@@ -222,7 +223,7 @@ func (p *Publisher) keep(ctx context.Context, r *received, name string) error {
 	return nil
 }
 
-// move gives a staged build another name. In a Bucket that makes another file of it.
+// move renames a staged build. In a Bucket the result is another file.
 func (p *Publisher) move(s stage, b build, from, to string) error {
 	if err := s.rename(from, to); err != nil {
 		return err
@@ -239,7 +240,7 @@ func (p *Publisher) move(s stage, b build, from, to string) error {
 	return nil
 }
 
-// addDecided adds a file to a release of which SHA256SUMS is staged.
+// addDecided adds a file to a release whose SHA256SUMS is staged.
 func (p *Publisher) addDecided(ctx context.Context, s stage, c *staged, f File, r *received, content []byte, keys *signing.Keyring) error {
 	switch f.Kind {
 	case Checksums:
@@ -264,13 +265,14 @@ func (p *Publisher) addDecided(ctx context.Context, s stage, c *staged, f File, 
 	return p.keep(ctx, r, s.release(f.Name))
 }
 
-// errManifestNotListed: clients of the public registry never get to see such a
-// release, which drops it without a word.
+// errManifestNotListed says that SHA256SUMS must list a manifest. The public registry
+// drops a release otherwise without a word, so that its clients never see it.
 func errManifestNotListed(name string) error {
 	return refused("SHA256SUMS does not list %s: add it to the files whose checksums are released, and sign again", name)
 }
 
-// verify refuses a signature that the namespace's keys, if it has any, do not verify.
+// verify refuses a signature that no key of the namespace verifies. A namespace without
+// keys accepts any.
 func verify(f File, checksums, signature []byte, keys *signing.Keyring) error {
 	if keys == nil {
 		return nil
@@ -281,8 +283,9 @@ func verify(f File, checksums, signature []byte, keys *signing.Keyring) error {
 	return nil
 }
 
-// decide makes a SHA256SUMS the one of the release. It comes last, so that a crash
-// leaves the release undecided. The note names what was staged and is not of it.
+// decide makes a SHA256SUMS the one of the release. It writes SHA256SUMS last, so that a
+// crash leaves the release undecided. The note names staged files that do not belong to
+// the release.
 func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received, content []byte, keys *signing.Keyring) (note string, err error) {
 	sums, err := wire.DecodeChecksums(content)
 	if err != nil {
@@ -309,7 +312,7 @@ func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received,
 	if err := p.keep(ctx, r, s.release(s.checksumsName())); err != nil {
 		return "", err
 	}
-	s.remove(s.in(undecidedFolder))
+	s.remove(s.path(undecidedFolder))
 	maps.DeleteFunc(dropped, func(_ string, is bool) bool { return !is })
 	if len(dropped) > 0 {
 		note = fmt.Sprintf("not those that SHA256SUMS is of, and dropped: %s", strings.Join(sortedNames(dropped), ", "))
@@ -317,8 +320,8 @@ func (p *Publisher) decide(ctx context.Context, s stage, c *staged, r *received,
 	return note, nil
 }
 
-// chooseSignature returns the signature of a SHA256SUMS; nil if it is not there. Without
-// keys, it is the last that was sent.
+// chooseSignature returns the signature of a SHA256SUMS, or nil if it is not there.
+// Without keys, the last signature counts.
 func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyring) (*build, error) {
 	builds := c.builds(s.signatureName())
 	for _, b := range slices.Backward(builds) {
@@ -336,8 +339,8 @@ func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyrin
 	return nil, nil
 }
 
-// publish makes a complete release one of the tree, if the index would offer it there.
-// What is at fault otherwise is dropped, so that it can be sent again.
+// publish moves a complete release into the tree, if the index would offer it there.
+// Otherwise it drops the faulty files, so that they can be sent again.
 func (p *Publisher) publish(ctx context.Context, files tree.Tree, s stage, c *staged, present *presentRelease) error {
 	if err := p.checkNoOtherBuild(files, s.address, s.version); err != nil {
 		return err
@@ -357,7 +360,7 @@ func (p *Publisher) publish(ctx context.Context, files tree.Tree, s stage, c *st
 		return conflict("the tree has a folder of version %s without a whole release: its operator has to complete or remove it first", s.version)
 	}
 	copied, err := s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
-	if errors.Is(err, tree.ErrInTheWay) && present.incomplete { // by a release that is not staged any more
+	if errors.Is(err, tree.ErrInTheWay) && present.incomplete { // of a release that is no longer staged
 		if err = s.part.RemoveUpload(ctx, present.folder, s.checksumsName(), c.checksums); err == nil {
 			copied, err = s.part.InstallFolder(ctx, s.release(), present.folder, s.checksumsName())
 		}
@@ -366,15 +369,15 @@ func (p *Publisher) publish(ctx context.Context, files tree.Tree, s stage, c *st
 	case errors.Is(err, tree.ErrInTheWay):
 		return conflict("version %s has been copied into the tree meanwhile: a version never changes, publish a new one", s.version)
 	case err != nil:
-		p.changed(s.address) // it may be there all the same
+		p.changed(s.address) // the release may be there all the same
 		return err
 	}
 	p.rememberCopied(c, copied, digests)
-	s.removeAll() // or tidy does
+	s.removeAll() // tidy removes what remains
 	return nil
 }
 
-// State returns what is published or staged of a provider's version, or ErrNothing.
+// State returns the published or staged files of a provider's version, or ErrNothing.
 func (p *Publisher) State(ctx context.Context, a address.Address, version string) (wire.Publication, error) {
 	files, err := p.open()
 	if err != nil {
@@ -388,7 +391,7 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 		return present.describe(a, version)
 	}
 	s := stage{address: a.At(""), version: version, part: files.Providers}
-	if exists, err := s.part.Exists(s.in()); err != nil || !exists {
+	if exists, err := s.part.Exists(s.path()); err != nil || !exists {
 		return wire.Publication{}, cmp.Or(err, ErrNothing)
 	}
 	unlock, err := p.lock(ctx, s.lockName())
@@ -410,8 +413,8 @@ func (p *Publisher) State(ctx context.Context, a address.Address, version string
 	return s.describe(c, needsSignature, p.options.Staging)
 }
 
-// Drop removes what is staged of a provider's version, or returns ErrNothing. Of a version
-// that is published nothing is removed, which is an ErrConflict.
+// Drop removes the staged files of a provider's version, or returns ErrNothing. It
+// removes nothing of a published version, and returns ErrConflict.
 func (p *Publisher) Drop(ctx context.Context, a address.Address, version string) error {
 	files, err := p.open()
 	if err != nil {
@@ -425,7 +428,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	if present.exists {
 		return s.errPublished()
 	}
-	if exists, err := s.part.Exists(s.in()); err != nil || !exists {
+	if exists, err := s.part.Exists(s.path()); err != nil || !exists {
 		return cmp.Or(err, ErrNothing)
 	}
 	unlock, err := p.lock(ctx, s.lockName())
@@ -436,7 +439,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	if present, err = p.presentRelease(files, s.address, version); err != nil {
 		return err
 	}
-	if present.exists { // meanwhile: what is left of its stage may be documentation that replaces it
+	if present.exists { // published meanwhile: the stage may still have documentation that replaces the release's
 		return s.errPublished()
 	}
 	c, err := s.read()
@@ -447,8 +450,8 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	return s.drop(context.WithoutCancel(ctx), c, present)
 }
 
-// drop removes a release that is not published, with what an interrupted publication has
-// copied of it. What may be another one stays.
+// drop removes an unpublished release, with the files that an interrupted publication
+// has copied. It keeps files that may belong to another release.
 func (s stage) drop(ctx context.Context, c *staged, present *presentRelease) error {
 	if present.incomplete {
 		err := present.part.RemoveUpload(ctx, present.folder, s.checksumsName(), c.checksums)
@@ -459,7 +462,7 @@ func (s stage) drop(ctx context.Context, c *staged, present *presentRelease) err
 	return s.removeAll()
 }
 
-// sortedNames are the keys of a map, in order.
+// sortedNames returns the keys of a map, in order.
 func sortedNames[V any](m map[string]V) []string {
 	return slices.SortedFunc(maps.Keys(m), strings.Compare)
 }

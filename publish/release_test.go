@@ -27,12 +27,12 @@ func testReleaseInAnyOrder(t *testing.T, on treeKind) {
 		r.Keys("acme", author)
 		r.putAll(d, order...)
 		r.offers(d)
-		r.holds(in("providers/acme/demo/1.0.0", d.names()...)...)
+		r.holds(filesIn("providers/acme/demo/1.0.0", d.names()...)...)
 		r.isClean()
 	}
 }
 
-// permutations are some orders of a list, in which every name is first and last once.
+// permutations returns orders of a list in which every name is first and last once.
 func permutations(names []string) (orders [][]string) {
 	for i := range names {
 		rotated := slices.Concat(names[i:], names[:i])
@@ -202,7 +202,7 @@ func (b *slowBody) Read(p []byte) (int, error) {
 	return b.Reader.Read(p)
 }
 
-// What is refused leaves nothing behind.
+// A refused file leaves nothing behind.
 func TestReleaseFilesThatAreRefused(t *testing.T) { eachTree(t, testReleaseFilesThatAreRefused) }
 
 func testReleaseFilesThatAreRefused(t *testing.T, on treeKind) {
@@ -310,7 +310,7 @@ func testVersionsNeverChange(t *testing.T, on treeKind) {
 	}
 }
 
-// A package that lies in the tree unpacked, or is a symlink, is one.
+// A package in the tree counts if it is unpacked or a symlink.
 func TestPackagesInTheTree(t *testing.T) { eachTree(t, testPackagesInTheTree) }
 
 func testPackagesInTheTree(t *testing.T, on treeKind) {
@@ -344,7 +344,7 @@ func testPackagesInTheTree(t *testing.T, on treeKind) {
 	}
 }
 
-// The bytes that a client announces need not be sent if they are there.
+// A client need not send announced bytes that are already there.
 func TestAnnouncedBytes(t *testing.T) { eachTree(t, testAnnouncedBytes) }
 
 func testAnnouncedBytes(t *testing.T, on treeKind) {
@@ -419,7 +419,7 @@ func testUploadsThatAreNotWhatWasAnnounced(t *testing.T, on treeKind) {
 	}
 }
 
-// A limit as high as there are numbers is no limit.
+// The highest number is no limit.
 func TestTheHighestMaxSize(t *testing.T) {
 	r := newRegistry(t, func(o *publish.Options) { o.MaxSize = math.MaxInt64 })
 	d := newDist(t, "")
@@ -452,7 +452,7 @@ func testDrop(t *testing.T, on treeKind) {
 	if on.bucket {
 		return
 	}
-	r.Write("providers/.staging/acme@demo@1.0.0/docs/index.md", "# Demo") // that a crash has left
+	r.Write("providers/.staging/acme@demo@1.0.0/docs/index.md", "# Demo") // left by a crash
 	saying(t, r.Drop(t.Context(), demo, "1.0.0"), publish.ErrConflict, "withdraw it")
 	r.offers(other)
 }
@@ -469,7 +469,7 @@ func testWithdrawnVersionsAreRefused(t *testing.T, on treeKind) {
 	saying(t, err, publish.ErrRefused, "is withdrawn by registry.hcl")
 }
 
-// The packages of a release are read when they arrive, and not once more.
+// The packages of a release are read when they arrive, and never again.
 func TestPublishedPackagesAreReadOnce(t *testing.T) { eachTree(t, testPublishedPackagesAreReadOnce) }
 
 func testPublishedPackagesAreReadOnce(t *testing.T, on treeKind) {
@@ -484,8 +484,8 @@ func testPublishedPackagesAreReadOnce(t *testing.T, on treeKind) {
 	}
 }
 
-// What is checked is the release alone. If the tree has something else that keeps it
-// from being offered, the publisher is told so.
+// Only the release itself is checked. If other files in the tree keep it from being
+// offered, the publisher learns so.
 func TestReleasesThatTheTreeKeepsFromBeingOffered(t *testing.T) {
 	eachTree(t, testReleasesThatTheTreeKeepsFromBeingOffered)
 }
@@ -505,8 +505,8 @@ func testReleasesThatTheTreeKeepsFromBeingOffered(t *testing.T, on treeKind) {
 	}
 }
 
-// A root can be exchanged while a file is being sent: what lies in the old one by then
-// would never be offered.
+// The root may be replaced while a file is being sent. A file in the old root would
+// never be offered.
 func TestTreesThatAreReplaced(t *testing.T) {
 	d := newDist(t, "")
 	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
@@ -545,7 +545,7 @@ func TestTreesThatAreReplaced(t *testing.T) {
 	}
 }
 
-// An onRead does something before it is read.
+// An onRead calls a function before it is read.
 type onRead struct {
 	from io.Reader
 	do   func()

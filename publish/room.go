@@ -10,22 +10,23 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// A room bounds how much is staged or on its way in, of one token and of all. What this
-// instance takes it knows at once, and what others take when it looks at all that is staged.
+// A room bounds how much is staged or on its way in, for one token and in all. It
+// counts the files that this instance takes at once, and the files of other instances
+// when it looks at all stages.
 type room struct {
 	max, maxEach int64 // bytes
 
 	mutex    sync.Mutex
-	stages   map[string]*stagedRoom // by their names
+	stages   map[string]*stagedRoom // by name
 	incoming map[string]int64       // by subject
-	looks    uint64                 // at stages, so far
+	looks    uint64                 // how often stages were measured
 }
 
-// A stagedRoom is how much a stage has, and what this instance has taken for it, by subject:
-// after a restart nobody remembers who sent what.
+// A stagedRoom is the size of a stage, and how much of it this instance has taken, by
+// subject. After a restart the senders are unknown.
 type stagedRoom struct {
 	size int64
-	look uint64 // by which that is known
+	look uint64 // the look in which size was measured
 	by   map[string]int64
 }
 
@@ -43,9 +44,9 @@ func (r *room) take(subject string, n int64) error {
 	}
 	for _, s := range r.stages {
 		all += s.size
-		own += min(s.by[subject], s.size) // some of it may have been there, or dropped
+		own += min(s.by[subject], s.size) // some of the subject's bytes may have been there before, or have been dropped
 	}
-	switch { // no size makes them overflow
+	switch { // written so that no size overflows
 	case n > r.maxEach-own:
 		return noRoom("%s of files of unfinished releases are staged with this token, which is the most that is taken: complete or discard them first", r.maxEach)
 	case n > r.max-all:
@@ -55,7 +56,7 @@ func (r *room) take(subject string, n int64) error {
 	return nil
 }
 
-// giveBack ends what was taken.
+// giveBack returns room that was taken.
 func (r *room) giveBack(subject string, n int64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -64,7 +65,7 @@ func (r *room) giveBack(subject string, n int64) {
 	}
 }
 
-// look begins a look at a stage.
+// look begins to measure a stage.
 func (r *room) look() uint64 {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -72,9 +73,9 @@ func (r *room) look() uint64 {
 	return r.looks
 }
 
-// holds notes how much a look has found in a stage, to which a subject has sent something;
-// nothing: it is gone.
-func (r *room) holds(stage string, look uint64, size int64, subject string, sent int64) {
+// record notes the size of a stage that a look has measured, to which a subject has
+// sent some bytes. A stage of no size is gone.
+func (r *room) record(stage string, look uint64, size int64, subject string, sent int64) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	s := r.stages[stage]
@@ -94,7 +95,7 @@ func (r *room) holds(stage string, look uint64, size int64, subject string, sent
 	}
 }
 
-// names are the stages that are known.
+// names returns the names of the known stages.
 func (r *room) names() (names []string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -108,18 +109,18 @@ func noRoom(format string, limit int64) error {
 	return &Refusal{Kind: ErrNoRoom, Reasons: []string{fmt.Sprintf(format, humanize.IBytes(uint64(limit)))}}
 }
 
-// measure looks at a stage, to which a subject has sent something. What cannot be read is as
-// it was known.
+// measure measures a stage to which a subject has sent some bytes. A stage that cannot
+// be read keeps its known size.
 func (p *Publisher) measure(s stage, subject string, sent int64) {
 	var size int64
 	look := p.room.look()
-	err := s.part.WalkFiles(context.Background(), s.in(), func(_ string, info fs.FileInfo) { size += info.Size() })
+	err := s.part.WalkFiles(context.Background(), s.path(), func(_ string, info fs.FileInfo) { size += info.Size() })
 	if err == nil {
-		p.room.holds(s.name(), look, size, subject, sent)
+		p.room.record(s.name(), look, size, subject, sent)
 	}
 }
 
-// A roomWriter takes room for what is written, beyond what was announced.
+// A roomWriter takes room for bytes beyond the announced size.
 type roomWriter struct {
 	io.Writer
 	room    *room

@@ -12,8 +12,8 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
 
-// As much is staged as the limits allow, of one token and of all. What is published, dropped
-// or refused takes up no room.
+// The limits of one token and of all tokens apply to staged files. Files that are
+// published, dropped or refused take up no room.
 func TestStagedFilesHaveALimit(t *testing.T) { eachTree(t, testStagedFilesHaveALimit) }
 
 func testStagedFilesHaveALimit(t *testing.T, on treeKind) {
@@ -38,7 +38,7 @@ func testStagedFilesHaveALimit(t *testing.T, on treeKind) {
 	}
 	for _, known := range []bool{true, false} {
 		t.Run(fmt.Sprintf("with its size known %v", known), func(t *testing.T) {
-			r := on.newRegistry(t, func(o *publish.Options) { // two packages are too much of a token, four of all
+			r := on.newRegistry(t, func(o *publish.Options) { // two packages exceed the limit of a token, four the limit of all
 				o.MaxStagedEach, o.MaxStaged = size(manifest, linuxZip, linuxZip)-1, size(manifest, linuxZip, linuxZip, linuxZip, linuxZip)-1
 			})
 			must := func(what string, err error) {
@@ -74,7 +74,7 @@ func testStagedFilesHaveALimit(t *testing.T, on treeKind) {
 	}
 }
 
-// What is refused or ends early takes up no room.
+// An upload that is refused or ends early takes up no room.
 func TestFilesThatAreNotTakenTakeNoRoom(t *testing.T) {
 	content := indextest.TarGz("main.tf", `output "a" { value = 1 }`)
 	r := newRegistry(t, func(o *publish.Options) { o.MaxStagedEach = int64(len(content)) + 100 })
@@ -102,7 +102,8 @@ func TestFilesThatAreNotTakenTakeNoRoom(t *testing.T) {
 	}
 }
 
-// What was staged before a restart, or by another instance, counts once it has been looked at.
+// Files that were staged before a restart, or by another instance, count as soon as
+// they have been measured.
 func TestStagedFilesOfBeforeCount(t *testing.T) {
 	d := newDist(t, "")
 	limit := func(o *publish.Options) { o.MaxStaged = int64(len(d[linuxZip])) + 10 }

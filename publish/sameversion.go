@@ -10,11 +10,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Clients take versions that differ in build metadata only for the same one. Whoever
-// publishes 1.0.0+x beside 1.0.0 changes what they install, so there is only one of them.
+// To clients, versions that differ only in build metadata are the same. A publisher of
+// 1.0.0+x beside 1.0.0 would change what they install, so there is only one of them.
 
-// checkOnlyBuild refuses a file of a version that clients take for another one, which lies
-// in the tree or is staged and complete. If both lie in the tree already, neither changes.
+// checkOnlyBuild refuses a file of a version if the tree has a version that is the same
+// to clients, or such a version is staged and complete. If the tree has both already,
+// neither changes.
 func (p *Publisher) checkOnlyBuild(ctx context.Context, files tree.Tree, f File) error {
 	if f.Version == "" {
 		return nil
@@ -36,8 +37,8 @@ func (p *Publisher) checkOnlyBuild(ctx context.Context, files tree.Tree, f File)
 	return errOtherBuild(f.Address, v, other)
 }
 
-// checkNoOtherBuild is checkOnlyBuild, of the tree alone, for a version that is about to
-// come into it.
+// checkNoOtherBuild is checkOnlyBuild for a version that is about to come into the
+// tree. It ignores staged versions.
 func (p *Publisher) checkNoOtherBuild(files tree.Tree, a address.Address, text string) error {
 	v, err := address.ParseModuleVersion(text)
 	if err != nil {
@@ -54,18 +55,18 @@ func errOtherBuild(a address.Address, v, other *version.Version) error {
 	return conflict("version %s of %s is there, and %s differs from it in build metadata only: clients take both for the same, publish a new version", other, a, v)
 }
 
-// present reports whether the version of a file itself lies in the tree.
+// present reports whether the tree has the version of a file.
 func (p *Publisher) present(files tree.Tree, f File) (bool, error) {
 	if f.Address.IsModule() {
 		m, err := p.presentModule(files, f)
-		return m.is(f), err
+		return m.isVersionOf(f), err
 	}
 	r, err := p.presentRelease(files, f.Address, f.Version)
 	return err == nil && r.exists, err
 }
 
-// otherBuild returns a version that clients take for v, and that lies in the tree under one
-// of the registry's names, whether it is offered or not; nil if there is none.
+// otherBuild returns a version in the tree that is the same as v to clients, offered or
+// not, under any of the registry's names. It is nil if there is none.
 func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Version) (*version.Version, error) {
 	for _, hostname := range p.hostnames() {
 		a := a.At(hostname)
@@ -85,7 +86,7 @@ func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Ve
 			if a.IsModule() {
 				return other, nil
 			}
-			r, err := p.presentUnder(files, a, other.String()) // a folder may have no package
+			r, err := p.presentUnder(files, a, other.String()) // the folder may contain no package
 			if err != nil {
 				return nil, err
 			}
@@ -97,7 +98,8 @@ func (p *Publisher) otherBuild(files tree.Tree, a address.Address, v *version.Ve
 	return nil, nil
 }
 
-// versionOf returns the version of an entry of an address's folder; nil if it has none.
+// versionOf returns the version of an entry of an address's folder. It is nil if the
+// entry has none.
 func versionOf(a address.Address, e fs.FileInfo) *version.Version {
 	if a.IsModule() {
 		text := e.Name()
@@ -122,8 +124,9 @@ func versionOf(a address.Address, e fs.FileInfo) *version.Version {
 	return f.Version
 }
 
-// otherStage returns a version that clients take for v, and of which all files are staged:
-// publishing it has failed, and will be tried again. It is nil if there is none.
+// otherStage returns a version that is the same as v to clients and whose files are all
+// staged: publishing it has failed, and will be tried again. It is nil if there is
+// none.
 func (p *Publisher) otherStage(ctx context.Context, files tree.Tree, a address.Address, v *version.Version) (*version.Version, error) {
 	entries, err := list(files.Providers, stagingPath())
 	if err != nil {

@@ -18,12 +18,12 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// builtZip is the name of the package of a build of acme/demo.
+// builtZip returns the name of the package of a build of acme/demo.
 func builtZip(version string) string {
 	return address.PackageName("demo", version, address.Platform{OS: "linux", Arch: "amd64"})
 }
 
-// newBuild makes a release of acme/demo, of one package.
+// newBuild makes a release of acme/demo with one package.
 func newBuild(version string) dist {
 	d := dist{builtZip(version): indextest.Zip("terraform-provider-demo_v"+version, "#!"+version)}
 	list := wire.Checksums{builtZip(version): sha256.Sum256([]byte(d[builtZip(version)]))}
@@ -51,12 +51,12 @@ func (r *registry) putBuild(version, name string, u publish.Upload) (publish.Res
 	return r.Put(r.t.Context(), f, u)
 }
 
-// A sameVersion is what there is before a version is published.
+// A sameVersion is the state before a version is published.
 type sameVersion struct {
 	rule   string
 	before func(r *registry)
 	put    string // the version
-	is     string // the other one, for which it is refused
+	is     string // the other version, which makes the upload refused
 }
 
 func (s sameVersion) check(t *testing.T, err error, address string) {
@@ -79,7 +79,7 @@ func (r *registry) rescan() {
 
 var ownHostname = func(o *publish.Options) { o.Hostnames = []svchost.Hostname{"registry.example.com"} }
 
-// A release that clients take for another one is refused with its first file.
+// A release that is the same as another to clients is refused with its first file.
 func TestReleasesOfTheSameVersion(t *testing.T) { eachTree(t, testReleasesOfTheSameVersion) }
 
 func testReleasesOfTheSameVersion(t *testing.T, on treeKind) {
@@ -177,7 +177,7 @@ func testModulesOfTheSameVersion(t *testing.T, on treeKind) {
 	}
 }
 
-// copying is the body of an upload during which somebody copies into the tree.
+// copying is the body of an upload during which an operator copies into the tree.
 type copying struct {
 	io.Reader
 	copy func()
@@ -191,7 +191,7 @@ func (c *copying) Read(b []byte) (int, error) {
 	return c.Reader.Read(b)
 }
 
-// What is copied into the tree during an upload counts too.
+// A version that an operator copies into the tree during an upload counts, too.
 func TestTheSameVersionIsCopiedMeanwhile(t *testing.T) {
 	eachTree(t, testTheSameVersionIsCopiedMeanwhile)
 }
@@ -229,6 +229,6 @@ func testTheSameVersionIsCopiedMeanwhile(t *testing.T, on treeKind) {
 		again := r.again(t, func(o *publish.Options) { o.Now = func() time.Time { return time.Now().Add(25 * time.Hour) } })
 		defer again.run()()
 		eventually(t, "it is dropped", func() bool { return len(again.files()) == len(newBuild("1.0.0")) })
-		again.holds(in("providers/acme/demo", newBuild("1.0.0").names()...)...)
+		again.holds(filesIn("providers/acme/demo", newBuild("1.0.0").names()...)...)
 	})
 }

@@ -11,9 +11,9 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// What is answered with success has an effect, also in a folder that an operator has
-// called by another spelling of the address, or put below the registry's own hostname. A
-// bucket has no events: the registry lists again what it has changed.
+// A successful publication has an effect even in a folder with another spelling of the
+// address, or below the registry's own hostname. A bucket has no events: the registry
+// lists again whatever it has changed.
 func TestFoldersOfOtherSpellings(t *testing.T) {
 	const own = svchost.Hostname("registry.example.com")
 	release := func(folder string) func(*indextest.Tree) {

@@ -13,40 +13,39 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// stagingPath is a path in the folder of a part for what is not published yet.
+// stagingPath returns a path in the folder of a part for unpublished files.
 func stagingPath(names ...string) string {
 	return path.Join(append([]string{tree.StagingName}, names...)...)
 }
 
-// A stage is the staging folder of a provider's version. It is changed under the lock
-// of its name only.
+// A stage is the staging folder of a provider's version. Only the holder of the lock of
+// its name changes it.
 type stage struct {
 	address address.Address
 	version string
 	part    tree.Part // the tree's providers
 }
 
-// The folders in a stage.
 const (
-	releaseFolder   = "release"   // a tree of the version alone: its namespace may be called like the others
-	undecidedFolder = "undecided" // builds of files, until SHA256SUMS is there
-	docsFolder      = "docs"      // documentation that is complete; in a Bucket it is an archive yet
-	newDocsFolder   = "docs.new"  // being unpacked; a leftover outside of the lock
-	oldDocsFolder   = "docs.old"  // replaced; a leftover outside of the lock
+	releaseFolder   = "release"   // a tree of this version alone, so that a namespace can have the name of another folder
+	undecidedFolder = "undecided" // builds of files, before SHA256SUMS is there
+	docsFolder      = "docs"      // complete documentation; in a Bucket still an archive
+	newDocsFolder   = "docs.new"  // being unpacked; without the lock, a leftover
+	oldDocsFolder   = "docs.old"  // replaced; without the lock, a leftover
 )
 
-// maxBuilds is how many builds of one file are kept side by side. Several publishers
-// of one version are a mistake that has to end well, not a way to publish.
+// maxBuilds is how many builds of one file are kept side by side. Several publishers of
+// one version are a mistake that has to end well, and not a way to publish.
 const maxBuilds = 8
 
-// name identifies the version among all that are staged: no part of an address and
-// no version has an @ in it.
+// name identifies the version among all stages. No part of an address and no version
+// contains an @.
 func (s stage) name() string {
 	return strings.Join([]string{s.address.Namespace, s.address.Name, s.version}, "@")
 }
 
-// lockName is the name of the lock of a version. Versions that differ in build metadata only
-// have one lock, since they are one version to clients.
+// lockName returns the name of the lock of a version. Versions that differ only in
+// build metadata share a lock, since they are the same version to clients.
 func (s stage) lockName() string {
 	s.version = withoutBuild(s.version)
 	return s.name()
@@ -70,14 +69,14 @@ func parseStage(part tree.Part, name string) (s stage, ok bool) {
 	return s, s.name() == name
 }
 
-// in returns a path in the stage, relative to the part.
-func (s stage) in(names ...string) string {
+// path returns a path in the stage, relative to the part.
+func (s stage) path(names ...string) string {
 	return stagingPath(append([]string{s.name()}, names...)...)
 }
 
-// release returns a path in the folder that will be that of the version.
+// release returns a path in the folder that will become the folder of the version.
 func (s stage) release(names ...string) string {
-	return s.in(append([]string{releaseFolder, s.address.Namespace, s.address.Name, s.version}, names...)...)
+	return s.path(append([]string{releaseFolder, s.address.Namespace, s.address.Name, s.version}, names...)...)
 }
 
 func (s stage) checksumsName() string { return address.ChecksumsName(s.address.Name, s.version) }
@@ -86,22 +85,22 @@ func (s stage) signatureName() string { return address.SignatureName(s.address.N
 
 func (s stage) manifestName() string { return address.ManifestName(s.address.Name, s.version) }
 
-// A build is one of the files of a name that are staged while it is not decided which
-// of them the release has.
+// A build is one of the staged files with a name, before SHA256SUMS decides which of
+// them belongs to the release.
 type build struct {
 	name string
 	sum  wire.SHA256
-	info fs.FileInfo // as it is staged
+	info fs.FileInfo // of the staged file
 }
 
-func (b build) path(s stage) string { return s.in(undecidedFolder, b.base()) }
+func (b build) path(s stage) string { return s.path(undecidedFolder, b.base()) }
 
 func (b build) base() string { return b.name + "@" + b.sum.String() }
 
-// staged is what is in a stage.
+// staged is the content of a stage.
 type staged struct {
-	checksums []byte         // nil: it is not decided which bytes the release has
-	sums      wire.Checksums // what they list
+	checksums []byte         // nil: not there yet
+	sums      wire.Checksums // the content of checksums
 	files     map[string]fs.FileInfo
 	undecided []build // the oldest first
 	docs      bool    // there is documentation, in the release or beside it
@@ -110,7 +109,7 @@ type staged struct {
 
 func (c *staged) empty() bool { return c.checksums == nil && len(c.undecided) == 0 && !c.docs }
 
-// builds returns those of one name.
+// builds returns the builds of one file.
 func (c *staged) builds(name string) []build {
 	return slices.Collect(func(yield func(build) bool) {
 		for _, b := range c.undecided {
@@ -121,8 +120,8 @@ func (c *staged) builds(name string) []build {
 	})
 }
 
-// read returns what is staged, under the lock. It also repairs what a crash in the
-// middle of a decision has left.
+// read returns the content of the stage, whose lock the caller has. It also repairs a
+// decision that a crash has interrupted.
 func (s stage) read() (*staged, error) {
 	c := &staged{files: make(map[string]fs.FileInfo)}
 	release, err := list(s.part, s.release())
@@ -151,7 +150,7 @@ func (s stage) read() (*staged, error) {
 	return c, err
 }
 
-// readDecision reads SHA256SUMS. Without one, no file is of the release yet.
+// readDecision reads SHA256SUMS. Without one, the release has no files yet.
 func (s stage) readDecision(c *staged) error {
 	if _, decided := c.files[s.checksumsName()]; decided {
 		content, err := s.part.ReadFile(s.release(s.checksumsName()), tree.MaxDocument)
@@ -162,22 +161,22 @@ func (s stage) readDecision(c *staged) error {
 			c.checksums = content
 			return nil
 		}
-		// The disk has lost what was checked when it arrived.
+		// It was valid when it arrived, so the disk has damaged it.
 		s.remove(s.release(s.checksumsName()))
 		delete(c.files, s.checksumsName())
 	}
 	return s.undecide(c)
 }
 
-// readUndecided reads what waits for SHA256SUMS. Once that is there, it is what the
-// decision has dropped.
+// readUndecided reads the builds that wait for SHA256SUMS. Once SHA256SUMS is there,
+// they are the builds that the decision has dropped.
 func (s stage) readUndecided(c *staged) error {
-	entries, err := list(s.part, s.in(undecidedFolder))
+	entries, err := list(s.part, s.path(undecidedFolder))
 	if err != nil || len(entries) == 0 {
 		return err
 	}
 	if c.checksums != nil {
-		s.remove(s.in(undecidedFolder))
+		s.remove(s.path(undecidedFolder))
 		return nil
 	}
 	for _, info := range entries {
@@ -191,7 +190,7 @@ func (s stage) readUndecided(c *staged) error {
 	return nil
 }
 
-// undecide takes files back out of the release whose SHA256SUMS has not come.
+// undecide takes files back out of a release that has no SHA256SUMS.
 func (s stage) undecide(c *staged) error {
 	for name, info := range c.files {
 		sum, err := s.part.Digest(s.release(name))
@@ -214,7 +213,7 @@ func latest(t time.Time, info fs.FileInfo) time.Time {
 	return t
 }
 
-// missing lists the files without which the release is not complete.
+// missing lists the files that the release still needs to be complete.
 func (s stage) missing(c *staged, needsSignature bool) (names []string) {
 	if c.checksums == nil {
 		names = append(names, s.checksumsName())
@@ -231,14 +230,14 @@ func (s stage) missing(c *staged, needsSignature bool) (names []string) {
 	return names
 }
 
-// requires reports whether a file that SHA256SUMS lists is one of the release. It may
-// list others, such as an SBOM, which the tree has no use for.
+// requires reports whether the release needs a file that SHA256SUMS lists. SHA256SUMS
+// may list others, such as an SBOM, for which the tree has no use.
 func (s stage) requires(name string) bool {
 	f, err := ParseReleaseFile(s.address, s.version, name)
 	return err == nil && (f.Kind == Package || f.Kind == Manifest)
 }
 
-// describe returns what is staged for publishers.
+// describe describes the stage to publishers.
 func (s stage) describe(c *staged, needsSignature bool, life time.Duration) (wire.Publication, error) {
 	expires := c.last.Add(life).UTC().Truncate(time.Second)
 	d := wire.Publication{
@@ -268,11 +267,11 @@ func (s stage) describe(c *staged, needsSignature bool, life time.Duration) (wir
 	return d, nil
 }
 
-// The following touch the disk. Their paths are relative to the part, and their errors
-// have none.
+// The following methods touch the disk. Paths are relative to the part, and errors have
+// no paths.
 
-// list returns the entries of a folder, symlinks followed, none if it does not exist. An
-// entry that is still a symlink is unresolved.
+// list returns the entries of a folder, and none if the folder does not exist. It
+// follows symlinks. A symlink that leads nowhere is still one, and is unresolved.
 func list(part tree.Part, dir string) ([]fs.FileInfo, error) {
 	entries, err := part.ReadDir(dir)
 	for i, e := range entries {
@@ -286,11 +285,11 @@ func list(part tree.Part, dir string) ([]fs.FileInfo, error) {
 	return entries, err
 }
 
-// unresolved reports whether it cannot be told what a symlink leads to. That is an error for
-// the name it has, and for no other.
+// unresolved reports whether the target of a symlink is unknown. That is an error for
+// the symlink's own name, and for no other.
 func unresolved(e fs.FileInfo) bool { return e.Mode()&fs.ModeSymlink != 0 }
 
-// linked is what a symlink leads to, by the name of the symlink.
+// linked is the target of a symlink, under the name of the symlink.
 type linked struct {
 	fs.FileInfo
 	name string
@@ -314,8 +313,8 @@ func (s stage) remove(name string) error {
 	return tree.StorageError(s.part.Fs.RemoveAll(path.Join(s.part.Dir, name)))
 }
 
-// removeAll removes the stage, and the folder of all stages if it was the last.
+// removeAll removes the stage, and also the folder of all stages if it is empty then.
 func (s stage) removeAll() error {
 	defer s.part.RemoveIfEmpty(stagingPath())
-	return s.remove(s.in())
+	return s.remove(s.path())
 }

@@ -13,14 +13,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// The paths of what is staged of acme/demo 1.0.0.
+// The paths of the staged files of acme/demo 1.0.0.
 const (
 	stageOfDemo     = "providers/" + tree.StagingName + "/acme@demo@1.0.0/"
 	stagedRelease   = stageOfDemo + "release/acme/demo/1.0.0/"
 	stagedUndecided = stageOfDemo + "undecided/"
 )
 
-// Any namespace can be staged, whatever the folders in a stage are called.
+// Every namespace can be staged, even one with the name of a folder in a stage.
 func TestNamespacesNamedAsFoldersOfAStage(t *testing.T) {
 	eachTree(t, testNamespacesNamedAsFoldersOfAStage)
 }
@@ -50,14 +50,14 @@ func testNamespacesNamedAsFoldersOfAStage(t *testing.T, on treeKind) {
 				t.Errorf("the last file has the outcome %+v", last)
 			}
 			folder := "providers/" + namespace + "/demo/1.0.0"
-			r.holds(append(in(folder, d.names()...), folder+"/docs/index.md")...)
+			r.holds(append(filesIn(folder, d.names()...), folder+"/docs/index.md")...)
 			r.isClean()
 		})
 	}
 }
 
-// A crash in the middle of a decision, or a disk that loses something, leaves nothing
-// that counts as what it is not.
+// After a crash in the middle of a decision, or on a disk that loses files, no file
+// counts as another one.
 func TestStagesThatAreDamaged(t *testing.T) { eachTree(t, testStagesThatAreDamaged) }
 
 func testStagesThatAreDamaged(t *testing.T, on treeKind) {
@@ -104,8 +104,7 @@ func testStagesThatAreDamaged(t *testing.T, on treeKind) {
 	})
 }
 
-// What has been checked is known by its file: bytes that come into the place of others
-// are read again.
+// A checked package is known by its file: if other bytes take its place, they are read.
 func TestStagedPackagesThatAreExchanged(t *testing.T) {
 	eachTree(t, testStagedPackagesThatAreExchanged)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// newUnwatchedRegistry starts a registry that is told of no change of its tree.
+// newUnwatchedRegistry starts a registry that learns of no change of its tree.
 func (k treeKind) newUnwatchedRegistry(t *testing.T) *registry {
 	t.Helper()
 	if k.bucket {
@@ -25,9 +25,9 @@ func (k treeKind) newUnwatchedRegistry(t *testing.T) *registry {
 	return r
 }
 
-// Whoever sends what is there already may rely on it as if it had been published now. It
-// may have come there a moment ago: by another instance, by a copy, or when a
-// release was completed after a crash.
+// A publisher may send files that are already there, and rely on them as if they had been
+// published now. They may be a moment old: from another instance, a copy, or a
+// release completed after a crash.
 func TestUnchangedIsOffered(t *testing.T) { eachTree(t, testUnchangedIsOffered) }
 
 func testUnchangedIsOffered(t *testing.T, on treeKind) {
@@ -81,7 +81,7 @@ func testUnchangedIsOffered(t *testing.T, on treeKind) {
 	})
 }
 
-// The same bytes are there, but clients do not get them: the answer says so.
+// If the same bytes are there but withheld from clients, the answer says so.
 func TestUnchangedIsWithheld(t *testing.T) { eachTree(t, testUnchangedIsWithheld) }
 
 func testUnchangedIsWithheld(t *testing.T, on treeKind) {
@@ -96,8 +96,8 @@ func testUnchangedIsWithheld(t *testing.T, on treeKind) {
 	}
 }
 
-// An eagerIndex scans before Changed returns, as an index may that runs on another
-// processor, and never again.
+// An eagerIndex scans before Changed returns, and never again. An index on another
+// processor may do so.
 type eagerIndex struct{ *index.Index }
 
 func (x eagerIndex) Changed(folders ...string) index.Change {
@@ -106,7 +106,7 @@ func (x eagerIndex) Changed(folders ...string) index.Change {
 	return c
 }
 
-// The only scan that a change brings about may begin before its publisher waits for it.
+// The only scan after a change may begin before its publisher waits for it.
 func TestScansThatBeginAtOnce(t *testing.T) {
 	root := t.TempDir()
 	open := tree.Directories{Root: root}.Open

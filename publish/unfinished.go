@@ -13,14 +13,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// How often unfinished releases are looked at, between these.
+// Unfinished releases are looked at between these intervals.
 const (
 	shortInterval = time.Minute
 	longInterval  = time.Hour
 )
 
-// Run completes what a crash has interrupted and drops what was never finished, now
-// and again until ctx ends.
+// Run completes releases that a crash has interrupted, and drops releases that were
+// never finished, from time to time until ctx ends.
 func (p *Publisher) Run(ctx context.Context) {
 	interval := min(max(p.options.Staging/24, shortInterval), longInterval)
 	timer := time.NewTimer(0)
@@ -36,7 +36,7 @@ func (p *Publisher) Run(ctx context.Context) {
 	}
 }
 
-// tidy looks at everything that is staged.
+// tidy looks at all stages.
 func (p *Publisher) tidy(ctx context.Context) {
 	files, err := p.open()
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *Publisher) tidy(ctx context.Context) {
 	}
 	for _, name := range known {
 		if !slices.ContainsFunc(entries, func(e fs.FileInfo) bool { return e.Name() == name }) {
-			p.room.holds(name, look, 0, "", 0) // another instance has published or dropped it
+			p.room.record(name, look, 0, "", 0) // another instance has published or dropped it
 		}
 	}
 	for _, e := range entries {
@@ -75,7 +75,7 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 		return err
 	}
 	defer unlock()
-	s.remove(s.in(newDocsFolder))
+	s.remove(s.path(newDocsFolder))
 	present, err := p.presentRelease(files, s.address, s.version)
 	if err != nil {
 		return err
@@ -84,7 +84,7 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 	if err != nil {
 		return err
 	}
-	if present.exists { // all that can be left is documentation that replaces the release's
+	if present.exists { // all files are published, so the stage can only have documentation that replaces the release's
 		if err := p.completeDocs(ctx, s, present); err != nil {
 			return err
 		}
@@ -93,7 +93,7 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 	}
 	_, needsSignature, err := p.keys(ctx, files, present)
 	var bad *Refusal
-	if err != nil && !errors.As(err, &bad) { // what cannot be published goes in its time too
+	if err != nil && !errors.As(err, &bad) { // a release that cannot be published is dropped when its time is over
 		return err
 	}
 	if err == nil && c.checksums != nil && len(s.missing(c, needsSignature)) == 0 {
@@ -101,7 +101,7 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 		if err == nil {
 			p.changed(s.address)
 		}
-		if !errors.As(err, &bad) { // one that the tree has no place for goes in its time too
+		if !errors.As(err, &bad) { // a release for which the tree has no place is dropped when its time is over
 			return err
 		}
 	}
@@ -115,8 +115,9 @@ func (p *Publisher) tidyStage(ctx context.Context, files tree.Tree, s stage) err
 	return nil
 }
 
-// changed has the index look at the folders of an address, and at the keys, which count for
-// its releases. What is hosted may lie below one of the registry's hostnames.
+// changed tells the index to look at the folders of an address, and at the keys, which
+// count for its releases. The folder of a hosted address may lie below one of the
+// registry's hostnames.
 func (p *Publisher) changed(a address.Address) (c index.Change) {
 	x := p.options.Index()
 	if x == nil {

@@ -16,7 +16,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree/treetest"
 )
 
-// run has the publisher look at what is unfinished, as at the start.
+// run lets the publisher look at unfinished releases, as at the start.
 func (r *registry) run() (stop func()) {
 	ctx, cancel := context.WithCancel(r.t.Context())
 	done := make(chan struct{})
@@ -73,7 +73,7 @@ func testUnfinishedReleasesAreDropped(t *testing.T, on treeKind) {
 	})
 }
 
-// A release that is complete goes in its time too, if the tree has no place for it.
+// A complete release for which the tree has no place is dropped when its time is over.
 func TestReleasesWithoutAPlaceAreDropped(t *testing.T) {
 	eachTree(t, testReleasesWithoutAPlaceAreDropped)
 }
@@ -94,7 +94,7 @@ func testReleasesWithoutAPlaceAreDropped(t *testing.T, on treeKind) {
 	eventually(t, "it is dropped", func() bool { return len(again.files()) == 1 })
 }
 
-// What a process that was killed has left is completed by the next one.
+// The next process completes what a killed process has left.
 func TestWhatAKilledProcessLeaves(t *testing.T) {
 	d := newDist(t, "")
 	stage := "providers/" + tree.StagingName + "/acme@demo@1.0.0/"
@@ -138,9 +138,10 @@ func TestWhatAKilledProcessLeaves(t *testing.T) {
 	})
 }
 
-// What an interrupted publication has copied into a bucket is replaced once the release that
-// it was of is not staged any more, by a lifecycle rule or by an operator who tidies up. Until
-// it has rested, it may also be a copy that an operator is making.
+// An interrupted publication may have copied files into a bucket. They are replaced
+// once their release is no longer staged, because of a lifecycle rule or an operator
+// who tidies up. Until they are old enough, they may also be a copy that an operator is
+// making.
 func TestUploadOfAReleaseThatIsNotStagedAnyMore(t *testing.T) {
 	interrupted := func(t *testing.T) *registry {
 		bucket := new(treetest.Bucket)
@@ -194,7 +195,8 @@ func TestUploadOfAReleaseThatIsNotStagedAnyMore(t *testing.T) {
 	})
 }
 
-// On a disk only an operator makes a folder with an upload.json: a copy from a bucket.
+// On a disk only an operator makes a folder with an upload.json, as a copy from a
+// bucket.
 func TestCopyOfAFolderOfABucketIsLeftAlone(t *testing.T) {
 	r := newRegistry(t)
 	d := newDist(t, "")

@@ -12,33 +12,36 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// An Upload is what a client sends.
+// An Upload is a file that a client sends.
 type Upload struct {
-	// Body is read at most once, and not at all if the answer is known without it.
+	// Body is read at most once, and not at all if the answer is known without reading
+	// it.
 	Body io.Reader
 
-	// Size in bytes, as announced; negative if it is not known.
+	// Size is the announced size in bytes, or negative if the client announced none.
 	Size int64
 
-	// SHA256 as announced; zero if it is not.
+	// SHA256 is the announced digest, or zero if the client announced none.
 	SHA256 wire.SHA256
 
-	// Precondition decides about the Metadata file that the upload replaces, by its digest;
-	// zero: there is none. Its error is that of Put. The file stays as it is in between. Nil:
-	// any file is replaced.
+	// Precondition decides whether the upload may replace a Metadata file. It gets the
+	// digest of that file, or zero if there is none, and Put returns its error. The
+	// file does not change in between. If it is nil, any file is replaced.
 	Precondition func(now wire.SHA256) error
 
-	// Subject is who sends it, for whom as much is staged as Options.MaxStagedEach allows.
+	// Subject is the sender. As much may be staged for a subject as
+	// Options.MaxStagedEach allows.
 	Subject string
 
-	// AllowSecrets: the package of a module may have private keys and state in it.
+	// AllowSecrets permits private keys and state in the package of a module.
 	AllowSecrets bool
 
-	// Bodiless: the client asks whether the bytes with this SHA256 are there already.
+	// Bodiless reports that the client only asks whether the bytes with this SHA256 are
+	// there.
 	Bodiless bool
 }
 
-// announced reports whether the client has said which bytes it sends.
+// announced reports whether the client has announced a digest.
 func (u Upload) announced() bool { return u.SHA256 != wire.SHA256{} }
 
 // A received file is on the local disk, under a temporary name if it has one.
@@ -47,17 +50,17 @@ type received struct {
 	room   *roomWriter
 	sum    wire.SHA256
 	size   int64
-	digest archive.PackageDigest // of a package that has been checked
+	digest archive.PackageDigest // of a package, after it was checked
 }
 
-// Discard removes the file unless it has its name, and gives back its room.
+// Discard removes the file unless it has its final name, and gives back its room.
 func (r *received) Discard() {
 	r.TemporaryFile.Discard()
 	r.room.end()
 }
 
-// receive writes an upload to a temporary file. A file that was received must get its
-// name or be discarded.
+// receive writes an upload to a temporary file. The caller must give the file its name,
+// or discard it.
 func (p *Publisher) receive(ctx context.Context, part tree.Part, f File, u Upload) (*received, error) {
 	announced := max(u.Size, 0)
 	if err := p.room.take(u.Subject, announced); err != nil {
@@ -83,8 +86,8 @@ func (p *Publisher) receive(ctx context.Context, part tree.Part, f File, u Uploa
 	return r, nil
 }
 
-// digest reads an upload to its end, checks that it is what the client has announced,
-// and writes it to w.
+// digest reads an upload to its end, checks that the bytes are the announced ones, and
+// writes them to w.
 func (p *Publisher) digest(w io.Writer, k Kind, u Upload) (sum wire.SHA256, size int64, err error) {
 	limit := p.limit(k)
 	body := &bodyReader{from: io.LimitReader(u.Body, limit+1), hash: sha256.New()}
@@ -108,8 +111,8 @@ func (p *Publisher) digest(w io.Writer, k Kind, u Upload) (sum wire.SHA256, size
 	return sum, size, nil
 }
 
-// A bodyReader takes the digest of what it reads, and tells the client's errors from
-// those of the disk.
+// A bodyReader computes the digest of the bytes that it reads, and tells errors of the
+// client from errors of the disk.
 type bodyReader struct {
 	from io.Reader
 	hash hash.Hash

@@ -1,8 +1,9 @@
 // Command kubernetes decodes the manifest on its standard input as a Kubernetes API
-// server does with --validate=strict: every document must be of a kind that is known, and
-// no field may be unknown or given twice. It prints the documents as JSON, one a line.
+// server does with --validate=strict: the kind of every document must be known, and no
+// field may be unknown or given twice. It prints the documents as JSON, one a line.
 //
-// What only a cluster knows, such as whether a storage class exists, is not checked.
+// It does not check things that only a cluster knows, such as whether a storage class
+// exists.
 package main
 
 import (

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// A dashboard is what the tests read of docs/grafana.json.
+// A dashboard has the fields of docs/grafana.json that the tests read.
 type dashboard struct {
 	Panels []struct {
 		ID      int
@@ -33,7 +33,7 @@ func readDashboard(t *testing.T) dashboard {
 	return d
 }
 
-// interpolated is a query as Grafana sends it, as far as it matters for parsing.
+// interpolated returns a query as Grafana sends it, as far as it matters for parsing.
 func interpolated(query string) string {
 	return strings.ReplaceAll(query, "$__rate_interval", "5m")
 }

@@ -1,4 +1,4 @@
-// Package prometheus_test evaluates what docs has for Prometheus and Grafana.
+// Package prometheus_test evaluates the files in docs for Prometheus and Grafana.
 package prometheus_test
 
 import (
@@ -25,11 +25,11 @@ func document(t *testing.T, name string) string {
 	return string(content)
 }
 
-// A manual says which metrics there are. That these are the ones of the code is tested
-// where they are collected.
+// A manual lists the metrics. Another test, where the metrics are collected, compares
+// the list with the code.
 type manual struct {
 	text   string
-	labels map[string][]string // of the metrics, by name
+	labels map[string][]string // labels by the names of metrics
 }
 
 func readManual(t *testing.T) manual {
@@ -51,11 +51,11 @@ func readManual(t *testing.T) manual {
 	return m
 }
 
-// scraped are the labels that Prometheus adds to what it scrapes.
+// scraped are the labels that Prometheus adds to scraped series.
 var scraped = []string{"job", "instance"}
 
-// checkQuery verifies that a query can be parsed, and names metrics, labels and values of
-// labels that there are.
+// checkQuery verifies that a query can be parsed, and names only existing metrics,
+// labels and values of labels.
 func (m manual) checkQuery(t *testing.T, query string) {
 	t.Helper()
 	expr, err := promQL.ParseExpr(query)

@@ -11,7 +11,7 @@ import (
 	"github.com/prometheus/prometheus/model/rulefmt"
 )
 
-// alerts are those of docs/prometheus-rules.yaml, by name.
+// alerts returns the alerts in docs/prometheus-rules.yaml, by name.
 func alerts(t *testing.T) map[string]rulefmt.Rule {
 	t.Helper()
 	groups, errs := rulefmt.Parse([]byte(document(t, "prometheus-rules.yaml")), false, model.UTF8Validation, promQL, slog.New(slog.NewTextHandler(io.Discard, nil)))
@@ -43,7 +43,7 @@ func TestAlertsAreOnMetricsThatExist(t *testing.T) {
 	}
 }
 
-// The manual says of each alert what to do, and of none that there is not.
+// The manual says for each alert what to do, and names no other alerts.
 func TestAlertsAreExplained(t *testing.T) {
 	rules := alerts(t)
 	explained := make(map[string]bool)

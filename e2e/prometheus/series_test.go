@@ -11,8 +11,8 @@ import (
 	"github.com/prometheus/prometheus/util/annotations"
 )
 
-// series are what Prometheus has scraped every minute for the last two hours, by
-// selector.
+// series has the series that Prometheus has scraped every minute for the last two
+// hours, by selector.
 type series map[string]shape
 
 // A shape returns the value that was scraped some time ago; ok is false if there was
@@ -44,7 +44,7 @@ func rising(perMinute float64) shape {
 	return func(ago time.Duration) (float64, bool) { return perMinute * (600 - ago.Minutes()), true }
 }
 
-// now is when queries are evaluated.
+// now is the time at which queries are evaluated.
 var now = time.Unix(1_800_000_000, 0)
 
 // evaluate returns the result of a query.

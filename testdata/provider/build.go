@@ -9,8 +9,7 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// build is the data source TYPE_build: what the running provider was built
-// as.
+// build is the data source TYPE_build, which returns the build of the running provider.
 type build struct{}
 
 type buildState struct {

@@ -10,8 +10,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/types"
 )
 
-// greeting is the resource TYPE_greeting: it greets a person on behalf of
-// the provider's version, which shows which build has run.
+// greeting is the resource TYPE_greeting. It greets a person on behalf of the
+// provider's version, which shows which build has run.
 type greeting struct{}
 
 type greetingState struct {

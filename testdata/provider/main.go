@@ -1,5 +1,5 @@
-// Command provider is a small, real Terraform provider for the tests: what
-// they publish in a registry is what Terraform and OpenTofu run at apply.
+// Command provider is a small, real Terraform provider for the tests. Tests publish it in a
+// registry, and Terraform and OpenTofu run it at apply.
 //
 // Its type name and version are set at build time, so that one source makes
 // every provider a test needs:
@@ -18,8 +18,8 @@ import (
 	"github.com/hashicorp/terraform-plugin-framework/resource"
 )
 
-// Set by the linker. The version is printed in greetings, so it may say
-// more than a version: which of two builds of 1.0.0 this one is.
+// Set by the linker. The version is printed in greetings, so it may say more than a
+// version, such as which of two builds of 1.0.0 this is.
 var (
 	typeName = "demo"
 	version  = "dev"
@@ -41,8 +41,8 @@ type demo struct{}
 
 func newDemo() provider.Provider { return demo{} }
 
-// Metadata names the provider. Hyphens cannot be part of a resource type:
-// google-beta's resources are google_…, those of demo-beta are demo_beta_….
+// Metadata names the provider. Hyphens cannot be part of a resource type: resources of
+// google-beta are called google_…, resources of demo-beta demo_beta_….
 func (demo) Metadata(_ context.Context, _ provider.MetadataRequest, resp *provider.MetadataResponse) {
 	resp.TypeName = strings.ReplaceAll(typeName, "-", "_")
 	resp.Version = version

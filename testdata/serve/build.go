@@ -11,7 +11,7 @@ import (
 )
 
 // build runs `go build` with more environment variables, and shows how many packages it
-// has compiled so far. How many there are is not known: most may be in Go's cache.
+// has compiled so far. The total is unknown: most packages may be in Go's cache.
 func build(output string, env []string, args ...string) error {
 	output, err := filepath.Abs(output) // -C is another folder
 	if err != nil {
@@ -35,7 +35,7 @@ func build(output string, env []string, args ...string) error {
 	show := isTerminal(os.Stdout)
 	for lines := bufio.NewScanner(printed); lines.Scan(); {
 		line := lines.Text()
-		if strings.ContainsAny(line, " :") { // -v prints nothing but the paths of packages
+		if strings.ContainsAny(line, " :") { // -v prints only the paths of packages
 			if !strings.HasPrefix(line, "go: downloading ") {
 				failures = append(failures, line)
 				continue
@@ -57,7 +57,8 @@ func build(output string, env []string, args ...string) error {
 	return nil
 }
 
-// isTerminal reports whether a file is a terminal, or at least no file or pipe.
+// isTerminal reports whether a file is a terminal, or at least neither a file nor a
+// pipe.
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0

@@ -1,10 +1,10 @@
 // Command serve serves the sample tree in testdata/registry on this machine:
 //
-//	go run ./testdata/serve [flags of caddy terraform-registry]
+//	go run ./testdata/serve [flags of caddy-terraform-registry]
 //
-// It is small, so that it starts at once, and shows how it builds what takes minutes the
-// first time: the server, and a provider that runs, which is a program of this machine's
-// platform. Putting that into the tree is all that publishing takes.
+// It is small, so that it starts at once. It shows the progress of two builds that take minutes
+// the first time: the server, and a provider that runs, which is a program for this machine's
+// platform. To publish that provider, it only puts the program into the tree.
 package main
 
 import (
@@ -22,7 +22,7 @@ import (
 
 const (
 	version = "1.0.0"
-	listen  = "127.0.0.1:8443" // modules need a hostname with a dot in it, which localhost has not
+	listen  = "127.0.0.1:8443" // modules need a hostname with a dot, and localhost has none
 )
 
 func main() {
@@ -72,7 +72,7 @@ func run(flags []string) error {
 	return nil
 }
 
-// suffix is that of programs.
+// suffix returns the suffix of programs.
 func suffix() string {
 	if runtime.GOOS == "windows" {
 		return ".exe"

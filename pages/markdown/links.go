@@ -1,4 +1,4 @@
-package pages
+package markdown
 
 import (
 	"cmp"
@@ -15,16 +15,15 @@ import (
 
 // A preparation makes the tree of a text part of a page.
 type preparation struct {
-	markdown
+	Text
 	ids      map[string]bool
-	elements []*html.Node // all, in the order of the text
-	outline  []outlineEntry
+	elements []*html.Node // all elements, in the order of the text
+	outline  []Heading
 }
 
-// prepare puts ids, headings, images, links and tables right, and returns the
-// outline.
-func (t *markupTree) prepare(m markdown) []outlineEntry {
-	p := &preparation{markdown: m, ids: make(map[string]bool)}
+// prepare corrects ids, headings, images, links and tables, and returns the outline.
+func (t *markupTree) prepare(m Text) []Heading {
+	p := &preparation{Text: m, ids: make(map[string]bool)}
 	for n := range t.root.Descendants() {
 		if n.Type == html.ElementNode {
 			p.elements = append(p.elements, n)
@@ -42,7 +41,7 @@ func (t *markupTree) prepare(m markdown) []outlineEntry {
 			p.table(n)
 		case atom.Th:
 			if textOf(n) == "" {
-				n.DataAtom, n.Data = atom.Td, "td" // it is the head of nothing
+				n.DataAtom, n.Data = atom.Td, "td" // an empty head describes no column
 			}
 		case atom.Summary:
 			if textOf(n) == "" {
@@ -62,8 +61,8 @@ func (t *markupTree) prepare(m markdown) []outlineEntry {
 	return p.outline
 }
 
-// explicitID keeps the id that the text gives to an element, with the prefix, and
-// makes one of the name of an anchor. The first of several equal ones counts.
+// explicitID keeps the id that the text gives to an element, with the prefix, and makes
+// an id of the name of an anchor. The first of several equal ids counts.
 func (p *preparation) explicitID(n *html.Node) {
 	id := cmp.Or(attribute(n, "id"), attribute(n, "name"))
 	setAttribute(n, "name", "")
@@ -74,8 +73,8 @@ func (p *preparation) explicitID(n *html.Node) {
 	}
 }
 
-// headings gives the headings levels that follow each other, below the page's own,
-// and ids as GitHub's, and collects the outline.
+// headings gives the headings levels that follow each other, below the headings of the
+// page, and ids like GitHub's. It collects the outline.
 func (p *preparation) headings() {
 	var above []atom.Atom // the headings that a heading is below, as they were written
 	used := make(map[string]int)
@@ -100,20 +99,20 @@ func (p *preparation) headings() {
 		}
 		id := attribute(n, "id")
 		if id == "" {
-			id = p.free(p.Prefix+cmp.Or(slug(text), "section"), used)
+			id = p.uniqueID(p.Prefix+cmp.Or(slug(text), "section"), used)
 			setAttribute(n, "id", id)
 		}
-		if !in(n, atom.A) {
+		if !hasAncestor(n, atom.A) {
 			n.AppendChild(&html.Node{Type: html.TextNode, Data: " "})
 			n.AppendChild(anchor(id))
 		}
-		p.outline = append(p.outline, outlineEntry{Level: level, Text: text, ID: id})
+		p.outline = append(p.outline, Heading{Level: level, Text: text, ID: id})
 	}
 	p.outline = shownOutline(p.outline)
 }
 
-// free is an id that is not used yet: GitHub counts those that are the same.
-func (p *preparation) free(id string, used map[string]int) string {
+// uniqueID returns an id that is not used yet. Like GitHub, it counts equal ones.
+func (p *preparation) uniqueID(id string, used map[string]int) string {
 	next := id
 	for p.ids[next] {
 		used[id]++
@@ -123,24 +122,24 @@ func (p *preparation) free(id string, used map[string]int) string {
 	return next
 }
 
-// shownOutline is the part of the outline that is worth showing: two levels, without
-// the title of the text if all other headings are below it.
-func shownOutline(all []outlineEntry) []outlineEntry {
+// shownOutline returns the part of the outline that is worth showing: two levels. It
+// leaves out the title of the text if all other headings are below it.
+func shownOutline(all []Heading) []Heading {
 	top := 2
-	if len(all) > 1 && !slices.ContainsFunc(all[1:], func(e outlineEntry) bool { return e.Level == 2 }) {
+	if len(all) > 1 && !slices.ContainsFunc(all[1:], func(e Heading) bool { return e.Level == 2 }) {
 		top = 3
 	}
-	var shown []outlineEntry
+	var shown []Heading
 	for _, e := range all {
 		if e.Level == top || e.Level == top+1 {
-			shown = append(shown, outlineEntry{Level: e.Level - top + 2, Text: e.Text, ID: e.ID})
+			shown = append(shown, Heading{Level: e.Level - top + 2, Text: e.Text, ID: e.ID})
 		}
 	}
 	return shown
 }
 
-// anchor is the link to a heading that is shown beside it. Readers of the screen have
-// the outline.
+// anchor returns the link to a heading that is shown beside it. Screen readers have the
+// outline instead.
 func anchor(id string) *html.Node {
 	a := &html.Node{Type: html.ElementNode, Data: "a", DataAtom: atom.A, Attr: []html.Attribute{
 		{Key: "class", Val: "anchor"}, {Key: "href", Val: fragment(id)},
@@ -150,7 +149,7 @@ func anchor(id string) *html.Node {
 	return a
 }
 
-// slug is the name that GitHub gives to a heading.
+// slug returns the name that GitHub gives to a heading.
 func slug(heading string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -163,8 +162,9 @@ func slug(heading string) string {
 	}, strings.ToLower(strings.TrimSpace(heading)))
 }
 
-// image keeps an image that is in the package. Others would be loaded from another
-// site, which the pages never do: they become links, or in a link its text.
+// image keeps an image of the package. Another image would be loaded from another site,
+// which a page never does: it becomes a link, or only a text if it is already in a
+// link.
 func (p *preparation) image(n *html.Node) {
 	alt := strings.TrimSpace(attribute(n, "alt"))
 	ref, external := p.reference(attribute(n, "src"))
@@ -173,11 +173,11 @@ func (p *preparation) image(n *html.Node) {
 			setAttribute(n, "src", src)
 			setAttribute(n, "loading", "lazy")
 			setAttribute(n, "alt", "")
-			n.Attr = append(n.Attr, html.Attribute{Key: "alt", Val: alt}) // also if it is empty
+			n.Attr = append(n.Attr, html.Attribute{Key: "alt", Val: alt}) // even an empty one
 			return
 		}
 	}
-	if external != "" && !in(n, atom.A) {
+	if external != "" && !hasAncestor(n, atom.A) {
 		a := &html.Node{Type: html.ElementNode, Data: "a", DataAtom: atom.A, Attr: []html.Attribute{{Key: "href", Val: external}}}
 		wrap(n, a)
 		p.elements = append(p.elements, a)
@@ -187,7 +187,7 @@ func (p *preparation) image(n *html.Node) {
 	n.Parent.RemoveChild(n)
 }
 
-func in(n *html.Node, tag atom.Atom) bool {
+func hasAncestor(n *html.Node, tag atom.Atom) bool {
 	for a := range n.Ancestors() {
 		if a.DataAtom == tag {
 			return true
@@ -196,7 +196,7 @@ func in(n *html.Node, tag atom.Atom) bool {
 	return false
 }
 
-// link lets a link lead where it should, or makes text of it.
+// link sets where a link leads, or makes text of a link that leads nowhere.
 func (p *preparation) link(n *html.Node) {
 	href := attribute(n, "href")
 	setAttribute(n, "href", "")
@@ -225,14 +225,14 @@ func (p *preparation) link(n *html.Node) {
 		n.AppendChild(&html.Node{Type: html.TextNode, Data: linkText(href)})
 	case !linked && attribute(n, "id") == "":
 		unwrap(n)
-	case !linked: // what others lead to
+	case !linked: // another link may lead here
 		setAttribute(n, "title", "")
 		n.DataAtom, n.Data = atom.Span, "span"
 	}
 }
 
-// target is the id that a link within the text means. Ids are matched as they are
-// written, else in lower case, as browsers do it on GitHub.
+// target returns the id that a link within the text means. It compares ids as they are
+// written, and then in lower case, as GitHub's pages do.
 func (p *preparation) target(name string) string {
 	for _, id := range []string{p.Prefix + name, p.Prefix + strings.ToLower(name)} {
 		if p.ids[id] {
@@ -242,7 +242,7 @@ func (p *preparation) target(name string) string {
 	return p.Prefix + name
 }
 
-// linkText stands in for a link that has no text.
+// linkText returns the text for a link that has none.
 func linkText(href string) string {
 	if u, err := url.Parse(href); err == nil && u.Host != "" {
 		return u.Host
@@ -250,17 +250,16 @@ func linkText(href string) string {
 	return "link"
 }
 
-// A relative is what a relative URL says.
+// A relative is a parsed relative URL.
 type relative struct {
 	path     string
 	fragment string
 	rooted   bool // it begins with a slash
-	outside  bool // it is not one that a text may have
+	outside  bool // a text may not have such a URL
 }
 
-// reference parses the URL of a link or image. An external one is returned as it is
-// to be written: complete, and by our parser, so that a browser cannot take it for
-// something else.
+// reference parses the URL of a link or image. It returns an external URL complete, and
+// as our parser writes it, so that a browser cannot take it for something else.
 func (p *preparation) reference(raw string) (_ relative, external string) {
 	u, err := url.Parse(strings.TrimSpace(raw))
 	if err != nil || strings.Contains(u.Path, "\\") {
@@ -280,8 +279,8 @@ func (p *preparation) reference(raw string) (_ relative, external string) {
 	return relative{path: u.Path, fragment: u.Fragment, rooted: strings.HasPrefix(u.Path, "/")}, ""
 }
 
-// resolve returns the URL of what a relative one means in the package, empty if it
-// leads nowhere.
+// resolve returns the URL for a relative one within the package. It is empty if the
+// link leads nowhere.
 func (p *preparation) resolve(r relative, image bool) string {
 	if p.Resolve == nil || r.outside || r.path == "" {
 		return ""
@@ -296,19 +295,20 @@ func (p *preparation) resolve(r relative, image bool) string {
 	case to == ".":
 		to = ""
 	}
-	return p.Resolve(reference{Path: to, Image: image})
+	return p.Resolve(Reference{Path: to, Image: image})
 }
 
-// table puts a table in an element that scrolls, also by keyboard.
+// table puts a table into an element that scrolls, also by keyboard.
 func (p *preparation) table(n *html.Node) {
-	if !in(n, atom.Table) {
+	if !hasAncestor(n, atom.Table) {
 		wrap(n, &html.Node{Type: html.ElementNode, Data: "div", DataAtom: atom.Div, Attr: []html.Attribute{
 			{Key: "class", Val: "scroll"}, {Key: "tabindex", Val: "0"},
 		}})
 	}
 }
 
-// taskItem marks the list item that a box is in: it is shown without a bullet.
+// taskItem marks the list item that contains a box, so that it is shown without a
+// bullet.
 func taskItem(box *html.Node) {
 	for a := range box.Ancestors() {
 		if a.DataAtom == atom.Li {

@@ -1,7 +1,8 @@
-package pages
+package markdown
 
 import (
 	"fmt"
+	"html/template"
 	"net/url"
 	"slices"
 	"strings"
@@ -11,18 +12,18 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// readmeOf renders a README of a package that has everything.
-func readmeOf(text string) document {
-	return markdown{Text: text, Prefix: "readme-", Resolve: func(r reference) string {
+// readmeOf renders a README of a package in which every link leads to a file.
+func readmeOf(text string) Document {
+	return Text{Source: text, Prefix: "readme-", Resolve: func(r Reference) string {
 		folder := "/files/"
 		if r.Image {
 			folder = "/images/"
 		}
 		return (&url.URL{Path: folder + r.Path}).String()
-	}}.render()
+	}}.Render()
 }
 
-// What GitHub makes of Markdown, with what the page needs.
+// A README looks as on GitHub, with the ids and links that a page needs.
 func TestReadme(t *testing.T) {
 	const external = ` rel="nofollow noopener noreferrer"`
 	anchor := func(id string) string {
@@ -82,11 +83,10 @@ func TestReadme(t *testing.T) {
 	}
 }
 
-// A README of a submodule starts from its own folder.
 func TestTextsThatWouldBecomeManyTimesAsLong(t *testing.T) {
 	for _, piece := range []string{"-> x\n", "- [x] a\n"} {
 		text := strings.Repeat(piece, maxMarkdown/len(piece))
-		if got := string(markdown{Text: text}.render().HTML); !strings.HasPrefix(got, "<pre") || len(got) > 5*len(text) {
+		if got := string(Text{Source: text}.Render().HTML); !strings.HasPrefix(got, "<pre") || len(got) > 5*len(text) {
 			t.Errorf("%q becomes %d times as long, want it as it is written", piece, len(got)/len(text))
 		}
 	}
@@ -97,7 +97,7 @@ func TestFootnotesAreLookedForSoManyTimes(t *testing.T) {
 	for i := range 3000 {
 		fmt.Fprintf(&b, "[^%d]: note\n\n[^%d] and [^%[1]d]\n\n", i, i/2)
 	}
-	if n := strings.Count(string(markdown{Text: b.String()}.render().HTML), "<sup"); n == 0 || n > maxFootnotes {
+	if n := strings.Count(string(Text{Source: b.String()}.Render().HTML), "<sup"); n == 0 || n > maxFootnotes {
 		t.Errorf("%d references", n)
 	}
 }
@@ -111,10 +111,10 @@ func TestReadmeResolvesFromItsFolder(t *testing.T) {
 		".github/x":               "modules/subnets/.github/x",
 	} {
 		var got []string
-		markdown{Text: "[x](" + link + ")", Folder: "modules/subnets", Resolve: func(r reference) string {
+		Text{Source: "[x](" + link + ")", Folder: "modules/subnets", Resolve: func(r Reference) string {
 			got = append(got, r.Path)
 			return ""
-		}}.render()
+		}}.Render()
 		if len(got) != 1 || got[0] != want {
 			t.Errorf("%s leads to %q, not to %q", link, got, want)
 		}
@@ -154,7 +154,7 @@ func TestLongReadmeIsCutAfterALine(t *testing.T) {
 	}
 }
 
-// Descriptions are short: a heading in them is text, and so is what looks like HTML.
+// A description is short: headings and HTML in it are text.
 func TestDescription(t *testing.T) {
 	for _, c := range []struct{ rule, text, want string }{
 		{"emphasis and code", "The *name* of `x`", "<p>The <em>name</em> of <code>x</code></p>\n"},
@@ -169,14 +169,14 @@ func TestDescription(t *testing.T) {
 		{"the indentation of a heredoc", "    a\n\n      - b\n    c\n", "<p>a</p>\n<ul><li>b\nc</li></ul>\n"},
 	} {
 		t.Run(c.rule, func(t *testing.T) {
-			if got := string(renderDescription(c.text)); got != c.want {
+			if got := string(Description(c.text)); got != c.want {
 				t.Errorf("%s\nis not\n%s", got, c.want)
 			}
 		})
 	}
 }
 
-// hostile are texts that want to be more than a text.
+// hostile are texts that try to get out of their place in a page.
 var hostile = []string{
 	"<script>alert(1)</script>",
 	"<script>",
@@ -236,11 +236,11 @@ var hostile = []string{
 	strings.Repeat("[", 5000) + "x" + strings.Repeat("](y)", 5000),
 }
 
-// A text changes nothing but itself, whatever is in it.
+// No text changes the page around it.
 func TestHostileReadmeChangesOnlyItself(t *testing.T) {
 	for _, text := range hostile {
 		checkContained(t, text, readmeOf(text).HTML)
-		checkContained(t, text, renderDescription(text))
+		checkContained(t, text, Description(text))
 	}
 	checkContained(t, "all of them", readmeOf(strings.Join(hostile, "\n\n")).HTML)
 }
@@ -251,13 +251,13 @@ func FuzzReadme(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		checkContained(t, text, readmeOf(text).HTML)
-		checkContained(t, text, renderDescription(text))
+		checkContained(t, text, Description(text))
 	})
 }
 
-// checkContained checks that a rendered text has only elements and attributes that
-// do nothing, and that it ends where it should in a page.
-func checkContained(t *testing.T, text string, rendered prose) {
+// checkContained checks that a rendered text has only harmless elements and attributes,
+// and that the page around the text stays the same.
+func checkContained(t *testing.T, text string, rendered template.HTML) {
 	t.Helper()
 	if len(text) > 300 {
 		text = text[:300] + "…"
@@ -303,7 +303,7 @@ var harmless = strings.Fields(`h2 h3 h4 h5 h6 p br hr div blockquote pre details
 	table caption thead tbody tfoot tr th td a abbr b cite code del dfn em i img ins kbd mark q s samp
 	small span strike strong sub sup tt u var`)
 
-// harm tells what is wrong with an attribute.
+// harm says what is wrong with an attribute.
 func harm(a html.Attribute) string {
 	switch a.Key {
 	case "id":
@@ -329,8 +329,8 @@ func harm(a html.Attribute) string {
 	return ""
 }
 
-// Texts that would take a parser minutes, or that become millions of elements, stay
-// within the bounds. Each is as long as a text can be.
+// Some texts would take a parser minutes, or become millions of elements. They stay
+// within the bounds. Each text is as long as a text can be.
 func TestExpensiveReadmeIsBounded(t *testing.T) {
 	repeat := func(s string) string { return strings.Repeat(s, maxMarkdown/len(s)) }
 	for _, c := range []struct{ what, text string }{
@@ -369,7 +369,7 @@ func TestExpensiveReadmeIsBounded(t *testing.T) {
 	}
 }
 
-// nesting is how deep elements are in each other.
+// nesting returns how deep elements are nested.
 func nesting(rendered string) int {
 	deepest, depth := 0, 0
 	for z := html.NewTokenizer(strings.NewReader(rendered)); ; {

@@ -1,4 +1,4 @@
-package pages
+package markdown
 
 import (
 	"regexp"
@@ -6,15 +6,15 @@ import (
 	"github.com/microcosm-cc/bluemonday"
 )
 
-// sanitisers decide which HTML others may write into our pages. What is not listed
-// here is removed: above all scripts, event handlers, styles, forms and frames, and
-// URLs of any other scheme.
+// sanitisers decide which HTML a text may add to a page. They remove everything that is
+// not listed here: above all scripts, event handlers, styles, forms, frames, and URLs
+// with other schemes.
 type sanitisers struct {
-	// raw is for the HTML that is in a text, piece by piece.
+	// raw is for the HTML in a text, piece by piece.
 	raw *bluemonday.Policy
 
-	// final is for all of a rendered text. It allows what the rendering itself adds:
-	// classes, ids and descriptions for screen readers.
+	// final is for a whole rendered text. It also allows the classes, ids and
+	// descriptions for screen readers that rendering adds.
 	final *bluemonday.Policy
 }
 
@@ -39,11 +39,11 @@ func newSanitisers() sanitisers {
 	return sanitisers{raw, final}
 }
 
-// externalLink is what links to other sites have for rel.
+// externalLink is the rel of links to other sites.
 const externalLink = "nofollow noopener noreferrer"
 
-// allowedText is what both allow: the elements of text, lists and tables, links, and
-// images.
+// allowedText allows the elements that both policies have in common: text, lists,
+// tables, links and images.
 func allowedText() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
 	elements := []string{

@@ -1,4 +1,4 @@
-package pages
+package markdown
 
 import (
 	"bytes"
@@ -10,58 +10,60 @@ import (
 	"github.com/yuin/goldmark/text"
 )
 
-// Texts are written by anyone, and some take a parser time that grows with the square
-// of their length, or make much of little. These are the bounds; a text beyond them
-// is shown, but from there on without what would be too expensive. Real texts stay
-// far below.
+// Anyone may write a text. Some texts take a parser time that grows with the square of
+// their length, and some become much longer when they are rendered. These constants
+// bound both. A text beyond a bound is still shown, but without the part that would be
+// too expensive. Real texts stay far below.
 const (
-	// maxNesting is how deep quotes, lists (two levels each) and callouts are nested, and of how
-	// many characters one run of emphasis is.
+	// maxNesting is how deep quotes, lists (two levels each) and callouts are nested,
+	// and how long one run of emphasis is, in characters.
 	maxNesting = 32
 
-	// maxScanned is how many bytes may be looked at for the ends of links, code,
-	// emphasis and tags: each may need all of the paragraph it is in.
+	// maxScanned is how many bytes the parsers may search for the ends of links, code,
+	// emphasis and tags. Each search may read the rest of its paragraph.
 	maxScanned = 128 << 20
 
-	// maxCells is for all tables together: rows are filled up to the width of the
-	// head, so that a wide head with many short rows would have millions.
+	// maxCells is the number of cells in all tables together. goldmark fills up each
+	// row to the width of the head, so that a wide head with many short rows would have
+	// millions.
 	maxCells = 60_000
 
-	// maxEscapedPipes is for all tables together. goldmark compares each with each.
+	// maxEscapedPipes is the number of escaped pipes in all tables together. goldmark
+	// compares each with each.
 	maxEscapedPipes = 1_000
 
 	// maxReferences is how many lines one paragraph of link references may have.
 	maxReferences = 2_000
 
-	// maxFootnotes is how many references to footnotes are taken for such. goldmark
-	// looks for each of them among all footnotes.
+	// maxFootnotes is the number of references to footnotes. goldmark searches all
+	// footnotes for each reference. Further ones are shown as they are written.
 	maxFootnotes = 1_000
 
-	// maxHeadings is how many headings have an id.
+	// maxHeadings is the number of headings that get an id.
 	maxHeadings = 1_000
 )
 
 var effortKey = parser.NewContextKey()
 
-// An effort is what the rendering of one text may still cost.
+// An effort is the budget that is left for rendering one text.
 type effort struct {
 	scan, cells, pipes, urls, footnotes, code int
 
-	block ast.Node // the one that is parsed, and its size
+	block ast.Node // the block that is being parsed, and its size
 	size  int
 }
 
 func newEffort(length int) *effort {
 	return &effort{
 		scan: maxScanned, cells: maxCells, pipes: maxEscapedPipes, footnotes: maxFootnotes,
-		urls: 2*length + 1<<16, // a reference is written once, and can be used often
+		urls: 2*length + 1<<16, // a reference is written once, and many links can use it
 		code: maxHighlighted,
 	}
 }
 
 func effortOf(pc parser.Context) *effort { return pc.Get(effortKey).(*effort) }
 
-// scanned counts one search through a block, and reports whether it may be made.
+// scanned counts one search through a block, and reports whether the budget allows it.
 func (e *effort) scanned(block ast.Node) bool {
 	if e.block != block {
 		e.block, e.size = block, lengthOf(block)
@@ -126,8 +128,8 @@ func (b boundedLinkify) Parse(parent ast.Node, block text.Reader, pc parser.Cont
 	return b.InlineParser.Parse(parent, block, pc)
 }
 
-// A boundedEmphasis takes long runs of asterisks for text: each pair of them would
-// be nested in the one before.
+// A boundedEmphasis takes long runs of asterisks for text: goldmark would nest each
+// pair in the one before.
 type boundedEmphasis struct{ parser.InlineParser }
 
 func (b boundedEmphasis) Parse(parent ast.Node, block text.Reader, pc parser.Context) ast.Node {
@@ -139,7 +141,7 @@ func (b boundedEmphasis) Parse(parent ast.Node, block text.Reader, pc parser.Con
 	return b.InlineParser.Parse(parent, block, pc)
 }
 
-// A boundedContainer is the parser of a block that has others in it.
+// A boundedContainer is the parser of a block that contains other blocks.
 type boundedContainer struct{ parser.BlockParser }
 
 func (b boundedContainer) Open(parent ast.Node, reader text.Reader, pc parser.Context) (ast.Node, parser.State) {
@@ -152,7 +154,7 @@ func (b boundedContainer) Open(parent ast.Node, reader text.Reader, pc parser.Co
 	return b.BlockParser.Open(parent, reader, pc)
 }
 
-// boundedTables makes tables of paragraphs that are not too large for it.
+// boundedTables makes tables of paragraphs, unless a table would be too large.
 type boundedTables struct{}
 
 func (boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
@@ -179,7 +181,7 @@ func (boundedTables) Transform(node *ast.Paragraph, reader text.Reader, pc parse
 	extension.NewTableParagraphTransformer().Transform(node, reader, pc)
 }
 
-// boundedReferences takes link references out of paragraphs of a sensible size.
+// boundedReferences takes link references out of paragraphs that are not too long.
 type boundedReferences struct{}
 
 func (boundedReferences) Transform(node *ast.Paragraph, reader text.Reader, pc parser.Context) {
@@ -188,9 +190,9 @@ func (boundedReferences) Transform(node *ast.Paragraph, reader text.Reader, pc p
 	}
 }
 
-// boundedContent takes the URL away from links once there is too much of them in all,
-// since a long one in a reference can be used by many links, and the language from code
-// once there is too much of that.
+// boundedContent removes URLs from links when all URLs together are too long, since
+// many links can use one long reference. It also removes the language from code when
+// there is too much code to highlight.
 type boundedContent struct{}
 
 func (boundedContent) Transform(node *ast.Document, reader text.Reader, pc parser.Context) {

@@ -1,4 +1,4 @@
-package pages
+package markdown
 
 import (
 	"slices"
@@ -36,7 +36,7 @@ func TestTerraformIsHighlighted(t *testing.T) {
 	}
 }
 
-// Chroma's expressions could be busy with the rest for minutes.
+// Chroma's expressions could be busy with the other code for minutes.
 func TestOnlySomeCodeIsHighlighted(t *testing.T) {
 	const line = "a: 1\n"
 	for _, c := range []struct {
@@ -52,7 +52,7 @@ func TestOnlySomeCodeIsHighlighted(t *testing.T) {
 		{"any amount of Terraform's", "hcl", strings.Repeat("a = 1\n", maxHighlighted), true},
 	} {
 		var b strings.Builder
-		highlight(&b, c.language, c.code)
+		Highlight(&b, c.language, c.code)
 		if got := strings.Contains(b.String(), "<span"); got != c.want {
 			t.Errorf("%s: that it is highlighted is %v", c.rule, got)
 		}
@@ -63,7 +63,7 @@ func TestOnlySomeCodeIsHighlighted(t *testing.T) {
 	}
 }
 
-// Whatever the language is, nothing of the code is lost or added.
+// In every language, highlighting neither loses nor adds code.
 func FuzzHighlight(f *testing.F) {
 	for language := range languages {
 		f.Add(language, "a = \"b${c}\" # d\n\"\"\" ' /* <a b='c'>\n- d: {e}\n+x\n$ ls\n")

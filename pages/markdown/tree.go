@@ -1,4 +1,4 @@
-package pages
+package markdown
 
 import (
 	"bytes"
@@ -10,14 +10,14 @@ import (
 	"golang.org/x/net/html/atom"
 )
 
-// maxDepth is how deep elements are nested in a text. Those below lose their tags,
-// not their content.
+// maxDepth is how deep elements of a text are nested. Elements below it lose their
+// tags, but not their content.
 const maxDepth = 100
 
 // A markupTree is HTML that others wrote, as a tree in which every element is closed
-// and is where it may be. Browsers read it in the same way, so that it cannot change
-// what is around it. It is made in one pass over the tags, unlike the algorithm that
-// browsers use, in which a few lines can become millions of elements.
+// and at a place where HTML allows it. Browsers read such HTML as the same tree, so
+// that it cannot change the page around it. It is made in one pass over the tags. The
+// algorithm that browsers use can make millions of elements of a few lines.
 type markupTree struct {
 	root *html.Node
 	open []*html.Node // from the root to the element that is being filled
@@ -80,8 +80,8 @@ func (t *markupTree) end(tag atom.Atom) {
 	t.closeUpTo([]atom.Atom{tag}, cells)
 }
 
-// closeUpTo closes the innermost open element with one of the tags, with all that is
-// open in it, unless there is a boundary before it.
+// closeUpTo closes the innermost open element with one of the tags, and all open
+// elements in it. It closes nothing if there is a boundary in between.
 func (t *markupTree) closeUpTo(tags, boundaries []atom.Atom) {
 	for i := len(t.open) - 1; i > 0; i-- {
 		switch tag := t.open[i].DataAtom; {
@@ -114,8 +114,8 @@ func tablePart(a atom.Atom) bool {
 	return false
 }
 
-// closeBefore closes what a start tag closes in HTML: a paragraph before a block, an
-// item before the next, a link before a link.
+// closeBefore closes the elements that a start tag closes in HTML: a paragraph before a
+// block, an item before the next item, a link before a link.
 func (t *markupTree) closeBefore(tag atom.Atom) {
 	if slices.Contains(blocks, tag) {
 		t.closeUpTo([]atom.Atom{atom.P}, cells)
@@ -140,8 +140,8 @@ func (t *markupTree) closeBefore(tag atom.Atom) {
 	}
 }
 
-// closeInTable closes the outermost open element of the innermost table that has one
-// of the tags.
+// closeInTable closes the outermost element with one of the tags that is open in the
+// innermost table.
 func (t *markupTree) closeInTable(tags ...atom.Atom) {
 	at := 0
 	for i := len(t.open) - 1; i > 0 && t.open[i].DataAtom != atom.Table; i-- {
@@ -154,8 +154,8 @@ func (t *markupTree) closeInTable(tags ...atom.Atom) {
 	}
 }
 
-// onlyIn are the elements that hold only certain others, with the one that is put
-// between if something else comes.
+// onlyIn are the elements that may contain only certain other elements, with the
+// element to put in between if anything else comes.
 var onlyIn = map[atom.Atom]struct {
 	tags    []atom.Atom
 	between atom.Atom
@@ -170,8 +170,8 @@ var onlyIn = map[atom.Atom]struct {
 	atom.Tr:    {[]atom.Atom{atom.Td, atom.Th}, atom.Td},
 }
 
-// place opens what has to be between the current element and one with the tag, which
-// is zero for text. It reports whether such an element may be there.
+// place opens the elements that have to be between the current one and an element with
+// the tag, which is zero for text. It reports whether the element may be there.
 func (t *markupTree) place(tag atom.Atom) bool {
 	for {
 		in, ok := onlyIn[t.current().DataAtom]
@@ -194,7 +194,7 @@ func (t *markupTree) place(tag atom.Atom) bool {
 	return true
 }
 
-// text is what an element says, with the text that stands in for its images.
+// textOf returns the text of an element, with the alternative texts of its images.
 func textOf(n *html.Node) string {
 	var b strings.Builder
 	var visit func(*html.Node)

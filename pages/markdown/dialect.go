@@ -1,4 +1,4 @@
-package pages
+package markdown
 
 import (
 	"bytes"
@@ -16,7 +16,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// inlineParsers are what both dialects have in a paragraph.
+// inlineParsers returns the parsers for the content of a paragraph, which both dialects
+// share.
 func inlineParsers() []util.PrioritizedValue {
 	return []util.PrioritizedValue{
 		util.Prioritized(boundedInline{parser.NewCodeSpanParser()}, 100),
@@ -29,9 +30,9 @@ func inlineParsers() []util.PrioritizedValue {
 	}
 }
 
-// newReadmeDialect is that of READMEs and documentation: GitHub's, with footnotes and
-// callouts. HTML in it is cleaned piece by piece, so that an element that is never
-// closed has no effect on the text after it.
+// newReadmeDialect returns the dialect for READMEs and documentation: GitHub's, with
+// footnotes and callouts. It cleans HTML piece by piece, so that an element that is
+// never closed has no effect on the text after it.
 func newReadmeDialect(raw *bluemonday.Policy) goldmark.Markdown {
 	p := parser.NewParser(
 		parser.WithBlockParsers(
@@ -72,8 +73,8 @@ func newReadmeDialect(raw *bluemonday.Policy) goldmark.Markdown {
 	))))
 }
 
-// newDescriptionDialect is that of descriptions. What looks like a tag in them is a
-// placeholder, such as <name>, and shown as it is written.
+// newDescriptionDialect returns the dialect for descriptions. A tag in a description is
+// usually a placeholder, such as <name>, and is shown as it is written.
 func newDescriptionDialect() goldmark.Markdown {
 	p := parser.NewParser(
 		parser.WithBlockParsers(
@@ -103,8 +104,7 @@ func newDescriptionDialect() goldmark.Markdown {
 	))))
 }
 
-// shownTag is a tag in a description as it is shown. Only line breaks are what
-// they seem to be.
+// shownTag returns a tag in a description as text. Only line breaks remain tags.
 func shownTag(tag []byte) []byte {
 	switch strings.ToLower(strings.Map(withoutSpace, string(tag))) {
 	case "<br>", "<br/>":
@@ -120,8 +120,8 @@ func withoutSpace(r rune) rune {
 	return r
 }
 
-// A nodeRenderer renders what is rendered otherwise than goldmark does: HTML in the
-// text, code, callouts and the boxes of task lists.
+// A nodeRenderer renders the nodes for which goldmark's own renderer does not fit: HTML
+// in the text, code, callouts and the boxes of task lists.
 type nodeRenderer struct {
 	raw func([]byte) []byte
 }
@@ -166,12 +166,12 @@ func (r nodeRenderer) code(w util.BufWriter, source []byte, node ast.Node, enter
 		language = string(fenced.Language(source))
 	}
 	_, _ = w.WriteString(`<pre tabindex="0"><code>`)
-	highlight(w, language, string(node.Lines().Value(source)))
+	Highlight(w, language, string(node.Lines().Value(source)))
 	_, _ = w.WriteString("</code></pre>\n")
 	return ast.WalkSkipChildren, nil
 }
 
-// task writes a box that is not a form's: it is there to be read.
+// task writes a box that can only be read. It belongs to no form.
 func (r nodeRenderer) task(w util.BufWriter, _ []byte, node ast.Node, entering bool) (ast.WalkStatus, error) {
 	switch {
 	case !entering:
@@ -213,8 +213,8 @@ func (c *callout) Dump(source []byte, level int) {
 	ast.DumpHelper(c, source, level, map[string]string{"tone": c.tone}, nil)
 }
 
-// titled reports whether the text begins with a title of its own, as in
-// "~> **Important:** …".
+// titled reports whether the text begins with its own title, as in "~> **Important:**
+// …".
 func (c *callout) titled() bool {
 	first := c.FirstChild()
 	if c.title == "" || first == nil || first.FirstChild() == nil {
@@ -224,8 +224,8 @@ func (c *callout) titled() bool {
 	return ok && e.Level == 2
 }
 
-// calloutParser is for the callouts of Terraform's documentation: a passage up to the
-// next blank line, with a mark at its beginning.
+// A calloutParser parses the callouts of Terraform's documentation. A callout begins
+// with a mark and ends before the next blank line.
 type calloutParser struct{}
 
 // Trigger implements parser.BlockParser.
@@ -243,7 +243,7 @@ func (calloutParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (as
 	return c, parser.HasChildren
 }
 
-// calloutAt is the callout that a line begins at an offset, nil if it does not.
+// calloutAt returns the callout that begins at an offset of a line, or nil.
 func calloutAt(line []byte, at int) *callout {
 	if at < 0 || len(line) < at+2 || line[at+1] != '>' || len(line) > at+2 && !util.IsSpace(line[at+2]) {
 		return nil
@@ -313,7 +313,7 @@ func (alerts) Transform(node *ast.Document, reader text.Reader, _ parser.Context
 	}
 }
 
-// alert is the callout that a line asks for, nil if it is another line.
+// alert returns the callout for the first line of an alert, or nil for another line.
 func alert(line string) *callout {
 	switch strings.ToUpper(line) {
 	case "[!NOTE]":
@@ -330,7 +330,7 @@ func alert(line string) *callout {
 	return nil
 }
 
-// removeLine removes what the first line of a paragraph has become.
+// removeLine removes the nodes of the first line of a paragraph.
 func removeLine(p *ast.Paragraph) {
 	for n := p.FirstChild(); n != nil; n = p.FirstChild() {
 		p.RemoveChild(p, n)

@@ -1,4 +1,4 @@
-package pages
+package markdown
 
 import (
 	"io"
@@ -13,12 +13,12 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// terraform is the language of modules. HCL's own scanner reads it: chroma's
+// terraform is the language of modules. HCL's own scanner reads it, because chroma's
 // expressions for it take parts of names for functions.
 const terraform = "terraform"
 
-// languages are those that are highlighted, by the names that people use, with the
-// names of their lexers: what is found in the repositories of modules and providers.
+// languages maps the names that people use for a language to the name of its lexer. It
+// has the languages that repositories of modules and providers use.
 var languages = map[string]string{
 	"hcl": terraform, "terraform": terraform, "tf": terraform, "tofu": terraform, "opentofu": terraform,
 	"terragrunt": terraform, "tfvars": terraform,
@@ -30,21 +30,21 @@ var languages = map[string]string{
 	"javascript": "javascript", "js": "javascript", "typescript": "typescript", "ts": "typescript", "sql": "sql", "xml": "xml",
 }
 
-// Chroma's lexers are regular expressions with backtracking: texts written for that
-// keep them busy for minutes. With short lines they need less than 0.2 ms a byte.
+// Chroma's lexers are regular expressions with backtracking. A hostile text keeps them
+// busy for minutes. With short lines they need less than 0.2 ms a byte.
 const (
 	maxHighlighted     = 16 << 10 // bytes of all code in one text
 	maxHighlightedLine = 200
 )
 
-// maxHighlighting is for how long chroma may take for one block of code. What follows
-// is written as it is. No honest code comes near it, so that a page is the same every
-// time it is rendered.
+// maxHighlighting is how long chroma may take for one block of code. The rest of the
+// block is written as it is. No honest code comes near it, so that a page is the same
+// every time it is rendered.
 const maxHighlighting = time.Second
 
-// highlight writes code as HTML, with its tokens in spans with chroma's short class
-// names. Code in a language that is not known is written as it is.
-func highlight(w io.StringWriter, language, code string) {
+// Highlight writes code as HTML, with its tokens in spans that have chroma's short
+// class names. It writes code in an unknown language as it is.
+func Highlight(w io.StringWriter, language, code string) {
 	for class, text := range tokens(language, code) {
 		escaped := string(util.EscapeHTML([]byte(text)))
 		if class != "" {
@@ -54,7 +54,8 @@ func highlight(w io.StringWriter, language, code string) {
 	}
 }
 
-// tokens are the parts of code with their classes, empty for what looks like text.
+// tokens returns the parts of code with their classes. The class is empty for plain
+// text.
 func tokens(language, code string) iter.Seq2[string, string] {
 	switch lexer := languages[strings.ToLower(language)]; {
 	case lexer == terraform:
@@ -74,7 +75,7 @@ func hasLongLine(code string) bool {
 	return false
 }
 
-// joined makes one of neighbours with the same class.
+// joined joins neighbours with the same class.
 func joined(all iter.Seq2[string, string]) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		var class string
@@ -102,8 +103,8 @@ func chromaTokens(lexer, code string) iter.Seq2[string, string] {
 			yield("", code)
 			return
 		}
-		// Lexers add a line break at the end, and some replace what they do not
-		// expect: the code is written as it is.
+		// Lexers add a line break at the end, and some replace characters that they do
+		// not expect. The code itself is written unchanged.
 		rest, begun := code, time.Now()
 		for t := next(); t != chroma.EOF && rest != ""; t = next() {
 			if time.Since(begun) > maxHighlighting {
@@ -134,8 +135,8 @@ func chromaTokens(lexer, code string) iter.Seq2[string, string] {
 	}
 }
 
-// terraformTokens are the tokens of configuration, also of a part of it, or of what
-// only resembles it.
+// terraformTokens returns the tokens of configuration, of a part of it, or of a text
+// that only resembles it.
 func terraformTokens(code string) iter.Seq2[string, string] {
 	return func(yield func(string, string) bool) {
 		all, _ := hclsyntax.LexConfig([]byte(code), "", hcl.InitialPos)
@@ -176,8 +177,8 @@ func terraformClass(all hclsyntax.Tokens, i int) string {
 	return ""
 }
 
-// kindAt is the type of a token, with that of a line break for the ends of the code
-// and for comments, which end their lines.
+// kindAt returns the type of a token. The ends of the code count as line breaks, and so
+// do comments, which end their lines.
 func kindAt(all hclsyntax.Tokens, i int) hclsyntax.TokenType {
 	if i < 0 || i >= len(all) || all[i].Type == hclsyntax.TokenComment || all[i].Type == hclsyntax.TokenEOF {
 		return hclsyntax.TokenNewline
@@ -185,7 +186,7 @@ func kindAt(all hclsyntax.Tokens, i int) hclsyntax.TokenType {
 	return all[i].Type
 }
 
-// identifierClass tells what an identifier is from the tokens around it.
+// identifierClass returns the class of an identifier, judged by the tokens around it.
 func identifierClass(name string, before, after hclsyntax.TokenType) string {
 	first := before == hclsyntax.TokenNewline || before == hclsyntax.TokenOBrace
 	switch {
