@@ -26,6 +26,7 @@ var layers = []layer{
 	{name: "wire"},
 	{name: "clientconfig", only: []string{"address"}}, // pages and command print it
 	{name: "signing", only: []string{}},
+	{name: "cache", only: []string{}},
 	{name: "index/moduledoc", only: []string{"address"}}, // index keeps its short form
 	{name: "tree", only: []string{"address", "wire"}}, // the files
 	{name: "tree/treetest"},
@@ -33,15 +34,15 @@ var layers = []layer{
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},
 	{name: "access/tokenfile", only: []string{"access"}},
-	{name: "access/oidc", http: true, only: []string{"access", "address"}},
+	{name: "access/oidc", http: true, only: []string{"cache", "access", "address"}},
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "upstream/git"}}, // moduledoc: which folders a module calls
-	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "tree", "index", "upstream"}},
+	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
-	{name: "publish", only: []string{"address", "wire", "signing", "tree", "index"}},
+	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "index"}},
 	{name: "handlers", http: true},
-	{name: "pages", http: true, only: []string{"address", "signing", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages", http: true, only: []string{"address", "signing", "cache", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},
