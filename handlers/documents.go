@@ -3,16 +3,13 @@ package handlers
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -131,62 +128,6 @@ func shortHash(s string) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
 }
 
-// A documentCache keeps the documents that were used last, up to a number of
-// bytes.
-//
-// It is on the plain LRU since expirable.LRU has one lifetime for all entries,
-// where documents differ in it, and a goroutine that outlives the configuration.
-type documentCache[K comparable, V any] struct {
-	mutex      sync.Mutex
-	lru        *simplelru.LRU[K, V]
-	size       func(V) int // in bytes
-	bytes, max int
-}
-
-// documentOverhead is about what an entry of a cache takes in bytes beside its
-// document.
-const documentOverhead = 512
-
-func newDocumentCache[K comparable, V any](maxBytes int, size func(V) int) *documentCache[K, V] {
-	c := &documentCache[K, V]{size: size, max: maxBytes}
-	c.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ K, v V) { // an error is only for sizes below 1
-		c.bytes -= size(v) + documentOverhead
-	})
-	return c
-}
-
-func (c *documentCache[K, V]) get(key K) (V, bool) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.lru.Get(key)
-}
-
-func (c *documentCache[K, V]) put(key K, value V) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.add(key, value)
-}
-
-// putNew puts a value unless there is one, and returns the one that is there then.
-func (c *documentCache[K, V]) putNew(key K, value V) V {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if known, ok := c.lru.Get(key); ok {
-		return known
-	}
-	c.add(key, value)
-	return value
-}
-
-func (c *documentCache[K, V]) add(key K, value V) {
-	c.lru.Remove(key) // Add would not tell the size of what it replaces
-	c.lru.Add(key, value)
-	c.bytes += c.size(value) + documentOverhead
-	for c.bytes > c.max {
-		c.lru.RemoveOldest()
-	}
-}
-
 // Documents with signed links are kept too. All that are made within a minute or
 // so have the same links (access.Links.Expiry), so they are made once in that time.
 
@@ -205,7 +146,7 @@ type signedID struct {
 // sign returns the document with links that are valid until expiry.
 func (g *Registry) sign(d *wire.Document, l links, expiry int64) ([]byte, error) {
 	id := signedID{d, l, g.Links.Key(), expiry}
-	if body, ok := g.signed.get(id); ok {
+	if body, ok := g.signed.Get(id); ok {
 		return body, nil
 	}
 	body, err := appendDocument(nil, d, l.prefix, func(b []byte, name string) ([]byte, error) {
@@ -214,6 +155,6 @@ func (g *Registry) sign(d *wire.Document, l links, expiry int64) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	g.signed.put(id, body)
+	g.signed.Put(id, body, cache.UntilEvicted)
 	return body, nil
 }

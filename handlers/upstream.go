@@ -122,7 +122,6 @@ type mergedDocument struct {
 	present any           // presentProvider, presentModule or *index.Release, which may be nil
 	age     time.Duration // of a stale list of versions; otherwise zero
 	latest  string        // of a list of a module's versions: the one to use
-	until   time.Time
 	*wire.Document
 }
 
@@ -166,15 +165,14 @@ const (
 const maxMerged = 32 << 20
 
 func (g *Registry) mergedDocument(id mergedID, present any) (mergedDocument, bool) {
-	d, ok := g.merged.get(id)
-	return d, ok && d.present == present && time.Now().Before(d.until)
+	d, ok := g.merged.Get(id)
+	return d, ok && d.present == present
 }
 
 func (g *Registry) keepMerged(id mergedID, d mergedDocument, life time.Duration) {
 	id.address, id.version = cloneAddress(id.address), strings.Clone(id.version)
 	id.platform.OS, id.platform.Arch = strings.Clone(id.platform.OS), strings.Clone(id.platform.Arch)
-	d.until = time.Now().Add(life)
-	g.merged.put(id, d)
+	g.merged.Put(id, d, life)
 }
 
 // cloneAddress returns an address to be kept. The parts of one that was requested may
