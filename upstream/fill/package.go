@@ -104,7 +104,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	if filled := f.recent(id); filled != nil {
 		return filled, nil
 	}
-	if err, ok := f.unfilled.get(id); ok {
+	if err, ok := f.unfilled.Get(id); ok {
 		return nil, err
 	}
 	r, _, err := f.approved(ctx, a, file.Version.String(), present)
@@ -122,7 +122,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 			f.noteUnfilled(id, began, err)
 			return nil, err
 		}
-		f.filled.put(id, filled, filledLifetime)
+		f.filled.Put(id, filled, filledLifetime)
 		f.keepRecordOf(a)
 		if fetched {
 			f.noteFilled(a, began, filled.File)
@@ -145,7 +145,7 @@ func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File
 // noteUnfilled remembers and reports a package that did not come into the tree.
 func (f *Filler) noteUnfilled(id fileID, began time.Time, err error) {
 	if !isForgotten(err) && !errors.Is(err, ErrWouldFill) {
-		f.unfilled.put(id, err, lifetimeOf(err))
+		f.unfilled.Put(id, err, lifetimeOf(err))
 	}
 	if !isCanceled(err) && !errors.Is(err, ErrWouldFill) {
 		f.noteRefusal("a package could not be mirrored", id.Address, err, "file", id.name)
@@ -156,7 +156,7 @@ func (f *Filler) noteUnfilled(id fileID, began time.Time, err error) {
 // recent returns a file that was filled a short time ago and has not changed, or
 // nil.
 func (f *Filler) recent(id fileID) *Filled {
-	filled, ok := f.filled.get(id)
+	filled, ok := f.filled.Get(id)
 	if !ok || !filled.unchanged() {
 		return nil
 	}
@@ -247,7 +247,7 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 		f.opener.Forget() // the next one is opened where it is now
 	}
 	if errors.Is(err, upstream.ErrBadChecksum) {
-		f.releases.remove(releaseID{k.Address, k.Version})
+		f.releases.Remove(releaseID{k.Address, k.Version})
 		err = k.explain(ctx, s, err)
 	}
 	return filled, fetched, err

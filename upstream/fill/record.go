@@ -406,7 +406,7 @@ func (c *catalog) provenBy(dir, name string) (version string, ok bool) {
 // keepRecordOf writes, with the first package of a provider or module, what there was no
 // directory for before.
 func (f *Filler) keepRecordOf(a address.Address) {
-	c, ok := f.catalogs.get(a)
+	c, ok := f.catalogs.Get(a)
 	if !ok || c.kept.Load() {
 		return
 	}
