@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/afero"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -74,18 +75,12 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 // instance are read here, and not again there.
 func (p *Publisher) remember(ctx context.Context, s stage, c *staged, digests *index.Digests) {
 	for name, info := range c.files {
-		if digest, ok := p.digestOf(checkedAs(c.sums[name], info)); ok {
+		if digest, ok := p.checked.Get(checkedAs(c.sums[name], info)); ok {
 			digests.AddPackage(info, digest)
 		} else if s.part.InBucket() {
 			p.checkStaged(ctx, s, name, digests)
 		}
 	}
-}
-
-func (p *Publisher) digestOf(f checkedFile) (index.PackageDigest, bool) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return p.checked.Get(f)
 }
 
 // checkStaged reads a staged package. What is wrong with it, a scan finds out.
@@ -104,9 +99,7 @@ func (p *Publisher) checkStaged(ctx context.Context, s stage, name string, diges
 		return
 	}
 	digests.AddPackage(info, digest)
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.checked.Add(checkedAs(digest.SHA256, info), digest)
+	p.checked.Put(checkedAs(digest.SHA256, info), digest, cache.UntilEvicted)
 }
 
 // rememberCopied has scans know the same packages where they have been copied to, which is
@@ -117,7 +110,7 @@ func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, dig
 		if staged == nil || staged.Size() != info.Size() {
 			continue
 		}
-		if digest, ok := p.digestOf(checkedAs(c.sums[name], staged)); ok {
+		if digest, ok := p.checked.Get(checkedAs(c.sums[name], staged)); ok {
 			digests.AddPackage(info, digest)
 		}
 	}

@@ -14,9 +14,8 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -88,8 +87,7 @@ type Publisher struct {
 
 	unpacking sync.Mutex // of documentation, once its version is locked
 
-	mutex   sync.Mutex
-	checked *simplelru.LRU[checkedFile, index.PackageDigest] // packages that are staged
+	checked cache.Cache[checkedFile, index.PackageDigest] // packages that are staged
 }
 
 // A checkedFile is a package as it was when it was checked. Renaming it on a disk changes
@@ -129,8 +127,10 @@ func New(o Options) (*Publisher, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	checked, err := simplelru.NewLRU[checkedFile, index.PackageDigest](maxChecked, nil)
-	return &Publisher{options: o, opener: tree.NewOpener(o.Open), room: newRoom(o.MaxStaged, o.MaxStagedEach), checked: checked}, err
+	return &Publisher{
+		options: o, opener: tree.NewOpener(o.Open), room: newRoom(o.MaxStaged, o.MaxStagedEach),
+		checked: cache.Cache[checkedFile, index.PackageDigest]{MaxEntries: maxChecked},
+	}, nil
 }
 
 // An Outcome is what has come of an upload.

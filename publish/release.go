@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -215,9 +216,7 @@ func (p *Publisher) keep(ctx context.Context, r *received, name string) error {
 		return tree.StorageError(err)
 	}
 	if r.digest.SHA256 == r.sum { // it is a package
-		p.mutex.Lock()
-		defer p.mutex.Unlock()
-		p.checked.Add(checkedAs(r.sum, info), r.digest)
+		p.checked.Put(checkedAs(r.sum, info), r.digest, cache.UntilEvicted)
 	}
 	return nil
 }
@@ -231,10 +230,8 @@ func (p *Publisher) move(s stage, b build, from, to string) error {
 	if err != nil {
 		return tree.StorageError(err)
 	}
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
 	if digest, ok := p.checked.Get(checkedAs(b.sum, b.info)); ok && info.Size() == b.info.Size() {
-		p.checked.Add(checkedAs(b.sum, info), digest)
+		p.checked.Put(checkedAs(b.sum, info), digest, cache.UntilEvicted)
 	}
 	return nil
 }
