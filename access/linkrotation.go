@@ -76,7 +76,8 @@ type RotatingLinkKeys struct {
 }
 
 // A linkKeysTask accesses the store. It does not run twice at a time. There is no
-// singleflight.Group for that, as all that wait for a run share one deadline.
+// load of a cache.Cache for that: all that wait for a run share one deadline, a run goes on
+// without them, and it has a pause after it whatever its result.
 type linkKeysTask struct {
 	name    string
 	pause   time.Duration // at least, between the starts of two runs
