@@ -95,9 +95,7 @@ func (h *Handler) provisionAccess(ctx caddy.Context, app *App) (*access.Rules, e
 	}
 	for _, a := range authenticators.([]any) {
 		if basic, ok := a.(*caddyauth.HTTPBasicAuth); ok {
-			if a, err = boundPasswords(basic, app.passwords); err != nil {
-				return nil, fmt.Errorf("auth: %w", err)
-			}
+			a = boundPasswords(basic, app.passwords)
 		}
 		h.authenticators = append(h.authenticators, a.(caddyauth.Authenticator))
 	}

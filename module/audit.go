@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/time/rate"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
@@ -26,10 +26,10 @@ const (
 	maxRefused      = 1000 // subjects of whom it is known how often they were refused
 )
 
-// refusedSubjects count the refusals of each subject.
+// refusedSubjects count the refusals of each subject. The mutex is for what the rates hold.
 type refusedSubjects struct {
 	mutex sync.Mutex
-	rates *simplelru.LRU[string, *refusedRate]
+	rates cache.Cache[string, *refusedRate]
 }
 
 type refusedRate struct {
@@ -38,8 +38,7 @@ type refusedRate struct {
 }
 
 func newRefusedSubjects() *refusedSubjects {
-	rates, _ := simplelru.NewLRU[string, *refusedRate](maxRefused, nil) // its size is positive
-	return &refusedSubjects{rates: rates}
+	return &refusedSubjects{rates: cache.Cache[string, *refusedRate]{MaxEntries: maxRefused}}
 }
 
 // note reports whether a refusal is told, and how many of the subject were not since the
@@ -50,7 +49,7 @@ func (s *refusedSubjects) note(subject string, now time.Time) (told bool, untold
 	known, ok := s.rates.Get(subject)
 	if !ok {
 		known = &refusedRate{limiter: rate.NewLimiter(rate.Every(refusalInterval), refusalsInARow)}
-		s.rates.Add(subject, known)
+		s.rates.Put(subject, known, cache.UntilEvicted)
 	}
 	if !known.limiter.AllowN(now, 1) {
 		known.untold++
