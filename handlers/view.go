@@ -37,6 +37,24 @@ func (g *Registry) Visit(r *http.Request, render func(*View) error) error {
 	return g.await(q, func() error { return render(v) })
 }
 
+// Detached returns the View for work that may go on when the request has been answered. It
+// refers to r, a copy of the request or one with another context.
+func (v *View) Detached(r *http.Request) *View {
+	q := *v.request
+	q.Request, q.Exchange = r, new(Exchange)
+	return &View{v.registry, &q}
+}
+
+// Await tells Visit what to wait for, if render returns the error of a look-up in another
+// View of the same snapshot.
+func (v *View) Await(a address.Address) {
+	kind := KindProviderVersions
+	if a.IsModule() {
+		kind = KindModuleVersions
+	}
+	_ = v.resolve(kind, a)
+}
+
 // Snapshot is what everything in the view is of. Packages and documentation are read
 // from it, once a look-up has returned what they are of.
 func (v *View) Snapshot() *index.Snapshot { return v.request.snapshot }

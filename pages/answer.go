@@ -3,21 +3,18 @@ package pages
 import (
 	"bytes"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"weak"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -226,9 +223,6 @@ const (
 	maxPage  = 8 << 20
 )
 
-// pageOverhead is about what an entry takes beside its page.
-const pageOverhead = 512
-
 // A pageCache keeps the pages of the latest snapshot.
 type pageCache struct {
 	latest atomic.Pointer[snapshotPages]
@@ -236,7 +230,7 @@ type pageCache struct {
 
 func newPageCache() *pageCache { return new(pageCache) }
 
-// of returns the pages of a snapshot. Those of the one before are dropped, unless it
+// of returns the pages of a snapshot. The pages of the snapshot before are dropped, unless s
 // is not the newest: a request that is still answered from an older one has pages of
 // its own.
 func (c *pageCache) of(s, newest *index.Snapshot) *snapshotPages {
@@ -257,64 +251,12 @@ func (c *pageCache) of(s, newest *index.Snapshot) *snapshotPages {
 // memory.
 type snapshotPages struct {
 	snapshot weak.Pointer[index.Snapshot]
-
-	mutex sync.Mutex
-	lru   *simplelru.LRU[pageKey, *answer]
-	bytes int
-
-	making map[pageKey]chan struct{} // closed once the page is made
+	cache.Cache[pageKey, *answer]
 }
-
-func (a *answer) size() int { return len(a.body) + len(a.zipped) + pageOverhead }
 
 func newSnapshotPages(s *index.Snapshot) *snapshotPages {
-	p := &snapshotPages{snapshot: weak.Make(s), making: make(map[pageKey]chan struct{})}
-	p.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ pageKey, a *answer) { // an error is only for sizes below 1
-		p.bytes -= a.size()
-	})
-	return p
-}
-
-// begin returns a page that is kept. If there is none, the caller is to make and put
-// it, and then call done: others who ask for the same wait for that.
-func (p *snapshotPages) begin(ctx context.Context, key pageKey) (a *answer, done func(), err error) {
-	for {
-		p.mutex.Lock()
-		if a, ok := p.lru.Get(key); ok {
-			p.mutex.Unlock()
-			return a, nil, nil
-		}
-		making, others := p.making[key]
-		if !others {
-			making = make(chan struct{})
-			p.making[key] = making
-		}
-		p.mutex.Unlock()
-		if !others {
-			return nil, func() { p.made(key, making) }, nil
-		}
-		select {
-		case <-making:
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		}
-	}
-}
-
-func (p *snapshotPages) made(key pageKey, making chan struct{}) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	delete(p.making, key)
-	close(making)
-}
-
-// put keeps a page. The key is kept too, so that it is a clone.
-func (p *snapshotPages) put(key pageKey, a *answer) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.lru.Remove(key) // Add would not tell the size of what it replaces
-	p.lru.Add(key, a)
-	for p.bytes += a.size(); p.bytes > maxPages; {
-		p.lru.RemoveOldest()
+	return &snapshotPages{
+		snapshot: weak.Make(s),
+		Cache:    cache.Cache[pageKey, *answer]{MaxBytes: maxPages, Size: func(a *answer) int { return len(a.body) + len(a.zipped) }},
 	}
 }
