@@ -20,21 +20,18 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *wire.Docu
 		expiry = g.Links.Expiry(time.Now())
 		added += "-" + strconv.FormatInt(expiry, 36)
 	}
-	etag, caching := d.Tag, r.revalidate()
+	c := Content{Type: jsonType, Body: d.Head, Caching: r.revalidate(), ETag: d.Tag}
 	if added != "" {
-		etag = strings.TrimSuffix(etag, `"`) + added + `"`
+		c.ETag = strings.TrimSuffix(d.Tag, `"`) + added + `"`
 	}
-	if known := r.Header["If-None-Match"]; len(known) > 0 && ETagMatches(known[0], etag) {
-		set(w, "Etag", etag, "Cache-Control", caching, contentTypeOptions, noSniff)
-		w.WriteHeader(http.StatusNotModified)
+	if c.NotModified(w, r.Request) {
 		r.answered(r.Request, http.StatusNotModified, 0)
 		return nil
 	}
-	body := d.Head
 	switch {
 	case expiry != 0:
 		var err error
-		if body, err = g.sign(d, l, expiry); err != nil {
+		if c.Body, err = g.sign(d, l, expiry); err != nil {
 			return linksUnsigned(err)
 		}
 	case l.prefix != "" || len(d.Tail) > 0:
@@ -44,19 +41,18 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *wire.Docu
 		}
 		defer g.buffers.Put(b)
 		*b, _ = appendDocument((*b)[:0], d, l.prefix, nil) // cannot fail without signing
-		body = *b
+		c.Body = *b
 	}
-	r.answered(r.Request, http.StatusOK, int64(len(body)))
-	set(w,
-		"Etag", etag,
-		"Cache-Control", caching,
-		"Content-Type", "application/json", // exactly (checklist 2, 63, 108)
-		"Content-Length", strconv.Itoa(len(body)),
-		contentTypeOptions, noSniff)
-	w.WriteHeader(http.StatusOK)
-	if r.Method != http.MethodHead {
-		w.Write(body) // that a client has left is not an error here
-	}
+	return r.write(w, http.StatusOK, c)
+}
+
+// jsonType is the Content-Type of documents, exactly (checklist 2, 63, 108).
+const jsonType = "application/json"
+
+// write answers with content, and records that.
+func (r *request) write(w http.ResponseWriter, status int, c Content) error {
+	r.answered(r.Request, status, int64(len(c.Body)))
+	c.Write(w, r.Request, status)
 	return nil
 }
 
@@ -88,38 +84,6 @@ func (r *request) revalidate() string {
 		return "private, no-cache"
 	}
 	return "no-cache"
-}
-
-// Every answer has this header, so that browsers do not take a file of the tree
-// for another media type.
-const (
-	contentTypeOptions = "X-Content-Type-Options"
-	noSniff            = "nosniff"
-)
-
-// set sets header fields, given as canonical names and values in turn: with one
-// allocation for all values, where Header.Set has one for each. The fields stay on the
-// stack of the caller.
-func set(w http.ResponseWriter, fields ...string) {
-	h, values := w.Header(), make([]string, len(fields)/2)
-	for i := range values {
-		values[i] = fields[2*i+1]
-		h[fields[2*i]] = values[i : i+1 : i+1]
-	}
-}
-
-// ETagMatches reports whether an If-None-Match header names etag, compared weakly as
-// in RFC 9110 §13.1.2: a proxy that compresses makes a validator weak.
-func ETagMatches(header, etag string) bool {
-	for header != "" {
-		var candidate string
-		candidate, header, _ = strings.Cut(header, ",")
-		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-		if candidate == etag || candidate == "*" {
-			return true
-		}
-	}
-	return false
 }
 
 // shortHash makes validators of different configurations differ.

@@ -2,11 +2,11 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
-	"strconv"
 	"strings"
 	"sync/atomic"
 	"weak"
@@ -106,38 +106,56 @@ func acceptsGzip(header string) bool {
 
 // write writes an answer, and reports it to the registry.
 func (s *Site) write(w http.ResponseWriter, r *http.Request, a *answer) {
-	status, body := s.writeHeader(w, r, a)
+	status, length := s.writeAnswer(w, r, a)
 	if s.Registry.Answered != nil {
-		s.Registry.Answered(r, handlers.NewPageExchange(a.about, a.version, status, int64(len(body))))
-	}
-	if len(body) > 0 {
-		_, _ = w.Write(body) // that a browser has left is not an error here
+		s.Registry.Answered(r, handlers.NewPageExchange(a.about, a.version, status, int64(length)))
 	}
 }
 
-// writeHeader writes the header of an answer, and returns its status and the body that
-// is to follow.
-func (s *Site) writeHeader(w http.ResponseWriter, r *http.Request, a *answer) (status int, body []byte) {
-	contentType, policy, caching := a.contentType, a.policy, "no-cache"
-	if contentType == "" {
-		contentType = htmlType
+// writeAnswer writes an answer, and returns its status and the length of its body.
+func (s *Site) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer) (status, length int) {
+	s.setHeader(w.Header(), r, a)
+	c := handlers.Content{Type: cmp.Or(a.contentType, htmlType), Body: a.body, Caching: s.caching(a)}
+	if a.location != "" {
+		c.Redirect(w, a.status, a.location)
+		return a.status, 0
 	}
-	if policy == "" {
-		policy = pagePolicy
+	other := ""
+	if a.tag != "" {
+		c.ETag, other = `"`+a.tag+`"`, `"`+a.tag+`-gzip"` // as Caddy's encode writes them, which removes the suffix from requests
 	}
+	zipped := a.zipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding"))
+	if zipped {
+		c.Body, c.ETag, other = a.zipped, other, c.ETag
+	}
+	if a.status == http.StatusOK && a.tag != "" && c.NotModified(w, r, other) {
+		return http.StatusNotModified, 0
+	}
+	if zipped {
+		w.Header().Set("Content-Encoding", "gzip")
+	}
+	return a.status, c.Write(w, r, a.status)
+}
+
+// caching is the Cache-Control of an answer.
+func (s *Site) caching(a *answer) string {
 	switch {
 	case a.immutable:
-		caching = "public, max-age=31536000, immutable"
+		return "public, max-age=31536000, immutable"
 	case a.unstored:
-		caching = "no-store"
+		return "no-store"
 	case s.Registry.Rules != nil:
-		caching = "private, no-cache"
+		return "private, no-cache"
 	}
+	return "no-cache"
+}
+
+// setHeader sets the header that does not depend on the form in which the content is sent.
+func (s *Site) setHeader(h http.Header, r *http.Request, a *answer) {
 	// One array for all values: with Header.Set there would be one for each.
-	values := [...]string{policy, "nosniff", "same-origin", "same-origin", "same-origin", caching}
-	h := w.Header()
+	values := [...]string{cmp.Or(a.policy, pagePolicy), "same-origin", "same-origin", "same-origin"}
 	for i, name := range [...]string{
-		"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy", "Cache-Control",
+		"Content-Security-Policy", "Referrer-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy",
 	} {
 		h[name] = values[i : i+1 : i+1]
 	}
@@ -159,40 +177,9 @@ func (s *Site) writeHeader(w http.ResponseWriter, r *http.Request, a *answer) (s
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", "1")
 	}
-	if a.location != "" {
-		h.Set("Location", a.location)
-		w.WriteHeader(a.status)
-		return a.status, nil
-	}
-	body = a.body
-	zipped := a.zipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding"))
 	if a.zipped != nil {
 		h.Add("Vary", "Accept-Encoding")
 	}
-	if a.tag != "" {
-		plain, compressed := `"`+a.tag+`"`, `"`+a.tag+`-gzip"` // as Caddy's encode writes them, which removes the suffix from requests
-		etag := plain
-		if zipped {
-			etag = compressed
-		}
-		h["Etag"] = []string{etag}
-		condition := r.Header.Get("If-None-Match")
-		if a.status == http.StatusOK && (handlers.ETagMatches(condition, plain) || handlers.ETagMatches(condition, compressed)) {
-			w.WriteHeader(http.StatusNotModified)
-			return http.StatusNotModified, nil
-		}
-	}
-	if zipped {
-		body = a.zipped
-		h["Content-Encoding"] = []string{"gzip"}
-	}
-	h["Content-Type"] = []string{contentType}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	w.WriteHeader(a.status)
-	if r.Method == http.MethodHead {
-		body = nil
-	}
-	return a.status, body
 }
 
 // A pageKey is everything that a page depends on which is the same for everyone,
