@@ -257,7 +257,7 @@ func (r *Rules) AllowsAll(s Subject, right Right) bool {
 // AllowsHostname reports whether s has the right to everything mirrored that has the
 // hostname, whatever is added; if that is empty, to everything that is hosted.
 func (r *Rules) AllowsHostname(s Subject, right Right, hostname svchost.Hostname) bool {
-	whole := func(p pattern) bool { return p.coversHostname(hostname) && p.anyName() }
+	whole := func(p pattern) bool { return p.coversHostname(hostname) && p.names.CoversAll() }
 	some := func(p pattern) bool { return p.coversHostname(hostname) }
 	return r.allowsWhole(&Subject{}, right, whole, some) || r.allowsWhole(&s, right, whole, some)
 }
