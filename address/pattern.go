@@ -6,9 +6,8 @@ import (
 )
 
 // A Pattern covers providers and modules, whatever their hostname: NAMESPACE,
-// NAMESPACE/NAME, or NAMESPACE/NAME/SYSTEM for modules alone. It covers all that lies below
-// the parts that it has; without parts it covers everything. Patterns can be compared
-// with ==.
+// NAMESPACE/NAME, or NAMESPACE/NAME/SYSTEM for modules alone. It covers everything below
+// its parts; a Pattern without parts covers all addresses. Patterns can be compared with ==.
 type Pattern struct {
 	parts [3]Wildcard
 	depth int

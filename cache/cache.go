@@ -6,9 +6,9 @@
 // may have a life. Callers that want the same value at the same time share one load. A
 // cache has no goroutine of its own: it ends with its last reference.
 //
-// Errors are not kept. Who does not want to repeat what has failed keeps errors in a Cache
-// of errors, each with a life. It is another cache so that names which do not exist evict
-// nothing that does.
+// Errors are not kept. A package that must not repeat failures keeps errors in a second
+// Cache, each error with a life. In a Cache of their own, errors of names that do not exist
+// cannot evict values.
 package cache
 
 import (
@@ -78,8 +78,8 @@ func (c *Cache[K, V]) Put(key K, value V, life time.Duration) {
 	c.put(key, value, life)
 }
 
-// PutIfAbsent keeps a value unless there is one, and returns the value that is there then:
-// callers that have made the same at the same time all go on with one of them.
+// PutIfAbsent keeps a value unless the key has one, and returns the value that is kept then:
+// callers that have made the same value at the same time all use the first one.
 func (c *Cache[K, V]) PutIfAbsent(key K, value V, life time.Duration) V {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -151,8 +151,8 @@ func (c *Cache[K, V]) now() time.Time {
 }
 
 // A load is under way for all callers that wait for the value of its key. singleflight
-// joins them; that the last one to leave cancels the load is what is added here, so the
-// group has one key.
+// joins the callers. It cannot tell when the last caller has left, so the callers are
+// counted here, and each load has a group with one key.
 type load struct {
 	flight  singleflight.Group
 	ctx     context.Context
@@ -164,9 +164,9 @@ type load struct {
 // also returns for how long the value is kept; zero is not at all.
 //
 // Callers with the same key share one load, with its value or error. A caller whose context
-// ends waits no longer. The load goes on while another waits, in a context that has the
-// values of the first caller's, and is cancelled when none does: the next caller begins
-// another. A panic of the function is returned as an error.
+// ends waits no longer. The load goes on while another caller waits, and is cancelled when
+// the last one has left: the next caller begins another load. The context of the load has
+// the values of the first caller's context. A panic of the function is returned as an error.
 func (c *Cache[K, V]) Load(ctx context.Context, key K, read func(context.Context) (V, time.Duration, error)) (V, error) {
 	return c.Renew(ctx, key, nil, func(ctx context.Context, _ V) (V, time.Duration, error) { return read(ctx) })
 }
@@ -244,8 +244,8 @@ func (c *Cache[K, V]) leave(key K, l *load) {
 	}
 }
 
-// recovered returns a panic as an error: what is loaded was written by anyone, and a panic
-// in the goroutine of a load would end the process.
+// recovered returns a panic as an error. A panic in the goroutine of a load would end the
+// process, and loads read files of unknown authors.
 func recovered[V any](read func() (V, time.Duration, error)) (value V, life time.Duration, err error) {
 	defer func() {
 		if p := recover(); p != nil {

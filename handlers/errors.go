@@ -17,8 +17,8 @@ import (
 )
 
 // An answerError is an error as the client sees it: the status, and sentences that say
-// what to do. There is one, but for the reasons why a file is not published. The cause
-// is for the log.
+// what to do. Only a file that is not published may have several. The cause is for the
+// log.
 type answerError struct {
 	status   int
 	messages []string
@@ -143,8 +143,8 @@ func notFetched(what string, err error) error {
 }
 
 // upstreamFailed is the answer when an origin failed, or the tree could not take
-// what it sent. The error of an Upstream names hosts and statuses only. One that is an
-// answer already stays.
+// the origin's files. The error of an Upstream names hosts and statuses only. An error
+// that is an answer already stays.
 func upstreamFailed(err error) error {
 	status := http.StatusBadGateway
 	var answer *answerError
@@ -210,8 +210,8 @@ func publishFailed(err error) error {
 	return err
 }
 
-// writeError answers with an error. Module clients print the body as it is, so it
-// is one line (checklist 86).
+// writeError answers with an error. Module clients print the body as it is, so
+// the body has one line (checklist 86).
 func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	answer := answerTo(err)
 	if answer.cause != nil && g.Logger != nil {
@@ -232,8 +232,8 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	r.write(w, answer.status, Content{Type: jsonType, Body: body, Caching: r.revalidate()})
 }
 
-// encodeErrors returns the document of an error. In that of Artifactory, which its
-// clients show to their users, each has the status too.
+// encodeErrors returns the document of an error. In the document of Artifactory, which its
+// clients show to their users, each error has the status too.
 func encodeErrors(answer *answerError, artifactory bool) []byte {
 	if !artifactory {
 		body, _ := json.Marshal(map[string][]string{"errors": answer.messages}) // strings always encode

@@ -17,15 +17,14 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
-// A fetchedRelease is a release of which an Upstream can get packages, as clients are
-// to verify it. Its documents are the same before any package of it is in the tree and
-// after.
+// A fetchedRelease is a release whose packages an Upstream can get, as clients are to
+// verify it. Its documents are the same before and after a package of it is in the tree.
 type fetchedRelease struct {
 	*upstream.Release
-	present *index.Release // what the tree has of it; may be nil
+	present *index.Release // the release in the tree; may be nil
 
-	// Sums are those in checksums, which signature is of. Keys are what clients
-	// verify it with.
+	// Sums are the content of checksums. Clients verify the signature of checksums with
+	// the keys.
 	sums                 wire.Checksums
 	checksums, signature *index.File
 	keys                 []signing.PublicKey
@@ -74,9 +73,9 @@ func (g *Registry) fetchedRelease(ctx context.Context, r *request, platform addr
 	return k, nil
 }
 
-// addPresent completes the sums with those of the packages in the tree, which are what
-// clients get, and with those of a mirror that has no SHA256SUMS. It reports whether the
-// origin's document has them all.
+// addPresent completes the sums with the sums of the packages in the tree, because clients
+// get these packages, and with the sums of a mirror that has no SHA256SUMS. It reports
+// whether the origin's document has all sums.
 func (k *fetchedRelease) addPresent() (asIs bool) {
 	further := make(wire.Checksums)
 	if k.Checksums == nil {
@@ -163,8 +162,8 @@ func (k *fetchedRelease) protocols() []string {
 	return wire.DefaultProtocols()
 }
 
-// hashes are those of all packages that SHA256SUMS lists; nil unless h1:, zh: and size
-// of each are known (checklist 48).
+// hashes returns the hashes of all packages that SHA256SUMS lists; nil unless h1:, zh: and
+// size of each package are known (checklist 48).
 func (k *fetchedRelease) hashes() map[address.Platform]wire.PackageHashes {
 	all := make(map[address.Platform]wire.PackageHashes)
 	for name, sum := range k.sums {

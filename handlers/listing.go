@@ -22,9 +22,9 @@ type Listed struct {
 	Address address.Address
 }
 
-// A listing is what may be seen of a snapshot. It is made before anything is looked
-// for in it, so that neither an answer nor its time depends on what is hidden. It is
-// the same for all callers that use the same name and that the rules treat alike.
+// A listing has the visible entries of a snapshot. It is made before anything is looked
+// for in it, so that neither an answer nor its time depends on hidden entries. All callers
+// that use the same name, and that the rules treat alike, have the same listing.
 type listing struct {
 	modules, providers listed
 	size               int // in bytes, about
@@ -86,7 +86,7 @@ func (g *Registry) visible(catalog *index.Catalog, entries []*index.Entry, self 
 		t := g.named(self, a)
 		if a.Hostname != "" && a.Hostname != t.under {
 			// It lies under the name that the registry is asked by, which does not name it
-			// (see target): nobody can ask for it by this name.
+			// (see target): no request by this name reaches it.
 			continue
 		}
 		if g.Rules != nil && !g.rules.Decide(subject, access.Read, t.resource()).Allowed {
@@ -109,8 +109,8 @@ func (g *Registry) visible(catalog *index.Catalog, entries []*index.Entry, self 
 	return slices.Clip(all)
 }
 
-// A derivation is what has been made from a snapshot on request: listings and encoded
-// documents. It does not keep the snapshot in memory.
+// A derivation has the listings and encoded documents that were made from a snapshot on
+// request. It does not keep the snapshot in memory.
 type derivation struct {
 	snapshot  weak.Pointer[index.Snapshot]
 	listings  cache.Cache[listingID, *listing]

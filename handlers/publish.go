@@ -88,9 +88,9 @@ func (g *Registry) serveChange(w http.ResponseWriter, r *request, service servic
 	return g.notPublishedHere(r.Method, service, s)
 }
 
-// changes reports whether a request would publish or remove something, if its path were one
-// of those that do. Such a request is always answered here: what comes after the registry may
-// answer everything with an empty page and status 200, which a script takes for success.
+// changes reports whether the method of a request publishes or removes something, at a path
+// that has such methods. Such a request is always answered here: the next handler may answer
+// all requests with an empty page and status 200, which a script takes for success.
 func (g *Registry) changes(method string) bool {
 	switch method {
 	case http.MethodPut, http.MethodPost, http.MethodPatch, http.MethodDelete:
@@ -99,7 +99,7 @@ func (g *Registry) changes(method string) bool {
 	return false
 }
 
-// isReleasePath reports whether a path is that of a provider's release, without the slash at
+// isReleasePath reports whether a path leads to a provider's release, and lacks the slash at
 // its end.
 func isReleasePath(service servicePath, s []string) bool {
 	if service.protocol != "providers" || service.original != "" || len(s) != 3 {

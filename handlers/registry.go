@@ -93,8 +93,8 @@ type Registry struct {
 	// is offered.
 	Upstream Upstream
 
-	// Publisher takes files that clients send into the tree. Without Rules nobody may
-	// send any. Nil: nothing is published over HTTP.
+	// Publisher takes files that clients send into the tree. Without Rules no client may
+	// send files. Nil: nothing is published over HTTP.
 	Publisher Publisher
 
 	// Next waits for a snapshot other than the one given, for which what is wanted
@@ -103,7 +103,7 @@ type Registry struct {
 	Next func(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot
 
 	// ClientAddress returns the IP address of the client, by which an Upstream is
-	// shared fairly. Nil: that of the connection.
+	// shared fairly. Nil: the address of the connection.
 	ClientAddress func(*http.Request) string
 
 	// Changed has a scan follow. It is called with the folders of the tree that
@@ -167,9 +167,9 @@ func (g *Registry) prepare() {
 // has not written anything, and the next snapshot may have the answer.
 type answerer func(*Registry, http.ResponseWriter, *request) error
 
-// ServeHTTP answers r and returns true. If the path is not one of the registry's,
-// it writes nothing and returns false. With a Publisher, every path below the prefix is one
-// of the registry's for requests that would change something.
+// ServeHTTP answers r and returns true. If the path does not belong to the registry, it
+// writes nothing and returns false. With a Publisher, every path below the prefix belongs
+// to the registry for requests that would change something.
 func (g *Registry) ServeHTTP(w http.ResponseWriter, r *http.Request) bool {
 	g.once.Do(g.prepare)
 

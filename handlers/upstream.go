@@ -31,24 +31,24 @@ type Upstream interface {
 	// Versions returns the versions of a provider that its origin offers.
 	Versions(context.Context, address.Address) (fill.Offering, error)
 
-	// Available returns the packages of a version that the origin offers. The release
-	// is what the snapshot has of it; nil if it has nothing.
+	// Available returns the packages of a version that the origin offers. The
+	// release is the one in the snapshot; nil if there is none.
 	Available(ctx context.Context, a address.Address, version string, present *index.Release) ([]wire.Archive, error)
 
 	// MayHaveMore reports whether the origin may offer a platform of the release
 	// other than those the tree has. It does not ask the origin.
 	MayHaveMore(a address.Address, present *index.Release) bool
 
-	// Fill returns a file of a provider once it is in the tree. The provider is what
-	// the snapshot has of it; nil if it has nothing.
+	// Fill returns a file of a provider once it is in the tree. The provider is
+	// the one in the snapshot; nil if there is none.
 	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*fill.Filled, error)
 
 	// ReleaseFor returns a release as clients verify it, as the tree or else the origin
-	// has it. The release that is present is what the snapshot has; nil if it has nothing.
+	// has it. The release that is present is the one in the snapshot; nil if there is none.
 	ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error)
 
 	// FillModule returns the package of a version of a module once it is in the tree. The
-	// module is what the snapshot has of it; nil if it has nothing.
+	// module is the one in the snapshot; nil if there is none.
 	FillModule(ctx context.Context, a address.Address, version string, present *index.Module) (*fill.FilledModule, error)
 
 	// ModuleFolder returns the folder in which the module lies in the package that
@@ -125,8 +125,7 @@ type mergedDocument struct {
 	*wire.Document
 }
 
-// A presentProvider is what the tree has of a provider, and says about it. Both may be
-// nil.
+// A presentProvider is a provider in the tree, with its registry.hcl. Both may be nil.
 type presentProvider struct {
 	*index.Provider
 	*index.Metadata
@@ -140,7 +139,7 @@ func (p presentProvider) releases() []*index.Release {
 	return p.Releases
 }
 
-// withdrawn are the versions in the tree that are offered to nobody.
+// withdrawn returns the versions in the tree that are withdrawn.
 func (p presentProvider) withdrawn() []index.WithdrawnVersion {
 	if p.Provider == nil {
 		return nil
@@ -150,11 +149,11 @@ func (p presentProvider) withdrawn() []index.WithdrawnVersion {
 
 func (d mergedDocument) size() int { return len(d.Head) + len(d.Tail) }
 
-// What an origin offers of a version does not change, so VERSION.json is cached for
-// a minute. Lists of versions do, and requests have the Upstream renew them in the
-// background: they are cached for a second only, so that such requests reach
-// it, and not for longer than the list is old, so that an Upstream which renews its
-// lists on every request gets every request.
+// The packages of a version do not change at an origin, so VERSION.json is cached for a
+// minute. Lists of versions do change, and requests have the Upstream renew them in the
+// background. A list is cached for a second only, so that such requests reach the Upstream,
+// and not for longer than the list is old, so that an Upstream which renews its lists on
+// every request gets every request.
 const (
 	mergedLife     = time.Minute
 	mergedListLife = time.Second
@@ -183,8 +182,8 @@ func cloneAddress(a address.Address) address.Address {
 	return a
 }
 
-// answerMergedIndex answers with index.json of p, which may be nil, and of what the
-// origin offers. If the origin fails, it is that of p.
+// answerMergedIndex answers with index.json of p, which may be nil, and of the versions that
+// the origin offers. If the origin fails, the answer is the index.json of p.
 func (g *Registry) answerMergedIndex(w http.ResponseWriter, r *request, p *index.Provider) error {
 	present := presentProvider{p, g.metadata(r)}
 	d, err := g.mergedList(r, KindMirrorIndex, present, p != nil, func(further []wire.ProviderVersion) mergedDocument {
@@ -270,9 +269,9 @@ func versionsOf(list []wire.ProviderVersion) []string {
 	return versions
 }
 
-// answerMergedArchives answers with VERSION.json of the release of p, both of which
-// may be nil, and of the packages that the origin offers. If the origin fails, it
-// is that of the release.
+// answerMergedArchives answers with VERSION.json of the release of p and of the packages
+// that the origin offers. Both p and its release may be nil. If the origin fails, the answer
+// is the VERSION.json of the release.
 func (g *Registry) answerMergedArchives(w http.ResponseWriter, r *request, p *index.Provider, release *index.Release) error {
 	a, version := r.target.Address, r.target.version
 	l, id := g.archiveLinks(r, a), mergedID{kind: r.Kind, address: a, version: version, h1Only: r.knowsH1Only()}

@@ -55,15 +55,15 @@ func (v *View) Await(a address.Address) {
 	_ = v.resolve(kind, a)
 }
 
-// Snapshot is what everything in the view is of. Packages and documentation are read
-// from it, once a look-up has returned what they are of.
+// Snapshot returns the snapshot that the View shows. Packages and documentation are read
+// from it, once a look-up has returned their module or release.
 func (v *View) Snapshot() *index.Snapshot { return v.request.snapshot }
 
 // Hostname is the name of the registry: the first part of hosted addresses in
 // configurations.
 func (v *View) Hostname() svchost.Hostname { return v.request.self }
 
-// ServicesURL is what the absolute URLs of the registry's services begin with, such as
+// ServicesURL returns the beginning of the absolute URLs of the registry's services, such as
 // "https://registry.example.com/v1".
 func (v *View) ServicesURL() string {
 	base := v.registry.baseFor(v.request)
@@ -102,7 +102,7 @@ func (v *View) LinkQuery(version, file string) string {
 	return string(query)
 }
 
-// FilesURL is what the URLs of files begin with: a path, unless there is a PublicURL.
+// FilesURL returns the beginning of the URLs of files: a path, unless there is a PublicURL.
 func (v *View) FilesURL() string { return v.registry.base }
 
 // Public reports whether everyone may see everything, so that answers do not depend
@@ -119,8 +119,8 @@ func (v *View) PublicUnder(hostname svchost.Hostname) bool {
 // Subject returns who makes the request.
 func (v *View) Subject() (access.Subject, error) { return v.registry.subject(v.request) }
 
-// Operator reports whether the subject may manage everything, and so may know what
-// is withheld, and why. Without rules nobody is known to be the operator.
+// Operator reports whether the subject may manage everything, and so may see
+// which versions are withheld, and why. Without rules no subject is known to be the operator.
 func (v *View) Operator() bool {
 	if v.registry.Rules == nil {
 		return false
@@ -197,7 +197,7 @@ func (v *View) Providers() ([]Listed, error) {
 	return l.providers.entries(), nil
 }
 
-// A Found is what a search finds: a module or provider, or a submodule.
+// A Found is a result of a search: a module or provider, or a submodule.
 type Found struct {
 	Listed
 

@@ -7,15 +7,15 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// Digests remembers what reading packages gave outside of scans, such as while they
-// were published, so that scans do not read them again. A package is known by what
+// Digests remembers the digests of packages that were read outside of scans, such as while
+// they were published, so that scans do not read them again. A package is known by what
 // identifies its file: size, times and inode. Renaming a file changes that; renaming
 // the folder around it does not. The zero value is ready for use, also by several
 // goroutines at once.
 //
 // A scan trusts it for a file of any age, though one that has just been written might
-// change again without its times telling: nobody else writes to a file that is being
-// published.
+// change again without its times telling: only the registry writes to a file that is
+// being published.
 //
 // Only the packages used last are remembered. Each takes a few hundred bytes, and is no
 // longer needed once a scan has taken it over.

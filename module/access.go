@@ -151,7 +151,7 @@ func (h *Handler) rules() (*access.Rules, error) {
 	return access.NewRules(rules...), nil
 }
 
-// warnOfManaging logs that nobody may manage anything although somebody may publish, which
+// warnOfManaging logs that no rule allows managing although a rule allows publishing, which
 // once included managing. Any rule about managing shows that this is known.
 func (h *Handler) warnOfManaging() {
 	if h.Access == nil || !h.Access.allows(access.Publish) {
@@ -204,7 +204,7 @@ func (h *Handler) subjectOfUser(repl *caddy.Replacer, user caddyauth.User) acces
 	if s := h.subjectOf(repl); !s.Anonymous() {
 		return s
 	}
-	// The configured subject has other placeholders, such as those of a client
+	// The configured subject has other placeholders, such as the fields of a client
 	// certificate, which are empty for this request.
 	return access.Subject{ID: user.ID, Groups: access.ParseGroups(user.Metadata["groups"])}
 }

@@ -127,7 +127,7 @@ func (a *App) linkKeys() *access.RotatingLinkKeys {
 // Start takes the indexes from the pool and has the new ones scan. The registry's
 // signing key is not needed before, and may have to be generated first.
 func (a *App) Start() error {
-	// Also if this fails, so that no request waits for an index in vain.
+	// Also if this fails, so that no request waits for an index that never comes.
 	defer close(a.started)
 
 	if a.links != nil {

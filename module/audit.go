@@ -17,13 +17,13 @@ import (
 // events, with the client's address. Each publication is told. Refusals are not all told:
 // anyone can cause as many as they like, without credentials.
 
-// How often it is told that somebody was refused: at first some times in a row. Everybody
-// without valid credentials is one subject, so that nobody of whom the registry knows goes
-// unnoticed among them.
+// How often refusals of one subject are logged: at first some in a row. All clients without
+// valid credentials are one subject, so that their refusals do not hide the refusals of a
+// known subject.
 const (
 	refusalsInARow  = 10
 	refusalInterval = 10 * time.Second
-	maxRefused      = 1000 // subjects of whom it is known how often they were refused
+	maxRefused      = 1000 // subjects whose refusals are counted
 )
 
 // refusedSubjects count the refusals of each subject. The mutex is for what the rates hold.
@@ -93,7 +93,7 @@ func (h *Handler) tell(r *http.Request, e *handlers.Exchange, level slog.Level, 
 	h.logger.Log(r.Context(), level, message, fields...)
 }
 
-// noticeFields are what a registry.hcl has changed, as fields of a log.
+// noticeFields returns the changes by a registry.hcl, as fields of a log.
 func noticeFields(n publish.NoticeChanges) (fields []any) {
 	for _, list := range []struct {
 		name     string

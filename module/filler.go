@@ -97,7 +97,7 @@ func (p *pooledFiller) Destruct() error {
 	return nil
 }
 
-// digests are those of the indexes of the tree.
+// digests returns the digests of the indexes of the tree.
 func (p *pooledFiller) digests(key fillerKey) []*index.Digests {
 	app := p.newest()
 	if app == nil {

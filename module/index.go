@@ -14,7 +14,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A servedTree is what a handler serves, and with which options.
+// A servedTree is the tree that a handler serves, with its options.
 type servedTree struct {
 	fsys        fs.FS  // nil: the local disk
 	fsName      string // of fsys
@@ -62,8 +62,8 @@ func (t servedTree) options(signer index.Signer) index.Options {
 	}
 }
 
-// writable reports whether files can come into the tree: those on the local disk may be
-// written, and those of an object store.
+// writable reports whether files can be written to the tree: on the local disk they can,
+// and in an object store.
 func (t servedTree) writable() bool {
 	_, inBucket := t.fsys.(tree.Bucket)
 	return t.fsys == nil || inBucket
@@ -157,7 +157,7 @@ func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
 	return pooled.Index
 }
 
-// digests are those of the indexes of a tree.
+// digests returns the digests of the indexes of a tree.
 func (a *App) digests(fsys fs.FS, directories tree.Directories) (digests []*index.Digests) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()

@@ -46,7 +46,7 @@ var (
 )
 
 // tokenExpiryShown is how long before and after a token expires there is a metric of it. A
-// file may have thousands of tokens, each of which is a series.
+// file may have thousands of tokens, and each token is a series.
 const tokenExpiryShown = 90 * 24 * time.Hour
 
 // A collector collects the metrics of an app.

@@ -25,9 +25,9 @@ const (
 // errPasswords: a password cannot be compared at the moment.
 var errPasswords = errors.New("too many passwords are waiting to be compared")
 
-// newPasswordSlots bounds how many passwords are compared at the same time, whoever sends
-// them: each comparison takes most of a second of a processor, and there are requests to
-// answer meanwhile.
+// newPasswordSlots bounds how many passwords are compared at the same time, for all
+// clients together: each comparison takes most of a second of a processor, and other requests
+// have to be answered meanwhile.
 func newPasswordSlots() *semaphore.Weighted {
 	return semaphore.NewWeighted(int64(min(2, max(1, runtime.GOMAXPROCS(0)/2))))
 }

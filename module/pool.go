@@ -10,9 +10,9 @@ import (
 	"github.com/caddyserver/certmagic"
 )
 
-// A pool has values that outlive the configurations that use them, by all that they depend
-// on: a reload reads nothing again, and interrupts nothing. Each app holds one reference to
-// a value, however many of its handlers use it.
+// A pool has values that outlive the configurations that use them: a reload reads nothing
+// again, and interrupts nothing. The key of a value has everything that the value depends on.
+// Each app holds one reference to a value, however many of its handlers use it.
 type pool[K comparable, V pooledValue] struct{ uses *caddy.UsagePool }
 
 type pooledValue interface {
@@ -31,7 +31,7 @@ func (p pool[K, V]) acquire(key K, create func() (V, error)) (v V, loaded bool, 
 	return value.(V), loaded, nil
 }
 
-// release gives back the references that an app has. A value that nobody else uses is
+// release gives back the references that an app has. A value that no other app uses is
 // destructed before the app is detached: it may still need the storage of the app.
 func (p pool[K, V]) release(a *App, acquired map[K]V) error {
 	var errs []error

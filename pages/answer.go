@@ -19,7 +19,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// An answer is what is written for a request. It does not change once it is made.
+// An answer to a request. It does not change once it is made.
 type answer struct {
 	status      int
 	contentType string // empty: it is a page
@@ -32,16 +32,16 @@ type answer struct {
 	// otherwise.
 	zipped []byte
 
-	// About is the provider or module that it is about, in this version; zero if it is
-	// about none, or about what is not there.
+	// About is the provider or module that the answer shows, in this version; zero if it
+	// shows none.
 	about   address.Address
 	version string
 
 	challenges bool // as a 401, it asks for a password also where people sign in otherwise
 
-	immutable bool   // the URL has this content for good
-	unstored  bool   // no cache keeps it, not even that of the browser
-	policy    string // Content-Security-Policy; empty: that of the pages
+	immutable bool   // the URL always has this content
+	unstored  bool   // no cache keeps it, not even the browser's
+	policy    string // Content-Security-Policy; empty: pagePolicy
 }
 
 // Content-Security-Policies: a page has nothing but what this registry serves, and a
@@ -87,7 +87,7 @@ func zip(content []byte) []byte {
 	return b.Bytes()
 }
 
-// minZipped is what fits into one packet anyway.
+// minZipped is the size up to which content fits into one packet anyway.
 const minZipped = 1400
 
 // acceptsGzip reports whether an Accept-Encoding header allows gzip. What says so in

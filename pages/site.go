@@ -23,7 +23,7 @@ import (
 
 // A Site serves the pages of a registry. Its fields must not change once it serves.
 type Site struct {
-	// Registry is what the pages are of.
+	// Registry is the registry that the pages show.
 	Registry *handlers.Registry
 
 	// Path of the pages: it begins with a slash and does not end in one. Empty: they
@@ -193,8 +193,8 @@ func (s *Site) render(v *visit) (*answer, error) {
 			return nil, fs.ErrNotExist
 		}
 		// The answer that asks for credentials has to be at the root of the pages:
-		// browsers send those of `Basic` for the folder in which they were asked for
-		// (RFC 7617 §2.2).
+		// browsers send the credentials of `Basic` for the folder in which they were asked
+		// for (RFC 7617 §2.2).
 		return &answer{status: http.StatusFound, location: withQuery(s.Path+"/", "sign-in", cmp.Or(v.query.to, s.Path+"/"))}, nil
 	}
 	return nil, fs.ErrNotExist
@@ -223,7 +223,7 @@ func (v *visit) about(a *answer, err error) (*answer, error) {
 	return a, err
 }
 
-// subject returns who makes the request. Without rules nobody needs to be known.
+// subject returns who makes the request. Without rules the subject does not matter.
 func (v *visit) subject() (access.Subject, error) {
 	if v.site.Registry.Rules == nil {
 		return access.Subject{}, nil
@@ -260,7 +260,8 @@ func (v *visit) self() string {
 	return v.listURL(v.query)
 }
 
-// identity is that of the registry under one of its names, to an unknown visitor.
+// identity returns how the registry presents itself under one of its names, to an unknown
+// visitor.
 func (s *Site) identity(name svchost.Hostname) *identity {
 	return &identity{Name: address.DisplayHostname(name), Base: s.Path, Version: s.Version}
 }
@@ -279,7 +280,7 @@ func (v *visit) signIn() (*answer, error) {
 	return &answer{status: http.StatusFound, location: v.site.within(v.query.signIn)}, nil
 }
 
-// within returns a path of the pages: another URL becomes that of the home page, so
+// within returns a path of the pages. Any other URL becomes the path of the home page, so
 // that a link here leads nowhere else.
 func (s *Site) within(to string) string {
 	u, err := url.Parse(to)

@@ -116,9 +116,9 @@ func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, dig
 	}
 }
 
-// failures are what could not be read on a disk while a release was judged. The report of a
-// scan has what the scan concluded: that a file is damaged, or that there are no keys. A
-// release must not be refused for that, nor taken. In a Bucket the scan itself fails.
+// failures are the files that could not be read on a disk while a release was judged. From
+// such a failure a scan concludes that a file is damaged, or that there are no keys. A
+// release must be neither refused nor taken for that. In a Bucket the scan itself fails.
 type failures struct {
 	mutex sync.Mutex
 	err   error
@@ -153,7 +153,7 @@ func (f *failures) of(part tree.Part, concerns func(name string) bool) tree.Part
 	return part
 }
 
-// concernsKeys reports whether a path in the tree's keys is on the way to those of a hosted
+// concernsKeys reports whether a path in the tree's keys leads to the keys of a hosted
 // namespace, or may be their file.
 func (p *Publisher) concernsKeys(name, namespace string) bool {
 	folder := name

@@ -50,11 +50,11 @@ type Options struct {
 	// in common, and all requests of this one, or for the end of ctx.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)
 
-	// Hostnames are the registry's own: what lies under one of them in the tree is
+	// Hostnames are the registry's own names: addresses under one of them in the tree are
 	// hosted too, and a version that is there cannot be published again.
 	Hostnames []svchost.Hostname
 
-	// KeyCopies are those of the index. A release of a namespace that had keys, and has no
+	// KeyCopies are the copies of keys that the index has. A release of a namespace that had keys, and has no
 	// keys file, is refused. Nil: there are none.
 	KeyCopies index.KeyCopies
 
@@ -107,8 +107,8 @@ func checkedAs(sum wire.SHA256, info fs.FileInfo) checkedFile {
 	return c
 }
 
-// maxChecked is how many packages that were checked are remembered: those of some
-// fifty releases that are being published at the same time.
+// maxChecked bounds the packages that were checked and are remembered: the packages of
+// some fifty releases that are being published at the same time.
 const maxChecked = 1024
 
 // New returns a Publisher.
@@ -133,7 +133,7 @@ func New(o Options) (*Publisher, error) {
 	}, nil
 }
 
-// An Outcome is what has come of an upload.
+// An Outcome says how an upload has ended.
 type Outcome uint8
 
 // The outcomes of uploads that are taken.
@@ -148,7 +148,7 @@ type Result struct {
 	Outcome Outcome
 	wire.Publication
 
-	// Notices are what a registry.hcl has changed.
+	// Notices are the changes by a registry.hcl.
 	Notices NoticeChanges
 }
 
@@ -307,7 +307,7 @@ func (p *Publisher) snapshot() *index.Snapshot {
 const patience = time.Minute
 
 // await waits for a snapshot for which done reports true. It returns the last snapshot
-// that it has seen, and whether that is it.
+// that it has seen, and whether done reports true for it.
 func (p *Publisher) await(ctx context.Context, wanted index.Wanted, done func(*index.Snapshot) bool) (*index.Snapshot, bool) {
 	x := p.options.Index()
 	if x == nil {
@@ -333,7 +333,7 @@ func (p *Publisher) awaitScan(ctx context.Context, a address.Address) {
 }
 
 // awaitOffer waits until clients are offered what a file has completed, and returns why
-// they are not, if so. The index may see more than was checked: what else lies in the tree.
+// they are not, if so. The index may see more than was checked: other files of the tree.
 func (p *Publisher) awaitOffer(ctx context.Context, f File, sum string) (problem string) {
 	change := p.changed(f.Address)
 	last, scanned := p.await(ctx, index.Wanted{Address: f.Address, Version: f.Version}, func(now *index.Snapshot) bool {

@@ -48,7 +48,7 @@ func (p *Publisher) putReleaseFile(ctx context.Context, files tree.Tree, f File,
 		return Result{}, err
 	}
 	result, err := p.advance(ctx, files, s, f, r.sum, content, func(keys *signing.Keyring) (string, error) {
-		// The client may leave: what it has sent is complete.
+		// The client may leave: its file is complete.
 		return p.add(context.WithoutCancel(ctx), s, f, r, content, keys)
 	})
 	p.measure(s, u.Subject, r.size)
@@ -116,7 +116,7 @@ func checkSignature(f File, content []byte) error {
 	return nil
 }
 
-// checkChecksums refuses a SHA256SUMS that cannot be that of the version.
+// checkChecksums refuses a SHA256SUMS that cannot belong to the version.
 func checkChecksums(f File, content []byte) error {
 	sums, err := wire.DecodeChecksums(content)
 	if err != nil {
@@ -131,9 +131,9 @@ func checkChecksums(f File, content []byte) error {
 		address.PackageName(f.Address.Name, f.Version, address.Platform{OS: "OS", Arch: "ARCH"}))
 }
 
-// advance changes what is staged, and publishes it if it is complete. sum is that of
-// the file that was sent, whose content is nil if it has not been sent yet or is a package.
-// The change may have something to say.
+// advance changes the staged release, and publishes it if it is complete. sum is the digest
+// of the file that was sent. content is nil if it has not been sent yet or is a package.
+// The change may return a message.
 func (p *Publisher) advance(ctx context.Context, folders tree.Tree, s stage, f File, sum wire.SHA256, content []byte, change func(*signing.Keyring) (string, error)) (Result, error) {
 	published, result, err := p.advanceLocked(ctx, folders, s, f, sum, content, change)
 	if err != nil || !published {
@@ -151,7 +151,7 @@ func (p *Publisher) advanceLocked(ctx context.Context, files tree.Tree, s stage,
 		return false, Result{}, err
 	}
 	defer unlock()
-	// From here on the client may leave: what it has sent is complete.
+	// From here on the client may leave: its file is complete.
 	ctx = context.WithoutCancel(ctx)
 	present, err := p.presentRelease(files, s.address, s.version)
 	if err != nil {
@@ -236,7 +236,7 @@ func (p *Publisher) move(s stage, b build, from, to string) error {
 	return nil
 }
 
-// addDecided adds a file to a release of which SHA256SUMS is staged.
+// addDecided adds a file to a release whose SHA256SUMS is staged.
 func (p *Publisher) addDecided(ctx context.Context, s stage, c *staged, f File, r *received, content []byte, keys *signing.Keyring) error {
 	switch f.Kind {
 	case Checksums:
@@ -333,8 +333,8 @@ func (s stage) chooseSignature(c *staged, checksums []byte, keys *signing.Keyrin
 	return nil, nil
 }
 
-// publish makes a complete release one of the tree, if the index would offer it there.
-// What is at fault otherwise is dropped, so that it can be sent again.
+// publish moves a complete release into the tree, if the index would offer it there.
+// Otherwise the files at fault are dropped, so that they can be sent again.
 func (p *Publisher) publish(ctx context.Context, files tree.Tree, s stage, c *staged, present *presentRelease) error {
 	if err := p.checkNoOtherBuild(files, s.address, s.version); err != nil {
 		return err
@@ -433,7 +433,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	if present, err = p.presentRelease(files, s.address, version); err != nil {
 		return err
 	}
-	if present.exists { // meanwhile: what is left of its stage may be documentation that replaces it
+	if present.exists { // meanwhile: the rest of its stage may be documentation that replaces it
 		return s.errPublished()
 	}
 	c, err := s.read()

@@ -62,8 +62,8 @@ type Verifier struct {
 // identify. A claim within another is named with a dot, as in
 // `realm_access.roles`.
 type Options struct {
-	// Audience are the names of this registry at the issuer, one of which a token
-	// must have as its audience. Required: the issuer's tokens for other services
+	// Audience lists the names of this registry at the issuer. The audience of a token
+	// must include one of them. Required: the issuer's tokens for other services
 	// must not be accepted.
 	Audience []string
 
@@ -187,7 +187,7 @@ func (v *Verifier) subject(token *oidc.IDToken) (access.Subject, error) {
 	return v.claimed(token)
 }
 
-// claimed returns the subject of the claims of a verified token, whoever it is meant for.
+// claimed returns the subject of the claims of a verified token for any audience.
 func (v *Verifier) claimed(token *oidc.IDToken) (access.Subject, error) {
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
@@ -197,7 +197,7 @@ func (v *Verifier) claimed(token *oidc.IDToken) (access.Subject, error) {
 }
 
 // A parsedKeySet verifies the signature of one token for go-oidc, and keeps the
-// error, of which go-oidc keeps only the text.
+// error: go-oidc keeps only its text.
 type parsedKeySet struct {
 	issuer *Issuer
 	token  *jose.JSONWebSignature

@@ -37,11 +37,11 @@ type Options struct {
 	// second later, so that a root that is replaced by a rename is noticed.
 	Open func() (tree.Tree, error)
 
-	// Digests returns those of the indexes of the tree, which then need not read again what
-	// has come into it. Nil: there are none.
+	// Digests returns the digests of the indexes of the tree, which then need not read again
+	// the files that have come into it. Nil: there are none.
 	Digests func() []*index.Digests
 
-	// KeyCopies are those of the indexes of the tree. Nothing comes in for a namespace that
+	// KeyCopies are the copies of keys that the indexes of the tree have. Nothing comes in for a namespace that
 	// had keys and has no keys file. Nil: there are none.
 	KeyCopies index.KeyCopies
 
@@ -165,7 +165,7 @@ func New(o Options) (*Filler, error) {
 	}, nil
 }
 
-// digests returns those of the indexes of the tree.
+// digests returns the digests of the indexes of the tree.
 func (f *Filler) digests() []*index.Digests {
 	if f.options.Digests == nil {
 		return nil
@@ -196,7 +196,7 @@ func (f *Filler) source(a address.Address) (*Source, error) {
 }
 
 // lock waits for other instances. Without the lock the work is done all the same:
-// all that it saves is doing it twice.
+// the lock only saves other instances from doing it too.
 func (f *Filler) lock(name string) (unlock func(), err error) {
 	if f.options.Lock == nil {
 		return func() {}, nil

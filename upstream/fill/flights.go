@@ -10,10 +10,10 @@ import (
 )
 
 // Flights do something once for all callers that want it at the same time. They are not
-// the loads of a cache.Cache, for two reasons: a flight goes on when its callers have left,
-// since what it brings comes into the tree or is remembered; and it waits for its origin in
-// the queue of each client that it is for, also of clients that join it later. The clients
-// are added to singleflight here. The zero value is ready for use.
+// the loads of a cache.Cache, for two reasons. A flight goes on when its callers have left,
+// since its result comes into the tree or is remembered. And it waits for its origin in the
+// queues of all its clients, also of clients that join it later. The clients are added to
+// singleflight here. The zero value is ready for use.
 type flights[V any] struct {
 	group singleflight.Group
 

@@ -28,7 +28,7 @@ type wantedModule struct {
 	number *version.Version
 }
 
-// fileID is what failures to get it are remembered by.
+// fileID is the key by which failures to get the module are remembered.
 func (w *wantedModule) fileID() fileID { return fileID{w.Address, w.version} }
 
 // wanted returns a version of a module, or why it is not mirrored.
@@ -132,7 +132,7 @@ func (f *Filler) locate(ctx context.Context, w *wantedModule) (upstream.ModuleSo
 }
 
 // mayCome returns why a version of a module may not come into the tree: its origin does
-// not list it, it is too young, or it is withdrawn; nil if it may.
+// not list the version, or it is too young or withdrawn; nil if it may.
 func (f *Filler) mayCome(ctx context.Context, w *wantedModule) error {
 	_, listed, err := f.listed(ctx, w.Address, w.version)
 	if err != nil {

@@ -26,7 +26,7 @@ import (
 const maxAttempts = 5
 
 // filledLifetime is how long a filled file is remembered: longer than any index
-// takes to see it, and not for good, since keys may be pinned meanwhile.
+// takes to see it, and not for ever, since keys may be pinned meanwhile.
 const filledLifetime = 15 * time.Minute
 
 // A Filled file is one of a verified release, though the index may not have seen it
@@ -198,7 +198,7 @@ func (f *Filler) document(ctx context.Context, a address.Address, name string, f
 	return &Filled{File: index.NewDocumentFile(name, version, content)}, nil
 }
 
-// A packageFill is one package of a release on its way into the tree.
+// A packageFill is the fill of one package of a release.
 type packageFill struct {
 	*approved
 	id       fileID

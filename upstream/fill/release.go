@@ -18,7 +18,7 @@ import (
 // and are refused until then.
 const releaseLifetime = DefaultVersionsTTL
 
-// An approved release is one whose packages may come into the tree.
+// An approved release may come into the tree, with its packages.
 type approved struct {
 	*upstream.Release
 	present bool           // the tree has its signed documents
@@ -76,9 +76,9 @@ func (f *Filler) Available(ctx context.Context, a address.Address, version strin
 	return list, nil
 }
 
-// ReleaseFor returns a release as the tree or else the origin has it. If that of the
-// tree has no package for the platform, the origin may have added it meanwhile, and
-// is asked. The release as the index has it saves requests and reading; nil if it has
+// ReleaseFor returns a release as the tree or else the origin has it. If the release in
+// the tree has no package for the platform, the origin is asked: it may have added the
+// package meanwhile. The release as the index has it saves requests and reading; nil if it has
 // none.
 func (f *Filler) ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error) {
 	r, s, err := f.approved(ctx, a, version, present)

@@ -129,7 +129,7 @@ func (c *catalog) opened(listed bool, err error) {
 	c.opening.remove(c)
 }
 
-// A catalog is what is known of the versions of a provider or module.
+// A catalog has the known versions of a provider or module.
 type catalog struct {
 	*Filler
 	source  *Source
