@@ -28,7 +28,7 @@ var layers = []layer{
 	{name: "signing", only: []string{}},
 	{name: "cache", only: []string{}},
 	{name: "index/moduledoc", only: []string{"address"}}, // index keeps its short form
-	{name: "tree", only: []string{"address", "wire"}}, // the files
+	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/treetest"},
 	{name: "index"},
 	{name: "index/indextest"},
