@@ -26,6 +26,7 @@ var layers = []layer{
 	{name: "wire"},
 	{name: "clientconfig", only: []string{"address"}}, // pages and command print it
 	{name: "signing", only: []string{}},
+	{name: "cache", only: []string{}},
 	{name: "index/moduledoc", only: []string{"address"}}, // archive keeps its short form
 	{name: "tree", only: []string{"address", "wire"}},    // the files
 	{name: "tree/treetest"},
@@ -35,16 +36,16 @@ var layers = []layer{
 	{name: "index/indextest"},
 	{name: "access", http: true, only: []string{"address"}},
 	{name: "access/tokenfile", only: []string{"access"}},
-	{name: "access/oidc", http: true, only: []string{"access", "address"}},
+	{name: "access/oidc", http: true, only: []string{"cache", "access", "address"}},
 	{name: "access/signin", http: true, only: []string{"access", "access/oidc"}},
 	{name: "upstream/git", only: []string{}},
 	{name: "upstream", http: true, only: []string{"address", "wire", "signing", "index/moduledoc", "upstream/git"}}, // moduledoc says which folders a module calls
-	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "tree", "archive", "registryhcl", "index", "upstream"}},
+	{name: "upstream/fill", http: true, only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index", "upstream"}},
 	{name: "upstream/lockfile", only: []string{"address"}},
-	{name: "publish", only: []string{"address", "wire", "signing", "tree", "archive", "registryhcl", "index"}},
+	{name: "publish", only: []string{"address", "wire", "signing", "cache", "tree", "archive", "registryhcl", "index"}},
 	{name: "handlers", http: true},
 	{name: "pages/markdown", only: []string{}}, // a text in, HTML out
-	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "archive", "registryhcl", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
+	{name: "pages", http: true, only: []string{"pages/markdown", "address", "signing", "cache", "archive", "registryhcl", "index", "index/moduledoc", "access", "access/oidc", "access/signin", "handlers", "clientconfig"}}, // shows what handlers let it see
 	{name: "module", http: true, caddy: true},
 	{name: "command", http: true, caddy: true},
 	{name: "caddyfile", http: true, caddy: true, only: []string{"module"}},

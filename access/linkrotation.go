@@ -75,8 +75,9 @@ type RotatingLinkKeys struct {
 	reload linkKeysTask
 }
 
-// A linkKeysTask accesses the store. It does not run twice at a time. There is no
-// singleflight.Group for that, as all that wait for a run share one deadline.
+// A linkKeysTask accesses the store. It does not run twice at a time. It is no load of a
+// cache.Cache: all requests that wait for a run share one deadline, the run goes on
+// without them, and after each run there is a pause, whether it succeeded or failed.
 type linkKeysTask struct {
 	name    string
 	pause   time.Duration // at least, between the starts of two runs
@@ -88,7 +89,7 @@ type linkKeysTask struct {
 	failing bool
 }
 
-// NewRotatingLinkKeys returns the keys in a store. There are none before Load.
+// NewRotatingLinkKeys returns the keys in a store. Before Load there are no keys.
 // The keys must be closed. Now is the clock.
 func NewRotatingLinkKeys(ctx context.Context, store LinkKeyStore, logger *slog.Logger, now func() time.Time) *RotatingLinkKeys {
 	k := &RotatingLinkKeys{store: store, logger: logger, now: now}

@@ -3,7 +3,6 @@ package access
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -43,8 +42,7 @@ type pattern struct {
 	everything bool
 	hostname   address.Wildcard // empty: hosted resources
 	hosted     bool             // hostname matches one of the registry's names
-	parts      [3]address.Wildcard
-	depth      int // number of parts
+	names      address.Pattern
 }
 
 // covers reports whether the pattern covers the resource.
@@ -52,20 +50,12 @@ func (p *pattern) covers(a *Resource) bool {
 	switch {
 	case p.everything:
 		return true
-	case p.depth > 2 && !a.IsModule():
-		return false
 	case p.hostname == "" && !a.Hosted:
 		return false
 	case p.hostname != "" && !(a.Hosted && p.hosted) && !p.hostname.MatchesFolded(string(a.Hostname)):
 		return false
 	}
-	parts := [...]string{a.Namespace, a.Name, a.System}
-	for i := range p.depth {
-		if !p.parts[i].MatchesFolded(parts[i]) {
-			return false
-		}
-	}
-	return true
+	return p.names.Covers(a.Address)
 }
 
 // coversHostname reports whether the pattern covers something of a mirrored hostname or,
@@ -78,15 +68,6 @@ func (p *pattern) coversHostname(hostname svchost.Hostname) bool {
 		return p.hostname == "" || p.hosted
 	}
 	return p.hostname != "" && p.hostname.MatchesFolded(string(hostname))
-}
-
-// anyName reports whether the pattern covers every provider and module of the hostnames
-// that it covers.
-func (p *pattern) anyName() bool {
-	if p.depth > 2 { // only modules have a third part
-		return false
-	}
-	return !slices.ContainsFunc(p.parts[:p.depth], func(part address.Wildcard) bool { return strings.Trim(string(part), "*") != "" })
 }
 
 // literalHostname returns the HOSTNAME unless it is a wildcard.
@@ -117,24 +98,24 @@ func parsePattern(s string) (p pattern, err error) {
 		return refuse("write a single *, since a pattern covers everything below what it names")
 	}
 	words := strings.Split(s, "/")
-	var normal []string
+	display := ""
 	if address.IsHostname(words[0]) {
-		var display string
 		if p.hostname, display, err = parseHostnamePattern(words[0]); err != nil {
 			return refuse("%w", err)
 		}
-		normal, words = append(normal, display), words[1:]
+		words = words[1:]
 	}
-	if len(words) > len(p.parts) {
+	if len(words) > 3 {
 		return refuse("write at most [HOSTNAME/]NAMESPACE/NAME/SYSTEM, where HOSTNAME contains a dot or a colon or is localhost")
 	}
+	parts := make([]address.Wildcard, len(words))
 	for i, word := range words {
-		if p.parts[i], err = parsePartPattern(word, i); err != nil {
+		if parts[i], err = parsePartPattern(word, i); err != nil {
 			return refuse("%w", err)
 		}
-		normal = append(normal, string(p.parts[i]))
 	}
-	p.depth, p.text = len(words), strings.Join(normal, "/")
+	p.names = address.NewPattern(parts...)
+	p.text = strings.Trim(display+"/"+p.names.String(), "/")
 	return p, nil
 }
 

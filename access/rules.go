@@ -13,7 +13,7 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 )
 
-// A Right is what a subject may do with a resource.
+// A Right permits a subject to do something with a resource.
 type Right int
 
 // The rights. Manage includes Publish; Read is apart from both.
@@ -202,7 +202,7 @@ func (r *Rules) All() iter.Seq[*Rule] {
 	}
 }
 
-// A Decision is what the rules decide, and which of them does.
+// A Decision is the result of the rules for one request, with the rule that decided.
 type Decision struct {
 	Allowed bool
 	Rule    *Rule // nil: none applies, so it is denied
@@ -257,7 +257,7 @@ func (r *Rules) AllowsAll(s Subject, right Right) bool {
 // AllowsHostname reports whether s has the right to everything mirrored that has the
 // hostname, whatever is added; if that is empty, to everything that is hosted.
 func (r *Rules) AllowsHostname(s Subject, right Right, hostname svchost.Hostname) bool {
-	whole := func(p pattern) bool { return p.coversHostname(hostname) && p.anyName() }
+	whole := func(p pattern) bool { return p.coversHostname(hostname) && p.names.CoversAll() }
 	some := func(p pattern) bool { return p.coversHostname(hostname) }
 	return r.allowsWhole(&Subject{}, right, whole, some) || r.allowsWhole(&s, right, whole, some)
 }

@@ -79,7 +79,7 @@ func parseOptions(args []string, output io.Writer) (*options, error) {
 	if f.NArg() > 0 {
 		return nil, fmt.Errorf("unexpected argument %q", f.Arg(0))
 	}
-	o.command = "go run ./bench"
+	o.command = "go -C bench run ."
 	f.Visit(func(g *flag.Flag) {
 		if slices.Contains([]string{"rows", "packages", "rounds", "slice"}, g.Name) {
 			o.command += " -" + g.Name + " " + g.Value.String()
@@ -208,7 +208,8 @@ func (l *lab) build(ctx context.Context) (subject, error) {
 		return subject{}, err
 	}
 	s := subject{"registry", l.path("caddy")}
-	build := exec.CommandContext(ctx, "go", "build", "-C", filepath.Dir(strings.TrimSpace(string(module))),
+	registry := filepath.Dir(filepath.Dir(strings.TrimSpace(string(module)))) // the module of bench lies in it
+	build := exec.CommandContext(ctx, "go", "build", "-C", registry,
 		"-tags", "nobadger,nomysql,nopgx", "-o", s.binary, "./xcaddy")
 	build.Stderr = os.Stderr
 	return s, build.Run()

@@ -3,16 +3,13 @@ package handlers
 import (
 	"crypto/sha256"
 	"encoding/base64"
-	"math"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -23,21 +20,18 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *wire.Docu
 		expiry = g.Links.Expiry(time.Now())
 		added += "-" + strconv.FormatInt(expiry, 36)
 	}
-	etag, caching := d.Tag, r.revalidate()
+	c := Content{Type: jsonType, Body: d.Head, Caching: r.revalidate(), ETag: d.Tag}
 	if added != "" {
-		etag = strings.TrimSuffix(etag, `"`) + added + `"`
+		c.ETag = strings.TrimSuffix(d.Tag, `"`) + added + `"`
 	}
-	if known := r.Header["If-None-Match"]; len(known) > 0 && ETagMatches(known[0], etag) {
-		set(w, "Etag", etag, "Cache-Control", caching, contentTypeOptions, noSniff)
-		w.WriteHeader(http.StatusNotModified)
+	if c.NotModified(w, r.Request) {
 		r.answered(r.Request, http.StatusNotModified, 0)
 		return nil
 	}
-	body := d.Head
 	switch {
 	case expiry != 0:
 		var err error
-		if body, err = g.sign(d, l, expiry); err != nil {
+		if c.Body, err = g.sign(d, l, expiry); err != nil {
 			return linksUnsigned(err)
 		}
 	case l.prefix != "" || len(d.Tail) > 0:
@@ -47,19 +41,18 @@ func (g *Registry) writeDocument(w http.ResponseWriter, r *request, d *wire.Docu
 		}
 		defer g.buffers.Put(b)
 		*b, _ = appendDocument((*b)[:0], d, l.prefix, nil) // cannot fail without signing
-		body = *b
+		c.Body = *b
 	}
-	r.answered(r.Request, http.StatusOK, int64(len(body)))
-	set(w,
-		"Etag", etag,
-		"Cache-Control", caching,
-		"Content-Type", "application/json", // exactly (checklist 2, 63, 108)
-		"Content-Length", strconv.Itoa(len(body)),
-		contentTypeOptions, noSniff)
-	w.WriteHeader(http.StatusOK)
-	if r.Method != http.MethodHead {
-		w.Write(body) // that a client has left is not an error here
-	}
+	return r.write(w, http.StatusOK, c)
+}
+
+// jsonType is the Content-Type of documents, exactly (checklist 2, 63, 108).
+const jsonType = "application/json"
+
+// write answers with content, and records that.
+func (r *request) write(w http.ResponseWriter, status int, c Content) error {
+	r.answered(r.Request, status, int64(len(c.Body)))
+	c.Write(w, r.Request, status)
 	return nil
 }
 
@@ -93,98 +86,10 @@ func (r *request) revalidate() string {
 	return "no-cache"
 }
 
-// Every answer has this header, so that browsers do not take a file of the tree
-// for another media type.
-const (
-	contentTypeOptions = "X-Content-Type-Options"
-	noSniff            = "nosniff"
-)
-
-// set sets header fields, given as canonical names and values in turn: with one
-// allocation for all values, where Header.Set has one for each. The fields stay on the
-// stack of the caller.
-func set(w http.ResponseWriter, fields ...string) {
-	h, values := w.Header(), make([]string, len(fields)/2)
-	for i := range values {
-		values[i] = fields[2*i+1]
-		h[fields[2*i]] = values[i : i+1 : i+1]
-	}
-}
-
-// ETagMatches reports whether an If-None-Match header names etag, compared weakly as
-// in RFC 9110 §13.1.2: a proxy that compresses makes a validator weak.
-func ETagMatches(header, etag string) bool {
-	for header != "" {
-		var candidate string
-		candidate, header, _ = strings.Cut(header, ",")
-		candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
-		if candidate == etag || candidate == "*" {
-			return true
-		}
-	}
-	return false
-}
-
 // shortHash makes validators of different configurations differ.
 func shortHash(s string) string {
 	sum := sha256.Sum256([]byte(s))
 	return base64.RawURLEncoding.EncodeToString(sum[:6])
-}
-
-// A documentCache keeps the documents that were used last, up to a number of
-// bytes.
-//
-// It is on the plain LRU since expirable.LRU has one lifetime for all entries,
-// where documents differ in it, and a goroutine that outlives the configuration.
-type documentCache[K comparable, V any] struct {
-	mutex      sync.Mutex
-	lru        *simplelru.LRU[K, V]
-	size       func(V) int // in bytes
-	bytes, max int
-}
-
-// documentOverhead is about what an entry of a cache takes in bytes beside its
-// document.
-const documentOverhead = 512
-
-func newDocumentCache[K comparable, V any](maxBytes int, size func(V) int) *documentCache[K, V] {
-	c := &documentCache[K, V]{size: size, max: maxBytes}
-	c.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ K, v V) { // an error is only for sizes below 1
-		c.bytes -= size(v) + documentOverhead
-	})
-	return c
-}
-
-func (c *documentCache[K, V]) get(key K) (V, bool) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.lru.Get(key)
-}
-
-func (c *documentCache[K, V]) put(key K, value V) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.add(key, value)
-}
-
-// putNew puts a value unless there is one, and returns the one that is there then.
-func (c *documentCache[K, V]) putNew(key K, value V) V {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if known, ok := c.lru.Get(key); ok {
-		return known
-	}
-	c.add(key, value)
-	return value
-}
-
-func (c *documentCache[K, V]) add(key K, value V) {
-	c.lru.Remove(key) // Add would not tell the size of what it replaces
-	c.lru.Add(key, value)
-	c.bytes += c.size(value) + documentOverhead
-	for c.bytes > c.max {
-		c.lru.RemoveOldest()
-	}
 }
 
 // Documents with signed links are kept too. All that are made within a minute or
@@ -205,7 +110,7 @@ type signedID struct {
 // sign returns the document with links that are valid until expiry.
 func (g *Registry) sign(d *wire.Document, l links, expiry int64) ([]byte, error) {
 	id := signedID{d, l, g.Links.Key(), expiry}
-	if body, ok := g.signed.get(id); ok {
+	if body, ok := g.signed.Get(id); ok {
 		return body, nil
 	}
 	body, err := appendDocument(nil, d, l.prefix, func(b []byte, name string) ([]byte, error) {
@@ -214,6 +119,6 @@ func (g *Registry) sign(d *wire.Document, l links, expiry int64) ([]byte, error)
 	if err != nil {
 		return nil, err
 	}
-	g.signed.put(id, body)
+	g.signed.Put(id, body, cache.UntilEvicted)
 	return body, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"strconv"
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
@@ -222,11 +221,6 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		body = append(body, '\n') // curl prints the body
 	}
-	set(w,
-		"Content-Type", "application/json",
-		"Content-Length", strconv.Itoa(len(body)),
-		"Cache-Control", r.revalidate(),
-		contentTypeOptions, noSniff)
 	switch answer.status {
 	case http.StatusMethodNotAllowed:
 		set(w, "Allow", answer.allow)
@@ -235,11 +229,7 @@ func (g *Registry) writeError(w http.ResponseWriter, r *request, err error) {
 	case http.StatusUnauthorized:
 		set(w, "Www-Authenticate", r.challenge())
 	}
-	w.WriteHeader(answer.status)
-	r.answered(r.Request, answer.status, int64(len(body)))
-	if r.Method != http.MethodHead {
-		w.Write(body)
-	}
+	r.write(w, answer.status, Content{Type: jsonType, Body: body, Caching: r.revalidate()})
 }
 
 // encodeErrors returns the document of an error. Artifactory's form has the status

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -111,7 +112,7 @@ func (k *fetchedRelease) addPresent() (asIs bool) {
 // not sign. It returns nil if the registry signs nothing.
 func (g *Registry) vouch(r *request, checksums []byte) *index.Voucher {
 	id := voucherID{r.target.Address, r.target.version, sha256.Sum256(checksums)}
-	if v, ok := g.vouchers.get(id); ok {
+	if v, ok := g.vouchers.Get(id); ok {
 		return v
 	}
 	v := r.snapshot.Vouch(id.address.Name, id.version, checksums)
@@ -119,7 +120,7 @@ func (g *Registry) vouch(r *request, checksums []byte) *index.Voucher {
 		return nil
 	}
 	id.address, id.version = cloneAddress(id.address), strings.Clone(id.version)
-	return g.vouchers.putNew(id, v)
+	return g.vouchers.PutIfAbsent(id, v, cache.UntilEvicted)
 }
 
 // file returns SHA256SUMS or its signature, and nil for every other kind.

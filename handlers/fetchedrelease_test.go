@@ -30,7 +30,7 @@ func TestStandInPullsThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pull(t, origin, fill.Policy{Deny: []fill.Pattern{denied}}, nil)
+	p := pull(t, origin, fill.Policy{Deny: []address.Pattern{denied}}, nil)
 	p.site.original = originHost
 	const linux, darwin = "acme/demo/1.0.0/download/linux/amd64", "acme/demo/1.0.0/download/darwin/arm64"
 

@@ -11,6 +11,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -60,9 +61,9 @@ func (g *Registry) newListing(catalog *index.Catalog, id listingID, subject acce
 			for i := range all {
 				searched[i] = all[i].Entry
 			}
-			before, _ := g.searchers.get(id) // the searcher of an earlier snapshot
+			before, _ := g.searchers.Get(id) // of an earlier snapshot
 			s := index.NewSearcher(searched, before)
-			g.searchers.put(id, s)
+			g.searchers.Put(id, s, cache.UntilEvicted)
 			return s
 		})
 		return l
@@ -112,8 +113,8 @@ func (g *Registry) visible(catalog *index.Catalog, entries []*index.Entry, self 
 // request. It does not keep the snapshot in memory.
 type derivation struct {
 	snapshot  weak.Pointer[index.Snapshot]
-	listings  *documentCache[listingID, *listing]
-	documents *documentCache[derivedID, *wire.Document]
+	listings  cache.Cache[listingID, *listing]
+	documents cache.Cache[derivedID, *wire.Document]
 }
 
 // A derivedID says what a document that is derived from a snapshot depends on.
@@ -146,8 +147,8 @@ func (g *Registry) derived(s *index.Snapshot) *derivation {
 	}
 	made := &derivation{
 		snapshot:  weak.Make(s),
-		listings:  newDocumentCache[listingID](maxListings, func(l *listing) int { return l.size }),
-		documents: newDocumentCache[derivedID](maxDerived, func(d *wire.Document) int { return len(d.Head) + len(d.Tail) }),
+		listings:  cache.Cache[listingID, *listing]{MaxBytes: maxListings, Size: func(l *listing) int { return l.size }},
+		documents: cache.Cache[derivedID, *wire.Document]{MaxBytes: maxDerived, Size: func(d *wire.Document) int { return len(d.Head) + len(d.Tail) }},
 	}
 	if s == g.Snapshot() && !g.derivation.CompareAndSwap(d, made) {
 		if d = g.derivation.Load(); d.snapshot.Value() == s {
@@ -160,25 +161,25 @@ func (g *Registry) derived(s *index.Snapshot) *derivation {
 // listing returns the part of a snapshot that a subject may see.
 func (g *Registry) listing(s *index.Snapshot, id listingID, subject access.Subject) *listing {
 	d := g.derived(s)
-	if l, ok := d.listings.get(id); ok {
+	if l, ok := d.listings.Get(id); ok {
 		return l
 	}
-	id.self = svchost.Hostname(strings.Clone(string(id.self)))           // it may share its memory with the request
-	return d.listings.putNew(id, g.newListing(s.Catalog(), id, subject)) // concurrent callers share one
+	id.self = svchost.Hostname(strings.Clone(string(id.self))) // it may share its memory with the request
+	return d.listings.PutIfAbsent(id, g.newListing(s.Catalog(), id, subject), cache.UntilEvicted)
 }
 
 // writeDerived answers with a document that is derived from the snapshot. It encodes
 // the document unless it has been encoded before.
 func (g *Registry) writeDerived(w http.ResponseWriter, r *request, id derivedID, encode func() (*wire.Document, error)) error {
 	derived := g.derived(r.snapshot)
-	d, ok := derived.documents.get(id)
+	d, ok := derived.documents.Get(id)
 	if !ok {
 		var err error
 		if d, err = encode(); err != nil {
 			return err
 		}
 		id.self = svchost.Hostname(strings.Clone(string(id.self))) // as in listing
-		derived.documents.put(id, d)
+		derived.documents.Put(id, d, cache.UntilEvicted)
 	}
 	return g.writeDocument(w, r, d, links{})
 }

@@ -96,11 +96,8 @@ func (g *Registry) answerNewestModule(w http.ResponseWriter, r *request) error {
 	} else {
 		r.about(r.target.Address)
 	}
-	set(w,
-		"Location", filePath(g.baseFor(r)+g.prefix+r.root, r.target.At(""), version, "download"),
-		"Cache-Control", r.revalidate(),
-		contentTypeOptions, noSniff)
-	w.WriteHeader(http.StatusFound)
+	c := Content{Caching: r.revalidate()}
+	c.Redirect(w, http.StatusFound, filePath(g.baseFor(r)+g.prefix+r.root, r.target.At(""), version, "download"))
 	r.answered(r.Request, http.StatusFound, 0)
 	return nil
 }
@@ -212,11 +209,5 @@ func writeTokenLocation(w http.ResponseWriter, r *request, location string) erro
 		Location       string `json:"location"`
 		UseCredentials bool   `json:"use_registry_credentials"`
 	}{location, true})
-	set(w, "Content-Type", "application/json", "Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(http.StatusOK)
-	r.answered(r.Request, http.StatusOK, int64(len(body)))
-	if r.Method != http.MethodHead {
-		w.Write(body)
-	}
-	return nil
+	return r.write(w, http.StatusOK, Content{Type: jsonType, Body: body, Caching: r.revalidate()})
 }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
-	"strconv"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
@@ -303,18 +302,7 @@ func (r *request) staged() (address.Address, string, error) {
 
 // writePublication answers with published or staged files.
 func writePublication(w http.ResponseWriter, r *request, status int, p wire.Publication) error {
-	body := p.Encode()
-	set(w,
-		"Cache-Control", "no-store",
-		"Content-Type", "application/json",
-		"Content-Length", strconv.Itoa(len(body)),
-		contentTypeOptions, noSniff)
-	w.WriteHeader(status)
-	r.answered(r.Request, status, int64(len(body)))
-	if r.Method != http.MethodHead {
-		w.Write(body)
-	}
-	return nil
+	return r.write(w, status, Content{Type: jsonType, Body: p.Encode(), Caching: "no-store"})
 }
 
 // detailURL returns the URL at which the API describes the version of a file.

@@ -1,7 +1,6 @@
 package handlers
 
 import (
-	"io"
 	"net/http"
 )
 
@@ -18,11 +17,5 @@ func (g *Registry) serveReady(w http.ResponseWriter, r *request) error {
 	if g.Ready != nil && !g.Ready() {
 		return errStarting
 	}
-	const body = "ready\n"
-	set(w, "Cache-Control", "no-store", "Content-Type", "text/plain; charset=utf-8", "Content-Length", "6", contentTypeOptions, noSniff)
-	if r.Method != http.MethodHead {
-		io.WriteString(w, body)
-	}
-	r.answered(r.Request, http.StatusOK, int64(len(body)))
-	return nil
+	return r.write(w, http.StatusOK, Content{Type: "text/plain; charset=utf-8", Body: []byte("ready\n"), Caching: "no-store"})
 }

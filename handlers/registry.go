@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -130,13 +131,12 @@ type Registry struct {
 	requests sync.Pool // of *request
 	buffers  sync.Pool // of *[]byte
 
-	merged *documentCache[mergedID, mergedDocument]
-	signed *documentCache[signedID, []byte]
+	merged    cache.Cache[mergedID, mergedDocument]
+	signed    cache.Cache[signedID, []byte]
+	vouchers  cache.Cache[voucherID, *index.Voucher]
+	searchers cache.Cache[searcherID, *index.Searcher] // the last ones
 
-	vouchers *documentCache[voucherID, *index.Voucher]
-
-	searchers  *documentCache[searcherID, *index.Searcher] // the last ones
-	derivation atomic.Pointer[derivation]                  // of the last snapshot that a request used
+	derivation atomic.Pointer[derivation] // of the snapshot that was asked for last
 }
 
 // prepare derives the fields that depend only on the configuration.
@@ -154,10 +154,10 @@ func (g *Registry) prepare() {
 	}
 	g.rules = g.Rules.WithHostnames(g.Hostnames)
 	g.open = g.Rules == nil || g.rules.AllowsAll(access.Subject{}, access.Read)
-	g.merged = newDocumentCache[mergedID](maxMerged, mergedDocument.size)
-	g.searchers = newDocumentCache[searcherID](maxListings, func(s *index.Searcher) int { return listedSize(s.Len()) })
-	g.signed = newDocumentCache[signedID](maxSigned, func(body []byte) int { return len(body) })
-	g.vouchers = newDocumentCache[voucherID](maxVouchers, voucherSize)
+	g.merged.MaxBytes, g.merged.Size = maxMerged, mergedDocument.size
+	g.signed.MaxBytes, g.signed.Size = maxSigned, func(body []byte) int { return len(body) }
+	g.vouchers.MaxBytes, g.vouchers.Size = maxVouchers, voucherSize
+	g.searchers.MaxBytes, g.searchers.Size = maxListings, func(s *index.Searcher) int { return listedSize(s.Len()) }
 }
 
 // An answerer answers a request from r.snapshot. If it returns errPending or

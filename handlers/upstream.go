@@ -42,14 +42,14 @@ type Upstream interface {
 
 	// Fill returns a file of a provider once it is in the tree. present is the provider
 	// in the snapshot, or nil.
-	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*fill.Filled, error)
-
 	// ReleaseFor returns a release in the form that clients verify, from the tree or
 	// else from the origin. present is the release in the snapshot, or nil.
-	ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error)
-
 	// FillModule returns the package of a version of a module once it is in the tree.
 	// present is the module in the snapshot, or nil.
+	Fill(ctx context.Context, a address.Address, file string, present *index.Provider) (*fill.Filled, error)
+
+	ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error)
+
 	FillModule(ctx context.Context, a address.Address, version string, present *index.Module) (*fill.FilledModule, error)
 
 	// ModuleFolder returns the folder of the module in the package that FillModule
@@ -121,14 +121,13 @@ type mergedID struct {
 // A mergedDocument merges a list or description of the tree with the origin's. It is
 // valid for a while, as long as the tree does not change.
 type mergedDocument struct {
-	present any           // presentProvider, presentModule or *index.Release, which may be nil
-	age     time.Duration // for a stale list of versions; otherwise zero
-	latest  string        // for a list of a module's versions: the version to use
-	until   time.Time
+	present any // presentProvider, presentModule or *index.Release, which may be nil
+	// A presentProvider is a provider in the tree, and its metadata. Both may be nil.
+	age    time.Duration // of a stale list of versions; otherwise zero
+	latest string        // of a list of a module's versions: the one to use
 	*wire.Document
 }
 
-// A presentProvider is a provider in the tree, and its metadata. Both may be nil.
 type presentProvider struct {
 	*index.Provider
 	Metadata *registryhcl.File
@@ -167,15 +166,14 @@ const (
 const maxMerged = 32 << 20
 
 func (g *Registry) mergedDocument(id mergedID, present any) (mergedDocument, bool) {
-	d, ok := g.merged.get(id)
-	return d, ok && d.present == present && time.Now().Before(d.until)
+	d, ok := g.merged.Get(id)
+	return d, ok && d.present == present
 }
 
 func (g *Registry) keepMerged(id mergedID, d mergedDocument, life time.Duration) {
 	id.address, id.version = cloneAddress(id.address), strings.Clone(id.version)
 	id.platform.OS, id.platform.Arch = strings.Clone(id.platform.OS), strings.Clone(id.platform.Arch)
-	d.until = time.Now().Add(life)
-	g.merged.put(id, d)
+	g.merged.Put(id, d, life)
 }
 
 // cloneAddress returns an address that can be kept. The parts of a requested address

@@ -129,7 +129,7 @@ func TestPullThrough(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := pull(t, origin, fill.Policy{Deny: []fill.Pattern{denied}}, nil)
+	p := pull(t, origin, fill.Policy{Deny: []address.Pattern{denied}}, nil)
 	const zip = "terraform-provider-demo_1.0.0_linux_amd64.zip"
 
 	p.rule("versions are the origin's", func(t *testing.T, s *site) {

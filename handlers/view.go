@@ -38,6 +38,20 @@ func (g *Registry) Visit(r *http.Request, render func(*View) error) error {
 
 // Snapshot returns the snapshot of the view. After a look-up, packages and
 // documentation are read from it.
+func (v *View) Detached(r *http.Request) *View {
+	q := *v.request
+	q.Request, q.Exchange = r, new(Exchange)
+	return &View{v.registry, &q}
+}
+
+func (v *View) Await(a address.Address) {
+	kind := KindProviderVersions
+	if a.IsModule() {
+		kind = KindModuleVersions
+	}
+	_ = v.resolve(kind, a)
+}
+
 func (v *View) Snapshot() *index.Snapshot { return v.request.snapshot }
 
 // Hostname returns the name of the registry, which is the first part of hosted

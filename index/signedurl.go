@@ -3,15 +3,11 @@ package index
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"path"
-	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-	"golang.org/x/sync/singleflight"
-
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
@@ -21,38 +17,14 @@ import (
 // archive that is replaced in the store is downloaded unverified for so long.
 const trustFor = time.Minute
 
-// maxTrusted is how many files of a Bucket are known to be unchanged.
-const maxTrusted = 4096
-
 // unchangedObjects are the files of a Bucket that were looked at lately. The zero value is
 // ready for use.
-type unchangedObjects struct {
-	looks singleflight.Group
-
-	mutex sync.Mutex
-	known *simplelru.LRU[objectID, time.Time] // when it was looked at
-}
+type unchangedObjects = cache.Cache[objectID, struct{}]
 
 // An objectID is a file as it was verified.
 type objectID struct {
 	name string
 	tree.Stamp
-}
-
-func (o *unchangedObjects) trusted(id objectID, now time.Time) bool {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	if o.known == nil {
-		o.known, _ = simplelru.NewLRU[objectID, time.Time](maxTrusted, nil) // it fails for a size below one
-	}
-	at, ok := o.known.Get(id)
-	return ok && now.Sub(at) < trustFor
-}
-
-func (o *unchangedObjects) trust(id objectID, now time.Time) {
-	o.mutex.Lock()
-	defer o.mutex.Unlock()
-	o.known.Add(id, now)
 }
 
 // CanRedirect reports whether a file lies in a Bucket as it is served, so that the store
@@ -68,23 +40,20 @@ func (s *Snapshot) SignedURL(ctx context.Context, f *File, life time.Duration) (
 	part := f.in(&s.tree)
 	bucket, name := part.Bucket(), path.Join(part.Dir, f.Path())
 	id := objectID{name, f.stamp()}
-	if objects := &s.shared.unchanged; !objects.trusted(id, time.Now()) {
-		_, err, _ := objects.looks.Do(fmt.Sprint(id), func() (any, error) {
-			info, err := bucket.Stat(name)
-			switch {
-			case errors.Is(err, fs.ErrNotExist):
-				return nil, tree.ErrChanged
-			case err != nil:
-				return nil, tree.StoreError(err)
-			case tree.StampOf(info) != id.Stamp:
-				return nil, tree.ErrChanged
-			}
-			objects.trust(id, time.Now())
-			return nil, nil
-		})
-		if err != nil {
-			return "", err
+	_, err := s.shared.unchanged.Load(ctx, id, func(context.Context) (nothing struct{}, life time.Duration, err error) {
+		info, err := bucket.Stat(name)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return nothing, 0, tree.ErrChanged
+		case err != nil:
+			return nothing, 0, tree.StoreError(err)
+		case tree.StampOf(info) != id.Stamp:
+			return nothing, 0, tree.ErrChanged
 		}
+		return nothing, trustFor, nil
+	})
+	if err != nil {
+		return "", err
 	}
 	url, err := bucket.SignedURL(ctx, name, life)
 	return url, tree.StoreError(err)

@@ -95,9 +95,7 @@ func (h *Handler) provisionAccess(ctx caddy.Context, app *App) (*access.Rules, e
 	}
 	for _, a := range authenticators.([]any) {
 		if basic, ok := a.(*caddyauth.HTTPBasicAuth); ok {
-			if a, err = boundPasswords(basic, app.passwords); err != nil {
-				return nil, fmt.Errorf("auth: %w", err)
-			}
+			a = boundPasswords(basic, app.passwords)
 		}
 		h.authenticators = append(h.authenticators, a.(caddyauth.Authenticator))
 	}
@@ -153,7 +151,7 @@ func (h *Handler) rules() (*access.Rules, error) {
 	return access.NewRules(rules...), nil
 }
 
-// warnOfManaging logs that nobody may manage anything although somebody may publish, which
+// warnOfManaging logs that no rule allows managing although a rule allows publishing, which
 // once included managing. Any rule about managing shows that this is known.
 func (h *Handler) warnOfManaging() {
 	if h.Access == nil || !h.Access.allows(access.Publish) {
@@ -206,7 +204,7 @@ func (h *Handler) subjectOfUser(repl *caddy.Replacer, user caddyauth.User) acces
 	if s := h.subjectOf(repl); !s.Anonymous() {
 		return s
 	}
-	// The configured subject has other placeholders, such as those of a client
+	// The configured subject has other placeholders, such as the fields of a client
 	// certificate, which are empty for this request.
 	return access.Subject{ID: user.ID, Groups: access.ParseGroups(user.Metadata["groups"])}
 }

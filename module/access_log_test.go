@@ -179,8 +179,8 @@ func (s *loggedSite) entries(file string) (text string, entries []map[string]any
 	return string(raw), entries
 }
 
-// comparable removes from an entry what differs between two requests.
-func comparable(entry map[string]any) (uri string, rest map[string]any) {
+// uriAndRest removes from an entry what differs between two requests.
+func uriAndRest(entry map[string]any) (uri string, rest map[string]any) {
 	for _, name := range []string{"ts", "duration"} {
 		entry[name] = reflect.TypeOf(entry[name]).String()
 	}
@@ -244,8 +244,8 @@ func TestAccessLog(t *testing.T) {
 					t.Fatalf("%s has %d entries, want %d: %s", file, len(entries), 2*len(want), text)
 				}
 				for i, name := range want {
-					plainURI, plain := comparable(entries[i])
-					signedURI, signed := comparable(entries[len(want)+i])
+					plainURI, plain := uriAndRest(entries[i])
+					signedURI, signed := uriAndRest(entries[len(want)+i])
 					if !reflect.DeepEqual(plain, signed) {
 						t.Errorf("without and with a signature\n%v\n%v", plain, signed)
 					}

@@ -68,7 +68,7 @@ type App struct {
 	passwords  *semaphore.Weighted // bounds how many are compared at once
 
 	mutex   sync.Mutex // guards what follows: metrics and the admin API read it
-	indexes map[poolKey]*pooledIndex
+	indexes map[indexKey]*pooledIndex
 	changes map[*index.Index]*changeLog // of those that look for other instances
 	fillers map[fillerKey]*pooledFiller
 }
@@ -95,7 +95,7 @@ func ConfiguredApp(ctx caddy.Context) (*App, error) {
 func (a *App) Provision(ctx caddy.Context) error {
 	a.ctx = ctx
 	a.logger, a.version = ctx.Slogger(), BuildVersion()
-	a.indexes = make(map[poolKey]*pooledIndex)
+	a.indexes = make(map[indexKey]*pooledIndex)
 	a.changes = make(map[*index.Index]*changeLog)
 	a.fillers = make(map[fillerKey]*pooledFiller)
 	a.started = make(chan struct{})
@@ -127,7 +127,7 @@ func (a *App) linkKeys() *access.RotatingLinkKeys {
 // Start takes the indexes from the pool and has the new ones scan. The registry's
 // signing key is not needed before, and may have to be generated first.
 func (a *App) Start() error {
-	// Also if this fails, so that no request waits for an index in vain.
+	// Also if this fails, so that no request waits for an index that never comes.
 	defer close(a.started)
 
 	if a.links != nil {
@@ -190,21 +190,14 @@ func (a *App) Cleanup() error {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	var errs []error
-	for key, p := range a.indexes {
-		// An index that closes shares what it has read through the storage of this app.
-		if _, err := indexPool.Delete(key); err != nil {
-			errs = append(errs, fmt.Errorf("closing the index: %w", err))
-		}
-		p.detach(a)
+	if err := indexPool.release(a, a.indexes); err != nil {
+		errs = append(errs, fmt.Errorf("closing the index: %w", err))
 	}
 	for _, changes := range a.changes {
 		changes.close()
 	}
-	for key, p := range a.fillers {
-		p.detach(a)
-		if _, err := fillerPool.Delete(key); err != nil {
-			errs = append(errs, fmt.Errorf("closing an upstream: %w", err))
-		}
+	if err := fillerPool.release(a, a.fillers); err != nil {
+		errs = append(errs, fmt.Errorf("closing an upstream: %w", err))
 	}
 	a.indexes, a.fillers = nil, nil
 	return errors.Join(errs...)

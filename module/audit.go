@@ -6,9 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	"golang.org/x/time/rate"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 )
@@ -17,19 +17,19 @@ import (
 // events, with the client's address. Each publication is told. Refusals are not all told:
 // anyone can cause as many as they like, without credentials.
 
-// How often it is told that somebody was refused: at first some times in a row. Everybody
-// without valid credentials is one subject, so that nobody of whom the registry knows goes
-// unnoticed among them.
+// How often refusals of one subject are logged: at first some in a row. All clients without
+// valid credentials are one subject, so that their refusals do not hide the refusals of a
+// known subject.
 const (
 	refusalsInARow  = 10
 	refusalInterval = 10 * time.Second
-	maxRefused      = 1000 // subjects of whom it is known how often they were refused
+	maxRefused      = 1000 // subjects whose refusals are counted
 )
 
-// refusedSubjects count the refusals of each subject.
+// refusedSubjects count the refusals of each subject. The mutex is for what the rates hold.
 type refusedSubjects struct {
 	mutex sync.Mutex
-	rates *simplelru.LRU[string, *refusedRate]
+	rates cache.Cache[string, *refusedRate]
 }
 
 type refusedRate struct {
@@ -38,8 +38,7 @@ type refusedRate struct {
 }
 
 func newRefusedSubjects() *refusedSubjects {
-	rates, _ := simplelru.NewLRU[string, *refusedRate](maxRefused, nil) // its size is positive
-	return &refusedSubjects{rates: rates}
+	return &refusedSubjects{rates: cache.Cache[string, *refusedRate]{MaxEntries: maxRefused}}
 }
 
 // note reports whether a refusal is told, and how many of the subject were not since the
@@ -50,7 +49,7 @@ func (s *refusedSubjects) note(subject string, now time.Time) (told bool, untold
 	known, ok := s.rates.Get(subject)
 	if !ok {
 		known = &refusedRate{limiter: rate.NewLimiter(rate.Every(refusalInterval), refusalsInARow)}
-		s.rates.Add(subject, known)
+		s.rates.Put(subject, known, cache.UntilEvicted)
 	}
 	if !known.limiter.AllowN(now, 1) {
 		known.untold++
@@ -94,7 +93,7 @@ func (h *Handler) tell(r *http.Request, e *handlers.Exchange, level slog.Level, 
 	h.logger.Log(r.Context(), level, message, fields...)
 }
 
-// noticeFields are what a registry.hcl has changed, as fields of a log.
+// noticeFields returns the changes by a registry.hcl, as fields of a log.
 func noticeFields(n publish.NoticeChanges) (fields []any) {
 	for _, list := range []struct {
 		name     string

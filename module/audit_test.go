@@ -125,7 +125,7 @@ func TestRefusalsAreToldAtARate(t *testing.T) {
 	for i := range 2 * maxRefused {
 		s.note(fmt.Sprint(i), now)
 	}
-	if n := s.rates.Len(); n > maxRefused {
-		t.Errorf("%d subjects are remembered", n)
+	if _, ok := s.rates.Get(fmt.Sprint(maxRefused - 1)); ok {
+		t.Errorf("more than %d subjects are remembered", maxRefused)
 	}
 }

@@ -2,30 +2,22 @@ package module
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"log/slog"
-	"slices"
 	"sync"
 	"time"
-
-	"github.com/caddyserver/caddy/v2"
-	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 )
 
-// fillerPool has the fillers in use, by fillerKey. They outlive the configurations
-// that use them: a reload neither interrupts downloads nor discards what is known of
-// origins.
-var fillerPool = caddy.NewUsagePool()
+var fillerPool = newPool[fillerKey, *pooledFiller]()
 
 // A fillerKey is everything that a filler depends on. It must not be logged, as the
 // options contain tokens.
 type fillerKey struct {
-	fsys        fs.FS // as in a poolKey
+	fsys        fs.FS // as in an indexKey
 	directories tree.Directories
 	identity    string // of the tree
 	options     string // in JSON
@@ -35,15 +27,15 @@ type fillerKey struct {
 // fetching for requests that are still being served.
 const closeDelay = 10 * time.Minute
 
-// A pooledFiller is a filler and the apps that use it. It uses the logger and the
-// storage of the newest app: those of a configuration that is gone are closed.
+// A pooledFiller is a filler and the apps that use it.
 type pooledFiller struct {
 	*fill.Filler
+	users[struct{}]
 
 	cleaning sync.Once
 	ended    chan struct{} // closed when no configuration uses the filler any more
-	mutex    sync.Mutex    // guards what follows
-	users    []*App        // in the order in which they attached
+
+	counting sync.Mutex
 	counters map[fillEvent]*fillCounter
 }
 
@@ -55,7 +47,7 @@ func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error))
 	if acquired := a.fillers[key]; acquired != nil {
 		return acquired, nil
 	}
-	value, _, err := fillerPool.LoadOrNew(key, func() (caddy.Destructor, error) {
+	pooled, _, err := fillerPool.acquire(key, func() (*pooledFiller, error) {
 		o, err := options()
 		if err != nil {
 			return nil, err
@@ -70,7 +62,6 @@ func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error))
 	if err != nil {
 		return nil, err
 	}
-	pooled := value.(*pooledFiller)
 	a.fillers[key] = pooled
 	return pooled, nil
 }
@@ -78,9 +69,7 @@ func (a *App) acquireFiller(key fillerKey, options func() (fill.Options, error))
 // attach has the filler use this app from now on. The first time, it also begins to remove
 // what processes that were killed have left behind.
 func (p *pooledFiller) attach(a *App) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.users = append(p.users, a)
+	p.users.attach(a, struct{}{})
 	p.cleaning.Do(func() { go p.removeLeftovers() })
 }
 
@@ -101,24 +90,6 @@ func (p *pooledFiller) removeLeftovers() {
 	}
 }
 
-// detach has the filler use the newest remaining app. Usually the older configuration
-// goes, but it is the newer one if that failed to start.
-func (p *pooledFiller) detach(a *App) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.users = slices.DeleteFunc(p.users, func(user *App) bool { return user == a })
-}
-
-// newest returns the newest app that uses the filler; nil if there is none.
-func (p *pooledFiller) newest() *App {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if len(p.users) == 0 {
-		return nil
-	}
-	return p.users[len(p.users)-1]
-}
-
 // Destruct implements caddy.Destructor. Downloads under way may be completed.
 func (p *pooledFiller) Destruct() error {
 	close(p.ended)
@@ -126,27 +97,7 @@ func (p *pooledFiller) Destruct() error {
 	return nil
 }
 
-var errNoConfiguration = errors.New("the configuration that had the storage has gone")
-
-// lock makes sure that only one instance of a cluster fetches a package.
-func (p *pooledFiller) lock(ctx context.Context, name string) (unlock func(), err error) {
-	app := p.newest()
-	if app == nil {
-		return nil, errNoConfiguration
-	}
-	return app.lock(ctx, name)
-}
-
-// storage returns the storage of the newest app.
-func (p *pooledFiller) storage() (certmagic.Storage, error) {
-	app := p.newest()
-	if app == nil {
-		return nil, errNoConfiguration
-	}
-	return app.ctx.Storage(), nil
-}
-
-// digests are those of the indexes of the tree.
+// digests returns the digests of the indexes of the tree.
 func (p *pooledFiller) digests(key fillerKey) []*index.Digests {
 	app := p.newest()
 	if app == nil {
@@ -180,7 +131,4 @@ func (l fillLog) WithAttrs(attrs []slog.Attr) slog.Handler { return l.handler().
 func (l fillLog) WithGroup(name string) slog.Handler { return l.handler().WithGroup(name) }
 
 // Interface guards
-var (
-	_ caddy.Destructor = (*pooledFiller)(nil)
-	_ slog.Handler     = fillLog{}
-)
+var _ slog.Handler = fillLog{}

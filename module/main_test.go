@@ -229,14 +229,14 @@ func shortKey(t *testing.T) *signing.Key {
 // pooled returns the number of indexes of a root in the pool, and of references to them.
 func pooled(root string) (count, references int) {
 	var keys []any
-	indexPool.Range(func(key, _ any) bool {
-		if key.(poolKey).directories.Root == root {
+	indexPool.uses.Range(func(key, _ any) bool {
+		if key.(indexKey).directories.Root == root {
 			keys = append(keys, key)
 		}
 		return true
 	})
 	for _, key := range keys {
-		n, _ := indexPool.References(key)
+		n, _ := indexPool.uses.References(key)
 		references += n
 	}
 	return len(keys), references

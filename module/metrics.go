@@ -46,7 +46,7 @@ var (
 )
 
 // tokenExpiryShown is how long before and after a token expires there is a metric of it. A
-// file may have thousands of tokens, each of which is a series.
+// file may have thousands of tokens, and each token is a series.
 const tokenExpiryShown = 90 * 24 * time.Hour
 
 // A collector collects the metrics of an app.
@@ -233,8 +233,8 @@ func (p *pooledFiller) observe(e fill.Event) {
 }
 
 func (p *pooledFiller) count(e fill.Event) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
+	p.counting.Lock()
+	defer p.counting.Unlock()
 	id := fillEvent{e.Hostname.ForDisplay(), e.Kind, e.Reason}
 	c := p.counters[id]
 	if c == nil {
@@ -260,7 +260,7 @@ func (a *App) collectFillers(to chan<- prometheus.Metric) {
 	sums, filled := make(map[fillEvent]uint64), make(map[string]*fillCounter)
 	a.mutex.Lock()
 	for _, p := range a.fillers {
-		p.mutex.Lock()
+		p.counting.Lock()
 		for id, c := range p.counters {
 			sums[id] += c.events
 			if id.kind != fill.PackageFilled || id.reason != "" {
@@ -272,7 +272,7 @@ func (a *App) collectFillers(to chan<- prometheus.Metric) {
 			filled[id.hostname].bytes += c.bytes
 			filled[id.hostname].duration += c.duration
 		}
-		p.mutex.Unlock()
+		p.counting.Unlock()
 	}
 	a.mutex.Unlock()
 	for id, n := range sums {

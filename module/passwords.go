@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/caddyserver/caddy/v2/modules/caddyhttp/caddyauth"
-	lru "github.com/hashicorp/golang-lru/v2"
 	"golang.org/x/sync/semaphore"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 )
 
 const (
@@ -24,9 +25,9 @@ const (
 // errPasswords: a password cannot be compared at the moment.
 var errPasswords = errors.New("too many passwords are waiting to be compared")
 
-// newPasswordSlots bounds how many passwords are compared at the same time, whoever sends
-// them: each comparison takes most of a second of a processor, and there are requests to
-// answer meanwhile.
+// newPasswordSlots bounds how many passwords are compared at the same time, for all
+// clients together: each comparison takes most of a second of a processor, and other requests
+// have to be answered meanwhile.
 func newPasswordSlots() *semaphore.Weighted {
 	return semaphore.NewWeighted(int64(min(2, max(1, runtime.GOMAXPROCS(0)/2))))
 }
@@ -36,12 +37,11 @@ func newPasswordSlots() *semaphore.Weighted {
 type boundedPasswords struct {
 	*caddyauth.HTTPBasicAuth
 	slots *semaphore.Weighted
-	known *lru.Cache[[sha256.Size]byte, bool] // names with passwords that are right
+	known *cache.Cache[[sha256.Size]byte, bool] // names with passwords that are right
 }
 
-func boundPasswords(basic *caddyauth.HTTPBasicAuth, slots *semaphore.Weighted) (boundedPasswords, error) {
-	known, err := lru.New[[sha256.Size]byte, bool](maxKnownPasswords)
-	return boundedPasswords{basic, slots, known}, err
+func boundPasswords(basic *caddyauth.HTTPBasicAuth, slots *semaphore.Weighted) boundedPasswords {
+	return boundedPasswords{basic, slots, &cache.Cache[[sha256.Size]byte, bool]{MaxEntries: maxKnownPasswords}}
 }
 
 // Authenticate implements caddyauth.Authenticator. The error is errPasswords if the password
@@ -52,7 +52,7 @@ func (b boundedPasswords) Authenticate(w http.ResponseWriter, r *http.Request) (
 		return b.HTTPBasicAuth.Authenticate(w, r)
 	}
 	id := sha256.Sum256([]byte(name + ":" + password)) // as it is sent: no name has a colon
-	if !b.known.Contains(id) || b.HashCache == nil {
+	if known, _ := b.known.Get(id); !known || b.HashCache == nil {
 		ctx, cancel := context.WithTimeout(r.Context(), passwordPatience)
 		defer cancel()
 		if b.slots.Acquire(ctx, 1) != nil {
@@ -62,7 +62,7 @@ func (b boundedPasswords) Authenticate(w http.ResponseWriter, r *http.Request) (
 	}
 	user, right, err := b.HTTPBasicAuth.Authenticate(w, r)
 	if right {
-		b.known.Add(id, true)
+		b.known.Put(id, true, cache.UntilEvicted)
 	}
 	return user, right, err
 }

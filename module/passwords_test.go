@@ -47,11 +47,7 @@ func passwordsOf(t *testing.T, hash caddyauth.Comparer) boundedPasswords {
 		t.Fatal(err)
 	}
 	basic.Hash = hash
-	b, err := boundPasswords(basic, newPasswordSlots())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return boundPasswords(basic, newPasswordSlots())
 }
 
 func withPassword(name, password string) *http.Request {

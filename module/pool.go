@@ -1,163 +1,107 @@
 package module
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
-	"fmt"
-	"io/fs"
-	"maps"
+	"errors"
 	"slices"
-	"strings"
 	"sync"
-	"time"
 
 	"github.com/caddyserver/caddy/v2"
 	"github.com/caddyserver/certmagic"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
-	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-// A servedTree is what a handler serves, and with which options.
-type servedTree struct {
-	fsys        fs.FS  // nil: the local disk
-	fsName      string // of fsys
-	directories tree.Directories
-	require     bool          // signatures of the publishers
-	rescan      time.Duration // 0: no periodic scans
-	poll        time.Duration // 0: there are no other instances
-	signing     signingPolicy
-	filled      bool // from upstreams, as clients request packages
+// A pool has values that outlive the configurations that use them: a reload reads nothing
+// again, and interrupts nothing. The key of a value has everything that the value depends on.
+// Each app holds one reference to a value, however many of its handlers use it.
+type pool[K comparable, V pooledValue] struct{ uses *caddy.UsagePool }
+
+type pooledValue interface {
+	caddy.Destructor
+	detach(*App)
 }
 
-// identity identifies the files of a tree in the memo of their digests and in
-// signed links, regardless of the other options. It is the same at all instances
-// that have the tree in the same place.
-func (t servedTree) identity() string {
-	identity, _ := json.Marshal(struct {
-		FileSystem  string
-		Directories tree.Directories
-	}{t.fsName, t.directories}) // strings always encode
-	return string(identity)
-}
+func newPool[K comparable, V pooledValue]() pool[K, V] { return pool[K, V]{caddy.NewUsagePool()} }
 
-// options returns the options of the tree's index. They must not refer to the
-// configuration, except for the file system, which is part of the pool's key.
-func (t servedTree) options(signer index.Signer) index.Options {
-	var paths []string
-	if t.fsys == nil {
-		paths = t.directories.Paths()
+// acquire takes a reference to the value of a key, and creates it if there is none.
+func (p pool[K, V]) acquire(key K, create func() (V, error)) (v V, loaded bool, err error) {
+	value, loaded, err := p.uses.LoadOrNew(key, func() (caddy.Destructor, error) { return create() })
+	if err != nil {
+		return v, false, err
 	}
-	var listed *tree.ListedTree
-	bucket, isBucket := t.fsys.(tree.Bucket)
-	if isBucket {
-		listed = t.directories.Listed(bucket)
+	return value.(V), loaded, nil
+}
+
+// release gives back the references that an app has. A value that no other app uses is
+// destructed before the app is detached: it may still need the storage of the app.
+func (p pool[K, V]) release(a *App, acquired map[K]V) error {
+	var errs []error
+	for key, v := range acquired {
+		_, err := p.uses.Delete(key)
+		errs = append(errs, err)
+		v.detach(a)
 	}
-	return index.Options{
-		Open:              t.open,
-		Signer:            signer,
-		RequireSignatures: t.require,
-		Rescan:            t.rescan,
-		Listed:            listed,
-		Watch:             !isBucket,
-		Paths:             paths,
-		Store:             t.memo(),
-		Identity:          t.identity(),
-	}
+	return errors.Join(errs...)
 }
 
-// writable reports whether files can come into the tree: those on the local disk may be
-// written, and those of an object store.
-func (t servedTree) writable() bool {
-	_, inBucket := t.fsys.(tree.Bucket)
-	return t.fsys == nil || inBucket
-}
+var errNoConfiguration = errors.New("the configuration that had the storage has gone")
 
-func (t servedTree) open() (tree.Tree, error) {
-	if t.fsys != nil {
-		return t.directories.OpenIn(t.fsys)
-	}
-	return t.directories.Open()
-}
-
-// indexPool has the indexes in use, by poolKey. They outlive the configurations
-// that use them, so a reload reads nothing again.
-var indexPool = caddy.NewUsagePool()
-
-// A poolKey is everything that the result of a scan depends on. Two sites, or two
-// successive configurations, share an index if their keys are equal.
-type poolKey struct {
-	// fsys is a named file system, nil for the local disk. Caddy creates a new
-	// value for every configuration. Its module may have been given other
-	// credentials, so the index of the previous value is not used any more. A
-	// Bucket is the same value for as long as its options are.
-	fsys        fs.FS
-	directories tree.Directories
-	require     bool
-	rescan      time.Duration
-	shared      bool   // with other instances
-	signer      string // the armored public key; empty without a signer
-}
-
-// compare defines an order of keys, so that indexes are numbered the same each time.
-func (k poolKey) compare(other poolKey) int {
-	return cmp.Or(
-		strings.Compare(k.directories.Root, other.directories.Root),
-		strings.Compare(fmt.Sprintf("%+v", k), fmt.Sprintf("%+v", other)),
-	)
-}
-
-// A pooledIndex is an index and the apps that use it. It must not keep the logger
-// of a configuration that is gone: that would keep the whole configuration in
-// memory, and write to closed outputs.
-type pooledIndex struct {
-	*index.Index
+// users are the apps that use a pooled value, which works with the logger and the storage of
+// the newest one. It must not keep the logger or the storage of a configuration that is
+// gone: they would keep the whole configuration in memory, and are closed.
+type users[T any] struct {
+	// use is called with what the newest app has attached with, whenever another app
+	// becomes the newest, and with the zero value when there is none any more. May be nil.
+	use func(T)
 
 	mutex sync.Mutex
-	users []indexUser // in the order in which they attached
+	all   []user[T] // in the order in which they attached
 }
 
-type indexUser struct {
-	app      *App
-	observer *index.Observer
+type user[T any] struct {
+	app  *App
+	with T
 }
 
-// attach has the index report to another app, until that app is detached.
-func (p *pooledIndex) attach(app *App, observer *index.Observer) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.users = append(p.users, indexUser{app, observer})
-	p.Observe(observer)
+// attach adds an app.
+func (u *users[T]) attach(app *App, with T) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	u.all = append(u.all, user[T]{app, with})
+	u.useNewest()
 }
 
-// detach has the index report to the newest remaining app. Usually the older
-// configuration goes, but it is the newer one if that failed to start.
-func (p *pooledIndex) detach(app *App) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.users = slices.DeleteFunc(p.users, func(u indexUser) bool { return u.app == app })
-	if len(p.users) == 0 {
-		p.Observe(nil)
-		return
+// detach removes an app. Usually the older configuration goes, but it is the newer one if
+// that failed to start.
+func (u *users[T]) detach(app *App) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	u.all = slices.DeleteFunc(u.all, func(other user[T]) bool { return other.app == app })
+	u.useNewest()
+}
+
+func (u *users[T]) useNewest() {
+	if u.use != nil {
+		u.use(u.last().with)
 	}
-	p.Observe(p.users[len(p.users)-1].observer)
+}
+
+func (u *users[T]) last() (last user[T]) {
+	if n := len(u.all); n > 0 {
+		last = u.all[n-1]
+	}
+	return last
 }
 
 // newest returns the app that has attached last; nil if there is none.
-func (p *pooledIndex) newest() *App {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	if len(p.users) == 0 {
-		return nil
-	}
-	return p.users[len(p.users)-1].app
+func (u *users[T]) newest() *App {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	return u.last().app
 }
 
-// storage returns the storage of the newest app: those of configurations that are gone are
-// closed.
-func (p *pooledIndex) storage() (certmagic.Storage, error) {
-	app := p.newest()
+// storage returns the storage of the newest app.
+func (u *users[T]) storage() (certmagic.Storage, error) {
+	app := u.newest()
 	if app == nil {
 		return nil, errNoConfiguration
 	}
@@ -165,100 +109,10 @@ func (p *pooledIndex) storage() (certmagic.Storage, error) {
 }
 
 // lock is App.lock of the newest app.
-func (p *pooledIndex) lock(ctx context.Context, name string) (unlock func(), err error) {
-	app := p.newest()
+func (u *users[T]) lock(ctx context.Context, name string) (unlock func(), err error) {
+	app := u.newest()
 	if app == nil {
 		return nil, errNoConfiguration
 	}
 	return app.lock(ctx, name)
 }
-
-// acquireIndex returns the index of a tree. The app holds one reference to it,
-// however many of its handlers use it.
-func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
-	key := poolKey{fsys: t.fsys, directories: t.directories, require: t.require, rescan: t.rescan, shared: t.poll > 0}
-	if signer != nil {
-		key.signer = signer.PublicKey().Armor
-	}
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if acquired := a.indexes[key]; acquired != nil {
-		return acquired.Index
-	}
-	value, loaded, _ := indexPool.LoadOrNew(key, func() (caddy.Destructor, error) {
-		p := new(pooledIndex)
-		o := t.options(signer)
-		o.KeyCopies = newKeyCopies(p.storage, t.identity())
-		if t.poll > 0 {
-			o.Shared = newSharedDigests(p.storage, p.lock, t.identity())
-		}
-		p.Index = index.New(o)
-		return p, nil // never an error
-	})
-	pooled := value.(*pooledIndex)
-	if loaded {
-		// Operators reload to have changes picked up. The scan reads no archive
-		// again, and the current snapshot is served meanwhile.
-		pooled.Refresh()
-	}
-	a.indexes[key] = pooled
-	var announce func(folders []string)
-	if t.poll > 0 {
-		changes := newChangeLog(a.ctx.Storage(), t.identity(), pooled.Refresh, a.logger)
-		a.changes[pooled.Index], announce = changes, changes.announce
-		go changes.run(a.ctx, t.poll)
-	}
-	pooled.attach(a, &index.Observer{
-		Logger: a.logger,
-		Scanned: func(before, now *index.Snapshot, took time.Duration) {
-			a.warnOfRoot(t, before, now)
-			a.emitScanned(t, now, took)
-		},
-		Withheld:    func(p index.Problem) { a.emitWithheld(t, p) },
-		KeysChanged: func(c index.KeysChange) { a.emitKeysChanged(t, c) },
-		Rewritten:   func(c index.ChangedVersion) { a.emitRewritten(t, c) },
-		Changed:     announce,
-	})
-	pooled.Start()
-	return pooled.Index
-}
-
-// digests are those of the indexes of a tree.
-func (a *App) digests(fsys fs.FS, directories tree.Directories) (digests []*index.Digests) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	for key, x := range a.indexes {
-		if key.fsys == fsys && key.directories == directories {
-			digests = append(digests, x.Digests())
-		}
-	}
-	return digests
-}
-
-// announce tells other instances to look at the whole tree of an index.
-func (a *App) announce(x *index.Index) {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	if changes := a.changes[x]; changes != nil {
-		changes.announce(nil)
-	}
-}
-
-// ByRoot returns the app's indexes by the root of their tree. Further indexes of
-// the same root, with other options, have a number after it: `/srv#2`.
-func (a *App) ByRoot() map[string]*index.Index {
-	a.mutex.Lock()
-	defer a.mutex.Unlock()
-	found := make(map[string]*index.Index, len(a.indexes))
-	for _, key := range slices.SortedFunc(maps.Keys(a.indexes), poolKey.compare) {
-		root := key.directories.Root
-		for n := 2; found[root] != nil; n++ {
-			root = fmt.Sprintf("%s#%d", key.directories.Root, n)
-		}
-		found[root] = a.indexes[key].Index
-	}
-	return found
-}
-
-// Interface guards
-var _ caddy.Destructor = (*pooledIndex)(nil)

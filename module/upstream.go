@@ -283,8 +283,8 @@ func (u *Upstream) policy() (p fill.Policy, err error) {
 	return p, nil
 }
 
-func parsePatterns(words []string) ([]fill.Pattern, error) {
-	var patterns []fill.Pattern
+func parsePatterns(words []string) ([]address.Pattern, error) {
+	var patterns []address.Pattern
 	for _, word := range words {
 		p, err := fill.ParsePattern(word)
 		if err != nil {

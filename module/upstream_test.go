@@ -89,7 +89,7 @@ func TestFillersOutliveReloads(t *testing.T) {
 		t.Error("the end of the older configuration detached the newer one")
 	}
 	count := func() (n int) {
-		fillerPool.Range(func(key, _ any) bool {
+		fillerPool.uses.Range(func(key, _ any) bool {
 			if key.(fillerKey).directories.Root == root {
 				n++
 			}
@@ -142,7 +142,7 @@ func TestFillerOfAFailedConfiguration(t *testing.T) {
 		t.Fatal("no error")
 	}
 	c.cancel()
-	fillerPool.Range(func(key, _ any) bool {
+	fillerPool.uses.Range(func(key, _ any) bool {
 		if key.(fillerKey).directories.Root == root {
 			t.Error("a filler is left")
 		}

@@ -2,27 +2,24 @@ package pages
 
 import (
 	"bytes"
+	"cmp"
 	"compress/gzip"
-	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"math"
 	"net/http"
-	"strconv"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"weak"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
-// An answer is what is written for a request. It does not change once it is made.
+// An answer to a request. It does not change once it is made.
 type answer struct {
 	status      int
 	contentType string // empty: it is a page
@@ -31,20 +28,19 @@ type answer struct {
 	location    string // of a redirect
 	cookies     []*http.Cookie
 
-	// Zipped is the body compressed with gzip, of an answer that is kept; nil
-	// otherwise.
+	// zipped is the body compressed with gzip. It is nil unless the answer is cached.
 	zipped []byte
 
-	// About is the provider or module that it is about, in this version; zero if it is
-	// about none, or about what is not there.
+	// About is the provider or module that the answer shows, in this version; zero if it
+	// shows none.
 	about   address.Address
 	version string
 
-	challenges bool // as a 401, it asks for a password also where people sign in otherwise
+	challenges bool // a 401 asks for a password even if people sign in otherwise
 
-	immutable bool   // the URL has this content for good
-	unstored  bool   // no cache keeps it, not even that of the browser
-	policy    string // Content-Security-Policy; empty: that of the pages
+	immutable bool   // the URL always has this content
+	unstored  bool   // no cache keeps it, not even the browser's
+	policy    string // Content-Security-Policy; empty: pagePolicy
 }
 
 // Content-Security-Policies: a page has nothing but what this registry serves, and a
@@ -65,8 +61,8 @@ func pageAnswer(name string, model any) (*answer, error) {
 	return &answer{status: http.StatusOK, body: body, tag: contentTag(body)}, nil
 }
 
-// contentTag makes a validator from content. What a page shows depends on the visitor,
-// and so does its validator: it discloses no more than the page.
+// contentTag makes a validator from content. The content of a page depends on the visitor,
+// and so does its validator, so that it discloses no more than the page.
 func contentTag(content []byte) string {
 	sum := sha256.Sum256(content)
 	return base64.RawURLEncoding.EncodeToString(sum[:15])
@@ -90,11 +86,11 @@ func zip(content []byte) []byte {
 	return b.Bytes()
 }
 
-// minZipped is what fits into one packet anyway.
+// minZipped is the size up to which content fits into one packet anyway.
 const minZipped = 1400
 
-// acceptsGzip reports whether an Accept-Encoding header allows gzip. What says so in
-// another way gets the answer as it is.
+// acceptsGzip reports whether an Accept-Encoding header allows gzip in the usual way. Other
+// clients get the answer uncompressed.
 func acceptsGzip(header string) bool {
 	for coding := range strings.SplitSeq(header, ",") {
 		name, weight, weighted := strings.Cut(coding, ";")
@@ -109,38 +105,56 @@ func acceptsGzip(header string) bool {
 
 // write writes an answer, and reports it to the registry.
 func (s *Site) write(w http.ResponseWriter, r *http.Request, a *answer) {
-	status, body := s.writeHeader(w, r, a)
+	status, length := s.writeAnswer(w, r, a)
 	if s.Registry.Answered != nil {
-		s.Registry.Answered(r, handlers.NewPageExchange(a.about, a.version, status, int64(len(body))))
-	}
-	if len(body) > 0 {
-		_, _ = w.Write(body) // that a browser has left is not an error here
+		s.Registry.Answered(r, handlers.NewPageExchange(a.about, a.version, status, int64(length)))
 	}
 }
 
-// writeHeader writes the header of an answer, and returns its status and the body that
-// is to follow.
-func (s *Site) writeHeader(w http.ResponseWriter, r *http.Request, a *answer) (status int, body []byte) {
-	contentType, policy, caching := a.contentType, a.policy, "no-cache"
-	if contentType == "" {
-		contentType = htmlType
+// writeAnswer writes an answer, and returns its status and the length of its body.
+func (s *Site) writeAnswer(w http.ResponseWriter, r *http.Request, a *answer) (status, length int) {
+	s.setHeader(w.Header(), r, a)
+	c := handlers.Content{Type: cmp.Or(a.contentType, htmlType), Body: a.body, Caching: s.caching(a)}
+	if a.location != "" {
+		c.Redirect(w, a.status, a.location)
+		return a.status, 0
 	}
-	if policy == "" {
-		policy = pagePolicy
+	other := ""
+	if a.tag != "" {
+		c.ETag, other = `"`+a.tag+`"`, `"`+a.tag+`-gzip"` // as Caddy's encode writes them, which removes the suffix from requests
 	}
+	zipped := a.zipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding"))
+	if zipped {
+		c.Body, c.ETag, other = a.zipped, other, c.ETag
+	}
+	if a.status == http.StatusOK && a.tag != "" && c.NotModified(w, r, other) {
+		return http.StatusNotModified, 0
+	}
+	if zipped {
+		w.Header().Set("Content-Encoding", "gzip")
+	}
+	return a.status, c.Write(w, r, a.status)
+}
+
+// caching is the Cache-Control of an answer.
+func (s *Site) caching(a *answer) string {
 	switch {
 	case a.immutable:
-		caching = "public, max-age=31536000, immutable"
+		return "public, max-age=31536000, immutable"
 	case a.unstored:
-		caching = "no-store"
+		return "no-store"
 	case s.Registry.Rules != nil:
-		caching = "private, no-cache"
+		return "private, no-cache"
 	}
+	return "no-cache"
+}
+
+// setHeader sets the header that does not depend on the form in which the content is sent.
+func (s *Site) setHeader(h http.Header, r *http.Request, a *answer) {
 	// One array for all values: with Header.Set there would be one for each.
-	values := [...]string{policy, "nosniff", "same-origin", "same-origin", "same-origin", caching}
-	h := w.Header()
+	values := [...]string{cmp.Or(a.policy, pagePolicy), "same-origin", "same-origin", "same-origin"}
 	for i, name := range [...]string{
-		"Content-Security-Policy", "X-Content-Type-Options", "Referrer-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy", "Cache-Control",
+		"Content-Security-Policy", "Referrer-Policy", "Cross-Origin-Opener-Policy", "Cross-Origin-Resource-Policy",
 	} {
 		h[name] = values[i : i+1 : i+1]
 	}
@@ -162,49 +176,18 @@ func (s *Site) writeHeader(w http.ResponseWriter, r *http.Request, a *answer) (s
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", "1")
 	}
-	if a.location != "" {
-		h.Set("Location", a.location)
-		w.WriteHeader(a.status)
-		return a.status, nil
-	}
-	body = a.body
-	zipped := a.zipped != nil && acceptsGzip(r.Header.Get("Accept-Encoding"))
 	if a.zipped != nil {
 		h.Add("Vary", "Accept-Encoding")
 	}
-	if a.tag != "" {
-		plain, compressed := `"`+a.tag+`"`, `"`+a.tag+`-gzip"` // as Caddy's encode writes them, which removes the suffix from requests
-		etag := plain
-		if zipped {
-			etag = compressed
-		}
-		h["Etag"] = []string{etag}
-		condition := r.Header.Get("If-None-Match")
-		if a.status == http.StatusOK && (handlers.ETagMatches(condition, plain) || handlers.ETagMatches(condition, compressed)) {
-			w.WriteHeader(http.StatusNotModified)
-			return http.StatusNotModified, nil
-		}
-	}
-	if zipped {
-		body = a.zipped
-		h["Content-Encoding"] = []string{"gzip"}
-	}
-	h["Content-Type"] = []string{contentType}
-	h["Content-Length"] = []string{strconv.Itoa(len(body))}
-	w.WriteHeader(a.status)
-	if r.Method == http.MethodHead {
-		body = nil
-	}
-	return a.status, body
 }
 
-// A pageKey is everything that a page depends on which is the same for everyone,
-// beside the snapshot and the configuration.
+// A pageKey has everything that a page for everyone depends on, beside the snapshot and the
+// configuration.
 type pageKey struct {
 	route
 	query
 	self svchost.Hostname
-	base string // of the URLs of services; empty where a page has none
+	base string // of the URLs of services; empty if the page has none
 }
 
 // clone returns the key in memory of its own: its strings may be parts of a request
@@ -226,9 +209,6 @@ const (
 	maxPage  = 8 << 20
 )
 
-// pageOverhead is about what an entry takes beside its page.
-const pageOverhead = 512
-
 // A pageCache keeps the pages of the latest snapshot.
 type pageCache struct {
 	latest atomic.Pointer[snapshotPages]
@@ -236,7 +216,7 @@ type pageCache struct {
 
 func newPageCache() *pageCache { return new(pageCache) }
 
-// of returns the pages of a snapshot. Those of the one before are dropped, unless it
+// of returns the pages of a snapshot. The pages of the snapshot before are dropped, unless s
 // is not the newest: a request that is still answered from an older one has pages of
 // its own.
 func (c *pageCache) of(s, newest *index.Snapshot) *snapshotPages {
@@ -257,64 +237,12 @@ func (c *pageCache) of(s, newest *index.Snapshot) *snapshotPages {
 // memory.
 type snapshotPages struct {
 	snapshot weak.Pointer[index.Snapshot]
-
-	mutex sync.Mutex
-	lru   *simplelru.LRU[pageKey, *answer]
-	bytes int
-
-	making map[pageKey]chan struct{} // closed once the page is made
+	cache.Cache[pageKey, *answer]
 }
-
-func (a *answer) size() int { return len(a.body) + len(a.zipped) + pageOverhead }
 
 func newSnapshotPages(s *index.Snapshot) *snapshotPages {
-	p := &snapshotPages{snapshot: weak.Make(s), making: make(map[pageKey]chan struct{})}
-	p.lru, _ = simplelru.NewLRU(math.MaxInt, func(_ pageKey, a *answer) { // an error is only for sizes below 1
-		p.bytes -= a.size()
-	})
-	return p
-}
-
-// begin returns a page that is kept. If there is none, the caller is to make and put
-// it, and then call done: others who ask for the same wait for that.
-func (p *snapshotPages) begin(ctx context.Context, key pageKey) (a *answer, done func(), err error) {
-	for {
-		p.mutex.Lock()
-		if a, ok := p.lru.Get(key); ok {
-			p.mutex.Unlock()
-			return a, nil, nil
-		}
-		making, others := p.making[key]
-		if !others {
-			making = make(chan struct{})
-			p.making[key] = making
-		}
-		p.mutex.Unlock()
-		if !others {
-			return nil, func() { p.made(key, making) }, nil
-		}
-		select {
-		case <-making:
-		case <-ctx.Done():
-			return nil, nil, ctx.Err()
-		}
-	}
-}
-
-func (p *snapshotPages) made(key pageKey, making chan struct{}) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	delete(p.making, key)
-	close(making)
-}
-
-// put keeps a page. The key is kept too, so that it is a clone.
-func (p *snapshotPages) put(key pageKey, a *answer) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.lru.Remove(key) // Add would not tell the size of what it replaces
-	p.lru.Add(key, a)
-	for p.bytes += a.size(); p.bytes > maxPages; {
-		p.lru.RemoveOldest()
+	return &snapshotPages{
+		snapshot: weak.Make(s),
+		Cache:    cache.Cache[pageKey, *answer]{MaxBytes: maxPages, Size: func(a *answer) int { return len(a.body) + len(a.zipped) }},
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 	"net/http"
+	"net/http/httptest"
 	"reflect"
 	"strings"
 	"testing"
@@ -12,58 +13,35 @@ import (
 	"unsafe"
 )
 
+// The page goes on when the request that has begun it ends.
 func TestAPageIsMadeOnceForAllWhoAskAtOnce(t *testing.T) {
+	shared := siteOf(t, snapshotOf(t, siteTree(t)))
 	synctest.Test(t, func(t *testing.T) {
-		pages, key := newSnapshotPages(nil), pageKey{base: "a page"}
-		a, done, err := pages.begin(t.Context(), key)
-		if a != nil || err != nil {
-			t.Fatal(a, err)
+		s := &Site{Registry: shared.Registry}
+		s.once.Do(func() { s.cache, s.writing = newPageCache(), make(chan struct{}, 1) })
+		s.writing <- struct{}{} // a README waits for its turn
+		ctx, leave := context.WithCancel(t.Context())
+		ask := func(ctx context.Context) *httptest.ResponseRecorder {
+			w := httptest.NewRecorder()
+			go s.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/modules/acme/vpc/aws", nil))
+			synctest.Wait()
+			return w
 		}
-		var got [10]*answer
-		for i := range got {
-			go func() { got[i], _, _ = pages.begin(t.Context(), key) }()
-		}
-		left, cancel := context.WithCancel(t.Context())
-		var gone error
-		go func() { _, _, gone = pages.begin(left, key) }()
+		first, second := ask(ctx), ask(t.Context())
+		leave()
 		synctest.Wait()
-		if cancel(); got != [10]*answer{} {
-			t.Error("somebody did not wait")
+		if first.Code != http.StatusServiceUnavailable {
+			t.Errorf("the first, which has left, gets %d", first.Code)
 		}
-		synctest.Wait()
-		if !errors.Is(gone, context.Canceled) {
-			t.Errorf("who has left waits on: %v", gone)
+		if second.Body.Len() > 0 {
+			t.Error("the second did not wait")
 		}
-		made := &answer{body: []byte("it")}
-		pages.put(key, made)
-		done()
+		<-s.writing
 		synctest.Wait()
-		for i, a := range got {
-			if a != made {
-				t.Errorf("%d: %v", i, a)
-			}
-		}
-	})
-}
-
-func TestAPageThatIsNotKeptIsMadeByTheNext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		pages, key := newSnapshotPages(nil), pageKey{base: "a page"}
-		_, done, _ := pages.begin(t.Context(), key)
-		finished := 0
-		for range 3 {
-			go func() {
-				if _, done, _ := pages.begin(t.Context(), key); done != nil {
-					finished++
-					done()
-				}
-			}()
-		}
-		synctest.Wait()
-		done()
-		synctest.Wait()
-		if finished != 3 || len(pages.making) != 0 {
-			t.Errorf("%d have made it, %d still do", finished, len(pages.making))
+		s.writing <- struct{}{} // whatever has to be made now, waits
+		third := ask(t.Context())
+		if second.Code != http.StatusOK || third.Code != http.StatusOK || third.Body.String() != second.Body.String() {
+			t.Errorf("the second gets %d, the third %d", second.Code, third.Code)
 		}
 	})
 }

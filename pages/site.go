@@ -2,6 +2,7 @@ package pages
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -9,12 +10,14 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"time"
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
 	"github.com/caddy-terraform/caddy-terraform-registry/access/signin"
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/pages/markdown"
 )
@@ -140,21 +143,31 @@ func (s *Site) answer(v *visit) (*answer, error) {
 		key.base = v.view.ServicesURL()
 	}
 	pages := s.cache.of(v.view.Snapshot(), s.Registry.Snapshot())
-	a, done, err := pages.begin(v.request.Context(), key)
-	if a != nil || err != nil {
-		return a, err
+	if a, ok := pages.Get(key); ok {
+		return a, nil
 	}
-	defer done()
-	key = key.clone()
-	v.route, v.query = key.route, key.query // the answer refers to the route, too
-	a, err = s.render(v)
-	if err == nil && a.status == http.StatusOK && len(a.body) <= maxPage {
+	a, err := s.share(v, pages, key.clone())
+	if err != nil && v.route.address != (address.Address{}) {
+		v.view.Await(v.route.address)
+	}
+	return a, err
+}
+
+func (s *Site) share(v *visit, pages *snapshotPages, key pageKey) (*answer, error) {
+	request, view := v.request.Clone(v.request.Context()), v.view.Detached(v.request) // nothing else changes these
+	made := visit{site: s, route: key.route, query: key.query}                        // an answer refers to its route, too
+	return pages.Load(v.request.Context(), key, func(ctx context.Context) (*answer, time.Duration, error) {
+		made.request = request.WithContext(ctx)
+		made.view = view.Detached(made.request)
+		a, err := s.render(&made)
+		if err != nil || a.status != http.StatusOK || len(a.body) > maxPage {
+			return a, 0, err
+		}
 		if strings.HasPrefix(cmp.Or(a.contentType, htmlType), "text/") {
 			a.zipped = zip(a.body)
 		}
-		pages.put(key, a)
-	}
-	return a, err
+		return a, cache.UntilEvicted, nil
+	})
 }
 
 func (s *Site) render(v *visit) (*answer, error) {

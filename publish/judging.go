@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -76,18 +77,12 @@ func (p *Publisher) scan(ctx context.Context, files tree.Tree, s stage, c *stage
 // not be read.
 func (p *Publisher) remember(ctx context.Context, s stage, c *staged, digests *index.Digests) {
 	for name, info := range c.files {
-		if digest, ok := p.digestOf(checkedAs(c.sums[name], info)); ok {
+		if digest, ok := p.checked.Get(checkedAs(c.sums[name], info)); ok {
 			digests.AddPackage(info, digest)
 		} else if s.part.InBucket() {
 			p.checkStaged(ctx, s, name, digests)
 		}
 	}
-}
-
-func (p *Publisher) digestOf(f checkedFile) (archive.PackageDigest, bool) {
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	return p.checked.Get(f)
 }
 
 // checkStaged reads a staged package. It reports no error, since a scan reports it.
@@ -106,9 +101,7 @@ func (p *Publisher) checkStaged(ctx context.Context, s stage, name string, diges
 		return
 	}
 	digests.AddPackage(info, digest)
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
-	p.checked.Add(checkedAs(digest.SHA256, info), digest)
+	p.checked.Put(checkedAs(digest.SHA256, info), digest, cache.UntilEvicted)
 }
 
 // rememberCopied passes the digests of packages to later scans where a Bucket has
@@ -119,7 +112,7 @@ func (p *Publisher) rememberCopied(c *staged, copied map[string]fs.FileInfo, dig
 		if staged == nil || staged.Size() != info.Size() {
 			continue
 		}
-		if digest, ok := p.digestOf(checkedAs(c.sums[name], staged)); ok {
+		if digest, ok := p.checked.Get(checkedAs(c.sums[name], staged)); ok {
 			digests.AddPackage(info, digest)
 		}
 	}

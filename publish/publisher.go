@@ -14,10 +14,9 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
-	"github.com/hashicorp/golang-lru/v2/simplelru"
-
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/registryhcl"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -33,7 +32,7 @@ const (
 	DefaultMaxStagedEach = 20 << 30
 )
 
-// An Index offers clients what is in the tree. It is an *index.Index.
+// An Index offers the tree to clients. It is an *index.Index.
 type Index interface {
 	Snapshot() *index.Snapshot
 	Next(ctx context.Context, after *index.Snapshot, wanted ...index.Wanted) *index.Snapshot
@@ -49,36 +48,36 @@ type Options struct {
 	// Index returns the index of the tree; nil while there is none yet.
 	Index func() Index
 
-	// Lock waits for the lock of a name, which all instances that share the tree have
-	// in common, and all requests of this one, or for the end of ctx.
+	// Lock waits for the lock of a name, or for the end of ctx. All instances that share
+	// the tree, and all requests of this one, share the lock.
 	Lock func(ctx context.Context, name string) (unlock func(), err error)
 
-	// Hostnames are the registry's own: what lies under one of them in the tree is
+	// Hostnames are the registry's own names: addresses under one of them in the tree are
 	// hosted too, and a version that is there cannot be published again.
 	Hostnames []svchost.Hostname
 
-	// KeyCopies are those of the index. A release of a namespace that had keys, and has no
+	// KeyCopies are the copies of keys that the index has. A release of a namespace that had keys, and has no
 	// keys file, is refused. Nil: there are none.
 	KeyCopies index.KeyCopies
 
-	// RequireSignatures: a release without a publisher's signature is refused.
+	// RequireSignatures refuses releases without a publisher's signature.
 	RequireSignatures bool
 
-	// MaxSize of a file in bytes. Zero: DefaultMaxSize.
+	// MaxSize is the maximum size of a file in bytes. Zero: DefaultMaxSize.
 	MaxSize int64
 
 	// Staging is how long an unfinished release stays after its last file. Zero:
 	// DefaultStaging.
 	Staging time.Duration
 
-	// MaxStaged is how much may be staged and on its way in, and MaxStagedEach how much of
-	// that may be one subject's, in bytes. Zero: the defaults.
+	// MaxStaged is how many bytes may be staged and on their way in, and MaxStagedEach how
+	// many of them one subject may have. Zero: the defaults.
 	MaxStaged, MaxStagedEach int64
 
 	// Now is the clock. Nil: time.Now.
 	Now func() time.Time
 
-	// Logger logs what fails on this side. May be nil.
+	// Logger receives failures of the server. May be nil.
 	Logger *slog.Logger
 }
 
@@ -90,12 +89,11 @@ type Publisher struct {
 
 	unpacking sync.Mutex // of documentation, once its version is locked
 
-	mutex   sync.Mutex
-	checked *simplelru.LRU[checkedFile, archive.PackageDigest] // packages that are staged
+	checked cache.Cache[checkedFile, archive.PackageDigest] // packages that are staged
 }
 
-// A checkedFile is a package as it was when it was checked. Renaming it on a disk changes
-// none of this, writing to it does.
+// A checkedFile identifies the content of a package that was checked. Renaming the file on a
+// disk changes no field, and writing to it does.
 type checkedFile struct {
 	sum     wire.SHA256
 	size    int64
@@ -111,8 +109,8 @@ func checkedAs(sum wire.SHA256, info fs.FileInfo) checkedFile {
 	return c
 }
 
-// maxChecked is how many packages that were checked are remembered: those of some
-// fifty releases that are being published at the same time.
+// maxChecked bounds the packages that were checked and are remembered: the packages of
+// some fifty releases that are being published at the same time.
 const maxChecked = 1024
 
 // New returns a Publisher.
@@ -131,14 +129,16 @@ func New(o Options) (*Publisher, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
-	checked, err := simplelru.NewLRU[checkedFile, archive.PackageDigest](maxChecked, nil)
-	return &Publisher{options: o, opener: tree.NewOpener(o.Open), room: newRoom(o.MaxStaged, o.MaxStagedEach), checked: checked}, err
+	return &Publisher{
+		options: o, opener: tree.NewOpener(o.Open), room: newRoom(o.MaxStaged, o.MaxStagedEach),
+		checked: cache.Cache[checkedFile, archive.PackageDigest]{MaxEntries: maxChecked},
+	}, nil
 }
 
-// An Outcome is what has come of an upload.
+// An Outcome says how an upload has ended.
 type Outcome uint8
 
-// The outcomes of uploads that are taken.
+// The outcomes of accepted uploads.
 const (
 	Added     Outcome = iota // it is published now
 	Waiting                  // it is staged
@@ -150,16 +150,17 @@ type Result struct {
 	Outcome Outcome
 	wire.Publication
 
-	// Notices are what a registry.hcl has changed.
+	// Notices are the changes by a registry.hcl.
 	Notices NoticeChanges
 }
 
-// Put takes a file, and returns when clients are offered what it completes, or what the
-// tree has already: that may have come there a moment ago, by another upload or after a
-// crash. With an error nothing of the file is left. The error is a *Refusal, ErrNothing for a bodiless
-// upload of bytes that are not there, ErrChanged, that of a Precondition, or one of
-// ErrInterrupted, ErrUnavailable, index.ErrDiskFull and index.ErrNotWritable. After an index.ErrStore the file may have
-// been taken all the same; sending it again tells.
+// Put takes a file, and returns when clients are offered the version that it completes. If
+// the tree has the file already, Put waits in the same way: another upload or the repair
+// after a crash may have put it there a moment ago. If Put fails, nothing of the file is
+// left. The error is a *Refusal, ErrNothing for a bodiless upload of bytes that are not
+// there, ErrChanged, the error of a Precondition, or one of ErrInterrupted, ErrUnavailable,
+// tree.ErrDiskFull and tree.ErrNotWritable. After a tree.ErrStore the file may have been
+// taken all the same, and sending it again tells.
 func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 	if err := f.checkLength(); err != nil {
 		return Result{}, err
@@ -196,7 +197,7 @@ func (p *Publisher) Put(ctx context.Context, f File, u Upload) (Result, error) {
 // maxDocs bounds an archive of documentation, in bytes.
 const maxDocs = 64 << 20
 
-// limit is how large a file may be, in bytes.
+// limit returns the maximum size of a file, in bytes.
 func (p *Publisher) limit(k Kind) int64 {
 	switch k {
 	case Checksums, Signature, Manifest:
@@ -222,13 +223,13 @@ func (p *Publisher) open() (tree.Tree, error) {
 }
 
 // lockPatience is how long a request waits for a lock. A client that is told to try again
-// has a better answer than one that waits, since a lock may never come: its storage hangs,
-// or what had it could not give it back.
+// has a better answer than one that waits, since a lock may never come: its storage may
+// hang, or its owner may have failed to give it back.
 const lockPatience = 30 * time.Second
 
-// lock locks what is published under a name, here and at all other instances. The end of
-// the waiting does not end the context of a lock that was taken: some storages renew locks
-// by it.
+// lock locks a name for publishing, here and at all other instances. The context of a lock
+// that was taken lives on after the wait, because some storages renew locks as long as it
+// lives.
 func (p *Publisher) lock(ctx context.Context, name string) (unlock func(), err error) {
 	waiting, end := context.WithCancelCause(ctx)
 	patience := time.AfterFunc(lockPatience, func() { end(errLockPatience) })
@@ -251,8 +252,8 @@ func (p *Publisher) lock(ctx context.Context, name string) (unlock func(), err e
 
 var errLockPatience = fmt.Errorf("it was not to be had within %s", lockPatience)
 
-// lockIn is lock for a change in a part of the tree. What a client has sent to a tree
-// that was replaced meanwhile would never be offered.
+// lockIn is lock for a change in a part of the tree. If the tree was replaced meanwhile, it
+// fails, since a file in the old tree would never be offered.
 func (p *Publisher) lockIn(ctx context.Context, part tree.Part, name string) (unlock func(), err error) {
 	if unlock, err = p.lock(ctx, name); err != nil {
 		return nil, err
@@ -290,12 +291,12 @@ func (p *Publisher) checkNotWithdrawn(f File) error {
 	return nil
 }
 
-// hostnames are those under which an address is hosted; the empty one comes first.
+// hostnames returns the hostnames under which an address is hosted, the empty one first.
 func (p *Publisher) hostnames() []svchost.Hostname {
 	return append([]svchost.Hostname{""}, p.options.Hostnames...)
 }
 
-// snapshot is the latest one; nil if there is none.
+// snapshot returns the latest snapshot, or nil if there is none.
 func (p *Publisher) snapshot() *index.Snapshot {
 	x := p.options.Index()
 	if x == nil {
@@ -304,12 +305,12 @@ func (p *Publisher) snapshot() *index.Snapshot {
 	return x.Snapshot()
 }
 
-// patience is how long a request waits until clients are offered what it has
+// patience is how long a request waits until clients are offered the version that it has
 // completed. Usually that takes some milliseconds, since all digests are known.
 const patience = time.Minute
 
 // await waits for a snapshot for which done reports true. It returns the last snapshot
-// that it has seen, and whether that is it.
+// that it has seen, and whether done reports true for it.
 func (p *Publisher) await(ctx context.Context, wanted index.Wanted, done func(*index.Snapshot) bool) (*index.Snapshot, bool) {
 	x := p.options.Index()
 	if x == nil {
@@ -328,14 +329,14 @@ func (p *Publisher) await(ctx context.Context, wanted index.Wanted, done func(*i
 	return last, true
 }
 
-// awaitScan waits for a scan that begins later than now.
+// awaitScan waits for the end of a scan that begins later than now.
 func (p *Publisher) awaitScan(ctx context.Context, a address.Address) {
 	change := p.changed(a)
 	p.await(ctx, index.Wanted{Address: a}, func(s *index.Snapshot) bool { return s.Sees(change) })
 }
 
 // awaitOffer waits until clients are offered what a file has completed, and returns why
-// they are not, if so. The index may see more than was checked: what else lies in the tree.
+// they are not, if so. The index may see more than was checked: other files of the tree.
 func (p *Publisher) awaitOffer(ctx context.Context, f File, sum string) (problem string) {
 	change := p.changed(f.Address)
 	last, scanned := p.await(ctx, index.Wanted{Address: f.Address, Version: f.Version}, func(now *index.Snapshot) bool {
@@ -350,8 +351,8 @@ func (p *Publisher) awaitOffer(ctx context.Context, f File, sum string) (problem
 	return "it is in the tree, and will be offered when the registry has read it"
 }
 
-// offered reports whether clients are offered the version that a file belongs to: for the
-// platform of a package, and of a module these bytes.
+// offered reports whether clients are offered the version of a file: for the platform of a
+// package, and with the bytes of a module.
 func (p *Publisher) offered(s *index.Snapshot, f File, sum string) bool {
 	return s != nil && slices.ContainsFunc(p.hostnames(), func(hostname svchost.Hostname) bool {
 		a := f.Address.At(hostname)
@@ -378,7 +379,7 @@ func (f File) publication(status string, sum wire.SHA256) wire.Publication {
 	return wire.Publication{Status: status, Address: f.Address.String(), Version: f.Version, File: f.Name, SHA256: sum.String()}
 }
 
-// added is the result of a file that has come into the tree.
+// added returns the result for a file that has come into the tree.
 func (f File) added(sum wire.SHA256) Result {
 	return Result{Outcome: Added, Publication: f.publication(wire.Published, sum)}
 }
@@ -392,7 +393,7 @@ func (f File) errOtherBytes() error {
 	return conflict("version %s of %s is published with another %s: a version never changes, publish a new one", f.Version, f.Address, f.Name)
 }
 
-// errPublished is for a version that cannot be dropped any more.
+// errPublished is for a version that can no longer be dropped.
 func (s stage) errPublished() error {
 	return conflict("version %s of %s is published, and is not deleted: withdraw it in its %s, and clients are no longer offered it", s.version, s.address, tree.MetadataName)
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/archive"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
@@ -216,9 +217,7 @@ func (p *Publisher) keep(ctx context.Context, r *received, name string) error {
 		return tree.StorageError(err)
 	}
 	if r.digest.SHA256 == r.sum { // it is a package
-		p.mutex.Lock()
-		defer p.mutex.Unlock()
-		p.checked.Add(checkedAs(r.sum, info), r.digest)
+		p.checked.Put(checkedAs(r.sum, info), r.digest, cache.UntilEvicted)
 	}
 	return nil
 }
@@ -232,10 +231,8 @@ func (p *Publisher) move(s stage, b build, from, to string) error {
 	if err != nil {
 		return tree.StorageError(err)
 	}
-	p.mutex.Lock()
-	defer p.mutex.Unlock()
 	if digest, ok := p.checked.Get(checkedAs(b.sum, b.info)); ok && info.Size() == b.info.Size() {
-		p.checked.Add(checkedAs(b.sum, info), digest)
+		p.checked.Put(checkedAs(b.sum, info), digest, cache.UntilEvicted)
 	}
 	return nil
 }
@@ -439,7 +436,7 @@ func (p *Publisher) Drop(ctx context.Context, a address.Address, version string)
 	if present, err = p.presentRelease(files, s.address, version); err != nil {
 		return err
 	}
-	if present.exists { // published meanwhile: the stage may still have documentation that replaces the release's
+	if present.exists { // meanwhile: the rest of its stage may be documentation that replaces it
 		return s.errPublished()
 	}
 	c, err := s.read()

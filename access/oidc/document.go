@@ -24,7 +24,8 @@ const (
 
 // A document of an issuer is fetched when it is first needed, cached, and fetched
 // again in the background when it is stale. It stays cached whatever happens to
-// the issuer.
+// the issuer. That is why it is not in a cache.Cache, whose values end with their life,
+// and whose loads end with their callers.
 type document[T any] struct {
 	fetch func() (T, error) // takes a bounded time
 	now   func() time.Time

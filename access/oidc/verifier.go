@@ -20,9 +20,9 @@ import (
 
 	"github.com/coreos/go-oidc/v3/oidc"
 	"github.com/go-jose/go-jose/v4"
-	lru "github.com/hashicorp/golang-lru/v2"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 )
 
 // ErrRefused means that a JSON Web Token is not accepted: it has expired, has
@@ -40,15 +40,10 @@ const (
 	maxVerdicts = 4096
 
 	// verdictLife is how long a verdict is cached at most. After that, a key that
-	// its issuer has withdrawn, once that is known, verifies no token any more.
+	// its issuer has withdrawn, once that is known, verifies no token any more. A
+	// verdict also ends with its token.
 	verdictLife = 5 * time.Minute
 )
-
-// A verdict is the subject of a valid token.
-type verdict struct {
-	subject access.Subject
-	ends    time.Time
-}
 
 // A Verifier verifies the tokens of an issuer that are meant for this registry.
 // It is safe for concurrent use.
@@ -57,20 +52,18 @@ type Verifier struct {
 	audience []string
 	claims   claimMapping
 
-	// Verdicts on valid tokens, by SHA-256 of the token: verifying a signature takes
+	// Subjects of valid tokens, by SHA-256 of the token: verifying a signature takes
 	// a hundred times as long as all the rest. Refusals are not cached, as made-up
-	// tokens would evict the valid ones. The cache is not an expirable one, since
-	// verdicts also end with their tokens, and since an expirable cache has a
-	// goroutine that would outlive the verifier.
-	verdicts *lru.Cache[[sha256.Size]byte, verdict]
+	// tokens would evict the valid ones.
+	verdicts cache.Cache[[sha256.Size]byte, access.Subject]
 }
 
 // Options determine which tokens of an issuer are accepted, and what subject they
 // identify. A claim within another is named with a dot, as in
 // `realm_access.roles`.
 type Options struct {
-	// Audience are the names of this registry at the issuer, one of which a token
-	// must have as its audience. Required: the issuer's tokens for other services
+	// Audience lists the names of this registry at the issuer. The audience of a token
+	// must include one of them. Required: the issuer's tokens for other services
 	// must not be accepted.
 	Audience []string
 
@@ -101,11 +94,10 @@ func NewVerifier(issuer *Issuer, o Options) (*Verifier, error) {
 	if err != nil {
 		return nil, err
 	}
-	verdicts, err := lru.New[[sha256.Size]byte, verdict](maxVerdicts)
-	if err != nil {
-		return nil, err
-	}
-	return &Verifier{issuer, o.Audience, claims, verdicts}, nil
+	return &Verifier{
+		issuer: issuer, audience: o.Audience, claims: claims,
+		verdicts: cache.Cache[[sha256.Size]byte, access.Subject]{MaxEntries: maxVerdicts, Now: issuer.now},
+	}, nil
 }
 
 // Verify returns the subject of the token, whose groups must not be changed. The
@@ -115,19 +107,15 @@ func (v *Verifier) Verify(ctx context.Context, token string) (access.Subject, er
 	if strings.Count(token, ".") != 2 {
 		return access.Subject{}, errNotJWT
 	}
-	digest, now := sha256.Sum256([]byte(token)), v.issuer.now()
-	if cached, ok := v.verdicts.Get(digest); ok && now.Before(cached.ends) {
-		return cached.subject, nil
+	digest := sha256.Sum256([]byte(token))
+	if subject, ok := v.verdicts.Get(digest); ok {
+		return subject, nil
 	}
 	identity, err := v.identify(ctx, token)
 	if err != nil {
 		return access.Subject{}, err
 	}
-	ends := now.Add(verdictLife)
-	if identity.Expiry.Before(ends) {
-		ends = identity.Expiry
-	}
-	v.verdicts.Add(digest, verdict{identity.Subject, ends})
+	v.verdicts.Put(digest, identity.Subject, min(verdictLife, identity.Expiry.Sub(v.issuer.now())))
 	return identity.Subject, nil
 }
 
@@ -199,7 +187,7 @@ func (v *Verifier) subject(token *oidc.IDToken) (access.Subject, error) {
 	return v.claimed(token)
 }
 
-// claimed returns the subject of the claims of a verified token, whoever it is meant for.
+// claimed returns the subject of the claims of a verified token for any audience.
 func (v *Verifier) claimed(token *oidc.IDToken) (access.Subject, error) {
 	var claims map[string]any
 	if err := token.Claims(&claims); err != nil {
@@ -209,7 +197,7 @@ func (v *Verifier) claimed(token *oidc.IDToken) (access.Subject, error) {
 }
 
 // A parsedKeySet verifies the signature of one token for go-oidc, and keeps the
-// error, of which go-oidc keeps only the text.
+// error: go-oidc keeps only its text.
 type parsedKeySet struct {
 	issuer *Issuer
 	token  *jose.JSONWebSignature

@@ -1,6 +1,7 @@
 package oidc
 
 import (
+	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/pem"
@@ -243,7 +244,7 @@ func BenchmarkVerify(b *testing.B) {
 	b.Run("new", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
-			v.verdicts.Purge()
+			v.verdicts.Remove(sha256.Sum256([]byte(token)))
 			if _, err := v.Verify(b.Context(), token); err != nil {
 				b.Fatal(err)
 			}

@@ -11,6 +11,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -36,11 +37,11 @@ type Options struct {
 	// second later, so that a root that is replaced by a rename is noticed.
 	Open func() (tree.Tree, error)
 
-	// Digests returns those of the indexes of the tree, which then need not read again what
-	// has come into it. Nil: there are none.
+	// Digests returns the digests of the indexes of the tree, which then need not read again
+	// the files that have come into it. Nil: there are none.
 	Digests func() []*index.Digests
 
-	// KeyCopies are those of the indexes of the tree. Nothing comes in for a namespace that
+	// KeyCopies are the copies of keys that the indexes of the tree have. Nothing comes in for a namespace that
 	// had keys and has no keys file. Nil: there are none.
 	KeyCopies index.KeyCopies
 
@@ -73,25 +74,25 @@ type Filler struct {
 	ctx    context.Context // ends with Close
 	cancel context.CancelFunc
 
-	catalogs *cache[address.Address, *catalog]
+	catalogs cache.Cache[address.Address, *catalog]
 	opening  openingCatalogs
-	unlisted *cache[address.Address, error]
+	unlisted cache.Cache[address.Address, error]
 
-	releases   *cache[releaseID, *approved]
+	releases   cache.Cache[releaseID, *approved]
 	approving  flights[*approved]
-	unapproved *cache[releaseID, error]
+	unapproved cache.Cache[releaseID, error]
 	extending  flights[*approved]
-	unextended *cache[releaseID, error]
+	unextended cache.Cache[releaseID, error]
 
-	filled   *cache[fileID, *Filled]
+	filled   cache.Cache[fileID, *Filled]
 	filling  flights[*Filled]
-	unfilled *cache[fileID, error]
+	unfilled cache.Cache[fileID, error]
 	watchers watchers
 	writing  keyedMutex // of documents, by namespace
 
-	modules        *cache[releaseID, *FilledModule]
+	modules        cache.Cache[releaseID, *FilledModule]
 	fillingModules flights[*FilledModule]
-	folders        *cache[releaseID, string] // of modules
+	folders        cache.Cache[releaseID, string] // of modules
 	locating       flights[string]
 
 	outages  outages
@@ -151,20 +152,20 @@ func New(o Options) (*Filler, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	return &Filler{
 		options: o, sources: sources, opener: tree.NewOpener(o.Open), ctx: ctx, cancel: cancel,
-		catalogs:   newCache[address.Address, *catalog](maxCatalogs).bounded(maxCatalogBytes, (*catalog).weigh),
+		catalogs:   cache.Cache[address.Address, *catalog]{MaxEntries: maxCatalogs, MaxBytes: maxCatalogBytes, Size: (*catalog).weigh},
 		opening:    openingCatalogs{catalogs: make(map[address.Address]*catalog)},
-		unlisted:   newCache[address.Address, error](maxUnlisted),
-		releases:   newCache[releaseID, *approved](maxReleases).bounded(maxReleaseBytes, (*approved).weigh),
-		unapproved: newCache[releaseID, error](maxFiles),
-		unextended: newCache[releaseID, error](maxFiles),
-		filled:     newCache[fileID, *Filled](maxFiles),
-		unfilled:   newCache[fileID, error](maxFiles),
-		modules:    newCache[releaseID, *FilledModule](maxFiles),
-		folders:    newCache[releaseID, string](maxFiles),
+		unlisted:   cache.Cache[address.Address, error]{MaxEntries: maxUnlisted},
+		releases:   cache.Cache[releaseID, *approved]{MaxEntries: maxReleases, MaxBytes: maxReleaseBytes, Size: (*approved).weigh},
+		unapproved: cache.Cache[releaseID, error]{MaxEntries: maxFiles},
+		unextended: cache.Cache[releaseID, error]{MaxEntries: maxFiles},
+		filled:     cache.Cache[fileID, *Filled]{MaxEntries: maxFiles},
+		unfilled:   cache.Cache[fileID, error]{MaxEntries: maxFiles},
+		modules:    cache.Cache[releaseID, *FilledModule]{MaxEntries: maxFiles},
+		folders:    cache.Cache[releaseID, string]{MaxEntries: maxFiles},
 	}, nil
 }
 
-// digests returns those of the indexes of the tree.
+// digests returns the digests of the indexes of the tree.
 func (f *Filler) digests() []*index.Digests {
 	if f.options.Digests == nil {
 		return nil
@@ -195,7 +196,7 @@ func (f *Filler) source(a address.Address) (*Source, error) {
 }
 
 // lock waits for other instances. Without the lock the work is done all the same:
-// all that it saves is doing it twice.
+// the lock only saves other instances from doing it too.
 func (f *Filler) lock(name string) (unlock func(), err error) {
 	if f.options.Lock == nil {
 		return func() {}, nil

@@ -9,10 +9,11 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
-// Flights do something once for all callers that want it at the same time. A
-// flight goes on when its callers have left, and waits for its origin in the key
-// of all their clients, including those that join later; the latter is what is
-// added to singleflight here. The zero value is ready for use.
+// Flights do something once for all callers that want it at the same time. They are not
+// the loads of a cache.Cache, for two reasons. A flight goes on when its callers have left,
+// since its result comes into the tree or is remembered. And it waits for its origin in the
+// queues of all its clients, also of clients that join it later. The clients are added to
+// singleflight here. The zero value is ready for use.
 type flights[V any] struct {
 	group singleflight.Group
 
@@ -56,7 +57,8 @@ func (f *flights[V]) do(ctx context.Context, key string, run func(clients *upstr
 	}
 }
 
-// A keyedMutex is a mutex for each key. The zero value is ready for use.
+// A keyedMutex is a mutex for each key. It is held while a lock that instances share is
+// waited for, so that one mutex for all keys would have all wait. The zero value is ready for use.
 type keyedMutex struct {
 	mutex sync.Mutex
 	users map[string]*keyUsers

@@ -28,7 +28,7 @@ type wantedModule struct {
 	number *version.Version
 }
 
-// fileID is what failures to get it are remembered by.
+// fileID is the key by which failures to get the module are remembered.
 func (w *wantedModule) fileID() fileID { return fileID{w.Address, w.version} }
 
 // wanted returns a version of a module, or why it is not mirrored.
@@ -58,10 +58,10 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 			return m, nil
 		}
 	}
-	if m, ok := f.modules.get(w.releaseID); ok && m.unchanged() {
+	if m, ok := f.modules.Get(w.releaseID); ok && m.unchanged() {
 		return m, nil
 	}
-	if err, ok := f.unfilled.get(w.fileID()); ok {
+	if err, ok := f.unfilled.Get(w.fileID()); ok {
 		return nil, err
 	}
 	return f.fillingModules.do(ctx, w.String(), func(clients *upstream.Clients) (*FilledModule, error) {
@@ -73,7 +73,7 @@ func (f *Filler) FillModule(ctx context.Context, a address.Address, version stri
 		}
 		m := f.newFilledModule(v)
 		if !m.IsFolder() { // a folder may get more files
-			f.modules.put(w.releaseID, m, filledLifetime)
+			f.modules.Put(w.releaseID, m, filledLifetime)
 		}
 		f.keepRecordOf(a)
 		if fetched {
@@ -97,13 +97,13 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 	if err != nil {
 		return "", err
 	}
-	if m, ok := f.modules.get(w.releaseID); ok {
+	if m, ok := f.modules.Get(w.releaseID); ok {
 		return m.Folder, nil
 	}
-	if folder, ok := f.folders.get(w.releaseID); ok {
+	if folder, ok := f.folders.Get(w.releaseID); ok {
 		return folder, nil
 	}
-	if err, ok := f.unfilled.get(w.fileID()); ok {
+	if err, ok := f.unfilled.Get(w.fileID()); ok {
 		return "", err
 	}
 	return f.locating.do(ctx, w.String(), func(clients *upstream.Clients) (string, error) {
@@ -116,7 +116,7 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 			}
 		}
 		if !isForgotten(err) {
-			f.unfilled.put(w.fileID(), err, lifetimeOf(err))
+			f.unfilled.Put(w.fileID(), err, lifetimeOf(err))
 		}
 		return "", err
 	})
@@ -126,13 +126,13 @@ func (f *Filler) ModuleFolder(ctx context.Context, a address.Address, version st
 func (f *Filler) locate(ctx context.Context, w *wantedModule) (upstream.ModuleSource, error) {
 	s, err := w.Client.ModuleSource(ctx, w.Address, w.version)
 	if err == nil {
-		f.folders.put(w.releaseID, s.Folder, longLifetime)
+		f.folders.Put(w.releaseID, s.Folder, longLifetime)
 	}
 	return s, err
 }
 
 // mayCome returns why a version of a module may not come into the tree: its origin does
-// not list it, it is too young, or it is withdrawn; nil if it may.
+// not list the version, or it is too young or withdrawn; nil if it may.
 func (f *Filler) mayCome(ctx context.Context, w *wantedModule) error {
 	_, listed, err := f.listed(ctx, w.Address, w.version)
 	if err != nil {

@@ -356,7 +356,7 @@ func TestModulesThatAreNotMirrored(t *testing.T) {
 		{"the hostname is not", withModules, vpc.At("other.example.com"), "1.0.0", nil, fill.ErrNotMirrored, "it is not mirrored"},
 		{"it is a provider", withModules, demo, "1.0.0", nil, fill.ErrNotMirrored, "it is not mirrored"},
 		{"that is no version", withModules, vpc, "latest", nil, fill.ErrNotMirrored, "it is not mirrored"},
-		{"it is denied", fill.Policy{Modules: true, Deny: []fill.Pattern{deny}}, vpc, "1.0.0", nil, fill.ErrExcluded, "the configuration of this mirror excludes it"},
+		{"it is denied", fill.Policy{Modules: true, Deny: []address.Pattern{deny}}, vpc, "1.0.0", nil, fill.ErrExcluded, "the configuration of this mirror excludes it"},
 		{"it is too young", fill.Policy{Modules: true, MinAge: time.Hour}, vpc, "1.0.0", nil, fill.ErrTooYoung, "published too recently"},
 		{"the version does not exist", withModules, vpc, "9.0.0", nil, fill.ErrUnlisted, "version 9.0.0: its registry does not list the version"},
 		{"the module does not exist", withModules, address.Address{Hostname: host, Namespace: "acme", Name: "other", System: "aws"}, "1.0.0", nil, upstream.ErrNotFound, "answered 404"},

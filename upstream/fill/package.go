@@ -27,7 +27,7 @@ import (
 const maxAttempts = 5
 
 // filledLifetime is how long a filled file is remembered: longer than any index
-// takes to see it, and not for good, since keys may be pinned meanwhile.
+// takes to see it, and not for ever, since keys may be pinned meanwhile.
 const filledLifetime = 15 * time.Minute
 
 // A Filled file is one of a verified release, though the index may not have seen it
@@ -105,7 +105,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 	if filled := f.recent(id); filled != nil {
 		return filled, nil
 	}
-	if err, ok := f.unfilled.get(id); ok {
+	if err, ok := f.unfilled.Get(id); ok {
 		return nil, err
 	}
 	r, _, err := f.approved(ctx, a, file.Version.String(), present)
@@ -123,7 +123,7 @@ func (f *Filler) fill(ctx context.Context, a address.Address, name string, provi
 			f.noteUnfilled(id, began, err)
 			return nil, err
 		}
-		f.filled.put(id, filled, filledLifetime)
+		f.filled.Put(id, filled, filledLifetime)
 		f.keepRecordOf(a)
 		if fetched {
 			f.noteFilled(a, began, filled.File)
@@ -146,7 +146,7 @@ func (f *Filler) noteFilled(a address.Address, began time.Time, file *index.File
 // noteUnfilled remembers and reports a package that did not come into the tree.
 func (f *Filler) noteUnfilled(id fileID, began time.Time, err error) {
 	if !isForgotten(err) && !errors.Is(err, ErrWouldFill) {
-		f.unfilled.put(id, err, lifetimeOf(err))
+		f.unfilled.Put(id, err, lifetimeOf(err))
 	}
 	if !isCanceled(err) && !errors.Is(err, ErrWouldFill) {
 		f.noteRefusal("a package could not be mirrored", id.Address, err, "file", id.name)
@@ -157,7 +157,7 @@ func (f *Filler) noteUnfilled(id fileID, began time.Time, err error) {
 // recent returns a file that was filled a short time ago and has not changed, or
 // nil.
 func (f *Filler) recent(id fileID) *Filled {
-	filled, ok := f.filled.get(id)
+	filled, ok := f.filled.Get(id)
 	if !ok || !filled.unchanged() {
 		return nil
 	}
@@ -199,7 +199,7 @@ func (f *Filler) document(ctx context.Context, a address.Address, name string, f
 	return &Filled{File: index.NewDocumentFile(name, version, content)}, nil
 }
 
-// A packageFill is one package of a release on its way into the tree.
+// A packageFill is the fill of one package of a release.
 type packageFill struct {
 	*approved
 	id       fileID
@@ -248,7 +248,7 @@ func (f *Filler) fillPackage(ctx context.Context, s *Source, k *packageFill) (fi
 		f.opener.Forget() // the next one is opened where it is now
 	}
 	if errors.Is(err, upstream.ErrBadChecksum) {
-		f.releases.remove(releaseID{k.Address, k.Version})
+		f.releases.Remove(releaseID{k.Address, k.Version})
 		err = k.explain(ctx, s, err)
 	}
 	return filled, fetched, err

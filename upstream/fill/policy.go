@@ -20,7 +20,7 @@ const DefaultVersionsTTL = 10 * time.Minute
 type Policy struct {
 	// Allow and Deny are providers and modules of the origin. With an Allow, only those
 	// are mirrored. Deny takes precedence.
-	Allow, Deny []Pattern
+	Allow, Deny []address.Pattern
 
 	// Platforms whose packages are mirrored. Empty: all.
 	Platforms []address.Platform
@@ -84,7 +84,7 @@ func (p Policy) withDefaults() (Policy, error) {
 
 // includes reports whether a provider or module is mirrored, if those are.
 func (p *Policy) includes(a address.Address) bool {
-	covers := func(pattern Pattern) bool { return pattern.covers(a) }
+	covers := func(pattern address.Pattern) bool { return pattern.Covers(a) }
 	return !slices.ContainsFunc(p.Deny, covers) && (len(p.Allow) == 0 || slices.ContainsFunc(p.Allow, covers))
 }
 
@@ -93,41 +93,30 @@ func (p *Policy) includesPlatform(platform address.Platform) bool {
 	return len(p.Platforms) == 0 || slices.Contains(p.Platforms, platform)
 }
 
-// A Pattern covers providers and modules of one origin: NAMESPACE, NAMESPACE/NAME, or
-// NAMESPACE/NAME/SYSTEM for modules alone, where * stands for any characters. What is
-// left out is any, as in the rules of package access.
-type Pattern struct {
-	namespace, name address.Wildcard
-	system          address.Wildcard // empty: it covers providers too
-}
-
 const maxPattern = 512
 
-// ParsePattern reads a pattern. Names are folded as those of addresses are.
-func ParsePattern(s string) (Pattern, error) {
+// ParsePattern reads a pattern of providers and modules of an origin: NAMESPACE,
+// NAMESPACE/NAME, or NAMESPACE/NAME/SYSTEM for modules alone. Names are folded like the
+// names in addresses.
+func ParsePattern(s string) (address.Pattern, error) {
 	if len(s) > maxPattern { // before parsing
-		return Pattern{}, fmt.Errorf("a pattern of addresses is at most %d bytes long", maxPattern)
+		return address.Pattern{}, fmt.Errorf("a pattern of addresses is at most %d bytes long", maxPattern)
 	}
-	parts := strings.Split(strings.ToLower(s), "/")
-	if len(parts) > 3 || slices.Contains(parts, "") {
-		return Pattern{}, fmt.Errorf("%q is not a pattern of addresses: write NAMESPACE, NAMESPACE/NAME or, for modules, NAMESPACE/NAME/SYSTEM, like hashicorp/aws or hashicorp/*", s)
+	words := strings.Split(strings.ToLower(s), "/")
+	if len(words) > 3 || slices.Contains(words, "") {
+		return address.Pattern{}, fmt.Errorf("%q is not a pattern of addresses: write NAMESPACE, NAMESPACE/NAME or, for modules, NAMESPACE/NAME/SYSTEM, like hashicorp/aws or hashicorp/*", s)
 	}
-	for i, part := range parts {
-		if strings.ContainsAny(part, ".:") {
-			return Pattern{}, fmt.Errorf("%q is not a pattern of addresses: leave out the hostname, it is that of the origin", s)
+	var parts []address.Wildcard
+	for i, word := range words {
+		if strings.ContainsAny(word, ".:") {
+			return address.Pattern{}, fmt.Errorf("%q is not a pattern of addresses: leave out the hostname, it is that of the origin", s)
 		}
-		if !isNamePattern(part, i == 2) {
-			return Pattern{}, fmt.Errorf("%q is not a pattern of addresses: %q has characters that names cannot have", s, part)
+		if !isNamePattern(word, i == 2) {
+			return address.Pattern{}, fmt.Errorf("%q is not a pattern of addresses: %q has characters that names cannot have", s, word)
 		}
+		parts = append(parts, address.Wildcard(word))
 	}
-	p := Pattern{namespace: address.Wildcard(parts[0]), name: "*"}
-	if len(parts) > 1 {
-		p.name = address.Wildcard(parts[1])
-	}
-	if len(parts) > 2 {
-		p.system = address.Wildcard(parts[2])
-	}
-	return p, nil
+	return address.NewPattern(parts...), nil
 }
 
 // isNamePattern reports whether a part of a pattern is the name of a provider or module
@@ -141,19 +130,4 @@ func isNamePattern(part string, system bool) bool {
 	_, provider := address.ParseProvider("", name, "x")
 	_, module := address.ParseModule("", name, "x", "x")
 	return provider == nil || module == nil
-}
-
-func (p Pattern) String() string {
-	s := string(p.namespace + "/" + p.name)
-	if p.system != "" {
-		s += "/" + string(p.system)
-	}
-	return s
-}
-
-func (p Pattern) covers(a address.Address) bool {
-	if p.system != "" && (!a.IsModule() || !p.system.Matches(a.System)) {
-		return false
-	}
-	return p.namespace.Matches(a.Namespace) && p.name.Matches(a.Name)
 }

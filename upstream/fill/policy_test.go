@@ -15,13 +15,13 @@ import (
 func TestPatterns(t *testing.T) {
 	for _, test := range []struct{ pattern, printed, covers, not string }{
 		{"hashicorp/aws", "hashicorp/aws", "hashicorp/aws hashicorp/aws/kubernetes", "hashicorp/awscc hashicorp/aw acme/aws hashicorp/vpc/aws"},
-		{"hashicorp", "hashicorp/*", "hashicorp/aws hashicorp/google-beta hashicorp/consul/aws", "hashicorp2/aws"},
+		{"hashicorp", "hashicorp", "hashicorp/aws hashicorp/google-beta hashicorp/consul/aws", "hashicorp2/aws"},
 		{"acme/vpc/aws", "acme/vpc/aws", "acme/vpc/aws", "acme/vpc/azurerm acme/vpc acme/vpc2/aws other/vpc/aws"},
 		{"acme/*/aws", "acme/*/aws", "acme/vpc/aws acme/iam_role/aws", "acme/vpc/awscc acme/aws"},
 		{"*/*/*", "*/*/*", "a/b/c", "a/b"},
 		{"acme/iam_role*", "acme/iam_role*", "acme/iam_role/aws acme/iam_roles/aws", "acme/iam/aws"},
 		{"HashiCorp/AWS", "hashicorp/aws", "hashicorp/aws", ""},
-		{"*", "*/*", "a/b hashicorp/aws", ""},
+		{"*", "*", "a/b hashicorp/aws", ""},
 		{"*/aws", "*/aws", "a/aws hashicorp/aws", "hashicorp/aws2"},
 		{"acme/*-beta", "acme/*-beta", "acme/google-beta acme/x-beta-beta", "acme/beta acme/google-betas"},
 		{"a*c*e/x", "a*c*e/x", "ace/x abcde/x aceace/x", "acd/x bace/x"},
@@ -37,7 +37,7 @@ func TestPatterns(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if got := p.covers(a); got != (i == 0) {
+				if got := p.Covers(a); got != (i == 0) {
 					t.Errorf("%s covers %s: %v", p, name, got)
 				}
 			}
@@ -64,12 +64,12 @@ func FuzzParsePattern(f *testing.F) {
 		if err != nil || again != p {
 			t.Fatalf("%q became %q, %v", p, again, err)
 		}
-		p.covers(address.Address{Namespace: namespace, Name: name, System: system})
+		p.Covers(address.Address{Namespace: namespace, Name: name, System: system})
 	})
 }
 
 func TestPolicies(t *testing.T) {
-	pattern := func(s string) Pattern {
+	pattern := func(s string) address.Pattern {
 		p, err := ParsePattern(s)
 		if err != nil {
 			t.Fatal(err)
@@ -83,11 +83,11 @@ func TestPolicies(t *testing.T) {
 		want   bool
 	}{
 		{"everything", Policy{}, true},
-		{"allowed", Policy{Allow: []Pattern{pattern("acme"), pattern("hashicorp/a*")}}, true},
-		{"something else is allowed", Policy{Allow: []Pattern{pattern("acme")}}, false},
-		{"denied", Policy{Deny: []Pattern{pattern("hashicorp/aws")}}, false},
-		{"something else is denied", Policy{Deny: []Pattern{pattern("acme")}}, true},
-		{"allowed and denied", Policy{Allow: []Pattern{pattern("hashicorp")}, Deny: []Pattern{pattern("*/aws")}}, false},
+		{"allowed", Policy{Allow: []address.Pattern{pattern("acme"), pattern("hashicorp/a*")}}, true},
+		{"something else is allowed", Policy{Allow: []address.Pattern{pattern("acme")}}, false},
+		{"denied", Policy{Deny: []address.Pattern{pattern("hashicorp/aws")}}, false},
+		{"something else is denied", Policy{Deny: []address.Pattern{pattern("acme")}}, true},
+		{"allowed and denied", Policy{Allow: []address.Pattern{pattern("hashicorp")}, Deny: []address.Pattern{pattern("*/aws")}}, false},
 	} {
 		if got := test.policy.includes(aws); got != test.want {
 			t.Errorf("%s: %v", test.rule, got)

@@ -200,7 +200,7 @@ type recordFile struct {
 	Fetched  time.Time       `json:"fetched"`
 	Versions []recordVersion `json:"versions"`
 
-	// Earlier releases do not know it, and leave it out of what they write.
+	// Earlier releases do not know it, and write records without it.
 	Missing []recordVersion `json:"missing,omitempty"`
 }
 
@@ -279,7 +279,7 @@ func decodeRecord(content []byte) (*record, error) {
 	return r, nil
 }
 
-// order brings the versions, which are those of list, into the order of lists. Earlier
+// order brings the versions, which are the versions of list, into the order of lists. Earlier
 // releases have written builds before the plain version.
 func (r *record) order(list []wire.ProviderVersion) error {
 	dated := make(map[string]datedVersion, len(r.Versions))
@@ -369,11 +369,11 @@ func (c *catalog) keepRecord(r *record) error {
 	return nil
 }
 
-// provenRecord is what the tree tells of the past where the record is damaged: a version
-// was there at the time of its packages, or of the record of where its package came from.
-// Nothing of the damaged record counts, since a date in it may be any. So versions that are
-// not in the tree, and of which the origin tells no date, wait for the minimum release age
-// once more.
+// provenRecord returns a record that is made from the tree, in place of a damaged one: a
+// version was there at the time of its packages, or of the record of where its package came
+// from. Nothing of the damaged record counts, since any date in it may be wrong. So versions
+// that are not in the tree, and whose date the origin does not tell, wait for the minimum
+// release age once more.
 func (c *catalog) provenRecord() (*record, error) {
 	_, in, dir, err := c.folder(c.address)
 	if err != nil {
@@ -406,7 +406,7 @@ func (c *catalog) provenBy(dir, name string) (version string, ok bool) {
 // keepRecordOf writes, with the first package of a provider or module, what there was no
 // directory for before.
 func (f *Filler) keepRecordOf(a address.Address) {
-	c, ok := f.catalogs.get(a)
+	c, ok := f.catalogs.Get(a)
 	if !ok || c.kept.Load() {
 		return
 	}

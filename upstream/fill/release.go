@@ -18,7 +18,7 @@ import (
 // and are refused until then.
 const releaseLifetime = DefaultVersionsTTL
 
-// An approved release is one whose packages may come into the tree.
+// An approved release may come into the tree, with its packages.
 type approved struct {
 	*upstream.Release
 	present bool           // the tree has its signed documents
@@ -76,9 +76,9 @@ func (f *Filler) Available(ctx context.Context, a address.Address, version strin
 	return list, nil
 }
 
-// ReleaseFor returns a release as the tree or else the origin has it. If that of the
-// tree has no package for the platform, the origin may have added it meanwhile, and
-// is asked. The release as the index has it saves requests and reading; nil if it has
+// ReleaseFor returns a release as the tree or else the origin has it. If the release in
+// the tree has no package for the platform, the origin is asked: it may have added the
+// package meanwhile. The release as the index has it saves requests and reading; nil if it has
 // none.
 func (f *Filler) ReleaseFor(ctx context.Context, a address.Address, version string, p address.Platform, present *index.Release) (*upstream.Release, error) {
 	r, s, err := f.approved(ctx, a, version, present)
@@ -112,26 +112,26 @@ func (f *Filler) approved(ctx context.Context, a address.Address, version string
 		present = nil
 	}
 	id := releaseID{a, version}
-	if r, ok := f.releases.get(id); ok && (!r.present || r.indexed == present) {
+	if r, ok := f.releases.Get(id); ok && (!r.present || r.indexed == present) {
 		return r, s, nil
 	}
 	if r, err := f.indexedRelease(a, present); r != nil {
 		if err == nil {
-			f.releases.put(id, r, releaseLifetime)
+			f.releases.Put(id, r, releaseLifetime)
 		}
 		return r, s, nil
 	}
-	if err, ok := f.unapproved.get(id); ok {
+	if err, ok := f.unapproved.Get(id); ok {
 		return nil, nil, err
 	}
 	r, err := f.approving.do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
 		r, err := f.approve(clients.In(f.ctx), s, a, version)
 		switch {
 		case err == nil:
-			f.releases.put(id, r, releaseLifetime)
+			f.releases.Put(id, r, releaseLifetime)
 		case !isCanceled(err):
 			if !isForgotten(err) {
-				f.unapproved.put(id, err, lifetimeOf(err))
+				f.unapproved.Put(id, err, lifetimeOf(err))
 			}
 			if !errors.Is(err, upstream.ErrNotFound) {
 				f.noteRefusal("a release cannot be mirrored", a, err, "version", version)
@@ -245,7 +245,7 @@ func (f *Filler) mayHaveMore(a address.Address, version string, has func(address
 // listedPlatforms returns the platforms of a version according to the list as it is
 // known now. An origin that is a mirror lists none.
 func (f *Filler) listedPlatforms(a address.Address, version string) (platforms []address.Platform, listed bool) {
-	c, ok := f.catalogs.get(a)
+	c, ok := f.catalogs.Get(a)
 	if !ok {
 		return nil, false
 	}
@@ -261,7 +261,7 @@ func (f *Filler) withAdditions(ctx context.Context, s *Source, r *approved) *app
 		return r
 	}
 	if platforms, _ := f.listedPlatforms(r.Address, r.Version); len(platforms) == 0 {
-		if _, known := f.unextended.get(releaseID{r.Address, r.Version}); !known {
+		if _, known := f.unextended.Get(releaseID{r.Address, r.Version}); !known {
 			go f.extended(upstream.NewClients(ctx).In(f.ctx), s, r)
 		}
 		return r
@@ -289,18 +289,18 @@ func (f *Filler) withPlatform(ctx context.Context, s *Source, r *approved, p add
 // for all callers. The error is errNoAdditions when it is the same.
 func (f *Filler) extended(ctx context.Context, s *Source, r *approved) (*approved, error) {
 	id := releaseID{r.Address, r.Version}
-	if err, ok := f.unextended.get(id); ok {
+	if err, ok := f.unextended.Get(id); ok {
 		return nil, err
 	}
 	return f.extending.do(ctx, id.String(), func(clients *upstream.Clients) (*approved, error) {
 		extended, err := f.fetchExtended(clients.In(f.ctx), s, r)
 		switch {
 		case err == nil:
-			f.releases.put(id, extended, releaseLifetime)
+			f.releases.Put(id, extended, releaseLifetime)
 		case errors.Is(err, errNoAdditions):
-			f.unextended.put(id, err, releaseLifetime)
+			f.unextended.Put(id, err, releaseLifetime)
 		case !isForgotten(err):
-			f.unextended.put(id, err, lifetimeOf(err))
+			f.unextended.Put(id, err, lifetimeOf(err))
 		}
 		return extended, err
 	})

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/cache"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -91,10 +92,10 @@ func (f *Filler) catalog(a address.Address) (*catalog, error) {
 	if c := f.opening.catalogs[a]; c != nil {
 		return c, nil
 	}
-	if c, ok := f.catalogs.get(a); ok {
+	if c, ok := f.catalogs.Get(a); ok {
 		return c, nil
 	}
-	if err, ok := f.unlisted.get(a); ok {
+	if err, ok := f.unlisted.Get(a); ok {
 		return nil, err
 	}
 	c := &catalog{Filler: f, source: s, address: a}
@@ -121,14 +122,14 @@ func (o *openingCatalogs) remove(c *catalog) {
 func (c *catalog) opened(listed bool, err error) {
 	switch {
 	case listed:
-		c.catalogs.put(c.address, c, 0)
+		c.catalogs.Put(c.address, c, cache.UntilEvicted)
 	case err != nil && !isForgotten(err):
-		c.unlisted.put(c.address, err, lifetimeOf(err))
+		c.unlisted.Put(c.address, err, lifetimeOf(err))
 	}
 	c.opening.remove(c)
 }
 
-// A catalog is what is known of the versions of a provider or module.
+// A catalog has the known versions of a provider or module.
 type catalog struct {
 	*Filler
 	source  *Source

@@ -1,0 +1,195 @@
+package module
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+	"github.com/caddy-terraform/caddy-terraform-registry/tree"
+)
+
+// A servedTree is the tree that a handler serves, with its options.
+type servedTree struct {
+	fsys        fs.FS  // nil: the local disk
+	fsName      string // of fsys
+	directories tree.Directories
+	require     bool          // signatures of the publishers
+	rescan      time.Duration // 0: no periodic scans
+	poll        time.Duration // 0: there are no other instances
+	signing     signingPolicy
+	filled      bool // from upstreams, as clients request packages
+}
+
+// identity identifies the files of a tree in the memo of their digests and in
+// signed links, regardless of the other options. It is the same at all instances
+// that have the tree in the same place.
+func (t servedTree) identity() string {
+	identity, _ := json.Marshal(struct {
+		FileSystem  string
+		Directories tree.Directories
+	}{t.fsName, t.directories}) // strings always encode
+	return string(identity)
+}
+
+// options returns the options of the tree's index. They must not refer to the
+// configuration, except for the file system, which is part of the pool's key.
+func (t servedTree) options(signer index.Signer) index.Options {
+	var paths []string
+	if t.fsys == nil {
+		paths = t.directories.Paths()
+	}
+	var listed *tree.ListedTree
+	bucket, isBucket := t.fsys.(tree.Bucket)
+	if isBucket {
+		listed = t.directories.Listed(bucket)
+	}
+	return index.Options{
+		Open:              t.open,
+		Signer:            signer,
+		RequireSignatures: t.require,
+		Rescan:            t.rescan,
+		Listed:            listed,
+		Watch:             !isBucket,
+		Paths:             paths,
+		Store:             t.memo(),
+		Identity:          t.identity(),
+	}
+}
+
+// writable reports whether files can be written to the tree: on the local disk they can,
+// and in an object store.
+func (t servedTree) writable() bool {
+	_, inBucket := t.fsys.(tree.Bucket)
+	return t.fsys == nil || inBucket
+}
+
+func (t servedTree) open() (tree.Tree, error) {
+	if t.fsys != nil {
+		return t.directories.OpenIn(t.fsys)
+	}
+	return t.directories.Open()
+}
+
+var indexPool = newPool[indexKey, *pooledIndex]()
+
+// An indexKey is everything that the result of a scan depends on. Two sites, or two
+// successive configurations, share an index if their keys are equal.
+type indexKey struct {
+	// fsys is a named file system, nil for the local disk. Caddy creates a new
+	// value for every configuration. Its module may have been given other
+	// credentials, so the index of the previous value is not used any more. A
+	// Bucket is the same value for as long as its options are.
+	fsys        fs.FS
+	directories tree.Directories
+	require     bool
+	rescan      time.Duration
+	shared      bool   // with other instances
+	signer      string // the armored public key; empty without a signer
+}
+
+// compare defines an order of keys, so that indexes are numbered the same each time.
+func (k indexKey) compare(other indexKey) int {
+	return cmp.Or(
+		strings.Compare(k.directories.Root, other.directories.Root),
+		strings.Compare(fmt.Sprintf("%+v", k), fmt.Sprintf("%+v", other)),
+	)
+}
+
+// A pooledIndex is an index and the apps that use it. It reports to the newest one.
+type pooledIndex struct {
+	*index.Index
+	users[*index.Observer]
+}
+
+// acquireIndex returns the index of a tree. The app holds one reference to it,
+// however many of its handlers use it.
+func (a *App) acquireIndex(t servedTree, signer index.Signer) *index.Index {
+	key := indexKey{fsys: t.fsys, directories: t.directories, require: t.require, rescan: t.rescan, shared: t.poll > 0}
+	if signer != nil {
+		key.signer = signer.PublicKey().Armor
+	}
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if acquired := a.indexes[key]; acquired != nil {
+		return acquired.Index
+	}
+	pooled, loaded, _ := indexPool.acquire(key, func() (*pooledIndex, error) {
+		p := new(pooledIndex)
+		o := t.options(signer)
+		o.KeyCopies = newKeyCopies(p.storage, t.identity())
+		if t.poll > 0 {
+			o.Shared = newSharedDigests(p.storage, p.lock, t.identity())
+		}
+		p.Index = index.New(o)
+		p.use = p.Observe
+		return p, nil // never an error
+	})
+	if loaded {
+		// Operators reload to have changes picked up. The scan reads no archive
+		// again, and the current snapshot is served meanwhile.
+		pooled.Refresh()
+	}
+	a.indexes[key] = pooled
+	var announce func(folders []string)
+	if t.poll > 0 {
+		changes := newChangeLog(a.ctx.Storage(), t.identity(), pooled.Refresh, a.logger)
+		a.changes[pooled.Index], announce = changes, changes.announce
+		go changes.run(a.ctx, t.poll)
+	}
+	pooled.attach(a, &index.Observer{
+		Logger: a.logger,
+		Scanned: func(before, now *index.Snapshot, took time.Duration) {
+			a.warnOfRoot(t, before, now)
+			a.emitScanned(t, now, took)
+		},
+		Withheld:    func(p index.Problem) { a.emitWithheld(t, p) },
+		KeysChanged: func(c index.KeysChange) { a.emitKeysChanged(t, c) },
+		Rewritten:   func(c index.ChangedVersion) { a.emitRewritten(t, c) },
+		Changed:     announce,
+	})
+	pooled.Start()
+	return pooled.Index
+}
+
+// digests returns the digests of the indexes of a tree.
+func (a *App) digests(fsys fs.FS, directories tree.Directories) (digests []*index.Digests) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	for key, x := range a.indexes {
+		if key.fsys == fsys && key.directories == directories {
+			digests = append(digests, x.Digests())
+		}
+	}
+	return digests
+}
+
+// announce tells other instances to look at the whole tree of an index.
+func (a *App) announce(x *index.Index) {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	if changes := a.changes[x]; changes != nil {
+		changes.announce(nil)
+	}
+}
+
+// ByRoot returns the app's indexes by the root of their tree. Further indexes of
+// the same root, with other options, have a number after it: `/srv#2`.
+func (a *App) ByRoot() map[string]*index.Index {
+	a.mutex.Lock()
+	defer a.mutex.Unlock()
+	found := make(map[string]*index.Index, len(a.indexes))
+	for _, key := range slices.SortedFunc(maps.Keys(a.indexes), indexKey.compare) {
+		root := key.directories.Root
+		for n := 2; found[root] != nil; n++ {
+			root = fmt.Sprintf("%s#%d", key.directories.Root, n)
+		}
+		found[root] = a.indexes[key].Index
+	}
+	return found
+}
