@@ -103,9 +103,9 @@ func (unusedKey) Sign([]byte) ([]byte, error) { return nil, errors.New("there is
 // are kept whole to be copied.
 type checkResult struct{ *index.Report }
 
-func (r checkResult) document() any { return r.Report }
+func (r checkResult) Document() any { return r.Report }
 
-func (r checkResult) writeText(out, _ io.Writer) error {
+func (r checkResult) WriteText(out, _ io.Writer) error {
 	b := new(strings.Builder)
 	writeOffered(b, r.Offered)
 	writeNotes(b, r.Offered)
@@ -215,29 +215,6 @@ func writeWithdrawn(b *strings.Builder, problems []index.Problem) {
 		b.WriteString(wrap(printable(p.Detail), reportIndent))
 	}
 	fmt.Fprintln(b)
-}
-
-// writeProblems writes each path, and below it the address and version it belongs
-// to, the reason and what to do.
-func writeProblems(b *strings.Builder, title string, problems []index.Problem) {
-	if len(problems) == 0 {
-		return
-	}
-	fmt.Fprintln(b, title)
-	for _, p := range problems {
-		writeProblem(b, p, 0)
-	}
-	fmt.Fprintln(b)
-}
-
-func writeProblem(b *strings.Builder, p index.Problem, margin int) {
-	subject := strings.TrimSpace(p.Address + " " + p.Version)
-	if subject != "" {
-		subject += ": "
-	}
-	fmt.Fprintf(b, "%*s%s\n", margin, "", printable(p.Path))
-	b.WriteString(wrap(printable(subject)+string(p.Reason), margin+reportIndent))
-	b.WriteString(wrap(printable(p.Detail), margin+reportIndent))
 }
 
 // summary gives the numbers of a report in a few sentences.

@@ -41,7 +41,7 @@ Offered: 2 providers in 3 versions, 1 module in 1 version. Withheld: 1. Ignored:
 1 file that has no place in the tree.
 `
 	var b strings.Builder
-	if err := (checkResult{sampleReport()}).writeText(&b, nil); err != nil {
+	if err := (checkResult{sampleReport()}).WriteText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	if b.String() != want {
@@ -54,7 +54,7 @@ func TestWriteReportKeepsItsColumns(t *testing.T) {
 	r := &index.Report{Withheld: []index.Problem{
 		{Path: "providers/a\tb\nc", Reason: tree.BadName, Detail: "rename it"},
 	}}
-	if err := (checkResult{r}).writeText(&b, nil); err != nil {
+	if err := (checkResult{r}).WriteText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(b.String(), "\n\"providers/a\\tb\\nc\"\n    bad_name\n    rename it\n") {
@@ -81,7 +81,7 @@ func TestWriteReportFitsATerminal(t *testing.T) {
 		Hint:           words,
 	}
 	var b strings.Builder
-	if err := (checkResult{r}).writeText(&b, nil); err != nil {
+	if err := (checkResult{r}).WriteText(&b, nil); err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(b.String()) {

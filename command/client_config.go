@@ -6,13 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
-	"github.com/hashicorp/go-retryablehttp"
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/cobra"
 
@@ -238,25 +236,6 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network regist
 		return private("/registries/" + string(o) + "/providers/hashicorp/null/versions")
 	}
 	return nil
-}
-
-// refuses reports whether a registry wants to know who makes a request. Without an answer
-// it is not known.
-func (n registryNetwork) refuses(ctx context.Context, url string) bool {
-	client := n.client(true)
-	client.RetryMax = discoverRetries
-	defer client.HTTPClient.CloseIdleConnections()
-	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
-	if err != nil {
-		return false
-	}
-	r.Header.Set("User-Agent", userAgent)
-	answer, err := client.Do(r)
-	if err != nil {
-		return false
-	}
-	defer answer.Body.Close()
-	return answer.StatusCode == http.StatusUnauthorized
 }
 
 // chooseOrigins leaves the registries to stand in for.

@@ -257,3 +257,18 @@ func platformsFlag(fl caddycmd.Flags) (platforms []address.Platform, thisMachine
 	platforms, err = address.ParsePlatforms(words)
 	return platforms, false, err
 }
+
+// addProvidersFlags adds the flags of a tree for a command that is only about
+// providers.
+func addProvidersFlags(cmd *cobra.Command) {
+	addTreeFlags(cmd)
+	cmd.Flags().Lookup("root").Usage = "The `folder` of the registry (required)"
+	cmd.Flags().Lookup("modules").Hidden = true
+}
+
+// modulesFlag makes --modules of such a command an option that needs no value: it is about
+// modules too then, which lie in the default folder.
+func modulesFlag(cmd *cobra.Command, usage string) {
+	flag := cmd.Flags().Lookup("modules")
+	flag.Hidden, flag.Usage, flag.NoOptDefVal = false, usage, "modules"
+}

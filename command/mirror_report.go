@@ -41,7 +41,7 @@ func (r *mirrorResult) counts() (added, failed int) {
 	return added, failed
 }
 
-func (r *mirrorResult) writeText(out, errs io.Writer) error {
+func (r *mirrorResult) WriteText(out, errs io.Writer) error {
 	if err := r.writeAdded(out); err != nil {
 		return err
 	}
@@ -187,7 +187,7 @@ type mirroredPackage struct {
 	For      []string `json:"for,omitempty"` // that require it
 }
 
-func (r *mirrorResult) document() any {
+func (r *mirrorResult) Document() any {
 	d := mirrorDocument{
 		Into: r.into, ModulesInto: r.modulesInto, DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
 		Added: []mirroredPackage{}, Present: []mirroredPackage{}, Failed: []mirroredPackage{},

@@ -154,7 +154,6 @@ func scanToPrune(ctx context.Context, directories tree.Directories, modules bool
 			}
 			return t, err
 		},
-		Signer:   unusedKey{},
 		Progress: progress,
 
 		IgnoreMetadata: true,

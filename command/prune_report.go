@@ -56,7 +56,7 @@ func (r *pruneResult) failures() (n int) {
 	return n
 }
 
-func (r *pruneResult) writeText(out, errs io.Writer) error {
+func (r *pruneResult) WriteText(out, errs io.Writer) error {
 	removed := r.removed()
 	if len(removed) > 0 {
 		heading := "REMOVED"
@@ -156,7 +156,7 @@ type prunedRelease struct {
 	Files    []string `json:"files"`
 }
 
-func (r *pruneResult) document() any {
+func (r *pruneResult) Document() any {
 	d := pruneDocument{
 		From: r.parts[0].from, DryRun: r.dry, Removed: []prunedRelease{}, LockFiles: r.files, Configurations: r.configurations, Withheld: r.withheld,
 		Shared:   r.each(func(p *pruning) []string { return p.shared }),

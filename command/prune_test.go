@@ -329,7 +329,7 @@ func TestPruneReportsWhatItLeaves(t *testing.T) {
 	p := &pruning{treeReleases: h, noun: "release", plan: fill.Pruning{Remove: h.all}}
 	p.remove()
 	var out, errs strings.Builder
-	if err := (&pruneResult{parts: []*pruning{p}}).writeText(&out, &errs); err != nil {
+	if err := (&pruneResult{parts: []*pruning{p}}).WriteText(&out, &errs); err != nil {
 		t.Fatal(err)
 	}
 	const want = `

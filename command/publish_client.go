@@ -2,7 +2,6 @@ package command
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -43,30 +42,6 @@ func (c *publishClient) discover(ctx context.Context, n registryNetwork, to dest
 }
 
 func (c *publishClient) close() { c.http.HTTPClient.CloseIdleConnections() }
-
-// discoverService finds the service of a registry that is published to.
-func (n registryNetwork) discoverService(ctx context.Context, to destination) (*url.URL, error) {
-	failed := func(err error) (*url.URL, error) { return nil, fmt.Errorf("%s: %w", to, err) }
-	d, err := n.discover(ctx, to.base)
-	switch {
-	case errors.Is(err, errNoTLS):
-		return failed(fmt.Errorf("%w: begin --to with http:// if that is meant", err))
-	case err != nil:
-		return failed(err)
-	}
-	kind := wire.ProvidersService
-	if to.address.IsModule() {
-		kind = wire.ModulesService
-	}
-	service, err := d.service(kind)
-	switch {
-	case err != nil:
-		return failed(err)
-	case service.Scheme != "https" && to.base.Scheme == "https":
-		return failed(fmt.Errorf("its services are at %s, without TLS: no token is sent there", service.Host))
-	}
-	return service, nil
-}
 
 // A refusedError is an answer that is not a success.
 type refusedError struct {
@@ -119,27 +94,6 @@ func (c *publishClient) request(ctx context.Context, method string, body any, pa
 	return r, nil
 }
 
-// do sends a request for a path below the service. body may be nil. An answer other than
-// a success is a *refusedError.
-func (c *publishClient) do(ctx context.Context, method string, body *sentBody, path string) (status int, answer []byte, err error) {
-	var open any
-	if body != nil {
-		open = body.open
-	}
-	r, err := c.request(ctx, method, open, path)
-	if err != nil {
-		return 0, nil, err
-	}
-	if body != nil {
-		r.ContentLength = body.file.size
-		r.Header.Set("Content-Type", "application/octet-stream")
-		r.Header.Set("Content-Digest", contentDigest(body.file.sha256))
-		r.Header.Set("Expect", "100-continue")
-	}
-	status, _, answer, err = c.send(r)
-	return status, answer, err
-}
-
 // send sends a request, and reads the answer. The status is zero if there is none.
 func (c *publishClient) send(r *retryablehttp.Request) (status int, header http.Header, answer []byte, err error) {
 	response, err := c.http.Do(r)
@@ -155,12 +109,6 @@ func (c *publishClient) send(r *retryablehttp.Request) (status int, header http.
 		return response.StatusCode, nil, nil, errors.New(transportReason(err))
 	}
 	return response.StatusCode, response.Header, answer, nil
-}
-
-// contentDigest is the header field by which a registry knows whether it has the bytes
-// already (RFC 9530).
-func contentDigest(sum wire.SHA256) string {
-	return "sha-256=:" + base64.StdEncoding.EncodeToString(sum[:]) + ":"
 }
 
 // The reasons of an answer that are printed, and how much of each in bytes.
@@ -197,39 +145,6 @@ func reasonsOf(answer *http.Response, body []byte) (reasons []string) {
 	return []string{fmt.Sprintf("%s answered %d %s, which is not an answer of the registry itself", answer.Request.URL.Host, answer.StatusCode, http.StatusText(answer.StatusCode))}
 }
 
-// put sends a file, and returns the status of the answer.
-func (c *publishClient) put(ctx context.Context, body *sentBody) (status int, err error) {
-	status, answer, err := c.do(ctx, http.MethodPut, body, filePath(body.file))
-	if err == nil {
-		err = checkTaken(answer)
-	}
-	return status, err
-}
-
-// wouldTake asks for a file without sending it, and returns the status of the answer: an
-// error with 404 if its bytes are needed.
-func (c *publishClient) wouldTake(ctx context.Context, f publishFile) (status int, err error) {
-	r, err := c.request(ctx, http.MethodPut, nil, filePath(f))
-	if err != nil {
-		return 0, err
-	}
-	r.Header.Set("Content-Digest", contentDigest(f.sha256))
-	r.Header.Set(headerOnly, "true")
-	status, _, answer, err := c.send(r)
-	if err == nil {
-		err = checkTaken(answer)
-	}
-	return status, err
-}
-
-// filePath is where a file is sent to, below the service.
-func filePath(f publishFile) string {
-	if f.Address.IsModule() {
-		return servicePath(f.Address, f.Name)
-	}
-	return servicePath(f.Address, f.Version, f.Name)
-}
-
 // checkTaken checks that the answer to a PUT is that of a registry: a server that has none
 // under this path may answer anything with 200.
 func checkTaken(answer []byte) error {
@@ -240,29 +155,13 @@ func checkTaken(answer []byte) error {
 	return nil
 }
 
-// state returns what is staged or published of a provider's version.
-func (c *publishClient) state(ctx context.Context, a address.Address, version string) (p wire.Publication, err error) {
-	_, answer, err := c.do(ctx, http.MethodGet, nil, servicePath(a, version, ""))
-	if err == nil {
-		err = json.Unmarshal(answer, &p)
-	}
-	return p, err
-}
-
-// drop discards what is staged of a provider's version, if there is something. Of a version
-// that is published nothing is staged: what is sent then is compared with it.
-func (c *publishClient) drop(ctx context.Context, a address.Address, version string) error {
-	_, _, err := c.do(ctx, http.MethodDelete, nil, servicePath(a, version, ""))
-	var refused *refusedError
-	if errors.As(err, &refused) && (refused.status == http.StatusNotFound || refused.status == http.StatusConflict) {
-		return nil
-	}
-	return err
-}
-
 // versions returns the versions that clients are offered.
 func (c *publishClient) versions(ctx context.Context, a address.Address) (map[string]bool, error) {
-	_, answer, err := c.do(ctx, http.MethodGet, nil, servicePath(a, "versions"))
+	r, err := c.request(ctx, http.MethodGet, nil, servicePath(a, "versions"))
+	if err != nil {
+		return nil, err
+	}
+	_, _, answer, err := c.send(r)
 	if err != nil {
 		return nil, err
 	}

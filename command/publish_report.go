@@ -36,7 +36,7 @@ func (r *publishResult) failed() bool {
 	return r.interrupted || slices.ContainsFunc(r.outcomes, func(o publishOutcome) bool { return o.status == notTransferred })
 }
 
-func (r *publishResult) writeText(out, errs io.Writer) error {
+func (r *publishResult) WriteText(out, errs io.Writer) error {
 	if err := r.writeFiles(out); err != nil {
 		return err
 	}
@@ -256,7 +256,7 @@ type publishedFile struct {
 	Errors []string      `json:"errors"`
 }
 
-func (r *publishResult) document() any {
+func (r *publishResult) Document() any {
 	d := publishDocument{
 		To: r.to.String(), Address: r.to.address.String(), DryRun: r.dry, Complete: r.complete(), Interrupted: r.interrupted,
 		Versions: []publishedVersion{}, Skipped: append([]string{}, r.skipped...),

@@ -216,13 +216,3 @@ func (f tokenFinder) withoutPort() string {
 	}
 	return ""
 }
-
-// transportReason is why a request got no answer, without the URL, which may have more in
-// its query than is to be printed.
-func transportReason(err error) string {
-	var failed *url.Error
-	for errors.As(err, &failed) {
-		err = failed.Err
-	}
-	return err.Error()
-}

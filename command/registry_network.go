@@ -145,3 +145,56 @@ func (d discovered) service(kind wire.Service) (*url.URL, error) {
 	service = &url.URL{Scheme: service.Scheme, Host: service.Host, Path: service.Path, RawPath: service.RawPath}
 	return service.JoinPath("/"), nil
 }
+
+// transportReason is why a request got no answer, without the URL, which may have more in
+// its query than is to be printed.
+func transportReason(err error) string {
+	var failed *url.Error
+	for errors.As(err, &failed) {
+		err = failed.Err
+	}
+	return err.Error()
+}
+
+// refuses reports whether a registry wants to know who makes a request. Without an answer
+// it is not known.
+func (n registryNetwork) refuses(ctx context.Context, url string) bool {
+	client := n.client(true)
+	client.RetryMax = discoverRetries
+	defer client.HTTPClient.CloseIdleConnections()
+	r, err := retryablehttp.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return false
+	}
+	r.Header.Set("User-Agent", userAgent)
+	answer, err := client.Do(r)
+	if err != nil {
+		return false
+	}
+	defer answer.Body.Close()
+	return answer.StatusCode == http.StatusUnauthorized
+}
+
+// discoverService finds the service of a registry that is published to.
+func (n registryNetwork) discoverService(ctx context.Context, to destination) (*url.URL, error) {
+	failed := func(err error) (*url.URL, error) { return nil, fmt.Errorf("%s: %w", to, err) }
+	d, err := n.discover(ctx, to.base)
+	switch {
+	case errors.Is(err, errNoTLS):
+		return failed(fmt.Errorf("%w: begin --to with http:// if that is meant", err))
+	case err != nil:
+		return failed(err)
+	}
+	kind := wire.ProvidersService
+	if to.address.IsModule() {
+		kind = wire.ModulesService
+	}
+	service, err := d.service(kind)
+	switch {
+	case err != nil:
+		return failed(err)
+	case service.Scheme != "https" && to.base.Scheme == "https":
+		return failed(fmt.Errorf("its services are at %s, without TLS: no token is sent there", service.Host))
+	}
+	return service, nil
+}

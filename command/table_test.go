@@ -3,7 +3,6 @@ package command
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // A table fits the terminal, but for words that do not. In a file, each row is one line.
@@ -42,18 +41,5 @@ func TestTableFits(t *testing.T) {
 				t.Errorf("in a file it has %d lines:\n%s", lines, &file)
 			}
 		})
-	}
-}
-
-// The line of a progress bar fits the terminal: one that is broken cannot be drawn again.
-func TestProgressFits(t *testing.T) {
-	for _, test := range []struct{ rule, text, want string }{
-		{"a short text", "1 of 2", "[###############...............] 1 of 2"},
-		{"a long text has a shorter bar", strings.Repeat("x", 60), "[########........] " + strings.Repeat("x", 60)},
-		{"one that fills the line has none", strings.Repeat("x", 75), strings.Repeat("x", 75)},
-	} {
-		if got := barLine(1, 2, test.text); got != test.want || utf8.RuneCountInString(got) >= terminalWidth {
-			t.Errorf("%s: %q", test.rule, got)
-		}
 	}
 }

@@ -8,15 +8,10 @@ import (
 	"os"
 	"strconv"
 	"strings"
-	"sync"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/dustin/go-humanize"
 	"github.com/spf13/cobra"
-
-	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
 const (
@@ -26,12 +21,12 @@ const (
 
 // A result is what a subcommand prints: text or, with --json, one document.
 type result interface {
-	// writeText writes the result to out. What went wrong goes to errs, where it is
+	// WriteText writes the result to out. What went wrong goes to errs, where it is
 	// seen too when a timer runs the command.
-	writeText(out, errs io.Writer) error
+	WriteText(out, errs io.Writer) error
 
-	// document is encoded as JSON. Its lists are never nil.
-	document() any
+	// Document is encoded as JSON. Its lists are never nil.
+	Document() any
 }
 
 func printResult(cmd *cobra.Command, r result) error {
@@ -40,12 +35,12 @@ func printResult(cmd *cobra.Command, r result) error {
 		errs, flushErrs := fitted(cmd.ErrOrStderr())
 		defer flushOut()
 		defer flushErrs()
-		return r.writeText(out, errs)
+		return r.WriteText(out, errs)
 	}
 	e := json.NewEncoder(cmd.OutOrStdout())
 	e.SetIndent("", "  ")
 	e.SetEscapeHTML(false)
-	return e.Encode(r.document())
+	return e.Encode(r.Document())
 }
 
 // wrap breaks text into lines that fit the terminal, each behind a margin. A
@@ -166,28 +161,6 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// A progressBar shows the progress of a command on a terminal. Elsewhere it shows
-// nothing: in a log it would be noise.
-type progressBar struct {
-	out io.Writer // nil: not a terminal
-	now func() time.Time
-
-	mutex sync.Mutex
-	drawn time.Time
-	width int
-}
-
-// redraw is the least time between two drawings of a bar.
-const redraw = 100 * time.Millisecond
-
-func newProgressBar(f *os.File) *progressBar {
-	bar := &progressBar{now: time.Now}
-	if isTerminal(f) {
-		bar.out = f
-	}
-	return bar
-}
-
 // isTerminal reports whether a reader or writer is a terminal.
 func isTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
@@ -196,58 +169,4 @@ func isTerminal(stream any) bool {
 	}
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
-}
-
-// show draws the progress of a scan. It can be called concurrently.
-func (b *progressBar) show(p index.Progress) {
-	b.line(p.Done >= p.Total, func(now time.Time) string {
-		return barLine(p.DoneBytes, p.TotalBytes, fmt.Sprintf("%d of %d, %s/s, %s left",
-			p.Done, p.Total, humanize.Bytes(uint64(p.Rate(now))), p.Remaining(now)))
-	})
-}
-
-// barLine is a text behind a bar that is filled in proportion, and as long as the text leaves
-// room for it.
-func barLine(done, total int64, text string) string {
-	width := min(30, terminalWidth-len("[] ")-len(text)-1)
-	if width < 8 {
-		return text
-	}
-	filled := 0
-	if total > 0 {
-		filled = int(int64(width) * done / total)
-	}
-	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "] " + text
-}
-
-// line replaces the line on the terminal, unless that was drawn a moment ago. The
-// last line is always drawn.
-func (b *progressBar) line(last bool, text func(now time.Time) string) {
-	if b.out == nil {
-		return
-	}
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	now := b.now()
-	if now.Sub(b.drawn) < redraw && !last {
-		return
-	}
-	b.drawn = now
-	b.draw(text(now))
-}
-
-// clear removes the bar, so that what follows begins on an empty line.
-func (b *progressBar) clear() {
-	if b.out == nil {
-		return
-	}
-	b.mutex.Lock()
-	defer b.mutex.Unlock()
-	b.draw("")
-	fmt.Fprint(b.out, "\r")
-}
-
-func (b *progressBar) draw(line string) {
-	fmt.Fprintf(b.out, "\r%-*s", b.width, line)
-	b.width = len(line)
 }

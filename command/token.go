@@ -251,9 +251,9 @@ func newTokenList(entries []tokenfile.Entry, now time.Time) tokenList {
 	return list
 }
 
-func (l tokenList) document() any { return l }
+func (l tokenList) Document() any { return l }
 
-func (l tokenList) writeText(out, _ io.Writer) error {
+func (l tokenList) WriteText(out, _ io.Writer) error {
 	if len(l) == 0 {
 		_, err := fmt.Fprintln(out, "There are no tokens.")
 		return err

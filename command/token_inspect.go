@@ -74,7 +74,7 @@ func runTokenInspect(cmd *cobra.Command, _ []string) error {
 		return usageError(cmd, err)
 	}
 	out, flush := fitted(cmd.OutOrStdout())
-	err = i.writeText(out)
+	err = i.WriteText(out)
 	flush()
 	if err != nil {
 		return usageError(cmd, err)
@@ -161,7 +161,7 @@ func (i tokenInspection) result(cmd *cobra.Command) error {
 	return problem(cmd)
 }
 
-func (i tokenInspection) writeText(out io.Writer) error {
+func (i tokenInspection) WriteText(out io.Writer) error {
 	if i.claims != nil {
 		rows := [][]string{{"CLAIM", "VALUE, AS THE TOKEN SAYS"}}
 		for _, name := range slices.Sorted(maps.Keys(i.claims)) {

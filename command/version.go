@@ -34,9 +34,9 @@ The exit status is 0, or 2 if the command was called wrongly.`,
 // A versionResult prints what the program is made of.
 type versionResult module.Version
 
-func (r versionResult) document() any { return module.Version(r) }
+func (r versionResult) Document() any { return module.Version(r) }
 
-func (r versionResult) writeText(out, _ io.Writer) error {
+func (r versionResult) WriteText(out, _ io.Writer) error {
 	text := fmt.Sprintf("%s with Caddy %s and %s", r.Registry, r.Caddy, r.Go)
 	if r.Commit != "" {
 		text += ", commit " + r.Commit

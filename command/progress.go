@@ -1,0 +1,90 @@
+package command
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A progressBar shows the progress of a command on a terminal. Elsewhere it shows
+// nothing: in a log it would be noise.
+type progressBar struct {
+	out io.Writer // nil: not a terminal
+	now func() time.Time
+
+	mutex sync.Mutex
+	drawn time.Time
+	width int
+}
+
+// redraw is the least time between two drawings of a bar.
+const redraw = 100 * time.Millisecond
+
+func newProgressBar(f *os.File) *progressBar {
+	bar := &progressBar{now: time.Now}
+	if isTerminal(f) {
+		bar.out = f
+	}
+	return bar
+}
+
+// show draws the progress of a scan. It can be called concurrently.
+func (b *progressBar) show(p index.Progress) {
+	b.line(p.Done >= p.Total, func(now time.Time) string {
+		return barLine(p.DoneBytes, p.TotalBytes, fmt.Sprintf("%d of %d, %s/s, %s left",
+			p.Done, p.Total, humanize.Bytes(uint64(p.Rate(now))), p.Remaining(now)))
+	})
+}
+
+// barLine is a text behind a bar that is filled in proportion, and as long as the text leaves
+// room for it.
+func barLine(done, total int64, text string) string {
+	width := min(30, terminalWidth-len("[] ")-len(text)-1)
+	if width < 8 {
+		return text
+	}
+	filled := 0
+	if total > 0 {
+		filled = int(int64(width) * done / total)
+	}
+	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "] " + text
+}
+
+// line replaces the line on the terminal, unless that was drawn a moment ago. The
+// last line is always drawn.
+func (b *progressBar) line(last bool, text func(now time.Time) string) {
+	if b.out == nil {
+		return
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	now := b.now()
+	if now.Sub(b.drawn) < redraw && !last {
+		return
+	}
+	b.drawn = now
+	b.draw(text(now))
+}
+
+// clear removes the bar, so that what follows begins on an empty line.
+func (b *progressBar) clear() {
+	if b.out == nil {
+		return
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.draw("")
+	fmt.Fprint(b.out, "\r")
+}
+
+func (b *progressBar) draw(line string) {
+	fmt.Fprintf(b.out, "\r%-*s", b.width, line)
+	b.width = len(line)
+}
