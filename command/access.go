@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
@@ -49,7 +50,7 @@ answer.`,
   caddy-terraform-registry access --config /etc/caddy/Caddyfile read registry.terraform.io/hashicorp/null`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 2 {
-				return usageError(cmd, errors.New("give a right and an address, such as: read acme/vpc/aws"))
+				return cli.UsageError(cmd, errors.New("give a right and an address, such as: read acme/vpc/aws"))
 			}
 			return nil
 		},
@@ -68,7 +69,7 @@ func runAccess(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	q, err := parseAccessQuery(fl, args)
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	ask := q.askServer
 	if fl.String("config") != "" {
@@ -76,22 +77,22 @@ func runAccess(cmd *cobra.Command, args []string) error {
 	}
 	decisions, err := ask(fl)
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	d, err := chooseDecision(decisions, fl.String("root"))
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	if d.Note != "" {
-		errs, _ := fitted(cmd.ErrOrStderr())
+		errs, _ := cli.Fitted(cmd.ErrOrStderr())
 		fmt.Fprintln(errs, d.Note)
 	}
-	out, _ := fitted(cmd.OutOrStdout())
+	out, _ := cli.Fitted(cmd.OutOrStdout())
 	if _, err := fmt.Fprintln(out, d.Text); err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	if !d.Allowed {
-		return problem(cmd)
+		return cli.Problem(cmd)
 	}
 	return nil
 }

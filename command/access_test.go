@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddyserver/caddy/v2"
 )
 
@@ -132,7 +133,7 @@ func TestAccess(t *testing.T) {
 			if out != test.want+"\n" || notes != "" {
 				t.Errorf("got %q and %q, want %q", out, notes, test.want)
 			}
-			if test.allowed && err != nil || !test.allowed && !errors.Is(err, errProblem) {
+			if test.allowed && err != nil || !test.allowed && !errors.Is(err, cli.ErrProblem) {
 				t.Errorf("the error is %v", err)
 			}
 		})
@@ -178,7 +179,7 @@ func TestAccessAsksTheServer(t *testing.T) {
 	}{
 		{"by a group", []string{"--as", "jo", "--group", "staff", "--group", "release team", "publish", "b.example.com/acme/vpc/aws"},
 			"allowed by rule 5: allow \"group:release team\" publish acme\n", ""},
-		{"by a root", []string{"--root", roots + "/ruled", "read", "acme/vpc/aws"}, "denied: no rule allows it\n", errProblem.Error()},
+		{"by a root", []string{"--root", roots + "/ruled", "read", "acme/vpc/aws"}, "denied: no rule allows it\n", cli.ErrProblem.Error()},
 		{"by no root", []string{"read", "acme/demo"}, "", "choose one by its root with --root: " + roots + "/open, " + roots + "/ruled"},
 		{"a configuration's option", []string{"--adapter", "caddyfile", "read", "acme/demo"}, "", "only be given with --config"},
 	} {
@@ -195,7 +196,7 @@ func TestAccessAsksTheServer(t *testing.T) {
 func TestAccessNotesUnknownHostnames(t *testing.T) {
 	config := configFile(t, `{"handle":[`+ruledRegistry+`]}`)
 	out, notes, err := run(t.Context(), accessCommand(), "--config", config, "--as", "ci", "read", "r.example.com/acme/vpc/aws")
-	if out != "denied: no rule allows it\n" || !errors.Is(err, errProblem) {
+	if out != "denied: no rule allows it\n" || !errors.Is(err, cli.ErrProblem) {
 		t.Errorf("got %q and %v", out, err)
 	}
 	if want := "r.example.com is taken for the hostname of another registry: if it is one of this registry's, leave it out\n"; notes != want {
@@ -267,7 +268,7 @@ func TestAccessMistakes(t *testing.T) {
 				args = append([]string{"--config", config}, strings.Fields(strings.ReplaceAll(test.args, "/srv/", roots))...)
 			}
 			out, _, err := run(t.Context(), accessCommand(), args...)
-			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), want) || out != "" {
+			if err == nil || errors.Is(err, cli.ErrProblem) || !strings.Contains(err.Error(), want) || out != "" {
 				t.Errorf("got %q and the error %v, want %q", out, err, want)
 			}
 		})

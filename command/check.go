@@ -11,6 +11,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/signing"
@@ -34,10 +35,10 @@ The exit status is 0 if all is well, 1 if something is withheld or nothing of a
 tree is found in the folder, and 2 if the folder cannot be read.`,
 		Example: `  caddy-terraform-registry check --root /srv/terraform
   caddy-terraform-registry check --root /srv/terraform --json | jq .withheld`,
-		Args: noArguments("the folder is given by --root"),
+		Args: cli.NoArguments("the folder is given by --root"),
 		RunE: runCheck,
 	}
-	addTreeFlags(cmd)
+	cli.AddTreeFlags(cmd)
 	cmd.Flags().String("signatures", module.PreferSignatures, "`prefer|require`: with require, what publishers did not sign is withheld")
 	cmd.Flags().Bool("json", false, "Print the report as JSON")
 	return cmd
@@ -45,25 +46,25 @@ tree is found in the folder, and 2 if the folder cannot be read.`,
 
 func runCheck(cmd *cobra.Command, _ []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-	directories, err := treeFlags(fl)
+	directories, err := cli.TreeFlags(fl)
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	signatures, err := fill.ParseSignatures(fl.String("signatures"))
 	if err != nil {
-		return usageError(cmd, fmt.Errorf("--signatures: %w", err))
+		return cli.UsageError(cmd, fmt.Errorf("--signatures: %w", err))
 	}
-	bar := newProgressBar(os.Stderr)
-	report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures, bar.show)
-	bar.clear()
+	bar := cli.NewProgressBar(os.Stderr)
+	report, err := check(cmd.Context(), directories, signatures == fill.RequireSignatures, bar.Scan)
+	bar.Clear()
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
-	if err := printResult(cmd, checkResult{report}); err != nil {
-		return usageError(cmd, err)
+	if err := cli.Print(cmd, checkResult{report}); err != nil {
+		return cli.UsageError(cmd, err)
 	}
 	if len(report.Withheld) > 0 || report.Hint != "" {
-		return problem(cmd)
+		return cli.Problem(cmd)
 	}
 	return nil
 }
@@ -109,7 +110,7 @@ func (r checkResult) WriteText(out, _ io.Writer) error {
 	b := new(strings.Builder)
 	writeOffered(b, r.Offered)
 	writeNotes(b, r.Offered)
-	writeProblems(b, "WITHHELD", r.Withheld)
+	cli.WriteProblems(b, "WITHHELD", r.Withheld)
 	var ignored, withdrawn, temporary []index.Problem
 	for _, p := range r.Ignored {
 		switch p.Reason {
@@ -122,20 +123,20 @@ func (r checkResult) WriteText(out, _ io.Writer) error {
 		}
 	}
 	writeWithdrawn(b, withdrawn)
-	writeProblems(b, "IGNORED", ignored)
+	cli.WriteProblems(b, "IGNORED", ignored)
 	if len(temporary) > 0 {
 		fmt.Fprintln(b, "SKIPPED UNTIL RENAMED")
 		for _, p := range temporary {
-			fmt.Fprintln(b, printable(p.Path))
+			fmt.Fprintln(b, cli.Printable(p.Path))
 		}
 		fmt.Fprintln(b)
 	}
 	if more := r.IgnoredTotal - len(r.Ignored); more > 0 {
-		fmt.Fprintf(b, "… and %s.\n\n", count(more, "more ignored file"))
+		fmt.Fprintf(b, "… and %s.\n\n", cli.Count(more, "more ignored file"))
 	}
-	b.WriteString(wrap(summary(r.Report), 0))
+	b.WriteString(cli.Wrap(summary(r.Report), 0))
 	if r.Hint != "" {
-		b.WriteString("\n" + wrap(sentence(r.Hint), 0))
+		b.WriteString("\n" + cli.Wrap(cli.Sentence(r.Hint), 0))
 	}
 	_, err := io.WriteString(out, b.String())
 	return err
@@ -152,7 +153,7 @@ func writeOffered(b *strings.Builder, offered []index.Offer) {
 		for n < len(offered) && offered[n].Kind == offered[i].Kind && offered[n].Address == offered[i].Address {
 			n++
 		}
-		fmt.Fprintf(b, "%s %s\n", offered[i].Kind, printable(offered[i].Address))
+		fmt.Fprintf(b, "%s %s\n", offered[i].Kind, cli.Printable(offered[i].Address))
 		writeVersions(b, offered[i:n])
 		i = n
 	}
@@ -167,7 +168,7 @@ func writeVersions(b *strings.Builder, offered []index.Offer) {
 		version, signature = max(version, len(o.Version)), max(signature, len(o.Signature))
 	}
 	for _, o := range offered {
-		line := fmt.Sprintf("%*s%-*s", reportIndent, "", version, o.Version)
+		line := fmt.Sprintf("%*s%-*s", cli.Indent, "", version, o.Version)
 		if o.Signature != "" {
 			line += fmt.Sprintf("  %-*s", signature, o.Signature)
 		}
@@ -176,12 +177,12 @@ func writeVersions(b *strings.Builder, offered []index.Offer) {
 			continue
 		}
 		column := len(line) + 2
-		if column > terminalWidth-24 {
-			column = 2 * reportIndent
+		if column > cli.Width-24 {
+			column = 2 * cli.Indent
 			fmt.Fprintln(b, strings.TrimRight(line, " "))
 			line = strings.Repeat(" ", column-2)
 		}
-		lines := strings.TrimLeft(wrap(strings.Join(o.Platforms, " "), column), " ")
+		lines := strings.TrimLeft(cli.Wrap(strings.Join(o.Platforms, " "), column), " ")
 		b.WriteString(line + "  " + lines)
 	}
 }
@@ -195,8 +196,8 @@ func writeNotes(b *strings.Builder, offered []index.Offer) {
 				fmt.Fprintln(b, "NOTES")
 				printed = true
 			}
-			fmt.Fprintf(b, "%s %s %s\n", o.Kind, printable(o.Address), o.Version)
-			b.WriteString(wrap(printable(note), reportIndent))
+			fmt.Fprintf(b, "%s %s %s\n", o.Kind, cli.Printable(o.Address), o.Version)
+			b.WriteString(cli.Wrap(cli.Printable(note), cli.Indent))
 		}
 	}
 	if printed {
@@ -211,8 +212,8 @@ func writeWithdrawn(b *strings.Builder, problems []index.Problem) {
 	}
 	fmt.Fprintln(b, "WITHDRAWN")
 	for _, p := range problems {
-		fmt.Fprintf(b, "%s %s\n", printable(p.Address), p.Version)
-		b.WriteString(wrap(printable(p.Detail), reportIndent))
+		fmt.Fprintf(b, "%s %s\n", cli.Printable(p.Address), p.Version)
+		b.WriteString(cli.Wrap(cli.Printable(p.Detail), cli.Indent))
 	}
 	fmt.Fprintln(b)
 }
@@ -232,7 +233,7 @@ func summary(r *index.Report) string {
 	var offered []string
 	for _, kind := range []string{index.KindProvider, index.KindModule} {
 		if addresses[kind] > 0 {
-			offered = append(offered, fmt.Sprintf("%s in %s", count(addresses[kind], kind), count(versions[kind], "version")))
+			offered = append(offered, fmt.Sprintf("%s in %s", cli.Count(addresses[kind], kind), cli.Count(versions[kind], "version")))
 		}
 	}
 	sentence := "Nothing is offered"
@@ -241,17 +242,17 @@ func summary(r *index.Report) string {
 	}
 	sentence += fmt.Sprintf(". Withheld: %d.", len(r.Withheld))
 	if r.WithdrawnTotal > 0 {
-		sentence += fmt.Sprintf(" Withdrawn: %s.", count(r.WithdrawnTotal, "version"))
+		sentence += fmt.Sprintf(" Withdrawn: %s.", cli.Count(r.WithdrawnTotal, "version"))
 	}
 	if n := r.IgnoredTotal - r.TemporaryTotal - r.WithdrawnTotal; n > 0 {
 		have := "have"
 		if n == 1 {
 			have = "has"
 		}
-		sentence += fmt.Sprintf(" Ignored: %s that %s no place in the tree.", count(n, "file"), have)
+		sentence += fmt.Sprintf(" Ignored: %s that %s no place in the tree.", cli.Count(n, "file"), have)
 	}
 	if r.TemporaryTotal > 0 {
-		sentence += fmt.Sprintf(" Skipped until renamed: %s.", count(r.TemporaryTotal, "file"))
+		sentence += fmt.Sprintf(" Skipped until renamed: %s.", cli.Count(r.TemporaryTotal, "file"))
 	}
 	return sentence
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -179,7 +180,7 @@ func TestCheck(t *testing.T) {
 	}
 
 	out, _, err = run(t.Context(), checkCommand(), "--root", root, "--signatures", "require")
-	if !errors.Is(err, errProblem) || !strings.Contains(out, string(tree.Unsigned)) {
+	if !errors.Is(err, cli.ErrProblem) || !strings.Contains(out, string(tree.Unsigned)) {
 		t.Errorf("with signatures required: got error %v and\n%s", err, out)
 	}
 }
@@ -200,7 +201,7 @@ func TestCheckJSON(t *testing.T) {
 	files.Write("providers/acme/demo/terraform-provider-demo_1.3.0_linux_amd64.zip", indextest.ProviderZip("demo", "1.3.0", "another"))
 
 	out, _, err := run(t.Context(), checkCommand(), "--root", root, "--json")
-	if !errors.Is(err, errProblem) {
+	if !errors.Is(err, cli.ErrProblem) {
 		t.Errorf("got error %v", err)
 	}
 	var report index.Report
@@ -215,7 +216,7 @@ func TestCheckJSON(t *testing.T) {
 	}
 
 	out, _, err = run(t.Context(), checkCommand(), "--root", t.TempDir(), "--json")
-	if !errors.Is(err, errProblem) || strings.Contains(out, "null") || !strings.Contains(out, `"hint": "nothing is in the root yet`) {
+	if !errors.Is(err, cli.ErrProblem) || strings.Contains(out, "null") || !strings.Contains(out, `"hint": "nothing is in the root yet`) {
 		t.Errorf("of an empty folder: got error %v and\n%s", err, out)
 	}
 }
@@ -241,7 +242,7 @@ func TestCheckRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			out, _, err := run(t.Context(), checkCommand(), test.args...)
-			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), test.want) {
+			if err == nil || errors.Is(err, cli.ErrProblem) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("got error %v, want one with %q", err, test.want)
 			}
 			if out != "" {

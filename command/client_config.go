@@ -16,6 +16,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -55,19 +56,19 @@ output says where one is needed, as far as that is known.
 The exit status is 0, or 2 if the command could not do its work.`,
 		Example: `  caddy-terraform-registry client-config --config /etc/caddy/Caddyfile --for mirror
   caddy-terraform-registry client-config --url registry.example.com --for stand-in --tofu > ~/.tofurc`,
-		Args: noArguments("name the registry by --config or --url"),
+		Args: cli.NoArguments("name the registry by --config or --url"),
 	}
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 		file, err := newClientFile(cmd.Context(), fl, network)
 		if err != nil {
-			return usageError(cmd, err)
+			return cli.UsageError(cmd, err)
 		}
 		for _, note := range file.notes {
-			fmt.Fprint(cmd.ErrOrStderr(), wrap(note, 0))
+			fmt.Fprint(cmd.ErrOrStderr(), cli.Wrap(note, 0))
 		}
 		_, err = io.WriteString(cmd.OutOrStdout(), file.text())
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	cmd.Flags().String("for", string(forRegistry), "What clients use it as: `registry|mirror|stand-in`")
 	cmd.Flags().StringP("config", "c", "", "The configuration `file` that has the registry")
@@ -95,7 +96,7 @@ func newClientFile(ctx context.Context, fl caddycmd.Flags, network registryNetwo
 	if !slices.Contains([]purpose{forRegistry, forMirror, forStandIn}, f.purpose) {
 		return f, fmt.Errorf("--for: %q is none of registry, mirror and stand-in", string(f.purpose))
 	}
-	hostnames, err := hostnamesFlag(fl, "hostname")
+	hostnames, err := cli.HostnamesFlag(fl, "hostname")
 	if err != nil {
 		return f, err
 	}
@@ -141,7 +142,7 @@ func (f *clientFile) fromConfiguration(ctx context.Context, fl caddycmd.Flags) e
 		f.elsewhere = !slices.Contains(s.Hostnames, address.DisplayHostname(host))
 	}
 	if s.Proxied {
-		f.notes = append(f.notes, sentence(fmt.Sprintf("the site has no TLS, which clients require: this is for a proxy in front of it that has, at %s", name)))
+		f.notes = append(f.notes, cli.Sentence(fmt.Sprintf("the site has no TLS, which clients require: this is for a proxy in front of it that has, at %s", name)))
 	}
 	if s.HTTPSPort != 0 {
 		f.notes = append(f.notes, fmt.Sprintf("Clients reach the registry at port %d, which https_port sets. If port 443 is forwarded there, add the option hostname with the name alone.", s.HTTPSPort))
@@ -208,7 +209,7 @@ func (f *clientFile) fromServer(ctx context.Context, text string, network regist
 	case errors.As(err, &missing) && path != "":
 		f.elsewhere = true
 		f.registry.URL = "https://" + string(hostname) + (&url.URL{Path: path}).EscapedPath()
-		f.notes = append(f.notes, sentence(fmt.Sprintf("there is no discovery document at %s, so the registry is taken to be at %s", name, f.registry.URL)))
+		f.notes = append(f.notes, cli.Sentence(fmt.Sprintf("there is no discovery document at %s, so the registry is taken to be at %s", name, f.registry.URL)))
 	case err != nil:
 		return fmt.Errorf("--url: %s: %w", name, err)
 	default:
@@ -265,7 +266,7 @@ func (f *clientFile) chooseOrigins(hostnames []svchost.Hostname) error {
 			o.Private = f.private(hostname)
 		}
 		f.registry.Origins = append(f.registry.Origins, o)
-		f.notes = append(f.notes, sentence(fmt.Sprintf("the registry is taken to have providers and modules of %s: clients get none of them from anywhere else", address.DisplayHostname(hostname))))
+		f.notes = append(f.notes, cli.Sentence(fmt.Sprintf("the registry is taken to have providers and modules of %s: clients get none of them from anywhere else", address.DisplayHostname(hostname))))
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
@@ -107,4 +108,4 @@ func nouns(o clientconfig.Origin) string {
 }
 
 // comment is text as lines of a comment.
-func comment(text string) string { return wrapBehind(text, "# ") }
+func comment(text string) string { return cli.WrapBehind(text, "# ") }

@@ -15,6 +15,7 @@ import (
 	"github.com/hashicorp/hcl/v2"
 	"github.com/hashicorp/hcl/v2/hclsyntax"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -161,7 +162,7 @@ func isClientConfiguration(t *testing.T, text string) {
 		t.Errorf("%v in\n%s", problems, text)
 	}
 	for line := range strings.Lines(text) {
-		if strings.HasPrefix(line, "#") && utf8.RuneCountInString(line) > terminalWidth+1 {
+		if strings.HasPrefix(line, "#") && utf8.RuneCountInString(line) > cli.Width+1 {
 			t.Errorf("a comment is too long: %s", line)
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
 
@@ -45,19 +46,19 @@ generated at the first start and kept in Caddy's data directory.
 The exit status is 1 if the server could not start, and 2 if the command was
 called wrongly.`,
 		CobraFunc: func(cmd *cobra.Command) {
-			addTreeFlags(cmd)
+			cli.AddTreeFlags(cmd)
 			cmd.Flags().StringP("domain", "d", "", "The domain `name` at which to serve the registry")
 			cmd.Flags().StringP("listen", "l", "", "The `address` to which to bind the listener")
 			cmd.Flags().BoolP("internal-certs", "i", false, "Use certificates of the internal CA")
 			cmd.Flags().BoolP("access-log", "a", false, "Enable the access log")
 			cmd.Flags().BoolP("debug", "v", false, "Log everything, at a terminal also how Caddy starts")
 			cmd.Args = noSubcommand
-			cmd.SetFlagErrorFunc(usageError) // also of the subcommands
+			cmd.SetFlagErrorFunc(cli.UsageError) // also of the subcommands
 			cmd.SuggestionsMinimumDistance = 2
 			setHelp(cmd)
 			cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 				status, err := runServe(caddycmd.Flags{FlagSet: cmd.Flags()})
-				return failWith(cmd, status, err)
+				return cli.Fail(cmd, status, err)
 			}
 			cmd.AddCommand(subcommands()...)
 			setCompletion(cmd)

@@ -16,6 +16,7 @@ import (
 	"github.com/zclconf/go-cty/cty"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 // environmentTokens returns the tokens that clients would take from variables such
@@ -112,12 +113,12 @@ func tokenIn(content []byte, file string, hostname svchost.Hostname) (string, er
 					return v.AsString(), nil
 				}
 			}
-			return "", fmt.Errorf("%s: its credentials for %s have no token", printable(file), hostname.ForDisplay())
+			return "", fmt.Errorf("%s: its credentials for %s have no token", cli.Printable(file), hostname.ForDisplay())
 		}
 	}
 	for _, d := range diagnostics {
 		if d.Severity == hcl.DiagError && d.Subject != nil {
-			return "", fmt.Errorf("%s: line %d cannot be read: correct it", printable(file), d.Subject.Start.Line)
+			return "", fmt.Errorf("%s: line %d cannot be read: correct it", cli.Printable(file), d.Subject.Start.Line)
 		}
 	}
 	return "", nil

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -15,7 +16,7 @@ const manual = "https://github.com/caddy-terraform/caddy-terraform-registry/blob
 // They would name Caddy's otherwise, in which they are not.
 func setHelp(cmd *cobra.Command) {
 	cmd.SetUsageTemplate(strings.NewReplacer(
-		".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(terminalWidth),
+		".FlagUsages", ".FlagUsagesWrapped "+strconv.Itoa(cli.Width),
 		"{{.UseLine}}", "{{useLine (asCalled .UseLine)}}",
 		"{{.CommandPath}}", "{{asCalled .CommandPath}}",
 		"{{.Example}}", "{{asCalled .Example}}",
@@ -31,7 +32,7 @@ func init() {
 
 // useLine wraps a command and its arguments, which follow it on further lines.
 func useLine(text string) string {
-	return strings.TrimSpace(wrap(text, 2*reportIndent))
+	return strings.TrimSpace(cli.Wrap(text, 2*cli.Indent))
 }
 
 // noSubcommand is the check of the arguments of the registry's own command. What is there
@@ -41,7 +42,7 @@ func noSubcommand(cmd *cobra.Command, args []string) error {
 		return nil
 	}
 	if similar := cmd.SuggestionsFor(args[0]); len(similar) > 0 {
-		return usageError(cmd, fmt.Errorf("there is no subcommand %q: did you mean %s?", args[0], strings.Join(similar, " or ")))
+		return cli.UsageError(cmd, fmt.Errorf("there is no subcommand %q: did you mean %s?", args[0], strings.Join(similar, " or ")))
 	}
-	return usageError(cmd, fmt.Errorf("there is no subcommand %q: see `%s --help`", args[0], asCalled(cmd.CommandPath())))
+	return cli.UsageError(cmd, fmt.Errorf("there is no subcommand %q: see `%s --help`", args[0], asCalled(cmd.CommandPath())))
 }

@@ -12,6 +12,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -25,7 +26,7 @@ add or replace a key, change that file. The registry copies the file to Caddy's
 storage, so that a namespace whose file is lost goes on requiring its keys.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(cmd, errors.New("unknown command: there is forget"))
+				return cli.UsageError(cmd, errors.New("unknown command: there is forget"))
 			}
 			return nil
 		},
@@ -60,7 +61,7 @@ the server refuses or cannot do it.`,
   caddy-terraform-registry keys forget registry.terraform.io/hashicorp`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return usageError(cmd, errors.New("give one namespace, such as acme or registry.terraform.io/hashicorp"))
+				return cli.UsageError(cmd, errors.New("give one namespace, such as acme or registry.terraform.io/hashicorp"))
 			}
 			return nil
 		},
@@ -75,7 +76,7 @@ func runKeysForget(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	server, err := caddycmd.DetermineAdminAPIAddress(fl.String("address"), nil, "", "")
 	if err != nil {
-		return usageError(cmd, fmt.Errorf("--address: %w", err))
+		return cli.UsageError(cmd, fmt.Errorf("--address: %w", err))
 	}
 	query := url.Values{"namespace": {args[0]}}
 	if root := fl.String("root"); root != "" {
@@ -85,18 +86,18 @@ func runKeysForget(cmd *cobra.Command, args []string) error {
 	switch {
 	case err == nil:
 	case strings.Contains(err.Error(), index.ErrNoKeyCopy.Error()): // Caddy keeps the text of the answer alone
-		return failWith(cmd, exitProblem, fmt.Errorf("%s: %w", args[0], index.ErrNoKeyCopy))
+		return cli.Fail(cmd, cli.ExitProblem, fmt.Errorf("%s: %w", args[0], index.ErrNoKeyCopy))
 	default:
-		return usageError(cmd, fmt.Errorf("the server with the admin API at %s has not done it: %w", server, err))
+		return cli.UsageError(cmd, fmt.Errorf("the server with the admin API at %s has not done it: %w", server, err))
 	}
 	defer response.Body.Close()
 	var roots []string
 	if err := json.NewDecoder(response.Body).Decode(&roots); err != nil {
-		return usageError(cmd, fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err))
+		return cli.UsageError(cmd, fmt.Errorf("the admin API at %s gives an unexpected answer: %w", server, err))
 	}
-	out, _ := fitted(cmd.OutOrStdout())
+	out, _ := cli.Fitted(cmd.OutOrStdout())
 	if _, err := fmt.Fprintf(out, "The keys of %s are forgotten in %s.\n", args[0], strings.Join(roots, ", ")); err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	return nil
 }

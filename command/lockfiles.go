@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
@@ -120,5 +121,5 @@ func (s *projectSearch) folder(dir string) error {
 
 // noSuchPath is the error of a path that does not exist.
 func noSuchPath(arg string) error {
-	return fmt.Errorf("there is no file or folder %s", printable(arg))
+	return fmt.Errorf("there is no file or folder %s", cli.Printable(arg))
 }

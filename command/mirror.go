@@ -17,6 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
@@ -81,7 +82,7 @@ does not keep the rest from being fetched, and 2 if it could not begin.`,
   caddy-terraform-registry mirror --root /srv/terraform --upstream https://mirror.example.com/v1/mirror/ --signatures prefer hashicorp/null`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError(cmd, errors.New("say what to mirror: a lock file, a folder with a configuration, a provider such as hashicorp/null, or a module"))
+				return cli.UsageError(cmd, errors.New("say what to mirror: a lock file, a folder with a configuration, a provider such as hashicorp/null, or a module"))
 			}
 			return nil
 		},
@@ -105,20 +106,20 @@ does not keep the rest from being fetched, and 2 if it could not begin.`,
 func runMirror(cmd *cobra.Command, args []string, network upstream.Network) error {
 	m, err := newMirrorRun(cmd, args, network)
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	// An interrupted fill leaves nothing behind. A second signal ends the process.
 	context.AfterFunc(ctx, func() { stop(); m.fillers.close() })
 	result := m.run(ctx)
-	m.progress.bar.clear()
+	m.progress.bar.Clear()
 	m.fillers.close()
-	if err := printResult(cmd, result); err != nil {
-		return usageError(cmd, err)
+	if err := cli.Print(cmd, result); err != nil {
+		return cli.UsageError(cmd, err)
 	}
 	if !result.complete() {
-		return problem(cmd)
+		return cli.Problem(cmd)
 	}
 	return nil
 }
@@ -126,7 +127,7 @@ func runMirror(cmd *cobra.Command, args []string, network upstream.Network) erro
 // newMirrorRun parses the command line. It fetches nothing yet.
 func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (*mirrorRun, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-	m := &mirrorRun{dry: fl.Bool("dry-run"), parallel: fl.Int("parallel"), progress: mirrorProgress{bar: newProgressBar(os.Stderr)}}
+	m := &mirrorRun{dry: fl.Bool("dry-run"), parallel: fl.Int("parallel"), progress: mirrorProgress{bar: cli.NewProgressBar(os.Stderr)}}
 	var err error
 	if fl.String("root") == "" {
 		return nil, errors.New("--root is required: name the folder to fill")
@@ -141,7 +142,7 @@ func newMirrorRun(cmd *cobra.Command, args []string, network upstream.Network) (
 	if err != nil {
 		return nil, err
 	}
-	if m.own, err = hostnamesFlag(fl, "own"); err != nil {
+	if m.own, err = cli.HostnamesFlag(fl, "own"); err != nil {
 		return nil, err
 	}
 	m.tofu = fl.Bool("tofu")
@@ -191,7 +192,7 @@ func foldersToFill(fl caddycmd.Flags, dry bool) (d tree.Directories, missing boo
 	if err != nil {
 		return d, false, fmt.Errorf("--root: %w", err)
 	}
-	d = namedDirectories(fl, root)
+	d = cli.NamedDirectories(fl, root)
 	for i, flag := range []string{"root", "providers", "modules", "keys"} {
 		dir := d.Paths()[i]
 		if fl.String(flag) == "" {
@@ -211,7 +212,7 @@ func foldersToFill(fl caddycmd.Flags, dry bool) (d tree.Directories, missing boo
 	if missing {
 		return d, true, nil
 	}
-	d, err = treeFlags(fl)
+	d, err = cli.TreeFlags(fl)
 	return d, false, err
 }
 
@@ -261,7 +262,7 @@ func platformsFlag(fl caddycmd.Flags) (platforms []address.Platform, thisMachine
 // addProvidersFlags adds the flags of a tree for a command that is only about
 // providers.
 func addProvidersFlags(cmd *cobra.Command) {
-	addTreeFlags(cmd)
+	cli.AddTreeFlags(cmd)
 	cmd.Flags().Lookup("root").Usage = "The `folder` of the registry (required)"
 	cmd.Flags().Lookup("modules").Hidden = true
 }

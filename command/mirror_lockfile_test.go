@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -45,7 +46,7 @@ func TestMirrorFromALockFileThatLacks(t *testing.T) {
 			if !strings.Contains(out, "1 package, ") {
 				t.Errorf("what is locked was not mirrored:\n%s", out)
 			}
-			if (test.says != "") != errors.Is(err, errProblem) || !strings.Contains(errs, test.says) || (test.says == "") != (errs == "") {
+			if (test.says != "") != errors.Is(err, cli.ErrProblem) || !strings.Contains(errs, test.says) || (test.says == "") != (errs == "") {
 				t.Errorf("got error %v and\n%s", err, errs)
 			}
 			if test.says != "" && !strings.Contains(errs, "terraform providers lock") {
@@ -120,7 +121,7 @@ func TestMirrorDryRunOfWhatCannotBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, errs, err := o.mirror(t, root, originHost+"/acme/demo", "--dry-run")
-	if !errors.Is(err, errProblem) || strings.Contains(out, "WOULD BE ADDED") || !strings.Contains(errs, "cannot be read and written") {
+	if !errors.Is(err, cli.ErrProblem) || strings.Contains(out, "WOULD BE ADDED") || !strings.Contains(errs, "cannot be read and written") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
 }

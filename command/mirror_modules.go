@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
@@ -63,7 +64,7 @@ func (m *mirrorRun) followCalls(ctx context.Context) (outcomes []mirrorOutcome) 
 	defer r.scratch.remove()
 	for ctx.Err() == nil && r.round(ctx) {
 	}
-	m.progress.bar.clear()
+	m.progress.bar.Clear()
 	for _, p := range m.projects {
 		m.add(p)
 	}
@@ -146,8 +147,8 @@ func (r *modulesRun) find(id moduleID) *mirroredModule {
 
 // showModules draws how many modules are there of those that are known so far.
 func (r *modulesRun) showModules(done, known int) {
-	r.progress.bar.line(false, func(time.Time) string {
-		return barLine(int64(done), int64(known), fmt.Sprintf("%d of %s", done, count(known, "module")))
+	r.progress.bar.Line(false, func(time.Time) string {
+		return cli.Bar(int64(done), int64(known), fmt.Sprintf("%d of %s", done, cli.Count(known, "module")))
 	})
 }
 

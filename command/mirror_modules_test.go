@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -109,7 +110,7 @@ func TestMirrorModules(t *testing.T) {
 				args = append(args, dir)
 			}
 			out, errs, err := o.mirror(t, root, args...)
-			if (test.says != "") != errors.Is(err, errProblem) || (test.says == "") != (errs == "") || !strings.Contains(errs, test.says) {
+			if (test.says != "") != errors.Is(err, cli.ErrProblem) || (test.says == "") != (errs == "") || !strings.Contains(errs, test.says) {
 				t.Errorf("got error %v and\n%s%s", err, out, errs)
 			}
 			if got := mirrored(t, root); !slices.Equal(got, test.want) {
@@ -161,7 +162,7 @@ Would be added to ` + filepath.Join(root, "providers") + ": 1 package; to " + fi
 	}
 	out, _, err = o.mirror(t, root, "--modules", "--json", vpc+"@1.0.0", vpc+"@> 9")
 	var d mirrorDocument
-	if bad := json.Unmarshal([]byte(out), &d); bad != nil || !errors.Is(err, errProblem) {
+	if bad := json.Unmarshal([]byte(out), &d); bad != nil || !errors.Is(err, cli.ErrProblem) {
 		t.Fatalf("got error %v, %v and\n%s", err, bad, out)
 	}
 	if d.ModulesInto != filepath.Join(root, "modules") || len(d.Present) != 2 || d.Present[0].Kind != "module" || d.Present[0].Module != vpc || d.Present[0].Version != "1.0.0" ||
@@ -217,7 +218,7 @@ func TestMirrorKeepsModulesThatHaveMoved(t *testing.T) {
 				w.WriteHeader(http.StatusNoContent)
 			})
 			out, errs, err := o.mirror(t, root, "--modules", vpc+"@1.0.0")
-			if (test.says != "") != errors.Is(err, errProblem) || !strings.Contains(errs, test.says) {
+			if (test.says != "") != errors.Is(err, cli.ErrProblem) || !strings.Contains(errs, test.says) {
 				t.Errorf("got error %v and\n%s%s", err, out, errs)
 			}
 			wantFiles(t, root, before...)

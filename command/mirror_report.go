@@ -10,6 +10,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
@@ -49,23 +50,23 @@ func (r *mirrorResult) WriteText(out, errs io.Writer) error {
 	if len(r.withdrawn) > 0 {
 		fmt.Fprintln(errs, "WITHDRAWN, SO THAT ANOTHER VERSION WAS CHOSEN")
 		for _, w := range r.withdrawn {
-			fmt.Fprintln(errs, printable(w))
+			fmt.Fprintln(errs, cli.Printable(w))
 		}
 		fmt.Fprintln(errs)
 	}
 	if len(r.unresolved) > 0 {
 		fmt.Fprintln(errs, "MAY NEED MORE")
 		for _, u := range r.unresolved {
-			fmt.Fprintln(errs, printable(u.String()))
+			fmt.Fprintln(errs, cli.Printable(u.String()))
 		}
 		fmt.Fprintln(errs)
 	}
 	if len(r.unlocked) > 0 {
 		fmt.Fprintln(errs, "NOT LOCKED")
 		for _, u := range r.unlocked {
-			fmt.Fprintln(errs, printable(u.String()))
+			fmt.Fprintln(errs, cli.Printable(u.String()))
 		}
-		fmt.Fprintln(errs, wrap("The configurations require these providers, but no version of them is locked: update the lock files with `terraform providers lock` or `terraform init`.", 0))
+		fmt.Fprintln(errs, cli.Wrap("The configurations require these providers, but no version of them is locked: update the lock files with `terraform providers lock` or `terraform init`.", 0))
 	}
 	if r.interrupted {
 		fmt.Fprint(errs, "Interrupted: run the same command again to continue.\n\n")
@@ -89,7 +90,7 @@ func (r *mirrorResult) writeAdded(out io.Writer) error {
 	if len(rows) == 1 {
 		return nil
 	}
-	if err := writeTable(out, rows); err != nil {
+	if err := cli.WriteTable(out, rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(out)
@@ -107,7 +108,7 @@ func (r *mirrorResult) writeFailed(errs io.Writer) {
 			message += " (for " + strings.Join(o.requiredBy, ", ") + ")"
 		}
 		subject := strings.Join(strings.Fields(o.address()+" "+o.version+" "+o.platform), " ")
-		fmt.Fprintf(errs, "%s%s: %s\n", heading, subject, printable(message))
+		fmt.Fprintf(errs, "%s%s: %s\n", heading, subject, cli.Printable(message))
 		heading = ""
 	}
 	if heading == "" {
@@ -152,7 +153,7 @@ func (r *mirrorResult) writeTotal(b *strings.Builder, into, noun string, is func
 			size += o.size
 		}
 	}
-	fmt.Fprintf(b, "%s: %s", into, count(added, noun))
+	fmt.Fprintf(b, "%s: %s", into, cli.Count(added, noun))
 	if !r.dry {
 		fmt.Fprintf(b, ", %s", humanize.Bytes(uint64(size)))
 	}
@@ -214,7 +215,7 @@ func (r *mirrorResult) Document() any {
 
 // A mirrorProgress is how far a run is. It can be updated concurrently.
 type mirrorProgress struct {
-	bar   *progressBar
+	bar   *cli.ProgressBar
 	began time.Time
 	total int64 // packages
 
@@ -231,7 +232,7 @@ func (p *mirrorProgress) packageDone() {
 
 func (p *mirrorProgress) draw() {
 	done := p.done.Load()
-	p.bar.line(done >= p.total, func(now time.Time) string { return p.text(now, done) })
+	p.bar.Line(done >= p.total, func(now time.Time) string { return p.text(now, done) })
 }
 
 // text has the number of packages done, and the bytes received, expected and per
@@ -253,7 +254,7 @@ func (p *mirrorProgress) text(now time.Time, done int64) string {
 	if sized > 0 && rate > 0 {
 		text += fmt.Sprintf(", %s left", time.Duration((expected-received)/rate)*time.Second)
 	}
-	return barLine(done, p.total, text)
+	return cli.Bar(done, p.total, text)
 }
 
 // A downloadProgress is the progress of one package. It is updated by one goroutine

@@ -3,6 +3,7 @@ package command
 import (
 	"encoding/json"
 	"errors"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,7 +53,7 @@ func TestMirrorJSON(t *testing.T) {
 		}
 		out, errs, err := o.mirror(t, root, run...)
 		var d mirrorDocument
-		if failed := json.Unmarshal([]byte(out), &d); failed != nil || !errors.Is(err, errProblem) || errs != "" {
+		if failed := json.Unmarshal([]byte(out), &d); failed != nil || !errors.Is(err, cli.ErrProblem) || errs != "" {
 			t.Fatalf("got error %v, %v and\n%s%s", err, failed, out, errs)
 		}
 		switch {

@@ -12,6 +12,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
 
@@ -89,7 +90,7 @@ func isPath(arg string) bool {
 func (q *mirrorRequest) readModule(arg string, modules bool) error {
 	call, err := lockfile.ParseModuleCall(arg, q.tofu)
 	if err == nil && !modules {
-		err = fmt.Errorf("%s is a module: add --modules", printable(arg))
+		err = fmt.Errorf("%s is a module: add --modules", cli.Printable(arg))
 	}
 	if err == nil {
 		q.projects = append(q.projects, &project{Configuration: lockfile.CallingModule(call, q.tofu)})
@@ -100,7 +101,7 @@ func (q *mirrorRequest) readModule(arg string, modules bool) error {
 func (q *mirrorRequest) readProvider(arg string) error {
 	r, err := lockfile.ParseRequirement(arg, q.tofu)
 	if err != nil {
-		return fmt.Errorf("there is no file or folder %s, and as a provider: %w", printable(arg), err)
+		return fmt.Errorf("there is no file or folder %s, and as a provider: %w", cli.Printable(arg), err)
 	}
 	q.requirements = append(q.requirements, requirement{Requirement: r})
 	return nil

@@ -14,6 +14,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream"
 )
@@ -60,7 +61,7 @@ func TestMirror(t *testing.T) {
 	// Packages in the tree are verified and not fetched again.
 	o.downloads()
 	out, _, err = o.mirror(t, root, originHost+"/acme/demo", originHost+"/acme/demo@<= 1.0", "--platform", "linux_amd64,darwin_arm64")
-	if !errors.Is(err, errProblem) || !strings.Contains(out, ": 2 packages, ") || !strings.Contains(out, "There already: 1. Failed: 1.") {
+	if !errors.Is(err, cli.ErrProblem) || !strings.Contains(out, ": 2 packages, ") || !strings.Contains(out, "There already: 1. Failed: 1.") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
 	if got := strings.Join(o.downloads(), " "); got != "terraform-provider-demo_1.0.0_darwin_arm64.zip terraform-provider-demo_1.0.0_linux_amd64.zip" {
@@ -100,7 +101,7 @@ func TestMirrorFromALockFile(t *testing.T) {
 			write(t, dir, "main.tf", "terraform {\n required_version = \">= 1.0\"\n}")
 			write(t, dir, ".terraform.lock.hcl", test.locked)
 			_, errs, err := o.mirror(t, root, dir, "--platform", test.platform)
-			if failed := test.says != ""; failed != errors.Is(err, errProblem) || failed != (err != nil) || !strings.Contains(errs, test.says) {
+			if failed := test.says != ""; failed != errors.Is(err, cli.ErrProblem) || failed != (err != nil) || !strings.Contains(errs, test.says) {
 				t.Errorf("got error %v and\n%s", err, errs)
 			}
 			mirrored := slices.ContainsFunc(filesIn(t, root), func(name string) bool { return strings.HasSuffix(name, ".zip") })
@@ -128,7 +129,7 @@ module "vpc" { source = "acme/vpc/aws" }
 	write(t, dir, "local/main.tf", "terraform {\n required_providers {\n  other = { source = \"registry.example.com/acme/other\" }\n }\n}")
 	out, errs, err := o.mirror(t, root, dir)
 	// Everything else was fetched.
-	if !errors.Is(err, errProblem) || !strings.Contains(out, "2 packages") || !strings.Contains(out, "acme/demo   1.0.0") || !strings.Contains(out, "acme/other  0.1.0") {
+	if !errors.Is(err, cli.ErrProblem) || !strings.Contains(out, "2 packages") || !strings.Contains(out, "acme/demo   1.0.0") || !strings.Contains(out, "acme/other  0.1.0") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
 	if !strings.Contains(errs, "MAY NEED MORE\n"+filepath.Join(dir, "main.tf")+`:10: module "vpc": registry.terraform.io/acme/vpc/aws comes from a registry and was not looked into`) {
@@ -176,7 +177,7 @@ func TestMirrorGoesOnAfterAFailure(t *testing.T) {
 	})
 	root := t.TempDir()
 	out, errs, err := o.mirror(t, root, originHost+"/acme/demo", originHost+"/acme/none", originHost+"/acme/other", originHost+"/acme/other@> 1", "--parallel", "1")
-	if !errors.Is(err, errProblem) || !strings.Contains(out, "1 package, ") || !strings.Contains(out, "Failed: 3.") {
+	if !errors.Is(err, cli.ErrProblem) || !strings.Contains(out, "1 package, ") || !strings.Contains(out, "Failed: 3.") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
 	for _, part := range []string{
@@ -206,7 +207,7 @@ func TestMirrorFromAMirror(t *testing.T) {
 	mirror := o.URL + "/v1/mirror/"
 	// A mirror cannot provide keys.
 	_, errs, err := o.mirrorAs(t, root, "--upstream", mirror, originHost+"/acme/demo")
-	if !errors.Is(err, errProblem) || !strings.Contains(errs, "the release is not signed by a known key") {
+	if !errors.Is(err, cli.ErrProblem) || !strings.Contains(errs, "the release is not signed by a known key") {
 		t.Errorf("got error %v and\n%s", err, errs)
 	}
 	if _, errs, err = o.mirrorAs(t, root, "--upstream", mirror, "--signatures", "prefer", originHost+"/acme/demo"); err != nil {
@@ -338,7 +339,7 @@ func TestMirrorRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			out, errs, err := o.mirrorAs(t, root, test.args...)
-			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), test.want) || out != "" || errs != "Error: "+err.Error()+"\n" {
+			if err == nil || errors.Is(err, cli.ErrProblem) || !strings.Contains(err.Error(), test.want) || out != "" || errs != "Error: "+err.Error()+"\n" {
 				t.Errorf("got error %v, want one with %q, and\n%s%s", err, test.want, out, errs)
 			}
 		})
@@ -385,7 +386,7 @@ func TestMirrorKeepsWhatIsThere(t *testing.T) {
 	}
 	for _, args := range [][]string{{"--dry-run"}, nil} {
 		_, errs, err := o.mirror(t, root, append(args, originHost+"/acme/demo")...)
-		if !errors.Is(err, errProblem) || !strings.Contains(errs, "remove the version from the tree") {
+		if !errors.Is(err, cli.ErrProblem) || !strings.Contains(errs, "remove the version from the tree") {
 			t.Errorf("%v: got error %v and\n%s", args, err, errs)
 		}
 	}
@@ -405,7 +406,7 @@ func TestMirrorIsInterrupted(t *testing.T) {
 	})
 	root := t.TempDir()
 	out, errs, err := o.mirrorWithin(ctx, root, "--upstream", originHost+"="+o.URL, "--parallel", "1", originHost+"/acme/demo", originHost+"/acme/other")
-	if !errors.Is(err, errProblem) || !strings.Contains(errs, "Interrupted: ") || strings.Contains(errs, "FAILED") || !strings.Contains(out, ": 0 packages, ") {
+	if !errors.Is(err, cli.ErrProblem) || !strings.Contains(errs, "Interrupted: ") || strings.Contains(errs, "FAILED") || !strings.Contains(out, ": 0 packages, ") {
 		t.Errorf("got error %v and\n%s%s", err, out, errs)
 	}
 	wantFiles(t, root)

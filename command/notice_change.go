@@ -12,6 +12,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -121,7 +122,7 @@ func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (te
 			break
 		}
 		if dry {
-			text = "Would change " + printable(n.file.name()) + ":\n" + lineChanges(string(before), string(r.content)) + "\n"
+			text = "Would change " + cli.Printable(n.file.name()) + ":\n" + lineChanges(string(before), string(r.content)) + "\n"
 			break
 		}
 		err = n.file.write(ctx, before, r.content)
@@ -129,18 +130,18 @@ func (n *noticeChange) apply(ctx context.Context, edit noticeEdit, dry bool) (te
 			break
 		}
 		if !errors.Is(err, tree.ErrMetadataChanged) || attempt == noticeAttempts {
-			return "", false, fmt.Errorf("%s: %w", printable(n.file.name()), err)
+			return "", false, fmt.Errorf("%s: %w", cli.Printable(n.file.name()), err)
 		}
 	}
 	if r.restores && !dry {
 		n.there = n.file.known(ctx)
 	}
-	text += wrap(n.file.about()+": "+r.said+n.covered()+r.and, 0)
+	text += cli.Wrap(n.file.about()+": "+r.said+n.covered()+r.and, 0)
 	if n.there.absent != "" {
-		text += wrap(n.there.absent, 0)
+		text += cli.Wrap(n.there.absent, 0)
 	}
 	if dry {
-		text += wrap("This was a dry run: nothing has been written.", 0)
+		text += cli.Wrap("This was a dry run: nothing has been written.", 0)
 	}
 	return text, !r.restores && n.there.known && !n.there.more && n.total() == 0, nil
 }
@@ -162,7 +163,7 @@ func sameNotices(file, content []byte) bool {
 
 // uneditable says why the file cannot be changed.
 func (n *noticeChange) uneditable(err error) error {
-	return fmt.Errorf("%s: %w: fix the file first", printable(n.file.name()), err)
+	return fmt.Errorf("%s: %w: fix the file first", cli.Printable(n.file.name()), err)
 }
 
 // covered names the versions that the change affects, as far as they are known.
@@ -174,7 +175,7 @@ func (n *noticeChange) covered() string {
 	if total == 0 {
 		return ", which covers no version " + n.there.where
 	}
-	return ", which covers " + count(total, "version") + ": " + names
+	return ", which covers " + cli.Count(total, "version") + ": " + names
 }
 
 func (n *noticeChange) total() int {
@@ -190,7 +191,7 @@ func (n *noticeChange) notRestored(m *index.Metadata) error {
 }
 
 func (n *noticeChange) whyNotRestored(m *index.Metadata) error {
-	err := fmt.Errorf("%s has no block for exactly %s", printable(n.file.name()), n.versions)
+	err := fmt.Errorf("%s has no block for exactly %s", cli.Printable(n.file.name()), n.versions)
 	if wider := n.wider(m); len(wider) > 0 {
 		return fmt.Errorf("%w: restore what covers it (%s), then add back what should stay", err, strings.Join(wider, ", "))
 	}

@@ -10,6 +10,7 @@ import (
 	caddycmd "github.com/caddyserver/caddy/v2/cmd"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -23,7 +24,7 @@ type folderNotices struct {
 // openFolderNotices finds the folder of an address in the tree that the flags name. With
 // ahead, that of a mirrored address may be missing.
 func openFolderNotices(ctx context.Context, fl caddycmd.Flags, text string, ahead bool) (f folderNotices, err error) {
-	directories, err := treeFlags(fl)
+	directories, err := cli.TreeFlags(fl)
 	if err != nil {
 		return f, err
 	}
@@ -46,7 +47,7 @@ func (f folderNotices) close()        {}
 func (f folderNotices) read(context.Context) ([]byte, error) {
 	content, err := f.folder.ReadMetadata()
 	if err != nil {
-		return nil, fmt.Errorf("%s: %w: fix the file first", printable(f.name()), err)
+		return nil, fmt.Errorf("%s: %w: fix the file first", cli.Printable(f.name()), err)
 	}
 	return content, nil
 }
@@ -76,7 +77,7 @@ func findFolder(ctx context.Context, files tree.Tree, a address.Address, ahead b
 	if ahead && a.Hostname != "" {
 		return f, true, nil
 	}
-	message := fmt.Sprintf("there is no folder %s", printable(f.Path))
+	message := fmt.Sprintf("there is no folder %s", cli.Printable(f.Path))
 	if alike := similar(folders, a); len(alike) > 0 {
 		message += ": did you mean " + strings.Join(alike, " or ") + "?"
 	} else {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/spf13/cobra"
 )
 
@@ -73,7 +74,7 @@ func TestNoticesAtARegistry(t *testing.T) {
 		out, errs, err := r.notice(managersToken, test.args)
 		want := 0
 		if test.rule == "a version that is not there" {
-			want = exitProblem
+			want = cli.ExitProblem
 		}
 		if got := r.saying(out); status(err) != want || errs != "" || got != test.says {
 			t.Errorf("%s: it says %q, %q (%v)", test.rule, got, errs, err)
@@ -192,9 +193,9 @@ func TestNoticesAtARegistryErrors(t *testing.T) {
 				return 0
 			})
 			out, errs, err := r.notice(test.token, test.args)
-			want := exitUsage
+			want := cli.ExitUsage
 			if strings.Contains(test.says, "has no block for exactly") {
-				want = exitProblem
+				want = cli.ExitProblem
 			}
 			if got := r.saying(errs); status(err) != want || out != "" || !strings.HasPrefix(got, "Error: "+test.says) {
 				t.Errorf("it says %q and %q (%v)", out, got, err)

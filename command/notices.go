@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -125,7 +126,7 @@ func noticeCommand(cmd *cobra.Command, network registryNetwork, kind index.Notic
 }
 
 func addNoticeFlags(cmd *cobra.Command) {
-	addTreeFlags(cmd)
+	cli.AddTreeFlags(cmd)
 	cmd.Flags().Lookup("root").Usage = "The `folder` of the registry"
 	cmd.Flags().Lookup("keys").Hidden = true
 	cmd.Flags().StringP("to", "t", "", "The registry and the `address`: HOST/[HOSTNAME/]NAMESPACE/TYPE or HOST/[HOSTNAME/]NAMESPACE/NAME/SYSTEM")
@@ -143,12 +144,12 @@ func runNotice(cmd *cobra.Command, args []string, network registryNetwork, ahead
 	context.AfterFunc(ctx, stop)
 	n, err := newNoticeChange(ctx, cmd, args, network, ahead)
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	defer n.file.close()
 	edited, err := edit(cmd, n)
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	dry, _ := cmd.Flags().GetBool("dry-run")
 	text, absent, err := n.apply(ctx, edited, dry)
@@ -158,11 +159,11 @@ func runNotice(cmd *cobra.Command, args []string, network registryNetwork, ahead
 	var nothing *notRestoredError
 	switch {
 	case errors.As(err, &nothing):
-		return failWith(cmd, exitProblem, err)
+		return cli.Fail(cmd, cli.ExitProblem, err)
 	case err != nil:
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	case absent:
-		return problem(cmd)
+		return cli.Problem(cmd)
 	}
 	return nil
 }
@@ -223,7 +224,7 @@ func parseAddress(text string) (address.Address, error) {
 		err = errors.New("give [HOSTNAME/]NAMESPACE/TYPE of a provider, or [HOSTNAME/]NAMESPACE/NAME/SYSTEM of a module")
 	}
 	if err != nil {
-		return a, fmt.Errorf("%s is not an address: %w", printable(text), err)
+		return a, fmt.Errorf("%s is not an address: %w", cli.Printable(text), err)
 	}
 	return a, nil
 }

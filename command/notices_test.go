@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 )
 
@@ -129,8 +130,8 @@ func TestNoticesOfBuilds(t *testing.T) {
 func fits(t *testing.T, text string) {
 	t.Helper()
 	for line := range strings.Lines(text) {
-		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > terminalWidth {
-			t.Errorf("a line is longer than %d: %s", terminalWidth, line)
+		if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > cli.Width {
+			t.Errorf("a line is longer than %d: %s", cli.Width, line)
 		}
 	}
 }

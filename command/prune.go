@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
@@ -66,7 +67,7 @@ if it could not begin.`,
   caddy-terraform-registry prune --root /srv/terraform --own registry.example.com --modules ./infra`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usageError(cmd, errors.New("give the lock files of everything that uses the registry, or folders with them"))
+				return cli.UsageError(cmd, errors.New("give the lock files of everything that uses the registry, or folders with them"))
 			}
 			return nil
 		},
@@ -82,13 +83,13 @@ if it could not begin.`,
 
 func runPrune(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
-	directories, err := treeFlags(fl)
+	directories, err := cli.TreeFlags(fl)
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	var options fill.PruneOptions
-	if options.Own, err = hostnamesFlag(fl, "own"); err != nil {
-		return usageError(cmd, err)
+	if options.Own, err = cli.HostnamesFlag(fl, "own"); err != nil {
+		return cli.UsageError(cmd, err)
 	}
 	withModules := fl.String("modules") != ""
 	locks, err := readLockFiles(args)
@@ -97,18 +98,18 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		configurations, err = configurationsIn(args)
 	}
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
-	bar := newProgressBar(os.Stderr)
-	files, snapshot, err := scanToPrune(cmd.Context(), directories, withModules, bar.show)
-	bar.clear()
+	bar := cli.NewProgressBar(os.Stderr)
+	files, snapshot, err := scanToPrune(cmd.Context(), directories, withModules, bar.Scan)
+	bar.Clear()
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	result := &pruneResult{files: len(locks), configurations: len(configurations), dry: fl.Bool("dry-run"), withheld: len(snapshot.Report.Withheld)}
 	providers := &pruning{treeReleases: releasesOf(files.Providers, snapshot), noun: "release", from: directories.Paths()[1]}
 	if providers.plan, err = fill.PlanPruning(providers.all, locks, options); err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	result.parts = append(result.parts, providers)
 	if withModules {
@@ -118,7 +119,7 @@ func runPrune(cmd *cobra.Command, args []string) error {
 			modules.plan, err = fill.PlanModulePruning(modules.all, needed, options)
 		}
 		if err != nil {
-			return usageError(cmd, err)
+			return cli.UsageError(cmd, err)
 		}
 		result.parts = append(result.parts, modules)
 	}
@@ -126,18 +127,18 @@ func runPrune(cmd *cobra.Command, args []string) error {
 		p.keepShared()
 	}
 	if err := result.requireOwn(cmd.Flags().Changed("own")); err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	for _, p := range result.parts {
 		if !result.dry {
 			p.remove()
 		}
 	}
-	if err := printResult(cmd, result); err != nil {
-		return usageError(cmd, err)
+	if err := cli.Print(cmd, result); err != nil {
+		return cli.UsageError(cmd, err)
 	}
 	if result.failures() > 0 {
-		return problem(cmd)
+		return cli.Problem(cmd)
 	}
 	return nil
 }

@@ -12,6 +12,7 @@ import (
 
 	svchost "github.com/hashicorp/terraform-svchost"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
@@ -31,7 +32,7 @@ func configurationsIn(args []string) (dirs []string, err error) {
 		case err != nil:
 			return nil, err
 		case !info.IsDir():
-			return nil, fmt.Errorf("%s: a lock file does not name modules: with --modules, give the folder of its configuration", printable(arg))
+			return nil, fmt.Errorf("%s: a lock file does not name modules: with --modules, give the folder of its configuration", cli.Printable(arg))
 		}
 		search := projectSearch{visited: make(map[string]bool)}
 		if err := search.folder(arg); err != nil {

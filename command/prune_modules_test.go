@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
@@ -101,7 +102,7 @@ func TestPruneModules(t *testing.T) {
 			args := []string{"--root", root, "--own", "registry.example.com", "--modules", dir}
 			out, errs, err := run(t.Context(), pruneCommand(), append(args, "--dry-run")...)
 			if test.says != "" {
-				if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), test.says) {
+				if err == nil || errors.Is(err, cli.ErrProblem) || !strings.Contains(err.Error(), test.says) {
 					t.Fatalf("got error %v and\n%s%s", err, out, errs)
 				}
 			} else if err != nil || !strings.Contains(out, "WOULD BE REMOVED\n") {

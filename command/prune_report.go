@@ -8,6 +8,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/fill"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/lockfile"
 )
@@ -68,7 +69,7 @@ func (r *pruneResult) WriteText(out, errs io.Writer) error {
 	for _, h := range removed {
 		fmt.Fprintf(out, "%s %s\n", h.Address, h.Version)
 		for _, file := range h.Files {
-			fmt.Fprintf(out, "  %s\n", printable(strings.TrimPrefix(file, h.Address.String()+"/")))
+			fmt.Fprintf(out, "  %s\n", cli.Printable(strings.TrimPrefix(file, h.Address.String()+"/")))
 		}
 	}
 	written := len(removed) > 0
@@ -87,13 +88,13 @@ func (r *pruneResult) WriteText(out, errs io.Writer) error {
 				written = true
 				fmt.Fprintln(out, kept.heading)
 			}
-			fmt.Fprintln(out, printable(file))
+			fmt.Fprintln(out, cli.Printable(file))
 		}
 	}
 	heading := "\nCOULD NOT BE REMOVED\n"
 	for _, p := range r.parts {
 		for _, err := range p.failed {
-			fmt.Fprintf(errs, "%s%s\n", heading, printable(err.Error()))
+			fmt.Fprintf(errs, "%s%s\n", heading, cli.Printable(err.Error()))
 			heading = ""
 		}
 	}
@@ -120,11 +121,11 @@ func (r *pruneResult) summary() string {
 	}
 	var lines []string
 	for i, p := range r.parts {
-		by := count(r.files, "lock file")
+		by := cli.Count(r.files, "lock file")
 		if i > 0 {
-			by = count(r.configurations, "configuration")
+			by = cli.Count(r.configurations, "configuration")
 		}
-		lines = append(lines, fmt.Sprintf("%s %s: %s, %s. Kept: %d, by %s.", verb, p.from, count(len(p.plan.Remove), p.noun), humanize.Bytes(uint64(p.size())), p.plan.Kept, by))
+		lines = append(lines, fmt.Sprintf("%s %s: %s, %s. Kept: %d, by %s.", verb, p.from, cli.Count(len(p.plan.Remove), p.noun), humanize.Bytes(uint64(p.size())), p.plan.Kept, by))
 	}
 	if r.withheld > 0 {
 		lines[len(lines)-1] += fmt.Sprintf(" Left alone: %d withheld by the registry (`check` says why).", r.withheld)

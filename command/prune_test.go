@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/afero"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -272,7 +273,7 @@ func TestPruneRefuses(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.rule, func(t *testing.T) {
 			out, errs, err := run(t.Context(), pruneCommand(), append([]string{"--root", root}, test.args...)...)
-			if err == nil || errors.Is(err, errProblem) || !strings.Contains(err.Error(), test.want) || out != "" || errs != "Error: "+err.Error()+"\n" {
+			if err == nil || errors.Is(err, cli.ErrProblem) || !strings.Contains(err.Error(), test.want) || out != "" || errs != "Error: "+err.Error()+"\n" {
 				t.Errorf("got error %v, want one with %q, and\n%s%s", err, test.want, out, errs)
 			}
 		})

@@ -15,6 +15,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 // publishCommand returns the command. Tests pass a network for their registries.
@@ -84,26 +85,26 @@ cannot be published or was refused, and 2 if the command could not do its work.`
 func runPublish(cmd *cobra.Command, args []string, network registryNetwork) error {
 	run, err := newPublishRun(cmd, args, network)
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	// A second signal ends the process.
 	ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	context.AfterFunc(ctx, stop)
 	result, err := run.run(ctx)
-	run.progress.bar.clear()
+	run.progress.bar.Clear()
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
-	if err := printResult(cmd, result); err != nil {
-		return usageError(cmd, err)
+	if err := cli.Print(cmd, result); err != nil {
+		return cli.UsageError(cmd, err)
 	}
 	switch {
 	case result.failed():
 		cmd.SilenceErrors = true
-		return usageError(cmd, errProblem)
+		return cli.UsageError(cmd, cli.ErrProblem)
 	case !result.complete():
-		return problem(cmd)
+		return cli.Problem(cmd)
 	}
 	return nil
 }
@@ -156,7 +157,7 @@ type publishSource struct {
 func newPublishRun(cmd *cobra.Command, args []string, network registryNetwork) (*publishRun, error) {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	r := &publishRun{
-		network: network, progress: sendProgress{bar: newProgressBar(os.Stderr)},
+		network: network, progress: sendProgress{bar: cli.NewProgressBar(os.Stderr)},
 		parallel: fl.Int("parallel"), wait: fl.Duration("wait"), dropFirst: fl.Bool("drop-staged"), dry: fl.Bool("dry-run"),
 	}
 	if fl.String("to") == "" {
@@ -204,7 +205,7 @@ func sourceFlags(fl caddycmd.Flags, args []string, a address.Address) (s publish
 		return s, errors.New("give one folder: GoReleaser's dist, or one with the files of a release")
 	}
 	if info, err := os.Stat(args[0]); err != nil || !info.IsDir() {
-		return s, fmt.Errorf("%s is not a folder", printable(args[0]))
+		return s, fmt.Errorf("%s is not a folder", cli.Printable(args[0]))
 	}
 	s.folder, s.docs = args[0], fl.String("docs")
 	switch text := fl.String("version"); {

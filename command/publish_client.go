@@ -13,6 +13,7 @@ import (
 	"github.com/hashicorp/go-retryablehttp"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
 
@@ -133,14 +134,14 @@ func reasonsOf(answer *http.Response, body []byte) (reasons []string) {
 			text = object.Message
 		}
 		if text != "" {
-			reasons = append(reasons, printable(text[:min(len(text), maxReason)]))
+			reasons = append(reasons, cli.Printable(text[:min(len(text), maxReason)]))
 		}
 	}
 	switch to, err := answer.Location(); {
 	case len(reasons) > 0:
 		return reasons
 	case answer.StatusCode/100 == 3 && err == nil:
-		return []string{"it redirects to " + printable(to.Host) + ", where no token is sent: name that host by --to"}
+		return []string{"it redirects to " + cli.Printable(to.Host) + ", where no token is sent: name that host by --to"}
 	}
 	return []string{fmt.Sprintf("%s answered %d %s, which is not an answer of the registry itself", answer.Request.URL.Host, answer.StatusCode, http.StatusText(answer.StatusCode))}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -74,22 +75,22 @@ func TestPublishFailures(t *testing.T) {
 		exit      int
 		says      string
 	}{
-		{"no registry", answers(404, ""), nil, exitUsage, "it is not a registry: it answered 404"},
-		{"not JSON", answers(200, "<html>"), nil, exitUsage, "its discovery document is not a JSON object"},
-		{"no provider registry", answers(200, `{"modules.v1":"/v1/modules/"}`), nil, exitUsage, "it does not offer a provider registry"},
-		{"services without TLS", answers(200, `{"providers.v1":"http://registry.example.com/"}`), nil, exitUsage, "without TLS: no token is sent there"},
-		{"services with a password", answers(200, `{"providers.v1":"https://a:b@registry.example.com/"}`), nil, exitUsage, "no usable URL"},
-		{"a page of a proxy", answers(200, discovery), answers(413, "<html>too large</html>"), exitProblem, "answered 413 Request Entity Too Large, which is not an answer of the registry itself."},
-		{"Artifactory's form", answers(200, discovery), answers(422, `{"errors":[{"status":422,"message":"rename it"},{"message":"sign it"}]}`), exitProblem, "Rename it. Sign it."},
-		{"several reasons", answers(200, discovery), answers(422, `{"errors":["rename it","sign it"]}`), exitProblem, "Rename it. Sign it."},
-		{"control characters", answers(200, discovery), answers(422, `{"errors":["\u001b[2Jgone"]}`), exitProblem, `\x1b[2Jgone`},
-		{"publishing is off", answers(200, discovery), answers(405, `{"errors":["this registry accepts GET and HEAD only"]}`), exitProblem, "its operator has to configure publish."},
-		{"the disk is full", answers(200, discovery), answers(507, `{"errors":["the disk is full"]}`), exitProblem, "The disk is full."},
-		{"an empty answer", answers(200, discovery), answers(200, ""), exitUsage, "Its answer is not that of a registry"},
-		{"down", answers(200, discovery), answers(500, `{"errors":["the registry failed"]}`), exitUsage, "The registry failed."},
+		{"no registry", answers(404, ""), nil, cli.ExitUsage, "it is not a registry: it answered 404"},
+		{"not JSON", answers(200, "<html>"), nil, cli.ExitUsage, "its discovery document is not a JSON object"},
+		{"no provider registry", answers(200, `{"modules.v1":"/v1/modules/"}`), nil, cli.ExitUsage, "it does not offer a provider registry"},
+		{"services without TLS", answers(200, `{"providers.v1":"http://registry.example.com/"}`), nil, cli.ExitUsage, "without TLS: no token is sent there"},
+		{"services with a password", answers(200, `{"providers.v1":"https://a:b@registry.example.com/"}`), nil, cli.ExitUsage, "no usable URL"},
+		{"a page of a proxy", answers(200, discovery), answers(413, "<html>too large</html>"), cli.ExitProblem, "answered 413 Request Entity Too Large, which is not an answer of the registry itself."},
+		{"Artifactory's form", answers(200, discovery), answers(422, `{"errors":[{"status":422,"message":"rename it"},{"message":"sign it"}]}`), cli.ExitProblem, "Rename it. Sign it."},
+		{"several reasons", answers(200, discovery), answers(422, `{"errors":["rename it","sign it"]}`), cli.ExitProblem, "Rename it. Sign it."},
+		{"control characters", answers(200, discovery), answers(422, `{"errors":["\u001b[2Jgone"]}`), cli.ExitProblem, `\x1b[2Jgone`},
+		{"publishing is off", answers(200, discovery), answers(405, `{"errors":["this registry accepts GET and HEAD only"]}`), cli.ExitProblem, "its operator has to configure publish."},
+		{"the disk is full", answers(200, discovery), answers(507, `{"errors":["the disk is full"]}`), cli.ExitProblem, "The disk is full."},
+		{"an empty answer", answers(200, discovery), answers(200, ""), cli.ExitUsage, "Its answer is not that of a registry"},
+		{"down", answers(200, discovery), answers(500, `{"errors":["the registry failed"]}`), cli.ExitUsage, "The registry failed."},
 		{"a redirect", answers(200, discovery), func(w http.ResponseWriter, q *http.Request) {
 			http.Redirect(w, q, "https://elsewhere.example.com/", http.StatusTemporaryRedirect)
-		}, exitProblem, "It redirects to elsewhere.example.com, where no token is sent"},
+		}, cli.ExitProblem, "It redirects to elsewhere.example.com, where no token is sent"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			noClientConfiguration(t)
@@ -118,7 +119,7 @@ func TestPublishFailures(t *testing.T) {
 			if strings.Contains(out+errs, "secret") {
 				t.Errorf("the token is printed:\n%s", errs)
 			}
-			if test.exit == exitProblem && puts.Load() != 1 {
+			if test.exit == cli.ExitProblem && puts.Load() != 1 {
 				t.Errorf("there are %d requests", puts.Load())
 			}
 		})
@@ -128,7 +129,7 @@ func TestPublishFailures(t *testing.T) {
 func TestPublishToNowhere(t *testing.T) {
 	noClientConfiguration(t)
 	out, errs, err := run(t.Context(), publishCommand(registryNetwork{pause: time.Millisecond}), "--to", "http://127.0.0.1:1/acme/demo", newDist("").folder(t))
-	if status(err) != exitUsage || out != "" {
+	if status(err) != cli.ExitUsage || out != "" {
 		t.Errorf("%v\n%s", err, out)
 	}
 	says(t, errs, "Error: 127.0.0.1:1: ", "connection refused")
@@ -142,7 +143,7 @@ func TestPublishWithoutTLS(t *testing.T) {
 	to := plain.Listener.Addr().String() + "/acme/demo"
 	dir := newDist("").folder(t)
 	_, errs, err := r.publish("--to", to, dir)
-	if status(err) != exitUsage {
+	if status(err) != cli.ExitUsage {
 		t.Errorf("%v", err)
 	}
 	says(t, errs, "it has no TLS: begin --to with http:// if that is meant")
@@ -163,7 +164,7 @@ func TestPublishInterrupted(t *testing.T) {
 	})
 	t.Setenv(defaultIDTokenVariable, goodToken)
 	out, errs, err := run(ctx, publishCommand(r.network()), r.to("acme/demo"), "--parallel", "1", newDist("").folder(t))
-	if status(err) != exitUsage {
+	if status(err) != cli.ExitUsage {
 		t.Errorf("%v\n%s", err, out)
 	}
 	says(t, errs, "Interrupted: run the same command again to continue.")
@@ -186,7 +187,7 @@ func TestPublishWaitsInVain(t *testing.T) {
 		{"may not be read", http.StatusNotFound, "10ms", 0, "Published, not confirmed: acme/demo 1.2.0. --wait needs a token with the right to read it.", ""},
 		{"without the right, nothing is waited for", http.StatusForbidden, "1h", 0, "Published, not confirmed: acme/demo 1.2.0.", ""},
 		{"nor with a token that is for publishing", http.StatusUnauthorized, "1h", 0, "Published, not confirmed: acme/demo 1.2.0.", ""},
-		{"the list cannot be had", http.StatusTeapot, "10ms", exitProblem, "Published: acme/demo 1.2.0.", "was not listed within 10ms"},
+		{"the list cannot be had", http.StatusTeapot, "10ms", cli.ExitProblem, "Published: acme/demo 1.2.0.", "was not listed within 10ms"},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
 			r := newTarget(t)
@@ -229,7 +230,7 @@ func FuzzReasonsOf(f *testing.F) {
 func TestSendProgress(t *testing.T) {
 	var shown strings.Builder
 	began := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	p := &sendProgress{bar: &progressBar{out: &shown, now: func() time.Time { return began.Add(time.Second) }}}
+	p := &sendProgress{bar: &cli.ProgressBar{Out: &shown, Now: func() time.Time { return began.Add(time.Second) }}}
 	files := []publishFile{{size: 3_000_000}, {size: 1_000_000}}
 	p.begin([]publishRelease{{files: files}, {files: files, problems: []index.Problem{{}}}})
 	p.began = began

@@ -15,6 +15,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
@@ -31,7 +32,7 @@ const maxPackedDocs = 64 << 20
 func packDocs(dir string) ([]byte, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, fmt.Errorf("%s is not a folder that can be read", printable(dir))
+		return nil, fmt.Errorf("%s is not a folder that can be read", cli.Printable(dir))
 	}
 	defer root.Close()
 	var b bytes.Buffer
@@ -45,9 +46,9 @@ func packDocs(dir string) ([]byte, error) {
 		case strings.HasPrefix(entry.Name(), "."), entry.IsDir():
 			return nil
 		case !entry.Type().IsRegular():
-			return fmt.Errorf("%s is not a regular file: put the file itself there", printable(path.Join(dir, name)))
+			return fmt.Errorf("%s is not a regular file: put the file itself there", cli.Printable(path.Join(dir, name)))
 		case b.Len() > maxPackedDocs:
-			return fmt.Errorf("%s has more than %d bytes: name the folder with the documentation alone", printable(dir), maxPackedDocs)
+			return fmt.Errorf("%s has more than %d bytes: name the folder with the documentation alone", cli.Printable(dir), maxPackedDocs)
 		}
 		return packDoc(z, root.FS(), name)
 	})

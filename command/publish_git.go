@@ -16,6 +16,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
@@ -129,13 +130,13 @@ func chooseTags(ctx context.Context, g *git.Repository, o gitOptions, pattern ta
 		v, ok, err := pattern.version(o.tag)
 		switch {
 		case !slices.Contains(tags, o.tag) && g.Fetches():
-			return nil, nil, fmt.Errorf("--tag: %s has no tag %s: push it first", g.Name(), printable(o.tag))
+			return nil, nil, fmt.Errorf("--tag: %s has no tag %s: push it first", g.Name(), cli.Printable(o.tag))
 		case !slices.Contains(tags, o.tag):
-			return nil, nil, fmt.Errorf("--tag: %s has no tag %s: fetch it first, with git fetch --tags", g.Name(), printable(o.tag))
+			return nil, nil, fmt.Errorf("--tag: %s has no tag %s: fetch it first, with git fetch --tags", g.Name(), cli.Printable(o.tag))
 		case !ok:
-			return nil, nil, fmt.Errorf("--tag: %s does not match %s%s", printable(o.tag), printable(pattern.String()), instead([]string{o.tag}))
+			return nil, nil, fmt.Errorf("--tag: %s does not match %s%s", cli.Printable(o.tag), cli.Printable(pattern.String()), instead([]string{o.tag}))
 		case err != nil:
-			return nil, nil, fmt.Errorf("--tag: %s is no version: %w", printable(o.tag), err)
+			return nil, nil, fmt.Errorf("--tag: %s is no version: %w", cli.Printable(o.tag), err)
 		}
 		return []gitModule{{version: v.String(), tag: o.tag}}, nil, nil
 	}
@@ -147,16 +148,16 @@ func chooseTags(ctx context.Context, g *git.Repository, o gitOptions, pattern ta
 	for _, tag := range tags {
 		switch v, ok, err := pattern.version(tag); {
 		case err != nil:
-			skipped = append(skipped, fmt.Sprintf("The tag %s is skipped: %v.", printable(tag), err))
+			skipped = append(skipped, fmt.Sprintf("The tag %s is skipped: %v.", cli.Printable(tag), err))
 		case ok:
 			candidates = append(candidates, candidate{gitModule{version: v.String(), tag: tag}, v})
 		}
 	}
 	if len(candidates) == 0 {
-		return nil, nil, fmt.Errorf("--all-tags: %s has no tag that matches %s%s", g.Name(), printable(pattern.String()), instead(tags))
+		return nil, nil, fmt.Errorf("--all-tags: %s has no tag that matches %s%s", g.Name(), cli.Printable(pattern.String()), instead(tags))
 	}
 	if len(candidates) > maxGitTags {
-		return nil, nil, fmt.Errorf("--all-tags: %s has more than %d tags that match %s: publish them one by one, with --tag", g.Name(), maxGitTags, printable(pattern.String()))
+		return nil, nil, fmt.Errorf("--all-tags: %s has more than %d tags that match %s: publish them one by one, with --tag", g.Name(), maxGitTags, cli.Printable(pattern.String()))
 	}
 	address.SortNewestFirst(candidates, func(c candidate) *version.Version { return c.version })
 	for _, c := range candidates {
@@ -201,7 +202,7 @@ func (m *gitModules) locate(ctx context.Context, g *git.Repository, o gitOptions
 	}); err != nil {
 		return nil, err
 	}
-	if err := m.keep(o, trees, "it has no folder "+printable(o.path)); err != nil {
+	if err := m.keep(o, trees, "it has no folder "+cli.Printable(o.path)); err != nil {
 		return nil, err
 	}
 	kept := make([]string, len(m.modules))
@@ -238,13 +239,13 @@ func (m *gitModules) keep(o gitOptions, has map[string]string, otherwise string)
 		case has[module.tag] != "":
 			kept = append(kept, module)
 		case !o.all:
-			return fmt.Errorf("the tag %s of %s cannot be published: %s", printable(module.tag), m.repository, otherwise)
+			return fmt.Errorf("the tag %s of %s cannot be published: %s", cli.Printable(module.tag), m.repository, otherwise)
 		default:
-			m.skipped = append(m.skipped, fmt.Sprintf("The tag %s is skipped: %s.", printable(module.tag), otherwise))
+			m.skipped = append(m.skipped, fmt.Sprintf("The tag %s is skipped: %s.", cli.Printable(module.tag), otherwise))
 		}
 	}
 	if len(kept) == 0 {
-		return &noModules{fmt.Sprintf("no tag of %s can be published: %s: %s", m.repository, printable(m.modules[0].tag), otherwise)}
+		return &noModules{fmt.Sprintf("no tag of %s can be published: %s: %s", m.repository, cli.Printable(m.modules[0].tag), otherwise)}
 	}
 	m.modules = kept
 	return nil

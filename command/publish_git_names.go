@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
@@ -78,7 +79,7 @@ func namedModules(ctx context.Context, g *git.Repository, a address.Address, o g
 	for _, name := range slices.Sorted(maps.Keys(found)) {
 		m := namedModule{options: o}
 		if m.address, err = address.ParseModule("", a.Namespace, withName(a.Name, name), a.System); err != nil {
-			skipped = append(skipped, fmt.Sprintf("The tags of %s are skipped: it is not the name of a module.", printable(name)))
+			skipped = append(skipped, fmt.Sprintf("The tags of %s are skipped: it is not the name of a module.", cli.Printable(name)))
 			continue
 		}
 		m.options.pattern, m.options.path = withName(o.pattern, name), withName(o.path, name)
@@ -87,9 +88,9 @@ func namedModules(ctx context.Context, g *git.Repository, a address.Address, o g
 	if len(modules) == 0 {
 		flag := "--all-tags: " + g.Name() + " has no tag that matches "
 		if !o.all {
-			flag = "--tag: " + printable(o.tag) + " does not match "
+			flag = "--tag: " + cli.Printable(o.tag) + " does not match "
 		}
-		return nil, nil, errors.New(flag + printable(o.pattern))
+		return nil, nil, errors.New(flag + cli.Printable(o.pattern))
 	}
 	return modules, skipped, nil
 }

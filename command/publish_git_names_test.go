@@ -2,6 +2,7 @@ package command
 
 import (
 	"encoding/json"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"os"
 	"path/filepath"
 	"slices"
@@ -85,7 +86,7 @@ func TestNamesThatAreLeftOpen(t *testing.T) {
 		{"acme/{other}/aws", append(named, "{name}/v{version}", "--all-tags"), "--to: "},
 	} {
 		_, errs, err := r.publish(append([]string{r.to(test.to)}, slices.Clone(test.args)...)...)
-		if status(err) != exitUsage {
+		if status(err) != cli.ExitUsage {
 			t.Errorf("%q: %v", test.args, err)
 		}
 		says(t, errs, test.says)

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
@@ -29,7 +30,7 @@ func openGit(ctx context.Context, named, scratch string) (*git.Repository, error
 		return git.Open(ctx, named)
 	}
 	if !isGitURL(named) {
-		return nil, fmt.Errorf("--from-git: there is no folder %s, and it is not a URL such as https://example.com/acme/modules.git or git@example.com:acme/modules.git", printable(named))
+		return nil, fmt.Errorf("--from-git: there is no folder %s, and it is not a URL such as https://example.com/acme/modules.git or git@example.com:acme/modules.git", cli.Printable(named))
 	}
 	return git.Connect(ctx, named, filepath.Join(scratch, "repository"))
 }

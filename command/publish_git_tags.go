@@ -12,6 +12,7 @@ import (
 	version "github.com/hashicorp/go-version"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 // versionPlace is what stands for the version in a tag pattern.
@@ -74,7 +75,7 @@ const maxClosest = 3
 func suggestPatterns(tags []string) string {
 	matched := make(map[string]int)
 	for _, tag := range tags {
-		if at := inTag.FindStringIndex(tag); at != nil && printable(tag) == tag {
+		if at := inTag.FindStringIndex(tag); at != nil && cli.Printable(tag) == tag {
 			matched[tag[:at[0]]+versionPlace]++
 		}
 	}

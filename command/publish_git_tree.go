@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strconv"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/git"
 )
 
@@ -33,7 +34,7 @@ func listGitTree(ctx context.Context, r *git.Repository, object string) (*gitTre
 	t.refuse(listed.Refused)
 	for _, f := range listed.Files {
 		if f.Mode == git.Submodule {
-			t.refused = append(t.refused, fmt.Sprintf("%s in it is a submodule, whose files are in another repository: add the files themselves, or call that module by its address in the registry", printable(f.Name)))
+			t.refused = append(t.refused, fmt.Sprintf("%s in it is a submodule, whose files are in another repository: add the files themselves, or call that module by its address in the registry", cli.Printable(f.Name)))
 		}
 	}
 	return t, nil
@@ -43,13 +44,13 @@ func listGitTree(ctx context.Context, r *git.Repository, object string) (*gitTre
 func (t *gitTree) refuse(refused git.Refusals) {
 	for _, r := range refused {
 		var why string
-		switch name := printable(r.Name); r.Reason {
+		switch name := cli.Printable(r.Name); r.Reason {
 		case git.TooManyFiles:
 			why = fmt.Sprintf("it has more than %d files: give the folder of the module with --path", maxGitFiles)
 		case git.LongSymlink:
 			why = fmt.Sprintf("%s in it is a symlink to a name of more than %d bytes: remove it", name, git.MaxSymlink)
 		case git.SymlinkOut:
-			why = fmt.Sprintf("%s in it is a symlink to %s, which is not in the folder of the module: add the file itself", name, printable(r.Target))
+			why = fmt.Sprintf("%s in it is a symlink to %s, which is not in the folder of the module: add the file itself", name, cli.Printable(r.Target))
 		default:
 			why = name + " in it is not a name for a file: rename it"
 		}
@@ -114,7 +115,7 @@ func fetchContents(ctx context.Context, r *git.Repository, trees []*gitTree) err
 	}
 	err := r.FetchContents(ctx, objects)
 	if missing, is := errors.AsType[*git.MissingError](err); is {
-		return fmt.Errorf("%s: the content of %s is not in it: let git fetch it, or give the repository's URL", r.Name(), printable(names[missing.Object]))
+		return fmt.Errorf("%s: the content of %s is not in it: let git fetch it, or give the repository's URL", r.Name(), cli.Printable(names[missing.Object]))
 	}
 	return err
 }

@@ -10,6 +10,7 @@ import (
 	"path"
 	"strings"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/moduledoc"
 )
 
@@ -47,7 +48,7 @@ func unfitPackage(packed io.Reader) (unfit []string, err error) {
 				return nil, err
 			}
 			if bytes.HasPrefix(b, []byte(lfsPointer)) {
-				unfit = append(unfit, fmt.Sprintf("%s is only the pointer to a file in Git LFS: publish a checkout in which git lfs pull was run, add the file without Git LFS, or name it in .terraformignore.", printable(header.Name)))
+				unfit = append(unfit, fmt.Sprintf("%s is only the pointer to a file in Git LFS: publish a checkout in which git lfs pull was run, add the file without Git LFS, or name it in .terraformignore.", cli.Printable(header.Name)))
 				continue
 			}
 			content = bytes.NewReader(b)
@@ -73,7 +74,7 @@ func callsOutside(name string, content io.Reader) (outside []string, err error) 
 	}
 	for _, c := range docs.Package("").Root.Calls {
 		if leavesPackage(path.Dir(name), c.Source) {
-			outside = append(outside, fmt.Sprintf("%s: the module %q has the source %q, which is not in the package: call that module by its address in a registry, move its folder into this module, or name the caller in .terraformignore.", printable(name), c.Name, c.Source))
+			outside = append(outside, fmt.Sprintf("%s: the module %q has the source %q, which is not in the package: call that module by its address in a registry, move its folder into this module, or name the caller in .terraformignore.", cli.Printable(name), c.Name, c.Source))
 		}
 	}
 	return outside, nil

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/dustin/go-humanize"
 )
 
@@ -72,7 +73,7 @@ func (a *sentAttempt) Close() error {
 
 // A sendProgress is how far sending is. It can be updated concurrently.
 type sendProgress struct {
-	bar          *progressBar
+	bar          *cli.ProgressBar
 	began        time.Time
 	files, total int64 // bytes are in total
 
@@ -104,12 +105,12 @@ func (p *sendProgress) fileDone() {
 
 func (p *sendProgress) draw() {
 	done := p.done.Load()
-	p.bar.line(done >= p.files, func(now time.Time) string { return p.text(now, done) })
+	p.bar.Line(done >= p.files, func(now time.Time) string { return p.text(now, done) })
 }
 
 func (p *sendProgress) text(now time.Time, done int64) string {
 	sent := min(max(p.sent.Load(), 0), p.total) // an attempt that was given up may still be read
 	rate := float64(sent) / max(now.Sub(p.began).Seconds(), 0.001)
-	return barLine(sent, p.total, fmt.Sprintf("%d of %d, %s of %s, %s/s", done, p.files,
+	return cli.Bar(sent, p.total, fmt.Sprintf("%d of %d, %s of %s, %s/s", done, p.files,
 		humanize.Bytes(uint64(sent)), humanize.Bytes(uint64(p.total)), humanize.Bytes(uint64(rate))))
 }

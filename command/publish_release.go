@@ -20,6 +20,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -110,15 +111,15 @@ func listRelease(a address.Address, wanted, dir string) (files releaseFiles, ref
 	case byVersion[wanted] != nil:
 		return releaseFiles{wanted, byVersion[wanted]}, refused, nil
 	case wanted != "" && len(names) > 0:
-		return files, nil, fmt.Errorf("%s has no version %s of %s, only %s", printable(dir), wanted, a, listShort(names))
+		return files, nil, fmt.Errorf("%s has no version %s of %s, only %s", cli.Printable(dir), wanted, a, listShort(names))
 	case len(names) > 0:
-		return files, nil, fmt.Errorf("%s has the versions %s: name one of them by --version", printable(dir), listShort(names))
+		return files, nil, fmt.Errorf("%s has the versions %s: name one of them by --version", cli.Printable(dir), listShort(names))
 	case len(refused) > 0:
-		return files, nil, fmt.Errorf("%s has no release of %s: %s: %s", printable(dir), a, printable(filepath.Base(refused[0].Path)), refused[0].Detail)
+		return files, nil, fmt.Errorf("%s has no release of %s: %s: %s", cli.Printable(dir), a, cli.Printable(filepath.Base(refused[0].Path)), refused[0].Detail)
 	case len(others) > 0:
-		return files, nil, fmt.Errorf("%s has no release of %s, but of %s: name it by --to", printable(dir), a, listShort(slices.Compact(others)))
+		return files, nil, fmt.Errorf("%s has no release of %s, but of %s: name it by --to", cli.Printable(dir), a, listShort(slices.Compact(others)))
 	}
-	return files, nil, fmt.Errorf("%s has no release of %s: its packages are named %s", printable(dir), a,
+	return files, nil, fmt.Errorf("%s has no release of %s: its packages are named %s", cli.Printable(dir), a,
 		address.PackageName(a.Name, cmp.Or(wanted, "VERSION"), address.Platform{OS: "OS", Arch: "ARCH"}))
 }
 
@@ -146,7 +147,7 @@ func listDist(dir string) (paths map[string]string, err error) {
 		Path string `json:"path"`
 	}
 	if err := json.Unmarshal(content, &artifacts); err != nil {
-		return nil, fmt.Errorf("%s is not what GoReleaser writes: %w", printable(filepath.Join(dir, artifactsName)), err)
+		return nil, fmt.Errorf("%s is not what GoReleaser writes: %w", cli.Printable(filepath.Join(dir, artifactsName)), err)
 	}
 	if paths, err = listFolder(dir); err != nil {
 		return nil, err
@@ -333,7 +334,7 @@ func (r *releaseReader) makeChecksums(name string) {
 		return
 	}
 	r.files = append(r.files, publishFile{File: file, size: int64(len(content)), sha256: sha256.Sum256(content), open: inMemory(content)})
-	r.notes = append(r.notes, "There is no SHA256SUMS, so it is made of "+count(len(r.sums), "file")+", and the registry signs the release.")
+	r.notes = append(r.notes, "There is no SHA256SUMS, so it is made of "+cli.Count(len(r.sums), "file")+", and the registry signs the release.")
 }
 
 // addManifest adds the manifest. GoReleaser sums and uploads it from the project's folder

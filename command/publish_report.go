@@ -10,6 +10,7 @@ import (
 	"github.com/dustin/go-humanize"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
 
@@ -69,7 +70,7 @@ func (r *publishResult) writeFiles(out io.Writer) error {
 		for _, f := range o.outcomes {
 			row := []string{f.Name, humanize.Bytes(uint64(f.size)), f.status.String()}
 			if tagged {
-				row = append([]string{printable(o.tag)}, row...)
+				row = append([]string{cli.Printable(o.tag)}, row...)
 			}
 			rows = append(rows, row)
 			sent = sent || f.status != notSent
@@ -78,7 +79,7 @@ func (r *publishResult) writeFiles(out io.Writer) error {
 	if !sent {
 		return nil
 	}
-	if err := writeTable(out, rows); err != nil {
+	if err := cli.WriteTable(out, rows); err != nil {
 		return err
 	}
 	_, err := fmt.Fprintln(out)
@@ -92,7 +93,7 @@ func (r *publishResult) writeProblems(errs io.Writer) {
 		problems = append(problems, o.problems...)
 	}
 	b := new(strings.Builder)
-	writeProblems(b, "CANNOT BE PUBLISHED", problems)
+	cli.WriteProblems(b, "CANNOT BE PUBLISHED", problems)
 	io.WriteString(errs, b.String())
 }
 
@@ -105,7 +106,7 @@ func (r *publishResult) writeReasons(errs io.Writer) {
 		}
 		fmt.Fprintln(b, subject)
 		for _, reason := range reasons {
-			b.WriteString(wrap(asSentence(reason), reportIndent))
+			b.WriteString(cli.Wrap(asSentence(reason), cli.Indent))
 		}
 	}
 	for _, o := range r.outcomes {
@@ -124,7 +125,7 @@ func asSentence(message string) string {
 	if strings.HasSuffix(message, ".") {
 		return message
 	}
-	return sentence(message)
+	return cli.Sentence(message)
 }
 
 func (r *publishResult) writeNotes(errs io.Writer) {
@@ -135,13 +136,13 @@ func (r *publishResult) writeNotes(errs io.Writer) {
 		}
 		for _, note := range o.notes {
 			if o.tag != "" {
-				note = "The tag " + printable(o.tag) + ": " + note
+				note = "The tag " + cli.Printable(o.tag) + ": " + note
 			}
-			b.WriteString(wrap(printable(note), 0))
+			b.WriteString(cli.Wrap(cli.Printable(note), 0))
 		}
 	}
 	for _, sentence := range r.skipped {
-		b.WriteString(wrap(sentence, 0))
+		b.WriteString(cli.Wrap(sentence, 0))
 	}
 	if r.interrupted {
 		b.WriteString("Interrupted: run the same command again to continue.\n")
@@ -193,7 +194,7 @@ func (r *publishResult) summary() string {
 			sentences = append(sentences, "The registry was not asked. "+r.unasked)
 		}
 	}
-	return wrap(strings.Join(sentences, " "), 0)
+	return cli.Wrap(strings.Join(sentences, " "), 0)
 }
 
 // versionLists are versions by their addresses.

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/wire"
 )
@@ -171,7 +172,7 @@ func (s *sender) sendFile(ctx context.Context, f *fileOutcome) {
 func (s *sender) failure(err error) (publishStatus, []string) {
 	var refused *refusedError
 	if !errors.As(err, &refused) {
-		return notTransferred, []string{printable(err.Error())}
+		return notTransferred, []string{cli.Printable(err.Error())}
 	}
 	reasons := refused.reasons
 	if advice := s.advice(refused); advice != "" {
@@ -227,7 +228,7 @@ func (s *sender) settleStaged(ctx context.Context, o *publishOutcome) {
 		o.status = nowStaged
 		missing := make([]string, len(state.Missing))
 		for i, name := range state.Missing {
-			missing[i] = printable(name)
+			missing[i] = cli.Printable(name)
 		}
 		o.reasons = []string{"It still needs: " + listShort(missing) + "."}
 		if slices.ContainsFunc(missing, func(name string) bool { return strings.HasSuffix(name, ".sig") }) {
@@ -241,7 +242,7 @@ func (s *sender) conflict(ctx context.Context, o *publishOutcome) []string {
 	switch {
 	case o.tag != "":
 		return []string{fmt.Sprintf("Other bytes of version %s have been published than the tag %s has now, at commit %.12s of %s. If the tag was moved, move it back, and make a new one for what has changed.",
-			o.version, printable(o.tag), o.commit, o.date.UTC().Format(time.DateOnly))}
+			o.version, cli.Printable(o.tag), o.commit, o.date.UTC().Format(time.DateOnly))}
 	case o.address.IsModule():
 		return nil
 	}
@@ -289,7 +290,7 @@ func (s *sender) await(ctx context.Context, a address.Address, waiting []*publis
 			unseen = true
 			cancel()
 		} else if err != nil && ctx.Err() == nil {
-			why = ": " + printable(err.Error())
+			why = ": " + cli.Printable(err.Error())
 		}
 		select {
 		case <-tick.C:

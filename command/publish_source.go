@@ -16,6 +16,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/publish"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -122,13 +123,13 @@ func readModule(ctx context.Context, a address.Address, version, dir string) (pu
 		p.problem(a, dir, bad.Reason, bad.Detail)
 		return p, nil
 	case err != nil:
-		return p, fmt.Errorf("%s: %w", printable(dir), err)
+		return p, fmt.Errorf("%s: %w", cli.Printable(dir), err)
 	}
 	content := packed.Open()
 	defer content.Close()
 	unfit, err := unfitPackage(content)
 	if err != nil {
-		return p, fmt.Errorf("%s: %w", printable(dir), err)
+		return p, fmt.Errorf("%s: %w", cli.Printable(dir), err)
 	}
 	for _, sentence := range unfit {
 		p.problem(a, dir, notSelfContained, sentence)
@@ -144,7 +145,7 @@ func readModule(ctx context.Context, a address.Address, version, dir string) (pu
 		p.notes = append(p.notes, "Not in the package: "+packed.LeftOut+".")
 	}
 	for _, text := range packed.Doubts.Notes {
-		p.notes = append(p.notes, sentence("it "+text))
+		p.notes = append(p.notes, cli.Sentence("it "+text))
 	}
 	p.files = []publishFile{{
 		File: file, size: packed.Size, sha256: packed.SHA256,
@@ -184,7 +185,7 @@ func readGitReleases(ctx context.Context, m *gitModules, a address.Address) ([]p
 func readGitModule(ctx context.Context, a address.Address, m gitModule) (p publishRelease, err error) {
 	if p.address, p.version = a, m.version; m.dir != "" {
 		if p, err = readModule(ctx, a, m.version, m.dir); err != nil {
-			return p, fmt.Errorf("the tag %s: %w", printable(m.tag), cmp.Or(ctx.Err(), err))
+			return p, fmt.Errorf("the tag %s: %w", cli.Printable(m.tag), cmp.Or(ctx.Err(), err))
 		}
 	}
 	for _, sentence := range m.refused {

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
@@ -268,14 +269,14 @@ func (d dist) names() (names []string) {
 
 // status is the exit status of an error.
 func status(err error) int {
-	var failed *commandError
+	var failed *cli.Error
 	switch {
 	case err == nil:
 		return 0
-	case errors.As(err, &failed) && failed.status != nil:
-		return exitUsage
+	case errors.As(err, &failed) && failed.Status != nil:
+		return cli.ExitUsage
 	}
-	return exitProblem
+	return cli.ExitProblem
 }
 
 // says fails unless what was printed has all of the parts. Lines that were wrapped count as one.

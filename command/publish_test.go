@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index/indextest"
 	"github.com/caddy-terraform/caddy-terraform-registry/upstream/upstreamtest"
 )
@@ -49,7 +50,7 @@ func TestPublishProvider(t *testing.T) {
 	}
 
 	out, errs, err = r.publish(r.to("acme/demo"), newDist("two").folder(t))
-	if status(err) != exitProblem {
+	if status(err) != cli.ExitProblem {
 		t.Errorf("another build: %v", err)
 	}
 	lists(t, out, demoName("SHA256SUMS"), "refused")
@@ -76,7 +77,7 @@ func TestPublishContinues(t *testing.T) {
 		return 0
 	})
 	out, errs, err := r.publish(r.to("acme/demo"), dir)
-	if status(err) != exitProblem {
+	if status(err) != cli.ExitProblem {
 		t.Fatalf("%v\n%s", err, errs)
 	}
 	lists(t, out, demoName("linux_amd64.zip"), "staged")
@@ -110,7 +111,7 @@ func TestPublishAnotherBuild(t *testing.T) {
 	second := newDist("two")
 	dir = second.folder(t)
 	_, errs, err := r.publish(r.to("acme/demo"), dir)
-	if status(err) != exitProblem {
+	if status(err) != cli.ExitProblem {
 		t.Errorf("%v", err)
 	}
 	says(t, errs, "Another build of this version has been sent", "--drop-staged")
@@ -128,7 +129,7 @@ func TestPublishWithoutTheSignatureThatIsNeeded(t *testing.T) {
 	r := newTarget(t)
 	r.tree.Keys("acme", indextest.NewPublisher(t))
 	out, errs, err := r.publish(r.to("acme/demo"), newDist("").folder(t))
-	if status(err) != exitProblem {
+	if status(err) != cli.ExitProblem {
 		t.Errorf("%v", err)
 	}
 	lists(t, out, demoName("linux_amd64.zip"), "staged")
@@ -141,7 +142,7 @@ func TestPublishWithoutTheRight(t *testing.T) {
 	r := newTarget(t)
 	dir := newDist("").folder(t)
 	_, errs, err := r.publishAs("tfr_other", r.to("acme/demo"), dir)
-	if status(err) != exitProblem || strings.Contains(errs, "tfr_other") {
+	if status(err) != cli.ExitProblem || strings.Contains(errs, "tfr_other") {
 		t.Errorf("%v", err)
 	}
 	says(t, errs, "Your credentials do not allow you to publish acme/demo", "The token is that from ")
@@ -155,7 +156,7 @@ func TestPublishWithoutTheRight(t *testing.T) {
 			t.Setenv(test.variable, "true")
 		}
 		_, errs, err = run(t.Context(), publishCommand(r.network()), r.to("acme/demo"), dir)
-		if status(err) != exitProblem {
+		if status(err) != cli.ExitProblem {
 			t.Errorf("%v", err)
 		}
 		says(t, errs, "It requires credentials to publish acme/demo", test.says)
@@ -214,7 +215,7 @@ func TestPublishModule(t *testing.T) {
 	says(t, out, "already there", "Published before")
 	write(t, dir, "main.tf", `output "b" { value = 1 }`)
 	_, errs, err = r.publish(r.to("acme/vpc/aws"), "--version", "1.2.0", dir)
-	if status(err) != exitProblem {
+	if status(err) != cli.ExitProblem {
 		t.Errorf("%v", err)
 	}
 	says(t, errs, "a version never changes")
@@ -237,7 +238,7 @@ func TestPublishChecksFirst(t *testing.T) {
 			write(t, dir, "main.tf", "")
 		}
 		out, errs, err := r.publish(r.to("acme/vpc/aws"), "--version", "1.0.0", dir)
-		if status(err) != exitProblem || out != "Not published: acme/vpc/aws 1.0.0.\n" {
+		if status(err) != cli.ExitProblem || out != "Not published: acme/vpc/aws 1.0.0.\n" {
 			t.Errorf("%s: %v\n%s", test.rule, err, out)
 		}
 		says(t, errs, "CANNOT BE PUBLISHED "+filepath.ToSlash(dir), test.says)
@@ -273,7 +274,7 @@ func TestPublishFromGit(t *testing.T) {
 	says(t, out, "Published: acme/vpc/aws 1.10.0-rc.1, 1.1.0.", "Published before, with the same bytes: acme/vpc/aws 1.0.0")
 	s.Git("tag", "--force", "vpc/v1.0.0", commits[1])
 	out, errs, err = r.publish(append(args, "--all-tags")...)
-	if status(err) != exitProblem {
+	if status(err) != cli.ExitProblem {
 		t.Errorf("%v", err)
 	}
 	says(t, out, "vpc/v1.0.0 1.0.0.tar.gz", "Not published: acme/vpc/aws 1.0.0.", "Published before, with the same bytes: acme/vpc/aws 1.10.0-rc.1, 1.1.0")
@@ -290,12 +291,12 @@ func TestPublishFromGitPastAnUnfitTag(t *testing.T) {
 	s.Commit("v1.1.0")
 	r := newTarget(t)
 	out, errs, err := r.publish(r.to("acme/vpc/aws"), "--from-git", s.Dir, "--all-tags")
-	if status(err) != exitProblem {
+	if status(err) != cli.ExitProblem {
 		t.Errorf("%v", err)
 	}
 	says(t, out, "Published: acme/vpc/aws 1.1.0.", "Not published: acme/vpc/aws 1.0.0.")
 	says(t, errs, "CANNOT BE PUBLISHED v1.0.0 acme/vpc/aws 1.0.0: not_self_contained")
-	if out, _, err = r.publish(r.to("acme/vpc/aws"), "--from-git", s.Dir, "--tag", "v1.0.0"); status(err) != exitProblem {
+	if out, _, err = r.publish(r.to("acme/vpc/aws"), "--from-git", s.Dir, "--tag", "v1.0.0"); status(err) != cli.ExitProblem {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -342,13 +343,13 @@ func TestPublishDryRunAsksTheRegistry(t *testing.T) {
 	}{
 		{"it is new", nil, goodToken, provider(one.folder(t)), 0, "Can be published: acme/demo 1.2.0.", ""},
 		{"the same bytes are there", provider(one.folder(t)), goodToken, provider(one.folder(t)), 0, "Published before, with the same bytes: acme/demo 1.2.0.", ""},
-		{"other bytes are there", provider(one.folder(t)), goodToken, provider(two.folder(t)), exitProblem, "Not published: acme/demo 1.2.0.", "is published with another"},
+		{"other bytes are there", provider(one.folder(t)), goodToken, provider(two.folder(t)), cli.ExitProblem, "Not published: acme/demo 1.2.0.", "is published with another"},
 		{"another signature may be as good", provider(one.folder(t)), goodToken, provider(again.folder(t)), 0, "Can be published: acme/demo 1.2.0.", ""},
 		{"a module is new", nil, goodToken, vpc(first), 0, "Can be published: acme/vpc/aws 1.0.0.", ""},
 		{"the same module is there", vpc(first), goodToken, vpc(first), 0, "Published before, with the same bytes: acme/vpc/aws 1.0.0.", ""},
-		{"another module is there", vpc(first), goodToken, vpc(other), exitProblem, "Not published: acme/vpc/aws 1.0.0.", "is published with another"},
-		{"it is not allowed", nil, "tfr_other", vpc(first), exitProblem, "Not published: acme/vpc/aws 1.0.0.", "do not allow you to publish acme/vpc/aws"},
-		{"the token is unknown", nil, "tfr_unknown", vpc(first), exitProblem, "Not published: acme/vpc/aws 1.0.0.", "The token is that from"},
+		{"another module is there", vpc(first), goodToken, vpc(other), cli.ExitProblem, "Not published: acme/vpc/aws 1.0.0.", "is published with another"},
+		{"it is not allowed", nil, "tfr_other", vpc(first), cli.ExitProblem, "Not published: acme/vpc/aws 1.0.0.", "do not allow you to publish acme/vpc/aws"},
+		{"the token is unknown", nil, "tfr_unknown", vpc(first), cli.ExitProblem, "Not published: acme/vpc/aws 1.0.0.", "The token is that from"},
 		{"there is no token", nil, "", vpc(first), 0, "Can be published: acme/vpc/aws 1.0.0. This was a dry run: nothing has been sent. The registry was not asked. No token was found:", ""},
 	} {
 		t.Run(test.rule, func(t *testing.T) {
@@ -395,7 +396,7 @@ func TestPublishJSON(t *testing.T) {
 		{"dry", []string{"--dry-run", newDist("one").folder(t)}, 0, wouldBeSent, wouldBeSent},
 		{"new", []string{newDist("one").folder(t)}, 0, nowPublished, nowPublished},
 		{"again", []string{newDist("one").folder(t)}, 0, alreadyThere, alreadyThere},
-		{"other bytes", []string{newDist("two").folder(t)}, exitProblem, notTaken, notTaken},
+		{"other bytes", []string{newDist("two").folder(t)}, cli.ExitProblem, notTaken, notTaken},
 	} {
 		out, errs, err := r.publish(append([]string{r.to("acme/demo"), "--json"}, test.args...)...)
 		var d publishDocument
@@ -448,7 +449,7 @@ func TestPublishRefusesTheCommandLine(t *testing.T) {
 		{[]string{"--to", "registry.example.com/acme/vpc/aws", "--from-git", "."}, "--tag with one tag, or --all-tags"},
 	} {
 		out, errs, err := run(t.Context(), publishCommand(registryNetwork{}), append([]string{"--dry-run"}, test.args...)...)
-		if status(err) != exitUsage || !strings.Contains(err.Error(), test.says) || out != "" || errs != "Error: "+err.Error()+"\n" {
+		if status(err) != cli.ExitUsage || !strings.Contains(err.Error(), test.says) || out != "" || errs != "Error: "+err.Error()+"\n" {
 			t.Errorf("%q: %v\n%s%s", test.args, err, out, errs)
 		}
 	}

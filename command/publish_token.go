@@ -20,6 +20,7 @@ import (
 	svchost "github.com/hashicorp/terraform-svchost"
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 )
 
@@ -72,7 +73,7 @@ func (f tokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) 
 		if err != nil {
 			return t, fmt.Errorf("--token-file: %w", err)
 		}
-		if t = (foundToken{secret: strings.TrimSpace(string(content)), origin: printable(f.file)}); t.secret == "" {
+		if t = (foundToken{secret: strings.TrimSpace(string(content)), origin: cli.Printable(f.file)}); t.secret == "" {
 			return t, fmt.Errorf("--token-file: %s is empty", t.origin)
 		}
 		return t, nil
@@ -83,13 +84,13 @@ func (f tokenFinder) lookFor(ctx context.Context, client *retryablehttp.Client) 
 	}
 	token, file, err := storedToken(f.hostname)
 	if token != "" || err != nil {
-		return foundToken{secret: token, origin: printable(file)}, err
+		return foundToken{secret: token, origin: cli.Printable(file)}, err
 	}
 	if token := os.Getenv(f.variable); token != "" {
 		return foundToken{secret: token, origin: f.variable}, nil
 	}
 	if f.named {
-		return t, fmt.Errorf("--id-token-variable: %s is not in the environment: add it to id_tokens of the job", printable(f.variable))
+		return t, fmt.Errorf("--id-token-variable: %s is not in the environment: add it to id_tokens of the job", cli.Printable(f.variable))
 	}
 	return f.request(ctx, client)
 }

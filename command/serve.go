@@ -26,6 +26,7 @@ import (
 	"github.com/caddyserver/certmagic"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
@@ -35,18 +36,18 @@ import (
 func runServe(fl caddycmd.Flags) (int, error) {
 	caddy.TrapSignals()
 
-	directories, err := treeFlags(fl)
+	directories, err := cli.TreeFlags(fl)
 	if err != nil {
-		return exitUsage, err
+		return cli.ExitUsage, err
 	}
 	s, err := planSite(fl.String("domain"), fl.String("listen"), fl.Bool("internal-certs"))
 	if err != nil {
-		return exitUsage, err
+		return cli.ExitUsage, err
 	}
 	if err := s.checkPort(); err != nil {
 		return caddy.ExitCodeFailedStartup, err
 	}
-	err = caddy.Run(s.config(namedDirectories(fl, directories.Root), fl.Bool("access-log"), logging(fl.Bool("debug"), isTerminal(os.Stderr))))
+	err = caddy.Run(s.config(cli.NamedDirectories(fl, directories.Root), fl.Bool("access-log"), logging(fl.Bool("debug"), cli.IsTerminal(os.Stderr))))
 	if err != nil {
 		return caddy.ExitCodeFailedStartup, err
 	}

@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 func tokenCommand() *cobra.Command {
@@ -39,7 +40,7 @@ inspect says whether a registry accepts a token, of a file or of an issuer, or
 why not.`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError(cmd, errors.New("unknown command: there are new, list, revoke and inspect"))
+				return cli.UsageError(cmd, errors.New("unknown command: there are new, list, revoke and inspect"))
 			}
 			return nil
 		},
@@ -89,7 +90,7 @@ Malformed lines are not listed, but reported in an error.
 The exit status is 0 if all lines are listed, 1 if some are malformed, and 2 if
 the file cannot be read.`,
 		Example: `  caddy-terraform-registry token list --file /etc/caddy/tokens`,
-		Args:    noArguments("the file is given by --file"),
+		Args:    cli.NoArguments("the file is given by --file"),
 		RunE:    runTokenList,
 	}
 	addTokenFlags(cmd)
@@ -123,7 +124,7 @@ func addTokenFlags(cmd *cobra.Command) {
 // may be a token.
 func tokenName(cmd *cobra.Command, args []string) error {
 	if len(args) != 1 {
-		return usageError(cmd, errors.New("give the name of one token"))
+		return cli.UsageError(cmd, errors.New("give the name of one token"))
 	}
 	return nil
 }
@@ -148,24 +149,24 @@ func runTokenNew(cmd *cobra.Command, args []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	file, err := tokenFileFlag(fl)
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	entry := tokenfile.Entry{Name: args[0]}
 	if entry.Groups, err = fl.GetStringSlice("group"); err != nil {
-		return usageError(cmd, fmt.Errorf("--group: %w", err))
+		return cli.UsageError(cmd, fmt.Errorf("--group: %w", err))
 	}
 	if entry.Expires, err = tokenExpiry(fl.String("expires"), time.Now()); err != nil {
-		return usageError(cmd, fmt.Errorf("--expires: %w", err))
+		return cli.UsageError(cmd, fmt.Errorf("--expires: %w", err))
 	}
 	_, missing := os.Stat(file)
 	secret := tokenfile.Generate()
 	if err := tokenfile.Add(file, entry, secret); errors.Is(err, fs.ErrNotExist) {
-		return usageError(cmd, fmt.Errorf("--file: there is no folder %s: make it, or name another", filepath.Dir(file)))
+		return cli.UsageError(cmd, fmt.Errorf("--file: there is no folder %s: make it, or name another", filepath.Dir(file)))
 	} else if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	if _, err := fmt.Fprintln(cmd.OutOrStdout(), secret); err != nil {
-		return usageError(cmd, fmt.Errorf("the token is in the file but could not be printed, revoke it and make another: %w", err))
+		return cli.UsageError(cmd, fmt.Errorf("the token is in the file but could not be printed, revoke it and make another: %w", err))
 	}
 	writeTokenNote(cmd.ErrOrStderr(), entry, file, errors.Is(missing, fs.ErrNotExist))
 	return nil
@@ -198,30 +199,30 @@ func tokenExpiry(s string, now time.Time) (time.Time, error) {
 func runTokenList(cmd *cobra.Command, _ []string) error {
 	file, err := tokenFileFlag(caddycmd.Flags{FlagSet: cmd.Flags()})
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	entries, malformed := tokenfile.List(file)
 	if malformed != nil && entries == nil {
-		return usageError(cmd, missingTokensFile(file, malformed)) // there is no list
+		return cli.UsageError(cmd, missingTokensFile(file, malformed)) // there is no list
 	}
-	if err := printResult(cmd, newTokenList(entries, time.Now())); err != nil {
-		return usageError(cmd, err)
+	if err := cli.Print(cmd, newTokenList(entries, time.Now())); err != nil {
+		return cli.UsageError(cmd, err)
 	}
-	return failWith(cmd, exitProblem, malformed)
+	return cli.Fail(cmd, cli.ExitProblem, malformed)
 }
 
 func runTokenRevoke(cmd *cobra.Command, args []string) error {
 	file, err := tokenFileFlag(caddycmd.Flags{FlagSet: cmd.Flags()})
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	switch err := tokenfile.Revoke(file, args[0]); {
 	case errors.Is(err, tokenfile.ErrNoToken):
-		return failWith(cmd, exitProblem, err)
+		return cli.Fail(cmd, cli.ExitProblem, err)
 	case err != nil:
-		return usageError(cmd, missingTokensFile(file, err))
+		return cli.UsageError(cmd, missingTokensFile(file, err))
 	}
-	errs, _ := fitted(cmd.ErrOrStderr())
+	errs, _ := cli.Fitted(cmd.ErrOrStderr())
 	fmt.Fprintf(errs, "Revoked %s: a registry with this file refuses the token within a second.\n", args[0])
 	return nil
 }
@@ -266,7 +267,7 @@ func (l tokenList) WriteText(out, _ io.Writer) error {
 		}
 		rows = append(rows, []string{t.Name, cmp.Or(strings.Join(t.Groups, ","), "-"), expires, t.State})
 	}
-	return writeTable(out, rows)
+	return cli.WriteTable(out, rows)
 }
 
 // writeTokenNote says how to use a new token, without the token itself.

@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/oidc"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
@@ -43,7 +44,7 @@ The exit status is 0 if the token is accepted, 1 if it is refused, and 2 if
 that is not known, as when the issuer does not answer.`,
 		Example: `  caddy-terraform-registry token inspect --config /etc/caddy/Caddyfile < token
   caddy-terraform-registry token inspect --config Caddyfile --token-file token`,
-		Args: noArguments("the token is read from standard input, or from the file given by --token-file"),
+		Args: cli.NoArguments("the token is read from standard input, or from the file given by --token-file"),
 		RunE: runTokenInspect,
 	}
 	cmd.Flags().StringP("config", "c", "", "The configuration `file` that has the registry (required)")
@@ -56,11 +57,11 @@ that is not known, as when the issuer does not answer.`,
 func runTokenInspect(cmd *cobra.Command, _ []string) error {
 	fl := caddycmd.Flags{FlagSet: cmd.Flags()}
 	if fl.String("config") == "" {
-		return usageError(cmd, errors.New("--config is required: name the configuration that has the registry"))
+		return cli.UsageError(cmd, errors.New("--config is required: name the configuration that has the registry"))
 	}
 	token, err := inspectedToken(cmd, fl.String("token-file"))
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	i := tokenInspection{claims: unverifiedClaims(token), now: time.Now()}
 	err = withConfiguration(fl, func(app *module.App) error {
@@ -71,13 +72,13 @@ func runTokenInspect(cmd *cobra.Command, _ []string) error {
 		i.verdicts, err = chooseVerdicts(i.verdicts, fl.String("root"))
 	}
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
-	out, flush := fitted(cmd.OutOrStdout())
+	out, flush := cli.Fitted(cmd.OutOrStdout())
 	err = i.WriteText(out)
 	flush()
 	if err != nil {
-		return usageError(cmd, err)
+		return cli.UsageError(cmd, err)
 	}
 	return i.result(cmd)
 }
@@ -94,8 +95,8 @@ func inspectedToken(cmd *cobra.Command, file string) (string, error) {
 			return "", fmt.Errorf("--token-file: %w", err)
 		}
 		defer opened.Close()
-		in, origin = opened, printable(file)
-	} else if isTerminal(in) {
+		in, origin = opened, cli.Printable(file)
+	} else if cli.IsTerminal(in) {
 		fmt.Fprintln(cmd.ErrOrStderr(), "Paste the token, then press Enter and Ctrl-D.")
 	}
 	content, err := io.ReadAll(io.LimitReader(in, maxTokenAnswer+1))
@@ -156,18 +157,18 @@ func (i tokenInspection) result(cmd *cobra.Command) error {
 	case slices.ContainsFunc(i.verdicts, accepted):
 		return nil
 	case slices.ContainsFunc(i.verdicts, unknown):
-		return usageError(cmd, errors.New("it is not known whether the token is accepted: an issuer is unavailable"))
+		return cli.UsageError(cmd, errors.New("it is not known whether the token is accepted: an issuer is unavailable"))
 	}
-	return problem(cmd)
+	return cli.Problem(cmd)
 }
 
 func (i tokenInspection) WriteText(out io.Writer) error {
 	if i.claims != nil {
 		rows := [][]string{{"CLAIM", "VALUE, AS THE TOKEN SAYS"}}
 		for _, name := range slices.Sorted(maps.Keys(i.claims)) {
-			rows = append(rows, []string{printable(name), i.claim(name)})
+			rows = append(rows, []string{cli.Printable(name), i.claim(name)})
 		}
-		if err := writeTable(out, rows); err != nil {
+		if err := cli.WriteTable(out, rows); err != nil {
 			return err
 		}
 		fmt.Fprintln(out)
@@ -178,14 +179,14 @@ func (i tokenInspection) WriteText(out io.Writer) error {
 		}
 		fmt.Fprintf(out, "auth %s of %s\n", v.Provider, v.Root)
 		if v.Err != nil {
-			fmt.Fprintf(out, "    %s\n", printable(sentence(v.Err.Error())))
+			fmt.Fprintf(out, "    %s\n", cli.Printable(cli.Sentence(v.Err.Error())))
 			continue
 		}
 		groups := "no groups"
 		if len(v.Subject.Groups) > 0 {
 			groups = "groups " + strings.Join(v.Subject.Groups, ", ")
 		}
-		fmt.Fprintf(out, "    The token is accepted: subject %s, %s.\n", printable(v.Subject.ID), printable(groups))
+		fmt.Fprintf(out, "    The token is accepted: subject %s, %s.\n", cli.Printable(v.Subject.ID), cli.Printable(groups))
 		if len(v.Rules) == 0 {
 			fmt.Fprintln(out, "    No rule is about that subject.")
 			continue
@@ -202,7 +203,7 @@ func (i tokenInspection) WriteText(out io.Writer) error {
 func (i tokenInspection) claim(name string) string {
 	switch v := i.claims[name].(type) {
 	case string:
-		return printable(v)
+		return cli.Printable(v)
 	case float64:
 		if slices.Contains([]string{"exp", "iat", "nbf", "auth_time"}, name) {
 			at := time.Unix(int64(v), 0)
@@ -213,5 +214,5 @@ func (i tokenInspection) claim(name string) string {
 	if err != nil {
 		return "" // it was JSON
 	}
-	return printable(string(text))
+	return cli.Printable(string(text))
 }

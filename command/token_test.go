@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/caddy-terraform/caddy-terraform-registry/access/tokenfile"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 )
 
 func TestTokenNew(t *testing.T) {
@@ -163,7 +164,7 @@ func TestTokenListWithABadLine(t *testing.T) {
 		t.Fatal(err)
 	}
 	out, _, err := run(t.Context(), tokenCommand(), "list", "--file", file)
-	if status(err) != exitProblem || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(out, "\nold ") {
+	if status(err) != cli.ExitProblem || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(out, "\nold ") {
 		t.Errorf("got error %v and\n%s", err, out)
 	}
 }

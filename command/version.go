@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/module"
 )
 
@@ -22,9 +23,9 @@ problem.
 The exit status is 0, or 2 if the command was called wrongly.`,
 		Example: `  caddy-terraform-registry version
   caddy-terraform-registry version --json | jq -r .registry`,
-		Args: noArguments("there is only --json"),
+		Args: cli.NoArguments("there is only --json"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return printResult(cmd, versionResult(module.BuildVersion()))
+			return cli.Print(cmd, versionResult(module.BuildVersion()))
 		},
 	}
 	cmd.Flags().Bool("json", false, "Print the versions as JSON")

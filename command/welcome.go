@@ -17,6 +17,7 @@ import (
 
 	"github.com/caddy-terraform/caddy-terraform-registry/address"
 	"github.com/caddy-terraform/caddy-terraform-registry/clientconfig"
+	"github.com/caddy-terraform/caddy-terraform-registry/command/cli"
 	"github.com/caddy-terraform/caddy-terraform-registry/handlers"
 	"github.com/caddy-terraform/caddy-terraform-registry/index"
 )
@@ -64,7 +65,7 @@ func (w welcome) write(out io.Writer) error {
 	}{
 		Root:         w.root,
 		URL:          w.site.url(),
-		Summary:      wrap(summary(w.report), 0),
+		Summary:      cli.Wrap(summary(w.report), 0),
 		MoreWithheld: max(0, len(w.report.Withheld)-maxWithheld),
 		HTTPS:        w.site.https,
 		Registry:     clients.Hostnames[0],
@@ -73,17 +74,17 @@ func (w welcome) write(out io.Writer) error {
 		Module:       w.module(),
 	}
 	if len(clients.Origins) > 0 {
-		data.StandIn = wrap("Or, instead of the mirror, in place of "+enumerate(clients.Origins)+". Then clients verify the publishers' signatures themselves, and lock files get the hashes of all platforms:", 0)
+		data.StandIn = cli.Wrap("Or, instead of the mirror, in place of "+enumerate(clients.Origins)+". Then clients verify the publishers' signatures themselves, and lock files get the hashes of all platforms:", 0)
 	}
 	for _, o := range clients.Origins {
 		data.Blocks = append(data.Blocks, clients.StandIn(o))
 	}
 	if w.report.Hint != "" {
-		data.Hint = wrap(sentence(w.report.Hint), 0)
+		data.Hint = cli.Wrap(cli.Sentence(w.report.Hint), 0)
 	}
 	var problems strings.Builder
 	for _, p := range w.report.Withheld[:min(len(w.report.Withheld), maxWithheld)] {
-		writeProblem(&problems, p, 2)
+		cli.WriteProblem(&problems, p, 2)
 	}
 	data.Withheld = problems.String()
 	if w.certificateFile != "" {

@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"bytes"
@@ -15,12 +15,12 @@ import (
 )
 
 const (
-	terminalWidth = 80
-	reportIndent  = 4 // of text about the line above it
+	Width  = 80
+	Indent = 4 // of text about the line above it
 )
 
-// A result is what a subcommand prints: text or, with --json, one document.
-type result interface {
+// A Result is what a subcommand prints: text or, with --json, one document.
+type Result interface {
 	// WriteText writes the result to out. What went wrong goes to errs, where it is
 	// seen too when a timer runs the command.
 	WriteText(out, errs io.Writer) error
@@ -29,10 +29,10 @@ type result interface {
 	Document() any
 }
 
-func printResult(cmd *cobra.Command, r result) error {
+func Print(cmd *cobra.Command, r Result) error {
 	if asJSON, _ := cmd.Flags().GetBool("json"); !asJSON {
-		out, flushOut := fitted(cmd.OutOrStdout())
-		errs, flushErrs := fitted(cmd.ErrOrStderr())
+		out, flushOut := Fitted(cmd.OutOrStdout())
+		errs, flushErrs := Fitted(cmd.ErrOrStderr())
 		defer flushOut()
 		defer flushErrs()
 		return r.WriteText(out, errs)
@@ -43,19 +43,19 @@ func printResult(cmd *cobra.Command, r result) error {
 	return e.Encode(r.Document())
 }
 
-// wrap breaks text into lines that fit the terminal, each behind a margin. A
+// Wrap breaks text into lines that fit the terminal, each behind a margin. A
 // command between backquotes stays on one line so that it can be copied.
-func wrap(text string, margin int) string { return wrapBehind(text, strings.Repeat(" ", margin)) }
+func Wrap(text string, margin int) string { return WrapBehind(text, strings.Repeat(" ", margin)) }
 
-// wrapBehind is wrap with something at the beginning of each line.
-func wrapBehind(text, prefix string) string {
+// WrapBehind is wrap with something at the beginning of each line.
+func WrapBehind(text, prefix string) string {
 	var b strings.Builder
 	column := 0
 	for _, word := range words(text) {
 		length := utf8.RuneCountInString(word)
 		switch {
 		case column == 0:
-		case column+1+length > terminalWidth:
+		case column+1+length > Width:
 			b.WriteByte('\n')
 			column = 0
 		default:
@@ -79,9 +79,9 @@ type fittedWriter struct {
 	rest []byte // of a line without its end
 }
 
-// fitted returns a writer to out, and what is to be called after the last line.
-func fitted(out io.Writer) (w io.Writer, flush func()) {
-	if !isTerminal(out) {
+// Fitted returns a writer to out, and what is to be called after the last line.
+func Fitted(out io.Writer) (w io.Writer, flush func()) {
+	if !IsTerminal(out) {
 		return out, func() {}
 	}
 	f := &fittedWriter{out: out}
@@ -110,11 +110,11 @@ func (w *fittedWriter) flush() {
 // fit breaks a line. A path is not broken, so that it can be copied.
 func fit(line string) string {
 	text := strings.TrimLeft(line, " ")
-	if utf8.RuneCountInString(line) <= terminalWidth || !strings.Contains(text, " ") {
+	if utf8.RuneCountInString(line) <= Width || !strings.Contains(text, " ") {
 		return line
 	}
 	margin := len(line) - len(text)
-	return line[:margin] + strings.TrimSpace(wrap(text, margin+reportIndent))
+	return line[:margin] + strings.TrimSpace(Wrap(text, margin+Indent))
 }
 
 // words splits text at spaces that are not in a command.
@@ -128,9 +128,9 @@ func words(text string) []string {
 	})
 }
 
-// sentence turns a message into a sentence. A message that begins with the name of a file or
+// Sentence turns a message into a sentence. A message that begins with the name of a file or
 // the like, and not with a word, begins so as a sentence too: names differ by their case.
-func sentence(message string) string {
+func Sentence(message string) string {
 	if !strings.HasSuffix(message, "?") {
 		message += "."
 	}
@@ -142,9 +142,9 @@ func sentence(message string) string {
 	return string(unicode.ToUpper(first)) + message[size:]
 }
 
-// printable quotes text from a file name if it has characters that would change
+// Printable quotes text from a file name if it has characters that would change
 // the look of a terminal.
-func printable(s string) string {
+func Printable(s string) string {
 	for _, r := range s {
 		if !unicode.IsPrint(r) {
 			return strconv.Quote(s)
@@ -153,16 +153,16 @@ func printable(s string) string {
 	return s
 }
 
-// count is a number with its noun, in the plural where that is needed.
-func count(n int, noun string) string {
+// Count is a number with its noun, in the plural where that is needed.
+func Count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
 	}
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// isTerminal reports whether a reader or writer is a terminal.
-func isTerminal(stream any) bool {
+// IsTerminal reports whether a reader or writer is a terminal.
+func IsTerminal(stream any) bool {
 	f, ok := stream.(*os.File)
 	if !ok {
 		return false

@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"fmt"
@@ -16,12 +16,12 @@ const (
 	narrowest = 20
 )
 
-// writeTable writes rows in columns. The first row is the heading. At a terminal, a table
+// WriteTable writes rows in columns. The first row is the heading. At a terminal, a table
 // that is too wide for it has the first column on lines of its own; in a file or a pipe,
 // each row stays one line.
-func writeTable(out io.Writer, rows [][]string) error {
+func WriteTable(out io.Writer, rows [][]string) error {
 	widths := columnWidths(rows)
-	if _, atTerminal := out.(*fittedWriter); atTerminal && tableWidth(widths) > terminalWidth {
+	if _, atTerminal := out.(*fittedWriter); atTerminal && tableWidth(widths) > Width {
 		return writeStacked(out, rows, widths[1:])
 	}
 	w := tabwriter.NewWriter(out, 0, 0, columnGap, ' ', 0)
@@ -34,7 +34,7 @@ func writeTable(out io.Writer, rows [][]string) error {
 // writeStacked writes the first cell of each row above the others, once for successive rows
 // that have the same. If the others are too wide still, the widest column is made narrower.
 func writeStacked(out io.Writer, rows [][]string, widths []int) error {
-	if excess := reportIndent + tableWidth(widths) - terminalWidth; excess > 0 {
+	if excess := Indent + tableWidth(widths) - Width; excess > 0 {
 		widest := slices.Index(widths, slices.Max(widths))
 		widths[widest] = max(widths[widest]-excess, narrowest)
 	}
@@ -50,7 +50,7 @@ func writeStacked(out io.Writer, rows [][]string, widths []int) error {
 			height = max(height, len(cells[i]))
 		}
 		for l := range height {
-			line := strings.Repeat(" ", reportIndent)
+			line := strings.Repeat(" ", Indent)
 			for i, lines := range cells {
 				text := ""
 				if l < len(lines) {

@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"strings"
@@ -27,14 +27,14 @@ func TestTableFits(t *testing.T) {
 		t.Run(test.rule, func(t *testing.T) {
 			var terminal, file strings.Builder
 			w := &fittedWriter{out: &terminal}
-			if err := writeTable(w, test.rows); err != nil {
+			if err := WriteTable(w, test.rows); err != nil {
 				t.Fatal(err)
 			}
 			w.flush()
 			if terminal.String() != test.want {
 				t.Errorf("at a terminal it is\n%s\nwant\n%s", &terminal, test.want)
 			}
-			if err := writeTable(&file, test.rows); err != nil {
+			if err := WriteTable(&file, test.rows); err != nil {
 				t.Fatal(err)
 			}
 			if lines := strings.Count(file.String(), "\n"); lines != len(test.rows) {

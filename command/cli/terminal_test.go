@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"fmt"
@@ -18,7 +18,7 @@ func TestSentence(t *testing.T) {
 		{"a question", "there is no x: did you mean y?", "There is no x: did you mean y?"},
 		{"a sentence of one word", "gone", "Gone."},
 	} {
-		if got := sentence(test.message); got != test.want {
+		if got := Sentence(test.message); got != test.want {
 			t.Errorf("%s: %q, want %q", test.rule, got, test.want)
 		}
 	}

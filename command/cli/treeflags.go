@@ -1,4 +1,4 @@
-package command
+package cli
 
 import (
 	"errors"
@@ -12,22 +12,22 @@ import (
 	"github.com/caddy-terraform/caddy-terraform-registry/tree"
 )
 
-func addTreeFlags(cmd *cobra.Command) {
+func AddTreeFlags(cmd *cobra.Command) {
 	cmd.Flags().StringP("root", "r", "", "The `folder` to serve (required)")
 	cmd.Flags().String("providers", "", "The `folder` with the providers, if it is not providers under the root")
 	cmd.Flags().String("modules", "", "The `folder` with the modules, if it is not modules under the root")
 	cmd.Flags().String("keys", "", "The `folder` with the publishers' keys, if it is not keys under the root")
 }
 
-// namedDirectories returns the directories as a configuration has them: defaults
+// NamedDirectories returns the directories as a configuration has them: defaults
 // are not named, and may be missing.
-func namedDirectories(fl caddycmd.Flags, root string) tree.Directories {
+func NamedDirectories(fl caddycmd.Flags, root string) tree.Directories {
 	return tree.Directories{Root: root, Providers: fl.String("providers"), Modules: fl.String("modules"), Keys: fl.String("keys")}
 }
 
-// treeFlags returns the directories of the flags. Those that are named exist.
-func treeFlags(fl caddycmd.Flags) (tree.Directories, error) {
-	directories := namedDirectories(fl, fl.String("root"))
+// TreeFlags returns the directories of the flags. Those that are named exist.
+func TreeFlags(fl caddycmd.Flags) (tree.Directories, error) {
+	directories := NamedDirectories(fl, fl.String("root"))
 	if directories.Root == "" {
 		return directories, errors.New("--root is required: name the folder to serve")
 	}
@@ -38,8 +38,8 @@ func treeFlags(fl caddycmd.Flags) (tree.Directories, error) {
 	return located, nil
 }
 
-// hostnamesFlag reads the hostnames of a flag that can be repeated.
-func hostnamesFlag(fl caddycmd.Flags, name string) (hostnames []svchost.Hostname, err error) {
+// HostnamesFlag reads the hostnames of a flag that can be repeated.
+func HostnamesFlag(fl caddycmd.Flags, name string) (hostnames []svchost.Hostname, err error) {
 	words, err := fl.GetStringSlice(name)
 	if err != nil {
 		return nil, fmt.Errorf("--%s: %w", name, err)

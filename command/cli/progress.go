@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/caddy-terraform/caddy-terraform-registry/index"
+)
+
+// A ProgressBar shows the progress of a command on a terminal. Elsewhere it shows
+// nothing: in a log it would be noise.
+type ProgressBar struct {
+	Out io.Writer // nil: not a terminal
+	Now func() time.Time
+
+	mutex sync.Mutex
+	drawn time.Time
+	width int
+}
+
+// redraw is the least time between two drawings of a bar.
+const redraw = 100 * time.Millisecond
+
+func NewProgressBar(f *os.File) *ProgressBar {
+	bar := &ProgressBar{Now: time.Now}
+	if IsTerminal(f) {
+		bar.Out = f
+	}
+	return bar
+}
+
+// Scan draws the progress of a scan. It can be called concurrently.
+func (b *ProgressBar) Scan(p index.Progress) {
+	b.Line(p.Done >= p.Total, func(now time.Time) string {
+		return Bar(p.DoneBytes, p.TotalBytes, fmt.Sprintf("%d of %d, %s/s, %s left",
+			p.Done, p.Total, humanize.Bytes(uint64(p.Rate(now))), p.Remaining(now)))
+	})
+}
+
+// Bar is a text behind a bar that is filled in proportion, and as long as the text leaves
+// room for it.
+func Bar(done, total int64, text string) string {
+	width := min(30, Width-len("[] ")-len(text)-1)
+	if width < 8 {
+		return text
+	}
+	filled := 0
+	if total > 0 {
+		filled = int(int64(width) * done / total)
+	}
+	return "[" + strings.Repeat("#", filled) + strings.Repeat(".", width-filled) + "] " + text
+}
+
+// Line replaces the line on the terminal, unless that was drawn a moment ago. The
+// last line is always drawn.
+func (b *ProgressBar) Line(last bool, text func(now time.Time) string) {
+	if b.Out == nil {
+		return
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	now := b.Now()
+	if now.Sub(b.drawn) < redraw && !last {
+		return
+	}
+	b.drawn = now
+	b.draw(text(now))
+}
+
+// Clear removes the bar, so that what follows begins on an empty line.
+func (b *ProgressBar) Clear() {
+	if b.Out == nil {
+		return
+	}
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.draw("")
+	fmt.Fprint(b.Out, "\r")
+}
+
+func (b *ProgressBar) draw(line string) {
+	fmt.Fprintf(b.Out, "\r%-*s", b.width, line)
+	b.width = len(line)
+}
